@@ -1,0 +1,112 @@
+// Strict reading of YAML files: every key is known, typed and in range, or one message says which line is wrong.
+//
+// A loader asks a YamlMap for the keys it knows. The first error is kept in the document, later reads return defaults, and
+// Finish() reports the error or the first key that nobody asked for, with the known keys listed. So a loader reads
+// like a list of its keys:
+//
+//     FL_ASSIGN_OR_RETURN(YamlDocument document, YamlDocument::LoadFile(path));
+//     YamlMap root = document.Root();
+//     options.hosts = root.RequiredInt("hosts", 1, 1'000'000);
+//     options.speed = GigabitsPerSecond(root.Double("speed_gbps", 200, 1e-3, 1e6));
+//     FL_RETURN_IF_ERROR(root.Finish());
+//     FL_RETURN_IF_ERROR(document.status());
+//
+// Messages: "fabric.yaml:12: hosts: expected an integer in [1, 1000000], found '-3'".
+// The parser's exceptions end in yaml_reader.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace fairlead {
+
+class YamlMap;
+
+namespace internal {
+struct YamlDocumentState;  // parsed tree, file name, first error
+struct YamlNodeHandle;     // one node of the tree
+}  // namespace internal
+
+// One parsed YAML file. Copies share the same document.
+class YamlDocument {
+ public:
+  // Larger files are refused: configuration is written by people.
+  static constexpr size_t kMaxFileBytes = 16u << 20;
+
+  // Errors: kNotFound (no such file), kResourceExhausted (too large), kInvalidArgument (not YAML, empty, or the top level
+  // is no map), each naming file and line.
+  static Result<YamlDocument> LoadFile(const std::string& path);
+  // `name` stands in for the file name in messages.
+  static Result<YamlDocument> Parse(std::string_view text, const std::string& name);
+
+  YamlMap Root() const;
+  const std::string& name() const;
+  // The first error that any reader of this document met.
+  Status status() const;
+
+ private:
+  explicit YamlDocument(std::shared_ptr<internal::YamlDocumentState> state) : state_(std::move(state)) {}
+  std::shared_ptr<internal::YamlDocumentState> state_;
+};
+
+// One map of the document. Every getter marks its key as known. `Required…` report a missing key; the others
+// return `fallback`. Numbers must be finite and within [min, max].
+class YamlMap {
+ public:
+  YamlMap(std::shared_ptr<internal::YamlDocumentState> document, std::shared_ptr<internal::YamlNodeHandle> node,
+          std::string path);
+
+  bool Has(std::string_view key) const;
+
+  int64_t RequiredInt(std::string_view key, int64_t min, int64_t max);
+  int64_t Int(std::string_view key, int64_t fallback, int64_t min, int64_t max);
+  double RequiredDouble(std::string_view key, double min, double max);
+  double Double(std::string_view key, double fallback, double min, double max);
+  bool Bool(std::string_view key, bool fallback);
+  // A non-empty scalar.
+  std::string RequiredString(std::string_view key);
+  std::string String(std::string_view key, std::string fallback);
+  // One of `choices`; returns its index.
+  size_t RequiredChoice(std::string_view key, std::span<const std::string_view> choices);
+  size_t Choice(std::string_view key, size_t fallback, std::span<const std::string_view> choices);
+  // A list of numbers (a single number counts as a list of one).
+  std::vector<double> Doubles(std::string_view key, double min, double max);
+  std::vector<int64_t> Ints(std::string_view key, int64_t min, int64_t max);
+  std::vector<std::string> Strings(std::string_view key);
+  // A nested map; absent -> nullopt.
+  std::optional<YamlMap> Map(std::string_view key);
+  // A nested map that must be there; on error an empty map is returned and the error is kept.
+  YamlMap RequiredMap(std::string_view key);
+  // A list of maps; absent -> empty.
+  std::vector<YamlMap> Maps(std::string_view key);
+  // Every key of this map whose value is a map, in file order; marks all keys as known.
+  std::vector<std::pair<std::string, YamlMap>> NamedMaps();
+  // Keys of this map in file order; marks nothing.
+  std::vector<std::string> Keys() const;
+
+  // Keeps an error of the caller's own at `key` (or at the map, when `key` is empty): "file:line: path: message".
+  void Fail(std::string_view key, std::string_view message);
+  // "file:line" of `key`, for messages about several files.
+  std::string Where(std::string_view key) const;
+  // The document's first error, or a complaint about the first key that nobody asked for.
+  Status Finish();
+
+ private:
+  std::shared_ptr<internal::YamlNodeHandle> Find(std::string_view key) const;
+  std::shared_ptr<internal::YamlNodeHandle> Require(std::string_view key);
+  std::string PathOf(std::string_view key) const;
+
+  std::shared_ptr<internal::YamlDocumentState> document_;
+  std::shared_ptr<internal::YamlNodeHandle> node_;
+  std::string path_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace fairlead
