@@ -1,0 +1,52 @@
+// What a job puts on the network in one iteration: communication phases made of flows between GPUs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+
+namespace fairlead::model {
+
+// One transfer of one iteration.
+struct FlowDemand {
+  GpuId source;
+  GpuId destination;
+  Bytes bytes;  // > 0
+  // Flows of one phase with the same group move in lockstep: the edges of one ring or tree, all with the same bytes.
+  // The coupled level of detail makes one fluid variable of them. Dense per iteration: 0 .. num_groups-1.
+  uint32_t group = 0;
+
+  friend bool operator==(const FlowDemand&, const FlowDemand&) = default;
+};
+
+// Flows that start together; the phase ends with its last flow.
+struct CommunicationPhase {
+  std::string name;  // "dp all-reduce", "pp send/recv", …
+  // The phase may start once this fraction of the iteration's compute time is done, and once the phase before it in the
+  // list is over. In [0, 1], not decreasing along the list.
+  double start_fraction = 1;
+  // Compute stops at start_fraction until the phase is over (tensor and expert parallelism); otherwise it runs beside it.
+  bool blocks_compute = false;
+  // Range of Iteration::flows.
+  uint32_t first_flow = 0;
+  uint32_t num_flows = 0;
+
+  friend bool operator==(const CommunicationPhase&, const CommunicationPhase&) = default;
+};
+
+// One training iteration of one placed job. It ends when all compute is done and all phases are over; then the
+// next begins. Crux's model (section 4.2: one compute block C, one communication block from s*C on) is one phase.
+struct Iteration {
+  Seconds compute_time;  // per GPU, alone; >= 0
+  Flop work;             // summed over all GPUs of the job
+  std::vector<CommunicationPhase> phases;
+  std::vector<FlowDemand> flows;  // ordered by phase
+  uint32_t num_groups = 0;
+
+  friend bool operator==(const Iteration&, const Iteration&) = default;
+};
+
+}  // namespace fairlead::model

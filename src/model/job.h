@@ -1,0 +1,48 @@
+// A job as its tenant submits it, and where it was put.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "base/units.h"
+
+namespace fairlead::model {
+
+// How the ranks of a job divide the work. tensor * pipeline * data == number of GPUs.
+struct Parallelism {
+  uint32_t tensor = 1;    // TP, inside a host where it fits
+  uint32_t pipeline = 1;  // PP
+  uint32_t data = 1;      // DP
+  uint32_t expert = 1;    // EP; divides data
+  // ZeRO stage: 0 none, 1 optimizer states, 2 and gradients, 3 and parameters.
+  uint32_t zero_stage = 0;
+  // Micro-batches per iteration (gradient accumulation).
+  uint32_t micro_batches = 1;
+
+  friend bool operator==(const Parallelism&, const Parallelism&) = default;
+};
+
+// A training job: a gang of ranks, one per GPU.
+struct Job {
+  JobId id;
+  std::string name;
+  uint32_t num_gpus = 0;       // >= 1
+  uint32_t gpus_per_host = 8;  // >= 1; GPUs it asks for on each of its hosts
+  std::string model_profile;   // name of a collective::ModelProfile
+  Parallelism parallelism;
+  SimTime arrival;
+  // Ends after this many iterations; 0 = runs until the simulation ends.
+  uint64_t num_iterations = 0;
+};
+
+// Which GPU each rank runs on: gpus[rank]. Ranks of one host are consecutive.
+struct Placement {
+  std::vector<GpuId> gpus;
+
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+}  // namespace fairlead::model

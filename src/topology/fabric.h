@@ -1,0 +1,118 @@
+// The fabric: one directed graph of GPUs, switches inside hosts, NICs and network switches, with a capacity per link.
+//
+// Everything is an index into flat arrays; the graph never changes after it is built. Link failures are not here but in
+// LinkHealth, so that one fabric serves many simulations.
+//
+//   GPU -- NVSwitch -- GPU                      inside a host (tier kNvlink)
+//   GPU -- PCIe switch -- NIC                   (kPcie); PCIe switch -- CPU -- CPU -- PCIe switch
+//   NIC port -- leaf                            (kHostLeaf); a NIC with two ports has links to two leaves
+//   leaf -- spine -- core                       (kLeafSpine, kSpineCore)
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+
+namespace fairlead::topology {
+
+// Vertices. The order is the order of tiers: paths between hosts climb it and come down again.
+enum class NodeKind : uint8_t {
+  kGpu,
+  kNvSwitch,    // NVSwitch, or the NVLink mesh of a host seen as one switch
+  kPcieSwitch,  // holds GPUs and NICs
+  kCpu,         // root complex of a socket
+  kNic,
+  kLeaf,   // top of rack (ASW)
+  kSpine,  // aggregation (PSW)
+  kCore,   // core (DSW)
+};
+
+// Where a link is. Links of the last three tiers are network links.
+enum class LinkTier : uint8_t { kNvlink, kPcie, kHostLeaf, kLeafSpine, kSpineCore };
+inline constexpr size_t kNumLinkTiers = 5;
+
+std::string_view Name(LinkTier tier);  // "nvlink", "pcie", "host-leaf", "leaf-spine", "spine-core"
+constexpr bool IsNetwork(LinkTier tier) { return tier >= LinkTier::kHostLeaf; }
+
+class FabricBuilder;
+
+class Fabric {
+ public:
+  size_t num_nodes() const { return node_kinds_.size(); }
+  size_t num_links() const { return link_capacities_.size(); }
+  size_t num_hosts() const { return host_first_gpu_.size() - 1; }
+  size_t num_gpus() const { return gpu_nodes_.size(); }
+  size_t num_nics() const { return nic_nodes_.size(); }
+
+  NodeKind kind(NodeId node) const { return node_kinds_[node]; }
+  // "h12/gpu3", "h12/nic0", "leaf4", "spine2", "core0", or the name given by an importer.
+  std::string NodeName(NodeId node) const;
+
+  NodeId source(LinkId link) const { return link_sources_[link]; }
+  NodeId destination(LinkId link) const { return link_destinations_[link]; }
+  BytesPerSecond capacity(LinkId link) const { return link_capacities_[link]; }
+  LinkTier tier(LinkId link) const { return link_tiers_[link]; }
+  // The same cable in the other direction.
+  LinkId reverse(LinkId link) const { return LinkId(link.value() ^ 1u); }
+  // "leaf4->spine2"; parallel links get "#1", "#2", ….
+  std::string LinkName(LinkId link) const;
+  // Links that leave a node, in LinkId order.
+  std::span<const LinkId> links_from(NodeId node) const {
+    return {links_from_.data() + links_from_first_[node.index()],
+            links_from_.data() + links_from_first_[node.index() + 1]};
+  }
+  // Errors: kNotFound. Accepts what LinkName() prints. Cost: O(links).
+  LinkId FindLink(std::string_view name) const;  // invalid id when there is none
+
+  // GPUs of a host are consecutive: [first_gpu(h), first_gpu(h) + num_gpus_of(h)).
+  GpuId first_gpu(HostId host) const { return host_first_gpu_[host.index()]; }
+  uint32_t num_gpus_of(HostId host) const {
+    return host_first_gpu_[host.index() + 1].value() - host_first_gpu_[host.index()].value();
+  }
+  HostId host_of(GpuId gpu) const { return gpu_hosts_[gpu]; }
+  HostId host_of(NicId nic) const { return nic_hosts_[nic]; }
+  NodeId node_of(GpuId gpu) const { return gpu_nodes_[gpu]; }
+  NodeId node_of(NicId nic) const { return nic_nodes_[nic]; }
+  // The NIC that traffic of this GPU leaves and enters by: the nearest one.
+  NicId nic_of(GpuId gpu) const { return gpu_nics_[gpu]; }
+
+  // Locality of a host, for placement: hosts with equal leaf_group share their leaf switches; equal pod, their spines.
+  // Groups and pods are dense numbers from 0.
+  uint32_t leaf_group(HostId host) const { return host_leaf_groups_[host]; }
+  uint32_t pod(HostId host) const { return host_pods_[host]; }
+
+  // Peak dense half-precision rate of one GPU.
+  FlopPerSecond gpu_peak() const { return gpu_peak_; }
+  const std::string& gpu_model() const { return gpu_model_; }
+
+ private:
+  friend class FabricBuilder;
+
+  IdVector<NodeId, NodeKind> node_kinds_;
+  IdVector<NodeId, uint32_t> node_numbers_;  // index among its kind (GPUs, NICs, CPUs: within their host)
+  IdVector<NodeId, HostId> node_hosts_;      // invalid for network switches
+  std::vector<std::pair<NodeId, std::string>> node_labels_;  // importer names, sorted by node
+  IdVector<LinkId, NodeId> link_sources_;
+  IdVector<LinkId, NodeId> link_destinations_;
+  IdVector<LinkId, BytesPerSecond> link_capacities_;
+  IdVector<LinkId, LinkTier> link_tiers_;
+  std::vector<uint32_t> links_from_first_;  // [node] .. [node + 1] into links_from_
+  std::vector<LinkId> links_from_;
+  std::vector<GpuId> host_first_gpu_ = {GpuId(0u)};  // num_hosts + 1 entries
+  IdVector<GpuId, HostId> gpu_hosts_;
+  IdVector<GpuId, NodeId> gpu_nodes_;
+  IdVector<GpuId, NicId> gpu_nics_;
+  IdVector<NicId, HostId> nic_hosts_;
+  IdVector<NicId, NodeId> nic_nodes_;
+  IdVector<HostId, uint32_t> host_leaf_groups_;
+  IdVector<HostId, uint32_t> host_pods_;
+  FlopPerSecond gpu_peak_;
+  std::string gpu_model_;
+};
+
+}  // namespace fairlead::topology
