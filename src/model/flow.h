@@ -41,6 +41,9 @@ struct CommunicationPhase {
 // next begins. Crux's model (section 4.2: one compute block C, one communication block from s*C on) is one phase.
 struct Iteration {
   Seconds compute_time;  // per GPU, alone; >= 0
+  // Pipeline bubble: seconds per iteration in which a GPU neither computes nor communicates; >= 0. The compute clock runs over
+  // compute_time + bubble_time, and start fractions refer to that sum.
+  Seconds bubble_time;
   Flop work;             // summed over all GPUs of the job
   std::vector<CommunicationPhase> phases;
   std::vector<FlowDemand> flows;  // ordered by phase

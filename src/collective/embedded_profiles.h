@@ -1,0 +1,17 @@
+// The texts of profiles/*.yaml, put into the library by embed_profiles.cmake.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace fairlead::collective {
+
+struct EmbeddedProfile {
+  std::string_view file_name;  // "bert-large.yaml"
+  std::string_view text;
+};
+
+// Sorted by file name.
+std::span<const EmbeddedProfile> EmbeddedProfiles();
+
+}  // namespace fairlead::collective

@@ -1,0 +1,28 @@
+// The flows of an iteration while it is being built: collectives append to it, groups stay dense.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "collective/rank_layout.h"
+#include "model/flow.h"
+
+namespace fairlead::collective {
+
+struct FlowSet {
+  std::vector<model::FlowDemand> flows;
+  uint32_t num_groups = 0;
+
+  // A new group for flows that move in lockstep.
+  uint32_t NewGroup() { return num_groups++; }
+  void Add(const RankPlace& source, const RankPlace& destination, Bytes bytes, uint32_t group) {
+    flows.push_back({source.gpu, destination.gpu, bytes, group});
+  }
+  // A flow that moves on its own.
+  void AddAlone(const RankPlace& source, const RankPlace& destination, Bytes bytes) {
+    Add(source, destination, bytes, NewGroup());
+  }
+};
+
+}  // namespace fairlead::collective
