@@ -9,10 +9,12 @@
 //   leaf -- spine -- core                       (kLeafSpine, kSpineCore)
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -37,7 +39,9 @@ enum class LinkTier : uint8_t { kNvlink, kPcie, kHostLeaf, kLeafSpine, kSpineCor
 inline constexpr size_t kNumLinkTiers = 5;
 
 std::string_view Name(LinkTier tier);  // "nvlink", "pcie", "host-leaf", "leaf-spine", "spine-core"
+std::string_view Name(NodeKind kind);  // "gpu", "nvswitch", "pcie", "cpu", "nic", "leaf", "spine", "core"
 constexpr bool IsNetwork(LinkTier tier) { return tier >= LinkTier::kHostLeaf; }
+constexpr bool IsNetworkSwitch(NodeKind kind) { return kind >= NodeKind::kLeaf; }
 
 class FabricBuilder;
 
@@ -52,6 +56,12 @@ class Fabric {
   NodeKind kind(NodeId node) const { return node_kinds_[node]; }
   // "h12/gpu3", "h12/nic0", "leaf4", "spine2", "core0", or the name given by an importer.
   std::string NodeName(NodeId node) const;
+  // Accepts what NodeName() prints; invalid when there is none. Cost: O(named switches).
+  NodeId FindNode(std::string_view name) const;
+  // The network switches of one kind (kLeaf, kSpine, kCore) in NodeId order: "leaf4" is switches(kLeaf)[4].
+  std::span<const NodeId> switches(NodeKind kind) const {
+    return switches_[static_cast<size_t>(kind) - static_cast<size_t>(NodeKind::kLeaf)];
+  }
 
   NodeId source(LinkId link) const { return link_sources_[link]; }
   NodeId destination(LinkId link) const { return link_destinations_[link]; }
@@ -59,31 +69,50 @@ class Fabric {
   LinkTier tier(LinkId link) const { return link_tiers_[link]; }
   // The same cable in the other direction.
   LinkId reverse(LinkId link) const { return LinkId(link.value() ^ 1u); }
-  // "leaf4->spine2"; parallel links get "#1", "#2", ….
+  // "leaf4->spine2"; links that have parallel ones end in "#1", "#2", …, in LinkId order.
   std::string LinkName(LinkId link) const;
+  // Accepts what LinkName() prints, and takes the first of parallel links when the number is left out; invalid when
+  // there is none. Cost: that of FindNode.
+  LinkId FindLink(std::string_view name) const;
   // Links that leave a node, in LinkId order.
   std::span<const LinkId> links_from(NodeId node) const {
     return {links_from_.data() + links_from_first_[node.index()],
             links_from_.data() + links_from_first_[node.index() + 1]};
   }
-  // Errors: kNotFound. Accepts what LinkName() prints. Cost: O(links).
-  LinkId FindLink(std::string_view name) const;  // invalid id when there is none
+  // A copy of this fabric in which the given links have other capacities, each positive and finite.
+  Fabric WithCapacities(std::span<const std::pair<LinkId, BytesPerSecond>> capacities) &&;
 
+  // "h12", or the name given by an importer.
+  std::string HostName(HostId host) const;
+  // Accepts what HostName() prints; invalid when there is none. Cost: O(log hosts).
+  HostId FindHost(std::string_view name) const;
   // GPUs of a host are consecutive: [first_gpu(h), first_gpu(h) + num_gpus_of(h)).
   GpuId first_gpu(HostId host) const { return host_first_gpu_[host.index()]; }
   uint32_t num_gpus_of(HostId host) const {
     return host_first_gpu_[host.index() + 1].value() - host_first_gpu_[host.index()].value();
   }
+  // NICs of a host are consecutive too.
+  NicId first_nic(HostId host) const { return host_first_nic_[host.index()]; }
+  uint32_t num_nics_of(HostId host) const {
+    return host_first_nic_[host.index() + 1].value() - host_first_nic_[host.index()].value();
+  }
   HostId host_of(GpuId gpu) const { return gpu_hosts_[gpu]; }
   HostId host_of(NicId nic) const { return nic_hosts_[nic]; }
+  HostId host_of(NodeId node) const { return node_hosts_[node]; }  // invalid for network switches
   NodeId node_of(GpuId gpu) const { return gpu_nodes_[gpu]; }
   NodeId node_of(NicId nic) const { return nic_nodes_[nic]; }
   // The NIC that traffic of this GPU leaves and enters by: the nearest one.
   NicId nic_of(GpuId gpu) const { return gpu_nics_[gpu]; }
 
-  // Locality of a host, for placement: hosts with equal leaf_group share their leaf switches; equal pod, their spines.
-  // Groups and pods are dense numbers from 0.
+  // Nodes of a host are consecutive and begin with its GPUs; this is how many there are.
+  uint32_t num_nodes_of(HostId host) const { return host_num_nodes_[host]; }
+
+  // Locality of a host, for placement: hosts with equal leaf_group are cabled to the same set of leaves; hosts with
+  // equal pod reach each other without a core switch. Groups and pods are dense numbers from 0, in order of their first
+  // host.
   uint32_t leaf_group(HostId host) const { return host_leaf_groups_[host]; }
+  uint32_t num_leaf_groups() const { return num_leaf_groups_; }
+  uint32_t num_pods() const { return num_pods_; }
   uint32_t pod(HostId host) const { return host_pods_[host]; }
 
   // Peak dense half-precision rate of one GPU.
@@ -111,6 +140,13 @@ class Fabric {
   IdVector<NicId, NodeId> nic_nodes_;
   IdVector<HostId, uint32_t> host_leaf_groups_;
   IdVector<HostId, uint32_t> host_pods_;
+  std::vector<NicId> host_first_nic_ = {NicId(0u)};  // num_hosts + 1 entries
+  IdVector<HostId, uint32_t> host_num_nodes_;
+  std::vector<std::string> host_labels_;         // importer names, one per host; empty when no host has one
+  std::vector<HostId> hosts_by_label_;           // sorted by label; empty like host_labels_
+  std::array<std::vector<NodeId>, 3> switches_;  // leaves, spines, cores
+  uint32_t num_leaf_groups_ = 0;
+  uint32_t num_pods_ = 0;
   FlopPerSecond gpu_peak_;
   std::string gpu_model_;
 };

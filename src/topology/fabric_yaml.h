@@ -1,0 +1,41 @@
+// Fabrics described in YAML: a generated shape with sizes and speeds, an imported one, or every switch and cable by
+// name.
+//
+//     fabric:
+//       kind: clos2              # clos2, clos3, double-sided, rail-dual-plane, lingjun-topo, explicit
+//       leaves: 6                # per pod
+//       hosts_per_leaf: 2
+//       spines: 8                # per pod
+//       uplink: {parallel: 2, gbps: 100}     # or {oversubscription: 2}: the speed follows
+//       host: {gpus: 8, nics: 4, ports_per_nic: 2, port_gbps: 100}
+//       links: [{from: leaf3, to: spine1, gbps: 50}]     # cables with another speed than the rest
+//
+// All keys, with their ranges and defaults, stand in docs/modules/topology.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "base/yaml_reader.h"
+#include "topology/fabric.h"
+#include "topology/fabric_builder.h"
+
+namespace fairlead::topology {
+
+struct FabricLoadOptions {
+  // What relative file names in the section are relative to; empty = the working directory.
+  std::string directory;
+  // Larger fabrics are refused before memory is taken.
+  uint64_t max_links = FabricBuilder::kMaxLinks;
+};
+
+// Reads a `fabric:` section to its end: `map` needs no Finish() of the caller's.
+// Errors: one message with file and line: unknown keys, values out of range, names that don't exist, and all that
+// FabricBuilder::Build refuses.
+Result<Fabric> LoadFabric(YamlMap& map, const FabricLoadOptions& options = {});
+
+// Reads a file whose only key is `fabric`. Relative file names in it are relative to its folder.
+Result<Fabric> LoadFabricFile(const std::string& path);
+
+}  // namespace fairlead::topology

@@ -1,0 +1,30 @@
+// Which hosts are near each other, and whether all of them can reach each other at all.
+//
+// Both answers are read off the finished graph, so they hold for generated, imported and hand-written fabrics alike.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "topology/fabric.h"
+
+namespace fairlead::topology {
+
+// A partition of the hosts: dense group numbers from 0, in order of their first host.
+struct HostGroups {
+  IdVector<HostId, uint32_t> group_of;
+  uint32_t num_groups = 0;
+};
+
+// Hosts whose ports go to the same set of leaves.
+HostGroups FindLeafGroups(const Fabric& fabric);
+// Hosts that reach each other over leaves and spines, without a core.
+HostGroups FindPods(const Fabric& fabric);
+
+// Errors: kInvalidArgument when two NICs have no chain of switches between them, naming one such pair. NICs and GPUs
+// carry no transit traffic: two planes that only meet in bonded NICs are two networks, but each joins the NICs.
+Status CheckConnected(const Fabric& fabric);
+
+}  // namespace fairlead::topology
