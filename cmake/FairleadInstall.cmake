@@ -1,0 +1,11 @@
+# cmake --install build/release --prefix DIR: the program, and the files it reads by name.
+include(GNUInstallDirs)
+if(TARGET fairlead)
+  install(TARGETS fairlead RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+foreach(folder IN ITEMS scenarios profiles fabrics)
+  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${folder})
+    install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead)
+  endif()
+endforeach()
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

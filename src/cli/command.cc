@@ -1,0 +1,74 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+namespace fairlead::cli {
+
+namespace {
+
+std::atomic<bool> stop_requested = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+
+extern "C" void HandleStopSignal(int signal_number) {
+  stop_requested.store(true, std::memory_order_relaxed);
+  std::signal(signal_number, SIG_DFL);
+}
+
+}  // namespace
+
+int ReportError(const Status& status) {
+  fmt::print(stderr, "fairlead: {}\n", status.message());
+  switch (status.code()) {
+    case StatusCode::kOk:
+      return kExitOk;
+    case StatusCode::kUnavailable:
+    case StatusCode::kCancelled:
+      return kExitUnavailable;
+    case StatusCode::kInternal:
+      return kExitInternal;
+    default:
+      return kExitBadInput;
+  }
+}
+
+Status CheckOutputFolder(const std::string& path) {
+  if (path.empty()) return OkStatus();
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (std::filesystem::is_directory(path, error)) {
+    return InvalidArgument(fmt::format("{}: is a folder; expected the name of a file to write", path));
+  }
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return OkStatus();
+  std::filesystem::create_directories(folder, error);
+  if (!error) return OkStatus();
+  return InvalidArgument(fmt::format("{}: cannot create the folder {}: {}", path, folder.string(), error.message()));
+}
+
+std::string FindInputFile(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) || std::filesystem::path(path).is_absolute()) return path;
+  std::vector<std::filesystem::path> folders = {FAIRLEAD_DATA_DIR};
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "fairlead");
+  for (const std::filesystem::path& folder : folders) {
+    if (std::filesystem::exists(folder / path, error)) return (folder / path).string();
+  }
+  return path;
+}
+
+const std::atomic<bool>& StopRequested() {
+  static const bool installed = [] {
+    std::signal(SIGINT, HandleStopSignal);
+    std::signal(SIGTERM, HandleStopSignal);
+    return true;
+  }();
+  static_cast<void>(installed);
+  return stop_requested;
+}
+
+}  // namespace fairlead::cli

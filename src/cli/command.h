@@ -1,0 +1,38 @@
+// What the commands share: exit codes from Status, checks of output files, Ctrl-C.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "base/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fairlead::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitBadInput = 2;
+inline constexpr int kExitUnavailable = 3;
+inline constexpr int kExitInternal = 4;
+inline constexpr int kExitInterrupted = 130;
+
+// Prints "fairlead: message" to stderr and returns the exit code that belongs to the Status.
+int ReportError(const Status& status);
+
+// A long command must not find out at its end that its output can't be written. Empty paths are fine.
+Status CheckOutputFolder(const std::string& path);
+
+// `path` if it exists; else the file of that name among the data that came with the program (the source tree or
+// PREFIX/share/fairlead), so that `sim run scenarios/x.yaml` works from any folder; else `path`.
+std::string FindInputFile(const std::string& path);
+
+// Turns true at the first SIGINT or SIGTERM; the second one kills the process as usual. Installed by the first call.
+const std::atomic<bool>& StopRequested();
+
+// Each adds its commands to the app; the chosen one stores its exit code in `exit_code`.
+void AddSimCommands(CLI::App& app, int* exit_code);
+void AddExplainCommand(CLI::App& app, int* exit_code);
+
+}  // namespace fairlead::cli

@@ -1,0 +1,153 @@
+// fairlead sim run, fairlead sim fwl.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file_writer.h"
+#include "base/process_usage.h"
+#include "cli/command.h"
+#include "cli/run_with_progress.h"
+#include "report/html_report.h"
+#include "report/json_report.h"
+#include "report/text_report.h"
+#include "sim/fwl_report.h"
+#include "sim/fwl_runner.h"
+#include "sim/fwl_workload.h"
+#include "sim/scenario.h"
+#include "sim/scenario_runner.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+struct SimRunOptions {
+  std::string scenario;
+  std::vector<std::string> policies;
+  std::optional<uint32_t> num_seeds;
+  std::optional<uint64_t> seed;
+  std::optional<double> simulate_s;
+  std::string topology;
+  std::string detail;
+  bool exact = false;
+  uint32_t num_threads = 0;
+  std::string json;
+  std::string html;
+};
+
+Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
+  if (!options.policies.empty()) scenario->policies = options.policies;
+  if (options.num_seeds) scenario->num_seeds = *options.num_seeds;
+  if (options.seed) scenario->first_seed = *options.seed;
+  if (options.simulate_s) scenario->simulation.end = SimTime::FromSeconds(Seconds(*options.simulate_s));
+  if (options.detail == "coupled") scenario->simulation.detail = sim::Detail::kCoupled;
+  if (options.detail == "edge") scenario->simulation.detail = sim::Detail::kEdge;
+  if (options.exact) scenario->simulation.fast_forward = false;
+  return OkStatus();
+}
+
+// Writes and prints; what was computed reaches the user even when one of the files can't be written.
+int Deliver(const sim::SimulationReport& report, const SimRunOptions& options) {
+  fmt::print("{}", report::RenderText(report));
+  std::fflush(stdout);
+  Status status;
+  const auto write = [&](const std::string& path, const std::string& content, std::string_view what) {
+    if (path.empty()) return;
+    const Status written = WriteFileAtomically(path, content);
+    if (written.ok()) fmt::print("{} written to {}\n", what, path);
+    if (!written.ok() && status.ok()) status = written;
+  };
+  if (!options.json.empty()) write(options.json, report::RenderJson(report), "JSON");
+  if (!options.html.empty()) write(options.html, report::RenderHtml(report), "Report");
+  if (!status.ok()) return ReportError(status);
+  if (!StopRequested()) return kExitOk;
+  fmt::print(stderr, "fairlead: stopped before the end; the numbers are partial\n");
+  return kExitInterrupted;
+}
+
+int SimRun(const SimRunOptions& options) {
+  StopRequested();
+  for (const std::string& path : {options.json, options.html}) {
+    if (const Status status = CheckOutputFolder(path); !status.ok()) return ReportError(status);
+  }
+  sim::ScenarioOverrides overrides;
+  if (!options.topology.empty()) overrides.topology_file = FindInputFile(options.topology);
+  auto scenario = sim::LoadScenario(FindInputFile(options.scenario), overrides);
+  if (!scenario.ok()) return ReportError(scenario.status());
+  if (const Status status = ApplyOptions(options, &*scenario); !status.ok()) return ReportError(status);
+  auto report = RunWithProgress(*scenario, {.num_threads = options.num_threads});
+  if (!report.ok()) return ReportError(report.status());
+  return Deliver(*report, options);
+}
+
+struct SimFwlOptions {
+  std::string file;
+  std::string detail = "edge";
+  bool strict_priority = false;
+  std::string json;
+};
+
+int SimFwl(const SimFwlOptions& options) {
+  if (const Status status = CheckOutputFolder(options.json); !status.ok()) return ReportError(status);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto detail = sim::ParseFwlDetail(options.detail);
+  if (!detail.ok()) return ReportError(detail.status());
+  const auto workload = sim::LoadFwlWorkload(options.file);
+  if (!workload.ok()) return ReportError(workload.status());
+  const double parse_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const auto result = sim::RunFwl(*workload, {.detail = *detail, .strict_priority = options.strict_priority});
+  if (!result.ok()) return ReportError(result.status());
+  fmt::print("{}", sim::RenderFwlText(*result, parse_s, PeakRssMb()));
+  if (options.json.empty()) return kExitOk;
+  const Status written = WriteFileAtomically(options.json, sim::RenderFwlJson(*result, PeakRssMb()));
+  return written.ok() ? kExitOk : ReportError(written);
+}
+
+void AddSimRun(CLI::App& sim, int* exit_code) {
+  auto options = std::make_shared<SimRunOptions>();
+  CLI::App* run = sim.add_subcommand("run", "Simulate a scenario under one or more traffic policies and compare them.");
+  run->add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->required();
+  run->add_option("--policy", options->policies, "Policies to compare, instead of the scenario's")->delimiter(',');
+  run->add_option("--seeds", options->num_seeds, "Number of ECMP hash seeds per policy")->check(CLI::Range(1, 10000));
+  run->add_option("--seed", options->seed, "First hash seed");
+  run->add_option("--simulate-s", options->simulate_s, "Simulated seconds")->check(CLI::Range(1e-3, 1e9));
+  run->add_option("--topology", options->topology, "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
+  run->add_option("--detail", options->detail, "coupled: a ring is one fluid variable; edge: every flow is one")
+      ->check(CLI::IsMember({"coupled", "edge"}));
+  run->add_flag("--exact", options->exact, "Play every iteration instead of skipping whole periods");
+  run->add_option("--threads", options->num_threads, "Threads; 0 = one per processor")->check(CLI::Range(0, 1024));
+  run->add_option("--json", options->json, "Write all results to FILE")->type_name("FILE");
+  run->add_option("--html", options->html, "Write a self-contained page with figures to FILE")->type_name("FILE");
+  run->footer("Example: fairlead sim run scenarios/lingjun-snapshot.yaml --policy ecmp,crux --seeds 5 --html out.html");
+  run->callback([options, exit_code] { *exit_code = SimRun(*options); });
+}
+
+void AddSimFwl(CLI::App& sim, int* exit_code) {
+  auto options = std::make_shared<SimFwlOptions>();
+  CLI::App* fwl = sim.add_subcommand("fwl", "Run a workload file of the fwl format on the fluid network alone.");
+  fwl->add_option("FILE", options->file, "Workload (fwl 1)")->required();
+  fwl->add_option("--detail", options->detail, "coupled, edge or stepwise")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"coupled", "edge", "stepwise"}));
+  fwl->add_flag("--strict-priority", options->strict_priority, "Obey the jobs' priorities (default: all share alike)");
+  fwl->add_option("--json", options->json, "Write the result to FILE")->type_name("FILE");
+  fwl->footer("Example: python3 bench/fwl/generate.py excl --pods 4 --iters 20 --seed 6 > excl512.fwl\n"
+              "         fairlead sim fwl excl512.fwl --detail edge");
+  fwl->callback([options, exit_code] { *exit_code = SimFwl(*options); });
+}
+
+}  // namespace
+
+void AddSimCommands(CLI::App& app, int* exit_code) {
+  CLI::App* sim = app.add_subcommand("sim", "Simulate shared training clusters.");
+  sim->require_subcommand(1);
+  AddSimRun(*sim, exit_code);
+  AddSimFwl(*sim, exit_code);
+}
+
+}  // namespace fairlead::cli

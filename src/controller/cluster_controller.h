@@ -1,0 +1,133 @@
+// The decision core: a state machine from events (job submitted, job finished, link health changed) to actions (start a job,
+// set its paths and level).
+//
+// It knows no thread, socket, clock or disk: the simulator drives it in virtual time, a service shell would drive it live.
+// Jobs start in arrival order (first come, first served, no overtaking) as soon as the placement policy finds room. Every batch
+// of events ends in one re-plan of all running jobs by the traffic policy; only differences become actions.
+//
+//     events --> Handle() --> state --> TrafficSnapshot --> policy --> plan -- diff --> actions
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "model/flow.h"
+#include "model/job.h"
+#include "model/path.h"
+#include "scheduling/placement_policy.h"
+#include "topology/router.h"
+#include "traffic/traffic_policy.h"
+
+namespace fairlead::controller {
+
+// Events.
+struct JobSubmitted {
+  model::Job job;
+};
+struct JobFinished {
+  JobId job;
+};
+struct LinkHealthChanged {
+  LinkId link;
+  double health = 1;  // fraction of the capacity that is left; 0 = down
+};
+using Event = std::variant<JobSubmitted, JobFinished, LinkHealthChanged>;
+
+// Actions. All are idempotent.
+struct StartJob {
+  JobId job;
+  model::Placement placement;
+};
+struct SetTraffic {
+  JobId job;
+  std::vector<model::Path> paths;  // [flow of the job's iteration]
+  uint32_t level = 0;
+  uint32_t priority_rank = 0;
+  std::string reason;
+};
+// The job can never run here.
+struct RejectJob {
+  JobId job;
+  std::string reason;
+};
+using Action = std::variant<StartJob, SetTraffic, RejectJob>;
+
+// What one training iteration of a placed job looks like: from its model profile in the simulator, measured on real clusters.
+using IterationProvider = std::function<Result<model::Iteration>(const model::Job&, const model::Placement&)>;
+
+struct ControllerOptions {
+  // Priority levels that the fabric offers to jobs. Range 1..64. More levels lose less of the ideal order; hardware has 8.
+  uint32_t num_levels = 8;
+  // Seed of the switches' ECMP hashes: the luck of collisions.
+  uint64_t hash_seed = 1;
+  // Seed of policies that sample.
+  uint64_t random_seed = 1;
+};
+
+// Changes that re-plans have made to running jobs since the start: the cost of control.
+struct ControlCounters {
+  uint64_t plans = 0;
+  uint64_t path_changes = 0;   // flows of running jobs that moved
+  uint64_t level_changes = 0;  // running jobs that changed level
+};
+
+class ClusterController {
+ public:
+  // The references must outlive the controller.
+  ClusterController(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
+                    const traffic::TrafficPolicy& traffic, IterationProvider iterations, ControllerOptions options);
+
+  // Handles events of one instant together: all state changes first, then queued jobs start, then one re-plan. Unknown or already
+  // finished jobs are ignored (late events are normal). Actions come in order: rejections, starts, traffic by job id.
+  std::vector<Action> Handle(std::span<const Event> events);
+
+  // The iteration of a running job; must be running.
+  const model::Iteration& iteration(JobId job) const;
+  size_t num_queued() const { return queue_.size(); }
+  size_t num_running() const { return running_.size(); }
+  const ControlCounters& counters() const { return counters_; }
+  const topology::LinkHealth& health() const { return health_; }
+
+ private:
+  struct RunningJob {
+    model::Job job;
+    model::Placement placement;
+    model::Iteration iteration;
+    uint64_t arrival_order = 0;
+    bool is_planned = false;
+    std::vector<model::Path> paths;  // in force; empty before the first plan
+    uint32_t level = 0;
+    uint32_t priority_rank = 0;
+    std::string reason;
+  };
+
+  void Submit(const model::Job& job, std::vector<Action>* actions);
+  void Finish(JobId job);
+  void StartQueuedJobs(std::vector<Action>* actions);
+  void Replan(std::vector<Action>* actions);
+  void AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::vector<Action>* actions);
+
+  const topology::Fabric* fabric_;
+  const scheduling::PlacementPolicy* placement_;
+  const traffic::TrafficPolicy* traffic_;
+  IterationProvider iterations_;
+  ControllerOptions options_;
+
+  topology::Router router_;
+  topology::LinkHealth health_;
+  scheduling::GpuPool pool_;
+  std::deque<model::Job> queue_;
+  std::map<JobId, RunningJob> running_;
+  uint64_t num_arrived_ = 0;
+  ControlCounters counters_;
+};
+
+}  // namespace fairlead::controller

@@ -1,0 +1,155 @@
+#include "controller/cluster_controller.h"
+
+#include <gtest/gtest.h>
+
+#include "topology/clos_fabrics.h"
+
+namespace fairlead::controller {
+namespace {
+
+// Sends every flow over path 0 and gives every job the level of its place in the snapshot.
+class FirstPathPolicy final : public traffic::TrafficPolicy {
+ public:
+  std::string_view name() const override { return "first-path"; }
+  traffic::TrafficPlan Plan(const traffic::TrafficSnapshot& snapshot) const override {
+    traffic::TrafficPlan plan;
+    for (const traffic::JobView& job : snapshot.jobs) {
+      traffic::JobPlan job_plan;
+      job_plan.id = job.id;
+      job_plan.level = std::min<uint32_t>(static_cast<uint32_t>(plan.jobs.size()), snapshot.num_levels - 1);
+      for (const model::FlowDemand& flow : job.iteration->flows) {
+        model::Path path;
+        if (snapshot.router->CountPaths(flow.source, flow.destination) > 0) {
+          snapshot.router->AppendPath(flow.source, flow.destination, 0, &path);
+        }
+        job_plan.paths.push_back(path);
+      }
+      plan.jobs.push_back(job_plan);
+    }
+    return plan;
+  }
+};
+
+class ClusterControllerTest : public ::testing::Test {
+ protected:
+  // Two leaves with one host of 8 GPUs each, two spines.
+  ClusterControllerTest() {
+    topology::ClosSpec spec;
+    spec.leaves = 2;
+    spec.hosts_per_leaf = 1;
+    spec.spines = 2;
+    fabric_ = topology::BuildClos(spec).value();
+    placement_ = scheduling::CreatePlacementPolicy("locality-first", 1).value();
+  }
+
+  ClusterController Create() {
+    const auto iterations = [this](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
+      if (job.name == "bad") return InvalidArgument("bad model");
+      model::Iteration iteration;
+      iteration.compute_time = Seconds(1);
+      if (fabric_.host_of(placement.gpus.front()) != fabric_.host_of(placement.gpus.back())) {
+        iteration.flows.push_back({placement.gpus.front(), placement.gpus.back(), Bytes(1e9), 0});
+        iteration.phases.push_back({"send", 1, false, 0, 1});
+        iteration.num_groups = 1;
+      }
+      return iteration;
+    };
+    return ClusterController(fabric_, *placement_, policy_, iterations, {});
+  }
+
+  static Event Submit(uint32_t id, uint32_t gpus, std::string name = "job") {
+    model::Job job;
+    job.id = JobId(id);
+    job.num_gpus = gpus;
+    job.name = std::move(name);
+    return JobSubmitted{job};
+  }
+
+  static std::vector<std::string> Describe(const std::vector<Action>& actions) {
+    std::vector<std::string> words;
+    for (const Action& action : actions) {
+      if (const auto* start = std::get_if<StartJob>(&action)) words.push_back("start " + std::to_string(start->job.value()));
+      if (const auto* set = std::get_if<SetTraffic>(&action)) {
+        words.push_back("traffic " + std::to_string(set->job.value()) + " level " + std::to_string(set->level));
+      }
+      if (const auto* reject = std::get_if<RejectJob>(&action)) words.push_back("reject " + std::to_string(reject->job.value()));
+    }
+    return words;
+  }
+
+  using Words = std::vector<std::string>;
+
+  topology::Fabric fabric_;
+  std::unique_ptr<scheduling::PlacementPolicy> placement_;
+  FirstPathPolicy policy_;
+};
+
+TEST_F(ClusterControllerTest, StartsInOrderAndQueuesWithoutOvertaking) {
+  ClusterController controller = Create();
+  // Job 1 (16 GPUs) does not fit beside job 0, and job 2 (8 GPUs), which would, must not overtake it.
+  const Event events[] = {Submit(0, 8), Submit(1, 16), Submit(2, 8)};
+  EXPECT_EQ(Describe(controller.Handle(events)), (Words{"start 0", "traffic 0 level 0"}));
+  EXPECT_EQ(controller.num_queued(), 2u);
+  const Event finished[] = {JobFinished{JobId(0)}};
+  EXPECT_EQ(Describe(controller.Handle(finished)), (Words{"start 1", "traffic 1 level 0"}));
+  const Event finished_too[] = {JobFinished{JobId(1)}};
+  EXPECT_EQ(Describe(controller.Handle(finished_too)), (Words{"start 2", "traffic 2 level 0"}));
+}
+
+TEST_F(ClusterControllerTest, RejectsWhatCanNeverRun) {
+  ClusterController controller = Create();
+  const Event events[] = {Submit(0, 17), Submit(1, 8, "bad"), Submit(2, 0), Submit(3, 8)};
+  EXPECT_EQ(Describe(controller.Handle(events)),
+            (Words{"reject 0", "reject 2", "reject 1", "start 3", "traffic 3 level 0"}));
+}
+
+TEST_F(ClusterControllerTest, OnlyDifferencesBecomeActionsAndAreCounted) {
+  ClusterController controller = Create();
+  const Event first[] = {Submit(1, 8)};
+  controller.Handle(first);
+  EXPECT_TRUE(controller.Handle({}).empty());
+  // A job with a lower id comes in: job 1 moves from place 0 to place 1.
+  const Event second[] = {Submit(0, 8)};
+  EXPECT_EQ(Describe(controller.Handle(second)), (Words{"start 0", "traffic 0 level 0", "traffic 1 level 1"}));
+  EXPECT_EQ(controller.counters().level_changes, 1u);
+  EXPECT_EQ(controller.counters().path_changes, 0u);
+}
+
+TEST_F(ClusterControllerTest, LinkFailureMovesFlowsAndRepairMovesThemBack) {
+  ClusterController controller = Create();
+  const Event submit[] = {Submit(0, 16)};
+  const auto actions = controller.Handle(submit);
+  const model::Path before = std::get<SetTraffic>(actions.back()).paths.front();
+  LinkId uplink;
+  for (LinkId link : before) {
+    if (fabric_.tier(link) == topology::LinkTier::kLeafSpine) {
+      uplink = link;
+      break;
+    }
+  }
+  const Event fail[] = {LinkHealthChanged{uplink, 0}};
+  const auto moved = controller.Handle(fail);
+  ASSERT_EQ(moved.size(), 1u);
+  const model::Path& after = std::get<SetTraffic>(moved.front()).paths.front();
+  EXPECT_EQ(std::count(after.begin(), after.end(), uplink), 0);
+  EXPECT_EQ(controller.counters().path_changes, 1u);
+  const Event repair[] = {LinkHealthChanged{uplink, 1}};
+  EXPECT_EQ(std::get<SetTraffic>(controller.Handle(repair).front()).paths.front(), before);
+  // A degraded link stays in use.
+  const Event degrade[] = {LinkHealthChanged{uplink, 0.5}};
+  EXPECT_TRUE(controller.Handle(degrade).empty());
+}
+
+TEST_F(ClusterControllerTest, LateAndRepeatedEventsAreIgnored) {
+  ClusterController controller = Create();
+  const Event finish_unknown[] = {JobFinished{JobId(7)}};
+  EXPECT_TRUE(controller.Handle(finish_unknown).empty());
+  const Event submit[] = {Submit(0, 8)};
+  controller.Handle(submit);
+  const Event finish_twice[] = {JobFinished{JobId(0)}, JobFinished{JobId(0)}};
+  controller.Handle(finish_twice);
+  EXPECT_EQ(controller.num_running(), 0u);
+}
+
+}  // namespace
+}  // namespace fairlead::controller

@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "scheduling/placement_policy.h"
+
+namespace fairlead::scheduling {
+
+GpuPool::GpuPool(const topology::Fabric& fabric)
+    : fabric_(&fabric), free_(fabric.num_gpus(), 1), host_free_(fabric.num_hosts()), num_free_(fabric.num_gpus()) {
+  for (size_t h = 0; h < fabric.num_hosts(); ++h) host_free_[HostId(h)] = fabric.num_gpus_of(HostId(h));
+}
+
+void GpuPool::Take(const model::Placement& placement) {
+  for (GpuId gpu : placement.gpus) {
+    FL_CHECK_MSG(free_[gpu] != 0, "a placement takes a GPU that is in use");
+    free_[gpu] = 0;
+    --host_free_[fabric_->host_of(gpu)];
+    --num_free_;
+  }
+}
+
+void GpuPool::Release(const model::Placement& placement) {
+  for (GpuId gpu : placement.gpus) {
+    FL_CHECK_MSG(free_[gpu] == 0, "a placement releases a GPU that is free");
+    free_[gpu] = 1;
+    ++host_free_[fabric_->host_of(gpu)];
+    ++num_free_;
+  }
+}
+
+uint32_t NumHosts(const model::Job& job) { return (job.num_gpus + job.gpus_per_host - 1) / job.gpus_per_host; }
+
+uint32_t RanksOnHost(const model::Job& job, uint32_t index) {
+  const uint32_t before = index * job.gpus_per_host;
+  FL_CHECK(before < job.num_gpus);
+  return std::min(job.gpus_per_host, job.num_gpus - before);
+}
+
+model::Placement PlaceOnHosts(const GpuPool& pool, const model::Job& job, const std::vector<HostId>& hosts) {
+  FL_CHECK(hosts.size() == NumHosts(job));
+  model::Placement placement;
+  placement.gpus.reserve(job.num_gpus);
+  for (uint32_t i = 0; i < hosts.size(); ++i) {
+    uint32_t wanted = RanksOnHost(job, i);
+    const GpuId first = pool.fabric().first_gpu(hosts[i]);
+    for (uint32_t g = 0; g < pool.fabric().num_gpus_of(hosts[i]) && wanted > 0; ++g) {
+      const GpuId gpu(first.value() + g);
+      if (!pool.is_free(gpu)) continue;
+      placement.gpus.push_back(gpu);
+      --wanted;
+    }
+    FL_CHECK_MSG(wanted == 0, "a placement policy chose a host without enough free GPUs");
+  }
+  return placement;
+}
+
+}  // namespace fairlead::scheduling

@@ -1,0 +1,61 @@
+// The interface of placement policies: which GPUs a job gets, once it is its turn.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "model/job.h"
+#include "topology/fabric.h"
+
+namespace fairlead::scheduling {
+
+// Which GPUs are free. A value; the controller keeps one and hands it to the policy.
+class GpuPool {
+ public:
+  // All GPUs of the fabric free. `fabric` must outlive the pool.
+  explicit GpuPool(const topology::Fabric& fabric);
+
+  const topology::Fabric& fabric() const { return *fabric_; }
+  bool is_free(GpuId gpu) const { return free_[gpu] != 0; }
+  uint32_t num_free(HostId host) const { return host_free_[host]; }
+  size_t num_free() const { return num_free_; }
+
+  // Every GPU must be free before Take and taken before Release.
+  void Take(const model::Placement& placement);
+  void Release(const model::Placement& placement);
+
+ private:
+  const topology::Fabric* fabric_;
+  IdVector<GpuId, uint8_t> free_;
+  IdVector<HostId, uint32_t> host_free_;
+  size_t num_free_ = 0;
+};
+
+class PlacementPolicy {
+ public:
+  virtual ~PlacementPolicy() = default;
+  // The name users type: "locality-first", "random".
+  virtual std::string_view name() const = 0;
+  // GPUs for `job`, or nothing when it does not fit now. Hosts carry job.gpus_per_host of its ranks each (the last one the rest).
+  virtual std::optional<model::Placement> Place(const GpuPool& pool, const model::Job& job) const = 0;
+};
+
+// How many of the job's ranks go to its `index`-th host.
+uint32_t RanksOnHost(const model::Job& job, uint32_t index);
+uint32_t NumHosts(const model::Job& job);
+
+// Takes the job's ranks from these hosts, in order: on each host its first free GPUs. Each host must have enough.
+model::Placement PlaceOnHosts(const GpuPool& pool, const model::Job& job, const std::vector<HostId>& hosts);
+
+// Names in the order shown to users.
+std::vector<std::string_view> PlacementPolicyNames();
+
+// Errors: kInvalidArgument for an unknown name, listing the known ones. `seed` feeds policies that draw.
+Result<std::unique_ptr<PlacementPolicy>> CreatePlacementPolicy(std::string_view name, uint64_t seed);
+
+}  // namespace fairlead::scheduling

@@ -1,0 +1,138 @@
+#include "scheduling/placement_policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/random.h"
+#include "topology/clos_fabrics.h"
+
+namespace fairlead::scheduling {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Two pods of 4 leaves with 2 hosts of 8 GPUs each: 16 hosts, 128 GPUs.
+topology::Fabric TwoPods() {
+  topology::ClosSpec spec;
+  spec.pods = 2;
+  spec.leaves = 4;
+  spec.hosts_per_leaf = 2;
+  spec.spines = 2;
+  spec.cores = 2;
+  auto fabric = topology::BuildClos(spec);
+  EXPECT_TRUE(fabric.ok()) << fabric.status().message();
+  return std::move(fabric).value();
+}
+
+model::Job JobOf(uint32_t id, uint32_t gpus, uint32_t gpus_per_host = 8) {
+  model::Job job;
+  job.id = JobId(id);
+  job.num_gpus = gpus;
+  job.gpus_per_host = gpus_per_host;
+  return job;
+}
+
+std::set<uint32_t> LeafGroups(const topology::Fabric& fabric, const model::Placement& placement) {
+  std::set<uint32_t> groups;
+  for (GpuId gpu : placement.gpus) groups.insert(fabric.leaf_group(fabric.host_of(gpu)));
+  return groups;
+}
+
+std::set<uint32_t> Pods(const topology::Fabric& fabric, const model::Placement& placement) {
+  std::set<uint32_t> pods;
+  for (GpuId gpu : placement.gpus) pods.insert(fabric.pod(fabric.host_of(gpu)));
+  return pods;
+}
+
+std::unique_ptr<PlacementPolicy> Create(std::string_view name, uint64_t seed = 1) {
+  return CreatePlacementPolicy(name, seed).value();
+}
+
+TEST(LocalityFirstTest, KeepsAJobUnderOneLeafThenInOnePod) {
+  const topology::Fabric fabric = TwoPods();
+  GpuPool pool(fabric);
+  const auto policy = Create("locality-first");
+  // 16 GPUs are two hosts: one leaf. 32 are four hosts: two leaves of one pod. 80 are ten: more than a pod's eight.
+  EXPECT_EQ(LeafGroups(fabric, *policy->Place(pool, JobOf(0, 16))).size(), 1u);
+  const auto four_hosts = policy->Place(pool, JobOf(1, 32));
+  EXPECT_EQ(LeafGroups(fabric, *four_hosts).size(), 2u);
+  EXPECT_EQ(Pods(fabric, *four_hosts).size(), 1u);
+  const auto ten_hosts = policy->Place(pool, JobOf(2, 80));
+  EXPECT_EQ(LeafGroups(fabric, *ten_hosts).size(), 5u);
+}
+
+TEST(LocalityFirstTest, FillsStartedLeavesBeforeBreakingWholeOnes) {
+  const topology::Fabric fabric = TwoPods();
+  GpuPool pool(fabric);
+  const auto policy = Create("locality-first");
+  const auto first = policy->Place(pool, JobOf(0, 8));
+  pool.Take(*first);
+  // The second single-host job goes beside the first, which leaves seven leaves whole.
+  const auto second = policy->Place(pool, JobOf(1, 8));
+  EXPECT_EQ(LeafGroups(fabric, *first), LeafGroups(fabric, *second));
+  // Part of a host: the started host first.
+  pool.Take(*second);
+  const auto third = policy->Place(pool, JobOf(2, 2, 2));
+  pool.Take(*third);
+  const auto fourth = policy->Place(pool, JobOf(3, 3, 3));
+  EXPECT_EQ(fabric.host_of(third->gpus[0]), fabric.host_of(fourth->gpus[0]));
+}
+
+TEST(PlacementTest, SaysNoWhenItDoesNotFit) {
+  const topology::Fabric fabric = TwoPods();
+  for (std::string_view name : PlacementPolicyNames()) {
+    GpuPool pool(fabric);
+    const auto policy = Create(name);
+    EXPECT_FALSE(policy->Place(pool, JobOf(0, 136)).has_value());
+    EXPECT_FALSE(policy->Place(pool, JobOf(0, 9, 9)).has_value()) << "no host has nine GPUs";
+    const auto all = policy->Place(pool, JobOf(0, 128));
+    ASSERT_TRUE(all.has_value());
+    pool.Take(*all);
+    EXPECT_FALSE(policy->Place(pool, JobOf(1, 1)).has_value());
+    pool.Release(*all);
+    EXPECT_TRUE(policy->Place(pool, JobOf(1, 1)).has_value());
+  }
+}
+
+TEST(PlacementTest, RandomChurnNeverGivesAGpuTwice) {
+  const topology::Fabric fabric = TwoPods();
+  for (std::string_view name : PlacementPolicyNames()) {
+    GpuPool pool(fabric);
+    const auto policy = Create(name);
+    Random random(7);
+    std::vector<model::Placement> running;
+    for (uint32_t step = 0; step < 500; ++step) {
+      const auto gpus = static_cast<uint32_t>(1 + random.Below(40));
+      const auto job = JobOf(step, gpus, std::min<uint32_t>(8, gpus));
+      if (auto placement = policy->Place(pool, job)) {
+        ASSERT_EQ(placement->gpus.size(), gpus);
+        pool.Take(*placement);  // checks that every GPU is free
+        running.push_back(std::move(*placement));
+      }
+      if (!running.empty() && random.Below(2) == 0) {
+        const size_t victim = random.Below(running.size());
+        pool.Release(running[victim]);
+        running.erase(running.begin() + static_cast<ptrdiff_t>(victim));
+      }
+    }
+    for (const auto& placement : running) pool.Release(placement);
+    EXPECT_EQ(pool.num_free(), fabric.num_gpus());
+  }
+}
+
+TEST(RandomPlacementTest, DependsOnSeedAndJobOnly) {
+  const topology::Fabric fabric = TwoPods();
+  GpuPool pool(fabric);
+  EXPECT_EQ(Create("random", 1)->Place(pool, JobOf(3, 32)), Create("random", 1)->Place(pool, JobOf(3, 32)));
+  EXPECT_NE(Create("random", 1)->Place(pool, JobOf(3, 32)), Create("random", 2)->Place(pool, JobOf(3, 32)));
+  EXPECT_NE(Create("random", 1)->Place(pool, JobOf(3, 32)), Create("random", 1)->Place(pool, JobOf(4, 32)));
+}
+
+TEST(PlacementRegistryTest, UnknownNameListsTheKnownOnes) {
+  EXPECT_THAT(CreatePlacementPolicy("best", 1).status().message(), HasSubstr("locality-first, random"));
+}
+
+}  // namespace
+}  // namespace fairlead::scheduling

@@ -1,0 +1,445 @@
+#include "sim/cluster_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+#include "base/random.h"
+
+namespace fairlead::sim {
+
+IdVector<LinkId, double> PayloadCapacities(const topology::Fabric& fabric, const topology::LinkHealth& health,
+                                           double goodput) {
+  IdVector<LinkId, double> capacities(fabric.num_links());
+  for (size_t i = 0; i < fabric.num_links(); ++i) {
+    const LinkId link(i);
+    const double share = topology::IsNetwork(fabric.tier(link)) ? goodput : 1.0;
+    capacities[link] = fabric.capacity(link).value() * health[link] * share;
+  }
+  return capacities;
+}
+
+Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<model::Path>& paths,
+                          const IdVector<LinkId, double>& capacities, Detail detail) {
+  JobState job = CreateJobState(JobId(0), 1, 1, iteration, detail, SimTime(), 1);
+  job.paths = paths;
+  std::vector<TransferRoute> routes;
+  for (const Transfer& transfer : job.transfers) routes.push_back(ComputeRoute(job, transfer, capacities));
+  JobState* const jobs[] = {&job};
+  const LinkSharing sharing = ComputeLinkSharing(jobs, std::span(&routes, 1), capacities);
+  BinnedSum busy(SimTime(1), 1);
+  ContentionDomain domain({&job}, {&routes}, sharing, capacities, SimTime(),
+                          {.fast_forward = false, .samples_per_iteration = 0}, &busy);
+  domain.AdvanceTo(SimTime::Never());
+  FL_CHECK_MSG(job.is_finished, "a job can't finish an iteration alone on a healthy fabric");
+  return job.finish_time.seconds();
+}
+
+ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
+                                     const traffic::TrafficPolicy& traffic,
+                                     const traffic::TrafficPolicy& solo_traffic,
+                                     controller::IterationProvider iterations, std::vector<model::Job> jobs,
+                                     std::vector<LinkEvent> link_events, const SimulationOptions& options)
+    : fabric_(&fabric),
+      traffic_(&traffic),
+      solo_traffic_(&solo_traffic),
+      options_(options),
+      controller_(fabric, placement, traffic, std::move(iterations), options.controller),
+      healthy_router_(fabric),
+      healthy_capacities_(
+          PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
+      link_events_(std::move(link_events)),
+      capacities_(healthy_capacities_),
+      busy_gpu_seconds_(options.end, options.num_bins),
+      link_bytes_(fabric.num_links()),
+      link_bins_(fabric.num_links()) {
+  FL_CHECK(options.end > SimTime() && options.num_bins >= 1 && options.goodput > 0 && options.goodput <= 1);
+  for (model::Job& job : jobs) {
+    const JobId id = job.id;
+    FL_CHECK_MSG(records_.try_emplace(id).second, "two jobs with one id");
+    records_[id].job = std::move(job);
+    arrivals_.push_back(id);
+  }
+  std::sort(arrivals_.begin(), arrivals_.end(), [this](JobId a, JobId b) {
+    return std::pair(records_[a].job.arrival, a) < std::pair(records_[b].job.arrival, b);
+  });
+  std::stable_sort(link_events_.begin(), link_events_.end(),
+                   [](const LinkEvent& a, const LinkEvent& b) { return a.time < b.time; });
+}
+
+RunResult ClusterSimulation::Run(const std::atomic<bool>& stop, const Progress& progress) {
+  const SimDuration slice(std::max<int64_t>(1, options_.end.ns() / kSlices));
+  bool is_stopped = false;
+  for (;;) {
+    const std::vector<controller::Event> events = TakeOutsideEvents();
+    if (!events.empty()) {
+      SuspendDomains();
+      Apply(controller_.Handle(events));
+      RebuildDomains();
+    }
+    const bool is_idle = running_.empty() && next_arrival_ == arrivals_.size();
+    if (now_ >= options_.end || is_idle) break;
+    is_stopped = stop.load(std::memory_order_relaxed);
+    if (is_stopped) break;
+    AdvanceUntilFinishOr(std::min({NextOutsideEvent(), options_.end, now_ + slice}));
+    if (progress) progress(now_);
+  }
+  SuspendDomains();
+  return CollectResult(is_stopped);
+}
+
+SimTime ClusterSimulation::NextOutsideEvent() const {
+  SimTime next = SimTime::Never();
+  if (next_arrival_ < arrivals_.size()) next = records_.at(arrivals_[next_arrival_]).job.arrival;
+  if (next_link_event_ < link_events_.size()) next = std::min(next, link_events_[next_link_event_].time);
+  return next;
+}
+
+std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents() {
+  std::vector<controller::Event> events;
+  for (JobId job : finished_now_) events.emplace_back(controller::JobFinished{job});
+  finished_now_.clear();
+  if (now_ >= options_.end) return events;
+  while (next_link_event_ < link_events_.size() && link_events_[next_link_event_].time <= now_) {
+    const LinkEvent& event = link_events_[next_link_event_++];
+    events.emplace_back(controller::LinkHealthChanged{event.link, event.health});
+  }
+  while (next_arrival_ < arrivals_.size() && records_[arrivals_[next_arrival_]].job.arrival <= now_) {
+    events.emplace_back(controller::JobSubmitted{records_[arrivals_[next_arrival_++]].job});
+  }
+  return events;
+}
+
+void ClusterSimulation::Apply(std::vector<controller::Action> actions) {
+  for (controller::Action& action : actions) {
+    if (auto* start = std::get_if<controller::StartJob>(&action)) {
+      Start(*start);
+    } else if (auto* set = std::get_if<controller::SetTraffic>(&action)) {
+      SetTrafficOf(std::move(*set));
+    } else if (auto* reject = std::get_if<controller::RejectJob>(&action)) {
+      records_[reject->job].reason = "rejected: " + reject->reason;
+    }
+  }
+}
+
+void ClusterSimulation::Start(const controller::StartJob& action) {
+  JobRecord& record = records_[action.job];
+  record.placement = action.placement;
+  record.placed = now_;
+  record.iteration = std::make_unique<model::Iteration>(controller_.iteration(action.job));
+  record.solo = SoloTime(record);
+  SimTime start = now_;
+  if (options_.random_phase) {
+    Random random(CombineHash(options_.phase_seed, action.job.value()));
+    start = start + SimDuration::FromSeconds(record.solo * random.Uniform());
+  }
+  record.state = std::make_unique<JobState>(CreateJobState(action.job, record.job.num_gpus, record.job.num_iterations,
+                                                           *record.iteration, options_.detail, start,
+                                                           options_.num_bins));
+  running_.insert(std::lower_bound(running_.begin(), running_.end(), action.job), action.job);
+}
+
+Seconds ClusterSimulation::SoloTime(const JobRecord& record) const {
+  traffic::JobView view;
+  view.id = record.job.id;
+  view.num_gpus = record.job.num_gpus;
+  view.iteration = record.iteration.get();
+  const traffic::TrafficSnapshot snapshot{.router = &healthy_router_,
+                                          .jobs = std::span(&view, 1),
+                                          .num_levels = options_.controller.num_levels,
+                                          .hash_seed = 0,
+                                          .random_seed = 0};
+  const traffic::TrafficPlan plan = solo_traffic_->Plan(snapshot);
+  return SoloIterationTime(*record.iteration, plan.jobs.front().paths, healthy_capacities_, options_.detail);
+}
+
+void ClusterSimulation::SetTrafficOf(controller::SetTraffic action) {
+  JobRecord& record = records_[action.job];
+  if (record.state == nullptr) return;
+  if (record.state->paths != action.paths) {
+    SettleBytes(record);
+    record.state->paths = std::move(action.paths);
+  }
+  record.state->level = action.level;
+  record.priority_rank = action.priority_rank;
+  record.reason = std::move(action.reason);
+}
+
+// Books the bytes sent under the paths in force, before they change or when the job ends.
+void ClusterSimulation::SettleBytes(JobRecord& record) {
+  JobState& job = *record.state;
+  if (job.paths.empty()) return;
+  if (job.is_phase_running) {
+    const double fraction = job.PhaseFraction();
+    BinnedSum::Spread(job.activity_since, now_, static_cast<float>(fraction - job.activity_counted),
+                      job.activity[job.phase], busy_gpu_seconds_.bin_ns());
+    job.activity_counted = fraction;
+    job.activity_since = now_;
+  }
+  for (size_t t = 0; t < job.transfers.size(); ++t) {
+    const Transfer& transfer = job.transfers[t];
+    const double carried = job.CarriedBytes(t);
+    const std::vector<float>& activity = job.activity[transfer.phase];
+    for (uint32_t flow : transfer.flows) {
+      for (LinkId link : job.paths[flow]) {
+        link_bytes_[link] += carried;
+        if (!topology::IsNetwork(fabric_->tier(link))) continue;
+        std::vector<float>& bins = link_bins_[link];
+        bins.resize(options_.num_bins, 0.0f);
+        for (size_t b = 0; b < bins.size(); ++b) bins[b] += activity[b] * static_cast<float>(transfer.bytes);
+      }
+    }
+    const bool is_partial = job.is_phase_running && transfer.phase == job.phase;
+    job.settled_bytes[t] = is_partial ? transfer.bytes - job.remaining[t] : 0;
+  }
+  std::fill(job.phase_runs.begin(), job.phase_runs.end(), 0);
+  for (std::vector<float>& bins : job.activity) std::fill(bins.begin(), bins.end(), 0.0f);
+}
+
+void ClusterSimulation::RebuildDomains() {
+  capacities_ = PayloadCapacities(*fabric_, controller_.health(), options_.goodput);
+  std::vector<JobState*> jobs;
+  std::vector<std::vector<TransferRoute>> routes;
+  for (JobId id : running_) {
+    JobState& job = *records_[id].state;
+    jobs.push_back(&job);
+    routes.emplace_back();
+    for (const Transfer& transfer : job.transfers) routes.back().push_back(ComputeRoute(job, transfer, capacities_));
+  }
+  const LinkSharing sharing = ComputeLinkSharing(jobs, routes, capacities_);
+  const DomainOptions domain_options{.fast_forward = options_.fast_forward,
+                                     .samples_per_iteration = options_.samples_per_iteration};
+  domains_.clear();
+  for (const std::vector<uint32_t>& members : sharing.domains) {
+    std::vector<JobState*> domain_jobs;
+    std::vector<const std::vector<TransferRoute>*> domain_routes;
+    for (uint32_t j : members) {
+      domain_jobs.push_back(jobs[j]);
+      domain_routes.push_back(&routes[j]);
+    }
+    domains_.push_back(std::make_unique<ContentionDomain>(std::move(domain_jobs), domain_routes, sharing, capacities_,
+                                                          now_, domain_options, &busy_gpu_seconds_));
+  }
+}
+
+void ClusterSimulation::SuspendDomains() {
+  for (const auto& domain : domains_) {
+    FL_CHECK(domain->now() == now_);
+    domain->Suspend();
+    contention_.MergeFrom(domain->contention());
+  }
+  domains_.clear();
+}
+
+void ClusterSimulation::AdvanceUntilFinishOr(SimTime limit) {
+  std::vector<SimTime> bounds;
+  for (const auto& domain : domains_) bounds.push_back(domain->FinishLowerBound());
+  SimTime reached = limit;
+  for (;;) {
+    // The domain that could finish a job first goes first, up to where another one could.
+    size_t first = 0;
+    SimTime second = limit;
+    for (size_t d = 1; d < bounds.size(); ++d) {
+      if (bounds[d] < bounds[first]) first = d;
+    }
+    if (bounds.empty() || bounds[first] > limit) break;
+    for (size_t d = 0; d < bounds.size(); ++d) {
+      if (d != first) second = std::min(second, bounds[d]);
+    }
+    ContentionDomain& domain = *domains_[first];
+    domain.AdvanceTo(second);
+    if (domain.has_finished_job()) {
+      reached = domain.now();
+      break;
+    }
+    if (domain.now() >= limit) break;
+    bounds[first] = domain.FinishLowerBound();
+  }
+  for (const auto& domain : domains_) domain->AdvanceTo(reached);
+  now_ = reached;
+  for (const auto& domain : domains_) {
+    for (const JobState* job : domain->jobs()) {
+      if (job->is_finished) finished_now_.push_back(job->id);
+    }
+  }
+  std::sort(finished_now_.begin(), finished_now_.end());
+  for (JobId id : finished_now_) {
+    running_.erase(std::lower_bound(running_.begin(), running_.end(), id));
+    SettleBytes(records_[id]);
+  }
+}
+
+RunResult ClusterSimulation::CollectResult(bool partial) {
+  for (JobId id : running_) SettleBytes(records_[id]);
+  RunResult result;
+  result.policy = std::string(traffic_->name());
+  result.seed = options_.controller.hash_seed;
+  result.partial = partial;
+  result.simulated_s = now_.seconds().value();
+  result.path_changes = controller_.counters().path_changes;
+  result.level_changes = controller_.counters().level_changes;
+  CollectJobs(&result);
+  CollectLinks(&result);
+  CollectContention(&result);
+  CollectTimeline(&result);
+  return result;
+}
+
+void ClusterSimulation::CollectJobs(RunResult* result) const {
+  double held = 0, busy = 0, flop = 0, ideal = 0, jumped = 0;
+  std::vector<double> slowdowns;
+  for (const auto& [id, record] : records_) {
+    JobResult job;
+    job.id = id;
+    job.name = record.job.name;
+    job.model = record.job.model_profile;
+    job.num_gpus = record.job.num_gpus;
+    job.arrival_s = record.job.arrival.seconds().value();
+    job.start_s = -1;
+    job.reason = record.reason;
+    job.priority_rank = record.priority_rank;
+    if (record.state != nullptr) {
+      const JobState& state = *record.state;
+      const SimTime end = state.is_finished ? state.finish_time : now_;
+      job.level = state.level;
+      job.end_s = end.seconds().value();
+      job.finished = state.is_finished;
+      job.solo_iteration_s = record.solo.value();
+      result->event_hash = CombineHash(result->event_hash, state.event_hash);
+      const double held_s = std::max(0.0, (end - state.first_start).seconds().value());
+      if (held_s > 0) {
+        const double gpus = record.job.num_gpus;
+        job.start_s = state.first_start.seconds().value();
+        job.compute_s = state.ComputeSeconds();
+        const double per_iteration_s = static_cast<double>(state.clock.total_ns) * state.clock.busy_fraction * 1e-9;
+        const double since_last_s = (end - state.last_iteration_end).seconds().value();
+        job.iterations = static_cast<double>(state.iterations_done);
+        if (state.iterations_done > 0) {
+          job.iteration_s = (state.last_iteration_end - state.first_start).seconds().value() / job.iterations;
+          job.slowdown = job.iteration_s / job.solo_iteration_s;
+          slowdowns.push_back(job.slowdown);
+        }
+        job.iterations += std::min(1.0, since_last_s / job.solo_iteration_s) * (state.is_finished ? 0 : 1);
+        held += gpus * held_s;
+        busy += gpus * job.compute_s;
+        ideal += gpus * held_s * per_iteration_s / job.solo_iteration_s;
+        flop += per_iteration_s > 0 ? job.compute_s / per_iteration_s * record.iteration->work.value() : 0;
+        jumped += gpus * static_cast<double>(state.jumped_ns) * 1e-9;
+        const double behind_s = held_s - job.iterations * job.solo_iteration_s;
+        result->gpu_hours_lost += gpus * std::max(0.0, behind_s) / 3600;
+        result->fast_forward_error_bound = std::max(result->fast_forward_error_bound, state.jump_error);
+      }
+    }
+    result->jobs.push_back(std::move(job));
+  }
+  if (held > 0) {
+    result->busy = busy / held;
+    result->flop_weighted = flop / (held * fabric_->gpu_peak().value());
+    result->fast_forward_fraction = jumped / held;
+  }
+  if (ideal > 0) result->vs_ideal = busy / ideal;
+  if (slowdowns.empty()) return;
+  std::sort(slowdowns.begin(), slowdowns.end());
+  for (double slowdown : slowdowns) result->mean_slowdown += slowdown / static_cast<double>(slowdowns.size());
+  // Nearest rank: the smallest value that is not exceeded by 99 % of the jobs.
+  const auto rank = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(slowdowns.size())));
+  result->p99_slowdown = slowdowns[std::max<size_t>(rank, 1) - 1];
+}
+
+void ClusterSimulation::CollectLinks(RunResult* result) const {
+  IdVector<LinkId, uint32_t> num_jobs(fabric_->num_links());
+  for (JobId id : running_) {
+    std::vector<LinkId> links;
+    for (const model::Path& path : records_.at(id).state->paths) links.insert(links.end(), path.begin(), path.end());
+    std::sort(links.begin(), links.end());
+    links.erase(std::unique(links.begin(), links.end()), links.end());
+    for (LinkId link : links) ++num_jobs[link];
+  }
+  for (size_t i = 0; i < fabric_->num_links(); ++i) {
+    const LinkId link(i);
+    const topology::LinkTier tier = fabric_->tier(link);
+    if (!topology::IsNetwork(tier)) continue;
+    if (num_jobs[link] >= 2 && tier != topology::LinkTier::kHostLeaf) ++result->colliding_links;
+    if (link_bytes_[link] <= 0 || result->simulated_s <= 0) continue;
+    const double capacity = fabric_->capacity(link).value();
+    result->links.push_back({.id = link,
+                             .name = fabric_->LinkName(link),
+                             .tier = tier,
+                             .capacity_bytes_per_s = capacity,
+                             .utilization = link_bytes_[link] / (capacity * result->simulated_s),
+                             .num_jobs = num_jobs[link],
+                             .utilization_over_time = {}});
+  }
+  // Load over time of the hottest links.
+  std::vector<size_t> order(result->links.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const size_t count = std::min<size_t>(order.size(), options_.num_hottest_links);
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(), [&](size_t a, size_t b) {
+    return std::pair(-result->links[a].utilization, a) < std::pair(-result->links[b].utilization, b);
+  });
+  const double bin_s = static_cast<double>(busy_gpu_seconds_.bin_ns()) * 1e-9;
+  for (size_t i = 0; i < count; ++i) {
+    LinkResult& link = result->links[order[i]];
+    for (float bytes : link_bins_[link.id]) {
+      link.utilization_over_time.push_back(bytes / static_cast<float>(link.capacity_bytes_per_s * bin_s));
+    }
+  }
+}
+
+void ClusterSimulation::CollectContention(RunResult* result) const {
+  std::map<JobId, std::pair<double, LinkId>> longest;
+  for (const auto& [key, place] : contention_.index()) {
+    const ContentionValue& value = contention_.values()[place];
+    if (!key.culprit.valid()) {
+      auto& best = longest[key.victim];
+      if (value.shared_s > best.first) best = {value.shared_s, key.link};
+      continue;
+    }
+    if (value.shared_s <= 0) continue;
+    result->contention.push_back({.victim = key.victim,
+                                  .culprit = key.culprit,
+                                  .link = key.link,
+                                  .link_name = fabric_->LinkName(key.link),
+                                  .shared_s = value.shared_s,
+                                  .lost_s = value.lost_s,
+                                  .yielded = value.yielded_s > 0.5 * value.lost_s});
+  }
+  for (JobResult& job : result->jobs) {
+    const auto found = longest.find(job.id);
+    if (found != longest.end()) job.bounding_link = fabric_->LinkName(found->second.second);
+  }
+}
+
+void ClusterSimulation::CollectTimeline(RunResult* result) const {
+  Timeline& timeline = result->timeline;
+  const int64_t bin_ns = busy_gpu_seconds_.bin_ns();
+  timeline.bin_s = static_cast<double>(bin_ns) * 1e-9;
+  const auto num_bins = static_cast<size_t>(std::min<int64_t>(options_.num_bins, (now_.ns() + bin_ns - 1) / bin_ns));
+  std::vector<double> held(num_bins);
+  timeline.running_jobs.assign(num_bins, 0);
+  for (const auto& [id, record] : records_) {
+    if (record.state == nullptr) continue;
+    const SimTime start = record.state->first_start;
+    const SimTime end = record.state->is_finished ? record.state->finish_time : now_;
+    if (start >= end) continue;
+    BinnedSum::Spread(start, end, (end - start).seconds().value() * record.job.num_gpus, held, bin_ns);
+    for (int64_t b = start.ns() / bin_ns; b <= (end.ns() - 1) / bin_ns && b < static_cast<int64_t>(num_bins); ++b) {
+      ++timeline.running_jobs[static_cast<size_t>(b)];
+    }
+  }
+  std::vector<double> carried(num_bins);
+  double capacity = 0;
+  for (size_t i = 0; i < fabric_->num_links(); ++i) {
+    if (!topology::IsNetwork(fabric_->tier(LinkId(i)))) continue;
+    capacity += fabric_->capacity(LinkId(i)).value();
+    const std::vector<float>& bins = link_bins_[LinkId(i)];
+    for (size_t b = 0; b < std::min(num_bins, bins.size()); ++b) carried[b] += bins[b];
+  }
+  for (size_t b = 0; b < num_bins; ++b) {
+    timeline.gpu_busy.push_back(held[b] > 0 ? busy_gpu_seconds_.bins()[b] / held[b] : 0);
+    timeline.network_load.push_back(capacity > 0 ? carried[b] / (capacity * timeline.bin_s) : 0);
+  }
+}
+
+}  // namespace fairlead::sim

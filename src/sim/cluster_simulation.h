@@ -1,0 +1,141 @@
+// One simulated cluster: a controller in virtual time, the jobs it starts, and the fluid network they share.
+//
+// Between outside events (arrival, finish, link change) the running jobs fall into contention domains that can't influence
+// each other; each is played on its own. A domain may be advanced to an instant only if no other domain can finish a job
+// before it, because a finish re-plans everybody: the loop always advances the domain with the least lower bound.
+//
+//   outside events --> ClusterController --> StartJob / SetTraffic --> JobState, paths --> domains --> finishes --> …
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "controller/cluster_controller.h"
+#include "model/job.h"
+#include "scheduling/placement_policy.h"
+#include "sim/contention_account.h"
+#include "sim/contention_domain.h"
+#include "sim/job_state.h"
+#include "sim/run_result.h"
+#include "sim/timeline.h"
+#include "topology/fabric.h"
+#include "traffic/traffic_policy.h"
+
+namespace fairlead::sim {
+
+// The health of a link changes at an instant.
+struct LinkEvent {
+  SimTime time;
+  LinkId link;
+  double health = 1;  // fraction of the capacity that is left; 0 = down
+};
+
+struct SimulationOptions {
+  // The simulation ends here, or earlier when every job has finished.
+  SimTime end = SimTime::FromSeconds(Seconds(120));
+  // Payload share of the speed of network links: headers, acknowledgements, congestion control. Range (0, 1]. 1 gives ideal
+  // links; packet-level simulators measure about 0.97.
+  double goodput = 0.97;
+  Detail detail = Detail::kCoupled;
+  // Skip whole periods (--exact turns it off).
+  bool fast_forward = true;
+  // Each job begins at a random instant within its first solo iteration after placement, so that jobs that start
+  // together don't run in step. Drawn from `phase_seed` and the job's id.
+  bool random_phase = true;
+  uint64_t phase_seed = 1;
+  uint32_t num_bins = 120;              // of the timeline, >= 1
+  uint32_t samples_per_iteration = 16;  // for contention accounts; 0 = none
+  // Links whose load over time is kept: that many of the most used.
+  uint32_t num_hottest_links = 32;
+  controller::ControllerOptions controller;
+};
+
+// Bytes/s of payload of every link: capacity x health x goodput (network links only).
+IdVector<LinkId, double> PayloadCapacities(const topology::Fabric& fabric, const topology::LinkHealth& health,
+                                           double goodput);
+
+// Seconds of one iteration of a job that has GPUs and paths, alone on the fabric.
+Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<model::Path>& paths,
+                          const IdVector<LinkId, double>& capacities, Detail detail);
+
+class ClusterSimulation {
+ public:
+  // Called now and then with the simulated time reached.
+  using Progress = std::function<void(SimTime)>;
+  static constexpr int64_t kSlices = 200;
+
+  // `jobs` with unique ids, `link_events` in any order. `solo_traffic` chooses the paths of a job that runs alone, the yardstick
+  // of slowdowns; the same for every policy compared. The references must outlive the simulation.
+  ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
+                    const traffic::TrafficPolicy& traffic, const traffic::TrafficPolicy& solo_traffic,
+                    controller::IterationProvider iterations,
+                    std::vector<model::Job> jobs, std::vector<LinkEvent> link_events, const SimulationOptions& options);
+
+  // Plays the simulation to its end, or until `stop` turns true: it is looked at kSlices times over the simulated time, and
+  // the result is then marked partial. Call once.
+  RunResult Run(const std::atomic<bool>& stop, const Progress& progress);
+
+ private:
+  struct JobRecord {
+    model::Job job;
+    std::unique_ptr<model::Iteration> iteration;  // null until placed
+    std::unique_ptr<JobState> state;              // null until placed
+    model::Placement placement;
+    Seconds solo;
+    SimTime placed;
+    uint32_t priority_rank = 0;
+    std::string reason;
+  };
+
+  SimTime NextOutsideEvent() const;
+  std::vector<controller::Event> TakeOutsideEvents();
+  void Apply(std::vector<controller::Action> actions);
+  void Start(const controller::StartJob& action);
+  Seconds SoloTime(const JobRecord& record) const;
+  void SetTrafficOf(controller::SetTraffic action);
+  void SettleBytes(JobRecord& record);
+  void RebuildDomains();
+  void AdvanceUntilFinishOr(SimTime limit);
+  void SuspendDomains();
+
+  RunResult CollectResult(bool partial);
+  void CollectJobs(RunResult* result) const;
+  void CollectLinks(RunResult* result) const;
+  void CollectContention(RunResult* result) const;
+  void CollectTimeline(RunResult* result) const;
+
+  const topology::Fabric* fabric_;
+  const traffic::TrafficPolicy* traffic_;
+  const traffic::TrafficPolicy* solo_traffic_;
+  SimulationOptions options_;
+  controller::ClusterController controller_;
+  topology::Router healthy_router_;              // for solo paths
+  IdVector<LinkId, double> healthy_capacities_;
+
+  std::map<JobId, JobRecord> records_;
+  std::vector<JobId> arrivals_;  // by (time, id)
+  size_t next_arrival_ = 0;
+  std::vector<LinkEvent> link_events_;  // by (time, link)
+  size_t next_link_event_ = 0;
+  std::vector<JobId> running_;  // by id
+  std::vector<JobId> finished_now_;
+
+  IdVector<LinkId, double> capacities_;
+  std::vector<std::unique_ptr<ContentionDomain>> domains_;
+  SimTime now_;
+
+  BinnedSum busy_gpu_seconds_;
+  ContentionAccount contention_;
+  IdVector<LinkId, double> link_bytes_;
+  IdVector<LinkId, std::vector<float>> link_bins_;  // bytes per bin; empty where nothing was carried
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,141 @@
+// Jobs that can influence each other, simulated together between two outside events (arrival, departure, failure, re-plan).
+//
+// A domain borrows the states of its jobs, puts their transfers on one fluid network and plays compute and communication
+// phases in integer nanoseconds. It stops at a time limit or at the first instant at which a job finishes. Where the jobs
+// repeat themselves it jumps whole periods ahead (period_detector.h).
+//
+//   job:  compute clock 0 ---- start of phase 0 ---- start of phase 1 ---- total
+//         phase p starts when the clock has reached its start and phase p-1 is over; a blocking phase stops the clock
+//         the iteration ends when the clock has reached the total and all phases are over
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "fluid/flow_network.h"
+#include "sim/contention_account.h"
+#include "sim/job_state.h"
+#include "sim/link_sharing.h"
+#include "sim/period_detector.h"
+#include "sim/timeline.h"
+
+namespace fairlead::sim {
+
+struct DomainOptions {
+  bool fast_forward = true;
+  // Contention samples per iteration of the fastest job; 0 = none. More samples, finer attribution, more time.
+  uint32_t samples_per_iteration = 16;
+};
+
+class ContentionDomain {
+ public:
+  // `jobs` in id order, `routes[j][t]` for jobs[j]->transfers[t]. `busy` gets busy GPU-seconds. All outlive the domain.
+  ContentionDomain(std::vector<JobState*> jobs, const std::vector<const std::vector<TransferRoute>*>& routes,
+                   const LinkSharing& sharing, const IdVector<LinkId, double>& capacities, SimTime start,
+                   const DomainOptions& options, BinnedSum* busy);
+
+  // Plays every event up to and including `limit`, but not past the first instant at which a job finishes: then now() < limit
+  // is possible.
+  void AdvanceTo(SimTime limit);
+
+  // Ends the simulation here and writes the jobs' states back. The domain can't be used after that.
+  void Suspend();
+
+  SimTime now() const { return SimTime(local_now_ns_ + offset_ns_); }
+  bool has_finished_job() const { return has_finished_job_; }
+  // No job of this domain finishes before; Never() when none has an end.
+  SimTime FinishLowerBound();
+  const ContentionAccount& contention() const { return contention_; }
+  std::span<JobState* const> jobs() const { return jobs_; }
+
+ private:
+  // Transfers of one phase with the same contended links, top rate and bytes: one fluid flow.
+  struct Variable {
+    uint32_t job = 0;
+    uint32_t phase = 0;
+    fluid::FlowId flow{};
+    double bytes = 0;             // of each transfer
+    double top_rate = 0;          // of each transfer
+    std::vector<uint32_t> transfers;
+    LinkId tightest;              // of its own links: what bounds it when nobody else does
+  };
+  // What of a job only this domain needs.
+  struct Runtime {
+    int64_t timer_ns = 0;         // local; INT64_MAX: none
+    int64_t computing_since_ns = 0;
+    bool is_computing = false;
+    bool has_begun = false;
+    uint32_t num_active = 0;      // variables of the running phase still sending
+    int64_t least_iteration_ns = 0;
+    std::vector<uint32_t> first_variable;  // [phase], one more at the end
+  };
+  struct Counters {
+    std::vector<uint64_t> iterations;    // [job]
+    std::vector<uint64_t> phase_runs;    // [job][phase], flat
+    std::vector<int64_t> busy_ns;        // [job] compute clock
+    std::vector<ContentionValue> contention;
+  };
+  struct LinkUser {
+    uint32_t variable = 0;
+    uint32_t multiplicity = 0;
+  };
+
+  void BuildVariables(const std::vector<const std::vector<TransferRoute>*>& routes, const LinkSharing& sharing,
+                      const IdVector<LinkId, double>& capacities);
+  void ComputeLeastIterations();
+  void Resume();
+
+  int64_t NextEventNs();
+  void PlayEventsAt(int64_t local_ns);
+  void StepJob(uint32_t j);
+  bool BeginIfDue(uint32_t j);
+  void StartPhase(uint32_t j);
+  void EndPhase(uint32_t j);
+  void EndIteration(uint32_t j);
+  void SyncComputeClock(uint32_t j);
+  void SetTimer(uint32_t j);
+
+  void SampleUntil(int64_t local_ns);
+  void Sample(double weight_s);
+  void SampleJob(uint32_t j, double weight_s);
+
+  void TryFastForward(int64_t limit_ns);
+  DomainSnapshot TakeSnapshot() const;
+  Counters TakeCounters() const;
+  int64_t PeriodsThatFit(const Period& period, const Counters& then, int64_t limit_ns) const;
+  void Jump(const Period& period, const Counters& then, int64_t num_periods);
+
+  SimTime Global(int64_t local_ns) const { return SimTime(local_ns + offset_ns_); }
+
+  std::vector<JobState*> jobs_;
+  std::vector<Runtime> runtimes_;  // [job]
+  std::vector<Variable> variables_;
+  std::vector<uint32_t> variable_of_flow_;
+  std::vector<LinkId> links_;                        // [local link] valid for contended links
+  std::vector<std::vector<LinkUser>> link_users_;    // [local link]
+  std::unique_ptr<fluid::FlowNetwork> network_;
+  BinnedSum* busy_;
+  DomainOptions options_;
+
+  int64_t local_now_ns_ = 0;  // the network's clock
+  int64_t offset_ns_ = 0;     // simulated time = local + offset; jumping only moves the offset
+  bool has_finished_job_ = false;
+  std::vector<uint32_t> due_;                    // jobs to step at the current instant
+  std::vector<fluid::FlowId> completed_;
+
+  ContentionAccount contention_;
+  int64_t sample_step_ns_ = 0;  // 0: no sampling
+  int64_t next_sample_ns_ = 0;
+
+  uint32_t anchor_ = 0;  // job with the longest iteration
+  bool anchor_ended_iteration_ = false;
+  PeriodDetector detector_;
+  std::deque<Counters> counters_;  // beside the detector's history
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,97 @@
+#include "sim/job_state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/check.h"
+
+namespace fairlead::sim {
+
+namespace {
+
+// Flows of one phase in one group with equal bytes become one transfer.
+std::vector<Transfer> BuildTransfers(const model::Iteration& iteration, Detail detail) {
+  std::vector<Transfer> transfers;
+  for (uint32_t p = 0; p < iteration.phases.size(); ++p) {
+    const model::CommunicationPhase& phase = iteration.phases[p];
+    std::map<std::pair<uint32_t, double>, size_t> by_group;
+    for (uint32_t f = phase.first_flow; f < phase.first_flow + phase.num_flows; ++f) {
+      const model::FlowDemand& flow = iteration.flows[f];
+      FL_CHECK(flow.bytes.value() > 0);
+      if (detail == Detail::kCoupled) {
+        const auto [entry, is_new] = by_group.try_emplace({flow.group, flow.bytes.value()}, transfers.size());
+        if (!is_new) {
+          transfers[entry->second].flows.push_back(f);
+          continue;
+        }
+      }
+      transfers.push_back({.phase = p, .bytes = flow.bytes.value(), .flows = {f}});
+    }
+  }
+  return transfers;
+}
+
+IterationClock BuildClock(const model::Iteration& iteration) {
+  IterationClock clock;
+  const Seconds total = iteration.compute_time + iteration.bubble_time;
+  clock.total_ns = SimDuration::FromSeconds(total).ns();
+  clock.busy_fraction = total.value() > 0 ? iteration.compute_time / total : 0;
+  for (const model::CommunicationPhase& phase : iteration.phases) {
+    FL_CHECK(phase.start_fraction >= 0 && phase.start_fraction <= 1);
+    const auto start = static_cast<int64_t>(std::llround(phase.start_fraction * static_cast<double>(clock.total_ns)));
+    FL_CHECK(clock.start_ns.empty() || start >= clock.start_ns.back());
+    clock.start_ns.push_back(start);
+    clock.blocks.push_back(phase.blocks_compute);
+  }
+  return clock;
+}
+
+}  // namespace
+
+double JobState::ComputeSeconds() const {
+  const double on_clock_ns = static_cast<double>(iterations_done) * static_cast<double>(clock.total_ns) +
+                             static_cast<double>(progress_ns);
+  return on_clock_ns * clock.busy_fraction * 1e-9;
+}
+
+double JobState::PhaseFraction() const {
+  if (!is_phase_running) return 0;
+  double total = 0;
+  double left = 0;
+  for (size_t t = 0; t < transfers.size(); ++t) {
+    if (transfers[t].phase != phase) continue;
+    total += transfers[t].bytes * static_cast<double>(transfers[t].flows.size());
+    left += remaining[t] * static_cast<double>(transfers[t].flows.size());
+  }
+  return total > 0 ? 1 - left / total : 0;
+}
+
+double JobState::CarriedBytes(size_t transfer) const {
+  const Transfer& t = transfers[transfer];
+  const double partial = is_phase_running && t.phase == phase ? t.bytes - remaining[transfer] : 0;
+  return static_cast<double>(phase_runs[t.phase]) * t.bytes + partial - settled_bytes[transfer];
+}
+
+JobState CreateJobState(JobId id, uint32_t num_gpus, uint64_t num_iterations, const model::Iteration& iteration,
+                        Detail detail, SimTime start, size_t num_bins) {
+  JobState job;
+  job.id = id;
+  job.num_gpus = num_gpus;
+  job.num_iterations = num_iterations;
+  job.iteration = &iteration;
+  job.transfers = BuildTransfers(iteration, detail);
+  job.clock = BuildClock(iteration);
+  job.iteration_start = start;
+  job.first_start = start;
+  job.last_iteration_end = start;
+  job.remaining.assign(job.transfers.size(), 0);
+  job.phase_runs.assign(iteration.phases.size(), 0);
+  job.settled_bytes.assign(job.transfers.size(), 0);
+  job.activity.assign(iteration.phases.size(), std::vector<float>(num_bins, 0.0f));
+  job.event_hash = id.value();
+  FL_CHECK_MSG(job.clock.total_ns > 0 || !job.transfers.empty(), "an iteration without compute and bytes takes no time");
+  return job;
+}
+
+}  // namespace fairlead::sim

@@ -1,0 +1,90 @@
+// One running job inside the simulator: its iteration broken into transfers, and how far it has come.
+//
+// The state outlives re-plans: a ContentionDomain borrows it, advances it, and hands it back at any instant.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "model/flow.h"
+#include "model/path.h"
+
+namespace fairlead::sim {
+
+// How finely the network is modelled.
+enum class Detail : uint8_t {
+  kCoupled,  // flows of one group (a ring) are one variable over the multiset of their links
+  kEdge,     // every flow is a variable of its own
+};
+
+// Bytes that move as one fluid variable: one flow, or the lockstep flows of one group.
+struct Transfer {
+  uint32_t phase = 0;
+  double bytes = 0;             // of each flow
+  std::vector<uint32_t> flows;  // indices into Iteration::flows
+};
+
+// Integer clockwork of one iteration.
+struct IterationClock {
+  int64_t total_ns = 0;             // compute time plus pipeline bubble
+  double busy_fraction = 1;         // share of total_ns in which the GPUs compute
+  std::vector<int64_t> start_ns;    // [phase] earliest start on the compute clock
+  std::vector<uint8_t> blocks;      // [phase] compute waits for it
+};
+
+// Work of one phase of communication done in each timeline bin, as a fraction of one run of the phase.
+using PhaseActivity = std::vector<std::vector<float>>;  // [phase][bin]
+
+struct JobState {
+  // Constant after Create.
+  JobId id;
+  uint32_t num_gpus = 0;
+  uint64_t num_iterations = 0;  // 0 = no end
+  const model::Iteration* iteration = nullptr;
+  std::vector<Transfer> transfers;  // ordered by phase
+  IterationClock clock;
+
+  // In force until the next re-plan.
+  std::vector<model::Path> paths;  // [flow]
+  uint32_t level = 0;
+
+  // How far the job has come.
+  SimTime iteration_start;       // of the current iteration; in the future: the job has not begun
+  int64_t progress_ns = 0;       // on the compute clock, 0 .. total_ns
+  uint32_t phase = 0;            // running, or next to start
+  bool is_phase_running = false;
+  std::vector<double> remaining;  // [transfer] bytes left of each flow, for the running phase
+  uint64_t iterations_done = 0;
+  bool is_finished = false;
+  SimTime finish_time;
+
+  // Accounts.
+  SimTime first_start;
+  SimTime last_iteration_end;
+  uint64_t event_hash = 0;
+  int64_t jumped_ns = 0;            // simulated time that fast-forward skipped
+  double jump_error = 0;            // bound on the relative error of iterations_done caused by it
+  // Since the paths were last set:
+  std::vector<uint64_t> phase_runs;      // [phase] completed
+  std::vector<double> settled_bytes;     // [transfer] of the running phase, already counted under earlier paths
+  PhaseActivity activity;                // when the phases ran
+  SimTime activity_since;                // start of the part of the running phase that `activity` has not seen
+  double activity_counted = 0;           // fraction of the running phase that it has seen
+
+  // Seconds of compute of each of its GPUs so far.
+  double ComputeSeconds() const;
+  // Fraction of the running phase's bytes that are sent; 0 when none runs. Needs `remaining`.
+  double PhaseFraction() const;
+  // Bytes each flow of `transfer` has sent since the paths were last set. Needs `remaining`.
+  double CarriedBytes(size_t transfer) const;
+};
+
+// A job that begins its first iteration at `start` (its GPUs are held from then on).
+// Checks that an iteration takes time: compute, bubble or bytes must be positive.
+JobState CreateJobState(JobId id, uint32_t num_gpus, uint64_t num_iterations, const model::Iteration& iteration,
+                        Detail detail, SimTime start, size_t num_bins);
+
+}  // namespace fairlead::sim

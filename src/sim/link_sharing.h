@@ -1,0 +1,46 @@
+// Which links can ever be fought over, and which jobs can therefore influence each other.
+//
+// A transfer can't go faster than the tightest of its own links allows. A link whose capacity covers the sum of these
+// top speeds over all jobs never slows anybody down: it needs no place in the fluid model. What remains are contended links;
+// jobs joined by them form domains that are simulated apart from each other. Phases of one job follow one another, so a job
+// asks of a link only the most that one of its phases asks.
+//
+// Exact: leaving a link out changes no rate (the sum of rates on it stays within its capacity in every allocation).
+// Cost: O(flows x hops), plus O(links) scratch that is kept between calls.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "sim/job_state.h"
+
+namespace fairlead::sim {
+
+// A transfer's use of one link.
+struct TransferLink {
+  LinkId link;
+  uint32_t multiplicity = 0;  // how many of its flows cross the link
+};
+
+// What the fluid model needs to know of one transfer.
+struct TransferRoute {
+  std::vector<TransferLink> links;  // every link, ascending
+  double top_rate = 0;              // bytes/s of each flow when nobody else is there; 0 when cut off by failures
+};
+
+// Domains of jobs, and the links that are contended.
+struct LinkSharing {
+  std::vector<std::vector<uint32_t>> domains;  // indices into `jobs`, ascending; domains ordered by their first job
+  IdVector<LinkId, uint8_t> is_contended;
+};
+
+// The route of one transfer under the job's current paths. `capacities` [link] bytes/s, 0 = down.
+TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const IdVector<LinkId, double>& capacities);
+
+// `routes[j][t]` belongs to `jobs[j]->transfers[t]`.
+LinkSharing ComputeLinkSharing(std::span<JobState* const> jobs, std::span<const std::vector<TransferRoute>> routes,
+                               const IdVector<LinkId, double>& capacities);
+
+}  // namespace fairlead::sim

@@ -1,0 +1,286 @@
+#include "sim/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/yaml_reader.h"
+#include "collective/rank_layout.h"
+#include "scheduling/placement_policy.h"
+#include "topology/fabric_yaml.h"
+#include "topology/lingjun_topology.h"
+#include "traffic/policy_registry.h"
+
+namespace fairlead::sim {
+
+namespace {
+
+// A scenario is written by people; more jobs than this is a trace.
+constexpr int64_t kMaxJobs = 100'000;
+constexpr double kMaxSeconds = 1e9;
+constexpr int64_t kMaxGpus = 1'000'000'000;
+
+std::string BesideScenario(const std::string& scenario_path, const std::string& file) {
+  const std::filesystem::path path(file);
+  if (path.is_absolute()) return file;
+  return (std::filesystem::path(scenario_path).parent_path() / path).string();
+}
+
+Result<topology::Fabric> LoadScenarioFabric(YamlMap& root, const std::string& path, const ScenarioOverrides& overrides) {
+  auto section = root.Map("fabric");
+  const std::string file = root.String("fabric_file", "");
+  if (section.has_value() == !file.empty()) {
+    root.Fail("", "expected exactly one of the keys fabric and fabric_file");
+    return root.Finish();
+  }
+  if (overrides.topology_file) {
+    const std::string& name = *overrides.topology_file;
+    if (name.ends_with(".csv")) return topology::LoadLingjunTopology(name, {});
+    return topology::LoadFabricFile(name);
+  }
+  if (section) {
+    return topology::LoadFabric(*section, {.directory = std::filesystem::path(path).parent_path().string()});
+  }
+  return topology::LoadFabricFile(BesideScenario(path, file));
+}
+
+void ReadParallelism(YamlMap& map, uint32_t num_gpus, ProfiledWork* work) {
+  auto section = map.Map("parallelism");
+  if (!section) return;
+  model::Parallelism p;
+  const auto size = [&](std::string_view key, int64_t fallback) {
+    return static_cast<uint32_t>(section->Int(key, fallback, 1, num_gpus));
+  };
+  p.tensor = size("tensor", 1);
+  p.pipeline = size("pipeline", 1);
+  const uint32_t model_parallel = p.tensor * p.pipeline;
+  p.data = size("data", std::max(1u, num_gpus / std::max(1u, model_parallel)));
+  p.expert = size("expert", 1);
+  p.zero_stage = static_cast<uint32_t>(section->Int("zero_stage", 0, 0, 3));
+  p.micro_batches = static_cast<uint32_t>(section->Int("micro_batches", 1, 1, 65536));
+  if (uint64_t{model_parallel} * p.data != num_gpus) {
+    section->Fail("", fmt::format("expected tensor x pipeline x data = {} GPUs, found {} x {} x {} = {}", num_gpus,
+                                  p.tensor, p.pipeline, p.data, uint64_t{model_parallel} * p.data));
+  }
+  if (!section->Finish().ok()) return;
+  work->parallelism = p;
+}
+
+ProfiledWork ReadProfiledWork(YamlMap& map, const model::Job& job, const collective::ModelProfiles& profiles) {
+  ProfiledWork work;
+  work.profile = map.RequiredString("model");
+  if (!work.profile.empty()) {
+    if (const auto found = profiles.Find(work.profile); !found.ok()) map.Fail("model", found.status().message());
+  }
+  ReadParallelism(map, job.num_gpus, &work);
+  if (map.Has("overlap_start")) work.options.overlap_start = map.Double("overlap_start", 0.5, 0, 1);
+  static constexpr std::string_view kAlgorithms[] = {"hierarchical", "ring", "tree"};
+  work.options.data_parallel =
+      static_cast<collective::DataParallelAlgorithm>(map.Choice("data_parallel_algorithm", 0, kAlgorithms));
+  return work;
+}
+
+collective::SimpleIterationSpec ReadSimpleWork(YamlMap& map) {
+  collective::SimpleIterationSpec spec;
+  spec.compute_time = Seconds(map.RequiredDouble("compute_s", 0, 1e6));
+  spec.work = Flop(map.Double("work_tflop", 0, 0, 1e18) * 1e12);
+  spec.size = Bytes(map.Double("size_mb", 0, 0, 1e12) * 1e6);
+  spec.start_fraction = map.Double("start_fraction", 1, 0, 1);
+  spec.blocks_compute = map.Bool("blocks_compute", false);
+  const auto names = collective::CollectiveNames();
+  spec.collective = static_cast<collective::CollectiveKind>(map.Choice("collective", 0, names));
+  if (spec.compute_time.value() <= 0 && spec.size.value() <= 0) {
+    map.Fail("", "an iteration needs time: compute_s or size_mb must be above 0");
+  }
+  return spec;
+}
+
+// Jobs of one entry: `count` of them, alike but for name and id.
+void ReadJob(YamlMap& map, Scenario* scenario, std::set<std::string>* names) {
+  ScenarioJob entry;
+  model::Job& job = entry.job;
+  job.num_gpus = static_cast<uint32_t>(map.RequiredInt("gpus", 1, kMaxGpus));
+  job.gpus_per_host = static_cast<uint32_t>(map.Int("gpus_per_host", std::min<int64_t>(8, job.num_gpus), 1, 1024));
+  job.name = map.String("name", fmt::format("job{}", scenario->jobs.size()));
+  job.arrival = SimTime::FromSeconds(Seconds(map.Double("arrival_s", 0, 0, kMaxSeconds)));
+  job.num_iterations = static_cast<uint64_t>(map.Int("iterations", 0, 0, 1'000'000'000'000));
+  const int64_t count = map.Int("count", 1, 1, kMaxJobs);
+  if (map.Has("model") == map.Has("compute_s")) {
+    map.Fail("", "expected exactly one of the keys model (a profile) and compute_s (plain numbers)");
+    return;
+  }
+  if (map.Has("model")) {
+    ProfiledWork work = ReadProfiledWork(map, job, scenario->profiles);
+    job.model_profile = work.profile;
+    entry.work = std::move(work);
+  } else {
+    entry.work = ReadSimpleWork(map);
+  }
+  if (!map.Finish().ok()) return;
+  for (int64_t i = 0; i < count; ++i) {
+    ScenarioJob copy = entry;
+    copy.job.id = JobId(scenario->jobs.size());
+    if (count > 1) copy.job.name = fmt::format("{}-{}", job.name, i);
+    if (!names->insert(copy.job.name).second) {
+      map.Fail("name", fmt::format("the job name '{}' stands twice", copy.job.name));
+      return;
+    }
+    scenario->jobs.push_back(std::move(copy));
+    if (static_cast<int64_t>(scenario->jobs.size()) > kMaxJobs) {
+      map.Fail("count", fmt::format("more than {} jobs", kMaxJobs));
+      return;
+    }
+  }
+}
+
+// Hosts that could hold a full share of the job when the cluster is empty.
+uint32_t UsableHosts(const topology::Fabric& fabric, uint32_t gpus_per_host) {
+  uint32_t count = 0;
+  for (size_t h = 0; h < fabric.num_hosts(); ++h) count += fabric.num_gpus_of(HostId(h)) >= gpus_per_host;
+  return count;
+}
+
+// What can be said of a job before it is placed: does it fit the empty cluster, does its parallelism fit the job?
+Status CheckJob(const Scenario& scenario, const ScenarioJob& entry) {
+  const model::Job& job = entry.job;
+  if (job.num_gpus > scenario.fabric.num_gpus()) {
+    return InvalidArgument(fmt::format("job {}: expected at most the {} GPUs of the cluster, found {}", job.name,
+                                       scenario.fabric.num_gpus(), job.num_gpus));
+  }
+  const uint32_t usable = UsableHosts(scenario.fabric, std::min(job.gpus_per_host, job.num_gpus));
+  if (usable < scheduling::NumHosts(job)) {
+    return InvalidArgument(fmt::format("job {}: needs {} hosts with {} GPUs each; the cluster has {}", job.name,
+                                       scheduling::NumHosts(job), job.gpus_per_host, usable));
+  }
+  // Any GPUs will do to see whether the iteration can be built.
+  model::Placement placement;
+  for (size_t h = 0; h < scenario.fabric.num_hosts() && placement.gpus.size() < job.num_gpus; ++h) {
+    const HostId host(h);
+    if (scenario.fabric.num_gpus_of(host) < std::min(job.gpus_per_host, job.num_gpus)) continue;
+    for (uint32_t g = 0; g < job.gpus_per_host && placement.gpus.size() < job.num_gpus; ++g) {
+      placement.gpus.emplace_back(scenario.fabric.first_gpu(host).value() + g);
+    }
+  }
+  const auto iteration = MakeIterationProvider(scenario)(job, placement);
+  return iteration.ok() ? OkStatus() : iteration.status();
+}
+
+void ReadJobs(YamlMap& root, Scenario* scenario) {
+  std::set<std::string> names;
+  std::vector<YamlMap> entries = root.Maps("jobs");
+  if (entries.empty()) root.Fail("jobs", "expected a list of at least one job");
+  for (YamlMap& map : entries) {
+    const size_t first = scenario->jobs.size();
+    ReadJob(map, scenario, &names);
+    if (!map.Finish().ok()) return;
+    if (const Status status = CheckJob(*scenario, scenario->jobs[first]); !status.ok()) {
+      map.Fail("", status.message());
+      return;
+    }
+  }
+}
+
+void ReadLinkEvents(YamlMap& root, Scenario* scenario) {
+  for (YamlMap& map : root.Maps("link_events")) {
+    LinkEvent event;
+    event.time = SimTime::FromSeconds(Seconds(map.RequiredDouble("at_s", 0, kMaxSeconds)));
+    const std::string name = map.RequiredString("link");
+    event.health = map.RequiredDouble("health", 0, 1);
+    const bool both_directions = map.Bool("both_directions", true);
+    if (!map.Finish().ok()) return;
+    event.link = scenario->fabric.FindLink(name);
+    if (!event.link.valid()) {
+      map.Fail("link", fmt::format("there is no link '{}'; links are named like '{}'", name,
+                                   scenario->fabric.LinkName(LinkId(scenario->fabric.num_links() - 1))));
+      return;
+    }
+    scenario->link_events.push_back(event);
+    if (!both_directions) continue;
+    event.link = scenario->fabric.reverse(event.link);
+    scenario->link_events.push_back(event);
+  }
+}
+
+void ReadPolicies(YamlMap& root, Scenario* scenario) {
+  if (!root.Has("policies")) return;
+  scenario->policies = root.Strings("policies");
+  if (scenario->policies.empty()) root.Fail("policies", "expected at least one policy");
+  for (const std::string& name : scenario->policies) {
+    const auto policy = traffic::CreatePolicy(name, {});
+    if (!policy.ok()) root.Fail("policies", policy.status().message());
+  }
+}
+
+void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
+  SimulationOptions& options = scenario->simulation;
+  options.end = SimTime::FromSeconds(Seconds(root.Double("simulate_s", 120, 1e-3, kMaxSeconds)));
+  options.goodput = root.Double("goodput", options.goodput, 0.01, 1);
+  static constexpr std::string_view kDetails[] = {"coupled", "edge"};
+  options.detail = static_cast<Detail>(root.Choice("detail", 0, kDetails));
+  options.random_phase = root.Bool("random_phase", options.random_phase);
+  options.phase_seed = static_cast<uint64_t>(root.Int("phase_seed", 1, 0, INT64_MAX));
+  options.controller.num_levels = static_cast<uint32_t>(root.Int("levels", 8, 1, 64));
+}
+
+Result<Scenario> ReadScenario(YamlDocument document, const std::string& path, const ScenarioOverrides& overrides) {
+  YamlMap root = document.Root();
+  Scenario scenario;
+  scenario.title = root.RequiredString("title");
+  scenario.notes = root.Strings("notes");
+  if (root.Has("profiles")) {
+    const std::string directory = BesideScenario(path, root.RequiredString("profiles"));
+    FL_RETURN_IF_ERROR(document.status());
+    FL_ASSIGN_OR_RETURN(scenario.profiles, collective::LoadModelProfiles(directory));
+  } else {
+    scenario.profiles = collective::ModelProfiles::BuiltIn();
+  }
+  FL_ASSIGN_OR_RETURN(scenario.fabric, LoadScenarioFabric(root, path, overrides));
+  FL_RETURN_IF_ERROR(document.status());
+
+  const auto placements = scheduling::PlacementPolicyNames();
+  scenario.placement = placements[root.Choice("placement", 0, placements)];
+  scenario.placement_seed = static_cast<uint64_t>(root.Int("placement_seed", 1, 0, INT64_MAX));
+  scenario.num_seeds = static_cast<uint32_t>(root.Int("seeds", 5, 1, 10'000));
+  scenario.first_seed = static_cast<uint64_t>(root.Int("seed", 1, 0, INT64_MAX));
+  ReadPolicies(root, &scenario);
+  ReadSimulationOptions(root, &scenario);
+  FL_RETURN_IF_ERROR(document.status());
+  ReadJobs(root, &scenario);
+  FL_RETURN_IF_ERROR(document.status());
+  ReadLinkEvents(root, &scenario);
+  FL_RETURN_IF_ERROR(root.Finish());
+  return scenario;
+}
+
+}  // namespace
+
+Result<Scenario> LoadScenario(const std::string& path, const ScenarioOverrides& overrides) {
+  FL_ASSIGN_OR_RETURN(YamlDocument document, YamlDocument::LoadFile(path));
+  return ReadScenario(document, path, overrides);
+}
+
+Result<Scenario> ParseScenario(std::string_view text, const std::string& path, const ScenarioOverrides& overrides) {
+  FL_ASSIGN_OR_RETURN(YamlDocument document, YamlDocument::Parse(text, path));
+  return ReadScenario(document, path, overrides);
+}
+
+controller::IterationProvider MakeIterationProvider(const Scenario& scenario) {
+  return [&scenario](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
+    const collective::RankLayout layout = collective::MakeRankLayout(placement, scenario.fabric);
+    const auto& work = scenario.jobs[job.id.index()].work;
+    const FlopPerSecond peak = scenario.fabric.gpu_peak();
+    if (const auto* simple = std::get_if<collective::SimpleIterationSpec>(&work)) {
+      return collective::BuildSimpleIteration(*simple, layout, peak);
+    }
+    const auto& profiled = std::get<ProfiledWork>(work);
+    FL_ASSIGN_OR_RETURN(const collective::ModelProfile* profile, scenario.profiles.Find(profiled.profile));
+    const model::Parallelism parallelism =
+        profiled.parallelism ? *profiled.parallelism
+                             : collective::DefaultParallelism(*profile, job.num_gpus, job.gpus_per_host);
+    return collective::BuildIteration(*profile, parallelism, layout, peak, profiled.options);
+  };
+}
+
+}  // namespace fairlead::sim

@@ -1,0 +1,77 @@
+// A scenario: the file that says which cluster, which jobs, which failures, and what to compare.
+//
+//     title: Two jobs on one uplink
+//     notes: ["Model sizes are assumptions."]
+//     fabric: {kind: clos2, …}        # or fabric_file: ../fabrics/crux-testbed.yaml, relative to the scenario
+//     placement: locality-first        # or random
+//     policies: [ecmp, crux]
+//     seeds: 5
+//     simulate_s: 120
+//     jobs:
+//       - {name: train-a, gpus: 64, model: gpt-13b, parallelism: {tensor: 8}, arrival_s: 0, iterations: 100}
+//       - {name: b, gpus: 16, compute_s: 0.5, size_mb: 800, collective: ring-all-reduce, start_fraction: 0.5, count: 3}
+//     link_events:
+//       - {at_s: 30, link: "leaf3->spine1", health: 0}
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "collective/model_profiles.h"
+#include "collective/simple_iteration.h"
+#include "collective/training_iteration.h"
+#include "controller/cluster_controller.h"
+#include "model/job.h"
+#include "sim/cluster_simulation.h"
+#include "topology/fabric.h"
+
+namespace fairlead::sim {
+
+// A job whose iteration follows from a model profile.
+struct ProfiledWork {
+  std::string profile;
+  std::optional<model::Parallelism> parallelism;  // nothing: the profile's default for the number of GPUs
+  collective::IterationOptions options;
+};
+
+struct ScenarioJob {
+  model::Job job;
+  std::variant<ProfiledWork, collective::SimpleIterationSpec> work;
+};
+
+struct Scenario {
+  std::string title;
+  std::vector<std::string> notes;
+  topology::Fabric fabric;
+  std::string placement = "locality-first";
+  uint64_t placement_seed = 1;
+  collective::ModelProfiles profiles;
+  std::vector<ScenarioJob> jobs;  // jobs[i].job.id == JobId(i)
+  std::vector<LinkEvent> link_events;
+  std::vector<std::string> policies = {"ecmp", "crux"};
+  uint32_t num_seeds = 5;
+  uint64_t first_seed = 1;
+  SimulationOptions simulation;
+};
+
+struct ScenarioOverrides {
+  // A fabric (YAML) or a Lingjun topo.csv (by its name's ending) instead of the scenario's fabric.
+  std::optional<std::string> topology_file;
+};
+
+// Errors: kInvalidArgument, kNotFound: one message with file, line and key. Everything that can be checked before a
+// simulation is checked here: names of policies, models and links, jobs larger than the cluster, parallelism that does not fit.
+Result<Scenario> LoadScenario(const std::string& path, const ScenarioOverrides& overrides);
+
+// The same from text; `path` stands in messages and is where relative file names start.
+Result<Scenario> ParseScenario(std::string_view text, const std::string& path, const ScenarioOverrides& overrides);
+
+// The iteration of each job of the scenario, for the controller. `scenario` must outlive it.
+controller::IterationProvider MakeIterationProvider(const Scenario& scenario);
+
+}  // namespace fairlead::sim

@@ -1,0 +1,119 @@
+#include "sim/scenario_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/process_usage.h"
+#include "scheduling/placement_policy.h"
+#include "traffic/policy_registry.h"
+#include "version.h"
+
+namespace fairlead::sim {
+
+namespace {
+
+// What slowdowns are measured against: the paths that Crux would give a job that is alone.
+constexpr std::string_view kSoloPolicy = "crux";
+
+struct PlannedRun {
+  std::string policy;
+  uint64_t seed = 0;
+};
+
+// Fractions of all runs, summed up under a lock.
+class SharedProgress {
+ public:
+  SharedProgress(size_t num_runs, const RunProgress& report) : fractions_(num_runs), report_(report) {}
+
+  void Set(size_t run, double fraction) {
+    if (!report_) return;
+    const std::lock_guard lock(mutex_);
+    fractions_[run] = fraction;
+    double sum = 0;
+    for (double f : fractions_) sum += f;
+    report_(sum / static_cast<double>(fractions_.size()));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<double> fractions_;
+  const RunProgress& report_;
+};
+
+RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const std::atomic<bool>& stop,
+                  const ClusterSimulation::Progress& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto placement = scheduling::CreatePlacementPolicy(scenario.placement, scenario.placement_seed).value();
+  const auto policy = traffic::CreatePolicy(run.policy, {}).value();
+  const auto solo_policy = traffic::CreatePolicy(kSoloPolicy, {}).value();
+  SimulationOptions options = scenario.simulation;
+  options.controller.hash_seed = run.seed;
+  options.controller.random_seed = run.seed;
+  std::vector<model::Job> jobs;
+  for (const ScenarioJob& entry : scenario.jobs) jobs.push_back(entry.job);
+  ClusterSimulation simulation(scenario.fabric, *placement, *policy, *solo_policy, MakeIterationProvider(scenario),
+                               std::move(jobs), scenario.link_events, options);
+  RunResult result = simulation.Run(stop, progress);
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.peak_rss_mb = PeakRssMb();
+  return result;
+}
+
+}  // namespace
+
+Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRunOptions& options,
+                                     const std::atomic<bool>& stop, const RunProgress& progress) {
+  std::vector<PlannedRun> planned;
+  for (const std::string& policy : scenario.policies) {
+    if (const auto created = traffic::CreatePolicy(policy, {}); !created.ok()) return created.status();
+    for (uint32_t s = 0; s < scenario.num_seeds; ++s) planned.push_back({policy, scenario.first_seed + s});
+  }
+  std::vector<std::optional<RunResult>> results(planned.size());
+  SharedProgress shared_progress(planned.size(), progress);
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < planned.size() && !stop.load(std::memory_order_relaxed); i = next++) {
+      const auto report = [&](SimTime now) {
+        shared_progress.Set(i, now.seconds() / scenario.simulation.end.seconds());
+      };
+      results[i] = RunOnce(scenario, planned[i], stop, report);
+      shared_progress.Set(i, 1);
+    }
+  };
+  const size_t wanted = options.num_threads > 0 ? options.num_threads : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (size_t t = 1; t < std::min(wanted, planned.size()); ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+
+  SimulationReport report;
+  report.scenario = scenario.title;
+  report.version = kVersion;
+  report.fabric_summary = SummarizeFabric(scenario.fabric);
+  report.notes = scenario.notes;
+  for (auto& result : results) {
+    if (result) report.runs.push_back(std::move(*result));
+  }
+  return report;
+}
+
+std::string SummarizeFabric(const topology::Fabric& fabric) {
+  std::array<size_t, 8> counts{};
+  for (size_t n = 0; n < fabric.num_nodes(); ++n) ++counts[static_cast<size_t>(fabric.kind(NodeId(n)))];
+  const auto count = [&](topology::NodeKind kind) { return counts[static_cast<size_t>(kind)]; };
+  std::string text = fmt::format("{} hosts, {} GPUs ({}), {} leaves", fabric.num_hosts(), fabric.num_gpus(),
+                                 fabric.gpu_model(), count(topology::NodeKind::kLeaf));
+  if (const size_t spines = count(topology::NodeKind::kSpine); spines > 0) text += fmt::format(", {} spines", spines);
+  if (const size_t cores = count(topology::NodeKind::kCore); cores > 0) text += fmt::format(", {} cores", cores);
+  return text;
+}
+
+}  // namespace fairlead::sim

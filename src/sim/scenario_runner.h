@@ -1,0 +1,31 @@
+// Runs a scenario: every policy under every hash seed, on as many threads as the machine has, with the same results at any
+// number of threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+#include "sim/run_result.h"
+#include "sim/scenario.h"
+
+namespace fairlead::sim {
+
+struct ScenarioRunOptions {
+  uint32_t num_threads = 0;  // 0 = one per processor
+};
+
+// Called from any thread, one call at a time: fraction of all runs that is done, 0..1.
+using RunProgress = std::function<void(double)>;
+
+// Errors: kInvalidArgument for an unknown policy. When `stop` turns true, runs end soon, marked partial; runs that have not
+// begun are left out. Thread: safe, the scenario is only read.
+Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRunOptions& options,
+                                     const std::atomic<bool>& stop, const RunProgress& progress);
+
+// "346 hosts, 2768 GPUs, 173 leaves, 16 spines".
+std::string SummarizeFabric(const topology::Fabric& fabric);
+
+}  // namespace fairlead::sim
