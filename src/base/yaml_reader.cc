@@ -94,7 +94,7 @@ bool NestsTooDeep(std::string_view text) {
       int openers = 0;
       size_t k = i + 1;
       while (k < text.size() && (text[k] == ' ' || text[k] == '-' || text[k] == '?')) openers += text[k++] != ' ';
-      if (openers > kMaxDepth || k - i > 4u * kMaxDepth) return true;
+      if (openers > kMaxDepth || k - i > size_t{4} * kMaxDepth) return true;
     }
   }
   return false;

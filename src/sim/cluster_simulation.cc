@@ -6,8 +6,18 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "sim/link_collisions.h"
 
 namespace fairlead::sim {
+
+namespace {
+
+// Transfers that failures cut off wait for no link at all.
+std::string LinkNameOrNoPath(const topology::Fabric& fabric, LinkId link) {
+  return link.valid() ? fabric.LinkName(link) : "no path (links are down)";
+}
+
+}  // namespace
 
 IdVector<LinkId, double> PayloadCapacities(const topology::Fabric& fabric, const topology::LinkHealth& health,
                                            double goodput) {
@@ -31,7 +41,9 @@ Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<m
   BinnedSum busy(SimTime(1), 1);
   ContentionDomain domain({&job}, {&routes}, sharing, capacities, SimTime(),
                           {.fast_forward = false, .samples_per_iteration = 0}, &busy);
-  domain.AdvanceTo(SimTime::Never());
+  const std::atomic<bool> never = false;
+  RunWatch watch(never, nullptr);
+  domain.AdvanceTo(SimTime::Never(), watch);
   FL_CHECK_MSG(job.is_finished, "a job can't finish an iteration alone on a healthy fabric");
   return job.finish_time.seconds();
 }
@@ -68,9 +80,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
                    [](const LinkEvent& a, const LinkEvent& b) { return a.time < b.time; });
 }
 
-RunResult ClusterSimulation::Run(const std::atomic<bool>& stop, const Progress& progress) {
-  const SimDuration slice(std::max<int64_t>(1, options_.end.ns() / kSlices));
-  bool is_stopped = false;
+RunResult ClusterSimulation::Run(RunWatch& watch) {
   for (;;) {
     const std::vector<controller::Event> events = TakeOutsideEvents();
     if (!events.empty()) {
@@ -79,14 +89,11 @@ RunResult ClusterSimulation::Run(const std::atomic<bool>& stop, const Progress& 
       RebuildDomains();
     }
     const bool is_idle = running_.empty() && next_arrival_ == arrivals_.size();
-    if (now_ >= options_.end || is_idle) break;
-    is_stopped = stop.load(std::memory_order_relaxed);
-    if (is_stopped) break;
-    AdvanceUntilFinishOr(std::min({NextOutsideEvent(), options_.end, now_ + slice}));
-    if (progress) progress(now_);
+    if (now_ >= options_.end || is_idle || watch.Look(now_)) break;
+    AdvanceUntilFinishOr(std::min(NextOutsideEvent(), options_.end), watch);
   }
   SuspendDomains();
-  return CollectResult(is_stopped);
+  return CollectResult(watch.is_stopped());
 }
 
 SimTime ClusterSimulation::NextOutsideEvent() const {
@@ -225,14 +232,13 @@ void ClusterSimulation::RebuildDomains() {
 
 void ClusterSimulation::SuspendDomains() {
   for (const auto& domain : domains_) {
-    FL_CHECK(domain->now() == now_);
     domain->Suspend();
     contention_.MergeFrom(domain->contention());
   }
   domains_.clear();
 }
 
-void ClusterSimulation::AdvanceUntilFinishOr(SimTime limit) {
+void ClusterSimulation::AdvanceUntilFinishOr(SimTime limit, RunWatch& watch) {
   std::vector<SimTime> bounds;
   for (const auto& domain : domains_) bounds.push_back(domain->FinishLowerBound());
   SimTime reached = limit;
@@ -248,15 +254,19 @@ void ClusterSimulation::AdvanceUntilFinishOr(SimTime limit) {
       if (d != first) second = std::min(second, bounds[d]);
     }
     ContentionDomain& domain = *domains_[first];
-    domain.AdvanceTo(second);
+    domain.AdvanceTo(second, watch);
     if (domain.has_finished_job()) {
       reached = domain.now();
       break;
     }
-    if (domain.now() >= limit) break;
+    if (domain.now() >= limit || watch.is_stopped()) break;
     bounds[first] = domain.FinishLowerBound();
   }
-  for (const auto& domain : domains_) domain->AdvanceTo(reached);
+  for (const auto& domain : domains_) domain->AdvanceTo(reached, watch);
+  if (watch.is_stopped()) {
+    reached = now_;
+    for (const auto& domain : domains_) reached = std::max(reached, domain->now());
+  }
   now_ = reached;
   for (const auto& domain : domains_) {
     for (const JobState* job : domain->jobs()) {
@@ -301,7 +311,7 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
     job.priority_rank = record.priority_rank;
     if (record.state != nullptr) {
       const JobState& state = *record.state;
-      const SimTime end = state.is_finished ? state.finish_time : now_;
+      const SimTime end = state.is_finished ? state.finish_time : state.observed_until;
       job.level = state.level;
       job.end_s = end.seconds().value();
       job.finished = state.is_finished;
@@ -348,6 +358,9 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
 }
 
 void ClusterSimulation::CollectLinks(RunResult* result) const {
+  std::vector<const JobState*> states;
+  for (JobId id : running_) states.push_back(records_.at(id).state.get());
+  result->colliding_links = FindCollidingLinks(states, *fabric_, capacities_).size();
   IdVector<LinkId, uint32_t> num_jobs(fabric_->num_links());
   for (JobId id : running_) {
     std::vector<LinkId> links;
@@ -360,7 +373,6 @@ void ClusterSimulation::CollectLinks(RunResult* result) const {
     const LinkId link(i);
     const topology::LinkTier tier = fabric_->tier(link);
     if (!topology::IsNetwork(tier)) continue;
-    if (num_jobs[link] >= 2 && tier != topology::LinkTier::kHostLeaf) ++result->colliding_links;
     if (link_bytes_[link] <= 0 || result->simulated_s <= 0) continue;
     const double capacity = fabric_->capacity(link).value();
     result->links.push_back({.id = link,
@@ -400,14 +412,14 @@ void ClusterSimulation::CollectContention(RunResult* result) const {
     result->contention.push_back({.victim = key.victim,
                                   .culprit = key.culprit,
                                   .link = key.link,
-                                  .link_name = fabric_->LinkName(key.link),
+                                  .link_name = LinkNameOrNoPath(*fabric_, key.link),
                                   .shared_s = value.shared_s,
                                   .lost_s = value.lost_s,
                                   .yielded = value.yielded_s > 0.5 * value.lost_s});
   }
   for (JobResult& job : result->jobs) {
     const auto found = longest.find(job.id);
-    if (found != longest.end()) job.bounding_link = fabric_->LinkName(found->second.second);
+    if (found != longest.end()) job.bounding_link = LinkNameOrNoPath(*fabric_, found->second.second);
   }
 }
 
@@ -421,7 +433,7 @@ void ClusterSimulation::CollectTimeline(RunResult* result) const {
   for (const auto& [id, record] : records_) {
     if (record.state == nullptr) continue;
     const SimTime start = record.state->first_start;
-    const SimTime end = record.state->is_finished ? record.state->finish_time : now_;
+    const SimTime end = record.state->is_finished ? record.state->finish_time : record.state->observed_until;
     if (start >= end) continue;
     BinnedSum::Spread(start, end, (end - start).seconds().value() * record.job.num_gpus, held, bin_ns);
     for (int64_t b = start.ns() / bin_ns; b <= (end.ns() - 1) / bin_ns && b < static_cast<int64_t>(num_bins); ++b) {

@@ -7,9 +7,7 @@
 //   outside events --> ClusterController --> StartJob / SetTraffic --> JobState, paths --> domains --> finishes --> …
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -25,6 +23,7 @@
 #include "sim/contention_domain.h"
 #include "sim/job_state.h"
 #include "sim/run_result.h"
+#include "sim/run_watch.h"
 #include "sim/timeline.h"
 #include "topology/fabric.h"
 #include "traffic/traffic_policy.h"
@@ -68,10 +67,6 @@ Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<m
 
 class ClusterSimulation {
  public:
-  // Called now and then with the simulated time reached.
-  using Progress = std::function<void(SimTime)>;
-  static constexpr int64_t kSlices = 200;
-
   // `jobs` with unique ids, `link_events` in any order. `solo_traffic` chooses the paths of a job that runs alone, the yardstick
   // of slowdowns; the same for every policy compared. The references must outlive the simulation.
   ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
@@ -79,9 +74,9 @@ class ClusterSimulation {
                     controller::IterationProvider iterations,
                     std::vector<model::Job> jobs, std::vector<LinkEvent> link_events, const SimulationOptions& options);
 
-  // Plays the simulation to its end, or until `stop` turns true: it is looked at kSlices times over the simulated time, and
-  // the result is then marked partial. Call once.
-  RunResult Run(const std::atomic<bool>& stop, const Progress& progress);
+  // Plays the simulation to its end, or until `watch` says stop: the result is then marked partial, and jobs that don't influence
+  // each other may have been played to different instants. Call once.
+  RunResult Run(RunWatch& watch);
 
  private:
   struct JobRecord {
@@ -103,7 +98,7 @@ class ClusterSimulation {
   void SetTrafficOf(controller::SetTraffic action);
   void SettleBytes(JobRecord& record);
   void RebuildDomains();
-  void AdvanceUntilFinishOr(SimTime limit);
+  void AdvanceUntilFinishOr(SimTime limit, RunWatch& watch);
   void SuspendDomains();
 
   RunResult CollectResult(bool partial);

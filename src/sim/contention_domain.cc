@@ -177,6 +177,7 @@ void ContentionDomain::Suspend() {
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     SyncComputeClock(j);
     JobState& job = *jobs_[j];
+    job.observed_until = now();
     if (!job.is_phase_running) continue;
     for (uint32_t v = runtimes_[j].first_variable[job.phase]; v < runtimes_[j].first_variable[job.phase + 1]; ++v) {
       const Variable& variable = variables_[v];
@@ -210,8 +211,8 @@ int64_t ContentionDomain::NextEventNs() {
   return next;
 }
 
-void ContentionDomain::AdvanceTo(SimTime limit) {
-  while (!has_finished_job_) {
+void ContentionDomain::AdvanceTo(SimTime limit, RunWatch& watch) {
+  while (!has_finished_job_ && !watch.ShouldStop(now())) {
     const int64_t next = NextEventNs();
     const int64_t limit_ns = limit.ns() - offset_ns_;
     if (next > limit_ns) {

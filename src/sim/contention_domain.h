@@ -22,6 +22,7 @@
 #include "sim/job_state.h"
 #include "sim/link_sharing.h"
 #include "sim/period_detector.h"
+#include "sim/run_watch.h"
 #include "sim/timeline.h"
 
 namespace fairlead::sim {
@@ -39,9 +40,9 @@ class ContentionDomain {
                    const LinkSharing& sharing, const IdVector<LinkId, double>& capacities, SimTime start,
                    const DomainOptions& options, BinnedSum* busy);
 
-  // Plays every event up to and including `limit`, but not past the first instant at which a job finishes: then now() < limit
-  // is possible.
-  void AdvanceTo(SimTime limit);
+  // Plays every event up to and including `limit`, but not past the first instant at which a job finishes, nor on when `watch` says
+  // stop: then now() < limit is possible.
+  void AdvanceTo(SimTime limit, RunWatch& watch);
 
   // Ends the simulation here and writes the jobs' states back. The domain can't be used after that.
   void Suspend();

@@ -7,7 +7,8 @@ namespace fairlead::sim {
 // Written out, because JSON libraries print the shortest form of a number and not 9 decimals.
 std::string RenderFwlJson(const FwlResult& result, double peak_rss_mb) {
   return fmt::format(
-      "{{\"end_s\": {:.9f}, \"mean_iteration_s\": {:.9f}, \"completions\": {}, \"cpu_s\": {:.9f}, \"peak_rss_mb\": {:.9f}}}\n",
+      "{{\"end_s\": {:.9f}, \"mean_iteration_s\": {:.9f}, \"completions\": {}, \"cpu_s\": {:.9f}, \"peak_rss_mb\": "
+      "{:.9f}}}\n",
       result.end_s, result.mean_iteration_s, result.completions, result.cpu_s, peak_rss_mb);
 }
 

@@ -36,6 +36,8 @@ class FwlSimulation {
         network_(std::vector<double>(workload.num_links, workload.capacity)),
         jobs_(workload.jobs.size()) {
     result_.iteration_ends_s.resize(workload.jobs.size());
+    senders_.reserve(workload.flows.size());
+    network_.Reserve(workload.flows.size(), workload.route_links.size());
     for (uint32_t j = 0; j < jobs_.size(); ++j) AddJob(j);
   }
 
@@ -173,8 +175,8 @@ class FwlSimulation {
   const FwlWorkload& workload_;
   const FwlOptions options_;
   fluid::FlowNetwork network_;
-  std::vector<JobState> jobs_;   // [job]
-  std::vector<Sender> senders_;  // [flow of the network]
+  std::vector<JobState> jobs_;                                          // [job]
+  std::vector<Sender> senders_;                                         // [flow of the network]
   std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;  // jobs that compute
   std::vector<fluid::LinkUse> route_;
   FwlResult result_;

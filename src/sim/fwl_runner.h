@@ -11,13 +11,16 @@
 namespace fairlead::sim {
 
 enum class FwlDetail {
-  // One fluid variable for each ring: it crosses its links as often as the ring's edges do, all edges at one rate. The file has
-  // no ring marks: a job has 8 rings, equal contiguous runs of its flows, when the number of its flows divides by 8 and the
+  // One fluid variable for each ring: it crosses its links as often as the ring's edges do, all edges at one rate. The
+  // file has
+  // no ring marks: a job has 8 rings, equal contiguous runs of its flows, when the number of its flows divides by 8 and
+  // the
   // bytes inside each ring are equal. Otherwise its flows are taken as they are.
   kCoupled,
   // One flow for each flow of the file.
   kEdge,
-  // Each flow of a ring (as above, with 2 edges or more) is 2(n-1) messages; an edge sends its next one when its last is through
+  // Each flow of a ring (as above, with 2 edges or more) is 2(n-1) messages; an edge sends its next one when its last
+  // is through
   // and the edge before it in the ring has sent as many.
   kStepwise,
 };

@@ -26,8 +26,8 @@ FwlResult RunText(const std::string& text, FwlOptions options = {}) {
 
 FwlResult RunText(const std::string& text, FwlDetail detail) { return RunText(text, FwlOptions{.detail = detail}); }
 
-// A job of 8 rings over `num_hosts` hosts; edge e of ring r goes over link 2 * (r * num_hosts + e) alone, unless `shared` makes
-// the first edge of every ring use link 1.
+// A job of 8 rings over `num_hosts` hosts; edge e of ring r goes over link 2 * (r * num_hosts + e) alone, unless
+// `shared` makes the first edge of every ring use link 1.
 std::string RingJob(int id, int num_hosts, double bytes, double compute_s, int iterations, bool shared = false) {
   std::string text = fmt::format("job {} 0 {} {} 0 {}\n", id, compute_s, iterations, 8 * num_hosts);
   for (int edge = 0; edge < 8 * num_hosts; ++edge) {
@@ -47,8 +47,8 @@ TEST(FwlRunner, OneJobAloneFollowsTheClosedForm) {
   EXPECT_EQ(result.iterations, 3);
 }
 
-// Crux, section 2: two identical jobs with 1 s of compute and 1 s of communication alone. Sharing alike, both send at once
-// for 2 s: period 3 s. With strict priority the second waits once, then they alternate with period 2 s.
+// Crux, section 2: two identical jobs with 1 s of compute and 1 s of communication alone. Sharing alike, both send at
+// once for 2 s: period 3 s. With strict priority the second waits once, then they alternate with period 2 s.
 TEST(FwlRunner, TwoEqualJobsShareOrAlternate) {
   const std::string text =
       "fwl 1\nlinkcaps 1 1000\njobs 2\njob 0 0 1 10 0 1\nf 1000 1 0\njob 1 1 1 10 0 1\nf 1000 1 0\n";
@@ -70,8 +70,8 @@ TEST(FwlRunner, JobsWithoutFlowsTakeNoPart) {
 }
 
 TEST(FwlRunner, AllDetailsAgreeOnRingsAlone) {
-  // 4 hosts, every edge has a link of its own: 6000 bytes at 1000 bytes/s = 6 s, as one variable, as edges, and as 6 messages
-  // of 1000 bytes each.
+  // 4 hosts, every edge has a link of its own: 6000 bytes at 1000 bytes/s = 6 s, as one variable, as edges, and as 6
+  // messages of 1000 bytes each.
   const std::string text = "fwl 1\nlinkcaps 99999 1000\njobs 1\n" + RingJob(0, 4, 6000, 1, 5);
   for (const FwlDetail detail : kDetails) EXPECT_DOUBLE_EQ(RunText(text, detail).end_s, 35);
   EXPECT_EQ(RunText(text, FwlDetail::kCoupled).completions, 8 * 5);
@@ -80,10 +80,10 @@ TEST(FwlRunner, AllDetailsAgreeOnRingsAlone) {
 }
 
 TEST(FwlRunner, CoupledRingsMoveAtTheirSlowestEdge) {
-  // All 8 rings of 2 hosts cross link 1 with their first edge: 8 * 1000 bytes at 1000 bytes/s, 8 s whatever the detail. As
-  // edges the second edges are through after 1 s; a coupled ring keeps its one flow for 8 s. A second job has one ring edge
-  // on the first job's fast link 2 * 1: beside a lingering coupled ring (1/8 of the link) 1000 bytes take 8/7 s; beside an edge
-  // that takes its fair half they take 2 s.
+  // All 8 rings of 2 hosts cross link 1 with their first edge: 8 * 1000 bytes at 1000 bytes/s, 8 s whatever the detail.
+  // As edges the second edges are through after 1 s; a coupled ring keeps its one flow for 8 s. A second job has one
+  // ring edge on the first job's fast link 2 * 1: beside a lingering coupled ring (1/8 of the link) 1000 bytes take 8/7
+  // s; beside an edge that takes its fair half they take 2 s.
   const std::string head = "fwl 1\nlinkcaps 99999 1000\njobs 2\n" + RingJob(0, 2, 1000, 0, 1, true);
   const std::string text = head + "job 1 0 0 1 0 1\nf 1000 1 2\n";
   const FwlResult coupled = RunText(text, FwlDetail::kCoupled);
@@ -115,9 +115,10 @@ TEST(FwlRunner, JobsThatAreNoRingsStayAsTheyAre) {
 }
 
 TEST(FwlRunner, StepwiseWaitsForTheEdgeBefore) {
-  // 8 rings of 2 edges, 2 messages per edge and iteration. Ring 0: edge 0 on a link of its own, edge 1 on a link that it shares
-  // with a foreign flow of 10000 bytes, so it has 500 of 1000 bytes/s. Messages of floor(1001/2) = 500 bytes. Edge 0 sends
-  // 0 .. 0.5; its second needs edge 1's first (0 .. 1) and goes 1 .. 1.5; edge 1's second goes 1 .. 2. All other rings need 1 s.
+  // 8 rings of 2 edges, 2 messages per edge and iteration. Ring 0: edge 0 on a link of its own, edge 1 on a link that
+  // it shares with a foreign flow of 10000 bytes, so it has 500 of 1000 bytes/s. Messages of floor(1001/2) = 500 bytes.
+  // Edge 0 sends 0 .. 0.5; its second needs edge 1's first (0 .. 1) and goes 1 .. 1.5; edge 1's second goes 1 .. 2. All
+  // other rings need 1 s.
   std::string text = "fwl 1\nlinkcaps 32 1000\njobs 2\njob 0 0 0 1 0 16\n";
   for (int edge = 0; edge < 16; ++edge) text += fmt::format("f 1001 1 {}\n", edge);
   text += "job 1 0 0 1 0 1\nf 10000 1 1\n";

@@ -17,7 +17,8 @@ namespace {
 // Reads fields off the text and keeps the first error; after an error every read returns zero.
 class FieldReader {
  public:
-  FieldReader(std::string_view text, const std::string& name) : at_(text.data()), end_(at_ + text.size()), name_(name) {}
+  FieldReader(std::string_view text, const std::string& name)
+      : at_(text.data()), end_(at_ + text.size()), name_(name) {}
 
   bool failed() const { return !status_.ok(); }
   const Status& status() const { return status_; }
@@ -75,8 +76,8 @@ class FieldReader {
   // Refuses a count of things that take at least `bytes_each` bytes of text, when there is not as much text left.
   void CheckCount(std::string_view what, int64_t count, size_t bytes_each) {
     if (failed() || static_cast<uint64_t>(count) <= (bytes_left() + 1) / bytes_each) return;
-    status_ = InvalidArgument(
-        fmt::format("{}:{}: expected {} {}, found only {} bytes after this line", name_, line_, count, what, bytes_left()));
+    status_ = InvalidArgument(fmt::format("{}:{}: expected {} {}, found only {} bytes after this line", name_, line_,
+                                          count, what, bytes_left()));
   }
 
   void Fail(const std::string& expected) {

@@ -6,8 +6,8 @@
 //     job <id> <priority> <compute_s> <iterations> <start_s> <num_flows>
 //     f <bytes> <num_links> <link> …                        num_flows lines
 //
-// A job starts at start_s and repeats: compute for compute_s, then start all flows at once; the iteration ends with the last.
-// One record is one line, fields are separated by one space, the last line may lack its newline.
+// A job starts at start_s and repeats: compute for compute_s, then start all flows at once; the iteration ends with the
+// last. One record is one line, fields are separated by one space, the last line may lack its newline.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 namespace fairlead::sim {
 
 struct FwlFlow {
-  double bytes;        // >= 0
+  double bytes;         // >= 0
   uint32_t first_link;  // range of FwlWorkload::route_links
   uint32_t num_links;   // >= 1
 };
@@ -56,8 +56,8 @@ constexpr uint32_t kFwlMaxLinks = 1u << 26;
 constexpr double kFwlMaxSeconds = 1e9;
 
 // Errors: kNotFound, kInvalidArgument with "file:line: expected …, found …".
-// Cost: one pass; memory is bounded by a small multiple of the file's size, whatever its counts claim, plus 4 bytes per link
-// id up to the largest in use.
+// Cost: one pass; memory is bounded by a small multiple of the file's size, whatever its counts claim, plus 4 bytes per
+// link id up to the largest in use.
 Result<FwlWorkload> LoadFwlWorkload(const std::string& path);
 // `name` stands in for the file name in messages.
 Result<FwlWorkload> ParseFwlWorkload(std::string_view text, const std::string& name);

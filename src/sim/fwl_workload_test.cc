@@ -69,12 +69,14 @@ TEST(FwlWorkload, ErrorsNameLineExpectedAndFound) {
       {"fwl 1\nlinkcaps 3 inf\n", "found 'inf'"},
       {"fwl 1\nlinkcaps 3 0\n", "found '0'"},
       {"fwl 1\nlinkcaps 3 1 1\n", "w.fwl:2: expected the end of the line, found '1'"},
-      {"fwl 1\nlinkcaps 3 1\njobs 4000000000\n", "w.fwl:4: expected 4000000000 jobs, found only 0 bytes after this line"},
+      {"fwl 1\nlinkcaps 3 1\njobs 4000000000\n",
+       "w.fwl:4: expected 4000000000 jobs, found only 0 bytes after this line"},
       {"fwl 1\nlinkcaps 3 1\njobs 0\nmore\n", "w.fwl:4: expected the end of the file, found 'more'"},
       {header + "job 0 0 0.1 10 0 1\r\nf 1 1 0\n", "w.fwl:4: expected a number of flows"},
       {header + "job 0 0 -0.1 10 0 1\n", "w.fwl:4: expected compute seconds"},
       {header + "job 0 0 1e300 10 0 1\n", "w.fwl:4: expected compute seconds"},
-      {header + "job 0 0 1000 1000001 0 1\n", "w.fwl:4: expected a number of iterations in [0, 1000000], found '1000001'"},
+      {header + "job 0 0 1000 1000001 0 1\n",
+       "w.fwl:4: expected a number of iterations in [0, 1000000], found '1000001'"},
       {header + "job 0 0 0.1 10 0 99\nf 1 1 0\n", "w.fwl:5: expected 99 flows, found only 8 bytes"},
       {job + "f nan 1 0\n", "w.fwl:5: expected bytes in [0, 1e+18], found 'nan'"},
       {job + "f -1 1 0\n", "found '-1'"},
@@ -120,9 +122,14 @@ TEST(FwlWorkload, SurvivesDamage) {
       const size_t at = random.Below(text.size());
       const std::string alphabet = "0123456789 -.e\nfjn\0x";
       switch (random.Below(3)) {
-        case 0: text[at] = alphabet[random.Below(alphabet.size())]; break;
-        case 1: text.erase(at, 1 + random.Below(4)); break;
-        default: text.insert(at, 1, alphabet[random.Below(alphabet.size())]);
+        case 0:
+          text[at] = alphabet[random.Below(alphabet.size())];
+          break;
+        case 1:
+          text.erase(at, 1 + random.Below(4));
+          break;
+        default:
+          text.insert(at, 1, alphabet[random.Below(alphabet.size())]);
       }
       if (text.empty()) text = "f";
     }

@@ -80,7 +80,9 @@ struct RunResult {
   double p99_slowdown = 0;    // nearest rank
   uint64_t path_changes = 0;  // flows whose path a re-plan changed
   uint64_t level_changes = 0; // jobs whose level a re-plan changed
-  uint64_t colliding_links = 0;  // leaf-spine and spine-core links that carry flows of two or more jobs, at the end
+  // Links between switches whose flows, each as fast as its NIC allows, ask for more than the link carries (link_collisions.h);
+  // at the end.
+  uint64_t colliding_links = 0;
   std::vector<JobResult> jobs;              // by id
   std::vector<LinkResult> links;            // network links that carried bytes, by id
   std::vector<ContentionResult> contention; // by (victim, culprit, link)

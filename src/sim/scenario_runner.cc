@@ -49,7 +49,7 @@ class SharedProgress {
 };
 
 RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const std::atomic<bool>& stop,
-                  const ClusterSimulation::Progress& progress) {
+                  const RunWatch::Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   const auto placement = scheduling::CreatePlacementPolicy(scenario.placement, scenario.placement_seed).value();
   const auto policy = traffic::CreatePolicy(run.policy, {}).value();
@@ -61,7 +61,8 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const std::at
   for (const ScenarioJob& entry : scenario.jobs) jobs.push_back(entry.job);
   ClusterSimulation simulation(scenario.fabric, *placement, *policy, *solo_policy, MakeIterationProvider(scenario),
                                std::move(jobs), scenario.link_events, options);
-  RunResult result = simulation.Run(stop, progress);
+  RunWatch watch(stop, progress);
+  RunResult result = simulation.Run(watch);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.peak_rss_mb = PeakRssMb();
   return result;

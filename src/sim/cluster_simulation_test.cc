@@ -1,0 +1,349 @@
+#include "sim/cluster_simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "base/random.h"
+#include "topology/clos_fabrics.h"
+
+namespace fairlead::sim {
+namespace {
+
+// Each job runs on the GPUs that the test names.
+class FixedPlacement final : public scheduling::PlacementPolicy {
+ public:
+  std::map<JobId, model::Placement> placements;
+
+  std::string_view name() const override { return "fixed"; }
+  std::optional<model::Placement> Place(const scheduling::GpuPool& pool, const model::Job& job) const override {
+    const model::Placement& placement = placements.at(job.id);
+    for (GpuId gpu : placement.gpus) {
+      if (!pool.is_free(gpu)) return std::nullopt;
+    }
+    return placement;
+  }
+};
+
+// Path 0 for every flow (no path: cut off), and the level that the test gives the job.
+class FixedTraffic final : public traffic::TrafficPolicy {
+ public:
+  std::map<JobId, uint32_t> levels;
+
+  std::string_view name() const override { return "fixed"; }
+  traffic::TrafficPlan Plan(const traffic::TrafficSnapshot& snapshot) const override {
+    traffic::TrafficPlan plan;
+    for (const traffic::JobView& job : snapshot.jobs) {
+      traffic::JobPlan job_plan;
+      job_plan.id = job.id;
+      const auto level = levels.find(job.id);
+      if (level != levels.end()) job_plan.level = level->second;
+      for (const model::FlowDemand& flow : job.iteration->flows) {
+        model::Path path;
+        if (snapshot.router->CountPaths(flow.source, flow.destination) > 0) {
+          snapshot.router->AppendPath(flow.source, flow.destination, 0, &path);
+        }
+        job_plan.paths.push_back(std::move(path));
+      }
+      plan.jobs.push_back(std::move(job_plan));
+    }
+    return plan;
+  }
+};
+
+// Job i sends from host i under leaf 0 to host i under leaf 1, over one cable of 1e9 byte/s each way.
+class OneUplinkTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kHosts = 6;  // per leaf
+
+  OneUplinkTest() {
+    topology::ClosSpec spec;
+    spec.leaves = 2;
+    spec.hosts_per_leaf = kHosts;
+    spec.spines = 1;
+    spec.leaf_uplink.speed = GigabitsPerSecond(8);
+    fabric_ = topology::BuildClos(spec).value();
+    options_.goodput = 1;
+    options_.random_phase = false;
+    options_.end = SimTime::FromSeconds(Seconds(100));
+  }
+
+  // `gigabytes` take as many seconds alone.
+  void AddJob(double compute_s, double gigabytes, double start_fraction, uint64_t iterations = 0, double arrival_s = 0) {
+    const JobId id(jobs_.size());
+    model::Job job;
+    job.id = id;
+    job.name = "job" + std::to_string(id.value());
+    job.num_gpus = 2;
+    job.gpus_per_host = 1;
+    job.num_iterations = iterations;
+    job.arrival = SimTime::FromSeconds(Seconds(arrival_s));
+    placement_.placements[id].gpus = {fabric_.first_gpu(HostId(id.value() % kHosts)),
+                                      fabric_.first_gpu(HostId(kHosts + id.value() % kHosts))};
+    model::Iteration iteration;
+    iteration.compute_time = Seconds(compute_s);
+    iteration.work = Flop(1e12);
+    if (gigabytes > 0) {
+      iteration.phases.push_back({"send", start_fraction, false, 0, 1});
+      iteration.flows.push_back(
+          {placement_.placements[id].gpus[0], placement_.placements[id].gpus[1], Bytes(gigabytes * 1e9), 0});
+      iteration.num_groups = 1;
+    }
+    iterations_[id] = iteration;
+    jobs_.push_back(job);
+  }
+
+  RunResult Run() {
+    const auto provider = [this](const model::Job& job, const model::Placement&) -> Result<model::Iteration> {
+      return iterations_.at(job.id);
+    };
+    ClusterSimulation simulation(fabric_, placement_, traffic_, traffic_, provider, jobs_, link_events_, options_);
+    const std::atomic<bool> never = false;
+    RunWatch watch(never, nullptr);
+    return simulation.Run(watch);
+  }
+
+  LinkId Uplink() const { return fabric_.FindLink("leaf0->spine0"); }
+
+  topology::Fabric fabric_;
+  FixedPlacement placement_;
+  FixedTraffic traffic_;
+  std::map<JobId, model::Iteration> iterations_;
+  std::vector<model::Job> jobs_;
+  std::vector<LinkEvent> link_events_;
+  SimulationOptions options_;
+};
+
+TEST_F(OneUplinkTest, OneJobAloneMatchesTheClosedForm) {
+  // Law 11: iteration = max(C, s C + t), busy fraction = C / iteration.
+  for (double compute : {0.5, 1.0, 2.0}) {
+    for (double bytes : {0.0, 0.25, 1.0, 3.0}) {
+      for (double start : {0.0, 0.5, 1.0}) {
+        jobs_.clear();
+        AddJob(compute, bytes, start);
+        const RunResult result = Run();
+        const double expected = bytes > 0 ? std::max(compute, start * compute + bytes) : compute;
+        ASSERT_NEAR(result.jobs[0].iteration_s, expected, 1e-8) << compute << " " << bytes << " " << start;
+        EXPECT_NEAR(result.jobs[0].solo_iteration_s, expected, 1e-8);
+        EXPECT_NEAR(result.busy, compute / expected, compute / 100) << "an unfinished iteration at the end";
+        EXPECT_NEAR(result.jobs[0].slowdown, 1, 1e-8);
+      }
+    }
+  }
+}
+
+TEST_F(OneUplinkTest, TwoEqualJobsShareOrInterleave) {
+  // C = 1 s, t = 1 s, no overlap, both ready together. One level: each gets half, period 1 + 2 = 3 s, utilization 1/3.
+  AddJob(1, 1, 1);
+  AddJob(1, 1, 1);
+  RunResult result = Run();
+  EXPECT_NEAR(result.jobs[0].iteration_s, 3, 1e-6);
+  EXPECT_NEAR(result.jobs[1].iteration_s, 3, 1e-6);
+  EXPECT_NEAR(result.busy, 1.0 / 3, 0.01);
+  // Two levels: after one transient they interleave with period 2 s. In 100 s one computes 50 s, the other 49 s.
+  traffic_.levels = {{JobId(0), 0}, {JobId(1), 1}};
+  result = Run();
+  EXPECT_NEAR(result.jobs[0].compute_s, 50, 1e-6);
+  EXPECT_NEAR(result.jobs[1].compute_s, 49, 1.0 + 1e-6);
+  EXPECT_NEAR(result.jobs[0].iteration_s, 2, 1e-6);
+}
+
+TEST_F(OneUplinkTest, HigherLevelIsAsFastAsAlone) {
+  AddJob(1, 1.5, 0.5);
+  AddJob(0.7, 1.1, 0.5);
+  AddJob(0.3, 0.9, 1);
+  traffic_.levels = {{JobId(0), 0}, {JobId(1), 1}, {JobId(2), 2}};
+  const RunResult result = Run();
+  EXPECT_NEAR(result.jobs[0].slowdown, 1, 1e-6);
+  for (const JobResult& job : result.jobs) EXPECT_GE(job.slowdown, 1 - 1e-6);
+  EXPECT_GT(result.jobs[2].slowdown, 1.5);
+}
+
+TEST_F(OneUplinkTest, BytesInAreBytesOut) {
+  AddJob(1, 0.8, 0.5);
+  AddJob(0.6, 0.7, 1);
+  AddJob(0.5, 0.3, 0.2, 40);  // finishes early
+  const RunResult result = Run();
+  // Each iteration puts the job's bytes once on the uplink; the last one is cut off somewhere.
+  double least = 0, most = 0;
+  const double gigabytes[] = {0.8, 0.7, 0.3};
+  for (size_t j = 0; j < 3; ++j) {
+    least += std::floor(result.jobs[j].iterations) * gigabytes[j];
+    most += (std::floor(result.jobs[j].iterations) + (result.jobs[j].finished ? 0 : 1)) * gigabytes[j];
+  }
+  for (const LinkResult& link : result.links) {
+    if (link.id != Uplink()) continue;
+    const double carried = link.utilization * result.simulated_s;  // capacity 1e9 byte/s
+    EXPECT_GE(carried, least - 1e-6);
+    EXPECT_LE(carried, most + 1e-6);
+    double in_bins = 0;
+    for (float u : link.utilization_over_time) in_bins += u * result.timeline.bin_s;
+    EXPECT_NEAR(in_bins, carried, 1e-3 * carried);
+    EXPECT_LE(link.utilization, 1 + 1e-9);
+  }
+}
+
+TEST_F(OneUplinkTest, FastForwardAgreesWithExact) {
+  Random random(11);
+  double jumped = 0;
+  for (int round = 0; round < 25; ++round) {
+    jobs_.clear();
+    link_events_.clear();
+    traffic_.levels.clear();
+    const auto num_jobs = static_cast<uint32_t>(2 + random.Below(4));
+    for (uint32_t j = 0; j < num_jobs; ++j) {
+      // Half of the rounds in whole tenths, where periods are short; the others at will.
+      const double unit = round % 2 == 0 ? 0.1 : 0.1 * random.Uniform(0.9, 1.1);
+      AddJob(unit * static_cast<double>(1 + random.Below(10)), unit * static_cast<double>(1 + random.Below(6)),
+             0.5 * static_cast<double>(random.Below(3)), random.Below(2) * (50 + random.Below(100)),
+             static_cast<double>(random.Below(3)) * 7);
+      if (round % 3 != 0) traffic_.levels[JobId(j)] = j;
+    }
+    link_events_ = {{SimTime::FromSeconds(Seconds(30)), Uplink(), 0.5}, {SimTime::FromSeconds(Seconds(41.5)), Uplink(), 1}};
+    options_.random_phase = true;
+    options_.phase_seed = static_cast<uint64_t>(round);
+    options_.fast_forward = false;
+    const RunResult exact = Run();
+    options_.fast_forward = true;
+    const RunResult fast = Run();
+    EXPECT_EQ(exact.fast_forward_fraction, 0);
+    jumped += fast.fast_forward_fraction;
+    for (size_t j = 0; j < num_jobs; ++j) {
+      // Where periods only converge the bound is relative to the time jumped; one iteration of slack for the cut at the end.
+      const double slack = 1e-6 + fast.fast_forward_error_bound * exact.jobs[j].iterations + 1e-3;
+      EXPECT_NEAR(fast.jobs[j].iterations, exact.jobs[j].iterations, slack + 0.02) << "round " << round << " job " << j;
+      EXPECT_EQ(fast.jobs[j].finished, exact.jobs[j].finished);
+      EXPECT_NEAR(fast.jobs[j].end_s, exact.jobs[j].end_s, 1e-3 + fast.fast_forward_error_bound * 100);
+      EXPECT_NEAR(fast.jobs[j].compute_s, exact.jobs[j].compute_s, 0.05 + fast.fast_forward_error_bound * 100);
+    }
+    EXPECT_NEAR(fast.busy, exact.busy, 1e-3);
+    ASSERT_EQ(fast.links.size(), exact.links.size());
+    for (size_t l = 0; l < fast.links.size(); ++l) {
+      EXPECT_NEAR(fast.links[l].utilization, exact.links[l].utilization, 1e-3);
+    }
+  }
+  EXPECT_GT(jumped, 3) << "the rounds must be of a kind that can be jumped";
+}
+
+TEST_F(OneUplinkTest, FastForwardJumpsWhereJobsRepeat) {
+  AddJob(1, 1, 1);
+  AddJob(1, 1, 1);
+  EXPECT_GT(Run().fast_forward_fraction, 0.8);
+  // A job alone repeats after one iteration.
+  jobs_.clear();
+  AddJob(0.37, 0.21, 0.5);
+  EXPECT_GT(Run().fast_forward_fraction, 0.9);
+}
+
+TEST_F(OneUplinkTest, SameInputSameHash) {
+  AddJob(1, 1, 0.5);
+  AddJob(0.9, 0.4, 1, 30);
+  options_.random_phase = true;
+  const RunResult a = Run();
+  const RunResult b = Run();
+  EXPECT_EQ(a.event_hash, b.event_hash);
+  options_.phase_seed = 2;
+  EXPECT_NE(Run().event_hash, a.event_hash);
+}
+
+TEST_F(OneUplinkTest, JobsQueueForTheirGpusInOrder) {
+  // Jobs 0 and 6 want the same GPUs: 0 runs 10 iterations of 2 s, then 6 runs 5.
+  AddJob(1, 1, 1, 10);
+  for (int i = 0; i < 5; ++i) AddJob(100, 0, 1);
+  AddJob(1, 1, 1, 5, 3);
+  const RunResult result = Run();
+  EXPECT_TRUE(result.jobs[0].finished);
+  EXPECT_NEAR(result.jobs[0].end_s, 20, 1e-6);
+  EXPECT_NEAR(result.jobs[6].start_s, 20, 1e-6);
+  EXPECT_NEAR(result.jobs[6].end_s, 30, 1e-6);
+}
+
+TEST_F(OneUplinkTest, FinishOfOneJobSpeedsUpTheOtherAtThatInstant) {
+  // Together: period 3 s (half the link each). Job 0 ends after 4 iterations at 12 s. Job 1, in step with it, then needs 2 s each:
+  // 4 iterations until 12 s, 44 more until 100 s.
+  AddJob(1, 1, 1, 4);
+  AddJob(1, 1, 1);
+  const RunResult result = Run();
+  EXPECT_NEAR(result.jobs[0].end_s, 12, 1e-6);
+  EXPECT_NEAR(result.jobs[1].iterations, 48, 1e-6);
+}
+
+TEST_F(OneUplinkTest, FailureStopsAndRepairContinues) {
+  // 2 s per iteration. The cable is down from 9.5 s (half of the bytes of the fifth iteration sent) to 19.5 s: ten seconds later.
+  AddJob(1, 1, 1, 10);
+  link_events_ = {{SimTime::FromSeconds(Seconds(9.5)), Uplink(), 0}, {SimTime::FromSeconds(Seconds(19.5)), Uplink(), 1}};
+  const RunResult result = Run();
+  EXPECT_NEAR(result.jobs[0].end_s, 30, 1e-6);
+  // Half speed instead of none: the second half of the bytes takes 1 s more, and each of the next iterations too, until 19.5 s:
+  // at 10.5 the fifth ends, then 3 s each: 13.5, 16.5, 19.5 (8 done), and two more of 2 s.
+  link_events_[0].health = 0.5;
+  EXPECT_NEAR(Run().jobs[0].end_s, 23.5, 1e-6);
+}
+
+TEST_F(OneUplinkTest, ContentionNamesVictimCulpritAndLink) {
+  AddJob(1, 1, 1);
+  AddJob(1, 1, 1);
+  AddJob(5, 0, 1);  // never communicates
+  const RunResult result = Run();
+  EXPECT_EQ(result.jobs[0].bounding_link, "leaf0->spine0");
+  EXPECT_EQ(result.jobs[2].bounding_link, "");
+  ASSERT_EQ(result.contention.size(), 2u);
+  const ContentionResult& first = result.contention[0];
+  EXPECT_EQ(first.victim, JobId(0));
+  EXPECT_EQ(first.culprit, JobId(1));
+  EXPECT_EQ(first.link, Uplink());
+  EXPECT_FALSE(first.yielded);
+  // Of each 3 s period 2 s are communication at half speed: 1 s is lost; 33 periods in 100 s.
+  EXPECT_NEAR(first.lost_s, 33.3, 1.5);
+  // Two NICs of 25e9 byte/s ask for far more than the cable up and the cable down carry.
+  EXPECT_EQ(result.colliding_links, 2u);
+}
+
+TEST_F(OneUplinkTest, StopMarksTheResultPartial) {
+  // 0.02 s per iteration, two events each: the stop is noticed 4,096 events after it was asked for at the latest.
+  AddJob(0.01, 0.01, 1);
+  options_.fast_forward = false;
+  options_.end = SimTime::FromSeconds(Seconds(1000));
+  std::atomic<bool> stop = false;
+  const auto provider = [this](const model::Job& job, const model::Placement&) -> Result<model::Iteration> {
+    return iterations_.at(job.id);
+  };
+  ClusterSimulation simulation(fabric_, placement_, traffic_, traffic_, provider, jobs_, {}, options_);
+  RunWatch watch(stop, [&](SimTime now) { stop = now >= SimTime::FromSeconds(Seconds(50)); });
+  const RunResult result = simulation.Run(watch);
+  EXPECT_TRUE(result.partial);
+  EXPECT_GE(result.simulated_s, 50);
+  EXPECT_LT(result.simulated_s, 50 + 2 * 4096 * 0.01);
+  EXPECT_NEAR(result.jobs[0].iteration_s, 0.02, 1e-6);
+  EXPECT_NEAR(result.busy, 0.5, 0.001);
+}
+
+TEST_F(OneUplinkTest, MoreCompetitionNeverSpeedsAJobUp) {
+  // Law 12 on a single link.
+  Random random(3);
+  for (int round = 0; round < 10; ++round) {
+    jobs_.clear();
+    for (int j = 0; j < 4; ++j) AddJob(random.Uniform(0.1, 1), random.Uniform(0.1, 1), random.Uniform(), 0);
+    for (const JobResult& job : Run().jobs) EXPECT_GE(job.slowdown, 1 - 1e-6);
+  }
+}
+
+TEST_F(OneUplinkTest, ScalingSpeedsAndBytesChangesNoTime) {
+  AddJob(0.8, 0.9, 0.5);
+  AddJob(0.5, 0.6, 1);
+  const RunResult before = Run();
+  topology::ClosSpec spec;
+  spec.leaves = 2;
+  spec.hosts_per_leaf = kHosts;
+  spec.spines = 1;
+  spec.leaf_uplink.speed = GigabitsPerSecond(4);
+  fabric_ = topology::BuildClos(spec).value();
+  for (auto& [id, iteration] : iterations_) iteration.flows[0].bytes = iteration.flows[0].bytes * 0.5;
+  const RunResult after = Run();
+  for (size_t j = 0; j < 2; ++j) EXPECT_NEAR(after.jobs[j].iteration_s, before.jobs[j].iteration_s, 1e-6);
+}
+
+}  // namespace
+}  // namespace fairlead::sim
