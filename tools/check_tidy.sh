@@ -1,0 +1,33 @@
+#!/bin/bash
+# What does clang-tidy (.clang-tidy) say about the sources?
+#   tools/check_tidy.sh                     every tracked file; some seconds a file
+#   tools/check_tidy.sh --changed [REV]     files that differ from REV (default HEAD), and new ones
+#   tools/check_tidy.sh FILE…               these files
+# Headers are checked through the files that include them. Exit code 1 where it finds something.
+set -euo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
+
+if ! type run-clang-tidy clang-tidy clang++ &>/dev/null; then
+  echo "check_tidy: clang and clang-tidy are needed; tools/prepare.sh develop installs them" >&2
+  exit 3
+fi
+case ${1:-} in
+  --changed)
+    mapfile -t files < <(git diff --name-only --diff-filter=d "${2:-HEAD}" -- '*.cc'
+                         git ls-files --others --exclude-standard -- '*.cc')
+    ;;
+  "") mapfile -t files < <(git ls-files -- '*.cc') ;;
+  *) mapfile -t files < <(realpath --relative-to=. -- "$@") ;;
+esac
+if ((${#files[@]} == 0)); then
+  echo "check_tidy: nothing to check" >&2
+  exit 0
+fi
+
+# Only configured, never built: clang-tidy wants the compile commands, and the one header that the build makes.
+cmake --preset clang >/dev/null
+ninja -C build/clang fairlead_version_header >/dev/null
+# run-clang-tidy takes regular expressions that are searched in absolute paths, and passes over files in no target.
+patterns=()
+for file in "${files[@]}"; do patterns+=("$PWD/${file//./\\.}\$"); done
+run-clang-tidy -quiet -p build/clang -j "$(nproc)" "${patterns[@]}"
