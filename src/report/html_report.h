@@ -1,0 +1,23 @@
+// The result of `fairlead sim run --html`: one page for people who weren't there.
+//
+// Self-contained: no script, no font, no image from elsewhere, so that it can be mailed and still reads in ten years.
+// Light and dark by the reader's setting, and on paper.
+#pragma once
+
+#include <string>
+
+#include "sim/run_result.h"
+
+namespace fairlead::report {
+
+struct HtmlOptions {
+  // The command that made the report, shown under "How to reproduce"; empty: only seeds and hashes are shown.
+  std::string command;
+};
+
+// Headline numbers, table of policies, why they differ, figures (page_figures.h), table of jobs, assumptions, how to
+// reproduce. Every name is escaped. Cost: page size grows with links and jobs; about 1.5 MB for 2,000 links and 500
+// jobs.
+std::string RenderHtml(const sim::SimulationReport& report, const HtmlOptions& options = {});
+
+}  // namespace fairlead::report

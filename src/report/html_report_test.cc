@@ -1,0 +1,133 @@
+#include "report/html_report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "report/html_table.h"
+#include "report/markup_check.h"
+#include "report/report_test_data.h"
+
+namespace fairlead::report {
+namespace {
+
+size_t Count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Unlike HasSubstr, these don't print the whole page when they fail.
+void ExpectHas(const std::string& page, const std::string& part) {
+  EXPECT_NE(page.find(part), std::string::npos) << "missing: " << part;
+}
+
+void ExpectLacks(const std::string& page, const std::string& part) {
+  EXPECT_EQ(page.find(part), std::string::npos) << "found: " << page.substr(std::min(page.size(), page.find(part)), 80);
+}
+
+void ExpectSound(const std::string& page) {
+  EXPECT_EQ(FindMarkupError(page), "");
+  ExpectLacks(page, "nan");
+  ExpectLacks(page, "<script");
+  // Nothing is fetched: the only address is the name of the SVG namespace.
+  EXPECT_EQ(Count(page, "http"), Count(page, "xmlns=\"http://www.w3.org/2000/svg\""));
+  ExpectLacks(page, "url(");
+  ExpectLacks(page, "@import");
+}
+
+TEST(HtmlReportTest, HasEveryPart) {
+  const std::string page = RenderHtml(MakeSmallReport(), {.command = "fairlead sim run a.yaml --html <file>"});
+  ExpectSound(page);
+  for (const char* part :
+       {"<h1>Two jobs, one cable</h1>", "Why crux is ahead of ecmp", "GPU utilization over time",
+        "How many jobs are how slow", "Who gained, who yielded", "Between leaves and spines", "Who delays whom",
+        "<h2>Jobs</h2>", "Nothing is assumed.", "fairlead sim run a.yaml --html &lt;file&gt;",
+        "<code>0000000000c0ffee</code>", "prefers-color-scheme: dark", "@media print"}) {
+    ExpectHas(page, part);
+  }
+  // Headline: +9.0 points, 62.0 -> 71.0 %, 9 / 62 = 14.5 %.
+  ExpectHas(page, ">+9.0 <small>points");
+  ExpectHas(page, "62.0 % → 71.0 % (+14.5 % relative)");
+  // Every figure has a name for those who can't see it.
+  EXPECT_EQ(Count(page, "<svg "), 5u);
+  EXPECT_EQ(Count(page, "<desc>"), 5u);
+  EXPECT_EQ(Count(page, "role=\"img\" aria-label=\""), 5u);
+}
+
+TEST(HtmlReportTest, EveryNameIsEscaped) {
+  sim::SimulationReport report = MakeTestReport({.num_jobs = 12, .num_seeds = 2, .num_leaves = 6, .num_spines = 3});
+  const std::string evil = "\"><script>alert('1')</script>&\xff";
+  report.scenario = report.version = report.fabric_summary = evil;
+  report.notes = {evil};
+  for (sim::RunResult& run : report.runs) {
+    run.policy += evil;
+    for (sim::JobResult& job : run.jobs) job.name = job.model = job.reason = job.bounding_link = evil;
+    for (sim::LinkResult& link : run.links) link.name += evil;
+    for (sim::ContentionResult& contention : run.contention) contention.link_name = evil;
+  }
+  ExpectSound(RenderHtml(report, {.command = evil}));
+}
+
+TEST(HtmlReportTest, EmptyAndSmallReports) {
+  ExpectSound(RenderHtml({}));
+  ExpectHas(RenderHtml({}), "Nothing was run.");
+  sim::SimulationReport report;
+  report.runs.resize(1);  // every field at its default
+  ExpectSound(RenderHtml(report));
+  report.runs.resize(2);
+  report.runs[1].policy = "crux";
+  ExpectSound(RenderHtml(report));
+  for (const uint32_t num_jobs : {0u, 1u, 2u}) {
+    ExpectSound(RenderHtml(MakeTestReport({.num_jobs = num_jobs, .num_seeds = 1, .policies = {"crux"}})));
+  }
+  ExpectSound(RenderHtml(MakeTestReport({.num_jobs = 9, .policies = {"a", "b", "c", "d", "e", "f", "g", "h", "i"}})));
+}
+
+TEST(HtmlReportTest, NumbersThatAreNotFinite) {
+  for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    sim::SimulationReport report = MakeSmallReport();
+    for (sim::RunResult& run : report.runs) {
+      run.busy = run.mean_slowdown = run.gpu_hours_lost = run.simulated_s = run.wall_s = value;
+      for (sim::JobResult& job : run.jobs) job.slowdown = job.iteration_s = value;
+      for (sim::LinkResult& link : run.links) link.utilization = value;
+      for (sim::ContentionResult& contention : run.contention) contention.lost_s = value;
+      run.timeline.gpu_busy[0] = value;
+    }
+    ExpectSound(RenderHtml(report));
+    report.runs[0].timeline.bin_s = value;
+    ExpectSound(RenderHtml(report));
+  }
+}
+
+TEST(HtmlReportTest, PartialRunsAreMarked) {
+  sim::SimulationReport report = MakeSmallReport();
+  ExpectLacks(RenderHtml(report), "PARTIAL");
+  report.runs[3].partial = true;
+  report.runs[3].timeline.gpu_busy.resize(1);
+  report.runs[3].timeline.running_jobs.resize(1);
+  const std::string page = RenderHtml(report);
+  ExpectSound(page);
+  ExpectHas(page, "PARTIAL: 1 of 4 runs stopped");
+  ExpectHas(page, "PARTIAL 1/2");
+}
+
+TEST(HtmlReportTest, LargeReportsStaySmall) {
+  const std::string page = RenderHtml(
+      MakeTestReport({.num_jobs = 700, .num_seeds = 2, .num_leaves = 60, .num_spines = 8, .num_bins = 5000}));
+  ExpectSound(page);
+  EXPECT_LT(page.size(), 3'000'000u);
+  ExpectHas(page, "200 jobs with smaller changes are left out here");
+  ExpectHas(page, "<summary>440 jobs more</summary>");
+}
+
+TEST(TypographyTest, SignsAndArrows) {
+  EXPECT_EQ(TypographicNumber("-0.29"), "−0.29");
+  EXPECT_EQ(TypographicNumber("1.41x -> 1.05x"), "1.41× → 1.05×");
+  EXPECT_EQ(TypographicNumber("gpt-175b leaf0->spine1 8x7b"), "gpt-175b leaf0-&gt;spine1 8x7b");
+}
+
+}  // namespace
+}  // namespace fairlead::report

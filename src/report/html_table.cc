@@ -1,0 +1,251 @@
+#include "report/html_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <optional>
+
+#include "report/line_figure.h"
+#include "report/number_format.h"
+#include "report/svg_figure.h"
+
+namespace fairlead::report {
+namespace {
+
+bool IsDigitAt(std::string_view text, size_t i) {
+  return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+}
+
+std::string NumberCell(std::string_view number) {
+  return fmt::format("<td class=\"number-cell\">{}</td>", TypographicNumber(number));
+}
+
+// Decimals of numbers that have no fixed range: large ones need none.
+int DigitsOf(double value) { return std::abs(value) >= 100 ? 0 : 1; }
+
+// "61.2 ±1.1", the deviation in small print.
+std::string SpreadCell(const Spread& spread, int digits, double scale = 1) {
+  if (!spread.known()) return NumberCell(kUnknown);
+  std::string cell = TypographicNumber(FormatFixed(spread.mean * scale, digits));
+  if (spread.count > 1) {
+    cell += fmt::format(" <span class=\"pm\">±{}</span>", FormatFixed(spread.deviation * scale, digits));
+  }
+  return fmt::format("<td class=\"number-cell\">{}</td>", cell);
+}
+
+// The difference, and the relative change under it.
+std::string GainCell(const Spread& gain, const Spread& baseline, std::string_view number) {
+  if (!gain.known()) return NumberCell(kUnknown);
+  std::string cell = TypographicNumber(number);
+  if (const std::optional<double> relative = RelativeChange(gain, baseline)) {
+    cell += fmt::format("<br><span class=\"pm\">{}</span>", TypographicNumber(FormatChange(*relative)));
+  }
+  return fmt::format("<td class=\"number-cell\">{}</td>", cell);
+}
+
+std::string PolicyCell(const FigureInput& input, const PolicySummary& summary) {
+  std::string cell = fmt::format("<td class=\"name\"><span class=\"swatch {}\"></span>{}",
+                                 SeriesStyle(input.ColorOf(summary.policy)), EscapeMarkup(summary.policy));
+  if (summary.num_partial > 0) {
+    cell += fmt::format(" <span class=\"badge\">PARTIAL {}/{}</span>", summary.num_partial, summary.seeds.size());
+  }
+  return cell + "</td>";
+}
+
+std::string PolicyRow(const FigureInput& input, const PolicySummary& s) {
+  std::string row = "<tr>" + PolicyCell(input, s);
+  row += SpreadCell(s.busy, 1, 100) + SpreadCell(s.flop_weighted, 1, 100) + SpreadCell(s.vs_ideal, 1, 100);
+  row += SpreadCell(s.mean_slowdown, 2) + SpreadCell(s.p99_slowdown, 2);
+  row +=
+      SpreadCell(s.gpu_hours_lost_per_day, DigitsOf(s.gpu_hours_lost_per_day.mean)) + SpreadCell(s.colliding_links, 1);
+  return row + "</tr>\n";
+}
+
+// The slowest job and the most used links.
+std::string TroubleRow(const FigureInput& input, const PolicySummary& s) {
+  const JobSummary* worst = FindWorstJob(s);
+  std::string job(kUnknown);
+  if (worst != nullptr) {
+    job = fmt::format("{} <span class=\"pm\">job {} {}</span>", TypographicNumber(FormatSlowdown(worst->slowdown.mean)),
+                      worst->id.value(), EscapeMarkup(worst->name));
+  }
+  std::string links;
+  for (const HotLink& link : s.hottest_links) {
+    links += fmt::format("{}{} <span class=\"pm\">{}</span>", links.empty() ? "" : ", ", EscapeMarkup(link.name),
+                         FormatPercent(link.utilization));
+  }
+  return "<tr>" + PolicyCell(input, s) +
+         fmt::format("<td class=\"name\">{}</td><td class=\"link-name\">{}</td></tr>\n", job,
+                     links.empty() ? std::string(kUnknown) : links);
+}
+
+std::string ChangeRow(const PolicyComparison& c) {
+  const Spread lost_more = {-c.gpu_hours_won_per_day.mean, -c.gpu_hours_won_per_day.max, -c.gpu_hours_won_per_day.min,
+                            c.gpu_hours_won_per_day.deviation, c.gpu_hours_won_per_day.count};
+  std::string row = fmt::format("<tr class=\"change\"><td class=\"name\">{} − {}</td>",
+                                EscapeMarkup(c.candidate.policy), EscapeMarkup(c.baseline.policy));
+  row += GainCell(c.busy_gain, c.baseline.busy, FormatPoints(c.busy_gain.mean));
+  row += GainCell(c.flop_weighted_gain, c.baseline.flop_weighted, FormatPoints(c.flop_weighted_gain.mean));
+  row += GainCell(c.vs_ideal_gain, c.baseline.vs_ideal, FormatPoints(c.vs_ideal_gain.mean));
+  row += GainCell(c.mean_slowdown_gain, c.baseline.mean_slowdown, FormatSigned(c.mean_slowdown_gain.mean, 2));
+  row += GainCell(c.p99_slowdown_gain, c.baseline.p99_slowdown, FormatSigned(c.p99_slowdown_gain.mean, 2));
+  row += GainCell(lost_more, c.baseline.gpu_hours_lost_per_day, FormatSigned(lost_more.mean, DigitsOf(lost_more.mean)));
+  row += GainCell(c.colliding_links_gain, c.baseline.colliding_links, FormatSigned(c.colliding_links_gain.mean, 1));
+  return row + "</tr>\n";
+}
+
+// Jobs in the order of the table: most GPU-hours won or lost first; by id where nothing is compared.
+std::vector<JobId> OrderJobs(const FigureInput& input) {
+  std::vector<std::pair<double, JobId>> order;
+  if (!input.comparisons.empty()) {
+    for (const JobChange& job : input.comparisons.front().jobs) {
+      order.emplace_back(-std::abs(job.gpu_hours_won_per_day), job.id);
+    }
+  } else {
+    for (const JobSummary& job : input.summaries.front().jobs) {
+      order.emplace_back(-job.gpu_hours_lost_per_day.mean, job.id);
+    }
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<JobId> ids;
+  for (const auto& [weight, id] : order) ids.push_back(id);
+  return ids;
+}
+
+// The policy whose level, bounding link and reason the table shows: the first that is compared, else the only one.
+const PolicySummary& ShownPolicy(const FigureInput& input) {
+  return input.comparisons.empty() ? input.summaries.front() : input.comparisons.front().candidate;
+}
+
+std::string JobTableHead(const FigureInput& input) {
+  std::string slowdowns;
+  for (const PolicySummary& summary : input.summaries) {
+    slowdowns += fmt::format("<th class=\"number-cell\">{}</th>", EscapeMarkup(summary.policy));
+  }
+  const bool compared = !input.comparisons.empty();
+  return fmt::format(
+      "<thead><tr class=\"over\"><th></th><th></th><th></th><th class=\"group\" "
+      "colspan=\"{}\"><span>slowdown</span></th>"
+      "{}<th class=\"group\" colspan=\"3\"><span>under {}, seed {}</span></th></tr>\n"
+      "<tr><th class=\"number-cell\">id</th><th>job</th><th class=\"number-cell\">GPUs</th>{}{}"
+      "<th class=\"number-cell\">level</th><th>bounding link</th><th>reason</th></tr></thead>\n",
+      input.summaries.size(), compared ? "<th></th>" : "", EscapeMarkup(ShownPolicy(input).policy),
+      FirstRun(input.report, ShownPolicy(input).policy).seed, slowdowns,
+      compared ? "<th class=\"number-cell\">GPU-hours<br>won per day</th>" : "");
+}
+
+std::string WonCell(const FigureInput& input, JobId id) {
+  if (input.comparisons.empty()) return "";
+  const auto& jobs = input.comparisons.front().jobs;
+  const auto found = std::find_if(jobs.begin(), jobs.end(), [id](const JobChange& job) { return job.id == id; });
+  if (found == jobs.end() || !found->comparable()) return NumberCell(kUnknown);
+  const double won = found->gpu_hours_won_per_day;
+  const std::string_view style = won >= 0.05 ? " good" : won <= -0.05 ? " bad" : "";
+  return fmt::format("<td class=\"number-cell{}\">{}{}</td>", style, won > 0 ? "+" : "",
+                     TypographicNumber(FormatShort(won)));
+}
+
+std::string JobRow(const FigureInput& input, JobId id) {
+  const JobSummary* shown = FindJob(ShownPolicy(input), id);
+  if (shown == nullptr) return "";
+  std::string row = "<tr>" + NumberCell(fmt::format("{}", id.value()));
+  row += fmt::format("<td class=\"name\">{}", EscapeMarkup(shown->name));
+  if (!shown->model.empty() && shown->model != shown->name) {
+    row += fmt::format("<br><span class=\"pm\">{}</span>", EscapeMarkup(shown->model));
+  }
+  row += "</td>" + NumberCell(FormatCount(shown->num_gpus));
+  for (const PolicySummary& summary : input.summaries) {
+    const JobSummary* job = FindJob(summary, id);
+    row += job == nullptr ? NumberCell(kUnknown) : SpreadCell(job->slowdown, 2);
+  }
+  row += WonCell(input, id) + NumberCell(FormatCount(shown->level));
+  row += fmt::format("<td class=\"link-name\">{}</td>",
+                     shown->bounding_link.empty() ? std::string(kUnknown) : EscapeMarkup(shown->bounding_link));
+  return row + fmt::format("<td class=\"reason\">{}</td></tr>\n", EscapeMarkup(shown->reason));
+}
+
+std::string JobRows(const FigureInput& input, const std::vector<JobId>& ids, size_t begin, size_t end) {
+  std::string html = "<div class=\"scroll\"><table>" + JobTableHead(input) + "<tbody>\n";
+  for (size_t i = begin; i < end; ++i) html += JobRow(input, ids[i]);
+  return html + "</tbody></table></div>\n";
+}
+
+}  // namespace
+
+std::string TypographicNumber(std::string_view text) {
+  const std::string escaped = EscapeMarkup(text);
+  std::string set;
+  for (size_t i = 0; i < escaped.size(); ++i) {
+    const bool word_before = i > 0 && std::isalnum(static_cast<unsigned char>(escaped[i - 1])) != 0;
+    const bool word_after = i + 1 < escaped.size() && std::isalnum(static_cast<unsigned char>(escaped[i + 1])) != 0;
+    if (escaped.compare(i, 6, " -&gt;") == 0 && i + 6 < escaped.size() && escaped[i + 6] == ' ') {
+      set += " →";
+      i += 5;
+    } else if (escaped[i] == '-' && !word_before && IsDigitAt(escaped, i + 1)) {
+      set += "−";
+    } else if (escaped[i] == 'x' && i > 0 && IsDigitAt(escaped, i - 1) && !word_after) {
+      set += "×";
+    } else {
+      set += escaped[i];
+    }
+  }
+  return set;
+}
+
+std::string RenderPolicyTable(const FigureInput& input) {
+  std::string html =
+      "<div class=\"scroll\"><table>\n<thead><tr class=\"over\"><th></th>"
+      "<th class=\"group\" colspan=\"3\"><span>GPU utilization, %</span></th>"
+      "<th class=\"group\" colspan=\"2\"><span>slowdown</span></th><th></th><th></th></tr>\n"
+      "<tr><th>policy</th><th class=\"number-cell\">busy</th><th class=\"number-cell\">FLOP-weighted</th>"
+      "<th class=\"number-cell\">vs ideal</th><th class=\"number-cell\">mean</th><th class=\"number-cell\">p99</th>"
+      "<th class=\"number-cell\">GPU-hours<br>lost per day</th><th "
+      "class=\"number-cell\">colliding<br>links</th></tr></thead>\n<tbody>\n";
+  for (const PolicySummary& summary : input.summaries) html += PolicyRow(input, summary);
+  for (const PolicyComparison& comparison : input.comparisons) html += ChangeRow(comparison);
+  html +=
+      "</tbody></table></div>\n<div class=\"scroll\"><table>\n<thead><tr><th>policy</th><th>worst job (slowdown)</th>"
+      "<th>hottest links (mean over seeds)</th></tr></thead>\n<tbody>\n";
+  for (const PolicySummary& summary : input.summaries) html += TroubleRow(input, summary);
+  return html + "</tbody></table></div>\n";
+}
+
+std::string RenderJobTable(const FigureInput& input) {
+  const std::vector<JobId> ids = OrderJobs(input);
+  std::string html = "<section>\n<h2>Jobs</h2>\n";
+  if (ids.empty()) return html + "<p class=\"muted\">No job was submitted.</p>\n</section>\n";
+  const size_t num_shown = std::min(ids.size(), kNumJobsShown);
+  const size_t num_unfolded = std::min(num_shown, kNumJobsUnfolded);
+  html += JobRows(input, ids, 0, num_unfolded);
+  if (num_shown > num_unfolded) {
+    html += fmt::format("<details><summary>{} more</summary>\n{}</details>\n",
+                        FormatCount(num_shown - num_unfolded, "job"), JobRows(input, ids, num_unfolded, num_shown));
+  }
+  if (ids.size() > num_shown) {
+    html += fmt::format("<p class=\"muted\">{} with smaller changes are left out here; all are in the JSON.</p>\n",
+                        FormatCount(ids.size() - num_shown, "job"));
+  }
+  return html + "</section>\n";
+}
+
+std::string RenderRunTable(const sim::SimulationReport& report) {
+  std::string html =
+      "<div class=\"scroll\"><table>\n<thead><tr><th>policy</th><th class=\"number-cell\">seed</th><th>event hash</th>"
+      "<th class=\"number-cell\">simulated</th><th class=\"number-cell\">fast-forwarded</th>"
+      "<th class=\"number-cell\">error bound</th><th class=\"number-cell\">wall time</th>"
+      "<th class=\"number-cell\">memory</th></tr></thead>\n<tbody>\n";
+  for (const sim::RunResult& run : report.runs) {
+    html += fmt::format("<tr><td class=\"name\">{}{}</td>", EscapeMarkup(run.policy),
+                        run.partial ? " <span class=\"badge\">PARTIAL</span>" : "");
+    html += NumberCell(fmt::format("{}", run.seed));
+    html += fmt::format("<td><code>{:016x}</code></td>", run.event_hash);
+    html += NumberCell(FormatDuration(run.simulated_s)) + NumberCell(FormatPercent(run.fast_forward_fraction));
+    html += NumberCell(FormatErrorBound(run.fast_forward_error_bound));
+    html += NumberCell(FormatDuration(run.wall_s)) + NumberCell(FormatFixed(run.peak_rss_mb, 0) + " MB") + "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+}  // namespace fairlead::report

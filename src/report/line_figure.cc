@@ -1,0 +1,140 @@
+#include "report/line_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "report/printable_text.h"
+
+namespace fairlead::report {
+namespace {
+
+constexpr double kMarginTop = 26;  // holds the y axis label
+constexpr double kMarginBottom = 44;
+constexpr double kMarginLeft = 52;
+constexpr double kLabelGap = 15;  // between two labels at the ends of curves
+constexpr size_t kLabelColumns = 18;
+
+// Inner frame and the two scales of a figure.
+struct Plot {
+  Box frame;
+  Interval x_domain, y_domain;
+  LinearScale x, y;
+
+  Point At(double x_value, double y_value) const {
+    return {x(std::clamp(x_value, x_domain.low, x_domain.high)), y(std::clamp(y_value, y_domain.low, y_domain.high))};
+  }
+};
+
+Plot MakePlot(const LineFigure& figure) {
+  double label_width = 0;
+  for (const LineSeries& series : figure.series) {
+    label_width = std::max(label_width, LabelWidth(TruncateToWidth(series.label, kLabelColumns)));
+  }
+  const Box frame = {kMarginLeft, kMarginTop, figure.width - kMarginLeft - label_width - 20,
+                     figure.height - kMarginTop - kMarginBottom};
+  return {frame, figure.x_domain, figure.y_domain, LinearScale(figure.x_domain, {frame.x, frame.x + frame.width}),
+          LinearScale(figure.y_domain, {frame.y + frame.height, frame.y})};
+}
+
+void DrawAxes(const LineFigure& figure, const Plot& plot, SvgFigure& svg) {
+  const double bottom = plot.frame.y + plot.frame.height;
+  const double right = plot.frame.x + plot.frame.width;
+  for (const Tick& tick : figure.y_ticks) {
+    const double y = plot.y(tick.value);
+    svg.AddLine({plot.frame.x, y}, {right, y}, "grid");
+    svg.AddText({plot.frame.x - 8, y + 4}, tick.label, "tick", Anchor::kEnd);
+  }
+  for (const Tick& tick : figure.x_ticks) {
+    const double x = plot.x(tick.value);
+    svg.AddLine({x, bottom}, {x, bottom + 5}, "axis");
+    svg.AddText({x, bottom + 19}, tick.label, "tick", Anchor::kMiddle);
+  }
+  svg.AddLine({plot.frame.x, bottom}, {right, bottom}, "axis");
+  svg.AddText({2, 12}, figure.y_label, "axis-label");
+  svg.AddText({right, bottom + 37}, figure.x_label, "axis-label", Anchor::kEnd);
+}
+
+// Stretches of points with a finite y.
+template <class Visit>
+void ForEachStretch(const std::vector<Point>& points, Visit visit) {
+  size_t begin = 0;
+  while (begin < points.size()) {
+    size_t end = begin;
+    while (end < points.size() && std::isfinite(points[end].y)) ++end;
+    if (end > begin) visit(begin, end);
+    begin = end + 1;
+  }
+}
+
+void DrawBand(const LineSeries& series, const Plot& plot, SvgFigure& svg) {
+  if (series.band_low.size() != series.points.size() || series.band_high.size() != series.points.size()) return;
+  ForEachStretch(series.points, [&](size_t begin, size_t end) {
+    std::vector<Point> lower, upper;
+    for (size_t i = begin; i < end; ++i) {
+      lower.push_back(plot.At(series.points[i].x, series.band_low[i]));
+      upper.push_back(plot.At(series.points[i].x, series.band_high[i]));
+    }
+    svg.AddPath(BandPath(upper, lower), SeriesStyle(series.color) + " band");
+  });
+}
+
+void DrawCurve(const LineSeries& series, const Plot& plot, SvgFigure& svg) {
+  ForEachStretch(series.points, [&](size_t begin, size_t end) {
+    std::vector<Point> pixels;
+    for (size_t i = begin; i < end; ++i) pixels.push_back(plot.At(series.points[i].x, series.points[i].y));
+    if (pixels.size() == 1) {
+      svg.AddDot(pixels.front(), 2.5, SeriesStyle(series.color) + " dot");
+    } else {
+      svg.AddPath(LinePath(pixels, series.stepped), SeriesStyle(series.color) + " curve");
+    }
+  });
+}
+
+// Heights of the labels at the ends of the curves, moved apart so that none covers another.
+std::vector<double> PlaceLabels(const LineFigure& figure, const Plot& plot) {
+  std::vector<double> heights;
+  for (const LineSeries& series : figure.series) {
+    double y = plot.y(plot.y_domain.low);
+    for (const Point& point : series.points) {
+      if (std::isfinite(point.y)) y = plot.At(point.x, point.y).y;
+    }
+    heights.push_back(y);
+  }
+  std::vector<size_t> order(heights.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&heights](size_t a, size_t b) { return heights[a] < heights[b]; });
+  for (size_t i = 1; i < order.size(); ++i) {
+    heights[order[i]] = std::max(heights[order[i]], heights[order[i - 1]] + kLabelGap);
+  }
+  // What was pushed below the frame comes back up.
+  double lowest = plot.frame.y + plot.frame.height;
+  for (size_t i = order.size(); i-- > 0;) {
+    heights[order[i]] = std::min(heights[order[i]], lowest);
+    lowest = heights[order[i]] - kLabelGap;
+  }
+  return heights;
+}
+
+}  // namespace
+
+std::string SeriesStyle(size_t index) { return fmt::format("series s{}", index % kNumSeriesColors); }
+
+std::string Draw(const LineFigure& figure) {
+  SvgFigure svg(figure.width, figure.height, figure.title, figure.description);
+  const Plot plot = MakePlot(figure);
+  DrawAxes(figure, plot, svg);
+  for (const LineSeries& series : figure.series) DrawBand(series, plot, svg);
+  for (const LineSeries& series : figure.series) DrawCurve(series, plot, svg);
+  const std::vector<double> heights = PlaceLabels(figure, plot);
+  for (size_t i = 0; i < figure.series.size(); ++i) {
+    svg.AddText({plot.frame.x + plot.frame.width + 8, heights[i] + 4},
+                TruncateToWidth(figure.series[i].label, kLabelColumns),
+                SeriesStyle(figure.series[i].color) + " curve-label");
+  }
+  return svg.Finish();
+}
+
+}  // namespace fairlead::report

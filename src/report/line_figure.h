@@ -1,0 +1,46 @@
+// A figure of curves over one axis: one colour and one label at the end of the curve per series.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/axis.h"
+#include "report/svg_figure.h"
+
+namespace fairlead::report {
+
+// Policies and series are told apart by this many colours; further ones start over.
+inline constexpr size_t kNumSeriesColors = 7;
+
+// "series s3": the style class of the i-th series' colour.
+std::string SeriesStyle(size_t index);
+
+struct LineSeries {
+  std::string label;
+  size_t color = 0;
+  // In units of the axes, x ascending. A y that is not finite leaves a gap.
+  std::vector<Point> points;
+  // Band around the curve at the same x; empty: none.
+  std::vector<double> band_low;
+  std::vector<double> band_high;
+  bool stepped = false;
+};
+
+struct LineFigure {
+  std::string title;
+  std::string description;
+  std::string x_label;
+  std::string y_label;
+  Interval x_domain;
+  Interval y_domain;
+  std::vector<Tick> x_ticks;
+  std::vector<Tick> y_ticks;
+  std::vector<LineSeries> series;
+  double width = 1080;
+  double height = 300;
+};
+
+// Values outside the domains are drawn at their border.
+std::string Draw(const LineFigure& figure);
+
+}  // namespace fairlead::report

@@ -1,0 +1,45 @@
+// The figures of the page: what each one shows of a simulation report. How they are drawn stands in the figure headers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/policy_comparison.h"
+#include "report/run_summary.h"
+#include "sim/run_result.h"
+
+namespace fairlead::report {
+
+// A drawn figure and the sentence under it.
+struct PageFigure {
+  std::string heading;  // plain text
+  std::string svg;      // markup
+  std::string caption;  // plain text
+};
+
+// What figures are drawn from. The baseline policy has colour 0 everywhere, the others 1, 2, …; a policy alone has
+// colour 1.
+struct FigureInput {
+  const sim::SimulationReport& report;
+  const std::vector<PolicySummary>& summaries;
+  const std::vector<PolicyComparison>& comparisons;
+
+  size_t ColorOf(const std::string& policy) const;
+  // In report order.
+  std::vector<const sim::RunResult*> RunsOf(const std::string& policy) const;
+};
+
+// Each returns an empty list when the report has nothing to draw.
+
+// GPU utilization over simulated time: per policy the mean over seeds, with a band from the least to the greatest.
+std::vector<PageFigure> DrawUtilization(const FigureInput& input);
+// Share of jobs at or below a slowdown, all seeds pooled.
+std::vector<PageFigure> DrawSlowdowns(const FigureInput& input);
+// The jobs whose GPU-hours changed most, and their slowdown under each policy.
+std::vector<PageFigure> DrawJobChanges(const FigureInput& input);
+// Load of every network link under each policy's first seed; one figure per tier.
+std::vector<PageFigure> DrawLinkLoads(const FigureInput& input);
+// Seconds that each job (row) lost because of each other (column), mean over seeds.
+std::vector<PageFigure> DrawContention(const FigureInput& input);
+
+}  // namespace fairlead::report

@@ -1,0 +1,48 @@
+// Tables for a terminal: aligned columns that never exceed a width.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fairlead::report {
+
+// Every table and paragraph of the text reports fits this many columns.
+inline constexpr size_t kTextWidth = 100;
+
+enum class Align {
+  kLeft,   // names
+  kRight,  // numbers
+};
+
+struct TextColumn {
+  std::string heading;
+  Align align = Align::kLeft;
+  // Neighbouring columns of one group stand under a common line; empty: none.
+  std::string group;
+};
+
+// Cells are cleaned (CleanText). Left-aligned columns give way where the table would be too wide: the widest first,
+// down to six columns; after that every line is cut.
+class TextTable {
+ public:
+  explicit TextTable(std::vector<TextColumn> columns);
+  // Args: one cell per column; missing cells are empty, surplus ones are a broken invariant.
+  void AddRow(std::vector<std::string> cells);
+  bool empty() const { return rows_.empty(); }
+
+  // Group line (where there is one), headings, a rule, the rows; each line ends with a line break and has no trailing
+  // space.
+  std::string Render(size_t width_max = kTextWidth) const;
+
+ private:
+  std::vector<size_t> FitWidths(size_t width_max) const;
+  std::string GroupLine(const std::vector<size_t>& widths) const;
+  std::string Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
+
+  std::vector<TextColumn> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace fairlead::report
