@@ -1,0 +1,36 @@
+// Crux: paths, a priority order and levels for all jobs, so that the cluster's GPUs do the most work.
+//
+// Problem     jobs that share links slow each other down; which one waits decides how many GPUs idle.
+// Notation    I_j, t_j, W_j: gpu_intensity.h;  k_j, d_r, d_j: correction_factor.h
+// Method      1. t_j and I_j of every job on its paths in force, or on those of its hashes when it is new
+//             (gpu_intensity.h)
+//             2. paths, most intense job first (path_selection.h)
+//             3. a total order (priority_assignment.h)
+//             4. levels, from the contention on the new paths (priority_compression.h)
+// Cost        sum of its parts; see BM_CruxPlan.
+// Guarantees  same snapshot, same plan. Of two jobs that share a network link the one of lower rank never has the
+//             greater level number. Every path is one of the router's equal-cost paths.
+// Differs     intensities are not recomputed after step 2 (no fixed-point loop). Jobs that never leave NVLink, and
+//             jobs that failures cut off, take no part: level 0. A flow whose path in force died counts with the path
+//             of its hash.
+// Reference   Cao et al., Crux, SIGCOMM 2024, sections 3 and 4.
+#pragma once
+
+#include "traffic/crux/crux_options.h"
+#include "traffic/traffic_policy.h"
+
+namespace fairlead::traffic::crux {
+
+class CruxPolicy final : public TrafficPolicy {
+ public:
+  // `options` must be valid.
+  explicit CruxPolicy(CruxOptions options);
+
+  std::string_view name() const override { return "crux"; }
+  TrafficPlan Plan(const TrafficSnapshot& snapshot) const override;
+
+ private:
+  CruxOptions options_;
+};
+
+}  // namespace fairlead::traffic::crux

@@ -1,0 +1,79 @@
+// Path selection: sends each flow over the least congested of its equal-cost paths, intense jobs first.
+//
+// Problem     equal-cost paths are chosen by a hash, so heavy jobs collide on some links while others idle. Choose
+//             instead, and let the jobs whose communication releases most computation choose first.
+// Notation    I_j -> intensity;  B_e -> LinkTable::capacity;  load[e] -> loads, what was put on link e so far
+// Method      jobs by I descending (ties: JobId), flows of a job by bytes descending (ties: flow index). Each flow
+//             takes the candidate with the lexicographically smallest
+//               ( max over its links of (load + rate) / B_e,  sum over its links of the same,  candidate index )
+//             with rate = bytes / solo iteration time, and adds its rate to the links of that path.
+// Cost        O(candidates * links per path) per flow. See BM_CruxPlan.
+// Guarantees  every path is one of the candidates; loads = sum of the rates of the flows on each link. Differences
+//             below a relative 1e-9 count as ties, so that rounding never chooses a path.
+// Differs     the paper leaves measure, unit, ties and hysteresis open: all options here. Flows with one candidate
+//             only (inside a host) are loads like others.
+// Reference   Cao et al., Crux, SIGCOMM 2024, section 4.1.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "model/flow.h"
+#include "model/path.h"
+#include "topology/router.h"
+#include "traffic/link_traffic.h"
+
+namespace fairlead::traffic::crux {
+
+// What is chosen at once.
+enum class PathUnit {
+  kFlow,  // each flow for itself; as fine as UDP source ports allow
+  kJob,   // one index for the whole job: every flow takes candidate (index mod its number of candidates)
+};
+
+// What makes a link congested.
+enum class CongestionMeasure {
+  kRate,        // bytes per second of solo run time, relative to capacity
+  kBytes,       // bytes per iteration, relative to capacity: slow jobs with big iterations count more
+  kHigherJobs,  // number of jobs of higher intensity on the link, whatever they send
+};
+
+struct PathSelectionOptions {
+  PathUnit unit = PathUnit::kFlow;
+  CongestionMeasure congestion = CongestionMeasure::kRate;
+  // In [0, 1). Keeps the path in force unless the best path's worst link is less congested by more than this fraction.
+  // 0 = always take the best path, as in the paper. Larger: fewer changes, more congestion.
+  double hysteresis = 0;
+
+  Status Validate() const;
+};
+
+// The equal-cost paths of a flow, none when failures cut it off. What it returns must stay valid until it is called
+// again.
+using CandidateSource = std::function<topology::PathCandidates(const model::FlowDemand& flow)>;
+
+// A job that wants paths.
+struct PathRequest {
+  JobId id;
+  FlopPerSecond intensity;
+  Seconds solo_time;  // > 0
+  std::span<const model::FlowDemand> flows;
+  std::span<const model::Path> paths_in_force;  // [flow] or empty; only read when hysteresis > 0
+};
+
+struct PathSelection {
+  std::vector<std::vector<model::Path>> paths;  // [request][flow]; empty = cut off
+  // [LinkId]: bytes per second (kRate), bytes (kBytes) or jobs (kHigherJobs) put on each link.
+  IdVector<LinkId, double> loads;
+};
+
+// Paper: section 4.1.
+PathSelection SelectPaths(std::span<const PathRequest> requests, const LinkTable& links,
+                          const CandidateSource& candidates, const PathSelectionOptions& options);
+
+}  // namespace fairlead::traffic::crux

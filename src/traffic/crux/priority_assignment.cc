@@ -1,0 +1,55 @@
+#include "traffic/crux/priority_assignment.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fairlead::traffic::crux {
+namespace {
+
+BytesPerSecond NetworkRate(const JobProfile& job) { return job.network_bytes / job.solo_time(); }
+
+uint32_t FindReference(std::span<const JobProfile> jobs) {
+  uint32_t best = 0;
+  for (uint32_t j = 1; j < jobs.size(); ++j) {
+    const BytesPerSecond mine = NetworkRate(jobs[j]);
+    const BytesPerSecond most = NetworkRate(jobs[best]);
+    if (mine > most || (mine == most && jobs[j].id < jobs[best].id)) best = j;
+  }
+  return best;
+}
+
+LinkJob OnSharedLink(const JobProfile& job) {
+  LinkJob result;
+  result.compute_time = job.compute_time;
+  result.link_time = job.communication_time;
+  result.start_fraction = job.start_fraction;
+  return result;
+}
+
+}  // namespace
+
+PriorityOrder AssignPriorities(std::span<const JobProfile> jobs, const CorrectionOptions& options) {
+  PriorityOrder order;
+  order.jobs.resize(jobs.size());
+  if (jobs.empty()) return order;
+  order.reference = FindReference(jobs);
+  const LinkJob reference = OnSharedLink(jobs[order.reference]);
+  for (uint32_t j = 0; j < jobs.size(); ++j) {
+    AssignedPriority& assigned = order.jobs[j];
+    assigned.correction.factor = 1;
+    if (options.enabled && j != order.reference) {
+      assigned.correction = ComputeCorrectionFactor(reference, OnSharedLink(jobs[j]), options);
+    }
+    assigned.priority = assigned.correction.factor.value_or(1) * jobs[j].intensity;
+  }
+  order.by_rank.resize(jobs.size());
+  std::iota(order.by_rank.begin(), order.by_rank.end(), 0u);
+  std::sort(order.by_rank.begin(), order.by_rank.end(), [&](uint32_t a, uint32_t b) {
+    if (order.jobs[a].priority != order.jobs[b].priority) return order.jobs[a].priority > order.jobs[b].priority;
+    return jobs[a].id < jobs[b].id;
+  });
+  for (uint32_t rank = 0; rank < jobs.size(); ++rank) order.jobs[order.by_rank[rank]].rank = rank;
+  return order;
+}
+
+}  // namespace fairlead::traffic::crux

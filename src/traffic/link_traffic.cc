@@ -1,0 +1,145 @@
+#include "traffic/link_traffic.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "base/check.h"
+#include "traffic/traffic_policy.h"
+
+namespace fairlead::traffic {
+namespace {
+
+Seconds TimeOn(double bytes, BytesPerSecond capacity) {
+  if (capacity.value() <= 0) return Seconds(std::numeric_limits<double>::infinity());
+  return Bytes(bytes) / capacity;
+}
+
+// Jobs on each link as compressed rows: jobs[first[link] .. first[link + 1]).
+struct JobsOfLinks {
+  std::vector<uint32_t> first;
+  std::vector<uint32_t> jobs;
+
+  std::span<const uint32_t> of(size_t link) const { return {jobs.data() + first[link], jobs.data() + first[link + 1]}; }
+};
+
+JobsOfLinks CollectJobsOfNetworkLinks(std::span<const JobTraffic* const> jobs, const LinkTable& links) {
+  JobsOfLinks result;
+  result.first.assign(links.size() + 1, 0);
+  const auto for_each_use = [&](auto&& visit) {
+    for (size_t job = 0; job < jobs.size(); ++job) {
+      if (jobs[job] == nullptr) continue;
+      for (const LinkBytes& use : jobs[job]->links) {
+        if (links.is_network(use.link)) visit(static_cast<uint32_t>(job), use.link.index());
+      }
+    }
+  };
+  for_each_use([&](uint32_t, size_t link) { ++result.first[link + 1]; });
+  for (size_t link = 0; link < links.size(); ++link) result.first[link + 1] += result.first[link];
+  result.jobs.resize(result.first.back());
+  std::vector<uint32_t> next(result.first.begin(), result.first.end() - 1);
+  for_each_use([&](uint32_t job, size_t link) { result.jobs[next[link]++] = job; });
+  return result;
+}
+
+}  // namespace
+
+LinkTable MakeLinkTable(const TrafficSnapshot& snapshot) {
+  const topology::Fabric& fabric = snapshot.router->fabric();
+  LinkTable table;
+  table.capacity.resize(fabric.num_links());
+  table.tier.resize(fabric.num_links());
+  for (size_t i = 0; i < fabric.num_links(); ++i) {
+    const LinkId link(i);
+    table.capacity[link] = snapshot.CapacityOf(link);
+    table.tier[link] = fabric.tier(link);
+  }
+  return table;
+}
+
+LinkTrafficMeter::LinkTrafficMeter(const LinkTable& links)
+    : links_(&links), phase_bytes_(links.size(), 0.0), job_bytes_(links.size(), 0.0) {}
+
+JobTraffic LinkTrafficMeter::Measure(const model::Iteration& iteration, std::span<const model::Path> paths) {
+  FL_CHECK(paths.size() == iteration.flows.size());
+  JobTraffic traffic;
+  traffic.phases.reserve(iteration.phases.size());
+  for (const model::CommunicationPhase& phase : iteration.phases) {
+    traffic.phases.push_back(MeasurePhase(iteration, phase, paths));
+    MovePhaseToJob(traffic.phases.back().is_private);
+  }
+  traffic.links.reserve(job_links_.size());
+  for (const LinkId link : job_links_) {
+    const double bytes = job_bytes_[link];
+    job_bytes_[link] = 0;
+    traffic.links.push_back({link, Bytes(bytes)});
+    if (links_->is_network(link)) traffic.network_bytes += Bytes(bytes);
+    const Seconds time = TimeOn(bytes, links_->capacity[link]);
+    const bool worse =
+        time > traffic.communication_time || (time == traffic.communication_time && link < traffic.bounding_link);
+    if (worse) {
+      traffic.communication_time = time;
+      traffic.bounding_link = link;
+    }
+  }
+  job_links_.clear();
+  return traffic;
+}
+
+PhaseTraffic LinkTrafficMeter::MeasurePhase(const model::Iteration& iteration, const model::CommunicationPhase& phase,
+                                            std::span<const model::Path> paths) {
+  for (uint32_t f = phase.first_flow; f < phase.first_flow + phase.num_flows; ++f) {
+    const double bytes = iteration.flows[f].bytes.value();
+    for (const LinkId link : paths[f]) {
+      if (phase_bytes_[link] == 0) phase_links_.push_back(link);
+      phase_bytes_[link] += bytes;
+    }
+  }
+  PhaseTraffic result{Seconds(0), true};
+  for (const LinkId link : phase_links_) {
+    result.time = std::max(result.time, TimeOn(phase_bytes_[link], links_->capacity[link]));
+    if (links_->tier[link] != topology::LinkTier::kNvlink) result.is_private = false;
+  }
+  return result;
+}
+
+void LinkTrafficMeter::MovePhaseToJob(bool is_private) {
+  for (const LinkId link : phase_links_) {
+    if (!is_private) {
+      if (job_bytes_[link] == 0) job_links_.push_back(link);
+      job_bytes_[link] += phase_bytes_[link];
+    }
+    phase_bytes_[link] = 0;
+  }
+  phase_links_.clear();
+}
+
+std::vector<std::vector<uint32_t>> FindContention(std::span<const JobTraffic* const> jobs, const LinkTable& links) {
+  // One bit per pair of jobs: the jobs of a link form a word row that is or-ed into the row of each of them.
+  const size_t num_words = (jobs.size() + 63) / 64;
+  std::vector<uint64_t> meets(jobs.size() * num_words, 0);
+  std::vector<uint64_t> on_link(num_words, 0);
+  const JobsOfLinks users = CollectJobsOfNetworkLinks(jobs, links);
+  for (size_t link = 0; link < links.size(); ++link) {
+    const std::span<const uint32_t> here = users.of(link);
+    if (here.size() < 2) continue;
+    for (const uint32_t job : here) on_link[job / 64] |= uint64_t{1} << (job % 64);
+    for (const uint32_t job : here) {
+      uint64_t* row = &meets[job * num_words];
+      for (size_t word = 0; word < num_words; ++word) row[word] |= on_link[word];
+    }
+    for (const uint32_t job : here) on_link[job / 64] = 0;
+  }
+  std::vector<std::vector<uint32_t>> result(jobs.size());
+  for (size_t job = 0; job < jobs.size(); ++job) {
+    for (size_t word = 0; word < num_words; ++word) {
+      for (uint64_t bits = meets[job * num_words + word]; bits != 0; bits &= bits - 1) {
+        const auto other = static_cast<uint32_t>(word * 64 + static_cast<size_t>(std::countr_zero(bits)));
+        if (other != job) result[job].push_back(other);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace fairlead::traffic

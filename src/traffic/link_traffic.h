@@ -1,0 +1,84 @@
+// How many bytes a job puts on each link in one iteration, how long its worst link needs for them, and which jobs meet.
+//
+// Pure: capacities and tiers come in as a table, paths as lists of links. A phase whose flows all stay on NVLink is
+// *private*: no other job can reach those links (a GPU belongs to one job), so its bytes are not traffic that policies
+// arbitrate. They count as time of the phase only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "model/flow.h"
+#include "model/path.h"
+#include "topology/fabric.h"
+
+namespace fairlead::traffic {
+
+struct TrafficSnapshot;
+
+// What policies need to know of links, [LinkId].
+struct LinkTable {
+  IdVector<LinkId, BytesPerSecond> capacity;  // what is left of it; 0 = down
+  IdVector<LinkId, topology::LinkTier> tier;
+
+  size_t size() const { return capacity.size(); }
+  bool is_network(LinkId link) const { return topology::IsNetwork(tier[link]); }
+};
+
+// Cost: O(links of the fabric).
+LinkTable MakeLinkTable(const TrafficSnapshot& snapshot);
+
+struct LinkBytes {
+  LinkId link;
+  Bytes bytes;  // per iteration
+};
+
+// One communication phase of an iteration.
+struct PhaseTraffic {
+  Seconds time;             // the phase alone: max over its links of bytes / capacity; infinite over a dead link
+  bool is_private = false;  // every flow stays on NVLink; also true of a phase without any path
+};
+
+// One job's iteration on the links of its paths.
+struct JobTraffic {
+  std::vector<LinkBytes> links;      // M_{j,e} without private phases, in order of first use, bytes > 0
+  std::vector<PhaseTraffic> phases;  // [phase of the iteration]
+  Seconds communication_time;        // t_j = max over links of M_{j,e} / B_e, network and intra-host links alike
+  LinkId bounding_link;              // where that maximum is (ties: lowest id); invalid when links is empty
+  Bytes network_bytes;               // sum of M_{j,e} over network links
+};
+
+// Measures one job after the other with the same scratch memory.
+// Paper: Crux section 3.2 (M_{j,e}, t_j).
+class LinkTrafficMeter {
+ public:
+  // `links` must outlive the meter.
+  explicit LinkTrafficMeter(const LinkTable& links);
+
+  // Args: paths [flow of the iteration]; an empty path (cut off by failures) carries nothing.
+  // Cost: O(links of all paths).
+  JobTraffic Measure(const model::Iteration& iteration, std::span<const model::Path> paths);
+
+ private:
+  PhaseTraffic MeasurePhase(const model::Iteration& iteration, const model::CommunicationPhase& phase,
+                            std::span<const model::Path> paths);
+  void MovePhaseToJob(bool is_private);
+
+  const LinkTable* links_;
+  // Bytes so far, [LinkId], 0 between calls; and the links where they are not 0.
+  IdVector<LinkId, double> phase_bytes_;
+  IdVector<LinkId, double> job_bytes_;
+  std::vector<LinkId> phase_links_;
+  std::vector<LinkId> job_links_;
+};
+
+// Which jobs share at least one network link: result[a] lists every b != a that meets a, ascending.
+// Args: jobs [job]; null = a job that takes no part.
+// Cost: O(links + sum over jobs of their links * jobs / 64).
+// Paper: Crux section 4.3 (edges of the contention DAG before they are given a direction).
+std::vector<std::vector<uint32_t>> FindContention(std::span<const JobTraffic* const> jobs, const LinkTable& links);
+
+}  // namespace fairlead::traffic

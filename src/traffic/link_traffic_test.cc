@@ -1,0 +1,155 @@
+#include "traffic/link_traffic.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+
+namespace fairlead::traffic {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using topology::LinkTier;
+
+constexpr LinkId Link(uint32_t i) { return LinkId(i); }
+
+LinkTable MakeLinks(std::vector<std::pair<double, LinkTier>> links) {
+  LinkTable table;
+  for (const auto& [capacity, tier] : links) {
+    table.capacity.push_back(BytesPerSecond(capacity));
+    table.tier.push_back(tier);
+  }
+  return table;
+}
+
+// Phases of flows of the given sizes.
+model::Iteration MakeIteration(const std::vector<std::vector<double>>& phases) {
+  model::Iteration iteration;
+  for (const std::vector<double>& flows : phases) {
+    model::CommunicationPhase phase;
+    phase.first_flow = static_cast<uint32_t>(iteration.flows.size());
+    phase.num_flows = static_cast<uint32_t>(flows.size());
+    iteration.phases.push_back(phase);
+    for (const double bytes : flows) iteration.flows.push_back({GpuId(0u), GpuId(1u), Bytes(bytes), 0});
+  }
+  return iteration;
+}
+
+double BytesOn(const JobTraffic& traffic, LinkId link) {
+  for (const LinkBytes& use : traffic.links) {
+    if (use.link == link) return use.bytes.value();
+  }
+  return 0;
+}
+
+TEST(LinkTrafficTest, BytesAddUpPerLinkAndTheWorstLinkBounds) {
+  // PCIe at 10 B/s carries 3 + 5 = 8 B: 0.8 s. Uplink 1 at 4 B/s carries 3 B: 0.75 s. Uplink 2 at 4 B/s carries 5
+  // B: 1.25 s.
+  const LinkTable links = MakeLinks({{10, LinkTier::kPcie}, {4, LinkTier::kLeafSpine}, {4, LinkTier::kHostLeaf}});
+  const std::vector<model::Path> paths = {{Link(0), Link(1)}, {Link(0), Link(2)}};
+  const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{3}, {5}}), paths);
+  EXPECT_EQ(BytesOn(traffic, Link(0)), 8);
+  EXPECT_EQ(BytesOn(traffic, Link(1)), 3);
+  EXPECT_EQ(BytesOn(traffic, Link(2)), 5);
+  EXPECT_DOUBLE_EQ(traffic.communication_time.value(), 1.25);
+  EXPECT_EQ(traffic.bounding_link, Link(2));
+  EXPECT_EQ(traffic.network_bytes.value(), 8);
+  ASSERT_EQ(traffic.phases.size(), 2u);
+  EXPECT_DOUBLE_EQ(traffic.phases[0].time.value(), 0.75);
+  EXPECT_DOUBLE_EQ(traffic.phases[1].time.value(), 1.25);
+}
+
+TEST(LinkTrafficTest, TheBoundingLinkMayBeInsideTheHost) {
+  const LinkTable links = MakeLinks({{1, LinkTier::kPcie}, {4, LinkTier::kHostLeaf}});
+  const JobTraffic traffic =
+      LinkTrafficMeter(links).Measure(MakeIteration({{3}}), std::vector<model::Path>{{Link(0), Link(1)}});
+  EXPECT_EQ(traffic.communication_time.value(), 3);
+  EXPECT_EQ(traffic.bounding_link, Link(0));
+}
+
+TEST(LinkTrafficTest, PhasesOnNvlinkArePrivate) {
+  const LinkTable links = MakeLinks({{1, LinkTier::kNvlink}, {4, LinkTier::kHostLeaf}});
+  // The first phase stays on NVLink. The second crosses NVLink and the network: its 2 B count on both links.
+  const std::vector<model::Path> paths = {{Link(0)}, {Link(0), Link(1)}};
+  const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{100}, {2}}), paths);
+  EXPECT_TRUE(traffic.phases[0].is_private);
+  EXPECT_EQ(traffic.phases[0].time.value(), 100);
+  EXPECT_FALSE(traffic.phases[1].is_private);
+  EXPECT_EQ(BytesOn(traffic, Link(0)), 2);
+  EXPECT_EQ(traffic.communication_time.value(), 2);
+}
+
+TEST(LinkTrafficTest, ReusedScratchForgetsTheJobBefore) {
+  const LinkTable links = MakeLinks({{1, LinkTier::kHostLeaf}, {1, LinkTier::kNvlink}});
+  LinkTrafficMeter meter(links);
+  const model::Iteration iteration = MakeIteration({{5}, {7}});
+  const std::vector<model::Path> paths = {{Link(0)}, {Link(1)}};
+  EXPECT_EQ(BytesOn(meter.Measure(iteration, paths), Link(0)), 5);
+  EXPECT_EQ(BytesOn(meter.Measure(iteration, paths), Link(0)), 5);
+}
+
+TEST(LinkTrafficTest, WithoutPathsThereIsNoTraffic) {
+  const LinkTable links = MakeLinks({{1, LinkTier::kHostLeaf}});
+  const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{5}}), std::vector<model::Path>(1));
+  EXPECT_THAT(traffic.links, IsEmpty());
+  EXPECT_EQ(traffic.communication_time.value(), 0);
+  EXPECT_FALSE(traffic.bounding_link.valid());
+}
+
+TEST(LinkTrafficTest, ADeadLinkTakesForever) {
+  const LinkTable links = MakeLinks({{0, LinkTier::kHostLeaf}});
+  const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{5}}), std::vector<model::Path>{{Link(0)}});
+  EXPECT_TRUE(std::isinf(traffic.communication_time.value()));
+}
+
+JobTraffic OnLinks(std::vector<uint32_t> ids) {
+  JobTraffic traffic;
+  for (const uint32_t id : ids) traffic.links.push_back({Link(id), Bytes(1)});
+  return traffic;
+}
+
+TEST(ContentionTest, OnlyNetworkLinksCount) {
+  const LinkTable links = MakeLinks({{1, LinkTier::kPcie}, {1, LinkTier::kHostLeaf}, {1, LinkTier::kSpineCore}});
+  const JobTraffic a = OnLinks({0, 1});
+  const JobTraffic b = OnLinks({0, 2});
+  const JobTraffic c = OnLinks({1, 2});
+  const std::vector<const JobTraffic*> jobs = {&a, &b, nullptr, &c};
+  // a and b share the PCIe link only.
+  EXPECT_THAT(FindContention(jobs, links), ElementsAre(ElementsAre(3), ElementsAre(3), IsEmpty(), ElementsAre(0, 1)));
+}
+
+TEST(ContentionTest, AgreesWithComparingEveryPair) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed);
+    const LinkTable links = MakeLinks(std::vector<std::pair<double, LinkTier>>(200, {1, LinkTier::kLeafSpine}));
+    const size_t num_jobs = 1 + random.Below(150);  // more than one word of bits
+    std::vector<std::vector<bool>> uses(num_jobs, std::vector<bool>(200, false));
+    std::vector<JobTraffic> traffic(num_jobs);
+    std::vector<const JobTraffic*> jobs;
+    for (size_t j = 0; j < num_jobs; ++j) {
+      for (uint32_t link = 0; link < 200; ++link) {
+        if (random.Uniform() > 0.03) continue;
+        uses[j][link] = true;
+        traffic[j].links.push_back({Link(link), Bytes(1)});
+      }
+      jobs.push_back(&traffic[j]);
+    }
+    const std::vector<std::vector<uint32_t>> contention = FindContention(jobs, links);
+    for (size_t a = 0; a < num_jobs; ++a) {
+      std::vector<uint32_t> expected;
+      for (uint32_t b = 0; b < num_jobs; ++b) {
+        bool shared = false;
+        for (size_t link = 0; link < 200; ++link) shared = shared || (uses[a][link] && uses[b][link]);
+        if (shared && a != b) expected.push_back(b);
+      }
+      ASSERT_EQ(contention[a], expected) << "seed " << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::traffic

@@ -1,0 +1,25 @@
+// The traffic policies by name: the one list that a new policy is added to.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "traffic/crux/crux_options.h"
+#include "traffic/traffic_policy.h"
+
+namespace fairlead::traffic {
+
+// Options of every policy; each reads its own part.
+struct PolicyOptions {
+  crux::CruxOptions crux;
+};
+
+// In the order people should see them: baselines first.
+std::vector<std::string_view> PolicyNames();
+
+// Errors: kNotFound for an unknown name, listing the known ones; kInvalidArgument for options out of range.
+Result<std::unique_ptr<TrafficPolicy>> CreatePolicy(std::string_view name, const PolicyOptions& options);
+
+}  // namespace fairlead::traffic

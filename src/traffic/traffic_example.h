@@ -1,0 +1,106 @@
+// Small clusters for the tests and benchmarks of traffic policies: a fabric, jobs placed by hand, and the snapshot of
+// both.
+#pragma once
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "topology/clos_fabrics.h"
+#include "topology/router.h"
+#include "traffic/default_paths.h"
+#include "traffic/traffic_policy.h"
+
+namespace fairlead::traffic {
+
+// Two layers, one cable per leaf and spine, as fast as a host's port. Hosts have two GPUs, NVLink and one NIC of 200
+// Gb/s.
+inline topology::Fabric MakeSmallClos(uint32_t leaves, uint32_t hosts_per_leaf, uint32_t spines) {
+  topology::ClosSpec spec;
+  spec.leaves = leaves;
+  spec.hosts_per_leaf = hosts_per_leaf;
+  spec.spines = spines;
+  spec.leaf_uplink.speed = GigabitsPerSecond(200);
+  spec.host.gpus = 2;
+  spec.host.sockets = 1;
+  spec.host.pcie_switches = 1;
+  spec.host.nics = 1;
+  return topology::BuildClos(spec).value();
+}
+
+// What the switches do when nobody steers: every flow on the path of its hash.
+inline TrafficPlan HashedPlan(const TrafficSnapshot& snapshot) {
+  TrafficPlan plan;
+  for (const JobView& job : snapshot.jobs) {
+    JobPlan& mine = plan.jobs.emplace_back();
+    mine.id = job.id;
+    mine.paths = DefaultPaths(snapshot, job);
+  }
+  return plan;
+}
+
+class ExampleCluster {
+ public:
+  explicit ExampleCluster(topology::Fabric fabric)
+      : fabric_(std::move(fabric)), router_(fabric_), health_(fabric_.num_links(), 1.0) {}
+  ExampleCluster(const ExampleCluster&) = delete;
+  ExampleCluster& operator=(const ExampleCluster&) = delete;
+
+  const topology::Fabric& fabric() const { return fabric_; }
+  const topology::Router& router() const { return router_; }
+  const model::Iteration& iteration(size_t job) const { return iterations_[job]; }
+
+  GpuId gpu(uint32_t host, uint32_t index = 0) const { return GpuId(fabric_.first_gpu(HostId(host)).value() + index); }
+
+  // A job of 1 s compute whose flows start when compute is done. Ids must ascend.
+  void AddJob(uint32_t id, double work, std::vector<model::FlowDemand> flows) {
+    model::Iteration& iteration = iterations_.emplace_back();
+    iteration.compute_time = Seconds(1);
+    iteration.work = Flop(work);
+    model::CommunicationPhase phase;
+    phase.num_flows = static_cast<uint32_t>(flows.size());
+    if (!flows.empty()) iteration.phases.push_back(phase);
+    iteration.flows = std::move(flows);
+    iteration.num_groups = static_cast<uint32_t>(iteration.flows.size());
+    JobView& view = views_.emplace_back();
+    view.id = JobId(id);
+    view.num_gpus = 2;
+    view.arrival_order = views_.size() - 1;
+    view.iteration = &iteration;
+    in_force_.emplace_back();
+  }
+
+  // Makes a plan the state of the cluster, as a controller would.
+  void Apply(const TrafficPlan& plan) {
+    FL_CHECK(plan.jobs.size() == views_.size());
+    for (size_t j = 0; j < views_.size(); ++j) {
+      in_force_[j] = plan.jobs[j].paths;
+      views_[j].paths = in_force_[j];
+      views_[j].level = plan.jobs[j].level;
+    }
+  }
+
+  void SetHealth(LinkId link, double health) {
+    health_[link] = health;
+    router_.SetHealth(health_);
+  }
+
+  TrafficSnapshot Snapshot() const {
+    TrafficSnapshot snapshot;
+    snapshot.router = &router_;
+    snapshot.health = &health_;
+    snapshot.jobs = views_;
+    return snapshot;
+  }
+
+ private:
+  topology::Fabric fabric_;
+  topology::Router router_;
+  topology::LinkHealth health_;
+  std::deque<model::Iteration> iterations_;  // addresses stay
+  std::deque<std::vector<model::Path>> in_force_;
+  std::vector<JobView> views_;
+};
+
+}  // namespace fairlead::traffic
