@@ -1,0 +1,173 @@
+#include "sim/scenario.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "sim/scenario_runner.h"
+
+namespace fairlead::sim {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Two leaves of two hosts; line 3 is the fabric, line 4 the jobs.
+constexpr char kGood[] = R"(title: two jobs
+seeds: 2
+fabric: {kind: clos2, leaves: 2, hosts_per_leaf: 2, spines: 2, oversubscription: 2}
+jobs:
+  - {name: a, gpus: 16, compute_s: 0.2, size_mb: 2000, start_fraction: 0.5, collective: hierarchical-all-reduce}
+  - {name: b, gpus: 16, model: bert-large, iterations: 20, arrival_s: 1}
+simulate_s: 10
+placement: random
+)";
+
+Result<Scenario> Parse(const std::string& text) { return ParseScenario(text, "s.yaml", {}); }
+
+// kGood with one text replaced by another.
+std::string With(const std::string& from, const std::string& to) {
+  std::string text = kGood;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(ScenarioTest, ReadsJobsFabricAndOptions) {
+  const auto scenario = Parse(kGood);
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  EXPECT_EQ(scenario->title, "two jobs");
+  EXPECT_EQ(scenario->num_seeds, 2u);
+  EXPECT_EQ(scenario->fabric.num_gpus(), 32u);
+  ASSERT_EQ(scenario->jobs.size(), 2u);
+  EXPECT_EQ(scenario->jobs[1].job.num_iterations, 20u);
+  EXPECT_EQ(scenario->jobs[1].job.arrival, SimTime::FromSeconds(Seconds(1)));
+  EXPECT_EQ(scenario->simulation.end, SimTime::FromSeconds(Seconds(10)));
+  EXPECT_EQ(scenario->policies, (std::vector<std::string>{"ecmp", "crux"}));
+}
+
+TEST(ScenarioTest, CountMakesCopiesWithNamesAndIds) {
+  const auto scenario = Parse(With("{name: a, gpus: 16", "{name: a, count: 3, gpus: 2"));
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  ASSERT_EQ(scenario->jobs.size(), 4u);
+  EXPECT_EQ(scenario->jobs[2].job.name, "a-2");
+  EXPECT_EQ(scenario->jobs[2].job.id, JobId(2));
+}
+
+struct BadInput {
+  const char* from;
+  const char* to;
+  const char* message;
+};
+
+TEST(ScenarioTest, BadInputNamesLineKeyExpectedAndFound) {
+  const BadInput cases[] = {
+      {"seeds: 2", "seedz: 2", "s.yaml:2: unknown key 'seedz'"},
+      {"seeds: 2", "seeds: -1", "s.yaml:2: seeds: expected an integer in [1, 10000], found '-1'"},
+      {"seeds: 2", "seeds: .nan", "s.yaml:2: seeds: expected an integer"},
+      {"title: two jobs\n", "", "the key 'title' is missing"},
+      {"simulate_s: 10", "simulate_s: .nan", "s.yaml:7: simulate_s: expected a number"},
+      {"simulate_s: 10", "simulate_s: 0", "s.yaml:7: simulate_s"},
+      {"placement: random", "placement: best", "expected one of locality-first, random, found 'best'"},
+      {"simulate_s: 10", "policies: [magic]", "s.yaml:7: policies: traffic policy 'magic': no such policy; known: ecmp, crux"},
+      {"leaves: 2", "leaves: -2", "s.yaml:3: fabric.leaves"},
+      {"leaves: 2", "leaves: 4000000000", "s.yaml:3: fabric"},
+      {"kind: clos2", "kind: torus", "s.yaml:3: fabric.kind: expected one of"},
+      {"oversubscription: 2", "oversubscription: 0", "s.yaml:3: fabric"},
+      {"oversubscription: 2}", "oversubscription: 2}\nfabric_file: x.yaml", "exactly one of the keys fabric and fabric_file"},
+      {"gpus: 16, compute", "gpus: 64, compute", "s.yaml:5: jobs[0]: job a: expected at most the 32 GPUs of the cluster, found 64"},
+      {"gpus: 16, compute", "gpus: 16, gpus_per_host: 16, compute", "s.yaml:5: jobs[0]: job a: needs 1 hosts with 16 GPUs each"},
+      {"gpus: 16, compute", "gpus: 0, compute", "s.yaml:5: jobs[0].gpus: expected an integer"},
+      {"compute_s: 0.2", "compute_s: -0.2", "s.yaml:5: jobs[0].compute_s: expected a number"},
+      {"compute_s: 0.2, size_mb: 2000", "compute_s: 0, size_mb: 0", "an iteration needs time"},
+      {"collective: hierarchical-all-reduce", "collective: magic", "s.yaml:5: jobs[0].collective: expected one of ring-all-reduce"},
+      {"compute_s: 0.2", "compute_s: 0.2, model: bert-large", "exactly one of the keys model"},
+      {"model: bert-large", "model: bert-huge", "s.yaml:6: jobs[1].model: "},
+      {"model: bert-large", "model: bert-large, parallelism: {tensor: 3}", "s.yaml:6: jobs[1].parallelism: expected tensor x pipeline x data = 16"},
+      {"model: bert-large", "model: bert-large, parallelism: {zero_stage: 9}", "s.yaml:6: jobs[1].parallelism.zero_stage"},
+      {"name: b", "name: a", "s.yaml:6: jobs[1].name: the job name 'a' stands twice"},
+      {"simulate_s: 10", "link_events: [{at_s: 1, link: leaf0->moon, health: 0}]", "there is no link 'leaf0->moon'; links are named like"},
+      {"simulate_s: 10", "link_events: [{at_s: 1, link: leaf0->spine0, health: 2}]", "link_events[0].health: expected a number in [0, 1]"},
+      {"simulate_s: 10", "link_events: {at_s: 1}", "link_events: expected a list of maps, found a map"},
+  };
+  for (const BadInput& bad : cases) {
+    const auto scenario = Parse(With(bad.from, bad.to));
+    ASSERT_FALSE(scenario.ok()) << bad.to;
+    EXPECT_THAT(scenario.status().message(), AllOf(HasSubstr("s.yaml"), HasSubstr(bad.message))) << bad.to;
+  }
+}
+
+TEST(ScenarioTest, EmptyMissingAndJoblessFilesAreErrors) {
+  EXPECT_THAT(Parse("").status().message(), HasSubstr("empty"));
+  EXPECT_EQ(LoadScenario("/nonexistent/x.yaml", {}).status().code(), StatusCode::kNotFound);
+  std::string text = kGood;
+  text.erase(text.find("jobs:"), text.find("simulate_s") - text.find("jobs:"));
+  EXPECT_THAT(Parse(text).status().message(), HasSubstr("expected a list of at least one job"));
+}
+
+TEST(ScenarioTest, TopologyOverridesTheFabric) {
+  const std::string path = ::testing::TempDir() + "/topo.csv";
+  {
+    std::ofstream file(path);
+    file << "ip,DSW,PSW,ASW\n";
+    for (int i = 0; i < 8; ++i) file << "host" << i << ",G1,P" << i / 4 << ",S" << i / 2 % 2 << "\n";
+  }
+  const auto scenario = ParseScenario(kGood, "s.yaml", {.topology_file = path});
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  EXPECT_EQ(scenario->fabric.num_hosts(), 8u);
+  EXPECT_EQ(scenario->fabric.num_pods(), 2u);
+  std::remove(path.c_str());
+  EXPECT_FALSE(ParseScenario(kGood, "s.yaml", {.topology_file = path}).ok());
+}
+
+TEST(ScenarioRunnerTest, SameResultsAtAnyNumberOfThreads) {
+  const auto scenario = Parse(kGood);
+  ASSERT_TRUE(scenario.ok());
+  const std::atomic<bool> never = false;
+  double last = 0;
+  const auto one = RunScenario(*scenario, {.num_threads = 1}, never, [&](double fraction) { last = fraction; });
+  const auto four = RunScenario(*scenario, {.num_threads = 4}, never, nullptr);
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(last, 1);
+  ASSERT_EQ(one->runs.size(), 4u);  // two policies, two seeds
+  for (size_t i = 0; i < one->runs.size(); ++i) {
+    EXPECT_EQ(one->runs[i].event_hash, four->runs[i].event_hash);
+    EXPECT_EQ(one->runs[i].policy, i < 2 ? "ecmp" : "crux");
+    EXPECT_FALSE(one->runs[i].partial);
+    EXPECT_GT(one->runs[i].busy, 0);
+  }
+}
+
+TEST(ScenarioRunnerTest, StoppedBeforeItBeganGivesNoRuns) {
+  const auto scenario = Parse(kGood);
+  const std::atomic<bool> stopped = true;
+  const auto report = RunScenario(*scenario, {}, stopped, nullptr);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->runs.empty());
+}
+
+TEST(SnapshotTest, CruxIsAheadOfEcmpWithFewerCollisions) {
+  auto scenario = LoadScenario(std::string(FAIRLEAD_SOURCE_DIR) + "/scenarios/lingjun-snapshot.yaml", {});
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  // Facts of the data set: 39 jobs, 1,208 GPUs.
+  uint32_t gpus = 0;
+  for (const ScenarioJob& entry : scenario->jobs) gpus += entry.job.num_gpus;
+  EXPECT_EQ(scenario->jobs.size(), 39u);
+  EXPECT_EQ(gpus, 1208u);
+  scenario->num_seeds = 1;
+  scenario->simulation.end = SimTime::FromSeconds(Seconds(30));
+  const std::atomic<bool> never = false;
+  const auto report = RunScenario(*scenario, {}, never, nullptr);
+  ASSERT_TRUE(report.ok());
+  const RunResult& ecmp = report->runs[0];
+  const RunResult& crux = report->runs[1];
+  EXPECT_GT(crux.busy, ecmp.busy);
+  EXPECT_LT(crux.mean_slowdown, ecmp.mean_slowdown);
+  EXPECT_LT(crux.colliding_links, ecmp.colliding_links);
+  for (const LinkResult& link : crux.links) EXPECT_LE(link.utilization, 1);
+}
+
+}  // namespace
+}  // namespace fairlead::sim

@@ -1,0 +1,237 @@
+"""The program as a user meets it: real processes, real files, exit codes, messages.
+
+usage: command_line_test.py PROGRAM SOURCE_DIR
+"""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = ""
+SOURCE = pathlib.Path()
+
+SCENARIO = """title: two jobs on one pair of uplinks
+seeds: 2
+simulate_s: 20
+fabric: {kind: clos2, leaves: 2, hosts_per_leaf: 2, spines: 2, oversubscription: 2}
+placement: random
+jobs:
+  - {name: big, gpus: 16, compute_s: 0.2, size_mb: 4000, start_fraction: 0.5, collective: hierarchical-all-reduce}
+  - {name: small, gpus: 16, model: bert-large}
+"""
+
+FWL = """fwl 1
+linkcaps 2 100
+jobs 1
+job 0 0 1 2 0 2
+f 100 1 0
+f 100 2 0 1
+"""
+
+
+class CommandLineTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+    def run_program(self, *args, **kwargs):
+        return subprocess.run([PROGRAM, *args], capture_output=True, text=True, cwd=self.folder, timeout=120, **kwargs)
+
+    def assert_refused(self, result, *parts):
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+
+    def test_version_and_help_with_example(self):
+        result = self.run_program("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stdout, r"^fairlead \d+\.\d+\.\d+")
+        for command in (["--help"], ["sim", "run", "--help"], ["sim", "fwl", "--help"], ["explain", "job", "--help"]):
+            result = self.run_program(*command)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("Example: ", result.stdout)
+            self.assertLessEqual(max(map(len, result.stdout.splitlines())), 130)
+
+    def test_usage_errors_exit_with_2(self):
+        for args in ([], ["sim"], ["sim", "run"], ["nonsense"], ["sim", "run", "x.yaml", "--seeds", "0"],
+                     ["sim", "run", "x.yaml", "--unknown"], ["sim", "fwl", "x", "--detail", "magic"]):
+            result = self.run_program(*args)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertEqual(result.stdout, "")
+            self.assertNotEqual(result.stderr, "")
+
+    def test_run_prints_a_table_and_writes_json_and_page(self):
+        scenario = self.write("s.yaml", SCENARIO)
+        result = self.run_program("sim", "run", scenario, "--json", "out/r.json", "--html", "out/r.html")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "", "no progress bar when stderr is no terminal")
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100 + len(str(self.folder)))
+        self.assertIn("GPU utilization", result.stdout)
+        self.check_json(json.loads((self.folder / "out/r.json").read_text()))
+        page = (self.folder / "out/r.html").read_text()
+        self.assertGreater(page.count("<svg"), 3)
+        self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
+
+    def check_json(self, report):
+        self.assertEqual(report["scenario"], "two jobs on one pair of uplinks")
+        self.assertTrue(report["version"])
+        self.assertEqual([(r["policy"], r["seed"]) for r in report["runs"]],
+                         [("ecmp", 1), ("ecmp", 2), ("crux", 1), ("crux", 2)])
+        for run in report["runs"]:
+            self.assertRegex(run["event_hash"], r"^[0-9a-f]{16}$")
+            self.assertIs(run["partial"], False)
+            self.assertAlmostEqual(run["simulated_s"], 20)
+            for key in ("wall_s", "peak_rss_mb", "fast_forward_fraction"):
+                self.assertGreaterEqual(run[key], 0)
+            for key in ("busy", "flop_weighted", "vs_ideal"):
+                self.assertTrue(0 < run["gpu_utilization"][key] <= 1.000001, run["gpu_utilization"])
+            self.assertEqual(len(run["jobs"]), 2)
+            for job in run["jobs"]:
+                self.assertEqual(job["gpus"], 16)
+                for key in ("id", "iterations", "iteration_s", "slowdown", "jct_s", "level", "bounding_link"):
+                    self.assertIn(key, job)
+            for link in run["links"]:
+                self.assertTrue(0 <= link["utilization"] <= 1)
+                self.assertIn("tier", link)
+
+    def test_same_input_gives_the_same_hashes(self):
+        scenario = self.write("s.yaml", SCENARIO)
+        hashes = []
+        for threads in ("1", "2"):
+            self.assertEqual(self.run_program("sim", "run", scenario, "--threads", threads, "--json", "r.json").returncode, 0)
+            runs = json.loads((self.folder / "r.json").read_text())["runs"]
+            hashes.append([run["event_hash"] for run in runs])
+        self.assertEqual(hashes[0], hashes[1])
+
+    def test_exact_and_fast_forward_agree(self):
+        scenario = self.write("s.yaml", SCENARIO)
+        slowdowns = []
+        for flags in ([], ["--exact"]):
+            self.run_program("sim", "run", scenario, "--json", "r.json", *flags)
+            runs = json.loads((self.folder / "r.json").read_text())["runs"]
+            slowdowns.append([job["slowdown"] for run in runs for job in run["jobs"]])
+        for a, b in zip(*slowdowns):
+            self.assertAlmostEqual(a, b, delta=0.005 * b)
+
+    def test_bad_scenarios_name_the_place_and_write_nothing(self):
+        cases = [
+            ("seeds: 2", "seedz: 2", "s.yaml:2:"),
+            ("leaves: 2", "leaves: -1", "s.yaml:4: fabric.leaves"),
+            ("oversubscription: 2", "oversubscription: .nan", "s.yaml:4:"),
+            ("gpus: 16, compute", "gpus: 1000, compute", "at most the 32 GPUs"),
+            (SCENARIO, "", "the file is empty"),
+            (SCENARIO, "\x00\x01\x02", "NUL"),
+            (SCENARIO, "[" * 100000, "nested deeper"),
+        ]
+        for old, new, message in cases:
+            path = self.write("s.yaml", SCENARIO.replace(old, new))
+            self.assert_refused(self.run_program("sim", "run", path, "--json", "r.json", "--html", "r.html"), message)
+            self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["s.yaml"])
+
+    def test_bad_topologies(self):
+        scenario = self.write("s.yaml", SCENARIO)
+        cases = [
+            ("ip,DSW,PSW,ASW\na,G,P,S\na,G,P,S2\n", "t.csv:3:"),
+            ("ip,DSW,PSW\na,G,P\n", "ASW"),
+            ("", "t.csv"),
+            ("ip,DSW,PSW,ASW\n" + "x" * 40_000_000, "t.csv:2:"),
+        ]
+        for text, message in cases:
+            path = self.write("t.csv", text)
+            self.assert_refused(self.run_program("sim", "run", scenario, "--topology", path), message)
+        self.assert_refused(self.run_program("sim", "run", scenario, "--topology", "nowhere.csv"), "nowhere.csv")
+
+    def test_real_lingjun_topology(self):
+        topology = SOURCE.parent / "shared/data/lingjun-2023/topo.csv"
+        if not topology.exists():
+            self.skipTest(f"{topology} is not here")
+        result = self.run_program("sim", "run", "scenarios/lingjun-snapshot.yaml", "--topology", str(topology),
+                                  "--seeds", "1", "--simulate-s", "5")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("847 hosts, 6776 GPUs", result.stdout)
+
+    def test_unwritable_output_is_told_before_the_work(self):
+        scenario = self.write("s.yaml", SCENARIO)
+        self.assert_refused(self.run_program("sim", "run", scenario, "--json", str(self.folder)), "is a folder")
+        self.write("file", "")
+        self.assert_refused(self.run_program("sim", "run", scenario, "--json", "file/r.json"), "file/r.json")
+
+    def test_full_disk_keeps_the_old_file_and_prints_the_result(self):
+        scenario = self.write("s.yaml", SCENARIO)
+        self.write("r.json", "old")
+        command = f"ulimit -f 1; trap '' XFSZ; exec {PROGRAM} sim run {scenario} --json r.json"
+        result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=self.folder, timeout=120)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("r.json", result.stderr)
+        self.assertIn("GPU utilization", result.stdout)
+        self.assertEqual((self.folder / "r.json").read_text(), "old")
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["r.json", "s.yaml"])
+
+    def test_interrupt_writes_what_was_computed(self):
+        text = SCENARIO.replace("simulate_s: 20", "simulate_s: 100000000")
+        scenario = self.write("s.yaml", text)
+        process = subprocess.Popen([PROGRAM, "sim", "run", scenario, "--exact", "--seeds", "1", "--json", "r.json"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        self.wait_until_busy(process)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, stderr)
+        self.assertIn("PARTIAL", stdout)
+        runs = json.loads((self.folder / "r.json").read_text())["runs"]
+        self.assertTrue(runs and all(run["partial"] for run in runs))
+        self.assertGreater(runs[0]["simulated_s"], 0)
+
+    def wait_until_busy(self, process):
+        """Until the process has computed for a while: then it is past loading and in the simulation."""
+        ticks = os.sysconf("SC_CLK_TCK")
+        for _ in range(3000):
+            fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+            if int(fields[11]) > 0.3 * ticks:
+                return
+            time.sleep(0.01)
+        self.fail("the program does not start to work")
+
+    def test_explain(self):
+        scenario = self.write("s.yaml", SCENARIO)
+        result = self.run_program("explain", "job", "big", "--scenario", scenario, "--policy", "ecmp", "--json", "e.json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("Bounding link", result.stdout)
+        explanation = json.loads((self.folder / "e.json").read_text())[0]
+        self.assertEqual(explanation["name"], "big")
+        self.assertEqual(explanation["policy"], "ecmp")
+        self.assertIn("gpu_hours_lost", explanation)
+        self.assert_refused(self.run_program("explain", "job", "nobody", "--scenario", scenario), "'nobody'")
+        self.assert_refused(self.run_program("explain", "job", "big", "--scenario", scenario, "--policy", "x"), "ecmp, crux")
+
+    def test_fwl(self):
+        path = self.write("w.fwl", FWL)
+        # Both flows cross link 0 (100 byte/s): 2 s of transfer and 1 s of compute, twice.
+        result = self.run_program("sim", "fwl", path, "--json", "r.json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        numbers = json.loads((self.folder / "r.json").read_text())
+        self.assertEqual(set(numbers), {"end_s", "mean_iteration_s", "completions", "cpu_s", "peak_rss_mb"})
+        self.assertAlmostEqual(numbers["end_s"], 6, places=6)
+        self.assertAlmostEqual(numbers["mean_iteration_s"], 3, places=6)
+        self.assertEqual(numbers["completions"], 4)
+        bad = self.write("bad.fwl", FWL.replace("f 100 2 0 1", "f 100 2 0 7"))
+        self.assert_refused(self.run_program("sim", "fwl", bad), "bad.fwl:6:")
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    SOURCE = pathlib.Path(sys.argv.pop(1))
+    unittest.main()
