@@ -53,8 +53,8 @@ inline Status Internal(std::string message) { return {StatusCode::kInternal, std
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                                            // NOLINT(runtime/explicit)
-  Result(Status status) : status_(std::move(status)) { FL_CHECK(!status_.ok()); }          // NOLINT(runtime/explicit)
+  Result(T value) : value_(std::move(value)) {}                                    // NOLINT(runtime/explicit)
+  Result(Status status) : status_(std::move(status)) { FL_CHECK(!status_.ok()); }  // NOLINT(runtime/explicit)
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }
@@ -84,11 +84,11 @@ class [[nodiscard]] Result {
 }  // namespace fairlead
 
 // Returns from the calling function when `expression` (a Status) is not ok.
-#define FL_RETURN_IF_ERROR(expression)                                     \
-  do {                                                                     \
+#define FL_RETURN_IF_ERROR(expression)                                    \
+  do {                                                                    \
     if (::fairlead::Status fl_status_ = (expression); !fl_status_.ok()) { \
-      return fl_status_;                                                   \
-    }                                                                      \
+      return fl_status_;                                                  \
+    }                                                                     \
   } while (false)
 
 // FL_ASSIGN_OR_RETURN(auto x, F()): declares x from a Result, or returns its Status.

@@ -156,8 +156,8 @@ Result<YamlDocument> YamlDocument::Parse(std::string_view text, const std::strin
       return InvalidArgument(name + ": the file is empty; expected a YAML map");
     }
     if (!state->root.IsMap()) {
-      return InvalidArgument(
-          fmt::format("{}:{}: expected a map at the top level, found {}", name, LineOf(state->root), Describe(state->root)));
+      return InvalidArgument(fmt::format("{}:{}: expected a map at the top level, found {}", name, LineOf(state->root),
+                                         Describe(state->root)));
     }
     YAML::Node duplicate;
     if (FindDuplicateKey(state->root, &duplicate)) {

@@ -1,7 +1,7 @@
 // Strict reading of YAML files: every key is known, typed and in range, or one message says which line is wrong.
 //
-// A loader asks a YamlMap for the keys it knows. The first error is kept in the document, later reads return defaults, and
-// Finish() reports the error or the first key that nobody asked for, with the known keys listed. So a loader reads
+// A loader asks a YamlMap for the keys it knows. The first error is kept in the document, later reads return defaults,
+// and Finish() reports the error or the first key that nobody asked for, with the known keys listed. So a loader reads
 // like a list of its keys:
 //
 //     FL_ASSIGN_OR_RETURN(YamlDocument document, YamlDocument::LoadFile(path));
@@ -40,8 +40,8 @@ class YamlDocument {
   // Larger files are refused: configuration is written by people.
   static constexpr size_t kMaxFileBytes = 16u << 20;
 
-  // Errors: kNotFound (no such file), kResourceExhausted (too large), kInvalidArgument (not YAML, empty, or the top level
-  // is no map), each naming file and line.
+  // Errors: kNotFound (no such file), kResourceExhausted (too large), kInvalidArgument (not YAML, empty, or the top
+  // level is no map), each naming file and line.
   static Result<YamlDocument> LoadFile(const std::string& path);
   // `name` stands in for the file name in messages.
   static Result<YamlDocument> Parse(std::string_view text, const std::string& name);

@@ -13,8 +13,9 @@ int RunCommandLine(int argc, char** argv) {
   CLI::App app("Fairlead: makes a shared deep-learning training cluster waste fewer GPU-hours.", "fairlead");
   app.set_version_flag("--version", std::string("fairlead ") + std::string(kVersion));
   app.require_subcommand(1);
-  app.footer("Example: fairlead sim run scenarios/lingjun-snapshot.yaml --html report.html\n"
-             "Exit codes: 0 done, 1 the answer is no, 2 usage or bad input, 3 unavailable, 4 internal error, 130 Ctrl-C.");
+  app.footer(
+      "Example: fairlead sim run scenarios/lingjun-snapshot.yaml --html report.html\n"
+      "Exit codes: 0 done, 1 the answer is no, 2 usage or bad input, 3 unavailable, 4 internal error, 130 Ctrl-C.");
   int exit_code = kExitOk;
   AddSimCommands(app, &exit_code);
   AddExplainCommand(app, &exit_code);

@@ -81,7 +81,8 @@ void AddExplainCommand(CLI::App& app, int* exit_code) {
   job->add_option("--scenario", options->scenario, "Scenario file (YAML)")->required();
   job->add_option("--policy", options->policy, "One policy; default: each of the scenario's");
   job->add_option("--seed", options->seed, "Hash seed; default: the scenario's first");
-  job->add_option("--topology", options->topology, "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
+  job->add_option("--topology", options->topology,
+                  "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
   job->add_option("--json", options->json, "Write the explanation to FILE")->type_name("FILE");
   job->footer("Example: fairlead explain job 14517 --scenario scenarios/lingjun-snapshot.yaml --policy ecmp");
   job->callback([options, exit_code] { *exit_code = Explain(*options); });

@@ -116,7 +116,8 @@ void AddSimRun(CLI::App& sim, int* exit_code) {
   run->add_option("--seeds", options->num_seeds, "Number of ECMP hash seeds per policy")->check(CLI::Range(1, 10000));
   run->add_option("--seed", options->seed, "First hash seed");
   run->add_option("--simulate-s", options->simulate_s, "Simulated seconds")->check(CLI::Range(1e-3, 1e9));
-  run->add_option("--topology", options->topology, "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
+  run->add_option("--topology", options->topology,
+                  "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
   run->add_option("--detail", options->detail, "coupled: a ring is one fluid variable; edge: every flow is one")
       ->check(CLI::IsMember({"coupled", "edge"}));
   run->add_flag("--exact", options->exact, "Play every iteration instead of skipping whole periods");
@@ -136,8 +137,9 @@ void AddSimFwl(CLI::App& sim, int* exit_code) {
       ->check(CLI::IsMember({"coupled", "edge", "stepwise"}));
   fwl->add_flag("--strict-priority", options->strict_priority, "Obey the jobs' priorities (default: all share alike)");
   fwl->add_option("--json", options->json, "Write the result to FILE")->type_name("FILE");
-  fwl->footer("Example: python3 bench/fwl/generate.py excl --pods 4 --iters 20 --seed 6 > excl512.fwl\n"
-              "         fairlead sim fwl excl512.fwl --detail edge");
+  fwl->footer(
+      "Example: python3 bench/fwl/generate.py excl --pods 4 --iters 20 --seed 6 > excl512.fwl\n"
+      "         fairlead sim fwl excl512.fwl --detail edge");
   fwl->callback([options, exit_code] { *exit_code = SimFwl(*options); });
 }
 

@@ -62,8 +62,8 @@ const model::Iteration& ClusterController::iteration(JobId job) const {
 
 void ClusterController::Submit(const model::Job& job, std::vector<Action>* actions) {
   if (job.num_gpus == 0 || job.num_gpus > fabric_->num_gpus()) {
-    actions->push_back(RejectJob{
-        job.id, fmt::format("job {} asks for {} GPUs; the cluster has {}", job.name, job.num_gpus, fabric_->num_gpus())});
+    actions->push_back(RejectJob{job.id, fmt::format("job {} asks for {} GPUs; the cluster has {}", job.name,
+                                                     job.num_gpus, fabric_->num_gpus())});
     return;
   }
   queue_.push_back(job);

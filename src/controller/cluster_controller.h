@@ -1,9 +1,10 @@
-// The decision core: a state machine from events (job submitted, job finished, link health changed) to actions (start a job,
-// set its paths and level).
+// The decision core: a state machine from events (job submitted, job finished, link health changed) to actions (start a
+// job, set its paths and level).
 //
-// It knows no thread, socket, clock or disk: the simulator drives it in virtual time, a service shell would drive it live.
-// Jobs start in arrival order (first come, first served, no overtaking) as soon as the placement policy finds room. Every batch
-// of events ends in one re-plan of all running jobs by the traffic policy; only differences become actions.
+// It knows no thread, socket, clock or disk: the simulator drives it in virtual time, a service shell would drive it
+// live. Jobs start in arrival order (first come, first served, no overtaking) as soon as the placement policy finds
+// room. Every batch of events ends in one re-plan of all running jobs by the traffic policy; only differences become
+// actions.
 //
 //     events --> Handle() --> state --> TrafficSnapshot --> policy --> plan -- diff --> actions
 #pragma once
@@ -60,11 +61,13 @@ struct RejectJob {
 };
 using Action = std::variant<StartJob, SetTraffic, RejectJob>;
 
-// What one training iteration of a placed job looks like: from its model profile in the simulator, measured on real clusters.
+// What one training iteration of a placed job looks like: from its model profile in the simulator, measured on real
+// clusters.
 using IterationProvider = std::function<Result<model::Iteration>(const model::Job&, const model::Placement&)>;
 
 struct ControllerOptions {
-  // Priority levels that the fabric offers to jobs. Range 1..64. More levels lose less of the ideal order; hardware has 8.
+  // Priority levels that the fabric offers to jobs. Range 1..64. More levels lose less of the ideal order; hardware
+  // has 8.
   uint32_t num_levels = 8;
   // Seed of the switches' ECMP hashes: the luck of collisions.
   uint64_t hash_seed = 1;
@@ -85,8 +88,9 @@ class ClusterController {
   ClusterController(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
                     const traffic::TrafficPolicy& traffic, IterationProvider iterations, ControllerOptions options);
 
-  // Handles events of one instant together: all state changes first, then queued jobs start, then one re-plan. Unknown or already
-  // finished jobs are ignored (late events are normal). Actions come in order: rejections, starts, traffic by job id.
+  // Handles events of one instant together: all state changes first, then queued jobs start, then one re-plan. Unknown
+  // or already finished jobs are ignored (late events are normal). Actions come in order: rejections, starts, traffic
+  // by job id.
   std::vector<Action> Handle(std::span<const Event> events);
 
   // The iteration of a running job; must be running.

@@ -43,7 +43,8 @@ class ClusterControllerTest : public ::testing::Test {
   }
 
   ClusterController Create() {
-    const auto iterations = [this](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
+    const auto iterations = [this](const model::Job& job,
+                                   const model::Placement& placement) -> Result<model::Iteration> {
       if (job.name == "bad") return InvalidArgument("bad model");
       model::Iteration iteration;
       iteration.compute_time = Seconds(1);
@@ -68,11 +69,13 @@ class ClusterControllerTest : public ::testing::Test {
   static std::vector<std::string> Describe(const std::vector<Action>& actions) {
     std::vector<std::string> words;
     for (const Action& action : actions) {
-      if (const auto* start = std::get_if<StartJob>(&action)) words.push_back("start " + std::to_string(start->job.value()));
+      if (const auto* start = std::get_if<StartJob>(&action))
+        words.push_back("start " + std::to_string(start->job.value()));
       if (const auto* set = std::get_if<SetTraffic>(&action)) {
         words.push_back("traffic " + std::to_string(set->job.value()) + " level " + std::to_string(set->level));
       }
-      if (const auto* reject = std::get_if<RejectJob>(&action)) words.push_back("reject " + std::to_string(reject->job.value()));
+      if (const auto* reject = std::get_if<RejectJob>(&action))
+        words.push_back("reject " + std::to_string(reject->job.value()));
     }
     return words;
   }

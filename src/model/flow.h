@@ -28,7 +28,8 @@ struct CommunicationPhase {
   // The phase may start once this fraction of the iteration's compute time is done, and once the phase before it in the
   // list is over. In [0, 1], not decreasing along the list.
   double start_fraction = 1;
-  // Compute stops at start_fraction until the phase is over (tensor and expert parallelism); otherwise it runs beside it.
+  // Compute stops at start_fraction until the phase is over (tensor and expert parallelism); otherwise it runs beside
+  // it.
   bool blocks_compute = false;
   // Range of Iteration::flows.
   uint32_t first_flow = 0;
@@ -41,10 +42,10 @@ struct CommunicationPhase {
 // next begins. Crux's model (section 4.2: one compute block C, one communication block from s*C on) is one phase.
 struct Iteration {
   Seconds compute_time;  // per GPU, alone; >= 0
-  // Pipeline bubble: seconds per iteration in which a GPU neither computes nor communicates; >= 0. The compute clock runs over
-  // compute_time + bubble_time, and start fractions refer to that sum.
+  // Pipeline bubble: seconds per iteration in which a GPU neither computes nor communicates; >= 0. The compute clock
+  // runs over compute_time + bubble_time, and start fractions refer to that sum.
   Seconds bubble_time;
-  Flop work;             // summed over all GPUs of the job
+  Flop work;  // summed over all GPUs of the job
   std::vector<CommunicationPhase> phases;
   std::vector<FlowDemand> flows;  // ordered by phase
   uint32_t num_groups = 0;

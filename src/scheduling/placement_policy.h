@@ -41,7 +41,8 @@ class PlacementPolicy {
   virtual ~PlacementPolicy() = default;
   // The name users type: "locality-first", "random".
   virtual std::string_view name() const = 0;
-  // GPUs for `job`, or nothing when it does not fit now. Hosts carry job.gpus_per_host of its ranks each (the last one the rest).
+  // GPUs for `job`, or nothing when it does not fit now. Hosts carry job.gpus_per_host of its ranks each (the last one
+  // the rest).
   virtual std::optional<model::Placement> Place(const GpuPool& pool, const model::Job& job) const = 0;
 };
 

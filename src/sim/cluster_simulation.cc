@@ -49,8 +49,7 @@ Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<m
 }
 
 ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
-                                     const traffic::TrafficPolicy& traffic,
-                                     const traffic::TrafficPolicy& solo_traffic,
+                                     const traffic::TrafficPolicy& traffic, const traffic::TrafficPolicy& solo_traffic,
                                      controller::IterationProvider iterations, std::vector<model::Job> jobs,
                                      std::vector<LinkEvent> link_events, const SimulationOptions& options)
     : fabric_(&fabric),
@@ -59,8 +58,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       options_(options),
       controller_(fabric, placement, traffic, std::move(iterations), options.controller),
       healthy_router_(fabric),
-      healthy_capacities_(
-          PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
+      healthy_capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
       link_events_(std::move(link_events)),
       capacities_(healthy_capacities_),
       busy_gpu_seconds_(options.end, options.num_bins),
@@ -141,9 +139,9 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
     Random random(CombineHash(options_.phase_seed, action.job.value()));
     start = start + SimDuration::FromSeconds(record.solo * random.Uniform());
   }
-  record.state = std::make_unique<JobState>(CreateJobState(action.job, record.job.num_gpus, record.job.num_iterations,
-                                                           *record.iteration, options_.detail, start,
-                                                           options_.num_bins));
+  record.state =
+      std::make_unique<JobState>(CreateJobState(action.job, record.job.num_gpus, record.job.num_iterations,
+                                                *record.iteration, options_.detail, start, options_.num_bins));
   running_.insert(std::lower_bound(running_.begin(), running_.end(), action.job), action.job);
 }
 

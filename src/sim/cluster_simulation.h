@@ -1,8 +1,9 @@
 // One simulated cluster: a controller in virtual time, the jobs it starts, and the fluid network they share.
 //
-// Between outside events (arrival, finish, link change) the running jobs fall into contention domains that can't influence
-// each other; each is played on its own. A domain may be advanced to an instant only if no other domain can finish a job
-// before it, because a finish re-plans everybody: the loop always advances the domain with the least lower bound.
+// Between outside events (arrival, finish, link change) the running jobs fall into contention domains that can't
+// influence each other; each is played on its own. A domain may be advanced to an instant only if no other domain can
+// finish a job before it, because a finish re-plans everybody: the loop always advances the domain with the least lower
+// bound.
 //
 //   outside events --> ClusterController --> StartJob / SetTraffic --> JobState, paths --> domains --> finishes --> …
 #pragma once
@@ -40,8 +41,8 @@ struct LinkEvent {
 struct SimulationOptions {
   // The simulation ends here, or earlier when every job has finished.
   SimTime end = SimTime::FromSeconds(Seconds(120));
-  // Payload share of the speed of network links: headers, acknowledgements, congestion control. Range (0, 1]. 1 gives ideal
-  // links; packet-level simulators measure about 0.97.
+  // Payload share of the speed of network links: headers, acknowledgements, congestion control. Range (0, 1]. 1 gives
+  // ideal links; packet-level simulators measure about 0.97.
   double goodput = 0.97;
   Detail detail = Detail::kCoupled;
   // Skip whole periods (--exact turns it off).
@@ -67,15 +68,15 @@ Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<m
 
 class ClusterSimulation {
  public:
-  // `jobs` with unique ids, `link_events` in any order. `solo_traffic` chooses the paths of a job that runs alone, the yardstick
-  // of slowdowns; the same for every policy compared. The references must outlive the simulation.
+  // `jobs` with unique ids, `link_events` in any order. `solo_traffic` chooses the paths of a job that runs alone, the
+  // yardstick of slowdowns; the same for every policy compared. The references must outlive the simulation.
   ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
                     const traffic::TrafficPolicy& traffic, const traffic::TrafficPolicy& solo_traffic,
-                    controller::IterationProvider iterations,
-                    std::vector<model::Job> jobs, std::vector<LinkEvent> link_events, const SimulationOptions& options);
+                    controller::IterationProvider iterations, std::vector<model::Job> jobs,
+                    std::vector<LinkEvent> link_events, const SimulationOptions& options);
 
-  // Plays the simulation to its end, or until `watch` says stop: the result is then marked partial, and jobs that don't influence
-  // each other may have been played to different instants. Call once.
+  // Plays the simulation to its end, or until `watch` says stop: the result is then marked partial, and jobs that don't
+  // influence each other may have been played to different instants. Call once.
   RunResult Run(RunWatch& watch);
 
  private:
@@ -112,7 +113,7 @@ class ClusterSimulation {
   const traffic::TrafficPolicy* solo_traffic_;
   SimulationOptions options_;
   controller::ClusterController controller_;
-  topology::Router healthy_router_;              // for solo paths
+  topology::Router healthy_router_;  // for solo paths
   IdVector<LinkId, double> healthy_capacities_;
 
   std::map<JobId, JobRecord> records_;

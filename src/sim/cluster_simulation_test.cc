@@ -71,7 +71,8 @@ class OneUplinkTest : public ::testing::Test {
   }
 
   // `gigabytes` take as many seconds alone.
-  void AddJob(double compute_s, double gigabytes, double start_fraction, uint64_t iterations = 0, double arrival_s = 0) {
+  void AddJob(double compute_s, double gigabytes, double start_fraction, uint64_t iterations = 0,
+              double arrival_s = 0) {
     const JobId id(jobs_.size());
     model::Job job;
     job.id = id;
@@ -201,7 +202,8 @@ TEST_F(OneUplinkTest, FastForwardAgreesWithExact) {
              static_cast<double>(random.Below(3)) * 7);
       if (round % 3 != 0) traffic_.levels[JobId(j)] = j;
     }
-    link_events_ = {{SimTime::FromSeconds(Seconds(30)), Uplink(), 0.5}, {SimTime::FromSeconds(Seconds(41.5)), Uplink(), 1}};
+    link_events_ = {{SimTime::FromSeconds(Seconds(30)), Uplink(), 0.5},
+                    {SimTime::FromSeconds(Seconds(41.5)), Uplink(), 1}};
     options_.random_phase = true;
     options_.phase_seed = static_cast<uint64_t>(round);
     options_.fast_forward = false;
@@ -211,7 +213,8 @@ TEST_F(OneUplinkTest, FastForwardAgreesWithExact) {
     EXPECT_EQ(exact.fast_forward_fraction, 0);
     jumped += fast.fast_forward_fraction;
     for (size_t j = 0; j < num_jobs; ++j) {
-      // Where periods only converge the bound is relative to the time jumped; one iteration of slack for the cut at the end.
+      // Where periods only converge the bound is relative to the time jumped; one iteration of slack for the cut at the
+      // end.
       const double slack = 1e-6 + fast.fast_forward_error_bound * exact.jobs[j].iterations + 1e-3;
       EXPECT_NEAR(fast.jobs[j].iterations, exact.jobs[j].iterations, slack + 0.02) << "round " << round << " job " << j;
       EXPECT_EQ(fast.jobs[j].finished, exact.jobs[j].finished);
@@ -261,8 +264,8 @@ TEST_F(OneUplinkTest, JobsQueueForTheirGpusInOrder) {
 }
 
 TEST_F(OneUplinkTest, FinishOfOneJobSpeedsUpTheOtherAtThatInstant) {
-  // Together: period 3 s (half the link each). Job 0 ends after 4 iterations at 12 s. Job 1, in step with it, then needs 2 s each:
-  // 4 iterations until 12 s, 44 more until 100 s.
+  // Together: period 3 s (half the link each). Job 0 ends after 4 iterations at 12 s. Job 1, in step with it, then
+  // needs 2 s each: 4 iterations until 12 s, 44 more until 100 s.
   AddJob(1, 1, 1, 4);
   AddJob(1, 1, 1);
   const RunResult result = Run();
@@ -271,13 +274,15 @@ TEST_F(OneUplinkTest, FinishOfOneJobSpeedsUpTheOtherAtThatInstant) {
 }
 
 TEST_F(OneUplinkTest, FailureStopsAndRepairContinues) {
-  // 2 s per iteration. The cable is down from 9.5 s (half of the bytes of the fifth iteration sent) to 19.5 s: ten seconds later.
+  // 2 s per iteration. The cable is down from 9.5 s (half of the bytes of the fifth iteration sent) to 19.5 s: ten
+  // seconds later.
   AddJob(1, 1, 1, 10);
-  link_events_ = {{SimTime::FromSeconds(Seconds(9.5)), Uplink(), 0}, {SimTime::FromSeconds(Seconds(19.5)), Uplink(), 1}};
+  link_events_ = {{SimTime::FromSeconds(Seconds(9.5)), Uplink(), 0},
+                  {SimTime::FromSeconds(Seconds(19.5)), Uplink(), 1}};
   const RunResult result = Run();
   EXPECT_NEAR(result.jobs[0].end_s, 30, 1e-6);
-  // Half speed instead of none: the second half of the bytes takes 1 s more, and each of the next iterations too, until 19.5 s:
-  // at 10.5 the fifth ends, then 3 s each: 13.5, 16.5, 19.5 (8 done), and two more of 2 s.
+  // Half speed instead of none: the second half of the bytes takes 1 s more, and each of the next iterations too,
+  // until 19.5 s: at 10.5 the fifth ends, then 3 s each: 13.5, 16.5, 19.5 (8 done), and two more of 2 s.
   link_events_[0].health = 0.5;
   EXPECT_NEAR(Run().jobs[0].end_s, 23.5, 1e-6);
 }

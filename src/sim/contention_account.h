@@ -1,7 +1,7 @@
 // Who waits for whom, and where: seconds that each job lost on each link because of each other job.
 //
-// Filled by sampling: at sample instants each communicating job's slowest transfer is looked at; the link that bounds it
-// and the jobs that share that link are written down with the sample's weight in seconds.
+// Filled by sampling: at sample instants each communicating job's slowest transfer is looked at; the link that bounds
+// it and the jobs that share that link are written down with the sample's weight in seconds.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
-// Jobs that can influence each other, simulated together between two outside events (arrival, departure, failure, re-plan).
+// Jobs that can influence each other, simulated together between two outside events (arrival, departure, failure,
+// re-plan).
 //
-// A domain borrows the states of its jobs, puts their transfers on one fluid network and plays compute and communication
-// phases in integer nanoseconds. It stops at a time limit or at the first instant at which a job finishes. Where the jobs
-// repeat themselves it jumps whole periods ahead (period_detector.h).
+// A domain borrows the states of its jobs, puts their transfers on one fluid network and plays compute and
+// communication phases in integer nanoseconds. It stops at a time limit or at the first instant at which a job
+// finishes. Where the jobs repeat themselves it jumps whole periods ahead (period_detector.h).
 //
 //   job:  compute clock 0 ---- start of phase 0 ---- start of phase 1 ---- total
 //         phase p starts when the clock has reached its start and phase p-1 is over; a blocking phase stops the clock
@@ -40,8 +41,8 @@ class ContentionDomain {
                    const LinkSharing& sharing, const IdVector<LinkId, double>& capacities, SimTime start,
                    const DomainOptions& options, BinnedSum* busy);
 
-  // Plays every event up to and including `limit`, but not past the first instant at which a job finishes, nor on when `watch` says
-  // stop: then now() < limit is possible.
+  // Plays every event up to and including `limit`, but not past the first instant at which a job finishes, nor on when
+  // `watch` says stop: then now() < limit is possible.
   void AdvanceTo(SimTime limit, RunWatch& watch);
 
   // Ends the simulation here and writes the jobs' states back. The domain can't be used after that.
@@ -60,25 +61,25 @@ class ContentionDomain {
     uint32_t job = 0;
     uint32_t phase = 0;
     fluid::FlowId flow{};
-    double bytes = 0;             // of each transfer
-    double top_rate = 0;          // of each transfer
+    double bytes = 0;     // of each transfer
+    double top_rate = 0;  // of each transfer
     std::vector<uint32_t> transfers;
-    LinkId tightest;              // of its own links: what bounds it when nobody else does
+    LinkId tightest;  // of its own links: what bounds it when nobody else does
   };
   // What of a job only this domain needs.
   struct Runtime {
-    int64_t timer_ns = 0;         // local; INT64_MAX: none
+    int64_t timer_ns = 0;  // local; INT64_MAX: none
     int64_t computing_since_ns = 0;
     bool is_computing = false;
     bool has_begun = false;
-    uint32_t num_active = 0;      // variables of the running phase still sending
+    uint32_t num_active = 0;  // variables of the running phase still sending
     int64_t least_iteration_ns = 0;
     std::vector<uint32_t> first_variable;  // [phase], one more at the end
   };
   struct Counters {
-    std::vector<uint64_t> iterations;    // [job]
-    std::vector<uint64_t> phase_runs;    // [job][phase], flat
-    std::vector<int64_t> busy_ns;        // [job] compute clock
+    std::vector<uint64_t> iterations;  // [job]
+    std::vector<uint64_t> phase_runs;  // [job][phase], flat
+    std::vector<int64_t> busy_ns;      // [job] compute clock
     std::vector<ContentionValue> contention;
   };
   struct LinkUser {
@@ -117,8 +118,8 @@ class ContentionDomain {
   std::vector<Runtime> runtimes_;  // [job]
   std::vector<Variable> variables_;
   std::vector<uint32_t> variable_of_flow_;
-  std::vector<LinkId> links_;                        // [local link] valid for contended links
-  std::vector<std::vector<LinkUser>> link_users_;    // [local link]
+  std::vector<LinkId> links_;                      // [local link] valid for contended links
+  std::vector<std::vector<LinkUser>> link_users_;  // [local link]
   std::unique_ptr<fluid::FlowNetwork> network_;
   BinnedSum* busy_;
   DomainOptions options_;
@@ -126,7 +127,7 @@ class ContentionDomain {
   int64_t local_now_ns_ = 0;  // the network's clock
   int64_t offset_ns_ = 0;     // simulated time = local + offset; jumping only moves the offset
   bool has_finished_job_ = false;
-  std::vector<uint32_t> due_;                    // jobs to step at the current instant
+  std::vector<uint32_t> due_;  // jobs to step at the current instant
   std::vector<fluid::FlowId> completed_;
 
   ContentionAccount contention_;

@@ -50,8 +50,8 @@ IterationClock BuildClock(const model::Iteration& iteration) {
 }  // namespace
 
 double JobState::ComputeSeconds() const {
-  const double on_clock_ns = static_cast<double>(iterations_done) * static_cast<double>(clock.total_ns) +
-                             static_cast<double>(progress_ns);
+  const double on_clock_ns =
+      static_cast<double>(iterations_done) * static_cast<double>(clock.total_ns) + static_cast<double>(progress_ns);
   return on_clock_ns * clock.busy_fraction * 1e-9;
 }
 
@@ -90,7 +90,8 @@ JobState CreateJobState(JobId id, uint32_t num_gpus, uint64_t num_iterations, co
   job.settled_bytes.assign(job.transfers.size(), 0);
   job.activity.assign(iteration.phases.size(), std::vector<float>(num_bins, 0.0f));
   job.event_hash = id.value();
-  FL_CHECK_MSG(job.clock.total_ns > 0 || !job.transfers.empty(), "an iteration without compute and bytes takes no time");
+  FL_CHECK_MSG(job.clock.total_ns > 0 || !job.transfers.empty(),
+               "an iteration without compute and bytes takes no time");
   return job;
 }
 

@@ -29,10 +29,10 @@ struct Transfer {
 
 // Integer clockwork of one iteration.
 struct IterationClock {
-  int64_t total_ns = 0;             // compute time plus pipeline bubble
-  double busy_fraction = 1;         // share of total_ns in which the GPUs compute
-  std::vector<int64_t> start_ns;    // [phase] earliest start on the compute clock
-  std::vector<uint8_t> blocks;      // [phase] compute waits for it
+  int64_t total_ns = 0;           // compute time plus pipeline bubble
+  double busy_fraction = 1;       // share of total_ns in which the GPUs compute
+  std::vector<int64_t> start_ns;  // [phase] earliest start on the compute clock
+  std::vector<uint8_t> blocks;    // [phase] compute waits for it
 };
 
 // Work of one phase of communication done in each timeline bin, as a fraction of one run of the phase.
@@ -52,9 +52,9 @@ struct JobState {
   uint32_t level = 0;
 
   // How far the job has come.
-  SimTime iteration_start;       // of the current iteration; in the future: the job has not begun
-  int64_t progress_ns = 0;       // on the compute clock, 0 .. total_ns
-  uint32_t phase = 0;            // running, or next to start
+  SimTime iteration_start;  // of the current iteration; in the future: the job has not begun
+  int64_t progress_ns = 0;  // on the compute clock, 0 .. total_ns
+  uint32_t phase = 0;       // running, or next to start
   bool is_phase_running = false;
   std::vector<double> remaining;  // [transfer] bytes left of each flow, for the running phase
   uint64_t iterations_done = 0;
@@ -64,16 +64,16 @@ struct JobState {
   // Accounts.
   SimTime first_start;
   SimTime last_iteration_end;
-  SimTime observed_until;           // how far it has been simulated when its domain was last suspended
+  SimTime observed_until;  // how far it has been simulated when its domain was last suspended
   uint64_t event_hash = 0;
-  int64_t jumped_ns = 0;            // simulated time that fast-forward skipped
-  double jump_error = 0;            // bound on the relative error of iterations_done caused by it
+  int64_t jumped_ns = 0;  // simulated time that fast-forward skipped
+  double jump_error = 0;  // bound on the relative error of iterations_done caused by it
   // Since the paths were last set:
-  std::vector<uint64_t> phase_runs;      // [phase] completed
-  std::vector<double> settled_bytes;     // [transfer] of the running phase, already counted under earlier paths
-  PhaseActivity activity;                // when the phases ran
-  SimTime activity_since;                // start of the part of the running phase that `activity` has not seen
-  double activity_counted = 0;           // fraction of the running phase that it has seen
+  std::vector<uint64_t> phase_runs;   // [phase] completed
+  std::vector<double> settled_bytes;  // [transfer] of the running phase, already counted under earlier paths
+  PhaseActivity activity;             // when the phases ran
+  SimTime activity_since;             // start of the part of the running phase that `activity` has not seen
+  double activity_counted = 0;        // fraction of the running phase that it has seen
 
   // Seconds of compute of each of its GPUs so far.
   double ComputeSeconds() const;

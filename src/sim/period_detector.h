@@ -1,13 +1,16 @@
 // Finds out when a set of jobs repeats itself, so that whole periods can be skipped.
 //
-// Problem     Training is periodic. If the state of a domain (phases, compute progress, bytes left) at two instants is the
+// Problem     Training is periodic. If the state of a domain (phases, compute progress, bytes left) at two instants is
+// the
 //             same, everything between them will happen again, shifted in time: rates depend on the state only.
 // Method      A snapshot at each iteration end of the anchor job (the slowest) is compared with the last kMaxLag ones.
 //               exact        the states agree to the nanosecond: skip as many periods as fit
-//               converging   the distance to the state one period ago at least halves from period to period: the states approach a
-//                            cycle; what is still to come is less than twice the distance (geometric series), which must be below
-//                            kConvergedFraction of the period
-//               otherwise    no skipping. A state that drifts at constant speed (two periods that are nearly, not quite,
+//               converging   the distance to the state one period ago at least halves from period to period: the states
+//               approach a
+//                            cycle; what is still to come is less than twice the distance (geometric series), which
+//                            must be below kConvergedFraction of the period
+//               otherwise    no skipping. A state that drifts at constant speed (two periods that are nearly, not
+//               quite,
 //                            equal) is never skipped: it would hide the beat between them.
 // Cost        O(lag x state) per anchor iteration; most comparisons end at the first number.
 #pragma once
@@ -29,9 +32,9 @@ struct DomainSnapshot {
 
 // One period found: the state at `snapshot` places back repeats.
 struct Period {
-  size_t lag = 0;        // in anchor iterations, >= 1
+  size_t lag = 0;  // in anchor iterations, >= 1
   int64_t length_ns = 0;
-  double error_ns = 0;   // bound on the shift of any event that skipping may cause; 0 when exact
+  double error_ns = 0;  // bound on the shift of any event that skipping may cause; 0 when exact
 };
 
 class PeriodDetector {
@@ -47,8 +50,8 @@ class PeriodDetector {
   void Reset();
 
  private:
-  std::deque<DomainSnapshot> history_;   // oldest first
-  std::vector<double> last_distance_;    // [lag] when compared at the anchor iteration before; < 0: no match then
+  std::deque<DomainSnapshot> history_;  // oldest first
+  std::vector<double> last_distance_;   // [lag] when compared at the anchor iteration before; < 0: no match then
 };
 
 // Largest difference of two states in nanoseconds; nothing when they differ in kind.

@@ -20,16 +20,16 @@ struct JobResult {
   double start_s = 0;  // first iteration began; < 0: never placed
   double end_s = 0;    // finished, or the end of the run
   bool finished = false;
-  double iterations = 0;       // completed, plus the fraction of work of the last one
-  double iteration_s = 0;      // mean length of a completed iteration; 0 when none completed
-  double solo_iteration_s = 0; // the same alone on the empty fabric
-  double slowdown = 0;         // iteration_s / solo_iteration_s; 0 when unknown
-  double compute_s = 0;        // seconds in which the job's GPUs computed
-  double gpu_intensity = 0;    // Crux I_j, FLOP/s; 0 = no network traffic
-  uint32_t level = 0;          // priority level in force at the end, 0 = most important
+  double iterations = 0;        // completed, plus the fraction of work of the last one
+  double iteration_s = 0;       // mean length of a completed iteration; 0 when none completed
+  double solo_iteration_s = 0;  // the same alone on the empty fabric
+  double slowdown = 0;          // iteration_s / solo_iteration_s; 0 when unknown
+  double compute_s = 0;         // seconds in which the job's GPUs computed
+  double gpu_intensity = 0;     // Crux I_j, FLOP/s; 0 = no network traffic
+  uint32_t level = 0;           // priority level in force at the end, 0 = most important
   uint32_t priority_rank = 0;
-  std::string bounding_link;   // link on which the job's flows waited longest; empty: none
-  std::string reason;          // the policy's words about this job
+  std::string bounding_link;  // link on which the job's flows waited longest; empty: none
+  std::string reason;         // the policy's words about this job
 };
 
 // Time a job lost on one link because of one other job.
@@ -38,9 +38,9 @@ struct ContentionResult {
   JobId culprit;
   LinkId link;
   std::string link_name;
-  double shared_s = 0;    // both had active flows on the link while it bounded the victim
-  double lost_s = 0;      // the victim's share of delay blamed on this culprit
-  bool yielded = false;   // the victim stood on a lower level than the culprit
+  double shared_s = 0;   // both had active flows on the link while it bounded the victim
+  double lost_s = 0;     // the victim's share of delay blamed on this culprit
+  bool yielded = false;  // the victim stood on a lower level than the culprit
 };
 
 struct LinkResult {
@@ -48,17 +48,17 @@ struct LinkResult {
   std::string name;
   topology::LinkTier tier = topology::LinkTier::kLeafSpine;
   double capacity_bytes_per_s = 0;
-  double utilization = 0;    // bytes carried / (capacity x simulated time), 0..1
-  uint32_t num_jobs = 0;     // jobs with a path over it at the end
+  double utilization = 0;                    // bytes carried / (capacity x simulated time), 0..1
+  uint32_t num_jobs = 0;                     // jobs with a path over it at the end
   std::vector<float> utilization_over_time;  // [Timeline bin]; kept for the hottest links only
 };
 
 // Equal bins over the simulated time.
 struct Timeline {
   double bin_s = 0;
-  std::vector<double> gpu_busy;         // [bin] busy GPUs / GPUs allocated to running jobs, 0..1
-  std::vector<double> network_load;     // [bin] bytes carried on network links / their capacity
-  std::vector<uint32_t> running_jobs;   // [bin]
+  std::vector<double> gpu_busy;        // [bin] busy GPUs / GPUs allocated to running jobs, 0..1
+  std::vector<double> network_load;    // [bin] bytes carried on network links / their capacity
+  std::vector<uint32_t> running_jobs;  // [bin]
 };
 
 // One policy under one hash seed.
@@ -72,28 +72,28 @@ struct RunResult {
   double peak_rss_mb = 0;
   double fast_forward_fraction = 0;     // of simulated job time that was jumped, 0..1
   double fast_forward_error_bound = 0;  // largest relative error of a job's iterations that jumping may have caused
-  double busy = 0;            // GPU utilization: sum of GPUs x compute seconds / sum of GPUs x seconds held
-  double flop_weighted = 0;   // FLOP done / (GPUs held x peak x seconds)
-  double vs_ideal = 0;        // busy / busy when every job runs alone on the empty fabric
-  double gpu_hours_lost = 0;  // GPU-hours by which jobs were behind their solo speed
-  double mean_slowdown = 0;   // over jobs that completed an iteration
-  double p99_slowdown = 0;    // nearest rank
-  uint64_t path_changes = 0;  // flows whose path a re-plan changed
-  uint64_t level_changes = 0; // jobs whose level a re-plan changed
-  // Links between switches whose flows, each as fast as its NIC allows, ask for more than the link carries (link_collisions.h);
-  // at the end.
+  double busy = 0;                      // GPU utilization: sum of GPUs x compute seconds / sum of GPUs x seconds held
+  double flop_weighted = 0;             // FLOP done / (GPUs held x peak x seconds)
+  double vs_ideal = 0;                  // busy / busy when every job runs alone on the empty fabric
+  double gpu_hours_lost = 0;            // GPU-hours by which jobs were behind their solo speed
+  double mean_slowdown = 0;             // over jobs that completed an iteration
+  double p99_slowdown = 0;              // nearest rank
+  uint64_t path_changes = 0;            // flows whose path a re-plan changed
+  uint64_t level_changes = 0;           // jobs whose level a re-plan changed
+  // Links between switches whose flows, each as fast as its NIC allows, ask for more than the link carries
+  // (link_collisions.h); at the end.
   uint64_t colliding_links = 0;
-  std::vector<JobResult> jobs;              // by id
-  std::vector<LinkResult> links;            // network links that carried bytes, by id
-  std::vector<ContentionResult> contention; // by (victim, culprit, link)
+  std::vector<JobResult> jobs;               // by id
+  std::vector<LinkResult> links;             // network links that carried bytes, by id
+  std::vector<ContentionResult> contention;  // by (victim, culprit, link)
   Timeline timeline;
 };
 
 // One `fairlead sim run`: every policy under every seed.
 struct SimulationReport {
-  std::string scenario;   // its title
+  std::string scenario;  // its title
   std::string version;
-  std::string fabric_summary;  // "two-layer Clos: 346 hosts, 2768 GPUs, 173 leaves, 16 spines, 1:1"
+  std::string fabric_summary;      // "two-layer Clos: 346 hosts, 2768 GPUs, 173 leaves, 16 spines, 1:1"
   std::vector<std::string> notes;  // assumptions that the scenario makes; shown on the page
   std::vector<RunResult> runs;     // grouped by policy, seeds ascending
 };

@@ -28,7 +28,8 @@ std::string BesideScenario(const std::string& scenario_path, const std::string& 
   return (std::filesystem::path(scenario_path).parent_path() / path).string();
 }
 
-Result<topology::Fabric> LoadScenarioFabric(YamlMap& root, const std::string& path, const ScenarioOverrides& overrides) {
+Result<topology::Fabric> LoadScenarioFabric(YamlMap& root, const std::string& path,
+                                            const ScenarioOverrides& overrides) {
   auto section = root.Map("fabric");
   const std::string file = root.String("fabric_file", "");
   if (section.has_value() == !file.empty()) {

@@ -65,7 +65,8 @@ struct ScenarioOverrides {
 };
 
 // Errors: kInvalidArgument, kNotFound: one message with file, line and key. Everything that can be checked before a
-// simulation is checked here: names of policies, models and links, jobs larger than the cluster, parallelism that does not fit.
+// simulation is checked here: names of policies, models and links, jobs larger than the cluster, parallelism that does
+// not fit.
 Result<Scenario> LoadScenario(const std::string& path, const ScenarioOverrides& overrides);
 
 // The same from text; `path` stands in messages and is where relative file names start.

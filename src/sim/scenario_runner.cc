@@ -89,7 +89,8 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
       shared_progress.Set(i, 1);
     }
   };
-  const size_t wanted = options.num_threads > 0 ? options.num_threads : std::max(1u, std::thread::hardware_concurrency());
+  const size_t wanted =
+      options.num_threads > 0 ? options.num_threads : std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> threads;
   for (size_t t = 1; t < std::min(wanted, planned.size()); ++t) threads.emplace_back(work);
   work();

@@ -1,5 +1,5 @@
-// Runs a scenario: every policy under every hash seed, on as many threads as the machine has, with the same results at any
-// number of threads.
+// Runs a scenario: every policy under every hash seed, on as many threads as the machine has, with the same results at
+// any number of threads.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ struct ScenarioRunOptions {
 // Called from any thread, one call at a time: fraction of all runs that is done, 0..1.
 using RunProgress = std::function<void(double)>;
 
-// Errors: kInvalidArgument for an unknown policy. When `stop` turns true, runs end soon, marked partial; runs that have not
-// begun are left out. Thread: safe, the scenario is only read.
+// Errors: kInvalidArgument for an unknown policy. When `stop` turns true, runs end soon, marked partial; runs that have
+// not begun are left out. Thread: safe, the scenario is only read.
 Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRunOptions& options,
                                      const std::atomic<bool>& stop, const RunProgress& progress);
 

@@ -1,7 +1,7 @@
 // The interface of traffic policies: which path each flow takes, and which job goes first where they meet.
 //
-// A policy is a pure function from an immutable snapshot of the cluster to a plan. The same object serves the simulator, the
-// emulated fabric and a real cluster. Everything a plan does, it explains.
+// A policy is a pure function from an immutable snapshot of the cluster to a plan. The same object serves the
+// simulator, the emulated fabric and a real cluster. Everything a plan does, it explains.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace fairlead::traffic {
 struct JobView {
   JobId id;
   uint32_t num_gpus = 0;
-  uint64_t arrival_order = 0;              // 0 = came first
+  uint64_t arrival_order = 0;                   // 0 = came first
   const model::Iteration* iteration = nullptr;  // not null
   // Paths in force, [flow of the iteration]; empty for a job that just arrived.
   std::span<const model::Path> paths;
@@ -33,12 +33,12 @@ struct JobView {
 
 // All a policy may look at. Jobs are sorted by id.
 struct TrafficSnapshot {
-  const topology::Router* router = nullptr;         // not null; knows the links that are down
-  const topology::LinkHealth* health = nullptr;     // null = all links healthy
+  const topology::Router* router = nullptr;      // not null; knows the links that are down
+  const topology::LinkHealth* health = nullptr;  // null = all links healthy
   std::span<const JobView> jobs;
-  uint32_t num_levels = 8;  // hardware priority levels, >= 1
-  uint64_t hash_seed = 0;   // what the switches' ECMP hashes are seeded with
-  uint64_t random_seed = 0; // for policies that sample
+  uint32_t num_levels = 8;   // hardware priority levels, >= 1
+  uint64_t hash_seed = 0;    // what the switches' ECMP hashes are seeded with
+  uint64_t random_seed = 0;  // for policies that sample
 
   // Capacity that is left of a link.
   BytesPerSecond CapacityOf(LinkId link) const {
@@ -51,7 +51,8 @@ struct JobPlan {
   JobId id;
   std::vector<model::Path> paths;  // [flow of the iteration]; an empty path = cut off by failures
   uint32_t level = 0;              // 0 = most important, < num_levels
-  // Place in the ideal total order before compression, 0 = most important; equals level where the policy has no such order.
+  // Place in the ideal total order before compression, 0 = most important; equals level where the policy has no such
+  // order.
   uint32_t priority_rank = 0;
   // For people and for `explain`: "intensity 3.1e+15 FLOP/s, correction factor 1.2; level 0 of 3: …".
   std::string reason;

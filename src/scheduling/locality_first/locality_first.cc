@@ -35,7 +35,8 @@ std::vector<Group> UsableGroups(const GpuPool& pool, uint32_t ranks_per_host) {
   return result;
 }
 
-// Takes hosts group by group: a group that can finish the job exactly or with least waste ends it, else the largest comes next.
+// Takes hosts group by group: a group that can finish the job exactly or with least waste ends it, else the largest
+// comes next.
 std::vector<HostId> TakeFewGroups(std::vector<const Group*> groups, size_t wanted) {
   std::vector<HostId> hosts;
   while (hosts.size() < wanted) {
