@@ -2,27 +2,31 @@
 
 #include <sys/resource.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
+
 namespace fairlead {
 
 namespace {
-
-rusage Usage() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage;
-}
 
 double Seconds(const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; }
 
 }  // namespace
 
 double PeakRssMb() {
-  // Linux counts in KiB.
-  return static_cast<double>(Usage().ru_maxrss) * 1024 / 1e6;
+  std::ifstream status("/proc/self/status");
+  constexpr std::string_view kKey = "VmHWM:";
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(kKey)) return std::strtod(line.c_str() + kKey.size(), nullptr) * 1024 / 1e6;  // in KiB
+  }
+  return 0;
 }
 
 double CpuSeconds() {
-  const rusage usage = Usage();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
   return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
 }
 

@@ -3,7 +3,8 @@
 
 namespace fairlead {
 
-// Most memory the process has had resident, in MB (1e6 bytes).
+// Most memory this program has had resident, in MB (1e6 bytes). Not getrusage(): its maximum includes the process that
+// called exec().
 double PeakRssMb();
 
 // User and system seconds of all its threads.

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/file_writer.h"
+
 namespace fairlead::cli {
 
 namespace {
@@ -36,8 +38,14 @@ int ReportError(const Status& status) {
   }
 }
 
+Status WriteOutput(const std::string& path, const std::string& content) {
+  if (!IsStdout(path)) return WriteFileAtomically(path, content);
+  const bool written = std::fwrite(content.data(), 1, content.size(), stdout) == content.size();
+  return written && std::fflush(stdout) == 0 ? OkStatus() : Unavailable("cannot write to stdout");
+}
+
 Status CheckOutputFolder(const std::string& path) {
-  if (path.empty()) return OkStatus();
+  if (path.empty() || IsStdout(path)) return OkStatus();
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (std::filesystem::is_directory(path, error)) {

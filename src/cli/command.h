@@ -21,6 +21,12 @@ inline constexpr int kExitInterrupted = 130;
 // Prints "fairlead: message" to stderr and returns the exit code that belongs to the Status.
 int ReportError(const Status& status);
 
+// `--json -`: the JSON goes to stdout, and nothing else does.
+inline bool IsStdout(const std::string& path) { return path == "-"; }
+
+// Prints `content` for "-", else writes the file whole or not at all.
+Status WriteOutput(const std::string& path, const std::string& content);
+
 // A long command must not find out at its end that its output can't be written. Empty paths are fine.
 Status CheckOutputFolder(const std::string& path);
 

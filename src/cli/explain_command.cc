@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "base/file_writer.h"
 #include "cli/command.h"
 #include "cli/run_with_progress.h"
 #include "report/explain_report.h"
@@ -58,11 +57,11 @@ int Explain(const ExplainOptions& options) {
   for (const sim::RunResult& run : report->runs) {
     const auto explanation = report::ExplainJob(run, *job);
     if (!explanation.ok()) return ReportError(explanation.status());
-    fmt::print("{}\n", report::RenderExplanation(*explanation));
+    if (!IsStdout(options.json)) fmt::print("{}\n", report::RenderExplanation(*explanation));
     json.push_back(report::ToJson(*explanation));
   }
   if (!options.json.empty()) {
-    if (const Status status = WriteFileAtomically(options.json, report::Dump(json)); !status.ok()) {
+    if (const Status status = WriteOutput(options.json, report::Dump(json)); !status.ok()) {
       return ReportError(status);
     }
   }
@@ -83,7 +82,7 @@ void AddExplainCommand(CLI::App& app, int* exit_code) {
   job->add_option("--seed", options->seed, "Hash seed; default: the scenario's first");
   job->add_option("--topology", options->topology,
                   "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
-  job->add_option("--json", options->json, "Write the explanation to FILE")->type_name("FILE");
+  job->add_option("--json", options->json, "Write the explanation to FILE; - prints only it")->type_name("FILE");
   job->footer("Example: fairlead explain job 14517 --scenario scenarios/lingjun-snapshot.yaml --policy ecmp");
   job->callback([options, exit_code] { *exit_code = Explain(*options); });
 }

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/file_writer.h"
 #include "base/process_usage.h"
 #include "cli/command.h"
 #include "cli/run_with_progress.h"
@@ -53,13 +52,14 @@ Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
 
 // Writes and prints; what was computed reaches the user even when one of the files can't be written.
 int Deliver(const sim::SimulationReport& report, const SimRunOptions& options) {
-  fmt::print("{}", report::RenderText(report));
+  const bool is_quiet = IsStdout(options.json);
+  if (!is_quiet) fmt::print("{}", report::RenderText(report));
   std::fflush(stdout);
   Status status;
   const auto write = [&](const std::string& path, const std::string& content, std::string_view what) {
     if (path.empty()) return;
-    const Status written = WriteFileAtomically(path, content);
-    if (written.ok()) fmt::print("{} written to {}\n", what, path);
+    const Status written = WriteOutput(path, content);
+    if (written.ok() && !is_quiet) fmt::print("{} written to {}\n", what, path);
     if (!written.ok() && status.ok()) status = written;
   };
   if (!options.json.empty()) write(options.json, report::RenderJson(report), "JSON");
@@ -87,7 +87,7 @@ int SimRun(const SimRunOptions& options) {
 
 struct SimFwlOptions {
   std::string file;
-  std::string detail = "edge";
+  std::string detail = "coupled";
   bool strict_priority = false;
   std::string json;
 };
@@ -102,9 +102,9 @@ int SimFwl(const SimFwlOptions& options) {
   const double parse_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const auto result = sim::RunFwl(*workload, {.detail = *detail, .strict_priority = options.strict_priority});
   if (!result.ok()) return ReportError(result.status());
-  fmt::print("{}", sim::RenderFwlText(*result, parse_s, PeakRssMb()));
+  if (!IsStdout(options.json)) fmt::print("{}", sim::RenderFwlText(*result, parse_s, PeakRssMb()));
   if (options.json.empty()) return kExitOk;
-  const Status written = WriteFileAtomically(options.json, sim::RenderFwlJson(*result, PeakRssMb()));
+  const Status written = WriteOutput(options.json, sim::RenderFwlJson(*result, PeakRssMb()));
   return written.ok() ? kExitOk : ReportError(written);
 }
 
@@ -122,7 +122,7 @@ void AddSimRun(CLI::App& sim, int* exit_code) {
       ->check(CLI::IsMember({"coupled", "edge"}));
   run->add_flag("--exact", options->exact, "Play every iteration instead of skipping whole periods");
   run->add_option("--threads", options->num_threads, "Threads; 0 = one per processor")->check(CLI::Range(0, 1024));
-  run->add_option("--json", options->json, "Write all results to FILE")->type_name("FILE");
+  run->add_option("--json", options->json, "Write all results to FILE; - prints only them")->type_name("FILE");
   run->add_option("--html", options->html, "Write a self-contained page with figures to FILE")->type_name("FILE");
   run->footer("Example: fairlead sim run scenarios/lingjun-snapshot.yaml --policy ecmp,crux --seeds 5 --html out.html");
   run->callback([options, exit_code] { *exit_code = SimRun(*options); });
@@ -132,11 +132,12 @@ void AddSimFwl(CLI::App& sim, int* exit_code) {
   auto options = std::make_shared<SimFwlOptions>();
   CLI::App* fwl = sim.add_subcommand("fwl", "Run a workload file of the fwl format on the fluid network alone.");
   fwl->add_option("FILE", options->file, "Workload (fwl 1)")->required();
-  fwl->add_option("--detail", options->detail, "coupled, edge or stepwise")
+  fwl->add_option("--detail", options->detail,
+                  "coupled: a ring is one fluid variable; edge: every flow is one; stepwise: every message")
       ->capture_default_str()
       ->check(CLI::IsMember({"coupled", "edge", "stepwise"}));
   fwl->add_flag("--strict-priority", options->strict_priority, "Obey the jobs' priorities (default: all share alike)");
-  fwl->add_option("--json", options->json, "Write the result to FILE")->type_name("FILE");
+  fwl->add_option("--json", options->json, "Write the result to FILE; - prints only it")->type_name("FILE");
   fwl->footer(
       "Example: python3 bench/fwl/generate.py excl --pods 4 --iters 20 --seed 6 > excl512.fwl\n"
       "         fairlead sim fwl excl512.fwl --detail edge");

@@ -23,7 +23,8 @@ TEST(BlockMinimum, EmptyAndOne) {
   EXPECT_EQ(due, std::vector<uint32_t>{0});
 }
 
-// Any mix of changes and questions gives what a scan over a plain array gives. Sizes around powers of the fan-out of 64.
+// Any mix of changes and questions gives what a scan over a plain array gives. Sizes around powers of the fan-out
+// of 64.
 TEST(BlockMinimum, EqualsScan) {
   Random random(1);
   for (const size_t size : {1, 2, 63, 64, 65, 200, 4096, 4097, 10000}) {

@@ -1,8 +1,9 @@
 // Which flows finish next, when the rates of whole groups of flows keep changing?
 //
-// Flows bounded by the same link have the same normalized rate, so they share a clock of normalized work: it advances by
-// share * dt. A flow that joins with w bytes per unit of weight to go gets the tag clock + w and ends when the clock reaches
-// it, whatever the share does in between. A change of rate therefore costs O(1) for a group, not a queue update for each flow.
+// Flows bounded by the same link have the same normalized rate, so they share a clock of normalized work: it advances
+// by share * dt. A flow that joins with w bytes per unit of weight to go gets the tag clock + w and ends when the clock
+// reaches it, whatever the share does in between. A change of rate therefore costs O(1) for a group, not a queue update
+// for each flow.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ class CompletionQueue {
 
   void ResizeGroups(size_t num_groups);
   void ResizeFlows(size_t num_flows);
+  void ReserveFlows(size_t num_flows) { members_.reserve(num_flows); }
 
   // Gives a flow its work (>= 0), outside of any group: it doesn't run.
   void SetWork(uint32_t flow, double work);

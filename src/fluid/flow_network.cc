@@ -12,6 +12,12 @@ FlowNetwork::FlowNetwork(std::vector<double> capacities) : num_links_(static_cas
   completions_.ResizeGroups(num_links_);
 }
 
+void FlowNetwork::Reserve(size_t num_flows, size_t num_uses) {
+  flows_.Reserve(num_flows, num_uses);
+  levels_of_.reserve(num_flows);
+  completions_.ReserveFlows(num_flows);
+}
+
 FlowId FlowNetwork::AddFlow(std::span<const LinkUse> route, uint32_t level, double weight) {
   FL_CHECK(level < kMaxLevels);
   for (const LinkUse& use : route) FL_CHECK(use.link < num_links_);
@@ -138,7 +144,8 @@ SimTime FlowNetwork::NextCompletion() {
 }
 
 void FlowNetwork::AdvanceTo(SimTime t, std::vector<FlowId>* completed) {
-  FL_CHECK_MSG(t >= now_ && t <= NextCompletion() && t < SimTime::Never(), "the clock can't pass a completion, nor run backwards");
+  FL_CHECK_MSG(t >= now_ && t <= NextCompletion() && t < SimTime::Never(),
+               "the clock can't pass a completion, nor run backwards");
   now_ = t;
   const size_t first = completed->size();
   completions_.TakeDue(now_, [&](uint32_t flow) { completed->push_back(FlowId(flow)); });

@@ -1,8 +1,8 @@
 // A fluid network in virtual time: which flows run at which rate now, and when does the next one end?
 //
-// Links have a capacity per direction and no latency. Strict priority between levels, weighted max-min inside a level (Crux,
-// section 2). Between changes rates are constant. Changes are gathered and solved when a rate or a completion is asked for,
-// so that everything that happens at one instant costs one solution.
+// Links have a capacity per direction and no latency. Strict priority between levels, weighted max-min inside a level
+// (Crux, section 2). Between changes rates are constant. Changes are gathered and solved when a rate or a completion is
+// asked for, so that everything that happens at one instant costs one solution.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,14 @@ class FlowNetwork {
   // capacities: [link], bytes/s, finite, >= 0.
   explicit FlowNetwork(std::vector<double> capacities);
 
+  // Makes room for this many flows with routes of this many links in total; saves memory, changes nothing.
+  void Reserve(size_t num_flows, size_t num_uses);
   // Registers an idle flow; it may be started any number of times. Ids are dense: 0, 1, 2, …
   // Args  route: at least one link. level: 0 (most important) .. kMaxLevels-1. weight: > 0.
   FlowId AddFlow(std::span<const LinkUse> route, uint32_t level = 0, double weight = 1);
 
-  // Starts an idle flow at now(). bytes: finite, >= 0. Nothing to send ends at now(), anything else at least 1 ns later.
+  // Starts an idle flow at now(). bytes: finite, >= 0. Nothing to send ends at now(), anything else at least 1 ns
+  // later.
   void Start(FlowId flow, double bytes);
   // Stops an active flow without completing it.
   void Cancel(FlowId flow);
@@ -72,14 +75,15 @@ class FlowNetwork {
   double Leftover(const MaxMinSolver& solver, uint32_t link) const;
   // Out of the solver and of its group, keeping its work.
   void Suspend(uint32_t flow);
-  // A flow that has ended leaves the solver with the next solution, not before: one that starts again at the same instant (the
-  // next message of a ring edge) then changes nothing that would have to be solved.
+  // A flow that has ended leaves the solver with the next solution, not before: one that starts again at the same
+  // instant (the next message of a ring edge) then changes nothing that would have to be solved.
   void RemoveEnded(uint32_t flow);
 
   uint32_t num_links_;
   FlowTable flows_;
-  std::vector<uint32_t> levels_of_;                    // [flow]
-  std::vector<std::unique_ptr<MaxMinSolver>> solvers_;  // [level], at least one; each sees what the levels before it leave
+  std::vector<uint32_t> levels_of_;  // [flow]
+  std::vector<std::unique_ptr<MaxMinSolver>>
+      solvers_;  // [level], at least one; each sees what the levels before it leave
   CompletionQueue completions_;
   std::vector<uint32_t> ending_;  // flows; those started again since are no longer marked so
   SimTime now_;

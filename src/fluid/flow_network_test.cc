@@ -10,8 +10,8 @@
 namespace fairlead::fluid {
 namespace {
 
-using testing::NetworkShape;
 using ::testing::ElementsAre;
+using testing::NetworkShape;
 using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -20,8 +20,11 @@ constexpr int64_t kSecond = 1'000'000'000;
 class NetworkUnderTest {
  public:
   NetworkUnderTest(std::vector<double> capacities, std::vector<ReferenceFlow> flows)
-      : capacities_(std::move(capacities)), flows_(std::move(flows)), remaining_(flows_.size(), 0),
-        active_(flows_.size(), false), network_(capacities_) {
+      : capacities_(std::move(capacities)),
+        flows_(std::move(flows)),
+        remaining_(flows_.size(), 0),
+        active_(flows_.size(), false),
+        network_(capacities_) {
     for (const ReferenceFlow& flow : flows_) network_.AddFlow(flow.route, flow.level, flow.weight);
   }
 
@@ -132,8 +135,8 @@ class NetworkUnderTest {
   }
 
  private:
-  // Rates are at most 1000 bytes/s here (weight 10, share 100): 1 ns of rounding is 1e-6 bytes, and a flow may pick up the
-  // rounding of a few intervals.
+  // Rates are at most 1000 bytes/s here (weight 10, share 100): 1 ns of rounding is 1e-6 bytes, and a flow may pick up
+  // the rounding of a few intervals.
   static constexpr double kBytesTolerance = 2e-5;
 
   std::vector<double> capacities_;
@@ -270,8 +273,8 @@ TEST(FlowNetwork, TellsWhatCrossesALink) {
 }
 
 TEST(FlowNetwork, RestartAtTheInstantOfCompletion) {
-  // Two flows on one link of 10; whenever one ends it starts again, as the edges of a stepwise ring do: 5 bytes/s each, 5
-  // bytes each, so both end at every whole second.
+  // Two flows on one link of 10; whenever one ends it starts again, as the edges of a stepwise ring do: 5 bytes/s each,
+  // 5 bytes each, so both end at every whole second.
   FlowNetwork network({10});
   const FlowId a = network.AddFlow(std::vector<LinkUse>{{0}});
   const FlowId b = network.AddFlow(std::vector<LinkUse>{{0}});
@@ -287,6 +290,19 @@ TEST(FlowNetwork, RestartAtTheInstantOfCompletion) {
     for (const FlowId flow : done) network.Start(flow, 5);
     EXPECT_EQ(network.Rate(a), 5);
   }
+}
+
+TEST(FlowNetwork, LongSharingKeepsNanoseconds) {
+  // After 1e9 s a flow that started at 0 has had 2.5e19 bytes, where doubles are 4096 apart: 0.3 us at half the link. A
+  // flow that joins it must not feel that: 1.25e10 bytes at 1.25e10 bytes/s take 1 s to the nanosecond.
+  FlowNetwork network({2.5e10});
+  const FlowId long_flow = network.AddFlow(std::vector<LinkUse>{{0}});
+  const FlowId short_flow = network.AddFlow(std::vector<LinkUse>{{0}});
+  network.Start(long_flow, 9e19);
+  std::vector<FlowId> done;
+  network.AdvanceTo(SimTime(1'000'000'000 * kSecond), &done);
+  network.Start(short_flow, 1.25e10);
+  EXPECT_EQ(network.NextCompletion(), SimTime(1'000'000'001 * kSecond));
 }
 
 // Runs a random workload to its end; returns each flow's completion, [order of `flows`].

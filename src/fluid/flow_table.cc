@@ -7,6 +7,12 @@
 
 namespace fairlead::fluid {
 
+void FlowTable::Reserve(size_t num_flows, size_t num_uses) {
+  flows_.reserve(num_flows);
+  uses_.reserve(num_uses);
+  positions_.reserve(num_uses);
+}
+
 FlowId FlowTable::Add(std::span<const LinkUse> route, double weight) {
   FL_CHECK_MSG(std::isfinite(weight) && weight > 0, "a flow's weight must be positive");
   flows_.emplace_back();

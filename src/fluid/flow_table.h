@@ -17,8 +17,8 @@ using FlowId = Id<struct FluidFlowTag>;
 
 constexpr uint32_t kNoLink = std::numeric_limits<uint32_t>::max();
 
-// A link on a route. A flow of rate r puts multiplicity * r on the link: a ring whose edges move in lockstep is one flow
-// that crosses some links several times.
+// A link on a route. A flow of rate r puts multiplicity * r on the link: a ring whose edges move in lockstep is one
+// flow that crosses some links several times.
 struct LinkUse {
   uint32_t link;
   uint32_t multiplicity = 1;  // >= 1
@@ -40,6 +40,7 @@ class FlowTable {
     double weight = 1;
   };
 
+  void Reserve(size_t num_flows, size_t num_uses);
   // Args     route: at least one link; links named twice are merged. weight: finite, > 0.
   // Returns  dense ids 0, 1, 2, …
   FlowId Add(std::span<const LinkUse> route, double weight);
@@ -51,7 +52,8 @@ class FlowTable {
   const Flow& flow(uint32_t id) const { return flows_[id]; }
   const LinkUse& use(uint32_t index) const { return uses_[index]; }
   std::span<const LinkUse> uses(const Flow& flow) const { return {uses_.data() + flow.first_use, flow.num_uses}; }
-  // Where a use stands in its link's list of active flows; the solver's. Apart from the uses, which are read far more often.
+  // Where a use stands in its link's list of active flows; the solver's. Apart from the uses, which are read far more
+  // often.
   uint32_t& position(uint32_t use_index) { return positions_[use_index]; }
   // Starts to load a flow and the middle of its route into the cache.
   void Prefetch(uint32_t id, uint32_t use_index) const {

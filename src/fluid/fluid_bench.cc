@@ -20,7 +20,9 @@ std::vector<LinkUse> RandomFabricRoute(Random& random) {
   const auto leaf = [](uint32_t nic) { return nic / 128 * 8 + nic % 8; };
   if (leaf(source) == leaf(destination)) return {{source}, {kNics + destination}};
   const auto spine = static_cast<uint32_t>(random.Below(16));
-  return {{source}, {2 * kNics + leaf(source) * 16 + spine}, {3 * kNics + leaf(destination) * 16 + spine},
+  return {{source},
+          {2 * kNics + leaf(source) * 16 + spine},
+          {3 * kNics + leaf(destination) * 16 + spine},
           {kNics + destination}};
 }
 
@@ -55,7 +57,13 @@ void BM_CompleteOne(benchmark::State& state) {
     for (const FlowId flow : completed) network.Start(flow, random.Uniform(0.5e9, 1.5e9));
   }
 }
-BENCHMARK(BM_CompleteOne)->ArgName("flows")->Arg(100)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_CompleteOne)
+    ->ArgName("flows")
+    ->Arg(100)
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace fairlead::fluid

@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <numeric>
-#include <simgrid/s4u.hpp>
-#include <simgrid/version.h>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+// version.h needs what s4u.hpp includes, so the order is not the alphabet's.
+// clang-format off
+#include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
+// clang-format on
 
 #include "base/random.h"
 #include "fluid/flow_network.h"
@@ -56,8 +60,13 @@ std::vector<std::vector<double>> RunOnSimGrid(const std::vector<Instance>& insta
   const char* const time_precision = "--cfg=surf/precision:1e-9";
   const char* const work_precision = "--cfg=maxmin/precision:1e-9";
 #endif
-  std::vector<std::string> arguments = {"fluid_simgrid_test", "--cfg=network/model:CM02", "--cfg=network/crosstraffic:0",
-                                        "--cfg=network/TCP-gamma:0", "--log=root.thres:error", time_precision, work_precision};
+  std::vector<std::string> arguments = {"fluid_simgrid_test",
+                                        "--cfg=network/model:CM02",
+                                        "--cfg=network/crosstraffic:0",
+                                        "--cfg=network/TCP-gamma:0",
+                                        "--log=root.thres:error",
+                                        time_precision,
+                                        work_precision};
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);

@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 const std::vector<ReferenceFlow> kThreeFlows = {{{{0}, {1}}}, {{{0}}}, {{{1}}}};
 
 TEST(MaxMinReference, SharesOneLinkEqually) {
-  EXPECT_THAT(ComputeMaxMinReference(std::vector<double>{9}, std::vector<ReferenceFlow>(3, {{{0}}})), ElementsAre(3, 3, 3));
+  EXPECT_THAT(ComputeMaxMinReference(std::vector<double>{9}, std::vector<ReferenceFlow>(3, {{{0}}})),
+              ElementsAre(3, 3, 3));
 }
 
 TEST(MaxMinReference, CruxTwoLinkExamples) {

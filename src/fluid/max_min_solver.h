@@ -1,23 +1,25 @@
 // Which rate does every flow get when the links are shared max-min fairly, and how does that change with a few flows?
 //
 // Problem     links with capacities C_l; active flows f with routes and weights w_f; flow f of rate r_f takes
-//             multiplicity * r_f of each link on its route. Weighted max-min: no rate can grow without lowering that of a flow
-//             whose normalized rate r / w is no larger.
+//             multiplicity * r_f of each link on its route. Weighted max-min: no rate can grow without lowering that of
+//             a flow whose normalized rate r / w is no larger.
 // Notation    share[l] = normalized rate of the flows that link l bounds, its *group*; infinite when it bounds none
-//             available[l] = C_l less what flows with a decided rate take; open_weight[l] = sum of multiplicity * w over
-//             the *open* flows of l, those being decided
-// Method      Water-filling from the previous solution. A change on a link moves the share of its group; these flows take more
+//             available[l] = C_l less what flows with a decided rate take; open_weight[l] = sum of multiplicity * w
+//             over the *open* flows of l, those being decided
+// Method      Water-filling from the previous solution. A change on a link moves the share of its group; these flows
+// take more
 //             or less of their other links, which moves the groups there, whose shares are no lower. So changes only
 //             travel upward:
 //             1. open the groups of all links touched by a change, then of all links that their flows touch;
-//             2. take the touched link that fills up first, the one with the least available / open_weight, and freeze its
+//             2. take the touched link that fills up first, the one with the least available / open_weight, and freeze
+//             its
 //                open flows at that share; repeat until no flow is open.
-//             Where a link fills up below the rate of flows that were not open (arrivals, lost capacity), their groups are
-//             opened late; they sit above the current water, so this is in time.
+//             Where a link fills up below the rate of flows that were not open (arrivals, lost capacity), their groups
+//             are opened late; they sit above the current water, so this is in time.
 // Cost        O(changed flows * route length + touched links * log(touched links)); nothing is allocated in a steady
 //             state. See BM_CompleteOne/flows:10000.
-// Guarantees  Exact up to rounding (about 1e-12 relative). Same calls, same rates. Shares within 1e-12 of each other are equal.
-// Oracle      max_min_reference.h.
+// Guarantees  Exact up to rounding (about 1e-12 relative). Same calls, same rates. Shares within 1e-12 of each other
+// are equal. Oracle      max_min_reference.h.
 #pragma once
 
 #include <cstddef>
@@ -105,7 +107,8 @@ class MaxMinSolver {
   void OpenTouchedGroups();
   void OpenGroup(uint32_t link);
   void QueueTouchedLinks();
-  // At which the link is full when only its open flows still grow. Rounding can leave crumbs on a dead link, hence the test.
+  // At which the link is full when only its open flows still grow. Rounding can leave crumbs on a dead link, hence the
+  // test.
   static double OpenShare(const Link& link) {
     return link.available <= 0 || link.capacity == 0 ? 0 : link.available / link.open_weight;
   }
@@ -133,11 +136,11 @@ class MaxMinSolver {
   std::vector<uint32_t> changed_groups_;
   size_t num_groups_opened_ = 0;  // prefix of touched_ whose groups are open
   std::vector<uint32_t> moved_;
-  std::vector<Candidate> queue_;  // heap, least key first; entries whose key is not the link's are dead
+  std::vector<Candidate> queue_;   // heap, least key first; entries whose key is not the link's are dead
   std::vector<uint32_t> lowered_;  // links whose keys late opening made stale
   bool filling_ = false;
-  size_t num_open_ = 0;           // flows
-  bool must_drain_ = false;       // a link may be over-full without an open flow on it
+  size_t num_open_ = 0;      // flows
+  bool must_drain_ = false;  // a link may be over-full without an open flow on it
 };
 
 }  // namespace fairlead::fluid

@@ -110,8 +110,8 @@ TEST(MaxMinSolver, EqualsReferenceOnLargeNetworks) {
 }
 
 TEST(MaxMinSolver, ArrivalLowersFlowsThatWereNotTouched) {
-  // f0 on link 0 alone has 10. f1 on links 0 and 1 has 2 of link 1 (shared with f2, f3: 6/3), so f0 has 8. Then f4 arrives on
-  // link 0: s + s + 2 = 10, f0 falls to 4, f1 keeps its 2.
+  // f0 on link 0 alone has 10. f1 on links 0 and 1 has 2 of link 1 (shared with f2, f3: 6/3), so f0 has 8. Then f4
+  // arrives on link 0: s + s + 2 = 10, f0 falls to 4, f1 keeps its 2.
   SolverUnderTest solver({10, 6}, {{{{0}}}, {{{0}, {1}}}, {{{1}}}, {{{1}}}, {{{0}}}});
   for (uint32_t f = 0; f < 4; ++f) solver.Toggle(f);
   solver.SolveAndCompare();
@@ -120,8 +120,8 @@ TEST(MaxMinSolver, ArrivalLowersFlowsThatWereNotTouched) {
 }
 
 TEST(MaxMinSolver, LostCapacityReachesFlowsBoundedElsewhere) {
-  // Link 0 of 10 carries f0, f1 (bounded to 3 each by link 1 of 6) and f2 (bounded to 2 by link 2): nobody is bounded there.
-  // Cut to 5 it fills up at 5/3, below all of them.
+  // Link 0 of 10 carries f0, f1 (bounded to 3 each by link 1 of 6) and f2 (bounded to 2 by link 2): nobody is bounded
+  // there. Cut to 5 it fills up at 5/3, below all of them.
   SolverUnderTest solver({10, 6, 2}, {{{{0}, {1}}}, {{{0}, {1}}}, {{{0}, {2}}}});
   for (uint32_t f = 0; f < 3; ++f) solver.Toggle(f);
   solver.SolveAndCompare();

@@ -11,8 +11,8 @@
 
 namespace fairlead::fluid {
 
-// `T` is trivially copyable. A list that outgrows its block moves to one of twice the size; blocks are used again, so in a
-// steady state nothing is allocated. Pointers into a list hold until the next Push on any list.
+// `T` is trivially copyable. A list that outgrows its block moves to one of twice the size; blocks are used again, so
+// in a steady state nothing is allocated. Pointers into a list hold until the next Push on any list.
 template <class T>
 class PooledLists {
  public:

@@ -38,7 +38,9 @@ inline std::vector<LinkUse> RandomRoute(uint32_t num_links, Random& random) {
 }
 
 inline ReferenceFlow RandomFlow(uint32_t num_links, const NetworkShape& shape, Random& random) {
-  const double weight = random.Below(2) == 0 ? 1 : shape.ties ? 1.0 + static_cast<double>(random.Below(3)) : random.Uniform(0.1, 10);
+  const double weight = random.Below(2) == 0 ? 1
+                        : shape.ties         ? 1.0 + static_cast<double>(random.Below(3))
+                                             : random.Uniform(0.1, 10);
   return {RandomRoute(num_links, random), static_cast<uint32_t>(random.Below(shape.num_levels)), weight};
 }
 

@@ -42,7 +42,8 @@ Result<topology::Fabric> LoadScenarioFabric(YamlMap& root, const std::string& pa
     return topology::LoadFabricFile(name);
   }
   if (section) {
-    return topology::LoadFabric(*section, {.directory = std::filesystem::path(path).parent_path().string()});
+    return topology::LoadFabric(
+        *section, {.directory = std::filesystem::path(path).parent_path().string(), .max_links = overrides.max_links});
   }
   return topology::LoadFabricFile(BesideScenario(path, file));
 }

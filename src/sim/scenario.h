@@ -29,6 +29,7 @@
 #include "model/job.h"
 #include "sim/cluster_simulation.h"
 #include "topology/fabric.h"
+#include "topology/fabric_builder.h"
 
 namespace fairlead::sim {
 
@@ -62,6 +63,8 @@ struct Scenario {
 struct ScenarioOverrides {
   // A fabric (YAML) or a Lingjun topo.csv (by its name's ending) instead of the scenario's fabric.
   std::optional<std::string> topology_file;
+  // Larger fabrics are refused before memory is taken.
+  uint64_t max_links = topology::FabricBuilder::kMaxLinks;
 };
 
 // Errors: kInvalidArgument, kNotFound: one message with file, line and key. Everything that can be checked before a

@@ -227,6 +227,8 @@ class CommandLineTest(unittest.TestCase):
         self.assertAlmostEqual(numbers["end_s"], 6, places=6)
         self.assertAlmostEqual(numbers["mean_iteration_s"], 3, places=6)
         self.assertEqual(numbers["completions"], 4)
+        result = self.run_program("sim", "fwl", path, "--detail", "edge", "--json", "-")
+        self.assertEqual(json.loads(result.stdout)["completions"], 4)
         bad = self.write("bad.fwl", FWL.replace("f 100 2 0 1", "f 100 2 0 7"))
         self.assert_refused(self.run_program("sim", "fwl", bad), "bad.fwl:6:")
 
