@@ -139,7 +139,7 @@ Result<YamlDocument> YamlDocument::LoadFile(const std::string& path) {
                     fmt::format("{}: larger than {} MiB; this is no configuration file", path, kMaxFileBytes >> 20));
     }
   }
-  if (file.bad()) return Unavailable(fmt::format("{}: reading failed (is it a directory?)", path));
+  if (file.bad()) return InvalidArgument(fmt::format("{}: reading failed; expected a file, is it a folder?", path));
   return Parse(text, path);
 }
 
@@ -276,62 +276,43 @@ size_t YamlMap::Choice(std::string_view key, size_t fallback, std::span<const st
   return fallback;
 }
 
-std::vector<double> YamlMap::Doubles(std::string_view key, double min, double max) {
-  std::vector<double> values;
+template <class T, class Parse>
+std::vector<T> YamlMap::List(std::string_view key, std::string_view expected, const Parse& parse) {
   known_.emplace_back(key);
   const auto found = Find(key);
-  if (!found) return values;
+  if (!found) return {};
   const YAML::Node& node = found->node;
   const size_t count = node.IsSequence() ? node.size() : 1;
+  std::vector<T> values;
   for (size_t i = 0; i < count; ++i) {
     const YAML::Node item = node.IsSequence() ? node[i] : node;
-    const auto value = item.IsScalar() ? ParseDouble(item.Scalar()) : std::nullopt;
-    if (!value || *value < min || *value > max) {
-      KeepError(*document_, item, PathOf(key),
-                fmt::format("expected numbers {}, found {}", RangeText(min, max), Describe(item)));
+    std::optional<T> value = item.IsScalar() ? parse(item.Scalar()) : std::nullopt;
+    if (!value) {
+      KeepError(*document_, item, PathOf(key), fmt::format("expected {}, found {}", expected, Describe(item)));
       return {};
     }
-    values.push_back(*value);
+    values.push_back(std::move(*value));
   }
   return values;
+}
+
+std::vector<double> YamlMap::Doubles(std::string_view key, double min, double max) {
+  return List<double>(key, "numbers " + RangeText(min, max), [&](const std::string& text) {
+    const auto value = ParseDouble(text);
+    return value && *value >= min && *value <= max ? value : std::nullopt;
+  });
 }
 
 std::vector<int64_t> YamlMap::Ints(std::string_view key, int64_t min, int64_t max) {
-  std::vector<int64_t> values;
-  known_.emplace_back(key);
-  const auto found = Find(key);
-  if (!found) return values;
-  const YAML::Node& node = found->node;
-  const size_t count = node.IsSequence() ? node.size() : 1;
-  for (size_t i = 0; i < count; ++i) {
-    const YAML::Node item = node.IsSequence() ? node[i] : node;
-    const auto value = item.IsScalar() ? ParseInt(item.Scalar()) : std::nullopt;
-    if (!value || *value < min || *value > max) {
-      KeepError(*document_, item, PathOf(key),
-                fmt::format("expected integers {}, found {}", RangeText(min, max), Describe(item)));
-      return {};
-    }
-    values.push_back(*value);
-  }
-  return values;
+  return List<int64_t>(key, "integers " + RangeText(min, max), [&](const std::string& text) {
+    const auto value = ParseInt(text);
+    return value && *value >= min && *value <= max ? value : std::nullopt;
+  });
 }
 
 std::vector<std::string> YamlMap::Strings(std::string_view key) {
-  std::vector<std::string> values;
-  known_.emplace_back(key);
-  const auto found = Find(key);
-  if (!found) return values;
-  const YAML::Node& node = found->node;
-  const size_t count = node.IsSequence() ? node.size() : 1;
-  for (size_t i = 0; i < count; ++i) {
-    const YAML::Node item = node.IsSequence() ? node[i] : node;
-    if (!item.IsScalar() || item.Scalar().empty()) {
-      KeepError(*document_, item, PathOf(key), "expected texts, found " + Describe(item));
-      return {};
-    }
-    values.push_back(item.Scalar());
-  }
-  return values;
+  return List<std::string>(
+      key, "texts", [](const std::string& text) { return text.empty() ? std::nullopt : std::make_optional(text); });
 }
 
 std::optional<YamlMap> YamlMap::Map(std::string_view key) {

@@ -102,6 +102,9 @@ class YamlMap {
   std::shared_ptr<internal::YamlNodeHandle> Find(std::string_view key) const;
   std::shared_ptr<internal::YamlNodeHandle> Require(std::string_view key);
   std::string PathOf(std::string_view key) const;
+  // A list of scalars (one scalar counts as a list of one), each turned into a T by `parse`, which may say no.
+  template <class T, class Parse>
+  std::vector<T> List(std::string_view key, std::string_view expected, const Parse& parse);
 
   std::shared_ptr<internal::YamlDocumentState> document_;
   std::shared_ptr<internal::YamlNodeHandle> node_;

@@ -1,23 +1,13 @@
 #include "sim/cluster_simulation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
-#include "sim/link_collisions.h"
+#include "sim/link_sharing.h"
 
 namespace fairlead::sim {
-
-namespace {
-
-// Transfers that failures cut off wait for no link at all.
-std::string LinkNameOrNoPath(const topology::Fabric& fabric, LinkId link) {
-  return link.valid() ? fabric.LinkName(link) : "no path (links are down)";
-}
-
-}  // namespace
 
 IdVector<LinkId, double> PayloadCapacities(const topology::Fabric& fabric, const topology::LinkHealth& health,
                                            double goodput) {
@@ -31,13 +21,13 @@ IdVector<LinkId, double> PayloadCapacities(const topology::Fabric& fabric, const
 }
 
 Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<model::Path>& paths,
-                          const IdVector<LinkId, double>& capacities, Detail detail) {
+                          const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder) {
   JobState job = CreateJobState(JobId(0), 1, 1, iteration, detail, SimTime(), 1);
   job.paths = paths;
   std::vector<TransferRoute> routes;
   for (const Transfer& transfer : job.transfers) routes.push_back(ComputeRoute(job, transfer, capacities));
   JobState* const jobs[] = {&job};
-  const LinkSharing sharing = ComputeLinkSharing(jobs, std::span(&routes, 1), capacities);
+  const LinkSharing sharing = finder.Find(jobs, std::span(&routes, 1), capacities);
   BinnedSum busy(SimTime(1), 1);
   ContentionDomain domain({&job}, {&routes}, sharing, capacities, SimTime(),
                           {.fast_forward = false, .samples_per_iteration = 0}, &busy);
@@ -61,6 +51,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       healthy_capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
       link_events_(std::move(link_events)),
       capacities_(healthy_capacities_),
+      sharing_finder_(fabric.num_links()),
       busy_gpu_seconds_(options.end, options.num_bins),
       link_bytes_(fabric.num_links()),
       link_bins_(fabric.num_links()) {
@@ -130,8 +121,6 @@ void ClusterSimulation::Apply(std::vector<controller::Action> actions) {
 
 void ClusterSimulation::Start(const controller::StartJob& action) {
   JobRecord& record = records_[action.job];
-  record.placement = action.placement;
-  record.placed = now_;
   record.iteration = std::make_unique<model::Iteration>(controller_.iteration(action.job));
   record.solo = SoloTime(record);
   SimTime start = now_;
@@ -145,7 +134,7 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
   running_.insert(std::lower_bound(running_.begin(), running_.end(), action.job), action.job);
 }
 
-Seconds ClusterSimulation::SoloTime(const JobRecord& record) const {
+Seconds ClusterSimulation::SoloTime(const JobRecord& record) {
   traffic::JobView view;
   view.id = record.job.id;
   view.num_gpus = record.job.num_gpus;
@@ -156,7 +145,8 @@ Seconds ClusterSimulation::SoloTime(const JobRecord& record) const {
                                           .hash_seed = 0,
                                           .random_seed = 0};
   const traffic::TrafficPlan plan = solo_traffic_->Plan(snapshot);
-  return SoloIterationTime(*record.iteration, plan.jobs.front().paths, healthy_capacities_, options_.detail);
+  return SoloIterationTime(*record.iteration, plan.jobs.front().paths, healthy_capacities_, options_.detail,
+                           sharing_finder_);
 }
 
 void ClusterSimulation::SetTrafficOf(controller::SetTraffic action) {
@@ -212,7 +202,7 @@ void ClusterSimulation::RebuildDomains() {
     routes.emplace_back();
     for (const Transfer& transfer : job.transfers) routes.back().push_back(ComputeRoute(job, transfer, capacities_));
   }
-  const LinkSharing sharing = ComputeLinkSharing(jobs, routes, capacities_);
+  const LinkSharing sharing = sharing_finder_.Find(jobs, routes, capacities_);
   const DomainOptions domain_options{.fast_forward = options_.fast_forward,
                                      .samples_per_iteration = options_.samples_per_iteration};
   domains_.clear();
@@ -275,180 +265,6 @@ void ClusterSimulation::AdvanceUntilFinishOr(SimTime limit, RunWatch& watch) {
   for (JobId id : finished_now_) {
     running_.erase(std::lower_bound(running_.begin(), running_.end(), id));
     SettleBytes(records_[id]);
-  }
-}
-
-RunResult ClusterSimulation::CollectResult(bool partial) {
-  for (JobId id : running_) SettleBytes(records_[id]);
-  RunResult result;
-  result.policy = std::string(traffic_->name());
-  result.seed = options_.controller.hash_seed;
-  result.partial = partial;
-  result.simulated_s = now_.seconds().value();
-  result.path_changes = controller_.counters().path_changes;
-  result.level_changes = controller_.counters().level_changes;
-  CollectJobs(&result);
-  CollectLinks(&result);
-  CollectContention(&result);
-  CollectTimeline(&result);
-  return result;
-}
-
-void ClusterSimulation::CollectJobs(RunResult* result) const {
-  double held = 0, busy = 0, flop = 0, ideal = 0, jumped = 0;
-  std::vector<double> slowdowns;
-  for (const auto& [id, record] : records_) {
-    JobResult job;
-    job.id = id;
-    job.name = record.job.name;
-    job.model = record.job.model_profile;
-    job.num_gpus = record.job.num_gpus;
-    job.arrival_s = record.job.arrival.seconds().value();
-    job.start_s = -1;
-    job.reason = record.reason;
-    job.priority_rank = record.priority_rank;
-    if (record.state != nullptr) {
-      const JobState& state = *record.state;
-      const SimTime end = state.is_finished ? state.finish_time : state.observed_until;
-      job.level = state.level;
-      job.end_s = end.seconds().value();
-      job.finished = state.is_finished;
-      job.solo_iteration_s = record.solo.value();
-      result->event_hash = CombineHash(result->event_hash, state.event_hash);
-      const double held_s = std::max(0.0, (end - state.first_start).seconds().value());
-      if (held_s > 0) {
-        const double gpus = record.job.num_gpus;
-        job.start_s = state.first_start.seconds().value();
-        job.compute_s = state.ComputeSeconds();
-        const double per_iteration_s = static_cast<double>(state.clock.total_ns) * state.clock.busy_fraction * 1e-9;
-        const double since_last_s = (end - state.last_iteration_end).seconds().value();
-        job.iterations = static_cast<double>(state.iterations_done);
-        if (state.iterations_done > 0) {
-          job.iteration_s = (state.last_iteration_end - state.first_start).seconds().value() / job.iterations;
-          job.slowdown = job.iteration_s / job.solo_iteration_s;
-          slowdowns.push_back(job.slowdown);
-        }
-        job.iterations += std::min(1.0, since_last_s / job.solo_iteration_s) * (state.is_finished ? 0 : 1);
-        held += gpus * held_s;
-        busy += gpus * job.compute_s;
-        ideal += gpus * held_s * per_iteration_s / job.solo_iteration_s;
-        flop += per_iteration_s > 0 ? job.compute_s / per_iteration_s * record.iteration->work.value() : 0;
-        jumped += gpus * static_cast<double>(state.jumped_ns) * 1e-9;
-        const double behind_s = held_s - job.iterations * job.solo_iteration_s;
-        result->gpu_hours_lost += gpus * std::max(0.0, behind_s) / 3600;
-        result->fast_forward_error_bound = std::max(result->fast_forward_error_bound, state.jump_error);
-      }
-    }
-    result->jobs.push_back(std::move(job));
-  }
-  if (held > 0) {
-    result->busy = busy / held;
-    result->flop_weighted = flop / (held * fabric_->gpu_peak().value());
-    result->fast_forward_fraction = jumped / held;
-  }
-  if (ideal > 0) result->vs_ideal = busy / ideal;
-  if (slowdowns.empty()) return;
-  std::sort(slowdowns.begin(), slowdowns.end());
-  for (double slowdown : slowdowns) result->mean_slowdown += slowdown / static_cast<double>(slowdowns.size());
-  // Nearest rank: the smallest value that is not exceeded by 99 % of the jobs.
-  const auto rank = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(slowdowns.size())));
-  result->p99_slowdown = slowdowns[std::max<size_t>(rank, 1) - 1];
-}
-
-void ClusterSimulation::CollectLinks(RunResult* result) const {
-  std::vector<const JobState*> states;
-  for (JobId id : running_) states.push_back(records_.at(id).state.get());
-  result->colliding_links = FindCollidingLinks(states, *fabric_, capacities_).size();
-  IdVector<LinkId, uint32_t> num_jobs(fabric_->num_links());
-  for (JobId id : running_) {
-    std::vector<LinkId> links;
-    for (const model::Path& path : records_.at(id).state->paths) links.insert(links.end(), path.begin(), path.end());
-    std::sort(links.begin(), links.end());
-    links.erase(std::unique(links.begin(), links.end()), links.end());
-    for (LinkId link : links) ++num_jobs[link];
-  }
-  for (size_t i = 0; i < fabric_->num_links(); ++i) {
-    const LinkId link(i);
-    const topology::LinkTier tier = fabric_->tier(link);
-    if (!topology::IsNetwork(tier)) continue;
-    if (link_bytes_[link] <= 0 || result->simulated_s <= 0) continue;
-    const double capacity = fabric_->capacity(link).value();
-    result->links.push_back({.id = link,
-                             .name = fabric_->LinkName(link),
-                             .tier = tier,
-                             .capacity_bytes_per_s = capacity,
-                             .utilization = link_bytes_[link] / (capacity * result->simulated_s),
-                             .num_jobs = num_jobs[link],
-                             .utilization_over_time = {}});
-  }
-  // Load over time of the hottest links.
-  std::vector<size_t> order(result->links.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  const size_t count = std::min<size_t>(order.size(), options_.num_hottest_links);
-  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(), [&](size_t a, size_t b) {
-    return std::pair(-result->links[a].utilization, a) < std::pair(-result->links[b].utilization, b);
-  });
-  const double bin_s = static_cast<double>(busy_gpu_seconds_.bin_ns()) * 1e-9;
-  for (size_t i = 0; i < count; ++i) {
-    LinkResult& link = result->links[order[i]];
-    for (float bytes : link_bins_[link.id]) {
-      link.utilization_over_time.push_back(bytes / static_cast<float>(link.capacity_bytes_per_s * bin_s));
-    }
-  }
-}
-
-void ClusterSimulation::CollectContention(RunResult* result) const {
-  std::map<JobId, std::pair<double, LinkId>> longest;
-  for (const auto& [key, place] : contention_.index()) {
-    const ContentionValue& value = contention_.values()[place];
-    if (!key.culprit.valid()) {
-      auto& best = longest[key.victim];
-      if (value.shared_s > best.first) best = {value.shared_s, key.link};
-      continue;
-    }
-    if (value.shared_s <= 0) continue;
-    result->contention.push_back({.victim = key.victim,
-                                  .culprit = key.culprit,
-                                  .link = key.link,
-                                  .link_name = LinkNameOrNoPath(*fabric_, key.link),
-                                  .shared_s = value.shared_s,
-                                  .lost_s = value.lost_s,
-                                  .yielded = value.yielded_s > 0.5 * value.lost_s});
-  }
-  for (JobResult& job : result->jobs) {
-    const auto found = longest.find(job.id);
-    if (found != longest.end()) job.bounding_link = LinkNameOrNoPath(*fabric_, found->second.second);
-  }
-}
-
-void ClusterSimulation::CollectTimeline(RunResult* result) const {
-  Timeline& timeline = result->timeline;
-  const int64_t bin_ns = busy_gpu_seconds_.bin_ns();
-  timeline.bin_s = static_cast<double>(bin_ns) * 1e-9;
-  const auto num_bins = static_cast<size_t>(std::min<int64_t>(options_.num_bins, (now_.ns() + bin_ns - 1) / bin_ns));
-  std::vector<double> held(num_bins);
-  timeline.running_jobs.assign(num_bins, 0);
-  for (const auto& [id, record] : records_) {
-    if (record.state == nullptr) continue;
-    const SimTime start = record.state->first_start;
-    const SimTime end = record.state->is_finished ? record.state->finish_time : record.state->observed_until;
-    if (start >= end) continue;
-    BinnedSum::Spread(start, end, (end - start).seconds().value() * record.job.num_gpus, held, bin_ns);
-    for (int64_t b = start.ns() / bin_ns; b <= (end.ns() - 1) / bin_ns && b < static_cast<int64_t>(num_bins); ++b) {
-      ++timeline.running_jobs[static_cast<size_t>(b)];
-    }
-  }
-  std::vector<double> carried(num_bins);
-  double capacity = 0;
-  for (size_t i = 0; i < fabric_->num_links(); ++i) {
-    if (!topology::IsNetwork(fabric_->tier(LinkId(i)))) continue;
-    capacity += fabric_->capacity(LinkId(i)).value();
-    const std::vector<float>& bins = link_bins_[LinkId(i)];
-    for (size_t b = 0; b < std::min(num_bins, bins.size()); ++b) carried[b] += bins[b];
-  }
-  for (size_t b = 0; b < num_bins; ++b) {
-    timeline.gpu_busy.push_back(held[b] > 0 ? busy_gpu_seconds_.bins()[b] / held[b] : 0);
-    timeline.network_load.push_back(capacity > 0 ? carried[b] / (capacity * timeline.bin_s) : 0);
   }
 }
 

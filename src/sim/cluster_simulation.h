@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +26,7 @@
 #include "sim/run_watch.h"
 #include "sim/timeline.h"
 #include "topology/fabric.h"
+#include "topology/router.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::sim {
@@ -64,12 +64,13 @@ IdVector<LinkId, double> PayloadCapacities(const topology::Fabric& fabric, const
 
 // Seconds of one iteration of a job that has GPUs and paths, alone on the fabric.
 Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<model::Path>& paths,
-                          const IdVector<LinkId, double>& capacities, Detail detail);
+                          const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder);
 
 class ClusterSimulation {
  public:
-  // `jobs` with unique ids, `link_events` in any order. `solo_traffic` chooses the paths of a job that runs alone, the
-  // yardstick of slowdowns; the same for every policy compared. The references must outlive the simulation.
+  // `jobs` with unique ids, `link_events` in any order (the last one of a link and instant counts). `solo_traffic`
+  // chooses the paths of a job that runs alone, the yardstick of slowdowns; the same for every policy compared. The
+  // references must outlive the simulation.
   ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
                     const traffic::TrafficPolicy& traffic, const traffic::TrafficPolicy& solo_traffic,
                     controller::IterationProvider iterations, std::vector<model::Job> jobs,
@@ -84,9 +85,7 @@ class ClusterSimulation {
     model::Job job;
     std::unique_ptr<model::Iteration> iteration;  // null until placed
     std::unique_ptr<JobState> state;              // null until placed
-    model::Placement placement;
     Seconds solo;
-    SimTime placed;
     uint32_t priority_rank = 0;
     std::string reason;
   };
@@ -95,18 +94,22 @@ class ClusterSimulation {
   std::vector<controller::Event> TakeOutsideEvents();
   void Apply(std::vector<controller::Action> actions);
   void Start(const controller::StartJob& action);
-  Seconds SoloTime(const JobRecord& record) const;
+  Seconds SoloTime(const JobRecord& record);
   void SetTrafficOf(controller::SetTraffic action);
   void SettleBytes(JobRecord& record);
   void RebuildDomains();
   void AdvanceUntilFinishOr(SimTime limit, RunWatch& watch);
   void SuspendDomains();
 
+  // In result_collection.cc. Those further down read what those further up have filled in.
   RunResult CollectResult(bool partial);
   void CollectJobs(RunResult* result) const;
+  void CollectUtilization(RunResult* result) const;
   void CollectLinks(RunResult* result) const;
+  void CollectLoadOfHottestLinks(RunResult* result) const;
   void CollectContention(RunResult* result) const;
   void CollectTimeline(RunResult* result) const;
+  size_t NumBinsReached() const;
 
   const topology::Fabric* fabric_;
   const traffic::TrafficPolicy* traffic_;
@@ -119,12 +122,13 @@ class ClusterSimulation {
   std::map<JobId, JobRecord> records_;
   std::vector<JobId> arrivals_;  // by (time, id)
   size_t next_arrival_ = 0;
-  std::vector<LinkEvent> link_events_;  // by (time, link)
+  std::vector<LinkEvent> link_events_;  // by time, then as they were given
   size_t next_link_event_ = 0;
   std::vector<JobId> running_;  // by id
   std::vector<JobId> finished_now_;
 
   IdVector<LinkId, double> capacities_;
+  LinkSharingFinder sharing_finder_;
   std::vector<std::unique_ptr<ContentionDomain>> domains_;
   SimTime now_;
 

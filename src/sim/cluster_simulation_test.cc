@@ -287,6 +287,67 @@ TEST_F(OneUplinkTest, FailureStopsAndRepairContinues) {
   EXPECT_NEAR(Run().jobs[0].end_s, 23.5, 1e-6);
 }
 
+TEST_F(OneUplinkTest, FinishOfAnIterationOlderThanAFailureIsNotMissed) {
+  // Job 0 has sent 0.9 of its 1e9 bytes when the cable falls to 1 %: the rest takes 10 s, until 11.9 s. An iteration
+  // that began now would take 101 s, which says nothing of this one. Job 6 waits for its GPUs; jobs 1 to 5 don't meet
+  // anybody, and job 1 ends at 30 s.
+  AddJob(1, 1, 1, 1);
+  AddJob(5, 0, 1, 6);
+  for (int i = 2; i < 6; ++i) AddJob(100, 0, 1);
+  AddJob(1, 0, 1);
+  link_events_ = {{SimTime::FromSeconds(Seconds(1.9)), Uplink(), 0.01}};
+  const RunResult result = Run();
+  EXPECT_NEAR(result.jobs[0].end_s, 11.9, 1e-6);
+  EXPECT_NEAR(result.jobs[1].end_s, 30, 1e-6);
+  EXPECT_NEAR(result.jobs[6].start_s, 11.9, 1e-6);
+}
+
+TEST_F(OneUplinkTest, HardlyAnythingLeftOfALinkIsAsGoodAsNothing) {
+  // 1e9 bytes at 1e-6 byte/s would take 1e15 s, more than the clock counts.
+  AddJob(1, 1, 1, 3);
+  AddJob(1, 0.5, 1, 3);
+  link_events_ = {{SimTime::FromSeconds(Seconds(1.5)), Uplink(), 1e-15}};
+  const RunResult result = Run();
+  EXPECT_FALSE(result.jobs[0].finished);
+  EXPECT_EQ(std::floor(result.jobs[0].iterations), 0);
+  EXPECT_NEAR(result.simulated_s, 100, 1e-9);
+}
+
+TEST_F(OneUplinkTest, NobodyEverRuns) {
+  // The first asks for more GPUs than there are, the second arrives after the end.
+  AddJob(1, 1, 1);
+  jobs_[0].num_gpus = 1000;
+  AddJob(1, 1, 1, 0, 101);
+  const RunResult result = Run();
+  EXPECT_EQ(result.jobs[0].reason, "rejected: job job0 asks for 1000 GPUs; the cluster has 96");
+  for (const JobResult& job : result.jobs) {
+    EXPECT_LT(job.start_s, 0);
+    EXPECT_EQ(job.end_s, 100);
+    EXPECT_EQ(job.iterations, 0);
+  }
+  EXPECT_EQ(result.simulated_s, 100);
+  EXPECT_EQ(result.busy, 0);
+  EXPECT_TRUE(result.links.empty());
+}
+
+TEST_F(OneUplinkTest, AllSeriesEndWithTheRun) {
+  // One iteration of 2 s of the 100 s that were asked for: 3 of 120 bins.
+  AddJob(1, 1, 1, 1);
+  const RunResult result = Run();
+  EXPECT_EQ(result.timeline.gpu_busy.size(), 3u);
+  ASSERT_FALSE(result.links.empty());
+  for (const LinkResult& link : result.links) EXPECT_EQ(link.utilization_over_time.size(), 3u);
+}
+
+TEST_F(OneUplinkTest, GpuIntensityIsWorkOverCommunicationTime) {
+  // 1e12 FLOP for 0.5e9 bytes over 1e9 byte/s: 2e12 FLOP/s. Without traffic there is none.
+  AddJob(1, 0.5, 1);
+  AddJob(1, 0, 1);
+  const RunResult result = Run();
+  EXPECT_NEAR(result.jobs[0].gpu_intensity, 2e12, 1);
+  EXPECT_EQ(result.jobs[1].gpu_intensity, 0);
+}
+
 TEST_F(OneUplinkTest, ContentionNamesVictimCulpritAndLink) {
   AddJob(1, 1, 1);
   AddJob(1, 1, 1);

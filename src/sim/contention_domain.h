@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -72,14 +73,14 @@ class ContentionDomain {
     int64_t computing_since_ns = 0;
     bool is_computing = false;
     bool has_begun = false;
-    uint32_t num_active = 0;  // variables of the running phase still sending
+    bool began_before = false;  // the current iteration is older than the domain, and knew other rates
+    uint32_t num_active = 0;    // variables of the running phase still sending
     int64_t least_iteration_ns = 0;
     std::vector<uint32_t> first_variable;  // [phase], one more at the end
   };
   struct Counters {
     std::vector<uint64_t> iterations;  // [job]
     std::vector<uint64_t> phase_runs;  // [job][phase], flat
-    std::vector<int64_t> busy_ns;      // [job] compute clock
     std::vector<ContentionValue> contention;
   };
   struct LinkUser {
@@ -87,9 +88,21 @@ class ContentionDomain {
     uint32_t multiplicity = 0;
   };
 
-  void BuildVariables(const std::vector<const std::vector<TransferRoute>*>& routes, const LinkSharing& sharing,
-                      const IdVector<LinkId, double>& capacities);
+  // The fluid network while it is put together.
+  struct NetworkDraft {
+    std::vector<double> capacities;                 // [local link]
+    std::vector<std::vector<fluid::LinkUse>> uses;  // [variable]
+    std::map<LinkId, uint32_t> local_of;            // contended links
+  };
+
+  void BuildNetwork(const std::vector<const std::vector<TransferRoute>*>& routes, const LinkSharing& sharing,
+                    const IdVector<LinkId, double>& capacities);
+  void AddVariablesOf(uint32_t j, const std::vector<TransferRoute>& routes, const LinkSharing& sharing,
+                      const IdVector<LinkId, double>& capacities, NetworkDraft* draft);
+  std::vector<fluid::LinkUse> AddLinkUses(std::span<const TransferLink> contended, double top_rate,
+                                          const IdVector<LinkId, double>& capacities, NetworkDraft* draft);
   void ComputeLeastIterations();
+  int64_t LeastIterationNs(uint32_t j) const;
   void Resume();
 
   int64_t NextEventNs();
@@ -102,15 +115,22 @@ class ContentionDomain {
   void SyncComputeClock(uint32_t j);
   void SetTimer(uint32_t j);
 
+  // In contention_sampling.cc.
   void SampleUntil(int64_t local_ns);
-  void Sample(double weight_s);
   void SampleJob(uint32_t j, double weight_s);
+  const Variable* FindSlowest(uint32_t j);
+  void Blame(uint32_t j, uint32_t local_link, double weight_s, double lost_s);
 
+  // In domain_fast_forward.cc.
   void TryFastForward(int64_t limit_ns);
   DomainSnapshot TakeSnapshot() const;
   Counters TakeCounters() const;
   int64_t PeriodsThatFit(const Period& period, const Counters& then, int64_t limit_ns) const;
   void Jump(const Period& period, const Counters& then, int64_t num_periods);
+  // `times` times the change since `then`.
+  Counters CountMore(const Counters& then, uint64_t times) const;
+  void JumpJob(uint32_t j, uint64_t iterations_more, std::span<const uint64_t> phase_runs_more, SimDuration skipped,
+               double error_ns);
 
   SimTime Global(int64_t local_ns) const { return SimTime(local_ns + offset_ns_); }
 

@@ -63,7 +63,7 @@ std::vector<LinkId> FindCollidingLinks(std::span<const JobState* const> jobs, co
   }
   std::vector<LinkId> colliding;
   for (size_t i = 0; i < fabric.num_links(); ++i) {
-    if (wish[LinkId(i)] > capacities[LinkId(i)] * kSlack) colliding.push_back(LinkId(i));
+    if (wish[LinkId(i)] > capacities[LinkId(i)] * kSlack) colliding.emplace_back(i);
   }
   return colliding;
 }

@@ -6,9 +6,10 @@
 // another, so a job asks of a link only the most that one of its phases asks.
 //
 // Exact: leaving a link out changes no rate (the sum of rates on it stays within its capacity in every allocation).
-// Cost: O(flows x hops), plus O(links) scratch that is kept between calls.
 #pragma once
 
+#include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,6 +23,8 @@ namespace fairlead::sim {
 struct TransferLink {
   LinkId link;
   uint32_t multiplicity = 0;  // how many of its flows cross the link
+
+  friend auto operator<=>(const TransferLink&, const TransferLink&) = default;
 };
 
 // What the fluid model needs to know of one transfer.
@@ -33,14 +36,35 @@ struct TransferRoute {
 // Domains of jobs, and the links that are contended.
 struct LinkSharing {
   std::vector<std::vector<uint32_t>> domains;  // indices into `jobs`, ascending; domains ordered by their first job
-  IdVector<LinkId, uint8_t> is_contended;
+  std::vector<LinkId> contended_links;         // ascending
+
+  bool IsContended(LinkId link) const {
+    return std::binary_search(contended_links.begin(), contended_links.end(), link);
+  }
 };
 
 // The route of one transfer under the job's current paths. `capacities` [link] bytes/s, 0 = down.
 TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const IdVector<LinkId, double>& capacities);
 
-// `routes[j][t]` belongs to `jobs[j]->transfers[t]`.
-LinkSharing ComputeLinkSharing(std::span<JobState* const> jobs, std::span<const std::vector<TransferRoute>> routes,
-                               const IdVector<LinkId, double>& capacities);
+// Finds who shares what, again and again with the same scratch memory.
+class LinkSharingFinder {
+ public:
+  // Cost: O(links).
+  explicit LinkSharingFinder(size_t num_links);
+
+  // Args: `routes[j][t]` belongs to `jobs[j]->transfers[t]`; capacities [link].
+  // Cost: O(flows x hops), whatever the number of links.
+  LinkSharing Find(std::span<JobState* const> jobs, std::span<const std::vector<TransferRoute>> routes,
+                   const IdVector<LinkId, double>& capacities);
+
+ private:
+  void AddJobDemand(const JobState& job, const std::vector<TransferRoute>& routes, std::vector<LinkId>& touched);
+
+  // [link] bytes/s asked for, 0 between calls.
+  IdVector<LinkId, double> demand_;
+  IdVector<LinkId, double> phase_demand_;
+  IdVector<LinkId, double> job_demand_;
+  IdVector<LinkId, uint32_t> first_user_;  // [link] job; kNobody between calls
+};
 
 }  // namespace fairlead::sim

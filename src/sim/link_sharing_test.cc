@@ -61,21 +61,22 @@ TEST(LinkSharingTest, OnlyOverloadedLinksJoinJobs) {
   JobState* const jobs[] = {&a.state, &b.state, &c.state};
   std::vector<std::vector<TransferRoute>> routes;
   for (const JobState* job : jobs) routes.push_back(Routes(*job, capacities));
-  LinkSharing sharing = ComputeLinkSharing(jobs, routes, capacities);
+  LinkSharing sharing = LinkSharingFinder(capacities.size()).Find(jobs, routes, capacities);
   EXPECT_EQ(sharing.domains.size(), 3u);
-  EXPECT_FALSE(sharing.is_contended[LinkId(2)]);
+  EXPECT_FALSE(sharing.IsContended(LinkId(2)));
 
   capacities[LinkId(1)] = 60;
   routes[1] = Routes(b.state, capacities);
-  sharing = ComputeLinkSharing(jobs, routes, capacities);
+  sharing = LinkSharingFinder(capacities.size()).Find(jobs, routes, capacities);
   EXPECT_EQ(sharing.domains, (std::vector<std::vector<uint32_t>>{{0, 1}, {2}}));
-  EXPECT_TRUE(sharing.is_contended[LinkId(2)]);
-  EXPECT_FALSE(sharing.is_contended[LinkId(1)]) << "its own tightest link is no contention";
+  EXPECT_TRUE(sharing.IsContended(LinkId(2)));
+  EXPECT_FALSE(sharing.IsContended(LinkId(1))) << "its own tightest link is no contention";
 }
 
 TEST(LinkSharingTest, LeavingUncontendedLinksOutChangesNoRate) {
   // The claim behind the domains, against the reference solver on all links.
   Random random(5);
+  LinkSharingFinder finder(12);  // one for all rounds: it must leave no trace
   for (int round = 0; round < 300; ++round) {
     const size_t num_links = 4 + random.Below(8);
     IdVector<LinkId, double> capacities(num_links);
@@ -95,14 +96,14 @@ TEST(LinkSharingTest, LeavingUncontendedLinksOutChangesNoRate) {
       states.push_back(&job->state);
       routes.push_back(Routes(job->state, capacities));
     }
-    const LinkSharing sharing = ComputeLinkSharing(states, routes, capacities);
+    const LinkSharing sharing = finder.Find(states, routes, capacities);
 
     std::vector<fluid::ReferenceFlow> all(jobs.size()), pruned(jobs.size());
     std::vector<double> all_capacities = capacities.raw(), pruned_capacities = capacities.raw();
     for (size_t j = 0; j < jobs.size(); ++j) {
       for (const TransferLink& use : routes[j][0].links) {
         all[j].route.push_back({use.link.value(), use.multiplicity});
-        if (sharing.is_contended[use.link]) pruned[j].route.push_back({use.link.value(), use.multiplicity});
+        if (sharing.IsContended(use.link)) pruned[j].route.push_back({use.link.value(), use.multiplicity});
       }
       pruned[j].route.push_back({static_cast<uint32_t>(pruned_capacities.size()), 1});
       pruned_capacities.push_back(routes[j][0].top_rate);

@@ -45,9 +45,4 @@ std::optional<Period> PeriodDetector::Observe(DomainSnapshot snapshot) {
   return found;
 }
 
-void PeriodDetector::Reset() {
-  history_.clear();
-  last_distance_.clear();
-}
-
 }  // namespace fairlead::sim

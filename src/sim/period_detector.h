@@ -1,17 +1,15 @@
 // Finds out when a set of jobs repeats itself, so that whole periods can be skipped.
 //
 // Problem     Training is periodic. If the state of a domain (phases, compute progress, bytes left) at two instants is
-// the
-//             same, everything between them will happen again, shifted in time: rates depend on the state only.
+//             the same, everything between them will happen again, shifted in time: rates depend on the state only.
 // Method      A snapshot at each iteration end of the anchor job (the slowest) is compared with the last kMaxLag ones.
-//               exact        the states agree to the nanosecond: skip as many periods as fit
-//               converging   the distance to the state one period ago at least halves from period to period: the states
-//               approach a
-//                            cycle; what is still to come is less than twice the distance (geometric series), which
-//                            must be below kConvergedFraction of the period
-//               otherwise    no skipping. A state that drifts at constant speed (two periods that are nearly, not
-//               quite,
-//                            equal) is never skipped: it would hide the beat between them.
+//               exact       the states agree to the nanosecond: skip as many periods as fit
+//               converging  the distance to the state `lag` places back at least halves from one iteration of the
+//               anchor
+//                           to the next: the states approach a cycle; what is still to come is less than twice the
+//                           distance (geometric series), which must be below kConvergedFraction of the period
+//               otherwise   no skipping. A state that drifts at constant speed (two periods that are nearly, not
+//                           quite, equal) is never skipped: it would hide the beat between them.
 // Cost        O(lag x state) per anchor iteration; most comparisons end at the first number.
 #pragma once
 
@@ -45,9 +43,6 @@ class PeriodDetector {
 
   // Adds the state at an anchor iteration and looks for a period that ends here.
   std::optional<Period> Observe(DomainSnapshot snapshot);
-
-  // Forgets everything: the dynamics have changed.
-  void Reset();
 
  private:
   std::deque<DomainSnapshot> history_;  // oldest first

@@ -50,14 +50,6 @@ TEST(PeriodDetectorTest, SteadyDriftIsNoPeriod) {
   for (int64_t i = 0; i < 500; ++i) EXPECT_FALSE(detector.Observe(At(i * 1'000'000, i * 10)));
 }
 
-TEST(PeriodDetectorTest, ResetForgets) {
-  PeriodDetector detector;
-  detector.Observe(At(0, 1));
-  detector.Reset();
-  EXPECT_FALSE(detector.Observe(At(1000, 1)));
-  EXPECT_TRUE(detector.Observe(At(2000, 1)));
-}
-
 TEST(DistanceTest, IsTheLargestDifference) {
   EXPECT_EQ(Distance(At(0, 10, 0, 5), At(9, 13, 0, 4), 1e9), 3);
   EXPECT_EQ(Distance(At(0, 10, 0, 5), At(9, 13, 0, 4), 2), std::nullopt);

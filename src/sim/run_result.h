@@ -17,7 +17,7 @@ struct JobResult {
   std::string model;
   uint32_t num_gpus = 0;
   double arrival_s = 0;
-  double start_s = 0;  // first iteration began; < 0: never placed
+  double start_s = 0;  // first iteration began; < 0: it never did
   double end_s = 0;    // finished, or the end of the run
   bool finished = false;
   double iterations = 0;        // completed, plus the fraction of work of the last one
@@ -93,7 +93,7 @@ struct RunResult {
 struct SimulationReport {
   std::string scenario;  // its title
   std::string version;
-  std::string fabric_summary;      // "two-layer Clos: 346 hosts, 2768 GPUs, 173 leaves, 16 spines, 1:1"
+  std::string fabric_summary;      // "346 hosts, 2768 GPUs (A100), 173 leaves, 16 spines"
   std::vector<std::string> notes;  // assumptions that the scenario makes; shown on the page
   std::vector<RunResult> runs;     // grouped by policy, seeds ascending
 };

@@ -57,14 +57,14 @@ void ReadParallelism(YamlMap& map, uint32_t num_gpus, ProfiledWork* work) {
   };
   p.tensor = size("tensor", 1);
   p.pipeline = size("pipeline", 1);
-  const uint32_t model_parallel = p.tensor * p.pipeline;
-  p.data = size("data", std::max(1u, num_gpus / std::max(1u, model_parallel)));
+  const uint64_t model_parallel = uint64_t{p.tensor} * p.pipeline;
+  p.data = size("data", std::max<int64_t>(1, static_cast<int64_t>(num_gpus / model_parallel)));
   p.expert = size("expert", 1);
   p.zero_stage = static_cast<uint32_t>(section->Int("zero_stage", 0, 0, 3));
   p.micro_batches = static_cast<uint32_t>(section->Int("micro_batches", 1, 1, 65536));
-  if (uint64_t{model_parallel} * p.data != num_gpus) {
-    section->Fail("", fmt::format("expected tensor x pipeline x data = {} GPUs, found {} x {} x {} = {}", num_gpus,
-                                  p.tensor, p.pipeline, p.data, uint64_t{model_parallel} * p.data));
+  if (num_gpus % model_parallel != 0 || p.data != num_gpus / model_parallel) {
+    section->Fail("", fmt::format("expected tensor x pipeline x data = {} GPUs, found {} x {} x {}", num_gpus, p.tensor,
+                                  p.pipeline, p.data));
   }
   if (!section->Finish().ok()) return;
   work->parallelism = p;
@@ -144,6 +144,28 @@ uint32_t UsableHosts(const topology::Fabric& fabric, uint32_t gpus_per_host) {
   return count;
 }
 
+// The clock counts whole nanoseconds and ends after 292 years: an iteration must be longer than the one, and alone far
+// shorter than the other.
+Status CheckIterationLength(const Scenario& scenario, const model::Job& job, const model::Iteration& iteration) {
+  const Seconds own = iteration.compute_time + iteration.bubble_time;
+  if (iteration.flows.empty() && SimDuration::FromSeconds(own).ns() <= 0) {
+    return InvalidArgument(
+        fmt::format("job {}: an iteration needs time: on {} GPUs it has neither flows nor a nanosecond of compute",
+                    job.name, job.num_gpus));
+  }
+  BytesPerSecond slowest = scenario.fabric.capacity(LinkId(0));
+  for (size_t l = 0; l < scenario.fabric.num_links(); ++l) {
+    slowest = std::min(slowest, scenario.fabric.capacity(LinkId(l)));
+  }
+  Bytes bytes;
+  for (const model::FlowDemand& flow : iteration.flows) bytes += flow.bytes;
+  // One flow after the other over the slowest link: no path and no order takes longer.
+  const double longest_s = own.value() + bytes.value() / (slowest.value() * scenario.simulation.goodput);
+  if (longest_s <= kMaxSeconds) return OkStatus();
+  return InvalidArgument(fmt::format("job {}: expected iterations of at most {:.0e} s, found up to {:.1e} s", job.name,
+                                     kMaxSeconds, longest_s));
+}
+
 // What can be said of a job before it is placed: does it fit the empty cluster, does its parallelism fit the job?
 Status CheckJob(const Scenario& scenario, const ScenarioJob& entry) {
   const model::Job& job = entry.job;
@@ -165,8 +187,8 @@ Status CheckJob(const Scenario& scenario, const ScenarioJob& entry) {
       placement.gpus.emplace_back(scenario.fabric.first_gpu(host).value() + g);
     }
   }
-  const auto iteration = MakeIterationProvider(scenario)(job, placement);
-  return iteration.ok() ? OkStatus() : iteration.status();
+  FL_ASSIGN_OR_RETURN(const model::Iteration iteration, MakeIterationProvider(scenario)(job, placement));
+  return CheckIterationLength(scenario, job, iteration);
 }
 
 void ReadJobs(YamlMap& root, Scenario* scenario) {
@@ -226,7 +248,8 @@ void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   options.controller.num_levels = static_cast<uint32_t>(root.Int("levels", 8, 1, 64));
 }
 
-Result<Scenario> ReadScenario(YamlDocument document, const std::string& path, const ScenarioOverrides& overrides) {
+Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& path,
+                              const ScenarioOverrides& overrides) {
   YamlMap root = document.Root();
   Scenario scenario;
   scenario.title = root.RequiredString("title");

@@ -25,7 +25,7 @@ using RunProgress = std::function<void(double)>;
 Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRunOptions& options,
                                      const std::atomic<bool>& stop, const RunProgress& progress);
 
-// "346 hosts, 2768 GPUs, 173 leaves, 16 spines".
+// "346 hosts, 2768 GPUs (A100), 173 leaves, 16 spines".
 std::string SummarizeFabric(const topology::Fabric& fabric);
 
 }  // namespace fairlead::sim

@@ -94,6 +94,17 @@ TEST(ScenarioTest, BadInputNamesLineKeyExpectedAndFound) {
        "s.yaml:6: jobs[1].parallelism: expected tensor x pipeline x data = 16"},
       {"model: bert-large", "model: bert-large, parallelism: {zero_stage: 9}",
        "s.yaml:6: jobs[1].parallelism.zero_stage"},
+      // 65537 x 65536 = 2^32 + 65536, which 32 bits take for 65536; times 2 that would be the job's 131072 GPUs.
+      {"gpus: 16, model: bert-large",
+       "gpus: 131072, model: bert-large, parallelism: {tensor: 65537, pipeline: 65536, data: 2}",
+       "s.yaml:6: jobs[1].parallelism: expected tensor x pipeline x data = 131072 GPUs, found 65537 x 65536 x 2"},
+      // One GPU has nobody to send to.
+      {"gpus: 16, compute_s: 0.2, size_mb: 2000", "gpus: 1, compute_s: 0, size_mb: 2000",
+       "s.yaml:5: jobs[0]: job a: an iteration needs time"},
+      {"gpus: 16, compute_s: 0.2, size_mb: 2000", "gpus: 1, compute_s: 1.0e-12, size_mb: 0",
+       "s.yaml:5: jobs[0]: job a: an iteration needs time"},
+      // 1e18 bytes a GPU and more over links of some 1e10 byte/s.
+      {"size_mb: 2000", "size_mb: 1.0e+12", "s.yaml:5: jobs[0]: job a: expected iterations of at most 1e+09 s, found"},
       {"name: b", "name: a", "s.yaml:6: jobs[1].name: the job name 'a' stands twice"},
       {"simulate_s: 10", "link_events: [{at_s: 1, link: leaf0->moon, health: 0}]",
        "there is no link 'leaf0->moon'; links are named like"},

@@ -94,6 +94,7 @@ TEST(EcmpTest, LayersChooseIndependentlyAndUniformly) {
   for (uint32_t flow = 0; flow < 16'000; ++flow) ++counts[EcmpPath(router, GpuId(0), GpuId(1), TupleOf(flow), 5)];
   ASSERT_EQ(counts.size(), 64u);
   std::vector<int> values;
+  values.reserve(counts.size());
   for (const auto& [path, count] : counts) values.push_back(count);
   EXPECT_LT(ChiSquare(values), 113.5);
 }
@@ -151,6 +152,7 @@ TEST(EcmpTest, BondedPortsAreChosenUniformly) {
   for (uint32_t flow = 0; flow < 16'000; ++flow) ++counts[EcmpPath(router, GpuId(0), GpuId(8), TupleOf(flow), 5)];
   ASSERT_EQ(counts.size(), 8u);
   std::vector<int> values;
+  values.reserve(counts.size());
   for (const auto& [path, count] : counts) values.push_back(count);
   EXPECT_LT(ChiSquare(values), 29.9);
 }

@@ -117,8 +117,8 @@ void FabricBuilder::AddHostNodes(const HostSpec& spec, HostId host) {
     fabric_.nic_nodes_.push_back(AddNode(NodeKind::kNic, n, host));
     fabric_.nic_hosts_.push_back(host);
   }
-  fabric_.host_first_gpu_.push_back(GpuId(fabric_.num_gpus()));
-  fabric_.host_first_nic_.push_back(NicId(fabric_.num_nics()));
+  fabric_.host_first_gpu_.emplace_back(fabric_.num_gpus());
+  fabric_.host_first_nic_.emplace_back(fabric_.num_nics());
   fabric_.host_num_nodes_.push_back(static_cast<uint32_t>(fabric_.num_nodes() - first));
 }
 
@@ -229,7 +229,7 @@ Status FabricBuilder::IndexNames() {
     if (labels.size() != fabric_.num_hosts())
       return InvalidArgument("only some hosts have a name; expected all or none");
     std::vector<HostId>& by_label = fabric_.hosts_by_label_;
-    for (size_t h = 0; h < labels.size(); ++h) by_label.push_back(HostId(h));
+    for (size_t h = 0; h < labels.size(); ++h) by_label.emplace_back(h);
     const auto label_of = [&](HostId host) -> const std::string& { return labels[host.index()]; };
     std::sort(by_label.begin(), by_label.end(), [&](HostId a, HostId b) { return label_of(a) < label_of(b); });
     for (size_t i = 1; i < by_label.size(); ++i) {

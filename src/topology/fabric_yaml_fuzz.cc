@@ -7,7 +7,8 @@
 #include "topology/router.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fairlead;
+  namespace topology = fairlead::topology;
+  using fairlead::GpuId, fairlead::LinkId, fairlead::YamlDocument, fairlead::YamlMap;
   const auto document = YamlDocument::Parse(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz.yaml");
   if (!document.ok()) return 0;
   YamlMap root = document->Root();
@@ -27,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (far == GpuId(0u)) return 0;
   const uint64_t num_paths = router.CountPaths(GpuId(0u), far);
   FL_CHECK(num_paths > 0);
-  model::Path path;
+  fairlead::model::Path path;
   router.AppendPath(GpuId(0u), far, num_paths - 1, &path);
   FL_CHECK(fabric->destination(path.back()) == fabric->node_of(far));
   return 0;

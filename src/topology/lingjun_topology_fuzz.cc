@@ -8,7 +8,8 @@
 #include "topology/lingjun_topology.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fairlead;
+  namespace topology = fairlead::topology;
+  using fairlead::HostId;
   // The first byte chooses the options.
   const uint8_t choice = size > 0 ? data[0] : 0;
   topology::LingjunOptions options;

@@ -108,7 +108,7 @@ TEST(LingjunTopologyTest, ErrorsNameFileAndLine) {
               HasSubstr("topo.csv:3: PSW 'P' is under DSW 'H' here and under 'G'"));
   EXPECT_THAT(Error(header), HasSubstr("no host"));
   EXPECT_THAT(Error(""), HasSubstr("the file is empty"));
-  EXPECT_THAT(Error(std::string("ip,DSW,PSW,ASW\na\0,G,P,S\n", 25)), HasSubstr("topo.csv:2: contains a NUL byte"));
+  EXPECT_THAT(Error(std::string("ip,DSW,PSW,ASW\na\0,G,P,S\n", 24)), HasSubstr("topo.csv:2: contains a NUL byte"));
   // Two core layers without a common pod.
   EXPECT_THAT(Error(header + "aa,G,P,S\nbb,H,Q,S\n"),
               HasSubstr("topo.csv: the fabric is disconnected: aa/nic0 and bb/nic3"));

@@ -4,31 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
+
+#include "base/disjoint_sets.h"
 
 namespace fairlead::topology {
 
 namespace {
-
-// Disjoint sets over node indices, with path halving.
-class DisjointSets {
- public:
-  explicit DisjointSets(size_t size) : parents_(size) { std::iota(parents_.begin(), parents_.end(), 0u); }
-
-  uint32_t Find(uint32_t x) {
-    while (parents_[x] != x) x = parents_[x] = parents_[parents_[x]];
-    return x;
-  }
-  // The smaller root stays root.
-  void Union(uint32_t a, uint32_t b) {
-    a = Find(a);
-    b = Find(b);
-    parents_[std::max(a, b)] = std::min(a, b);
-  }
-
- private:
-  std::vector<uint32_t> parents_;
-};
 
 // Numbers keys densely in order of first appearance.
 template <class Key>
@@ -85,7 +66,7 @@ HostGroups FindPods(const Fabric& fabric) {
   for (size_t l = 0; l < fabric.num_links(); l += 2) {
     const LinkId link(l);
     if (fabric.tier(link) != LinkTier::kSpineCore) {
-      sets.Union(fabric.source(link).value(), fabric.destination(link).value());
+      sets.Join(fabric.source(link).value(), fabric.destination(link).value());
     }
   }
   HostGroups pods;
@@ -103,7 +84,7 @@ Status CheckConnected(const Fabric& fabric) {
   for (size_t l = 0; l < fabric.num_links(); l += 2) {
     const LinkId link(l);
     if (fabric.tier(link) > LinkTier::kHostLeaf) {
-      sets.Union(fabric.source(link).value(), fabric.destination(link).value());
+      sets.Join(fabric.source(link).value(), fabric.destination(link).value());
     }
   }
   // NICs that see the same networks need one representative: first and last, so that the message names two hosts.

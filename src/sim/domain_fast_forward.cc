@@ -1,0 +1,126 @@
+// Fast-forward of a domain: where its jobs repeat themselves, all counters move on by whole periods at once.
+#include <algorithm>
+#include <utility>
+
+#include "base/random.h"
+#include "sim/contention_domain.h"
+
+namespace fairlead::sim {
+
+DomainSnapshot ContentionDomain::TakeSnapshot() const {
+  DomainSnapshot snapshot;
+  snapshot.local_ns = local_now_ns_;
+  for (uint32_t j = 0; j < jobs_.size(); ++j) {
+    const JobState& job = *jobs_[j];
+    const Runtime& runtime = runtimes_[j];
+    snapshot.discrete.push_back(job.phase * 4u + job.is_phase_running * 2u + runtime.is_computing);
+    int64_t progress = job.progress_ns;
+    if (runtime.is_computing) progress += local_now_ns_ - runtime.computing_since_ns;
+    if (!runtime.has_begun) progress = local_now_ns_ - runtime.timer_ns;  // still to come: negative, never repeats
+    snapshot.progress_ns.push_back(progress);
+    if (!job.is_phase_running) continue;
+    for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
+      const double top = variables_[v].top_rate * static_cast<double>(variables_[v].transfers.size());
+      snapshot.left_ns.push_back(top > 0 ? network_->Remaining(variables_[v].flow) / top * 1e9 : 0);
+    }
+  }
+  return snapshot;
+}
+
+ContentionDomain::Counters ContentionDomain::TakeCounters() const {
+  Counters counters;
+  for (const JobState* job : jobs_) {
+    counters.iterations.push_back(job->iterations_done);
+    counters.phase_runs.insert(counters.phase_runs.end(), job->phase_runs.begin(), job->phase_runs.end());
+  }
+  counters.contention = contention_.values();
+  return counters;
+}
+
+void ContentionDomain::TryFastForward(int64_t limit_ns) {
+  const auto period = detector_.Observe(TakeSnapshot());
+  counters_.push_back(TakeCounters());
+  if (counters_.size() > PeriodDetector::kMaxLag + 1) counters_.pop_front();
+  if (!period) return;
+  const Counters& then = counters_[counters_.size() - 1 - period->lag];
+  const int64_t num_periods = PeriodsThatFit(*period, then, limit_ns);
+  if (num_periods >= 1) Jump(*period, then, num_periods);
+}
+
+int64_t ContentionDomain::PeriodsThatFit(const Period& period, const Counters& then, int64_t limit_ns) const {
+  int64_t fit = (limit_ns - local_now_ns_) / period.length_ns;
+  for (size_t j = 0; j < jobs_.size(); ++j) {
+    const JobState& job = *jobs_[j];
+    const uint64_t per_period = job.iterations_done - then.iterations[j];
+    if (job.num_iterations == 0 || per_period == 0) continue;
+    // The last iteration is always played, so that the end comes out exactly.
+    const uint64_t left = job.num_iterations - job.iterations_done - 1;
+    fit = std::min<int64_t>(fit, static_cast<int64_t>(left / per_period));
+  }
+  return fit;
+}
+
+ContentionDomain::Counters ContentionDomain::CountMore(const Counters& then, uint64_t times) const {
+  Counters more = TakeCounters();
+  for (size_t j = 0; j < more.iterations.size(); ++j) {
+    more.iterations[j] = times * (more.iterations[j] - then.iterations[j]);
+  }
+  for (size_t i = 0; i < more.phase_runs.size(); ++i) {
+    more.phase_runs[i] = times * (more.phase_runs[i] - then.phase_runs[i]);
+  }
+  const auto k = static_cast<double>(times);
+  for (size_t i = 0; i < more.contention.size(); ++i) {
+    ContentionValue& value = more.contention[i];
+    const ContentionValue before = i < then.contention.size() ? then.contention[i] : ContentionValue();
+    value = {.shared_s = k * (value.shared_s - before.shared_s),
+             .lost_s = k * (value.lost_s - before.lost_s),
+             .yielded_s = k * (value.yielded_s - before.yielded_s)};
+  }
+  return more;
+}
+
+void ContentionDomain::Jump(const Period& period, const Counters& then, int64_t num_periods) {
+  const SimDuration skipped(num_periods * period.length_ns);
+  const Counters more = CountMore(then, static_cast<uint64_t>(num_periods));
+  auto phase_runs_more = std::span(more.phase_runs);
+  for (uint32_t j = 0; j < jobs_.size(); ++j) {
+    const size_t num_phases = jobs_[j]->phase_runs.size();
+    JumpJob(j, more.iterations[j], phase_runs_more.first(num_phases), skipped, period.error_ns);
+    phase_runs_more = phase_runs_more.subspan(num_phases);
+  }
+  for (size_t i = 0; i < more.contention.size(); ++i) contention_.at(i) += more.contention[i];
+  // Earlier counters move along, so that differences to them still count the periods that were played.
+  for (Counters& counters : counters_) {
+    for (size_t j = 0; j < jobs_.size(); ++j) counters.iterations[j] += more.iterations[j];
+    for (size_t i = 0; i < more.phase_runs.size(); ++i) counters.phase_runs[i] += more.phase_runs[i];
+    counters.contention.resize(more.contention.size());
+    for (size_t i = 0; i < more.contention.size(); ++i) counters.contention[i] += more.contention[i];
+  }
+  offset_ns_ += skipped.ns();
+}
+
+void ContentionDomain::JumpJob(uint32_t j, uint64_t iterations_more, std::span<const uint64_t> phase_runs_more,
+                               SimDuration skipped, double error_ns) {
+  JobState& job = *jobs_[j];
+  const SimTime from = now();
+  const SimTime to = from + skipped;
+  SyncComputeClock(j);
+  job.iterations_done += iterations_more;
+  for (size_t p = 0; p < job.phase_runs.size(); ++p) {
+    job.phase_runs[p] += phase_runs_more[p];
+    BinnedSum::Spread(from, to, static_cast<float>(phase_runs_more[p]), job.activity[p], busy_->bin_ns());
+  }
+  busy_->Add(from, to,
+             static_cast<double>(iterations_more) * static_cast<double>(job.clock.total_ns) * 1e-9 *
+                 job.clock.busy_fraction * job.num_gpus);
+  if (runtimes_[j].has_begun) {
+    job.iteration_start = job.iteration_start + skipped;
+    job.activity_since = job.activity_since + skipped;
+    if (iterations_more > 0) job.last_iteration_end = job.last_iteration_end + skipped;
+  }
+  job.jumped_ns += skipped.ns();
+  job.jump_error = std::max(job.jump_error, error_ns / static_cast<double>(skipped.ns()));
+  job.event_hash = CombineHash(job.event_hash, static_cast<uint64_t>(to.ns()) ^ iterations_more);
+}
+
+}  // namespace fairlead::sim
