@@ -70,12 +70,11 @@ std::string FindInputFile(const std::string& path) {
 }
 
 const std::atomic<bool>& StopRequested() {
-  static const bool installed = [] {
+  [[maybe_unused]] static const bool kInstalled = [] {
     std::signal(SIGINT, HandleStopSignal);
     std::signal(SIGTERM, HandleStopSignal);
     return true;
   }();
-  static_cast<void>(installed);
   return stop_requested;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the library's name
 namespace CLI {
 class App;
 }
@@ -27,7 +28,8 @@ inline bool IsStdout(const std::string& path) { return path == "-"; }
 // Prints `content` for "-", else writes the file whole or not at all.
 Status WriteOutput(const std::string& path, const std::string& content);
 
-// A long command must not find out at its end that its output can't be written. Empty paths are fine.
+// A long command must not find out at its end that its output can't be written: makes the folder of `path` where it is
+// missing. Empty paths are fine.
 Status CheckOutputFolder(const std::string& path);
 
 // `path` if it exists; else the file of that name among the data that came with the program (the source tree or
@@ -37,8 +39,14 @@ std::string FindInputFile(const std::string& path);
 // Turns true at the first SIGINT or SIGTERM; the second one kills the process as usual. Installed by the first call.
 const std::atomic<bool>& StopRequested();
 
-// Each adds its commands to the app; the chosen one stores its exit code in `exit_code`.
-void AddSimCommands(CLI::App& app, int* exit_code);
-void AddExplainCommand(CLI::App& app, int* exit_code);
+// One call of the program.
+struct Invocation {
+  std::string command_line;  // as typed, for reports
+  int exit_code = kExitOk;   // set by the command that ran
+};
+
+// Each adds its commands to the app. The invocation outlives the app.
+void AddSimCommands(CLI::App& app, Invocation* invocation);
+void AddExplainCommand(CLI::App& app, Invocation* invocation);
 
 }  // namespace fairlead::cli

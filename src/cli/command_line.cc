@@ -3,11 +3,35 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
+#include <string>
+#include <string_view>
 
 #include "cli/command.h"
 #include "version.h"
 
 namespace fairlead::cli {
+
+namespace {
+
+// "fairlead sim run my\ file.yaml": arguments that a shell would take apart are quoted.
+std::string JoinArguments(int argc, char** argv) {
+  std::string line = "fairlead";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const bool is_plain = !argument.empty() && argument.find_first_of(" \t\n'\"\\$`*?<>|&;()[]{}~#!") == argument.npos;
+    line += ' ';
+    if (is_plain) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace
 
 int RunCommandLine(int argc, char** argv) {
   CLI::App app("Fairlead: makes a shared deep-learning training cluster waste fewer GPU-hours.", "fairlead");
@@ -16,9 +40,9 @@ int RunCommandLine(int argc, char** argv) {
   app.footer(
       "Example: fairlead sim run scenarios/lingjun-snapshot.yaml --html report.html\n"
       "Exit codes: 0 done, 1 the answer is no, 2 usage or bad input, 3 unavailable, 4 internal error, 130 Ctrl-C.");
-  int exit_code = kExitOk;
-  AddSimCommands(app, &exit_code);
-  AddExplainCommand(app, &exit_code);
+  Invocation invocation{.command_line = JoinArguments(argc, argv)};
+  AddSimCommands(app, &invocation);
+  AddExplainCommand(app, &invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -26,7 +50,7 @@ int RunCommandLine(int argc, char** argv) {
   } catch (const std::exception& e) {
     return ReportError(Internal(e.what()));
   }
-  return exit_code;
+  return invocation.exit_code;
 }
 
 }  // namespace fairlead::cli

@@ -70,7 +70,7 @@ int Explain(const ExplainOptions& options) {
 
 }  // namespace
 
-void AddExplainCommand(CLI::App& app, int* exit_code) {
+void AddExplainCommand(CLI::App& app, Invocation* invocation) {
   CLI::App* explain = app.add_subcommand("explain", "Say why something is as it is.");
   explain->require_subcommand(1);
   auto options = std::make_shared<ExplainOptions>();
@@ -84,7 +84,7 @@ void AddExplainCommand(CLI::App& app, int* exit_code) {
                   "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
   job->add_option("--json", options->json, "Write the explanation to FILE; - prints only it")->type_name("FILE");
   job->footer("Example: fairlead explain job 14517 --scenario scenarios/lingjun-snapshot.yaml --policy ecmp");
-  job->callback([options, exit_code] { *exit_code = Explain(*options); });
+  job->callback([options, invocation] { invocation->exit_code = Explain(*options); });
 }
 
 }  // namespace fairlead::cli

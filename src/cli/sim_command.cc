@@ -39,7 +39,7 @@ struct SimRunOptions {
   std::string html;
 };
 
-Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
+void ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
   if (!options.policies.empty()) scenario->policies = options.policies;
   if (options.num_seeds) scenario->num_seeds = *options.num_seeds;
   if (options.seed) scenario->first_seed = *options.seed;
@@ -47,11 +47,10 @@ Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
   if (options.detail == "coupled") scenario->simulation.detail = sim::Detail::kCoupled;
   if (options.detail == "edge") scenario->simulation.detail = sim::Detail::kEdge;
   if (options.exact) scenario->simulation.fast_forward = false;
-  return OkStatus();
 }
 
 // Writes and prints; what was computed reaches the user even when one of the files can't be written.
-int Deliver(const sim::SimulationReport& report, const SimRunOptions& options) {
+int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, const std::string& command_line) {
   const bool is_quiet = IsStdout(options.json);
   if (!is_quiet) fmt::print("{}", report::RenderText(report));
   std::fflush(stdout);
@@ -63,14 +62,14 @@ int Deliver(const sim::SimulationReport& report, const SimRunOptions& options) {
     if (!written.ok() && status.ok()) status = written;
   };
   if (!options.json.empty()) write(options.json, report::RenderJson(report), "JSON");
-  if (!options.html.empty()) write(options.html, report::RenderHtml(report), "Report");
+  if (!options.html.empty()) write(options.html, report::RenderHtml(report, {.command = command_line}), "Report");
   if (!status.ok()) return ReportError(status);
   if (!StopRequested()) return kExitOk;
   fmt::print(stderr, "fairlead: stopped before the end; the numbers are partial\n");
   return kExitInterrupted;
 }
 
-int SimRun(const SimRunOptions& options) {
+int SimRun(const SimRunOptions& options, const std::string& command_line) {
   StopRequested();
   for (const std::string& path : {options.json, options.html}) {
     if (const Status status = CheckOutputFolder(path); !status.ok()) return ReportError(status);
@@ -79,10 +78,10 @@ int SimRun(const SimRunOptions& options) {
   if (!options.topology.empty()) overrides.topology_file = FindInputFile(options.topology);
   auto scenario = sim::LoadScenario(FindInputFile(options.scenario), overrides);
   if (!scenario.ok()) return ReportError(scenario.status());
-  if (const Status status = ApplyOptions(options, &*scenario); !status.ok()) return ReportError(status);
+  ApplyOptions(options, &*scenario);
   auto report = RunWithProgress(*scenario, {.num_threads = options.num_threads});
   if (!report.ok()) return ReportError(report.status());
-  return Deliver(*report, options);
+  return Deliver(*report, options, command_line);
 }
 
 struct SimFwlOptions {
@@ -108,7 +107,7 @@ int SimFwl(const SimFwlOptions& options) {
   return written.ok() ? kExitOk : ReportError(written);
 }
 
-void AddSimRun(CLI::App& sim, int* exit_code) {
+void AddSimRun(CLI::App& sim, Invocation* invocation) {
   auto options = std::make_shared<SimRunOptions>();
   CLI::App* run = sim.add_subcommand("run", "Simulate a scenario under one or more traffic policies and compare them.");
   run->add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->required();
@@ -125,10 +124,10 @@ void AddSimRun(CLI::App& sim, int* exit_code) {
   run->add_option("--json", options->json, "Write all results to FILE; - prints only them")->type_name("FILE");
   run->add_option("--html", options->html, "Write a self-contained page with figures to FILE")->type_name("FILE");
   run->footer("Example: fairlead sim run scenarios/lingjun-snapshot.yaml --policy ecmp,crux --seeds 5 --html out.html");
-  run->callback([options, exit_code] { *exit_code = SimRun(*options); });
+  run->callback([options, invocation] { invocation->exit_code = SimRun(*options, invocation->command_line); });
 }
 
-void AddSimFwl(CLI::App& sim, int* exit_code) {
+void AddSimFwl(CLI::App& sim, Invocation* invocation) {
   auto options = std::make_shared<SimFwlOptions>();
   CLI::App* fwl = sim.add_subcommand("fwl", "Run a workload file of the fwl format on the fluid network alone.");
   fwl->add_option("FILE", options->file, "Workload (fwl 1)")->required();
@@ -141,16 +140,16 @@ void AddSimFwl(CLI::App& sim, int* exit_code) {
   fwl->footer(
       "Example: python3 bench/fwl/generate.py excl --pods 4 --iters 20 --seed 6 > excl512.fwl\n"
       "         fairlead sim fwl excl512.fwl --detail edge");
-  fwl->callback([options, exit_code] { *exit_code = SimFwl(*options); });
+  fwl->callback([options, invocation] { invocation->exit_code = SimFwl(*options); });
 }
 
 }  // namespace
 
-void AddSimCommands(CLI::App& app, int* exit_code) {
+void AddSimCommands(CLI::App& app, Invocation* invocation) {
   CLI::App* sim = app.add_subcommand("sim", "Simulate shared training clusters.");
   sim->require_subcommand(1);
-  AddSimRun(*sim, exit_code);
-  AddSimFwl(*sim, exit_code);
+  AddSimRun(*sim, invocation);
+  AddSimFwl(*sim, invocation);
 }
 
 }  // namespace fairlead::cli

@@ -9,8 +9,8 @@
 #include "collective/training_iteration.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fairlead;
-  using namespace fairlead::collective;
+  using fairlead::Bytes, fairlead::FlopPerSecond;
+  using fairlead::collective::MakeRegularLayout, fairlead::collective::ParseModelProfile;
   const auto profile = ParseModelProfile({reinterpret_cast<const char*>(data), size}, "fuzz.yaml");
   if (!profile.ok()) {
     FL_CHECK(!profile.status().message().empty());

@@ -126,7 +126,7 @@ TEST_F(ProfileDirectoryTest, MissingDirectoryIsNamed) {
   EXPECT_THAT(profiles.status().message(), HasSubstr("absent"));
 }
 
-std::string ErrorOf(std::string text) {
+std::string ErrorOf(const std::string& text) {
   const auto profile = ParseModelProfile(text, "p.yaml");
   return profile.ok() ? "" : profile.status().message();
 }

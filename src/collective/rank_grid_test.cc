@@ -19,6 +19,7 @@ Gpus GpusOf(const Communicator& group) {
 
 std::vector<Gpus> GpusOf(const std::vector<Communicator>& groups) {
   std::vector<Gpus> gpus;
+  gpus.reserve(groups.size());
   for (const Communicator& group : groups) gpus.push_back(GpusOf(group));
   return gpus;
 }

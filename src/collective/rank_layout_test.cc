@@ -26,7 +26,7 @@ TEST(RankLayoutTest, PlacesKnowHostAndLocalIndex) {
 
 TEST(RankLayoutTest, RegularLayoutIsThatOfAFabricOfWholeHosts) {
   model::Placement placement;
-  for (uint32_t i = 0; i < 16; ++i) placement.gpus.push_back(GpuId(i));
+  for (uint32_t i = 0; i < 16; ++i) placement.gpus.emplace_back(i);
   EXPECT_EQ(MakeRankLayout(placement, TwoHostsOnOneLeaf()).ranks, MakeRegularLayout(2, 8).ranks);
 }
 

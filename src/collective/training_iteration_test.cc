@@ -209,7 +209,7 @@ TEST(TrainingIterationTest, EveryIterationIsWellFormed) {
                                             .zero_stage = static_cast<uint32_t>(random.Below(4)),
                                             .micro_batches = power(4)};
     RankLayout layout = MakeRegularLayout(64, 8);
-    layout.ranks.resize(parallelism.tensor * parallelism.pipeline * parallelism.data);
+    layout.ranks.resize(size_t{parallelism.tensor} * parallelism.pipeline * parallelism.data);
     const IterationOptions options = {.data_parallel = static_cast<DataParallelAlgorithm>(random.Below(3)),
                                       .rail_all_to_all = random.Below(2) == 0,
                                       .overlap_start = random.Uniform(),

@@ -61,12 +61,18 @@ const model::Iteration& ClusterController::iteration(JobId job) const {
 }
 
 void ClusterController::Submit(const model::Job& job, std::vector<Action>* actions) {
+  if (queued_.contains(job.id) || running_.contains(job.id)) return;
   if (job.num_gpus == 0 || job.num_gpus > fabric_->num_gpus()) {
     actions->push_back(RejectJob{job.id, fmt::format("job {} asks for {} GPUs; the cluster has {}", job.name,
                                                      job.num_gpus, fabric_->num_gpus())});
     return;
   }
+  if (job.gpus_per_host == 0) {
+    actions->push_back(RejectJob{job.id, fmt::format("job {} asks for 0 GPUs on each of its hosts", job.name)});
+    return;
+  }
   queue_.push_back(job);
+  queued_.insert(job.id);
 }
 
 void ClusterController::Finish(JobId job) {
@@ -78,32 +84,36 @@ void ClusterController::Finish(JobId job) {
 
 void ClusterController::StartQueuedJobs(std::vector<Action>* actions) {
   while (!queue_.empty()) {
-    model::Job& job = queue_.front();
-    auto placement = placement_->Place(pool_, job);
-    if (!placement) {
+    const model::Job& job = queue_.front();
+    const auto placement = placement_->Place(pool_, job);
+    if (placement) {
+      StartOrReject(job, *placement, actions);
+    } else {
       // An empty cluster that can't hold the job never will; it must not block the queue forever.
       if (pool_.num_free() < fabric_->num_gpus()) return;
       actions->push_back(RejectJob{job.id, fmt::format("job {} ({} GPUs, {} per host) does not fit the empty cluster",
                                                        job.name, job.num_gpus, job.gpus_per_host)});
-      queue_.pop_front();
-      continue;
     }
-    auto iteration = iterations_(job, *placement);
-    if (!iteration.ok()) {
-      actions->push_back(RejectJob{job.id, iteration.status().message()});
-      queue_.pop_front();
-      continue;
-    }
-    pool_.Take(*placement);
-    actions->push_back(StartJob{job.id, *placement});
-    RunningJob running;
-    running.job = std::move(job);
-    running.placement = std::move(*placement);
-    running.iteration = std::move(*iteration);
-    running.arrival_order = num_arrived_++;
-    running_.emplace(running.job.id, std::move(running));
+    queued_.erase(job.id);
     queue_.pop_front();
   }
+}
+
+void ClusterController::StartOrReject(const model::Job& job, const model::Placement& placement,
+                                      std::vector<Action>* actions) {
+  auto iteration = iterations_(job, placement);
+  if (!iteration.ok()) {
+    actions->push_back(RejectJob{job.id, iteration.status().message()});
+    return;
+  }
+  pool_.Take(placement);
+  actions->push_back(StartJob{job.id, placement});
+  RunningJob running;
+  running.job = job;
+  running.placement = placement;
+  running.iteration = std::move(*iteration);
+  running.arrival_order = num_arrived_++;
+  running_.emplace(job.id, std::move(running));
 }
 
 void ClusterController::Replan(std::vector<Action>* actions) {

@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -88,9 +89,10 @@ class ClusterController {
   ClusterController(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
                     const traffic::TrafficPolicy& traffic, IterationProvider iterations, ControllerOptions options);
 
-  // Handles events of one instant together: all state changes first, then queued jobs start, then one re-plan. Unknown
-  // or already finished jobs are ignored (late events are normal). Actions come in order: rejections, starts, traffic
-  // by job id.
+  // Handles events of one instant together: all state changes first, then queued jobs start, then one re-plan. Jobs
+  // that are unknown or already finished, and those submitted again while they wait or run, are ignored (late and
+  // repeated events are normal). Actions come in order: jobs whose numbers can't be right are rejected, the queue's
+  // jobs are started or rejected in order of arrival, then traffic by job id.
   std::vector<Action> Handle(std::span<const Event> events);
 
   // The iteration of a running job; must be running.
@@ -116,6 +118,7 @@ class ClusterController {
   void Submit(const model::Job& job, std::vector<Action>* actions);
   void Finish(JobId job);
   void StartQueuedJobs(std::vector<Action>* actions);
+  void StartOrReject(const model::Job& job, const model::Placement& placement, std::vector<Action>* actions);
   void Replan(std::vector<Action>* actions);
   void AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::vector<Action>* actions);
 
@@ -129,6 +132,7 @@ class ClusterController {
   topology::LinkHealth health_;
   scheduling::GpuPool pool_;
   std::deque<model::Job> queue_;
+  std::set<JobId> queued_;  // ids in queue_
   std::map<JobId, RunningJob> running_;
   uint64_t num_arrived_ = 0;
   ControlCounters counters_;

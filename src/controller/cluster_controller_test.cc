@@ -154,5 +154,30 @@ TEST_F(ClusterControllerTest, LateAndRepeatedEventsAreIgnored) {
   EXPECT_EQ(controller.num_running(), 0u);
 }
 
+TEST_F(ClusterControllerTest, AJobSubmittedTwiceRunsOnce) {
+  ClusterController controller = Create();
+  // Twice 8 GPUs: job 1 fits only if the second submission of job 0 took nothing.
+  const Event events[] = {Submit(0, 8), Submit(0, 8), Submit(1, 8), Submit(2, 8), Submit(2, 8)};
+  EXPECT_EQ(Describe(controller.Handle(events)),
+            (Words{"start 0", "start 1", "traffic 0 level 0", "traffic 1 level 1"}));
+  EXPECT_EQ(controller.num_queued(), 1u);
+  const Event again[] = {Submit(0, 8)};
+  EXPECT_TRUE(controller.Handle(again).empty());
+  // Afterwards the id is free again.
+  const Event finished[] = {JobFinished{JobId(0)}, JobFinished{JobId(1)}};
+  EXPECT_EQ(Describe(controller.Handle(finished)), (Words{"start 2", "traffic 2 level 0"}));
+  EXPECT_EQ(Describe(controller.Handle(again)), (Words{"start 0", "traffic 0 level 0", "traffic 2 level 1"}));
+}
+
+TEST_F(ClusterControllerTest, NoGpusPerHostIsRejected) {
+  ClusterController controller = Create();
+  model::Job job;
+  job.id = JobId(0);
+  job.num_gpus = 8;
+  job.gpus_per_host = 0;
+  const Event events[] = {JobSubmitted{job}};
+  EXPECT_EQ(Describe(controller.Handle(events)), (Words{"reject 0"}));
+}
+
 }  // namespace
 }  // namespace fairlead::controller

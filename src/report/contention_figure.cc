@@ -46,6 +46,7 @@ std::map<JobId, size_t> ChooseContenders(const std::vector<std::map<JobPair, Pai
   }
   num_involved = weight.size();
   std::vector<std::pair<double, JobId>> order;
+  order.reserve(weight.size());
   for (const auto& [id, total] : weight) order.emplace_back(-total, id);
   std::sort(order.begin(), order.end());
   order.resize(std::min(order.size(), kNumContendersShown));

@@ -31,7 +31,7 @@ std::string RenderHeading(const JobExplanation& e) {
 
 std::string DescribeSpeed(const JobExplanation& e) {
   const sim::JobResult& job = e.job;
-  if (job.start_s < 0) return "It was never placed, so nothing can be said about its network.";
+  if (job.start_s < 0) return "It never began, so nothing can be said about its network.";
   if (job.slowdown <= 0) return "It completed no iteration.";
   const std::string times = fmt::format("{} per iteration, {} alone: {}", FormatDuration(job.iteration_s),
                                         FormatDuration(job.solo_iteration_s), FormatSlowdown(job.slowdown));

@@ -89,7 +89,7 @@ TEST(ExplainReportTest, JobsThatHaveNothingToExplain) {
   sim::RunResult run = MakeSmallReport().runs[2];
   EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()), HasSubstr("It runs at full speed"));
   run.jobs[0].start_s = -1;
-  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()), HasSubstr("never placed"));
+  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()), HasSubstr("never began"));
   run.jobs[1].slowdown = 0;
   run.partial = true;
   const std::string text = RenderExplanation(ExplainJob(run, JobId(1)).value());

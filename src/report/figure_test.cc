@@ -22,6 +22,7 @@ using testing::Not;
 
 std::vector<std::string> LabelsOf(const std::vector<Tick>& ticks) {
   std::vector<std::string> labels;
+  labels.reserve(ticks.size());
   for (const Tick& tick : ticks) labels.push_back(tick.label);
   return labels;
 }
@@ -206,6 +207,7 @@ std::vector<sim::LinkResult> MakeLinks(const std::vector<std::string>& names) {
 
 LinkMatrix Arrange(const std::vector<sim::LinkResult>& links, topology::LinkTier tier) {
   std::vector<const sim::LinkResult*> pointers;
+  pointers.reserve(links.size());
   for (const sim::LinkResult& link : links) pointers.push_back(&link);
   return ArrangeLinks(pointers, tier);
 }
@@ -245,10 +247,11 @@ TEST(LinkMatrixTest, EveryLinkHasItsOwnCell) {
   for (int i = 0; i < 2000; ++i) {
     std::set<std::string> names;
     for (uint64_t n = 1 + random.Below(30); n > 0; --n) {
-      const std::string a = kinds[random.Below(5)] + std::to_string(random.Below(4));
-      const std::string b = kinds[random.Below(5)] + std::to_string(random.Below(4));
+      std::string name = kinds[random.Below(5)] + std::to_string(random.Below(4));
+      const std::string peer = kinds[random.Below(5)] + std::to_string(random.Below(4));
       const char* ends[] = {"", "#1", "#2"};
-      names.insert(random.Below(8) == 0 ? a : a + "->" + b + ends[random.Below(3)]);
+      if (random.Below(8) != 0) name.append("->").append(peer).append(ends[random.Below(3)]);
+      names.insert(std::move(name));
     }
     const std::vector<sim::LinkResult> links = MakeLinks({names.begin(), names.end()});
     const LinkMatrix matrix =

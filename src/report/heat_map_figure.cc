@@ -151,8 +151,9 @@ void DrawColumnLabels(const HeatMapFigure& figure, const Layout& layout, Point o
 
 void DrawPanel(const HeatMapFigure& figure, const Layout& layout, size_t index, bool with_tooltips, SvgFigure& svg) {
   const HeatPanel& panel = figure.panels[index];
+  const size_t line = index / layout.panels_per_line;
   const double left = static_cast<double>(index % layout.panels_per_line) * (layout.panel_width + kPanelGap);
-  const double top = layout.top + static_cast<double>(index / layout.panels_per_line) * layout.panel_height;
+  const double top = layout.top + static_cast<double>(line) * layout.panel_height;
   const Point origin = {left + layout.label_width, top + layout.head};
   svg.AddText({origin.x, top + 13}, panel.heading, "panel-heading");
   if (!figure.column_axis.empty()) {

@@ -110,6 +110,7 @@ std::vector<JobId> OrderJobs(const FigureInput& input) {
   }
   std::sort(order.begin(), order.end());
   std::vector<JobId> ids;
+  ids.reserve(order.size());
   for (const auto& [weight, id] : order) ids.push_back(id);
   return ids;
 }

@@ -77,6 +77,7 @@ std::vector<Sharer> FindDelayed(const sim::RunResult& run, JobId culprit) {
     AddTo(entry->second, contention);
   }
   std::vector<Sharer> delayed;
+  delayed.reserve(by_job.size());
   for (auto& [id, sharer] : by_job) delayed.push_back(std::move(sharer));
   SortByLoss(delayed);
   return delayed;

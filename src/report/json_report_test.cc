@@ -13,7 +13,6 @@ namespace fairlead::report {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 std::vector<std::string> KeysOf(const Json& json, size_t count) {
   std::vector<std::string> keys;

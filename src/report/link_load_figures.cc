@@ -37,6 +37,7 @@ std::vector<const sim::LinkResult*> LinksOfTier(const FigureInput& input, topolo
     }
   }
   std::vector<const sim::LinkResult*> list;
+  list.reserve(links.size());
   for (const auto& [id, link] : links) list.push_back(link);
   return list;
 }

@@ -65,6 +65,7 @@ struct Port {
 
 std::vector<Port> FindPorts(const std::vector<const sim::LinkResult*>& links, topology::LinkTier tier) {
   std::vector<LinkEnds> ends;
+  ends.reserve(links.size());
   for (const sim::LinkResult* link : links) ends.push_back(SplitName(link->name));
   const std::string row_kind = ChooseRowKind(ends, tier);
   std::vector<Port> ports;

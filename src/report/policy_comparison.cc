@@ -37,6 +37,7 @@ std::vector<RunPair> PairBySeed(const sim::SimulationReport& report, const std::
 template <class Number>
 Spread GainOver(const std::vector<RunPair>& pairs, const Spread& baseline, const Spread& candidate, Number number) {
   std::vector<double> gains;
+  gains.reserve(pairs.size());
   for (const RunPair& pair : pairs) gains.push_back(number(*pair.candidate) - number(*pair.baseline));
   if (pairs.empty() && baseline.known() && candidate.known()) gains.push_back(candidate.mean - baseline.mean);
   return SpreadOf(gains);

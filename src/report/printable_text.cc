@@ -42,8 +42,8 @@ constexpr std::array kDoubleWidth = std::to_array<CodePointRange>({{0x1100, 0x11
                                                                    {0x1f900, 0x1f9ff},
                                                                    {0x20000, 0x3fffd}});
 
-template <size_t kSize>
-bool Contains(const std::array<CodePointRange, kSize>& ranges, char32_t c) {
+template <size_t Size>
+bool Contains(const std::array<CodePointRange, Size>& ranges, char32_t c) {
   return std::any_of(ranges.begin(), ranges.end(), [c](const auto& r) { return c >= r.first && c <= r.last; });
 }
 

@@ -66,7 +66,7 @@ void PlaceTraffic(const TestReportOptions& options, bool balanced, Random& rando
       for (uint32_t flow = 0; flow < 4; ++flow) {
         uint32_t best = static_cast<uint32_t>(random.Below(options.num_spines));
         for (uint32_t spine = 0; balanced && spine < options.num_spines; ++spine) {
-          const auto load = [&](uint32_t s) { return cables[2 * (leaf * options.num_spines + s)].load; };
+          const auto load = [&](uint32_t s) { return cables[2 * (size_t{leaf} * options.num_spines + s)].load; };
           if (load(spine) < load(best)) best = spine;
         }
         for (const uint32_t direction : {0u, 1u}) {

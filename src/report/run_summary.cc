@@ -39,6 +39,7 @@ std::vector<HotLink> FindHottestLinks(const Runs& runs) {
     }
   }
   std::vector<HotLink> hottest;
+  hottest.reserve(links.size());
   for (auto& [id, link] : links) hottest.push_back(std::move(link));
   std::stable_sort(hottest.begin(), hottest.end(),
                    [](const HotLink& a, const HotLink& b) { return a.utilization > b.utilization; });
@@ -158,6 +159,7 @@ std::vector<PolicySummary> SummarizePolicies(const sim::SimulationReport& report
     found->second.push_back(&run);
   }
   std::vector<PolicySummary> summaries;
+  summaries.reserve(policies.size());
   for (const auto& [policy, runs] : policies) summaries.push_back(Summarize(policy, runs));
   return summaries;
 }

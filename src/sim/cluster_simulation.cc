@@ -250,7 +250,19 @@ void ClusterSimulation::AdvanceUntilFinishOr(SimTime limit, RunWatch& watch) {
     if (domain.now() >= limit || watch.is_stopped()) break;
     bounds[first] = domain.FinishLowerBound();
   }
-  for (const auto& domain : domains_) domain->AdvanceTo(reached, watch);
+  // Domains are played one after the other; each is worth its jobs of the progress up to `reached`.
+  const double from = now_.seconds() / options_.end.seconds();
+  const double span = (reached - now_).seconds() / options_.end.seconds();
+  size_t num_jobs_done = 0;
+  for (const auto& domain : domains_) {
+    const auto share_of = [&](size_t num_jobs) {
+      return from + span * static_cast<double>(num_jobs) / static_cast<double>(running_.size());
+    };
+    const size_t num_jobs = domain->jobs().size();
+    watch.SetScope(now_, reached, share_of(num_jobs_done), share_of(num_jobs_done + num_jobs));
+    num_jobs_done += num_jobs;
+    domain->AdvanceTo(reached, watch);
+  }
   if (watch.is_stopped()) {
     reached = now_;
     for (const auto& domain : domains_) reached = std::max(reached, domain->now());

@@ -1,6 +1,7 @@
 // Lets somebody watch a long run, and stop it: looked at every few thousand events.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -12,11 +13,19 @@ namespace fairlead::sim {
 
 class RunWatch {
  public:
-  // Called now and then with a simulated instant that the run has reached somewhere. Need not be monotonic.
-  using Progress = std::function<void(SimTime)>;
+  // Called now and then with the fraction of the run that is done, 0..1, never going back.
+  using Progress = std::function<void(double)>;
 
   // `stop` must outlive the watch; `progress` may be empty.
   RunWatch(const std::atomic<bool>& stop, Progress progress) : stop_(&stop), progress_(std::move(progress)) {}
+
+  // What is simulated next, from instant `begin` to `end`, is the part of the run from fraction `from` to `to`.
+  void SetScope(SimTime begin, SimTime end, double from, double to) {
+    begin_ = begin;
+    end_ = end;
+    from_ = from;
+    to_ = to;
+  }
 
   // Once an event. True when the run is to end.
   bool ShouldStop(SimTime now) {
@@ -26,7 +35,10 @@ class RunWatch {
   // Looks at once.
   bool Look(SimTime now) {
     is_stopped_ = is_stopped_ || stop_->load(std::memory_order_relaxed);
-    if (progress_) progress_(now);
+    if (!progress_) return is_stopped_;
+    const double share = end_ > begin_ ? (now - begin_).seconds() / (end_ - begin_).seconds() : 1;
+    reached_ = std::max(reached_, from_ + (to_ - from_) * std::clamp(share, 0.0, 1.0));
+    progress_(reached_);
     return is_stopped_;
   }
   bool is_stopped() const { return is_stopped_; }
@@ -36,6 +48,11 @@ class RunWatch {
 
   const std::atomic<bool>* stop_;
   Progress progress_;
+  SimTime begin_;
+  SimTime end_;
+  double from_ = 0;
+  double to_ = 0;
+  double reached_ = 0;
   uint64_t num_events_ = 0;
   bool is_stopped_ = false;
 };

@@ -82,9 +82,7 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i = next++; i < planned.size() && !stop.load(std::memory_order_relaxed); i = next++) {
-      const auto report = [&](SimTime now) {
-        shared_progress.Set(i, now.seconds() / scenario.simulation.end.seconds());
-      };
+      const auto report = [&](double fraction) { shared_progress.Set(i, fraction); };
       results[i] = RunOnce(scenario, planned[i], stop, report);
       shared_progress.Set(i, 1);
     }

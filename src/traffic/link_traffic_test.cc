@@ -17,7 +17,7 @@ using topology::LinkTier;
 
 constexpr LinkId Link(uint32_t i) { return LinkId(i); }
 
-LinkTable MakeLinks(std::vector<std::pair<double, LinkTier>> links) {
+LinkTable MakeLinks(const std::vector<std::pair<double, LinkTier>>& links) {
   LinkTable table;
   for (const auto& [capacity, tier] : links) {
     table.capacity.push_back(BytesPerSecond(capacity));
@@ -106,7 +106,7 @@ TEST(LinkTrafficTest, ADeadLinkTakesForever) {
   EXPECT_TRUE(std::isinf(traffic.communication_time.value()));
 }
 
-JobTraffic OnLinks(std::vector<uint32_t> ids) {
+JobTraffic OnLinks(const std::vector<uint32_t>& ids) {
   JobTraffic traffic;
   for (const uint32_t id : ids) traffic.links.push_back({Link(id), Bytes(1)});
   return traffic;

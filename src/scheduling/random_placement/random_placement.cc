@@ -15,7 +15,7 @@ class RandomPlacement final : public PlacementPolicy {
   std::optional<model::Placement> Place(const GpuPool& pool, const model::Job& job) const override {
     std::vector<HostId> usable;
     for (size_t h = 0; h < pool.fabric().num_hosts(); ++h) {
-      if (pool.num_free(HostId(h)) >= RanksOnHost(job, 0)) usable.push_back(HostId(h));
+      if (pool.num_free(HostId(h)) >= RanksOnHost(job, 0)) usable.emplace_back(h);
     }
     const uint32_t num_hosts = NumHosts(job);
     if (usable.size() < num_hosts) return std::nullopt;

@@ -141,9 +141,9 @@ void ExpectLegal(const ExampleCluster& cluster, const TrafficSnapshot& snapshot,
       }
       EXPECT_TRUE(is_equal_cost) << "job " << j << " flow " << f;
     }
-    for (size_t other = 0; other < plan.jobs.size(); ++other) {
-      if (mine.priority_rank < plan.jobs[other].priority_rank && Meet(cluster.fabric(), mine, plan.jobs[other])) {
-        EXPECT_LE(mine.level, plan.jobs[other].level);
+    for (const JobPlan& other : plan.jobs) {
+      if (mine.priority_rank < other.priority_rank && Meet(cluster.fabric(), mine, other)) {
+        EXPECT_LE(mine.level, other.level);
       }
     }
   }

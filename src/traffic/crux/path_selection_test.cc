@@ -15,7 +15,7 @@ namespace {
 
 constexpr LinkId Link(uint32_t i) { return LinkId(i); }
 
-LinkTable MakeLinks(std::vector<double> capacities) {
+LinkTable MakeLinks(const std::vector<double>& capacities) {
   LinkTable table;
   for (const double capacity : capacities) {
     table.capacity.push_back(BytesPerSecond(capacity));
@@ -261,6 +261,7 @@ struct Instance {
   explicit Instance(uint64_t seed) {
     Random random(seed);
     std::vector<double> capacities;
+    capacities.reserve(10);
     for (int i = 0; i < 10; ++i) capacities.push_back(random.Uniform(0.5, 2));
     links = MakeLinks(capacities);
     for (uint32_t pair = 0; pair < 4; ++pair) {
@@ -269,7 +270,7 @@ struct Instance {
       ways.tail = {Link(9)};
       ways.middle_length = 2;
       for (uint64_t i = 0; i < 2 * (1 + random.Below(4)); ++i) {
-        ways.middles.push_back(LinkId(static_cast<uint32_t>(random.Below(8))));
+        ways.middles.emplace_back(static_cast<uint32_t>(random.Below(8)));
       }
       candidates.Set(pair, pair + 100, ways);
     }
