@@ -185,12 +185,12 @@ void ContentionDomain::Resume() {
     runtime.has_begun = job.iteration_start.ns() < offset_ns_ || job.iterations_done > 0 || job.progress_ns > 0;
     if (job.is_phase_running) {
       for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
-        const double left = job.remaining[variables_[v].transfers.front()];
-        if (left <= 0) continue;
+        // Those that are through have nothing left and end at once.
+        const double left = std::max(0.0, job.remaining[variables_[v].transfers.front()]);
         network_->Start(variables_[v].flow, left * static_cast<double>(variables_[v].transfers.size()));
         ++runtime.num_active;
       }
-      if (runtime.num_active == 0) EndPhase(j);
+      FL_CHECK(runtime.num_active > 0);
     }
     if (runtime.has_begun) {
       StepJob(j);
