@@ -44,7 +44,7 @@ Status WriteOutput(const std::string& path, const std::string& content) {
   return written && std::fflush(stdout) == 0 ? OkStatus() : Unavailable("cannot write to stdout");
 }
 
-Status CheckOutputFolder(const std::string& path) {
+Status PrepareOutputFolder(const std::string& path) {
   if (path.empty() || IsStdout(path)) return OkStatus();
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();

@@ -30,7 +30,7 @@ Status WriteOutput(const std::string& path, const std::string& content);
 
 // A long command must not find out at its end that its output can't be written: makes the folder of `path` where it is
 // missing. Empty paths are fine.
-Status CheckOutputFolder(const std::string& path);
+Status PrepareOutputFolder(const std::string& path);
 
 // `path` if it exists; else the file of that name among the data that came with the program (the source tree or
 // PREFIX/share/fairlead), so that `sim run scenarios/x.yaml` works from any folder; else `path`.

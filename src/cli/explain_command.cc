@@ -40,7 +40,7 @@ Result<JobId> FindJob(const sim::Scenario& scenario, const std::string& wanted) 
 }
 
 int Explain(const ExplainOptions& options) {
-  if (const Status status = CheckOutputFolder(options.json); !status.ok()) return ReportError(status);
+  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
   sim::ScenarioOverrides overrides;
   if (!options.topology.empty()) overrides.topology_file = FindInputFile(options.topology);
   auto scenario = sim::LoadScenario(FindInputFile(options.scenario), overrides);

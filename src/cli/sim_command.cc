@@ -72,7 +72,7 @@ int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, c
 int SimRun(const SimRunOptions& options, const std::string& command_line) {
   StopRequested();
   for (const std::string& path : {options.json, options.html}) {
-    if (const Status status = CheckOutputFolder(path); !status.ok()) return ReportError(status);
+    if (const Status status = PrepareOutputFolder(path); !status.ok()) return ReportError(status);
   }
   sim::ScenarioOverrides overrides;
   if (!options.topology.empty()) overrides.topology_file = FindInputFile(options.topology);
@@ -92,7 +92,7 @@ struct SimFwlOptions {
 };
 
 int SimFwl(const SimFwlOptions& options) {
-  if (const Status status = CheckOutputFolder(options.json); !status.ok()) return ReportError(status);
+  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
   const auto begin = std::chrono::steady_clock::now();
   const auto detail = sim::ParseFwlDetail(options.detail);
   if (!detail.ok()) return ReportError(detail.status());

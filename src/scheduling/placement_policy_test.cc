@@ -80,6 +80,19 @@ TEST(LocalityFirstTest, FillsStartedLeavesBeforeBreakingWholeOnes) {
   EXPECT_EQ(fabric.host_of(third->gpus[0]), fabric.host_of(fourth->gpus[0]));
 }
 
+TEST(LocalityFirstTest, SmallJobsFillStartedHostsBeforeTheyBreakWholeOnes) {
+  const topology::Fabric fabric = TwoPods();
+  GpuPool pool(fabric);
+  const auto policy = Create("locality-first");
+  // Leaf 0: host 0 taken, host 1 whole. Leaf 1: host 2 with 3 GPUs taken, host 3 whole. The smallest group that fits is
+  // leaf 0, but a job of 2 belongs on host 2.
+  pool.Take(PlaceOnHosts(pool, JobOf(0, 8), {HostId(0)}));
+  pool.Take(PlaceOnHosts(pool, JobOf(1, 3, 3), {HostId(2)}));
+  EXPECT_EQ(fabric.host_of(policy->Place(pool, JobOf(2, 2, 2))->gpus[0]), HostId(2));
+  // A job of 6 does not fit there: leaf 0 is the group that is started.
+  EXPECT_EQ(fabric.host_of(policy->Place(pool, JobOf(3, 6, 6))->gpus[0]), HostId(1));
+}
+
 TEST(PlacementTest, SaysNoWhenItDoesNotFit) {
   const topology::Fabric fabric = TwoPods();
   for (std::string_view name : PlacementPolicyNames()) {

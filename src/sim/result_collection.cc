@@ -246,7 +246,9 @@ void ClusterSimulation::CollectTimeline(RunResult* result) const {
   }
   for (size_t b = 0; b < num_bins; ++b) {
     timeline.gpu_busy.push_back(held[b] > 0 ? busy_gpu_seconds_.bins()[b] / held[b] : 0);
-    timeline.network_load.push_back(capacity > 0 ? carried[b] / (capacity * timeline.bin_s) : 0);
+    // The last bin may end with the run.
+    const double covered_s = std::min(timeline.bin_s, result->simulated_s - static_cast<double>(b) * timeline.bin_s);
+    timeline.network_load.push_back(capacity > 0 && covered_s > 0 ? carried[b] / (capacity * covered_s) : 0);
   }
 }
 

@@ -75,6 +75,9 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   std::vector<PlannedRun> planned;
   for (const std::string& policy : scenario.policies) {
     if (const auto created = traffic::CreatePolicy(policy, {}); !created.ok()) return created.status();
+    if (std::count(scenario.policies.begin(), scenario.policies.end(), policy) > 1) {
+      return InvalidArgument(fmt::format("the policy {} stands twice; expected each once", policy));
+    }
     for (uint32_t s = 0; s < scenario.num_seeds; ++s) planned.push_back({policy, scenario.first_seed + s});
   }
   std::vector<std::optional<RunResult>> results(planned.size());

@@ -160,6 +160,13 @@ TEST(ScenarioRunnerTest, SameResultsAtAnyNumberOfThreads) {
   }
 }
 
+TEST(ScenarioRunnerTest, APolicyTwiceIsAnError) {
+  auto scenario = Parse(kGood);
+  scenario->policies = {"crux", "ecmp", "crux"};
+  const std::atomic<bool> never = false;
+  EXPECT_THAT(RunScenario(*scenario, {}, never, nullptr).status().message(), HasSubstr("crux stands twice"));
+}
+
 TEST(ScenarioRunnerTest, StoppedBeforeItBeganGivesNoRuns) {
   const auto scenario = Parse(kGood);
   const std::atomic<bool> stopped = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace fairlead::scheduling::locality_first {
 
@@ -59,6 +60,16 @@ std::vector<HostId> TakeFewGroups(std::vector<const Group*> groups, size_t wante
   return hosts;
 }
 
+// Among hosts that are equally full, one of the group with the fewest usable hosts.
+HostId FullestHost(const GpuPool& pool, const std::vector<Group>& groups) {
+  const auto rank = [&](const Group& group) {
+    return std::tuple(pool.num_free(group.hosts.front()), group.hosts.size(), group.id);
+  };
+  return std::min_element(groups.begin(), groups.end(),
+                          [&](const Group& a, const Group& b) { return rank(a) < rank(b); })
+      ->hosts.front();
+}
+
 class LocalityFirst final : public PlacementPolicy {
  public:
   std::string_view name() const override { return "locality-first"; }
@@ -67,6 +78,8 @@ class LocalityFirst final : public PlacementPolicy {
     if (pool.num_free() < job.num_gpus) return std::nullopt;
     const uint32_t num_hosts = NumHosts(job);
     const std::vector<Group> groups = UsableGroups(pool, RanksOnHost(job, 0));
+
+    if (num_hosts == 1 && !groups.empty()) return PlaceOnHosts(pool, job, {FullestHost(pool, groups)});
 
     // Usable hosts per pod; the fullest pod that still holds the job wins.
     std::map<uint32_t, size_t> pod_hosts;

@@ -4,7 +4,8 @@
 // Method      Find the smallest unit (leaf group, then pod, then everything) whose hosts can hold the whole job; among
 //             equal units take the fullest one (best fit), so that large free units stay whole. Inside a pod or the
 //             whole fabric, leaf groups with most usable hosts come first, so that the job touches few leaves. Inside a
-//             leaf group, the hosts with the fewest free GPUs that still hold their share come first.
+//             leaf group, the hosts with the fewest free GPUs that still hold their share come first. A job of one host
+//             goes to the host with the fewest free GPUs that holds it, so that whole hosts stay whole.
 // Cost        O(hosts log hosts) per call.
 // Guarantees  A pure function; ties break on the lowest group and host id.
 #pragma once
