@@ -9,6 +9,7 @@
 
 #include "base/process_usage.h"
 #include "fluid/flow_network.h"
+#include "sim/fwl_routes.h"
 
 namespace fairlead::sim {
 namespace {
@@ -23,23 +24,27 @@ uint32_t RingSize(const FwlWorkload& workload, const FwlJob& job) {
   const uint32_t size = job.num_flows / kNumRings;
   const std::span<const FwlFlow> flows = workload.FlowsOf(job);
   for (uint32_t f = 0; f < job.num_flows; ++f) {
-    if (flows[f].bytes != flows[f / size * size].bytes) return 0;
+    if (flows[f].bytes != flows[size_t{f} / size * size].bytes) return 0;
   }
   return size;
+}
+
+// Which flows of the file are one flow of the network: rings in coupled detail. Ordered by job.
+std::vector<FwlFlowRange> FlowRanges(const FwlWorkload& workload, FwlDetail detail) {
+  std::vector<FwlFlowRange> ranges;
+  ranges.reserve(workload.flows.size());
+  for (const FwlJob& job : workload.jobs) {
+    const uint32_t ring_size = detail == FwlDetail::kCoupled ? RingSize(workload, job) : 0;
+    const uint32_t flows_each = std::max(ring_size, 1u);
+    for (uint32_t f = 0; f < job.num_flows; f += flows_each) ranges.push_back({job.first_flow + f, flows_each});
+  }
+  return ranges;
 }
 
 class FwlSimulation {
  public:
   FwlSimulation(const FwlWorkload& workload, const FwlOptions& options)
-      : workload_(workload),
-        options_(options),
-        network_(std::vector<double>(workload.num_links, workload.capacity)),
-        jobs_(workload.jobs.size()) {
-    result_.iteration_ends_s.resize(workload.jobs.size());
-    senders_.reserve(workload.flows.size());
-    network_.Reserve(workload.flows.size(), workload.route_links.size());
-    for (uint32_t j = 0; j < jobs_.size(); ++j) AddJob(j);
-  }
+      : FwlSimulation(workload, options, FlowRanges(workload, options.detail)) {}
 
   Result<FwlResult> Run() {
     std::vector<FlowId> completed;
@@ -76,32 +81,38 @@ class FwlSimulation {
     uint32_t num_allowed = 1;   // sent by the edge before, plus one
   };
 
-  void AddJob(uint32_t index) {
+  FwlSimulation(const FwlWorkload& workload, const FwlOptions& options, const std::vector<FwlFlowRange>& ranges)
+      : FwlSimulation(workload, options, ranges, PlanFwlRoutes(workload, ranges)) {}
+
+  FwlSimulation(const FwlWorkload& workload, const FwlOptions& options, const std::vector<FwlFlowRange>& ranges,
+                const FwlRoutes& routes)
+      : workload_(workload),
+        options_(options),
+        network_(std::vector<double>(routes.num_links, workload.capacity)),
+        jobs_(workload.jobs.size()) {
+    result_.iteration_ends_s.resize(workload.jobs.size());
+    senders_.reserve(ranges.size());
+    network_.Reserve(ranges.size(), routes.uses.size());
+    for (uint32_t j = 0; j < jobs_.size(); ++j) AddJob(j, ranges, routes);
+  }
+
+  // Adds the flows of the next job: jobs come in order, and so do ranges.
+  void AddJob(uint32_t index, const std::vector<FwlFlowRange>& ranges, const FwlRoutes& routes) {
     const FwlJob& job = workload_.jobs[index];
     JobState& state = jobs_[index];
     state.first_flow = static_cast<uint32_t>(senders_.size());
-    const uint32_t ring_size = options_.detail == FwlDetail::kEdge ? 0 : RingSize(workload_, job);
-    const uint32_t flows_each = options_.detail == FwlDetail::kCoupled && ring_size > 0 ? ring_size : 1;
-    const std::span<const FwlFlow> flows = workload_.FlowsOf(job);
-    for (uint32_t f = 0; f < job.num_flows; f += flows_each) {
+    for (size_t r = senders_.size(); r < ranges.size() && ranges[r].first < job.first_flow + job.num_flows; ++r) {
       senders_.push_back({});
       senders_.back().job = index;
-      senders_.back().message_bytes = flows[f].bytes;
-      AddNetworkFlow(flows.subspan(f, flows_each), options_.strict_priority ? job.priority : 0);
+      senders_.back().message_bytes = workload_.flows[ranges[r].first].bytes;
+      network_.AddFlow(routes.RouteOf(r), options_.strict_priority ? job.priority : 0);
     }
     state.num_flows = static_cast<uint32_t>(senders_.size()) - state.first_flow;
-    if (options_.detail == FwlDetail::kStepwise && ring_size > 1) SplitIntoMessages(state, ring_size);
+    const uint32_t ring_size = options_.detail == FwlDetail::kStepwise ? RingSize(workload_, job) : 0;
+    if (ring_size > 1) SplitIntoMessages(state, ring_size);
     if (job.num_flows == 0 || job.iterations == 0) return;
     state.iterations_left = job.iterations;
     wakes_.emplace(SimTime::FromSeconds(Seconds(job.start_s + job.compute_s)), index);
-  }
-
-  void AddNetworkFlow(std::span<const FwlFlow> flows, uint32_t level) {
-    route_.clear();
-    for (const FwlFlow& flow : flows) {
-      for (const uint32_t link : workload_.RouteOf(flow)) route_.push_back({link, 1});
-    }
-    network_.AddFlow(route_, level);
   }
 
   void SplitIntoMessages(const JobState& job, uint32_t ring_size) {
@@ -178,7 +189,6 @@ class FwlSimulation {
   std::vector<JobState> jobs_;                                          // [job]
   std::vector<Sender> senders_;                                         // [flow of the network]
   std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;  // jobs that compute
-  std::vector<fluid::LinkUse> route_;
   FwlResult result_;
 };
 
