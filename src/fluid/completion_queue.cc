@@ -85,7 +85,7 @@ void CompletionQueue::Refresh(uint32_t index, SimTime now) {
       finish_ns = now.ns();
     } else if (const double ns = work * 1e9 / group.share; ns < kLongestNs) {
       // Work takes time, or a burst of tiny flows could start and end without end at one instant.
-      finish_ns = now.ns() + std::max<int64_t>(1, static_cast<int64_t>(ns + 0.5));
+      finish_ns = now.ns() + std::max<int64_t>(1, std::llround(ns));
     }
   }
   finish_ns_.Set(index, finish_ns);

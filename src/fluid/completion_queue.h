@@ -34,11 +34,11 @@ class CompletionQueue {
   // Takes the flow out of its group, if it has one; its work stays.
   void Drop(uint32_t flow, SimTime now);
   // Brings the group's clock to `now`; from now on it advances by `share` (>= 0, finite) per second.
-  void SetShare(uint32_t group, double share, SimTime now);
+  void SetShare(uint32_t index, double share, SimTime now);
   // Puts a flow without a group into one whose share stays as it is, and recomputes when that group's next flow ends.
   void Rejoin(uint32_t flow, uint32_t group, SimTime now);
   // Recomputes when the group's next flow ends, after SetShare and Move.
-  void Refresh(uint32_t group, SimTime now);
+  void Refresh(uint32_t index, SimTime now);
 
   // When the next flow ends; Never() when none does. Never before the `now` of the last refresh.
   SimTime Next();
@@ -61,7 +61,7 @@ class CompletionQueue {
   double ClockAt(const Group& group, SimTime now) const {
     return group.clock + group.share * (static_cast<double>(now.ns() - group.clock_ns) * 1e-9);
   }
-  void Rebase(uint32_t group);
+  void Rebase(uint32_t index);
   void Leave(uint32_t flow);
   void Join(uint32_t flow, uint32_t group);
   void SiftUp(uint32_t group, uint32_t position, uint32_t flow);

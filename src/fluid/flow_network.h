@@ -33,12 +33,12 @@ class FlowNetwork {
 
   // Starts an idle flow at now(). bytes: finite, >= 0. Nothing to send ends at now(), anything else at least 1 ns
   // later.
-  void Start(FlowId flow, double bytes);
+  void Start(FlowId id, double bytes);
   // Stops an active flow without completing it.
   void Cancel(FlowId flow);
   // Allowed while the flow is active: what is left goes on under the new level, over the new route.
-  void SetLevel(FlowId flow, uint32_t level);
-  void SetRoute(FlowId flow, std::span<const LinkUse> route);
+  void SetLevel(FlowId id, uint32_t level);
+  void SetRoute(FlowId id, std::span<const LinkUse> route);
   // Failure (0), degradation, repair.
   void SetCapacity(uint32_t link, double bytes_per_second);
 

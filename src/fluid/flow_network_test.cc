@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::NetworkShape;
-using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kSecond = 1'000'000'000;
 

@@ -45,7 +45,7 @@ class FlowTable {
   // Returns  dense ids 0, 1, 2, …
   FlowId Add(std::span<const LinkUse> route, double weight);
   // Replaces the route of a flow that isn't active.
-  void SetRoute(FlowId flow, std::span<const LinkUse> route);
+  void SetRoute(FlowId id, std::span<const LinkUse> route);
 
   size_t num_flows() const { return flows_.size(); }
   Flow& flow(uint32_t id) { return flows_[id]; }

@@ -68,6 +68,7 @@ std::vector<std::vector<double>> RunOnSimGrid(const std::vector<Instance>& insta
                                         time_precision,
                                         work_precision};
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   int argc = static_cast<int>(arguments.size());

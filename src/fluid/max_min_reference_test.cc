@@ -6,7 +6,6 @@
 namespace fairlead::fluid {
 namespace {
 
-using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 
 // Link A is shared by f0, f1; link B by f0, f2.

@@ -40,11 +40,11 @@ class MaxMinSolver {
   MaxMinSolver(FlowTable* flows, std::span<const double> capacities);
 
   // Makes a flow active; it has a rate after the next Solve(). Cost: O(route).
-  void Insert(uint32_t flow);
+  void Insert(uint32_t id);
   // Requires that the flow is active here.
-  void Remove(uint32_t flow);
+  void Remove(uint32_t id);
   // capacity: finite, >= 0.
-  void SetCapacity(uint32_t link, double capacity);
+  void SetCapacity(uint32_t index, double capacity);
 
   // Something changed since the last Solve().
   bool pending() const { return !touched_.empty(); }
@@ -60,9 +60,9 @@ class MaxMinSolver {
   // The questions below need that nothing is pending.
   size_t num_links() const { return links_.size(); }
   // Bytes/s; 0 for a flow that isn't active.
-  double Rate(uint32_t flow) const;
+  double Rate(uint32_t id) const;
   // The link that bounds an active flow.
-  uint32_t BottleneckLink(uint32_t flow) const;
+  uint32_t BottleneckLink(uint32_t id) const;
   // Normalized rate of the flows bounded by this link; infinite when there are none.
   double share(uint32_t link) const { return links_[link].share; }
   // Bytes/s that flows leave free.
@@ -105,7 +105,7 @@ class MaxMinSolver {
   void PlaceCrossing(uint32_t link, uint32_t position, Crossing crossing);
   void LeaveGroup(uint32_t use);
   void OpenTouchedGroups();
-  void OpenGroup(uint32_t link);
+  void OpenGroup(uint32_t index);
   void QueueTouchedLinks();
   // At which the link is full when only its open flows still grow. Rounding can leave crumbs on a dead link, hence the
   // test.
@@ -117,9 +117,9 @@ class MaxMinSolver {
     double share;
     uint32_t num_above;  // flows that are not open and would have more
   };
-  FillPoint FindFillPoint(uint32_t link, double open_share) const;
-  void OpenFlowsAbove(uint32_t link, double share);
-  void Freeze(uint32_t link, double share);
+  FillPoint FindFillPoint(uint32_t index, double open_share) const;
+  void OpenFlowsAbove(uint32_t index, double share);
+  void Freeze(uint32_t index, double share);
   void FreezeFlow(FlowTable::Flow& flow, double share);
   void FillQueuedLinks();
   void FinishTouchedLinks();

@@ -120,7 +120,7 @@ TEST(FwlWorkload, SurvivesDamage) {
     std::string text = good;
     for (uint64_t hits = 1 + random.Below(3); hits > 0; --hits) {
       const size_t at = random.Below(text.size());
-      const std::string alphabet = "0123456789 -.e\nfjn\0x";
+      const std::string alphabet = std::string("0123456789 -.e\nfjnx") + '\0';
       switch (random.Below(3)) {
         case 0:
           text[at] = alphabet[random.Below(alphabet.size())];
