@@ -41,9 +41,7 @@ Result<JobId> FindJob(const sim::Scenario& scenario, const std::string& wanted) 
 
 int Explain(const ExplainOptions& options) {
   if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
-  sim::ScenarioOverrides overrides;
-  if (!options.topology.empty()) overrides.topology_file = FindInputFile(options.topology);
-  auto scenario = sim::LoadScenario(FindInputFile(options.scenario), overrides);
+  auto scenario = FindScenario(options.scenario, options.topology);
   if (!scenario.ok()) return ReportError(scenario.status());
   const auto job = FindJob(*scenario, options.job);
   if (!job.ok()) return ReportError(job.status());

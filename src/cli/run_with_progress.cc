@@ -11,6 +11,12 @@
 
 namespace fairlead::cli {
 
+Result<sim::Scenario> FindScenario(const std::string& path, const std::string& topology) {
+  sim::ScenarioOverrides overrides;
+  if (!topology.empty()) overrides.topology_file = FindInputFile(topology);
+  return sim::LoadScenario(FindInputFile(path), overrides);
+}
+
 Result<sim::SimulationReport> RunWithProgress(const sim::Scenario& scenario, const sim::ScenarioRunOptions& options) {
   report::ProgressBarOptions bar_options;
   bar_options.is_terminal = isatty(STDERR_FILENO) != 0;

@@ -1,5 +1,7 @@
-// Runs a scenario with a progress bar on the terminal and Ctrl-C wired to its stop flag.
+// Finds a scenario, and runs it with a progress bar on the terminal and Ctrl-C wired to its stop flag.
 #pragma once
+
+#include <string>
 
 #include "base/status.h"
 #include "sim/run_result.h"
@@ -7,6 +9,10 @@
 #include "sim/scenario_runner.h"
 
 namespace fairlead::cli {
+
+// The scenario at `path`, on the fabric of the file `topology` unless that is empty; both are looked for as
+// FindInputFile does.
+Result<sim::Scenario> FindScenario(const std::string& path, const std::string& topology);
 
 // The bar is shown when stderr is a terminal.
 Result<sim::SimulationReport> RunWithProgress(const sim::Scenario& scenario, const sim::ScenarioRunOptions& options);

@@ -74,9 +74,7 @@ int SimRun(const SimRunOptions& options, const std::string& command_line) {
   for (const std::string& path : {options.json, options.html}) {
     if (const Status status = PrepareOutputFolder(path); !status.ok()) return ReportError(status);
   }
-  sim::ScenarioOverrides overrides;
-  if (!options.topology.empty()) overrides.topology_file = FindInputFile(options.topology);
-  auto scenario = sim::LoadScenario(FindInputFile(options.scenario), overrides);
+  auto scenario = FindScenario(options.scenario, options.topology);
   if (!scenario.ok()) return ReportError(scenario.status());
   ApplyOptions(options, &*scenario);
   auto report = RunWithProgress(*scenario, {.num_threads = options.num_threads});

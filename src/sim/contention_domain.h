@@ -108,7 +108,6 @@ class ContentionDomain {
   int64_t NextEventNs();
   void PlayEventsAt(int64_t local_ns);
   void StepJob(uint32_t j);
-  bool BeginIfDue(uint32_t j);
   void StartPhase(uint32_t j);
   void EndPhase(uint32_t j);
   void EndIteration(uint32_t j);

@@ -36,44 +36,31 @@ TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const 
   return route;
 }
 
-LinkSharingFinder::LinkSharingFinder(size_t num_links)
-    : demand_(num_links), phase_demand_(num_links), job_demand_(num_links), first_user_(num_links, kNobody) {}
+LinkSharingFinder::LinkSharingFinder(size_t num_links) : demand_(num_links), first_user_(num_links, kNobody) {}
 
-// Adds what one job can ask of each link at most; `touched` gets the links, some perhaps twice.
-void LinkSharingFinder::AddJobDemand(const JobState& job, const std::vector<TransferRoute>& routes,
-                                     std::vector<LinkId>& touched) {
-  std::vector<LinkId> phase_touched;
+// Adds what one job can ask of each link at most. Returns its links, some perhaps twice.
+std::vector<LinkId> LinkSharingFinder::AddJobDemand(const JobState& job, const std::vector<TransferRoute>& routes) {
   for (size_t t = 0; t < routes.size();) {
     const uint32_t phase = job.transfers[t].phase;
-    phase_touched.clear();
     for (; t < routes.size() && job.transfers[t].phase == phase; ++t) {
-      for (const TransferLink& use : routes[t].links) {
-        if (phase_demand_[use.link] == 0) phase_touched.push_back(use.link);
-        phase_demand_[use.link] += use.multiplicity * routes[t].top_rate;
-      }
+      for (const TransferLink& use : routes[t].links) demand_.Add(use.link, use.multiplicity * routes[t].top_rate);
     }
-    for (LinkId link : phase_touched) {
-      if (job_demand_[link] == 0) touched.push_back(link);
-      job_demand_[link] = std::max(job_demand_[link], phase_demand_[link]);
-      phase_demand_[link] = 0;
-    }
+    demand_.EndPhase();
   }
-  for (LinkId link : touched) {
-    demand_[link] += job_demand_[link];
-    job_demand_[link] = 0;
-  }
+  return demand_.EndJob();
 }
 
 LinkSharing LinkSharingFinder::Find(std::span<JobState* const> jobs, std::span<const std::vector<TransferRoute>> routes,
                                     const IdVector<LinkId, double>& capacities) {
-  std::vector<std::vector<LinkId>> touched(jobs.size());
-  for (size_t j = 0; j < jobs.size(); ++j) AddJobDemand(*jobs[j], routes[j], touched[j]);
+  std::vector<std::vector<LinkId>> touched;  // [job]
+  touched.reserve(jobs.size());
+  for (size_t j = 0; j < jobs.size(); ++j) touched.push_back(AddJobDemand(*jobs[j], routes[j]));
 
   LinkSharing sharing;
   DisjointSets sets(jobs.size());
   for (uint32_t j = 0; j < jobs.size(); ++j) {
     for (LinkId link : touched[j]) {
-      if (demand_[link] <= capacities[link] * kSlack) continue;
+      if (demand_.total(link) <= capacities[link] * kSlack) continue;
       if (first_user_[link] == kNobody) {
         first_user_[link] = j;
         sharing.contended_links.push_back(link);
@@ -84,7 +71,7 @@ LinkSharing LinkSharingFinder::Find(std::span<JobState* const> jobs, std::span<c
   std::sort(sharing.contended_links.begin(), sharing.contended_links.end());
   for (const std::vector<LinkId>& links : touched) {
     for (LinkId link : links) {
-      demand_[link] = 0;
+      demand_.Clear(link);
       first_user_[link] = kNobody;
     }
   }

@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "sim/job_state.h"
+#include "sim/peak_demand.h"
 
 namespace fairlead::sim {
 
@@ -58,12 +59,9 @@ class LinkSharingFinder {
                    const IdVector<LinkId, double>& capacities);
 
  private:
-  void AddJobDemand(const JobState& job, const std::vector<TransferRoute>& routes, std::vector<LinkId>& touched);
+  std::vector<LinkId> AddJobDemand(const JobState& job, const std::vector<TransferRoute>& routes);
 
-  // [link] bytes/s asked for, 0 between calls.
-  IdVector<LinkId, double> demand_;
-  IdVector<LinkId, double> phase_demand_;
-  IdVector<LinkId, double> job_demand_;
+  PeakDemand demand_;                      // bytes/s; 0 between calls
   IdVector<LinkId, uint32_t> first_user_;  // [link] job; kNobody between calls
 };
 

@@ -68,7 +68,7 @@ class TrafficPolicy {
   virtual ~TrafficPolicy() = default;
   // The name users type: "ecmp", "crux".
   virtual std::string_view name() const = 0;
-  // Levels the policy needs the fabric to have; the caller grants min(this, what the hardware offers).
+  // A path and a level for every job of the snapshot. Pure: the same snapshot gives the same plan.
   virtual TrafficPlan Plan(const TrafficSnapshot& snapshot) const = 0;
 };
 
