@@ -126,7 +126,9 @@ void ClusterController::Replan(std::vector<Action>* actions) {
                      .arrival_order = job.arrival_order,
                      .iteration = &job.iteration,
                      .paths = job.paths,
-                     .level = job.level});
+                     .level = job.level,
+                     .relative_speed = 1,
+                     .starved_for = Seconds()});
   }
   const traffic::TrafficSnapshot snapshot{.router = &router_,
                                           .health = &health_,

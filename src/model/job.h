@@ -34,8 +34,13 @@ struct Job {
   std::string model_profile;   // name of a collective::ModelProfile
   Parallelism parallelism;
   SimTime arrival;
-  // Ends after this many iterations; 0 = runs until the simulation ends.
+  // Ends after this many iterations; 0 = no such end.
   uint64_t num_iterations = 0;
+  // Gives its GPUs back this long after it got them, however far it has come; 0 = no such end.
+  SimDuration hold_time;
+  // What is known of it beforehand: the share of an iteration that it spends on the network when alone, 0..1. A hint
+  // for placement policies; 0 = unknown.
+  double network_share = 0;
 };
 
 // Which GPU each rank runs on: gpus[rank]. Ranks of one host are consecutive.

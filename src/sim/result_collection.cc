@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "sim/cluster_simulation.h"
 #include "sim/link_collisions.h"
-#include "traffic/crux/gpu_intensity.h"
+#include "traffic/gpu_intensity.h"
 #include "traffic/link_traffic.h"
 
 namespace fairlead::sim {
@@ -115,7 +115,7 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
       job.finished = state.is_finished;
       job.solo_iteration_s = record.solo.value();
       const auto traffic = meter.Measure(*record.iteration, state.paths);
-      const auto profile = traffic::crux::ComputeProfile(id, *record.iteration, traffic);
+      const auto profile = traffic::ComputeProfile(id, *record.iteration, traffic);
       if (profile.communicates()) job.gpu_intensity = profile.intensity.value();
       if (EndOf(state) > state.first_start) DescribeProgress(state, &job);
       result->event_hash = CombineHash(result->event_hash, state.event_hash);

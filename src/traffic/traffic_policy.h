@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/sim_time.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "model/flow.h"
@@ -29,7 +31,14 @@ struct JobView {
   // Paths in force, [flow of the iteration]; empty for a job that just arrived.
   std::span<const model::Path> paths;
   uint32_t level = 0;  // level in force; meaningless when paths is empty
+  // How fast it ran lately, as a fraction of its speed alone; 1 where nobody has measured.
+  double relative_speed = 1;
+  // How long relative_speed has been below kStarvedBelow without a break; 0 when it is not.
+  Seconds starved_for;
 };
+
+// A job slower than this fraction of its speed alone is starved (Crux section 7.2: the guard's threshold).
+inline constexpr double kStarvedBelow = 0.1;
 
 // All a policy may look at. Jobs are sorted by id.
 struct TrafficSnapshot {
@@ -46,6 +55,16 @@ struct TrafficSnapshot {
   }
 };
 
+// Iterations shall begin at instants that are `offset` modulo `period`, so that the bursts of jobs interleave. Carried
+// out at the start of an iteration: it is delayed to the next such instant where it is off by more than `tolerance`.
+struct TimeShift {
+  SimDuration period;  // > 0
+  SimDuration offset;  // 0 <= offset < period, from time 0 of the cluster's clock
+  SimDuration tolerance;
+
+  friend bool operator==(const TimeShift&, const TimeShift&) = default;
+};
+
 // What one job gets, and why.
 struct JobPlan {
   JobId id;
@@ -54,6 +73,7 @@ struct JobPlan {
   // Place in the ideal total order before compression, 0 = most important; equals level where the policy has no such
   // order.
   uint32_t priority_rank = 0;
+  std::optional<TimeShift> time_shift;  // nothing: iterations follow one another at once
   // For people and for `explain`: "intensity 3.1e+15 FLOP/s, correction factor 1.2; level 0 of 3: …".
   std::string reason;
 };

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "traffic/crux/correction_factor.h"
-#include "traffic/crux/path_selection.h"
+#include "traffic/path_selection.h"
 #include "traffic/crux/priority_compression.h"
 
 namespace fairlead::traffic::crux {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "traffic/crux/gpu_intensity.h"
+#include "traffic/gpu_intensity.h"
 #include "traffic/crux/priority_assignment.h"
 #include "traffic/default_paths.h"
 #include "traffic/link_traffic.h"
@@ -88,7 +88,7 @@ void Rescheduling::SelectNewPaths() {
   requests.reserve(participants_.size());
   for (uint32_t p = 0; p < participants_.size(); ++p) {
     requests.push_back(
-        {profiles_[p].id, profiles_[p].intensity, profiles_[p].solo_time(), view(p).iteration->flows, view(p).paths});
+        {profiles_[p].id, profiles_[p].intensity.value(), profiles_[p].solo_time(), view(p).iteration->flows, view(p).paths});
   }
   const auto candidates = [this](const model::FlowDemand& flow) {
     return snapshot_.router->FindCandidates(flow.source, flow.destination, options_.max_candidates);

@@ -18,7 +18,7 @@
 
 #include "base/units.h"
 #include "traffic/crux/correction_factor.h"
-#include "traffic/crux/gpu_intensity.h"
+#include "traffic/gpu_intensity.h"
 
 namespace fairlead::traffic::crux {
 

@@ -1,4 +1,4 @@
-#include "traffic/crux/path_selection.h"
+#include "traffic/path_selection.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace fairlead::traffic::crux {
+namespace fairlead::traffic {
 namespace {
 
 constexpr LinkId Link(uint32_t i) { return LinkId(i); }
@@ -59,7 +59,7 @@ model::FlowDemand Flow(uint32_t source, uint32_t destination, double bytes) {
 // A job of one flow between GPUs 0 and 1.
 struct OneFlowJob {
   OneFlowJob(double intensity_value, double rate) : intensity(intensity_value), flows{Flow(0, 1, rate)} {}
-  PathRequest Request(uint32_t id) const { return {JobId(id), FlopPerSecond(intensity), Seconds(1), flows, in_force}; }
+  PathRequest Request(uint32_t id) const { return {JobId(id), intensity, Seconds(1), flows, in_force}; }
   double intensity;
   std::vector<model::FlowDemand> flows;
   std::vector<model::Path> in_force;
@@ -199,8 +199,8 @@ TEST(PathSelectionTest, MeasuresDiffer) {
   const std::vector<model::FlowDemand> slow = {Flow(2, 3, 4)};
   const std::vector<model::FlowDemand> fast = {Flow(4, 5, 1)};
   const OneFlowJob chooser(1, 1);
-  const std::vector<PathRequest> requests = {{JobId(0u), FlopPerSecond(9), Seconds(10), slow, {}},
-                                             {JobId(1u), FlopPerSecond(8), Seconds(1), fast, {}},
+  const std::vector<PathRequest> requests = {{JobId(0u), 9, Seconds(10), slow, {}},
+                                             {JobId(1u), 8, Seconds(1), fast, {}},
                                              chooser.Request(2)};
   const auto choose = [&](CongestionMeasure measure) {
     return SelectPaths(requests, MakeLinks({1, 1}), candidates, {PathUnit::kFlow, measure, 0}).paths[2][0];
@@ -352,8 +352,8 @@ TEST(PathSelectionTest, OptionsOutOfRangeAreNamed) {
   EXPECT_TRUE(options.Validate().ok());
   options.hysteresis = 1;
   EXPECT_EQ(options.Validate(),
-            InvalidArgument("crux path selection: hysteresis: expected a fraction in [0, 1), found 1"));
+            InvalidArgument("path selection: hysteresis: expected a fraction in [0, 1), found 1"));
 }
 
 }  // namespace
-}  // namespace fairlead::traffic::crux
+}  // namespace fairlead::traffic

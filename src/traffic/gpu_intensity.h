@@ -23,7 +23,7 @@
 #include "model/flow.h"
 #include "traffic/link_traffic.h"
 
-namespace fairlead::traffic::crux {
+namespace fairlead::traffic {
 
 // What Crux knows of a job.
 struct JobProfile {
@@ -44,4 +44,4 @@ struct JobProfile {
 // Paper: section 3.2.
 JobProfile ComputeProfile(JobId id, const model::Iteration& iteration, const JobTraffic& traffic);
 
-}  // namespace fairlead::traffic::crux
+}  // namespace fairlead::traffic

@@ -1,10 +1,10 @@
-#include "traffic/crux/gpu_intensity.h"
+#include "traffic/gpu_intensity.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace fairlead::traffic::crux {
+namespace fairlead::traffic {
 namespace {
 
 // An iteration of 2 s compute and 100 FLOP with phases of given traffic.
@@ -87,4 +87,4 @@ TEST(GpuIntensityTest, AJobThatStaysOnNvlinkIsInfinitelyIntense) {
 }
 
 }  // namespace
-}  // namespace fairlead::traffic::crux
+}  // namespace fairlead::traffic

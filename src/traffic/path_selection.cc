@@ -1,4 +1,4 @@
-#include "traffic/crux/path_selection.h"
+#include "traffic/path_selection.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-namespace fairlead::traffic::crux {
+namespace fairlead::traffic {
 namespace {
 
 // Costs that differ by less, relatively, are equal.
@@ -263,7 +263,7 @@ void PathSelector::PlaceJob(const PathRequest& request, std::vector<model::Path>
 Status PathSelectionOptions::Validate() const {
   if (!(hysteresis >= 0 && hysteresis < 1)) {
     return InvalidArgument(
-        fmt::format("crux path selection: hysteresis: expected a fraction in [0, 1), found {}", hysteresis));
+        fmt::format("path selection: hysteresis: expected a fraction in [0, 1), found {}", hysteresis));
   }
   return OkStatus();
 }
@@ -273,7 +273,7 @@ PathSelection SelectPaths(std::span<const PathRequest> requests, const LinkTable
   std::vector<uint32_t> order(requests.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    if (requests[a].intensity != requests[b].intensity) return requests[a].intensity > requests[b].intensity;
+    if (requests[a].precedence != requests[b].precedence) return requests[a].precedence > requests[b].precedence;
     return requests[a].id < requests[b].id;
   });
   PathSelector selector(links, candidates, options);
@@ -291,4 +291,4 @@ PathSelection SelectPaths(std::span<const PathRequest> requests, const LinkTable
   return selection;
 }
 
-}  // namespace fairlead::traffic::crux
+}  // namespace fairlead::traffic

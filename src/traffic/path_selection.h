@@ -1,9 +1,9 @@
-// Path selection: sends each flow over the least congested of its equal-cost paths, intense jobs first.
+// Path selection: sends each flow over the least congested of its equal-cost paths, one job after the other.
 //
 // Problem     equal-cost paths are chosen by a hash, so heavy jobs collide on some links while others idle. Choose
-//             instead, and let the jobs whose communication releases most computation choose first.
-// Notation    I_j -> intensity;  B_e -> LinkTable::capacity;  load[e] -> loads, what was put on link e so far
-// Method      jobs by I descending (ties: JobId), flows of a job by bytes descending (ties: flow index). Each flow
+//             instead; which job chooses first is the caller's policy (Crux: the most intense one).
+// Notation    I_j -> precedence;  B_e -> LinkTable::capacity;  load[e] -> loads, what was put on link e so far
+// Method      jobs by precedence descending (ties: JobId), flows of a job by bytes descending (ties: index). Each flow
 //             takes the candidate with the lexicographically smallest
 //               ( max over its links of (load + rate) / B_e,  sum over its links of the same,  candidate index )
 //             with rate = bytes / solo iteration time, and adds its rate to the links of that path.
@@ -28,7 +28,7 @@
 #include "topology/router.h"
 #include "traffic/link_traffic.h"
 
-namespace fairlead::traffic::crux {
+namespace fairlead::traffic {
 
 // What is chosen at once.
 enum class PathUnit {
@@ -40,7 +40,7 @@ enum class PathUnit {
 enum class CongestionMeasure {
   kRate,        // bytes per second of solo run time, relative to capacity
   kBytes,       // bytes per iteration, relative to capacity: slow jobs with big iterations count more
-  kHigherJobs,  // number of jobs of higher intensity on the link, whatever they send
+  kHigherJobs,  // number of jobs of higher precedence on the link, whatever they send
 };
 
 struct PathSelectionOptions {
@@ -60,7 +60,7 @@ using CandidateSource = std::function<topology::PathCandidates(const model::Flow
 // A job that wants paths.
 struct PathRequest {
   JobId id;
-  FlopPerSecond intensity;
+  double precedence = 0;  // greater chooses first: GPU intensity for Crux; finite
   Seconds solo_time;  // > 0
   std::span<const model::FlowDemand> flows;
   std::span<const model::Path> paths_in_force;  // [flow] or empty; only read when hysteresis > 0
@@ -76,4 +76,4 @@ struct PathSelection {
 PathSelection SelectPaths(std::span<const PathRequest> requests, const LinkTable& links,
                           const CandidateSource& candidates, const PathSelectionOptions& options);
 
-}  // namespace fairlead::traffic::crux
+}  // namespace fairlead::traffic

@@ -1,11 +1,11 @@
-#include "traffic/crux/gpu_intensity.h"
+#include "traffic/gpu_intensity.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/check.h"
 
-namespace fairlead::traffic::crux {
+namespace fairlead::traffic {
 namespace {
 
 // s of the single-block model: the earliest start, moved towards 1 by the share of communication that stops compute.
@@ -51,4 +51,4 @@ JobProfile ComputeProfile(JobId id, const model::Iteration& iteration, const Job
   return profile;
 }
 
-}  // namespace fairlead::traffic::crux
+}  // namespace fairlead::traffic
