@@ -195,9 +195,11 @@ MaxMinSolver::FillPoint MaxMinSolver::FindFillPoint(uint32_t index, double open_
       weight += use_weight;
       ++now_above;
     }
-    if (now_above == num_above) return {share, num_above};
+    const double next = link.capacity == 0 ? 0 : std::max(0.0, available) / weight;
+    // It rises as long as flows are left behind. Where rounding makes it fall instead, it has arrived.
+    if (now_above == num_above || next <= share) return {share, now_above};
     num_above = now_above;
-    share = link.capacity == 0 ? 0 : std::max(0.0, available) / weight;
+    share = next;
   }
 }
 
