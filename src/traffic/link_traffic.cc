@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 
 #include "base/check.h"
 #include "traffic/traffic_policy.h"
@@ -23,22 +24,25 @@ struct JobsOfLinks {
   std::span<const uint32_t> of(size_t link) const { return {jobs.data() + first[link], jobs.data() + first[link + 1]}; }
 };
 
-JobsOfLinks CollectJobsOfNetworkLinks(std::span<const JobTraffic* const> jobs, const LinkTable& links) {
-  JobsOfLinks result;
-  result.first.assign(links.size() + 1, 0);
-  const auto for_each_use = [&](auto&& visit) {
-    for (size_t job = 0; job < jobs.size(); ++job) {
-      if (jobs[job] == nullptr) continue;
-      for (const LinkBytes& use : jobs[job]->links) {
-        if (links.is_network(use.link)) visit(static_cast<uint32_t>(job), use.link.index());
+JobsOfLinks CollectJobsOfNetworkLinks(std::span<const std::span<const model::Path>> paths, const LinkTable& links) {
+  std::vector<std::pair<LinkId, uint32_t>> uses;          // by job, each link of a job once
+  IdVector<LinkId, uint32_t> last_user(links.size(), 0);  // 1 + the last job seen on the link
+  for (uint32_t job = 0; job < paths.size(); ++job) {
+    for (const model::Path& path : paths[job]) {
+      for (const LinkId link : path) {
+        if (last_user[link] == job + 1 || !links.is_network(link)) continue;
+        last_user[link] = job + 1;
+        uses.emplace_back(link, job);
       }
     }
-  };
-  for_each_use([&](uint32_t, size_t link) { ++result.first[link + 1]; });
-  for (size_t link = 0; link < links.size(); ++link) result.first[link + 1] += result.first[link];
-  result.jobs.resize(result.first.back());
+  }
+  JobsOfLinks result;
+  result.first.assign(links.size() + 1, 0);
+  for (const auto& [link, job] : uses) ++result.first[link.index() + 1];
+  std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
+  result.jobs.resize(uses.size());
   std::vector<uint32_t> next(result.first.begin(), result.first.end() - 1);
-  for_each_use([&](uint32_t job, size_t link) { result.jobs[next[link]++] = job; });
+  for (const auto& [link, job] : uses) result.jobs[next[link.index()]++] = job;
   return result;
 }
 
@@ -114,7 +118,8 @@ void LinkTrafficMeter::MovePhaseToJob(bool is_private) {
   phase_links_.clear();
 }
 
-std::vector<std::vector<uint32_t>> FindContention(std::span<const JobTraffic* const> jobs, const LinkTable& links) {
+std::vector<std::vector<uint32_t>> FindContention(std::span<const std::span<const model::Path>> jobs,
+                                                  const LinkTable& links) {
   // One bit per pair of jobs: the jobs of a link form a word row that is or-ed into the row of each of them.
   const size_t num_words = (jobs.size() + 63) / 64;
   std::vector<uint64_t> meets(jobs.size() * num_words, 0);

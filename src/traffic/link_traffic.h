@@ -76,9 +76,10 @@ class LinkTrafficMeter {
 };
 
 // Which jobs share at least one network link: result[a] lists every b != a that meets a, ascending.
-// Args: jobs [job]; null = a job that takes no part.
-// Cost: O(links + sum over jobs of their links * jobs / 64).
+// Args: jobs [job], the paths of each.
+// Cost: O(links of all paths + links of the fabric + sum over network links of the jobs on them * jobs / 64).
 // Paper: Crux section 4.3 (edges of the contention DAG before they are given a direction).
-std::vector<std::vector<uint32_t>> FindContention(std::span<const JobTraffic* const> jobs, const LinkTable& links);
+std::vector<std::vector<uint32_t>> FindContention(std::span<const std::span<const model::Path>> jobs,
+                                                  const LinkTable& links);
 
 }  // namespace fairlead::traffic

@@ -106,20 +106,17 @@ TEST(LinkTrafficTest, ADeadLinkTakesForever) {
   EXPECT_TRUE(std::isinf(traffic.communication_time.value()));
 }
 
-JobTraffic OnLinks(const std::vector<uint32_t>& ids) {
-  JobTraffic traffic;
-  for (const uint32_t id : ids) traffic.links.push_back({Link(id), Bytes(1)});
-  return traffic;
+std::vector<std::span<const model::Path>> AsSpans(const std::vector<std::vector<model::Path>>& jobs) {
+  return {jobs.begin(), jobs.end()};
 }
 
 TEST(ContentionTest, OnlyNetworkLinksCount) {
   const LinkTable links = MakeLinks({{1, LinkTier::kPcie}, {1, LinkTier::kHostLeaf}, {1, LinkTier::kSpineCore}});
-  const JobTraffic a = OnLinks({0, 1});
-  const JobTraffic b = OnLinks({0, 2});
-  const JobTraffic c = OnLinks({1, 2});
-  const std::vector<const JobTraffic*> jobs = {&a, &b, nullptr, &c};
-  // a and b share the PCIe link only.
-  EXPECT_THAT(FindContention(jobs, links), ElementsAre(ElementsAre(3), ElementsAre(3), IsEmpty(), ElementsAre(0, 1)));
+  const std::vector<std::vector<model::Path>> jobs = {
+      {{Link(0), Link(1)}}, {{Link(0), Link(2)}}, {}, {{Link(1)}, {}, {Link(1), Link(2)}}};
+  // The first two share the PCIe link only; the third has no path; the last uses a link twice.
+  EXPECT_THAT(FindContention(AsSpans(jobs), links),
+              ElementsAre(ElementsAre(3), ElementsAre(3), IsEmpty(), ElementsAre(0, 1)));
 }
 
 TEST(ContentionTest, AgreesWithComparingEveryPair) {
@@ -128,17 +125,15 @@ TEST(ContentionTest, AgreesWithComparingEveryPair) {
     const LinkTable links = MakeLinks(std::vector<std::pair<double, LinkTier>>(200, {1, LinkTier::kLeafSpine}));
     const size_t num_jobs = 1 + random.Below(150);  // more than one word of bits
     std::vector<std::vector<bool>> uses(num_jobs, std::vector<bool>(200, false));
-    std::vector<JobTraffic> traffic(num_jobs);
-    std::vector<const JobTraffic*> jobs;
+    std::vector<std::vector<model::Path>> jobs(num_jobs);
     for (size_t j = 0; j < num_jobs; ++j) {
       for (uint32_t link = 0; link < 200; ++link) {
         if (random.Uniform() > 0.03) continue;
         uses[j][link] = true;
-        traffic[j].links.push_back({Link(link), Bytes(1)});
+        jobs[j].push_back({Link(link)});
       }
-      jobs.push_back(&traffic[j]);
     }
-    const std::vector<std::vector<uint32_t>> contention = FindContention(jobs, links);
+    const std::vector<std::vector<uint32_t>> contention = FindContention(AsSpans(jobs), links);
     for (size_t a = 0; a < num_jobs; ++a) {
       std::vector<uint32_t> expected;
       for (uint32_t b = 0; b < num_jobs; ++b) {

@@ -54,11 +54,10 @@ struct JobCandidates {
 class PathSelector {
  public:
   PathSelector(const LinkTable& links, const CandidateSource& candidates, const PathSelectionOptions& options)
-      : candidates_of_(candidates),
-        options_(options),
-        inverse_capacity_(links.size(), 1.0),
-        loads_(links.size(), 0.0),
-        added_(links.size(), 0.0) {
+      : candidates_of_(candidates), options_(options), inverse_capacity_(links.size(), 1.0), loads_(links.size(), 0.0) {
+    // Flow by flow, rates and bytes need no second account.
+    const bool adds_per_job = options.unit == PathUnit::kJob || options.congestion == CongestionMeasure::kHigherJobs;
+    if (adds_per_job) added_.assign(links.size(), 0.0);
     if (options.congestion == CongestionMeasure::kHigherJobs) return;
     for (size_t i = 0; i < links.size(); ++i) {
       const double capacity = links.capacity[LinkId(i)].value();
@@ -72,7 +71,15 @@ class PathSelector {
 
  private:
   double LoadOf(const PathRequest& request, const model::FlowDemand& flow) const;
-  void AddCost(std::span<const LinkId> links, double load, PathCost* cost) const;
+  // Adds the congestion of links that carry `load` more. Called for every candidate of every flow.
+  PathCost CostWith(PathCost cost, std::span<const LinkId> links, double load) const {
+    for (const LinkId link : links) {
+      const double congestion = (loads_[link] + load) * inverse_capacity_[link];
+      cost.worst = std::max(cost.worst, congestion);
+      cost.sum += congestion;
+    }
+    return cost;
+  }
   size_t FindBestCandidate(const PathRequest& request, size_t flow, const PathCandidates& candidates,
                            double load) const;
   bool InForceMatters(const PathRequest& request) const {
@@ -95,7 +102,7 @@ class PathSelector {
   IdVector<LinkId, double> inverse_capacity_;
   IdVector<LinkId, double> loads_;
 
-  // What the job at hand adds to each link, and the links where that isn't 0.
+  // What the job at hand adds to each link, and the links where that isn't 0. Empty where that is not needed.
   IdVector<LinkId, double> added_;
   std::vector<LinkId> added_links_;
 };
@@ -113,14 +120,6 @@ double PathSelector::LoadOf(const PathRequest& request, const model::FlowDemand&
   return 0;
 }
 
-void PathSelector::AddCost(std::span<const LinkId> links, double load, PathCost* cost) const {
-  for (const LinkId link : links) {
-    const double congestion = (loads_[link] + load) * inverse_capacity_[link];
-    cost->worst = std::max(cost->worst, congestion);
-    cost->sum += congestion;
-  }
-}
-
 size_t PathSelector::FindInForce(const PathRequest& request, size_t flow, const PathCandidates& candidates) const {
   if (!InForceMatters(request)) return kNone;
   for (size_t p = 0; p < candidates.size(); ++p) {
@@ -132,16 +131,23 @@ size_t PathSelector::FindInForce(const PathRequest& request, size_t flow, const 
 size_t PathSelector::FindBestCandidate(const PathRequest& request, size_t flow, const PathCandidates& candidates,
                                        double load) const {
   if (candidates.size() == 1) return 0;
-  PathCost ends{0, 0};  // the links that all candidates share
-  AddCost(candidates.head, load, &ends);
-  AddCost(candidates.tail, load, &ends);
+  // The links that all candidates share.
+  const PathCost ends = CostWith(CostWith({0, 0}, candidates.head, load), candidates.tail, load);
   const size_t in_force = FindInForce(request, flow, candidates);
   PathCost in_force_cost;
   PathCost best_cost;
   size_t best = 0;
+  LinkId first_link;     // of the candidate before; candidates with equal first links stand together
+  PathCost up_to_first;  // the cost of the common ends and this link
   for (size_t p = 0; p < candidates.size(); ++p) {
-    PathCost cost = ends;
-    AddCost(candidates.middle(p), load, &cost);
+    const std::span<const LinkId> middle = candidates.middle(p);
+    if (middle.front() != first_link) {
+      first_link = middle.front();
+      up_to_first = CostWith(ends, middle.first(1), load);
+    }
+    // Costs only grow along a path: what is not better by now never will be.
+    if (p != in_force && !up_to_first.BetterThan(best_cost)) continue;
+    const PathCost cost = CostWith(up_to_first, middle.subspan(1), load);
     if (p == in_force) in_force_cost = cost;
     if (!cost.BetterThan(best_cost)) continue;
     best = p;

@@ -61,7 +61,7 @@ using CandidateSource = std::function<topology::PathCandidates(const model::Flow
 struct PathRequest {
   JobId id;
   double precedence = 0;  // greater chooses first: GPU intensity for Crux; finite
-  Seconds solo_time;  // > 0
+  Seconds solo_time;      // > 0
   std::span<const model::FlowDemand> flows;
   std::span<const model::Path> paths_in_force;  // [flow] or empty; only read when hysteresis > 0
 };

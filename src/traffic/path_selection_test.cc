@@ -199,9 +199,8 @@ TEST(PathSelectionTest, MeasuresDiffer) {
   const std::vector<model::FlowDemand> slow = {Flow(2, 3, 4)};
   const std::vector<model::FlowDemand> fast = {Flow(4, 5, 1)};
   const OneFlowJob chooser(1, 1);
-  const std::vector<PathRequest> requests = {{JobId(0u), 9, Seconds(10), slow, {}},
-                                             {JobId(1u), 8, Seconds(1), fast, {}},
-                                             chooser.Request(2)};
+  const std::vector<PathRequest> requests = {
+      {JobId(0u), 9, Seconds(10), slow, {}}, {JobId(1u), 8, Seconds(1), fast, {}}, chooser.Request(2)};
   const auto choose = [&](CongestionMeasure measure) {
     return SelectPaths(requests, MakeLinks({1, 1}), candidates, {PathUnit::kFlow, measure, 0}).paths[2][0];
   };
@@ -351,8 +350,7 @@ TEST(PathSelectionTest, OptionsOutOfRangeAreNamed) {
   PathSelectionOptions options;
   EXPECT_TRUE(options.Validate().ok());
   options.hysteresis = 1;
-  EXPECT_EQ(options.Validate(),
-            InvalidArgument("path selection: hysteresis: expected a fraction in [0, 1), found 1"));
+  EXPECT_EQ(options.Validate(), InvalidArgument("path selection: hysteresis: expected a fraction in [0, 1), found 1"));
 }
 
 }  // namespace

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "traffic/cassini/cassini_policy.h"
 #include "traffic/crux/crux_policy.h"
 #include "traffic/ecmp/ecmp_policy.h"
+#include "traffic/sincronia/sincronia_policy.h"
+#include "traffic/taccl_star/taccl_star_policy.h"
+#include "traffic/varys/varys_policy.h"
 
 namespace fairlead::traffic {
 namespace {
@@ -13,19 +17,43 @@ using Policy = std::unique_ptr<TrafficPolicy>;
 
 struct Entry {
   std::string_view name;
-  Result<Policy> (*create)(const PolicyOptions& options);
+  Result<Policy> (*create)(std::string_view name, const PolicyOptions& options);
 };
 
-Result<Policy> CreateEcmp(const PolicyOptions&) { return Policy(std::make_unique<EcmpPolicy>()); }
+template <class PolicyWithoutOptions>
+Result<Policy> Create(std::string_view, const PolicyOptions&) {
+  return Policy(std::make_unique<PolicyWithoutOptions>());
+}
 
-Result<Policy> CreateCrux(const PolicyOptions& options) {
-  FL_RETURN_IF_ERROR(options.crux.Validate());
-  return Policy(std::make_unique<crux::CruxPolicy>(options.crux));
+Result<Policy> CreateTacclStar(std::string_view, const PolicyOptions& options) {
+  FL_RETURN_IF_ERROR(options.taccl_star.Validate());
+  return Policy(std::make_unique<taccl_star::TacclStarPolicy>(options.taccl_star));
+}
+
+Result<Policy> MakeCrux(std::string_view name, const crux::CruxOptions& options) {
+  FL_RETURN_IF_ERROR(options.Validate());
+  return Policy(std::make_unique<crux::CruxPolicy>(options, name));
+}
+
+Result<Policy> CreateCrux(std::string_view name, const PolicyOptions& options) { return MakeCrux(name, options.crux); }
+
+// Crux as the user set it up, but for what the variant's name says.
+template <crux::CruxOptions (*MakeVariant)(crux::CruxOptions)>
+Result<Policy> CreateVariant(std::string_view name, const PolicyOptions& options) {
+  return MakeCrux(name, MakeVariant(options.crux));
 }
 
 constexpr Entry kPolicies[] = {
-    {"ecmp", CreateEcmp},
+    {"ecmp", Create<EcmpPolicy>},
+    {"sincronia", Create<sincronia::SincroniaPolicy>},
+    {"varys", Create<varys::VarysPolicy>},
+    {"taccl-star", CreateTacclStar},
+    {"cassini", Create<cassini::CassiniPolicy>},
+    {"crux-pa", CreateVariant<crux::PrioritiesOnly>},
+    {"crux-ps-pa", CreateVariant<crux::PathsAndPriorities>},
     {"crux", CreateCrux},
+    {"crux-fair", CreateVariant<crux::Fair>},
+    {"crux-guard", CreateVariant<crux::Guarded>},
 };
 
 }  // namespace
@@ -38,7 +66,7 @@ std::vector<std::string_view> PolicyNames() {
 
 Result<Policy> CreatePolicy(std::string_view name, const PolicyOptions& options) {
   for (const Entry& entry : kPolicies) {
-    if (entry.name == name) return entry.create(options);
+    if (entry.name == name) return entry.create(entry.name, options);
   }
   return NotFound(fmt::format("traffic policy '{}': no such policy; known: {}", name, fmt::join(PolicyNames(), ", ")));
 }

@@ -7,13 +7,15 @@
 
 #include "base/status.h"
 #include "traffic/crux/crux_options.h"
+#include "traffic/taccl_star/taccl_star_options.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::traffic {
 
 // Options of every policy; each reads its own part.
 struct PolicyOptions {
-  crux::CruxOptions crux;
+  crux::CruxOptions crux;  // of "crux"; "crux-…" changes what its name says
+  taccl_star::TacclStarOptions taccl_star;
 };
 
 // In the order people should see them: baselines first.

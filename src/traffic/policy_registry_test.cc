@@ -9,19 +9,36 @@ namespace {
 using testing::ElementsAre;
 
 TEST(PolicyRegistryTest, EveryNameCreatesThePolicyOfThatName) {
-  EXPECT_THAT(PolicyNames(), ElementsAre("ecmp", "crux"));
+  EXPECT_THAT(PolicyNames(), ElementsAre("ecmp", "sincronia", "varys", "taccl-star", "cassini", "crux-pa", "crux-ps-pa",
+                                         "crux", "crux-fair", "crux-guard"));
   for (const std::string_view name : PolicyNames()) EXPECT_EQ(CreatePolicy(name, {}).value()->name(), name);
 }
 
 TEST(PolicyRegistryTest, UnknownNamesListTheKnownOnes) {
-  EXPECT_EQ(CreatePolicy("cruks", {}).status(), NotFound("traffic policy 'cruks': no such policy; known: ecmp, crux"));
+  EXPECT_EQ(CreatePolicy("cruks", {}).status(),
+            NotFound("traffic policy 'cruks': no such policy; known: ecmp, sincronia, varys, taccl-star, cassini, "
+                     "crux-pa, crux-ps-pa, crux, crux-fair, crux-guard"));
+  EXPECT_FALSE(CreatePolicy("taccl_star", {}).ok());
 }
 
 TEST(PolicyRegistryTest, OptionsAreValidated) {
   PolicyOptions options;
   options.crux.max_candidates = 0;
-  EXPECT_EQ(CreatePolicy("crux", options).status(), InvalidArgument("crux: max_candidates: expected >= 1, found 0"));
+  for (const std::string_view name : {"crux", "crux-pa", "crux-ps-pa", "crux-fair", "crux-guard"}) {
+    EXPECT_EQ(CreatePolicy(name, options).status(), InvalidArgument("crux: max_candidates: expected >= 1, found 0"));
+  }
   EXPECT_TRUE(CreatePolicy("ecmp", options).ok());
+  EXPECT_TRUE(CreatePolicy("taccl-star", options).ok());
+  options.taccl_star.max_candidates = 0;
+  EXPECT_EQ(CreatePolicy("taccl-star", options).status(),
+            InvalidArgument("taccl-star: max_candidates: expected >= 1, found 0"));
+}
+
+TEST(PolicyRegistryTest, OnlyUncompressedCruxAsksForMoreLevelsThanThereAre) {
+  for (const std::string_view name : PolicyNames()) {
+    const bool is_uncompressed = name == "crux-pa" || name == "crux-ps-pa";
+    EXPECT_EQ(CreatePolicy(name, {}).value()->NumLevels(8, 20), is_uncompressed ? 20u : 8u) << name;
+  }
 }
 
 }  // namespace

@@ -1,13 +1,16 @@
 // How long a plan takes: paths, priorities and levels of all jobs at once.
 #include <benchmark/benchmark.h>
 
+#include <cmath>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/random.h"
 #include "topology/clos_fabrics.h"
 #include "traffic/crux/crux_policy.h"
 #include "traffic/crux/priority_compression.h"
+#include "traffic/policy_registry.h"
 #include "traffic/traffic_example.h"
 
 namespace fairlead::traffic {
@@ -25,39 +28,82 @@ topology::Fabric MakeLargeClos(uint32_t num_gpus) {
   return topology::BuildClos(spec).value();
 }
 
-// Jobs share all GPUs evenly, on hosts in random order; each GPU sends to the same GPU of the job's next host.
-std::unique_ptr<ExampleCluster> MakeBusyCluster(uint32_t num_jobs, uint32_t num_gpus) {
-  auto cluster = std::make_unique<ExampleCluster>(MakeLargeClos(num_gpus));
+// A trace's fabric: 346 hosts of 8 GPUs and 4 NICs, two under each of 173 leaves, 16 spines.
+topology::Fabric MakeTraceClos() {
+  topology::ClosSpec spec;
+  spec.leaves = 173;
+  spec.hosts_per_leaf = 2;
+  spec.spines = 16;
+  return topology::BuildClos(spec).value();
+}
+
+// Jobs of equally many hosts, drawn at random; each GPU sends to the same GPU of the job's next host. Compute takes 0.1
+// to 2 s, sending 0.2 to 1.2 times as long, where two GPUs share a NIC of 200 Gb/s.
+std::unique_ptr<ExampleCluster> MakeBusyCluster(topology::Fabric fabric, uint32_t num_jobs, uint32_t hosts_per_job) {
+  auto cluster = std::make_unique<ExampleCluster>(std::move(fabric));
   Random random(1);
   std::vector<uint32_t> hosts(cluster->fabric().num_hosts());
   for (uint32_t h = 0; h < hosts.size(); ++h) hosts[h] = h;
   random.Shuffle(std::span(hosts));
-  const size_t per_job = hosts.size() / num_jobs;
   for (uint32_t j = 0; j < num_jobs; ++j) {
-    const double bytes = random.Uniform(1e9, 2e10);
+    const double compute_s = 0.1 * std::pow(20, random.Uniform());
+    const double bytes = compute_s * random.Uniform(0.2, 1.2) * 12.5e9;
     std::vector<model::FlowDemand> flows;
-    for (size_t h = 0; h < per_job; ++h) {
-      const uint32_t from = hosts[j * per_job + h];
-      const uint32_t to = hosts[j * per_job + (h + 1) % per_job];
+    for (uint32_t h = 0; h < hosts_per_job; ++h) {
+      const uint32_t from = hosts[j * hosts_per_job + h];
+      const uint32_t to = hosts[j * hosts_per_job + (h + 1) % hosts_per_job];
       for (uint32_t g = 0; g < 8; ++g) flows.push_back({cluster->gpu(from, g), cluster->gpu(to, g), Bytes(bytes), 0});
     }
-    cluster->AddJob(j, random.Uniform(1e14, 1e17), std::move(flows));
+    cluster->AddJob(j, random.Uniform(1e14, 1e17), std::move(flows), Seconds(compute_s));
   }
   return cluster;
 }
 
+// Plans again and again for a cluster on which the policy's plan is in force.
+void Replan(const ExampleCluster& cluster, const TrafficPolicy& policy, benchmark::State* state) {
+  for (auto _ : *state) benchmark::DoNotOptimize(policy.Plan(cluster.Snapshot()));
+}
+
 void BM_CruxPlan(benchmark::State& state) {
-  const auto cluster = MakeBusyCluster(static_cast<uint32_t>(state.range(0)), static_cast<uint32_t>(state.range(1)));
+  const auto num_jobs = static_cast<uint32_t>(state.range(0));
+  const auto num_gpus = static_cast<uint32_t>(state.range(1));
+  const auto cluster = MakeBusyCluster(MakeLargeClos(num_gpus), num_jobs, num_gpus / 8 / num_jobs);
   const crux::CruxPolicy policy({});
   cluster->Apply(policy.Plan(cluster->Snapshot()));
-  for (auto _ : state) benchmark::DoNotOptimize(policy.Plan(cluster->Snapshot()));
+  Replan(*cluster, policy, &state);
 }
 BENCHMARK(BM_CruxPlan)
     ->ArgNames({"jobs", "gpus"})
+    ->Args({10, 4000})
     ->Args({60, 4000})
+    ->Args({10, 100000})
+    ->Args({100, 20000})
     ->Args({200, 20000})
+    ->Args({100, 100000})
     ->Args({1000, 100000})
     ->Unit(benchmark::kMillisecond);
+
+// What the simulation of a trace pays at every arrival and departure: 30 jobs of 24 GPUs.
+void BM_TracePlan(benchmark::State& state, std::string_view name) {
+  const auto cluster = MakeBusyCluster(MakeTraceClos(), static_cast<uint32_t>(state.range(0)), 3);
+  const auto policy = CreatePolicy(name, {}).value();
+  cluster->Apply(policy->Plan(cluster->Snapshot()));
+  Replan(*cluster, *policy, &state);
+}
+#define FL_TRACE_PLAN(name, policy)             \
+  BENCHMARK_CAPTURE(BM_TracePlan, name, policy) \
+      ->ArgName("jobs")                         \
+      ->Arg(10)                                 \
+      ->Arg(30)                                 \
+      ->Arg(100)                                \
+      ->Unit(benchmark::kMicrosecond)
+FL_TRACE_PLAN(ecmp, "ecmp");
+FL_TRACE_PLAN(sincronia, "sincronia");
+FL_TRACE_PLAN(varys, "varys");
+FL_TRACE_PLAN(taccl_star, "taccl-star");
+FL_TRACE_PLAN(cassini, "cassini");
+FL_TRACE_PLAN(crux_pa, "crux-pa");
+FL_TRACE_PLAN(crux, "crux");
 
 void BM_Compress(benchmark::State& state) {
   crux::ContentionDag dag;

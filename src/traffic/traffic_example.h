@@ -15,8 +15,8 @@
 namespace fairlead::traffic {
 
 // Two layers, one cable per leaf and spine, as fast as a host's port. Hosts have two GPUs, NVLink and one NIC of 200
-// Gb/s.
-inline topology::Fabric MakeSmallClos(uint32_t leaves, uint32_t hosts_per_leaf, uint32_t spines) {
+// Gb/s. All links are `scale` times as fast as that.
+inline topology::Fabric MakeSmallClos(uint32_t leaves, uint32_t hosts_per_leaf, uint32_t spines, double scale = 1) {
   topology::ClosSpec spec;
   spec.leaves = leaves;
   spec.hosts_per_leaf = hosts_per_leaf;
@@ -26,7 +26,12 @@ inline topology::Fabric MakeSmallClos(uint32_t leaves, uint32_t hosts_per_leaf, 
   spec.host.sockets = 1;
   spec.host.pcie_switches = 1;
   spec.host.nics = 1;
-  return topology::BuildClos(spec).value();
+  topology::Fabric fabric = topology::BuildClos(spec).value();
+  std::vector<std::pair<LinkId, BytesPerSecond>> capacities;
+  for (uint32_t link = 0; link < fabric.num_links(); ++link) {
+    capacities.emplace_back(LinkId(link), fabric.capacity(LinkId(link)) * scale);
+  }
+  return std::move(fabric).WithCapacities(capacities);
 }
 
 // What the switches do when nobody steers: every flow on the path of its hash.
@@ -53,10 +58,10 @@ class ExampleCluster {
 
   GpuId gpu(uint32_t host, uint32_t index = 0) const { return GpuId(fabric_.first_gpu(HostId(host)).value() + index); }
 
-  // A job of 1 s compute whose flows start when compute is done. Ids must ascend.
-  void AddJob(uint32_t id, double work, std::vector<model::FlowDemand> flows) {
+  // A job whose flows start when compute is done. Ids must ascend.
+  void AddJob(uint32_t id, double work, std::vector<model::FlowDemand> flows, Seconds compute_time = Seconds(1)) {
     model::Iteration& iteration = iterations_.emplace_back();
-    iteration.compute_time = Seconds(1);
+    iteration.compute_time = compute_time;
     iteration.work = Flop(work);
     model::CommunicationPhase phase;
     phase.num_flows = static_cast<uint32_t>(flows.size());
@@ -80,6 +85,13 @@ class ExampleCluster {
       views_[j].level = plan.jobs[j].level;
     }
   }
+
+  // What a controller measured of a running job.
+  void SetSpeed(size_t job, double relative_speed, Seconds starved_for) {
+    views_[job].relative_speed = relative_speed;
+    views_[job].starved_for = starved_for;
+  }
+  void SetArrivalOrder(size_t job, uint64_t order) { views_[job].arrival_order = order; }
 
   void SetHealth(LinkId link, double health) {
     health_[link] = health;

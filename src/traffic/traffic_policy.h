@@ -62,6 +62,12 @@ struct TimeShift {
   SimDuration offset;  // 0 <= offset < period, from time 0 of the cluster's clock
   SimDuration tolerance;
 
+  // How long after the last of these instants `t` is, in nanoseconds; 0 <= result < period.
+  int64_t NsAfterGrid(SimTime t) const {
+    const int64_t rest = (t.ns() - offset.ns()) % period.ns();
+    return rest < 0 ? rest + period.ns() : rest;
+  }
+
   friend bool operator==(const TimeShift&, const TimeShift&) = default;
 };
 
@@ -69,7 +75,7 @@ struct TimeShift {
 struct JobPlan {
   JobId id;
   std::vector<model::Path> paths;  // [flow of the iteration]; an empty path = cut off by failures
-  uint32_t level = 0;              // 0 = most important, < num_levels
+  uint32_t level = 0;              // 0 = most important, < the policy's NumLevels
   // Place in the ideal total order before compression, 0 = most important; equals level where the policy has no such
   // order.
   uint32_t priority_rank = 0;
@@ -90,6 +96,12 @@ class TrafficPolicy {
   virtual std::string_view name() const = 0;
   // A path and a level for every job of the snapshot. Pure: the same snapshot gives the same plan.
   virtual TrafficPlan Plan(const TrafficSnapshot& snapshot) const = 0;
+  // How many levels the plan of num_jobs jobs may use on a fabric that offers hardware_levels. More than the fabric has
+  // only where a policy exists to show what a fabric without that limit would do.
+  virtual uint32_t NumLevels(uint32_t hardware_levels, size_t num_jobs) const {
+    static_cast<void>(num_jobs);
+    return hardware_levels;
+  }
 };
 
 }  // namespace fairlead::traffic

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "base/status.h"
+#include "base/units.h"
 #include "traffic/crux/correction_factor.h"
-#include "traffic/path_selection.h"
 #include "traffic/crux/priority_compression.h"
+#include "traffic/path_selection.h"
 
 namespace fairlead::traffic::crux {
 
@@ -13,16 +14,28 @@ struct CruxOptions {
   bool select_paths = true;
   PathSelectionOptions paths;
   CorrectionOptions correction;
-  // Off: every job has its own level (variants crux-pa and crux-ps-pa); jobs past the last level of the fabric share
-  // it.
+  // Off: every job that takes part has its own level, its rank, however many levels the fabric has (variants crux-pa
+  // and crux-ps-pa): what compression is measured against. No hardware can do that; see CruxPolicy::NumLevels.
   bool compress = true;
   CompressionOptions compression;
   // Equal-cost paths looked at per flow, spread evenly over all of them when there are more. >= 1. Fewer: faster plans,
   // more collisions.
   uint32_t max_candidates = 128;
+  // How much a job's recent loss of speed counts beside its intensity. In [0, 1]; 0 = intensity alone, as in the paper.
+  // Larger: the slowest jobs lose less, and the cluster's GPUs do less work; at 1 losses alone decide.
+  double fairness = 0;
+  // A job below kStarvedBelow of its speed alone is lifted by one level for each whole period of this length that it
+  // has been starved. >= 0 s; 0 = off, as in the paper. Smaller: starved jobs come up sooner, against the order.
+  Seconds starvation_guard;
 
   // All parts. Errors: kInvalidArgument, naming the option, its range and what was found.
   Status Validate() const;
 };
+
+// The variants that have names of their own: the same options, but for what the name says.
+CruxOptions PrioritiesOnly(CruxOptions options);      // crux-pa: hashed paths, one level per job
+CruxOptions PathsAndPriorities(CruxOptions options);  // crux-ps-pa: one level per job
+CruxOptions Fair(CruxOptions options);                // crux-fair: fairness 0.5
+CruxOptions Guarded(CruxOptions options);             // crux-guard: starvation guard of 60 s
 
 }  // namespace fairlead::traffic::crux

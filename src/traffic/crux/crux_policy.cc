@@ -3,113 +3,82 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/check.h"
-#include "traffic/gpu_intensity.h"
+#include "traffic/crux/fairness.h"
 #include "traffic/crux/priority_assignment.h"
-#include "traffic/default_paths.h"
+#include "traffic/job_survey.h"
 #include "traffic/link_traffic.h"
 
 namespace fairlead::traffic::crux {
 namespace {
 
-// One event's re-scheduling, from snapshot to plan. Jobs that take part are indexed apart from the snapshot's jobs.
+// One event's re-scheduling, from snapshot to plan.
 class Rescheduling {
  public:
-  Rescheduling(const TrafficSnapshot& snapshot, const CruxOptions& options)
-      : snapshot_(snapshot), options_(options), links_(MakeLinkTable(snapshot)), meter_(links_) {}
+  // Args: num_levels that the plan may use.
+  Rescheduling(const TrafficSnapshot& snapshot, const CruxOptions& options, uint32_t num_levels,
+               CorrectionCache* corrections)
+      : snapshot_(snapshot),
+        options_(options),
+        num_levels_(num_levels),
+        corrections_(corrections),
+        links_(MakeLinkTable(snapshot)) {}
 
   TrafficPlan Run() {
-    ProfileJobs();
+    survey_ = SurveyJobs(snapshot_, links_);
     if (options_.select_paths) SelectNewPaths();
-    order_ = AssignPriorities(profiles_, options_.correction);
+    AssignRanks();
     AssignLevels();
-    for (uint32_t p = 0; p < participants_.size(); ++p) Explain(p);
-    return std::move(plan_);
+    for (uint32_t p = 0; p < survey_.size(); ++p) Explain(p);
+    return std::move(survey_.plan);
   }
 
  private:
-  void ProfileJobs();
-  void LeaveOut(JobPlan* job, const JobTraffic& traffic) const;
   void SelectNewPaths();
-  ContentionDag BuildContentionDag();
+  void AssignRanks();
+  ContentionDag BuildContentionDag() const;
+  std::vector<uint32_t> CompressLevels() const;
   void AssignLevels();
   void Explain(uint32_t participant);
+  std::string ExplainFairness(uint32_t participant) const;
 
-  const JobView& view(uint32_t participant) const { return snapshot_.jobs[participants_[participant]]; }
-  JobPlan& plan(uint32_t participant) { return plan_.jobs[participants_[participant]]; }
+  const JobView& view(uint32_t participant) const { return survey_.view(snapshot_, participant); }
 
   const TrafficSnapshot& snapshot_;
   const CruxOptions& options_;
+  const uint32_t num_levels_;
+  CorrectionCache* const corrections_;
   const LinkTable links_;
-  LinkTrafficMeter meter_;
-  TrafficPlan plan_;
-  std::vector<uint32_t> participants_;  // [participant] -> index in the snapshot
-  std::vector<JobProfile> profiles_;    // [participant]
-  std::vector<LinkId> bounding_links_;  // [participant]
-  PriorityOrder order_;                 // of participants
+  JobSurvey survey_;
+  std::vector<double> losses_;   // [participant]
+  std::vector<uint32_t> lifts_;  // [participant], levels
+  PriorityOrder order_;          // of participants
 };
 
-void Rescheduling::ProfileJobs() {
-  plan_.jobs.reserve(snapshot_.jobs.size());
-  for (uint32_t j = 0; j < snapshot_.jobs.size(); ++j) {
-    const JobView& job = snapshot_.jobs[j];
-    JobPlan& mine = plan_.jobs.emplace_back();
-    mine.id = job.id;
-    mine.paths = DefaultPaths(snapshot_, job);
-    const JobTraffic traffic = meter_.Measure(*job.iteration, mine.paths);
-    const JobProfile profile = ComputeProfile(job.id, *job.iteration, traffic);
-    if (!profile.communicates()) {
-      LeaveOut(&mine, traffic);
-      continue;
-    }
-    participants_.push_back(j);
-    profiles_.push_back(profile);
-    bounding_links_.push_back(traffic.bounding_link);
-  }
-}
-
-void Rescheduling::LeaveOut(JobPlan* job, const JobTraffic& traffic) const {
-  const bool cut_off = std::any_of(job->paths.begin(), job->paths.end(), [](const auto& path) { return path.empty(); });
-  job->level = 0;
-  if (cut_off) {
-    job->reason = "no path left for its traffic: takes no part until links recover; level 0";
-  } else if (traffic.phases.empty()) {
-    job->reason = "does not communicate: infinite intensity, shares no link; level 0";
-  } else {
-    job->reason = "never leaves NVLink: infinite intensity, shares no link; level 0";
-  }
-}
-
 void Rescheduling::SelectNewPaths() {
-  std::vector<PathRequest> requests;
-  requests.reserve(participants_.size());
-  for (uint32_t p = 0; p < participants_.size(); ++p) {
-    requests.push_back(
-        {profiles_[p].id, profiles_[p].intensity.value(), profiles_[p].solo_time(), view(p).iteration->flows, view(p).paths});
-  }
-  const auto candidates = [this](const model::FlowDemand& flow) {
-    return snapshot_.router->FindCandidates(flow.source, flow.destination, options_.max_candidates);
-  };
-  PathSelection selection = SelectPaths(requests, links_, candidates, options_.paths);
-  for (uint32_t p = 0; p < participants_.size(); ++p) plan(p).paths = std::move(selection.paths[p]);
+  std::vector<double> intensities;
+  intensities.reserve(survey_.size());
+  for (const JobProfile& profile : survey_.profiles) intensities.push_back(profile.intensity.value());
+  SelectSurveyedPaths(snapshot_, links_, intensities, options_.paths, options_.max_candidates, &survey_);
 }
 
-ContentionDag Rescheduling::BuildContentionDag() {
-  std::vector<JobTraffic> traffic;
-  std::vector<const JobTraffic*> by_rank;
-  traffic.reserve(participants_.size());
-  for (const uint32_t p : order_.by_rank) {
-    traffic.push_back(meter_.Measure(*view(p).iteration, plan(p).paths));
-    by_rank.push_back(&traffic.back());
-  }
+void Rescheduling::AssignRanks() {
+  order_ = AssignPrioritiesCached(survey_.profiles, corrections_);
+  for (uint32_t p = 0; p < survey_.size(); ++p) losses_.push_back(LossOf(view(p).relative_speed));
+  MixInLosses(survey_.profiles, losses_, options_.fairness, &order_);
+}
+
+ContentionDag Rescheduling::BuildContentionDag() const {
+  std::vector<std::span<const model::Path>> by_rank;
+  by_rank.reserve(survey_.size());
+  for (const uint32_t p : order_.by_rank) by_rank.emplace_back(survey_.plan_of(p).paths);
   const std::vector<std::vector<uint32_t>> contention = FindContention(by_rank, links_);
   ContentionDag dag;
   dag.num_jobs = static_cast<uint32_t>(by_rank.size());
   for (uint32_t upper = 0; upper < dag.num_jobs; ++upper) {
-    const double weight = profiles_[order_.by_rank[upper]].intensity.value();
+    const double weight = survey_.profiles[order_.by_rank[upper]].intensity.value();
     for (const uint32_t lower : contention[upper]) {
       if (upper < lower) dag.edges.push_back({upper, lower, weight});
     }
@@ -117,17 +86,19 @@ ContentionDag Rescheduling::BuildContentionDag() {
   return dag;
 }
 
+std::vector<uint32_t> Rescheduling::CompressLevels() const {
+  return CompressPriorities(BuildContentionDag(), num_levels_, options_.compression, snapshot_.random_seed).levels;
+}
+
 void Rescheduling::AssignLevels() {
-  std::vector<uint32_t> levels(participants_.size());
-  if (options_.compress) {
-    const ContentionDag dag = BuildContentionDag();
-    levels = CompressPriorities(dag, snapshot_.num_levels, options_.compression, snapshot_.random_seed).levels;
-  } else {
-    for (uint32_t rank = 0; rank < levels.size(); ++rank) levels[rank] = std::min(rank, snapshot_.num_levels - 1);
-  }
-  for (uint32_t p = 0; p < participants_.size(); ++p) {
-    plan(p).priority_rank = order_.jobs[p].rank;
-    plan(p).level = levels[order_.jobs[p].rank];
+  const std::vector<uint32_t> levels = options_.compress ? CompressLevels() : std::vector<uint32_t>();
+  lifts_.resize(survey_.size());
+  for (uint32_t p = 0; p < survey_.size(); ++p) {
+    JobPlan& mine = survey_.plan_of(p);
+    mine.priority_rank = order_.jobs[p].rank;
+    mine.level = options_.compress ? levels[mine.priority_rank] : mine.priority_rank;
+    lifts_[p] = CountLifts(mine.level, view(p).starved_for, options_.starvation_guard);
+    mine.level -= lifts_[p];
   }
 }
 
@@ -139,39 +110,43 @@ std::string ExplainFactor(const PriorityOrder& order, uint32_t participant, JobI
                      correction.reference_gain.value(), correction.job_gain.value(), reference.value());
 }
 
-size_t CountDifferent(std::span<const model::Path> before, std::span<const model::Path> after) {
-  size_t count = 0;
-  for (size_t f = 0; f < after.size(); ++f) count += before[f] != after[f] ? 1 : 0;
-  return count;
+std::string Rescheduling::ExplainFairness(uint32_t participant) const {
+  if (options_.fairness == 0) return "";
+  return fmt::format(", {:.3g} % of its speed lost: priority {:.3g} FLOP/s at fairness {:.3g}",
+                     100 * losses_[participant], order_.jobs[participant].priority.value(), options_.fairness);
 }
 
 void Rescheduling::Explain(uint32_t participant) {
-  const JobProfile& profile = profiles_[participant];
-  const JobView& before = view(participant);
-  JobPlan& mine = plan(participant);
+  const JobProfile& profile = survey_.profiles[participant];
+  JobPlan& mine = survey_.plan_of(participant);
   mine.reason =
-      fmt::format("intensity {:.3g} FLOP/s ({:.3g} FLOP per {:.3g} s on {}), {}; rank {} of {}, level {} of {}",
+      fmt::format("intensity {:.3g} FLOP/s ({:.3g} FLOP per {:.3g} s on {}), {}{}; rank {} of {}, level {} of {}",
                   profile.intensity.value(), profile.work.value(), profile.communication_time.value(),
-                  snapshot_.router->fabric().LinkName(bounding_links_[participant]),
-                  ExplainFactor(order_, participant, profiles_[order_.reference].id), mine.priority_rank,
-                  profiles_.size(), mine.level, snapshot_.num_levels);
-  if (before.paths.empty()) {
-    mine.reason += fmt::format("; {} new paths", mine.paths.size());
-  } else if (const size_t moved = CountDifferent(before.paths, mine.paths); moved > 0) {
-    mine.reason += fmt::format("; {} of {} paths changed", moved, mine.paths.size());
+                  snapshot_.router->fabric().LinkName(survey_.traffic[participant].bounding_link),
+                  ExplainFactor(order_, participant, survey_.profiles[order_.reference].id),
+                  ExplainFairness(participant), mine.priority_rank, survey_.size(), mine.level, num_levels_);
+  if (lifts_[participant] > 0) {
+    mine.reason += fmt::format("; lifted {} levels: starved for {:.3g} s, guard {:.3g} s", lifts_[participant],
+                               view(participant).starved_for.value(), options_.starvation_guard.value());
   }
-  const auto cut_off =
-      std::count_if(mine.paths.begin(), mine.paths.end(), [](const auto& path) { return path.empty(); });
-  if (cut_off > 0) mine.reason += fmt::format("; {} flows cut off by failures", cut_off);
+  mine.reason += DescribePathChanges(view(participant), mine);
 }
 
 }  // namespace
 
-CruxPolicy::CruxPolicy(CruxOptions options) : options_(std::move(options)) { FL_CHECK(options_.Validate().ok()); }
+CruxPolicy::CruxPolicy(CruxOptions options, std::string_view name)
+    : name_(name), options_(std::move(options)), corrections_(options_.correction) {
+  FL_CHECK(options_.Validate().ok());
+}
+
+uint32_t CruxPolicy::NumLevels(uint32_t hardware_levels, size_t num_jobs) const {
+  return options_.compress ? hardware_levels : std::max(hardware_levels, static_cast<uint32_t>(num_jobs));
+}
 
 TrafficPlan CruxPolicy::Plan(const TrafficSnapshot& snapshot) const {
   FL_CHECK(snapshot.router != nullptr && snapshot.num_levels >= 1);
-  return Rescheduling(snapshot, options_).Run();
+  const uint32_t num_levels = NumLevels(snapshot.num_levels, snapshot.jobs.size());
+  return Rescheduling(snapshot, options_, num_levels, &corrections_).Run();
 }
 
 }  // namespace fairlead::traffic::crux

@@ -7,30 +7,38 @@
 //             2. paths, most intense job first (path_selection.h)
 //             3. a total order (priority_assignment.h)
 //             4. levels, from the contention on the new paths (priority_compression.h)
+//             Options mix losses into step 3 and lift starved jobs after step 4 (fairness.h).
 // Cost        sum of its parts; see BM_CruxPlan.
 // Guarantees  same snapshot, same plan. Of two jobs that share a network link the one of lower rank never has the
-//             greater level number. Every path is one of the router's equal-cost paths.
+//             greater level number, but for a job that the starvation guard lifts. Every path is one of the router's
+//             equal-cost paths.
 // Differs     intensities are not recomputed after step 2 (no fixed-point loop). Jobs that never leave NVLink, and
 //             jobs that failures cut off, take no part: level 0. A flow whose path in force died counts with the path
 //             of its hash.
 // Reference   Cao et al., Crux, SIGCOMM 2024, sections 3 and 4.
 #pragma once
 
+#include "traffic/crux/correction_cache.h"
 #include "traffic/crux/crux_options.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::traffic::crux {
 
+// Thread: Plan fills a cache of pair simulations; one policy per thread. What it holds changes no plan.
 class CruxPolicy final : public TrafficPolicy {
  public:
-  // `options` must be valid.
-  explicit CruxPolicy(CruxOptions options);
+  // `options` must be valid; `name` is what the registry calls this set of options, and must outlive the policy.
+  explicit CruxPolicy(CruxOptions options, std::string_view name = "crux");
 
-  std::string_view name() const override { return "crux"; }
+  std::string_view name() const override { return name_; }
   TrafficPlan Plan(const TrafficSnapshot& snapshot) const override;
+  // Without compression at least one level per job.
+  uint32_t NumLevels(uint32_t hardware_levels, size_t num_jobs) const override;
 
  private:
+  std::string_view name_;
   CruxOptions options_;
+  mutable CorrectionCache corrections_;
 };
 
 }  // namespace fairlead::traffic::crux

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "traffic/plan_laws.h"
 #include "traffic/traffic_example.h"
 
 namespace fairlead::traffic::crux {
@@ -18,22 +19,6 @@ using testing::HasSubstr;
 
 // 0.1 s on a port of 200 Gb/s.
 constexpr Bytes kTenthOfASecond(2.5e9);
-
-std::set<LinkId> NetworkLinks(const topology::Fabric& fabric, const JobPlan& plan) {
-  std::set<LinkId> links;
-  for (const model::Path& path : plan.paths) {
-    for (const LinkId link : path) {
-      if (topology::IsNetwork(fabric.tier(link))) links.insert(link);
-    }
-  }
-  return links;
-}
-
-bool Meet(const topology::Fabric& fabric, const JobPlan& a, const JobPlan& b) {
-  const std::set<LinkId> of_a = NetworkLinks(fabric, a);
-  const std::set<LinkId> of_b = NetworkLinks(fabric, b);
-  return std::any_of(of_a.begin(), of_a.end(), [&](LinkId link) { return of_b.contains(link); });
-}
 
 // Two leaves of two hosts, two spines; two jobs, each from a host of leaf 0 to a host of leaf 1.
 std::unique_ptr<ExampleCluster> TwoJobsTwoSpines() {
@@ -105,50 +90,6 @@ TEST(CruxPolicyTest, AnEmptyClusterHasAnEmptyPlan) {
   EXPECT_TRUE(CruxPolicy({}).Plan(cluster.Snapshot()).jobs.empty());
 }
 
-// Random jobs on four leaves and four spines; seed decides all.
-std::unique_ptr<ExampleCluster> DrawCluster(uint64_t seed, uint32_t id_step = 1) {
-  auto cluster = std::make_unique<ExampleCluster>(MakeSmallClos(4, 4, 4));
-  Random random(seed);
-  const uint64_t num_jobs = random.Below(12);
-  for (uint32_t j = 0; j < num_jobs; ++j) {
-    std::vector<model::FlowDemand> flows;
-    for (uint64_t f = 0; f < random.Below(6); ++f) {
-      const auto source = static_cast<uint32_t>(random.Below(32));
-      const auto destination = static_cast<uint32_t>((source + 1 + random.Below(31)) % 32);
-      flows.push_back({GpuId(source), GpuId(destination), Bytes(random.Uniform(1e8, 1e10)), 0});
-    }
-    cluster->AddJob(j * id_step, random.Uniform(1e14, 1e16), flows);
-  }
-  return cluster;
-}
-
-void ExpectLegal(const ExampleCluster& cluster, const TrafficSnapshot& snapshot, const TrafficPlan& plan) {
-  ASSERT_EQ(plan.jobs.size(), snapshot.jobs.size());
-  for (size_t j = 0; j < plan.jobs.size(); ++j) {
-    const JobPlan& mine = plan.jobs[j];
-    EXPECT_EQ(mine.id, snapshot.jobs[j].id);
-    EXPECT_LT(mine.level, snapshot.num_levels);
-    EXPECT_FALSE(mine.reason.empty());
-    const std::vector<model::FlowDemand>& flows = cluster.iteration(j).flows;
-    ASSERT_EQ(mine.paths.size(), flows.size());
-    for (size_t f = 0; f < flows.size(); ++f) {
-      const uint64_t num_paths = cluster.router().CountPaths(flows[f].source, flows[f].destination);
-      bool is_equal_cost = num_paths == 0 && mine.paths[f].empty();
-      for (uint64_t index = 0; index < num_paths; ++index) {
-        model::Path path;
-        cluster.router().AppendPath(flows[f].source, flows[f].destination, index, &path);
-        is_equal_cost = is_equal_cost || path == mine.paths[f];
-      }
-      EXPECT_TRUE(is_equal_cost) << "job " << j << " flow " << f;
-    }
-    for (const JobPlan& other : plan.jobs) {
-      if (mine.priority_rank < other.priority_rank && Meet(cluster.fabric(), mine, other)) {
-        EXPECT_LE(mine.level, other.level);
-      }
-    }
-  }
-}
-
 std::vector<CruxOptions> Variants() {
   std::vector<CruxOptions> variants(5);
   variants[1].select_paths = false;
@@ -168,16 +109,11 @@ TEST(CruxPolicyTest, PlansAreLegalBeforeAndAfterFailures) {
       TrafficSnapshot snapshot = cluster->Snapshot();
       snapshot.num_levels = static_cast<uint32_t>(1 + seed % 5);
       const TrafficPlan before = policy.Plan(snapshot);
-      ExpectLegal(*cluster, snapshot, before);
+      ExpectLegal(*cluster, snapshot, policy, before);
       cluster->Apply(before);
-      // A fifth of all cables between switches and to hosts dies.
-      Random random(seed);
-      for (uint32_t link = 0; link < cluster->fabric().num_links(); ++link) {
-        if (!topology::IsNetwork(cluster->fabric().tier(LinkId(link)))) continue;
-        if (random.Uniform() < 0.2) cluster->SetHealth(LinkId(link), 0);
-      }
+      BreakAFifth(seed, cluster.get());
       snapshot = cluster->Snapshot();
-      ExpectLegal(*cluster, snapshot, policy.Plan(snapshot));
+      ExpectLegal(*cluster, snapshot, policy, policy.Plan(snapshot));
     }
   }
 }
@@ -231,10 +167,92 @@ TEST(CruxPolicyTest, VariantsAreFlags) {
     ++num_ranked;
   }
   EXPECT_EQ(levels.size(), num_ranked) << "one level for each job that takes part";
+}
+
+TEST(CruxPolicyTest, WithoutCompressionEveryJobHasItsOwnLevelOnAnyFabric) {
+  const auto cluster = DrawCluster(4);
+  TrafficSnapshot snapshot = cluster->Snapshot();
   snapshot.num_levels = 2;
-  for (const JobPlan& job : CruxPolicy(variants[1]).Plan(snapshot).jobs) {
-    EXPECT_EQ(job.level, std::min(job.priority_rank, 1u));
+  const auto num_jobs = static_cast<uint32_t>(snapshot.jobs.size());
+  for (const CruxOptions& options : {PrioritiesOnly({}), PathsAndPriorities({})}) {
+    const CruxPolicy policy(options);
+    for (const JobPlan& job : policy.Plan(snapshot).jobs) EXPECT_EQ(job.level, job.priority_rank);
+    EXPECT_EQ(policy.NumLevels(2, num_jobs), num_jobs);
+    EXPECT_EQ(policy.NumLevels(64, num_jobs), 64u);
   }
+  EXPECT_EQ(CruxPolicy({}).NumLevels(2, num_jobs), 2u);
+}
+
+TEST(CruxPolicyTest, FairnessPutsTheJobThatLosesMostFirst) {
+  // Equal jobs of intensities 1 and 2 e16, factors 1: job 1 first. Mean 1.5e16. Job 0 has lost 80 % of its speed, job 1
+  // nothing. x = 0.5: 0.5 + 0.5 * 0.8 * 1.5 = 1.1 against 1.0 e16, so job 0 comes first. x = 0.4: 0.6 + 0.48 = 1.08
+  // against 1.2: it doesn't.
+  const auto cluster = TwoJobsTwoSpines();
+  cluster->SetSpeed(0, 0.2, Seconds(0));
+  const auto rank_of_first = [&](double fairness) {
+    CruxOptions options;
+    options.correction.enabled = false;
+    options.fairness = fairness;
+    return CruxPolicy(options).Plan(cluster->Snapshot()).jobs[0].priority_rank;
+  };
+  EXPECT_EQ(rank_of_first(0), 1u);
+  EXPECT_EQ(rank_of_first(0.4), 1u);
+  EXPECT_EQ(rank_of_first(0.5), 0u);
+  CruxOptions fair = Fair({});
+  fair.correction.enabled = false;
+  EXPECT_THAT(CruxPolicy(fair).Plan(cluster->Snapshot()).jobs[0].reason,
+              HasSubstr(", 80 % of its speed lost: priority 1.1e+16 FLOP/s at fairness 0.5; rank 0 of 2"));
+}
+
+TEST(CruxPolicyTest, MoreLossNeverMakesAJobLessUrgent) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto cluster = DrawCluster(seed);
+    const size_t num_jobs = cluster->Snapshot().jobs.size();
+    if (num_jobs == 0) continue;
+    Random random(seed);
+    for (size_t j = 0; j < num_jobs; ++j) cluster->SetSpeed(j, random.Uniform(), Seconds(0));
+    const size_t job = random.Below(num_jobs);
+    uint32_t rank = static_cast<uint32_t>(num_jobs);
+    for (const double speed : {1.0, 0.8, 0.5, 0.2, 0.0}) {
+      cluster->SetSpeed(job, speed, Seconds(0));
+      const uint32_t now = CruxPolicy(Fair({})).Plan(cluster->Snapshot()).jobs[job].priority_rank;
+      EXPECT_LE(now, rank) << "seed " << seed << " speed " << speed;
+      rank = now;
+    }
+  }
+}
+
+TEST(CruxPolicyTest, TheGuardLiftsAStarvedJobOneLevelPerPeriod) {
+  // Four jobs through one spine: a chain of four, the least intense at the bottom of four levels.
+  ExampleCluster cluster(MakeSmallClos(2, 4, 1));
+  for (uint32_t j = 0; j < 4; ++j) {
+    cluster.AddJob(j, (j + 1) * 1e15, {{cluster.gpu(j), cluster.gpu(4 + j), kTenthOfASecond, 0}});
+  }
+  const CruxPolicy policy(Guarded({}), "crux-guard");
+  const auto plan_when_starved_for = [&](double seconds) {
+    cluster.SetSpeed(0, seconds > 0 ? 0.05 : 1, Seconds(seconds));
+    TrafficSnapshot snapshot = cluster.Snapshot();
+    snapshot.num_levels = 4;
+    return policy.Plan(snapshot).jobs[0];
+  };
+  EXPECT_EQ(plan_when_starved_for(0).level, 3u);
+  EXPECT_EQ(plan_when_starved_for(59).level, 3u);
+  EXPECT_EQ(plan_when_starved_for(60).level, 2u);
+  EXPECT_EQ(plan_when_starved_for(179).level, 1u);
+  EXPECT_EQ(plan_when_starved_for(180).level, 0u);
+  EXPECT_EQ(plan_when_starved_for(1e12).level, 0u);
+  EXPECT_EQ(plan_when_starved_for(180).priority_rank, 3u) << "the order stays";
+  EXPECT_THAT(plan_when_starved_for(130).reason, HasSubstr("; lifted 2 levels: starved for 130 s, guard 60 s"));
+  EXPECT_EQ(CruxPolicy({}).Plan(cluster.Snapshot()).jobs[0].reason.find("lifted"), std::string::npos);
+}
+
+TEST(CruxPolicyTest, FairnessOptionsOutOfRangeAreNamed) {
+  CruxOptions options;
+  options.fairness = 1.5;
+  EXPECT_EQ(options.Validate(), InvalidArgument("crux: fairness: expected a fraction in [0, 1], found 1.5"));
+  options = {};
+  options.starvation_guard = Seconds(-1);
+  EXPECT_EQ(options.Validate(), InvalidArgument("crux: starvation_guard: expected >= 0 s, found -1"));
 }
 
 TEST(CruxPolicyTest, OneCutOffJobWaitsAndSaysSo) {

@@ -29,6 +29,11 @@ LinkJob OnSharedLink(const JobProfile& job) {
 }  // namespace
 
 PriorityOrder AssignPriorities(std::span<const JobProfile> jobs, const CorrectionOptions& options) {
+  CorrectionCache corrections(options);
+  return AssignPrioritiesCached(jobs, &corrections);
+}
+
+PriorityOrder AssignPrioritiesCached(std::span<const JobProfile> jobs, CorrectionCache* corrections) {
   PriorityOrder order;
   order.jobs.resize(jobs.size());
   if (jobs.empty()) return order;
@@ -37,19 +42,24 @@ PriorityOrder AssignPriorities(std::span<const JobProfile> jobs, const Correctio
   for (uint32_t j = 0; j < jobs.size(); ++j) {
     AssignedPriority& assigned = order.jobs[j];
     assigned.correction.factor = 1;
-    if (options.enabled && j != order.reference) {
-      assigned.correction = ComputeCorrectionFactor(reference, OnSharedLink(jobs[j]), options);
+    if (corrections->options().enabled && j != order.reference) {
+      assigned.correction = corrections->Find(reference, OnSharedLink(jobs[j]));
     }
     assigned.priority = assigned.correction.factor.value_or(1) * jobs[j].intensity;
   }
-  order.by_rank.resize(jobs.size());
-  std::iota(order.by_rank.begin(), order.by_rank.end(), 0u);
-  std::sort(order.by_rank.begin(), order.by_rank.end(), [&](uint32_t a, uint32_t b) {
-    if (order.jobs[a].priority != order.jobs[b].priority) return order.jobs[a].priority > order.jobs[b].priority;
+  RankByPriority(jobs, &order);
+  return order;
+}
+
+void RankByPriority(std::span<const JobProfile> jobs, PriorityOrder* order) {
+  const auto priority = [&](uint32_t j) { return order->jobs[j].priority; };
+  order->by_rank.resize(jobs.size());
+  std::iota(order->by_rank.begin(), order->by_rank.end(), 0u);
+  std::sort(order->by_rank.begin(), order->by_rank.end(), [&](uint32_t a, uint32_t b) {
+    if (priority(a) != priority(b)) return priority(a) > priority(b);
     return jobs[a].id < jobs[b].id;
   });
-  for (uint32_t rank = 0; rank < jobs.size(); ++rank) order.jobs[order.by_rank[rank]].rank = rank;
-  return order;
+  for (uint32_t rank = 0; rank < jobs.size(); ++rank) order->jobs[order->by_rank[rank]].rank = rank;
 }
 
 }  // namespace fairlead::traffic::crux

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "traffic/crux/correction_cache.h"
 #include "traffic/crux/correction_factor.h"
 #include "traffic/gpu_intensity.h"
 
@@ -37,5 +38,10 @@ struct PriorityOrder {
 // Args: jobs [job], all with 0 < communication_time < infinity.
 // Paper: section 4.2.
 PriorityOrder AssignPriorities(std::span<const JobProfile> jobs, const CorrectionOptions& options);
+// The same, with the options of a cache that knows the pairs of earlier orders.
+PriorityOrder AssignPrioritiesCached(std::span<const JobProfile> jobs, CorrectionCache* corrections);
+
+// Sets by_rank and every rank from the priorities: descending, JobId breaks ties.
+void RankByPriority(std::span<const JobProfile> jobs, PriorityOrder* order);
 
 }  // namespace fairlead::traffic::crux

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "traffic/level_groups.h"
 
 namespace fairlead::traffic::crux {
 namespace {
@@ -66,10 +67,12 @@ class OrderCutter {
 
   void AddRow(std::span<const uint32_t> order, size_t row);
   void ExtendCuts(size_t row);
-  size_t At(size_t i, size_t k) const { return i * num_levels_ + k; }
+  // Blocks of one number of blocks stand together: the search for a cut walks over jobs.
+  size_t At(size_t i, size_t k) const { return k * num_rows_ + i; }
 
   const ScaledDag& dag_;
   const size_t num_levels_;
+  size_t num_rows_ = 0;               // jobs of the order, and 1
   std::vector<uint32_t> position_;    // [job] -> 1-based position in the order
   std::vector<int64_t> row_weights_;  // [position], scratch
   std::vector<int64_t> across_;       // [position]
@@ -95,8 +98,9 @@ void OrderCutter::ExtendCuts(size_t row) {
     // The smallest argmax never moves back from row to row: the edges into the new job from a_1..a_j only grow with j.
     uint32_t best_start = start_[At(row - 1, k)];
     int64_t best = -1;
+    const int64_t* const before = &cut_[At(0, k - 1)];
     for (auto j = best_start; j <= row; ++j) {
-      const int64_t weight = cut_[At(j, k - 1)] + across_[j];
+      const int64_t weight = before[j] + across_[j];
       if (weight <= best) continue;
       best = weight;
       best_start = j;
@@ -109,10 +113,11 @@ void OrderCutter::ExtendCuts(size_t row) {
 Cut OrderCutter::Run(std::span<const uint32_t> order) {
   const size_t n = order.size();
   for (size_t i = 0; i < n; ++i) position_[order[i]] = static_cast<uint32_t>(i + 1);
-  row_weights_.assign(n + 1, 0);
-  across_.assign(n + 1, 0);
-  cut_.assign((n + 1) * num_levels_, 0);
-  start_.assign((n + 1) * num_levels_, 0);
+  num_rows_ = n + 1;
+  row_weights_.assign(num_rows_, 0);
+  across_.assign(num_rows_, 0);
+  cut_.assign(num_rows_ * num_levels_, 0);
+  start_.assign(num_rows_ * num_levels_, 0);
   for (size_t row = 1; row <= n; ++row) {
     AddRow(order, row);
     ExtendCuts(row);
@@ -256,8 +261,7 @@ Compression CompressPriorities(const ContentionDag& dag, uint32_t num_levels, co
   std::vector<uint32_t> connected;
   for (std::vector<uint32_t>& component : FindComponents(scaled)) {
     if (component.size() == 1) {
-      const uint64_t rank = component[0];
-      result.levels[rank] = static_cast<uint32_t>(rank * num_levels / dag.num_jobs);
+      result.levels[component[0]] = LevelOfRank(LevelRule::kEqualGroups, component[0], dag.num_jobs, num_levels);
     } else if (options.split_components) {
       groups.push_back(std::move(component));
     } else {

@@ -1,0 +1,31 @@
+#include "traffic/crux/fairness.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace fairlead::traffic::crux {
+
+double LossOf(double relative_speed) { return std::clamp(1 - relative_speed, 0.0, 1.0); }
+
+void MixInLosses(std::span<const JobProfile> jobs, std::span<const double> losses, double fairness,
+                 PriorityOrder* order) {
+  FL_CHECK(jobs.size() == losses.size() && jobs.size() == order->jobs.size());
+  if (fairness == 0 || jobs.empty()) return;
+  FlopPerSecond mean;
+  for (const AssignedPriority& job : order->jobs) mean += job.priority;
+  mean = mean / static_cast<double>(jobs.size());
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    FlopPerSecond& priority = order->jobs[j].priority;
+    priority = (1 - fairness) * priority + fairness * losses[j] * mean;
+  }
+  RankByPriority(jobs, order);
+}
+
+uint32_t CountLifts(uint32_t level, Seconds starved_for, Seconds guard) {
+  if (guard.value() <= 0) return 0;
+  return static_cast<uint32_t>(std::min<double>(std::floor(starved_for / guard), level));
+}
+
+}  // namespace fairlead::traffic::crux

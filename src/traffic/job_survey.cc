@@ -1,0 +1,89 @@
+#include "traffic/job_survey.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "traffic/candidate_finder.h"
+#include "traffic/default_paths.h"
+
+namespace fairlead::traffic {
+namespace {
+
+std::string_view WhyLeftOut(const JobPlan& job, const JobTraffic& traffic) {
+  const bool cut_off = std::any_of(job.paths.begin(), job.paths.end(), [](const auto& path) { return path.empty(); });
+  if (cut_off) return "no path left for its traffic: takes no part until links recover; level 0";
+  if (traffic.phases.empty()) return "does not communicate: infinite intensity, shares no link; level 0";
+  return "never leaves NVLink: infinite intensity, shares no link; level 0";
+}
+
+size_t CountDifferent(std::span<const model::Path> before, std::span<const model::Path> after) {
+  size_t count = 0;
+  for (size_t f = 0; f < after.size(); ++f) count += before[f] != after[f] ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+JobSurvey SurveyJobs(const TrafficSnapshot& snapshot, const LinkTable& links) {
+  JobSurvey survey;
+  LinkTrafficMeter meter(links);
+  survey.plan.jobs.reserve(snapshot.jobs.size());
+  for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
+    const JobView& job = snapshot.jobs[j];
+    JobPlan& mine = survey.plan.jobs.emplace_back();
+    mine.id = job.id;
+    mine.paths = DefaultPaths(snapshot, job);
+    JobTraffic traffic = meter.Measure(*job.iteration, mine.paths);
+    const JobProfile profile = ComputeProfile(job.id, *job.iteration, traffic);
+    if (!profile.communicates()) {
+      mine.reason = WhyLeftOut(mine, traffic);
+      continue;
+    }
+    survey.participants.push_back(j);
+    survey.traffic.push_back(std::move(traffic));
+    survey.profiles.push_back(profile);
+  }
+  return survey;
+}
+
+void SelectSurveyedPaths(const TrafficSnapshot& snapshot, const LinkTable& links, std::span<const double> precedence,
+                         const PathSelectionOptions& options, uint32_t max_candidates, JobSurvey* survey) {
+  FL_CHECK(precedence.size() == survey->size());
+  std::vector<PathRequest> requests;
+  requests.reserve(survey->size());
+  for (size_t p = 0; p < survey->size(); ++p) {
+    const JobView& job = survey->view(snapshot, p);
+    requests.push_back({job.id, precedence[p], survey->profiles[p].solo_time(), job.iteration->flows, job.paths});
+  }
+  CandidateFinder finder(*snapshot.router, max_candidates);
+  const auto candidates = [&](const model::FlowDemand& flow) { return finder.Find(flow); };
+  PathSelection selection = SelectPaths(requests, links, candidates, options);
+  for (size_t p = 0; p < survey->size(); ++p) survey->plan_of(p).paths = std::move(selection.paths[p]);
+}
+
+void SetRankedLevels(std::span<const uint32_t> by_rank, LevelRule rule, uint32_t num_levels, JobSurvey* survey) {
+  FL_CHECK(by_rank.size() == survey->size());
+  for (uint32_t rank = 0; rank < by_rank.size(); ++rank) {
+    JobPlan& mine = survey->plan_of(by_rank[rank]);
+    mine.priority_rank = rank;
+    mine.level = LevelOfRank(rule, rank, by_rank.size(), num_levels);
+  }
+}
+
+std::string DescribePathChanges(const JobView& before, const JobPlan& after) {
+  std::string words;
+  if (before.paths.empty()) {
+    words = fmt::format("; {} new paths", after.paths.size());
+  } else if (const size_t moved = CountDifferent(before.paths, after.paths); moved > 0) {
+    words = fmt::format("; {} of {} paths changed", moved, after.paths.size());
+  }
+  const auto cut_off =
+      std::count_if(after.paths.begin(), after.paths.end(), [](const auto& path) { return path.empty(); });
+  if (cut_off > 0) words += fmt::format("; {} flows cut off by failures", cut_off);
+  return words;
+}
+
+}  // namespace fairlead::traffic

@@ -1,0 +1,52 @@
+// What policies find out about jobs before they decide anything: where each job's flows are, what they cost it, and who
+// takes part.
+//
+// A survey starts on the paths in force (DefaultPaths where there are none) and may be moved to chosen paths. Jobs that
+// never leave NVLink, don't communicate or are cut off by failures take no part: level 0, with a reason that says so.
+// The others are *participants*, indexed apart from the snapshot's jobs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "traffic/gpu_intensity.h"
+#include "traffic/level_groups.h"
+#include "traffic/link_traffic.h"
+#include "traffic/path_selection.h"
+#include "traffic/traffic_policy.h"
+
+namespace fairlead::traffic {
+
+struct JobSurvey {
+  TrafficPlan plan;                    // [job of the snapshot]; paths are set, levels are 0
+  std::vector<uint32_t> participants;  // [participant] -> job of the snapshot
+  // [participant], on the paths that the survey began with.
+  std::vector<JobTraffic> traffic;
+  std::vector<JobProfile> profiles;
+
+  size_t size() const { return participants.size(); }
+  const JobView& view(const TrafficSnapshot& snapshot, size_t participant) const {
+    return snapshot.jobs[participants[participant]];
+  }
+  JobPlan& plan_of(size_t participant) { return plan.jobs[participants[participant]]; }
+  const JobPlan& plan_of(size_t participant) const { return plan.jobs[participants[participant]]; }
+};
+
+// Cost: O(links of all paths).
+JobSurvey SurveyJobs(const TrafficSnapshot& snapshot, const LinkTable& links);
+
+// Moves all participants to the least congested of their equal-cost paths.
+// Args: precedence [participant], greater chooses first; max_candidates >= 1 paths are looked at per flow.
+void SelectSurveyedPaths(const TrafficSnapshot& snapshot, const LinkTable& links, std::span<const double> precedence,
+                         const PathSelectionOptions& options, uint32_t max_candidates, JobSurvey* survey);
+
+// Ranks participants and gives them levels by rank alone.
+// Args: by_rank [rank] -> participant, a permutation.
+void SetRankedLevels(std::span<const uint32_t> by_rank, LevelRule rule, uint32_t num_levels, JobSurvey* survey);
+
+// "; 3 of 8 paths changed; 1 flows cut off by failures", or as much of it as is true.
+std::string DescribePathChanges(const JobView& before, const JobPlan& after);
+
+}  // namespace fairlead::traffic
