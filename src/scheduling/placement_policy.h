@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,18 @@ class GpuPool {
   size_t num_free_ = 0;
 };
 
+// A job that runs, and where.
+struct PlacedJob {
+  const model::Job* job;
+  const model::Placement* placement;
+};
+
+// What a placement policy may look at.
+struct ClusterView {
+  const GpuPool* pool;
+  std::span<const PlacedJob> running;  // in any order
+};
+
 class PlacementPolicy {
  public:
   virtual ~PlacementPolicy() = default;
@@ -44,6 +57,10 @@ class PlacementPolicy {
   // GPUs for `job`, or nothing when it does not fit now. Hosts carry job.gpus_per_host of its ranks each (the last one
   // the rest).
   virtual std::optional<model::Placement> Place(const GpuPool& pool, const model::Job& job) const = 0;
+  // The same for callers that know who runs. Most policies look at free GPUs only.
+  virtual std::optional<model::Placement> PlaceBeside(const ClusterView& cluster, const model::Job& job) const {
+    return Place(*cluster.pool, job);
+  }
 };
 
 // How many of the job's ranks go to its `index`-th host.

@@ -6,49 +6,12 @@
 #include <set>
 
 #include "base/random.h"
-#include "topology/clos_fabrics.h"
+#include "scheduling/placement_example.h"
 
 namespace fairlead::scheduling {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Two pods of 4 leaves with 2 hosts of 8 GPUs each: 16 hosts, 128 GPUs.
-topology::Fabric TwoPods() {
-  topology::ClosSpec spec;
-  spec.pods = 2;
-  spec.leaves = 4;
-  spec.hosts_per_leaf = 2;
-  spec.spines = 2;
-  spec.cores = 2;
-  auto fabric = topology::BuildClos(spec);
-  EXPECT_TRUE(fabric.ok()) << fabric.status().message();
-  return std::move(fabric).value();
-}
-
-model::Job JobOf(uint32_t id, uint32_t gpus, uint32_t gpus_per_host = 8) {
-  model::Job job;
-  job.id = JobId(id);
-  job.num_gpus = gpus;
-  job.gpus_per_host = gpus_per_host;
-  return job;
-}
-
-std::set<uint32_t> LeafGroups(const topology::Fabric& fabric, const model::Placement& placement) {
-  std::set<uint32_t> groups;
-  for (GpuId gpu : placement.gpus) groups.insert(fabric.leaf_group(fabric.host_of(gpu)));
-  return groups;
-}
-
-std::set<uint32_t> Pods(const topology::Fabric& fabric, const model::Placement& placement) {
-  std::set<uint32_t> pods;
-  for (GpuId gpu : placement.gpus) pods.insert(fabric.pod(fabric.host_of(gpu)));
-  return pods;
-}
-
-std::unique_ptr<PlacementPolicy> Create(std::string_view name, uint64_t seed = 1) {
-  return CreatePlacementPolicy(name, seed).value();
-}
 
 TEST(LocalityFirstTest, KeepsAJobUnderOneLeafThenInOnePod) {
   const topology::Fabric fabric = TwoPods();
@@ -141,6 +104,55 @@ TEST(RandomPlacementTest, DependsOnSeedAndJobOnly) {
   EXPECT_EQ(Create("random", 1)->Place(pool, JobOf(3, 32)), Create("random", 1)->Place(pool, JobOf(3, 32)));
   EXPECT_NE(Create("random", 1)->Place(pool, JobOf(3, 32)), Create("random", 2)->Place(pool, JobOf(3, 32)));
   EXPECT_NE(Create("random", 1)->Place(pool, JobOf(3, 32)), Create("random", 1)->Place(pool, JobOf(4, 32)));
+}
+
+TEST(PlacementTest, RanksOfAHostAreConsecutiveAndAsManyAsAskedFor) {
+  const topology::Fabric fabric = TwoPods();
+  for (std::string_view name : PlacementPolicyNames()) {
+    const auto policy = Create(name);
+    for (uint32_t gpus = 1; gpus <= 40; ++gpus) {
+      for (uint32_t per_host = 1; per_host <= 8; ++per_host) {
+        const model::Job job = JobOf(gpus, gpus, per_host);
+        const auto placement = policy->Place(GpuPool(fabric), job);
+        if (NumHosts(job) > 16) {
+          EXPECT_FALSE(placement.has_value());
+          continue;
+        }
+        ASSERT_TRUE(placement.has_value());
+        std::set<HostId> seen;
+        for (uint32_t host = 0, rank = 0; host < NumHosts(job); ++host) {
+          const HostId first = fabric.host_of(placement->gpus[rank]);
+          ASSERT_TRUE(seen.insert(first).second) << name;
+          for (uint32_t i = 0; i < RanksOnHost(job, host); ++i, ++rank) {
+            ASSERT_EQ(fabric.host_of(placement->gpus[rank]), first) << name;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Jobs wait for GPUs, not for policies: whoever finds no room has none.
+TEST(PlacementTest, AllPoliciesAgreeOnWhatFits) {
+  const topology::Fabric fabric = TwoPods();
+  Random random(11);
+  for (int trial = 0; trial < 300; ++trial) {
+    GpuPool pool(fabric);
+    model::Placement taken;
+    for (uint32_t gpu = 0; gpu < 128; ++gpu) {
+      if (random.Below(100) < 20 + 70 * static_cast<uint64_t>(trial % 2)) taken.gpus.emplace_back(gpu);
+    }
+    pool.Take(taken);
+    const auto gpus = static_cast<uint32_t>(1 + random.Below(40));
+    const model::Job job = JobOf(1, gpus, static_cast<uint32_t>(1 + random.Below(8)));
+    const bool fits = Create("random")->Place(pool, job).has_value();
+    for (std::string_view name : PlacementPolicyNames()) {
+      const auto placement = Create(name)->Place(pool, job);
+      ASSERT_EQ(placement.has_value(), fits) << name;
+      if (placement) pool.Take(*placement);  // checks that every GPU is free
+      if (placement) pool.Release(*placement);
+    }
+  }
 }
 
 TEST(PlacementRegistryTest, UnknownNameListsTheKnownOnes) {
