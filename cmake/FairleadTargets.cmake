@@ -1,6 +1,7 @@
 # One helper per kind of target, so that every module's CMakeLists.txt is a list of names and nothing else.
 #
 #   fairlead_library(NAME  SOURCES a.cc …  HEADERS a.h …  DEPS fairlead::base fmt::fmt …)   -> target fairlead::NAME
+#     INCLUDE_ROOT DIR: where its headers are named from; default src/
 #   fairlead_test(NAME     SOURCES a_test.cc …  DEPS …)        one GoogleTest binary, its cases registered with CTest
 #   fairlead_bench(NAME    SOURCES a_bench.cc …  DEPS …)       one Google Benchmark binary (option FAIRLEAD_BENCH)
 #   fairlead_fuzz(NAME     SOURCES a_fuzz.cc  DEPS …)          one libFuzzer binary (option FAIRLEAD_FUZZ)
@@ -22,8 +23,11 @@ target_link_options(fairlead_compile_options INTERFACE
   $<$<BOOL:${FAIRLEAD_FUZZ}>:-fsanitize=address,undefined>)
 
 function(fairlead_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "INCLUDE_ROOT" "SOURCES;HEADERS;DEPS" ${ARGN})
   fairlead_check_arguments(fairlead_library ${name})
+  if(NOT ARG_INCLUDE_ROOT)
+    set(ARG_INCLUDE_ROOT ${PROJECT_SOURCE_DIR}/src)
+  endif()
   if(ARG_SOURCES)
     add_library(fairlead_${name} STATIC ${ARG_SOURCES})
     set(scope PUBLIC)
@@ -34,7 +38,7 @@ function(fairlead_library name)
   target_link_libraries(fairlead_${name} ${scope} fairlead_compile_options ${ARG_DEPS})
   list(TRANSFORM ARG_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   # FILE_SET HEADERS gives the target all_verify_interface_header_sets, which compiles each header alone.
-  target_sources(fairlead_${name} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${ARG_HEADERS})
+  target_sources(fairlead_${name} ${scope} FILE_SET HEADERS BASE_DIRS ${ARG_INCLUDE_ROOT} FILES ${ARG_HEADERS})
   add_library(fairlead::${name} ALIAS fairlead_${name})
 endfunction()
 
