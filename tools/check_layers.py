@@ -3,11 +3,13 @@
 
 The rules, from the design:
   order      a module includes only itself and modules before it in MODULES
-  siblings   a policy (a folder in traffic/, scheduling/ or diagnosis/) does not include its neighbour
+  siblings   a policy (a folder in traffic/, scheduling/ or diagnosis/) does not include its neighbour; nor does an
+             experiment (a folder in experiments/)
   interface  controller and agent see the interfaces of policies (files directly in traffic/, scheduling/,
              diagnosis/), never one policy
   testing    src/testing is for tests: only *_test, *_bench and *_fuzz files and src/testing itself include it
-  path       project headers are included with quotes by their path from src/, and exist
+  path       project headers are included with quotes by their path from src/ (those of programs: from the root), and
+             exist
   cycle      no chain of includes comes back to where it began
 
 Usage: check_layers.py [ROOT]    prints "file:line: rule: ..." for each violation; exit code 1 if there is one.
@@ -19,15 +21,16 @@ import re
 import sys
 
 MODULES = [
-    "base", "model", "topology", "collective", "fluid", "trace", "scheduling", "traffic", "diagnosis", "controller",
-    "agent", "sim", "report", "shm", "wire", "store", "service", "lab", "ccl", "cli"
+    "base", "model", "topology", "collective", "workload", "fluid", "trace", "scheduling", "traffic", "diagnosis",
+    "controller", "agent", "sim", "report", "experiment", "shm", "wire", "store", "service", "lab", "ccl", "cli"
 ]
 POLICY_MODULES = {"scheduling", "traffic", "diagnosis"}
 POLICY_USERS = {"controller", "agent"}
 # Made by the build, in no module.
 GENERATED_HEADERS = {"version.h"}
-# Program folders beside src/ may use every module, and are held to the rules `testing` and `path`.
-PROGRAM_FOLDERS = ["apps"]
+# Program folders beside src/ may use every module, and are held to the rules `testing`, `path` and `siblings`. Their own
+# headers are named from the root; a folder may use those before it in this list.
+PROGRAM_FOLDERS = ["experiments", "apps"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 TEST_FILE = re.compile(r"_(test|bench|fuzz)\.(cc|h)$")
@@ -76,6 +79,20 @@ def layer_violation(source, target):
     return None
 
 
+def program_violation(source, target):
+    """Why the file `source` of a program folder may not include `target` (a path from src/ or the root), or None."""
+    if target[0] == "testing":
+        return "testing: programs must not include src/testing"
+    if target[0] not in PROGRAM_FOLDERS:
+        return None
+    if PROGRAM_FOLDERS.index(target[0]) > PROGRAM_FOLDERS.index(source[0]):
+        return f"order: {source[0]} comes before {target[0]} and must not include it"
+    if source[0] == target[0] and len(source) > 2 and len(target) > 2 and source[1] != target[1]:
+        return (f"siblings: {'/'.join(source[:2])} must not include its neighbour {'/'.join(target[:2])}; move what "
+                f"both need up to {source[0]}/")
+    return None
+
+
 def check_file(root, path, headers):
     """Yields (line, message) for each include of `path` that breaks a rule other than `cycle`."""
     source = path.relative_to(root).parts
@@ -92,16 +109,11 @@ def check_file(root, path, headers):
             continue
         if include.path in GENERATED_HEADERS:
             continue
-        if include.path not in headers:
+        target = tuple(include.path.split("/"))
+        if include.path not in headers or (in_src and target[0] in PROGRAM_FOLDERS):
             yield include.line, f"path: src/{include.path} does not exist; project headers are named from src/"
             continue
-        target = tuple(include.path.split("/"))
-        if in_src:
-            message = layer_violation(source, target)
-        elif target[0] == "testing":
-            message = "testing: programs must not include src/testing"
-        else:
-            message = None
+        message = layer_violation(source, target) if in_src else program_violation(source, target)
         if message:
             yield include.line, message
 
@@ -133,15 +145,19 @@ def check_tree(root):
     root = pathlib.Path(root).resolve()
     src = root / "src"
     files = source_files(root, "src")
-    headers = {p.relative_to(src).as_posix() for p in files if p.suffix == ".h"}
+    programs = [p for folder in PROGRAM_FOLDERS for p in source_files(root, folder)]
+    # The name by which each header is included -> the file.
+    headers = {p.relative_to(src).as_posix(): p for p in files if p.suffix == ".h"}
+    headers.update({p.relative_to(root).as_posix(): p for p in programs if p.suffix == ".h"})
     violations = []
-    for path in files + [p for folder in PROGRAM_FOLDERS for p in source_files(root, folder)]:
+    for path in files + programs:
         for line, message in check_file(root, path, headers):
             violations.append(f"{path.relative_to(root).as_posix()}:{line}: {message}")
-    lines = {name: {i.path: i.line for i in read_includes(src / name) if i.path in headers} for name in headers}
+    lines = {name: {i.path: i.line for i in read_includes(path) if i.path in headers} for name, path in headers.items()}
     cycle = find_cycle({name: sorted(included) for name, included in lines.items()})
     if cycle:
-        violations.append(f"src/{cycle[0]}:{lines[cycle[0]][cycle[1]]}: cycle: " + " -> ".join(cycle))
+        where = headers[cycle[0]].relative_to(root).as_posix()
+        violations.append(f"{where}:{lines[cycle[0]][cycle[1]]}: cycle: " + " -> ".join(cycle))
     return violations
 
 

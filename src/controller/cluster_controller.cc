@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "traffic/default_paths.h"
 
 namespace fairlead::controller {
 
@@ -45,11 +46,19 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events) {
                      health_[e.link] = e.health;
                      health_changed = true;
                    },
+                   [&](const JobProfiled& e) { AdoptProfile(e); },
+                   [&](const JobSpeedMeasured& e) {
+                     const auto found = running_.find(e.job);
+                     if (found == running_.end()) return;
+                     found->second.relative_speed = e.relative_speed;
+                     found->second.starved_for = e.starved_for;
+                   },
                },
                event);
   }
   if (health_changed) router_.SetHealth(health_);
   StartQueuedJobs(&actions);
+  StartNextProfiling(&actions);
   Replan(&actions);
   return actions;
 }
@@ -80,12 +89,13 @@ void ClusterController::Finish(JobId job) {
   if (found == running_.end()) return;
   pool_.Release(found->second.placement);
   running_.erase(found);
+  if (profiling_ == job) profiling_ = JobId();
 }
 
 void ClusterController::StartQueuedJobs(std::vector<Action>* actions) {
   while (!queue_.empty()) {
     const model::Job& job = queue_.front();
-    const auto placement = placement_->Place(pool_, job);
+    const auto placement = FindPlacement(job);
     if (placement) {
       StartOrReject(job, *placement, actions);
     } else {
@@ -97,6 +107,13 @@ void ClusterController::StartQueuedJobs(std::vector<Action>* actions) {
     queued_.erase(job.id);
     queue_.pop_front();
   }
+}
+
+std::optional<model::Placement> ClusterController::FindPlacement(const model::Job& job) const {
+  std::vector<scheduling::PlacedJob> placed;
+  placed.reserve(running_.size());
+  for (const auto& [id, other] : running_) placed.push_back({&other.job, &other.placement});
+  return placement_->PlaceBeside({&pool_, placed}, job);
 }
 
 void ClusterController::StartOrReject(const model::Job& job, const model::Placement& placement,
@@ -116,54 +133,101 @@ void ClusterController::StartOrReject(const model::Job& job, const model::Placem
   running_.emplace(job.id, std::move(running));
 }
 
+void ClusterController::AdoptProfile(const JobProfiled& event) {
+  const auto found = running_.find(event.job);
+  if (found == running_.end() || !options_.profile_jobs) return;
+  RunningJob& job = found->second;
+  FL_CHECK(event.profile.flow_bytes.size() == job.iteration.flows.size());
+  job.measured = model::MakeMeasuredIteration(job.iteration, event.profile);
+  if (profiling_ == event.job) profiling_ = JobId();
+}
+
+// Two jobs with a level above all others would contradict each other, so they take turns, in order of arrival.
+void ClusterController::StartNextProfiling(std::vector<Action>* actions) {
+  if (!options_.profile_jobs || profiling_.valid()) return;
+  const RunningJob* next = nullptr;
+  for (const auto& [id, job] : running_) {
+    if (!job.measured && (next == nullptr || job.arrival_order < next->arrival_order)) next = &job;
+  }
+  if (next == nullptr) return;
+  profiling_ = next->job.id;
+  actions->push_back(StartProfiling{profiling_});
+}
+
+traffic::JobView ClusterController::ViewOf(const RunningJob& job) const {
+  return {.id = job.job.id,
+          .num_gpus = job.job.num_gpus,
+          .arrival_order = job.arrival_order,
+          .iteration = job.measured ? &*job.measured : &job.iteration,
+          .paths = job.paths,
+          .level = job.level,
+          .relative_speed = job.relative_speed,
+          .starved_for = job.starved_for};
+}
+
+// A job of which nothing is known yet: where hashing sends it; above all others while it is profiled, below them before.
+traffic::JobPlan ClusterController::PlanUnknown(const traffic::TrafficSnapshot& snapshot, const RunningJob& job,
+                                                uint32_t num_levels) const {
+  const bool is_underway = job.job.id == profiling_;
+  return {.id = job.job.id,
+          .paths = traffic::DefaultPaths(snapshot, ViewOf(job)),
+          .level = is_underway ? 0 : num_levels - 1,
+          .priority_rank = is_underway ? 0 : num_levels - 1,
+          .time_shift = {},
+          .reason = is_underway ? "is being profiled: the top level to itself, paths of its hashes"
+                                : "waits to be profiled: the last level, paths of its hashes"};
+}
+
 void ClusterController::Replan(std::vector<Action>* actions) {
   if (running_.empty()) return;
   std::vector<traffic::JobView> views;
   views.reserve(running_.size());
   for (const auto& [id, job] : running_) {
-    views.push_back({.id = id,
-                     .num_gpus = job.job.num_gpus,
-                     .arrival_order = job.arrival_order,
-                     .iteration = &job.iteration,
-                     .paths = job.paths,
-                     .level = job.level,
-                     .relative_speed = 1,
-                     .starved_for = Seconds()});
+    if (IsKnown(job)) views.push_back(ViewOf(job));
   }
+  // The top level is kept for profiling, so that starting and ending it moves nobody else.
+  const uint32_t first_level = options_.profile_jobs && options_.num_levels > 1 ? 1 : 0;
   const traffic::TrafficSnapshot snapshot{.router = &router_,
                                           .health = &health_,
                                           .jobs = views,
-                                          .num_levels = options_.num_levels,
+                                          .num_levels = options_.num_levels - first_level,
                                           .hash_seed = options_.hash_seed,
                                           .random_seed = options_.random_seed};
   traffic::TrafficPlan plan = traffic_->Plan(snapshot);
   ++counters_.plans;
-  FL_CHECK_MSG(plan.jobs.size() == running_.size(), "a traffic policy must plan every job");
+  const uint32_t num_levels = first_level + traffic_->NumLevels(snapshot.num_levels, views.size());
+  FL_CHECK_MSG(plan.jobs.size() == views.size(), "a traffic policy must plan every job");
   size_t index = 0;
   for (auto& [id, job] : running_) {
+    if (!IsKnown(job)) {
+      AdoptPlan(job, PlanUnknown(snapshot, job, num_levels), actions);
+      continue;
+    }
     traffic::JobPlan& job_plan = plan.jobs[index++];
     FL_CHECK_MSG(job_plan.id == id, "a traffic policy must keep the snapshot's order");
+    job_plan.level += first_level;
+    FL_CHECK(job_plan.level < num_levels);
     AdoptPlan(job, std::move(job_plan), actions);
   }
 }
 
 void ClusterController::AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::vector<Action>* actions) {
   FL_CHECK(plan.paths.size() == job.iteration.flows.size());
-  FL_CHECK(plan.level < options_.num_levels);
   if (job.is_planned) {
     uint64_t moved = 0;
     for (size_t f = 0; f < plan.paths.size(); ++f) moved += plan.paths[f] != job.paths[f];
     counters_.path_changes += moved;
     counters_.level_changes += plan.level != job.level;
     const bool same_words = plan.reason == job.reason && plan.priority_rank == job.priority_rank;
-    if (moved == 0 && plan.level == job.level && same_words) return;
+    if (moved == 0 && plan.level == job.level && plan.time_shift == job.time_shift && same_words) return;
   }
   job.is_planned = true;
   job.paths = std::move(plan.paths);
   job.level = plan.level;
   job.priority_rank = plan.priority_rank;
+  job.time_shift = plan.time_shift;
   job.reason = std::move(plan.reason);
-  actions->push_back(SetTraffic{job.job.id, job.paths, job.level, job.priority_rank, job.reason});
+  actions->push_back(SetTraffic{job.job.id, job.paths, job.level, job.priority_rank, job.time_shift, job.reason});
 }
 
 }  // namespace fairlead::controller

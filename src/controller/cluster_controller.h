@@ -1,5 +1,5 @@
-// The decision core: a state machine from events (job submitted, job finished, link health changed) to actions (start a
-// job, set its paths and level).
+// The decision core: a state machine from events (job submitted, job finished, job profiled, link health changed) to
+// actions (start a job, profile it, set its paths and level).
 //
 // It knows no thread, socket, clock or disk: the simulator drives it in virtual time, a service shell would drive it
 // live. Jobs start in arrival order (first come, first served, no overtaking) as soon as the placement policy finds
@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@
 #include "base/status.h"
 #include "model/flow.h"
 #include "model/job.h"
+#include "model/measured_profile.h"
 #include "model/path.h"
 #include "scheduling/placement_policy.h"
 #include "topology/router.h"
@@ -41,7 +43,19 @@ struct LinkHealthChanged {
   LinkId link;
   double health = 1;  // fraction of the capacity that is left; 0 = down
 };
-using Event = std::variant<JobSubmitted, JobFinished, LinkHealthChanged>;
+// The hosts of a job have finished a profiling window.
+struct JobProfiled {
+  JobId job;
+  model::MeasuredProfile profile;
+};
+// How fast a job ran lately, as a fraction of its speed alone, and for how long it has been starved without a break
+// (traffic::kStarvedBelow).
+struct JobSpeedMeasured {
+  JobId job;
+  double relative_speed = 1;
+  Seconds starved_for;
+};
+using Event = std::variant<JobSubmitted, JobFinished, LinkHealthChanged, JobProfiled, JobSpeedMeasured>;
 
 // Actions. All are idempotent.
 struct StartJob {
@@ -53,14 +67,19 @@ struct SetTraffic {
   std::vector<model::Path> paths;  // [flow of the job's iteration]
   uint32_t level = 0;
   uint32_t priority_rank = 0;
+  std::optional<traffic::TimeShift> time_shift;
   std::string reason;
+};
+// The job has the top level to itself until JobProfiled: watch its counters.
+struct StartProfiling {
+  JobId job;
 };
 // The job can never run here.
 struct RejectJob {
   JobId job;
   std::string reason;
 };
-using Action = std::variant<StartJob, SetTraffic, RejectJob>;
+using Action = std::variant<StartJob, SetTraffic, StartProfiling, RejectJob>;
 
 // What one training iteration of a placed job looks like: from its model profile in the simulator, measured on real
 // clusters.
@@ -74,6 +93,10 @@ struct ControllerOptions {
   uint64_t hash_seed = 1;
   // Seed of policies that sample.
   uint64_t random_seed = 1;
+  // Policies see a job only when it has been profiled: it gets the top level, which nobody else uses then, for a window
+  // in which its counters are read (Crux section 5). Jobs that arrive together are profiled one after the other; until
+  // its turn a job has hashed paths and the last level. Off: the iteration provider's word is taken.
+  bool profile_jobs = false;
 };
 
 // Changes that re-plans have made to running jobs since the start: the cost of control.
@@ -109,16 +132,26 @@ class ClusterController {
     model::Iteration iteration;
     uint64_t arrival_order = 0;
     bool is_planned = false;
+    std::optional<model::Iteration> measured;  // what policies see when jobs are profiled
+    double relative_speed = 1;
+    Seconds starved_for;
     std::vector<model::Path> paths;  // in force; empty before the first plan
     uint32_t level = 0;
     uint32_t priority_rank = 0;
+    std::optional<traffic::TimeShift> time_shift;
     std::string reason;
   };
 
   void Submit(const model::Job& job, std::vector<Action>* actions);
   void Finish(JobId job);
   void StartQueuedJobs(std::vector<Action>* actions);
+  std::optional<model::Placement> FindPlacement(const model::Job& job) const;
   void StartOrReject(const model::Job& job, const model::Placement& placement, std::vector<Action>* actions);
+  void AdoptProfile(const JobProfiled& event);
+  void StartNextProfiling(std::vector<Action>* actions);
+  bool IsKnown(const RunningJob& job) const { return !options_.profile_jobs || job.measured.has_value(); }
+  traffic::JobView ViewOf(const RunningJob& job) const;
+  traffic::JobPlan PlanUnknown(const traffic::TrafficSnapshot& snapshot, const RunningJob& job, uint32_t num_levels) const;
   void Replan(std::vector<Action>* actions);
   void AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::vector<Action>* actions);
 
@@ -134,6 +167,7 @@ class ClusterController {
   std::deque<model::Job> queue_;
   std::set<JobId> queued_;  // ids in queue_
   std::map<JobId, RunningJob> running_;
+  JobId profiling_;  // under way; invalid: none
   uint64_t num_arrived_ = 0;
   ControlCounters counters_;
 };

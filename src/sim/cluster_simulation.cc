@@ -24,10 +24,9 @@ Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<m
                           const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder) {
   JobState job = CreateJobState(JobId(0), 1, 1, iteration, detail, SimTime(), 1);
   job.paths = paths;
-  std::vector<TransferRoute> routes;
-  for (const Transfer& transfer : job.transfers) routes.push_back(ComputeRoute(job, transfer, capacities));
-  JobState* const jobs[] = {&job};
-  const LinkSharing sharing = finder.Find(jobs, std::span(&routes, 1), capacities);
+  const std::vector<TransferRoute> routes = ComputeRoutes(job, capacities);
+  const RoutedJob routed{&job, &routes};
+  const LinkSharing sharing = finder.Find(std::span(&routed, 1), capacities);
   BinnedSum busy(SimTime(1), 1);
   ContentionDomain domain({&job}, {&routes}, sharing, capacities, SimTime(),
                           {.fast_forward = false, .samples_per_iteration = 0}, &busy);
@@ -37,6 +36,26 @@ Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<m
   FL_CHECK_MSG(job.is_finished, "a job can't finish an iteration alone on a healthy fabric");
   return job.finish_time.seconds();
 }
+
+namespace {
+
+ProfilingError CompareWithTruth(const model::MeasuredProfile& measured, const JobState& state,
+                                const agent::WindowCounters& counters) {
+  // The mean iteration in the window, from what the counters counted: whole iterations and parts alike.
+  const double iterations = counters.flop / state.iteration->work;
+  double true_bytes = 0, measured_bytes = 0;
+  for (size_t f = 0; f < counters.flow_bytes.size(); ++f) {
+    if (counters.flow_bytes[f].value() <= 0) continue;
+    true_bytes += state.iteration->flows[f].bytes.value();
+    measured_bytes += measured.flow_bytes[f].value();
+  }
+  return {.window_s = counters.length.value(),
+          .iteration_time = measured.iteration_time.value() * iterations / counters.length.value() - 1,
+          .work = measured.work / state.iteration->work - 1,
+          .bytes = measured_bytes / true_bytes - 1};
+}
+
+}  // namespace
 
 ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
                                      const traffic::TrafficPolicy& traffic, const traffic::TrafficPolicy& solo_traffic,
@@ -51,10 +70,18 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       healthy_capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
       link_events_(std::move(link_events)),
       capacities_(healthy_capacities_),
-      sharing_finder_(fabric.num_links()),
+      solo_finder_(fabric.num_links()),
+      healthy_links_(traffic::MakeLinkTable({.router = &healthy_router_, .jobs = {}})),
+      meter_(healthy_links_),
       busy_gpu_seconds_(options.end, options.num_bins),
+      domains_(fabric.num_links(),
+               {.fast_forward = options.fast_forward,
+                .extrapolate = options.extrapolate,
+                .samples_per_iteration = options.samples_per_iteration},
+               &busy_gpu_seconds_, &contention_),
       link_bytes_(fabric.num_links()),
       link_bins_(fabric.num_links()) {
+  if (options.speed_report_interval.ns() > 0) next_speed_report_ = SimTime() + options.speed_report_interval;
   FL_CHECK(options.end > SimTime() && options.num_bins >= 1 && options.goodput > 0 && options.goodput <= 1);
   for (model::Job& job : jobs) {
     const JobId id = job.id;
@@ -71,17 +98,19 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
 
 RunResult ClusterSimulation::Run(RunWatch& watch) {
   for (;;) {
-    const std::vector<controller::Event> events = TakeOutsideEvents();
+    const std::vector<controller::Event> events = TakeOutsideEvents(watch);
     if (!events.empty()) {
-      SuspendDomains();
-      Apply(controller_.Handle(events));
-      RebuildDomains();
+      last_event_ = now_;
+      UpdateCapacities(events, watch);
+      Handle(events, watch);
+      RebuildDomains(watch);
     }
     const bool is_idle = running_.empty() && next_arrival_ == arrivals_.size();
     if (now_ >= options_.end || is_idle || watch.Look(now_)) break;
     AdvanceUntilFinishOr(std::min(NextOutsideEvent(), options_.end), watch);
   }
-  SuspendDomains();
+  const SimTime reached = domains_.ReleaseAll(now_, FractionAt(now_), watch);
+  if (watch.is_stopped()) now_ = std::max(reached, last_event_);
   return CollectResult(watch.is_stopped());
 }
 
@@ -89,14 +118,18 @@ SimTime ClusterSimulation::NextOutsideEvent() const {
   SimTime next = SimTime::Never();
   if (next_arrival_ < arrivals_.size()) next = records_.at(arrivals_[next_arrival_]).job.arrival;
   if (next_link_event_ < link_events_.size()) next = std::min(next, link_events_[next_link_event_].time);
-  return next;
+  if (!hold_ends_.empty()) next = std::min(next, hold_ends_.begin()->time);
+  return std::min({next, profiling_end_, next_speed_report_});
 }
 
-std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents() {
+std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents(RunWatch& watch) {
+  EndHolds(watch);
   std::vector<controller::Event> events;
   for (JobId job : finished_now_) events.emplace_back(controller::JobFinished{job});
   finished_now_.clear();
   if (now_ >= options_.end) return events;
+  if (profiling_end_ <= now_) EndProfiling(watch, &events);
+  if (next_speed_report_ <= now_) ReportSpeeds(watch, &events);
   while (next_link_event_ < link_events_.size() && link_events_[next_link_event_].time <= now_) {
     const LinkEvent& event = link_events_[next_link_event_++];
     events.emplace_back(controller::LinkHealthChanged{event.link, event.health});
@@ -107,21 +140,113 @@ std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents() {
   return events;
 }
 
-void ClusterSimulation::Apply(std::vector<controller::Action> actions) {
+// Jobs whose time is over give their GPUs back, wherever they are in their iteration.
+void ClusterSimulation::EndHolds(RunWatch& watch) {
+  while (!hold_ends_.empty() && hold_ends_.begin()->time <= now_) {
+    const JobId id = hold_ends_.begin()->job;
+    domains_.Release(id, now_, watch);
+    JobState& state = *records_[id].state;
+    state.is_finished = true;
+    state.finish_time = now_;
+    finished_now_.push_back(id);
+    hold_ends_.erase(hold_ends_.begin());
+  }
+  RetireFinishedJobs();
+}
+
+// Lets the controller react, and writes down what that changed.
+void ClusterSimulation::Handle(const std::vector<controller::Event>& events, RunWatch& watch) {
+  const controller::ControlCounters before = controller_.counters();
+  std::vector<controller::Action> actions = controller_.Handle(events);
+  ControlChange change{.time_s = now_.seconds().value(),
+                       .path_changes = controller_.counters().path_changes - before.path_changes,
+                       .level_changes = controller_.counters().level_changes - before.level_changes};
+  if (change.path_changes + change.level_changes > 0) {
+    for (const controller::Event& event : events) {
+      change.jobs_ended += std::holds_alternative<controller::JobFinished>(event);
+      change.links_changed += std::holds_alternative<controller::LinkHealthChanged>(event);
+    }
+    for (const controller::Action& action : actions) {
+      change.jobs_started += std::holds_alternative<controller::StartJob>(action);
+    }
+    control_.push_back(change);
+  }
+  Apply(std::move(actions), watch);
+}
+
+void ClusterSimulation::Apply(std::vector<controller::Action> actions, RunWatch& watch) {
+  JobId to_profile;
   for (controller::Action& action : actions) {
     if (auto* start = std::get_if<controller::StartJob>(&action)) {
       Start(*start);
     } else if (auto* set = std::get_if<controller::SetTraffic>(&action)) {
-      SetTrafficOf(std::move(*set));
+      SetTrafficOf(std::move(*set), watch);
+    } else if (auto* profile = std::get_if<controller::StartProfiling>(&action)) {
+      to_profile = profile->job;
     } else if (auto* reject = std::get_if<controller::RejectJob>(&action)) {
       records_[reject->job].reason = "rejected: " + reject->reason;
     }
+  }
+  if (to_profile.valid()) StartProfiling(to_profile, watch);  // when it has its paths
+}
+
+void ClusterSimulation::StartProfiling(JobId job, RunWatch& watch) {
+  domains_.Release(job, now_, watch);
+  JobRecord& record = records_[job];
+  const SimTime from = std::max(now_, record.state->iteration_start);
+  profiling_ = std::make_unique<ProfilingWindow>(record.state.get(), record.routes, *fabric_, from);
+  profiling_end_ = from + options_.profiling_window;
+}
+
+// The window of the job under way is over: what was measured goes to the controller, or the window grows.
+void ClusterSimulation::EndProfiling(RunWatch& watch, std::vector<controller::Event>* events) {
+  const JobId job = profiling_->job();
+  domains_.Release(job, now_, watch);
+  JobRecord& record = records_[job];
+  const agent::WindowCounters counters = profiling_->Read(now_);
+  const bool is_silent = agent::IsSilent(counters);
+  const auto measured = is_silent ? agent::WholeWindowProfile(counters) : agent::MeasureProfile(counters);
+  if (!measured && now_ - profiling_->from() < options_.profiling_window_max) {
+    profiling_end_ = now_ + (now_ - profiling_->from());
+    RebuildDomains(watch);
+    return;
+  }
+  // Whoever shows no period is taken for one long iteration.
+  events->emplace_back(controller::JobProfiled{job, measured ? *measured : agent::WholeWindowProfile(counters)});
+  if (measured && !is_silent) {
+    record.profiling_error = CompareWithTruth(*measured, *record.state, counters);
+  }
+  profiling_.reset();
+  profiling_end_ = SimTime::Never();
+}
+
+// How fast each job computed since the last report, against its speed alone.
+void ClusterSimulation::ReportSpeeds(RunWatch& watch, std::vector<controller::Event>* events) {
+  next_speed_report_ = now_ + options_.speed_report_interval;
+  domains_.ReleaseAll(now_, FractionAt(now_), watch);
+  for (const JobId id : running_) {
+    JobRecord& record = records_[id];
+    const JobState& state = *record.state;
+    const double progress_s = state.EquivalentSoloSeconds(record.solo);
+    const double span_s =
+        std::min((now_ - state.first_start).seconds(), options_.speed_report_interval.seconds()).value();
+    if (span_s <= 0) continue;
+    const double speed = std::clamp((progress_s - record.progress_reported_s) / span_s, 0.0, 1.0);
+    record.progress_reported_s = progress_s;
+    if (speed >= traffic::kStarvedBelow) record.starved_since = SimTime::Never();
+    if (speed < traffic::kStarvedBelow && record.starved_since == SimTime::Never()) {
+      record.starved_since = now_ - options_.speed_report_interval;
+    }
+    const bool is_starved = record.starved_since < SimTime::Never();
+    events->emplace_back(controller::JobSpeedMeasured{
+        id, speed, is_starved ? (now_ - record.starved_since).seconds() : Seconds(0)});
   }
 }
 
 void ClusterSimulation::Start(const controller::StartJob& action) {
   JobRecord& record = records_[action.job];
   record.iteration = std::make_unique<model::Iteration>(controller_.iteration(action.job));
+  record.work = record.iteration->work;
   record.solo = SoloTime(record);
   SimTime start = now_;
   if (options_.random_phase) {
@@ -132,6 +257,8 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
       std::make_unique<JobState>(CreateJobState(action.job, record.job.num_gpus, record.job.num_iterations,
                                                 *record.iteration, options_.detail, start, options_.num_bins));
   running_.insert(std::lower_bound(running_.begin(), running_.end(), action.job), action.job);
+  record.hold_end = record.job.hold_time.ns() > 0 ? now_ + record.job.hold_time : SimTime::Never();
+  if (record.hold_end < SimTime::Never()) hold_ends_.insert({record.hold_end, action.job});
 }
 
 Seconds ClusterSimulation::SoloTime(const JobRecord& record) {
@@ -146,19 +273,43 @@ Seconds ClusterSimulation::SoloTime(const JobRecord& record) {
                                           .random_seed = 0};
   const traffic::TrafficPlan plan = solo_traffic_->Plan(snapshot);
   return SoloIterationTime(*record.iteration, plan.jobs.front().paths, healthy_capacities_, options_.detail,
-                           sharing_finder_);
+                           solo_finder_);
 }
 
-void ClusterSimulation::SetTrafficOf(controller::SetTraffic action) {
+void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& watch) {
   JobRecord& record = records_[action.job];
-  if (record.state == nullptr) return;
-  if (record.state->paths != action.paths) {
-    SettleBytes(record);
-    record.state->paths = std::move(action.paths);
-  }
-  record.state->level = action.level;
   record.priority_rank = action.priority_rank;
   record.reason = std::move(action.reason);
+  JobState& state = *record.state;
+  if (state.paths != action.paths) {
+    domains_.Release(action.job, now_, watch);
+    SettleBytes(record);
+    state.paths = std::move(action.paths);
+    record.routes = ComputeRoutes(state, capacities_);
+  }
+  if (state.time_shift != action.time_shift) {
+    domains_.Release(action.job, now_, watch);
+    state.time_shift = action.time_shift;
+  }
+  state.level = action.level;
+}
+
+// Links that change affect everybody: failures are rare.
+void ClusterSimulation::UpdateCapacities(const std::vector<controller::Event>& events, RunWatch& watch) {
+  const bool any = std::any_of(events.begin(), events.end(), [](const controller::Event& event) {
+    return std::holds_alternative<controller::LinkHealthChanged>(event);
+  });
+  if (!any) return;
+  domains_.ReleaseAll(now_, FractionAt(now_), watch);
+  topology::LinkHealth health = controller_.health();
+  for (const controller::Event& event : events) {
+    if (const auto* change = std::get_if<controller::LinkHealthChanged>(&event)) health[change->link] = change->health;
+  }
+  capacities_ = PayloadCapacities(*fabric_, health, options_.goodput);
+  for (const JobId id : running_) {
+    JobRecord& record = records_[id];
+    record.routes = ComputeRoutes(*record.state, capacities_);
+  }
 }
 
 // Books the bytes sent under the paths in force, before they change or when the job ends.
@@ -172,9 +323,16 @@ void ClusterSimulation::SettleBytes(JobRecord& record) {
     job.activity_counted = fraction;
     job.activity_since = now_;
   }
+  // Nothing was sent before the paths were set, or after now.
+  const auto bin_of = [this](SimTime t) {
+    return std::min(static_cast<size_t>(t.ns() / busy_gpu_seconds_.bin_ns()), size_t{options_.num_bins} - 1);
+  };
+  const size_t first_bin = bin_of(job.settled_at);
+  const size_t last_bin = bin_of(now_);
   for (size_t t = 0; t < job.transfers.size(); ++t) {
     const Transfer& transfer = job.transfers[t];
     const double carried = job.CarriedBytes(t);
+    job.sent_before[t] += carried;
     const std::vector<float>& activity = job.activity[transfer.phase];
     for (uint32_t flow : transfer.flows) {
       for (LinkId link : job.paths[flow]) {
@@ -182,7 +340,7 @@ void ClusterSimulation::SettleBytes(JobRecord& record) {
         if (!topology::IsNetwork(fabric_->tier(link))) continue;
         std::vector<float>& bins = link_bins_[link];
         bins.resize(options_.num_bins, 0.0f);
-        for (size_t b = 0; b < bins.size(); ++b) bins[b] += activity[b] * static_cast<float>(transfer.bytes);
+        for (size_t b = first_bin; b <= last_bin; ++b) bins[b] += activity[b] * static_cast<float>(transfer.bytes);
       }
     }
     const bool is_partial = job.is_phase_running && transfer.phase == job.phase;
@@ -190,94 +348,46 @@ void ClusterSimulation::SettleBytes(JobRecord& record) {
   }
   std::fill(job.phase_runs.begin(), job.phase_runs.end(), 0);
   for (std::vector<float>& bins : job.activity) std::fill(bins.begin(), bins.end(), 0.0f);
+  job.settled_at = now_;
 }
 
-void ClusterSimulation::RebuildDomains() {
-  capacities_ = PayloadCapacities(*fabric_, controller_.health(), options_.goodput);
-  std::vector<JobState*> jobs;
-  std::vector<std::vector<TransferRoute>> routes;
-  for (JobId id : running_) {
-    JobState& job = *records_[id].state;
-    jobs.push_back(&job);
-    routes.emplace_back();
-    for (const Transfer& transfer : job.transfers) routes.back().push_back(ComputeRoute(job, transfer, capacities_));
-  }
-  const LinkSharing sharing = sharing_finder_.Find(jobs, routes, capacities_);
-  const DomainOptions domain_options{.fast_forward = options_.fast_forward,
-                                     .samples_per_iteration = options_.samples_per_iteration};
-  domains_.clear();
-  for (const std::vector<uint32_t>& members : sharing.domains) {
-    std::vector<JobState*> domain_jobs;
-    std::vector<const std::vector<TransferRoute>*> domain_routes;
-    for (uint32_t j : members) {
-      domain_jobs.push_back(jobs[j]);
-      domain_routes.push_back(&routes[j]);
-    }
-    domains_.push_back(std::make_unique<ContentionDomain>(std::move(domain_jobs), domain_routes, sharing, capacities_,
-                                                          now_, domain_options, &busy_gpu_seconds_));
-  }
-}
-
-void ClusterSimulation::SuspendDomains() {
-  for (const auto& domain : domains_) {
-    domain->Suspend();
-    contention_.MergeFrom(domain->contention());
-  }
-  domains_.clear();
+void ClusterSimulation::RebuildDomains(RunWatch& watch) {
+  if (watch.is_stopped()) return;  // domains may have been left at different instants
+  std::vector<RoutedJob> routed;
+  routed.reserve(running_.size());
+  for (const JobId id : running_) routed.push_back({records_[id].state.get(), &records_[id].routes});
+  domains_.Rebuild(routed, capacities_, now_, watch);
 }
 
 void ClusterSimulation::AdvanceUntilFinishOr(SimTime limit, RunWatch& watch) {
-  std::vector<SimTime> bounds;
-  for (const auto& domain : domains_) bounds.push_back(domain->FinishLowerBound());
-  SimTime reached = limit;
-  for (;;) {
-    // The domain that could finish a job first goes first, up to where another one could.
-    size_t first = 0;
-    SimTime second = limit;
-    for (size_t d = 1; d < bounds.size(); ++d) {
-      if (bounds[d] < bounds[first]) first = d;
-    }
-    if (bounds.empty() || bounds[first] > limit) break;
-    for (size_t d = 0; d < bounds.size(); ++d) {
-      if (d != first) second = std::min(second, bounds[d]);
-    }
-    ContentionDomain& domain = *domains_[first];
-    domain.AdvanceTo(second, watch);
-    if (domain.has_finished_job()) {
-      reached = domain.now();
-      break;
-    }
-    if (domain.now() >= limit || watch.is_stopped()) break;
-    bounds[first] = domain.FinishLowerBound();
+  watch.SetScope(now_, limit, FractionAt(now_), FractionAt(limit));
+  now_ = domains_.AdvanceUntilFinishOr(limit, watch);
+  finished_now_ = domains_.FinishedJobs();
+  for (const JobId id : finished_now_) domains_.Release(id, now_, watch);
+  RetireFinishedJobs();
+}
+
+void ClusterSimulation::RetireFinishedJobs() {
+  for (const JobId id : finished_now_) {
+    const auto place = std::lower_bound(running_.begin(), running_.end(), id);
+    if (place == running_.end() || *place != id) continue;
+    running_.erase(place);
+    RetireJob(records_[id]);
   }
-  // Domains are played one after the other; each is worth its jobs of the progress up to `reached`.
-  const double from = now_.seconds() / options_.end.seconds();
-  const double span = (reached - now_).seconds() / options_.end.seconds();
-  size_t num_jobs_done = 0;
-  for (const auto& domain : domains_) {
-    const auto share_of = [&](size_t num_jobs) {
-      return from + span * static_cast<double>(num_jobs) / static_cast<double>(running_.size());
-    };
-    const size_t num_jobs = domain->jobs().size();
-    watch.SetScope(now_, reached, share_of(num_jobs_done), share_of(num_jobs_done + num_jobs));
-    num_jobs_done += num_jobs;
-    domain->AdvanceTo(reached, watch);
+}
+
+// Of a job that has ended only what the result needs is kept.
+void ClusterSimulation::RetireJob(JobRecord& record) {
+  if (profiling_ != nullptr && profiling_->job() == record.job.id) {
+    profiling_.reset();
+    profiling_end_ = SimTime::Never();
   }
-  if (watch.is_stopped()) {
-    reached = now_;
-    for (const auto& domain : domains_) reached = std::max(reached, domain->now());
-  }
-  now_ = reached;
-  for (const auto& domain : domains_) {
-    for (const JobState* job : domain->jobs()) {
-      if (job->is_finished) finished_now_.push_back(job->id);
-    }
-  }
-  std::sort(finished_now_.begin(), finished_now_.end());
-  for (JobId id : finished_now_) {
-    running_.erase(std::lower_bound(running_.begin(), running_.end(), id));
-    SettleBytes(records_[id]);
-  }
+  SettleBytes(record);
+  record.gpu_intensity = IntensityOf(record);
+  hold_ends_.erase({record.hold_end, record.job.id});
+  record.state->ReleaseMemory();
+  record.routes = {};
+  record.iteration.reset();
 }
 
 }  // namespace fairlead::sim

@@ -1,9 +1,8 @@
 // One simulated cluster: a controller in virtual time, the jobs it starts, and the fluid network they share.
 //
 // Between outside events (arrival, finish, link change) the running jobs fall into contention domains that can't
-// influence each other; each is played on its own. A domain may be advanced to an instant only if no other domain can
-// finish a job before it, because a finish re-plans everybody: the loop always advances the domain with the least lower
-// bound.
+// influence each other; each is played on its own, when somebody needs to know how far it has come (domain_set.h). A
+// finish re-plans everybody, so domains that could finish a job go first.
 //
 //   outside events --> ClusterController --> StartJob / SetTraffic --> JobState, paths --> domains --> finishes --> …
 #pragma once
@@ -11,6 +10,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,15 @@
 #include "model/job.h"
 #include "scheduling/placement_policy.h"
 #include "sim/contention_account.h"
-#include "sim/contention_domain.h"
+#include "sim/domain_set.h"
 #include "sim/job_state.h"
+#include "sim/profiling_window.h"
 #include "sim/run_result.h"
 #include "sim/run_watch.h"
 #include "sim/timeline.h"
 #include "topology/fabric.h"
 #include "topology/router.h"
+#include "traffic/link_traffic.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::sim {
@@ -47,6 +50,9 @@ struct SimulationOptions {
   Detail detail = Detail::kCoupled;
   // Skip whole periods (--exact turns it off).
   bool fast_forward = true;
+  // Where no period shows itself, go on at the mean speeds of a window once these have settled (rate_window.h): for runs
+  // of days. Adds an error, which the result states. Needs fast_forward.
+  bool extrapolate = false;
   // Each job begins at a random instant within its first solo iteration after placement, so that jobs that start
   // together don't run in step. Drawn from `phase_seed` and the job's id.
   bool random_phase = true;
@@ -55,6 +61,12 @@ struct SimulationOptions {
   uint32_t samples_per_iteration = 16;  // for contention accounts; 0 = none
   // Links whose load over time is kept: that many of the most used.
   uint32_t num_hottest_links = 32;
+  // How long a job is profiled (controller.profile_jobs), and how long at most where the first window shows no period.
+  SimDuration profiling_window = SimDuration(30'000'000'000);
+  SimDuration profiling_window_max = SimDuration(240'000'000'000);
+  // Speeds of jobs are reported to the controller this often, and it re-plans then; 0 = never. Policies that look at lost
+  // throughput or starvation need it.
+  SimDuration speed_report_interval;
   controller::ControllerOptions controller;
 };
 
@@ -83,23 +95,45 @@ class ClusterSimulation {
  private:
   struct JobRecord {
     model::Job job;
-    std::unique_ptr<model::Iteration> iteration;  // null until placed
+    std::unique_ptr<model::Iteration> iteration;  // null until placed, and when the job has ended
     std::unique_ptr<JobState> state;              // null until placed
+    std::vector<TransferRoute> routes;            // [transfer] under the paths and capacities in force
     Seconds solo;
+    SimTime hold_end;          // when its hold time is over; Never() without one
+    Flop work;                 // per iteration
+    double gpu_intensity = 0;  // FLOP/s; 0 without network traffic
     uint32_t priority_rank = 0;
     std::string reason;
+    std::optional<ProfilingError> profiling_error;
+    // What the last report of speeds saw.
+    double progress_reported_s = 0;
+    SimTime starved_since = SimTime::Never();  // Never(): it was not
+  };
+  struct HoldEnd {
+    SimTime time;
+    JobId job;
+
+    friend auto operator<=>(const HoldEnd&, const HoldEnd&) = default;
   };
 
+  double FractionAt(SimTime t) const { return t.seconds() / options_.end.seconds(); }
   SimTime NextOutsideEvent() const;
-  std::vector<controller::Event> TakeOutsideEvents();
-  void Apply(std::vector<controller::Action> actions);
+  std::vector<controller::Event> TakeOutsideEvents(RunWatch& watch);
+  void EndHolds(RunWatch& watch);
+  void StartProfiling(JobId job, RunWatch& watch);
+  void EndProfiling(RunWatch& watch, std::vector<controller::Event>* events);
+  void ReportSpeeds(RunWatch& watch, std::vector<controller::Event>* events);
+  void Handle(const std::vector<controller::Event>& events, RunWatch& watch);
+  void Apply(std::vector<controller::Action> actions, RunWatch& watch);
   void Start(const controller::StartJob& action);
   Seconds SoloTime(const JobRecord& record);
-  void SetTrafficOf(controller::SetTraffic action);
+  void SetTrafficOf(controller::SetTraffic action, RunWatch& watch);
+  void UpdateCapacities(const std::vector<controller::Event>& events, RunWatch& watch);
   void SettleBytes(JobRecord& record);
-  void RebuildDomains();
+  void RetireFinishedJobs();
+  void RetireJob(JobRecord& record);
+  void RebuildDomains(RunWatch& watch);
   void AdvanceUntilFinishOr(SimTime limit, RunWatch& watch);
-  void SuspendDomains();
 
   // In result_collection.cc. Those further down read what those further up have filled in.
   RunResult CollectResult(bool partial);
@@ -110,6 +144,7 @@ class ClusterSimulation {
   void CollectContention(RunResult* result) const;
   void CollectTimeline(RunResult* result) const;
   size_t NumBinsReached() const;
+  double IntensityOf(const JobRecord& record);
 
   const topology::Fabric* fabric_;
   const traffic::TrafficPolicy* traffic_;
@@ -124,16 +159,24 @@ class ClusterSimulation {
   size_t next_arrival_ = 0;
   std::vector<LinkEvent> link_events_;  // by time, then as they were given
   size_t next_link_event_ = 0;
+  std::set<HoldEnd> hold_ends_;  // of running jobs with a hold time
+  std::unique_ptr<ProfilingWindow> profiling_;  // of the job that is being profiled; null: none
+  SimTime profiling_end_ = SimTime::Never();
+  SimTime next_speed_report_ = SimTime::Never();
   std::vector<JobId> running_;  // by id
   std::vector<JobId> finished_now_;
 
   IdVector<LinkId, double> capacities_;
-  LinkSharingFinder sharing_finder_;
-  std::vector<std::unique_ptr<ContentionDomain>> domains_;
+  LinkSharingFinder solo_finder_;
+  traffic::LinkTable healthy_links_;
+  traffic::LinkTrafficMeter meter_;
   SimTime now_;
+  SimTime last_event_;
 
+  std::vector<ControlChange> control_;
   BinnedSum busy_gpu_seconds_;
   ContentionAccount contention_;
+  DomainSet domains_;  // after the accounts that it writes to
   IdVector<LinkId, double> link_bytes_;
   IdVector<LinkId, std::vector<float>> link_bins_;  // bytes per bin; empty where nothing was carried
 };

@@ -31,6 +31,10 @@ class FixedPlacement final : public scheduling::PlacementPolicy {
 class FixedTraffic final : public traffic::TrafficPolicy {
  public:
   std::map<JobId, uint32_t> levels;
+  std::map<JobId, traffic::TimeShift> shifts;
+  mutable std::map<JobId, model::Iteration> seen;    // the last iteration that each job had in a snapshot
+  mutable std::map<JobId, double> least_speed;       // that it was told
+  mutable std::map<JobId, double> longest_starving;  // s
 
   std::string_view name() const override { return "fixed"; }
   traffic::TrafficPlan Plan(const traffic::TrafficSnapshot& snapshot) const override {
@@ -40,6 +44,11 @@ class FixedTraffic final : public traffic::TrafficPolicy {
       job_plan.id = job.id;
       const auto level = levels.find(job.id);
       if (level != levels.end()) job_plan.level = level->second;
+      const auto shift = shifts.find(job.id);
+      if (shift != shifts.end()) job_plan.time_shift = shift->second;
+      seen[job.id] = *job.iteration;
+      least_speed[job.id] = std::min(least_speed.try_emplace(job.id, 1).first->second, job.relative_speed);
+      longest_starving[job.id] = std::max(longest_starving[job.id], job.starved_for.value());
       for (const model::FlowDemand& flow : job.iteration->flows) {
         model::Path path;
         if (snapshot.router->CountPaths(flow.source, flow.destination) > 0) {
@@ -409,6 +418,166 @@ TEST_F(OneUplinkTest, ScalingSpeedsAndBytesChangesNoTime) {
   for (auto& [id, iteration] : iterations_) iteration.flows[0].bytes = iteration.flows[0].bytes * 0.5;
   const RunResult after = Run();
   for (size_t j = 0; j < 2; ++j) EXPECT_NEAR(after.jobs[j].iteration_s, before.jobs[j].iteration_s, 1e-6);
+}
+
+TEST_F(OneUplinkTest, HoldTimeEndsAJobWhereverItIs) {
+  // Iterations of 2 s; held from 1 s to 11.5 s: five iterations and three quarters of the compute of the sixth.
+  AddJob(1, 1, 1, 0, 1);
+  jobs_[0].hold_time = SimDuration::FromSeconds(Seconds(10.75));
+  AddJob(1, 1, 1, 0, 50);  // takes over GPUs of its own, long after
+  const RunResult result = Run();
+  EXPECT_TRUE(result.jobs[0].finished);
+  EXPECT_EQ(result.jobs[0].end_s, 11.75);
+  EXPECT_NEAR(result.jobs[0].compute_s, 5.75, 1e-9);
+  EXPECT_NEAR(result.jobs[0].iteration_s, 2, 1e-9);
+  EXPECT_NEAR(result.jobs[0].iterations, 5 + 0.75 / 2, 1e-9);
+  EXPECT_FALSE(result.jobs[1].finished);
+}
+
+TEST_F(OneUplinkTest, AHoldThatEndsWithTheLastIterationEndsTheJobOnce) {
+  AddJob(1, 1, 1, 3);
+  jobs_[0].hold_time = SimDuration::FromSeconds(Seconds(6));
+  const RunResult result = Run();
+  EXPECT_TRUE(result.jobs[0].finished);
+  EXPECT_EQ(result.jobs[0].end_s, 6);
+  EXPECT_EQ(result.jobs[0].iterations, 3);
+}
+
+TEST_F(OneUplinkTest, JobsOnOtherLinksAreNotDisturbedByEvents) {
+  // Job 0 shares the uplink with job 1; jobs 2 and 3 come and go without traffic. Its iterations must be the same to the
+  // nanosecond as without them.
+  AddJob(1.1, 0.7, 1);
+  AddJob(0.9, 0.8, 1);
+  const RunResult quiet = Run();
+  for (double at : {10.0, 20.3, 31.7}) AddJob(0.5, 0, 1, 7, at);
+  const RunResult busy = Run();
+  for (size_t j = 0; j < 2; ++j) {
+    EXPECT_NEAR(busy.jobs[j].iterations, quiet.jobs[j].iterations, 1e-6);
+    EXPECT_NEAR(busy.jobs[j].iteration_s, quiet.jobs[j].iteration_s, 1e-9);
+  }
+  EXPECT_TRUE(busy.jobs[4].finished);
+}
+
+TEST_F(OneUplinkTest, TimeShiftsInterleaveTwoHalfDutyJobs) {
+  // Each computes 1 s and sends 1 s. In step they share the link: 3 s per iteration. Half a period apart they don't meet.
+  AddJob(1, 1, 1);
+  AddJob(1, 1, 1);
+  EXPECT_NEAR(Run().jobs[0].iteration_s, 3, 0.05);
+  const SimDuration period = SimDuration::FromSeconds(Seconds(2));
+  const SimDuration tolerance = SimDuration::FromSeconds(Seconds(0.1));
+  traffic_.shifts[JobId(0)] = {period, SimDuration(0), tolerance};
+  traffic_.shifts[JobId(1)] = {period, SimDuration::FromSeconds(Seconds(1)), tolerance};
+  const RunResult result = Run();
+  // Job 1 waits for 1 s once.
+  EXPECT_NEAR(result.jobs[0].iteration_s, 2, 1e-9);
+  EXPECT_NEAR(result.jobs[1].iteration_s, 2 + 1.0 / result.jobs[1].iterations, 0.01);
+  EXPECT_NEAR(result.jobs[0].iterations, 50, 0.5);
+  EXPECT_NEAR(result.jobs[1].iterations, 49.5, 0.5);
+}
+
+TEST_F(OneUplinkTest, ATimeShiftWithAnotherPeriodCostsTheRestOfThePeriod) {
+  // Iterations of 2 s on a grid of 2.5 s: 0.5 s late every time, which is more than the tolerance.
+  AddJob(1, 1, 1);
+  traffic_.shifts[JobId(0)] = {SimDuration::FromSeconds(Seconds(2.5)), SimDuration(0), SimDuration(0)};
+  for (const bool fast_forward : {false, true}) {
+    options_.fast_forward = fast_forward;
+    EXPECT_NEAR(Run().jobs[0].iterations, 40, 1);
+    EXPECT_NEAR(Run().jobs[0].compute_s, 40, 1);
+  }
+}
+
+TEST_F(OneUplinkTest, ExtrapolationOfDriftingJobsIsClose) {
+  // Unrelated periods: nothing repeats. An hour, against every iteration played.
+  AddJob(1.0, 0.5, 1);
+  AddJob(0.7130, 0.31, 0.5);
+  AddJob(1.618, 0.44, 1);
+  options_.end = SimTime::FromSeconds(Seconds(3600));
+  options_.fast_forward = false;
+  const RunResult exact = Run();
+  options_.fast_forward = true;
+  options_.extrapolate = true;
+  const RunResult fast = Run();
+  EXPECT_GT(fast.fast_forward_fraction, 0.5);
+  for (size_t j = 0; j < 3; ++j) {
+    EXPECT_GT(exact.jobs[j].slowdown, 1.02) << "they must be in each other's way";
+    EXPECT_NEAR(fast.jobs[j].iterations / exact.jobs[j].iterations, 1, 0.005);
+    EXPECT_NEAR(fast.jobs[j].compute_s / exact.jobs[j].compute_s, 1, 0.005);
+    EXPECT_NEAR(fast.jobs[j].iteration_s / exact.jobs[j].iteration_s, 1, 0.005);
+  }
+  EXPECT_NEAR(fast.links[0].utilization / exact.links[0].utilization, 1, 0.01);
+}
+
+TEST_F(OneUplinkTest, JobsAreProfiledOneByOneAndPoliciesSeeWhatWasMeasured) {
+  AddJob(1, 0.5, 1);
+  AddJob(0.6, 0.25, 0.5);
+  options_.controller.profile_jobs = true;
+  const RunResult result = Run();
+  for (size_t j = 0; j < 2; ++j) {
+    const JobResult& job = result.jobs[j];
+    ASSERT_TRUE(job.profiling_error.has_value());
+    EXPECT_NEAR(job.profiling_error->window_s, 30, 1e-9);
+    EXPECT_NEAR(job.profiling_error->iteration_time, 0, 0.02);
+    EXPECT_NEAR(job.profiling_error->work, 0, 0.02);
+    // A window of 20 iterations holds at most one burst too many or too few.
+    EXPECT_NEAR(job.profiling_error->bytes, 0, 0.06);
+    // What the policy saw: one block of each.
+    const model::Iteration& seen = traffic_.seen.at(JobId(j));
+    EXPECT_NEAR(seen.compute_time.value(), j == 0 ? 1 : 0.6, 0.05);
+    EXPECT_NEAR(seen.phases.at(0).start_fraction, j == 0 ? 1 : 0.5, 0.1);
+  }
+  // The first 60 s the jobs had the link one after the other; job 0 first.
+  EXPECT_NEAR(result.jobs[0].slowdown, 1, 0.15);
+}
+
+TEST_F(OneUplinkTest, AProfiledJobGoesFirstWhateverThePolicySays) {
+  // Job 1 comes later and would share the link; for its window of 30 s it runs as if alone: 15 iterations of 2 s.
+  AddJob(1, 1, 1);
+  AddJob(1, 1, 1, 0, 40);
+  options_.controller.profile_jobs = true;
+  options_.end = SimTime::FromSeconds(Seconds(70));
+  const RunResult result = Run();
+  EXPECT_NEAR(result.jobs[1].iterations, 15, 1e-6);
+}
+
+TEST_F(OneUplinkTest, WindowsGrowForSlowJobsAndSilentJobsAreKnownAtOnce) {
+  AddJob(14, 2, 1);  // 16 s: 30 s show less than two iterations
+  AddJob(1, 0, 1);
+  options_.controller.profile_jobs = true;
+  options_.end = SimTime::FromSeconds(Seconds(400));
+  const RunResult result = Run();
+  ASSERT_TRUE(result.jobs[0].profiling_error.has_value());
+  EXPECT_NEAR(result.jobs[0].profiling_error->window_s, 60, 1e-9);
+  EXPECT_FALSE(result.jobs[1].profiling_error.has_value());
+  EXPECT_TRUE(traffic_.seen.contains(JobId(1)));
+}
+
+TEST_F(OneUplinkTest, SpeedsAreReportedAndStarvingIsCounted) {
+  // Job 0 sends all the time and goes first: job 1 gets nothing.
+  AddJob(0.1, 1, 0);
+  AddJob(1, 1, 1);
+  traffic_.levels[JobId(1)] = 1;
+  options_.speed_report_interval = SimDuration::FromSeconds(Seconds(5));
+  Run();
+  EXPECT_GT(traffic_.least_speed[JobId(0)], 0.9);
+  EXPECT_EQ(traffic_.longest_starving[JobId(0)], 0);
+  EXPECT_LT(traffic_.least_speed[JobId(1)], 0.01);
+  // It is fast for the second in which it computes: half an iteration of two. After that it starves up to the last
+  // report, at 95 s.
+  EXPECT_NEAR(traffic_.longest_starving[JobId(1)], 90, 5.1);
+}
+
+TEST_F(OneUplinkTest, ControlChangesAreWrittenDown) {
+  // The failure takes both paths away, the repair gives them back: nothing else changes anything.
+  AddJob(1, 1, 1);
+  AddJob(1, 1, 1);
+  link_events_ = {{SimTime::FromSeconds(Seconds(10)), Uplink(), 0}, {SimTime::FromSeconds(Seconds(20)), Uplink(), 1}};
+  const RunResult result = Run();
+  ASSERT_EQ(result.control.size(), 2u);
+  EXPECT_EQ(result.control[0].time_s, 10);
+  EXPECT_EQ(result.control[0].path_changes, 2u);
+  EXPECT_EQ(result.control[0].links_changed, 1u);
+  EXPECT_EQ(result.control[1].path_changes, 2u);
+  EXPECT_EQ(result.num_plans, 3u);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
@@ -31,6 +32,12 @@ struct ContentionValue {
     yielded_s += other.yielded_s;
     return *this;
   }
+  ContentionValue& operator*=(double factor) {
+    shared_s *= factor;
+    lost_s *= factor;
+    yielded_s *= factor;
+    return *this;
+  }
 };
 
 class ContentionAccount {
@@ -46,6 +53,7 @@ class ContentionAccount {
 
   // [place]
   const std::vector<ContentionValue>& values() const { return values_; }
+  std::span<ContentionValue> values() { return values_; }
   // key -> place, by key.
   const std::map<ContentionKey, size_t>& index() const { return index_; }
 

@@ -52,10 +52,25 @@ ContentionDomain::ContentionDomain(std::vector<JobState*> jobs,
                                    const std::vector<const std::vector<TransferRoute>*>& routes,
                                    const LinkSharing& sharing, const IdVector<LinkId, double>& capacities,
                                    SimTime start, const DomainOptions& options, BinnedSum* busy)
-    : jobs_(std::move(jobs)), runtimes_(jobs_.size()), busy_(busy), options_(options), offset_ns_(start.ns()) {
+    : jobs_(std::move(jobs)), runtimes_(jobs_.size()), busy_(busy), options_(options), offset_ns_(start.ns()), rate_window_(jobs_.size(), 0) {
+  is_watched_ = IsWatched();
   BuildNetwork(routes, sharing, capacities);
   ComputeLeastIterations();
   Resume();
+}
+
+// [job]: levels without gaps, since each costs the network time and memory. Beyond its limit the last ones are one.
+std::vector<uint32_t> ContentionDomain::LocalLevels() const {
+  std::vector<uint32_t> distinct;
+  for (const JobState* job : jobs_) distinct.push_back(job->level);
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::vector<uint32_t> local;
+  for (const JobState* job : jobs_) {
+    const auto rank = std::lower_bound(distinct.begin(), distinct.end(), job->level) - distinct.begin();
+    local.push_back(std::min(static_cast<uint32_t>(rank), fluid::FlowNetwork::kMaxLevels - 1));
+  }
+  return local;
 }
 
 void ContentionDomain::BuildNetwork(const std::vector<const std::vector<TransferRoute>*>& routes,
@@ -69,9 +84,10 @@ void ContentionDomain::BuildNetwork(const std::vector<const std::vector<Transfer
     draft.capacities[last.link] *= static_cast<double>(variables_[v].transfers.size());
   }
   network_ = std::make_unique<fluid::FlowNetwork>(std::move(draft.capacities));
+  levels_ = LocalLevels();
   for (uint32_t v = 0; v < variables_.size(); ++v) {
     const auto weight = static_cast<double>(variables_[v].transfers.size());
-    variables_[v].flow = network_->AddFlow(draft.uses[v], jobs_[variables_[v].job]->level, weight);
+    variables_[v].flow = network_->AddFlow(draft.uses[v], levels_[variables_[v].job], weight);
     const size_t index = variables_[v].flow.index();
     if (variable_of_flow_.size() <= index) variable_of_flow_.resize(index + 1);
     variable_of_flow_[index] = v;
@@ -182,7 +198,7 @@ void ContentionDomain::Resume() {
     FL_CHECK(!job.is_finished);
     runtime.timer_ns = kNeverNs;
     runtime.began_before = job.iteration_start.ns() < offset_ns_;
-    runtime.has_begun = job.iteration_start.ns() < offset_ns_ || job.iterations_done > 0 || job.progress_ns > 0;
+    runtime.has_begun = job.iteration_start.ns() < offset_ns_ || job.is_phase_running || job.progress_ns > 0;
     if (job.is_phase_running) {
       for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
         // Those that are through have nothing left and end at once.
@@ -198,6 +214,28 @@ void ContentionDomain::Resume() {
       runtime.timer_ns = job.iteration_start.ns() - offset_ns_;
       if (runtime.timer_ns <= 0) StepJob(j);
     }
+  }
+}
+
+bool ContentionDomain::IsWatched() const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const JobState* job) { return job->watch != nullptr; });
+}
+
+// Rates are constant from local_now_ns_ to `until_ns`.
+void ContentionDomain::RecordTraffic(int64_t until_ns) {
+  for (uint32_t j = 0; j < jobs_.size(); ++j) {
+    const JobState& job = *jobs_[j];
+    if (job.watch == nullptr || !job.is_phase_running || !job.watch->counts_phase[job.phase]) continue;
+    double rate = 0;
+    for (uint32_t v = runtimes_[j].first_variable[job.phase]; v < runtimes_[j].first_variable[job.phase + 1]; ++v) {
+      rate += network_->Rate(variables_[v].flow);
+    }
+    TrafficWatch& watch = *job.watch;
+    const SimTime from(std::max(Global(local_now_ns_), watch.from).ns() - watch.from.ns());
+    const SimTime to(Global(until_ns).ns() - watch.from.ns());
+    if (to <= from) continue;
+    watch.bytes.resize(std::max(watch.bytes.size(), static_cast<size_t>(to.ns() / watch.bin_ns) + 1), 0.0f);
+    BinnedSum::Spread(from, to, rate * (to - from).seconds().value(), watch.bytes, watch.bin_ns);
   }
 }
 
@@ -244,6 +282,7 @@ void ContentionDomain::AdvanceTo(SimTime limit, RunWatch& watch) {
   while (!has_finished_job_ && !watch.ShouldStop(now())) {
     const int64_t next = NextEventNs();
     const int64_t limit_ns = limit.ns() - offset_ns_;
+    if (is_watched_) RecordTraffic(std::min(next, limit_ns));
     if (next > limit_ns) {
       SampleUntil(limit_ns);
       completed_.clear();
@@ -254,7 +293,7 @@ void ContentionDomain::AdvanceTo(SimTime limit, RunWatch& watch) {
     }
     SampleUntil(next);
     PlayEventsAt(next);
-    if (anchor_ended_iteration_ && options_.fast_forward && !has_finished_job_) TryFastForward(limit_ns);
+    if (anchor_ended_iteration_ && options_.fast_forward && !is_watched_ && !has_finished_job_) TryFastForward(limit_ns);
   }
 }
 
@@ -282,6 +321,7 @@ void ContentionDomain::StepJob(uint32_t j) {
   JobState& job = *jobs_[j];
   Runtime& runtime = runtimes_[j];
   if (!runtime.has_begun) {
+    if (WaitForShift(j)) return;
     runtime.has_begun = true;
     runtime.computing_since_ns = local_now_ns_;
   }
@@ -295,10 +335,25 @@ void ContentionDomain::StepJob(uint32_t j) {
     } else {
       if (job.progress_ns < job.clock.total_ns) break;
       EndIteration(j);
-      if (job.is_finished) return;
+      if (job.is_finished || WaitForShift(j)) return;
     }
   }
   SetTimer(j);
+}
+
+// An iteration is about to begin. True when it shall begin later, to meet the job's time shift; its timer is set then.
+bool ContentionDomain::WaitForShift(uint32_t j) {
+  JobState& job = *jobs_[j];
+  if (!job.time_shift) return false;
+  const int64_t period_ns = job.time_shift->period.ns();
+  const int64_t late_ns = job.time_shift->NsAfterGrid(Global(local_now_ns_));
+  if (std::min(late_ns, period_ns - late_ns) <= job.time_shift->tolerance.ns()) return false;
+  Runtime& runtime = runtimes_[j];
+  runtime.has_begun = false;
+  runtime.is_computing = false;
+  runtime.timer_ns = local_now_ns_ + period_ns - late_ns;
+  job.iteration_start = Global(runtime.timer_ns);
+  return true;
 }
 
 void ContentionDomain::SetTimer(uint32_t j) {
@@ -366,6 +421,7 @@ void ContentionDomain::EndIteration(uint32_t j) {
   ++job.iterations_done;
   job.event_hash = CombineHash(job.event_hash, static_cast<uint64_t>(now.ns()));
   job.last_iteration_end = now;
+  if (options_.extrapolate && !settled_rates_) rate_window_.Add(j, local_now_ns_);
   job.iteration_start = now;
   job.progress_ns = 0;
   job.phase = 0;

@@ -14,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "sim/job_state.h"
 #include "sim/link_sharing.h"
 #include "sim/period_detector.h"
+#include "sim/rate_window.h"
 #include "sim/run_watch.h"
 #include "sim/timeline.h"
 
@@ -31,6 +33,8 @@ namespace fairlead::sim {
 
 struct DomainOptions {
   bool fast_forward = true;
+  // Beside exact periods, go on at mean speeds once these have settled; needs fast_forward.
+  bool extrapolate = false;
   // Contention samples per iteration of the fastest job; 0 = none. More samples, finer attribution, more time.
   uint32_t samples_per_iteration = 16;
 };
@@ -54,6 +58,8 @@ class ContentionDomain {
   // No job of this domain finishes before; Never() when none has an end.
   SimTime FinishLowerBound();
   const ContentionAccount& contention() const { return contention_; }
+  // False when the jobs' levels have changed in a way that changes who goes first here.
+  bool LevelsAreInForce() const { return LocalLevels() == levels_; }
   std::span<JobState* const> jobs() const { return jobs_; }
 
  private:
@@ -95,6 +101,7 @@ class ContentionDomain {
     std::map<LinkId, uint32_t> local_of;            // contended links
   };
 
+  std::vector<uint32_t> LocalLevels() const;
   void BuildNetwork(const std::vector<const std::vector<TransferRoute>*>& routes, const LinkSharing& sharing,
                     const IdVector<LinkId, double>& capacities);
   void AddVariablesOf(uint32_t j, const std::vector<TransferRoute>& routes, const LinkSharing& sharing,
@@ -105,12 +112,16 @@ class ContentionDomain {
   int64_t LeastIterationNs(uint32_t j) const;
   void Resume();
 
+  bool IsWatched() const;
+  void RecordTraffic(int64_t until_ns);
+
   int64_t NextEventNs();
   void PlayEventsAt(int64_t local_ns);
   void StepJob(uint32_t j);
   void StartPhase(uint32_t j);
   void EndPhase(uint32_t j);
   void EndIteration(uint32_t j);
+  bool WaitForShift(uint32_t j);
   void SyncComputeClock(uint32_t j);
   void SetTimer(uint32_t j);
 
@@ -122,6 +133,9 @@ class ContentionDomain {
 
   // In domain_fast_forward.cc.
   void TryFastForward(int64_t limit_ns);
+  bool TryJumpPeriods(int64_t limit_ns);
+  void TryExtrapolate(int64_t limit_ns);
+  int64_t LengthToExtrapolate(int64_t limit_ns) const;
   DomainSnapshot TakeSnapshot() const;
   Counters TakeCounters() const;
   int64_t PeriodsThatFit(const Period& period, const Counters& then, int64_t limit_ns) const;
@@ -135,6 +149,7 @@ class ContentionDomain {
 
   std::vector<JobState*> jobs_;
   std::vector<Runtime> runtimes_;  // [job]
+  std::vector<uint32_t> levels_;   // [job] in the network
   std::vector<Variable> variables_;
   std::vector<uint32_t> variable_of_flow_;
   std::vector<LinkId> links_;                      // [local link] valid for contended links
@@ -142,6 +157,8 @@ class ContentionDomain {
   std::unique_ptr<fluid::FlowNetwork> network_;
   BinnedSum* busy_;
   DomainOptions options_;
+
+  bool is_watched_ = false;  // a job is being profiled: every event is played
 
   int64_t local_now_ns_ = 0;  // the network's clock
   int64_t offset_ns_ = 0;     // simulated time = local + offset; jumping only moves the offset
@@ -157,6 +174,8 @@ class ContentionDomain {
   bool anchor_ended_iteration_ = false;
   PeriodDetector detector_;
   std::deque<Counters> counters_;  // beside the detector's history
+  RateWindow rate_window_;
+  std::optional<SettledRates> settled_rates_;
 };
 
 }  // namespace fairlead::sim

@@ -18,6 +18,8 @@ DomainSnapshot ContentionDomain::TakeSnapshot() const {
     if (runtime.is_computing) progress += local_now_ns_ - runtime.computing_since_ns;
     if (!runtime.has_begun) progress = local_now_ns_ - runtime.timer_ns;  // still to come: negative, never repeats
     snapshot.progress_ns.push_back(progress);
+    // Where it stands on its grid decides when the next iterations begin.
+    if (job.time_shift) snapshot.progress_ns.push_back(job.time_shift->NsAfterGrid(now()));
     if (!job.is_phase_running) continue;
     for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
       const double top = variables_[v].top_rate * static_cast<double>(variables_[v].transfers.size());
@@ -38,13 +40,53 @@ ContentionDomain::Counters ContentionDomain::TakeCounters() const {
 }
 
 void ContentionDomain::TryFastForward(int64_t limit_ns) {
+  if (TryJumpPeriods(limit_ns)) return;
+  if (options_.extrapolate) TryExtrapolate(limit_ns);
+}
+
+// True when the domain repeats itself, whether or not a period fits.
+bool ContentionDomain::TryJumpPeriods(int64_t limit_ns) {
+  if (settled_rates_) return false;
   const auto period = detector_.Observe(TakeSnapshot());
   counters_.push_back(TakeCounters());
   if (counters_.size() > PeriodDetector::kMaxLag + 1) counters_.pop_front();
-  if (!period) return;
+  if (!period) return false;
   const Counters& then = counters_[counters_.size() - 1 - period->lag];
   const int64_t num_periods = PeriodsThatFit(*period, then, limit_ns);
   if (num_periods >= 1) Jump(*period, then, num_periods);
+  return true;
+}
+
+// Goes on at mean speeds; what remains of the iterations under way is played from where it stands.
+void ContentionDomain::TryExtrapolate(int64_t limit_ns) {
+  if (!settled_rates_) settled_rates_ = rate_window_.Look(local_now_ns_);
+  if (!settled_rates_) return;
+  const int64_t length_ns = LengthToExtrapolate(limit_ns);
+  // Not worth it, and the end of the stretch is played anyway.
+  if (length_ns < runtimes_[anchor_].least_iteration_ns) return;
+  const double played_ns = static_cast<double>(local_now_ns_);
+  for (ContentionValue& value : contention_.values()) value *= 1 + static_cast<double>(length_ns) / played_ns;
+  for (uint32_t j = 0; j < jobs_.size(); ++j) {
+    JobState& job = *jobs_[j];
+    const double more = settled_rates_->iterations_per_ns[j] * static_cast<double>(length_ns) + job.iteration_carry;
+    const auto whole = static_cast<uint64_t>(more);
+    job.iteration_carry = more - static_cast<double>(whole);
+    const std::vector<uint64_t> phase_runs(job.phase_runs.size(), whole);
+    JumpJob(j, whole, phase_runs, SimDuration(length_ns), settled_rates_->spread * static_cast<double>(length_ns));
+  }
+  offset_ns_ += length_ns;
+}
+
+// Up to the limit, but the last two iterations of a job are played.
+int64_t ContentionDomain::LengthToExtrapolate(int64_t limit_ns) const {
+  auto length_ns = static_cast<double>(limit_ns - local_now_ns_);
+  for (size_t j = 0; j < jobs_.size(); ++j) {
+    const JobState& job = *jobs_[j];
+    if (job.num_iterations == 0) continue;
+    const double left = static_cast<double>(job.num_iterations - job.iterations_done) - 3;
+    length_ns = std::min(length_ns, left / settled_rates_->iterations_per_ns[j]);
+  }
+  return static_cast<int64_t>(std::max(0.0, length_ns));
 }
 
 int64_t ContentionDomain::PeriodsThatFit(const Period& period, const Counters& then, int64_t limit_ns) const {
@@ -113,7 +155,7 @@ void ContentionDomain::JumpJob(uint32_t j, uint64_t iterations_more, std::span<c
   busy_->Add(from, to,
              static_cast<double>(iterations_more) * static_cast<double>(job.clock.total_ns) * 1e-9 *
                  job.clock.busy_fraction * job.num_gpus);
-  if (runtimes_[j].has_begun) {
+  if (runtimes_[j].has_begun || job.iterations_done > iterations_more) {
     job.iteration_start = job.iteration_start + skipped;
     job.activity_since = job.activity_since + skipped;
     if (iterations_more > 0) job.last_iteration_end = job.last_iteration_end + skipped;

@@ -55,6 +55,15 @@ double JobState::ComputeSeconds() const {
   return on_clock_ns * clock.busy_fraction * 1e-9;
 }
 
+double JobState::EquivalentSoloSeconds(Seconds solo_iteration) const {
+  // Inside an iteration compute and phases count half each.
+  const double computed =
+      clock.total_ns > 0 ? static_cast<double>(progress_ns) / static_cast<double>(clock.total_ns) : 1;
+  const auto num_phases = static_cast<double>(clock.start_ns.size());
+  const double sent = num_phases > 0 ? (phase + PhaseFraction()) / num_phases : computed;
+  return solo_iteration.value() * (static_cast<double>(iterations_done) + (computed + sent) / 2);
+}
+
 double JobState::PhaseFraction() const {
   if (!is_phase_running) return 0;
   double total = 0;
@@ -73,6 +82,18 @@ double JobState::CarriedBytes(size_t transfer) const {
   return static_cast<double>(phase_runs[t.phase]) * t.bytes + partial - settled_bytes[transfer];
 }
 
+void JobState::ReleaseMemory() {
+  iteration = nullptr;
+  transfers = {};
+  paths = {};
+  remaining = {};
+  phase_runs = {};
+  settled_bytes = {};
+  sent_before = {};
+  activity = {};
+  is_phase_running = false;
+}
+
 JobState CreateJobState(JobId id, uint32_t num_gpus, uint64_t num_iterations, const model::Iteration& iteration,
                         Detail detail, SimTime start, size_t num_bins) {
   JobState job;
@@ -84,10 +105,12 @@ JobState CreateJobState(JobId id, uint32_t num_gpus, uint64_t num_iterations, co
   job.clock = BuildClock(iteration);
   job.iteration_start = start;
   job.first_start = start;
+  job.settled_at = start;
   job.last_iteration_end = start;
   job.remaining.assign(job.transfers.size(), 0);
   job.phase_runs.assign(iteration.phases.size(), 0);
   job.settled_bytes.assign(job.transfers.size(), 0);
+  job.sent_before.assign(job.transfers.size(), 0);
   job.activity.assign(iteration.phases.size(), std::vector<float>(num_bins, 0.0f));
   job.event_hash = id.value();
   FL_CHECK_MSG(job.clock.total_ns > 0 || !job.transfers.empty(),

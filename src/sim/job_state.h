@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "base/sim_time.h"
 #include "model/flow.h"
 #include "model/path.h"
+#include "traffic/traffic_policy.h"
 
 namespace fairlead::sim {
 
@@ -35,6 +37,14 @@ struct IterationClock {
   std::vector<uint8_t> blocks;    // [phase] compute waits for it
 };
 
+// Bytes that a job sends, in short bins; filled while somebody watches.
+struct TrafficWatch {
+  SimTime from;
+  int64_t bin_ns = 0;
+  std::vector<uint8_t> counts_phase;  // [phase]
+  std::vector<float> bytes;           // [bin] since `from`, as far as something was sent
+};
+
 // Work of one phase of communication done in each timeline bin, as a fraction of one run of the phase.
 using PhaseActivity = std::vector<std::vector<float>>;  // [phase][bin]
 
@@ -50,6 +60,7 @@ struct JobState {
   // In force until the next re-plan.
   std::vector<model::Path> paths;  // [flow]
   uint32_t level = 0;
+  std::optional<traffic::TimeShift> time_shift;  // where iterations shall begin
 
   // How far the job has come.
   SimTime iteration_start;  // of the current iteration; in the future: the job has not begun
@@ -58,6 +69,7 @@ struct JobState {
   bool is_phase_running = false;
   std::vector<double> remaining;  // [transfer] bytes left of each flow, for the running phase
   uint64_t iterations_done = 0;
+  double iteration_carry = 0;  // part of an iteration that extrapolation owes it, 0..1
   bool is_finished = false;
   SimTime finish_time;
 
@@ -71,16 +83,23 @@ struct JobState {
   // Since the paths were last set:
   std::vector<uint64_t> phase_runs;   // [phase] completed
   std::vector<double> settled_bytes;  // [transfer] of the running phase, already counted under earlier paths
+  std::vector<double> sent_before;    // [transfer] bytes each flow had sent when the paths were last set
   PhaseActivity activity;             // when the phases ran
   SimTime activity_since;             // start of the part of the running phase that `activity` has not seen
   double activity_counted = 0;        // fraction of the running phase that it has seen
+  SimTime settled_at;                 // when the paths were last set
+  TrafficWatch* watch = nullptr;      // whoever profiles the job; outlives the watching
 
   // Seconds of compute of each of its GPUs so far.
   double ComputeSeconds() const;
+  // Seconds in which a job alone, with iterations of this length, would have come as far.
+  double EquivalentSoloSeconds(Seconds solo_iteration) const;
   // Fraction of the running phase's bytes that are sent; 0 when none runs. Needs `remaining`.
   double PhaseFraction() const;
   // Bytes each flow of `transfer` has sent since the paths were last set. Needs `remaining`.
   double CarriedBytes(size_t transfer) const;
+  // Keeps only what is read of a job that has ended and whose bytes are settled: clock, progress, times.
+  void ReleaseMemory();
 };
 
 // A job that begins its first iteration at `start` (its GPUs are held from then on).

@@ -36,6 +36,13 @@ TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const 
   return route;
 }
 
+std::vector<TransferRoute> ComputeRoutes(const JobState& job, const IdVector<LinkId, double>& capacities) {
+  std::vector<TransferRoute> routes;
+  routes.reserve(job.transfers.size());
+  for (const Transfer& transfer : job.transfers) routes.push_back(ComputeRoute(job, transfer, capacities));
+  return routes;
+}
+
 LinkSharingFinder::LinkSharingFinder(size_t num_links) : demand_(num_links), first_user_(num_links, kNobody) {}
 
 // Adds what one job can ask of each link at most. Returns its links, some perhaps twice.
@@ -50,11 +57,10 @@ std::vector<LinkId> LinkSharingFinder::AddJobDemand(const JobState& job, const s
   return demand_.EndJob();
 }
 
-LinkSharing LinkSharingFinder::Find(std::span<JobState* const> jobs, std::span<const std::vector<TransferRoute>> routes,
-                                    const IdVector<LinkId, double>& capacities) {
+LinkSharing LinkSharingFinder::Find(std::span<const RoutedJob> jobs, const IdVector<LinkId, double>& capacities) {
   std::vector<std::vector<LinkId>> touched;  // [job]
   touched.reserve(jobs.size());
-  for (size_t j = 0; j < jobs.size(); ++j) touched.push_back(AddJobDemand(*jobs[j], routes[j]));
+  for (const RoutedJob& entry : jobs) touched.push_back(AddJobDemand(*entry.job, *entry.routes));
 
   LinkSharing sharing;
   DisjointSets sets(jobs.size());

@@ -34,6 +34,12 @@ struct TransferRoute {
   double top_rate = 0;              // bytes/s of each flow when nobody else is there; 0 when cut off by failures
 };
 
+// A job with the routes of its transfers, [transfer], under its paths and the capacities.
+struct RoutedJob {
+  JobState* job = nullptr;
+  const std::vector<TransferRoute>* routes = nullptr;
+};
+
 // Domains of jobs, and the links that are contended.
 struct LinkSharing {
   std::vector<std::vector<uint32_t>> domains;  // indices into `jobs`, ascending; domains ordered by their first job
@@ -44,6 +50,9 @@ struct LinkSharing {
   }
 };
 
+// Routes of all transfers under the job's current paths.
+std::vector<TransferRoute> ComputeRoutes(const JobState& job, const IdVector<LinkId, double>& capacities);
+
 // The route of one transfer under the job's current paths. `capacities` [link] bytes/s, 0 = down.
 TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const IdVector<LinkId, double>& capacities);
 
@@ -53,10 +62,9 @@ class LinkSharingFinder {
   // Cost: O(links).
   explicit LinkSharingFinder(size_t num_links);
 
-  // Args: `routes[j][t]` belongs to `jobs[j]->transfers[t]`; capacities [link].
+  // Args: capacities [link].
   // Cost: O(flows x hops), whatever the number of links.
-  LinkSharing Find(std::span<JobState* const> jobs, std::span<const std::vector<TransferRoute>> routes,
-                   const IdVector<LinkId, double>& capacities);
+  LinkSharing Find(std::span<const RoutedJob> jobs, const IdVector<LinkId, double>& capacities);
 
  private:
   std::vector<LinkId> AddJobDemand(const JobState& job, const std::vector<TransferRoute>& routes);

@@ -31,10 +31,11 @@ model::Path PathOf(std::initializer_list<uint32_t> links) {
   return path;
 }
 
-std::vector<TransferRoute> Routes(const JobState& job, const IdVector<LinkId, double>& capacities) {
-  std::vector<TransferRoute> routes;
-  for (const Transfer& transfer : job.transfers) routes.push_back(ComputeRoute(job, transfer, capacities));
-  return routes;
+// What the finder wants to know of jobs[j] with routes[j].
+std::vector<RoutedJob> Routed(std::span<JobState* const> jobs, const std::vector<std::vector<TransferRoute>>& routes) {
+  std::vector<RoutedJob> routed;
+  for (size_t j = 0; j < jobs.size(); ++j) routed.push_back({jobs[j], &routes[j]});
+  return routed;
 }
 
 TEST(LinkSharingTest, RouteCountsCrossingsAndFindsTheTopRate) {
@@ -60,14 +61,14 @@ TEST(LinkSharingTest, OnlyOverloadedLinksJoinJobs) {
   TestJob a(0, {PathOf({0, 2})}), b(1, {PathOf({1, 2})}), c(2, {PathOf({4})});
   JobState* const jobs[] = {&a.state, &b.state, &c.state};
   std::vector<std::vector<TransferRoute>> routes;
-  for (const JobState* job : jobs) routes.push_back(Routes(*job, capacities));
-  LinkSharing sharing = LinkSharingFinder(capacities.size()).Find(jobs, routes, capacities);
+  for (const JobState* job : jobs) routes.push_back(ComputeRoutes(*job, capacities));
+  LinkSharing sharing = LinkSharingFinder(capacities.size()).Find(Routed(jobs, routes), capacities);
   EXPECT_EQ(sharing.domains.size(), 3u);
   EXPECT_FALSE(sharing.IsContended(LinkId(2)));
 
   capacities[LinkId(1)] = 60;
-  routes[1] = Routes(b.state, capacities);
-  sharing = LinkSharingFinder(capacities.size()).Find(jobs, routes, capacities);
+  routes[1] = ComputeRoutes(b.state, capacities);
+  sharing = LinkSharingFinder(capacities.size()).Find(Routed(jobs, routes), capacities);
   EXPECT_EQ(sharing.domains, (std::vector<std::vector<uint32_t>>{{0, 1}, {2}}));
   EXPECT_TRUE(sharing.IsContended(LinkId(2)));
   EXPECT_FALSE(sharing.IsContended(LinkId(1))) << "its own tightest link is no contention";
@@ -94,9 +95,9 @@ TEST(LinkSharingTest, LeavingUncontendedLinksOutChangesNoRate) {
     std::vector<std::vector<TransferRoute>> routes;
     for (const auto& job : jobs) {
       states.push_back(&job->state);
-      routes.push_back(Routes(job->state, capacities));
+      routes.push_back(ComputeRoutes(job->state, capacities));
     }
-    const LinkSharing sharing = finder.Find(states, routes, capacities);
+    const LinkSharing sharing = finder.Find(Routed(states, routes), capacities);
 
     std::vector<fluid::ReferenceFlow> all(jobs.size()), pruned(jobs.size());
     std::vector<double> all_capacities = capacities.raw(), pruned_capacities = capacities.raw();

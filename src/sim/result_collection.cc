@@ -47,7 +47,7 @@ void DescribeProgress(const JobState& state, JobResult* result) {
     result->iteration_s = (state.last_iteration_end - state.first_start).seconds().value() / result->iterations;
     result->slowdown = result->iteration_s / result->solo_iteration_s;
   }
-  if (state.is_finished) return;
+  // What a job has done of an iteration that it did not end.
   const double since_last_s = (EndOf(state) - state.last_iteration_end).seconds().value();
   result->iterations += std::min(1.0, since_last_s / result->solo_iteration_s);
 }
@@ -76,7 +76,10 @@ std::vector<size_t> FindHottest(const std::vector<LinkResult>& links, size_t cou
 }  // namespace
 
 RunResult ClusterSimulation::CollectResult(bool partial) {
-  for (JobId id : running_) SettleBytes(records_[id]);
+  for (JobId id : running_) {
+    SettleBytes(records_[id]);
+    records_[id].gpu_intensity = IntensityOf(records_[id]);
+  }
   RunResult result;
   result.policy = std::string(traffic_->name());
   result.seed = options_.controller.hash_seed;
@@ -84,6 +87,8 @@ RunResult ClusterSimulation::CollectResult(bool partial) {
   result.simulated_s = now_.seconds().value();
   result.path_changes = controller_.counters().path_changes;
   result.level_changes = controller_.counters().level_changes;
+  result.num_plans = controller_.counters().plans;
+  result.control = std::move(control_);
   CollectJobs(&result);
   CollectUtilization(&result);
   CollectLinks(&result);
@@ -93,10 +98,14 @@ RunResult ClusterSimulation::CollectResult(bool partial) {
   return result;
 }
 
+// On its paths in force, all links healthy.
+double ClusterSimulation::IntensityOf(const JobRecord& record) {
+  const auto traffic = meter_.Measure(*record.iteration, record.state->paths);
+  const auto profile = traffic::ComputeProfile(record.job.id, *record.iteration, traffic);
+  return profile.communicates() ? profile.intensity.value() : 0;
+}
+
 void ClusterSimulation::CollectJobs(RunResult* result) const {
-  const traffic::TrafficSnapshot snapshot{.router = &healthy_router_, .health = &controller_.health(), .jobs = {}};
-  const traffic::LinkTable links = traffic::MakeLinkTable(snapshot);
-  traffic::LinkTrafficMeter meter(links);
   for (const auto& [id, record] : records_) {
     JobResult job;
     job.id = id;
@@ -108,15 +117,14 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
     job.end_s = result->simulated_s;
     job.reason = record.reason;
     job.priority_rank = record.priority_rank;
+    job.profiling_error = record.profiling_error;
     if (record.state != nullptr) {
       const JobState& state = *record.state;
       job.level = state.level;
       job.end_s = EndOf(state).seconds().value();
       job.finished = state.is_finished;
       job.solo_iteration_s = record.solo.value();
-      const auto traffic = meter.Measure(*record.iteration, state.paths);
-      const auto profile = traffic::ComputeProfile(id, *record.iteration, traffic);
-      if (profile.communicates()) job.gpu_intensity = profile.intensity.value();
+      job.gpu_intensity = record.gpu_intensity;
       if (EndOf(state) > state.first_start) DescribeProgress(state, &job);
       result->event_hash = CombineHash(result->event_hash, state.event_hash);
     }
@@ -138,7 +146,7 @@ void ClusterSimulation::CollectUtilization(RunResult* result) const {
     held += gpus * held_s;
     busy += gpus * job.compute_s;
     ideal += gpus * held_s * per_iteration_s / job.solo_iteration_s;
-    flop += per_iteration_s > 0 ? job.compute_s / per_iteration_s * record.iteration->work.value() : 0;
+    flop += per_iteration_s > 0 ? job.compute_s / per_iteration_s * record.work.value() : 0;
     jumped += gpus * static_cast<double>(state.jumped_ns) * 1e-9;
     const double behind_s = held_s - job.iterations * job.solo_iteration_s;
     result->gpu_hours_lost += gpus * std::max(0.0, behind_s) / 3600;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,14 @@
 #include "topology/fabric.h"
 
 namespace fairlead::sim {
+
+// How far a measured profile is from the truth, relative.
+struct ProfilingError {
+  double window_s = 0;        // for how long the job was watched
+  double iteration_time = 0;  // against its mean iteration in the window
+  double work = 0;            // FLOP per iteration
+  double bytes = 0;           // sent over NICs per iteration
+};
 
 // One job over the whole run.
 struct JobResult {
@@ -28,7 +37,8 @@ struct JobResult {
   double gpu_intensity = 0;     // Crux I_j, FLOP/s; 0 = no network traffic
   uint32_t level = 0;           // priority level in force at the end, 0 = most important
   uint32_t priority_rank = 0;
-  std::string bounding_link;  // link on which the job's flows waited longest; empty: none
+  std::optional<ProfilingError> profiling_error;  // nothing: it was not profiled, or sends nothing over NICs
+  std::string bounding_link;                      // link on which the job's flows waited longest; empty: none
   std::string reason;         // the policy's words about this job
 };
 
@@ -61,6 +71,16 @@ struct Timeline {
   std::vector<uint32_t> running_jobs;  // [bin]
 };
 
+// One re-plan and what it changed for jobs that ran before and after it: the cost of control.
+struct ControlChange {
+  double time_s = 0;
+  uint32_t jobs_started = 0;
+  uint32_t jobs_ended = 0;
+  uint32_t links_changed = 0;
+  uint64_t path_changes = 0;   // flows
+  uint64_t level_changes = 0;  // jobs
+};
+
 // One policy under one hash seed.
 struct RunResult {
   std::string policy;
@@ -83,6 +103,8 @@ struct RunResult {
   // Links between switches whose flows, each as fast as its NIC allows, ask for more than the link carries
   // (link_collisions.h); at the end.
   uint64_t colliding_links = 0;
+  std::vector<ControlChange> control;        // re-plans that changed something, by time
+  uint64_t num_plans = 0;                    // re-plans
   std::vector<JobResult> jobs;               // by id
   std::vector<LinkResult> links;             // network links that carried bytes, by id
   std::vector<ContentionResult> contention;  // by (victim, culprit, link)

@@ -35,13 +35,14 @@ class RunWatch {
   // Looks at once.
   bool Look(SimTime now) {
     is_stopped_ = is_stopped_ || stop_->load(std::memory_order_relaxed);
-    if (!progress_) return is_stopped_;
     const double share = end_ > begin_ ? (now - begin_).seconds() / (end_ - begin_).seconds() : 1;
     reached_ = std::max(reached_, from_ + (to_ - from_) * std::clamp(share, 0.0, 1.0));
-    progress_(reached_);
+    if (progress_) progress_(reached_);
     return is_stopped_;
   }
   bool is_stopped() const { return is_stopped_; }
+  // Fraction of the run that was last reported.
+  double reached() const { return reached_; }
 
  private:
   static constexpr uint64_t kEventsBetweenLooks = 4096;

@@ -9,9 +9,11 @@
 #include "base/yaml_reader.h"
 #include "collective/rank_layout.h"
 #include "scheduling/placement_policy.h"
+#include "sim/trace_jobs.h"
 #include "topology/fabric_yaml.h"
 #include "topology/lingjun_topology.h"
 #include "traffic/policy_registry.h"
+#include "workload/workload_loader.h"
 
 namespace fairlead::sim {
 
@@ -99,8 +101,35 @@ collective::SimpleIterationSpec ReadSimpleWork(YamlMap& map) {
   return spec;
 }
 
+// workload: {simai: FILE} or {chakra: PATH}, relative to the scenario.
+std::optional<ImportedWork> ReadImportedWork(YamlMap& map, const model::Job& job, const std::string& path,
+                                             const topology::Fabric& fabric) {
+  YamlMap section = map.RequiredMap("workload");
+  const bool is_simai = section.Has("simai");
+  if (is_simai == section.Has("chakra")) {
+    section.Fail("", "expected exactly one of the keys simai (a workload file) and chakra (a trace, prefix or folder)");
+    return std::nullopt;
+  }
+  const std::string file = section.RequiredString(is_simai ? "simai" : "chakra");
+  ImportedWork work;
+  work.options.flop_utilization = section.Double("flop_utilization", work.options.flop_utilization, 1e-6, 1);
+  work.options.max_rounds = static_cast<uint32_t>(section.Int("rounds", work.options.max_rounds, 1, 1024));
+  if (!section.Finish().ok()) return std::nullopt;
+  const auto kind = is_simai ? workload::WorkloadKind::kSimai : workload::WorkloadKind::kChakra;
+  auto sequence = workload::LoadWorkload(
+      kind, BesideScenario(path, file),
+      {.num_gpus = job.num_gpus, .gpu_peak = fabric.gpu_peak(), .memory_bandwidth = BytesPerSecond(0)});
+  if (!sequence.ok()) {
+    section.Fail("", sequence.status().message());
+    return std::nullopt;
+  }
+  work.parallelism = ParallelismOf(*sequence, job.num_gpus).value();  // the loader has checked it
+  work.sequence = std::make_shared<const collective::CollectiveSequence>(std::move(sequence).value());
+  return work;
+}
+
 // Jobs of one entry: `count` of them, alike but for name and id.
-void ReadJob(YamlMap& map, Scenario* scenario, std::set<std::string>* names) {
+void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set<std::string>* names) {
   ScenarioJob entry;
   model::Job& job = entry.job;
   job.num_gpus = static_cast<uint32_t>(map.RequiredInt("gpus", 1, kMaxGpus));
@@ -109,14 +138,19 @@ void ReadJob(YamlMap& map, Scenario* scenario, std::set<std::string>* names) {
   job.arrival = SimTime::FromSeconds(Seconds(map.Double("arrival_s", 0, 0, kMaxSeconds)));
   job.num_iterations = static_cast<uint64_t>(map.Int("iterations", 0, 0, 1'000'000'000'000));
   const int64_t count = map.Int("count", 1, 1, kMaxJobs);
-  if (map.Has("model") == map.Has("compute_s")) {
-    map.Fail("", "expected exactly one of the keys model (a profile) and compute_s (plain numbers)");
+  if (int{map.Has("model")} + int{map.Has("compute_s")} + int{map.Has("workload")} != 1) {
+    map.Fail("", "expected exactly one of the keys model (a profile), compute_s (plain numbers) and workload (a file)");
     return;
   }
   if (map.Has("model")) {
     ProfiledWork work = ReadProfiledWork(map, job, scenario->profiles);
     job.model_profile = work.profile;
     entry.work = std::move(work);
+  } else if (map.Has("workload")) {
+    auto work = ReadImportedWork(map, job, path, scenario->fabric);
+    if (!work) return;
+    job.model_profile = work->sequence->name;
+    entry.work = std::move(*work);
   } else {
     entry.work = ReadSimpleWork(map);
   }
@@ -191,19 +225,39 @@ Status CheckJob(const Scenario& scenario, const ScenarioJob& entry) {
   return CheckIterationLength(scenario, job, iteration);
 }
 
-void ReadJobs(YamlMap& root, Scenario* scenario) {
+void ReadJobs(YamlMap& root, const std::string& path, Scenario* scenario) {
   std::set<std::string> names;
   std::vector<YamlMap> entries = root.Maps("jobs");
   if (entries.empty()) root.Fail("jobs", "expected a list of at least one job");
   for (YamlMap& map : entries) {
     const size_t first = scenario->jobs.size();
-    ReadJob(map, scenario, &names);
+    ReadJob(map, path, scenario, &names);
     if (!map.Finish().ok()) return;
     if (const Status status = CheckJob(*scenario, scenario->jobs[first]); !status.ok()) {
       map.Fail("", status.message());
       return;
     }
   }
+}
+
+// A trace instead of jobs: the simulation covers its days, in bins of an hour.
+void ReadTrace(YamlMap& map, const std::string& path, Scenario* scenario) {
+  TraceSection section = ReadTraceSection(map, std::filesystem::path(path).parent_path().string());
+  if (!map.Finish().ok()) return;
+  auto mapped = MapTraceJobs(section.jobs, section.mapping, scenario->profiles, scenario->fabric);
+  if (!mapped.ok()) {
+    map.Fail("", mapped.status().message());
+    return;
+  }
+  scenario->jobs = std::move(mapped->jobs);
+  if (scenario->jobs.empty()) map.Fail("", "expected at least one job that uses GPUs and fits the cluster");
+  for (auto* notes : {&section.notes, &mapped->notes}) {
+    scenario->notes.insert(scenario->notes.end(), notes->begin(), notes->end());
+  }
+  SimulationOptions& options = scenario->simulation;
+  options.extrapolate = true;
+  options.end = SimTime::FromSeconds(Seconds(std::max(section.length_s, 1.0)));
+  options.num_bins = static_cast<uint32_t>(std::clamp(section.length_s / 3600, 1.0, 1e4));
 }
 
 void ReadLinkEvents(YamlMap& root, Scenario* scenario) {
@@ -239,12 +293,19 @@ void ReadPolicies(YamlMap& root, Scenario* scenario) {
 
 void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   SimulationOptions& options = scenario->simulation;
-  options.end = SimTime::FromSeconds(Seconds(root.Double("simulate_s", 120, 1e-3, kMaxSeconds)));
+  if (root.Has("simulate_s")) {
+    options.end = SimTime::FromSeconds(Seconds(root.RequiredDouble("simulate_s", 1e-3, kMaxSeconds)));
+  }
+  options.extrapolate = root.Bool("extrapolate", options.extrapolate);
   options.goodput = root.Double("goodput", options.goodput, 0.01, 1);
   static constexpr std::string_view kDetails[] = {"coupled", "edge"};
   options.detail = static_cast<Detail>(root.Choice("detail", 0, kDetails));
   options.random_phase = root.Bool("random_phase", options.random_phase);
   options.phase_seed = static_cast<uint64_t>(root.Int("phase_seed", 1, 0, INT64_MAX));
+  options.controller.profile_jobs = root.Bool("profile_jobs", false);
+  options.profiling_window = SimDuration::FromSeconds(Seconds(root.Double("profiling_window_s", 30, 0.1, 3600)));
+  options.profiling_window_max = options.profiling_window * 8;
+  options.speed_report_interval = SimDuration::FromSeconds(Seconds(root.Double("speed_report_s", 0, 0, kMaxSeconds)));
   options.controller.num_levels = static_cast<uint32_t>(root.Int("levels", 8, 1, 64));
 }
 
@@ -270,9 +331,13 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   scenario.num_seeds = static_cast<uint32_t>(root.Int("seeds", 5, 1, 10'000));
   scenario.first_seed = static_cast<uint64_t>(root.Int("seed", 1, 0, INT64_MAX));
   ReadPolicies(root, &scenario);
+  auto trace = root.Map("trace");
+  if (trace.has_value() == root.Has("jobs")) root.Fail("", "expected exactly one of the keys jobs and trace");
+  FL_RETURN_IF_ERROR(document.status());
+  if (trace) ReadTrace(*trace, path, &scenario);
   ReadSimulationOptions(root, &scenario);
   FL_RETURN_IF_ERROR(document.status());
-  ReadJobs(root, &scenario);
+  if (!trace) ReadJobs(root, path, &scenario);
   FL_RETURN_IF_ERROR(document.status());
   ReadLinkEvents(root, &scenario);
   FL_RETURN_IF_ERROR(root.Finish());
@@ -298,6 +363,10 @@ controller::IterationProvider MakeIterationProvider(const Scenario& scenario) {
     const FlopPerSecond peak = scenario.fabric.gpu_peak();
     if (const auto* simple = std::get_if<collective::SimpleIterationSpec>(&work)) {
       return collective::BuildSimpleIteration(*simple, layout, peak);
+    }
+    if (const auto* imported = std::get_if<ImportedWork>(&work)) {
+      return collective::BuildSequenceIteration(*imported->sequence, imported->parallelism, layout, peak,
+                                                imported->options);
     }
     const auto& profiled = std::get<ProfiledWork>(work);
     FL_ASSIGN_OR_RETURN(const collective::ModelProfile* profile, scenario.profiles.Find(profiled.profile));

@@ -10,6 +10,8 @@
 //     jobs:
 //       - {name: train-a, gpus: 64, model: gpt-13b, parallelism: {tensor: 8}, arrival_s: 0, iterations: 100}
 //       - {name: b, gpus: 16, compute_s: 0.5, size_mb: 800, collective: ring-all-reduce, start_fraction: 0.5, count: 3}
+//       - {name: c, gpus: 32, workload: {simai: ../workloads/moe-32.txt}}   # or chakra: PREFIX, FOLDER or TRACE.et
+//     trace: {…}                       # instead of jobs; see trace_jobs.h
 //     link_events:
 //       - {at_s: 30, link: "leaf3->spine1", health: 0}
 #pragma once
@@ -18,33 +20,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/status.h"
 #include "collective/model_profiles.h"
-#include "collective/simple_iteration.h"
-#include "collective/training_iteration.h"
 #include "controller/cluster_controller.h"
 #include "model/job.h"
 #include "sim/cluster_simulation.h"
+#include "sim/scenario_job.h"
 #include "topology/fabric.h"
 #include "topology/fabric_builder.h"
 
 namespace fairlead::sim {
-
-// A job whose iteration follows from a model profile.
-struct ProfiledWork {
-  std::string profile;
-  std::optional<model::Parallelism> parallelism;  // nothing: the profile's default for the number of GPUs
-  collective::IterationOptions options;
-};
-
-struct ScenarioJob {
-  model::Job job;
-  std::variant<ProfiledWork, collective::SimpleIterationSpec> work;
-};
 
 struct Scenario {
   std::string title;

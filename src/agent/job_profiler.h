@@ -1,0 +1,42 @@
+// What a job is like, told from the counters of its hosts over a window in which nothing went ahead of it.
+//
+// Notation    P -> iteration_time (EstimatePeriod of the traffic series);  N = length / P iterations in the window
+// Method      W = FLOP / N; bytes of a connection / N; C = P - stalled / N, where `stalled` is the time in which GPUs waited for
+//             the network. The network was busy for a/N per iteration (bins with traffic), of which all but stalled/N
+//             was hidden behind compute: s = 1 - (a - stalled) / (N*C).
+// Guarantees  for a job that behaves like the model of section 4.2, exact up to the part of an iteration by which the
+//             window is longer than whole iterations: an error of at most 1/N.
+// Reference   Cao et al., Crux, SIGCOMM 2024, section 5 (profiling).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "model/measured_profile.h"
+
+namespace fairlead::agent {
+
+// Differences of counters between the two ends of the window.
+struct WindowCounters {
+  Seconds length;
+  Flop flop;                      // all GPUs
+  Seconds stalled;                // mean over GPUs: waiting for communication that leaves the host
+  std::vector<Bytes> flow_bytes;  // [flow]; 0 for connections that stay inside a host
+  std::vector<float> series;      // bytes in each bin of the window, all flows together
+  Seconds bin;
+};
+
+// Nothing when no period shows itself: the window is too short, or the job has not begun. A job without traffic has no
+// period either; see IsSilent.
+std::optional<model::MeasuredProfile> MeasureProfile(const WindowCounters& counters);
+
+// No byte left a host.
+bool IsSilent(const WindowCounters& counters);
+
+// The window as one iteration: for a job that never communicates, whose intensity is infinite whatever its iterations are,
+// and for one in which no period can be seen; intensity is right for both.
+model::MeasuredProfile WholeWindowProfile(const WindowCounters& counters);
+
+}  // namespace fairlead::agent

@@ -1,0 +1,43 @@
+// How long is an iteration of a job whose traffic alone is seen?
+//
+// Problem     Training repeats itself, so its traffic has a period. The strongest frequency need not be it: narrow bursts have
+//             strong harmonics, and gradient accumulation sends g bursts per iteration (P/2, P/g); twice the period is a
+//             period too.
+// Method      1. remove the mean, Hann window, power spectrum (FFT);
+//             2. candidates: the periods of local maxima with at least kPeakShare of the greatest one's power, and their
+//                multiples up to kMaxMultiple (a weak fundamental under strong bursts);
+//             3. autocorrelation (FFT, zero padded, per overlapping bin) of the series smoothed over kSmoothShare of the
+//                candidate, so that jitter does not hide it; each candidate is moved to the maximum nearby;
+//             4. from the best candidate on: the shortest one that, under the same smoothing, is within kTolerance of it
+//                takes its place, until none is shorter;
+//             5. it is sharpened on its multiples: the k-th maximum of the autocorrelation, divided by k.
+// Cost        O(n log n) for n bins, and O(n) per distinct width of smoothing.
+// Guarantees  nothing is returned unless at least kMinPeriods fit and the autocorrelation reaches kMinCorrelation.
+// Differs     the page takes the longest of the spectral peaks within 5 % of the best autocorrelation. Multiples of the
+//             true period are as good, so we add multiples to the candidates and take the shortest.
+// Reference   Cao et al., Crux, SIGCOMM 2024, section 5: "the main period of the traffic series by Fourier transform".
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "base/units.h"
+
+namespace fairlead::agent {
+
+struct PeriodEstimate {
+  Seconds period;
+  double correlation = 0;  // of the series with itself one period later, -1..1
+};
+
+inline constexpr double kPeakShare = 0.3;
+inline constexpr int kMaxMultiple = 8;
+inline constexpr double kSmoothShare = 0.05;
+inline constexpr double kTolerance = 0.05;
+inline constexpr double kMinPeriods = 2.5;
+inline constexpr double kMinCorrelation = 0.3;
+
+// Args: series [bin], bytes of each bin, >= 0, finite; bin > 0.
+std::optional<PeriodEstimate> EstimatePeriod(std::span<const float> series, Seconds bin);
+
+}  // namespace fairlead::agent
