@@ -1,4 +1,8 @@
-// The fairlead program: everything is in src/cli.
+// The fairlead program: everything is in src/cli and experiments.
 #include "cli/command_line.h"
+#include "experiments/all_experiments.h"
 
-int main(int argc, char** argv) { return fairlead::cli::RunCommandLine(argc, argv); }
+int main(int argc, char** argv) {
+  const auto experiments = fairlead::experiments::AllExperiments();
+  return fairlead::cli::RunCommandLine(argc, argv, experiments);
+}

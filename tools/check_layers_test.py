@@ -20,6 +20,11 @@ CLEAN = {
     "src/testing/fake.h": '#include "sim/engine.h"\n',
     "src/sim/engine.h": '#include "model/flow.h"\n',
     "src/sim/engine_test.cc": '#include "testing/fake.h"\n',
+    "experiments/all.cc": '#include "experiments/a-b/a_b.h"\n#include "sim/engine.h"\n',
+    "experiments/common.h": "#pragma once\n",
+    "experiments/a-b/a_b.h": '#include "experiments/common.h"\n#include "experiments/a-b/part.h"\n',
+    "experiments/a-b/part.h": "",
+    "apps/other.cc": '#include "experiments/common.h"\n',
     "apps/main.cc": '#include "sim/engine.h"\n#include "version.h"\n',
 }
 
@@ -51,6 +56,20 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_unknown_module(self):
         self.assert_one({"src/misc/thing.h": ""}, "src/misc/thing.h:1: order:")
+
+    def test_neighbouring_experiment(self):
+        self.assert_one({"experiments/c/c.cc": '#include "experiments/a-b/a_b.h"\n'},
+                        "experiments/c/c.cc:1: siblings:")
+
+    def test_experiment_includes_the_program(self):
+        self.assert_one({"apps/main.h": "", "experiments/common.cc": '#include "apps/main.h"\n'},
+                        "experiments/common.cc:1: order:")
+
+    def test_module_includes_an_experiment(self):
+        self.assert_one({"src/sim/engine.cc": '#include "experiments/common.h"\n'}, "src/sim/engine.cc:1: path:")
+
+    def test_cycle_of_experiments(self):
+        self.assert_one({"experiments/common.h": '#include "experiments/a-b/a_b.h"\n'}, "experiments/")
 
     def test_neighbouring_policy(self):
         self.assert_one({"src/traffic/crux/x.cc": '  #  include "traffic/ecmp/ecmp.h"\n'},

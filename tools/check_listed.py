@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Is every source file built? A test that no CMakeLists.txt names never fails.
 
-Each .cc file below src/, apps/, bench/ and tests/ must be named in the closest CMakeLists.txt above it, by its path
+Each .cc file below src/, experiments/, apps/, bench/ and tests/ must be named in the closest CMakeLists.txt above it, by its path
 from there. Data for tests lies in folders called `testdata` or `golden` and is passed over.
 
 Usage: check_listed.py [ROOT]    prints one line for each file that is not named; exit code 1 if there is one.
@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["src", "apps", "bench", "tests"]
+FOLDERS = ["src", "experiments", "apps", "bench", "tests"]
 DATA_FOLDERS = {"testdata", "golden"}
 
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <string>
 
 #include "base/status.h"
+#include "experiment/experiment.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the library's name
 namespace CLI {
@@ -14,6 +16,7 @@ class App;
 namespace fairlead::cli {
 
 inline constexpr int kExitOk = 0;
+inline constexpr int kExitNo = 1;  // the answer is no
 inline constexpr int kExitBadInput = 2;
 inline constexpr int kExitUnavailable = 3;
 inline constexpr int kExitInternal = 4;
@@ -48,5 +51,8 @@ struct Invocation {
 // Each adds its commands to the app. The invocation outlives the app.
 void AddSimCommands(CLI::App& app, Invocation* invocation);
 void AddExplainCommand(CLI::App& app, Invocation* invocation);
+void AddWorkloadCommands(CLI::App& app, Invocation* invocation);
+void AddTraceCommands(CLI::App& app, Invocation* invocation);
+void AddExperimentCommands(CLI::App& app, std::span<const experiment::Experiment> experiments, Invocation* invocation);
 
 }  // namespace fairlead::cli

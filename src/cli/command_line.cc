@@ -33,7 +33,7 @@ std::string JoinArguments(int argc, char** argv) {
 
 }  // namespace
 
-int RunCommandLine(int argc, char** argv) {
+int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment> experiments) {
   CLI::App app("Fairlead: makes a shared deep-learning training cluster waste fewer GPU-hours.", "fairlead");
   app.set_version_flag("--version", std::string("fairlead ") + std::string(kVersion));
   app.require_subcommand(1);
@@ -43,6 +43,9 @@ int RunCommandLine(int argc, char** argv) {
   Invocation invocation{.command_line = JoinArguments(argc, argv)};
   AddSimCommands(app, &invocation);
   AddExplainCommand(app, &invocation);
+  AddWorkloadCommands(app, &invocation);
+  AddTraceCommands(app, &invocation);
+  AddExperimentCommands(app, experiments, &invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -52,11 +53,16 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events) {
                      if (found == running_.end()) return;
                      found->second.relative_speed = e.relative_speed;
                      found->second.starved_for = e.starved_for;
+                     plan_is_stale_ = true;
                    },
                },
                event);
   }
-  if (health_changed) router_.SetHealth(health_);
+  if (health_changed) {
+    router_.SetHealth(health_);
+    all_healthy_ = std::all_of(health_.begin(), health_.end(), [](double health) { return health == 1; });
+    plan_is_stale_ = true;
+  }
   StartQueuedJobs(&actions);
   StartNextProfiling(&actions);
   Replan(&actions);
@@ -88,6 +94,7 @@ void ClusterController::Finish(JobId job) {
   const auto found = running_.find(job);
   if (found == running_.end()) return;
   pool_.Release(found->second.placement);
+  plan_is_stale_ |= !found->second.is_private;
   running_.erase(found);
   if (profiling_ == job) profiling_ = JobId();
 }
@@ -130,6 +137,8 @@ void ClusterController::StartOrReject(const model::Job& job, const model::Placem
   running.placement = placement;
   running.iteration = std::move(*iteration);
   running.arrival_order = num_arrived_++;
+  running.is_private = StaysOnNvlink(running.iteration);
+  plan_is_stale_ |= !running.is_private;
   running_.emplace(job.id, std::move(running));
 }
 
@@ -139,6 +148,7 @@ void ClusterController::AdoptProfile(const JobProfiled& event) {
   RunningJob& job = found->second;
   FL_CHECK(event.profile.flow_bytes.size() == job.iteration.flows.size());
   job.measured = model::MakeMeasuredIteration(job.iteration, event.profile);
+  plan_is_stale_ = true;
   if (profiling_ == event.job) profiling_ = JobId();
 }
 
@@ -178,17 +188,33 @@ traffic::JobPlan ClusterController::PlanUnknown(const traffic::TrafficSnapshot& 
                                 : "waits to be profiled: the last level, paths of its hashes"};
 }
 
+bool ClusterController::StaysOnNvlink(const model::Iteration& iteration) const {
+  model::Path path;
+  return std::all_of(iteration.flows.begin(), iteration.flows.end(), [&](const model::FlowDemand& flow) {
+    if (fabric_->host_of(flow.source) != fabric_->host_of(flow.destination)) return false;
+    path.clear();
+    if (router_.CountPaths(flow.source, flow.destination) == 0) return false;
+    router_.AppendPath(flow.source, flow.destination, 0, &path);
+    return std::all_of(path.begin(), path.end(),
+                       [&](LinkId link) { return fabric_->tier(link) == topology::LinkTier::kNvlink; });
+  });
+}
+
 void ClusterController::Replan(std::vector<Action>* actions) {
   if (running_.empty()) return;
+  const bool plan_all = std::exchange(plan_is_stale_, false);
+  std::vector<RunningJob*> planned;  // all that the plan shall cover, by id
   std::vector<traffic::JobView> views;
-  views.reserve(running_.size());
-  for (const auto& [id, job] : running_) {
+  for (auto& [id, job] : running_) {
+    if (!plan_all && job.is_planned) continue;
+    planned.push_back(&job);
     if (IsKnown(job)) views.push_back(ViewOf(job));
   }
+  if (planned.empty()) return;
   // The top level is kept for profiling, so that starting and ending it moves nobody else.
   const uint32_t first_level = options_.profile_jobs && options_.num_levels > 1 ? 1 : 0;
   const traffic::TrafficSnapshot snapshot{.router = &router_,
-                                          .health = &health_,
+                                          .health = all_healthy_ ? nullptr : &health_,
                                           .jobs = views,
                                           .num_levels = options_.num_levels - first_level,
                                           .hash_seed = options_.hash_seed,
@@ -198,16 +224,16 @@ void ClusterController::Replan(std::vector<Action>* actions) {
   const uint32_t num_levels = first_level + traffic_->NumLevels(snapshot.num_levels, views.size());
   FL_CHECK_MSG(plan.jobs.size() == views.size(), "a traffic policy must plan every job");
   size_t index = 0;
-  for (auto& [id, job] : running_) {
-    if (!IsKnown(job)) {
-      AdoptPlan(job, PlanUnknown(snapshot, job, num_levels), actions);
+  for (RunningJob* job : planned) {
+    if (!IsKnown(*job)) {
+      AdoptPlan(*job, PlanUnknown(snapshot, *job, num_levels), actions);
       continue;
     }
     traffic::JobPlan& job_plan = plan.jobs[index++];
-    FL_CHECK_MSG(job_plan.id == id, "a traffic policy must keep the snapshot's order");
+    FL_CHECK_MSG(job_plan.id == job->job.id, "a traffic policy must keep the snapshot's order");
     job_plan.level += first_level;
     FL_CHECK(job_plan.level < num_levels);
-    AdoptPlan(job, std::move(job_plan), actions);
+    AdoptPlan(*job, std::move(job_plan), actions);
   }
 }
 

@@ -4,7 +4,8 @@
 // It knows no thread, socket, clock or disk: the simulator drives it in virtual time, a service shell would drive it
 // live. Jobs start in arrival order (first come, first served, no overtaking) as soon as the placement policy finds
 // room. Every batch of events ends in one re-plan of all running jobs by the traffic policy; only differences become
-// actions.
+// actions. Where jobs came or went that never leave NVLink nobody else is planned anew (a promise of every policy:
+// docs/modules/traffic.md).
 //
 //     events --> Handle() --> state --> TrafficSnapshot --> policy --> plan -- diff --> actions
 #pragma once
@@ -131,6 +132,7 @@ class ClusterController {
     model::Placement placement;
     model::Iteration iteration;
     uint64_t arrival_order = 0;
+    bool is_private = false;  // never leaves NVLink: changes nothing for other jobs
     bool is_planned = false;
     std::optional<model::Iteration> measured;  // what policies see when jobs are profiled
     double relative_speed = 1;
@@ -152,6 +154,7 @@ class ClusterController {
   bool IsKnown(const RunningJob& job) const { return !options_.profile_jobs || job.measured.has_value(); }
   traffic::JobView ViewOf(const RunningJob& job) const;
   traffic::JobPlan PlanUnknown(const traffic::TrafficSnapshot& snapshot, const RunningJob& job, uint32_t num_levels) const;
+  bool StaysOnNvlink(const model::Iteration& iteration) const;
   void Replan(std::vector<Action>* actions);
   void AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::vector<Action>* actions);
 
@@ -163,6 +166,9 @@ class ClusterController {
 
   topology::Router router_;
   topology::LinkHealth health_;
+  bool all_healthy_ = true;
+  // Something happened since the last plan that may concern other jobs than those that wait for their first plan.
+  bool plan_is_stale_ = false;
   scheduling::GpuPool pool_;
   std::deque<model::Job> queue_;
   std::set<JobId> queued_;  // ids in queue_

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "topology/clos_fabrics.h"
 
 namespace fairlead::controller {
@@ -10,12 +12,17 @@ namespace {
 // Sends every flow over path 0 and gives every job the level of its place in the snapshot.
 class FirstPathPolicy final : public traffic::TrafficPolicy {
  public:
+  mutable std::map<JobId, model::Iteration> seen;  // as of the last plan that each job was part of
+  mutable std::map<JobId, double> speeds;
+
   std::string_view name() const override { return "first-path"; }
   traffic::TrafficPlan Plan(const traffic::TrafficSnapshot& snapshot) const override {
     traffic::TrafficPlan plan;
     for (const traffic::JobView& job : snapshot.jobs) {
       traffic::JobPlan job_plan;
       job_plan.id = job.id;
+      seen[job.id] = *job.iteration;
+      speeds[job.id] = job.relative_speed;
       job_plan.level = std::min<uint32_t>(static_cast<uint32_t>(plan.jobs.size()), snapshot.num_levels - 1);
       for (const model::FlowDemand& flow : job.iteration->flows) {
         model::Path path;
@@ -55,11 +62,13 @@ class ClusterControllerTest : public ::testing::Test {
       }
       return iteration;
     };
-    return ClusterController(fabric_, *placement_, policy_, iterations, {});
+    return ClusterController(fabric_, *placement_, policy_, iterations, options_);
   }
 
-  static Event Submit(uint32_t id, uint32_t gpus, std::string name = "job") {
+  // gpus_per_host 4: half of each of two hosts, so that the job needs the network.
+  static Event Submit(uint32_t id, uint32_t gpus, std::string name = "job", uint32_t gpus_per_host = 8) {
     model::Job job;
+    job.gpus_per_host = gpus_per_host;
     job.id = JobId(id);
     job.num_gpus = gpus;
     job.name = std::move(name);
@@ -74,6 +83,9 @@ class ClusterControllerTest : public ::testing::Test {
       if (const auto* set = std::get_if<SetTraffic>(&action)) {
         words.push_back("traffic " + std::to_string(set->job.value()) + " level " + std::to_string(set->level));
       }
+      if (const auto* profile = std::get_if<StartProfiling>(&action)) {
+        words.push_back("profile " + std::to_string(profile->job.value()));
+      }
       if (const auto* reject = std::get_if<RejectJob>(&action))
         words.push_back("reject " + std::to_string(reject->job.value()));
     }
@@ -85,6 +97,7 @@ class ClusterControllerTest : public ::testing::Test {
   topology::Fabric fabric_;
   std::unique_ptr<scheduling::PlacementPolicy> placement_;
   FirstPathPolicy policy_;
+  ControllerOptions options_;
 };
 
 TEST_F(ClusterControllerTest, StartsInOrderAndQueuesWithoutOvertaking) {
@@ -108,11 +121,11 @@ TEST_F(ClusterControllerTest, RejectsWhatCanNeverRun) {
 
 TEST_F(ClusterControllerTest, OnlyDifferencesBecomeActionsAndAreCounted) {
   ClusterController controller = Create();
-  const Event first[] = {Submit(1, 8)};
+  const Event first[] = {Submit(1, 8, "job", 4)};
   controller.Handle(first);
   EXPECT_TRUE(controller.Handle({}).empty());
   // A job with a lower id comes in: job 1 moves from place 0 to place 1.
-  const Event second[] = {Submit(0, 8)};
+  const Event second[] = {Submit(0, 8, "job", 4)};
   EXPECT_EQ(Describe(controller.Handle(second)), (Words{"start 0", "traffic 0 level 0", "traffic 1 level 1"}));
   EXPECT_EQ(controller.counters().level_changes, 1u);
   EXPECT_EQ(controller.counters().path_changes, 0u);
@@ -166,7 +179,56 @@ TEST_F(ClusterControllerTest, AJobSubmittedTwiceRunsOnce) {
   // Afterwards the id is free again.
   const Event finished[] = {JobFinished{JobId(0)}, JobFinished{JobId(1)}};
   EXPECT_EQ(Describe(controller.Handle(finished)), (Words{"start 2", "traffic 2 level 0"}));
-  EXPECT_EQ(Describe(controller.Handle(again)), (Words{"start 0", "traffic 0 level 0", "traffic 2 level 1"}));
+  EXPECT_EQ(Describe(controller.Handle(again)), (Words{"start 0", "traffic 0 level 0"}));
+}
+
+TEST_F(ClusterControllerTest, JobsThatStayOnNvlinkDoNotDisturbTheOthers) {
+  ClusterController controller = Create();
+  const Event first[] = {Submit(2, 8, "job", 4)};
+  controller.Handle(first);
+  // The policy of this test would move job 2 to a later place, but nobody asks it to.
+  const Event local[] = {Submit(0, 4), Submit(1, 4)};
+  EXPECT_EQ(Describe(controller.Handle(local)),
+            (Words{"start 0", "start 1", "traffic 0 level 0", "traffic 1 level 1"}));
+  const Event leaves[] = {JobFinished{JobId(0)}};
+  EXPECT_TRUE(controller.Handle(leaves).empty());
+  EXPECT_EQ(controller.counters().level_changes, 0u);
+  // With the next job that needs the network everybody is planned.
+  const Event finished[] = {JobFinished{JobId(2)}};
+  EXPECT_EQ(Describe(controller.Handle(finished)), (Words{"traffic 1 level 0"}));
+}
+
+TEST_F(ClusterControllerTest, JobsAreProfiledInOrderOfArrivalAndKnownAfterwards) {
+  options_.profile_jobs = true;
+  ClusterController controller = Create();
+  const auto profile_of = [](uint32_t job) {
+    return JobProfiled{JobId(job), {Seconds(2), Seconds(0.5), 0.5, Flop(3), {Bytes(7)}}};
+  };
+  const Event both[] = {Submit(1, 8, "job", 4), Submit(0, 8, "job", 4)};
+  // Job 1 came first: the top level to itself. Job 0 waits on the last of eight.
+  EXPECT_EQ(Describe(controller.Handle(both)),
+            (Words{"start 1", "start 0", "profile 1", "traffic 0 level 7", "traffic 1 level 0"}));
+  EXPECT_TRUE(policy_.seen.empty()) << "policies must not see what nobody has measured";
+  // Now the policy has job 1, on the first level that is not kept for profiling.
+  const Event known[] = {profile_of(1)};
+  EXPECT_EQ(Describe(controller.Handle(known)), (Words{"profile 0", "traffic 0 level 0", "traffic 1 level 1"}));
+  EXPECT_EQ(policy_.seen.at(JobId(1)).compute_time, Seconds(0.5));
+  EXPECT_EQ(policy_.seen.at(JobId(1)).flows.at(0).bytes, Bytes(7));
+  // A job that ends while it is profiled makes room for nobody; late words about it are ignored.
+  const Event gone[] = {JobFinished{JobId(0)}};
+  controller.Handle(gone);
+  const Event late[] = {profile_of(0)};
+  EXPECT_TRUE(controller.Handle(late).empty());
+}
+
+TEST_F(ClusterControllerTest, MeasuredSpeedsReachThePolicy) {
+  ClusterController controller = Create();
+  const Event submit[] = {Submit(0, 8, "job", 4)};
+  controller.Handle(submit);
+  EXPECT_EQ(policy_.speeds.at(JobId(0)), 1);
+  const Event slow[] = {JobSpeedMeasured{JobId(0), 0.05, Seconds(70)}, JobSpeedMeasured{JobId(9), 0.5, Seconds(0)}};
+  controller.Handle(slow);
+  EXPECT_EQ(policy_.speeds.at(JobId(0)), 0.05);
 }
 
 TEST_F(ClusterControllerTest, NoGpusPerHostIsRejected) {

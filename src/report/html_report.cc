@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "report/html_style.h"
+#include "report/html_page.h"
 #include "report/html_table.h"
 #include "report/number_format.h"
 #include "report/page_figures.h"
@@ -146,14 +146,6 @@ std::string RenderReasons(const std::vector<PolicyComparison>& comparisons) {
   return html;
 }
 
-std::string RenderFigure(const PageFigure& figure, std::string_view heading_tag) {
-  std::string html = "<figure>\n";
-  if (!heading_tag.empty()) html += fmt::format("<{0}>{1}</{0}>\n", heading_tag, EscapeMarkup(figure.heading));
-  html += "<div class=\"scroll-figure\">" + figure.svg + "</div>\n";
-  if (!figure.caption.empty()) html += fmt::format("<figcaption>{}</figcaption>\n", EscapeMarkup(figure.caption));
-  return html + "</figure>\n";
-}
-
 // A section with one heading over figures that belong together; nothing when there are none.
 std::string RenderFigures(std::string_view heading, const std::vector<PageFigure>& figures, bool with_subheadings,
                           bool side_by_side = false) {
@@ -219,12 +211,7 @@ std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& o
 }  // namespace
 
 std::string RenderHtml(const sim::SimulationReport& report, const HtmlOptions& options) {
-  return fmt::format(
-             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{} – Fairlead</title>\n",
-             EscapeMarkup(report.scenario.empty() ? "Simulation" : report.scenario)) +
-         "<style>" + std::string(PageStyle()) + "</style>\n</head>\n<body>\n<main>\n" + RenderBody(report, options) +
-         "</main>\n</body>\n</html>\n";
+  return RenderPage(report.scenario.empty() ? "Simulation" : report.scenario, RenderBody(report, options));
 }
 
 }  // namespace fairlead::report

@@ -25,7 +25,8 @@ Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<m
   JobState job = CreateJobState(JobId(0), 1, 1, iteration, detail, SimTime(), 1);
   job.paths = paths;
   const std::vector<TransferRoute> routes = ComputeRoutes(job, capacities);
-  const RoutedJob routed{&job, &routes};
+  const std::vector<LinkDemand> demand = ComputeDemand(job, routes);
+  const RoutedJob routed{&job, &routes, &demand};
   const LinkSharing sharing = finder.Find(std::span(&routed, 1), capacities);
   BinnedSum busy(SimTime(1), 1);
   ContentionDomain domain({&job}, {&routes}, sharing, capacities, SimTime(),
@@ -286,6 +287,7 @@ void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& wa
     SettleBytes(record);
     state.paths = std::move(action.paths);
     record.routes = ComputeRoutes(state, capacities_);
+    record.demand = ComputeDemand(state, record.routes);
   }
   if (state.time_shift != action.time_shift) {
     domains_.Release(action.job, now_, watch);
@@ -309,6 +311,7 @@ void ClusterSimulation::UpdateCapacities(const std::vector<controller::Event>& e
   for (const JobId id : running_) {
     JobRecord& record = records_[id];
     record.routes = ComputeRoutes(*record.state, capacities_);
+    record.demand = ComputeDemand(*record.state, record.routes);
   }
 }
 
@@ -355,7 +358,10 @@ void ClusterSimulation::RebuildDomains(RunWatch& watch) {
   if (watch.is_stopped()) return;  // domains may have been left at different instants
   std::vector<RoutedJob> routed;
   routed.reserve(running_.size());
-  for (const JobId id : running_) routed.push_back({records_[id].state.get(), &records_[id].routes});
+  for (const JobId id : running_) {
+    const JobRecord& record = records_[id];
+    routed.push_back({record.state.get(), &record.routes, &record.demand});
+  }
   domains_.Rebuild(routed, capacities_, now_, watch);
 }
 
@@ -387,6 +393,7 @@ void ClusterSimulation::RetireJob(JobRecord& record) {
   hold_ends_.erase({record.hold_end, record.job.id});
   record.state->ReleaseMemory();
   record.routes = {};
+  record.demand = {};
   record.iteration.reset();
 }
 

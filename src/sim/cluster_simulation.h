@@ -98,6 +98,7 @@ class ClusterSimulation {
     std::unique_ptr<model::Iteration> iteration;  // null until placed, and when the job has ended
     std::unique_ptr<JobState> state;              // null until placed
     std::vector<TransferRoute> routes;            // [transfer] under the paths and capacities in force
+    std::vector<LinkDemand> demand;               // of the routes
     Seconds solo;
     SimTime hold_end;          // when its hold time is over; Never() without one
     Flop work;                 // per iteration

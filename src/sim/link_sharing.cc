@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/disjoint_sets.h"
 
@@ -43,42 +44,57 @@ std::vector<TransferRoute> ComputeRoutes(const JobState& job, const IdVector<Lin
   return routes;
 }
 
-LinkSharingFinder::LinkSharingFinder(size_t num_links) : demand_(num_links), first_user_(num_links, kNobody) {}
-
-// Adds what one job can ask of each link at most. Returns its links, some perhaps twice.
-std::vector<LinkId> LinkSharingFinder::AddJobDemand(const JobState& job, const std::vector<TransferRoute>& routes) {
-  for (size_t t = 0; t < routes.size();) {
-    const uint32_t phase = job.transfers[t].phase;
-    for (; t < routes.size() && job.transfers[t].phase == phase; ++t) {
-      for (const TransferLink& use : routes[t].links) demand_.Add(use.link, use.multiplicity * routes[t].top_rate);
+std::vector<LinkDemand> ComputeDemand(const JobState& job, const std::vector<TransferRoute>& routes) {
+  // (link, phase) pairs with equal ones summed up, then the greatest phase of each link.
+  struct Share {
+    LinkId link;
+    uint32_t phase;
+    double rate;
+  };
+  std::vector<Share> shares;
+  for (size_t t = 0; t < routes.size(); ++t) {
+    for (const TransferLink& use : routes[t].links) {
+      shares.push_back({use.link, job.transfers[t].phase, use.multiplicity * routes[t].top_rate});
     }
-    demand_.EndPhase();
   }
-  return demand_.EndJob();
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const Share& a, const Share& b) { return std::pair(a.link, a.phase) < std::pair(b.link, b.phase); });
+  std::vector<LinkDemand> demand;
+  for (size_t i = 0; i < shares.size();) {
+    const Share& first = shares[i];
+    double rate = 0;
+    for (; i < shares.size() && shares[i].link == first.link && shares[i].phase == first.phase; ++i) {
+      rate += shares[i].rate;
+    }
+    if (demand.empty() || demand.back().link != first.link) demand.push_back({first.link, 0});
+    demand.back().rate = std::max(demand.back().rate, rate);
+  }
+  return demand;
 }
 
-LinkSharing LinkSharingFinder::Find(std::span<const RoutedJob> jobs, const IdVector<LinkId, double>& capacities) {
-  std::vector<std::vector<LinkId>> touched;  // [job]
-  touched.reserve(jobs.size());
-  for (const RoutedJob& entry : jobs) touched.push_back(AddJobDemand(*entry.job, *entry.routes));
+LinkSharingFinder::LinkSharingFinder(size_t num_links) : demand_(num_links), first_user_(num_links, kNobody) {}
 
+LinkSharing LinkSharingFinder::Find(std::span<const RoutedJob> jobs, const IdVector<LinkId, double>& capacities) {
+  for (const RoutedJob& entry : jobs) {
+    for (const LinkDemand& use : *entry.demand) demand_[use.link] += use.rate;
+  }
   LinkSharing sharing;
   DisjointSets sets(jobs.size());
   for (uint32_t j = 0; j < jobs.size(); ++j) {
-    for (LinkId link : touched[j]) {
-      if (demand_.total(link) <= capacities[link] * kSlack) continue;
-      if (first_user_[link] == kNobody) {
-        first_user_[link] = j;
-        sharing.contended_links.push_back(link);
+    for (const LinkDemand& use : *jobs[j].demand) {
+      if (demand_[use.link] <= capacities[use.link] * kSlack) continue;
+      if (first_user_[use.link] == kNobody) {
+        first_user_[use.link] = j;
+        sharing.contended_links.push_back(use.link);
       }
-      sets.Join(first_user_[link], j);
+      sets.Join(first_user_[use.link], j);
     }
   }
   std::sort(sharing.contended_links.begin(), sharing.contended_links.end());
-  for (const std::vector<LinkId>& links : touched) {
-    for (LinkId link : links) {
-      demand_.Clear(link);
-      first_user_[link] = kNobody;
+  for (const RoutedJob& entry : jobs) {
+    for (const LinkDemand& use : *entry.demand) {
+      demand_[use.link] = 0;
+      first_user_[use.link] = kNobody;
     }
   }
 

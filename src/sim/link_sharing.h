@@ -16,7 +16,6 @@
 
 #include "base/ids.h"
 #include "sim/job_state.h"
-#include "sim/peak_demand.h"
 
 namespace fairlead::sim {
 
@@ -34,10 +33,17 @@ struct TransferRoute {
   double top_rate = 0;              // bytes/s of each flow when nobody else is there; 0 when cut off by failures
 };
 
-// A job with the routes of its transfers, [transfer], under its paths and the capacities.
+// What one job can ask of a link at most, bytes/s: the most that one of its phases asks.
+struct LinkDemand {
+  LinkId link;
+  double rate = 0;
+};
+
+// A job under its paths and the capacities.
 struct RoutedJob {
   JobState* job = nullptr;
-  const std::vector<TransferRoute>* routes = nullptr;
+  const std::vector<TransferRoute>* routes = nullptr;  // [transfer]
+  const std::vector<LinkDemand>* demand = nullptr;     // ComputeDemand of both; each link once
 };
 
 // Domains of jobs, and the links that are contended.
@@ -53,6 +59,9 @@ struct LinkSharing {
 // Routes of all transfers under the job's current paths.
 std::vector<TransferRoute> ComputeRoutes(const JobState& job, const IdVector<LinkId, double>& capacities);
 
+// Each link of the routes once, ascending. Cost: O(crossings * log).
+std::vector<LinkDemand> ComputeDemand(const JobState& job, const std::vector<TransferRoute>& routes);
+
 // The route of one transfer under the job's current paths. `capacities` [link] bytes/s, 0 = down.
 TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const IdVector<LinkId, double>& capacities);
 
@@ -63,13 +72,11 @@ class LinkSharingFinder {
   explicit LinkSharingFinder(size_t num_links);
 
   // Args: capacities [link].
-  // Cost: O(flows x hops), whatever the number of links.
+  // Cost: O(links that jobs use), whatever the number of links.
   LinkSharing Find(std::span<const RoutedJob> jobs, const IdVector<LinkId, double>& capacities);
 
  private:
-  std::vector<LinkId> AddJobDemand(const JobState& job, const std::vector<TransferRoute>& routes);
-
-  PeakDemand demand_;                      // bytes/s; 0 between calls
+  IdVector<LinkId, double> demand_;        // bytes/s over all jobs; 0 between calls
   IdVector<LinkId, uint32_t> first_user_;  // [link] job; kNobody between calls
 };
 

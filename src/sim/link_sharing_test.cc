@@ -31,11 +31,15 @@ model::Path PathOf(std::initializer_list<uint32_t> links) {
   return path;
 }
 
-// What the finder wants to know of jobs[j] with routes[j].
-std::vector<RoutedJob> Routed(std::span<JobState* const> jobs, const std::vector<std::vector<TransferRoute>>& routes) {
+// The sharing of jobs[j] with routes[j].
+LinkSharing FindSharing(LinkSharingFinder& finder, std::span<JobState* const> jobs,
+                        const std::vector<std::vector<TransferRoute>>& routes,
+                        const IdVector<LinkId, double>& capacities) {
+  std::vector<std::vector<LinkDemand>> demand;
+  for (size_t j = 0; j < jobs.size(); ++j) demand.push_back(ComputeDemand(*jobs[j], routes[j]));
   std::vector<RoutedJob> routed;
-  for (size_t j = 0; j < jobs.size(); ++j) routed.push_back({jobs[j], &routes[j]});
-  return routed;
+  for (size_t j = 0; j < jobs.size(); ++j) routed.push_back({jobs[j], &routes[j], &demand[j]});
+  return finder.Find(routed, capacities);
 }
 
 TEST(LinkSharingTest, RouteCountsCrossingsAndFindsTheTopRate) {
@@ -62,13 +66,14 @@ TEST(LinkSharingTest, OnlyOverloadedLinksJoinJobs) {
   JobState* const jobs[] = {&a.state, &b.state, &c.state};
   std::vector<std::vector<TransferRoute>> routes;
   for (const JobState* job : jobs) routes.push_back(ComputeRoutes(*job, capacities));
-  LinkSharing sharing = LinkSharingFinder(capacities.size()).Find(Routed(jobs, routes), capacities);
+  LinkSharingFinder finder(capacities.size());
+  LinkSharing sharing = FindSharing(finder, jobs, routes, capacities);
   EXPECT_EQ(sharing.domains.size(), 3u);
   EXPECT_FALSE(sharing.IsContended(LinkId(2)));
 
   capacities[LinkId(1)] = 60;
   routes[1] = ComputeRoutes(b.state, capacities);
-  sharing = LinkSharingFinder(capacities.size()).Find(Routed(jobs, routes), capacities);
+  sharing = FindSharing(finder, jobs, routes, capacities);
   EXPECT_EQ(sharing.domains, (std::vector<std::vector<uint32_t>>{{0, 1}, {2}}));
   EXPECT_TRUE(sharing.IsContended(LinkId(2)));
   EXPECT_FALSE(sharing.IsContended(LinkId(1))) << "its own tightest link is no contention";
@@ -97,7 +102,7 @@ TEST(LinkSharingTest, LeavingUncontendedLinksOutChangesNoRate) {
       states.push_back(&job->state);
       routes.push_back(ComputeRoutes(job->state, capacities));
     }
-    const LinkSharing sharing = finder.Find(Routed(states, routes), capacities);
+    const LinkSharing sharing = FindSharing(finder, states, routes, capacities);
 
     std::vector<fluid::ReferenceFlow> all(jobs.size()), pruned(jobs.size());
     std::vector<double> all_capacities = capacities.raw(), pruned_capacities = capacities.raw();

@@ -79,6 +79,22 @@ TEST_P(PolicyLawsTest, RenamingJobsInOrderChangesNothing) {
   }
 }
 
+// The controller plans nobody anew when such a job comes or goes.
+TEST_P(PolicyLawsTest, AJobThatStaysOnNvlinkChangesNothingForOthers) {
+  for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
+    const auto cluster = DrawCluster(seed);
+    const TrafficPlan without = policy_->Plan(cluster->Snapshot());
+    cluster->AddJob(1000, 1e15, {{cluster->gpu(0, 0), cluster->gpu(0, 1), Bytes(1e9), 0}});
+    TrafficPlan with = policy_->Plan(cluster->Snapshot());
+    // Nor do the others change anything for it.
+    TrafficSnapshot alone = cluster->Snapshot();
+    alone.jobs = alone.jobs.last(1);
+    ExpectSameDecisions(policy_->Plan(alone), {{with.jobs.back()}});
+    with.jobs.pop_back();
+    ExpectSameDecisions(without, with);
+  }
+}
+
 TEST_P(PolicyLawsTest, AnEmptyClusterHasAnEmptyPlan) {
   const ExampleCluster cluster(MakeSmallClos(2, 1, 2));
   EXPECT_TRUE(policy_->Plan(cluster.Snapshot()).jobs.empty());

@@ -3,15 +3,15 @@
 usage: command_line_test.py PROGRAM SOURCE_DIR
 """
 import json
-import os
 import pathlib
 import re
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+import busy_process
 
 PROGRAM = ""
 SOURCE = pathlib.Path()
@@ -186,7 +186,7 @@ class CommandLineTest(unittest.TestCase):
         scenario = self.write("s.yaml", text)
         process = subprocess.Popen([PROGRAM, "sim", "run", scenario, "--exact", "--seeds", "1", "--json", "r.json"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
-        self.wait_until_busy(process)
+        self.assertTrue(busy_process.wait_until_busy(process), "the program does not start to work")
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, stderr)
@@ -194,16 +194,6 @@ class CommandLineTest(unittest.TestCase):
         runs = json.loads((self.folder / "r.json").read_text())["runs"]
         self.assertTrue(runs and all(run["partial"] for run in runs))
         self.assertGreater(runs[0]["simulated_s"], 0)
-
-    def wait_until_busy(self, process):
-        """Until the process has computed for a while: then it is past loading and in the simulation."""
-        ticks = os.sysconf("SC_CLK_TCK")
-        for _ in range(3000):
-            fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-            if int(fields[11]) > 0.3 * ticks:
-                return
-            time.sleep(0.01)
-        self.fail("the program does not start to work")
 
     def test_explain(self):
         scenario = self.write("s.yaml", SCENARIO)

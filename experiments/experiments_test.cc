@@ -1,0 +1,199 @@
+// The experiments themselves: tables that fit their code, exact examples, laws of the micro-benchmark.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+
+#include "experiment/experiment_report.h"
+#include "experiment/experiment_runner.h"
+#include "experiments/all_experiments.h"
+#include "experiments/crux-near-optimality/case_search.h"
+#include "experiments/crux-near-optimality/case_tests.h"
+#include "experiments/crux-testbed/testbed_setup.h"
+
+namespace fairlead::experiments {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const experiment::Experiment& Find(std::string_view name) {
+  static const std::vector<experiment::Experiment> kAll = AllExperiments();
+  for (const experiment::Experiment& entry : kAll) {
+    if (entry.name == name) return entry;
+  }
+  FL_CHECK_MSG(false, "no such experiment");
+  return kAll.front();
+}
+
+experiment::ExperimentResult RunReduced(std::string_view name, uint32_t num_threads = 2) {
+  const std::atomic<bool> stop = false;
+  auto result = RunExperiment(Find(name), {.reduced = true, .num_threads = num_threads}, stop, nullptr);
+  FL_CHECK_MSG(result.ok(), result.status().message());
+  return std::move(*result);
+}
+
+double OursOf(const experiment::ExperimentResult& result, std::string_view row) {
+  for (const experiment::ResultRow& candidate : result.rows) {
+    if (candidate.published.name == row) return candidate.ours.value_or(std::nan(""));
+  }
+  ADD_FAILURE() << "no row " << row;
+  return std::nan("");
+}
+
+TEST(AllExperimentsTest, EachHasAFolderWithItsPages) {
+  std::set<std::string_view> names;
+  for (const experiment::Experiment& entry : AllExperiments()) {
+    EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
+    const std::filesystem::path folder = std::filesystem::path(FAIRLEAD_SOURCE_DIR) / "experiments" / entry.name;
+    EXPECT_TRUE(std::filesystem::exists(folder / "README.md")) << folder;
+    const auto paper = PaperTableOf(entry);
+    EXPECT_TRUE(paper.ok()) << paper.status().message();
+  }
+}
+
+// Every row of the examples that has a published value meets it to the digits that are printed.
+TEST(CruxExamplesTest, MeetsEveryPublishedNumber) {
+  const experiment::ExperimentResult result = RunReduced("crux-examples");
+  for (const experiment::ResultRow& row : result.rows) {
+    ASSERT_TRUE(row.ours.has_value()) << row.published.name;
+    if (row.published.paper) EXPECT_NEAR(*row.ours, *row.published.paper, 0.005) << row.published.name;
+  }
+}
+
+// Section 5 of the specification, worked by hand.
+TEST(CruxExamplesTest, MeetsTheNumbersWorkedByHand) {
+  const experiment::ExperimentResult result = RunReduced("crux-examples");
+  // Example 1 repeats every 12 s: 5 and 50 times the gains of 12 s, (2, 3).
+  EXPECT_NEAR(OursOf(result, "fig 11, 60 s: d_1"), 10, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 11, 60 s: d_2"), 15, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 11, 600 s: d_1"), 100, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 11, 600 s: d_2"), 150, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 11, 600 s: k_2"), 1.5, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 11, 4x4 phases: k_2"), 2.9375 / 2, 1e-6);
+  // Example 2 falls into perfect interleaving: the gain stays that of the first seconds.
+  EXPECT_NEAR(OursOf(result, "fig 12, 600 s: d_1"), 0, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 12, 600 s: d_2"), 2, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 12, both at 50 %: d_2"), 0, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 12, 4x4 phases: k_2"), 3, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 12, both at 0, J1 first: utilization"), 100 * (2 * 12 + 12 * 6) / 168.0, 1e-6);
+  EXPECT_NEAR(OursOf(result, "fig 12, both at 0, J2 first: utilization"), 100 * (2 * 11 + 12 * 6) / 168.0, 1e-6);
+  // Figure 13: 4 + 2. Figure 14: J1 cuts four edges of 5, J5 one of 4, J2 one of 2.
+  EXPECT_EQ(OursOf(result, "fig 13, crux: weight cut"), 6);
+  EXPECT_EQ(OursOf(result, "fig 14, crux: weight cut"), 26);
+  EXPECT_EQ(OursOf(result, "fig 14: weight of the worst order"), 24);
+  for (const char* figure : {"fig 13", "fig 14"}) {
+    EXPECT_EQ(OursOf(result, std::string(figure) + ": optimal orders"), 4);
+    EXPECT_DOUBLE_EQ(OursOf(result, std::string(figure) + ": chance of one random order"), 0.5);
+  }
+}
+
+namespace near = crux_near_optimality;
+
+// Ten cases: no decision beats the optimum or falls behind the worst one, and Crux comes within 5 %.
+TEST(NearOptimalityTest, NothingBeatsTheOptimum) {
+  constexpr uint64_t kNumCases = 10;
+  std::array<double, near::kNumTests> crux{};
+  for (uint64_t seed = 1; seed <= kNumCases; ++seed) {
+    const near::CaseResult result = near::RunCase(seed);
+    EXPECT_GT(result.optimum, 0);
+    EXPECT_LE(result.optimum, 1);
+    for (size_t t = 0; t < near::kNumTests; ++t) {
+      const auto test = static_cast<near::MechanismTest>(t);
+      const double worst = result.Error(test, near::Method::kWorst);
+      for (size_t m = 0; m < near::kNumMethods; ++m) {
+        const double error = result.Error(test, static_cast<near::Method>(m));
+        if (std::isnan(error)) continue;
+        EXPECT_GE(error, -near::kTie) << "seed " << seed << ", test " << t << ", method " << m;
+        // Levels of a rank rule may turn nobody around either, so they are among those that the worst is taken from.
+        EXPECT_LE(error, worst + near::kTie) << "seed " << seed << ", test " << t << ", method " << m;
+      }
+      crux[t] += 1 - result.Error(test, near::Method::kCrux);
+    }
+  }
+  for (const double share : crux) EXPECT_GE(share / kNumCases, 0.95);
+}
+
+// The sum over groups is what all five jobs do together: a plan whose jobs all take one switch and one level is
+// simulated as the groups that the simulator finds, and mirroring the two switches changes nothing.
+TEST(NearOptimalityTest, MirrorImagesAreEqual) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const near::RandomCase drawn = near::DrawCase(seed);
+    near::GroupPlayer player(drawn);
+    near::CaseSearch search(drawn);
+    const near::Levels levels = {0, 1, 2, 1, 0};
+    for (const near::PathChoice& choice : search.choices()) {
+      near::PathChoice mirrored{};
+      for (size_t j = 0; j < near::kNumJobs; ++j) mirrored[j] = drawn.jobs[j].has_choice() ? 1 - choice[j] : 0;
+      double busy = 0;
+      double held = 0;
+      for (const auto& group : player.FindGroups(mirrored)) busy += player.BusyGpuSeconds(group, mirrored, levels);
+      for (const near::CaseJob& job : drawn.jobs) held += job.num_gpus * (near::kHorizonS - near::kWarmUpS);
+      EXPECT_NEAR(search.Utilization(choice, levels), busy / held, 1e-9);
+    }
+  }
+}
+
+TEST(NearOptimalityTest, SameNumbersAtAnyNumberOfThreads) {
+  report::Json one = ToJson(RunReduced("crux-near-optimality", 1));
+  report::Json three = ToJson(RunReduced("crux-near-optimality", 3));
+  one.erase("wall_s");
+  three.erase("wall_s");
+  EXPECT_EQ(one.dump(), three.dump());
+}
+
+TEST(NearOptimalityTest, CasesKeepTheGivenRanges) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const near::RandomCase drawn = near::DrawCase(seed);
+    EXPECT_GE(drawn.fabric.num_hosts(), 12u);
+    EXPECT_LE(drawn.fabric.num_hosts(), 20u);
+    uint32_t num_gpus = 0;
+    for (const near::CaseJob& job : drawn.jobs) {
+      num_gpus += job.num_gpus;
+      EXPECT_GE(job.num_gpus, 1u);
+      EXPECT_LE(job.num_gpus, 48u);
+      EXPECT_GE(job.iteration.compute_time.value(), 0.1);
+      EXPECT_LE(job.iteration.compute_time.value(), 2.0);
+    }
+    EXPECT_LE(num_gpus, drawn.fabric.num_gpus());
+  }
+}
+
+TEST(CruxTestbedTest, SetupErrorsNameTheLine) {
+  const auto message = [](const std::string& yaml) {
+    return crux_testbed::ParseTestbedSetup(yaml, "setup.yaml").status().message();
+  };
+  const std::string head =
+      "connections_per_gpu: 1\ngroups:\n  a: {M: {compute_s: 1, communication_s: 1, start_fraction: 1, tflops: "
+      "1}}\ncases:\n";
+  EXPECT_THAT(message(head + "  - {name: c, group: b, jobs: []}\n"),
+              AllOf(HasSubstr("setup.yaml:5"), HasSubstr("'b'")));
+  EXPECT_THAT(message(head + "  - {name: c, group: a, jobs: [{model: N, hosts: [0], gpus: [0]}]}\n"), HasSubstr("'N'"));
+  EXPECT_THAT(message(head + "  - {name: c, group: a, jobs: [{model: M, hosts: [0], gpus: [8]}]}\n"),
+              HasSubstr("gpus"));
+}
+
+// Two policies on the same cases: with Crux nobody is better off than alone by more than the simulator's 1 %.
+TEST(CruxTestbedTest, StaysWithinTheIdeal) {
+  const experiment::ExperimentResult result = RunReduced("crux-testbed");
+  size_t num_cases = 0;
+  for (const experiment::ResultRow& row : result.rows) {
+    const std::string& name = row.published.name;
+    const size_t at = name.find(": with");
+    if (at == std::string::npos || name.substr(at) != ": with") continue;
+    const std::string prefix = name.substr(0, at);
+    ++num_cases;
+    EXPECT_LE(*row.ours, OursOf(result, prefix + ": ideal") * 1.01) << prefix;
+    EXPECT_LE(OursOf(result, prefix + ": without"), OursOf(result, prefix + ": ideal") * 1.01) << prefix;
+    EXPECT_NEAR(OursOf(result, prefix + ": gain"), 100 * (*row.ours - OursOf(result, prefix + ": without")), 1e-6);
+  }
+  EXPECT_EQ(num_cases, 10u);
+}
+
+}  // namespace
+}  // namespace fairlead::experiments

@@ -1,0 +1,149 @@
+// fairlead experiment list, fairlead experiment run.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/terminal_progress.h"
+#include "experiment/experiment_report.h"
+#include "experiment/experiment_runner.h"
+#include "report/text_table.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+using experiment::Experiment;
+using experiment::ExperimentResult;
+using Experiments = std::span<const Experiment>;
+
+constexpr std::string_view kAll = "all";
+
+struct ExperimentRunOptions {
+  std::string name;
+  experiment::RunOptions run;
+  std::string json;
+  std::string html;
+};
+
+int List(Experiments experiments) {
+  report::TextTable table({{"name", report::Align::kLeft, ""}, {"what it shows", report::Align::kLeft, ""}});
+  for (const Experiment& entry : experiments) {
+    const auto paper = experiment::PaperTableOf(entry);
+    if (!paper.ok()) return ReportError(Internal(paper.status().message()));
+    table.AddRow({std::string(entry.name), paper->title});
+  }
+  fmt::print("{}", table.Render());
+  return kExitOk;
+}
+
+Result<std::vector<Experiment>> FindExperiments(Experiments experiments, const std::string& name) {
+  std::vector<Experiment> found;
+  std::string known;
+  for (const Experiment& entry : experiments) {
+    if (name == kAll || name == entry.name) found.push_back(entry);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.name);
+  }
+  if (!found.empty()) return found;
+  return NotFound(
+      fmt::format("experiment '{}': no such experiment; known: {}, and {} for all of them", name, known, kAll));
+}
+
+// Results in the order of `chosen`; the first failure ends it, with what was done before it.
+struct RunOutcome {
+  std::vector<ExperimentResult> results;
+  Status status;
+};
+
+RunOutcome RunEach(const std::vector<Experiment>& chosen, const ExperimentRunOptions& options) {
+  const bool is_quiet = IsStdout(options.json);
+  RunOutcome outcome;
+  TerminalProgress bar;
+  for (size_t i = 0; i < chosen.size() && !StopRequested(); ++i) {
+    const auto progress = [&](double fraction) {
+      bar.Update(chosen[i].name, (static_cast<double>(i) + fraction) / static_cast<double>(chosen.size()));
+    };
+    auto result = experiment::RunExperiment(chosen[i], options.run, StopRequested(), progress);
+    bar.Finish();
+    if (!result.ok()) {
+      outcome.status = result.status();
+      break;
+    }
+    if (!is_quiet) fmt::print("{}\n", experiment::RenderText(*result));
+    std::fflush(stdout);
+    outcome.results.push_back(std::move(*result));
+  }
+  return outcome;
+}
+
+std::string RenderJson(const std::vector<ExperimentResult>& results, bool is_array) {
+  report::Json json = report::Json::array();
+  for (const ExperimentResult& result : results) json.push_back(experiment::ToJson(result));
+  return report::Dump(is_array || json.empty() ? json : json.front());
+}
+
+Status WriteFiles(const std::vector<ExperimentResult>& results, const ExperimentRunOptions& options,
+                  const std::string& command_line) {
+  const bool is_quiet = IsStdout(options.json);
+  Status status;
+  const auto write = [&](const std::string& path, const std::string& content, std::string_view what) {
+    const Status written = WriteOutput(path, content);
+    if (written.ok() && !is_quiet) fmt::print("{} written to {}\n", what, path);
+    if (!written.ok() && status.ok()) status = written;
+  };
+  if (!options.json.empty()) write(options.json, RenderJson(results, options.name == kAll), "JSON");
+  if (!options.html.empty()) write(options.html, experiment::RenderHtml(results, command_line), "Page");
+  return status;
+}
+
+int Run(Experiments experiments, const ExperimentRunOptions& options, const std::string& command_line) {
+  for (const std::string& path : {options.json, options.html}) {
+    if (const Status status = PrepareOutputFolder(path); !status.ok()) return ReportError(status);
+  }
+  const auto chosen = FindExperiments(experiments, options.name);
+  if (!chosen.ok()) return ReportError(chosen.status());
+  const RunOutcome outcome = RunEach(*chosen, options);
+  // What was computed reaches the user even when a later experiment fails.
+  const Status written = outcome.results.empty() ? OkStatus() : WriteFiles(outcome.results, options, command_line);
+  if (!outcome.status.ok()) return ReportError(outcome.status);
+  if (!written.ok()) return ReportError(written);
+  if (!StopRequested()) return kExitOk;
+  fmt::print(stderr, "fairlead: stopped before the end; {} of {} experiments begun\n", outcome.results.size(),
+             chosen->size());
+  return kExitInterrupted;
+}
+
+}  // namespace
+
+void AddExperimentCommands(CLI::App& app, Experiments experiments, Invocation* invocation) {
+  CLI::App* group = app.add_subcommand("experiment", "Published results, computed again beside the paper's numbers.");
+  group->require_subcommand(1);
+  CLI::App* list = group->add_subcommand("list", "Names of all experiments, and what each shows.");
+  list->footer("Example: fairlead experiment list");
+  list->callback([experiments, invocation] { invocation->exit_code = List(experiments); });
+
+  auto options = std::make_shared<ExperimentRunOptions>();
+  CLI::App* run = group->add_subcommand("run", "Run one experiment, or all: table of the paper's numbers and ours.");
+  run->add_option("NAME", options->name, "Name of the experiment, or all")->required();
+  run->add_flag("--reduced", options->run.reduced, "Fewer cases, seeds or seconds: a quick look");
+  run->add_option("--seed", options->run.seed, "Seed of everything random; default: the experiment's own");
+  run->add_option("--threads", options->run.num_threads, "Threads; default: one per processor")
+      ->check(CLI::Range(1u, 1024u));
+  run->add_option("--json", options->json, "Write the numbers to FILE; - prints only them")->type_name("FILE");
+  run->add_option("--html", options->html, "Write a page with tables and figures to FILE")->type_name("FILE");
+  run->footer(
+      "Example: fairlead experiment run crux-near-optimality --reduced --html near.html\n"
+      "Exit code 0 even when a number lies outside of its band: that is data.");
+  run->callback([experiments, options, invocation] {
+    invocation->exit_code = Run(experiments, *options, invocation->command_line);
+  });
+}
+
+}  // namespace fairlead::cli

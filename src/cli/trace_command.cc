@@ -1,0 +1,402 @@
+// fairlead trace generate, validate, import, export.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/terminal_progress.h"
+#include "cli/trace_page.h"
+#include "cli/trace_report.h"
+#include "report/number_format.h"
+#include "trace/goodness_of_fit.h"
+#include "trace/lingjun_trace.h"
+#include "trace/neutral_trace.h"
+#include "trace/scenario_export.h"
+#include "trace/trace_generator.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+constexpr const char* kDefaultProfile = "lingjun-2023";
+
+// By name, or from a file.
+Result<trace::TraceProfile> FindProfile(const std::string& name) {
+  if (name.ends_with(".yaml")) return trace::LoadTraceProfileFile(FindInputFile(name));
+  return trace::BuiltInTraceProfile(name);
+}
+
+// The first status that is not ok.
+template <class... Paths>
+Status PrepareOutputFolders(const Paths&... paths) {
+  for (const std::string* path : {&paths...}) FL_RETURN_IF_ERROR(PrepareOutputFolder(*path));
+  return OkStatus();
+}
+
+// Several results to stdout would make none of them readable.
+Status CheckOneStdout(std::initializer_list<const std::string*> paths) {
+  size_t count = 0;
+  for (const std::string* path : paths) count += IsStdout(*path);
+  if (count <= 1) return OkStatus();
+  return InvalidArgument("only one output can be '-' (stdout)");
+}
+
+Status WriteIfAsked(const std::string& path, const std::string& content, std::string_view what, bool is_quiet) {
+  if (path.empty()) return OkStatus();
+  FL_RETURN_IF_ERROR(WriteOutput(path, content));
+  if (!is_quiet) fmt::print("{} written to {}\n", what, path);
+  return OkStatus();
+}
+
+// ---- generate
+
+struct GenerateOptions {
+  std::string profile = kDefaultProfile;
+  // What the user changes of the profile's options: applied in order.
+  std::vector<std::function<void(trace::GeneratorOptions*)>> changes;
+  std::string output;
+  std::string json;
+  std::string html;
+};
+
+Status Generate(const GenerateOptions& options, const std::string& command_line) {
+  FL_RETURN_IF_ERROR(CheckOneStdout({&options.output, &options.json, &options.html}));
+  FL_RETURN_IF_ERROR(PrepareOutputFolders(options.output, options.json, options.html));
+  FL_ASSIGN_OR_RETURN(const trace::TraceProfile profile, FindProfile(options.profile));
+  trace::GeneratorOptions generator = profile.generator;
+  for (const auto& change : options.changes) change(&generator);
+  FL_ASSIGN_OR_RETURN(const trace::Trace trace, trace::GenerateTrace(profile, generator));
+  FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(trace.jobs));
+  FL_ASSIGN_OR_RETURN(const trace::GoodnessOfFit fit, trace::MeasureFit(trace, profile));
+  const bool is_quiet = IsStdout(options.output) || IsStdout(options.json) || IsStdout(options.html);
+  if (!is_quiet) {
+    fmt::print("{}", RenderTraceSummary(trace));
+    for (const std::string& note : trace.notes) fmt::print("  {}\n", note);
+    fmt::print("\n{}\n", RenderFit(fit));
+  }
+  FL_RETURN_IF_ERROR(WriteIfAsked(options.output, csv, "Trace", is_quiet));
+  if (!options.json.empty()) {
+    FL_RETURN_IF_ERROR(WriteIfAsked(options.json, report::Dump(FitToJson(fit)), "Goodness of fit", is_quiet));
+  }
+  if (options.html.empty()) return OkStatus();
+  return WriteIfAsked(options.html, RenderTracePage(trace, profile, fit, command_line), "Page", is_quiet);
+}
+
+// An option of the generator: keeps what the user typed until the profile's defaults are known.
+template <class T>
+CLI::Option* AddGeneratorOption(CLI::App* app, GenerateOptions* options, const std::string& name,
+                                T trace::GeneratorOptions::*field, const std::string& description) {
+  return app->add_option_function<T>(
+      name,
+      [options, field](const T& value) {
+        options->changes.push_back([field, value](trace::GeneratorOptions* generator) { generator->*field = value; });
+      },
+      description);
+}
+
+void AddGeneratorOptions(CLI::App* app, GenerateOptions* options) {
+  using Options = trace::GeneratorOptions;
+  AddGeneratorOption(app, options, "--seed", &Options::seed, "Seed; the same one gives the same bytes. Default: 1");
+  AddGeneratorOption(app, options, "--days", &Options::days, "Length. Default: the profile's; beyond it weeks repeat");
+  AddGeneratorOption(app, options, "--load", &Options::load, "Factor on the number of jobs");
+  AddGeneratorOption(app, options, "--tail-scale", &Options::tail_scale,
+                     "Factor on run times of GPU jobs beyond p95; 1 = as published for all jobs");
+  AddGeneratorOption(app, options, "--rank-correlation", &Options::rank_correlation,
+                     "Of GPUs and run time, -1 to 1; higher: large jobs run longer");
+  AddGeneratorOption(app, options, "--burst-fraction", &Options::burst_fraction, "Share of jobs that come in batches");
+  AddGeneratorOption(app, options, "--burst-mean", &Options::burst_mean, "Mean size of a batch");
+  AddGeneratorOption(app, options, "--jobs-limit", &Options::jobs_limit, "Most GPU jobs at once; 0 = no limit");
+  AddGeneratorOption(app, options, "--gpus-limit", &Options::gpus_limit, "Most GPUs at once; 0 = no limit");
+  AddGeneratorOption(app, options, "--fragmentation", &Options::fragmentation, "Share of large jobs on half hosts");
+  AddGeneratorOption(app, options, "--draws", &Options::draws_max,
+                     "Most draws until mean jobs and GPUs at once fit; 1 = take the first");
+  app->add_flag_callback(
+      "--gpu-jobs-only",
+      [options] { options->changes.push_back([](Options* generator) { generator->gpu_jobs_only = true; }); },
+      "Leave out jobs without GPUs");
+}
+
+void AddGenerate(CLI::App& trace_app, Invocation* invocation) {
+  auto options = std::make_shared<GenerateOptions>();
+  CLI::App* app =
+      trace_app.add_subcommand("generate", "Draw a trace from published distributions, and say how well it fits them.");
+  app->add_option("--profile", options->profile, "Name of a profile, or a file (.yaml)")->capture_default_str();
+  app->add_option("-o,--output", options->output, "Trace to write (CSV); - prints only it")
+      ->type_name("FILE")
+      ->required();
+  AddGeneratorOptions(app, options.get());
+  app->add_option("--json", options->json, "Write the goodness of fit to FILE; - prints only it")->type_name("FILE");
+  app->add_option("--html", options->html, "Write a self-contained page with figures to FILE")->type_name("FILE");
+  app->footer(
+      "Every option without a default above has the profile's.\n"
+      "Example: fairlead trace generate --seed 7 --gpu-jobs-only -o trace.csv --html trace.html");
+  app->callback([options, invocation] {
+    const Status status = Generate(*options, invocation->command_line);
+    invocation->exit_code = status.ok() ? kExitOk : ReportError(status);
+  });
+}
+
+// ---- validate
+
+struct ValidateOptions {
+  std::string file;
+  std::string against;
+  std::string json;
+};
+
+struct Finding {
+  uint64_t line = 0;
+  std::string message;
+};
+
+struct Validation {
+  trace::Trace trace;  // the good rows
+  uint64_t num_rows = 0;
+  uint64_t num_findings = 0;
+  std::vector<Finding> findings;  // the first ones
+};
+
+constexpr size_t kNumFindingsKept = 1000;
+constexpr size_t kNumFindingsShown = 20;
+
+Result<Validation> ReadAndCheck(const std::string& file) {
+  FL_ASSIGN_OR_RETURN(trace::TraceReader reader, trace::TraceReader::Open(file));
+  Validation validation;
+  validation.trace.title = file;
+  std::set<std::string, std::less<>> ids;
+  const auto add = [&](std::string message) {
+    ++validation.num_findings;
+    if (validation.findings.size() < kNumFindingsKept)
+      validation.findings.push_back({reader.line(), std::move(message)});
+  };
+  while (reader.Next()) {
+    ++validation.num_rows;
+    if (!reader.row_status().ok()) {
+      add(reader.row_status().message());
+    } else if (!ids.insert(reader.job().id).second) {
+      add(fmt::format("{}: job_id: '{}' stands twice; expected one row per job", reader.Where(), reader.job().id));
+    } else {
+      validation.trace.jobs.push_back(reader.job());
+    }
+  }
+  // A file that stops being CSV can't be read on: that is a finding too, the last one.
+  if (!reader.status().ok()) add(reader.status().message());
+  trace::SortJobs(&validation.trace.jobs);
+  return validation;
+}
+
+void PrintValidation(const Validation& validation, const std::optional<trace::GoodnessOfFit>& fit) {
+  for (size_t i = 0; i < std::min(kNumFindingsShown, validation.findings.size()); ++i) {
+    fmt::print("{}\n", validation.findings[i].message);
+  }
+  if (validation.num_findings > kNumFindingsShown) {
+    fmt::print("… and {} more; --json lists up to {}\n", validation.num_findings - kNumFindingsShown, kNumFindingsKept);
+  }
+  fmt::print("{}", RenderTraceSummary(validation.trace));
+  if (fit) fmt::print("\n{}", RenderFit(*fit));
+  fmt::print("{}: {}, {} wrong.\n", validation.trace.title, report::FormatCount(validation.num_rows, "row"),
+             validation.num_findings == 0 ? "none" : report::FormatCount(validation.num_findings));
+}
+
+report::Json ToJson(const Validation& validation, const std::optional<trace::GoodnessOfFit>& fit) {
+  report::Json findings = report::Json::array();
+  for (const Finding& finding : validation.findings) {
+    findings.push_back({{"line", finding.line}, {"message", finding.message}});
+  }
+  return {{"file", validation.trace.title},       {"rows", validation.num_rows},
+          {"jobs", validation.trace.jobs.size()}, {"num_findings", validation.num_findings},
+          {"findings", std::move(findings)},      {"fit", fit ? FitToJson(*fit) : report::Json(nullptr)}};
+}
+
+Result<int> Validate(const ValidateOptions& options) {
+  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
+  std::optional<trace::TraceProfile> profile;
+  if (!options.against.empty()) {
+    FL_ASSIGN_OR_RETURN(profile, FindProfile(options.against));
+  }
+  FL_ASSIGN_OR_RETURN(const Validation validation, ReadAndCheck(options.file));
+  std::optional<trace::GoodnessOfFit> fit;
+  if (profile && !validation.trace.jobs.empty()) {
+    FL_ASSIGN_OR_RETURN(fit, trace::MeasureFit(validation.trace, *profile));
+  }
+  const bool is_quiet = IsStdout(options.json);
+  if (!is_quiet) PrintValidation(validation, fit);
+  if (!options.json.empty()) {
+    FL_RETURN_IF_ERROR(WriteIfAsked(options.json, report::Dump(ToJson(validation, fit)), "JSON", is_quiet));
+  }
+  const bool is_fine = validation.num_findings == 0 && (!fit || fit->is_inside());
+  return is_fine ? kExitOk : kExitNo;
+}
+
+void AddValidate(CLI::App& trace_app, Invocation* invocation) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* app =
+      trace_app.add_subcommand("validate", "Check every row of a trace, and compare it with published distributions.");
+  app->add_option("FILE", options->file, "Trace (CSV: job_id,submit_s,duration_s,gpus,gpus_per_host,model)")
+      ->required();
+  app->add_option("--against", options->against, "Profile to compare with: a name or a file (.yaml)");
+  app->add_option("--json", options->json, "Write what was found to FILE; - prints only it")->type_name("FILE");
+  app->footer(
+      "Exit codes: 0 all rows are good and all compared numbers inside their bands, 1 some are not, 2 no trace.\n"
+      "Example: fairlead trace validate trace.csv --against lingjun-2023");
+  app->callback([options, invocation] {
+    const Result<int> code = Validate(*options);
+    invocation->exit_code = code.ok() ? *code : ReportError(code.status());
+  });
+}
+
+// ---- import
+
+struct ImportOptions {
+  trace::LingjunFiles files;
+  trace::LingjunImportOptions lingjun;
+  std::string output;
+  std::string json;
+};
+
+Status Import(const ImportOptions& options) {
+  FL_RETURN_IF_ERROR(CheckOneStdout({&options.output, &options.json}));
+  FL_RETURN_IF_ERROR(PrepareOutputFolders(options.output, options.json));
+  StopRequested();
+  TerminalProgress progress;
+  trace::LingjunImportOptions lingjun = options.lingjun;
+  lingjun.progress = [&](double fraction) {
+    progress.Update("reading the data set", fraction);
+    return !StopRequested();
+  };
+  FL_ASSIGN_OR_RETURN(const trace::LingjunImport import, trace::ImportLingjun(options.files, lingjun));
+  progress.Finish();
+  FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(import.trace.jobs));
+  const bool is_quiet = IsStdout(options.output) || IsStdout(options.json);
+  if (!is_quiet) {
+    fmt::print("{}", RenderCleaning(import.report));
+    fmt::print("{}", RenderTraceSummary(import.trace));
+    for (const std::string& note : import.trace.notes) fmt::print("  {}\n", note);
+  }
+  FL_RETURN_IF_ERROR(WriteIfAsked(options.output, csv, "Trace", is_quiet));
+  if (options.json.empty()) return OkStatus();
+  return WriteIfAsked(options.json, report::Dump(CleaningToJson(import.report)), "Cleaning report", is_quiet);
+}
+
+void AddImport(CLI::App& trace_app, Invocation* invocation) {
+  CLI::App* group = trace_app.add_subcommand("import", "Turn a data set into a trace.");
+  group->require_subcommand(1);
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App* app =
+      group->add_subcommand("lingjun", "The jobs of the Lingjun 2023 data set; says what had to be cleaned.");
+  app->add_option("--jobs", options->files.jobs, "job.csv")->type_name("FILE")->required();
+  app->add_option("--workers", options->files.workers, "worker.csv")->type_name("FILE")->required();
+  app->add_option("--topology", options->files.topology, "topo.csv: count pods on hosts that it lacks")
+      ->type_name("FILE");
+  app->add_option("-o,--output", options->output, "Trace to write (CSV); - prints only it")
+      ->type_name("FILE")
+      ->required();
+  app->add_option("--min-duration-s", options->lingjun.min_duration_s,
+                  "Least run time; the files count whole minutes, many of them 0")
+      ->capture_default_str();
+  app->add_flag("--keep-running", options->lingjun.keep_still_running,
+                "Let jobs without an end run to the end of the data");
+  app->add_flag("--drop-pods-without-duration", options->lingjun.drop_pods_without_duration,
+                "Leave out pods that end when they start, with their GPUs");
+  app->add_option("--json", options->json, "Write the cleaning report to FILE; - prints only it")->type_name("FILE");
+  app->footer("Example: fairlead trace import lingjun --jobs job.csv --workers worker.csv -o trace.csv");
+  app->callback([options, invocation] {
+    const Status status = Import(*options);
+    const bool is_stopped = status.code() == StatusCode::kCancelled;
+    invocation->exit_code = status.ok() ? kExitOk : ReportError(status);
+    if (is_stopped) invocation->exit_code = kExitInterrupted;
+  });
+}
+
+// ---- export
+
+struct ExportOptions {
+  std::string file;
+  std::string scenario;
+  std::string profile = kDefaultProfile;
+  trace::ScenarioExportOptions scenario_options;
+};
+
+// The trace file of a scenario: beside it, with its name.
+std::string TraceFileOf(const std::string& scenario) {
+  return std::filesystem::path(scenario).replace_extension(".csv").string();
+}
+
+Status Export(const ExportOptions& options) {
+  const std::string trace_file = TraceFileOf(options.scenario);
+  if (IsStdout(options.scenario) || trace_file == options.scenario) {
+    return InvalidArgument("--scenario: expected the name of a .yaml file; the jobs go to a .csv file beside it");
+  }
+  FL_RETURN_IF_ERROR(PrepareOutputFolders(options.scenario, trace_file));
+  std::error_code error;
+  if (std::filesystem::equivalent(trace_file, options.file, error)) {
+    return InvalidArgument(
+        fmt::format("{}: would be overwritten by the jobs of the scenario; choose another name for "
+                    "the scenario",
+                    options.file));
+  }
+  FL_ASSIGN_OR_RETURN(const trace::TraceProfile profile, FindProfile(options.profile));
+  FL_ASSIGN_OR_RETURN(const trace::Trace trace, trace::LoadNeutralTrace(options.file));
+  trace::ScenarioExportOptions scenario_options = options.scenario_options;
+  scenario_options.trace_file = std::filesystem::path(trace_file).filename().string();
+  FL_ASSIGN_OR_RETURN(const trace::ScenarioExport result, trace::ExportScenario(trace, profile, scenario_options));
+  FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(result.jobs));
+  fmt::print("{} with GPUs between {} and {} s; {} without GPUs left out.\n",
+             report::FormatCount(result.jobs.size(), "job"), scenario_options.from_s, scenario_options.to_s,
+             report::FormatCount(result.num_jobs_without_gpus, "job"));
+  FL_RETURN_IF_ERROR(WriteIfAsked(trace_file, csv, "Jobs", false));
+  return WriteIfAsked(options.scenario, result.yaml, "Scenario", false);
+}
+
+void AddExport(CLI::App& trace_app, Invocation* invocation) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* app = trace_app.add_subcommand("export", "Turn a stretch of a trace into a scenario for the simulator.");
+  trace::ScenarioExportOptions& scenario = options->scenario_options;
+  app->add_option("FILE", options->file, "Trace (CSV)")->required();
+  app->add_option("--scenario", options->scenario, "Scenario to write (.yaml); its jobs go to a .csv of the same name")
+      ->type_name("FILE")
+      ->required();
+  app->add_option("--from-s", scenario.from_s, "Begin of the stretch")->capture_default_str();
+  app->add_option("--to-s", scenario.to_s, "End of the stretch")->capture_default_str();
+  app->add_option("--fabric-file", scenario.fabric_file, "Fabric, relative to the scenario's folder")
+      ->capture_default_str();
+  app->add_option("--policy", scenario.policies, "Traffic policies")->delimiter(',')->capture_default_str();
+  app->add_option("--placement", scenario.placement, "Placement policy")->capture_default_str();
+  app->add_option("--seeds", scenario.num_seeds, "Number of hash seeds")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
+  app->add_option("--profile", options->profile, "Trace profile that says which model a label stands for")
+      ->capture_default_str();
+  app->footer(
+      "Example: fairlead trace export trace.csv --from-s 1120000 --to-s 1123600 --scenario scenarios/busy-hour.yaml\n"
+      "         fairlead sim run scenarios/busy-hour.yaml");
+  app->callback([options, invocation] {
+    const Status status = Export(*options);
+    invocation->exit_code = status.ok() ? kExitOk : ReportError(status);
+  });
+}
+
+}  // namespace
+
+void AddTraceCommands(CLI::App& app, Invocation* invocation) {
+  CLI::App* trace = app.add_subcommand("trace", "Workloads: draw them, check them, import them, replay them.");
+  trace->require_subcommand(1);
+  AddGenerate(*trace, invocation);
+  AddValidate(*trace, invocation);
+  AddImport(*trace, invocation);
+  AddExport(*trace, invocation);
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,74 @@
+#include "experiment/experiment_runner.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace fairlead::experiment {
+namespace {
+
+Status Named(const Experiment& experiment, const Status& status) {
+  return {status.code(), fmt::format("experiment {}: {}", experiment.name, status.message())};
+}
+
+}  // namespace
+
+std::optional<bool> ResultRow::inside() const {
+  if (!published.has_band() || !ours) return std::nullopt;
+  return (!published.low || *ours >= *published.low) && (!published.high || *ours <= *published.high);
+}
+
+Result<std::vector<ResultRow>> JoinRows(const PaperTable& paper, const Outcome& outcome) {
+  std::map<std::string, double> values;
+  for (const auto& [row, value] : outcome.values) {
+    if (!values.try_emplace(row, value).second) return Internal(fmt::format("row '{}' was set twice", row));
+  }
+  std::vector<ResultRow> rows;
+  for (const PaperRow& published : paper.rows) {
+    ResultRow& row = rows.emplace_back(ResultRow{published, std::nullopt});
+    const auto found = values.find(published.name);
+    if (found == values.end()) {
+      if (outcome.is_partial) continue;
+      return Internal(fmt::format("row '{}' of paper.yaml was not set by the code", published.name));
+    }
+    if (std::isfinite(found->second)) row.ours = found->second;
+    values.erase(found);
+  }
+  if (values.empty()) return rows;
+  return Internal(fmt::format("row '{}' was set, but paper.yaml has none of that name", values.begin()->first));
+}
+
+Result<PaperTable> PaperTableOf(const Experiment& experiment) {
+  return ParsePaperTable(experiment.paper_yaml, fmt::format("experiments/{}/paper.yaml", experiment.name));
+}
+
+Result<ExperimentResult> RunExperiment(const Experiment& experiment, const RunOptions& options,
+                                       const std::atomic<bool>& stop, const std::function<void(double)>& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto paper = PaperTableOf(experiment);
+  if (!paper.ok()) return Named(experiment, paper.status());
+  const RunContext context{.reduced = options.reduced,
+                           .seed = options.seed.value_or(paper->seed),
+                           .num_threads = options.num_threads,
+                           .stop = &stop,
+                           .progress = progress};
+  auto outcome = experiment.run(context);
+  if (!outcome.ok()) return Named(experiment, outcome.status());
+  auto rows = JoinRows(*paper, *outcome);
+  if (!rows.ok()) return Named(experiment, rows.status());
+  return ExperimentResult{.name = std::string(experiment.name),
+                          .title = paper->title,
+                          .source = paper->source,
+                          .seed = context.seed,
+                          .is_reduced = options.reduced,
+                          .is_partial = outcome->is_partial,
+                          .wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+                          .rows = std::move(*rows),
+                          .figures = std::move(outcome->figures),
+                          .notes = std::move(outcome->notes)};
+}
+
+}  // namespace fairlead::experiment

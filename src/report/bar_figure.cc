@@ -1,0 +1,103 @@
+#include "report/bar_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "report/line_figure.h"
+#include "report/number_format.h"
+#include "report/svg_figure.h"
+
+namespace fairlead::report {
+namespace {
+
+constexpr double kMarginTop = 34;  // holds the y axis label and the legend
+constexpr double kMarginBottom = 52;
+constexpr double kMarginLeft = 52;
+constexpr double kMarginRight = 12;
+constexpr double kGroupFill = 0.76;  // of a group's width, for its bars
+constexpr double kLineHeight = 14;
+constexpr size_t kNumTicks = 6;
+
+struct Plot {
+  Box frame;
+  LinearScale y;
+  Interval y_domain;
+
+  double At(double value) const { return y(std::clamp(value, y_domain.low, y_domain.high)); }
+};
+
+void DrawLegend(const BarFigure& figure, SvgFigure& svg) {
+  double x = figure.width - kMarginRight;
+  if (!figure.mark_label.empty()) {
+    svg.AddText({x, 12}, figure.mark_label, "tick", Anchor::kEnd);
+    x -= LabelWidth(figure.mark_label) + 20;
+    svg.AddBox({x, 7, 14, 2.5}, "mark");
+    x -= 14;
+  }
+  for (size_t s = figure.series.size(); s-- > 0;) {
+    svg.AddText({x, 12}, figure.series[s], SeriesStyle(s) + " curve-label", Anchor::kEnd);
+    x -= LabelWidth(figure.series[s]) + 18;
+  }
+}
+
+void DrawAxis(const BarFigure& figure, const Plot& plot, SvgFigure& svg) {
+  const double right = plot.frame.x + plot.frame.width;
+  for (const Tick& tick : PlanTicks(figure.y_domain, kNumTicks)) {
+    svg.AddLine({plot.frame.x, plot.y(tick.value)}, {right, plot.y(tick.value)}, "grid");
+    svg.AddText({plot.frame.x - 8, plot.y(tick.value) + 4}, tick.label, "tick", Anchor::kEnd);
+  }
+  svg.AddText({2, 12}, figure.y_label, "axis-label");
+}
+
+void DrawLabel(std::string_view label, Point at, SvgFigure& svg) {
+  while (!label.empty()) {
+    const size_t end = std::min(label.find('\n'), label.size());
+    svg.AddText(at, label.substr(0, end), "tick", Anchor::kMiddle);
+    label.remove_prefix(std::min(end + 1, label.size()));
+    at.y += kLineHeight;
+  }
+}
+
+void DrawGroup(const BarFigure& figure, const BarGroup& group, double left, double width, const Plot& plot,
+               SvgFigure& svg) {
+  const double bar = width * kGroupFill / static_cast<double>(figure.series.size());
+  const double first = left + width * (1 - kGroupFill) / 2;
+  const double bottom = plot.frame.y + plot.frame.height;
+  for (size_t s = 0; s < group.values.size(); ++s) {
+    const double x = first + static_cast<double>(s) * bar;
+    if (std::isfinite(group.values[s])) {
+      const double top = plot.At(group.values[s]);
+      svg.AddBox({x, top, bar * 0.92, bottom - top}, SeriesStyle(s) + " dot",
+                 fmt::format("{}: {}", figure.series[s], FormatShort(group.values[s])));
+    }
+    if (s < group.marks.size() && std::isfinite(group.marks[s])) {
+      svg.AddBox({x - bar * 0.04, plot.At(group.marks[s]) - 1.25, bar, 2.5}, "mark",
+                 fmt::format("{}, {}: {}", figure.series[s], figure.mark_label, FormatShort(group.marks[s])));
+    }
+  }
+  DrawLabel(group.label, {left + width / 2, bottom + 17}, svg);
+}
+
+}  // namespace
+
+std::string Draw(const BarFigure& figure) {
+  FL_CHECK(!figure.series.empty());
+  SvgFigure svg(figure.width, figure.height, figure.title, figure.description);
+  const Box frame = {kMarginLeft, kMarginTop, figure.width - kMarginLeft - kMarginRight,
+                     figure.height - kMarginTop - kMarginBottom};
+  const Plot plot{frame, LinearScale(figure.y_domain, {frame.y + frame.height, frame.y}), figure.y_domain};
+  DrawAxis(figure, plot, svg);
+  DrawLegend(figure, svg);
+  const double width = frame.width / static_cast<double>(std::max<size_t>(figure.groups.size(), 1));
+  for (size_t g = 0; g < figure.groups.size(); ++g) {
+    FL_CHECK(figure.groups[g].values.size() == figure.series.size());
+    DrawGroup(figure, figure.groups[g], frame.x + static_cast<double>(g) * width, width, plot, svg);
+  }
+  svg.AddLine({frame.x, frame.y + frame.height}, {frame.x + frame.width, frame.y + frame.height}, "axis");
+  return svg.Finish();
+}
+
+}  // namespace fairlead::report

@@ -1,0 +1,33 @@
+// A figure of who does what when: lanes of blocks over one time axis.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace fairlead::report {
+
+struct ScheduleBlock {
+  double begin_s = 0;
+  double end_s = 0;
+  double height = 1;  // of the lane, 0..1: a half for half of a link
+};
+
+struct ScheduleLane {
+  std::string label;
+  size_t color = 0;       // see SeriesStyle
+  bool is_faint = false;  // drawn in a light tone of its colour
+  std::vector<ScheduleBlock> blocks;
+};
+
+struct ScheduleFigure {
+  std::string title;
+  std::string description;
+  double end_s = 0;  // of the axis; blocks that reach beyond are cut
+  std::vector<ScheduleLane> lanes;
+  double width = 760;
+};
+
+std::string Draw(const ScheduleFigure& figure);
+
+}  // namespace fairlead::report

@@ -1,0 +1,98 @@
+"""fairlead experiment as a user meets it.
+
+usage: experiment_command_test.py PROGRAM SOURCE_DIR
+"""
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import busy_process
+
+PROGRAM = ""
+SOURCE = pathlib.Path()
+ROW_KEYS = ["name", "unit", "paper", "ours", "low", "high", "inside", "note"]
+
+
+class ExperimentCommandTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_program(self, *args):
+        return subprocess.run([PROGRAM, "experiment", *args], capture_output=True, text=True, cwd=self.folder, timeout=300)
+
+    def assert_refused(self, result, *parts):
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+
+    def names(self):
+        return [line.split()[0] for line in self.run_program("list").stdout.splitlines()[2:]]
+
+    def test_list_names_every_folder(self):
+        result = self.run_program("list")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
+        folders = sorted(p.parent.name for p in (SOURCE / "experiments").glob("*/paper.yaml"))
+        self.assertEqual(sorted(self.names()), folders)
+
+    def test_unknown_name_lists_the_known_ones(self):
+        self.assert_refused(self.run_program("run", "crux"), "'crux'", "crux-examples", "all")
+
+    def test_usage_errors(self):
+        for args in (["run"], ["run", "crux-examples", "--threads", "0"], ["run", "crux-examples", "--nonsense"], []):
+            result = self.run_program(*args)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertEqual(result.stdout, "")
+
+    def test_table_json_and_page(self):
+        result = self.run_program("run", "crux-examples", "--json", "out/r.json", "--html", "out/r.html")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "", "no progress bar when stderr is no terminal")
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
+        self.assertIn("inside band?", result.stdout)
+        report = json.loads((self.folder / "out/r.json").read_text())
+        self.assertEqual(list(report), ["experiment", "seed", "reduced", "wall_s", "rows"])
+        self.assertEqual(report["experiment"], "crux-examples")
+        self.assertIs(report["reduced"], False)
+        for row in report["rows"]:
+            self.assertEqual(list(row), ROW_KEYS)
+            self.assertIsNotNone(row["ours"], row)
+            self.assertEqual(row["inside"] is None, row["low"] is None and row["high"] is None)
+        page = (self.folder / "out/r.html").read_text()
+        self.assertGreaterEqual(page.count("<svg"), 4)
+        self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
+
+    def test_json_to_stdout_prints_only_it(self):
+        result = self.run_program("run", "crux-examples", "--seed", "7", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["seed"], 7)
+
+    def test_output_that_cannot_be_written_is_told_before_anything_runs(self):
+        (self.folder / "file").write_text("")
+        self.assert_refused(self.run_program("run", "crux-examples", "--json", "file/r.json"), "file/r.json")
+
+    def test_interrupt_prints_what_is_done_and_exits_with_130(self):
+        process = subprocess.Popen([PROGRAM, "experiment", "run", "crux-near-optimality", "--json", "r.json"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        self.assertTrue(busy_process.wait_until_busy(process), "the program does not start to work")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130, stderr)
+        self.assertIn("PARTIAL", stdout)
+        self.assertIn("stopped", stderr)
+        self.assertEqual(json.loads((self.folder / "r.json").read_text())["experiment"], "crux-near-optimality")
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    SOURCE = pathlib.Path(sys.argv.pop(1))
+    unittest.main()
