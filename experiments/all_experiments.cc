@@ -1,8 +1,12 @@
 #include "experiments/all_experiments.h"
 
 #include "experiments/crux-examples/crux_examples.h"
+#include "experiments/crux-fairness/crux_fairness.h"
+#include "experiments/crux-job-schedulers/crux_job_schedulers.h"
 #include "experiments/crux-near-optimality/near_optimality.h"
 #include "experiments/crux-testbed/crux_testbed.h"
+#include "experiments/crux-trace-clos/crux_trace_clos.h"
+#include "experiments/crux-trace-double-sided/crux_trace_double_sided.h"
 #include "experiments/embedded_texts.h"
 
 namespace fairlead::experiments {
@@ -13,6 +17,11 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"crux-near-optimality", FindEmbeddedText("experiments/crux-near-optimality/paper.yaml"),
        crux_near_optimality::Run},
       {"crux-testbed", FindEmbeddedText("experiments/crux-testbed/paper.yaml"), crux_testbed::Run},
+      {"crux-trace-clos", FindEmbeddedText("experiments/crux-trace-clos/paper.yaml"), crux_trace_clos::Run},
+      {"crux-trace-double-sided", FindEmbeddedText("experiments/crux-trace-double-sided/paper.yaml"),
+       crux_trace_double_sided::Run},
+      {"crux-job-schedulers", FindEmbeddedText("experiments/crux-job-schedulers/paper.yaml"), crux_job_schedulers::Run},
+      {"crux-fairness", FindEmbeddedText("experiments/crux-fairness/paper.yaml"), crux_fairness::Run},
   };
 }
 

@@ -111,7 +111,7 @@ void AddRows(const std::vector<CaseResult>& cases, experiment::Outcome* outcome)
   }
   const bool in_order = IsAscending(cases, MechanismTest::kAssignment,
                                     {Method::kCrux, Method::kTacclStar, Method::kSincronia, Method::kVarys});
-  outcome->Set("assignment: crux < taccl-star < sincronia < varys", in_order ? 1 : 0);
+  outcome->Set("assignment: order of the methods", in_order ? 1 : 0);
 }
 
 void AddNotes(const std::vector<CaseResult>& cases, experiment::Outcome* outcome) {

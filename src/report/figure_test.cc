@@ -8,10 +8,12 @@
 
 #include "base/random.h"
 #include "report/axis.h"
+#include "report/bar_figure.h"
 #include "report/heat_map_figure.h"
 #include "report/line_figure.h"
 #include "report/link_matrix.h"
 #include "report/markup_check.h"
+#include "report/schedule_figure.h"
 #include "report/svg_figure.h"
 
 namespace fairlead::report {
@@ -285,6 +287,29 @@ TEST(NaturalOrderTest, IsATotalOrder) {
       ASSERT_TRUE(NaturalLess(a, c)) << a << ' ' << b << ' ' << c;
     }
   }
+}
+
+TEST(BarFigureTest, OneBarPerNumberAndLabelsOnLinesOfTheirOwn) {
+  BarFigure figure;
+  figure.title = "bars <b>";
+  figure.series = {"a", "b"};
+  figure.groups = {{"one\ntwo", {0.25, 2}, {}}, {"three", {std::nan(""), 0.5}, {0.75, std::nan("")}}};
+  figure.mark_label = "paper";
+  const std::string svg = Draw(figure);
+  EXPECT_EQ(FindMarkupError(svg), "");
+  EXPECT_EQ(Count(svg, "<rect"), 5u);  // three known numbers, one known mark, and the mark in the legend
+  for (const char* label : {">one<", ">two<", ">three<"}) EXPECT_THAT(svg, HasSubstr(label));
+}
+
+TEST(ScheduleFigureTest, BlocksAreCutAtTheEndOfTheAxis) {
+  ScheduleFigure figure;
+  figure.title = "schedule";
+  figure.end_s = 10;
+  figure.lanes = {{"job", 1, false, {{0, 2}, {8, 20}, {12, 14}}}};
+  const std::string svg = Draw(figure);
+  EXPECT_EQ(FindMarkupError(svg), "");
+  EXPECT_EQ(Count(svg, "<rect"), 2u);  // the third begins after the end
+  EXPECT_THAT(svg, HasSubstr("job: 8 s to 10 s"));
 }
 
 }  // namespace

@@ -205,7 +205,7 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual(explanation["policy"], "ecmp")
         self.assertIn("gpu_hours_lost", explanation)
         self.assert_refused(self.run_program("explain", "job", "nobody", "--scenario", scenario), "'nobody'")
-        self.assert_refused(self.run_program("explain", "job", "big", "--scenario", scenario, "--policy", "x"), "ecmp, crux")
+        self.assert_refused(self.run_program("explain", "job", "big", "--scenario", scenario, "--policy", "x"), "known: ecmp, ", "crux")
 
     def test_fwl(self):
         path = self.write("w.fwl", FWL)
