@@ -11,7 +11,8 @@ namespace {
 
 // Time in which something was sent; a bin counts in proportion where it carries less than a full one may.
 Seconds BusyTime(const WindowCounters& counters) {
-  const auto busy = std::count_if(counters.series.begin(), counters.series.end(), [](float bytes) { return bytes > 0; });
+  const auto busy =
+      std::count_if(counters.series.begin(), counters.series.end(), [](float bytes) { return bytes > 0; });
   return counters.bin * static_cast<double>(busy);
 }
 

@@ -1,7 +1,8 @@
 // What a job is like, told from the counters of its hosts over a window in which nothing went ahead of it.
 //
 // Notation    P -> iteration_time (EstimatePeriod of the traffic series);  N = length / P iterations in the window
-// Method      W = FLOP / N; bytes of a connection / N; C = P - stalled / N, where `stalled` is the time in which GPUs waited for
+// Method      W = FLOP / N; bytes of a connection / N; C = P - stalled / N, where `stalled` is the time in which GPUs
+// waited for
 //             the network. The network was busy for a/N per iteration (bins with traffic), of which all but stalled/N
 //             was hidden behind compute: s = 1 - (a - stalled) / (N*C).
 // Guarantees  for a job that behaves like the model of section 4.2, exact up to the part of an iteration by which the
@@ -35,8 +36,8 @@ std::optional<model::MeasuredProfile> MeasureProfile(const WindowCounters& count
 // No byte left a host.
 bool IsSilent(const WindowCounters& counters);
 
-// The window as one iteration: for a job that never communicates, whose intensity is infinite whatever its iterations are,
-// and for one in which no period can be seen; intensity is right for both.
+// The window as one iteration: for a job that never communicates, whose intensity is infinite whatever its iterations
+// are, and for one in which no period can be seen; intensity is right for both.
 model::MeasuredProfile WholeWindowProfile(const WindowCounters& counters);
 
 }  // namespace fairlead::agent

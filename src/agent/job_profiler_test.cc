@@ -40,8 +40,8 @@ TEST(JobProfilerTest, RecoversTheModel) {
     EXPECT_NEAR(profile->flow_bytes[0].value(), 2e9, 0.02e9);
     EXPECT_EQ(profile->flow_bytes[1].value(), 0);
     // With s the closed form of the iteration comes out again.
-    const double rebuilt =
-        std::max(profile->compute_time.value(), profile->start_fraction * profile->compute_time.value() + c.communication_s);
+    const double rebuilt = std::max(profile->compute_time.value(),
+                                    profile->start_fraction * profile->compute_time.value() + c.communication_s);
     EXPECT_NEAR(rebuilt, period_s, 0.02 * period_s);
   }
 }

@@ -1,14 +1,18 @@
 // How long is an iteration of a job whose traffic alone is seen?
 //
-// Problem     Training repeats itself, so its traffic has a period. The strongest frequency need not be it: narrow bursts have
-//             strong harmonics, and gradient accumulation sends g bursts per iteration (P/2, P/g); twice the period is a
-//             period too.
+// Problem     Training repeats itself, so its traffic has a period. The strongest frequency need not be it: narrow
+// bursts have
+//             strong harmonics, and gradient accumulation sends g bursts per iteration (P/2, P/g); twice the period is
+//             a period too.
 // Method      1. remove the mean, Hann window, power spectrum (FFT);
-//             2. candidates: the periods of local maxima with at least kPeakShare of the greatest one's power, and their
+//             2. candidates: the periods of local maxima with at least kPeakShare of the greatest one's power, and
+//             their
 //                multiples up to kMaxMultiple (a weak fundamental under strong bursts);
-//             3. autocorrelation (FFT, zero padded, per overlapping bin) of the series smoothed over kSmoothShare of the
+//             3. autocorrelation (FFT, zero padded, per overlapping bin) of the series smoothed over kSmoothShare of
+//             the
 //                candidate, so that jitter does not hide it; each candidate is moved to the maximum nearby;
-//             4. from the best candidate on: the shortest one that, under the same smoothing, is within kTolerance of it
+//             4. from the best candidate on: the shortest one that, under the same smoothing, is within kTolerance of
+//             it
 //                takes its place, until none is shorter;
 //             5. it is sharpened on its multiples: the k-th maximum of the autocorrelation, divided by k.
 // Cost        O(n log n) for n bins, and O(n) per distinct width of smoothing.

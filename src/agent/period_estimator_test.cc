@@ -13,10 +13,10 @@ constexpr double kBinS = 1e-3;
 
 struct PulseTrain {
   double period_s = 1;
-  int bursts = 1;             // per iteration, of equal bytes, one after the other in the first `active` of it
-  double active = 0.5;        // share of the iteration from the first burst to the end of the last one
-  double duty = 0.6;          // share of that time in which something is sent
-  double jitter = 0;          // each iteration is longer or shorter by up to this share
+  int bursts = 1;       // per iteration, of equal bytes, one after the other in the first `active` of it
+  double active = 0.5;  // share of the iteration from the first burst to the end of the last one
+  double duty = 0.6;    // share of that time in which something is sent
+  double jitter = 0;    // each iteration is longer or shorter by up to this share
   double length_s = 30;
 };
 
@@ -37,8 +37,8 @@ std::vector<float> MakeSeries(const PulseTrain& train, uint64_t seed) {
 }
 
 TEST(PeriodEstimatorTest, FindsTheIterationNotItsBursts) {
-  // Test law 14 of the Crux page: g sub-bursts, 5 % jitter, within 2 %. The jitter of 30 s / 0.35 s = 86 iterations moves their
-  // mean by 5 % / sqrt(3 * 86) = 0.3 %; with 7 iterations of 4 s by 1.1 %.
+  // Test law 14 of the Crux page: g sub-bursts, 5 % jitter, within 2 %. The jitter of 30 s / 0.35 s = 86 iterations
+  // moves their mean by 5 % / sqrt(3 * 86) = 0.3 %; with 7 iterations of 4 s by 1.1 %.
   for (const double period : {0.05, 0.35, 1.0, 2.7, 4.0}) {
     for (const int bursts : {1, 2, 4}) {
       for (const double active : {0.3, 0.5, 0.8}) {

@@ -164,18 +164,20 @@ void ClusterController::StartNextProfiling(std::vector<Action>* actions) {
   actions->push_back(StartProfiling{profiling_});
 }
 
+// Levels as the policy counts them: without the one that is kept for profiling.
 traffic::JobView ClusterController::ViewOf(const RunningJob& job) const {
   return {.id = job.job.id,
           .num_gpus = job.job.num_gpus,
           .arrival_order = job.arrival_order,
           .iteration = job.measured ? &*job.measured : &job.iteration,
           .paths = job.paths,
-          .level = job.level,
+          .level = job.level - std::min(job.level, FirstLevel()),
           .relative_speed = job.relative_speed,
           .starved_for = job.starved_for};
 }
 
-// A job of which nothing is known yet: where hashing sends it; above all others while it is profiled, below them before.
+// A job of which nothing is known yet: where hashing sends it; above all others while it is profiled, below them
+// before.
 traffic::JobPlan ClusterController::PlanUnknown(const traffic::TrafficSnapshot& snapshot, const RunningJob& job,
                                                 uint32_t num_levels) const {
   const bool is_underway = job.job.id == profiling_;
@@ -211,8 +213,7 @@ void ClusterController::Replan(std::vector<Action>* actions) {
     if (IsKnown(job)) views.push_back(ViewOf(job));
   }
   if (planned.empty()) return;
-  // The top level is kept for profiling, so that starting and ending it moves nobody else.
-  const uint32_t first_level = options_.profile_jobs && options_.num_levels > 1 ? 1 : 0;
+  const uint32_t first_level = FirstLevel();
   const traffic::TrafficSnapshot snapshot{.router = &router_,
                                           .health = all_healthy_ ? nullptr : &health_,
                                           .jobs = views,

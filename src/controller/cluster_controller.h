@@ -151,9 +151,12 @@ class ClusterController {
   void StartOrReject(const model::Job& job, const model::Placement& placement, std::vector<Action>* actions);
   void AdoptProfile(const JobProfiled& event);
   void StartNextProfiling(std::vector<Action>* actions);
+  // Of those that policies give out. The top one is kept for profiling, so that starting and ending it moves nobody.
+  uint32_t FirstLevel() const { return options_.profile_jobs && options_.num_levels > 1 ? 1 : 0; }
   bool IsKnown(const RunningJob& job) const { return !options_.profile_jobs || job.measured.has_value(); }
   traffic::JobView ViewOf(const RunningJob& job) const;
-  traffic::JobPlan PlanUnknown(const traffic::TrafficSnapshot& snapshot, const RunningJob& job, uint32_t num_levels) const;
+  traffic::JobPlan PlanUnknown(const traffic::TrafficSnapshot& snapshot, const RunningJob& job,
+                               uint32_t num_levels) const;
   bool StaysOnNvlink(const model::Iteration& iteration) const;
   void Replan(std::vector<Action>* actions);
   void AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::vector<Action>* actions);

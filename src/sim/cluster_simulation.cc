@@ -239,8 +239,8 @@ void ClusterSimulation::ReportSpeeds(RunWatch& watch, std::vector<controller::Ev
       record.starved_since = now_ - options_.speed_report_interval;
     }
     const bool is_starved = record.starved_since < SimTime::Never();
-    events->emplace_back(controller::JobSpeedMeasured{
-        id, speed, is_starved ? (now_ - record.starved_since).seconds() : Seconds(0)});
+    events->emplace_back(
+        controller::JobSpeedMeasured{id, speed, is_starved ? (now_ - record.starved_since).seconds() : Seconds(0)});
   }
 }
 

@@ -50,8 +50,8 @@ struct SimulationOptions {
   Detail detail = Detail::kCoupled;
   // Skip whole periods (--exact turns it off).
   bool fast_forward = true;
-  // Where no period shows itself, go on at the mean speeds of a window once these have settled (rate_window.h): for runs
-  // of days. Adds an error, which the result states. Needs fast_forward.
+  // Where no period shows itself, go on at the mean speeds of a window once these have settled (rate_window.h): for
+  // runs of days. Adds an error, which the result states. Needs fast_forward.
   bool extrapolate = false;
   // Each job begins at a random instant within its first solo iteration after placement, so that jobs that start
   // together don't run in step. Drawn from `phase_seed` and the job's id.
@@ -64,8 +64,8 @@ struct SimulationOptions {
   // How long a job is profiled (controller.profile_jobs), and how long at most where the first window shows no period.
   SimDuration profiling_window = SimDuration(30'000'000'000);
   SimDuration profiling_window_max = SimDuration(240'000'000'000);
-  // Speeds of jobs are reported to the controller this often, and it re-plans then; 0 = never. Policies that look at lost
-  // throughput or starvation need it.
+  // Speeds of jobs are reported to the controller this often, and it re-plans then; 0 = never. Policies that look at
+  // lost throughput or starvation need it.
   SimDuration speed_report_interval;
   controller::ControllerOptions controller;
 };
@@ -160,7 +160,7 @@ class ClusterSimulation {
   size_t next_arrival_ = 0;
   std::vector<LinkEvent> link_events_;  // by time, then as they were given
   size_t next_link_event_ = 0;
-  std::set<HoldEnd> hold_ends_;  // of running jobs with a hold time
+  std::set<HoldEnd> hold_ends_;                 // of running jobs with a hold time
   std::unique_ptr<ProfilingWindow> profiling_;  // of the job that is being profiled; null: none
   SimTime profiling_end_ = SimTime::Never();
   SimTime next_speed_report_ = SimTime::Never();

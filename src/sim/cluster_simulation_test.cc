@@ -444,8 +444,8 @@ TEST_F(OneUplinkTest, AHoldThatEndsWithTheLastIterationEndsTheJobOnce) {
 }
 
 TEST_F(OneUplinkTest, JobsOnOtherLinksAreNotDisturbedByEvents) {
-  // Job 0 shares the uplink with job 1; jobs 2 and 3 come and go without traffic. Its iterations must be the same to the
-  // nanosecond as without them.
+  // Job 0 shares the uplink with job 1; jobs 2 and 3 come and go without traffic. Its iterations must be the same to
+  // the nanosecond as without them.
   AddJob(1.1, 0.7, 1);
   AddJob(0.9, 0.8, 1);
   const RunResult quiet = Run();
@@ -459,7 +459,8 @@ TEST_F(OneUplinkTest, JobsOnOtherLinksAreNotDisturbedByEvents) {
 }
 
 TEST_F(OneUplinkTest, TimeShiftsInterleaveTwoHalfDutyJobs) {
-  // Each computes 1 s and sends 1 s. In step they share the link: 3 s per iteration. Half a period apart they don't meet.
+  // Each computes 1 s and sends 1 s. In step they share the link: 3 s per iteration. Half a period apart they don't
+  // meet.
   AddJob(1, 1, 1);
   AddJob(1, 1, 1);
   EXPECT_NEAR(Run().jobs[0].iteration_s, 3, 0.05);

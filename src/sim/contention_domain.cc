@@ -52,7 +52,12 @@ ContentionDomain::ContentionDomain(std::vector<JobState*> jobs,
                                    const std::vector<const std::vector<TransferRoute>*>& routes,
                                    const LinkSharing& sharing, const IdVector<LinkId, double>& capacities,
                                    SimTime start, const DomainOptions& options, BinnedSum* busy)
-    : jobs_(std::move(jobs)), runtimes_(jobs_.size()), busy_(busy), options_(options), offset_ns_(start.ns()), rate_window_(jobs_.size(), 0) {
+    : jobs_(std::move(jobs)),
+      runtimes_(jobs_.size()),
+      busy_(busy),
+      options_(options),
+      offset_ns_(start.ns()),
+      rate_window_(jobs_.size(), 0) {
   is_watched_ = IsWatched();
   BuildNetwork(routes, sharing, capacities);
   ComputeLeastIterations();
@@ -293,7 +298,8 @@ void ContentionDomain::AdvanceTo(SimTime limit, RunWatch& watch) {
     }
     SampleUntil(next);
     PlayEventsAt(next);
-    if (anchor_ended_iteration_ && options_.fast_forward && !is_watched_ && !has_finished_job_) TryFastForward(limit_ns);
+    if (anchor_ended_iteration_ && options_.fast_forward && !is_watched_ && !has_finished_job_)
+      TryFastForward(limit_ns);
   }
 }
 

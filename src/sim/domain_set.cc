@@ -65,8 +65,8 @@ void DomainSet::Rebuild(std::span<const RoutedJob> running, const IdVector<LinkI
       jobs.push_back(running[i].job);
       routes.push_back(running[i].routes);
     }
-    domains_.push_back(std::make_unique<ContentionDomain>(std::move(jobs), routes, sharing, capacities, now, options_,
-                                                          busy_));
+    domains_.push_back(
+        std::make_unique<ContentionDomain>(std::move(jobs), routes, sharing, capacities, now, options_, busy_));
     for (const JobState* job : domains_.back()->jobs()) domain_of_[job->id] = domains_.back().get();
   }
 }

@@ -57,8 +57,9 @@ std::vector<LinkDemand> ComputeDemand(const JobState& job, const std::vector<Tra
       shares.push_back({use.link, job.transfers[t].phase, use.multiplicity * routes[t].top_rate});
     }
   }
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const Share& a, const Share& b) { return std::pair(a.link, a.phase) < std::pair(b.link, b.phase); });
+  std::stable_sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) {
+    return std::pair(a.link, a.phase) < std::pair(b.link, b.phase);
+  });
   std::vector<LinkDemand> demand;
   for (size_t i = 0; i < shares.size();) {
     const Share& first = shares[i];

@@ -9,9 +9,8 @@ namespace fairlead::sim {
 namespace {
 
 bool StaysOnNvlink(const TransferRoute& route, const topology::Fabric& fabric) {
-  return std::all_of(route.links.begin(), route.links.end(), [&](const TransferLink& use) {
-    return fabric.tier(use.link) == topology::LinkTier::kNvlink;
-  });
+  return std::all_of(route.links.begin(), route.links.end(),
+                     [&](const TransferLink& use) { return fabric.tier(use.link) == topology::LinkTier::kNvlink; });
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ class ProfilingWindow {
 
   // Starts to watch `job` from `from` on; its state must be up to date. The job must not move in memory while it is
   // watched. Phases that never leave the GPUs' own links are not seen by NIC and PCIe counters.
-  ProfilingWindow(JobState* job, const std::vector<TransferRoute>& routes, const topology::Fabric& fabric, SimTime from);
+  ProfilingWindow(JobState* job, const std::vector<TransferRoute>& routes, const topology::Fabric& fabric,
+                  SimTime from);
   ~ProfilingWindow();
   ProfilingWindow(const ProfilingWindow&) = delete;
   ProfilingWindow& operator=(const ProfilingWindow&) = delete;

@@ -39,7 +39,7 @@ struct JobResult {
   uint32_t priority_rank = 0;
   std::optional<ProfilingError> profiling_error;  // nothing: it was not profiled, or sends nothing over NICs
   std::string bounding_link;                      // link on which the job's flows waited longest; empty: none
-  std::string reason;         // the policy's words about this job
+  std::string reason;                             // the policy's words about this job
 };
 
 // Time a job lost on one link because of one other job.

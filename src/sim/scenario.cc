@@ -291,6 +291,17 @@ void ReadPolicies(YamlMap& root, Scenario* scenario) {
   }
 }
 
+void ReadCruxOptions(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("crux");
+  if (!section) return;
+  traffic::crux::CruxOptions& crux = scenario->policy_options.crux;
+  crux.paths.hysteresis = section->Double("path_hysteresis", 0, 0, 0.99);
+  crux.level_hysteresis = section->Double("level_hysteresis", 0, 0, 1);
+  crux.fairness = section->Double("fairness", 0, 0, 1);
+  crux.starvation_guard = Seconds(section->Double("starvation_guard_s", 0, 0, kMaxSeconds));
+  static_cast<void>(section->Finish());
+}
+
 void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   SimulationOptions& options = scenario->simulation;
   if (root.Has("simulate_s")) {
@@ -331,6 +342,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   scenario.num_seeds = static_cast<uint32_t>(root.Int("seeds", 5, 1, 10'000));
   scenario.first_seed = static_cast<uint64_t>(root.Int("seed", 1, 0, INT64_MAX));
   ReadPolicies(root, &scenario);
+  ReadCruxOptions(root, &scenario);
   auto trace = root.Map("trace");
   if (trace.has_value() == root.Has("jobs")) root.Fail("", "expected exactly one of the keys jobs and trace");
   FL_RETURN_IF_ERROR(document.status());

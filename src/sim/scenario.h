@@ -5,6 +5,7 @@
 //     fabric: {kind: clos2, …}        # or fabric_file: ../fabrics/crux-testbed.yaml, relative to the scenario
 //     placement: locality-first        # or random
 //     policies: [ecmp, crux]
+//     crux: {path_hysteresis: 0, level_hysteresis: 0, fairness: 0, starvation_guard_s: 0}   # of all variants
 //     seeds: 5
 //     simulate_s: 120
 //     jobs:
@@ -31,6 +32,7 @@
 #include "sim/scenario_job.h"
 #include "topology/fabric.h"
 #include "topology/fabric_builder.h"
+#include "traffic/policy_registry.h"
 
 namespace fairlead::sim {
 
@@ -44,6 +46,7 @@ struct Scenario {
   std::vector<ScenarioJob> jobs;  // jobs[i].job.id == JobId(i)
   std::vector<LinkEvent> link_events;
   std::vector<std::string> policies = {"ecmp", "crux"};
+  traffic::PolicyOptions policy_options;
   uint32_t num_seeds = 5;
   uint64_t first_seed = 1;
   SimulationOptions simulation;

@@ -52,7 +52,7 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const std::at
                   const RunWatch::Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   const auto placement = scheduling::CreatePlacementPolicy(scenario.placement, scenario.placement_seed).value();
-  const auto policy = traffic::CreatePolicy(run.policy, {}).value();
+  const auto policy = traffic::CreatePolicy(run.policy, scenario.policy_options).value();
   const auto solo_policy = traffic::CreatePolicy(kSoloPolicy, {}).value();
   SimulationOptions options = scenario.simulation;
   options.controller.hash_seed = run.seed;

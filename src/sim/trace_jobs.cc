@@ -68,7 +68,11 @@ BytesPerSecond NetworkSpeedPerGpu(const topology::Fabric& fabric) {
 class TraceMapper {
  public:
   TraceMapper(const TraceMapping& mapping, const collective::ModelProfiles& profiles, const topology::Fabric& fabric)
-      : mapping_(mapping), profiles_(profiles), fabric_(fabric), network_speed_(NetworkSpeedPerGpu(fabric)), hosts_by_size_(CountHostsBySize(fabric)) {}
+      : mapping_(mapping),
+        profiles_(profiles),
+        fabric_(fabric),
+        network_speed_(NetworkSpeedPerGpu(fabric)),
+        hosts_by_size_(CountHostsBySize(fabric)) {}
 
   Status Check() const;
   void Map(const trace::TraceJob& source);
@@ -124,9 +128,8 @@ std::optional<double> TraceMapper::NetworkShare(const model::Job& job) {
   const uint32_t per_host = std::min(job.gpus_per_host, job.num_gpus);
   collective::RankLayout layout = collective::MakeRegularLayout(scheduling::NumHosts(job), per_host);
   layout.ranks.resize(job.num_gpus);
-  const auto iteration =
-      collective::BuildIteration(profile, collective::DefaultParallelism(profile, job.num_gpus, job.gpus_per_host),
-                                 layout, fabric_.gpu_peak());
+  const auto iteration = collective::BuildIteration(
+      profile, collective::DefaultParallelism(profile, job.num_gpus, job.gpus_per_host), layout, fabric_.gpu_peak());
   if (!iteration.ok()) return entry->second;
   std::map<GpuId, double> sent;
   double most = 0;

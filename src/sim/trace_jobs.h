@@ -1,14 +1,14 @@
-// Turns the jobs of a trace into jobs of a scenario: which model each one trains, how it divides the work, and how long it
-// holds its GPUs.
+// Turns the jobs of a trace into jobs of a scenario: which model each one trains, how it divides the work, and how long
+// it holds its GPUs.
 //
 // A trace says when a job came, how many GPUs it held for how long, and perhaps a name for what it did. It says nothing
 // about compute and traffic, so the scenario says which model profile stands behind which name:
 //
 //     trace:
 //       generate: {profile: lingjun-2023, seed: 1, days: 14}     # or file: jobs.csv, relative to the scenario
-//       window: {from_s: 0, to_s: 86400}                         # only jobs that arrive in it; the clock starts at from_s
-//       models: [{label: llama, model: llama-7b}, {label: 65b, model: llama-65b}]
-//       spread:                                                  # all other names: drawn per job, by its size
+//       window: {from_s: 0, to_s: 86400}                         # only jobs that arrive in it; the clock starts at
+//       from_s models: [{label: llama, model: llama-7b}, {label: 65b, model: llama-65b}] spread: # all other names:
+//       drawn per job, by its size
 //         - {max_gpus: 8, models: [resnet-50, bert-large]}
 //         - {models: [gpt-13b, nmt]}
 //       seed: 1                                                  # of that draw

@@ -31,6 +31,9 @@ Status CruxOptions::Validate() const {
   FL_RETURN_IF_ERROR(correction.Validate());
   FL_RETURN_IF_ERROR(compression.Validate());
   if (max_candidates < 1) return InvalidArgument("crux: max_candidates: expected >= 1, found 0");
+  if (!(level_hysteresis >= 0)) {
+    return InvalidArgument(fmt::format("crux: level_hysteresis: expected >= 0, found {}", level_hysteresis));
+  }
   if (!(fairness >= 0 && fairness <= 1)) {
     return InvalidArgument(fmt::format("crux: fairness: expected a fraction in [0, 1], found {}", fairness));
   }

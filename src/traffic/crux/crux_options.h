@@ -18,6 +18,9 @@ struct CruxOptions {
   // and crux-ps-pa): what compression is measured against. No hardware can do that; see CruxPolicy::NumLevels.
   bool compress = true;
   CompressionOptions compression;
+  // Levels in force stay unless new ones lose less by more than this share of the weight of contending jobs. >= 0.
+  // 0 = they stay only where that loses nothing. Larger: fewer changes, more jobs that share a level.
+  double level_hysteresis = 0;
   // Equal-cost paths looked at per flow, spread evenly over all of them when there are more. >= 1. Fewer: faster plans,
   // more collisions.
   uint32_t max_candidates = 128;

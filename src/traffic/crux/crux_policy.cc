@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "traffic/crux/fairness.h"
+#include "traffic/crux/level_stability.h"
 #include "traffic/crux/priority_assignment.h"
 #include "traffic/job_survey.h"
 #include "traffic/link_traffic.h"
@@ -87,7 +89,18 @@ ContentionDag Rescheduling::BuildContentionDag() const {
 }
 
 std::vector<uint32_t> Rescheduling::CompressLevels() const {
-  return CompressPriorities(BuildContentionDag(), num_levels_, options_.compression, snapshot_.random_seed).levels;
+  const ContentionDag dag = BuildContentionDag();
+  std::vector<uint32_t> levels =
+      CompressPriorities(dag, num_levels_, options_.compression, snapshot_.random_seed).levels;
+  // Levels in force may be lifted ones, which are no basis for the next.
+  if (options_.starvation_guard.value() > 0) return levels;
+  std::vector<std::optional<uint32_t>> in_force;
+  for (const uint32_t p : order_.by_rank) {
+    const JobView& job = view(p);
+    in_force.push_back(job.paths.empty() ? std::nullopt : std::optional(job.level));
+  }
+  KeepLevelsInForce(dag, in_force, num_levels_, options_.level_hysteresis, &levels);
+  return levels;
 }
 
 void Rescheduling::AssignLevels() {

@@ -1,0 +1,43 @@
+#include "traffic/crux/level_stability.h"
+
+#include "base/check.h"
+#include "base/disjoint_sets.h"
+
+namespace fairlead::traffic::crux {
+namespace {
+
+// Of one connected component.
+struct Component {
+  bool can_stay = true;
+  double weight = 0;
+  double loss_in_force = 0;
+  double loss_of_new = 0;
+};
+
+}  // namespace
+
+void KeepLevelsInForce(const ContentionDag& dag, std::span<const std::optional<uint32_t>> in_force, uint32_t num_levels,
+                       double hysteresis, std::vector<uint32_t>* levels) {
+  FL_CHECK(in_force.size() == dag.num_jobs && levels->size() == dag.num_jobs && hysteresis >= 0);
+  DisjointSets sets(dag.num_jobs);
+  for (const Edge& edge : dag.edges) sets.Join(edge.upper, edge.lower);
+  std::vector<Component> components(dag.num_jobs);  // at the set's root
+  for (uint32_t rank = 0; rank < dag.num_jobs; ++rank) {
+    components[sets.Find(rank)].can_stay &= in_force[rank].has_value() && *in_force[rank] < num_levels;
+  }
+  for (const Edge& edge : dag.edges) {
+    Component& component = components[sets.Find(edge.upper)];
+    component.weight += edge.weight;
+    if ((*levels)[edge.upper] == (*levels)[edge.lower]) component.loss_of_new += edge.weight;
+    if (!component.can_stay) continue;
+    component.can_stay = *in_force[edge.upper] <= *in_force[edge.lower];
+    if (*in_force[edge.upper] == *in_force[edge.lower]) component.loss_in_force += edge.weight;
+  }
+  for (uint32_t rank = 0; rank < dag.num_jobs; ++rank) {
+    const Component& component = components[sets.Find(rank)];
+    const double allowed = component.loss_of_new + hysteresis * component.weight;
+    if (component.can_stay && component.loss_in_force <= allowed) (*levels)[rank] = *in_force[rank];
+  }
+}
+
+}  // namespace fairlead::traffic::crux
