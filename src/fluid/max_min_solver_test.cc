@@ -143,9 +143,9 @@ TEST(MaxMinSolver, InsertAndRemoveWithoutSolveLeavesNoTrace) {
 }
 
 TEST(MaxMinSolverTest, LargeTiesEnd) {
-  // An all-to-all: every GPU sends to all others on equal links, up and down, so that all shares are equal. What the last
-  // flows find on a link is the capacity less what hundreds of equal flows take: rounding of the difference is larger than
-  // the tolerance of ties, and must not make the solver go back and forth.
+  // An all-to-all: every GPU sends to all others on equal links, up and down, so that all shares are equal. What the
+  // last flows find on a link is the capacity less what hundreds of equal flows take: rounding of the difference is
+  // larger than the tolerance of ties, and must not make the solver go back and forth.
   for (const uint32_t num_gpus : {30u, 60u, 99u}) {
     std::vector<ReferenceFlow> flows;
     for (uint32_t from = 0; from < num_gpus; ++from) {

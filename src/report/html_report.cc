@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "report/control_report.h"
 #include "report/html_page.h"
 #include "report/html_table.h"
 #include "report/number_format.h"
@@ -165,6 +166,14 @@ std::string RenderNotes(const sim::SimulationReport& report) {
   return html + "</ul>\n</section>\n";
 }
 
+std::string RenderControl(const sim::SimulationReport& report) {
+  const std::vector<std::string> sentences = DescribeControl(report);
+  if (sentences.empty()) return "";
+  std::string html = "<section>\n<h2>What steering changed</h2>\n<ul>\n";
+  for (const std::string& sentence : sentences) html += fmt::format("<li>{}</li>\n", EscapeMarkup(sentence));
+  return html + "</ul>\n</section>\n";
+}
+
 std::string RenderGlossary() {
   return "<section>\n<h2>What the numbers mean</h2>\n<ul>\n"
          "<li><b>busy</b>: share of the GPU time held by jobs that was spent computing. Differences are percentage "
@@ -203,6 +212,7 @@ std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& o
   html += RenderFigures("Load of the links", DrawLinkLoads(input), true);
   html += RenderFigures("Who delays whom", DrawContention(input), false);
   html += RenderJobTable(input);
+  html += RenderControl(report);
   html += RenderGlossary();
   html += RenderNotes(report);
   return html + RenderReproduction(report, options);

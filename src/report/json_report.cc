@@ -20,6 +20,20 @@ Json SeriesToJson(const Numbers& numbers) {
   return array;
 }
 
+Json ProfilingErrorToJson(const std::optional<sim::ProfilingError>& error) {
+  if (!error) return nullptr;
+  return {{"window_s", NumberOrNull(error->window_s)},
+          {"iteration_time", NumberOrNull(error->iteration_time)},
+          {"work", NumberOrNull(error->work)},
+          {"bytes", NumberOrNull(error->bytes)}};
+}
+
+Json ControlToJson(const sim::ControlChange& change) {
+  return {{"time_s", NumberOrNull(change.time_s)}, {"jobs_started", change.jobs_started},
+          {"jobs_ended", change.jobs_ended},       {"links_changed", change.links_changed},
+          {"path_changes", change.path_changes},   {"level_changes", change.level_changes}};
+}
+
 Json JobToJson(const sim::JobResult& job) {
   return {{"id", job.id.value()},
           {"gpus", job.num_gpus},
@@ -40,6 +54,7 @@ Json JobToJson(const sim::JobResult& job) {
           {"gpu_hours_lost", NumberOrNull(GpuHoursLost(job))},
           {"gpu_intensity", NumberOrNull(job.gpu_intensity)},
           {"priority_rank", job.priority_rank},
+          {"profiling_error", ProfilingErrorToJson(job.profiling_error)},
           {"reason", job.reason}};
 }
 
@@ -98,6 +113,8 @@ Json RunToJson(const sim::RunResult& run) {
           {"gpu_hours_lost", NumberOrNull(run.gpu_hours_lost)},
           {"path_changes", run.path_changes},
           {"level_changes", run.level_changes},
+          {"num_plans", run.num_plans},
+          {"control", ArrayOf(run.control, ControlToJson)},
           {"colliding_links", run.colliding_links},
           {"contention", ArrayOf(run.contention, ContentionToJson)},
           {"timeline", TimelineToJson(run.timeline)}};

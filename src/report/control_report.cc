@@ -1,0 +1,84 @@
+#include "report/control_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/number_format.h"
+
+namespace fairlead::report {
+
+namespace {
+
+struct Errors {
+  std::vector<double> iteration_time, work, bytes;
+};
+
+std::string MedianAndLargest(std::vector<double>* errors) {
+  std::sort(errors->begin(), errors->end());
+  return fmt::format("{} (largest {})", FormatPercent((*errors)[errors->size() / 2]), FormatPercent(errors->back()));
+}
+
+// All seeds of one policy.
+class PolicyControl {
+ public:
+  explicit PolicyControl(std::string policy) : policy_(std::move(policy)) {}
+
+  const std::string& policy() const { return policy_; }
+
+  void Add(const sim::RunResult& run) {
+    num_plans_ += run.num_plans;
+    num_changing_ += run.control.size();
+    for (const sim::ControlChange& change : run.control) {
+      flows_moved_ += change.path_changes;
+      levels_changed_ += change.level_changes;
+      most_flows_ = std::max(most_flows_, change.path_changes);
+    }
+    for (const sim::JobResult& job : run.jobs) {
+      if (!job.profiling_error) continue;
+      errors_.iteration_time.push_back(std::abs(job.profiling_error->iteration_time));
+      errors_.work.push_back(std::abs(job.profiling_error->work));
+      errors_.bytes.push_back(std::abs(job.profiling_error->bytes));
+    }
+  }
+
+  void Describe(std::vector<std::string>* sentences) {
+    if (num_changing_ > 0) {
+      sentences->push_back(fmt::format(
+          "{}: {} of {} re-plans changed something for jobs that ran on: {} flows moved, at most {} at once, and {} "
+          "level changes.",
+          policy_, num_changing_, num_plans_, flows_moved_, most_flows_, levels_changed_));
+    }
+    if (errors_.work.empty()) return;
+    sentences->push_back(
+        fmt::format("{}: {} jobs profiled before the policy saw them; median error of the iteration time {}, of the "
+                    "work {}, of the bytes {}.",
+                    policy_, errors_.work.size(), MedianAndLargest(&errors_.iteration_time),
+                    MedianAndLargest(&errors_.work), MedianAndLargest(&errors_.bytes)));
+  }
+
+ private:
+  std::string policy_;
+  uint64_t num_plans_ = 0;
+  uint64_t num_changing_ = 0;
+  uint64_t flows_moved_ = 0;
+  uint64_t most_flows_ = 0;
+  uint64_t levels_changed_ = 0;
+  Errors errors_;
+};
+
+}  // namespace
+
+std::vector<std::string> DescribeControl(const sim::SimulationReport& report) {
+  std::vector<PolicyControl> policies;
+  for (const sim::RunResult& run : report.runs) {
+    if (policies.empty() || policies.back().policy() != run.policy) policies.emplace_back(run.policy);
+    policies.back().Add(run);
+  }
+  std::vector<std::string> sentences;
+  for (PolicyControl& policy : policies) policy.Describe(&sentences);
+  return sentences;
+}
+
+}  // namespace fairlead::report

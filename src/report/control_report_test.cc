@@ -1,0 +1,52 @@
+#include "report/control_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace fairlead::report {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+TEST(ControlReportTest, SaysNothingWhereNothingWasSteered) {
+  sim::SimulationReport report;
+  EXPECT_THAT(DescribeControl(report), SizeIs(0));
+  report.runs.resize(2);
+  EXPECT_THAT(DescribeControl(report), SizeIs(0));
+}
+
+TEST(ControlReportTest, AddsUpSeedsAndKeepsPoliciesApart) {
+  sim::SimulationReport report;
+  for (const char* policy : {"ecmp", "crux", "crux"}) {
+    sim::RunResult& run = report.runs.emplace_back();
+    run.policy = policy;
+    run.num_plans = 10;
+    if (run.policy == "crux") {
+      run.control = {{.time_s = 1, .path_changes = 30, .level_changes = 1}, {.time_s = 2, .path_changes = 5}};
+    }
+  }
+  const auto sentences = DescribeControl(report);
+  ASSERT_THAT(sentences, SizeIs(1));
+  EXPECT_EQ(sentences[0],
+            "crux: 4 of 20 re-plans changed something for jobs that ran on: 70 flows moved, at most 30 at once, and 2 "
+            "level changes.");
+}
+
+TEST(ControlReportTest, ErrorsAreMediansOfSizes) {
+  sim::SimulationReport report;
+  sim::RunResult& run = report.runs.emplace_back();
+  run.policy = "crux";
+  for (const double error : {-0.03, 0.01, 0.02}) {
+    run.jobs.emplace_back().profiling_error = sim::ProfilingError{30, error, error / 10, 2 * error};
+  }
+  run.jobs.emplace_back();  // sends nothing
+  const auto sentences = DescribeControl(report);
+  ASSERT_THAT(sentences, SizeIs(1));
+  EXPECT_THAT(sentences[0], AllOf(HasSubstr("3 jobs profiled"), HasSubstr("iteration time 2.0 % (largest 3.0 %)"),
+                                  HasSubstr("work 0.2 % (largest 0.3 %)"), HasSubstr("bytes 4.0 % (largest 6.0 %)")));
+}
+
+}  // namespace
+}  // namespace fairlead::report
