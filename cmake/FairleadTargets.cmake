@@ -5,6 +5,8 @@
 #   fairlead_test(NAME     SOURCES a_test.cc …  DEPS …)        one GoogleTest binary, its cases registered with CTest
 #   fairlead_bench(NAME    SOURCES a_bench.cc …  DEPS …)       one Google Benchmark binary (option FAIRLEAD_BENCH)
 #   fairlead_fuzz(NAME     SOURCES a_fuzz.cc  DEPS …)          one libFuzzer binary (option FAIRLEAD_FUZZ)
+#   fairlead_embed(OUTPUT_VARIABLE  FILES a.yaml …  BASE DIR  HEADER …  NAMESPACE …  TYPE …  FUNCTION …)
+#     texts as constants: a source file for SOURCES of a library; cmake/embed_texts.cmake explains the arguments
 #
 # Tests are left out where FAIRLEAD_TESTS is off; benchmarks and fuzzers likewise, so callers need no if().
 
@@ -86,3 +88,17 @@ macro(fairlead_check_arguments helper name)
     message(FATAL_ERROR "${helper}(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
 endmacro()
+
+function(fairlead_embed output_variable)
+  cmake_parse_arguments(ARG "" "BASE;HEADER;NAMESPACE;TYPE;FUNCTION" "FILES" ${ARGN})
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/${output_variable}.cc)
+  string(REPLACE ";" "," file_list "${ARG_FILES}")
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DFILES=${file_list} -DBASE=${ARG_BASE} -DHEADER=${ARG_HEADER}
+            -DNAMESPACE=${ARG_NAMESPACE} -DTYPE=${ARG_TYPE} -DFUNCTION=${ARG_FUNCTION} -P ${script}
+    DEPENDS ${ARG_FILES} ${script}
+    COMMENT "Embedding ${output_variable}" VERBATIM)
+  set(${output_variable} ${output} PARENT_SCOPE)
+endfunction()

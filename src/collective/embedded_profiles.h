@@ -1,4 +1,4 @@
-// The texts of profiles/*.yaml, put into the library by embed_profiles.cmake.
+// The texts of profiles/*.yaml, put into the library by cmake/embed_texts.cmake.
 #pragma once
 
 #include <span>

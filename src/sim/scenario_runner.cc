@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
+#include "base/parallel_for.h"
 #include "base/process_usage.h"
 #include "scheduling/placement_policy.h"
 #include "traffic/policy_registry.h"
@@ -82,20 +82,10 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   }
   std::vector<std::optional<RunResult>> results(planned.size());
   SharedProgress shared_progress(planned.size(), progress);
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < planned.size() && !stop.load(std::memory_order_relaxed); i = next++) {
-      const auto report = [&](double fraction) { shared_progress.Set(i, fraction); };
-      results[i] = RunOnce(scenario, planned[i], stop, report);
-      shared_progress.Set(i, 1);
-    }
-  };
-  const size_t wanted =
-      options.num_threads > 0 ? options.num_threads : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::thread> threads;
-  for (size_t t = 1; t < std::min(wanted, planned.size()); ++t) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  ParallelFor(planned.size(), options.num_threads, stop, [&](size_t i) {
+    results[i] = RunOnce(scenario, planned[i], stop, [&](double fraction) { shared_progress.Set(i, fraction); });
+    shared_progress.Set(i, 1);
+  });
 
   SimulationReport report;
   report.scenario = scenario.title;

@@ -5,13 +5,13 @@
 // about compute and traffic, so the scenario says which model profile stands behind which name:
 //
 //     trace:
-//       generate: {profile: lingjun-2023, seed: 1, days: 14}     # or file: jobs.csv, relative to the scenario
-//       window: {from_s: 0, to_s: 86400}                         # only jobs that arrive in it; the clock starts at
-//       from_s models: [{label: llama, model: llama-7b}, {label: 65b, model: llama-65b}] spread: # all other names:
-//       drawn per job, by its size
+//       generate: {profile: lingjun-2023, seed: 1, days: 14}   # or file: jobs.csv, relative to the scenario
+//       window: {from_s: 0, to_s: 86400}                       # jobs that arrive in it; the clock is 0 at from_s
+//       models: [{label: llama, model: llama-7b}, {label: 65b, model: llama-65b}]
+//       spread:                                                # all other names: drawn per job, by its size
 //         - {max_gpus: 8, models: [resnet-50, bert-large]}
 //         - {models: [gpt-13b, nmt]}
-//       seed: 1                                                  # of that draw
+//       seed: 1                                                # of that draw
 #pragma once
 
 #include <cstdint>
