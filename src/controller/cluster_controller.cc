@@ -37,15 +37,13 @@ ClusterController::ClusterController(const topology::Fabric& fabric, const sched
 
 std::vector<Action> ClusterController::Handle(std::span<const Event> events) {
   std::vector<Action> actions;
-  bool health_changed = false;
   for (const Event& event : events) {
     std::visit(Overloaded{
                    [&](const JobSubmitted& e) { Submit(e.job, &actions); },
                    [&](const JobFinished& e) { Finish(e.job); },
                    [&](const LinkHealthChanged& e) {
                      FL_CHECK(e.health >= 0 && e.health <= 1);
-                     health_[e.link] = e.health;
-                     health_changed = true;
+                     if (std::exchange(health_[e.link], e.health) != e.health) changed_links_.push_back(e.link);
                    },
                    [&](const JobProfiled& e) { AdoptProfile(e); },
                    [&](const JobSpeedMeasured& e) {
@@ -58,7 +56,7 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events) {
                },
                event);
   }
-  if (health_changed) {
+  if (!changed_links_.empty()) {
     router_.SetHealth(health_);
     all_healthy_ = std::all_of(health_.begin(), health_.end(), [](double health) { return health == 1; });
     plan_is_stale_ = true;
@@ -66,6 +64,7 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events) {
   StartQueuedJobs(&actions);
   StartNextProfiling(&actions);
   Replan(&actions);
+  changed_links_.clear();
   return actions;
 }
 
@@ -219,7 +218,8 @@ void ClusterController::Replan(std::vector<Action>* actions) {
                                           .jobs = views,
                                           .num_levels = options_.num_levels - first_level,
                                           .hash_seed = options_.hash_seed,
-                                          .random_seed = options_.random_seed};
+                                          .random_seed = options_.random_seed,
+                                          .changed_links = changed_links_};
   traffic::TrafficPlan plan = traffic_->Plan(snapshot);
   ++counters_.plans;
   const uint32_t num_levels = first_level + traffic_->NumLevels(snapshot.num_levels, views.size());
@@ -246,15 +246,23 @@ void ClusterController::AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::v
     counters_.path_changes += moved;
     counters_.level_changes += plan.level != job.level;
     const bool same_words = plan.reason == job.reason && plan.priority_rank == job.priority_rank;
-    if (moved == 0 && plan.level == job.level && plan.time_shift == job.time_shift && same_words) return;
+    const bool same_timing = plan.time_shift == job.time_shift && plan.balances_shares == job.balances_shares;
+    if (moved == 0 && plan.level == job.level && same_timing && same_words) return;
   }
   job.is_planned = true;
   job.paths = std::move(plan.paths);
   job.level = plan.level;
   job.priority_rank = plan.priority_rank;
   job.time_shift = plan.time_shift;
+  job.balances_shares = plan.balances_shares;
   job.reason = std::move(plan.reason);
-  actions->push_back(SetTraffic{job.job.id, job.paths, job.level, job.priority_rank, job.time_shift, job.reason});
+  actions->push_back(SetTraffic{.job = job.job.id,
+                                .paths = job.paths,
+                                .level = job.level,
+                                .priority_rank = job.priority_rank,
+                                .time_shift = job.time_shift,
+                                .balances_shares = job.balances_shares,
+                                .reason = job.reason});
 }
 
 }  // namespace fairlead::controller

@@ -69,6 +69,7 @@ struct SetTraffic {
   uint32_t level = 0;
   uint32_t priority_rank = 0;
   std::optional<traffic::TimeShift> time_shift;
+  bool balances_shares = false;  // queue pairs of a connection shift bytes among themselves
   std::string reason;
 };
 // The job has the top level to itself until JobProfiled: watch its counters.
@@ -141,6 +142,7 @@ class ClusterController {
     uint32_t level = 0;
     uint32_t priority_rank = 0;
     std::optional<traffic::TimeShift> time_shift;
+    bool balances_shares = false;
     std::string reason;
   };
 
@@ -170,6 +172,7 @@ class ClusterController {
   topology::Router router_;
   topology::LinkHealth health_;
   bool all_healthy_ = true;
+  std::vector<LinkId> changed_links_;  // by the events that are being handled
   // Something happened since the last plan that may concern other jobs than those that wait for their first plan.
   bool plan_is_stale_ = false;
   scheduling::GpuPool pool_;

@@ -18,6 +18,10 @@ struct FlowDemand {
   // Flows of one phase with the same group move in lockstep: the edges of one ring or tree, all with the same bytes.
   // The coupled level of detail makes one fluid variable of them. Dense per iteration: 0 .. num_groups-1.
   uint32_t group = 0;
+  // A connection may spread its bytes over several queue pairs (QPs), each with its own five-tuple and path. They are
+  // consecutive flows: this one is number `queue_pair` of `num_queue_pairs`.
+  uint16_t queue_pair = 0;
+  uint16_t num_queue_pairs = 1;
 
   friend bool operator==(const FlowDemand&, const FlowDemand&) = default;
 };

@@ -104,6 +104,7 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
       last_event_ = now_;
       UpdateCapacities(events, watch);
       Handle(events, watch);
+      WakeShares();
       RebuildDomains(watch);
     }
     const bool is_idle = running_.empty() && next_arrival_ == arrivals_.size();
@@ -120,7 +121,7 @@ SimTime ClusterSimulation::NextOutsideEvent() const {
   if (next_arrival_ < arrivals_.size()) next = records_.at(arrivals_[next_arrival_]).job.arrival;
   if (next_link_event_ < link_events_.size()) next = std::min(next, link_events_[next_link_event_].time);
   if (!hold_ends_.empty()) next = std::min(next, hold_ends_.begin()->time);
-  return std::min({next, profiling_end_, next_speed_report_});
+  return std::min({next, profiling_end_, next_speed_report_, NextShareLook()});
 }
 
 std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents(RunWatch& watch) {
@@ -129,6 +130,7 @@ std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents(RunWatch& wa
   for (JobId job : finished_now_) events.emplace_back(controller::JobFinished{job});
   finished_now_.clear();
   if (now_ >= options_.end) return events;
+  if (NextShareLook() <= now_) LookAtShares(watch);
   if (profiling_end_ <= now_) EndProfiling(watch, &events);
   if (next_speed_report_ <= now_) ReportSpeeds(watch, &events);
   while (next_link_event_ < link_events_.size() && link_events_[next_link_event_].time <= now_) {
@@ -244,6 +246,37 @@ void ClusterSimulation::ReportSpeeds(RunWatch& watch, std::vector<controller::Ev
   }
 }
 
+SimTime ClusterSimulation::NextShareLook() const {
+  SimTime next = SimTime::Never();
+  if (num_balanced_ == 0) return next;
+  for (const JobId id : running_) {
+    const JobRecord& record = records_.at(id);
+    if (record.shares != nullptr) next = std::min(next, record.shares->next_look());
+  }
+  return next;
+}
+
+// Queue pairs of the jobs that are due shift bytes among themselves.
+void ClusterSimulation::LookAtShares(RunWatch& watch) {
+  for (const JobId id : running_) {
+    JobRecord& record = records_[id];
+    if (record.shares == nullptr || record.shares->next_look() > now_) continue;
+    domains_.Release(id, now_, watch);
+    SettleBytes(record);
+    if (!record.shares->Look(now_)) continue;
+    record.routes = ComputeRoutes(*record.state, capacities_);
+    record.demand = ComputeDemand(*record.state, record.routes);
+  }
+  RebuildDomains(watch);
+}
+
+void ClusterSimulation::WakeShares() {
+  if (num_balanced_ == 0) return;
+  for (const JobId id : running_) {
+    if (records_[id].shares != nullptr) records_[id].shares->Wake(now_);
+  }
+}
+
 void ClusterSimulation::Start(const controller::StartJob& action) {
   JobRecord& record = records_[action.job];
   record.iteration = std::make_unique<model::Iteration>(controller_.iteration(action.job));
@@ -294,6 +327,13 @@ void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& wa
     state.time_shift = action.time_shift;
   }
   state.level = action.level;
+  const bool balances = action.balances_shares && QueuePairShares::HasSomethingToDo(*state.iteration);
+  if (balances == (record.shares != nullptr)) return;
+  domains_.Release(action.job, now_, watch);
+  record.shares = balances ? std::make_unique<QueuePairShares>(&state, options_.phase_seed) : nullptr;
+  state.shares = record.shares.get();
+  state.part_bytes.assign(balances ? state.transfers.size() : 0, 0);
+  num_balanced_ += balances ? 1 : -1;
 }
 
 // Links that change affect everybody: failures are rare.
@@ -391,6 +431,8 @@ void ClusterSimulation::RetireJob(JobRecord& record) {
   SettleBytes(record);
   record.gpu_intensity = IntensityOf(record);
   hold_ends_.erase({record.hold_end, record.job.id});
+  num_balanced_ -= record.shares != nullptr ? 1 : 0;
+  record.shares.reset();
   record.state->ReleaseMemory();
   record.routes = {};
   record.demand = {};

@@ -24,6 +24,7 @@
 #include "sim/domain_set.h"
 #include "sim/job_state.h"
 #include "sim/profiling_window.h"
+#include "sim/queue_pair_shares.h"
 #include "sim/run_result.h"
 #include "sim/run_watch.h"
 #include "sim/timeline.h"
@@ -97,6 +98,7 @@ class ClusterSimulation {
     model::Job job;
     std::unique_ptr<model::Iteration> iteration;  // null until placed, and when the job has ended
     std::unique_ptr<JobState> state;              // null until placed
+    std::unique_ptr<QueuePairShares> shares;      // null where queue pairs carry equal shares
     std::vector<TransferRoute> routes;            // [transfer] under the paths and capacities in force
     std::vector<LinkDemand> demand;               // of the routes
     Seconds solo;
@@ -124,6 +126,9 @@ class ClusterSimulation {
   void StartProfiling(JobId job, RunWatch& watch);
   void EndProfiling(RunWatch& watch, std::vector<controller::Event>* events);
   void ReportSpeeds(RunWatch& watch, std::vector<controller::Event>* events);
+  SimTime NextShareLook() const;
+  void LookAtShares(RunWatch& watch);
+  void WakeShares();
   void Handle(const std::vector<controller::Event>& events, RunWatch& watch);
   void Apply(std::vector<controller::Action> actions, RunWatch& watch);
   void Start(const controller::StartJob& action);
@@ -155,6 +160,7 @@ class ClusterSimulation {
   topology::Router healthy_router_;  // for solo paths
   IdVector<LinkId, double> healthy_capacities_;
 
+  int64_t num_balanced_ = 0;  // running jobs with `shares`
   std::map<JobId, JobRecord> records_;
   std::vector<JobId> arrivals_;  // by (time, id)
   size_t next_arrival_ = 0;

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "sim/queue_pair_shares.h"
 
 namespace fairlead::sim {
 
@@ -310,7 +311,9 @@ void ContentionDomain::PlayEventsAt(int64_t local_ns) {
   local_now_ns_ = local_ns;
   due_.clear();
   for (fluid::FlowId flow : completed_) {
-    const uint32_t j = variables_[variable_of_flow_[flow.index()]].job;
+    const Variable& variable = variables_[variable_of_flow_[flow.index()]];
+    const uint32_t j = variable.job;
+    if (jobs_[j]->shares != nullptr) RecordParts(variable);
     if (--runtimes_[j].num_active > 0) continue;
     EndPhase(j);
     due_.push_back(j);
@@ -321,6 +324,14 @@ void ContentionDomain::PlayEventsAt(int64_t local_ns) {
   std::sort(due_.begin(), due_.end());
   due_.erase(std::unique(due_.begin(), due_.end()), due_.end());
   for (uint32_t j : due_) StepJob(j);
+}
+
+// A message's part has ended on each of the variable's transfers.
+void ContentionDomain::RecordParts(const Variable& variable) {
+  JobState& job = *jobs_[variable.job];
+  for (const uint32_t t : variable.transfers) {
+    job.shares->RecordPart(t, job.part_bytes[t], now() - job.phase_start, now());
+  }
 }
 
 void ContentionDomain::StepJob(uint32_t j) {
@@ -400,12 +411,15 @@ void ContentionDomain::StartPhase(uint32_t j) {
   JobState& job = *jobs_[j];
   Runtime& runtime = runtimes_[j];
   job.is_phase_running = true;
-  job.activity_since = Global(local_now_ns_);
+  job.phase_start = Global(local_now_ns_);
+  job.activity_since = job.phase_start;
   job.activity_counted = 0;
   for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
     const Variable& variable = variables_[v];
     network_->Start(variable.flow, variable.bytes * static_cast<double>(variable.transfers.size()));
     ++runtime.num_active;
+    if (job.shares == nullptr) continue;
+    for (const uint32_t t : variable.transfers) job.part_bytes[t] = variable.bytes;
   }
   if (runtime.num_active == 0) EndPhase(j);
 }

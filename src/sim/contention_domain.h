@@ -118,6 +118,7 @@ class ContentionDomain {
   int64_t NextEventNs();
   void PlayEventsAt(int64_t local_ns);
   void StepJob(uint32_t j);
+  void RecordParts(const Variable& variable);
   void StartPhase(uint32_t j);
   void EndPhase(uint32_t j);
   void EndIteration(uint32_t j);

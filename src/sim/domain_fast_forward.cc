@@ -157,6 +157,7 @@ void ContentionDomain::JumpJob(uint32_t j, uint64_t iterations_more, std::span<c
                  job.clock.busy_fraction * job.num_gpus);
   if (runtimes_[j].has_begun || job.iterations_done > iterations_more) {
     job.iteration_start = job.iteration_start + skipped;
+    job.phase_start = job.phase_start + skipped;
     job.activity_since = job.activity_since + skipped;
     if (iterations_more > 0) job.last_iteration_end = job.last_iteration_end + skipped;
   }

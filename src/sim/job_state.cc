@@ -82,6 +82,13 @@ double JobState::CarriedBytes(size_t transfer) const {
   return static_cast<double>(phase_runs[t.phase]) * t.bytes + partial - settled_bytes[transfer];
 }
 
+void JobState::SetTransferBytes(size_t transfer, double bytes) {
+  Transfer& t = transfers[transfer];
+  t.bytes = bytes;
+  // What is left of the running phase goes on as it was; it must count as not carried yet.
+  if (is_phase_running && t.phase == phase) settled_bytes[transfer] = bytes - remaining[transfer];
+}
+
 void JobState::ReleaseMemory() {
   iteration = nullptr;
   transfers = {};
@@ -92,6 +99,8 @@ void JobState::ReleaseMemory() {
   sent_before = {};
   activity = {};
   is_phase_running = false;
+  shares = nullptr;
+  part_bytes = {};
 }
 
 JobState CreateJobState(JobId id, uint32_t num_gpus, uint64_t num_iterations, const model::Iteration& iteration,

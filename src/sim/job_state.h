@@ -48,8 +48,10 @@ struct TrafficWatch {
 // Work of one phase of communication done in each timeline bin, as a fraction of one run of the phase.
 using PhaseActivity = std::vector<std::vector<float>>;  // [phase][bin]
 
+class QueuePairShares;
+
 struct JobState {
-  // Constant after Create.
+  // Constant after Create, but for the bytes of transfers.
   JobId id;
   uint32_t num_gpus = 0;
   uint64_t num_iterations = 0;  // 0 = no end
@@ -89,6 +91,9 @@ struct JobState {
   double activity_counted = 0;        // fraction of the running phase that it has seen
   SimTime settled_at;                 // when the paths were last set
   TrafficWatch* watch = nullptr;      // whoever profiles the job; outlives the watching
+  QueuePairShares* shares = nullptr;  // whoever balances its queue pairs
+  SimTime phase_start;                // of the running phase
+  std::vector<double> part_bytes;     // [transfer] with which the running phase began; only where `shares` is set
 
   // Seconds of compute of each of its GPUs so far.
   double ComputeSeconds() const;
@@ -98,6 +103,9 @@ struct JobState {
   double PhaseFraction() const;
   // Bytes each flow of `transfer` has sent since the paths were last set. Needs `remaining`.
   double CarriedBytes(size_t transfer) const;
+  // From the next run of its phase on, each flow of `transfer` sends this much. Needs `remaining`, and the transfer's
+  // bytes settled.
+  void SetTransferBytes(size_t transfer, double bytes);
   // Keeps only what is read of a job that has ended and whose bytes are settled: clock, progress, times.
   void ReleaseMemory();
 };

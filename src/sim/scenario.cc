@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/yaml_reader.h"
+#include "collective/queue_pairs.h"
 #include "collective/rank_layout.h"
 #include "scheduling/placement_policy.h"
 #include "sim/trace_jobs.h"
@@ -302,6 +303,15 @@ void ReadCruxOptions(YamlMap& root, Scenario* scenario) {
   static_cast<void>(section->Finish());
 }
 
+void ReadC4pOptions(YamlMap& root, Scenario* scenario) {
+  scenario->qps_per_connection =
+      static_cast<uint32_t>(root.Int("qps_per_connection", 1, 1, collective::kMaxQueuePairs));
+  auto section = root.Map("c4p");
+  if (!section) return;
+  scenario->policy_options.c4p.max_imbalance = section->Double("max_imbalance", 1.3, 1, 1e6);
+  static_cast<void>(section->Finish());
+}
+
 void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   SimulationOptions& options = scenario->simulation;
   if (root.Has("simulate_s")) {
@@ -343,6 +353,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   scenario.first_seed = static_cast<uint64_t>(root.Int("seed", 1, 0, INT64_MAX));
   ReadPolicies(root, &scenario);
   ReadCruxOptions(root, &scenario);
+  ReadC4pOptions(root, &scenario);
   auto trace = root.Map("trace");
   if (trace.has_value() == root.Has("jobs")) root.Fail("", "expected exactly one of the keys jobs and trace");
   FL_RETURN_IF_ERROR(document.status());
@@ -368,24 +379,35 @@ Result<Scenario> ParseScenario(std::string_view text, const std::string& path, c
   return ReadScenario(document, path, overrides);
 }
 
+namespace {
+
+Result<model::Iteration> BuildIterationOf(const Scenario& scenario, const model::Job& job,
+                                          const model::Placement& placement) {
+  const collective::RankLayout layout = collective::MakeRankLayout(placement, scenario.fabric);
+  const auto& work = scenario.jobs[job.id.index()].work;
+  const FlopPerSecond peak = scenario.fabric.gpu_peak();
+  if (const auto* simple = std::get_if<collective::SimpleIterationSpec>(&work)) {
+    return collective::BuildSimpleIteration(*simple, layout, peak);
+  }
+  if (const auto* imported = std::get_if<ImportedWork>(&work)) {
+    return collective::BuildSequenceIteration(*imported->sequence, imported->parallelism, layout, peak,
+                                              imported->options);
+  }
+  const auto& profiled = std::get<ProfiledWork>(work);
+  FL_ASSIGN_OR_RETURN(const collective::ModelProfile* profile, scenario.profiles.Find(profiled.profile));
+  const model::Parallelism parallelism =
+      profiled.parallelism ? *profiled.parallelism
+                           : collective::DefaultParallelism(*profile, job.num_gpus, job.gpus_per_host);
+  return collective::BuildIteration(*profile, parallelism, layout, peak, profiled.options);
+}
+
+}  // namespace
+
 controller::IterationProvider MakeIterationProvider(const Scenario& scenario) {
   return [&scenario](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
-    const collective::RankLayout layout = collective::MakeRankLayout(placement, scenario.fabric);
-    const auto& work = scenario.jobs[job.id.index()].work;
-    const FlopPerSecond peak = scenario.fabric.gpu_peak();
-    if (const auto* simple = std::get_if<collective::SimpleIterationSpec>(&work)) {
-      return collective::BuildSimpleIteration(*simple, layout, peak);
-    }
-    if (const auto* imported = std::get_if<ImportedWork>(&work)) {
-      return collective::BuildSequenceIteration(*imported->sequence, imported->parallelism, layout, peak,
-                                                imported->options);
-    }
-    const auto& profiled = std::get<ProfiledWork>(work);
-    FL_ASSIGN_OR_RETURN(const collective::ModelProfile* profile, scenario.profiles.Find(profiled.profile));
-    const model::Parallelism parallelism =
-        profiled.parallelism ? *profiled.parallelism
-                             : collective::DefaultParallelism(*profile, job.num_gpus, job.gpus_per_host);
-    return collective::BuildIteration(*profile, parallelism, layout, peak, profiled.options);
+    FL_ASSIGN_OR_RETURN(model::Iteration iteration, BuildIterationOf(scenario, job, placement));
+    collective::SplitIntoQueuePairs(scenario.qps_per_connection, scenario.fabric, &iteration);
+    return iteration;
   };
 }
 

@@ -6,6 +6,8 @@
 //     placement: locality-first        # or random
 //     policies: [ecmp, crux]
 //     crux: {path_hysteresis: 0, level_hysteresis: 0, fairness: 0, starvation_guard_s: 0}   # of all variants
+//     c4p: {max_imbalance: 1.3}        # of all its variants
+//     qps_per_connection: 2            # queue pairs; every flow between hosts is split
 //     seeds: 5
 //     simulate_s: 120
 //     jobs:
@@ -43,6 +45,7 @@ struct Scenario {
   std::string placement = "locality-first";
   uint64_t placement_seed = 1;
   collective::ModelProfiles profiles;
+  uint32_t qps_per_connection = 1;
   std::vector<ScenarioJob> jobs;  // jobs[i].job.id == JobId(i)
   std::vector<LinkEvent> link_events;
   std::vector<std::string> policies = {"ecmp", "crux"};

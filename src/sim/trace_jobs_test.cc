@@ -117,7 +117,9 @@ seeds: 1
 
 class TraceScenarioTest : public ::testing::Test {
  protected:
-  TraceScenarioTest() : path_(::testing::TempDir() + "/trace_jobs_test.csv") {
+  TraceScenarioTest()
+      : path_(::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+              "_trace_jobs_test.csv") {
     std::ofstream file(path_);
     file << "job_id,submit_s,duration_s,gpus,gpus_per_host,model\n"
             "early,0,1000,8,8,\n"

@@ -264,19 +264,19 @@ void NetworkRoutes::WriteAll(NicId source, NicId destination, LinkId* links) {
 }
 
 bool NetworkRoutes::AppendHashed(NicId source, NicId destination, uint64_t tuple_hash, uint64_t seed,
-                                 std::vector<LinkId>* path) {
+                                 std::optional<uint32_t> port, std::vector<LinkId>* path) {
   const Table& table = TableTo(destination);
   const FirstHops first = FindFirstHops(source, table);
   if (first.num_paths == 0) return false;
   uint32_t at = 0;
   // Runs a walk over the next links of `node` twice: to count them, and to take the one that the hash says.
-  const auto choose = [&](NodeId node, auto walk) {
+  const auto choose = [&](NodeId node, std::optional<uint32_t> wish, auto walk) {
     uint32_t num_links = 0;
     walk([&](LinkId, uint32_t) {
       ++num_links;
       return false;
     });
-    uint32_t skip = Scale(HashAt(node, tuple_hash, seed), num_links);
+    uint32_t skip = wish ? *wish % num_links : Scale(HashAt(node, tuple_hash, seed), num_links);
     walk([&](LinkId link, uint32_t next) {
       if (skip-- > 0) return false;
       path->push_back(link);
@@ -284,15 +284,15 @@ bool NetworkRoutes::AppendHashed(NicId source, NicId destination, uint64_t tuple
       return true;
     });
   };
-  choose(fabric_->node_of(source), [&](auto f) { ForFirstLinks(source, table, first.distance, f); });
+  choose(fabric_->node_of(source), port, [&](auto f) { ForFirstLinks(source, table, first.distance, f); });
   for (uint16_t distance = first.distance; distance > 1; --distance) {
     const Hop& hop = table.hops[at];
-    choose(switches_[at], [&](auto f) {
+    choose(switches_[at], std::nullopt, [&](auto f) {
       ForNextLinks(table, hop, [&](const SwitchLink& entry) { return f(entry.link, entry.next); });
     });
   }
   FindLastLinks(destination);
-  choose(switches_[at], [&](auto f) { ForLastLinks(at, [&](LinkId link) { return f(link, 0); }); });
+  choose(switches_[at], std::nullopt, [&](auto f) { ForLastLinks(at, [&](LinkId link) { return f(link, 0); }); });
   return true;
 }
 

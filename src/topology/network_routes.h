@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -44,8 +45,10 @@ class NetworkRoutes {
   void Append(NicId source, NicId destination, uint64_t index, std::vector<LinkId>* path);
   // Writes all paths in index order to links[Count()][Length()], flattened.
   void WriteAll(NicId source, NicId destination, LinkId* links);
-  // Appends the path by hashing at every node. Returns false, appending nothing, when there is none.
-  bool AppendHashed(NicId source, NicId destination, uint64_t tuple_hash, uint64_t seed, std::vector<LinkId>* path);
+  // Appends the path by hashing at every node; `port` replaces the hash of the source NIC. Returns false, appending
+  // nothing, when there is none.
+  bool AppendHashed(NicId source, NicId destination, uint64_t tuple_hash, uint64_t seed, std::optional<uint32_t> port,
+                    std::vector<LinkId>* path);
 
   // Tables in the cache now. Cost: O(classes).
   size_t CountTables() const;

@@ -124,7 +124,7 @@ PathCandidates Router::FindCandidates(GpuId source, GpuId destination, size_t ma
 }
 
 bool Router::AppendEcmpPath(GpuId source, GpuId destination, const model::FiveTuple& tuple, uint64_t seed,
-                            model::Path* path) const {
+                            model::Path* path, std::optional<uint32_t> port) const {
   if (IsInsideHost(source, destination)) return host_routes_->AppendGpuToGpu(source, destination, path);
   const size_t old_size = path->size();
   const auto head = host_routes_->GpuToNic(source);
@@ -132,7 +132,7 @@ bool Router::AppendEcmpPath(GpuId source, GpuId destination, const model::FiveTu
   AppendSpan(*head, path);
   const auto tail = host_routes_->NicToGpu(destination);
   if (!tail || !network_routes_->AppendHashed(fabric_->nic_of(source), fabric_->nic_of(destination), HashOf(tuple),
-                                              seed, path)) {
+                                              seed, port, path)) {
     path->resize(old_size);
     return false;
   }

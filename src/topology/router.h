@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -81,10 +82,10 @@ class Router {
   PathCandidates FindCandidates(GpuId source, GpuId destination, size_t max_candidates) const;
 
   // Appends the path that ECMP takes: each node hashes the five-tuple with its own seed (derived from `seed`) and picks
-  // one of its equal-cost next links. A bonded NIC picks its port in the same way. Returns false, appending nothing,
-  // when there is no path.
-  bool AppendEcmpPath(GpuId source, GpuId destination, const model::FiveTuple& tuple, uint64_t seed,
-                      model::Path* path) const;
+  // one of its equal-cost next links. A bonded NIC picks its port in the same way, unless `port` says which one (modulo
+  // those that lead there). Returns false, appending nothing, when there is no path.
+  bool AppendEcmpPath(GpuId source, GpuId destination, const model::FiveTuple& tuple, uint64_t seed, model::Path* path,
+                      std::optional<uint32_t> port = std::nullopt) const;
 
  private:
   bool IsInsideHost(GpuId source, GpuId destination) const;

@@ -33,9 +33,12 @@ std::vector<model::Path> DefaultPaths(const TrafficSnapshot& snapshot, const Job
       paths[f] = job.paths[f];
       continue;
     }
+    const model::FlowDemand& flow = flows[f];
     const model::FiveTuple tuple =
-        FlowTuple(snapshot.router->fabric(), job.id, static_cast<uint32_t>(f), flows[f].source, flows[f].destination);
-    snapshot.router->AppendEcmpPath(flows[f].source, flows[f].destination, tuple, snapshot.hash_seed, &paths[f]);
+        FlowTuple(snapshot.router->fabric(), job.id, static_cast<uint32_t>(f), flow.source, flow.destination);
+    // The driver of a bonded NIC deals out queue pairs to its ports in turn.
+    const auto port = flow.num_queue_pairs > 1 ? std::optional<uint32_t>(flow.queue_pair) : std::nullopt;
+    snapshot.router->AppendEcmpPath(flow.source, flow.destination, tuple, snapshot.hash_seed, &paths[f], port);
   }
   return paths;
 }

@@ -23,7 +23,8 @@ model::FiveTuple FlowTuple(const topology::Fabric& fabric, JobId job, uint32_t f
 bool IsHealthy(const TrafficSnapshot& snapshot, const model::Path& path);
 
 // Paths of all flows of a job, [flow of the iteration]. A path in force stays as long as it is healthy; every other
-// flow gets the path of its hash, or an empty path when failures cut it off. Errors: none. Cost: O(links of all paths).
+// flow gets the path of its hash, or an empty path when failures cut it off. The queue pairs of a connection leave by
+// the ports of a bonded NIC in turn. Errors: none. Cost: O(links of all paths).
 std::vector<model::Path> DefaultPaths(const TrafficSnapshot& snapshot, const JobView& job);
 
 }  // namespace fairlead::traffic

@@ -102,7 +102,8 @@ TEST_P(PolicyLawsTest, AnEmptyClusterHasAnEmptyPlan) {
 
 std::string NameOf(const testing::TestParamInfo<std::string_view>& param) {
   std::string name(param.param);
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '-' || c == '+'; }, '_');
   return name;
 }
 

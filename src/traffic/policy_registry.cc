@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "traffic/c4p/c4p_policy.h"
 #include "traffic/cassini/cassini_policy.h"
 #include "traffic/crux/crux_policy.h"
 #include "traffic/ecmp/ecmp_policy.h"
@@ -43,6 +44,27 @@ Result<Policy> CreateVariant(std::string_view name, const PolicyOptions& options
   return MakeCrux(name, MakeVariant(options.crux));
 }
 
+Result<Policy> CreateC4p(std::string_view name, const PolicyOptions& options) {
+  FL_RETURN_IF_ERROR(options.c4p.Validate());
+  return Policy(std::make_unique<c4p::C4pPolicy>(options.c4p, name));
+}
+
+Result<Policy> CreateStaticC4p(std::string_view name, const PolicyOptions& options) {
+  PolicyOptions changed = options;
+  changed.c4p.adapts = false;
+  return CreateC4p(name, changed);
+}
+
+// Crux decides who comes first, C4P spreads what each job has to send.
+Result<Policy> CreateCruxWithC4p(std::string_view name, const PolicyOptions& options) {
+  FL_RETURN_IF_ERROR(options.crux.Validate());
+  FL_RETURN_IF_ERROR(options.c4p.Validate());
+  c4p::BalancingOptions balancing = options.c4p;
+  balancing.standing = c4p::Standing::kInOrder;
+  return Policy(
+      std::make_unique<crux::CruxPolicy>(options.crux, name, std::make_unique<c4p::BalancedPaths>(balancing)));
+}
+
 constexpr Entry kPolicies[] = {
     {"ecmp", Create<EcmpPolicy>},
     {"sincronia", Create<sincronia::SincroniaPolicy>},
@@ -54,6 +76,9 @@ constexpr Entry kPolicies[] = {
     {"crux", CreateCrux},
     {"crux-fair", CreateVariant<crux::Fair>},
     {"crux-guard", CreateVariant<crux::Guarded>},
+    {"c4p-static", CreateStaticC4p},
+    {"c4p", CreateC4p},
+    {"crux+c4p", CreateCruxWithC4p},
 };
 
 }  // namespace

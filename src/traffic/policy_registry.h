@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "traffic/c4p/balanced_paths.h"
 #include "traffic/crux/crux_options.h"
 #include "traffic/taccl_star/taccl_star_options.h"
 #include "traffic/traffic_policy.h"
@@ -14,7 +15,8 @@ namespace fairlead::traffic {
 
 // Options of every policy; each reads its own part.
 struct PolicyOptions {
-  crux::CruxOptions crux;  // of "crux"; "crux-…" changes what its name says
+  crux::CruxOptions crux;     // of "crux" and "crux+c4p"; "crux-…" changes what its name says
+  c4p::BalancingOptions c4p;  // of "c4p", "c4p-static" and "crux+c4p"
   taccl_star::TacclStarOptions taccl_star;
 };
 

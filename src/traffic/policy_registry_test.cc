@@ -10,14 +10,14 @@ using testing::ElementsAre;
 
 TEST(PolicyRegistryTest, EveryNameCreatesThePolicyOfThatName) {
   EXPECT_THAT(PolicyNames(), ElementsAre("ecmp", "sincronia", "varys", "taccl-star", "cassini", "crux-pa", "crux-ps-pa",
-                                         "crux", "crux-fair", "crux-guard"));
+                                         "crux", "crux-fair", "crux-guard", "c4p-static", "c4p", "crux+c4p"));
   for (const std::string_view name : PolicyNames()) EXPECT_EQ(CreatePolicy(name, {}).value()->name(), name);
 }
 
 TEST(PolicyRegistryTest, UnknownNamesListTheKnownOnes) {
   EXPECT_EQ(CreatePolicy("cruks", {}).status(),
             NotFound("traffic policy 'cruks': no such policy; known: ecmp, sincronia, varys, taccl-star, cassini, "
-                     "crux-pa, crux-ps-pa, crux, crux-fair, crux-guard"));
+                     "crux-pa, crux-ps-pa, crux, crux-fair, crux-guard, c4p-static, c4p, crux+c4p"));
   EXPECT_FALSE(CreatePolicy("taccl_star", {}).ok());
 }
 
@@ -32,6 +32,11 @@ TEST(PolicyRegistryTest, OptionsAreValidated) {
   options.taccl_star.max_candidates = 0;
   EXPECT_EQ(CreatePolicy("taccl-star", options).status(),
             InvalidArgument("taccl-star: max_candidates: expected >= 1, found 0"));
+  options = {};
+  options.c4p.max_imbalance = 0.5;
+  for (const std::string_view name : {"c4p", "c4p-static", "crux+c4p"}) {
+    EXPECT_EQ(CreatePolicy(name, options).status(), InvalidArgument("c4p: max_imbalance: expected >= 1, found 0.5"));
+  }
 }
 
 TEST(PolicyRegistryTest, OnlyUncompressedCruxAsksForMoreLevelsThanThereAre) {

@@ -84,6 +84,7 @@ class ExampleCluster {
       views_[j].paths = in_force_[j];
       views_[j].level = plan.jobs[j].level;
     }
+    changed_links_.clear();
   }
 
   // What a controller measured of a running job.
@@ -96,6 +97,7 @@ class ExampleCluster {
   void SetHealth(LinkId link, double health) {
     health_[link] = health;
     router_.SetHealth(health_);
+    changed_links_.push_back(link);
   }
 
   TrafficSnapshot Snapshot() const {
@@ -103,6 +105,7 @@ class ExampleCluster {
     snapshot.router = &router_;
     snapshot.health = &health_;
     snapshot.jobs = views_;
+    snapshot.changed_links = changed_links_;
     return snapshot;
   }
 
@@ -113,6 +116,7 @@ class ExampleCluster {
   std::deque<model::Iteration> iterations_;  // addresses stay
   std::deque<std::vector<model::Path>> in_force_;
   std::vector<JobView> views_;
+  std::vector<LinkId> changed_links_;  // since the last plan
 };
 
 }  // namespace fairlead::traffic

@@ -48,6 +48,8 @@ struct TrafficSnapshot {
   uint32_t num_levels = 8;   // hardware priority levels, >= 1
   uint64_t hash_seed = 0;    // what the switches' ECMP hashes are seeded with
   uint64_t random_seed = 0;  // for policies that sample
+  // Links whose health is another than at the last plan.
+  std::span<const LinkId> changed_links = {};
 
   // Capacity that is left of a link.
   BytesPerSecond CapacityOf(LinkId link) const {
@@ -80,6 +82,8 @@ struct JobPlan {
   // order.
   uint32_t priority_rank = 0;
   std::optional<TimeShift> time_shift;  // nothing: iterations follow one another at once
+  // The queue pairs of a connection shift bytes among themselves, from those whose messages take long to the others.
+  bool balances_shares = false;
   // For people and for `explain`: "intensity 3.1e+15 FLOP/s, correction factor 1.2; level 0 of 3: …".
   std::string reason;
 };

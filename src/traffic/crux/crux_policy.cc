@@ -20,10 +20,11 @@ namespace {
 class Rescheduling {
  public:
   // Args: num_levels that the plan may use.
-  Rescheduling(const TrafficSnapshot& snapshot, const CruxOptions& options, uint32_t num_levels,
-               CorrectionCache* corrections)
+  Rescheduling(const TrafficSnapshot& snapshot, const CruxOptions& options, const PathChooser* paths,
+               uint32_t num_levels, CorrectionCache* corrections)
       : snapshot_(snapshot),
         options_(options),
+        paths_(paths),
         num_levels_(num_levels),
         corrections_(corrections),
         links_(MakeLinkTable(snapshot)) {}
@@ -50,6 +51,7 @@ class Rescheduling {
 
   const TrafficSnapshot& snapshot_;
   const CruxOptions& options_;
+  const PathChooser* const paths_;
   const uint32_t num_levels_;
   CorrectionCache* const corrections_;
   const LinkTable links_;
@@ -63,7 +65,11 @@ void Rescheduling::SelectNewPaths() {
   std::vector<double> intensities;
   intensities.reserve(survey_.size());
   for (const JobProfile& profile : survey_.profiles) intensities.push_back(profile.intensity.value());
-  SelectSurveyedPaths(snapshot_, links_, intensities, options_.paths, options_.max_candidates, &survey_);
+  if (paths_ != nullptr) {
+    paths_->ChoosePaths(snapshot_, links_, intensities, &survey_);
+  } else {
+    SelectSurveyedPaths(snapshot_, links_, intensities, options_.paths, options_.max_candidates, &survey_);
+  }
 }
 
 void Rescheduling::AssignRanks() {
@@ -147,8 +153,8 @@ void Rescheduling::Explain(uint32_t participant) {
 
 }  // namespace
 
-CruxPolicy::CruxPolicy(CruxOptions options, std::string_view name)
-    : name_(name), options_(std::move(options)), corrections_(options_.correction) {
+CruxPolicy::CruxPolicy(CruxOptions options, std::string_view name, std::unique_ptr<const PathChooser> paths)
+    : name_(name), options_(std::move(options)), paths_(std::move(paths)), corrections_(options_.correction) {
   FL_CHECK(options_.Validate().ok());
 }
 
@@ -159,7 +165,7 @@ uint32_t CruxPolicy::NumLevels(uint32_t hardware_levels, size_t num_jobs) const 
 TrafficPlan CruxPolicy::Plan(const TrafficSnapshot& snapshot) const {
   FL_CHECK(snapshot.router != nullptr && snapshot.num_levels >= 1);
   const uint32_t num_levels = NumLevels(snapshot.num_levels, snapshot.jobs.size());
-  return Rescheduling(snapshot, options_, num_levels, &corrections_).Run();
+  return Rescheduling(snapshot, options_, paths_.get(), num_levels, &corrections_).Run();
 }
 
 }  // namespace fairlead::traffic::crux

@@ -18,8 +18,11 @@
 // Reference   Cao et al., Crux, SIGCOMM 2024, sections 3 and 4.
 #pragma once
 
+#include <memory>
+
 #include "traffic/crux/correction_cache.h"
 #include "traffic/crux/crux_options.h"
+#include "traffic/path_chooser.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::traffic::crux {
@@ -28,7 +31,9 @@ namespace fairlead::traffic::crux {
 class CruxPolicy final : public TrafficPolicy {
  public:
   // `options` must be valid; `name` is what the registry calls this set of options, and must outlive the policy.
-  explicit CruxPolicy(CruxOptions options, std::string_view name = "crux");
+  // `paths` takes the place of step 2; null: path selection as in the paper.
+  explicit CruxPolicy(CruxOptions options, std::string_view name = "crux",
+                      std::unique_ptr<const PathChooser> paths = nullptr);
 
   std::string_view name() const override { return name_; }
   TrafficPlan Plan(const TrafficSnapshot& snapshot) const override;
@@ -38,6 +43,7 @@ class CruxPolicy final : public TrafficPolicy {
  private:
   std::string_view name_;
   CruxOptions options_;
+  std::unique_ptr<const PathChooser> paths_;
   mutable CorrectionCache corrections_;
 };
 

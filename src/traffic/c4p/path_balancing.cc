@@ -1,0 +1,240 @@
+#include "traffic/c4p/path_balancing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+
+namespace fairlead::traffic::c4p {
+
+namespace {
+
+// What rounding can add to a usage.
+constexpr double kSlack = 1e-9;
+// Rounds over all links; each repairs nearly everything, the next ones what chains have shifted.
+constexpr int kMaxRounds = 8;
+
+}  // namespace
+
+PathBalancing::PathBalancing(PathAllocator* allocator, std::span<const uint32_t> movable)
+    : allocator_(allocator), catalogue_(allocator->catalogue_), movable_(movable.begin(), movable.end()) {
+  std::sort(movable_.begin(), movable_.end());
+  allocator_->may_move_.resize(allocator_->slots_.size(), 0);
+  allocator_->in_chain_.resize(allocator_->slots_.size(), 0);
+  for (const uint32_t slot : movable_) {
+    const Reservation& mine = allocator_->slots_[slot].reservation;
+    original_.push_back({mine.plane, mine.path});
+    allocator_->may_move_[slot] = 1;
+  }
+}
+
+PathBalancing::~PathBalancing() {
+  for (const uint32_t slot : movable_) allocator_->may_move_[slot] = 0;
+}
+
+std::vector<ReservationId> PathBalancing::Run() {
+  bool has_moved = true;
+  for (int round = 0; round < kMaxRounds && has_moved; ++round) {
+    has_moved = false;
+    for (const LinkId link : LinksByUsage()) {
+      while (IsOverloaded(link) && Relieve(link)) has_moved = true;
+    }
+  }
+  std::vector<ReservationId> moved;
+  for (size_t m = 0; m < movable_.size(); ++m) {
+    const Reservation& mine = allocator_->slots_[movable_[m]].reservation;
+    if (Choice{mine.plane, mine.path} != original_[m]) moved.push_back(ReservationId(movable_[m]));
+  }
+  return moved;
+}
+
+std::vector<LinkId> PathBalancing::LinksByUsage() const {
+  std::vector<LinkId> links;
+  for (const uint32_t slot : movable_) {
+    const auto middle = allocator_->slots_[slot].reservation.middle();
+    links.insert(links.end(), middle.begin(), middle.end());
+  }
+  std::sort(links.begin(), links.end());
+  links.erase(std::unique(links.begin(), links.end()), links.end());
+  std::stable_sort(links.begin(), links.end(),
+                   [&](LinkId a, LinkId b) { return allocator_->Usage(a, 0) > allocator_->Usage(b, 0); });
+  return links;
+}
+
+double PathBalancing::FairUsage(LinkId link) {
+  if (catalogue_->fabric().tier(link) != topology::LinkTier::kLeafSpine) return allocator_->FairUsage(link);
+  const auto [entry, is_new] = fair_usage_.try_emplace(link);
+  if (is_new) entry->second = allocator_->FairUsage(link);
+  return entry->second;
+}
+
+double PathBalancing::LightestOn(LinkId link) const {
+  double lightest = std::numeric_limits<double>::infinity();
+  for (const uint32_t slot : allocator_->users_[link]) {
+    if (allocator_->may_move_[slot]) lightest = std::min(lightest, allocator_->slots_[slot].reservation.weight);
+  }
+  return lightest;
+}
+
+double PathBalancing::Limit(LinkId link, double weight) {
+  return (FairUsage(link) + weight / catalogue_->fabric().capacity(link).value()) * (1 - kSlack);
+}
+
+bool PathBalancing::IsOverloaded(LinkId link) {
+  const double lightest = LightestOn(link);
+  if (std::isinf(lightest)) return false;  // nobody here may move
+  return allocator_->Usage(link, 0) >= Limit(link, lightest);
+}
+
+bool PathBalancing::HasRoom(LinkId link, double weight) {
+  return allocator_->Usage(link, weight) < Limit(link, std::min(weight, LightestOn(link)));
+}
+
+bool PathBalancing::Relieve(LinkId link) { return RelieveDirectly(link) || RelieveByChain(link); }
+
+std::vector<uint32_t> PathBalancing::MovableOn(LinkId link) const {
+  std::vector<uint32_t> slots;
+  for (const uint32_t slot : allocator_->users_[link]) {
+    if (allocator_->may_move_[slot]) slots.push_back(slot);
+  }
+  std::sort(slots.begin(), slots.end());
+  return slots;
+}
+
+const LeafPaths& PathBalancing::PathsOf(uint32_t slot) const {
+  const Reservation& mine = allocator_->slots_[slot].reservation;
+  return catalogue_->Paths(catalogue_->ports(mine.source)[mine.plane].leaf,
+                           catalogue_->ports(mine.destination)[mine.plane].leaf);
+}
+
+std::span<const LinkId> PathBalancing::Middle(uint32_t slot, Choice choice) const {
+  return PathsOf(slot).path(choice.path);
+}
+
+double PathBalancing::UsageAfter(uint32_t slot, Choice choice) {
+  const Reservation& mine = allocator_->slots_[slot].reservation;
+  const auto now = mine.middle();
+  double worst = 0;
+  for (const LinkId link : Middle(slot, choice)) {
+    if (std::find(now.begin(), now.end(), link) != now.end()) continue;
+    worst = std::max(worst, allocator_->Usage(link, mine.weight) / FairUsage(link));
+  }
+  return worst;
+}
+
+bool PathBalancing::HasRoom(uint32_t slot, Choice choice) {
+  const Reservation& mine = allocator_->slots_[slot].reservation;
+  const auto now = mine.middle();
+  for (const LinkId link : Middle(slot, choice)) {
+    if (std::find(now.begin(), now.end(), link) == now.end() && !HasRoom(link, mine.weight)) return false;
+  }
+  return true;
+}
+
+bool PathBalancing::RelieveDirectly(LinkId link) {
+  double least = std::numeric_limits<double>::infinity();
+  std::optional<Step> best;
+  for (const uint32_t slot : MovableOn(link)) {
+    const Reservation& mine = allocator_->slots_[slot].reservation;
+    const uint32_t num_paths = PathsOf(slot).num_paths;
+    for (uint32_t i = 0; i < num_paths; ++i) {
+      const Choice choice{mine.plane, i};
+      const auto path = Middle(slot, choice);
+      if (std::find(path.begin(), path.end(), link) != path.end()) continue;
+      const double usage = UsageAfter(slot, choice);
+      if (usage >= least || !HasRoom(slot, choice)) continue;
+      least = usage;
+      best = Step{slot, choice};
+    }
+    // The first QP that has somewhere to go is as good as any.
+    if (best) break;
+  }
+  if (best) allocator_->MoveTo(best->slot, best->choice);
+  return best.has_value();
+}
+
+bool PathBalancing::RelieveByChain(LinkId link) {
+  const topology::Fabric& fabric = catalogue_->fabric();
+  if (fabric.tier(link) != topology::LinkTier::kLeafSpine) return false;
+  const bool is_up = fabric.kind(fabric.source(link)) == topology::NodeKind::kLeaf;
+  const auto spine_of = [&](LinkId other) { return is_up ? fabric.destination(other) : fabric.source(other); };
+  for (const uint32_t slot : MovableOn(link)) {
+    for (const LinkId sibling : catalogue_->Siblings(link)) {
+      if (spine_of(sibling) == spine_of(link)) continue;
+      if (!HasRoom(sibling, allocator_->slots_[slot].reservation.weight)) continue;
+      if (TryChain(slot, spine_of(link), spine_of(sibling))) return true;
+    }
+  }
+  return false;
+}
+
+bool PathBalancing::TryChain(uint32_t first, NodeId from_spine, NodeId to_spine) {
+  steps_.clear();
+  std::optional<uint32_t> next = first;
+  NodeId target = to_spine;
+  bool is_done = false;
+  while (next && !is_done) {
+    const auto choice = PathOver(*next, target);
+    if (!choice) break;
+    // Asked before the move: afterwards the QP is one of those that the link carries.
+    std::optional<LinkId> full;
+    for (const LinkId link : Middle(*next, *choice)) {
+      if (!HasRoom(link, allocator_->slots_[*next].reservation.weight)) full = link;
+    }
+    Move(*next, *choice);
+    is_done = !full.has_value();
+    // Who goes next goes the other way, where a QP has just left.
+    target = target == to_spine ? from_spine : to_spine;
+    if (full) next = ChooseVictim(*full, target);
+  }
+  for (const Step& step : steps_) allocator_->in_chain_[step.slot] = 0;
+  if (!is_done) Undo();
+  return is_done;
+}
+
+std::optional<PathBalancing::Choice> PathBalancing::PathOver(uint32_t slot, NodeId spine) {
+  const uint32_t plane = allocator_->slots_[slot].reservation.plane;
+  const LeafPaths& paths = PathsOf(slot);
+  if (paths.length != 2) return std::nullopt;
+  const uint32_t num_paths = paths.num_paths;
+  std::optional<Choice> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (uint32_t i = 0; i < num_paths; ++i) {
+    const Choice choice{plane, i};
+    if (catalogue_->fabric().destination(Middle(slot, choice).front()) != spine) continue;
+    const double usage = UsageAfter(slot, choice);
+    if (usage >= least) continue;
+    least = usage;
+    best = choice;
+  }
+  return best;
+}
+
+std::optional<uint32_t> PathBalancing::ChooseVictim(LinkId link, NodeId spine) {
+  std::optional<uint32_t> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const uint32_t slot : MovableOn(link)) {
+    if (allocator_->in_chain_[slot]) continue;
+    const auto choice = PathOver(slot, spine);
+    if (!choice) continue;
+    const double usage = UsageAfter(slot, *choice);
+    if (usage >= least) continue;
+    least = usage;
+    best = slot;
+  }
+  return best;
+}
+
+void PathBalancing::Move(uint32_t slot, Choice choice) {
+  const Reservation& mine = allocator_->slots_[slot].reservation;
+  steps_.push_back({slot, {mine.plane, mine.path}});
+  allocator_->in_chain_[slot] = 1;
+  allocator_->MoveTo(slot, choice);
+}
+
+void PathBalancing::Undo() {
+  for (; !steps_.empty(); steps_.pop_back()) allocator_->MoveTo(steps_.back().slot, steps_.back().choice);
+}
+
+}  // namespace fairlead::traffic::c4p

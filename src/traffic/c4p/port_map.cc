@@ -1,0 +1,247 @@
+#include "traffic/c4p/port_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "traffic/c4p/source_ports.h"
+
+namespace fairlead::traffic::c4p {
+namespace {
+
+Status CheckPort(uint16_t port) {
+  if (IsSteeringPort(port)) return OkStatus();
+  return InvalidArgument(fmt::format("c4p: source port: expected {} to 65535, found {}", kFirstSourcePort, port));
+}
+
+std::string Describe(const AddressPair& pair, uint16_t port) {
+  return fmt::format("c4p: source port {} of address {} to {} (protocol {}, port {})", port, pair.source_address,
+                     pair.destination_address, pair.protocol, pair.destination_port);
+}
+
+bool Holds(const std::vector<uint16_t>& ports, uint16_t port) {
+  return std::binary_search(ports.begin(), ports.end(), port);
+}
+
+// The first fact of `port` or of a greater one.
+template <class Facts>
+auto Seek(Facts& facts, uint16_t port) {
+  return std::lower_bound(facts.begin(), facts.end(), port,
+                          [](const auto& fact, uint16_t wanted) { return fact.port < wanted; });
+}
+
+uint64_t HashOf(const AddressPair& pair) {
+  return CombineHash(CombineHash(pair.source_address, pair.destination_address),
+                     CombineHash(pair.protocol, pair.destination_port));
+}
+
+}  // namespace
+
+Status PortMapOptions::Validate() const {
+  if (max_pairs < 1) return InvalidArgument("c4p: max_pairs: expected >= 1, found 0");
+  if (max_tables_per_pair < 1) return InvalidArgument("c4p: max_tables_per_pair: expected >= 1, found 0");
+  if (max_ports_per_table < 1) return InvalidArgument("c4p: max_ports_per_table: expected >= 1, found 0");
+  return OkStatus();
+}
+
+PortMap::PortMap(PortMapOptions options) : options_(options) { FL_CHECK(options.Validate().ok()); }
+
+Status PortMap::Record(const AddressPair& key, uint16_t port, uint32_t path, uint64_t epoch, SimTime probed_at) {
+  FL_RETURN_IF_ERROR(CheckPort(port));
+  const LeafEpoch leaf = leaves_.Find(key.source_leaf);
+  if (epoch != leaf.epoch) {
+    ++num_stale_;
+    return OkStatus();
+  }
+  Pair* pair = Touch(key);
+  pair->last_port = port;
+  Table* table = MakeTable(pair, leaf.fingerprint);
+  const Fact seen{.port = port, .path = path, .epoch = epoch, .probed_at = probed_at};
+  const auto known = Seek(table->facts, port);
+  if (known != table->facts.end() && known->port == port) {
+    Weigh(&*known, seen, pair, table);
+    return OkStatus();
+  }
+  table->facts.insert(known, seen);
+  if (table->facts.size() > options_.max_ports_per_table) DropOldestFact(*pair, table);
+  return OkStatus();
+}
+
+// Puts what was seen now in the place of what was known of the same port, and draws the conclusions.
+void PortMap::Weigh(Fact* known, const Fact& seen, Pair* pair, Table* table) {
+  if (known->epoch == seen.epoch && seen.probed_at < known->probed_at) {
+    ++num_late_;
+    return;
+  }
+  const bool differs = known->path != seen.path;
+  const bool was_revived = known->epoch != seen.epoch;
+  *known = seen;
+  if (!differs) return;
+  if (!was_revived) {
+    ++num_conflicts_;
+    pair->unstable_in = seen.epoch;
+    return;
+  }
+  ++num_refuted_;
+  std::erase_if(table->facts, [&](const Fact& fact) { return fact.epoch != seen.epoch; });
+}
+
+// The oldest by its probe; ports of live connections stay.
+void PortMap::DropOldestFact(const Pair& pair, Table* table) const {
+  auto oldest = table->facts.end();
+  for (auto fact = table->facts.begin(); fact != table->facts.end(); ++fact) {
+    if (Holds(pair.reserved, fact->port)) continue;
+    if (oldest == table->facts.end() || fact->probed_at < oldest->probed_at) oldest = fact;
+  }
+  if (oldest != table->facts.end()) table->facts.erase(oldest);
+}
+
+std::vector<PortCandidate> PortMap::Candidates(const AddressPair& key, uint32_t path) const {
+  std::vector<PortCandidate> candidates;
+  const LeafEpoch leaf = leaves_.Find(key.source_leaf);
+  const Table* table = TableOf(key, leaf.fingerprint);
+  if (table == nullptr) return candidates;
+  const std::vector<uint16_t> reserved = ReservedPorts(key);
+  for (const Fact& fact : table->facts) {
+    if (fact.path != path || Holds(reserved, fact.port)) continue;
+    candidates.push_back({.port = fact.port, .is_confirmed = fact.epoch == leaf.epoch, .probed_at = fact.probed_at});
+  }
+  std::stable_partition(candidates.begin(), candidates.end(), [](const PortCandidate& c) { return c.is_confirmed; });
+  return candidates;
+}
+
+PortAnswer PortMap::FindPort(const AddressPair& key, uint32_t path, uint32_t num_paths) const {
+  const std::vector<PortCandidate> candidates = Candidates(key, path);
+  if (!candidates.empty()) {
+    const PortCandidate& best = candidates.front();
+    const auto kind = best.is_confirmed ? PortAnswer::Kind::kUse : PortAnswer::Kind::kConfirm;
+    return {.kind = kind, .port = best.port};
+  }
+  const auto left = static_cast<uint32_t>(PortsToScan(key, std::max(num_paths, 1u)).size());
+  return {.kind = left > 0 ? PortAnswer::Kind::kScan : PortAnswer::Kind::kExhausted, .num_ports = left};
+}
+
+// Place in the ring of ports.
+uint64_t PortMap::ScanStart(const AddressPair& key) const {
+  const auto found = pairs_.find(key);
+  if (found == pairs_.end() || !found->second.last_port) return HashOf(key) % kNumSourcePorts;
+  return uint64_t{*found->second.last_port} - kFirstSourcePort + 1;
+}
+
+std::vector<uint16_t> PortMap::PortsToScan(const AddressPair& key, uint32_t count) const {
+  const LeafEpoch leaf = leaves_.Find(key.source_leaf);
+  const Table* table = TableOf(key, leaf.fingerprint);
+  const std::vector<uint16_t> reserved = ReservedPorts(key);
+  const uint64_t start = ScanStart(key);
+  std::vector<uint16_t> unknown;
+  std::vector<uint16_t> revived;
+  for (uint32_t i = 0; i < kNumSourcePorts && unknown.size() < count; ++i) {
+    const uint16_t port = SteeringPort(start + i);
+    if (Holds(reserved, port)) continue;
+    const Fact* fact = nullptr;
+    if (table != nullptr) {
+      const auto found = Seek(table->facts, port);
+      if (found != table->facts.end() && found->port == port) fact = &*found;
+    }
+    if (fact == nullptr) {
+      unknown.push_back(port);
+    } else if (fact->epoch != leaf.epoch && revived.size() < count) {
+      revived.push_back(port);
+    }
+  }
+  revived.resize(std::min<size_t>(revived.size(), count - unknown.size()));
+  unknown.insert(unknown.end(), revived.begin(), revived.end());
+  return unknown;
+}
+
+Status PortMap::Reserve(const AddressPair& key, uint16_t port) {
+  FL_RETURN_IF_ERROR(CheckPort(port));
+  if (IsReserved(key, port)) {
+    return Status(StatusCode::kAlreadyExists,
+                  Describe(key, port) + ": a live connection holds it; reserve a port that Candidates() offers");
+  }
+  Pair* pair = Touch(key);
+  by_use_.erase(pair->last_used);
+  pair->reserved.insert(std::lower_bound(pair->reserved.begin(), pair->reserved.end(), port), port);
+  return OkStatus();
+}
+
+Status PortMap::Release(const AddressPair& key, uint16_t port) {
+  const auto found = pairs_.find(key);
+  if (found == pairs_.end() || !Holds(found->second.reserved, port)) {
+    return NotFound(Describe(key, port) + ": nobody holds it; was it released twice?");
+  }
+  std::erase(found->second.reserved, port);
+  Touch(key);
+  return OkStatus();
+}
+
+bool PortMap::IsReserved(const AddressPair& key, uint16_t port) const { return Holds(ReservedPorts(key), port); }
+
+bool PortMap::IsUnstable(const AddressPair& key) const {
+  const auto found = pairs_.find(key);
+  return found != pairs_.end() && found->second.unstable_in == EpochOf(key.source_leaf);
+}
+
+// Ports held between the two addresses by the protocol, whatever the destination port; ascending.
+std::vector<uint16_t> PortMap::ReservedPorts(const AddressPair& key) const {
+  AddressPair first = key;
+  first.destination_port = 0;
+  first.source_leaf = NodeId(0u);
+  std::vector<uint16_t> ports;
+  for (auto at = pairs_.lower_bound(first); at != pairs_.end(); ++at) {
+    const AddressPair& other = at->first;
+    if (other.source_address != key.source_address || other.destination_address != key.destination_address ||
+        other.protocol != key.protocol) {
+      break;
+    }
+    ports.insert(ports.end(), at->second.reserved.begin(), at->second.reserved.end());
+  }
+  std::sort(ports.begin(), ports.end());
+  return ports;
+}
+
+// The pair, made when it is new, as the one used last; others may be evicted for it.
+PortMap::Pair* PortMap::Touch(const AddressPair& key) {
+  Pair& pair = pairs_[key];
+  by_use_.erase(pair.last_used);
+  pair.last_used = ++num_uses_;
+  if (pair.reserved.empty()) by_use_.emplace(pair.last_used, key);
+  EvictOldPairs();
+  return &pair;
+}
+
+void PortMap::EvictOldPairs() {
+  while (pairs_.size() > options_.max_pairs && !by_use_.empty() && by_use_.begin()->first != num_uses_) {
+    pairs_.erase(by_use_.begin()->second);
+    by_use_.erase(by_use_.begin());
+  }
+}
+
+const PortMap::Table* PortMap::TableOf(const AddressPair& key, uint64_t fingerprint) const {
+  const auto found = pairs_.find(key);
+  if (found == pairs_.end()) return nullptr;
+  for (const Table& table : found->second.tables) {
+    if (table.fingerprint == fingerprint) return &table;
+  }
+  return nullptr;
+}
+
+// The table of a fingerprint as the last one of the pair, made when it is new; the one recorded first gives way.
+PortMap::Table* PortMap::MakeTable(Pair* pair, uint64_t fingerprint) const {
+  std::vector<Table>& tables = pair->tables;
+  const auto found =
+      std::find_if(tables.begin(), tables.end(), [&](const Table& table) { return table.fingerprint == fingerprint; });
+  if (found != tables.end()) {
+    std::rotate(found, found + 1, tables.end());
+    return &tables.back();
+  }
+  if (tables.size() >= options_.max_tables_per_pair) tables.erase(tables.begin());
+  tables.emplace_back().fingerprint = fingerprint;
+  return &tables.back();
+}
+
+}  // namespace fairlead::traffic::c4p

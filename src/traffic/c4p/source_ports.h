@@ -1,0 +1,19 @@
+// The source ports that steer connections, as a ring: whoever tries some of them begins anywhere and wraps around.
+#pragma once
+
+#include <cstdint>
+
+#include "traffic/default_paths.h"
+
+namespace fairlead::traffic::c4p {
+
+constexpr bool IsSteeringPort(uint16_t port) {
+  return port >= kFirstSourcePort && port < uint32_t{kFirstSourcePort} + kNumSourcePorts;
+}
+
+// The port `offset` places after the first one.
+constexpr uint16_t SteeringPort(uint64_t offset) {
+  return static_cast<uint16_t>(kFirstSourcePort + offset % kNumSourcePorts);
+}
+
+}  // namespace fairlead::traffic::c4p
