@@ -116,6 +116,7 @@ void ClusterController::StartQueuedJobs(std::vector<Action>* actions) {
 }
 
 std::optional<model::Placement> ClusterController::FindPlacement(const model::Job& job) const {
+  if (!job.hosts.empty()) return scheduling::PlaceOnOwnHosts(pool_, job);
   std::vector<scheduling::PlacedJob> placed;
   placed.reserve(running_.size());
   for (const auto& [id, other] : running_) placed.push_back({&other.job, &other.placement});

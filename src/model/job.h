@@ -31,7 +31,9 @@ struct Job {
   std::string name;
   uint32_t num_gpus = 0;       // >= 1
   uint32_t gpus_per_host = 8;  // >= 1; GPUs it asks for on each of its hosts
-  std::string model_profile;   // name of a collective::ModelProfile
+  // Where its ranks have to be, in order; empty: the placement policy chooses. As many as it needs at gpus_per_host.
+  std::vector<HostId> hosts;
+  std::string model_profile;  // name of a collective::ModelProfile
   Parallelism parallelism;
   SimTime arrival;
   // Ends after this many iterations; 0 = no such end.

@@ -54,4 +54,13 @@ model::Placement PlaceOnHosts(const GpuPool& pool, const model::Job& job, const 
   return placement;
 }
 
+std::optional<model::Placement> PlaceOnOwnHosts(const GpuPool& pool, const model::Job& job) {
+  if (job.hosts.size() != NumHosts(job)) return std::nullopt;
+  for (uint32_t i = 0; i < job.hosts.size(); ++i) {
+    if (job.hosts[i].index() >= pool.fabric().num_hosts()) return std::nullopt;
+    if (pool.num_free(job.hosts[i]) < RanksOnHost(job, i)) return std::nullopt;
+  }
+  return PlaceOnHosts(pool, job, job.hosts);
+}
+
 }  // namespace fairlead::scheduling

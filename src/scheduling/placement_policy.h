@@ -70,6 +70,10 @@ uint32_t NumHosts(const model::Job& job);
 // Takes the job's ranks from these hosts, in order: on each host its first free GPUs. Each host must have enough.
 model::Placement PlaceOnHosts(const GpuPool& pool, const model::Job& job, const std::vector<HostId>& hosts);
 
+// The same on the hosts that the job names, each once; nothing when one of them has too few free GPUs now, or when they
+// are not as many as the job needs.
+std::optional<model::Placement> PlaceOnOwnHosts(const GpuPool& pool, const model::Job& job);
+
 // Names in the order shown to users.
 std::vector<std::string_view> PlacementPolicyNames();
 

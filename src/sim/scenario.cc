@@ -129,6 +129,36 @@ std::optional<ImportedWork> ReadImportedWork(YamlMap& map, const model::Job& job
   return work;
 }
 
+// hosts: [h0, h8]: where the ranks of a job have to be.
+void ReadOwnHosts(YamlMap& map, const topology::Fabric& fabric, model::Job* job) {
+  if (!map.Has("hosts")) return;
+  for (const std::string& name : map.Strings("hosts")) {
+    const HostId host = fabric.FindHost(name);
+    if (!host.valid()) {
+      map.Fail("hosts", fmt::format("there is no host '{}'; hosts are named like '{}'", name,
+                                    fabric.HostName(HostId(fabric.num_hosts() - 1))));
+      return;
+    }
+    if (std::count(job->hosts.begin(), job->hosts.end(), host) > 0) {
+      map.Fail("hosts", fmt::format("the host '{}' stands twice; expected each once", name));
+      return;
+    }
+    job->hosts.push_back(host);
+  }
+  if (job->hosts.size() != scheduling::NumHosts(*job)) {
+    map.Fail("hosts", fmt::format("expected {} hosts for {} GPUs, {} on each; found {}", scheduling::NumHosts(*job),
+                                  job->num_gpus, job->gpus_per_host, job->hosts.size()));
+    return;
+  }
+  for (uint32_t i = 0; i < job->hosts.size(); ++i) {
+    const uint32_t wanted = scheduling::RanksOnHost(*job, i);
+    if (fabric.num_gpus_of(job->hosts[i]) >= wanted) continue;
+    map.Fail("hosts", fmt::format("host '{}' has {} GPUs; expected at least {}", fabric.HostName(job->hosts[i]),
+                                  fabric.num_gpus_of(job->hosts[i]), wanted));
+    return;
+  }
+}
+
 // Jobs of one entry: `count` of them, alike but for name and id.
 void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set<std::string>* names) {
   ScenarioJob entry;
@@ -138,6 +168,7 @@ void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set
   job.name = map.String("name", fmt::format("job{}", scenario->jobs.size()));
   job.arrival = SimTime::FromSeconds(Seconds(map.Double("arrival_s", 0, 0, kMaxSeconds)));
   job.num_iterations = static_cast<uint64_t>(map.Int("iterations", 0, 0, 1'000'000'000'000));
+  ReadOwnHosts(map, scenario->fabric, &job);
   const int64_t count = map.Int("count", 1, 1, kMaxJobs);
   if (int{map.Has("model")} + int{map.Has("compute_s")} + int{map.Has("workload")} != 1) {
     map.Fail("", "expected exactly one of the keys model (a profile), compute_s (plain numbers) and workload (a file)");
@@ -215,6 +246,7 @@ Status CheckJob(const Scenario& scenario, const ScenarioJob& entry) {
   }
   // Any GPUs will do to see whether the iteration can be built.
   model::Placement placement;
+  if (!job.hosts.empty()) placement = *scheduling::PlaceOnOwnHosts(scheduling::GpuPool(scenario.fabric), job);
   for (size_t h = 0; h < scenario.fabric.num_hosts() && placement.gpus.size() < job.num_gpus; ++h) {
     const HostId host(h);
     if (scenario.fabric.num_gpus_of(host) < std::min(job.gpus_per_host, job.num_gpus)) continue;

@@ -14,6 +14,7 @@
 //       - {name: train-a, gpus: 64, model: gpt-13b, parallelism: {tensor: 8}, arrival_s: 0, iterations: 100}
 //       - {name: b, gpus: 16, compute_s: 0.5, size_mb: 800, collective: ring-all-reduce, start_fraction: 0.5, count: 3}
 //       - {name: c, gpus: 32, workload: {simai: ../workloads/moe-32.txt}}   # or chakra: PREFIX, FOLDER or TRACE.et
+//       - {name: d, gpus: 16, hosts: [h0, h8], compute_s: 0.01, size_mb: 800}   # on these hosts
 //     trace: {…}                       # instead of jobs; see trace_jobs.h
 //     link_events:
 //       - {at_s: 30, link: "leaf3->spine1", health: 0}

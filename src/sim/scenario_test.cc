@@ -56,6 +56,20 @@ TEST(ScenarioTest, CountMakesCopiesWithNamesAndIds) {
   EXPECT_EQ(scenario->jobs[2].job.id, JobId(2));
 }
 
+TEST(ScenarioTest, JobsRunOnTheHostsThatTheyName) {
+  auto scenario = Parse(With("name: a,", "name: a, hosts: [h3, h0],"));
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  EXPECT_EQ(scenario->jobs[0].job.hosts, (std::vector<HostId>{HostId(3u), HostId(0u)}));
+  // Job b comes later and finds the two others.
+  const std::atomic<bool> never = false;
+  const auto report = RunScenario(*scenario, {.num_threads = 1}, never, nullptr);
+  ASSERT_TRUE(report.ok());
+  for (const RunResult& run : report->runs) {
+    EXPECT_GT(run.jobs[0].iterations, 0);
+    EXPECT_GT(run.jobs[1].iterations, 0);
+  }
+}
+
 struct BadInput {
   const char* from;
   const char* to;
@@ -105,6 +119,13 @@ TEST(ScenarioTest, BadInputNamesLineKeyExpectedAndFound) {
        "s.yaml:5: jobs[0]: job a: an iteration needs time"},
       // 1e18 bytes a GPU and more over links of some 1e10 byte/s.
       {"size_mb: 2000", "size_mb: 1.0e+12", "s.yaml:5: jobs[0]: job a: expected iterations of at most 1e+09 s, found"},
+      {"name: a,", "name: a, hosts: [h0, mars],",
+       "s.yaml:5: jobs[0].hosts: there is no host 'mars'; hosts are named like 'h3'"},
+      {"name: a,", "name: a, hosts: [h0, h0],", "s.yaml:5: jobs[0].hosts: the host 'h0' stands twice"},
+      {"name: a,", "name: a, hosts: [h0],",
+       "s.yaml:5: jobs[0].hosts: expected 2 hosts for 16 GPUs, 8 on each; found 1"},
+      {"simulate_s: 10", "qps_per_connection: 0", "s.yaml:7: qps_per_connection: expected an integer in [1, 128]"},
+      {"simulate_s: 10", "c4p: {max_imbalance: 0.5}", "s.yaml:7: c4p.max_imbalance: expected a number"},
       {"name: b", "name: a", "s.yaml:6: jobs[1].name: the job name 'a' stands twice"},
       {"simulate_s: 10", "link_events: [{at_s: 1, link: leaf0->moon, health: 0}]",
        "there is no link 'leaf0->moon'; links are named like"},
