@@ -2,9 +2,8 @@
 //
 // Notation    P -> iteration_time (EstimatePeriod of the traffic series);  N = length / P iterations in the window
 // Method      W = FLOP / N; bytes of a connection / N; C = P - stalled / N, where `stalled` is the time in which GPUs
-// waited for
-//             the network. The network was busy for a/N per iteration (bins with traffic), of which all but stalled/N
-//             was hidden behind compute: s = 1 - (a - stalled) / (N*C).
+//             waited for the network. The network was busy for a/N per iteration (bins with traffic), of which all but
+//             stalled/N was hidden behind compute: s = 1 - (a - stalled) / (N*C).
 // Guarantees  for a job that behaves like the model of section 4.2, exact up to the part of an iteration by which the
 //             window is longer than whole iterations: an error of at most 1/N.
 // Reference   Cao et al., Crux, SIGCOMM 2024, section 5 (profiling).

@@ -1,9 +1,8 @@
 // How long is an iteration of a job whose traffic alone is seen?
 //
 // Problem     Training repeats itself, so its traffic has a period. The strongest frequency need not be it: narrow
-// bursts have
-//             strong harmonics, and gradient accumulation sends g bursts per iteration (P/2, P/g); twice the period is
-//             a period too.
+//             bursts have strong harmonics, and gradient accumulation sends g bursts per iteration (P/2, P/g); twice
+//             the period is a period too.
 // Method      1. remove the mean, Hann window, power spectrum (FFT);
 //             2. candidates: the periods of local maxima with at least kPeakShare of the greatest one's power, and
 //             their

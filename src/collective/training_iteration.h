@@ -4,9 +4,8 @@
 // of P
 //          stages and m micro-batches idles (P-1)/m of that besides (1F1B and GPipe alike): bubble_time, not busy time.
 // Phases   1. what a layer waits for blocks compute: tensor all-reduces, expert and embedding all-to-all, pipeline
-// sends.
-//             All layers and micro-batches together are one block in the middle of the time before gradients start,
-//             or `blocking_rounds` equal blocks spread over it.
+//             sends. All layers and micro-batches together are one block in the middle of the time before gradients
+//             start, or `blocking_rounds` equal blocks spread over it.
 //          2. gradients of data-parallel replicas start at the overlap fraction and run beside the rest of backward.
 //             ZeRO 0: all-reduce. ZeRO 1, 2: reduce-scatter, and all-gather of the parameters after the compute.
 //             ZeRO 3: parameters are gathered for forward (from 0) and again for backward (from 1/3, where forward

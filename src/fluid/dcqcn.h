@@ -3,18 +3,16 @@
 // unused. A fluid simulator with one constant rate per flow sees none of that by itself.
 //
 // Problem     N long flows alike on a link of capacity C; mean rate of each R = C / N. Which marking probability p
-// holds
-//             them there?
+//             holds them there?
 // Notation    p -> marking_probability;  tau -> cnp_interval;  tau' -> alpha_timer;  T -> rate_timer;  B ->
-// byte_counter;
+//             byte_counter;
 //             F -> recovery_rounds;  R_AI -> additive_increase;  rates in packets/s, B in packets
 //             a     1 - (1-p)^(tau R)         probability of a cut in one CNP interval
 //             alpha 1 - (1-p)^(tau' R)        a cut takes alpha / 2 of the rate
 //             b, d  p / ((1-p)^-B - 1), p / ((1-p)^-(T R) - 1)    steps of recovery per packet, by counter and by timer
 //             c, e  b (1-p)^(F B), d (1-p)^(F T R)                those of them that also raise the target rate
 // Method      1. fixed point of the fluid model: a^2 alpha = tau^2 R_AI R (b + d)(c + e). The left side grows with p,
-// the
-//             right side falls: bisection on log p.
+//             the right side falls: bisection on log p.
 //             2. CNPs: a / tau.  3. Mean distance of the rate from its target rate: G = a alpha / (tau (b + d)). Every
 //             cut leaves a hole of G tau / a bytes in the traffic. Flows that are cut one by one leave N a / tau such
 //             holes a second, flows that are cut together a / tau of N times the size.
@@ -22,12 +20,12 @@
 //             with the mean that marks p: min_threshold + p / max_marking * (max_threshold - min_threshold).
 // Cost        O(1): 64 evaluations of step 1, about 5 us.
 // Guarantees  p in [0, 1], efficiencies in (0, 1]; scaling all bytes and rates together changes no ratio; p grows with
-// N. Differs     the fluid model takes means of products as products of means; a simulation of the discrete algorithm
-// needs
-//             a p that is 4 % greater. Hyper increase is left out: it takes F rounds of the byte counter (50 MB)
-//             without a CNP. So is the gain g of alpha (1/256), which the fixed point does not depend on. Swings of the
-//             queue around the fixed point are left out too (few flows, long thresholds): the efficiency is the fixed
-//             point's.
+//             N.
+// Differs     the fluid model takes means of products as products of means; a simulation of the discrete algorithm
+//             needs a p that is 4 % greater. Hyper increase is left out: it takes F rounds of the byte counter (50 MB)
+//             without a CNP. So is the gain g of alpha (1/256), which the fixed point does not depend on. Swings of
+//             the queue around the fixed point are left out too (few flows, long thresholds): the efficiency is the
+//             fixed point's.
 // Reference   Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, section 5 (fluid model);
 //             Zhu et al., ECN or Delay, CoNEXT 2016, section 3 (fixed point and its approximation for small p).
 // Oracle      the discrete algorithm, stepped through time, in dcqcn_test.cc.

@@ -7,9 +7,8 @@
 //             available[l] = C_l less what flows with a decided rate take; open_weight[l] = sum of multiplicity * w
 //             over the *open* flows of l, those being decided
 // Method      Water-filling from the previous solution. A change on a link moves the share of its group; these flows
-// take more
-//             or less of their other links, which moves the groups there, whose shares are no lower. So changes only
-//             travel upward:
+//             take more or less of their other links, which moves the groups there, whose shares are no lower. So
+//             changes only travel upward:
 //             1. open the groups of all links touched by a change, then of all links that their flows touch;
 //             2. take the touched link that fills up first, the one with the least available / open_weight, and freeze
 //             its

@@ -1,8 +1,8 @@
 // The contention domains of all running jobs, each as far as anybody needed to know.
 //
 // Problem     An outside event (arrival, finish, new path) touches a few jobs. Stopping and rebuilding all domains at
-// each
-//             event would cost a two-week trace most of its time, and would make every domain find its period anew.
+//             each event would cost a two-week trace most of its time, and would make every domain find its period
+//             anew.
 // Method      A domain is advanced only when something touches it: one of its jobs is released (its paths or
 //             links change, or it ends), a job of it may finish, or the run ends. Until then it stays behind in time:
 //             what happens inside depends on nothing outside. After an event the partition into domains is computed for

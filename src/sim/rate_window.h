@@ -2,13 +2,11 @@
 // played.
 //
 // Problem     Jobs with unrelated periods drift past each other: the state of their domain never returns, so no period
-// can
-//             be skipped (period_detector.h). Over days their mean speeds are what counts.
+//             can be skipped (period_detector.h). Over days their mean speeds are what counts.
 // Method      Iteration ends are written down. Once every job has kMinIterations of them and kMinLength has passed, the
-// first
-//             quarter is dropped (the transient) and the rest is cut into three parts with equally many iterations of
-//             each job. The speeds have settled when the three means of every job lie within kSettledSpread of each
-//             other; otherwise the window grows by half, and is looked at again.
+//             first quarter is dropped (the transient) and the rest is cut into three parts with equally many
+//             iterations of each job. The speeds have settled when the three means of every job lie within
+//             kSettledSpread of each other; otherwise the window grows by half, and is looked at again.
 // Guarantees  none on the error: a beat much longer than the window goes unseen. The test of a whole day in
 //             trace_accuracy_test.cc measures it; the spread is reported with the result.
 // Differs     the page's rule is a fixed window of max(20 iterations of the slowest, 60 s); ours is the least that is

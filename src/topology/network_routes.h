@@ -1,19 +1,15 @@
 // The equal-cost ways between two NICs through the network, without ever listing them.
 //
 // Problem     all shortest paths NIC -> leaf -> … -> leaf -> NIC over healthy links, in numbers: how many, the i-th,
-// the one
-//             that hashing takes. Between pods of a large fabric there are thousands per pair, and 10^10 pairs.
+//             the one that hashing takes. Between pods of a large fabric there are thousands per pair, and 10^10 pairs.
 // Notation    class -> NICs that the same leaves reach over equally many healthy links. Seen from a switch, all NICs of
-// a class
-//             are equally far and have equally many paths, so one table serves them: 784 classes for 100,000 NICs on
-//             rails.
+//             a class are equally far and have equally many paths, so one table serves them: 784 classes for 100,000
+//             NICs on rails.
 // Method      a table of a class is one breadth-first search backwards from its leaves over the graph of network
-// switches:
-//             distance and number of shortest paths of every switch. The i-th path is unranked from the numbers: at
-//             every switch skip whole subtrees, in LinkId order, until the index falls into one.
+//             switches: distance and number of shortest paths of every switch. The i-th path is unranked from the
+//             numbers: at every switch skip whole subtrees, in LinkId order, until the index falls into one.
 // Cost        table: O(cables between switches), when first needed. Path: O(switch ports on the way). Tables are kept
-// in an
-//             LRU cache of bounded size.
+//             in an LRU cache of bounded size.
 // Differs     transit through NICs and GPUs is impossible by construction: the graph searched has network switches
 // only.
 #pragma once

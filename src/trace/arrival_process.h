@@ -3,9 +3,8 @@
 // Problem     jobs per day and weights of the hours are known; the series of arrivals is not, but is burstier than a
 //             Poisson process.
 // Method      per day: a share of the jobs comes in batches of geometric size, spread evenly over a short window;
-// batches
-//             and single jobs begin at independent moments drawn from the day's profile. This is a Poisson process
-//             (of batches) given its daily totals.
+//             batches and single jobs begin at independent moments drawn from the day's profile. This is a Poisson
+//             process (of batches) given its daily totals.
 // Guarantees  each day has its number of jobs exactly, and no batch crosses midnight; whole seconds, ascending.
 // Reference   Lingjun data set; batches are ours (nothing is known about them).
 #pragma once

@@ -1,9 +1,8 @@
 // Does a trace look like a profile? Each published marginal distribution against what the trace has.
 //
 // Method      quantiles and counts by relative error; laws as a whole by the Kolmogorov-Smirnov distance (greatest
-// distance of
-//             the cumulative shares); labels by total variation (share of jobs that would have to change label). The
-//             trace is taken as if every job started when it is submitted.
+//             distance of the cumulative shares); labels by total variation (share of jobs that would have to change
+//             label). The trace is taken as if every job started when it is submitted.
 // Bands       run-time and size quantiles 5 %, laws 0.05, daily arrivals 15 %, concurrency 10 % in the mean and 30 % in
 //             the maximum. Numbers that depend on the length of the trace are judged only where it has the profile's
 //             days.

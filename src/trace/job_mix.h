@@ -2,8 +2,8 @@
 //
 // Problem     counts by label are known, sizes by label for some labels, and sizes of all the others together.
 // Method      one table of (label, GPUs) pairs is made of these; jobs are taken from it in even steps from a random
-// start
-//             (systematic sampling) and shuffled. Labels without sizes of their own are mixed independently of size.
+//             start (systematic sampling) and shuffled. Labels without sizes of their own are mixed independently of
+//             size.
 // Guarantees  every pair comes as often as the table says, rounded up or down, so that quantiles of small traces hold.
 // Differs     the share of jobs without GPUs among unlisted labels is what is left of the profile's gpu_jobs.
 // Reference   Lingjun data set; independence of label and size beyond the listed labels is ours.

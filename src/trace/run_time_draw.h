@@ -4,15 +4,13 @@
 //             not, more GPU jobs would be there at once than were counted.
 // Notation    F -> the published law; F_s -> F with its tail scaled; rho -> rank_correlation
 // Method      GPU jobs: one value out of each n-th of F_s (stratified), handed out by rank of a Gaussian copula with
-// the
-//             rank of the job's GPUs. Other jobs: in each interval between published quantiles as many values as F has
-//             there beyond those of the GPU jobs.
+//             the rank of the job's GPUs. Other jobs: in each interval between published quantiles as many values as F
+//             has there beyond those of the GPU jobs.
 // Guarantees  all values together meet the published quantiles to 1/n in probability, whatever tail_scale and rho are
 //             (while the GPU jobs alone don't exceed F in an interval); the greatest value is F's where a job without
 //             GPUs falls into the last interval.
 // Differs     the recipe scales the tail of all jobs; then the published p99 is missed by half. That jobs without GPUs
-// run
-//             the longest is unlikely; networks never see them.
+//             run the longest is unlikely; networks never see them.
 // Reference   Lingjun data set; copula and balance are ours.
 #pragma once
 

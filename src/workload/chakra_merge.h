@@ -1,8 +1,7 @@
 // The Chakra traces of all ranks of a job as one sequence.
 //
 // Collectives  the i-th of a group on every member are one: all must agree on kind and bytes. Those that are alike
-// (kind,
-//              bytes, size, distance of ranks, i) in groups without common ranks are one step.
+//              (kind, bytes, size, distance of ranks, i) in groups without common ranks are one step.
 // Messages     the i-th from a to b on both ends are one; those that are alike, from different senders, are one step.
 // Time         positions on the compute clock are shares of the rank's own compute: of a collective the latest of its
 //              members', of a step the mean of its collectives'; the wait is the first of its members'. Compute of the

@@ -13,8 +13,7 @@
 // forward
 //           and input gradient block; those of the weight gradient run beside the rest of the iteration.
 // Policies  HYBRID_TRANSFORMER, HYBRID_TRANSFORMER_FWD_IN_BCKWD   groups by name: none = tensor (weight gradient:
-// data),
-//                                  _EP = expert, _DP_EP = expert data
+//                                  data), _EP = expert, _DP_EP = expert data
 //           DATA                   weight gradients only, among all ranks
 //           MODEL                  forward and input gradient among all ranks; the latter beside the weight gradient of
 //                                  its layer; none for the first layer

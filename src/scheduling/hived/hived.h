@@ -6,9 +6,8 @@
 // Left out    virtual clusters, which are what HiveD is for (a tenant's private view and its guarantee), priorities and
 //             low-priority jobs that lend the cells of others, cells with broken GPUs.
 // Cells       inside a host: aligned blocks of 1, 2, 4, … GPUs below the size of the host; the host; all hosts of a
-// leaf
-//             group; of a pod; everything. A cell is free when all its GPUs are. Nothing is remembered: the free cells
-//             follow from the free GPUs, so merging is not an act.
+//             leaf group; of a pod; everything. A cell is free when all its GPUs are. Nothing is remembered: the free
+//             cells follow from the free GPUs, so merging is not an act.
 // Method      a job asks for n hosts with g GPUs each, on each the smallest cell of at least g. The cell of a host is
 //             the smallest maximal free cell (its parent is not free) that is large enough; a larger one is a larger
 //             split.
@@ -21,8 +20,7 @@
 //             never waits while the GPUs that it asks for are free.
 // Cost        O(GPUs), that is O(hosts), per call.
 // Guarantees  one host: no cell larger than needed is split when a smaller free one holds the job. A pure function;
-// ties
-//             break on the lowest id.
+//             ties break on the lowest id.
 // Reference   Zhao et al., HiveD: sharing a GPU cluster for deep learning with guarantees, OSDI 2020, section 4.
 #pragma once
 

@@ -1,13 +1,11 @@
 // Level stability: keeps levels in force where new ones would not lose less.
 //
 // Problem     compression decides anew at every event, and many assignments are equally good: jobs that contend with
-// nobody
-//             may stand on any level. Every change of a level costs something on real hardware, so levels must not
-//             flap.
+//             nobody may stand on any level. Every change of a level costs something on real hardware, so levels must
+//             not flap.
 // Method      per connected component of the contention DAG: the levels in force stay when they are valid (no edge
-// points
-//             from a lower to a higher level) and lose at most `hysteresis` x the component's weight more than the
-//             new ones.
+//             points from a lower to a higher level) and lose at most `hysteresis` x the component's weight more than
+//             the new ones.
 // Cost        O(jobs + edges).
 // Guarantees  valid levels; with hysteresis 0 the loss is that of the new levels or less.
 // Differs     the paper assigns levels anew at every event; with hysteresis 0 ours lose nothing against that.
