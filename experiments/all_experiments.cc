@@ -1,5 +1,9 @@
 #include "experiments/all_experiments.h"
 
+#include "experiments/c4p-bonded-ports/c4p_bonded_ports.h"
+#include "experiments/c4p-eight-jobs/c4p_eight_jobs.h"
+#include "experiments/c4p-link-failure/c4p_link_failure.h"
+#include "experiments/c4p-real-jobs/c4p_real_jobs.h"
 #include "experiments/crux-examples/crux_examples.h"
 #include "experiments/crux-fairness/crux_fairness.h"
 #include "experiments/crux-job-schedulers/crux_job_schedulers.h"
@@ -22,6 +26,10 @@ std::vector<experiment::Experiment> AllExperiments() {
        crux_trace_double_sided::Run},
       {"crux-job-schedulers", FindEmbeddedText("experiments/crux-job-schedulers/paper.yaml"), crux_job_schedulers::Run},
       {"crux-fairness", FindEmbeddedText("experiments/crux-fairness/paper.yaml"), crux_fairness::Run},
+      {"c4p-bonded-ports", FindEmbeddedText("experiments/c4p-bonded-ports/paper.yaml"), c4p_bonded_ports::Run},
+      {"c4p-eight-jobs", FindEmbeddedText("experiments/c4p-eight-jobs/paper.yaml"), c4p_eight_jobs::Run},
+      {"c4p-link-failure", FindEmbeddedText("experiments/c4p-link-failure/paper.yaml"), c4p_link_failure::Run},
+      {"c4p-real-jobs", FindEmbeddedText("experiments/c4p-real-jobs/paper.yaml"), c4p_real_jobs::Run},
   };
 }
 

@@ -24,9 +24,9 @@ if ((${#files[@]} == 0)); then
   exit 0
 fi
 
-# Only configured, never built: clang-tidy wants the compile commands, and the one header that the build makes.
+# Only configured, never built: clang-tidy wants the compile commands, and the headers that the build makes.
 cmake --preset clang >/dev/null
-ninja -C build/clang fairlead_version_header >/dev/null
+ninja -C build/clang fairlead_version_header src/workload/chakra.pb.h >/dev/null
 # run-clang-tidy takes regular expressions that are searched in absolute paths, and passes over files in no target.
 patterns=()
 for file in "${files[@]}"; do patterns+=("$PWD/${file//./\\.}\$"); done

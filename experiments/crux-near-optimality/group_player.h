@@ -26,8 +26,8 @@ class GroupPlayer {
   std::vector<std::vector<uint32_t>> FindGroups(const PathChoice& choice);
 
   // GPU-seconds of compute that the jobs of one group do between kWarmUpS and kHorizonS. Exact: every event is played.
-  // Args: `group` is one of FindGroups(choice); levels of other jobs don't matter.
-  double BusyGpuSeconds(std::span<const uint32_t> group, const PathChoice& choice, const Levels& levels);
+  // Args: `members` are one of FindGroups(choice); levels of other jobs don't matter.
+  double BusyGpuSeconds(std::span<const uint32_t> members, const PathChoice& choice, const Levels& levels);
 
  private:
   // One entry per member.

@@ -124,7 +124,7 @@ void AddGeneratorOptions(CLI::App* app, GenerateOptions* options) {
                      "Most draws until mean jobs and GPUs at once fit; 1 = take the first");
   app->add_flag_callback(
       "--gpu-jobs-only",
-      [options] { options->changes.push_back([](Options* generator) { generator->gpu_jobs_only = true; }); },
+      [options] { options->changes.emplace_back([](Options* generator) { generator->gpu_jobs_only = true; }); },
       "Leave out jobs without GPUs");
 }
 

@@ -22,7 +22,7 @@ void SplitIntoQueuePairs(uint32_t num_queue_pairs, const topology::Fabric& fabri
       }
       flow.bytes = flow.bytes * (1.0 / num_queue_pairs);
       flow.num_queue_pairs = static_cast<uint16_t>(num_queue_pairs);
-      for (uint16_t q = 0; q < num_queue_pairs; ++q) {
+      for (uint16_t q = 0; q < flow.num_queue_pairs; ++q) {
         flow.queue_pair = q;
         flow.group = iteration->num_groups++;
         flows.push_back(flow);

@@ -69,7 +69,7 @@ std::vector<Bundle> BundleSteps(const std::vector<SequenceStep>& steps, double t
   }
   std::vector<Bundle> result;
   result.reserve(bundles.size());
-  for (auto& [key, bundle] : bundles) result.push_back(std::move(bundle));
+  for (const auto& [key, bundle] : bundles) result.push_back(bundle);
   return result;
 }
 
@@ -143,7 +143,7 @@ void AddWaits(std::vector<Bundle>& bundles) {
     const double bytes = wait.phase.bytes.value();
     wait.phase.bytes = Bytes(std::min(bytes / 2, std::max(1.0, bytes * kWaitShare)));
     bundles[i].phase.bytes -= wait.phase.bytes;
-    bundles.push_back(std::move(wait));
+    bundles.push_back(wait);
   }
 }
 

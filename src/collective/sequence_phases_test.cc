@@ -197,8 +197,7 @@ TEST(SequencePhasesTest, MergedAwaitedStepsOfOneShapeTakeTheSameTimeAlone) {
   // 64 layers: compute 1 s, then an exchange beside 0.5 s of the next. 0.75 GB: 0.25 s of each show; the last one
   // has no compute behind it but the 0.5 s that the sequence ends with.
   for (const double gigabytes : {0.25, 0.5, 0.75, 2.0}) {
-    std::vector<SequenceStep> steps;
-    for (int layer = 0; layer < 64; ++layer) steps.push_back(Awaited(1, Kind::kWorld, gigabytes, 0.5));
+    std::vector<SequenceStep> steps(64, Awaited(1, Kind::kWorld, gigabytes, 0.5));
     steps.push_back(Blocking(1, Kind::kTensor, 0));
     const double expected = 65 + 64 * std::max(0.0, gigabytes - 0.5);
     for (const uint32_t rounds : {0u, 1u, 4u, 16u}) {

@@ -154,7 +154,7 @@ TEST(MaxMinSolverTest, LargeTiesEnd) {
       }
     }
     const auto num_flows = static_cast<uint32_t>(flows.size());
-    SolverUnderTest solver(std::vector<double>(2 * num_gpus, 24.25e9), std::move(flows));
+    SolverUnderTest solver(std::vector<double>(size_t{2} * num_gpus, 24.25e9), std::move(flows));
     for (uint32_t f = 0; f < num_flows; ++f) solver.Toggle(f);
     solver.SolveAndCompare();
     Random random(num_gpus);

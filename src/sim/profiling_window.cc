@@ -70,7 +70,7 @@ agent::WindowCounters ProfilingWindow::Read(SimTime now) const {
   for (size_t t = 0; t < job_->transfers.size(); ++t) {
     if (!watch_.counts_phase[job_->transfers[t].phase]) continue;
     for (const uint32_t flow : job_->transfers[t].flows) {
-      const bool leaves = job_->paths[flow].size() > 0;
+      const bool leaves = !job_->paths[flow].empty();
       if (leaves) counters.flow_bytes[flow] = Bytes(end.sent[t] - begin_.sent[t]);
     }
   }

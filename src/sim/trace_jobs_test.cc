@@ -69,6 +69,7 @@ TEST(MapTraceJobsTest, TimesAreTheTraces) {
 // The draw is by name: it stays when jobs before it come or go, changes with the seed, and takes all models in the end.
 TEST(MapTraceJobsTest, TheDrawDependsOnNameAndSeedOnly) {
   std::vector<trace::TraceJob> trace;
+  trace.reserve(64);
   for (int i = 0; i < 64; ++i) trace.push_back(Job("job" + std::to_string(i), 16));
   const topology::Fabric fabric = SmallFabric();
   const auto all = ModelsOf(MapTraceJobs(trace, Mapping(), Profiles(), fabric).value());

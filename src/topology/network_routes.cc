@@ -39,7 +39,7 @@ void NetworkRoutes::IndexSwitches() {
   for (size_t n = 0; n < fabric_->num_nodes(); ++n) {
     if (!IsNetworkSwitch(fabric_->kind(NodeId(n)))) continue;
     switch_of_[NodeId(n)] = static_cast<uint32_t>(switches_.size());
-    switches_.push_back(NodeId(n));
+    switches_.emplace_back(n);
   }
   for (const NodeId node : switches_) {
     switch_links_first_.push_back(static_cast<uint32_t>(switch_links_.size()));

@@ -78,6 +78,7 @@ std::vector<JobKind> DrawJobKinds(const TraceProfile& profile, size_t count, Ran
   if (count == 0) return {};
   const std::vector<Cell> table = MakeTable(profile);
   std::vector<double> weights;
+  weights.reserve(table.size());
   for (const Cell& cell : table) weights.push_back(cell.weight);
   std::vector<JobKind> kinds;
   for (const size_t cell : SampleSystematically(weights, count, random)) kinds.push_back(table[cell].kind);

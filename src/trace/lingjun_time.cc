@@ -38,7 +38,7 @@ std::optional<int64_t> ParseLingjunTime(std::string_view text) {
                                          std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
   const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return days * kSecondsPerDay + *hour * 3600 + *minute * 60;
+  return days * kSecondsPerDay + int64_t{*hour} * 3600 + int64_t{*minute} * 60;
 }
 
 std::string FormatLingjunTime(int64_t seconds) {

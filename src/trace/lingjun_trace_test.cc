@@ -29,7 +29,7 @@ Result<LingjunImport> Import(const LingjunExample& example, const LingjunImportO
 
 TEST(LingjunTimeTest, ReadsTheFormOfTheFilesOnly) {
   // Days from 1970-01-01 to 2023-07-05: 53 years of 365, 13 leap days (1972 … 2020), 185 days of 2023 before it.
-  EXPECT_EQ(ParseLingjunTime("2023/7/5 15:18"), (53 * 365 + 13 + 185) * 86400LL + 15 * 3600 + 18 * 60);
+  EXPECT_EQ(ParseLingjunTime("2023/7/5 15:18"), (53 * 365 + 13 + 185) * 86400LL + 15 * 3600LL + 18 * 60LL);
   EXPECT_EQ(ParseLingjunTime("2023/12/31 0:05").value() + 86400 - 300, ParseLingjunTime("2024/1/1 00:00"));
   EXPECT_EQ(ParseLingjunTime("2024/2/29 00:00").value() + 86400, ParseLingjunTime("2024/3/1 00:00"));
   for (const char* text : {"", "2023/7/5", "2023-7-5 15:18", "2023/7/5 15:18:00", "2023/13/1 00:00", "2023/2/29 00:00",

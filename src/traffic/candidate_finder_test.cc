@@ -10,7 +10,7 @@
 namespace fairlead::traffic {
 namespace {
 
-topology::Fabric MakeFabric(topology::ClosSpec spec) { return topology::BuildClos(spec).value(); }
+topology::Fabric MakeFabric(const topology::ClosSpec& spec) { return topology::BuildClos(spec).value(); }
 
 // Every flow of a random list gets the router's paths, in the router's order.
 void ExpectSameAsRouter(const topology::Fabric& fabric, const topology::Router& router, size_t max_candidates,

@@ -18,7 +18,6 @@ namespace {
 
 using collective::CollectiveSequence;
 using collective::kUntilEnd;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Kind = collective::StepGroup::Kind;
 

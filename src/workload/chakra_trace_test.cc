@@ -126,7 +126,7 @@ TEST(ChakraTraceTest, RefusesWhatIsNoTrace) {
   EXPECT_THAT(read("\xff"), HasSubstr("ends inside the length"));
   EXPECT_THAT(read("\xff\xff\xff\xff\x0f"), HasSubstr("a message of 4294967295 bytes; expected at most 16777216"));
   EXPECT_THAT(read(std::string(6, '\xff')), HasSubstr("a length of more than five bytes"));
-  EXPECT_THAT(read("\x1f\x8b\x08\x00" + std::string(40, 'x')), HasSubstr("is no GlobalMetadata"));
+  EXPECT_THAT(read(std::string("\x1f\x8b\x08\x00", 4) + std::string(40, 'x')), HasSubstr("is no GlobalMetadata"));
   EXPECT_THAT(read(std::string("\0", 1) + "\x03\xff\xff\xff"), HasSubstr("message 1 is no Node"));
   EXPECT_THAT(read("\x05\x0a\x03xyz"), HasSubstr("schema version 'xyz'"));
 }

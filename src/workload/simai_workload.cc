@@ -18,7 +18,6 @@ namespace {
 
 using collective::CollectiveKind;
 using collective::CollectiveSequence;
-using collective::SequenceStep;
 using collective::TrainingPass;
 using GroupKind = collective::StepGroup::Kind;
 

@@ -17,8 +17,9 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-ProbeResult Probe(std::vector<uint32_t> links, uint64_t sent, uint64_t lost, double rtt_us = 0) {
+ProbeResult Probe(const std::vector<uint32_t>& links, uint64_t sent, uint64_t lost, double rtt_us = 0) {
   ProbeResult probe{.links = {}, .sent = sent, .lost = lost, .rtt = Seconds(rtt_us * 1e-6)};
+  probe.links.reserve(links.size());
   for (const uint32_t link : links) probe.links.emplace_back(link);
   return probe;
 }

@@ -152,8 +152,8 @@ TEST(PathAllocatorTest, BatchesOnAnEmptyFabricReachTheRoundedAverage) {
     Batch batch;
     const uint64_t num_connections = random.Below(120);
     for (uint64_t c = 0; c < num_connections; ++c) {
-      const auto from = static_cast<uint32_t>(random.Below(leaves * hosts));
-      const auto to = static_cast<uint32_t>(random.Below(leaves * hosts));
+      const auto from = static_cast<uint32_t>(random.Below(uint64_t{leaves} * hosts));
+      const auto to = static_cast<uint32_t>(random.Below(uint64_t{leaves} * hosts));
       if (from != to) Connect(fabric, from, to, c, &batch, static_cast<uint32_t>(1 + random.Below(4)));
     }
     allocator.Allocate(JobId(0), batch);

@@ -44,7 +44,7 @@ std::vector<ReservationId> PathBalancing::Run() {
   std::vector<ReservationId> moved;
   for (size_t m = 0; m < movable_.size(); ++m) {
     const Reservation& mine = allocator_->slots_[movable_[m]].reservation;
-    if (Choice{mine.plane, mine.path} != original_[m]) moved.push_back(ReservationId(movable_[m]));
+    if (Choice{mine.plane, mine.path} != original_[m]) moved.emplace_back(movable_[m]);
   }
   return moved;
 }

@@ -8,7 +8,8 @@
 namespace fairlead::traffic::c4p {
 
 constexpr bool IsSteeringPort(uint16_t port) {
-  return port >= kFirstSourcePort && port < uint32_t{kFirstSourcePort} + kNumSourcePorts;
+  static_assert(kFirstSourcePort + kNumSourcePorts == 0x10000, "the range ends where ports do");
+  return port >= kFirstSourcePort;
 }
 
 // The port `offset` places after the first one.

@@ -69,7 +69,7 @@ TEST(FindPerimeterTest, StretchesNearlyEqualPeriodsAlike) {
 double Stretch(const Shifts& periods, uint32_t perimeter) {
   double stretch = 1;
   for (const uint32_t period : periods) {
-    stretch = std::max(stretch, static_cast<double>(perimeter) / (perimeter / period) / period);
+    stretch = std::max(stretch, static_cast<double>(perimeter) / static_cast<double>(perimeter / period) / period);
   }
   return stretch;
 }

@@ -20,6 +20,7 @@ LinkJob DrawJob(Random* random) {
 TEST(CorrectionCacheTest, GivesWhatAComputationGivesHoweverOftenItIsAsked) {
   Random random(1);
   std::vector<LinkJob> jobs;
+  jobs.reserve(8);
   for (int j = 0; j < 4; ++j) jobs.push_back(DrawJob(&random));
   // Differ from another job in one number each.
   for (int field = 0; field < 3; ++field) {
