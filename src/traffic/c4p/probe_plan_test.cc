@@ -64,7 +64,7 @@ TEST(ProbePlanTest, LeavesWithoutHostsOrPathsAreLeftOut) {
   const NodeId spine = builder.AddSwitch(NodeKind::kSpine);
   for (uint32_t h = 0; h < 2; ++h) {
     const HostId host = builder.AddHost(spec);
-    builder.AddCable(builder.nic(host, 0), leaves[h], spec.port_speed);      // plane 0: leaves 0 and 1
+    builder.AddCable(builder.nic(host, 0), leaves[h], spec.port_speed);              // plane 0: leaves 0 and 1
     builder.AddCable(builder.nic(host, 0), leaves[size_t{2} * h], spec.port_speed);  // plane 1: leaves 0 and 2
   }
   for (const uint32_t leaf : {0, 1, 3}) builder.AddCable(leaves[leaf], spine, spec.port_speed);
