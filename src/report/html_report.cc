@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "report/congestion_report.h"
 #include "report/control_report.h"
 #include "report/html_page.h"
 #include "report/html_table.h"
@@ -166,10 +167,10 @@ std::string RenderNotes(const sim::SimulationReport& report) {
   return html + "</ul>\n</section>\n";
 }
 
-std::string RenderControl(const sim::SimulationReport& report) {
-  const std::vector<std::string> sentences = DescribeControl(report);
+// Nothing when there are no sentences.
+std::string RenderSentences(std::string_view heading, const std::vector<std::string>& sentences) {
   if (sentences.empty()) return "";
-  std::string html = "<section>\n<h2>What steering changed</h2>\n<ul>\n";
+  std::string html = fmt::format("<section>\n<h2>{}</h2>\n<ul>\n", EscapeMarkup(heading));
   for (const std::string& sentence : sentences) html += fmt::format("<li>{}</li>\n", EscapeMarkup(sentence));
   return html + "</ul>\n</section>\n";
 }
@@ -212,7 +213,8 @@ std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& o
   html += RenderFigures("Load of the links", DrawLinkLoads(input), true);
   html += RenderFigures("Who delays whom", DrawContention(input), false);
   html += RenderJobTable(input);
-  html += RenderControl(report);
+  html += RenderSentences("What steering changed", DescribeControl(report));
+  html += RenderSentences("What congestion control cost", DescribeCongestion(report));
   html += RenderGlossary();
   html += RenderNotes(report);
   return html + RenderReproduction(report, options);

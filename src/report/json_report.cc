@@ -35,27 +35,29 @@ Json ControlToJson(const sim::ControlChange& change) {
 }
 
 Json JobToJson(const sim::JobResult& job) {
-  return {{"id", job.id.value()},
-          {"gpus", job.num_gpus},
-          {"iterations", NumberOrNull(job.iterations)},
-          {"iteration_s", NumberOrNull(job.iteration_s)},
-          {"slowdown", NumberOrNull(job.slowdown)},
-          {"jct_s", job.finished ? NumberOrNull(job.end_s - job.arrival_s) : Json(nullptr)},
-          {"level", job.level},
-          {"bounding_link", NameOrNull(job.bounding_link)},
-          {"name", job.name},
-          {"model", job.model},
-          {"arrival_s", NumberOrNull(job.arrival_s)},
-          {"start_s", job.start_s < 0 ? Json(nullptr) : NumberOrNull(job.start_s)},
-          {"end_s", NumberOrNull(job.end_s)},
-          {"finished", job.finished},
-          {"solo_iteration_s", NumberOrNull(job.solo_iteration_s)},
-          {"compute_s", NumberOrNull(job.compute_s)},
-          {"gpu_hours_lost", NumberOrNull(GpuHoursLost(job))},
-          {"gpu_intensity", NumberOrNull(job.gpu_intensity)},
-          {"priority_rank", job.priority_rank},
-          {"profiling_error", ProfilingErrorToJson(job.profiling_error)},
-          {"reason", job.reason}};
+  Json json = {{"id", job.id.value()},
+               {"gpus", job.num_gpus},
+               {"iterations", NumberOrNull(job.iterations)},
+               {"iteration_s", NumberOrNull(job.iteration_s)},
+               {"slowdown", NumberOrNull(job.slowdown)},
+               {"jct_s", job.finished ? NumberOrNull(job.end_s - job.arrival_s) : Json(nullptr)},
+               {"level", job.level},
+               {"bounding_link", NameOrNull(job.bounding_link)},
+               {"name", job.name},
+               {"model", job.model},
+               {"arrival_s", NumberOrNull(job.arrival_s)},
+               {"start_s", job.start_s < 0 ? Json(nullptr) : NumberOrNull(job.start_s)},
+               {"end_s", NumberOrNull(job.end_s)},
+               {"finished", job.finished},
+               {"solo_iteration_s", NumberOrNull(job.solo_iteration_s)},
+               {"compute_s", NumberOrNull(job.compute_s)},
+               {"gpu_hours_lost", NumberOrNull(GpuHoursLost(job))},
+               {"gpu_intensity", NumberOrNull(job.gpu_intensity)},
+               {"priority_rank", job.priority_rank},
+               {"profiling_error", ProfilingErrorToJson(job.profiling_error)},
+               {"reason", job.reason}};
+  if (job.cnps) json["cnps"] = NumberOrNull(*job.cnps);
+  return json;
 }
 
 Json LinkToJson(const sim::LinkResult& link) {
@@ -94,30 +96,32 @@ Json ArrayOf(const Items& items, Convert convert) {
 }
 
 Json RunToJson(const sim::RunResult& run) {
-  return {{"policy", run.policy},
-          {"seed", run.seed},
-          {"event_hash", fmt::format("{:016x}", run.event_hash)},
-          {"partial", run.partial},
-          {"simulated_s", NumberOrNull(run.simulated_s)},
-          {"wall_s", NumberOrNull(run.wall_s)},
-          {"peak_rss_mb", NumberOrNull(run.peak_rss_mb)},
-          {"fast_forward_fraction", NumberOrNull(run.fast_forward_fraction)},
-          {"gpu_utilization",
-           {{"busy", NumberOrNull(run.busy)},
-            {"flop_weighted", NumberOrNull(run.flop_weighted)},
-            {"vs_ideal", NumberOrNull(run.vs_ideal)}}},
-          {"jobs", ArrayOf(run.jobs, JobToJson)},
-          {"links", ArrayOf(run.links, LinkToJson)},
-          {"fast_forward_error_bound", NumberOrNull(run.fast_forward_error_bound)},
-          {"slowdown", {{"mean", NumberOrNull(run.mean_slowdown)}, {"p99", NumberOrNull(run.p99_slowdown)}}},
-          {"gpu_hours_lost", NumberOrNull(run.gpu_hours_lost)},
-          {"path_changes", run.path_changes},
-          {"level_changes", run.level_changes},
-          {"num_plans", run.num_plans},
-          {"control", ArrayOf(run.control, ControlToJson)},
-          {"colliding_links", run.colliding_links},
-          {"contention", ArrayOf(run.contention, ContentionToJson)},
-          {"timeline", TimelineToJson(run.timeline)}};
+  Json json = {{"policy", run.policy},
+               {"seed", run.seed},
+               {"event_hash", fmt::format("{:016x}", run.event_hash)},
+               {"partial", run.partial},
+               {"simulated_s", NumberOrNull(run.simulated_s)},
+               {"wall_s", NumberOrNull(run.wall_s)},
+               {"peak_rss_mb", NumberOrNull(run.peak_rss_mb)},
+               {"fast_forward_fraction", NumberOrNull(run.fast_forward_fraction)},
+               {"gpu_utilization",
+                {{"busy", NumberOrNull(run.busy)},
+                 {"flop_weighted", NumberOrNull(run.flop_weighted)},
+                 {"vs_ideal", NumberOrNull(run.vs_ideal)}}},
+               {"jobs", ArrayOf(run.jobs, JobToJson)},
+               {"links", ArrayOf(run.links, LinkToJson)},
+               {"fast_forward_error_bound", NumberOrNull(run.fast_forward_error_bound)},
+               {"slowdown", {{"mean", NumberOrNull(run.mean_slowdown)}, {"p99", NumberOrNull(run.p99_slowdown)}}},
+               {"gpu_hours_lost", NumberOrNull(run.gpu_hours_lost)},
+               {"path_changes", run.path_changes},
+               {"level_changes", run.level_changes},
+               {"num_plans", run.num_plans},
+               {"control", ArrayOf(run.control, ControlToJson)},
+               {"colliding_links", run.colliding_links},
+               {"contention", ArrayOf(run.contention, ContentionToJson)},
+               {"timeline", TimelineToJson(run.timeline)}};
+  if (run.congestion_loss) json["congestion_loss"] = NumberOrNull(*run.congestion_loss);
+  return json;
 }
 
 Json SpreadToJson(const Spread& spread) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "report/congestion_report.h"
 #include "report/control_report.h"
 #include "report/number_format.h"
 #include "report/policy_comparison.h"
@@ -163,6 +164,7 @@ std::string RenderText(const sim::SimulationReport& report) {
     text += '\n';
   }
   for (const std::string& sentence : DescribeControl(report)) text += WrapText(sentence, kTextWidth, 0);
+  for (const std::string& sentence : DescribeCongestion(report)) text += WrapText(sentence, kTextWidth, 0);
   const bool has_spread = std::any_of(summaries.begin(), summaries.end(),
                                       [](const PolicySummary& summary) { return summary.seeds.size() > 1; });
   text += WrapText(

@@ -1,6 +1,7 @@
 #include "sim/cluster_simulation.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -40,6 +41,11 @@ Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<m
 
 namespace {
 
+std::optional<CongestionPoints> MakeCongestionPoints(const topology::Fabric& fabric, const SimulationOptions& options) {
+  if (!options.dcqcn) return std::nullopt;
+  return CongestionPoints(FindMarkingLinks(fabric), *options.dcqcn);
+}
+
 ProfilingError CompareWithTruth(const model::MeasuredProfile& measured, const JobState& state,
                                 const agent::WindowCounters& counters) {
   // The mean iteration in the window, from what the counters counted: whole iterations and parts alike.
@@ -75,14 +81,17 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       healthy_links_(traffic::MakeLinkTable({.router = &healthy_router_, .jobs = {}})),
       meter_(healthy_links_),
       busy_gpu_seconds_(options.end, options.num_bins),
+      congestion_points_(MakeCongestionPoints(fabric, options)),
       domains_(fabric.num_links(),
                {.fast_forward = options.fast_forward,
                 .extrapolate = options.extrapolate,
-                .samples_per_iteration = options.samples_per_iteration},
+                .samples_per_iteration = options.samples_per_iteration,
+                .congestion = congestion_points_ ? &*congestion_points_ : nullptr},
                &busy_gpu_seconds_, &contention_),
       link_bytes_(fabric.num_links()),
       link_bins_(fabric.num_links()) {
   if (options.speed_report_interval.ns() > 0) next_speed_report_ = SimTime() + options.speed_report_interval;
+  FL_CHECK(!options.dcqcn || options.dcqcn->Validate().ok());
   FL_CHECK(options.end > SimTime() && options.num_bins >= 1 && options.goodput > 0 && options.goodput <= 1);
   for (model::Job& job : jobs) {
     const JobId id = job.id;
@@ -360,7 +369,7 @@ void ClusterSimulation::SettleBytes(JobRecord& record) {
   JobState& job = *record.state;
   if (job.paths.empty()) return;
   if (job.is_phase_running) {
-    const double fraction = job.PhaseFraction();
+    const double fraction = job.SlowestFraction();
     BinnedSum::Spread(job.activity_since, now_, static_cast<float>(fraction - job.activity_counted),
                       job.activity[job.phase], busy_gpu_seconds_.bin_ns());
     job.activity_counted = fraction;
@@ -377,13 +386,17 @@ void ClusterSimulation::SettleBytes(JobRecord& record) {
     const double carried = job.CarriedBytes(t);
     job.sent_before[t] += carried;
     const std::vector<float>& activity = job.activity[transfer.phase];
+    // Of a phase under way this transfer may have done more or less than the others: the bins share out what it did.
+    const float all = std::accumulate(activity.begin() + static_cast<ptrdiff_t>(first_bin),
+                                      activity.begin() + static_cast<ptrdiff_t>(last_bin) + 1, 0.0f);
+    const float per_activity = all > 0 ? static_cast<float>(carried) / all : 0;
     for (uint32_t flow : transfer.flows) {
       for (LinkId link : job.paths[flow]) {
         link_bytes_[link] += carried;
         if (!topology::IsNetwork(fabric_->tier(link))) continue;
         std::vector<float>& bins = link_bins_[link];
         bins.resize(options_.num_bins, 0.0f);
-        for (size_t b = first_bin; b <= last_bin; ++b) bins[b] += activity[b] * static_cast<float>(transfer.bytes);
+        for (size_t b = first_bin; b <= last_bin; ++b) bins[b] += activity[b] * per_activity;
       }
     }
     const bool is_partial = job.is_phase_running && transfer.phase == job.phase;

@@ -18,8 +18,10 @@
 #include "base/ids.h"
 #include "base/sim_time.h"
 #include "controller/cluster_controller.h"
+#include "fluid/dcqcn.h"
 #include "model/job.h"
 #include "scheduling/placement_policy.h"
+#include "sim/congestion_loss.h"
 #include "sim/contention_account.h"
 #include "sim/domain_set.h"
 #include "sim/job_state.h"
@@ -48,6 +50,10 @@ struct SimulationOptions {
   // Payload share of the speed of network links: headers, acknowledgements, congestion control. Range (0, 1]. 1 gives
   // ideal links; packet-level simulators measure about 0.97.
   double goodput = 0.97;
+  // Congestion control of RoCE v2: links on which flows hold each other back lose what its saw-tooth leaves unused, and
+  // CNPs are counted (congestion_loss.h). `goodput` then stands for headers and acknowledgements only. Nothing: full
+  // links carry what they can. Valid.
+  std::optional<fluid::DcqcnOptions> dcqcn;
   Detail detail = Detail::kCoupled;
   // Skip whole periods (--exact turns it off).
   bool fast_forward = true;
@@ -144,6 +150,7 @@ class ClusterSimulation {
   // In result_collection.cc. Those further down read what those further up have filled in.
   RunResult CollectResult(bool partial);
   void CollectJobs(RunResult* result) const;
+  void CollectCongestion(RunResult* result) const;
   void CollectUtilization(RunResult* result) const;
   void CollectLinks(RunResult* result) const;
   void CollectLoadOfHottestLinks(RunResult* result) const;
@@ -183,7 +190,8 @@ class ClusterSimulation {
   std::vector<ControlChange> control_;
   BinnedSum busy_gpu_seconds_;
   ContentionAccount contention_;
-  DomainSet domains_;  // after the accounts that it writes to
+  std::optional<CongestionPoints> congestion_points_;
+  DomainSet domains_;  // after what it writes to and reads
   IdVector<LinkId, double> link_bytes_;
   IdVector<LinkId, std::vector<float>> link_bins_;  // bytes per bin; empty where nothing was carried
 };

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/random.h"
+#include "fluid/dcqcn.h"
 #include "topology/clos_fabrics.h"
 
 namespace fairlead::sim {
@@ -579,6 +580,136 @@ TEST_F(OneUplinkTest, ControlChangesAreWrittenDown) {
   EXPECT_EQ(result.control[0].links_changed, 1u);
   EXPECT_EQ(result.control[1].path_changes, 2u);
   EXPECT_EQ(result.num_plans, 3u);
+}
+
+// Where two flows share the uplink.
+fluid::DcqcnOperatingPoint PointOfTwo() { return fluid::SolveDcqcn(1e9, 2); }
+
+class CongestedUplinkTest : public OneUplinkTest {
+ protected:
+  CongestedUplinkTest() { options_.dcqcn.emplace(); }
+
+  RunResult RunWithout() {
+    SimulationOptions with = options_;
+    options_.dcqcn.reset();
+    RunResult result = Run();
+    options_ = with;
+    return result;
+  }
+};
+
+TEST_F(CongestedUplinkTest, JobsThatAlwaysShareTheLinkAreSlowerByItsEfficiency) {
+  // Both send all the time: 1.5e9 bytes at half of 1e9 byte/s are 3 s, longer than the compute beside them.
+  AddJob(2, 1.5, 0);
+  AddJob(2, 1.5, 0);
+  const RunResult ideal = RunWithout();
+  const RunResult result = Run();
+  EXPECT_LT(PointOfTwo().efficiency, 0.9998) << "there must be something to see";
+  for (size_t j = 0; j < 2; ++j) {
+    EXPECT_NEAR(ideal.jobs[j].iteration_s, 3, 1e-8);
+    EXPECT_NEAR(result.jobs[j].iteration_s, 3 / PointOfTwo().efficiency, 1e-7);
+    EXPECT_FALSE(ideal.jobs[j].cnps.has_value());
+    ASSERT_TRUE(result.jobs[j].cnps.has_value());
+    EXPECT_NEAR(*result.jobs[j].cnps, 100 * PointOfTwo().cnps_per_second_per_flow, 0.01);
+  }
+  EXPECT_FALSE(ideal.congestion_loss.has_value());
+  EXPECT_NEAR(result.congestion_loss.value(), 1 - PointOfTwo().efficiency, 1e-9);
+}
+
+TEST_F(CongestedUplinkTest, CnpsComeOnlyWhileBothSend) {
+  // In step: 1 s of compute, then 2 s / E of sending, until job 0 ends. Job 1 is alone from there on.
+  AddJob(1, 1, 1, 4);
+  AddJob(1, 1, 1);
+  const RunResult result = Run();
+  const double together_s = 4 * 2 / PointOfTwo().efficiency;
+  EXPECT_NEAR(result.jobs[0].end_s, 4 + together_s, 1e-6);
+  for (const JobResult& job : result.jobs) {
+    EXPECT_NEAR(*job.cnps, together_s * PointOfTwo().cnps_per_second_per_flow, 0.01);
+  }
+}
+
+TEST_F(CongestedUplinkTest, WithoutCongestionNothingChanges) {
+  // One alone, on a cable 25 times slower than its NIC.
+  AddJob(1, 1, 1);
+  RunResult result = Run();
+  EXPECT_EQ(result.event_hash, RunWithout().event_hash);
+  EXPECT_EQ(*result.jobs[0].cnps, 0);
+  EXPECT_EQ(*result.congestion_loss, 0);
+  // Two, each alone on its level: one of them waits.
+  AddJob(1, 1, 1);
+  traffic_.levels[JobId(1)] = 1;
+  result = Run();
+  EXPECT_EQ(result.event_hash, RunWithout().event_hash);
+  EXPECT_EQ(*result.jobs[1].cnps, 0);
+  // Two that would share it, but never send at once.
+  traffic_.levels.clear();
+  const SimDuration period = SimDuration::FromSeconds(Seconds(2));
+  traffic_.shifts[JobId(0)] = {period, SimDuration(0), SimDuration(1)};
+  traffic_.shifts[JobId(1)] = {period, SimDuration::FromSeconds(Seconds(1)), SimDuration(1)};
+  result = Run();
+  EXPECT_EQ(result.event_hash, RunWithout().event_hash);
+  EXPECT_EQ(*result.jobs[1].cnps, 0);
+  // The first two at once: now something does change.
+  traffic_.shifts.clear();
+  EXPECT_NE(Run().event_hash, RunWithout().event_hash);
+}
+
+TEST_F(CongestedUplinkTest, FastForwardCountsWhatItSkips) {
+  Random random(12);
+  double jumped = 0, cnps = 0;
+  for (int round = 0; round < 12; ++round) {
+    jobs_.clear();
+    traffic_.levels.clear();
+    const auto num_jobs = static_cast<uint32_t>(2 + random.Below(4));
+    for (uint32_t j = 0; j < num_jobs; ++j) {
+      AddJob(0.1 * static_cast<double>(1 + random.Below(10)), 0.1 * static_cast<double>(1 + random.Below(6)),
+             0.5 * static_cast<double>(random.Below(3)), random.Below(2) * (50 + random.Below(100)),
+             static_cast<double>(random.Below(3)) * 7);
+      if (round % 3 == 0) traffic_.levels[JobId(j)] = j / 2;
+    }
+    link_events_ = {{SimTime::FromSeconds(Seconds(30)), Uplink(), 0.5},
+                    {SimTime::FromSeconds(Seconds(41.5)), Uplink(), 1}};
+    options_.fast_forward = false;
+    const RunResult exact = Run();
+    options_.fast_forward = true;
+    const RunResult fast = Run();
+    EXPECT_EQ(fast.event_hash, Run().event_hash);
+    jumped += fast.fast_forward_fraction;
+    for (size_t j = 0; j < num_jobs; ++j) {
+      cnps += *exact.jobs[j].cnps;
+      // Where periods only converge the bound is relative to the time jumped. Each of some fifty starts and ends of
+      // flows in a period may be off by it, and at most 3,500 CNPs come in a second.
+      const double slack_s = 1e-3 + fast.fast_forward_error_bound * 100;
+      const double cnp_slack_s = 1e-3 + 50 * fast.fast_forward_error_bound * 100;
+      EXPECT_NEAR(*fast.jobs[j].cnps, *exact.jobs[j].cnps, 3500 * cnp_slack_s) << "round " << round << " job " << j;
+      EXPECT_NEAR(fast.jobs[j].end_s, exact.jobs[j].end_s, slack_s);
+      EXPECT_NEAR(fast.jobs[j].compute_s, exact.jobs[j].compute_s, 0.05 + slack_s);
+    }
+    EXPECT_NEAR(*fast.congestion_loss, *exact.congestion_loss, 1e-6);
+  }
+  EXPECT_GT(jumped, 1) << "the rounds must be of a kind that can be jumped";
+  EXPECT_GT(cnps, 1e5) << "and congested";
+}
+
+TEST_F(CongestedUplinkTest, ExtrapolationCountsWhatItSkipsEachTime) {
+  // Jobs that drift. Job 0 can't end before 3,000 s; from there on its domain is advanced from one end of the others,
+  // which send nothing, to the next: at 3,005, 3,020 and 3,035 s.
+  AddJob(1.0, 0.5, 1, 2000);
+  AddJob(0.7130, 0.31, 0.5);
+  AddJob(1.618, 0.44, 1);
+  for (int i = 0; i < 3; ++i) AddJob(0.5, 0, 1, static_cast<uint64_t>(6010 + 30 * i));
+  options_.end = SimTime::FromSeconds(Seconds(3600));
+  options_.fast_forward = false;
+  const RunResult exact = Run();
+  options_.fast_forward = true;
+  options_.extrapolate = true;
+  const RunResult fast = Run();
+  EXPECT_GT(fast.fast_forward_fraction, 0.5);
+  for (size_t j = 0; j < 3; ++j) {
+    EXPECT_GT(*exact.jobs[j].cnps, 1e5);
+    EXPECT_NEAR(*fast.jobs[j].cnps / *exact.jobs[j].cnps, 1, 0.03);
+  }
+  EXPECT_NEAR(*fast.congestion_loss, *exact.congestion_loss, 1e-5);
 }
 
 }  // namespace

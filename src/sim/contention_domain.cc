@@ -57,6 +57,7 @@ ContentionDomain::ContentionDomain(std::vector<JobState*> jobs,
       runtimes_(jobs_.size()),
       busy_(busy),
       options_(options),
+      start_(start),
       offset_ns_(start.ns()),
       rate_window_(jobs_.size(), 0) {
   is_watched_ = IsWatched();
@@ -98,6 +99,25 @@ void ContentionDomain::BuildNetwork(const std::vector<const std::vector<Transfer
     if (variable_of_flow_.size() <= index) variable_of_flow_.resize(index + 1);
     variable_of_flow_[index] = v;
   }
+  if (options_.congestion != nullptr) WatchCongestion(std::move(draft.uses));
+}
+
+// Args: uses [variable].
+void ContentionDomain::WatchCongestion(std::vector<std::vector<fluid::LinkUse>> uses) {
+  std::vector<uint8_t> marks;
+  for (const LinkId link : links_) marks.push_back(link.valid() && options_.congestion->Marks(link));
+  std::vector<CongestionLoss::Flow> flows;
+  for (uint32_t v = 0; v < variables_.size(); ++v) {
+    const Variable& variable = variables_[v];
+    flows.push_back({.id = variable.flow,
+                     .job = variable.job,
+                     .level = levels_[variable.job],
+                     .num_pairs = static_cast<double>(variable.transfers.size()),
+                     .top_rate = variable.top_rate,
+                     .uses = std::move(uses[v])});
+  }
+  congestion_ =
+      std::make_unique<CongestionLoss>(options_.congestion, network_.get(), marks, std::move(flows), jobs_.size());
 }
 
 void ContentionDomain::AddVariablesOf(uint32_t j, const std::vector<TransferRoute>& routes, const LinkSharing& sharing,
@@ -221,6 +241,7 @@ void ContentionDomain::Resume() {
       if (runtime.timer_ns <= 0) StepJob(j);
     }
   }
+  if (congestion_ != nullptr) congestion_->Update(local_now_ns_);
 }
 
 bool ContentionDomain::IsWatched() const {
@@ -246,10 +267,12 @@ void ContentionDomain::RecordTraffic(int64_t until_ns) {
 }
 
 void ContentionDomain::Suspend() {
+  if (congestion_ != nullptr) congestion_->CountUntil(local_now_ns_);
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     SyncComputeClock(j);
     JobState& job = *jobs_[j];
     job.observed_until = now();
+    if (congestion_ != nullptr) job.congestion.Add(congestion_->totals()[j]);
     if (!job.is_phase_running) continue;
     for (uint32_t v = runtimes_[j].first_variable[job.phase]; v < runtimes_[j].first_variable[job.phase + 1]; ++v) {
       const Variable& variable = variables_[v];
@@ -324,6 +347,7 @@ void ContentionDomain::PlayEventsAt(int64_t local_ns) {
   std::sort(due_.begin(), due_.end());
   due_.erase(std::unique(due_.begin(), due_.end()), due_.end());
   for (uint32_t j : due_) StepJob(j);
+  if (congestion_ != nullptr) congestion_->Update(local_now_ns_);
 }
 
 // A message's part has ended on each of the variable's transfers.

@@ -21,6 +21,7 @@
 #include "base/ids.h"
 #include "base/sim_time.h"
 #include "fluid/flow_network.h"
+#include "sim/congestion_loss.h"
 #include "sim/contention_account.h"
 #include "sim/job_state.h"
 #include "sim/link_sharing.h"
@@ -37,6 +38,9 @@ struct DomainOptions {
   bool extrapolate = false;
   // Contention samples per iteration of the fastest job; 0 = none. More samples, finer attribution, more time.
   uint32_t samples_per_iteration = 16;
+  // Full links lose what congestion control leaves unused (congestion_loss.h). Null: they lose nothing. Outlives the
+  // domain.
+  CongestionPoints* congestion = nullptr;
 };
 
 class ContentionDomain {
@@ -88,6 +92,7 @@ class ContentionDomain {
     std::vector<uint64_t> iterations;  // [job]
     std::vector<uint64_t> phase_runs;  // [job][phase], flat
     std::vector<ContentionValue> contention;
+    std::vector<CongestionTotals> congestion;  // [job]; empty where it is not modelled
   };
   struct LinkUser {
     uint32_t variable = 0;
@@ -108,6 +113,7 @@ class ContentionDomain {
                       const IdVector<LinkId, double>& capacities, NetworkDraft* draft);
   std::vector<fluid::LinkUse> AddLinkUses(std::span<const TransferLink> contended, double top_rate,
                                           const IdVector<LinkId, double>& capacities, NetworkDraft* draft);
+  void WatchCongestion(std::vector<std::vector<fluid::LinkUse>> uses);
   void ComputeLeastIterations();
   int64_t LeastIterationNs(uint32_t j) const;
   void Resume();
@@ -161,11 +167,14 @@ class ContentionDomain {
 
   bool is_watched_ = false;  // a job is being profiled: every event is played
 
+  SimTime start_;
   int64_t local_now_ns_ = 0;  // the network's clock
   int64_t offset_ns_ = 0;     // simulated time = local + offset; jumping only moves the offset
   bool has_finished_job_ = false;
   std::vector<uint32_t> due_;  // jobs to step at the current instant
   std::vector<fluid::FlowId> completed_;
+
+  std::unique_ptr<CongestionLoss> congestion_;  // null: links lose nothing
 
   ContentionAccount contention_;
   int64_t sample_step_ns_ = 0;  // 0: no sampling

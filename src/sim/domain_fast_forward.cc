@@ -36,10 +36,12 @@ ContentionDomain::Counters ContentionDomain::TakeCounters() const {
     counters.phase_runs.insert(counters.phase_runs.end(), job->phase_runs.begin(), job->phase_runs.end());
   }
   counters.contention = contention_.values();
+  if (congestion_ != nullptr) counters.congestion = congestion_->totals();
   return counters;
 }
 
 void ContentionDomain::TryFastForward(int64_t limit_ns) {
+  if (congestion_ != nullptr) congestion_->CountUntil(local_now_ns_);
   if (TryJumpPeriods(limit_ns)) return;
   if (options_.extrapolate) TryExtrapolate(limit_ns);
 }
@@ -65,6 +67,12 @@ void ContentionDomain::TryExtrapolate(int64_t limit_ns) {
   // Not worth it, and the end of the stretch is played anyway.
   if (length_ns < runtimes_[anchor_].least_iteration_ns) return;
   const double played_ns = static_cast<double>(local_now_ns_);
+  if (congestion_ != nullptr) {
+    const double elapsed_ns = static_cast<double>((now() - start_).ns());
+    for (CongestionTotals& totals : congestion_->totals()) {
+      totals.Add(CongestionTotals(totals), static_cast<double>(length_ns) / elapsed_ns);
+    }
+  }
   for (ContentionValue& value : contention_.values()) value *= 1 + static_cast<double>(length_ns) / played_ns;
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     JobState& job = *jobs_[j];
@@ -118,6 +126,12 @@ ContentionDomain::Counters ContentionDomain::CountMore(const Counters& then, uin
              .lost_s = k * (value.lost_s - before.lost_s),
              .yielded_s = k * (value.yielded_s - before.yielded_s)};
   }
+  for (size_t j = 0; j < more.congestion.size(); ++j) {
+    CongestionTotals change;
+    change.Add(more.congestion[j], k);
+    change.Add(then.congestion[j], -k);
+    more.congestion[j] = change;
+  }
   return more;
 }
 
@@ -131,12 +145,14 @@ void ContentionDomain::Jump(const Period& period, const Counters& then, int64_t 
     phase_runs_more = phase_runs_more.subspan(num_phases);
   }
   for (size_t i = 0; i < more.contention.size(); ++i) contention_.at(i) += more.contention[i];
+  for (size_t j = 0; j < more.congestion.size(); ++j) congestion_->totals()[j].Add(more.congestion[j]);
   // Earlier counters move along, so that differences to them still count the periods that were played.
   for (Counters& counters : counters_) {
     for (size_t j = 0; j < jobs_.size(); ++j) counters.iterations[j] += more.iterations[j];
     for (size_t i = 0; i < more.phase_runs.size(); ++i) counters.phase_runs[i] += more.phase_runs[i];
     counters.contention.resize(more.contention.size());
     for (size_t i = 0; i < more.contention.size(); ++i) counters.contention[i] += more.contention[i];
+    for (size_t j = 0; j < more.congestion.size(); ++j) counters.congestion[j].Add(more.congestion[j]);
   }
   offset_ns_ += skipped.ns();
 }

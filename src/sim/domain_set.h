@@ -42,8 +42,8 @@ class DomainSet {
 
   // Puts every job into a domain that begins at `now`, or leaves it in the one where it is. Jobs whose routes or time
   // shifts differ from the last call, and jobs that have ended, must have been released before; levels may just change.
-  // Args: jobs by id, all that run, with routes that live until the next call; capacities [link].
-  void Rebuild(std::span<const RoutedJob> jobs, const IdVector<LinkId, double>& capacities, SimTime now,
+  // Args: running, by id, all that run, with routes that live until the next call; capacities [link].
+  void Rebuild(std::span<const RoutedJob> running, const IdVector<LinkId, double>& capacities, SimTime now,
                RunWatch& watch);
 
   // Plays what can lead to the next finish, but not past `limit`. Returns the instant of that finish, or `limit`, or

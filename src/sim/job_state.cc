@@ -76,6 +76,16 @@ double JobState::PhaseFraction() const {
   return total > 0 ? 1 - left / total : 0;
 }
 
+double JobState::SlowestFraction() const {
+  if (!is_phase_running) return 0;
+  double left = 0;
+  for (size_t t = 0; t < transfers.size(); ++t) {
+    if (transfers[t].phase == phase && transfers[t].bytes > 0) left = std::max(left, remaining[t] / transfers[t].bytes);
+  }
+  // New shares may have left a transfer with more than it will have the next time.
+  return std::clamp(1 - left, activity_counted, 1.0);
+}
+
 double JobState::CarriedBytes(size_t transfer) const {
   const Transfer& t = transfers[transfer];
   const double partial = is_phase_running && t.phase == phase ? t.bytes - remaining[transfer] : 0;

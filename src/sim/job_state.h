@@ -12,6 +12,7 @@
 #include "base/sim_time.h"
 #include "model/flow.h"
 #include "model/path.h"
+#include "sim/congestion_totals.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::sim {
@@ -80,8 +81,9 @@ struct JobState {
   SimTime last_iteration_end;
   SimTime observed_until;  // how far it has been simulated when its domain was last suspended
   uint64_t event_hash = 0;
-  int64_t jumped_ns = 0;  // simulated time that fast-forward skipped
-  double jump_error = 0;  // bound on the relative error of iterations_done caused by it
+  int64_t jumped_ns = 0;        // simulated time that fast-forward skipped
+  double jump_error = 0;        // bound on the relative error of iterations_done caused by it
+  CongestionTotals congestion;  // nothing where it is not modelled
   // Since the paths were last set:
   std::vector<uint64_t> phase_runs;   // [phase] completed
   std::vector<double> settled_bytes;  // [transfer] of the running phase, already counted under earlier paths
@@ -101,6 +103,8 @@ struct JobState {
   double EquivalentSoloSeconds(Seconds solo_iteration) const;
   // Fraction of the running phase's bytes that are sent; 0 when none runs. Needs `remaining`.
   double PhaseFraction() const;
+  // The same of the transfer that is least far: how far the phase is on its way to its end.
+  double SlowestFraction() const;
   // Bytes each flow of `transfer` has sent since the paths were last set. Needs `remaining`.
   double CarriedBytes(size_t transfer) const;
   // From the next run of its phase on, each flow of `transfer` sends this much. Needs `remaining`, and the transfer's

@@ -90,6 +90,7 @@ RunResult ClusterSimulation::CollectResult(bool partial) {
   result.num_plans = controller_.counters().plans;
   result.control = std::move(control_);
   CollectJobs(&result);
+  if (options_.dcqcn) CollectCongestion(&result);
   CollectUtilization(&result);
   CollectLinks(&result);
   CollectLoadOfHottestLinks(&result);
@@ -130,6 +131,17 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
     }
     result->jobs.push_back(std::move(job));
   }
+}
+
+void ClusterSimulation::CollectCongestion(RunResult* result) const {
+  CongestionTotals all;
+  for (JobResult& job : result->jobs) {
+    const JobState* state = records_.at(job.id).state.get();
+    const CongestionTotals totals = state != nullptr ? state->congestion : CongestionTotals();
+    job.cnps = totals.cnps;
+    all.Add(totals);
+  }
+  result->congestion_loss = all.held_bytes > 0 ? all.lost_bytes / all.held_bytes : 0;
 }
 
 // Sums over jobs, weighted with the GPU-seconds they held from the start of their first iteration on.

@@ -38,8 +38,10 @@ struct JobResult {
   uint32_t level = 0;           // priority level in force at the end, 0 = most important
   uint32_t priority_rank = 0;
   std::optional<ProfilingError> profiling_error;  // nothing: it was not profiled, or sends nothing over NICs
-  std::string bounding_link;                      // link on which the job's flows waited longest; empty: none
-  std::string reason;                             // the policy's words about this job
+  // CNPs that its senders received; nothing: congestion control is not modelled.
+  std::optional<double> cnps;
+  std::string bounding_link;  // link on which the job's flows waited longest; empty: none
+  std::string reason;         // the policy's words about this job
 };
 
 // Time a job lost on one link because of one other job.
@@ -103,6 +105,9 @@ struct RunResult {
   // Links between switches whose flows, each as fast as its NIC allows, ask for more than the link carries
   // (link_collisions.h); at the end.
   uint64_t colliding_links = 0;
+  // Of the bytes that flows would have sent while full links held them back, the share that the saw-tooth of their
+  // rates cost (congestion_loss.h); nothing: congestion control is not modelled.
+  std::optional<double> congestion_loss;
   std::vector<ControlChange> control;        // re-plans that changed something, by time
   uint64_t num_plans = 0;                    // re-plans
   std::vector<JobResult> jobs;               // by id

@@ -351,6 +351,8 @@ void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   }
   options.extrapolate = root.Bool("extrapolate", options.extrapolate);
   options.goodput = root.Double("goodput", options.goodput, 0.01, 1);
+  static constexpr std::string_view kCongestions[] = {"none", "dcqcn"};
+  if (root.Choice("congestion", 0, kCongestions) == 1) options.dcqcn.emplace();
   static constexpr std::string_view kDetails[] = {"coupled", "edge"};
   options.detail = static_cast<Detail>(root.Choice("detail", 0, kDetails));
   options.random_phase = root.Bool("random_phase", options.random_phase);

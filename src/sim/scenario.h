@@ -10,6 +10,8 @@
 //     qps_per_connection: 2            # queue pairs; every flow between hosts is split
 //     seeds: 5
 //     simulate_s: 120
+//     goodput: 0.97                    # payload share of network links
+//     congestion: dcqcn                # full links lose what its saw-tooth costs; CNPs are counted; default: none
 //     jobs:
 //       - {name: train-a, gpus: 64, model: gpt-13b, parallelism: {tensor: 8}, arrival_s: 0, iterations: 100}
 //       - {name: b, gpus: 16, compute_s: 0.5, size_mb: 800, collective: ring-all-reduce, start_fraction: 0.5, count: 3}

@@ -125,6 +125,8 @@ TEST(ScenarioTest, BadInputNamesLineKeyExpectedAndFound) {
       {"name: a,", "name: a, hosts: [h0],",
        "s.yaml:5: jobs[0].hosts: expected 2 hosts for 16 GPUs, 8 on each; found 1"},
       {"simulate_s: 10", "qps_per_connection: 0", "s.yaml:7: qps_per_connection: expected an integer in [1, 128]"},
+      {"simulate_s: 10", "congestion: tcp", "s.yaml:7: congestion: expected one of none, dcqcn, found 'tcp'"},
+      {"simulate_s: 10", "congestion: {kind: dcqcn}", "s.yaml:7: congestion: expected"},
       {"simulate_s: 10", "c4p: {max_imbalance: 0.5}", "s.yaml:7: c4p.max_imbalance: expected a number"},
       {"name: b", "name: a", "s.yaml:6: jobs[1].name: the job name 'a' stands twice"},
       {"simulate_s: 10", "link_events: [{at_s: 1, link: leaf0->moon, health: 0}]",
@@ -178,6 +180,22 @@ TEST(ScenarioRunnerTest, SameResultsAtAnyNumberOfThreads) {
     EXPECT_EQ(one->runs[i].policy, i < 2 ? "ecmp" : "crux");
     EXPECT_FALSE(one->runs[i].partial);
     EXPECT_GT(one->runs[i].busy, 0);
+  }
+}
+
+TEST(ScenarioRunnerTest, CongestionControlIsAnOption) {
+  const std::atomic<bool> never = false;
+  for (const bool is_on : {false, true}) {
+    const auto scenario =
+        Parse(With("simulate_s: 10", is_on ? "simulate_s: 10\ncongestion: dcqcn" : "congestion: none"));
+    ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+    EXPECT_EQ(scenario->simulation.dcqcn.has_value(), is_on);
+    const auto report = RunScenario(*scenario, {.num_threads = 1}, never, nullptr);
+    ASSERT_TRUE(report.ok());
+    for (const RunResult& run : report->runs) {
+      EXPECT_EQ(run.congestion_loss.has_value(), is_on);
+      for (const JobResult& job : run.jobs) EXPECT_EQ(job.cnps.has_value(), is_on);
+    }
   }
 }
 
