@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/check.h"
 #include "base/random.h"
 
 namespace fairlead::traffic::c4p {
@@ -16,16 +17,28 @@ uint64_t NextHopFingerprint(std::span<const LinkId> up_links, uint64_t hash_conf
   return hash;
 }
 
-const LeafEpoch& LeafEpochs::Advance(NodeId leaf, uint64_t fingerprint) {
-  LeafEpoch& entry = leaves_[leaf];
+namespace {
+
+uint64_t KeyOf(HashDomain domain) { return uint64_t{domain.leaf.value()} << 32 | domain.towards.value(); }
+
+}  // namespace
+
+const LeafEpoch& LeafEpochs::Advance(HashDomain domain, uint64_t fingerprint) {
+  LeafEpoch& entry = domains_[KeyOf(domain)];
   ++entry.epoch;
   entry.fingerprint = fingerprint;
   return entry;
 }
 
-LeafEpoch LeafEpochs::Find(NodeId leaf) const {
-  const auto found = leaves_.find(leaf);
-  return found == leaves_.end() ? LeafEpoch() : found->second;
+void LeafEpochs::Set(HashDomain domain, uint64_t epoch, uint64_t fingerprint) {
+  LeafEpoch& entry = domains_[KeyOf(domain)];
+  FL_CHECK(epoch > entry.epoch);
+  entry = {.epoch = epoch, .fingerprint = fingerprint};
+}
+
+LeafEpoch LeafEpochs::Find(HashDomain domain) const {
+  const auto found = domains_.find(KeyOf(domain));
+  return found == domains_.end() ? LeafEpoch() : found->second;
 }
 
 }  // namespace fairlead::traffic::c4p

@@ -2,11 +2,14 @@
 //
 // A lost link moves flows of healthy links too, as the leaf hashes over fewer next hops; so after any change all that
 // was learnt is void. When the next hops are again what they once were, so is the hash: the fingerprint tells.
+//
+// A leaf may have other next hops to each destination. Who knows which destinations a change concerns counts epochs for
+// each of them; who doesn't counts one for all.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
+#include <unordered_map>
 
 #include "base/ids.h"
 
@@ -16,7 +19,15 @@ namespace fairlead::traffic::c4p {
 // of the links are no matter.
 uint64_t NextHopFingerprint(std::span<const LinkId> up_links, uint64_t hash_configuration);
 
-// Changes of a leaf so far, and the fingerprint since the last one.
+// What one epoch counts the changes of: the hash of a leaf towards one destination leaf, or towards all of them alike.
+struct HashDomain {
+  NodeId leaf;
+  NodeId towards;  // invalid: all
+
+  constexpr HashDomain(NodeId of, NodeId to = NodeId()) : leaf(of), towards(to) {}  // NOLINT(runtime/explicit)
+};
+
+// Changes of a domain so far, and the fingerprint since the last one.
 struct LeafEpoch {
   uint64_t epoch = 0;
   uint64_t fingerprint = 0;
@@ -26,13 +37,15 @@ struct LeafEpoch {
 
 class LeafEpochs {
  public:
-  // Any change of a leaf's next hops or hash. Cost: O(log leaves).
-  const LeafEpoch& Advance(NodeId leaf, uint64_t fingerprint);
+  // Any change of the domain's next hops or hash. Cost: O(1).
+  const LeafEpoch& Advance(HashDomain domain, uint64_t fingerprint);
+  // The same, for a caller who counts by himself. Args: epoch > that of Find(domain).
+  void Set(HashDomain domain, uint64_t epoch, uint64_t fingerprint);
   // All 0 before the first change.
-  LeafEpoch Find(NodeId leaf) const;
+  LeafEpoch Find(HashDomain domain) const;
 
  private:
-  std::map<NodeId, LeafEpoch> leaves_;
+  std::unordered_map<uint64_t, LeafEpoch> domains_;
 };
 
 }  // namespace fairlead::traffic::c4p

@@ -17,6 +17,16 @@ TEST(LeafEpochsTest, EveryChangeIsANewEpoch) {
   EXPECT_EQ(epochs.Find(NodeId(2)), LeafEpoch());
 }
 
+TEST(LeafEpochsTest, DestinationsMayBeCountedApart) {
+  LeafEpochs epochs;
+  const HashDomain there(NodeId(1), NodeId(2));
+  epochs.Set(there, 40, 7);
+  EXPECT_EQ(epochs.Find(there), (LeafEpoch{40, 7}));
+  EXPECT_EQ(epochs.Advance(there, 8), (LeafEpoch{41, 8}));
+  EXPECT_EQ(epochs.Find({NodeId(2), NodeId(1)}), LeafEpoch());
+  EXPECT_EQ(epochs.Find(NodeId(1)), LeafEpoch());
+}
+
 TEST(LeafEpochsTest, FingerprintIsThatOfASet) {
   const std::vector<LinkId> links = {LinkId(3), LinkId(1), LinkId(2)};
   const std::vector<LinkId> again = {LinkId(1), LinkId(2), LinkId(2), LinkId(3)};

@@ -195,11 +195,8 @@ std::optional<PathAllocator::Choice> PathAllocator::FindChoice(const Reservation
     const NicPort& to = catalogue_->ports(reservation.destination)[p];
     if (path.front() != from.up || path.back() != to.down) continue;
     const LeafPaths& paths = catalogue_->Paths(from.leaf, to.leaf);
-    if (path.size() != paths.length + 2) return std::nullopt;
-    const std::span<const LinkId> middle = path.subspan(1, paths.length);
-    for (uint32_t i = 0; i < paths.num_paths; ++i) {
-      if (std::ranges::equal(paths.path(i), middle)) return Choice{p, i};
-    }
+    const std::optional<uint32_t> index = paths.Find(path.subspan(1, path.size() - 2));
+    return index ? std::optional(Choice{p, *index}) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -345,7 +342,7 @@ size_t PathAllocator::MemoryBytes() const {
                  use_.size() * (sizeof(LinkUse) + sizeof(std::vector<uint32_t>) + 2 * sizeof(uint32_t));
   for (const std::vector<uint32_t>& users : users_) bytes += users.capacity() * sizeof(uint32_t);
   for (const auto& [key, slots] : connections_) {
-    bytes += sizeof(ConnectionKey) + sizeof(slots) + 40 + slots.capacity() * sizeof(uint32_t);
+    bytes += sizeof(ConnectionKey) + sizeof(std::vector<uint32_t>) + 40 + slots.capacity() * sizeof(uint32_t);
   }
   return bytes;
 }

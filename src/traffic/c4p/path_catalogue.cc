@@ -30,6 +30,13 @@ void Thin(uint32_t length, uint32_t max_paths, std::vector<LinkId>* links) {
 
 }  // namespace
 
+std::optional<uint32_t> LeafPaths::Find(std::span<const LinkId> wanted) const {
+  for (uint32_t i = 0; i < num_paths; ++i) {
+    if (std::ranges::equal(path(i), wanted)) return i;
+  }
+  return std::nullopt;
+}
+
 PathCatalogue::PathCatalogue(const topology::Fabric& fabric, size_t cache_bytes)
     : fabric_(&fabric), health_(fabric.num_links(), 1.0), epochs_(fabric.num_nodes(), 0), cache_bytes_(cache_bytes) {
   IndexPorts();

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -39,6 +40,8 @@ struct LeafPaths {
   std::vector<LinkId> links;  // [num_paths][length], flat
 
   std::span<const LinkId> path(uint32_t index) const { return {links.data() + size_t{index} * length, length}; }
+  // Index of the path with these links; nothing when there is none. Cost: O(paths).
+  std::optional<uint32_t> Find(std::span<const LinkId> wanted) const;
 };
 
 class PathCatalogue {

@@ -51,7 +51,7 @@ PortMap::PortMap(PortMapOptions options) : options_(options) { FL_CHECK(options.
 
 Status PortMap::Record(const AddressPair& key, uint16_t port, uint32_t path, uint64_t epoch, SimTime probed_at) {
   FL_RETURN_IF_ERROR(CheckPort(port));
-  const LeafEpoch leaf = leaves_.Find(key.source_leaf);
+  const LeafEpoch leaf = leaves_.Find(key.domain());
   if (epoch != leaf.epoch) {
     ++num_stale_;
     return OkStatus();
@@ -99,9 +99,18 @@ void PortMap::DropOldestFact(const Pair& pair, Table* table) const {
   if (oldest != table->facts.end()) table->facts.erase(oldest);
 }
 
+std::optional<uint32_t> PortMap::PathOf(const AddressPair& key, uint16_t port) const {
+  const LeafEpoch leaf = leaves_.Find(key.domain());
+  const Table* table = TableOf(key, leaf.fingerprint);
+  if (table == nullptr) return std::nullopt;
+  const auto known = Seek(table->facts, port);
+  if (known == table->facts.end() || known->port != port || known->epoch != leaf.epoch) return std::nullopt;
+  return known->path;
+}
+
 std::vector<PortCandidate> PortMap::Candidates(const AddressPair& key, uint32_t path) const {
   std::vector<PortCandidate> candidates;
-  const LeafEpoch leaf = leaves_.Find(key.source_leaf);
+  const LeafEpoch leaf = leaves_.Find(key.domain());
   const Table* table = TableOf(key, leaf.fingerprint);
   if (table == nullptr) return candidates;
   const std::vector<uint16_t> reserved = ReservedPorts(key);
@@ -132,7 +141,7 @@ uint64_t PortMap::ScanStart(const AddressPair& key) const {
 }
 
 std::vector<uint16_t> PortMap::PortsToScan(const AddressPair& key, uint32_t count) const {
-  const LeafEpoch leaf = leaves_.Find(key.source_leaf);
+  const LeafEpoch leaf = leaves_.Find(key.domain());
   const Table* table = TableOf(key, leaf.fingerprint);
   const std::vector<uint16_t> reserved = ReservedPorts(key);
   const uint64_t start = ScanStart(key);
@@ -165,6 +174,7 @@ Status PortMap::Reserve(const AddressPair& key, uint16_t port) {
   }
   Pair* pair = Touch(key);
   by_use_.erase(pair->last_used);
+  ++num_reserved_;
   pair->reserved.insert(std::lower_bound(pair->reserved.begin(), pair->reserved.end(), port), port);
   return OkStatus();
 }
@@ -174,6 +184,7 @@ Status PortMap::Release(const AddressPair& key, uint16_t port) {
   if (found == pairs_.end() || !Holds(found->second.reserved, port)) {
     return NotFound(Describe(key, port) + ": nobody holds it; was it released twice?");
   }
+  --num_reserved_;
   std::erase(found->second.reserved, port);
   Touch(key);
   return OkStatus();
@@ -191,6 +202,7 @@ std::vector<uint16_t> PortMap::ReservedPorts(const AddressPair& key) const {
   AddressPair first = key;
   first.destination_port = 0;
   first.source_leaf = NodeId(0u);
+  first.destination_leaf = NodeId(0u);
   std::vector<uint16_t> ports;
   for (auto at = pairs_.lower_bound(first); at != pairs_.end(); ++at) {
     const AddressPair& other = at->first;

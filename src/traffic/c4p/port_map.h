@@ -40,7 +40,10 @@ struct AddressPair {
   uint8_t protocol = 17;
   uint16_t destination_port = 4791;
   NodeId source_leaf;
+  // Where epochs are counted for each destination leaf; else invalid.
+  NodeId destination_leaf = NodeId();
 
+  HashDomain domain() const { return {source_leaf, destination_leaf}; }
   friend auto operator<=>(const AddressPair&, const AddressPair&) = default;
 };
 
@@ -80,14 +83,18 @@ class PortMap {
   explicit PortMap(PortMapOptions options);
 
   // Any change of a leaf's next hops or hash. Returns the new epoch, which answers of older ones don't reach.
-  uint64_t AdvanceEpoch(NodeId leaf, uint64_t fingerprint) { return leaves_.Advance(leaf, fingerprint).epoch; }
-  uint64_t EpochOf(NodeId leaf) const { return leaves_.Find(leaf).epoch; }  // 0 before the first change
+  uint64_t AdvanceEpoch(HashDomain domain, uint64_t fingerprint) { return leaves_.Advance(domain, fingerprint).epoch; }
+  // The same, for a caller who counts by himself. Args: epoch > EpochOf(domain).
+  void SetEpoch(HashDomain domain, uint64_t epoch, uint64_t fingerprint) { leaves_.Set(domain, epoch, fingerprint); }
+  uint64_t EpochOf(HashDomain domain) const { return leaves_.Find(domain).epoch; }  // 0 before the first change
 
   // What a probe sent in `epoch` showed. Where two disagree within an epoch the newer one counts and the pair is
   // unstable. Evidence of another epoch, or older than what is known of the port, is ignored and counted.
   // Errors: kInvalidArgument for a port outside of the range.
   Status Record(const AddressPair& pair, uint16_t port, uint32_t path, uint64_t epoch, SimTime probed_at);
 
+  // Where a port leads, reserved or not; nothing when this epoch has not seen it.
+  std::optional<uint32_t> PathOf(const AddressPair& pair, uint16_t port) const;
   // Free ports that lead to a path: confirmed ones first, then ascending.
   std::vector<PortCandidate> Candidates(const AddressPair& pair, uint32_t path) const;
   // The best of them, or how many ports to scan. Args: num_paths = equal-cost paths of the pair.
@@ -103,6 +110,8 @@ class PortMap {
   Status Reserve(const AddressPair& pair, uint16_t port);
   Status Release(const AddressPair& pair, uint16_t port);
   bool IsReserved(const AddressPair& pair, uint16_t port) const;
+
+  size_t num_reserved() const { return num_reserved_; }  // ports, of all pairs
 
   // Two probes of one port disagreed in this epoch: something hashes by more than the five-tuple.
   bool IsUnstable(const AddressPair& pair) const;
@@ -148,6 +157,7 @@ class PortMap {
   Pairs pairs_;
   std::map<uint64_t, AddressPair> by_use_;  // pairs without reserved ports, least recently used first
   uint64_t num_uses_ = 0;
+  size_t num_reserved_ = 0;
   uint64_t num_stale_ = 0;
   uint64_t num_late_ = 0;
   uint64_t num_conflicts_ = 0;

@@ -223,5 +223,40 @@ TEST(PortMapTest, OptionsNameTheirRange) {
   EXPECT_FALSE(PortMapOptions{.max_ports_per_table = 0}.Validate().ok());
 }
 
+TEST(PortMapTest, KnowsWhereAReservedPortLeadsInThisEpochOnly) {
+  PortMap map({});
+  map.AdvanceEpoch(kLeaf, kWhole);
+  Learn(&map, Pair(), 50'000, 3);
+  ASSERT_TRUE(map.Reserve(Pair(), 50'000).ok());
+  EXPECT_EQ(map.PathOf(Pair(), 50'000), 3u);
+  EXPECT_EQ(map.PathOf(Pair(), 50'001), std::nullopt);
+  EXPECT_EQ(map.PathOf(Pair(9), 50'000), std::nullopt);
+  map.AdvanceEpoch(kLeaf, kBroken);
+  EXPECT_EQ(map.PathOf(Pair(), 50'000), std::nullopt);
+  map.AdvanceEpoch(kLeaf, kWhole);  // revived, and not seen yet
+  EXPECT_EQ(map.PathOf(Pair(), 50'000), std::nullopt);
+}
+
+// Tables towards one leaf are void, those towards another are not; ports are taken whatever the leaves.
+TEST(PortMapTest, EpochsMayBeCountedForEachDestination) {
+  PortMap map({});
+  AddressPair there = Pair(1, 2);
+  there.destination_leaf = NodeId(8);
+  AddressPair elsewhere = Pair(1, 3);
+  elsewhere.destination_leaf = NodeId(9);
+  for (const AddressPair& pair : {there, elsewhere}) {
+    map.SetEpoch(pair.domain(), 100, kWhole);
+    ASSERT_TRUE(map.Record(pair, 50'000, 3, 100, SimTime(0)).ok());
+  }
+  map.SetEpoch(there.domain(), 107, kBroken);
+  EXPECT_EQ(map.EpochOf(there.domain()), 107u);
+  EXPECT_TRUE(map.Candidates(there, 3).empty());
+  EXPECT_EQ(map.Candidates(elsewhere, 3).size(), 1u);
+  ASSERT_TRUE(map.Reserve(there, 50'000).ok());
+  AddressPair recabled = there;
+  recabled.destination_leaf = NodeId(1);
+  EXPECT_TRUE(map.IsReserved(recabled, 50'000));
+}
+
 }  // namespace
 }  // namespace fairlead::traffic::c4p

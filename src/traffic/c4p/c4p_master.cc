@@ -1,0 +1,251 @@
+#include "traffic/c4p/c4p_master.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+
+namespace fairlead::traffic::c4p {
+
+C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
+    : fabric_(&fabric),
+      options_(options),
+      time_(options.max_clock_step),
+      catalogue_(fabric),
+      allocator_(&catalogue_),
+      ports_(&catalogue_, options.ports, options.epoch_base, options.hash_configuration),
+      scans_(options.scan_timeout, options.max_scan_ports),
+      links_(fabric.num_links(), options.health, options.attribution),
+      leases_(options.lease_ttl),
+      probe_plan_(fabric, options.probes) {
+  FL_CHECK(options.Validate().ok());
+}
+
+std::vector<Action> C4pMaster::Handle(SimTime clock, std::span<const Event> events) {
+  time_.Advance(clock);
+  const auto is_request = [](const Event& event) { return std::holds_alternative<PathsRequested>(event); };
+  for (auto event = events.begin(); event != events.end();) {
+    const auto run_end = std::find_if_not(event, events.end(), is_request);
+    if (run_end == event) {
+      HandleOne(*event++);
+      continue;
+    }
+    Grant({event, run_end});
+    event = run_end;
+  }
+  // After the events: heartbeats that waited while we paused come before the leases that they renew end.
+  ExpireLeases();
+  Replan();
+  BalanceIfUneven();
+  RetryScans();
+  StartProbeRound();
+  return TakeActions();
+}
+
+void C4pMaster::HandleOne(const Event& event) {
+  if (const auto* renewed = std::get_if<LeasesRenewed>(&event)) Renew(*renewed);
+  if (const auto* released = std::get_if<ConnectionsReleased>(&event)) Release(*released);
+  if (const auto* announced = std::get_if<LeasesAnnounced>(&event)) Announce(*announced);
+  if (const auto* round = std::get_if<ProbeRoundFinished>(&event)) ObserveRound(*round);
+  if (const auto* scanned = std::get_if<PortsScanned>(&event)) LearnPorts(scanned->probes);
+  if (const auto* reported = std::get_if<LinkReported>(&event)) Report(*reported);
+}
+
+void C4pMaster::Reject(std::string reason) {
+  ++counters_.rejected_events;
+  actions_.emplace_back(EventRejected{std::move(reason)});
+}
+
+bool C4pMaster::IsKnownHost(HostId host, JobId job, std::string_view what) {
+  if (host.index() >= fabric_->num_hosts()) {
+    Reject(fmt::format("c4p: {}: no host {}; the fabric has {} hosts", what, host.value(), fabric_->num_hosts()));
+    return false;
+  }
+  if (!job.valid()) {
+    Reject(fmt::format("c4p: {} of {}: names no job", what, fabric_->HostName(host)));
+    return false;
+  }
+  alive_[host] = time_.now();
+  return true;
+}
+
+// The agent's number decides whether all of the host's leases are meant. Where it differs nothing is renewed: what the
+// agent has forgotten must end, and what it knows it announces.
+void C4pMaster::Renew(const LeasesRenewed& event) {
+  if (!IsKnownHost(event.host, JobId(0u), "heartbeat")) return;
+  bool is_complete = event.num_leases == leases_.CountOf(event.host);
+  if (event.jobs) {
+    for (const JobId job : *event.jobs) {
+      if (!leases_.Renew({event.host, job}, time_.now())) is_complete = false;
+    }
+  } else if (is_complete) {
+    leases_.RenewAll(event.host, time_.now());
+  }
+  if (is_complete) return;
+  ++counters_.unknown_renewals;
+  actions_.emplace_back(AnnouncementWanted{event.host});
+}
+
+void C4pMaster::Release(const ConnectionsReleased& event) {
+  if (!IsKnownHost(event.host, event.job, "release")) return;
+  const LeaseId lease{event.host, event.job};
+  if (!leases_.IsHeld(lease)) {
+    counters_.unknown_releases += std::max<size_t>(event.connections.size(), 1);
+    return;
+  }
+  std::vector<uint64_t> names = event.connections;
+  if (names.empty()) {
+    for (const uint32_t slot : connections_.OfLease(lease)) names.push_back(connections_.at(slot).request.connection);
+  }
+  for (const uint64_t name : names) {
+    const auto slot = connections_.Find(event.job, name);
+    if (!slot || connections_.at(*slot).lease != lease) {
+      ++counters_.unknown_releases;
+      continue;
+    }
+    RemoveConnection(*slot);
+    ++counters_.connections_released;
+  }
+  if (connections_.OfLease(lease).empty()) leases_.Release(lease);
+}
+
+void C4pMaster::Announce(const LeasesAnnounced& event) {
+  if (!IsKnownHost(event.host, event.job, "announcement")) return;
+  const LeaseId lease{event.host, event.job};
+  std::set<uint64_t> named;
+  for (const HeldConnection& held : event.connections) {
+    AnnounceOne(lease, held);
+    named.insert(held.request.connection);
+  }
+  for (const uint32_t slot : SlotsOf(lease)) {
+    if (!named.contains(connections_.at(slot).request.connection)) RemoveConnection(slot);
+  }
+  if (connections_.OfLease(lease).empty()) leases_.Release(lease);
+  if (!connections_.OfLease(lease).empty()) leases_.Grant(lease, time_.now());
+}
+
+void C4pMaster::AnnounceOne(LeaseId lease, const HeldConnection& held) {
+  std::string fault = FindFault(lease, held.request);
+  const auto known = connections_.Find(lease.job, held.request.connection);
+  if (fault.empty() && known) fault = FindConflict(lease, *known, held.request);
+  if (fault.empty() && held.queue_pairs.size() != held.request.num_queue_pairs) {
+    fault = fmt::format("expected {} queue pairs, found {}", held.request.num_queue_pairs, held.queue_pairs.size());
+  }
+  if (!fault.empty()) {
+    Reject(fmt::format("c4p: announcement of {}, job {}, connection {}: {}", fabric_->HostName(lease.host),
+                       lease.job.value(), held.request.connection, fault));
+    return;
+  }
+  if (known) {
+    Compare(*known, held);
+    return;
+  }
+  const uint32_t slot = connections_.Add(lease, held.request);
+  for (uint32_t q = 0; q < held.request.num_queue_pairs; ++q) Adopt({slot, q}, held.queue_pairs[q]);
+}
+
+// Where both know something, our word counts.
+void C4pMaster::Compare(uint32_t slot, const HeldConnection& held) {
+  for (uint32_t q = 0; q < held.queue_pairs.size(); ++q) {
+    const QueuePairAnswer ours = AnswerOf(QueuePairRef{slot, q});
+    const bool is_managed = ours.kind != QueuePairAnswer::Kind::kUnmanaged;
+    const HeldPath theirs = {.is_managed = is_managed, .plane = ours.plane, .path = ours.path, .port = ours.port};
+    const bool is_same = is_managed ? theirs == held.queue_pairs[q] : !held.queue_pairs[q].is_managed;
+    if (!is_same) Notify({slot, q}, MoveCause::kCorrected);
+  }
+}
+
+void C4pMaster::Adopt(QueuePairRef ref, const HeldPath& held) {
+  // What was adopted may stand on links that we know to be down, and what has no path may find one.
+  must_replan_ = true;
+  loads_changed_ = true;
+  unmanaged_.insert(ref);
+  const ConnectionState& connection = connections_.at(ref.connection);
+  const auto from = catalogue_.ports(connection.request.source);
+  const auto to = catalogue_.ports(connection.request.destination);
+  const bool has_plane = held.is_managed && held.plane < std::min(from.size(), to.size());
+  const LeafPaths* paths = has_plane ? &catalogue_.Paths(from[held.plane].leaf, to[held.plane].leaf) : nullptr;
+  if (paths == nullptr || held.path >= paths->num_paths) {
+    links_returned_ = true;
+    if (held.is_managed) Notify(ref, MoveCause::kStranded);
+    return;
+  }
+  std::vector<LinkId> route = {from[held.plane].up};
+  const auto middle = paths->path(held.path);
+  route.insert(route.end(), middle.begin(), middle.end());
+  route.push_back(to[held.plane].down);
+  NoteReservation(ref, allocator_.Adopt(connection.lease.job, connections_.RequestOf(ref), route));
+  ++counters_.queue_pairs_adopted;
+  const AddressPair pair = ports_.PairOf(connection.request, held.plane);
+  if (held.port != 0 && ports_.Hold(pair, held.port).ok()) {
+    QueuePairState& mine = connections_.at(ref);
+    mine.port = held.port;
+    mine.port_plane = static_cast<uint8_t>(held.plane);
+    mine.port_path = held.path;
+  }
+  Steer(ref);
+}
+
+void C4pMaster::ExpireLeases() {
+  for (const LeaseId lease : leases_.Expire(time_.now())) {
+    uint64_t num_queue_pairs = 0;
+    for (const uint32_t slot : SlotsOf(lease)) {
+      num_queue_pairs += connections_.at(slot).request.num_queue_pairs;
+      RemoveConnection(slot);
+    }
+    ++counters_.leases_expired;
+    endings_.emplace_back(LeaseExpired{.lease = lease, .num_queue_pairs = num_queue_pairs});
+  }
+}
+
+// A copy, which outlives the removal of connections.
+std::vector<uint32_t> C4pMaster::SlotsOf(LeaseId lease) const {
+  const std::span<const uint32_t> slots = connections_.OfLease(lease);
+  return {slots.begin(), slots.end()};
+}
+
+void C4pMaster::RemoveConnection(uint32_t slot) {
+  for (uint32_t q = 0; q < connections_.at(slot).queue_pairs.size(); ++q) {
+    const QueuePairRef ref{slot, q};
+    if (connections_.at(ref).reservation.valid()) allocator_.Release(connections_.at(ref).reservation);
+    DropPort(ref);
+    unmanaged_.erase(ref);
+    off_plane_.erase(ref);
+    moves_.erase(ref);
+  }
+  connections_.Remove(slot);
+  loads_changed_ = true;
+}
+
+std::vector<Action> C4pMaster::TakeActions() {
+  std::vector<Action> actions = std::exchange(actions_, {});
+  std::move(endings_.begin(), endings_.end(), std::back_inserter(actions));
+  endings_.clear();
+  std::map<HostId, std::vector<PathMove>> moves;
+  for (const auto& [ref, cause] : std::exchange(moves_, {})) {
+    const ConnectionState& connection = connections_.at(ref.connection);
+    ++counters_.moves[static_cast<size_t>(cause)];
+    moves[connection.lease.host].push_back({.job = connection.lease.job,
+                                            .connection = connection.request.connection,
+                                            .queue_pair = ref.queue_pair,
+                                            .answer = AnswerOf(ref),
+                                            .cause = cause});
+  }
+  for (auto& [host, of_host] : moves) actions.emplace_back(PathsMoved{host, std::move(of_host)});
+  for (auto& [host, scans] : std::exchange(scan_orders_, {})) {
+    for (const PortScan& scan : scans) counters_.ports_asked += scan.ports.size();
+    actions.emplace_back(ScanPorts{host, std::move(scans)});
+  }
+  return actions;
+}
+
+std::optional<ConnectionAnswer> C4pMaster::Find(JobId job, uint64_t connection) const {
+  const auto slot = connections_.Find(job, connection);
+  if (!slot) return std::nullopt;
+  return AnswerOf(*slot);
+}
+
+}  // namespace fairlead::traffic::c4p

@@ -1,0 +1,196 @@
+// The C4P master: gives the queue pairs of all jobs their paths, and keeps them right while links fail and hosts die.
+//
+//     requests, heartbeats, releases, probes, reports --> Handle() --> answers, moves, scans, probe rounds
+//
+// A state machine without thread, socket, clock or disk. It puts together what stands beside it: reservations
+// (path_allocator.h), ports (port_steering.h, pending_scans.h), leases (lease_table.h), the health of links
+// (link_watch.h) and whom to probe (probe_plan.h).
+//
+// Method      request   the requests that follow one another are placed job by job, each job's as one batch; then a
+//                       port is looked up for each queue pair (QP), or its address pair is to be scanned
+//             link      a QP whose path is lost moves; one without any healthy path becomes unmanaged, and is tried again
+//                       when links return; when a link comes back or loses capacity the overloaded links shed QPs
+//             epoch     QPs of healthy paths whose port may lead elsewhere now: that port is probed, and if it does, a
+//                       new one is found for the old path: a re-pin, no move
+//             uneven    imbalance over the limit for long enough: the overloaded links shed QPs
+//             silence   a lease that nobody renews ends, and with it what it holds
+// Guarantees  every reservation is on links that are up, belongs to one queue pair of one lease, and ends with it. Same
+//             events at the same times: same answers and state. Requests, renewals, announcements and releases may come
+//             twice. A master that has forgotten everything and hears the holders' announcements, with the same links
+//             down, has the same reservations, but for QPs off their plane: it may not know what keeps them there.
+// Differs     the paper gives the duties only; spec section 9 and the comments of the parts say what is ours.
+// Limits      between a restart and the announcements new QPs are placed as if the others were not there; the rule for
+//             imbalance puts that right. QPs are looked through from end to end after each change of the fabric.
+// Reference   Dong et al., C4, HPCA 2025; spec sections 2 and 9.
+// Oracle      c4p_master_laws_test.cc: laws over random events, replay, restart.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "traffic/c4p/c4p_messages.h"
+#include "traffic/c4p/c4p_options.h"
+#include "traffic/c4p/connection_table.h"
+#include "traffic/c4p/lease_table.h"
+#include "traffic/c4p/link_watch.h"
+#include "traffic/c4p/path_allocator.h"
+#include "traffic/c4p/path_catalogue.h"
+#include "traffic/c4p/pending_scans.h"
+#include "traffic/c4p/port_steering.h"
+#include "traffic/c4p/probe_plan.h"
+#include "traffic/c4p/steady_time.h"
+
+namespace fairlead::traffic::c4p {
+
+// What happened since the start.
+struct C4pCounters {
+  uint64_t requests = 0;               // of connections
+  uint64_t duplicate_requests = 0;     // of them: answered again
+  uint64_t refused_requests = 0;       // of them: bad input
+  uint64_t queue_pairs_placed = 0;     // at their request
+  uint64_t queue_pairs_unmanaged = 0;  // at their request
+  uint64_t queue_pairs_adopted = 0;    // by announcement
+  uint64_t connections_released = 0;
+  uint64_t unknown_releases = 0;  // of connections or leases that are not held
+  uint64_t leases_expired = 0;
+  uint64_t unknown_renewals = 0;  // heartbeats whose leases are not ours
+  uint64_t ports_asked = 0;
+  uint64_t scans_overdue = 0;
+  uint64_t bad_probes = 0;  // name a NIC, plane or port that there is not
+  uint64_t rejected_events = 0;
+  std::array<uint64_t, kNumMoveCauses> moves = {};  // answers that changed, [cause]
+
+  uint64_t of(MoveCause cause) const { return moves[static_cast<size_t>(cause)]; }
+  friend bool operator==(const C4pCounters&, const C4pCounters&) = default;
+};
+
+class C4pMaster {
+ public:
+  // `fabric` must outlive this. Args: options valid.
+  C4pMaster(const topology::Fabric& fabric, const C4pOptions& options);
+  C4pMaster(const C4pMaster&) = delete;
+  C4pMaster& operator=(const C4pMaster&) = delete;
+
+  // Handles events of one instant, in their order, and what time has brought: an empty call is a tick, and there should
+  // be one at least every `max_clock_step`. Args: clock, which may jump (steady_time.h). Returns  answers in order of
+  // their requests, rejections and changes of links, then ended leases and the next round of probes, then moves and scans
+  // by host.
+  std::vector<Action> Handle(SimTime clock, std::span<const Event> events);
+
+  // What a connection has now; nothing for one that is not known.
+  std::optional<ConnectionAnswer> Find(JobId job, uint64_t connection) const;
+
+  const PathAllocator& allocator() const { return allocator_; }
+  const ConnectionTable& connections() const { return connections_; }
+  const LeaseTable& leases() const { return leases_; }
+  const PortSteering& ports() const { return ports_; }
+  const LinkWatch& links() const { return links_; }
+  const C4pCounters& counters() const { return counters_; }
+  // Queue pairs that no healthy path is left for.
+  size_t num_unmanaged() const { return unmanaged_.size(); }
+  // Queue pairs that use another plane than theirs, which has no good path.
+  size_t num_off_plane() const { return off_plane_.size(); }
+  size_t num_pending_scans() const { return scans_.size(); }
+
+ private:
+  // c4p_master.cc: events about holders.
+  void HandleOne(const Event& event);
+  void Renew(const LeasesRenewed& event);
+  void Release(const ConnectionsReleased& event);
+  void Announce(const LeasesAnnounced& event);
+  void AnnounceOne(LeaseId lease, const HeldConnection& held);
+  void Compare(uint32_t slot, const HeldConnection& held);
+  void Adopt(QueuePairRef ref, const HeldPath& held);
+  void ExpireLeases();
+  std::vector<uint32_t> SlotsOf(LeaseId lease) const;
+  void RemoveConnection(uint32_t slot);
+  bool IsKnownHost(HostId host, JobId job, std::string_view what);
+  void Reject(std::string reason);
+  std::vector<Action> TakeActions();
+
+  // c4p_master_requests.cc: requests, and the paths that they are given.
+  void Grant(std::span<const Event> requests);
+  void Register(const PathsRequested& request, std::vector<std::string>* errors,
+                std::map<JobId, std::vector<QueuePairRef>>* newcomers);
+  std::string FindFault(LeaseId lease, const ConnectionRequest& request) const;
+  std::string FindConflict(LeaseId lease, uint32_t slot, const ConnectionRequest& request) const;
+  // Reserves paths for queue pairs of a job that have none; returns those that got one.
+  std::vector<QueuePairRef> Place(JobId job, std::span<const QueuePairRef> refs);
+  void NoteReservation(QueuePairRef ref, ReservationId id);
+  std::string ExplainNoPath(const ConnectionRequest& request) const;
+
+  // c4p_master_ports.cc: the ports that lead to these paths, and what is answered.
+  ConnectionAnswer AnswerOf(uint32_t slot) const;
+  QueuePairAnswer AnswerOf(QueuePairRef ref) const;
+  // Looks for the port of the path that the queue pair has.
+  void Steer(QueuePairRef ref);
+  // The same, and tells the holder when that changed its answer.
+  void SteerAgain(QueuePairRef ref);
+  void SteerWaiting(const AddressPair& pair);
+  void Search(QueuePairRef ref, const AddressPair& pair, const PortSteering::Step& step);
+  void UsePort(QueuePairRef ref, const AddressPair& pair, uint16_t port);
+  void DropPort(QueuePairRef ref);
+  void Notify(QueuePairRef ref, MoveCause cause);
+  void LearnPorts(std::span<const PathProbe> probes);
+
+  // c4p_master_links.cc: changes of the fabric.
+  void ObserveRound(const ProbeRoundFinished& event);
+  void Report(const LinkReported& event);
+  void Apply(std::vector<LinkStateChanged> changes);
+  void Replan();
+  void MoveTo(QueuePairRef ref, MoveCause cause);
+  void Strand(QueuePairRef ref);
+  void RetryUnmanaged();
+  void ReturnToPlanes();
+  void Rebalance(MoveCause cause);
+  void BalanceIfUneven();
+  void SteerOutdated();
+  void RetryScans();
+  void StartProbeRound();
+  uint32_t HomePlane(const ConnectionRequest& request, uint32_t queue_pair, uint32_t otherwise) const;
+  // Whether a path of the plane crosses no link that is worse than that.
+  bool HasPath(const ConnectionRequest& request, uint32_t plane, LinkUse worst) const;
+
+  const topology::Fabric* fabric_;
+  C4pOptions options_;
+  SteadyTime time_;
+  // Lists of paths are remembered when asked for; what it answers does not change.
+  mutable PathCatalogue catalogue_;
+  PathAllocator allocator_;
+  PortSteering ports_;
+  PendingScans scans_;
+  LinkWatch links_;
+  ConnectionTable connections_;
+  LeaseTable leases_;
+  ProbePlan probe_plan_;
+
+  std::set<QueuePairRef> unmanaged_;
+  std::set<QueuePairRef> off_plane_;  // on another plane than theirs, which had no path
+  std::map<HostId, SimTime> alive_;   // last word of each host's agent
+
+  // Of the call under way: what changed, and what to do about it.
+  bool must_replan_ = false;
+  bool links_returned_ = false;
+  bool epochs_changed_ = false;
+  std::optional<MoveCause> balance_cause_;
+  std::vector<Action> actions_;
+  std::vector<Action> endings_;
+  std::map<QueuePairRef, MoveCause> moves_;
+  std::map<HostId, std::vector<PortScan>> scan_orders_;
+
+  bool loads_changed_ = false;
+  double imbalance_ = 1;
+  std::optional<SimTime> uneven_since_;
+  SimTime next_imbalance_check_;
+  SimTime next_probe_round_;
+  uint64_t num_probe_rounds_ = 0;
+  C4pCounters counters_;
+};
+
+}  // namespace fairlead::traffic::c4p

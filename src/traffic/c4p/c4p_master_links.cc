@@ -1,0 +1,190 @@
+// Of the C4P master: changes of the fabric, and what follows from them.
+#include <algorithm>
+#include <utility>
+
+#include "traffic/c4p/c4p_master.h"
+
+namespace fairlead::traffic::c4p {
+
+void C4pMaster::ObserveRound(const ProbeRoundFinished& event) {
+  LearnPorts(event.probes);
+  std::vector<ProbeResult> results;
+  results.reserve(event.probes.size());
+  for (const PathProbe& probe : event.probes) {
+    results.push_back({.links = probe.links.empty() ? ports_.KnownRoute(probe) : probe.links,
+                       .sent = probe.sent,
+                       .lost = probe.lost,
+                       .rtt = probe.rtt});
+  }
+  Apply(links_.Observe(time_.now(), results));
+}
+
+void C4pMaster::Report(const LinkReported& event) {
+  auto changes = links_.Report(time_.now(), event);
+  if (changes.ok()) {
+    Apply(std::move(changes).value());
+  } else {
+    Reject(changes.status().message());
+  }
+}
+
+void C4pMaster::Apply(std::vector<LinkStateChanged> changes) {
+  for (LinkStateChanged& change : changes) {
+    const LinkId link = change.link;
+    const double before = catalogue_.health(link);
+    const double after = links_.HealthOf(link);
+    const bool is_first_choice = UseOf(links_.state(link)) == LinkUse::kFirstChoice;
+    actions_.emplace_back(std::move(change));
+    if (!allocator_.SetHealth(link, after)) continue;
+    must_replan_ = true;
+    loads_changed_ = true;
+    if ((before > 0) != (after > 0)) {
+      epochs_changed_ = true;
+      probe_plan_.ReprobeAround(link);
+    }
+    if (after > before) links_returned_ = true;
+    if (is_first_choice && after > before) balance_cause_ = MoveCause::kLinkBack;
+    if (is_first_choice && after < before && !balance_cause_) balance_cause_ = MoveCause::kLinkDegraded;
+  }
+}
+
+// Who has lost its path moves first, then those who had none are tried, then loads are evened out: each step sees what
+// the ones before have left. Ports of paths that nobody had to leave come last.
+void C4pMaster::Replan() {
+  if (!std::exchange(must_replan_, false)) return;
+  std::vector<ReservationId> stranded;
+  for (const ReservationId id : allocator_.MoveOffUnhealthyLinks(&stranded)) {
+    MoveTo(connections_.OwnerOf(id), MoveCause::kLinkDown);
+  }
+  for (const ReservationId id : stranded) Strand(connections_.OwnerOf(id));
+  if (std::exchange(links_returned_, false)) {
+    ReturnToPlanes();
+    RetryUnmanaged();
+  }
+  if (const auto cause = std::exchange(balance_cause_, {})) Rebalance(*cause);
+  if (std::exchange(epochs_changed_, false)) SteerOutdated();
+}
+
+// The allocator has moved it.
+void C4pMaster::MoveTo(QueuePairRef ref, MoveCause cause) {
+  NoteReservation(ref, connections_.at(ref).reservation);
+  Steer(ref);
+  Notify(ref, cause);
+}
+
+void C4pMaster::Strand(QueuePairRef ref) {
+  allocator_.Release(connections_.at(ref).reservation);
+  NoteReservation(ref, ReservationId());
+  Notify(ref, MoveCause::kStranded);
+}
+
+void C4pMaster::RetryUnmanaged() {
+  std::map<JobId, std::vector<QueuePairRef>> jobs;
+  for (const QueuePairRef ref : unmanaged_) jobs[connections_.at(ref.connection).lease.job].push_back(ref);
+  for (const auto& [job, refs] : jobs) {
+    for (const QueuePairRef ref : Place(job, refs)) {
+      Steer(ref);
+      Notify(ref, MoveCause::kPathAvailable);
+    }
+  }
+}
+
+// Queue pairs whose plane had no path, and has a good one again.
+void C4pMaster::ReturnToPlanes() {
+  for (const QueuePairRef ref : std::set<QueuePairRef>(off_plane_)) {
+    const ConnectionState& connection = connections_.at(ref.connection);
+    const ReservationId id = connections_.at(ref).reservation;
+    const uint32_t home = HomePlane(connection.request, ref.queue_pair, 0);
+    if (!HasPath(connection.request, home, LinkUse::kFirstChoice)) continue;
+    off_plane_.erase(ref);
+    allocator_.Release(id);
+    Place(connection.lease.job, {&ref, 1});
+    Steer(ref);
+    Notify(ref, MoveCause::kLinkBack);
+  }
+}
+
+void C4pMaster::Rebalance(MoveCause cause) {
+  for (const ReservationId id : allocator_.BalanceAll()) MoveTo(connections_.OwnerOf(id), cause);
+}
+
+void C4pMaster::BalanceIfUneven() {
+  const SimTime now = time_.now();
+  if (loads_changed_ && now >= next_imbalance_check_) {
+    imbalance_ = allocator_.Imbalance();
+    loads_changed_ = false;
+    next_imbalance_check_ = now + options_.imbalance_period;
+  }
+  if (imbalance_ <= options_.imbalance_limit) {
+    uneven_since_.reset();
+    return;
+  }
+  if (!uneven_since_) uneven_since_ = now;
+  if (now - *uneven_since_ < options_.imbalance_duration) return;
+  Rebalance(MoveCause::kImbalance);
+  // What is left can't be helped until something changes.
+  uneven_since_.reset();
+  imbalance_ = 1;
+  loads_changed_ = false;
+}
+
+// All queue pairs whose fabric has changed between their leaves since they were answered.
+void C4pMaster::SteerOutdated() {
+  for (uint32_t slot = 0; slot < connections_.num_slots(); ++slot) {
+    const ConnectionState& connection = connections_.at(slot);
+    if (!connection.is_held) continue;
+    for (uint32_t q = 0; q < connection.queue_pairs.size(); ++q) {
+      const QueuePairState& mine = connection.queue_pairs[q];
+      if (!mine.reservation.valid()) continue;
+      const uint32_t plane = allocator_.reservation(mine.reservation).plane;
+      const NodeId from = catalogue_.ports(connection.request.source)[plane].leaf;
+      const NodeId to = catalogue_.ports(connection.request.destination)[plane].leaf;
+      if (mine.epoch != ports_.EpochOf(from, to)) SteerAgain({slot, q});
+    }
+  }
+}
+
+void C4pMaster::RetryScans() {
+  for (const AddressPair& pair : scans_.TakeOverdue(time_.now())) {
+    ++counters_.scans_overdue;
+    SteerWaiting(pair);
+  }
+}
+
+void C4pMaster::StartProbeRound() {
+  const SimTime now = time_.now();
+  if (now < next_probe_round_) return;
+  next_probe_round_ = now + options_.probe_period;
+  std::erase_if(alive_, [&](const auto& host) { return host.second + options_.lease_ttl <= now; });
+  if (alive_.size() < 2) return;
+  const ProbeView view = {.num_paths = [this](NodeId from, NodeId to) { return catalogue_.Paths(from, to).num_paths; },
+                          .can_probe = [this](NicId nic, uint32_t) { return alive_.contains(fabric_->host_of(nic)); }};
+  ProbeRoundStarted round = {.round = num_probe_rounds_ + 1, .tasks = {}};
+  probe_plan_.NextRound(view, [&](const ProbePair& pair) {
+    round.tasks.push_back({.pair = pair, .epoch = ports_.EpochOf(pair.source_leaf, pair.destination_leaf)});
+  });
+  if (round.tasks.empty()) return;
+  ++num_probe_rounds_;
+  endings_.emplace_back(std::move(round));
+}
+
+// Where there are at least as many queue pairs as planes each has its own (spec section 9.5); else any is as good.
+uint32_t C4pMaster::HomePlane(const ConnectionRequest& request, uint32_t queue_pair, uint32_t otherwise) const {
+  const auto planes = static_cast<uint32_t>(
+      std::min(catalogue_.ports(request.source).size(), catalogue_.ports(request.destination).size()));
+  return planes > 0 && request.num_queue_pairs >= planes ? queue_pair % planes : otherwise;
+}
+
+bool C4pMaster::HasPath(const ConnectionRequest& request, uint32_t plane, LinkUse worst) const {
+  const NicPort& from = catalogue_.ports(request.source)[plane];
+  const NicPort& to = catalogue_.ports(request.destination)[plane];
+  const auto may_use = [&](LinkId link) { return UseOf(links_.state(link)) <= worst; };
+  if (!may_use(from.up) || !may_use(to.down)) return false;
+  const LeafPaths& paths = catalogue_.Paths(from.leaf, to.leaf);
+  for (uint32_t i = 0; i < paths.num_paths; ++i) {
+    if (std::ranges::all_of(paths.path(i), may_use)) return true;
+  }
+  return false;
+}
+
+}  // namespace fairlead::traffic::c4p

@@ -1,0 +1,150 @@
+// Of the C4P master: the ports that lead to the paths that were given, and what is answered.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "traffic/c4p/c4p_master.h"
+
+namespace fairlead::traffic::c4p {
+
+using Steering = QueuePairState::Steering;
+
+ConnectionAnswer C4pMaster::AnswerOf(uint32_t slot) const {
+  const ConnectionState& connection = connections_.at(slot);
+  ConnectionAnswer answer = {.connection = connection.request.connection, .reason = "", .queue_pairs = {}};
+  answer.queue_pairs.reserve(connection.queue_pairs.size());
+  bool is_complete = true;
+  for (uint32_t q = 0; q < connection.queue_pairs.size(); ++q) {
+    answer.queue_pairs.push_back(AnswerOf(QueuePairRef{slot, q}));
+    is_complete = is_complete && answer.queue_pairs.back().kind != QueuePairAnswer::Kind::kUnmanaged;
+  }
+  if (!is_complete) answer.reason = ExplainNoPath(connection.request);
+  return answer;
+}
+
+QueuePairAnswer C4pMaster::AnswerOf(QueuePairRef ref) const {
+  using Kind = QueuePairAnswer::Kind;
+  const QueuePairState& mine = connections_.at(ref);
+  QueuePairAnswer answer = {.port = mine.port, .epoch = mine.epoch};
+  if (!mine.reservation.valid()) return answer;
+  const Reservation& held = allocator_.reservation(mine.reservation);
+  answer.plane = held.plane;
+  answer.path = held.path;
+  answer.kind = mine.steering == Steering::kSteered  ? Kind::kUse
+                : mine.steering == Steering::kNoPort ? Kind::kNoPort
+                                                     : Kind::kScan;
+  return answer;
+}
+
+void C4pMaster::Steer(QueuePairRef ref) {
+  const QueuePairState& mine = connections_.at(ref);
+  const Reservation& held = allocator_.reservation(mine.reservation);
+  const AddressPair pair = ports_.PairOf(connections_.at(ref.connection).request, held.plane);
+  const bool was_for_this = mine.port_plane == held.plane && mine.port_path == held.path;
+  const PortSteering::Step step = ports_.FindStep(pair, held.path, was_for_this ? mine.port : uint16_t{0});
+  connections_.at(ref).epoch = ports_.EpochOf(pair.source_leaf, pair.destination_leaf);
+  switch (step.kind) {
+    case PortSteering::Step::Kind::kUse:
+      UsePort(ref, pair, step.ports.front());
+      return;
+    case PortSteering::Step::Kind::kProbe:
+    case PortSteering::Step::Kind::kScan:
+      Search(ref, pair, step);
+      return;
+    case PortSteering::Step::Kind::kExhausted:
+      connections_.at(ref).steering = Steering::kNoPort;
+      return;
+  }
+}
+
+void C4pMaster::Search(QueuePairRef ref, const AddressPair& pair, const PortSteering::Step& step) {
+  QueuePairState& mine = connections_.at(ref);
+  if (scans_.HasTried(pair, mine.epoch)) {
+    mine.steering = Steering::kNoPort;
+    return;
+  }
+  mine.steering = Steering::kSearching;
+  const bool is_scan = step.kind == PortSteering::Step::Kind::kScan;
+  std::vector<uint16_t> ports = scans_.Wait(pair, ref, mine.epoch, step.ports, is_scan, time_.now());
+  if (ports.empty()) return;
+  const ConnectionState& connection = connections_.at(ref.connection);
+  scan_orders_[connection.lease.host].push_back({.source = connection.request.source,
+                                                 .destination = connection.request.destination,
+                                                 .plane = allocator_.reservation(mine.reservation).plane,
+                                                 .protocol = pair.protocol,
+                                                 .destination_port = pair.destination_port,
+                                                 .epoch = mine.epoch,
+                                                 .ports = std::move(ports)});
+}
+
+void C4pMaster::UsePort(QueuePairRef ref, const AddressPair& pair, uint16_t port) {
+  QueuePairState& mine = connections_.at(ref);
+  const Reservation& held = allocator_.reservation(mine.reservation);
+  if (mine.port != port || mine.port_plane != held.plane) {
+    DropPort(ref);
+    FL_CHECK(ports_.Hold(pair, port).ok());
+    mine.port = port;
+    mine.port_plane = static_cast<uint8_t>(held.plane);
+  }
+  mine.port_path = held.path;
+  mine.steering = Steering::kSteered;
+}
+
+void C4pMaster::DropPort(QueuePairRef ref) {
+  QueuePairState& mine = connections_.at(ref);
+  if (mine.port == 0) return;
+  const AddressPair pair = ports_.PairOf(connections_.at(ref.connection).request, mine.port_plane);
+  FL_CHECK(ports_.LetGo(pair, mine.port).ok());
+  mine.port = 0;
+}
+
+void C4pMaster::SteerAgain(QueuePairRef ref) {
+  const QueuePairState before = connections_.at(ref);
+  Steer(ref);
+  const QueuePairState& after = connections_.at(ref);
+  const bool has_new_port = after.port != before.port || after.port_plane != before.port_plane;
+  if (has_new_port) {
+    const bool is_same_path =
+        before.port != 0 && before.port_plane == after.port_plane && before.port_path == after.port_path;
+    Notify(ref, is_same_path ? MoveCause::kRepinned : MoveCause::kPortFound);
+  } else if (after.steering != before.steering && after.steering == Steering::kNoPort) {
+    Notify(ref, MoveCause::kNoPort);
+  } else if (before.steering == Steering::kNoPort && after.steering == Steering::kSteered) {
+    Notify(ref, MoveCause::kPortFound);
+  }
+}
+
+// The answer is made when the call ends. The first cause counts, but one that changed the path before one that did not.
+void C4pMaster::Notify(QueuePairRef ref, MoveCause cause) {
+  MoveCause& known = moves_.try_emplace(ref, cause).first->second;
+  if (known >= MoveCause::kPortFound) known = cause;
+}
+
+void C4pMaster::LearnPorts(std::span<const PathProbe> probes) {
+  std::vector<AddressPair> touched;
+  for (const PathProbe& probe : probes) {
+    if (!ports_.Learn(probe, time_.now()).ok()) {
+      ++counters_.bad_probes;
+      continue;
+    }
+    const AddressPair pair =
+        ports_.PairOf(probe.source, probe.destination, probe.plane, probe.protocol, probe.destination_port);
+    scans_.Answer(pair, probe.source_port);
+    touched.push_back(pair);
+  }
+  std::sort(touched.begin(), touched.end());
+  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  for (const AddressPair& pair : touched) SteerWaiting(pair);
+}
+
+// Those who wait for a pair's ports; some may have gone elsewhere or ended since.
+void C4pMaster::SteerWaiting(const AddressPair& pair) {
+  for (const QueuePairRef ref : scans_.TakeWaiting(pair)) {
+    if (!connections_.IsHeld(ref) || connections_.at(ref).steering != Steering::kSearching) continue;
+    const uint32_t plane = allocator_.reservation(connections_.at(ref).reservation).plane;
+    if (ports_.PairOf(connections_.at(ref.connection).request, plane) == pair) SteerAgain(ref);
+  }
+  scans_.Tidy(pair);
+}
+
+}  // namespace fairlead::traffic::c4p

@@ -1,0 +1,165 @@
+// Of the C4P master: requests, and the paths that they are given.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "traffic/c4p/c4p_master.h"
+
+namespace fairlead::traffic::c4p {
+
+using Steering = QueuePairState::Steering;
+
+// In three passes over requests that came together: all connections get their names, then each job's queue pairs are
+// placed as one batch, then everybody is answered.
+void C4pMaster::Grant(std::span<const Event> requests) {
+  std::vector<std::vector<std::string>> errors(requests.size());  // [request][connection]
+  std::map<JobId, std::vector<QueuePairRef>> newcomers;
+  for (size_t r = 0; r < requests.size(); ++r) {
+    Register(std::get<PathsRequested>(requests[r]), &errors[r], &newcomers);
+  }
+  for (const auto& [job, refs] : newcomers) {
+    const std::vector<QueuePairRef> placed = Place(job, refs);
+    counters_.queue_pairs_placed += placed.size();
+    counters_.queue_pairs_unmanaged += refs.size() - placed.size();
+    for (const QueuePairRef ref : placed) Steer(ref);
+  }
+  for (size_t r = 0; r < requests.size(); ++r) {
+    const auto& request = std::get<PathsRequested>(requests[r]);
+    if (errors[r].size() != request.connections.size()) continue;  // rejected as a whole
+    PathsGranted answer = {
+        .request = request.request, .lease = {request.host, request.job}, .ttl = options_.lease_ttl, .connections = {}};
+    answer.connections.reserve(request.connections.size());
+    for (size_t c = 0; c < request.connections.size(); ++c) {
+      const uint64_t name = request.connections[c].connection;
+      if (errors[r][c].empty()) {
+        answer.connections.push_back(AnswerOf(*connections_.Find(request.job, name)));
+      } else {
+        answer.connections.push_back({.connection = name, .reason = std::move(errors[r][c]), .queue_pairs = {}});
+      }
+    }
+    actions_.emplace_back(std::move(answer));
+  }
+}
+
+// Errors: [connection of the request], empty where there is none; one more when the request as a whole is wrong.
+void C4pMaster::Register(const PathsRequested& request, std::vector<std::string>* errors,
+                         std::map<JobId, std::vector<QueuePairRef>>* newcomers) {
+  if (!IsKnownHost(request.host, request.job, "request")) {
+    errors->assign(request.connections.size() + 1, "");
+    return;
+  }
+  const LeaseId lease{request.host, request.job};
+  for (const ConnectionRequest& wanted : request.connections) {
+    ++counters_.requests;
+    std::string fault = FindFault(lease, wanted);
+    const auto known = connections_.Find(request.job, wanted.connection);
+    if (fault.empty() && known) fault = FindConflict(lease, *known, wanted);
+    if (!fault.empty()) {
+      ++counters_.refused_requests;
+      fault = fmt::format("c4p: {}, job {}, connection {}: {}", fabric_->HostName(request.host), request.job.value(),
+                          wanted.connection, fault);
+    } else if (known) {
+      ++counters_.duplicate_requests;
+    } else {
+      const uint32_t slot = connections_.Add(lease, wanted);
+      std::vector<QueuePairRef>& refs = (*newcomers)[request.job];
+      for (uint32_t q = 0; q < wanted.num_queue_pairs; ++q) refs.push_back({slot, q});
+    }
+    errors->push_back(std::move(fault));
+  }
+  if (!connections_.OfLease(lease).empty()) leases_.Grant(lease, time_.now());
+}
+
+// What is wrong with a request whatever else is known; empty when nothing is.
+std::string C4pMaster::FindFault(LeaseId lease, const ConnectionRequest& request) const {
+  for (const NicId nic : {request.source, request.destination}) {
+    if (nic.index() < fabric_->num_nics()) continue;
+    return fmt::format("no NIC {}; the fabric has {} NICs: does the master know another fabric?", nic.value(),
+                       fabric_->num_nics());
+  }
+  const HostId from = fabric_->host_of(request.source);
+  if (from != lease.host) {
+    return fmt::format("source {} belongs to {}: ask from there", fabric_->NodeName(fabric_->node_of(request.source)),
+                       fabric_->HostName(from));
+  }
+  if (fabric_->host_of(request.destination) == from) {
+    return "both NICs are on one host: its traffic crosses no link of the fabric and needs no path";
+  }
+  if (request.num_queue_pairs < 1 || request.num_queue_pairs > kMaxQueuePairs) {
+    return fmt::format("queue pairs: expected 1 to {}, found {}", kMaxQueuePairs, request.num_queue_pairs);
+  }
+  if (!(request.weight > 0 && std::isfinite(request.weight))) {
+    return fmt::format("weight: expected > 0 and finite, found {}", request.weight);
+  }
+  return "";
+}
+
+// Whether a name that is taken is taken by something else.
+std::string C4pMaster::FindConflict(LeaseId lease, uint32_t slot, const ConnectionRequest& request) const {
+  const ConnectionState& known = connections_.at(slot);
+  if (known.lease == lease && known.request == request) return "";
+  return fmt::format(
+      "the name is taken by a connection of {} from {} to {} with {} queue pairs: release that one first, or take "
+      "another name",
+      fabric_->HostName(known.lease.host), fabric_->NodeName(fabric_->node_of(known.request.source)),
+      fabric_->NodeName(fabric_->node_of(known.request.destination)), known.request.num_queue_pairs);
+}
+
+std::vector<QueuePairRef> C4pMaster::Place(JobId job, std::span<const QueuePairRef> refs) {
+  std::vector<QueuePairRequest> batch;
+  batch.reserve(refs.size());
+  for (const QueuePairRef ref : refs) batch.push_back(connections_.RequestOf(ref));
+  const std::vector<ReservationId> ids = allocator_.Allocate(job, batch);
+  std::vector<QueuePairRef> placed;
+  placed.reserve(refs.size());
+  for (size_t i = 0; i < refs.size(); ++i) {
+    NoteReservation(refs[i], ids[i]);
+    if (ids[i].valid()) placed.push_back(refs[i]);
+  }
+  loads_changed_ = true;
+  return placed;
+}
+
+// What a queue pair has got, or that it has nothing.
+void C4pMaster::NoteReservation(QueuePairRef ref, ReservationId id) {
+  connections_.SetReservation(ref, id);
+  if (!id.valid()) {
+    connections_.at(ref).steering = Steering::kUnmanaged;
+    off_plane_.erase(ref);
+    unmanaged_.insert(ref);
+    return;
+  }
+  connections_.at(ref).steering = Steering::kSearching;
+  if (!unmanaged_.empty()) unmanaged_.erase(ref);
+  const uint32_t plane = allocator_.reservation(id).plane;
+  if (HomePlane(connections_.at(ref.connection).request, ref.queue_pair, plane) != plane) off_plane_.insert(ref);
+}
+
+std::string C4pMaster::ExplainNoPath(const ConnectionRequest& request) const {
+  std::string why =
+      fmt::format("c4p: no healthy path from {} to {}:", fabric_->NodeName(fabric_->node_of(request.source)),
+                  fabric_->NodeName(fabric_->node_of(request.destination)));
+  const auto from = catalogue_.ports(request.source);
+  const auto to = catalogue_.ports(request.destination);
+  const size_t planes = std::min(from.size(), to.size());
+  if (planes == 0) why += " no ports";
+  for (size_t p = 0; p < planes; ++p) {
+    const uint32_t num_paths = catalogue_.Paths(from[p].leaf, to[p].leaf).num_paths;
+    why += fmt::format(" plane {}: ", p);
+    if (catalogue_.health(from[p].up) == 0) {
+      why += fabric_->LinkName(from[p].up) + " is down;";
+    } else if (catalogue_.health(to[p].down) == 0) {
+      why += fabric_->LinkName(to[p].down) + " is down;";
+    } else if (num_paths == 0) {
+      why += "its leaves are not joined;";
+    } else {
+      why += fmt::format("{} of {} paths cross links that are down;",
+                         HasPath(request, static_cast<uint32_t>(p), LinkUse::kLastResort) ? 0 : num_paths, num_paths);
+    }
+  }
+  return why + " the job goes on by the fabric's own hash, and gets paths when links return";
+}
+
+}  // namespace fairlead::traffic::c4p

@@ -1,0 +1,234 @@
+// What the C4P master is told, and what it says: its events, answers and actions, as plain values.
+//
+// Addresses are NICs and planes; who carries messages translates them from and to IP addresses, and switches on a route
+// into links. All answers may be lost or come twice: requests, renewals, announcements and releases can be repeated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "base/units.h"
+#include "traffic/c4p/lease_table.h"
+#include "traffic/c4p/link_health_tracker.h"
+#include "traffic/c4p/probe_plan.h"
+
+namespace fairlead::traffic::c4p {
+
+// ---- Events ----
+
+// A connection that wants paths. Job and `connection` name it, for as long as it lives.
+struct ConnectionRequest {
+  uint64_t connection = 0;
+  NicId source;
+  NicId destination;             // on another host
+  uint32_t num_queue_pairs = 1;  // 1 .. kMaxQueuePairs
+  double weight = 1;             // of each queue pair; > 0, finite; in any unit that all requests share
+  uint8_t protocol = 17;
+  uint16_t destination_port = 4791;
+
+  friend bool operator==(const ConnectionRequest&, const ConnectionRequest&) = default;
+};
+inline constexpr uint32_t kMaxQueuePairs = 256;
+
+// The agent of the source NICs' host asks. A repeated request has the same answer.
+struct PathsRequested {
+  uint64_t request = 0;  // comes back in the answer
+  HostId host;
+  JobId job;
+  std::vector<ConnectionRequest> connections;
+};
+
+// A host's heartbeat. Hosts without a heartbeat for a lease's term are asked for no probes.
+struct LeasesRenewed {
+  HostId host;
+  uint32_t num_leases = 0;                 // how many the agent believes to hold; another number is asked after
+  std::optional<std::vector<JobId>> jobs;  // only these; nothing: all
+};
+
+struct ConnectionsReleased {
+  HostId host;
+  JobId job;
+  std::vector<uint64_t> connections;  // empty: all of the lease
+};
+
+// What one queue pair uses, by its last answer.
+struct HeldPath {
+  bool is_managed = false;  // else nothing below counts
+  uint32_t plane = 0;
+  uint32_t path = 0;
+  uint16_t port = 0;  // 0: none found yet
+
+  friend bool operator==(const HeldPath&, const HeldPath&) = default;
+};
+struct HeldConnection {
+  ConnectionRequest request;
+  std::vector<HeldPath> queue_pairs;  // [queue pair]
+};
+// A holder tells a master that may have forgotten it all that a lease has, with what was asked for and not answered yet;
+// what the master knows beyond that is released.
+struct LeasesAnnounced {
+  HostId host;
+  JobId job;
+  std::vector<HeldConnection> connections;
+};
+
+// What came of the packets from one source port.
+struct PathProbe {
+  NicId source;
+  NicId destination;
+  uint32_t plane = 0;
+  uint8_t protocol = 17;
+  uint16_t destination_port = 4791;
+  uint16_t source_port = 0;
+  uint64_t epoch = 0;         // of the order to probe
+  std::vector<LinkId> links;  // the route, from NIC to NIC; empty where nobody saw it
+  uint64_t sent = 0;
+  uint64_t lost = 0;
+  Seconds rtt;  // not positive: not measured
+};
+// A round of the mesh: tells of the health of links, and of ports.
+struct ProbeRoundFinished {
+  std::vector<PathProbe> probes;
+};
+// Answer to ScanPorts, whole or in part: tells of ports only.
+struct PortsScanned {
+  std::vector<PathProbe> probes;
+};
+
+// The word of a switch or an operator. One direction of a cable; say both when both are meant.
+struct LinkReported {
+  LinkId link;
+  double health = 1;   // fraction of the capacity that is left; 0 = down
+  std::string source;  // who says so
+};
+
+using Event = std::variant<PathsRequested, LeasesRenewed, ConnectionsReleased, LeasesAnnounced, ProbeRoundFinished,
+                           PortsScanned, LinkReported>;
+
+// ---- Answers and actions ----
+
+struct QueuePairAnswer {
+  enum class Kind : uint8_t {
+    kUse,        // leave by `plane` from `port`: that leads over `path`
+    kScan,       // `path` is reserved; the port that leads there is being looked for. `port`: the last one, 0 = none
+    kNoPort,     // `path` is reserved, but no free port leads there: go on as it is
+    kUnmanaged,  // no healthy path: go on by the fabric's own hash; asked again when links return
+  };
+  Kind kind = Kind::kUnmanaged;
+  uint32_t plane = 0;
+  uint32_t path = 0;  // index among those of the two leaves (PathCatalogue)
+  uint16_t port = 0;
+  uint64_t epoch = 0;  // an answer of an older epoch is void
+
+  friend bool operator==(const QueuePairAnswer&, const QueuePairAnswer&) = default;
+};
+std::string_view Name(QueuePairAnswer::Kind kind);  // "use", "scan", "no port", "unmanaged"
+
+struct ConnectionAnswer {
+  uint64_t connection = 0;
+  // Why there is nothing, or not for all queue pairs; empty when there is. One that names bad input comes without
+  // queue pairs.
+  std::string reason;
+  std::vector<QueuePairAnswer> queue_pairs;  // [queue pair]
+
+  friend bool operator==(const ConnectionAnswer&, const ConnectionAnswer&) = default;
+};
+
+struct PathsGranted {
+  uint64_t request = 0;
+  LeaseId lease;
+  SimDuration ttl;
+  std::vector<ConnectionAnswer> connections;  // [of the request]
+};
+
+// Why a queue pair's answer changed; from kPortFound on its path is what it was.
+enum class MoveCause : uint8_t {
+  kLinkDown,       // its path was lost
+  kLinkBack,       // a link came back, and takes its share
+  kLinkDegraded,   // a link lost capacity, and sheds what is over its share
+  kImbalance,      // links were unevenly used for too long
+  kPathAvailable,  // there was none, and now there is
+  kStranded,       // there is none any more
+  kPortFound,      // the port of the path that it has
+  kRepinned,       // same path; the fabric hashes its old port elsewhere now
+  kNoPort,         // every free port leads elsewhere
+  kCorrected,      // its holder announced something else than what is reserved
+};
+inline constexpr size_t kNumMoveCauses = 10;
+std::string_view Name(MoveCause cause);  // "link down", …
+
+struct PathMove {
+  JobId job;
+  uint64_t connection = 0;
+  uint32_t queue_pair = 0;
+  QueuePairAnswer answer;
+  MoveCause cause = MoveCause::kLinkDown;
+
+  friend bool operator==(const PathMove&, const PathMove&) = default;
+};
+// To be applied between messages, never inside one.
+struct PathsMoved {
+  HostId host;
+  std::vector<PathMove> moves;
+};
+
+// Send probes with these source ports, and tell where they went (PortsScanned).
+struct PortScan {
+  NicId source;
+  NicId destination;
+  uint32_t plane = 0;
+  uint8_t protocol = 17;
+  uint16_t destination_port = 4791;
+  uint64_t epoch = 0;
+  std::vector<uint16_t> ports = {};
+
+  friend bool operator==(const PortScan&, const PortScan&) = default;
+};
+struct ScanPorts {
+  HostId host;
+  std::vector<PortScan> scans;
+};
+
+// Nobody renewed it: all its reservations are free again.
+struct LeaseExpired {
+  LeaseId lease;
+  uint64_t num_queue_pairs = 0;
+};
+
+// The host holds other leases than we know: it should announce them (LeasesAnnounced).
+struct AnnouncementWanted {
+  HostId host;
+};
+
+struct LinkStateChanged {
+  LinkId link;
+  LinkState from = LinkState::kUp;
+  LinkState to = LinkState::kUp;  // the same as `from` where only the capacity changed
+  double health = 1;              // fraction of the capacity that is left; 0 unless the link carries paths
+  std::string reason;
+};
+
+struct ProbeTask {
+  ProbePair pair;
+  uint64_t epoch = 0;
+};
+struct ProbeRoundStarted {
+  uint64_t round = 0;
+  std::vector<ProbeTask> tasks;
+};
+
+// An event that can't be right; it changed nothing.
+struct EventRejected {
+  std::string reason;
+};
+
+using Action = std::variant<PathsGranted, PathsMoved, ScanPorts, LeaseExpired, AnnouncementWanted, LinkStateChanged,
+                            ProbeRoundStarted, EventRejected>;
+
+}  // namespace fairlead::traffic::c4p

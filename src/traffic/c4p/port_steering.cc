@@ -1,0 +1,126 @@
+#include "traffic/c4p/port_steering.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "traffic/c4p/source_ports.h"
+
+namespace fairlead::traffic::c4p {
+
+PortSteering::PortSteering(PathCatalogue* catalogue, const PortMapOptions& options, uint64_t epoch_base,
+                           uint64_t hash_configuration)
+    : catalogue_(catalogue), map_(options), epoch_base_(epoch_base), hash_configuration_(hash_configuration) {
+  FL_CHECK(epoch_base >= 1);
+}
+
+AddressPair PortSteering::PairOf(NicId source, NicId destination, uint32_t plane, uint8_t protocol,
+                                 uint16_t destination_port) const {
+  const uint32_t planes = catalogue_->num_planes();
+  return {.source_address = source.value() * planes + plane,
+          .destination_address = destination.value() * planes + plane,
+          .protocol = protocol,
+          .destination_port = destination_port,
+          .source_leaf = catalogue_->ports(source)[plane].leaf,
+          .destination_leaf = catalogue_->ports(destination)[plane].leaf};
+}
+
+AddressPair PortSteering::PairOf(const ConnectionRequest& connection, uint32_t plane) const {
+  return PairOf(connection.source, connection.destination, plane, connection.protocol, connection.destination_port);
+}
+
+PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port) {
+  using Kind = Step::Kind;
+  Update(pair);
+  const uint32_t num_paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf).num_paths;
+  if (num_paths == 1) {  // where there is one way every port leads there
+    if (own_port != 0) return {Kind::kUse, {own_port}};
+    std::vector<uint16_t> free = map_.PortsToScan(pair, 1);
+    return free.empty() ? Step{Kind::kExhausted, {}} : Step{Kind::kUse, std::move(free)};
+  }
+  if (own_port != 0) {
+    const std::optional<uint32_t> leads_to = map_.PathOf(pair, own_port);
+    if (!leads_to) return {Kind::kProbe, {own_port}};
+    if (*leads_to == path) return {Kind::kUse, {own_port}};
+  }
+  const PortAnswer answer = map_.FindPort(pair, path, num_paths);
+  switch (answer.kind) {
+    case PortAnswer::Kind::kUse:
+      return {Kind::kUse, {answer.port}};
+    case PortAnswer::Kind::kConfirm:
+      return {Kind::kProbe, {answer.port}};
+    case PortAnswer::Kind::kScan:
+      return {Kind::kScan, map_.PortsToScan(pair, answer.num_ports)};
+    case PortAnswer::Kind::kExhausted:
+      break;
+  }
+  return {};
+}
+
+Status PortSteering::Learn(const PathProbe& probe, SimTime now) {
+  FL_RETURN_IF_ERROR(Check(probe));
+  const AddressPair pair = PairOf(probe.source, probe.destination, probe.plane, probe.protocol, probe.destination_port);
+  Update(pair);
+  const uint32_t path = PathSeen(pair, probe.links);
+  // A port that is known is not forgotten because one probe of it was lost.
+  if (path == kNoPath && map_.PathOf(pair, probe.source_port)) return OkStatus();
+  return map_.Record(pair, probe.source_port, path, probe.epoch, now);
+}
+
+std::vector<LinkId> PortSteering::KnownRoute(const PathProbe& probe) {
+  if (!Check(probe).ok()) return {};
+  const AddressPair pair = PairOf(probe.source, probe.destination, probe.plane, probe.protocol, probe.destination_port);
+  Update(pair);
+  const std::optional<uint32_t> path = map_.PathOf(pair, probe.source_port);
+  const LeafPaths& paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf);
+  if (!path || *path >= paths.num_paths || map_.EpochOf(pair.domain()) != probe.epoch) return {};
+  std::vector<LinkId> route = {catalogue_->ports(probe.source)[probe.plane].up};
+  const auto middle = paths.path(*path);
+  route.insert(route.end(), middle.begin(), middle.end());
+  route.push_back(catalogue_->ports(probe.destination)[probe.plane].down);
+  return route;
+}
+
+Status PortSteering::Check(const PathProbe& probe) const {
+  const topology::Fabric& fabric = catalogue_->fabric();
+  for (const NicId nic : {probe.source, probe.destination}) {
+    if (nic.index() >= fabric.num_nics()) {
+      return InvalidArgument(
+          fmt::format("c4p: probe: no NIC {}; the fabric has {} NICs", nic.value(), fabric.num_nics()));
+    }
+    if (probe.plane >= catalogue_->ports(nic).size()) {
+      return InvalidArgument(fmt::format("c4p: probe: {} has no plane {}; it has {} ports",
+                                         fabric.NodeName(fabric.node_of(nic)), probe.plane,
+                                         catalogue_->ports(nic).size()));
+    }
+  }
+  if (!IsSteeringPort(probe.source_port)) {
+    return InvalidArgument(
+        fmt::format("c4p: probe: source port: expected {} to 65535, found {}", kFirstSourcePort, probe.source_port));
+  }
+  return OkStatus();
+}
+
+void PortSteering::Update(const AddressPair& pair) {
+  const uint64_t epoch = EpochOf(pair.source_leaf, pair.destination_leaf);
+  if (map_.EpochOf(pair.domain()) != epoch) map_.SetEpoch(pair.domain(), epoch, FingerprintOf(pair));
+}
+
+uint64_t PortSteering::FingerprintOf(const AddressPair& pair) {
+  const LeafPaths& paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf);
+  std::vector<LinkId> links;
+  for (uint32_t i = 0; i < paths.num_paths; ++i) {
+    const auto path = paths.path(i);
+    if (catalogue_->IsUsable(path)) links.insert(links.end(), path.begin(), path.end());
+  }
+  return NextHopFingerprint(links, hash_configuration_);
+}
+
+uint32_t PortSteering::PathSeen(const AddressPair& pair, std::span<const LinkId> route) {
+  if (route.size() < 2) return kNoPath;
+  const LeafPaths& paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf);
+  return paths.Find(route.subspan(1, route.size() - 2)).value_or(kNoPath);
+}
+
+}  // namespace fairlead::traffic::c4p

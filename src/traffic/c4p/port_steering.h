@@ -1,0 +1,79 @@
+// Which source port leads a queue pair onto its path, and which ports to try when none is known.
+//
+// Problem     two things count changes: the catalogue, which knows what fails, and the port map, which must forget what
+//             was learnt before. A change at leaf d concerns all tables of d, and of the other leaves only those for d.
+// Method      one count for both. The epoch of an ordered pair of leaves is the catalogue's, plus a base that is larger
+//             than any epoch of an earlier master. The port map counts per pair of leaves too (HashDomain), and is
+//             brought up to date when a pair is looked at: a change of the fabric costs nothing here. Its fingerprint
+//             is that of the links of the paths that are usable, so a pair whose links return has its old tables back,
+//             to be confirmed, and a pair whose paths were not concerned at all keeps them on the same terms.
+// Cost        O(paths of the pair) after a change, else that of the port map.
+// Guarantees  a port is held by one queue pair at a time, for two addresses and a protocol.
+// Reference   spec sections 9.2, 9.3 and 9.5.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "traffic/c4p/c4p_messages.h"
+#include "traffic/c4p/path_catalogue.h"
+#include "traffic/c4p/port_map.h"
+
+namespace fairlead::traffic::c4p {
+
+class PortSteering {
+ public:
+  // `catalogue` must outlive this. Args: epoch_base >= 1; hash_configuration: what else the switches' hashes depend on.
+  PortSteering(PathCatalogue* catalogue, const PortMapOptions& options, uint64_t epoch_base,
+               uint64_t hash_configuration);
+
+  // Args: NICs that have a port `plane`.
+  AddressPair PairOf(NicId source, NicId destination, uint32_t plane, uint8_t protocol,
+                     uint16_t destination_port) const;
+  AddressPair PairOf(const ConnectionRequest& connection, uint32_t plane) const;
+  uint64_t EpochOf(NodeId from_leaf, NodeId to_leaf) const {
+    return epoch_base_ + catalogue_->Epoch(from_leaf, to_leaf);
+  }
+
+  struct Step {
+    enum class Kind : uint8_t {
+      kUse,        // hold ports[0]; it is free, or `own_port`
+      kProbe,      // these ports in particular
+      kScan,       // any ports of the pair; these are next
+      kExhausted,  // none is left
+    };
+    Kind kind = Kind::kExhausted;
+    std::vector<uint16_t> ports;
+  };
+  // What to do to get onto `path`. Args: own_port, which the queue pair holds and which led there once; 0 = none.
+  Step FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port);
+
+  // Errors: those of PortMap.
+  Status Hold(const AddressPair& pair, uint16_t port) { return map_.Reserve(pair, port); }
+  Status LetGo(const AddressPair& pair, uint16_t port) { return map_.Release(pair, port); }
+
+  // Learns where a probe went. Where nobody saw it, its port is taken to lead to no path of the catalogue, so that scans
+  // go on. Errors: kInvalidArgument for a NIC, plane, port or link that there is not.
+  Status Learn(const PathProbe& probe, SimTime now);
+  // The route of a probe that nobody saw, where this epoch knows its port; else empty.
+  std::vector<LinkId> KnownRoute(const PathProbe& probe);
+
+  const PortMap& map() const { return map_; }
+
+ private:
+  static constexpr uint32_t kNoPath = ~uint32_t{0};
+
+  Status Check(const PathProbe& probe) const;
+  // Brings the epoch of the pair up to date.
+  void Update(const AddressPair& pair);
+  uint64_t FingerprintOf(const AddressPair& pair);
+  uint32_t PathSeen(const AddressPair& pair, std::span<const LinkId> route);
+
+  PathCatalogue* catalogue_;
+  PortMap map_;
+  uint64_t epoch_base_;
+  uint64_t hash_configuration_;
+};
+
+}  // namespace fairlead::traffic::c4p

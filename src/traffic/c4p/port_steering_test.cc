@@ -1,0 +1,122 @@
+#include "traffic/c4p/port_steering.h"
+
+#include <gtest/gtest.h>
+
+#include "traffic/c4p/c4p_master_example.h"
+
+namespace fairlead::traffic::c4p {
+namespace {
+
+using Kind = PortSteering::Step::Kind;
+
+class PortSteeringTest : public ::testing::Test {
+ protected:
+  topology::Fabric fabric_ = MasterFabric();
+  PathCatalogue catalogue_{fabric_};
+  PortSteering steering_{&catalogue_, {}, 1000, 0};
+  ConnectionRequest near_ = {.source = NicId(0u), .destination = NicId(8u)};       // other segment, same rail
+  ConnectionRequest far_ = {.source = NicId(0u), .destination = NicId(9u)};        // other segment, other rail
+  ConnectionRequest neighbour_ = {.source = NicId(0u), .destination = NicId(2u)};  // same leaves
+
+  AddressPair PairOf(const ConnectionRequest& connection) const { return steering_.PairOf(connection, 0); }
+  uint64_t EpochOf(const ConnectionRequest& connection) const {
+    return steering_.EpochOf(PairOf(connection).source_leaf, PairOf(connection).destination_leaf);
+  }
+  LinkId Uplink(const ConnectionRequest& connection, uint32_t path) {
+    return catalogue_.Paths(PairOf(connection).source_leaf, PairOf(connection).destination_leaf).path(path)[0];
+  }
+  LinkId Downlink(const ConnectionRequest& connection, uint32_t path) {
+    return catalogue_.Paths(PairOf(connection).source_leaf, PairOf(connection).destination_leaf).path(path)[1];
+  }
+  Status Learn(const ConnectionRequest& connection, uint16_t port, uint32_t path, uint64_t epoch) {
+    const PathProbe probe = {.source = connection.source,
+                             .destination = connection.destination,
+                             .source_port = port,
+                             .epoch = epoch,
+                             .links = {catalogue_.ports(connection.source)[0].up, Uplink(connection, path),
+                                       Downlink(connection, path), catalogue_.ports(connection.destination)[0].down},
+                             .rtt = Seconds(0)};
+    return steering_.Learn(probe, SimTime(0));
+  }
+};
+
+TEST_F(PortSteeringTest, OneWayNeedsNoScan) {
+  const auto step = steering_.FindStep(PairOf(neighbour_), 0, 0);
+  EXPECT_EQ(step.kind, Kind::kUse);
+  EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 50'000).ports, std::vector<uint16_t>{50'000});
+}
+
+TEST_F(PortSteeringTest, AnOwnPortIsProbedBeforeOthersAre) {
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, Kind::kScan);
+  const auto step = steering_.FindStep(PairOf(near_), 2, 50'000);
+  EXPECT_EQ(step.kind, Kind::kProbe);
+  EXPECT_EQ(step.ports, std::vector<uint16_t>{50'000});
+  ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_)).ok());
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 50'000).kind, Kind::kUse);
+  // It leads elsewhere: a scan.
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 1, 50'000).kind, Kind::kScan);
+}
+
+// A link from a spine down to a leaf concerns what goes there, and nothing else of the source leaf.
+TEST_F(PortSteeringTest, AChangeConcernsThePairsOfItsLeafOnly) {
+  ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_)).ok());
+  ASSERT_TRUE(Learn(far_, 50'000, 2, EpochOf(far_)).ok());
+  const uint64_t before = EpochOf(near_);
+  catalogue_.SetHealth(Downlink(near_, 1), 0);
+  EXPECT_GT(EpochOf(near_), before);
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, Kind::kScan);
+  EXPECT_EQ(steering_.FindStep(PairOf(far_), 2, 0).kind, Kind::kUse);
+  // The link is back: so is the table, to be confirmed.
+  catalogue_.SetHealth(Downlink(near_, 1), 1);
+  const auto step = steering_.FindStep(PairOf(near_), 2, 0);
+  EXPECT_EQ(step.kind, Kind::kProbe);
+  EXPECT_EQ(step.ports, std::vector<uint16_t>{50'000});
+}
+
+// The catalogue counts both directions of a leaf; where the paths are what they were, what is known is confirmed by one
+// probe each.
+TEST_F(PortSteeringTest, PairsThatWereNotConcernedKeepTheirTablesOnProbation) {
+  ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_)).ok());
+  catalogue_.SetHealth(fabric_.reverse(Uplink(near_, 1)), 0);
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, Kind::kProbe);
+}
+
+TEST_F(PortSteeringTest, EpochsOfAnEarlierMasterTeachNothing) {
+  ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_) - 1000).ok());
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, Kind::kScan);
+  EXPECT_EQ(steering_.map().num_stale(), 1u);
+}
+
+TEST_F(PortSteeringTest, UnseenProbesPassAPortOverButForgetNone) {
+  ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_)).ok());
+  PathProbe unseen = {.source = near_.source,
+                      .destination = near_.destination,
+                      .source_port = 50'000,
+                      .epoch = EpochOf(near_),
+                      .links = {},
+                      .rtt = Seconds(0)};
+  ASSERT_TRUE(steering_.Learn(unseen, SimTime(1)).ok());
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).ports, std::vector<uint16_t>{50'000});
+  // Its route is known, so its losses tell of links.
+  EXPECT_EQ(steering_.KnownRoute(unseen).size(), 4u);
+  unseen.source_port = 50'001;
+  EXPECT_TRUE(steering_.KnownRoute(unseen).empty());
+  unseen.source_port = 50'000;
+  unseen.epoch -= 1;
+  EXPECT_TRUE(steering_.KnownRoute(unseen).empty());
+}
+
+TEST_F(PortSteeringTest, NamesWhatThereIsNot) {
+  PathProbe probe = {
+      .source = NicId(77u), .destination = near_.destination, .source_port = 50'000, .links = {}, .rtt = Seconds(0)};
+  EXPECT_EQ(steering_.Learn(probe, SimTime(0)).message(), "c4p: probe: no NIC 77; the fabric has 16 NICs");
+  probe.source = near_.source;
+  probe.plane = 2;
+  EXPECT_EQ(steering_.Learn(probe, SimTime(0)).message(), "c4p: probe: h0/nic0 has no plane 2; it has 2 ports");
+  probe.plane = 0;
+  probe.source_port = 80;
+  EXPECT_EQ(steering_.Learn(probe, SimTime(0)).message(), "c4p: probe: source port: expected 49152 to 65535, found 80");
+}
+
+}  // namespace
+}  // namespace fairlead::traffic::c4p
