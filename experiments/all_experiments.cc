@@ -4,6 +4,7 @@
 #include "experiments/c4p-eight-jobs/c4p_eight_jobs.h"
 #include "experiments/c4p-link-failure/c4p_link_failure.h"
 #include "experiments/c4p-real-jobs/c4p_real_jobs.h"
+#include "experiments/c4p-scale/c4p_scale.h"
 #include "experiments/crux-examples/crux_examples.h"
 #include "experiments/crux-fairness/crux_fairness.h"
 #include "experiments/crux-job-schedulers/crux_job_schedulers.h"
@@ -30,6 +31,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"c4p-eight-jobs", FindEmbeddedText("experiments/c4p-eight-jobs/paper.yaml"), c4p_eight_jobs::Run},
       {"c4p-link-failure", FindEmbeddedText("experiments/c4p-link-failure/paper.yaml"), c4p_link_failure::Run},
       {"c4p-real-jobs", FindEmbeddedText("experiments/c4p-real-jobs/paper.yaml"), c4p_real_jobs::Run},
+      {"c4p-scale", FindEmbeddedText("experiments/c4p-scale/paper.yaml"), c4p_scale::Run},
   };
 }
 

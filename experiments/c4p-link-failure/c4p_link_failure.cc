@@ -91,6 +91,8 @@ report::LineFigure MakeFigure(std::string title, std::string y_label, double y_m
   figure.y_label = std::move(y_label);
   figure.x_domain = {0, kEndS};
   figure.y_domain = {0, y_max};
+  figure.x_ticks = report::PlanTicks(figure.x_domain, 9);
+  figure.y_ticks = report::PlanTicks(figure.y_domain, 5);
   return figure;
 }
 
