@@ -1,6 +1,7 @@
 #include "experiments/all_experiments.h"
 
 #include "experiments/c4p-bonded-ports/c4p_bonded_ports.h"
+#include "experiments/c4p-congestion/c4p_congestion.h"
 #include "experiments/c4p-eight-jobs/c4p_eight_jobs.h"
 #include "experiments/c4p-link-failure/c4p_link_failure.h"
 #include "experiments/c4p-real-jobs/c4p_real_jobs.h"
@@ -29,6 +30,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"crux-fairness", FindEmbeddedText("experiments/crux-fairness/paper.yaml"), crux_fairness::Run},
       {"c4p-bonded-ports", FindEmbeddedText("experiments/c4p-bonded-ports/paper.yaml"), c4p_bonded_ports::Run},
       {"c4p-eight-jobs", FindEmbeddedText("experiments/c4p-eight-jobs/paper.yaml"), c4p_eight_jobs::Run},
+      {"c4p-congestion", FindEmbeddedText("experiments/c4p-congestion/paper.yaml"), c4p_congestion::Run},
       {"c4p-link-failure", FindEmbeddedText("experiments/c4p-link-failure/paper.yaml"), c4p_link_failure::Run},
       {"c4p-real-jobs", FindEmbeddedText("experiments/c4p-real-jobs/paper.yaml"), c4p_real_jobs::Run},
       {"c4p-scale", FindEmbeddedText("experiments/c4p-scale/paper.yaml"), c4p_scale::Run},

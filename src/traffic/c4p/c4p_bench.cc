@@ -1,6 +1,6 @@
 // How fast the path service is, and how much memory it takes, against the size of the fabric: rail fabrics of up to
-// 100,000 GPUs, as in topology_bench.cc (segments of 128 hosts of 8 NICs of two ports, two planes, 60 spines per pod and
-// plane).
+// 100,000 GPUs, as in topology_bench.cc (segments of 128 hosts of 8 NICs of two ports, two planes, 60 spines per pod
+// and plane).
 #include <benchmark/benchmark.h>
 
 #include <map>
@@ -31,8 +31,8 @@ const topology::Fabric& FabricOf(int64_t gpus) {
   return *fabric;
 }
 
-// Connections of two queue pairs along rings over the hosts of a pod, one ring per rail: the data-parallel rings of a job.
-// [host]
+// Connections of two queue pairs along rings over the hosts of a pod, one ring per rail: the data-parallel rings of a
+// job. [host]
 std::vector<std::vector<ConnectionRequest>> Rings(const topology::Fabric& fabric, uint32_t hosts, uint32_t per_nic) {
   std::vector<uint32_t> order(hosts);
   for (uint32_t h = 0; h < hosts; ++h) order[h] = h;
@@ -211,7 +211,8 @@ void BM_Imbalance(benchmark::State& state) {
 }
 BENCHMARK(BM_Imbalance)->ArgName("gpus")->Arg(14'336)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
-// The same failures through the master, with its answers, and the ports to probe of all QPs that may hash elsewhere now.
+// The same failures through the master, with its answers, and the ports to probe of all QPs that may hash elsewhere
+// now.
 void BM_ReplanMaster(benchmark::State& state) {
   const topology::Fabric& fabric = FabricOf(state.range(0));
   C4pMaster master(fabric, WithoutProbes());

@@ -8,8 +8,8 @@
 //
 // Method      request   the requests that follow one another are placed job by job, each job's as one batch; then a
 //                       port is looked up for each queue pair (QP), or its address pair is to be scanned
-//             link      a QP whose path is lost moves; one without any healthy path becomes unmanaged, and is tried again
-//                       when links return; when a link comes back or loses capacity the overloaded links shed QPs
+//             link      a QP whose path is lost moves; one without any healthy path becomes unmanaged, and is tried
+//                       again when links return; when a link comes back or loses capacity the overloaded links shed QPs
 //             epoch     QPs of healthy paths whose port may lead elsewhere now: that port is probed, and if it does, a
 //                       new one is found for the old path: a re-pin, no move
 //             uneven    imbalance over the limit for long enough: the overloaded links shed QPs

@@ -337,8 +337,8 @@ TEST_F(C4pMasterTest, OurOwnPauseKillsNobody) {
   EXPECT_EQ(world_.master().leases().size(), 0u);
 }
 
-// Host 0 fills plane 0 of one leaf evenly, then the QPs of two uplinks go: 1.33 times the mean or more stays. Uneven for
-// ten seconds: moved; for less: not.
+// Host 0 fills plane 0 of one leaf evenly, then the QPs of two uplinks go: 1.33 times the mean or more stays. Uneven
+// for ten seconds: moved; for less: not.
 TEST_F(C4pMasterTest, LastingUnevennessIsPutRight) {
   std::vector<ConnectionRequest> connections;
   for (uint64_t c = 0; c < 16; ++c) connections.push_back(world_.Connection(c, 0, 4));

@@ -70,8 +70,8 @@ struct HeldConnection {
   ConnectionRequest request;
   std::vector<HeldPath> queue_pairs;  // [queue pair]
 };
-// A holder tells a master that may have forgotten it all that a lease has, with what was asked for and not answered yet;
-// what the master knows beyond that is released.
+// A holder tells a master that may have forgotten it all that a lease has, with what was asked for and not answered
+// yet; what the master knows beyond that is released.
 struct LeasesAnnounced {
   HostId host;
   JobId job;
