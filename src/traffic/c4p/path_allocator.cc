@@ -35,7 +35,8 @@ PathAllocator::PathAllocator(PathCatalogue* catalogue)
       use_(catalogue->fabric().num_links()),
       users_(catalogue->fabric().num_links()),
       job_users_(catalogue->fabric().num_links()),
-      connection_users_(catalogue->fabric().num_links()) {
+      connection_users_(catalogue->fabric().num_links()),
+      is_listed_(catalogue->fabric().num_links()) {
   for (size_t l = 0; l < use_.size(); ++l) {
     const LinkId link(l);
     use_[link].inverse_capacity = 1 / (catalogue->fabric().capacity(link).value() * catalogue->health(link));
@@ -43,6 +44,7 @@ PathAllocator::PathAllocator(PathCatalogue* catalogue)
 }
 
 std::vector<ReservationId> PathAllocator::Allocate(JobId job, std::span<const QueuePairRequest> batch) {
+  ReserveSlots(batch.size());
   std::vector<uint32_t> order(batch.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(),
@@ -65,14 +67,22 @@ ReservationId PathAllocator::AllocateOne(JobId job, const QueuePairRequest& requ
   const auto choice = Choose(wish, has_plane ? request.queue_pair % planes : EmptierPlane(wish));
   if (!choice) return ReservationId();
   const uint32_t slot = TakeSlot(wish, *choice);
-  CountUsers({&slot, 1}, 1, &job_users_);
-  CountUsers({&slot, 1}, 1, &connection_users_);
+  CountUser(slot, 1, &job_users_);
+  CountUser(slot, 1, &connection_users_);
   return ReservationId(slot);
 }
 
 void PathAllocator::CountJob(JobId job, int32_t sign) {
-  for (auto c = connections_.lower_bound({job, 0}); c != connections_.end() && c->first.first == job; ++c) {
-    CountUsers(c->second, sign, &job_users_);
+  const auto first = jobs_.find(job);
+  if (first == jobs_.end()) return;
+  for (uint32_t s = first->second; s != kNoSlot; s = slots_[s].in_job.next) CountUser(s, sign, &job_users_);
+}
+
+void PathAllocator::CountConnection(ConnectionKey key, int32_t sign) {
+  const auto first = connections_.find(key);
+  if (first == connections_.end()) return;
+  for (uint32_t s = first->second; s != kNoSlot; s = slots_[s].in_connection.next) {
+    CountUser(s, sign, &connection_users_);
   }
 }
 
@@ -80,16 +90,11 @@ void PathAllocator::TurnToConnection(ConnectionKey key) {
   if (connection_ == key) return;
   ForgetConnection();
   connection_ = key;
-  if (const auto found = connections_.find(key); found != connections_.end()) {
-    CountUsers(found->second, 1, &connection_users_);
-  }
+  CountConnection(key, 1);
 }
 
 void PathAllocator::ForgetConnection() {
-  if (!connection_) return;
-  if (const auto found = connections_.find(*connection_); found != connections_.end()) {
-    CountUsers(found->second, -1, &connection_users_);
-  }
+  if (connection_) CountConnection(*connection_, -1);
   connection_.reset();
 }
 
@@ -133,9 +138,12 @@ double PathAllocator::Imbalance() const {
   return greatest;
 }
 
-double PathAllocator::WorstUsage(std::span<const LinkId> path, double more) const {
+double PathAllocator::WorstUsage(std::span<const LinkId> path, double more, double limit) const {
   double worst = 0;
-  for (const LinkId link : path) worst = std::max(worst, Usage(link, more));
+  for (const LinkId link : path) {
+    worst = std::max(worst, Usage(link, more));
+    if (worst > limit) break;
+  }
   return worst;
 }
 
@@ -165,10 +173,11 @@ std::optional<PathAllocator::Choice> PathAllocator::ChooseOnPlane(const Reservat
   const LeafPaths& paths = catalogue_->Paths(from.leaf, to.leaf);
   std::optional<Choice> best;
   Cost least;
+  double limit = std::numeric_limits<double>::max();
   for (uint32_t i = 0; i < paths.num_paths; ++i) {
     const std::span<const LinkId> path = paths.path(i);
-    const double worst = WorstUsage(path, wish.weight);
-    if (std::isinf(worst) || (best && IsLess(least.worst, worst))) continue;
+    const double worst = WorstUsage(path, wish.weight, limit);
+    if (worst > limit) continue;
     const Cost cost = CostOf(path, worst);
     if (best && !IsLess(worst, least.worst)) {
       const auto mine = std::pair(cost.of_connection, cost.of_job);
@@ -177,6 +186,7 @@ std::optional<PathAllocator::Choice> PathAllocator::ChooseOnPlane(const Reservat
     }
     best = Choice{plane, i};
     least = cost;
+    limit = worst * (1 + kTie);
   }
   return best;
 }
@@ -209,30 +219,47 @@ uint32_t PathAllocator::TakeSlot(const Reservation& reservation, Choice choice) 
     slot = free_slots_.back();
     free_slots_.pop_back();
   }
-  std::vector<uint32_t>& siblings = connections_[{reservation.job, reservation.connection}];
   Slot& mine = slots_[slot];
   mine.reservation = reservation;
-  mine.position_in_connection = static_cast<uint32_t>(siblings.size());
   mine.is_held = true;
-  siblings.push_back(slot);
   ++num_held_;
+  const ConnectionKey key{reservation.job, reservation.connection};
+  Prepend(slot, &Slot::in_connection, &connections_.try_emplace(key, kNoSlot).first->second);
+  Prepend(slot, &Slot::in_job, &jobs_.try_emplace(reservation.job, kNoSlot).first->second);
   SetRoute(&mine.reservation, choice);
   PutOnLinks(slot);
   return slot;
 }
 
+void PathAllocator::ReserveSlots(size_t more) {
+  const size_t needed = slots_.size() + more - std::min(more, free_slots_.size());
+  if (needed > slots_.capacity()) slots_.reserve(std::max(needed, 2 * slots_.capacity()));
+}
+
+void PathAllocator::Prepend(uint32_t slot, Neighbours Slot::*list, uint32_t* first) {
+  slots_[slot].*list = {.previous = kNoSlot, .next = *first};
+  if (*first != kNoSlot) (slots_[*first].*list).previous = slot;
+  *first = slot;
+}
+
+bool PathAllocator::Unlink(uint32_t slot, Neighbours Slot::*list, uint32_t* first) {
+  const Neighbours mine = slots_[slot].*list;
+  if (mine.next != kNoSlot) (slots_[mine.next].*list).previous = mine.previous;
+  (mine.previous == kNoSlot ? *first : (slots_[mine.previous].*list).next) = mine.next;
+  return *first == kNoSlot;
+}
+
 void PathAllocator::Release(ReservationId id) {
   FL_CHECK(IsHeld(id));
-  Slot& mine = slots_[id.index()];
-  TakeOffLinks(id.value());
-  const auto found = connections_.find({mine.reservation.job, mine.reservation.connection});
-  std::vector<uint32_t>& siblings = found->second;
-  siblings[mine.position_in_connection] = siblings.back();
-  slots_[siblings.back()].position_in_connection = mine.position_in_connection;
-  siblings.pop_back();
-  if (siblings.empty()) connections_.erase(found);
+  const uint32_t slot = id.value();
+  Slot& mine = slots_[slot];
+  TakeOffLinks(slot);
+  const auto connection = connections_.find({mine.reservation.job, mine.reservation.connection});
+  if (Unlink(slot, &Slot::in_connection, &connection->second)) connections_.erase(connection);
+  const auto job = jobs_.find(mine.reservation.job);
+  if (Unlink(slot, &Slot::in_job, &job->second)) jobs_.erase(job);
   mine.is_held = false;
-  free_slots_.push_back(id.value());
+  free_slots_.push_back(slot);
   --num_held_;
 }
 
@@ -280,10 +307,8 @@ void PathAllocator::MoveTo(uint32_t slot, Choice choice) {
   PutOnLinks(slot);
 }
 
-void PathAllocator::CountUsers(std::span<const uint32_t> slots, int32_t sign, IdVector<LinkId, uint32_t>* users) const {
-  for (const uint32_t slot : slots) {
-    for (const LinkId link : slots_[slot].reservation.middle()) (*users)[link] += static_cast<uint32_t>(sign);
-  }
+void PathAllocator::CountUser(uint32_t slot, int32_t sign, IdVector<LinkId, uint32_t>* users) const {
+  for (const LinkId link : slots_[slot].reservation.middle()) (*users)[link] += static_cast<uint32_t>(sign);
 }
 
 bool PathAllocator::SetHealth(LinkId link, double health) {
@@ -339,11 +364,10 @@ std::vector<ReservationId> PathAllocator::BalanceAll() {
 
 size_t PathAllocator::MemoryBytes() const {
   size_t bytes = slots_.capacity() * sizeof(Slot) + free_slots_.capacity() * sizeof(uint32_t) +
-                 use_.size() * (sizeof(LinkUse) + sizeof(std::vector<uint32_t>) + 2 * sizeof(uint32_t));
+                 use_.size() * (sizeof(LinkUse) + sizeof(std::vector<uint32_t>) + 2 * sizeof(uint32_t) + 1);
   for (const std::vector<uint32_t>& users : users_) bytes += users.capacity() * sizeof(uint32_t);
-  for (const auto& [key, slots] : connections_) {
-    bytes += sizeof(ConnectionKey) + sizeof(std::vector<uint32_t>) + 40 + slots.capacity() * sizeof(uint32_t);
-  }
+  // A node of a hash map: the pair, the next node, the hash; a bucket.
+  bytes += (connections_.size() + jobs_.size()) * (sizeof(ConnectionKey) + sizeof(uint32_t) + 3 * sizeof(void*));
   return bytes;
 }
 

@@ -20,10 +20,12 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -105,13 +107,26 @@ class PathAllocator {
  private:
   friend class PathBalancing;
 
+  static constexpr uint32_t kNoSlot = std::numeric_limits<uint32_t>::max();
+
+  // Place in a list of slots that belong together; the map of the list has its first slot.
+  struct Neighbours {
+    uint32_t previous = kNoSlot;
+    uint32_t next = kNoSlot;
+  };
   struct Slot {
     Reservation reservation;
     std::array<uint32_t, PathCatalogue::kMaxPathLength + 2> positions;  // in users_ of the links
-    uint32_t position_in_connection = 0;
+    Neighbours in_connection;
+    Neighbours in_job;
     bool is_held = false;
   };
   using ConnectionKey = std::pair<JobId, uint64_t>;
+  struct ConnectionHash {
+    size_t operator()(const ConnectionKey& key) const {
+      return std::hash<uint64_t>()(key.second * 0x9e3779b97f4a7c15u + key.first.value());
+    }
+  };
   struct LinkUse {
     double load = 0;
     double inverse_capacity = 0;  // of what is left of it; infinite when it is down
@@ -133,7 +148,8 @@ class PathAllocator {
   double Usage(LinkId link, double more) const { return (use_[link].load + more) * use_[link].inverse_capacity; }
   // What the siblings of a link carry together, relative to their capacity; down ones count with neither.
   double FairUsage(LinkId link) const;
-  double WorstUsage(std::span<const LinkId> path, double more) const;
+  // Infinite where a link is down. Stops at the first link above `limit`, and is then above it.
+  double WorstUsage(std::span<const LinkId> path, double more, double limit) const;
   Cost CostOf(std::span<const LinkId> path, double worst) const;
   uint32_t EmptierPlane(const Reservation& wish) const;
   std::optional<Choice> ChooseOnPlane(const Reservation& wish, uint32_t plane);
@@ -142,12 +158,17 @@ class PathAllocator {
   uint32_t CountPlanes(const Reservation& wish) const;
   std::optional<Choice> FindChoice(const Reservation& reservation, std::span<const LinkId> path);
   uint32_t TakeSlot(const Reservation& reservation, Choice choice);
+  void ReserveSlots(size_t more);
+  void Prepend(uint32_t slot, Neighbours Slot::*list, uint32_t* first);
+  // Returns whether the list is empty now.
+  bool Unlink(uint32_t slot, Neighbours Slot::*list, uint32_t* first);
   void SetRoute(Reservation* reservation, Choice choice);
   void PutOnLinks(uint32_t slot);
   void TakeOffLinks(uint32_t slot);
   void MoveTo(uint32_t slot, Choice choice);
-  void CountUsers(std::span<const uint32_t> slots, int32_t sign, IdVector<LinkId, uint32_t>* users) const;
+  void CountUser(uint32_t slot, int32_t sign, IdVector<LinkId, uint32_t>* users) const;
   void CountJob(JobId job, int32_t sign);
+  void CountConnection(ConnectionKey key, int32_t sign);
   // Makes a connection the one that Choose spreads the QPs of.
   void TurnToConnection(ConnectionKey key);
   void ForgetConnection();
@@ -159,14 +180,17 @@ class PathAllocator {
   IdVector<LinkId, LinkUse> use_;
   IdVector<LinkId, std::vector<uint32_t>> users_;  // slots
   std::set<LinkId> down_;
-  std::map<ConnectionKey, std::vector<uint32_t>> connections_;  // slots
+  // First slot of the lists.
+  std::unordered_map<ConnectionKey, uint32_t, ConnectionHash> connections_;
+  std::unordered_map<JobId, uint32_t> jobs_;
   // Scratch: QPs of the job and of the connection that is being placed, [link]; 0 between calls.
   IdVector<LinkId, uint32_t> job_users_;
   IdVector<LinkId, uint32_t> connection_users_;
   std::optional<ConnectionKey> connection_;
-  // Scratch of PathBalancing, [slot]; 0 between calls.
+  // Scratch of PathBalancing, [slot] and [link]; 0 between calls.
   std::vector<uint8_t> may_move_;
   std::vector<uint8_t> in_chain_;
+  IdVector<LinkId, uint8_t> is_listed_;
 };
 
 }  // namespace fairlead::traffic::c4p

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 
@@ -52,19 +53,23 @@ std::vector<ReservationId> PathBalancing::Run() {
 std::vector<LinkId> PathBalancing::LinksByUsage() const {
   std::vector<LinkId> links;
   for (const uint32_t slot : movable_) {
-    const auto middle = allocator_->slots_[slot].reservation.middle();
-    links.insert(links.end(), middle.begin(), middle.end());
+    for (const LinkId link : allocator_->slots_[slot].reservation.middle()) {
+      if (!std::exchange(allocator_->is_listed_[link], uint8_t{1})) links.push_back(link);
+    }
   }
-  std::sort(links.begin(), links.end());
-  links.erase(std::unique(links.begin(), links.end()), links.end());
-  std::stable_sort(links.begin(), links.end(),
-                   [&](LinkId a, LinkId b) { return allocator_->Usage(a, 0) > allocator_->Usage(b, 0); });
+  for (const LinkId link : links) allocator_->is_listed_[link] = 0;
+  std::sort(links.begin(), links.end(), [&](LinkId a, LinkId b) {
+    return std::pair(-allocator_->Usage(a, 0), a) < std::pair(-allocator_->Usage(b, 0), b);
+  });
   return links;
 }
 
 double PathBalancing::FairUsage(LinkId link) {
-  if (catalogue_->fabric().tier(link) != topology::LinkTier::kLeafSpine) return allocator_->FairUsage(link);
-  const auto [entry, is_new] = fair_usage_.try_emplace(link);
+  const topology::Fabric& fabric = catalogue_->fabric();
+  if (fabric.tier(link) != topology::LinkTier::kLeafSpine) return allocator_->FairUsage(link);
+  const bool is_up = fabric.kind(fabric.source(link)) == topology::NodeKind::kLeaf;
+  const auto [entry, is_new] =
+      (is_up ? fair_up_ : fair_down_).try_emplace(is_up ? fabric.source(link) : fabric.destination(link));
   if (is_new) entry->second = allocator_->FairUsage(link);
   return entry->second;
 }
@@ -82,6 +87,7 @@ double PathBalancing::Limit(LinkId link, double weight) {
 }
 
 bool PathBalancing::IsOverloaded(LinkId link) {
+  if (allocator_->Usage(link, 0) < Limit(link, 0)) return false;  // whoever is lightest
   const double lightest = LightestOn(link);
   if (std::isinf(lightest)) return false;  // nobody here may move
   return allocator_->Usage(link, 0) >= Limit(link, lightest);

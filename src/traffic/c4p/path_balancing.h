@@ -75,7 +75,8 @@ class PathBalancing {
   std::vector<Choice> original_;  // [movable]
   std::vector<Step> steps_;       // of the chain that is under way
   // What a leaf sends up or gets down stays the same, however it is spread.
-  std::unordered_map<LinkId, double> fair_usage_;
+  std::unordered_map<NodeId, double> fair_up_;    // [leaf]
+  std::unordered_map<NodeId, double> fair_down_;  // [leaf]
 };
 
 }  // namespace fairlead::traffic::c4p
