@@ -1,0 +1,122 @@
+// What the diagnosis says: which of its syndromes, who causes it, how it knows, and what should be done.
+// Reference   Dong et al., C4, HPCA 2025; spec sections 4 and 7.1.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "model/telemetry.h"
+
+namespace fairlead::model {
+
+using FindingId = Id<struct FindingIdTag>;
+
+// The four of the paper, and three that they need. Wire and dump values: never renumber.
+enum class Syndrome : uint8_t {
+  kCommHang = 0,     // data movement has stopped
+  kNonCommHang = 1,  // some ranks never arrived
+  kCommSlow = 2,     // some transfers are much slower than their like
+  kNonCommSlow = 3,  // a rank keeps all others waiting
+  kDead = 4,         // a process or host is gone
+  kUnreachable = 5,  // an agent gives no answer
+  kMismatch = 6,     // ranks disagree about an operation: a fault of the program
+};
+inline constexpr size_t kNumSyndromes = 7;
+
+// "comm_hang", "non_comm_hang", "comm_slow", "non_comm_slow", "dead", "unreachable", "mismatch".
+std::string_view Name(Syndrome syndrome);
+
+// Wire and dump values: never renumber.
+enum class CulpritKind : uint8_t {
+  kRank = 0,  // its process or GPU
+  kHost = 1,
+  kNicSend = 2,     // transmit side of a NIC
+  kNicReceive = 3,  // receive side
+  kNic = 4,         // both
+  kConnection = 5,  // from rank to peer: the path, endpoints undecided
+  kLeaf = 6,        // a leaf switch
+  kPlane = 7,       // one of the copies of the fabric
+};
+
+std::string_view Name(CulpritKind kind);
+
+// Ids that do not apply to the kind are invalid; those that follow from the others are filled in where known.
+struct Culprit {
+  CulpritKind kind = CulpritKind::kRank;
+  RankId rank;
+  RankId peer;  // of connections
+  HostId host;
+  NicId nic;
+  LeafId leaf;
+  std::optional<uint32_t> plane;
+
+  friend constexpr auto operator<=>(const Culprit&, const Culprit&) = default;
+};
+
+// A measured number and what is normal for it.
+struct Evidence {
+  std::string what;  // such as "seconds per GB from rank 3 to rank 4"
+  double value = 0;
+  double baseline = 0;
+  std::string unit;
+
+  friend bool operator==(const Evidence&, const Evidence&) = default;
+};
+
+// Why a rank hangs or is slow, as far as it can be told. Wire and dump values: never renumber.
+enum class SubCause : uint8_t {
+  kUnknown = 0,
+  kGpu = 1,         // its kernels are late or stuck
+  kHostThread = 2,  // operations are enqueued late: data loading, Python, CPU
+  kThrottled = 3,   // the GPU's clocks are down
+  kGpuError = 4,    // ECC, NVLink, CUDA
+  kNetwork = 5,     // NIC errors, port down
+  kProcess = 6,     // stopped or gone
+};
+
+std::string_view Name(SubCause cause);
+
+// What should be done; the limits of steering decide whether it is. Wire and dump values: never renumber.
+enum class RecommendedAction : uint8_t {
+  kNone = 0,
+  kWatch = 1,           // evidence does not name a host
+  kReportSoftware = 2,  // nobody's hardware
+  kRestart = 3,         // the process died, its host did not
+  kIsolateAndRestart = 4,
+  kRepairPath = 5,  // take the link out of the path catalogue
+};
+
+std::string_view Name(RecommendedAction action);
+
+enum class FindingState : uint8_t { kSuspect, kConfirmed, kCleared };
+
+struct Finding {
+  FindingId id;
+  JobId job;
+  Syndrome syndrome = Syndrome::kCommHang;
+  FindingState state = FindingState::kSuspect;
+  std::vector<Culprit> culprits;  // ascending
+  // The operation that shows it; nothing where no single one does.
+  CommunicatorId communicator;
+  std::optional<OperationKind> operation;
+  uint64_t sequence = 0;  // of the operation
+  SubCause sub_cause = SubCause::kUnknown;
+  std::vector<Evidence> evidence;
+  std::string summary;    // one sentence for people
+  double confidence = 0;  // 0..1
+  RecommendedAction action = RecommendedAction::kNone;
+  SimTime first_seen;
+  SimTime confirmed;  // Never() until it is
+  SimTime cleared;    // Never() while it holds
+  // Other findings that this one explains.
+  std::vector<FindingId> symptoms;
+
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+}  // namespace fairlead::model

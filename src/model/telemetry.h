@@ -1,0 +1,200 @@
+// What the ranks of a job tell about their communication: the records that the diagnosis reads, whether they come from
+// the simulator, from a recording, or from plugins in live processes.
+//
+//     rank process --- RankReport, once a second ---+
+//     host agent   --- HostReport, once a second ---+--> diagnosis
+//     once per job --- JobLayout -------------------+
+//
+// Instants of a report are on the clock of its host: clocks of hosts may differ by some milliseconds, and the diagnosis
+// estimates by how much. Counters are differences since the rank's report before, operations those that changed since.
+// Reference   Dong et al., C4, HPCA 2025; spec sections 2 and 3.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+
+namespace fairlead::model {
+
+// A rank of the job, not of one of its communicators.
+using RankId = Id<struct RankIdTag>;
+using CommunicatorId = Id<struct CommunicatorIdTag>;  // dense in its job
+using LeafId = Id<struct LeafIdTag>;                  // a leaf switch, whatever it is called elsewhere
+
+// Where a rank runs. Ranks that share a GPU, NIC or leaf have equal ids.
+struct RankPlace {
+  HostId host;
+  uint32_t gpu = 0;  // on the host
+  NicId nic;         // that its connections use; invalid: unknown
+  // [plane] leaf switches behind the ports of the NIC; empty: unknown.
+  std::vector<LeafId> leaves;
+
+  friend bool operator==(const RankPlace&, const RankPlace&) = default;
+};
+
+struct Communicator {
+  std::string name;           // for people, such as "data 3"
+  std::vector<RankId> ranks;  // [rank of the communicator]
+
+  friend bool operator==(const Communicator&, const Communicator&) = default;
+};
+
+// What does not change while a job runs.
+struct JobLayout {
+  JobId job;
+  std::vector<RankPlace> ranks;             // [rank]
+  std::vector<Communicator> communicators;  // [communicator]
+
+  friend bool operator==(const JobLayout&, const JobLayout&) = default;
+};
+
+// Wire and dump values: never renumber.
+enum class OperationKind : uint8_t {
+  kAllReduce = 0,
+  kAllGather = 1,
+  kReduceScatter = 2,
+  kBroadcast = 3,
+  kReduce = 4,
+  kAllToAll = 5,
+  kSend = 6,     // to `peer`
+  kReceive = 7,  // from `peer`
+  kBarrier = 8,
+  kUnknown = 9,
+};
+inline constexpr size_t kNumOperationKinds = 10;
+
+// One operation of one rank on one communicator. Reported again whenever a later instant has become known.
+struct OperationRecord {
+  CommunicatorId communicator;
+  OperationKind kind = OperationKind::kUnknown;
+  // Of this kind on this communicator, by this rank, and for sends and receives with this peer; counts from 0.
+  uint64_t sequence = 0;
+  // Of all operations on this communicator by this rank; counts from 0.
+  uint64_t issue_index = 0;
+  uint64_t bytes = 0;               // as the caller sees it; 0: unknown
+  std::string data_type;            // NCCL's name, such as "ncclBfloat16"; empty: unknown
+  int32_t root = -1;                // rank of the communicator; -1: the kind has none
+  RankId peer;                      // of sends and receives
+  SimTime enqueued;                 // by the host thread
+  std::optional<SimTime> started;   // first kernel began; nothing: not yet
+  std::optional<SimTime> finished;  // last kernel ended; nothing: not yet
+
+  friend bool operator==(const OperationRecord&, const OperationRecord&) = default;
+};
+
+// Wire and dump values: never renumber.
+enum class Direction : uint8_t { kSend = 0, kReceive = 1 };
+
+// Where the oldest message under way of a connection stands; who is waited for. Wire and dump values: never renumber.
+enum class TransferPhase : uint8_t {
+  kIdle = 0,                // nothing under way
+  kSendWaitsForGpu = 1,     // the sender's GPU has not filled the buffer
+  kSendWaitsForPeer = 2,    // the receiver has not posted a buffer
+  kSendOnWire = 3,          // handed to the network, not completed
+  kReceivePosted = 4,       // no data yet: the sender is late, or the wire slow
+  kReceiveFlushing = 5,     // data is there, on its way to GPU memory
+  kReceiveWaitsForGpu = 6,  // the receiver's GPU has not taken the data
+};
+
+// One direction of a connection, as one end sees it.
+struct ConnectionKey {
+  CommunicatorId communicator;
+  uint16_t channel = 0;
+  uint8_t plane = 0;
+  Direction direction = Direction::kSend;
+  RankId peer;  // the far end
+
+  friend constexpr auto operator<=>(const ConnectionKey&, const ConnectionKey&) = default;
+};
+
+// Histogram of wire times: bin b counts messages that took 2^b .. 2^(b+1) microseconds; the first and last bin also
+// what lies outside.
+inline constexpr size_t kNumWireTimeBins = 20;
+
+struct ConnectionRecord {
+  ConnectionKey key;
+  // Messages completed since the report before, and sums over them.
+  uint64_t messages = 0;
+  uint64_t bytes = 0;
+  SimDuration wire_time;      // send: handed to the network .. completed
+  SimDuration wire_time_max;  // of one message
+  std::array<uint32_t, kNumWireTimeBins> wire_time_bins = {};
+  SimDuration wait_for_gpu;   // send: local GPU fills the buffer; receive: local GPU takes the data, flush included
+  SimDuration wait_for_peer;  // send: receiver not ready; receive: posted .. data complete, the wire included
+  // At the time of the report.
+  uint32_t in_flight = 0;
+  TransferPhase phase = TransferPhase::kIdle;
+  SimTime phase_since;    // of the oldest message under way; meaningless when idle
+  SimTime last_progress;  // of any message
+
+  friend bool operator==(const ConnectionRecord&, const ConnectionRecord&) = default;
+};
+
+// What one rank has done since its report before. Read out of its memory by the agent, so a frozen rank reports, too.
+struct RankReport {
+  JobId job;
+  RankId rank;
+  uint64_t number = 0;  // counts from 0; tells lost, late and repeated reports
+  SimTime at;           // on the host's clock
+  std::vector<OperationRecord> operations;
+  std::vector<ConnectionRecord> connections;
+  bool is_finalizing = false;  // the rank has begun to leave: its silence is no fault
+
+  friend bool operator==(const RankReport&, const RankReport&) = default;
+};
+
+// What the agent of a host sees from outside. Wire and dump values: never renumber.
+enum class ProcessState : uint8_t {
+  kRunning = 0,
+  kGone = 1,     // the process has ended
+  kStopped = 2,  // by a signal or a debugger
+};
+
+// Counters and logs of the host that say more than communication can. Wire and dump values: never renumber.
+enum class HostSymptom : uint8_t {
+  kGpuMemoryError = 0,  // uncorrectable ECC
+  kNvlinkError = 1,
+  kCudaError = 2,
+  kGpuThrottled = 3,  // clocks down: heat or power
+  kNicErrors = 4,     // retransmissions, symbol errors
+  kLinkDown = 5,      // a port of a NIC
+};
+
+struct HostSymptomRecord {
+  HostSymptom symptom = HostSymptom::kGpuMemoryError;
+  uint32_t device = 0;  // GPU of the host, or its NIC
+  std::string text;     // what the driver said
+
+  friend bool operator==(const HostSymptomRecord&, const HostSymptomRecord&) = default;
+};
+
+struct RankLiveness {
+  RankId rank;
+  ProcessState state = ProcessState::kRunning;
+  int32_t exit_code = 0;  // of one that is gone
+
+  friend bool operator==(const RankLiveness&, const RankLiveness&) = default;
+};
+
+struct HostReport {
+  JobId job;
+  HostId host;
+  uint64_t number = 0;  // as in RankReport
+  SimTime at;           // on the host's clock
+  std::vector<RankLiveness> ranks;
+  std::vector<HostSymptomRecord> symptoms;  // seen since the report before
+
+  friend bool operator==(const HostReport&, const HostReport&) = default;
+};
+
+// One line of a recording, in order of arrival.
+using TelemetryRecord = std::variant<JobLayout, RankReport, HostReport>;
+
+}  // namespace fairlead::model
