@@ -2,10 +2,13 @@
 // segments, four leaves in each (two groups of four rails, left and right), eight spines above all of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/sim_time.h"
 #include "base/status.h"
 #include "experiment/experiment.h"
 #include "sim/run_result.h"
@@ -29,6 +32,10 @@ inline constexpr double kCeilingGbps = 360;
 
 // Jobs that do nothing but all-reduce 8 GB per GPU, again and again: 1 GB per NIC and direction each time.
 Result<sim::Scenario> MakeC4pScenario(const C4pTestbed& testbed);
+
+// The first four rails of the first segment lose the uplink to spine 0, left and right, both directions.
+inline constexpr std::array<std::string_view, 2> kFailedLeaves = {"leaf0", "leaf1"};
+void LoseUplinks(SimTime at, sim::Scenario* scenario);
 
 // Gb/s that each NIC of the job sends, mean over the whole run (the paper's bus bandwidth).
 double BusBandwidth(const sim::JobResult& job);

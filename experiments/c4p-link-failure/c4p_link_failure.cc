@@ -24,8 +24,6 @@ constexpr double kSettledS = 20;  // shares have found their places
 constexpr double kEndS = 40;
 constexpr uint32_t kNumBins = 80;
 constexpr double kBinS = kEndS / kNumBins;
-// The leaves of the first four rails of the first segment, left and right.
-constexpr std::array<std::string_view, 2> kLeaves = {"leaf0", "leaf1"};
 
 // Mean over jobs of what their NICs send, Gb/s per NIC, [bin].
 std::vector<double> BandwidthOverTime(const sim::RunResult& run, const topology::Fabric& fabric) {
@@ -52,7 +50,7 @@ double MeanBetween(const std::vector<double>& bins, double from_s, double to_s) 
 std::map<std::string, std::vector<double>> UplinksOverTime(const sim::RunResult& run) {
   std::map<std::string, std::vector<double>> uplinks;
   for (const sim::LinkResult& link : run.links) {
-    for (const std::string_view leaf : kLeaves) {
+    for (const std::string_view leaf : kFailedLeaves) {
       if (!link.name.starts_with(fmt::format("{}->spine", leaf))) continue;
       std::vector<double>& bins = uplinks[link.name];
       bins.assign(kNumBins, 0);
@@ -66,9 +64,9 @@ std::map<std::string, std::vector<double>> UplinksOverTime(const sim::RunResult&
 
 // Uplinks of one leaf, on average over the leaves, that carry clearly more of the leaf's traffic than before.
 double CountTakers(const std::map<std::string, std::vector<double>>& uplinks) {
-  std::array<double, kLeaves.size()> before{};
-  std::array<double, kLeaves.size()> after{};
-  const auto leaf_of = [](const std::string& name) { return name.starts_with(kLeaves[0]) ? 0u : 1u; };
+  std::array<double, kFailedLeaves.size()> before{};
+  std::array<double, kFailedLeaves.size()> after{};
+  const auto leaf_of = [](const std::string& name) { return name.starts_with(kFailedLeaves[0]) ? 0u : 1u; };
   for (const auto& [name, bins] : uplinks) {
     before[leaf_of(name)] += MeanBetween(bins, 0, kFailureS);
     after[leaf_of(name)] += MeanBetween(bins, kSettledS, kEndS);
@@ -80,7 +78,7 @@ double CountTakers(const std::map<std::string, std::vector<double>>& uplinks) {
     // One eighth of the traffic went to seven links: an even share of it is 1/56 of the whole.
     takers += share_after > share_before + 0.5 / 56 ? 1 : 0;
   }
-  return takers / static_cast<double>(kLeaves.size());
+  return takers / static_cast<double>(kFailedLeaves.size());
 }
 
 report::LineFigure MakeFigure(std::string title, std::string y_label, double y_max) {
@@ -143,7 +141,7 @@ void AddFigures(const sim::SimulationReport& report, const topology::Fabric& fab
     report::LineFigure ports = MakeFigure(fmt::format("Uplinks of leaf 0 under {}", run.policy), "Gb/s", 800);
     size_t port = 0;
     for (const auto& [name, bins] : UplinksOverTime(run)) {
-      if (name.starts_with(kLeaves[0])) ports.series.push_back(MakeSeries(name.substr(7), port++, bins));
+      if (name.starts_with(kFailedLeaves[0])) ports.series.push_back(MakeSeries(name.substr(7), port++, bins));
     }
     outcome->figures.push_back({ports.title, Draw(ports), "Bandwidth of each port (Fig. 12); first hash seed."});
   }
@@ -161,12 +159,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   scenario.first_seed = context.seed;
   scenario.simulation.num_bins = kNumBins;
   scenario.simulation.num_hottest_links = static_cast<uint32_t>(scenario.fabric.num_links());
-  for (const std::string_view leaf : kLeaves) {
-    const LinkId link = scenario.fabric.FindLink(fmt::format("{}->spine0", leaf));
-    for (const LinkId direction : {link, scenario.fabric.reverse(link)}) {
-      scenario.link_events.push_back({SimTime::FromSeconds(Seconds(kFailureS)), direction, 0});
-    }
-  }
+  LoseUplinks(SimTime::FromSeconds(Seconds(kFailureS)), &scenario);
   FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, 0, 1));
   experiment::Outcome outcome;
   if (context.should_stop()) {
