@@ -221,6 +221,22 @@ TEST(PathAllocatorTest, AFailureMovesOnlyTheFlowsOfTheLink) {
   EXPECT_TRUE(allocator.BalanceAll().empty());
 }
 
+// Half of an uplink's capacity is lost, while every other link carries exactly its share of 4: nobody has room. Its
+// leaf has 7.5 uplinks for 32 QPs, so 4.27 are fair: it has 4 / 0.5 = 8, 1.9 times that. A QP more makes 5 of 4 at the
+// far leaf, 1.25: better than 1.9, and than 3 / 0.5 = 6 of 4.27 (1.4); with 2 the slow link has less than is fair.
+TEST(PathAllocatorTest, ASlowLinkGivesAwayWhatItCannotCarry) {
+  const Fabric fabric = C4Testbed();
+  PathCatalogue catalogue(fabric);
+  PathAllocator allocator(&catalogue);
+  const std::vector<ReservationId> ids = allocator.Allocate(JobId(0), AllRails(fabric));
+  const LinkId slow = allocator.reservation(ids[0]).links[1];
+  allocator.SetHealth(slow, 0.5);
+  EXPECT_EQ(allocator.BalanceAll().size(), 2u);
+  EXPECT_EQ(allocator.load(slow), 2);
+  EXPECT_DOUBLE_EQ(allocator.Imbalance(), 1.25);
+  EXPECT_TRUE(allocator.BalanceAll().empty());
+}
+
 TEST(PathAllocatorTest, WithoutAHealthyPathTheAnswerIsNo) {
   const Fabric fabric = TwoLayers(2, 1, 2);
   PathCatalogue catalogue(fabric);

@@ -97,7 +97,9 @@ bool PathBalancing::HasRoom(LinkId link, double weight) {
   return allocator_->Usage(link, weight) < Limit(link, std::min(weight, LightestOn(link)));
 }
 
-bool PathBalancing::Relieve(LinkId link) { return RelieveDirectly(link) || RelieveByChain(link); }
+bool PathBalancing::Relieve(LinkId link) {
+  return RelieveDirectly(link) || RelieveByChain(link) || RelieveAtACost(link);
+}
 
 std::vector<uint32_t> PathBalancing::MovableOn(LinkId link) const {
   std::vector<uint32_t> slots;
@@ -138,23 +140,34 @@ bool PathBalancing::HasRoom(uint32_t slot, Choice choice) {
   return true;
 }
 
+// The first QP that has somewhere to go is as good as any.
 bool PathBalancing::RelieveDirectly(LinkId link) {
-  double least = std::numeric_limits<double>::infinity();
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  return MoveAway(link, kAny, true, [&](uint32_t slot, Choice choice) { return HasRoom(slot, choice); });
+}
+
+bool PathBalancing::RelieveAtACost(LinkId link) {
+  const double now = allocator_->Usage(link, 0) / FairUsage(link);
+  return MoveAway(link, now * (1 - kSlack), false, [](uint32_t, Choice) { return true; });
+}
+
+template <class Allows>
+bool PathBalancing::MoveAway(LinkId link, double bound, bool take_first_slot, Allows allows) {
+  double least = bound;
   std::optional<Step> best;
   for (const uint32_t slot : MovableOn(link)) {
-    const Reservation& mine = allocator_->slots_[slot].reservation;
+    const uint32_t plane = allocator_->slots_[slot].reservation.plane;
     const uint32_t num_paths = PathsOf(slot).num_paths;
     for (uint32_t i = 0; i < num_paths; ++i) {
-      const Choice choice{mine.plane, i};
+      const Choice choice{plane, i};
       const auto path = Middle(slot, choice);
       if (std::find(path.begin(), path.end(), link) != path.end()) continue;
       const double usage = UsageAfter(slot, choice);
-      if (usage >= least || !HasRoom(slot, choice)) continue;
+      if (!(usage < least) || !allows(slot, choice)) continue;
       least = usage;
       best = Step{slot, choice};
     }
-    // The first QP that has somewhere to go is as good as any.
-    if (best) break;
+    if (best && take_first_slot) break;
   }
   if (best) allocator_->MoveTo(best->slot, best->choice);
   return best.has_value();

@@ -8,8 +8,11 @@
 //               directly  to a path on which every link has room, or
 //               by chain  f goes from spine i to spine j, although a link has no room there; one of the QPs on that
 //                         link goes from j to i; and so on, until every link has room. Undone when it gets stuck.
+//               at a cost to a path without room whose links stay below what this one has now: a slow uplink of a leaf
+//                         gives away what it can't carry, although every spine is as full as is fair at the far leaf.
 // Cost        O(QPs of the link * paths) per direct move; O(QPs of the chain * QPs of a link) per chain.
-// Guarantees  every step takes a QP from an overloaded link and overloads no other, so it ends. Equal weights, two
+// Guarantees  every step takes a QP from an overloaded link and overloads no other, or leaves all that it loads below
+//             what that link had, relative to the fair usage: so it ends. Equal weights, two
 //             layers and all QPs movable: no link is overloaded in the end (an alternating path of a bipartite graph
 //             ends where there is room).
 // Oracle      path_allocator_test.cc: the rounded-up average of each leaf, on random demands and after random events.
@@ -55,6 +58,11 @@ class PathBalancing {
   bool Relieve(LinkId link);
   bool RelieveDirectly(LinkId link);
   bool RelieveByChain(LinkId link);
+  bool RelieveAtACost(LinkId link);
+  // Makes the move of a QP that fills the links of its new path least, of those that `allows(slot, choice)` and that
+  // fill none as much as `bound`, relative to the fair usage.
+  template <class Allows>
+  bool MoveAway(LinkId link, double bound, bool take_first_slot, Allows allows);
   bool TryChain(uint32_t first, NodeId from_spine, NodeId to_spine);
   // The least used path of the QP over that spine; nothing where it has none.
   std::optional<Choice> PathOver(uint32_t slot, NodeId spine);
