@@ -705,9 +705,16 @@ TEST_F(CongestedUplinkTest, ExtrapolationCountsWhatItSkipsEachTime) {
   options_.extrapolate = true;
   const RunResult fast = Run();
   EXPECT_GT(fast.fast_forward_fraction, 0.5);
+  const auto lost_s = [](const RunResult& run, JobId victim) {
+    double sum = 0;
+    for (const ContentionResult& entry : run.contention) sum += entry.victim == victim ? entry.lost_s : 0;
+    return sum;
+  };
   for (size_t j = 0; j < 3; ++j) {
     EXPECT_GT(*exact.jobs[j].cnps, 1e5);
     EXPECT_NEAR(*fast.jobs[j].cnps / *exact.jobs[j].cnps, 1, 0.03);
+    EXPECT_GT(lost_s(exact, JobId(j)), 10);
+    EXPECT_NEAR(lost_s(fast, JobId(j)) / lost_s(exact, JobId(j)), 1, 0.1) << j;
   }
   EXPECT_NEAR(*fast.congestion_loss, *exact.congestion_loss, 1e-5);
 }

@@ -66,14 +66,12 @@ void ContentionDomain::TryExtrapolate(int64_t limit_ns) {
   const int64_t length_ns = LengthToExtrapolate(limit_ns);
   // Not worth it, and the end of the stretch is played anyway.
   if (length_ns < runtimes_[anchor_].least_iteration_ns) return;
-  const double played_ns = static_cast<double>(local_now_ns_);
+  // Relative to all that is in the totals: played, and skipped before.
+  const double more_of_all = static_cast<double>(length_ns) / static_cast<double>((now() - start_).ns());
   if (congestion_ != nullptr) {
-    const double elapsed_ns = static_cast<double>((now() - start_).ns());
-    for (CongestionTotals& totals : congestion_->totals()) {
-      totals.Add(CongestionTotals(totals), static_cast<double>(length_ns) / elapsed_ns);
-    }
+    for (CongestionTotals& totals : congestion_->totals()) totals.Add(CongestionTotals(totals), more_of_all);
   }
-  for (ContentionValue& value : contention_.values()) value *= 1 + static_cast<double>(length_ns) / played_ns;
+  for (ContentionValue& value : contention_.values()) value *= 1 + more_of_all;
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     JobState& job = *jobs_[j];
     const double more = settled_rates_->iterations_per_ns[j] * static_cast<double>(length_ns) + job.iteration_carry;
