@@ -6,8 +6,8 @@ namespace fairlead::model {
 
 namespace {
 
-template <class Enum, size_t kSize>
-std::string_view NameIn(const std::array<std::string_view, kSize>& names, Enum value) {
+template <class Enum, size_t Size>
+std::string_view NameIn(const std::array<std::string_view, Size>& names, Enum value) {
   return names.at(static_cast<size_t>(value));
 }
 
