@@ -124,7 +124,7 @@ class World {
     for (const auto& [lease, held] : held_) events.push_back(Announcement(lease));
     return events;
   }
-  void Release(LeaseId lease, std::vector<uint64_t> connections) {
+  void Release(LeaseId lease, const std::vector<uint64_t>& connections) {
     Send({ConnectionsReleased{.host = lease.host, .job = lease.job, .connections = connections}});
     if (connections.empty()) held_.erase(lease);
     for (const uint64_t name : connections) {

@@ -14,8 +14,6 @@
 namespace fairlead::traffic::c4p {
 namespace {
 
-using topology::LinkTier;
-
 class RandomLife {
  public:
   RandomLife(const topology::Fabric& fabric, uint64_t seed) : fabric_(fabric), world_(fabric), random_(seed) {
@@ -84,7 +82,7 @@ class RandomLife {
   }
   // A name means the same whenever it comes: repeated requests are duplicates.
   ConnectionRequest Connection(uint32_t from, uint32_t job) {
-    const uint64_t name = from * 10 + random_.Below(10);
+    const uint64_t name = uint64_t{from} * 10 + random_.Below(10);
     const auto hosts = static_cast<uint32_t>(fabric_.num_hosts());
     const uint64_t hash = CombineHash(name, job);
     ConnectionRequest connection = world_.Connection(name, from, (from + 1 + hash % (hosts - 1)) % hosts,
@@ -223,7 +221,6 @@ void ExpectOnlyNamedMoves(const std::map<LeaseId, std::map<uint64_t, HeldConnect
 TEST(C4pMasterLawsTest, InvariantsHoldThroughRandomLives) {
   const topology::Fabric fabric = MasterFabric(3, 3);
   std::array<uint64_t, kNumMoveCauses> seen = {};
-  size_t num_held = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     RandomLife life(fabric, seed);
     for (int step = 0; step < 250; ++step) {
@@ -241,7 +238,6 @@ TEST(C4pMasterLawsTest, InvariantsHoldThroughRandomLives) {
     }
     life.Rest();
     ASSERT_NO_FATAL_FAILURE(life.world().ExpectTrueAnswers());
-    for (const auto& [lease, connections] : life.world().held()) num_held += connections.size();
     // Every word that was given is kept: all that is held can be given back, and nothing is left.
     const auto held = life.world().held();
     for (const auto& [lease, connections] : held) life.world().Release(lease, {});

@@ -24,11 +24,11 @@ bool LeaseTable::Renew(LeaseId id, SimTime now) {
   return true;
 }
 
-size_t LeaseTable::RenewAll(HostId id, SimTime now) {
-  const auto host = hosts_.find(id);
-  if (host == hosts_.end()) return 0;
-  host->second.renewed_at = now;
-  return host->second.num_leases;
+size_t LeaseTable::RenewAll(HostId host, SimTime now) {
+  const auto entry = hosts_.find(host);
+  if (entry == hosts_.end()) return 0;
+  entry->second.renewed_at = now;
+  return entry->second.num_leases;
 }
 
 bool LeaseTable::Release(LeaseId id) {
@@ -62,9 +62,9 @@ std::optional<SimTime> LeaseTable::Deadline(LeaseId id) const {
   return DeadlineOf(id, lease->second);
 }
 
-size_t LeaseTable::CountOf(HostId id) const {
-  const auto host = hosts_.find(id);
-  return host == hosts_.end() ? 0 : host->second.num_leases;
+size_t LeaseTable::CountOf(HostId host) const {
+  const auto entry = hosts_.find(host);
+  return entry == hosts_.end() ? 0 : entry->second.num_leases;
 }
 
 SimTime LeaseTable::DeadlineOf(LeaseId id, const Lease& lease) const {

@@ -124,6 +124,7 @@ TEST(LossAttributionTest, FullMeshNamesExactlyTheBadLinks) {
     std::vector<ProbeResult> probes = ProbeEverything(6, 4, bad, 0.2, &random);
     const Attribution found = AttributeLosses(probes, 48, {});
     std::vector<LinkId> expected;
+    expected.reserve(bad.size());
     for (const uint32_t link : bad) expected.emplace_back(link);
     EXPECT_EQ(found.blamed, expected);
     EXPECT_EQ(found.num_unexplained, 0u);

@@ -91,30 +91,30 @@ class PortMap {
   // What a probe sent in `epoch` showed. Where two disagree within an epoch the newer one counts and the pair is
   // unstable. Evidence of another epoch, or older than what is known of the port, is ignored and counted.
   // Errors: kInvalidArgument for a port outside of the range.
-  Status Record(const AddressPair& pair, uint16_t port, uint32_t path, uint64_t epoch, SimTime probed_at);
+  Status Record(const AddressPair& key, uint16_t port, uint32_t path, uint64_t epoch, SimTime probed_at);
 
   // Where a port leads, reserved or not; nothing when this epoch has not seen it.
-  std::optional<uint32_t> PathOf(const AddressPair& pair, uint16_t port) const;
+  std::optional<uint32_t> PathOf(const AddressPair& key, uint16_t port) const;
   // Free ports that lead to a path: confirmed ones first, then ascending.
-  std::vector<PortCandidate> Candidates(const AddressPair& pair, uint32_t path) const;
+  std::vector<PortCandidate> Candidates(const AddressPair& key, uint32_t path) const;
   // The best of them, or how many ports to scan. Args: num_paths = equal-cost paths of the pair.
-  PortAnswer FindPort(const AddressPair& pair, uint32_t path, uint32_t num_paths) const;
+  PortAnswer FindPort(const AddressPair& key, uint32_t path, uint32_t num_paths) const;
   // Up to `count` free ports of which this epoch knows nothing yet, unknown ones before revived ones. They follow the
   // port recorded last around the ring of ports, so that scans get everywhere, however few ports a table holds; the
   // first scan of a pair begins where its hash says, so that pairs don't all learn the same ports.
-  std::vector<uint16_t> PortsToScan(const AddressPair& pair, uint32_t count) const;
+  std::vector<uint16_t> PortsToScan(const AddressPair& key, uint32_t count) const;
 
   // Takes a port for a live connection; it need not be known.
   // Errors: kInvalidArgument for a port outside of the range, kAlreadyExists for one that is taken between the same
   // addresses by the same protocol, kNotFound when releasing a port that nobody holds.
-  Status Reserve(const AddressPair& pair, uint16_t port);
-  Status Release(const AddressPair& pair, uint16_t port);
-  bool IsReserved(const AddressPair& pair, uint16_t port) const;
+  Status Reserve(const AddressPair& key, uint16_t port);
+  Status Release(const AddressPair& key, uint16_t port);
+  bool IsReserved(const AddressPair& key, uint16_t port) const;
 
   size_t num_reserved() const { return num_reserved_; }  // ports, of all pairs
 
   // Two probes of one port disagreed in this epoch: something hashes by more than the five-tuple.
-  bool IsUnstable(const AddressPair& pair) const;
+  bool IsUnstable(const AddressPair& key) const;
 
   size_t num_pairs() const { return pairs_.size(); }
   uint64_t num_stale() const { return num_stale_; }          // evidence of another epoch
