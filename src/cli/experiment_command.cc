@@ -109,6 +109,11 @@ int Run(Experiments experiments, const ExperimentRunOptions& options, const std:
   }
   const auto chosen = FindExperiments(experiments, options.name);
   if (!chosen.ok()) return ReportError(chosen.status());
+  if (!options.run.keep_folder.empty()) {
+    // As for a file in it.
+    const Status status = PrepareOutputFolder(options.run.keep_folder + "/result.json");
+    if (!status.ok()) return ReportError(status);
+  }
   const RunOutcome outcome = RunEach(*chosen, options);
   // What was computed reaches the user even when a later experiment fails.
   const Status written = outcome.results.empty() ? OkStatus() : WriteFiles(outcome.results, options, command_line);
@@ -136,6 +141,9 @@ void AddExperimentCommands(CLI::App& app, Experiments experiments, Invocation* i
   run->add_option("--seed", options->run.seed, "Seed of everything random; default: the experiment's own");
   run->add_option("--threads", options->run.num_threads, "Threads; default: one per processor")
       ->check(CLI::Range(1u, 1024u));
+  run->add_option("--keep", options->run.keep_folder,
+                  "Keep each result in FOLDER, and take it from there next time: to go on after a break")
+      ->type_name("FOLDER");
   run->add_option("--json", options->json, "Write the numbers to FILE; - prints only them")->type_name("FILE");
   run->add_option("--html", options->html, "Write a page with tables and figures to FILE")->type_name("FILE");
   run->footer(

@@ -88,8 +88,8 @@ std::string FormatBand(const PaperRow& row) {
 std::string RenderText(const ExperimentResult& result) {
   std::string text = report::WrapText(fmt::format("{}: {}", result.name, result.title), report::kTextWidth, 2);
   text += report::WrapText(result.source, report::kTextWidth, 0);
-  text += fmt::format("seed {}{}, {}\n\n", result.seed, result.is_reduced ? ", reduced" : "",
-                      report::FormatDuration(result.wall_s));
+  text += fmt::format("seed {}{}, {}{}\n\n", result.seed, result.is_reduced ? ", reduced" : "",
+                      report::FormatDuration(result.wall_s), result.is_kept ? ", kept from an earlier run" : "");
   if (result.is_partial) text += "PARTIAL: stopped before the end.\n\n";
   const std::vector<std::string> notes = CollectNotes(result);
   text += RenderTable(result, notes);

@@ -7,11 +7,32 @@
 #include <map>
 #include <utility>
 
+#include "experiment/outcome_store.h"
+
 namespace fairlead::experiment {
 namespace {
 
 Status Named(const Experiment& experiment, const Status& status) {
   return {status.code(), fmt::format("experiment {}: {}", experiment.name, status.message())};
+}
+
+struct FoundOutcome {
+  KeptOutcome kept;
+  bool is_old = false;
+};
+
+Result<FoundOutcome> FindOrRun(const Experiment& experiment, const RunContext& context, const std::string& folder) {
+  const OutcomeStore store(folder);
+  const OutcomeKey key{std::string(experiment.name), context.seed, context.reduced};
+  if (!folder.empty()) {
+    if (auto kept = store.Find(key)) return FoundOutcome{std::move(*kept), true};
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  FL_ASSIGN_OR_RETURN(Outcome outcome, experiment.run(context));
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  FoundOutcome found{{std::move(outcome), wall.count()}, false};
+  if (!folder.empty() && !found.kept.outcome.is_partial) FL_RETURN_IF_ERROR(store.Keep(key, found.kept));
+  return found;
 }
 
 }  // namespace
@@ -47,7 +68,6 @@ Result<PaperTable> PaperTableOf(const Experiment& experiment) {
 
 Result<ExperimentResult> RunExperiment(const Experiment& experiment, const RunOptions& options,
                                        const std::atomic<bool>& stop, const std::function<void(double)>& progress) {
-  const auto begin = std::chrono::steady_clock::now();
   auto paper = PaperTableOf(experiment);
   if (!paper.ok()) return Named(experiment, paper.status());
   const RunContext context{.reduced = options.reduced,
@@ -55,20 +75,22 @@ Result<ExperimentResult> RunExperiment(const Experiment& experiment, const RunOp
                            .num_threads = options.num_threads,
                            .stop = &stop,
                            .progress = progress};
-  auto outcome = experiment.run(context);
-  if (!outcome.ok()) return Named(experiment, outcome.status());
-  auto rows = JoinRows(*paper, *outcome);
+  auto found = FindOrRun(experiment, context, options.keep_folder);
+  if (!found.ok()) return Named(experiment, found.status());
+  Outcome& outcome = found->kept.outcome;
+  auto rows = JoinRows(*paper, outcome);
   if (!rows.ok()) return Named(experiment, rows.status());
   return ExperimentResult{.name = std::string(experiment.name),
                           .title = paper->title,
                           .source = paper->source,
                           .seed = context.seed,
                           .is_reduced = options.reduced,
-                          .is_partial = outcome->is_partial,
-                          .wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+                          .is_partial = outcome.is_partial,
+                          .is_kept = found->is_old,
+                          .wall_s = found->kept.wall_s,
                           .rows = std::move(*rows),
-                          .figures = std::move(outcome->figures),
-                          .notes = std::move(outcome->notes)};
+                          .figures = std::move(outcome.figures),
+                          .notes = std::move(outcome.notes)};
 }
 
 }  // namespace fairlead::experiment

@@ -27,6 +27,7 @@ struct ExperimentResult {
   uint64_t seed = 0;
   bool is_reduced = false;
   bool is_partial = false;
+  bool is_kept = false;  // of an earlier run
   double wall_s = 0;
   std::vector<ResultRow> rows;  // in the order of the paper's table
   std::vector<report::PageFigure> figures;
@@ -40,11 +41,14 @@ Result<std::vector<ResultRow>> JoinRows(const PaperTable& paper, const Outcome& 
 
 struct RunOptions {
   bool reduced = false;
-  std::optional<uint64_t> seed;  // nothing: that of paper.yaml
-  uint32_t num_threads = 0;      // 0 = one per processor
+  std::optional<uint64_t> seed = {};  // nothing: that of paper.yaml
+  uint32_t num_threads = 0;           // 0 = one per processor
+  // Where outcomes are kept, and taken from where they are there (outcome_store.h); empty: nowhere.
+  std::string keep_folder = "";
 };
 
-// Errors: those of the experiment, of its paper.yaml and of JoinRows, each naming the experiment.
+// Errors: those of the experiment, of its paper.yaml, of JoinRows and of keeping the outcome, each naming the
+// experiment.
 Result<ExperimentResult> RunExperiment(const Experiment& experiment, const RunOptions& options,
                                        const std::atomic<bool>& stop, const std::function<void(double)>& progress);
 

@@ -53,6 +53,15 @@ class ExperimentCommandTest(unittest.TestCase):
             self.assertEqual(result.returncode, 2, args)
             self.assertEqual(result.stdout, "")
 
+    def test_kept_results_are_not_computed_again(self):
+        for is_kept in (False, True):
+            result = self.run_program("run", "crux-examples", "--keep", "kept/here", "--html", "r.html")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual("kept from an earlier run" in result.stdout, is_kept)
+        self.assertTrue((self.folder / "kept/here/crux-examples.json").exists())
+        (self.folder / "file").write_text("")
+        self.assert_refused(self.run_program("run", "crux-examples", "--keep", "file"), "file")
+
     def test_table_json_and_page(self):
         result = self.run_program("run", "crux-examples", "--json", "out/r.json", "--html", "out/r.html")
         self.assertEqual(result.returncode, 0, result.stderr)
