@@ -123,7 +123,9 @@ struct ConnectionRecord {
   // Messages completed since the report before, and sums over them.
   uint64_t messages = 0;
   uint64_t bytes = 0;
-  SimDuration wire_time;      // send: handed to the network .. completed
+  // Send: handed to the network, or the message before completed if that was later .. completed. So a burst that queues
+  // behind itself, such as when a late receiver has posted its buffers, looks no slower than single messages.
+  SimDuration wire_time;
   SimDuration wire_time_max;  // of one message
   std::array<uint32_t, kNumWireTimeBins> wire_time_bins = {};
   SimDuration wait_for_gpu;   // send: local GPU fills the buffer; receive: local GPU takes the data, flush included
