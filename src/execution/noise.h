@@ -1,0 +1,48 @@
+// What differs from one run to the next: jitter of times, clocks of hosts, and the fate of reports on their way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/sim_time.h"
+
+namespace fairlead::execution {
+
+// Defaults are those of a healthy cluster. Raising a value makes the diagnosis harder.
+struct NoiseOptions {
+  double compute_cv = 0.02;  // coefficient of variation of computing times; 0: none; at most 1
+  double wire_cv = 0.1;      // of the time a message takes on the network
+  double loading_cv = 0.2;   // of loading times
+  // Clocks of hosts: offset uniform within +-, and how fast they run away from the true time.
+  SimDuration clock_offset_max{5'000'000};
+  double clock_drift_ppm_max = 10;
+  // Reports: arrival is `delay_min` + exponential after the report's time.
+  SimDuration report_period{1'000'000'000};
+  SimDuration delay_min{1'000'000};
+  SimDuration delay_jitter{10'000'000};
+  double lost = 0;        // probability that a report never arrives
+  double duplicated = 0;  // probability that it arrives twice
+  double delayed = 0;     // probability that it is held back, up to `delayed_max`: it arrives after later ones
+  SimDuration delayed_max{4'000'000'000};
+  // What the agents of hosts can see.
+  bool shows_stopped = false;  // processes stopped by a signal
+  bool shows_symptoms = true;  // HostSymptoms of planted faults
+};
+
+// Random factors with mean 1 and a given coefficient of variation (log-normal), out of a table: a few ns each.
+class NoiseTable {
+ public:
+  NoiseTable(double coefficient_of_variation, uint64_t seed);
+
+  double Next() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return factors_[state_ >> (64 - kBits)];
+  }
+
+ private:
+  static constexpr int kBits = 12;
+  std::array<float, size_t{1} << kBits> factors_;
+  uint64_t state_;
+};
+
+}  // namespace fairlead::execution

@@ -1,0 +1,39 @@
+#include "execution/report_channel.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fairlead::execution {
+
+void ReportChannel::Push(Instant arrival, model::TelemetryRecord record) {
+  heap_.push_back({arrival, num_sent_++, std::move(record)});
+  std::push_heap(heap_.begin(), heap_.end());
+}
+
+Instant ReportChannel::Delay() {
+  Instant delay = noise_.delay_min.ns();
+  if (noise_.delay_jitter.ns() > 0) {
+    delay += static_cast<Instant>(random_.Exponential(static_cast<double>(noise_.delay_jitter.ns())));
+  }
+  if (random_.Uniform() < noise_.delayed) {
+    delay += static_cast<Instant>(random_.Uniform() * static_cast<double>(noise_.delayed_max.ns()));
+  }
+  return delay;
+}
+
+void ReportChannel::Send(Instant at, model::TelemetryRecord record) {
+  if (random_.Uniform() < noise_.lost) return;
+  if (random_.Uniform() < noise_.duplicated) Push(at + Delay(), record);
+  Push(at + Delay(), std::move(record));
+}
+
+void ReportChannel::Deliver(Instant until, const EmitRecord& emit) {
+  while (!heap_.empty() && heap_.front().arrival <= until) {
+    std::pop_heap(heap_.begin(), heap_.end());
+    const UnderWay arrived = std::move(heap_.back());
+    heap_.pop_back();
+    emit(SimTime(arrived.arrival), arrived.record);
+  }
+}
+
+}  // namespace fairlead::execution

@@ -1,0 +1,222 @@
+#include "execution/transfer_player.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+
+namespace fairlead::execution {
+
+namespace {
+
+using model::CommunicatorId;
+using model::ConnectionKey;
+using model::Direction;
+using model::RankId;
+
+// A lost message is sent again after this time (a usual retransmission timeout of RoCE NICs).
+constexpr Instant kRetransmissionTimeout = 4'000'000;
+// A message lost this often gets through all the same.
+constexpr int kRetransmissionsMax = 8;
+
+// How many edges of the pattern use a port of a NIC in one direction.
+using PortUse = std::map<std::tuple<Direction, MemberIndex, uint32_t>, uint32_t>;
+
+}  // namespace
+
+TransferPlayer::TransferPlayer(const JobShape& shape, const NoiseOptions& noise, std::vector<ReportWindows> windows,
+                               FaultEffects* effects, uint64_t seed)
+    : shape_(shape),
+      windows_(std::move(windows)),
+      effects_(effects),
+      wire_noise_(noise.wire_cv, CombineHash(seed, 1)),
+      loss_random_(CombineHash(seed, 2)),
+      accounts_of_(shape.NumRanks()) {}
+
+Route TransferPlayer::MakeRoute(CommunicatorId communicator, std::vector<RankId> ranks, TransferPattern pattern) {
+  Route route{std::move(ranks), std::move(pattern), {}, {}};
+  PortUse use;
+  const auto plane_of = [this](const TransferEdge& edge) { return edge.channel % shape_.planes; };
+  for (const TransferEdge& edge : route.pattern.edges) {
+    if (shape_.SameHost(route.ranks[edge.source], route.ranks[edge.destination])) continue;
+    ++use[{Direction::kSend, edge.source, plane_of(edge)}];
+    ++use[{Direction::kReceive, edge.destination, plane_of(edge)}];
+  }
+  const auto open_account = [&](RankId rank, const ConnectionKey& key) {
+    accounts_.emplace_back(key, windows_[shape_.HostOf(rank).index()]);
+    accounts_of_[rank.index()].push_back(static_cast<uint32_t>(accounts_.size() - 1));
+    return static_cast<uint32_t>(accounts_.size() - 1);
+  };
+  for (const TransferEdge& edge : route.pattern.edges) {
+    Connection connection;
+    connection.path = {route.ranks[edge.source], route.ranks[edge.destination], plane_of(edge)};
+    connection.is_network = !shape_.SameHost(connection.path.source, connection.path.destination);
+    if (connection.is_network) {
+      const auto plane = static_cast<uint8_t>(connection.path.plane);
+      const uint32_t share =
+          std::max(use[{Direction::kSend, edge.source, plane}], use[{Direction::kReceive, edge.destination, plane}]);
+      connection.ns_per_byte = 1e9 * share / shape_.link_speed.value();
+      connection.latency = shape_.latency.ns();
+      connection.flush = shape_.flush_time.ns();
+      connection.faults = effects_->FaultsOn(connection.path);
+      connection.send_account = open_account(
+          connection.path.source, {communicator, edge.channel, plane, Direction::kSend, connection.path.destination});
+      connection.receive_account =
+          open_account(connection.path.destination,
+                       {communicator, edge.channel, plane, Direction::kReceive, connection.path.source});
+    } else {
+      connection.ns_per_byte = 1e9 / shape_.nvlink_speed.value();
+    }
+    route.connections.push_back(std::move(connection));
+  }
+  for (const TransferStage& stage : route.pattern.stages) {
+    double slowest = 0;
+    for (const EdgeIndex edge : route.pattern.Outputs(stage)) {
+      slowest = std::max(slowest, route.connections[edge].ns_per_byte);
+    }
+    route.copy_ns_per_byte.push_back(slowest / shape_.copy_headroom);
+  }
+  return route;
+}
+
+void TransferPlayer::Play(const Route& route, const Transfer& transfer, std::span<Instant> finishes) {
+  FL_CHECK(route.pattern.lag_max < kSlots);
+  edges_.assign(route.connections.size(), EdgeState{});
+  stage_times_.resize(route.pattern.stages.size());
+  for (size_t s = 0; s < stage_times_.size(); ++s) stage_times_[s] = transfer.starts[route.pattern.stages[s].member];
+  std::ranges::copy(transfer.starts, finishes.begin());
+  const bool has_gates = std::ranges::any_of(route.ranks, [this](RankId rank) { return effects_->HasGates(rank); });
+  if (has_gates) {
+    PlayAll<true>(route, transfer, finishes);
+  } else {
+    PlayAll<false>(route, transfer, finishes);
+  }
+}
+
+template <bool kHasGates>
+void TransferPlayer::PlayAll(const Route& route, const Transfer& transfer, std::span<Instant> finishes) {
+  const TransferPattern& pattern = route.pattern;
+  for (uint32_t k = 0; k < transfer.messages + pattern.lag_max; ++k) {
+    for (size_t s = 0; s < pattern.stages.size(); ++s) {
+      PlayStage<kHasGates>(route, transfer, s, k);
+    }
+  }
+  for (size_t s = 0; s < pattern.stages.size(); ++s) {
+    Instant& finish = finishes[pattern.stages[s].member];
+    finish = std::max(finish, stage_times_[s]);
+  }
+  const uint32_t last = (transfer.messages - 1) % kSlots;
+  for (size_t e = 0; e < pattern.edges.size(); ++e) {
+    Instant& finish = finishes[pattern.edges[e].source];
+    finish = std::max(finish, edges_[e].done[last]);
+  }
+}
+
+template <bool kHasGates>
+void TransferPlayer::PlayStage(const Route& route, const Transfer& transfer, size_t stage_index, uint32_t message) {
+  const TransferStage& stage = route.pattern.stages[stage_index];
+  const bool takes = stage.num_inputs > 0 && message >= stage.lag;
+  const bool fills = stage.num_outputs > 0 && message < transfer.messages;
+  if ((!takes && !fills) || message >= transfer.messages + stage.lag) return;
+  Instant t = stage_times_[stage_index];
+  if (message > 0 && fills) {
+    t += static_cast<Instant>(transfer.bytes_per_message * route.copy_ns_per_byte[stage_index]);
+  }
+  const uint32_t slot = message % kSlots;
+  const uint32_t input_slot = (message - stage.lag) % kSlots;
+  if (takes) {
+    for (const EdgeIndex edge : route.pattern.Inputs(stage)) {
+      t = std::max(t, edges_[edge].arrived[input_slot] + route.connections[edge].flush);
+    }
+  }
+  if (fills && message >= kSlots) {
+    for (const EdgeIndex edge : route.pattern.Outputs(stage)) t = std::max(t, edges_[edge].done[slot]);
+  }
+  if constexpr (kHasGates) t = effects_->Gpu(route.ranks[stage.member], t);
+  if (stage.member == transfer.short_member && message >= transfer.messages / 2) t = kNever;
+  stage_times_[stage_index] = t;
+  if (takes) {
+    for (const EdgeIndex edge : route.pattern.Inputs(stage)) {
+      const Connection& connection = route.connections[edge];
+      EdgeState& state = edges_[edge];
+      state.taken[input_slot] = Process<kHasGates>(connection, connection.path.destination, t);
+      if (connection.is_network) {
+        CountReceived(connection, state, transfer, message - stage.lag, state.taken[input_slot]);
+      }
+    }
+  }
+  if (!fills) return;
+  for (const EdgeIndex edge : route.pattern.Outputs(stage)) Send<kHasGates>(route, transfer, edge, message, t);
+}
+
+template <bool kHasGates>
+void TransferPlayer::Send(const Route& route, const Transfer& transfer, EdgeIndex edge, uint32_t message,
+                          Instant filled) {
+  const Connection& connection = route.connections[edge];
+  const TransferEdge& ends = route.pattern.edges[edge];
+  EdgeState& state = edges_[edge];
+  const RankId source = connection.path.source;
+  const RankId destination = connection.path.destination;
+  const uint32_t slot = message % kSlots;
+  Instant posted = transfer.starts[ends.source];
+  Instant clear = transfer.starts[ends.destination];
+  if (message >= kSlots) {
+    posted = std::max(posted, state.done[slot]);
+    clear = std::max(clear, state.taken[slot]);
+  }
+  posted = Process<kHasGates>(connection, source, posted);
+  clear = Process<kHasGates>(connection, destination, clear);
+  filled = Process<kHasGates>(connection, source, std::max(filled, posted));
+  const Instant sent = Process<kHasGates>(connection, source, std::max(filled, clear));
+  const Instant wire_done = OnWire(connection, transfer, sent, state.wire_free);
+  if (!IsNever(wire_done)) state.wire_free = wire_done - connection.latency;
+  state.clear[slot] = clear;
+  state.done[slot] = Process<kHasGates>(connection, source, wire_done);
+  state.arrived[slot] = Process<kHasGates>(connection, destination, wire_done);
+  if (!connection.is_network) return;
+  accounts_[connection.send_account].Add({.posted = posted,
+                                          .first = filled,
+                                          .second = sent,
+                                          .done = state.done[slot],
+                                          .in_flight = std::min(kSlots, transfer.messages - message)},
+                                         static_cast<uint64_t>(transfer.bytes_per_message));
+}
+
+void TransferPlayer::CountReceived(const Connection& connection, const EdgeState& state, const Transfer& transfer,
+                                   uint32_t message, Instant taken) {
+  const uint32_t slot = message % kSlots;
+  const Instant arrived = state.arrived[slot];
+  accounts_[connection.receive_account].Add({.posted = state.clear[slot],
+                                             .first = std::max(arrived, state.clear[slot]),
+                                             .second = arrived + connection.flush,
+                                             .done = taken,
+                                             .in_flight = std::min(kSlots, transfer.messages - message)},
+                                            static_cast<uint64_t>(transfer.bytes_per_message));
+}
+
+Instant TransferPlayer::OnWire(const Connection& connection, const Transfer& transfer, Instant sent,
+                               Instant wire_free) {
+  if (IsNever(sent)) return kNever;
+  const double noise = connection.is_network ? wire_noise_.Next() : 1;
+  const auto duration = static_cast<Instant>(transfer.bytes_per_message * connection.ns_per_byte * noise + 0.5);
+  const Instant begin = std::max(sent, wire_free);
+  if (!connection.faults.empty()) return OnFaultyWire(connection, sent, begin, duration);
+  return begin + duration + connection.latency;
+}
+
+Instant TransferPlayer::OnFaultyWire(const Connection& connection, Instant sent, Instant begin, Instant duration) {
+  const FaultEffects::Delivery delivery =
+      effects_->Deliver(connection.faults, sent, begin + duration + connection.latency);
+  duration = static_cast<Instant>(std::llround(static_cast<double>(duration) * delivery.factor));
+  for (int i = 0; i < kRetransmissionsMax && delivery.loss > 0; ++i) {
+    if (loss_random_.Uniform() >= delivery.loss) break;
+    duration += kRetransmissionTimeout;
+  }
+  begin = std::max(begin, delivery.blocked_until);
+  return IsNever(begin) ? kNever : begin + duration + connection.latency;
+}
+
+}  // namespace fairlead::execution
