@@ -1,0 +1,282 @@
+#include "diagnosis/c4d/slow_transfer_detector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/random.h"
+#include "diagnosis/c4d/culprit_text.h"
+#include "diagnosis/c4d/robust_statistics.h"
+
+namespace fairlead::diagnosis::c4d {
+
+namespace {
+
+// A pair is slow by itself from here on; whether anybody is named is decided per element, at z_line or z_point.
+constexpr double kPairSigmas = 3;
+// Below this share of the least effect a pair speaks against a fault of what it passes.
+constexpr double kHealthyShare = 0.5;
+// What this share of connections does not exceed, all share.
+constexpr double kSharedShare = 0.25;
+// Of a normal distribution: its lower quartile is this many sigma below the median, and half of its lower half lies
+// within that many sigma of the quartile.
+constexpr double kQuartileSigmas = 0.6745;
+constexpr double kLowerHalfDeviation = 0.4;
+
+bool IsSameLine(const Transfer& a, const Transfer& b) {
+  return std::tie(a.source, a.destination) == std::tie(b.source, b.destination);
+}
+
+// Standard deviation from the lower half, which slow transfers, up to half of all, do not widen.
+double SigmaOfLowerHalf(std::vector<double>& values, double quartile) {
+  const double median = MedianInPlace(values);
+  std::erase_if(values, [median](double value) { return value > median; });
+  return MedianDeviationInPlace(values, quartile) / kLowerHalfDeviation;
+}
+
+}  // namespace
+
+SlowTransferDetector::SlowTransferDetector(const model::JobLayout& layout, const SlowOptions& options)
+    : layout_(layout),
+      options_(options),
+      elements_(layout),
+      seen_(layout.ranks.size()),
+      connections_(layout.ranks.size()) {}
+
+SlowTransferDetector::Connection& SlowTransferDetector::FindConnection(model::RankId rank,
+                                                                       const model::ConnectionKey& key) {
+  auto& own = connections_[rank.index()];
+  auto at = std::lower_bound(own.begin(), own.end(), key,
+                             [](const Connection& connection, const auto& k) { return connection.key < k; });
+  if (at == own.end() || at->key != key) at = own.insert(at, Connection{.key = key, .fit = {}});
+  return *at;
+}
+
+void SlowTransferDetector::Add(const model::RankReport& report) {
+  if (report.rank.index() >= layout_.ranks.size() || !seen_[report.rank.index()].Accept(report.number)) return;
+  for (const model::ConnectionRecord& record : report.connections) {
+    const model::ConnectionKey& key = record.key;
+    if (key.direction != model::Direction::kSend || record.messages == 0) continue;
+    if (key.peer.index() >= layout_.ranks.size() || key.peer == report.rank) continue;
+    FindConnection(report.rank, key).fit.Add(record);
+  }
+}
+
+std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples() {
+  std::vector<Sample> samples;
+  for (uint32_t rank = 0; rank < connections_.size(); ++rank) {
+    for (Connection& connection : connections_[rank]) {
+      if (connection.fit.messages() >= options_.messages_min) {
+        if (connection.baseline_count == 0) connection.usual_bytes = connection.fit.mean_bytes();
+        const double log_seconds = std::log(connection.fit.SecondsOf(connection.usual_bytes));
+        samples.push_back({.source = model::RankId(rank), .connection = &connection, .log_seconds = log_seconds});
+      }
+      connection.fit = {};
+    }
+  }
+  return samples;
+}
+
+bool SlowTransferDetector::IsLocal(model::RankId a, model::RankId b, uint32_t plane) const {
+  const auto& from = layout_.ranks[a.index()].leaves;
+  const auto& to = layout_.ranks[b.index()].leaves;
+  return plane < from.size() && plane < to.size() && from[plane] == to[plane];
+}
+
+uint64_t SlowTransferDetector::ClassOf(const Sample& sample, bool by_leaf_pair) const {
+  const Connection& connection = *sample.connection;
+  // Half octaves of message size.
+  const auto size = static_cast<uint64_t>(std::lround(2 * std::log2(connection.usual_bytes)));
+  const uint32_t plane = connection.key.plane;
+  if (IsLocal(sample.source, connection.key.peer, plane)) return CombineHash(size, 1);
+  if (!by_leaf_pair) return CombineHash(size, 2);
+  const auto leaf = [plane](const model::RankPlace& place) {
+    return uint64_t{plane < place.leaves.size() ? place.leaves[plane].value() : ~0u};
+  };
+  const uint64_t from = leaf(layout_.ranks[sample.source.index()]);
+  const uint64_t to = leaf(layout_.ranks[connection.key.peer.index()]);
+  return CombineHash(size, (from << 32 | to) + 3);
+}
+
+void SlowTransferDetector::CompareWithin(std::span<Sample> samples, bool by_leaf_pair) const {
+  std::unordered_map<uint64_t, std::vector<double>> classes;
+  for (const Sample& sample : samples) {
+    const double log_delay = sample.log_seconds - std::log(sample.connection->usual_bytes);
+    classes[ClassOf(sample, by_leaf_pair)].push_back(log_delay);
+  }
+  std::unordered_map<uint64_t, double> medians;
+  for (auto& [key, values] : classes) {
+    if (values.size() >= options_.peers_min) medians[key] = MedianInPlace(values);
+  }
+  for (Sample& sample : samples) {
+    const auto median = medians.find(ClassOf(sample, by_leaf_pair));
+    if (sample.has_x || median == medians.end()) continue;
+    sample.x = sample.log_seconds - std::log(sample.connection->usual_bytes) - median->second;
+    sample.has_x = true;
+  }
+}
+
+void SlowTransferDetector::CompareWithPeers(std::span<Sample> samples) const {
+  bool all_known = true;
+  for (Sample& sample : samples) {
+    sample.has_x = sample.connection->baseline_count >= options_.baseline_windows;
+    if (sample.has_x) sample.x = sample.log_seconds - sample.connection->baseline;
+    all_known = all_known && sample.has_x;
+  }
+  if (all_known) return;
+  CompareWithin(samples, true);
+  CompareWithin(samples, false);
+}
+
+double SlowTransferDetector::RemoveShared(std::span<Sample> samples) const {
+  std::vector<double> values;
+  for (const Sample& sample : samples) {
+    if (sample.has_x) values.push_back(sample.x);
+  }
+  const double quartile = QuantileInPlace(values, kSharedShare);
+  const double sigma = SigmaOfLowerHalf(values, quartile);
+  for (Sample& sample : samples) sample.x -= quartile + kQuartileSigmas * sigma;
+  return std::max(sigma, options_.matrix.sigma_floor);
+}
+
+std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std::span<const Sample> samples) const {
+  std::vector<PairDelay> pairs;
+  for (const Sample& sample : samples) {
+    if (!sample.has_x) continue;
+    const Transfer transfer{
+        .source = sample.source, .destination = sample.connection->key.peer, .plane = sample.connection->key.plane};
+    const double added = std::exp(sample.log_seconds) * (1 - std::exp(-sample.x));
+    pairs.push_back({.transfer = transfer, .x = sample.x, .added_seconds = added, .samples = 1});
+  }
+  const auto key = [](const PairDelay& pair) {
+    return std::tie(pair.transfer.source, pair.transfer.destination, pair.transfer.plane);
+  };
+  std::stable_sort(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  size_t kept = 0;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (kept > 0 && key(pairs[kept - 1]) == key(pairs[i])) {
+      pairs[kept - 1].x += pairs[i].x;
+      pairs[kept - 1].added_seconds += pairs[i].added_seconds;
+      ++pairs[kept - 1].samples;
+    } else {
+      pairs[kept++] = pairs[i];
+    }
+  }
+  pairs.resize(kept);
+  for (PairDelay& pair : pairs) {
+    pair.x /= pair.samples;
+    pair.added_seconds /= pair.samples;
+  }
+  return pairs;
+}
+
+void SlowTransferDetector::JudgePairs(std::span<PairDelay> pairs, double sigma) const {
+  const double effect = std::log1p(options_.matrix.effect_min);
+  for (PairDelay& pair : pairs) {
+    if (pair.x < kHealthyShare * effect) {
+      pair.transfer.health = TransferHealth::kHealthy;
+    } else if (pair.x >= std::max(effect, kPairSigmas * sigma) &&
+               pair.added_seconds >= options_.added_delay_min.seconds().value()) {
+      pair.transfer.health = TransferHealth::kSlow;
+    }
+  }
+}
+
+void SlowTransferDetector::JudgeLines(std::span<PairDelay> pairs) const {
+  // Planes pooled: the endpoints are those of all planes.
+  std::vector<DelayCell> cells;
+  std::vector<uint32_t> planes;  // [cell]
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (i == 0 || !IsSameLine(pairs[i].transfer, pairs[i - 1].transfer)) {
+      cells.push_back({pairs[i].transfer.source.value(), pairs[i].transfer.destination.value(), 0});
+      planes.push_back(0);
+    }
+    cells.back().delay += pairs[i].x;
+    ++planes.back();
+  }
+  for (size_t i = 0; i < cells.size(); ++i) cells[i].delay = std::exp(cells[i].delay / planes[i]);
+  const auto num_ranks = static_cast<uint32_t>(layout_.ranks.size());
+  const DelayVerdict verdict = ScoreDelays(cells, num_ranks, num_ranks, options_.matrix);
+  const double effect = std::log1p(options_.matrix.effect_min);
+  const auto is_named = [](const std::vector<SlowLine>& lines, model::RankId rank) {
+    return std::binary_search(lines.begin(), lines.end(), SlowLine{.index = rank.value()},
+                              [](const SlowLine& a, const SlowLine& b) { return a.index < b.index; });
+  };
+  for (PairDelay& pair : pairs) {
+    const bool is_in_line =
+        is_named(verdict.rows, pair.transfer.source) || is_named(verdict.columns, pair.transfer.destination);
+    if (is_in_line && pair.x >= effect && pair.added_seconds >= options_.added_delay_min.seconds().value()) {
+      pair.transfer.health = TransferHealth::kSlow;
+    }
+  }
+}
+
+std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDelay> pairs, double sigma) const {
+  std::vector<Transfer> transfers;
+  for (const PairDelay& pair : pairs) transfers.push_back(pair.transfer);
+  std::vector<Suspect> suspects;
+  for (const SlowElement& element : elements_.Explain(transfers)) {
+    std::vector<double> slowness;
+    std::vector<double> added;
+    for (const uint32_t i : element.transfers) {
+      slowness.push_back(pairs[i].x);
+      added.push_back(pairs[i].added_seconds);
+    }
+    const double x = MedianInPlace(slowness);
+    const bool is_connection = element.culprit.kind == model::CulpritKind::kConnection;
+    // The mean of several pairs is surer than one of them.
+    const double z = x / std::max(sigma / std::sqrt(static_cast<double>(slowness.size())), options_.matrix.sigma_floor);
+    const double limit = is_connection ? options_.matrix.z_point : options_.matrix.z_line;
+    if (z < limit) continue;
+    Suspect suspect;
+    suspect.syndrome = model::Syndrome::kCommSlow;
+    suspect.culprits = {element.culprit};
+    suspect.evidence = {
+        {"time per message, times normal", std::exp(x), 1, "x"},
+        {"added to each message", MedianInPlace(added) * 1e6, 0, "us"},
+        {"slow transfers through it", static_cast<double>(element.hits), 0, "pairs of ranks"},
+        {"healthy transfers through it", static_cast<double>(element.misses), 0, "pairs of ranks"},
+    };
+    const double share = static_cast<double>(element.hits) / (element.hits + element.misses);
+    suspect.confidence = share * z / (z + limit / 4);
+    suspect.summary = fmt::format("{} takes {:.2f} times as long as normal for each message",
+                                  CulpritText(element.culprit), std::exp(x));
+    if (is_connection) suspect.summary += "; which end is at fault can't be told";
+    suspects.push_back(std::move(suspect));
+  }
+  return suspects;
+}
+
+void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::span<const PairDelay> pairs) {
+  for (const Sample& sample : samples) {
+    Connection& connection = *sample.connection;
+    if (connection.baseline_count >= options_.baseline_windows) continue;
+    const auto pair = std::lower_bound(pairs.begin(), pairs.end(), sample, [](const PairDelay& p, const Sample& s) {
+      return std::tie(p.transfer.source, p.transfer.destination, p.transfer.plane) <
+             std::make_tuple(s.source, s.connection->key.peer, uint32_t{s.connection->key.plane});
+    });
+    const bool is_judged = pair != pairs.end() && pair->transfer.source == sample.source &&
+                           pair->transfer.destination == connection.key.peer &&
+                           pair->transfer.plane == connection.key.plane;
+    if (is_judged && pair->transfer.health == TransferHealth::kSlow) continue;
+    const double count = ++connection.baseline_count;
+    connection.baseline += (sample.log_seconds - connection.baseline) / count;
+  }
+}
+
+std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime) {
+  std::vector<Sample> samples = TakeSamples();
+  CompareWithPeers(samples);
+  const double sigma = RemoveShared(samples);
+  std::vector<PairDelay> pairs = PoolPairs(samples);
+  JudgePairs(pairs, sigma);
+  JudgeLines(pairs);
+  LearnBaseline(samples, pairs);
+  return NameElements(pairs, sigma);
+}
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,96 @@
+// Which transfers of a job are slower than their like, and what do they have in common?
+//
+// Problem     every connection reports how long its messages were on the wire. Connections differ by nature (message
+//             size, distance), noise is in every number, one fault slows many connections, and a pattern like a ring
+//             shows each fault on one connection only.
+// Notation    x(connection) = log of its time per message over what is normal for it; 0: as ever
+// Method      per window:
+//             1. time per message of each connection with enough messages (TransferFit), at the size it usually sends;
+//             2. x against its own baseline of the first windows without a suspect; before there is one, against the
+//             median of its class: same size, same pair of leaf switches (enough of them) or as local as it;
+//             3. what nearly all suffer is nobody's fault: x is counted from its lower quartile;
+//             4. x averaged per pair of ranks and plane; slow: by itself (three sigma and the least effects), or as
+//             part of a row or column that ScoreDelays names;
+//             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
+//             connection z_point.
+// Cost        O(connections) per window, about 150 bytes a connection. See BM_SlowTransfers/ranks:16384.
+// Guarantees  a slowdown of all transfers by one factor names nobody; repeated reports change nothing; order of reports
+//             changes nothing.
+// Differs     classes of the page are per rail and hop count, which no report tells; leaf switches stand for both.
+//             One matrix per level became one matrix and a search over all levels at once: of elements that would
+//             explain the same transfers, matrices of single levels name several.
+// Reference   Dong et al., C4, HPCA 2025; spec section 5.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "diagnosis/c4d/report_numbers.h"
+#include "diagnosis/c4d/slow_elements.h"
+#include "diagnosis/c4d/slow_options.h"
+#include "diagnosis/c4d/suspect.h"
+#include "diagnosis/c4d/transfer_fit.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis::c4d {
+
+class SlowTransferDetector {
+ public:
+  // Args: layout, must outlive this.
+  SlowTransferDetector(const model::JobLayout& layout, const SlowOptions& options);
+
+  // Records about ranks that the layout does not know are left out. Cost: O(records of the report).
+  void Add(const model::RankReport& report);
+
+  // Judges what was added since the window before, and forgets it.
+  // Returns: one suspect per element at fault, culprits in their most specific form.
+  std::vector<Suspect> EndWindow(SimTime now);
+
+ private:
+  struct Connection {
+    model::ConnectionKey key;
+    TransferFit fit;
+    // What is normal for it: mean of log seconds at `usual_bytes` over `baseline_count` windows.
+    double baseline = 0;
+    double usual_bytes = 0;
+    uint32_t baseline_count = 0;
+  };
+  // One connection in one window.
+  struct Sample {
+    model::RankId source;
+    Connection* connection = nullptr;
+    double log_seconds = 0;  // of a message of the usual size
+    double x = 0;            // the header's
+    bool has_x = false;
+  };
+  struct PairDelay {
+    Transfer transfer;
+    double x = 0;
+    double added_seconds = 0;  // to each message
+    uint32_t samples = 0;
+  };
+
+  Connection& FindConnection(model::RankId rank, const model::ConnectionKey& key);
+  std::vector<Sample> TakeSamples();
+  bool IsLocal(model::RankId a, model::RankId b, uint32_t plane) const;
+  uint64_t ClassOf(const Sample& sample, bool by_leaf_pair) const;
+  void CompareWithPeers(std::span<Sample> samples) const;
+  // Medians of classes with enough members give x to samples that have none yet.
+  void CompareWithin(std::span<Sample> samples, bool by_leaf_pair) const;
+  // Takes what all share out of x; returns the standard deviation of what is left.
+  double RemoveShared(std::span<Sample> samples) const;
+  std::vector<PairDelay> PoolPairs(std::span<const Sample> samples) const;
+  void JudgePairs(std::span<PairDelay> pairs, double sigma) const;
+  void JudgeLines(std::span<PairDelay> pairs) const;
+  std::vector<Suspect> NameElements(std::span<const PairDelay> pairs, double sigma) const;
+  void LearnBaseline(std::span<const Sample> samples, std::span<const PairDelay> pairs);
+
+  const model::JobLayout& layout_;
+  SlowOptions options_;
+  NetworkElements elements_;
+  std::vector<ReportNumbers> seen_;                   // [rank]
+  std::vector<std::vector<Connection>> connections_;  // [rank] that sends, ascending key
+};
+
+}  // namespace fairlead::diagnosis::c4d

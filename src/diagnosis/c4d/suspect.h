@@ -1,0 +1,27 @@
+// What a detector holds against somebody in one window; the master confirms it or forgets it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/finding.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis::c4d {
+
+struct Suspect {
+  model::Syndrome syndrome = model::Syndrome::kCommHang;
+  std::vector<model::Culprit> culprits;
+  model::SubCause sub_cause = model::SubCause::kUnknown;
+  std::vector<model::Evidence> evidence;
+  double confidence = 0;  // 0..1
+  std::string summary;    // one sentence for people
+  // The operation that shows it; nothing where no single one does.
+  model::CommunicatorId communicator;
+  std::optional<model::OperationKind> operation;
+  uint64_t sequence = 0;
+};
+
+}  // namespace fairlead::diagnosis::c4d
