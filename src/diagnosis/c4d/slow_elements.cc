@@ -2,27 +2,17 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
+
+#include "diagnosis/c4d/dense_numbers.h"
 
 namespace fairlead::diagnosis::c4d {
 
 namespace {
 
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-
-// Numbers things in the order in which they are first seen.
-template <class Key>
-class DenseNumbers {
- public:
-  uint32_t Of(Key key) { return numbers_.try_emplace(key, static_cast<uint32_t>(numbers_.size())).first->second; }
-  uint32_t size() const { return static_cast<uint32_t>(numbers_.size()); }
-
- private:
-  std::map<Key, uint32_t> numbers_;
-};
 
 // Ranks without a NIC of their own count as NICs after all that are known.
 uint64_t NicKey(const model::RankPlace& place, size_t rank) {

@@ -1,0 +1,70 @@
+// How long did each rank keep others waiting by what it did itself, rather than by waiting?
+//
+// Problem     a rank's operation begins late because its GPU or its host thread took long, or because it had to wait for
+//             somebody else's data. Only the first is its own doing. Receives may be posted long before they are needed,
+//             so the time inside them says nothing.
+// Notation    output: the start of a collective or of a send;  input: the end of a collective or of a receive
+//             gap(output) = output - the latest input or output of the rank before it
+// Method      own(r) = sum of gaps, but for the kSpared longest: a rank that waits for data gets it as an input, and only
+//             what comes after counts. The part of a gap before the operation was enqueued is the host thread's. All on
+//             the clock of one host, without regard to others.
+// Cost        O(operations of a report, sorted) per report; constant memory per rank.
+// Guarantees  a report that is repeated or late changes nothing; across one that was lost no gap is counted.
+// Differs     the page compares the time inside collectives, of which the straggler has least. That is the complement,
+//             and breaks where receives overlap with computing.
+// Reference   spec section 6, step 4 ("least total time inside collectives") and step 6.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis::c4d {
+
+class OwnTime {
+ public:
+  explicit OwnTime(const model::JobLayout& layout) : ranks_(layout.ranks.size()) {}
+
+  void Add(const model::RankReport& report);
+
+  struct OfRank {
+    double seconds = 0;       // own(r), the longest gaps left out
+    double host_seconds = 0;  // of that, before operations were enqueued
+    uint64_t outputs = 0;     // that were counted
+    double span = 0;          // seconds between the first and last instant of the window
+  };
+  // [rank] of what was added since the call before, which is forgotten.
+  std::vector<OfRank> Take();
+
+ private:
+  static constexpr size_t kSpared = 3;
+  struct Gap {
+    double seconds = 0;
+    double host_seconds = 0;
+  };
+  struct Rank {
+    std::optional<uint64_t> newest_report;
+    SimTime newest_at;
+    std::optional<SimTime> latest;          // input or output; nothing: the next gap can't be told
+    std::optional<SimTime> first;           // of the window
+    OfRank sum;                             // all gaps
+    std::array<Gap, kSpared> longest = {};  // ascending
+  };
+  struct Event {
+    SimTime at;
+    bool is_output = false;
+    SimTime enqueued;
+  };
+
+  void CollectEvents(const model::RankReport& report, SimTime after);
+  void AddOutput(Rank& rank, const Event& event);
+
+  std::vector<Rank> ranks_;
+  std::vector<Event> events_;  // scratch
+};
+
+}  // namespace fairlead::diagnosis::c4d

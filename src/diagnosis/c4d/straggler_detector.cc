@@ -1,0 +1,320 @@
+#include "diagnosis/c4d/straggler_detector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "diagnosis/c4d/arrival_lag.h"
+#include "diagnosis/c4d/culprit_text.h"
+#include "diagnosis/c4d/robust_statistics.h"
+
+namespace fairlead::diagnosis::c4d {
+
+namespace {
+
+// Ranks of a stage that can be compared with each other.
+constexpr size_t kStageMin = 2;
+// Share of a host's ranks that are late when the host is.
+constexpr double kLateRanksShare = 0.6;
+// A single signal is worth this much of what agreeing ones are.
+constexpr double kAloneConfidence = 0.5;
+
+// The lesser of the two middle values: half of a stage may be late.
+double LowerMedian(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+StragglerDetector::StragglerDetector(const model::JobLayout& layout, const SlowOptions& options)
+    : layout_(layout),
+      options_(options),
+      offsets_(layout),
+      own_time_(layout),
+      blame_(layout, options.operations_min),
+      lag_(layout, options.operations_min),
+      has_pairs_(layout.communicators.size(), false),
+      baselines_(layout.ranks.size()) {}
+
+bool StragglerDetector::IsPlausible(const CompletedOperation& operation) const {
+  if (operation.kind == model::OperationKind::kSend || operation.kind == model::OperationKind::kReceive) return false;
+  return operation.ranks.size() >= 2 &&
+         std::all_of(operation.ranks.begin(), operation.ranks.end(), [this](const RankInstants& rank) {
+           return rank.rank.index() < layout_.ranks.size() && rank.started <= rank.finished;
+         });
+}
+
+void StragglerDetector::Add(const CompletedOperation& operation) {
+  if (!IsPlausible(operation)) return;
+  offsets_.Add(operation);
+  ArrivalsByTimeInside(operation, arrivals_);
+  blame_.Add(operation, arrivals_);
+  ArrivalsByStart(operation, offsets_, arrivals_);
+  lag_.Add(operation, arrivals_);
+}
+
+void StragglerDetector::Add(const model::RankReport& report) {
+  for (const model::OperationRecord& operation : report.operations) {
+    const bool is_pair =
+        operation.kind == model::OperationKind::kSend || operation.kind == model::OperationKind::kReceive;
+    if (is_pair && operation.communicator.index() < has_pairs_.size())
+      has_pairs_[operation.communicator.index()] = true;
+  }
+  own_time_.Add(report);
+}
+
+void StragglerDetector::Add(const model::HostReport& report) {
+  for (const model::HostSymptomRecord& symptom : report.symptoms) {
+    if (symptom.symptom == model::HostSymptom::kGpuThrottled) throttled_.insert({report.host, symptom.device});
+  }
+}
+
+std::vector<uint32_t> StragglerDetector::FindStages() const {
+  std::vector<uint32_t> stages(layout_.ranks.size(), 0);
+  for (size_t c = 0; c < has_pairs_.size(); ++c) {
+    if (!has_pairs_[c]) continue;
+    const auto& ranks = layout_.communicators[c].ranks;
+    for (uint32_t position = 0; position < ranks.size(); ++position) {
+      if (ranks[position].index() < stages.size()) stages[ranks[position].index()] = position;
+    }
+  }
+  return stages;
+}
+
+StragglerDetector::Window StragglerDetector::TakeWindow() {
+  Window window;
+  window.own = own_time_.Take();
+  window.blame = blame_.Take();
+  window.lag = lag_.Take();
+  std::vector<double> spans;
+  for (const OwnTime::OfRank& own : window.own) {
+    if (own.span > 0) spans.push_back(own.span);
+  }
+  window.seconds = MedianInPlace(spans);
+  return window;
+}
+
+bool StragglerDetector::HasOwn(const Window& window, size_t rank) const {
+  return window.own[rank].outputs >= options_.operations_min;
+}
+
+std::vector<std::optional<double>> StragglerDetector::StageReferences(const Window& window,
+                                                                      const std::vector<uint32_t>& stages,
+                                                                      double OwnTime::OfRank::*field) const {
+  std::map<uint32_t, std::vector<double>> values;
+  for (size_t rank = 0; rank < stages.size(); ++rank) {
+    const OwnTime::OfRank& own = window.own[rank];
+    if (HasOwn(window, rank)) values[stages[rank]].push_back(own.*field / static_cast<double>(own.outputs));
+  }
+  std::map<uint32_t, double> medians;
+  for (auto& [stage, list] : values) {
+    if (list.size() >= kStageMin) medians[stage] = LowerMedian(list);
+  }
+  std::vector<std::optional<double>> references(stages.size());
+  for (size_t rank = 0; rank < stages.size(); ++rank) {
+    const auto median = medians.find(stages[rank]);
+    if (median != medians.end()) references[rank] = median->second;
+  }
+  return references;
+}
+
+void StragglerDetector::CompareWithOwnPast(const Window& window, std::vector<double>& ratio,
+                                           const std::vector<bool>& is_alone) const {
+  std::vector<double> changes;
+  for (size_t rank = 0; rank < ratio.size(); ++rank) {
+    const Baseline& baseline = baselines_[rank];
+    if (!is_alone[rank] || baseline.windows < options_.baseline_windows || baseline.own_per_output <= 0) continue;
+    const OwnTime::OfRank& own = window.own[rank];
+    ratio[rank] = own.seconds / static_cast<double>(own.outputs) / baseline.own_per_output - 1;
+    changes.push_back(ratio[rank]);
+  }
+  if (changes.empty()) return;
+  const double shared = LowerMedian(changes);
+  for (size_t rank = 0; rank < ratio.size(); ++rank) {
+    if (is_alone[rank] && baselines_[rank].windows >= options_.baseline_windows) ratio[rank] -= shared;
+  }
+}
+
+StragglerDetector::Signal StragglerDetector::JudgeOwn(Window& window) const {
+  const size_t num_ranks = window.own.size();
+  const std::vector<uint32_t> stages = FindStages();
+  const auto references = StageReferences(window, stages, &OwnTime::OfRank::seconds);
+  const auto host_references = StageReferences(window, stages, &OwnTime::OfRank::host_seconds);
+  Signal signal{std::vector<double>(num_ranks, 0.0), std::vector<bool>(num_ranks), std::vector<bool>(num_ranks)};
+  std::vector<bool> is_alone(num_ranks, false);
+  window.own_ratio.assign(num_ranks, 0.0);
+  window.host_excess.assign(num_ranks, 0.0);
+  for (size_t rank = 0; rank < num_ranks; ++rank) {
+    const OwnTime::OfRank& own = window.own[rank];
+    const auto outputs = static_cast<double>(own.outputs);
+    is_alone[rank] = HasOwn(window, rank) && !references[rank];
+    if (!HasOwn(window, rank) || !references[rank] || *references[rank] <= 0) continue;
+    window.own_ratio[rank] = own.seconds / outputs / *references[rank] - 1;
+    window.host_excess[rank] = own.host_seconds - host_references[rank].value_or(0) * outputs;
+    signal.excess[rank] = (window.own_ratio[rank] - baselines_[rank].own_ratio) * *references[rank] * outputs;
+    signal.is_known[rank] = true;
+  }
+  std::vector<double> ratio(num_ranks, 0.0);
+  CompareWithOwnPast(window, ratio, is_alone);
+  for (size_t rank = 0; rank < num_ranks; ++rank) {
+    if (!is_alone[rank] || baselines_[rank].windows < options_.baseline_windows) continue;
+    signal.excess[rank] = ratio[rank] * baselines_[rank].own_per_output * static_cast<double>(window.own[rank].outputs);
+    signal.is_known[rank] = true;
+  }
+  MarkLate(signal, window.seconds);
+  return signal;
+}
+
+StragglerDetector::Signal StragglerDetector::JudgeWaits(const WaitBlame::Blame& blame, double Baseline::*normal_share,
+                                                        double seconds) const {
+  Signal signal{blame.seconds, blame.is_known, std::vector<bool>(blame.seconds.size())};
+  for (size_t rank = 0; rank < signal.excess.size(); ++rank) {
+    signal.excess[rank] -= baselines_[rank].*normal_share * seconds;
+  }
+  MarkLate(signal, seconds);
+  return signal;
+}
+
+void StragglerDetector::MarkLate(Signal& signal, double seconds) const {
+  std::vector<double> values;
+  for (size_t rank = 0; rank < signal.excess.size(); ++rank) {
+    if (signal.is_known[rank]) values.push_back(signal.excess[rank]);
+  }
+  const double median = MedianInPlace(values);
+  const double spread = kSigmaPerMad * MedianDeviationInPlace(values, median);
+  const double least = std::max(options_.wait_share_min * seconds,
+                                options_.matrix.z_line * std::max(spread, options_.wait_sigma_floor * seconds));
+  for (size_t rank = 0; rank < signal.excess.size(); ++rank) {
+    signal.is_late[rank] = signal.is_known[rank] && signal.excess[rank] >= least;
+  }
+}
+
+std::optional<StragglerDetector::Candidate> StragglerDetector::FindCandidate(const Signal& own) const {
+  double total = 0;
+  std::map<HostId, double> by_host;
+  std::optional<size_t> worst;
+  for (size_t rank = 0; rank < own.excess.size(); ++rank) {
+    if (!own.is_late[rank]) continue;
+    total += own.excess[rank];
+    by_host[layout_.ranks[rank].host] += own.excess[rank];
+    if (!worst || own.excess[rank] > own.excess[*worst]) worst = rank;
+  }
+  if (!worst) return std::nullopt;
+  Candidate candidate;
+  candidate.culprit.host = layout_.ranks[*worst].host;
+  candidate.share = own.excess[*worst] / total;
+  if (candidate.share >= options_.blame_share_min) {
+    candidate.ranks = {model::RankId(*worst)};
+    candidate.culprit.kind = model::CulpritKind::kRank;
+    candidate.culprit.rank = model::RankId(*worst);
+    return candidate;
+  }
+  const auto host = std::max_element(by_host.begin(), by_host.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  candidate.culprit.host = host->first;
+  candidate.culprit.kind = model::CulpritKind::kHost;
+  candidate.share = host->second / total;
+  size_t num_late = 0;
+  for (size_t rank = 0; rank < own.excess.size(); ++rank) {
+    if (layout_.ranks[rank].host != host->first) continue;
+    candidate.ranks.push_back(model::RankId(rank));
+    num_late += own.is_late[rank] ? 1 : 0;
+  }
+  const bool is_host = candidate.share >= options_.blame_share_min &&
+                       static_cast<double>(num_late) >= kLateRanksShare * static_cast<double>(candidate.ranks.size());
+  return is_host ? std::optional(candidate) : std::nullopt;
+}
+
+bool StragglerDetector::IsKnown(const Signal& signal, const Candidate& candidate) const {
+  return std::any_of(candidate.ranks.begin(), candidate.ranks.end(),
+                     [&](model::RankId rank) { return signal.is_known[rank.index()]; });
+}
+
+bool StragglerDetector::Agrees(const Signal& signal, const Candidate& candidate, double seconds) const {
+  if (candidate.culprit.kind == model::CulpritKind::kRank) return signal.is_late[candidate.ranks.front().index()];
+  // Ranks of one host may be last in turns.
+  double excess = 0;
+  for (const model::RankId rank : candidate.ranks) excess += signal.excess[rank.index()];
+  return excess >= options_.wait_share_min * seconds;
+}
+
+model::SubCause StragglerDetector::FindSubCause(const Window& window, const Candidate& candidate,
+                                                const Signal& own) const {
+  double excess = 0;
+  double host_excess = 0;
+  bool is_throttled = false;
+  for (const model::RankId rank : candidate.ranks) {
+    const model::RankPlace& place = layout_.ranks[rank.index()];
+    is_throttled = is_throttled || throttled_.contains({place.host, place.gpu});
+    excess += own.excess[rank.index()];
+    host_excess += window.host_excess[rank.index()];
+  }
+  if (is_throttled) return model::SubCause::kThrottled;
+  return host_excess >= excess / 2 ? model::SubCause::kHostThread : model::SubCause::kGpu;
+}
+
+Suspect StragglerDetector::MakeSuspect(const Window& window, const Candidate& candidate, const Signal& own,
+                                       const Signal& blame, const Signal& lag, uint32_t num_agreeing) const {
+  const auto greatest = [&](const std::vector<double>& values) {
+    double value = values[candidate.ranks.front().index()];
+    for (const model::RankId rank : candidate.ranks) value = std::max(value, values[rank.index()]);
+    return 100 * value / window.seconds;
+  };
+  Suspect suspect;
+  suspect.syndrome = model::Syndrome::kNonCommSlow;
+  suspect.culprits = {candidate.culprit};
+  suspect.sub_cause = FindSubCause(window, candidate, own);
+  suspect.evidence = {
+      {"own time beyond that of its like", greatest(own.excess), 0, "% of the window"},
+      {"share of all such time", 100 * candidate.share, 0, "%"},
+      {"others waited for it, by time inside collectives", greatest(blame.excess), 0, "% of the window"},
+      {"others waited for it, by starts of collectives", greatest(lag.excess), 0, "% of the window"},
+  };
+  suspect.confidence = candidate.share * (num_agreeing == 0 ? kAloneConfidence : num_agreeing == 1 ? 0.8 : 0.95);
+  const char* const cause = suspect.sub_cause == model::SubCause::kThrottled    ? "its GPU's clocks are down"
+                            : suspect.sub_cause == model::SubCause::kHostThread ? "its host thread enqueues late"
+                                                                                : "its GPU takes longer";
+  suspect.summary = fmt::format("{} makes the others wait for {:.0f} % of the time: {}", CulpritText(candidate.culprit),
+                                greatest(own.excess), cause);
+  return suspect;
+}
+
+void StragglerDetector::LearnBaseline(const Window& window) {
+  for (size_t rank = 0; rank < baselines_.size(); ++rank) {
+    Baseline& baseline = baselines_[rank];
+    if (baseline.windows >= options_.baseline_windows || !HasOwn(window, rank)) continue;
+    const double count = ++baseline.windows;
+    const auto learn = [count](double& mean, double value) { mean += (value - mean) / count; };
+    learn(baseline.own_per_output, window.own[rank].seconds / static_cast<double>(window.own[rank].outputs));
+    learn(baseline.own_ratio, window.own_ratio[rank]);
+    learn(baseline.blame_share, window.blame.seconds[rank] / window.seconds);
+    learn(baseline.lag_share, window.lag.seconds[rank] / window.seconds);
+  }
+}
+
+std::vector<Suspect> StragglerDetector::EndWindow(SimTime, bool has_transport_suspect) {
+  Window window = TakeWindow();
+  std::vector<Suspect> suspects;
+  if (window.seconds > 0 && !has_transport_suspect) {
+    const Signal own = JudgeOwn(window);
+    const Signal blame = JudgeWaits(window.blame, &Baseline::blame_share, window.seconds);
+    const Signal lag = JudgeWaits(window.lag, &Baseline::lag_share, window.seconds);
+    if (const auto candidate = FindCandidate(own)) {
+      const uint32_t num_agreeing =
+          (Agrees(blame, *candidate, window.seconds) ? 1 : 0) + (Agrees(lag, *candidate, window.seconds) ? 1 : 0);
+      const bool is_alone = !IsKnown(blame, *candidate) && !IsKnown(lag, *candidate);
+      if (num_agreeing > 0 || is_alone) {
+        suspects.push_back(MakeSuspect(window, *candidate, own, blame, lag, num_agreeing));
+      }
+    } else {
+      LearnBaseline(window);
+    }
+  }
+  throttled_.clear();
+  return suspects;
+}
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,116 @@
+// Which rank or host keeps all others waiting, by being late rather than by being badly connected?
+//
+// Problem     training goes at the pace of the slowest rank. Its lateness spreads: its tensor group waits for it, the
+//             replicas of the group wait for the group, other stages of the pipeline wait for the stage. All of these
+//             are late somewhere; the one that waits for nobody is the cause.
+// Notation    three signals per rank and window, in seconds
+//               own    time of its own doing between communications, over the ranks of the same stage (OwnTime)
+//               blame  waits for it less its own waits, from the time inside collectives (WaitBlame)
+//               lag    the same from their starts, clocks aligned (WaitBlame, ClockOffsets)
+// Method      1. each signal less what it is in the first windows without a suspect; own also less the lower median of
+//             the ranks at the same position of their pipelines, per operation, so that slower iterations do not matter;
+//             2. a rank is late by a signal with z_line, and at least wait_share_min of the window;
+//             3. the candidate is the rank with blame_share_min of all own time in excess, or else the host of which most
+//             ranks are late, with that share: own time ends every chain of waits;
+//             4. it is a suspect if blame or lag agrees. A rank without collectives has own alone, at half confidence.
+// Cost        O(operations) in all, O(ranks) per window.
+// Guarantees  lateness that all share names nobody; one stall in a window names nobody.
+// Differs     own time instead of the time inside collectives, and instead of walks along chains of waits: see own_time.h.
+// Reference   Dong et al., C4, HPCA 2025 (receiver-driven analysis); spec section 6.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "diagnosis/c4d/clock_offsets.h"
+#include "diagnosis/c4d/completed_operation.h"
+#include "diagnosis/c4d/own_time.h"
+#include "diagnosis/c4d/report_numbers.h"
+#include "diagnosis/c4d/slow_options.h"
+#include "diagnosis/c4d/suspect.h"
+#include "diagnosis/c4d/wait_blame.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis::c4d {
+
+class StragglerDetector {
+ public:
+  // Args: layout, must outlive this.
+  StragglerDetector(const model::JobLayout& layout, const SlowOptions& options);
+
+  // Each operation once, in any order. Those with ranks that the layout does not know or impossible instants are left
+  // out.
+  void Add(const CompletedOperation& operation);
+  void Add(const model::RankReport& report);
+  void Add(const model::HostReport& report);
+
+  // Judges what was added since the window before, and forgets it. With a transport suspect nobody is late by himself.
+  // Returns: at most one suspect.
+  std::vector<Suspect> EndWindow(SimTime now, bool has_transport_suspect);
+
+ private:
+  // One signal of all ranks in one window.
+  struct Signal {
+    std::vector<double> excess;  // [rank] seconds beyond normal
+    std::vector<bool> is_known;  // [rank]
+    std::vector<bool> is_late;   // [rank]
+  };
+  // What is normal for a rank: means over `windows`.
+  struct Baseline {
+    uint32_t windows = 0;
+    double own_per_output = 0;
+    double own_ratio = 0;    // own time over that of its stage, less 1
+    double blame_share = 0;  // of the window
+    double lag_share = 0;
+  };
+  struct Window {
+    double seconds = 0;
+    std::vector<OwnTime::OfRank> own;
+    std::vector<double> own_ratio;    // [rank] over that of its stage, less 1; 0 where unknown
+    std::vector<double> host_excess;  // [rank] of own time, before operations were enqueued
+    WaitBlame::Blame blame;
+    WaitBlame::Blame lag;
+  };
+  struct Candidate {
+    std::vector<model::RankId> ranks;
+    model::Culprit culprit;
+    double share = 0;  // of all own time in excess
+  };
+
+  bool IsPlausible(const CompletedOperation& operation) const;
+  Window TakeWindow();
+  // [rank] ranks of equal number do equal work.
+  std::vector<uint32_t> FindStages() const;
+  bool HasOwn(const Window& window, size_t rank) const;
+  Signal JudgeOwn(Window& window) const;
+  Signal JudgeWaits(const WaitBlame::Blame& blame, double Baseline::*normal_share, double seconds) const;
+  void MarkLate(Signal& signal, double seconds) const;
+  // Lower median of the stage, per output; nothing: too few ranks in it.
+  std::vector<std::optional<double>> StageReferences(const Window& window, const std::vector<uint32_t>& stages,
+                                                     double OwnTime::OfRank::*field) const;
+  void CompareWithOwnPast(const Window& window, std::vector<double>& ratio, const std::vector<bool>& is_alone) const;
+  std::optional<Candidate> FindCandidate(const Signal& own) const;
+  bool Agrees(const Signal& signal, const Candidate& candidate, double seconds) const;
+  bool IsKnown(const Signal& signal, const Candidate& candidate) const;
+  Suspect MakeSuspect(const Window& window, const Candidate& candidate, const Signal& own, const Signal& blame,
+                      const Signal& lag, uint32_t num_agreeing) const;
+  model::SubCause FindSubCause(const Window& window, const Candidate& candidate, const Signal& own) const;
+  void LearnBaseline(const Window& window);
+
+  const model::JobLayout& layout_;
+  SlowOptions options_;
+  ClockOffsets offsets_;
+  OwnTime own_time_;
+  WaitBlame blame_;
+  WaitBlame lag_;
+  std::vector<bool> has_pairs_;                      // [communicator] sends and receives were seen on it
+  std::vector<Baseline> baselines_;                  // [rank]
+  std::set<std::pair<HostId, uint32_t>> throttled_;  // (host, GPU), of the window
+  std::vector<double> arrivals_;                     // scratch
+};
+
+}  // namespace fairlead::diagnosis::c4d
