@@ -1,0 +1,270 @@
+#include "diagnosis/c4d/c4d_master.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "diagnosis/c4d/death_watch.h"
+#include "diagnosis/c4d/slow_options.h"
+#include "diagnosis/c4d/slow_transfer_detector.h"
+#include "diagnosis/c4d/straggler_detector.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::Culprit;
+using model::Finding;
+using model::FindingId;
+using model::Syndrome;
+
+bool IsHang(Syndrome syndrome) { return syndrome == Syndrome::kCommHang || syndrome == Syndrome::kNonCommHang; }
+bool IsDead(Syndrome syndrome) { return syndrome == Syndrome::kDead; }
+bool IsMismatch(Syndrome syndrome) { return syndrome == Syndrome::kMismatch; }
+bool IsSlow(Syndrome syndrome) { return syndrome == Syndrome::kCommSlow || syndrome == Syndrome::kNonCommSlow; }
+
+// Whether both may mean the same thing: the same rank, or something of one host.
+bool Overlap(const std::vector<Culprit>& a, const std::vector<Culprit>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const Culprit& x) {
+    return std::any_of(b.begin(), b.end(), [&](const Culprit& y) {
+      return (x.rank.valid() && x.rank == y.rank) || (x.host.valid() && x.host == y.host);
+    });
+  });
+}
+
+}  // namespace
+
+struct C4dMaster::SlowDetectors {
+  explicit SlowDetectors(const model::JobLayout& layout)
+      : transfers(layout, SlowOptions()), stragglers(layout, SlowOptions()) {}
+
+  SlowTransferDetector transfers;
+  StragglerDetector stragglers;
+};
+
+C4dMaster::C4dMaster(const C4dOptions& options) : options_(options) {}
+C4dMaster::~C4dMaster() = default;
+
+std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::TelemetryRecord> records) {
+  for (const model::TelemetryRecord& record : records) Take(now, record);
+  if (!picture_) return {};
+  if (now < excused_until_) {
+    book_->ForgetOthers(now);
+    stood_still_ = true;
+  } else {
+    JudgeStanding(now);
+  }
+  EndWindowIfDue(now);
+  ClearGone(now);
+  return book_->TakeActions();
+}
+
+std::vector<Finding> C4dMaster::AnalyzeNow() {
+  if (!picture_) return {};
+  const SimTime now = picture_->last_heard();
+  const WaitGraphQuery query = QueryAt(now, false);
+  const Hindrances hindrances = FindHindrances(*picture_, now, false, options_.silence);
+  MismatchCheck check = mismatch_check_;
+  std::vector<Suspect> suspects = check.Find(now, options_.hang.clear_after, &*picture_);
+  for (std::vector<Suspect> more : {FindMissing(*picture_, hindrances, now), FindHangs(*picture_, hindrances, query)}) {
+    std::move(more.begin(), more.end(), std::back_inserter(suspects));
+  }
+  FindingBook book(picture_->layout().job);
+  // What explains the rest comes first, and is all that there is to say.
+  const auto has = [&](bool (*is_kind)(Syndrome)) {
+    return std::any_of(suspects.begin(), suspects.end(), [&](const Suspect& s) { return is_kind(s.syndrome); });
+  };
+  const bool is_explained = has(IsDead) || has(IsMismatch);
+  for (const Suspect& suspect : suspects) {
+    if (IsHang(suspect.syndrome) && is_explained) continue;
+    book.Open(suspect, now, {});
+  }
+  return book.findings();
+}
+
+const std::vector<Finding>& C4dMaster::findings() const {
+  static const std::vector<Finding> kNone;
+  return book_ ? book_->findings() : kNone;
+}
+
+void C4dMaster::Take(SimTime now, const model::TelemetryRecord& record) {
+  if (const auto* layout = std::get_if<model::JobLayout>(&record)) {
+    TakeLayout(now, *layout);
+    return;
+  }
+  if (!picture_) {
+    ++counters_.early_records;
+    return;
+  }
+  if (const auto* report = std::get_if<model::RankReport>(&record)) {
+    const auto hand_on = [&](const CompletedOperation& operation) { slow_->stragglers.Add(operation); };
+    if (!picture_->Add(now, *report, hand_on)) return;
+    slow_->transfers.Add(*report);
+    slow_->stragglers.Add(*report);
+  } else if (const auto* of_host = std::get_if<model::HostReport>(&record)) {
+    if (picture_->Add(now, *of_host)) slow_->stragglers.Add(*of_host);
+  }
+}
+
+void C4dMaster::TakeLayout(SimTime now, const model::JobLayout& layout) {
+  if (picture_ && !IsRestart(layout)) return;
+  if (Status status = JobPicture::ValidateLayout(layout); !status.ok()) {
+    ++counters_.rejected_layouts;
+    last_error_ = status.message();
+    return;
+  }
+  ++counters_.layouts;
+  if (book_) {
+    book_->ClearAll(now);
+  } else {
+    book_.emplace(layout.job);
+  }
+  slow_.reset();  // it refers to the layout of the picture
+  picture_.emplace(layout, now);
+  slow_ = std::make_unique<SlowDetectors>(picture_->layout());
+  mismatch_check_ = MismatchCheck();
+  window_begin_ = now;
+  stood_still_ = false;
+  completed_at_begin_.assign(layout.communicators.size(), 0);
+}
+
+bool C4dMaster::IsRestart(const model::JobLayout& layout) const {
+  if (layout.job != picture_->layout().job) return false;
+  if (layout != picture_->layout()) return true;
+  // The same layout again: a repeated record, unless the job has ended since.
+  return std::any_of(picture_->ranks().begin(), picture_->ranks().end(), [](const RankState& rank) {
+    return rank.process == model::ProcessState::kGone || rank.is_finalizing;
+  });
+}
+
+WaitGraphQuery C4dMaster::QueryAt(SimTime now, bool has_clock) const {
+  return {.now = now, .has_clock = has_clock, .hang = options_.hang, .silence = options_.silence};
+}
+
+std::vector<Suspect> C4dMaster::FindStanding(SimTime now) {
+  const Hindrances hindrances = FindHindrances(*picture_, now, true, options_.silence);
+  std::vector<Suspect> suspects = FindMissing(*picture_, hindrances, now);
+  std::vector<Suspect> mismatches = mismatch_check_.Find(now, options_.hang.clear_after, &*picture_);
+  std::move(mismatches.begin(), mismatches.end(), std::back_inserter(suspects));
+  std::vector<Suspect> hangs = FindHangs(*picture_, hindrances, QueryAt(now, true));
+  stood_still_ |= !hangs.empty();
+  std::move(hangs.begin(), hangs.end(), std::back_inserter(suspects));
+  return suspects;
+}
+
+void C4dMaster::JudgeStanding(SimTime now) {
+  for (const Suspect& suspect : FindStanding(now)) {
+    switch (suspect.syndrome) {
+      case Syndrome::kDead:
+        if (IsAftermath(suspect)) break;
+        if (book_->Hold(suspect, now, SimDuration(0)) && !HasOpen(IsDead)) {
+          book_->Open(suspect, now, ExplainedBy(suspect));
+        }
+        stood_still_ = true;
+        break;
+      case Syndrome::kMismatch:
+        if (book_->Hold(suspect, now, options_.silence.report_period) && !HasOpen(IsDead)) {
+          book_->Open(suspect, now, ExplainedBy(suspect));
+        }
+        break;
+      case Syndrome::kUnreachable:
+        if (book_->Hold(suspect, now, options_.silence.confirm_for)) book_->Open(suspect, now, {});
+        break;
+      case Syndrome::kCommHang:
+      case Syndrome::kNonCommHang:
+        JudgeHang(suspect, now);
+        break;
+      case Syndrome::kCommSlow:
+      case Syndrome::kNonCommSlow:
+        break;
+    }
+  }
+  book_->ForgetOthers(now);
+}
+
+void C4dMaster::JudgeHang(const Suspect& suspect, SimTime now) {
+  const bool is_due = book_->Hold(suspect, now, options_.hang.confirm_for);
+  if (!is_due || HasOpen(IsDead) || HasOpen(IsMismatch)) return;
+  // A verdict that has changed replaces the one before; two at once are cause and consequence.
+  for (const FindingId id : book_->open()) {
+    if (!IsHang(book_->findings()[id.index()].syndrome)) continue;
+    if (book_->LastHeld(id) == now) return;
+    book_->Clear(id, now);
+  }
+  book_->Open(suspect, now, ExplainedBy(suspect));
+}
+
+bool C4dMaster::IsAftermath(const Suspect& dead) const {
+  if (dead.sub_cause == model::SubCause::kGpuError) return false;
+  for (const FindingId id : book_->open()) {
+    const Finding& finding = book_->findings()[id.index()];
+    if (IsHang(finding.syndrome) && !finding.culprits.empty()) return !Overlap(finding.culprits, dead.culprits);
+  }
+  return false;
+}
+
+void C4dMaster::EndWindowIfDue(SimTime now) {
+  const SimDuration age = now - window_begin_;
+  const bool is_late = age >= options_.window.length * options_.window.max_lengths;
+  const bool is_full = IsWindowFull();
+  if (age < options_.window.length || (!is_full && !is_late)) return;
+  std::vector<Suspect> suspects = slow_->transfers.EndWindow(now);
+  std::vector<Suspect> stragglers = slow_->stragglers.EndWindow(now, !suspects.empty());
+  std::move(stragglers.begin(), stragglers.end(), std::back_inserter(suspects));
+  const bool counts = is_full && !stood_still_;
+  ++(counts ? counters_.windows : counters_.idle_windows);
+  if (counts) {
+    const WindowOptions& window = options_.window;
+    for (const Suspect& suspect : book_->HoldWindow(suspects, now, window.bad_windows, window.windows)) {
+      book_->Open(suspect, now, {});
+    }
+    for (const FindingId id : book_->FindRecovered(window.bad_windows)) book_->Clear(id, now);
+  }
+  window_begin_ = now;
+  stood_still_ = false;
+  for (size_t c = 0; c < completed_at_begin_.size(); ++c) {
+    completed_at_begin_[c] = picture_->communicators()[model::CommunicatorId(c)].num_completed;
+  }
+}
+
+bool C4dMaster::IsWindowFull() const {
+  std::vector<uint64_t> completed;
+  for (size_t c = 0; c < completed_at_begin_.size(); ++c) {
+    const uint64_t of_window =
+        picture_->communicators()[model::CommunicatorId(c)].num_completed - completed_at_begin_[c];
+    if (of_window > 0) completed.push_back(of_window);
+  }
+  if (completed.empty()) return false;
+  const auto median = completed.begin() + static_cast<ptrdiff_t>(completed.size() / 2);
+  std::nth_element(completed.begin(), median, completed.end());
+  return *median >= options_.window.operations;
+}
+
+void C4dMaster::ClearGone(SimTime now) {
+  const bool has_dead = std::any_of(picture_->ranks().begin(), picture_->ranks().end(),
+                                    [](const RankState& rank) { return rank.process == model::ProcessState::kGone; });
+  for (const FindingId id : book_->open()) {
+    const Finding& finding = book_->findings()[id.index()];
+    if (IsSlow(finding.syndrome) || now - book_->LastHeld(id) < options_.hang.clear_after) continue;
+    // Processes that die in a hang do not mend it.
+    const bool moves = picture_->last_progress() > finding.confirmed;
+    if (IsHang(finding.syndrome) && has_dead && !moves) continue;
+    book_->Clear(id, now);
+  }
+}
+
+bool C4dMaster::HasOpen(bool (*is_kind)(Syndrome)) const {
+  const std::vector<FindingId> open = book_->open();
+  return std::any_of(open.begin(), open.end(),
+                     [&](FindingId id) { return is_kind(book_->findings()[id.index()].syndrome); });
+}
+
+std::vector<FindingId> C4dMaster::ExplainedBy(const Suspect& suspect) const {
+  std::vector<FindingId> explained;
+  for (const FindingId id : book_->open()) {
+    const Finding& finding = book_->findings()[id.index()];
+    const bool is_consequence = suspect.syndrome == Syndrome::kDead && !IsSlow(finding.syndrome);
+    if (is_consequence || Overlap(finding.culprits, suspect.culprits)) explained.push_back(id);
+  }
+  return explained;
+}
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,112 @@
+// The C4D master of one job: takes telemetry, and says what is broken once it is sure.
+//
+//     telemetry --> Handle() --+--> job_picture --+--> death_watch, hang_rule, mismatch_check --+--> finding_book --> findings
+//       (or none: a tick)      |                  +--> completed operations --+                 |
+//                              +--> reports ------------> slow detectors <----+-- windows ------+
+//
+// A state machine without thread, socket, clock or disk. Its time is that of its caller; clocks of hosts may be off.
+//
+// Method      standing suspects (gone, hanging, disagreeing) are looked for in each call, suspects of slowness at the end of
+//             each window. Which of them become findings:
+//               dead          at once, and nothing else meanwhile: what else stands still is its consequence
+//               mismatch      when it stands for a report period, so that a rank may contradict itself
+//               hang          one at a time, when the same verdict stands for `hang.confirm_for`
+//               unreachable   when the host stays away for `silence.confirm_for` and the job goes on
+//               slow          K of M windows; windows in which the job stood still count for nothing
+//             A death after a confirmed hang is how the job ends (watchdogs), unless a hardware error or the hang's own
+//             culprit died. A finding that explains open ones takes them as its symptoms.
+// Cost        a call: linear in its records, plus O(hosts + communicators) while all is well; see
+//             BM_Tick in c4d_bench.cc. Memory: job_picture.h.
+// Guarantees  same calls, same findings. Nothing is found about jobs that are idle, announced to be away, or leaving.
+// Limits      one hang at a time: a second one shows when the first has been mended.
+// Reference   Dong et al., C4, HPCA 2025; spec sections 4 to 7.2.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "diagnosis/c4d/c4d_options.h"
+#include "diagnosis/c4d/finding_book.h"
+#include "diagnosis/c4d/hang_rule.h"
+#include "diagnosis/c4d/job_picture.h"
+#include "diagnosis/c4d/mismatch_check.h"
+#include "diagnosis/c4d/suspect.h"
+#include "model/finding.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis::c4d {
+
+struct C4dCounters {
+  uint64_t layouts = 0;
+  uint64_t rejected_layouts = 0;
+  uint64_t early_records = 0;  // before any layout
+  uint64_t windows = 0;        // of slowness that counted
+  uint64_t idle_windows = 0;   // in which too little ran, or the job stood still
+
+  friend bool operator==(const C4dCounters&, const C4dCounters&) = default;
+};
+
+class C4dMaster {
+ public:
+  // Args: options valid.
+  explicit C4dMaster(const C4dOptions& options);
+  ~C4dMaster();
+  C4dMaster(const C4dMaster&) = delete;
+  C4dMaster& operator=(const C4dMaster&) = delete;
+
+  // Takes what has arrived since the call before; an empty call is a tick. There should be one a second.
+  // Args: now does not run backwards. Returns findings opened and changed, in order.
+  std::vector<C4dAction> Handle(SimTime now, std::span<const model::TelemetryRecord> records);
+
+  // Nothing is suspected until then: announced maintenance, a checkpoint that takes long. Replaces what was announced.
+  void ExcuseUntil(SimTime time) { excused_until_ = time; }
+
+  // What the present picture says when times are left aside: for dumps made after the fact. Changes nothing.
+  std::vector<model::Finding> AnalyzeNow();
+
+  // All findings of this job, by id.
+  const std::vector<model::Finding>& findings() const;
+  // Nothing before the first layout.
+  const JobPicture* picture() const { return picture_ ? &*picture_ : nullptr; }
+  const C4dCounters& counters() const { return counters_; }
+  // Why the latest rejected layout was.
+  const std::string& last_error() const { return last_error_; }
+
+ private:
+  struct SlowDetectors;
+
+  void Take(SimTime now, const model::TelemetryRecord& record);
+  void TakeLayout(SimTime now, const model::JobLayout& layout);
+  bool IsRestart(const model::JobLayout& layout) const;
+  WaitGraphQuery QueryAt(SimTime now, bool has_clock) const;
+  std::vector<Suspect> FindStanding(SimTime now);
+  void JudgeStanding(SimTime now);
+  void JudgeHang(const Suspect& suspect, SimTime now);
+  bool IsAftermath(const Suspect& dead) const;
+  void EndWindowIfDue(SimTime now);
+  bool IsWindowFull() const;
+  void ClearGone(SimTime now);
+  bool HasOpen(bool (*is_kind)(model::Syndrome)) const;
+  std::vector<model::FindingId> ExplainedBy(const Suspect& suspect) const;
+
+  C4dOptions options_;
+  C4dCounters counters_;
+  std::string last_error_;
+  SimTime excused_until_;
+  std::optional<JobPicture> picture_;
+  std::optional<FindingBook> book_;
+  MismatchCheck mismatch_check_;
+  std::unique_ptr<SlowDetectors> slow_;
+
+  // Of the window under way.
+  SimTime window_begin_;
+  bool stood_still_ = false;
+  std::vector<uint64_t> completed_at_begin_;  // [communicator]
+};
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,202 @@
+#include "diagnosis/c4d/collective_table.h"
+
+#include <algorithm>
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::OperationKind;
+using model::OperationRecord;
+
+// A rank does not issue more operations than that between two reports; a record beyond is damaged.
+constexpr uint64_t kMaxLeap = 1 << 20;
+
+OperationSignature SignatureOf(const OperationRecord& record) {
+  return {record.kind, record.sequence, record.bytes, record.data_type, record.root};
+}
+
+Stage StageToldBy(const OperationRecord& record) {
+  if (record.finished) return Stage::kFinished;
+  return record.started ? Stage::kStarted : Stage::kEnqueued;
+}
+
+// Whether the instants are in the order in which they must have happened.
+bool IsOrdered(const OperationRecord& record) {
+  if (record.started && *record.started < record.enqueued) return false;
+  return !record.finished || (record.started && *record.finished >= *record.started);
+}
+
+}  // namespace
+
+bool OperationSignature::Agrees(const OperationSignature& other) const {
+  if (kind != OperationKind::kUnknown && other.kind != OperationKind::kUnknown) {
+    if (kind != other.kind || sequence != other.sequence) return false;
+  }
+  // Ranks may send each other different amounts in an all-to-all.
+  const bool is_uneven = kind == OperationKind::kAllToAll;
+  if (!is_uneven && bytes != 0 && other.bytes != 0 && bytes != other.bytes) return false;
+  if (!data_type.empty() && !other.data_type.empty() && data_type != other.data_type) return false;
+  return root < 0 || other.root < 0 || root == other.root;
+}
+
+CollectiveTable::Outcome CollectiveTable::Add(uint32_t position, const OperationRecord& record,
+                                              const RecordContext& context) {
+  Outcome outcome;
+  Marks& marks = marks_[position];
+  if (!IsOrdered(record) || (marks.is_known && record.issue_index > marks.enqueued + kMaxLeap)) {
+    outcome.contradicts = true;
+    return outcome;
+  }
+  OpenOperation* operation = Find(record);
+  const bool is_over = marks.is_known && record.issue_index < marks.finished;
+  if (operation == nullptr && is_over) return outcome;  // late or repeated
+  if (operation == nullptr) operation = &Insert(record, context.enqueued);
+  MemberProgress& member = operation->members[position];
+  if (!CheckSignature(operation, position, record, &outcome)) return outcome;
+  const Stage stage = StageToldBy(record);
+  const bool fills_hole = member.is_implied && stage == Stage::kFinished && member.finished == SimTime();
+  if (stage <= member.stage && !fills_hole) return outcome;
+  outcome.is_news = !fills_hole;
+  member.enqueued = record.enqueued;
+  member.started = record.started.value_or(SimTime());
+  member.finished = record.finished.value_or(SimTime());
+  member.serial = std::max(member.serial, context.serial);
+  marks.serial = std::max(marks.serial, context.serial);
+  if (fills_hole) {
+    member.is_implied = false;
+    return outcome;
+  }
+  member.stage = stage;
+  operation->since = std::min(operation->since, context.enqueued);
+  const uint64_t finished_before = marks.finished;
+  Raise(&marks, record);
+  if (stage == Stage::kFinished) {
+    MarkFinished(operation, &member);
+    FinishEarlier(position, record, finished_before);
+  }
+  return outcome;
+}
+
+std::optional<OpenOperation> CollectiveTable::TakeCompleted() {
+  if (num_completed_ == 0) return std::nullopt;
+  const auto completed = std::find_if(open_.begin(), open_.end(),
+                                      [](const OpenOperation& o) { return o.num_finished == o.members.size(); });
+  --num_completed_;
+  OpenOperation operation = std::move(*completed);
+  open_.erase(completed);
+  for (const MemberProgress& m : operation.members) operation.has_holes |= m.is_implied || m.contradicts;
+  operation.has_holes |= !operation.deviations.empty();
+  return operation;
+}
+
+Stage CollectiveTable::StageOf(const OpenOperation& operation, uint32_t position) const {
+  const MemberProgress& member = operation.members[position];
+  const Marks& marks = marks_[position];
+  if (is_aligned_by_kind_ || !marks.is_known) return member.stage;
+  Stage implied = Stage::kAbsent;
+  if (operation.issue_index < marks.enqueued) implied = Stage::kEnqueued;
+  if (operation.issue_index < marks.started) implied = Stage::kStarted;
+  if (operation.issue_index < marks.finished) implied = Stage::kFinished;
+  return std::max(member.stage, implied);
+}
+
+OpenOperation* CollectiveTable::Find(const OperationRecord& record) {
+  if (is_aligned_by_kind_) {
+    const auto found = std::find_if(open_.begin(), open_.end(), [&](const OpenOperation& o) {
+      return o.signature.kind == record.kind && o.signature.sequence == record.sequence;
+    });
+    return found == open_.end() ? nullptr : &*found;
+  }
+  const auto found =
+      std::lower_bound(open_.begin(), open_.end(), record.issue_index,
+                       [](const OpenOperation& o, uint64_t issue_index) { return o.issue_index < issue_index; });
+  return found == open_.end() || found->issue_index != record.issue_index ? nullptr : &*found;
+}
+
+OpenOperation& CollectiveTable::Insert(const OperationRecord& record, SimTime since) {
+  if (open_.size() >= kMaxOpen) {
+    num_completed_ -= open_.front().num_finished == open_.front().members.size() ? 1 : 0;
+    open_.pop_front();
+    ++num_forgotten_;
+  }
+  const auto place =
+      std::upper_bound(open_.begin(), open_.end(), record.issue_index,
+                       [](uint64_t issue_index, const OpenOperation& o) { return issue_index < o.issue_index; });
+  OpenOperation& operation = *open_.emplace(place);
+  operation.signature = SignatureOf(record);
+  operation.issue_index = record.issue_index;
+  operation.since = since;
+  operation.members.resize(marks_.size());
+  // What ranks have said of later operations holds for this one, too.
+  if (is_aligned_by_kind_) return operation;
+  for (size_t i = 0; i < marks_.size(); ++i) {
+    if (!marks_[i].is_known || marks_[i].finished <= record.issue_index) continue;
+    operation.members[i].is_implied = true;
+    MarkFinished(&operation, &operation.members[i]);
+  }
+  return operation;
+}
+
+bool CollectiveTable::CheckSignature(OpenOperation* operation, uint32_t position, const OperationRecord& record,
+                                     Outcome* outcome) {
+  MemberProgress& member = operation->members[position];
+  auto& deviations = operation->deviations;
+  const auto deviation =
+      std::find_if(deviations.begin(), deviations.end(), [&](const auto& d) { return d.position == position; });
+  const bool has_spoken = member.stage != Stage::kAbsent && !member.is_implied;
+  const OperationSignature signature = SignatureOf(record);
+  if (has_spoken) {
+    const bool agrees =
+        deviation != deviations.end() ? deviation->signature.Agrees(signature) : operation->signature.Agrees(signature);
+    if (agrees) return true;
+    member.contradicts = true;
+    if (deviation != deviations.end()) deviations.erase(deviation);
+    outcome->contradicts = true;
+    return false;
+  }
+  if (!operation->signature.Agrees(signature)) {
+    deviations.push_back({position, signature});
+    outcome->deviates = true;
+  }
+  return true;
+}
+
+void CollectiveTable::Raise(Marks* marks, const OperationRecord& record) {
+  const uint64_t after = record.issue_index + 1;
+  // What was before the first record of a rank is not known: it may have been missed, or be from before our start.
+  if (!marks->is_known) marks->enqueued = marks->started = marks->finished = 0;
+  marks->is_known = true;
+  marks->enqueued = std::max(marks->enqueued, after);
+  if (record.started) marks->started = std::max(marks->started, after);
+  if (record.finished) marks->finished = std::max(marks->finished, after);
+}
+
+void CollectiveTable::FinishEarlier(uint32_t position, const OperationRecord& record, uint64_t from) {
+  const auto finish = [&](OpenOperation& operation) {
+    MemberProgress& member = operation.members[position];
+    if (member.stage == Stage::kFinished) return;
+    member.is_implied = true;
+    member.finished = SimTime();
+    MarkFinished(&operation, &member);
+  };
+  if (is_aligned_by_kind_) {
+    for (OpenOperation& operation : open_) {
+      if (Precedes(operation, record)) finish(operation);
+    }
+    return;
+  }
+  auto operation = std::lower_bound(open_.begin(), open_.end(), from,
+                                    [](const OpenOperation& o, uint64_t issue) { return o.issue_index < issue; });
+  for (; operation != open_.end() && operation->issue_index < record.issue_index; ++operation) finish(*operation);
+}
+
+void CollectiveTable::MarkFinished(OpenOperation* operation, MemberProgress* member) {
+  member->stage = Stage::kFinished;
+  if (++operation->num_finished == operation->members.size()) ++num_completed_;
+}
+
+bool CollectiveTable::Precedes(const OpenOperation& operation, const OperationRecord& record) const {
+  return operation.signature.kind == record.kind && operation.signature.sequence < record.sequence;
+}
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,30 @@
+// Who is gone, and who only does not answer.
+//
+// Method      gone         the agent says so; at once. Of several, those that went first are the cause: the others are
+//                          torn down by their launcher. Among these, ranks with an error of their GPU come first, then
+//                          those that no signal of a launcher ended.
+//             silent       nothing from the host for several report periods, while others report
+//             unseen       silent, but the job went on meanwhile: only the agent is away. `unreachable`
+//             silent hosts whose job stands still are dead: the hang rule says so (hang_rule.h).
+//             More than a share of all hosts silent at once is our own trouble: nobody is named.
+// Differs     spec section 4.3 gives the limits; who went first, and the difference between an agent and a host that is
+//             gone, are ours.
+#pragma once
+
+#include <vector>
+
+#include "base/sim_time.h"
+#include "diagnosis/c4d/c4d_options.h"
+#include "diagnosis/c4d/job_picture.h"
+#include "diagnosis/c4d/suspect.h"
+#include "diagnosis/c4d/wait_graph.h"
+
+namespace fairlead::diagnosis::c4d {
+
+// [rank] what keeps it from doing anything.
+Hindrances FindHindrances(const JobPicture& picture, SimTime now, bool has_clock, const SilenceOptions& options);
+
+// Suspects of `dead` (at most one) and `unreachable` (one per host).
+std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hindrances, SimTime now);
+
+}  // namespace fairlead::diagnosis::c4d

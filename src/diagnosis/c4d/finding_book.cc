@@ -1,0 +1,127 @@
+#include "diagnosis/c4d/finding_book.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "diagnosis/c4d/wording.h"
+
+namespace fairlead::diagnosis::c4d {
+
+using model::Finding;
+using model::FindingId;
+
+bool FindingBook::Hold(const Suspect& suspect, SimTime now, SimDuration hold) {
+  const Key key(suspect.syndrome, suspect.culprits);
+  Suspicion& suspicion = suspicions_.try_emplace(key, Suspicion{now, now}).first->second;
+  suspicion.last_held = now;
+  if (const std::optional<FindingId> id = FindOpen(key)) {
+    open_[*id].last_held = now;
+    return false;
+  }
+  return now - suspicion.first_held >= hold;
+}
+
+void FindingBook::ForgetOthers(SimTime now) {
+  std::erase_if(suspicions_, [&](const auto& entry) { return entry.second.last_held != now; });
+}
+
+std::vector<Suspect> FindingBook::HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad,
+                                             uint32_t windows) {
+  const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
+  for (auto& [key, history] : histories_) history.bad = (history.bad << 1) & mask;
+  for (const Suspect& suspect : suspects) {
+    const Key key(suspect.syndrome, suspect.culprits);
+    WindowHistory& history = histories_[key];
+    if (history.bad == 0) history.first_bad = now;
+    history.bad |= 1;
+    history.latest = suspect;
+    if (const std::optional<FindingId> id = FindOpen(key)) open_[*id].last_held = now;
+  }
+  std::erase_if(histories_, [&](const auto& entry) { return entry.second.bad == 0 && !FindOpen(entry.first); });
+  std::vector<Suspect> confirmed;
+  for (const auto& [key, history] : histories_) {
+    const bool is_bad_now = (history.bad & 1) != 0;
+    if (is_bad_now && static_cast<uint32_t>(std::popcount(history.bad)) >= bad && !FindOpen(key)) {
+      confirmed.push_back(history.latest);
+    }
+  }
+  return confirmed;
+}
+
+std::vector<FindingId> FindingBook::FindRecovered(uint32_t windows) const {
+  const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
+  std::vector<FindingId> recovered;
+  for (const auto& [id, state] : open_) {
+    const auto history = histories_.find(state.key);
+    if (history != histories_.end() && (history->second.bad & mask) == 0) recovered.push_back(id);
+  }
+  return recovered;
+}
+
+void FindingBook::Open(const Suspect& suspect, SimTime now, std::vector<FindingId> symptoms) {
+  const Key key(suspect.syndrome, suspect.culprits);
+  Finding finding;
+  finding.id = FindingId(findings_.size());
+  finding.job = job_;
+  finding.syndrome = suspect.syndrome;
+  finding.state = model::FindingState::kConfirmed;
+  finding.culprits = suspect.culprits;
+  finding.communicator = suspect.communicator;
+  finding.operation = suspect.operation;
+  finding.sequence = suspect.sequence;
+  finding.sub_cause = suspect.sub_cause;
+  finding.evidence = suspect.evidence;
+  finding.summary = suspect.summary;
+  finding.confidence = suspect.confidence;
+  finding.action = RecommendAction(suspect);
+  const auto suspicion = suspicions_.find(key);
+  const auto history = histories_.find(key);
+  finding.first_seen = suspicion != suspicions_.end() ? suspicion->second.first_held
+                       : history != histories_.end()  ? history->second.first_bad
+                                                      : now;
+  finding.confirmed = now;
+  finding.cleared = SimTime::Never();
+  finding.symptoms = std::move(symptoms);
+  findings_.push_back(finding);
+  open_[finding.id] = {key, now};
+  Tell(FindingChange::kOpened, finding.id);
+}
+
+void FindingBook::AddSymptom(FindingId id, FindingId symptom) {
+  std::vector<FindingId>& symptoms = findings_[id.index()].symptoms;
+  if (std::find(symptoms.begin(), symptoms.end(), symptom) != symptoms.end()) return;
+  symptoms.push_back(symptom);
+  Tell(FindingChange::kUpdated, id);
+}
+
+void FindingBook::Clear(FindingId id, SimTime now) {
+  Finding& finding = findings_[id.index()];
+  finding.state = model::FindingState::kCleared;
+  finding.cleared = now;
+  histories_.erase(open_.at(id).key);
+  open_.erase(id);
+  Tell(FindingChange::kUpdated, id);
+}
+
+void FindingBook::ClearAll(SimTime now) {
+  for (const FindingId id : open()) Clear(id, now);
+  suspicions_.clear();
+  histories_.clear();
+}
+
+std::vector<FindingId> FindingBook::open() const {
+  std::vector<FindingId> ids;
+  for (const auto& [id, state] : open_) ids.push_back(id);
+  return ids;
+}
+
+void FindingBook::Tell(FindingChange change, FindingId id) { actions_.push_back({change, findings_[id.index()]}); }
+
+std::optional<FindingId> FindingBook::FindOpen(const Key& key) const {
+  for (const auto& [id, state] : open_) {
+    if (state.key == key) return id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fairlead::diagnosis::c4d

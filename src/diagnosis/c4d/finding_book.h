@@ -1,0 +1,90 @@
+// Turns suspects, which come and go, into findings: confirmed once, cleared once.
+//
+// Method      a suspect is the same as before if syndrome and culprits are. One of a thing that stands (a hang, a death)
+//             is confirmed when it has been held without a break for the time that its syndrome takes, and cleared when
+//             nobody has held it for a while. One of slowness is judged by windows: bad in K of the last M.
+// Guarantees  a finding is opened at most once per suspicion, and cleared at most once. Ids ascend in order of opening.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "diagnosis/c4d/suspect.h"
+#include "model/finding.h"
+
+namespace fairlead::diagnosis::c4d {
+
+// What the master says. A finding is told whole each time.
+enum class FindingChange : uint8_t { kOpened, kUpdated };
+
+struct C4dAction {
+  FindingChange change = FindingChange::kOpened;
+  model::Finding finding;
+
+  friend bool operator==(const C4dAction&, const C4dAction&) = default;
+};
+
+class FindingBook {
+ public:
+  explicit FindingBook(JobId job) : job_(job) {}
+
+  // Notes what is held at `now`. Call it for all standing suspects of an instant, then ForgetOthers.
+  // Returns whether the suspicion is `hold` old by now and no finding is open for it: it may be confirmed.
+  bool Hold(const Suspect& suspect, SimTime now, SimDuration hold);
+  // Ends standing suspicions that were not held at `now`; open findings stay open.
+  void ForgetOthers(SimTime now);
+
+  // Notes the suspects of a window of slowness. Returns those that are bad in `bad` of the last `windows` windows and have no
+  // open finding, with their latest evidence.
+  std::vector<Suspect> HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad, uint32_t windows);
+  // Findings of slowness whose last `windows` windows were all good.
+  std::vector<model::FindingId> FindRecovered(uint32_t windows) const;
+
+  // Opens a finding. Args: symptoms: open findings that this one explains.
+  void Open(const Suspect& suspect, SimTime now, std::vector<model::FindingId> symptoms);
+  void AddSymptom(model::FindingId id, model::FindingId symptom);
+  void Clear(model::FindingId id, SimTime now);
+  void ClearAll(SimTime now);
+
+  // [finding] all that were ever opened.
+  const std::vector<model::Finding>& findings() const { return findings_; }
+  bool IsOpen(model::FindingId id) const { return open_.contains(id); }
+  // Ids of findings that are open, ascending.
+  std::vector<model::FindingId> open() const;
+  // When the finding's suspicion was last held.
+  SimTime LastHeld(model::FindingId id) const { return open_.at(id).last_held; }
+  std::vector<C4dAction> TakeActions() { return std::exchange(actions_, {}); }
+
+ private:
+  using Key = std::pair<model::Syndrome, std::vector<model::Culprit>>;
+  struct Suspicion {
+    SimTime first_held;
+    SimTime last_held;
+  };
+  struct WindowHistory {
+    Suspect latest;
+    SimTime first_bad;
+    uint64_t bad = 0;  // bit b: b windows ago
+  };
+  struct OpenState {
+    Key key;
+    SimTime last_held;
+  };
+
+  void Tell(FindingChange change, model::FindingId id);
+  std::optional<model::FindingId> FindOpen(const Key& key) const;
+
+  JobId job_;
+  std::map<Key, Suspicion> suspicions_;
+  std::map<Key, WindowHistory> histories_;
+  std::map<model::FindingId, OpenState> open_;
+  std::vector<model::Finding> findings_;
+  std::vector<C4dAction> actions_;
+};
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,339 @@
+#include "diagnosis/c4d/hang_rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "diagnosis/c4d/stuck_element.h"
+#include "diagnosis/c4d/stuck_graph.h"
+#include "diagnosis/c4d/wording.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::RankId;
+using model::SubCause;
+using model::Syndrome;
+
+class HangRule {
+ public:
+  HangRule(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query)
+      : picture_(picture),
+        layout_(picture.layout()),
+        hindrances_(hindrances),
+        query_(query),
+        graph_(BuildWaitGraph(picture, hindrances, query)),
+        num_ranks_(static_cast<uint32_t>(picture.ranks().size())) {}
+
+  std::vector<Suspect> Find() {
+    std::vector<uint32_t> starts;
+    for (uint32_t i = 0; i < graph_.operations.size(); ++i) {
+      if (graph_.operations[i].is_stuck) starts.push_back(num_ranks_ + i);
+    }
+    if (starts.empty()) return {};
+    for (const std::vector<uint32_t>& sink : FindReachableSinks(graph_.edges, starts)) AddSink(sink);
+    LocateStuckData();
+    std::vector<Suspect> suspects;
+    AddRankSuspect(Syndrome::kDead, gone_, &suspects);
+    AddRankSuspect(Syndrome::kNonCommHang, stopped_, &suspects);
+    AddRankSuspect(Syndrome::kNonCommHang, absent_, &suspects);
+    AddCommHang(&suspects);
+    AddCycles(&suspects);
+    return suspects;
+  }
+
+ private:
+  void AddSink(const std::vector<uint32_t>& sink) {
+    if (sink.size() > 1) {
+      AddCycle(sink);
+    } else if (sink.front() < num_ranks_) {
+      AddRank(RankId(sink.front()));
+    } else {
+      const PendingOperation& operation = graph_.operations[sink.front() - num_ranks_];
+      if (operation.is_stuck) stuck_.push_back(&operation);
+    }
+  }
+
+  void AddRank(RankId rank) {
+    switch (hindrances_[rank]) {
+      case Hindrance::kGone:
+      case Hindrance::kSilent:
+        gone_.push_back(rank);
+        return;
+      case Hindrance::kStopped:
+        if (query_.silence.report_stopped) stopped_.push_back(rank);
+        return;
+      case Hindrance::kLeaving:
+        return;
+      case Hindrance::kUnseen:
+        unseen_.insert(rank);
+        return;
+      case Hindrance::kNone:
+        break;
+    }
+    if (HasStopped(rank)) absent_.push_back(rank);
+  }
+
+  // A rank that does something elsewhere is late, but does not hang.
+  bool HasStopped(RankId rank) const {
+    return !query_.has_clock || query_.now - picture_.ranks()[rank].last_progress >= query_.hang.suspect_after;
+  }
+
+  void AddCycle(const std::vector<uint32_t>& sink) {
+    for (const uint32_t node : sink) {
+      if (node < num_ranks_) continue;
+      const PendingOperation& operation = graph_.operations[node - num_ranks_];
+      if (!operation.is_stuck) return;
+    }
+    cycles_.push_back(sink);
+  }
+
+  void LocateStuckData() {
+    for (const PendingOperation* operation : stuck_) {
+      std::vector<RankId> ranks = operation->inside;
+      ranks.insert(ranks.end(), operation->doubtful.begin(), operation->doubtful.end());
+      const StuckData data = FindStuckData(picture_, operation->communicator, ranks);
+      links_.insert(links_.end(), data.links.begin(), data.links.end());
+      for (const RankId rank : data.gpus) AddStuckRank(*operation, rank);
+      for (const RankId rank : data.absent) AddStuckRank(*operation, rank);
+      if (data.has_connections) continue;
+      // Nothing of the network is to be seen. A rank that may not have begun explains it better than a host of many.
+      for (const RankId rank : operation->doubtful) unseen_.insert(rank);
+      if (operation->doubtful.empty()) out_of_sight_.push_back(operation);
+    }
+  }
+
+  void AddStuckRank(const PendingOperation& operation, RankId rank) {
+    const auto& doubtful = operation.doubtful;
+    const bool may_be_absent = std::find(doubtful.begin(), doubtful.end(), rank) != doubtful.end();
+    (may_be_absent ? unseen_ : gpus_).insert(rank);
+  }
+
+  // The operation that shows what the suspect is held for: the one that has waited the longest for these ranks.
+  const PendingOperation* OldestWaitingFor(const std::vector<RankId>& ranks) const {
+    const PendingOperation* oldest = nullptr;
+    for (const PendingOperation& operation : graph_.operations) {
+      if (!operation.is_stuck || (oldest != nullptr && oldest->waiting_since <= operation.waiting_since)) continue;
+      const auto waits_for = [&](RankId rank) {
+        return std::find(operation.missing.begin(), operation.missing.end(), rank) != operation.missing.end() ||
+               std::find(operation.doubtful.begin(), operation.doubtful.end(), rank) != operation.doubtful.end() ||
+               (hindrances_[rank] != Hindrance::kNone &&
+                std::find(operation.inside.begin(), operation.inside.end(), rank) != operation.inside.end());
+      };
+      if (std::any_of(ranks.begin(), ranks.end(), waits_for)) oldest = &operation;
+    }
+    return oldest;
+  }
+
+  size_t NumWaiting() const {
+    std::set<RankId> waiting;
+    for (const PendingOperation& operation : graph_.operations) {
+      waiting.insert(operation.inside.begin(), operation.inside.end());
+    }
+    return waiting.size();
+  }
+
+  void SetOperation(const PendingOperation* operation, Suspect* suspect) const {
+    if (operation == nullptr) return;
+    suspect->communicator = operation->communicator;
+    suspect->operation = operation->kind;
+    suspect->sequence = operation->sequence;
+    const SimDuration waited = query_.now - operation->waiting_since;
+    const SimDuration limit = query_.hang.suspect_after;
+    if (query_.has_clock) {
+      suspect->evidence.push_back({"time without progress of " + OperationText(*operation), waited.seconds().value(),
+                                   limit.seconds().value(), "s"});
+    }
+    suspect->evidence.push_back({"ranks that wait", static_cast<double>(NumWaiting()), 0, "ranks"});
+  }
+
+  std::string OperationText(const PendingOperation& operation) const {
+    return DescribeOperation(layout_, operation.communicator, operation.kind, operation.sequence);
+  }
+
+  // Why a rank has not come, by what it and its host say.
+  SubCause CauseOf(RankId rank, const PendingOperation* operation) const {
+    for (const HostState::Symptom& symptom : picture_.hosts()[picture_.ranks()[rank].host].symptoms) {
+      if (symptom.record.device != layout_.ranks[rank.index()].gpu) continue;
+      switch (symptom.record.symptom) {
+        case model::HostSymptom::kGpuMemoryError:
+        case model::HostSymptom::kNvlinkError:
+        case model::HostSymptom::kCudaError:
+          return SubCause::kGpuError;
+        default:
+          break;
+      }
+    }
+    if (hindrances_[rank] == Hindrance::kStopped) return SubCause::kProcess;
+    return operation != nullptr && HasEnqueued(rank, *operation) ? SubCause::kGpu : SubCause::kHostThread;
+  }
+
+  bool HasEnqueued(RankId rank, const PendingOperation& wanted) const {
+    const auto position = picture_.PositionOf(rank, wanted.communicator);
+    if (!position) return false;
+    const CommunicatorState& communicator = picture_.communicators()[wanted.communicator];
+    for (const OpenOperation& open : communicator.collectives.open()) {
+      if (open.signature.kind != wanted.kind || open.signature.sequence != wanted.sequence) continue;
+      return communicator.collectives.StageOf(open, *position) == Stage::kEnqueued;
+    }
+    for (const Lane& lane : communicator.transfers.lanes(*position)) {
+      if (lane.kind != wanted.kind && lane.StageOf(wanted.sequence) == Stage::kEnqueued) return true;
+    }
+    return false;
+  }
+
+  void AddRankSuspect(Syndrome syndrome, const std::vector<RankId>& ranks, std::vector<Suspect>* suspects) const {
+    if (ranks.empty()) return;
+    const PendingOperation* operation = OldestWaitingFor(ranks);
+    Suspect suspect;
+    suspect.syndrome = syndrome;
+    suspect.culprits = syndrome == Syndrome::kDead ? HostCulprits(ranks) : RankCulprits(layout_, ranks);
+    suspect.confidence = 0.95;
+    SetOperation(operation, &suspect);
+    suspect.sub_cause = CauseOf(ranks.front(), operation);
+    const std::string what = operation != nullptr ? OperationText(*operation) : "an operation";
+    const std::string who = Describe(layout_, suspect.culprits);
+    if (syndrome == Syndrome::kDead) {
+      suspect.sub_cause = SubCause::kUnknown;
+      suspect.summary =
+          fmt::format("{} does not answer any more, and {} ranks wait for it in {}", who, NumWaiting(), what);
+    } else if (suspect.sub_cause == SubCause::kProcess) {
+      suspect.summary = fmt::format("The process of {} is stopped (signal or debugger), and {} ranks wait for it in {}",
+                                    who, NumWaiting(), what);
+    } else {
+      suspect.summary =
+          fmt::format("{} has not begun {}{}, and {} ranks wait", who, what,
+                      suspect.sub_cause == SubCause::kGpu ? " that its host thread has enqueued" : "", NumWaiting());
+    }
+    suspects->push_back(std::move(suspect));
+  }
+
+  // A host that is silent is gone with all its ranks.
+  std::vector<model::Culprit> HostCulprits(const std::vector<RankId>& ranks) const {
+    std::set<HostId> silent;
+    std::vector<RankId> others;
+    for (const RankId rank : ranks) {
+      if (hindrances_[rank] == Hindrance::kSilent) {
+        silent.insert(layout_.ranks[rank.index()].host);
+      } else {
+        others.push_back(rank);
+      }
+    }
+    std::vector<model::Culprit> culprits = RankCulprits(layout_, others);
+    for (const HostId host : silent) culprits.push_back(HostCulprit(host));
+    std::sort(culprits.begin(), culprits.end());
+    return culprits;
+  }
+
+  void AddCommHang(std::vector<Suspect>* suspects) const {
+    if (stuck_.empty()) return;
+    // Ranks that are absent beyond doubt explain what else stands still.
+    if (links_.empty() && gpus_.empty() && !unseen_.empty()) {
+      if (absent_.empty()) {
+        AddRankSuspect(Syndrome::kNonCommHang, {unseen_.begin(), unseen_.end()}, suspects);
+        suspects->back().confidence = 0.6;
+      }
+      return;
+    }
+    Suspect suspect;
+    suspect.syndrome = Syndrome::kCommHang;
+    suspect.confidence = 0.9;
+    const PendingOperation* oldest = *std::min_element(
+        stuck_.begin(), stuck_.end(), [](const auto* a, const auto* b) { return a->waiting_since < b->waiting_since; });
+    SetOperation(oldest, &suspect);
+    const std::string what = OperationText(*oldest);
+    if (!links_.empty()) {
+      suspect.culprits = LocateStuckElement(layout_, links_);
+      suspect.sub_cause = SubCause::kNetwork;
+      suspect.evidence.push_back(
+          {"connections with data sent that never arrived", static_cast<double>(links_.size()), 0, "connections"});
+      suspect.summary = fmt::format("Data of {} was sent over {} and never arrived; {} ranks wait", what,
+                                    Describe(layout_, suspect.culprits), NumWaiting());
+    } else if (!gpus_.empty()) {
+      const std::vector<RankId> ranks(gpus_.begin(), gpus_.end());
+      suspect.culprits = RankCulprits(layout_, ranks);
+      suspect.sub_cause = CauseOf(ranks.front(), nullptr) == SubCause::kGpuError ? SubCause::kGpuError : SubCause::kGpu;
+      suspect.confidence = ranks.size() == 1 ? 0.9 : 0.5;
+      suspect.summary = fmt::format("The GPU of {} does not go on inside of {}; {} ranks wait",
+                                    Describe(layout_, suspect.culprits), what, NumWaiting());
+    } else {
+      NameHostOutOfSight(what, &suspect);
+    }
+    suspects->push_back(std::move(suspect));
+  }
+
+  // Operations over NVLink have no messages: at best, all their ranks are on one host.
+  void NameHostOutOfSight(const std::string& what, Suspect* suspect) const {
+    std::set<HostId> hosts;
+    for (const PendingOperation* operation : out_of_sight_) {
+      for (const RankId rank : operation->inside) hosts.insert(layout_.ranks[rank.index()].host);
+    }
+    suspect->confidence = 0.5;
+    if (hosts.size() == 1) {
+      suspect->culprits = {HostCulprit(*hosts.begin())};
+      suspect->summary =
+          fmt::format("{} has stopped inside of host {}; {} ranks wait", what, hosts.begin()->value(), NumWaiting());
+      return;
+    }
+    suspect->confidence = 0.2;
+    suspect->summary = fmt::format("{} was begun by all its ranks and has stopped; nothing tells where. {} ranks wait",
+                                   what, NumWaiting());
+  }
+
+  void AddCycles(std::vector<Suspect>* suspects) const {
+    if (cycles_.empty()) return;
+    // Whoever is inside of the operation with the fewest ranks has gone another way than the others.
+    std::set<RankId> culprits;
+    const PendingOperation* shown = nullptr;
+    std::string text;
+    for (const std::vector<uint32_t>& cycle : cycles_) {
+      const PendingOperation* loneliest = nullptr;
+      for (const uint32_t node : cycle) {
+        if (node < num_ranks_) continue;
+        const PendingOperation& operation = graph_.operations[node - num_ranks_];
+        if (text.size() < 200) text += (text.empty() ? "" : ", ") + OperationText(operation);
+        if (loneliest == nullptr || operation.inside.size() < loneliest->inside.size()) loneliest = &operation;
+      }
+      if (loneliest == nullptr) continue;
+      shown = loneliest;
+      culprits.insert(loneliest->inside.begin(), loneliest->inside.end());
+    }
+    Suspect suspect;
+    suspect.syndrome = Syndrome::kMismatch;
+    suspect.confidence = 0.7;
+    suspect.culprits = RankCulprits(layout_, {culprits.begin(), culprits.end()});
+    SetOperation(shown, &suspect);
+    suspect.summary =
+        fmt::format("Ranks wait for each other in a circle: they began {} in different orders; {} went another way",
+                    text, Describe(layout_, suspect.culprits));
+    suspects->push_back(std::move(suspect));
+  }
+
+  const JobPicture& picture_;
+  const model::JobLayout& layout_;
+  const Hindrances& hindrances_;
+  const WaitGraphQuery& query_;
+  WaitGraph graph_;
+  uint32_t num_ranks_;
+
+  // Where the walks end.
+  std::vector<RankId> gone_;
+  std::vector<RankId> stopped_;
+  std::vector<RankId> absent_;
+  std::vector<const PendingOperation*> stuck_;         // all have started
+  std::vector<const PendingOperation*> out_of_sight_;  // of them: nothing under way on the network
+  std::vector<std::vector<uint32_t>> cycles_;
+  std::vector<StuckLink> links_;
+  std::set<RankId> gpus_;
+  std::set<RankId> unseen_;  // that may not have begun, for all we know
+};
+
+}  // namespace
+
+std::vector<Suspect> FindHangs(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query) {
+  if (!MayHang(picture, query)) return {};
+  return HangRule(picture, hindrances, query).Find();
+}
+
+}  // namespace fairlead::diagnosis::c4d

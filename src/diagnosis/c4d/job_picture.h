@@ -1,0 +1,164 @@
+// The picture of a job: what each rank is doing on each communicator, as far as its reports tell.
+//
+// Problem     reports come once a second from tens of thousands of ranks, on clocks that differ, and some are lost,
+//             late, repeated, truncated or contradict each other; ranks go silent and return. The detectors need: which
+//             operations are pending, who has not arrived, what moved last, in which phase connections are stuck, and
+//             which of this may be out of date because a report is missing.
+// Method      operations by communicator (collective_table.h, transfer_table.h), gaps by reporter (report_sequence.h).
+//             Instants of a host become instants of the master by their age in the report that tells them, so that
+//             clocks need not agree; a report that was under way for long makes them too late, never too early.
+//             What all ranks have finished is handed out and dropped.
+// Cost        a report: linear in its content, times a logarithm. Memory: linear in ranks, connections and pending
+//             operations times their ranks.
+// Guarantees  damaged records are counted and change nothing. The same reports once more change nothing.
+// Reference   spec sections 3 and 4.1.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "base/status.h"
+#include "diagnosis/c4d/collective_table.h"
+#include "diagnosis/c4d/completed_operation.h"
+#include "diagnosis/c4d/duration_history.h"
+#include "diagnosis/c4d/report_sequence.h"
+#include "diagnosis/c4d/transfer_table.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis::c4d {
+
+// How one end of a connection stood when its rank reported last.
+struct ConnectionState {
+  model::ConnectionKey key;
+  uint32_t in_flight = 0;
+  uint32_t serial = 0;  // of that report
+  model::TransferPhase phase = model::TransferPhase::kIdle;
+  SimTime phase_since;  // on the master's clock
+};
+
+// A communicator that a rank belongs to, and as which of its ranks.
+struct Membership {
+  model::CommunicatorId communicator;
+  uint32_t position = 0;
+};
+
+struct RankState {
+  uint32_t host = 0;                    // index of JobPicture::hosts()
+  std::vector<Membership> memberships;  // ascending
+  ReportSequence numbers;
+  // On the master's clock; zero: never.
+  SimTime last_heard;
+  SimTime last_progress;
+  bool is_finalizing = false;
+  model::ProcessState process = model::ProcessState::kRunning;
+  int32_t exit_code = 0;
+  SimTime process_since;                     // when the process state was first heard of
+  std::vector<ConnectionState> connections;  // ascending keys
+};
+
+struct HostState {
+  struct Symptom {
+    model::HostSymptomRecord record;
+    SimTime heard;
+  };
+  static constexpr size_t kMaxSymptoms = 64;
+
+  HostId id;
+  std::vector<model::RankId> ranks;
+  ReportSequence numbers;
+  SimTime last_heard;  // of any report from there, on the master's clock
+  std::vector<Symptom> symptoms;
+};
+
+struct CommunicatorState {
+  explicit CommunicatorState(uint32_t num_ranks) : collectives(num_ranks), transfers(num_ranks) {}
+
+  CollectiveTable collectives;
+  TransferTable transfers;
+  DurationHistory durations;
+  SimTime last_progress;       // of any of its ranks, on the master's clock
+  uint64_t num_completed = 0;  // collectives by all ranks, transfers by one end
+};
+
+// A disagreement about an operation that came up; whether it stands is asked later.
+struct Dispute {
+  model::CommunicatorId communicator;
+  OpenOperation operation;  // as it was when it completed
+};
+
+// What was wrong with the telemetry.
+struct PictureCounters {
+  uint64_t reports = 0;
+  uint64_t repeated_reports = 0;
+  uint64_t foreign_reports = 0;  // of another job, or of ranks and hosts that there are not
+  uint64_t damaged_records = 0;  // name what there is not
+  uint64_t contradictions = 0;
+  uint64_t incomplete_operations = 0;  // completed, but instants or agreement were missing
+
+  friend bool operator==(const PictureCounters&, const PictureCounters&) = default;
+};
+
+class JobPicture {
+ public:
+  using CompletionSink = std::function<void(const CompletedOperation&)>;
+
+  // Errors: kInvalidArgument: ids out of range, a rank twice in a communicator.
+  static Status ValidateLayout(const model::JobLayout& layout);
+
+  // Args: layout valid; start on the master's clock.
+  JobPicture(model::JobLayout layout, SimTime start);
+
+  // Returns whether the report was news, not a repetition or somebody else's. Calls `sink` for each collective that all
+  // ranks have now finished and told about; its spans live as long as the call.
+  bool Add(SimTime now, const model::RankReport& report, const CompletionSink& sink);
+  bool Add(SimTime now, const model::HostReport& report);
+
+  const model::JobLayout& layout() const { return layout_; }
+  const IdVector<model::RankId, RankState>& ranks() const { return ranks_; }
+  const std::vector<HostState>& hosts() const { return hosts_; }
+  const IdVector<model::CommunicatorId, CommunicatorState>& communicators() const { return communicators_; }
+  const PictureCounters& counters() const { return counters_; }
+  SimTime last_heard() const { return last_heard_; }  // of anybody
+  SimTime last_progress() const { return last_progress_; }
+
+  // Where a rank stands in a communicator; nothing if it is no member.
+  std::optional<uint32_t> PositionOf(model::RankId rank, model::CommunicatorId communicator) const;
+  // Connections of the rank on that communicator.
+  std::span<const ConnectionState> ConnectionsOf(model::RankId rank, model::CommunicatorId communicator) const;
+  const ConnectionState* FindConnection(model::RankId rank, const model::ConnectionKey& key) const;
+
+  // Disputed operations that completed since the call before.
+  std::vector<Dispute> TakeSettledDisputes() { return std::exchange(settled_disputes_, {}); }
+  // Communicators with operations about which ranks disagree, in order of appearance; may have been settled.
+  const std::vector<model::CommunicatorId>& disputed() const { return disputed_; }
+
+ private:
+  void AddOperation(SimTime now, const model::RankReport& report, uint32_t serial,
+                    const model::OperationRecord& record);
+  void AddConnection(SimTime now, const model::RankReport& report, uint32_t serial,
+                     const model::ConnectionRecord& record, size_t hint);
+  void NoteProgress(model::RankId rank, model::CommunicatorId communicator, SimTime time);
+  void HandOutCompleted(model::CommunicatorId id, const CompletionSink& sink);
+  HostState* FindHost(HostId id);
+
+  model::JobLayout layout_;
+  IdVector<model::RankId, RankState> ranks_;
+  std::vector<HostState> hosts_;  // ascending ids
+  IdVector<model::CommunicatorId, CommunicatorState> communicators_;
+  SimTime last_heard_;
+  SimTime last_progress_;
+  std::vector<Dispute> settled_disputes_;
+  std::vector<model::CommunicatorId> disputed_;
+  PictureCounters counters_;
+  std::vector<RankInstants> instants_;          // of one call
+  std::vector<model::CommunicatorId> touched_;  // of one call
+};
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,152 @@
+#include "diagnosis/c4d/mismatch_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "diagnosis/c4d/wording.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::CommunicatorId;
+using model::JobLayout;
+using model::OperationKind;
+using model::RankId;
+
+// Ranks that mean the same operation.
+struct Camp {
+  OperationSignature signature;
+  std::vector<RankId> ranks;
+  bool is_usual = false;
+};
+
+std::vector<Camp> CampsOf(const JobLayout& layout, CommunicatorId id, const OpenOperation& operation) {
+  const std::vector<RankId>& ranks = layout.communicators[id.index()].ranks;
+  std::vector<Camp> camps = {{operation.signature, {}}};
+  for (uint32_t i = 0; i < ranks.size(); ++i) {
+    const MemberProgress& member = operation.members[i];
+    if (member.stage == Stage::kAbsent || member.contradicts || member.is_implied) continue;
+    const auto deviation = std::find_if(operation.deviations.begin(), operation.deviations.end(),
+                                        [&](const auto& d) { return d.position == i; });
+    const OperationSignature& said =
+        deviation == operation.deviations.end() ? operation.signature : deviation->signature;
+    auto camp = std::find_if(camps.begin(), camps.end(), [&](const Camp& c) { return c.signature == said; });
+    if (camp == camps.end()) camp = camps.insert(camp, {said, {}});
+    camp->ranks.push_back(ranks[i]);
+  }
+  std::erase_if(camps, [](const Camp& c) { return c.ranks.empty(); });
+  return camps;
+}
+
+// The camp that is right; nothing if that can't be told.
+const Camp* FindRight(const std::vector<Camp>& camps) {
+  const Camp* best = nullptr;
+  bool is_tie = false;
+  for (const Camp& camp : camps) {
+    const auto rank = std::pair(camp.ranks.size(), camp.is_usual);
+    const auto best_rank =
+        best == nullptr ? std::pair(size_t{0}, false) : std::pair(best->ranks.size(), best->is_usual);
+    is_tie = best != nullptr && (rank == best_rank || (is_tie && rank < best_rank));
+    if (best == nullptr || rank > best_rank) best = &camp;
+  }
+  return is_tie ? nullptr : best;
+}
+
+std::string TextOf(const OperationSignature& signature) {
+  std::string text = fmt::format("{} {} of {} bytes", NameOf(signature.kind), signature.sequence, signature.bytes);
+  if (!signature.data_type.empty()) text += " " + signature.data_type;
+  if (signature.root >= 0) text += fmt::format(" from root {}", signature.root);
+  return text;
+}
+
+std::optional<Suspect> JudgeOperation(const JobPicture& picture, CommunicatorId id, const OpenOperation& operation) {
+  const JobLayout& layout = picture.layout();
+  std::vector<Camp> camps = CampsOf(layout, id, operation);
+  if (camps.size() < 2) return std::nullopt;
+  size_t num_spoken = 0;
+  for (Camp& camp : camps) {
+    num_spoken += camp.ranks.size();
+    const DurationHistory& durations = picture.communicators()[id].durations;
+    camp.is_usual = durations.Median(camp.signature.kind, camp.signature.bytes) > SimDuration(0);
+  }
+  const Camp* right = FindRight(camps);
+  // Two ranks of many have spoken: wait for the others.
+  if (right == nullptr && num_spoken < operation.members.size()) return std::nullopt;
+  std::vector<RankId> guilty;
+  const Camp* wrong = nullptr;
+  for (const Camp& camp : camps) {
+    if (&camp == right) continue;
+    guilty.insert(guilty.end(), camp.ranks.begin(), camp.ranks.end());
+    wrong = &camp;
+  }
+  std::sort(guilty.begin(), guilty.end());
+  const Camp& other = right != nullptr ? *right : camps.front();
+  Suspect suspect;
+  suspect.syndrome = model::Syndrome::kMismatch;
+  suspect.culprits = RankCulprits(layout, guilty);
+  suspect.confidence = right != nullptr ? 0.95 : 0.6;
+  suspect.communicator = id;
+  suspect.operation = operation.signature.kind;
+  suspect.sequence = operation.signature.sequence;
+  suspect.evidence.push_back({"ranks that mean another operation", static_cast<double>(guilty.size()), 0, "ranks"});
+  suspect.evidence.push_back(
+      {"bytes", static_cast<double>(wrong->signature.bytes), static_cast<double>(other.signature.bytes), "bytes"});
+  suspect.summary = fmt::format("{} called {} on {} where {} other ranks called {}: a fault of the program",
+                                Describe(layout, suspect.culprits), TextOf(wrong->signature),
+                                layout.communicators[id.index()].name, other.ranks.size(), TextOf(other.signature));
+  return suspect;
+}
+
+void JudgeTransfers(const JobPicture& picture, CommunicatorId id, std::vector<Suspect>* suspects) {
+  const JobLayout& layout = picture.layout();
+  const TransferTable& transfers = picture.communicators()[id].transfers;
+  const std::vector<RankId>& ranks = layout.communicators[id.index()].ranks;
+  for (uint32_t i = 0; i < ranks.size(); ++i) {
+    for (const Lane& lane : transfers.lanes(i)) {
+      if (lane.kind != OperationKind::kSend || lane.bytes.empty()) continue;
+      const Lane* opposite = transfers.Opposite(i, lane);
+      if (opposite == nullptr || opposite->finished != lane.finished || opposite->bytes.empty()) continue;
+      const uint64_t sent = lane.bytes.front();
+      const uint64_t expected = opposite->bytes.front();
+      if (sent == 0 || expected == 0 || sent == expected) continue;
+      Suspect suspect;
+      suspect.syndrome = model::Syndrome::kMismatch;
+      suspect.culprits = {RankCulprit(layout, ranks[i]), RankCulprit(layout, ranks[lane.peer])};
+      std::sort(suspect.culprits.begin(), suspect.culprits.end());
+      suspect.confidence = 0.6;
+      suspect.communicator = id;
+      suspect.operation = OperationKind::kSend;
+      suspect.sequence = lane.finished;
+      suspect.evidence.push_back(
+          {"bytes sent, against bytes expected", static_cast<double>(sent), static_cast<double>(expected), "bytes"});
+      suspect.summary =
+          fmt::format("{} sends {} bytes on {} where {} expects {}: a fault of the program", Describe(layout, ranks[i]),
+                      sent, layout.communicators[id.index()].name, Describe(layout, ranks[lane.peer]), expected);
+      suspects->push_back(std::move(suspect));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Suspect> MismatchCheck::Find(SimTime now, SimDuration memory, JobPicture* picture) {
+  for (Dispute& dispute : picture->TakeSettledDisputes()) settled_.push_back({std::move(dispute), now});
+  std::erase_if(settled_, [&](const Settled& s) { return now - s.at > memory; });
+  std::vector<Suspect> suspects;
+  const auto judge = [&](CommunicatorId id, const OpenOperation& operation) {
+    if (std::optional<Suspect> suspect = JudgeOperation(*picture, id, operation)) suspects.push_back(*suspect);
+  };
+  for (const Settled& settled : settled_) judge(settled.dispute.communicator, settled.dispute.operation);
+  for (const CommunicatorId id : picture->disputed()) {
+    for (const OpenOperation& operation : picture->communicators()[id].collectives.open()) {
+      if (!operation.deviations.empty()) judge(id, operation);
+    }
+    JudgeTransfers(*picture, id, &suspects);
+  }
+  return suspects;
+}
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,32 @@
+// Do all ranks mean the same operation? Different kinds, sizes, types or roots at one position are a fault of the program.
+//
+// Method      the majority of the ranks that have spoken of the operation is right; without one, those whose size this
+//             communicator has seen before. The ends of a transfer have to agree about its bytes; neither end is more
+//             right than the other. A rank that contradicts itself has no vote.
+// Cost        O(communicators that ever had a disagreement) a call.
+// Reference   spec section 4.1, last paragraph.
+#pragma once
+
+#include <vector>
+
+#include "base/sim_time.h"
+#include "diagnosis/c4d/job_picture.h"
+#include "diagnosis/c4d/suspect.h"
+
+namespace fairlead::diagnosis::c4d {
+
+class MismatchCheck {
+ public:
+  // Disagreements that stand, and those about operations that ended all the same within `memory` before `now`.
+  std::vector<Suspect> Find(SimTime now, SimDuration memory, JobPicture* picture);
+
+ private:
+  struct Settled {
+    Dispute dispute;
+    SimTime at;
+  };
+
+  std::vector<Settled> settled_;
+};
+
+}  // namespace fairlead::diagnosis::c4d

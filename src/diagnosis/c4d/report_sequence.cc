@@ -1,0 +1,58 @@
+#include "diagnosis/c4d/report_sequence.h"
+
+#include <algorithm>
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+// Farther away than this from the expected number: counted anew. An agent reports once a second.
+constexpr int64_t kMaxJump = 3600;
+
+}  // namespace
+
+std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime now) {
+  const bool is_newest = !has_started_ || at > newest_at_;
+  if (is_newest) newest_at_ = at;
+  // Modulo 2^64, so that any number makes sense.
+  const auto distance = static_cast<int64_t>(number - (base_ + next_));
+  if (!has_started_ || distance > kMaxJump || distance < -kMaxJump) return CountAnew(number, now);
+  if (distance < 0) {
+    const auto gap = std::find_if(gaps_.begin(), gaps_.end(),
+                                  [&](const Gap& g) { return static_cast<int64_t>(g.serial) == next_ + distance; });
+    if (gap != gaps_.end()) {
+      const uint32_t serial = gap->serial;
+      gaps_.erase(gap);
+      return serial;
+    }
+    if (is_newest) return CountAnew(number, now);
+    return std::nullopt;
+  }
+  const uint32_t serial = next_ + static_cast<uint32_t>(distance);
+  if (distance > 0) NoteGaps(next_, serial - 1, now);
+  next_ = serial + 1;
+  return serial;
+}
+
+uint32_t ReportSequence::CountAnew(uint64_t number, SimTime now) {
+  if (has_started_) {
+    // What was told between the counts is lost.
+    NoteGaps(next_, next_, now);
+    ++next_;
+  }
+  has_started_ = true;
+  base_ = number - next_;
+  return next_++;
+}
+
+bool ReportSequence::HasGap(uint32_t since_serial, SimTime horizon) const {
+  return std::any_of(gaps_.begin(), gaps_.end(),
+                     [&](const Gap& g) { return g.serial > since_serial && g.noticed <= horizon; });
+}
+
+void ReportSequence::NoteGaps(uint32_t first, uint32_t last, SimTime now) {
+  if (last - first >= kMaxGaps) first = last - static_cast<uint32_t>(kMaxGaps) + 1;
+  for (uint32_t serial = first; serial <= last; ++serial) gaps_.push_back({serial, now});
+  if (gaps_.size() > kMaxGaps) gaps_.erase(gaps_.begin(), gaps_.end() - kMaxGaps);
+}
+
+}  // namespace fairlead::diagnosis::c4d

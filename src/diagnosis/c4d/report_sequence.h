@@ -1,0 +1,50 @@
+// Which of a reporter's reports have arrived: tells late and repeated ones, and whether something may have been missed.
+//
+// Method      reports are counted from 0 by the reporter; a number beyond the next one leaves a gap, which a late report
+//             fills. A number far from the next one, or an old number on a report that was made after all others, means
+//             that the reporter has started to count anew. Serials number reports without such jumps backwards.
+// Cost        O(kMaxGaps) a report; only the latest kMaxGaps gaps are remembered.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/sim_time.h"
+
+namespace fairlead::diagnosis::c4d {
+
+class ReportSequence {
+ public:
+  static constexpr size_t kMaxGaps = 16;
+
+  // Notes that a report made at `at`, on the reporter's clock, arrived at `now`. Returns its serial, or nothing for one
+  // that has arrived before.
+  std::optional<uint32_t> Add(uint64_t number, SimTime at, SimTime now);
+
+  // When the newest report was made, on the reporter's clock.
+  SimTime newest_at() const { return newest_at_; }
+
+  // Whether a report after the one with this serial is missing that was sent until `horizon`, by what is known of when
+  // its absence was noticed.
+  bool HasGap(uint32_t since_serial, SimTime horizon) const;
+
+  uint32_t num_missing() const { return static_cast<uint32_t>(gaps_.size()); }
+
+ private:
+  struct Gap {
+    uint32_t serial;
+    SimTime noticed;
+  };
+
+  uint32_t CountAnew(uint64_t number, SimTime now);
+  void NoteGaps(uint32_t first, uint32_t last, SimTime now);
+
+  bool has_started_ = false;
+  uint32_t next_ = 1;  // serial that is expected; 0 is no report's
+  uint64_t base_ = 0;  // number of the report with serial 0, modulo 2^64
+  SimTime newest_at_;
+  std::vector<Gap> gaps_;  // as noticed
+};
+
+}  // namespace fairlead::diagnosis::c4d

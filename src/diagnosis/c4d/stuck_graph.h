@@ -1,0 +1,39 @@
+// Localises an operation that all its ranks have started and some never finish: on whom or on what does its data wait?
+//
+// Notation    edge i -> j: i waits for j
+// Method      every connection of the communicator with a message under way says whom its rank waits for:
+//               sender waits for the receiver's buffer      i -> j
+//               sent, not completed                         i -> link(i, j)
+//               receive posted, no data                     j -> i
+//               waiting for its own GPU (or flushing)       self
+//             A rank's GPU waits itself for what has not arrived, so self counts only where the rank waits for nobody
+//             else. Ranks that wait for each other in a circle are one; whoever can be reached from there is what they
+//             wait for. Links outrank GPUs, as an intermediate hop that is out of sight (NVLink) looks like a GPU.
+// Cost        O(ranks + connections) of the communicator.
+// Guarantees  relabelling ranks relabels the answer.
+// Differs     a message that the sender has not seen completed although the receiver has taken everything that is
+//             under way is no stuck link: the sender does not look any more.
+// Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.
+// Reference   spec section 4.2.
+#pragma once
+
+#include <vector>
+
+#include "diagnosis/c4d/job_picture.h"
+#include "diagnosis/c4d/stuck_element.h"
+
+namespace fairlead::diagnosis::c4d {
+
+// Where the data of an operation is stuck.
+struct StuckData {
+  std::vector<StuckLink> links;       // ascending
+  std::vector<model::RankId> gpus;    // whose GPU does not go on, ascending
+  std::vector<model::RankId> absent;  // that others wait for and that show nothing under way, ascending
+  bool has_connections = false;       // whether any message was under way
+};
+
+// Args: ranks that are inside of the operation or may be, of that communicator.
+StuckData FindStuckData(const JobPicture& picture, model::CommunicatorId communicator,
+                        const std::vector<model::RankId>& ranks);
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,98 @@
+#include "diagnosis/c4d/transfer_table.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::OperationKind;
+
+constexpr uint64_t kMaxLeap = 1 << 20;
+
+OperationKind OppositeOf(OperationKind kind) {
+  return kind == OperationKind::kSend ? OperationKind::kReceive : OperationKind::kSend;
+}
+
+bool Precedes(const Lane& lane, const std::tuple<OperationKind, uint32_t>& key) {
+  return std::tuple(lane.kind, lane.peer) < key;
+}
+
+}  // namespace
+
+TransferTable::Outcome TransferTable::Add(uint32_t position, uint32_t peer, const model::OperationRecord& record,
+                                          const RecordContext& context) {
+  Outcome outcome;
+  Lane& lane = FindOrAdd(position, record.kind, peer);
+  const uint64_t after = record.sequence + 1;
+  const bool is_ordered = (!record.started || *record.started >= record.enqueued) &&
+                          (!record.finished || (record.started && *record.finished >= *record.started));
+  if (!is_ordered || (lane.is_known && record.sequence > lane.enqueued + kMaxLeap)) {
+    outcome.contradicts = true;
+    return outcome;
+  }
+  // The first record of a lane need not be of its first transfer: what was before is not pending.
+  if (!lane.is_known) lane.enqueued = lane.started = lane.finished = record.sequence;
+  lane.is_known = true;
+  const bool was_pending = lane.is_pending();
+  const std::array<uint64_t, 3> before = {lane.enqueued, lane.started, lane.finished};
+  outcome.contradicts = !NoteBytes(&lane, record);
+  lane.enqueued = std::max(lane.enqueued, after);
+  if (record.started) lane.started = std::max(lane.started, after);
+  if (record.finished) lane.finished = std::max(lane.finished, after);
+  outcome.is_news = before != std::array<uint64_t, 3>{lane.enqueued, lane.started, lane.finished};
+  outcome.finished = lane.finished - before[2];
+  if (outcome.finished > 0) {
+    lane.bytes.erase(lane.bytes.begin(), lane.bytes.begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(
+                                                                  outcome.finished, lane.bytes.size())));
+  }
+  if (outcome.is_news) lane.serial = std::max(lane.serial, context.serial);
+  if (lane.is_pending() && (!was_pending || outcome.finished > 0)) {
+    lane.since = outcome.finished > 0 ? context.advanced : context.enqueued;
+  }
+  num_pending_lanes_ += (lane.is_pending() ? 1u : 0u) - (was_pending ? 1u : 0u);
+  if (const Lane* opposite = Opposite(position, lane); opposite != nullptr && !record.finished) {
+    const uint64_t theirs =
+        record.sequence >= opposite->finished && record.sequence - opposite->finished < opposite->bytes.size()
+            ? opposite->bytes[record.sequence - opposite->finished]
+            : 0;
+    outcome.deviates = theirs != 0 && record.bytes != 0 && theirs != record.bytes;
+  }
+  return outcome;
+}
+
+const Lane* TransferTable::Opposite(uint32_t position, const Lane& lane) const {
+  return Find(lane.peer, OppositeOf(lane.kind), position);
+}
+
+Lane& TransferTable::FindOrAdd(uint32_t position, OperationKind kind, uint32_t peer) {
+  std::vector<Lane>& lanes = lanes_[position];
+  const auto lane = std::lower_bound(lanes.begin(), lanes.end(), std::tuple(kind, peer), Precedes);
+  if (lane != lanes.end() && lane->kind == kind && lane->peer == peer) return *lane;
+  Lane& added = *lanes.insert(lane, Lane());
+  added.kind = kind;
+  added.peer = peer;
+  return added;
+}
+
+const Lane* TransferTable::Find(uint32_t position, OperationKind kind, uint32_t peer) const {
+  const std::vector<Lane>& lanes = lanes_[position];
+  const auto lane = std::lower_bound(lanes.begin(), lanes.end(), std::tuple(kind, peer), Precedes);
+  return lane == lanes.end() || lane->kind != kind || lane->peer != peer ? nullptr : &*lane;
+}
+
+bool TransferTable::NoteBytes(Lane* lane, const model::OperationRecord& record) {
+  if (record.finished || record.sequence < lane->finished) return true;
+  const uint64_t index = record.sequence - lane->finished;
+  // Many pending transfers of one lane: only the oldest are compared.
+  constexpr uint64_t kMaxCompared = 64;
+  if (index >= kMaxCompared) return true;
+  if (lane->bytes.size() <= index) lane->bytes.resize(index + 1, 0);
+  uint64_t& bytes = lane->bytes[index];
+  const bool agrees = bytes == 0 || record.bytes == 0 || bytes == record.bytes;
+  bytes = agrees ? std::max(bytes, record.bytes) : 0;
+  return agrees;
+}
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,72 @@
+// Who waits for whom while a job stands still: ranks wait inside of operations, operations for ranks that have not
+// begun them.
+//
+// Notation    rank -> operation   the rank has started it and has not finished
+//             operation -> rank   the rank has not started it; or it is hindered: gone, silent, or stopped
+// Method      only operations somebody is inside of can keep anybody waiting. A rank that is hindered waits for nobody:
+//             what it said last is out of date, or is no excuse. Whether a rank has started may not be known, when a
+//             report is missing that could have told; such a rank counts only if nobody is known not to have started.
+// Cost        O(ranks + pending operations times their ranks).
+// Reference   spec section 4.1: the walk over communicators.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "diagnosis/c4d/c4d_options.h"
+#include "diagnosis/c4d/job_picture.h"
+#include "diagnosis/c4d/strongly_connected.h"
+
+namespace fairlead::diagnosis::c4d {
+
+// Why a rank can't be expected to do anything, or to tell.
+enum class Hindrance : uint8_t {
+  kNone,
+  kGone,     // its process has ended
+  kSilent,   // its host does not answer any more
+  kUnseen,   // likewise, but the job went on: what it does is not known
+  kStopped,  // by a signal or a debugger
+  kLeaving,  // it has begun to finalize
+};
+
+// An operation that some rank is inside of.
+struct PendingOperation {
+  model::CommunicatorId communicator;
+  model::OperationKind kind = model::OperationKind::kUnknown;
+  uint64_t sequence = 0;
+  SimTime waiting_since;  // on the master's clock: nothing has moved on this communicator since, and it was pending
+  bool is_stuck = false;  // for longer than its suspect time
+  std::vector<model::RankId> inside;
+  std::vector<model::RankId> missing;   // have not started it
+  std::vector<model::RankId> doubtful;  // may not have started it
+};
+
+struct WaitGraphQuery {
+  SimTime now;
+  // False: instants say nothing (a dump after the fact): whatever is pending is stuck.
+  bool has_clock = true;
+  HangOptions hang;
+  SilenceOptions silence;
+};
+
+// [rank]
+using Hindrances = IdVector<model::RankId, Hindrance>;
+
+struct WaitGraph {
+  std::vector<PendingOperation> operations;
+  // Nodes: ranks of the job, then operations.
+  Digraph edges;
+};
+
+// How long an operation may stand still before it is suspect.
+SimDuration SuspectTime(const CommunicatorState& communicator, model::OperationKind kind, uint64_t bytes,
+                        const HangOptions& options);
+
+// Whether any communicator has stood still for long enough to look closer. Cost: O(communicators).
+bool MayHang(const JobPicture& picture, const WaitGraphQuery& query);
+
+WaitGraph BuildWaitGraph(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query);
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,38 @@
+// How findings speak of ranks, operations and culprits to people, and what they recommend.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "diagnosis/c4d/suspect.h"
+#include "model/finding.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis::c4d {
+
+// "all_reduce"
+std::string_view NameOf(model::OperationKind kind);
+// "rank 5 (host 2, GPU 3)"
+std::string Describe(const model::JobLayout& layout, model::RankId rank);
+// "rank 5 (host 2, GPU 3), rank 7 (host 2, GPU 5) and 3 more"
+std::string Describe(const model::JobLayout& layout, const std::vector<model::RankId>& ranks);
+// "the connection from rank 1 to rank 2", "host 3", "the send side of NIC 4 of host 3"
+std::string Describe(const model::JobLayout& layout, const model::Culprit& culprit);
+std::string Describe(const model::JobLayout& layout, const std::vector<model::Culprit>& culprits);
+// "all_reduce 17 on data 3"
+std::string DescribeOperation(const model::JobLayout& layout, model::CommunicatorId communicator,
+                              model::OperationKind kind, uint64_t sequence);
+
+// What to do about a finding of that kind. Limits of steering decide whether it is done.
+model::RecommendedAction RecommendAction(const Suspect& suspect);
+
+model::Culprit HostCulprit(HostId host);
+// With what follows from the rank.
+model::Culprit RankCulprit(const model::JobLayout& layout, model::RankId rank);
+
+// Ranks, or their host where all its ranks (and more than one) are among them. Ascending.
+std::vector<model::Culprit> RankCulprits(const model::JobLayout& layout, const std::vector<model::RankId>& ranks);
+
+}  // namespace fairlead::diagnosis::c4d
