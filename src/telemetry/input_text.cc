@@ -1,0 +1,63 @@
+#include "telemetry/input_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+namespace fairlead::telemetry {
+
+Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return InvalidArgument(fmt::format("{}: is a folder; name the files in it, such as {}/*", path, path));
+  }
+  auto stream = std::make_unique<std::ifstream>(path, std::ios::binary);
+  if (!stream->is_open()) return NotFound(fmt::format("{}: cannot be opened; is the name right?", path));
+  return std::unique_ptr<std::istream>(std::move(stream));
+}
+
+Result<std::string> ReadWhole(std::istream& stream, const std::string& name, size_t bytes_max) {
+  std::string text;
+  std::array<char, 1u << 16> block;
+  while (stream.read(block.data(), block.size()), stream.gcount() > 0) {
+    text.append(block.data(), static_cast<size_t>(stream.gcount()));
+    if (text.size() > bytes_max) {
+      return Status(StatusCode::kResourceExhausted, fmt::format("{}: is larger than {} bytes", name, bytes_max));
+    }
+  }
+  if (stream.bad()) return Unavailable(fmt::format("{}: reading failed", name));
+  return text;
+}
+
+bool LineReader::Next() {
+  text_.clear();
+  is_complete_ = false;
+  if (!status_.ok()) return false;
+  std::streambuf& buffer = *stream_->rdbuf();
+  int c = buffer.sbumpc();
+  if (c == std::char_traits<char>::eof()) {
+    if (stream_->bad()) status_ = Unavailable(fmt::format("{}: reading failed", name_));
+    return false;
+  }
+  ++number_;
+  for (; c != std::char_traits<char>::eof() && c != '\n'; c = buffer.sbumpc()) {
+    if (text_.size() == line_bytes_max_) {
+      status_ = InvalidArgument(fmt::format(
+          "{}: the line is longer than {} bytes; is this a recording, one record a line?", Where(), line_bytes_max_));
+      return false;
+    }
+    text_ += static_cast<char>(c);
+  }
+  is_complete_ = c == '\n';
+  if (text_.ends_with('\r')) text_.pop_back();
+  if (number_ == 1 && text_.starts_with("\xef\xbb\xbf")) text_.erase(0, 3);
+  return true;
+}
+
+std::string LineReader::Where() const { return fmt::format("{}:{}", name_, number_); }
+
+}  // namespace fairlead::telemetry
