@@ -36,6 +36,12 @@ std::string ReadBool(const Json& json, bool* value) {
   return "";
 }
 
+std::string ReadNumber(const Json& json, double* value) {
+  if (!json.is_number()) return ExpectedButFound("a number", json);
+  *value = json.get<double>();
+  return "";
+}
+
 std::string FieldReader::Finish() const {
   if (!error_.empty() || unknown_keys_ == UnknownKeys::kIgnored || num_found_ == object_.size()) return error_;
   const auto end = known_.begin() + static_cast<std::ptrdiff_t>(num_known_);

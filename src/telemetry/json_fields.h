@@ -47,6 +47,7 @@ std::string ReadInteger(const Json& json, uint64_t high, uint64_t* value);
 std::string ReadSigned(const Json& json, int64_t low, int64_t high, int64_t* value);
 std::string ReadText(const Json& json, std::string* value);
 std::string ReadBool(const Json& json, bool* value);
+std::string ReadNumber(const Json& json, double* value);
 std::string ExpectedButFound(std::string_view expected, const Json& json);
 
 class FieldReader {
@@ -144,6 +145,8 @@ std::string ReadValue(const Json& json, UnknownKeys unknown_keys, T* value) {
     return ReadBool(json, value);
   } else if constexpr (std::same_as<T, std::string>) {
     return ReadText(json, value);
+  } else if constexpr (std::same_as<T, double>) {
+    return ReadNumber(json, value);
   } else if constexpr (std::same_as<T, SimTime> || std::same_as<T, SimDuration>) {
     using Limits = std::numeric_limits<int64_t>;
     int64_t ns = 0;
@@ -188,7 +191,7 @@ bool FieldReader::Read(const char* name, T& value) {
 
 template <class T>
 Json FieldWriter::WriteValue(const T& value) {
-  if constexpr (std::same_as<T, bool> || std::same_as<T, std::string>) {
+  if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string>) {
     return value;
   } else if constexpr (std::same_as<T, SimTime> || std::same_as<T, SimDuration>) {
     return value.ns();
@@ -196,8 +199,6 @@ Json FieldWriter::WriteValue(const T& value) {
     return value.value();
   } else if constexpr (std::is_enum_v<T>) {
     return static_cast<uint64_t>(value);
-  } else if constexpr (std::integral<T>) {
-    return value;
   } else if constexpr (requires { value.has_value(); }) {
     return value ? WriteValue(*value) : Json();
   } else if constexpr (requires { value.size(); }) {
