@@ -6,6 +6,9 @@
 #include "experiments/c4p-link-failure/c4p_link_failure.h"
 #include "experiments/c4p-real-jobs/c4p_real_jobs.h"
 #include "experiments/c4p-scale/c4p_scale.h"
+#include "experiments/c4d-confusion/c4d_confusion.h"
+#include "experiments/c4d-delay-matrix/c4d_delay_matrix.h"
+#include "experiments/c4d-downtime/c4d_downtime.h"
 #include "experiments/crux-examples/crux_examples.h"
 #include "experiments/crux-fairness/crux_fairness.h"
 #include "experiments/crux-job-schedulers/crux_job_schedulers.h"
@@ -34,6 +37,9 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"c4p-link-failure", FindEmbeddedText("experiments/c4p-link-failure/paper.yaml"), c4p_link_failure::Run},
       {"c4p-real-jobs", FindEmbeddedText("experiments/c4p-real-jobs/paper.yaml"), c4p_real_jobs::Run},
       {"c4p-scale", FindEmbeddedText("experiments/c4p-scale/paper.yaml"), c4p_scale::Run},
+      {"c4d-delay-matrix", FindEmbeddedText("experiments/c4d-delay-matrix/paper.yaml"), c4d_delay_matrix::Run},
+      {"c4d-confusion", FindEmbeddedText("experiments/c4d-confusion/paper.yaml"), c4d_confusion::Run},
+      {"c4d-downtime", FindEmbeddedText("experiments/c4d-downtime/paper.yaml"), c4d_downtime::Run},
   };
 }
 

@@ -1,0 +1,215 @@
+#include "experiments/c4d-confusion/c4d_confusion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/parallel_for.h"
+#include "base/random.h"
+#include "execution/job_execution.h"
+#include "experiments/c4d_runs.h"
+#include "report/bar_figure.h"
+
+namespace fairlead::experiments::c4d_confusion {
+
+namespace {
+
+using execution::FaultKind;
+using execution::kNumFaultKinds;
+
+constexpr uint32_t kRunsPerKind = 500;
+constexpr uint32_t kReducedRunsPerKind = 6;
+constexpr uint64_t kHealthyIterations = 1'000'000;
+constexpr uint64_t kReducedHealthyIterations = 2'000;
+// A fault begins when the job is warm and knows itself, and what it may need longest is five windows.
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr SimTime kFirstFault(60 * kSecond);
+constexpr SimDuration kFaultWindow(20 * kSecond);
+constexpr SimDuration kPatience(150 * kSecond);
+
+struct FaultRun {
+  FaultKind kind = FaultKind::kProcessCrash;
+  bool has_acted = false;
+  bool must_be_found = false;
+  Judgement judgement = Judgement::kRight;
+  double seconds_to_confirm = std::numeric_limits<double>::quiet_NaN();
+  std::optional<model::Syndrome> found;
+};
+
+// A job in which this kind of fault has a place; draws until there is one.
+FaultRun PlayFault(FaultKind kind, uint64_t seed) {
+  Random random(seed);
+  FaultRun result;
+  result.kind = kind;
+  // Kinds that need a network or checkpoints find a place in most jobs; a fault may fall into a pause and not act.
+  for (int attempt = 0; attempt < 20 && !result.has_acted; ++attempt) {
+    WatchedJob job = DrawJob(random);
+    if (kind == FaultKind::kCheckpointStall) job.shape.checkpoint_every = 20;
+    const model::JobLayout layout = MakeLayout(job.shape, JobId(0));
+    const SimTime begin =
+        kFirstFault + SimDuration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(kFaultWindow.ns()))));
+    const auto fault = execution::DrawFault(kind, job.shape, layout, begin, random);
+    if (!fault) continue;
+    job.faults = {*fault};
+    const WatchedRun run = Watch(job, begin + kPatience);
+    if (!run.acted.front()) continue;
+    const execution::ExpectedFinding expected = ExpectFinding(*fault, job.shape, layout);
+    result.has_acted = true;
+    result.must_be_found = expected.is_required && !expected.syndromes.empty();
+    result.judgement = Judge(expected, run);
+    if (run.findings.empty()) continue;
+    result.found = run.findings.front().syndrome;
+    result.seconds_to_confirm = (run.findings.front().confirmed - *run.acted.front()).seconds().value();
+  }
+  return result;
+}
+
+struct HealthyRun {
+  uint64_t iterations = 0;
+  uint64_t findings = 0;
+};
+
+HealthyRun PlayHealthy(uint64_t seed, uint64_t iterations) {
+  Random random(seed);
+  WatchedJob job = DrawJob(random);
+  job.shape.checkpoint_every = 100;
+  job.shape.pause_every = 150;
+  // Small jobs: what counts here are iterations.
+  job.shape.data_parallel = std::min(job.shape.data_parallel, 8u);
+  job.shape.iterations = iterations;
+  const WatchedRun run = Watch(job, SimTime(static_cast<int64_t>(iterations) * 4 * kSecond));
+  return {run.iterations, run.findings.size()};
+}
+
+double Percentile(std::vector<double> values, double share) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  std::ranges::sort(values);
+  const double rank = std::ceil(share * static_cast<double>(values.size()));
+  return values[static_cast<size_t>(std::max(1.0, rank)) - 1];
+}
+
+struct KindSummary {
+  double runs = 0;
+  std::array<double, kNumJudgements> judged = {};
+  std::vector<double> seconds;
+
+  double share(Judgement judgement) const { return runs > 0 ? judged[static_cast<size_t>(judgement)] / runs : 0; }
+  void Add(const FaultRun& run) {
+    if (!run.has_acted) return;
+    ++runs;
+    ++judged[static_cast<size_t>(run.judgement)];
+    if (run.must_be_found) seconds.push_back(run.seconds_to_confirm);
+  }
+  void Add(const KindSummary& other) {
+    runs += other.runs;
+    for (size_t j = 0; j < kNumJudgements; ++j) judged[j] += other.judged[j];
+  }
+};
+
+void AddFigures(const std::array<KindSummary, kNumFaultKinds>& kinds, experiment::Outcome* outcome) {
+  report::BarFigure shares;
+  shares.title = "How runs with one planted fault were judged";
+  shares.description = "One group for each kind of fault.";
+  shares.y_label = "share of runs";
+  shares.y_domain = {0, 1};
+  shares.series = {"right", "missed", "wrong syndrome", "wrong culprit", "innocent beside"};
+  report::BarFigure seconds;
+  seconds.title = "Time from the fault to the confirmed finding";
+  seconds.description = "Median and 95th percentile of each kind of fault.";
+  seconds.y_label = "s";
+  seconds.series = {"median", "95 %"};
+  double longest = 1;
+  for (size_t k = 0; k < kNumFaultKinds; ++k) {
+    std::string label(Name(static_cast<FaultKind>(k)));
+    std::ranges::replace(label, '_', '\n');
+    report::BarGroup group{label, {}, {}};
+    for (size_t j = 0; j < kNumJudgements; ++j) group.values.push_back(kinds[k].share(static_cast<Judgement>(j)));
+    shares.groups.push_back(group);
+    seconds.groups.push_back({label, {Percentile(kinds[k].seconds, 0.5), Percentile(kinds[k].seconds, 0.95)}, {}});
+    for (const double value : seconds.groups.back().values)
+      longest = std::isfinite(value) ? std::max(longest, value) : longest;
+  }
+  seconds.y_domain = {0, longest};
+  outcome->figures.push_back({shares.title, Draw(shares), "The confusion matrix, judged by what was planted."});
+  outcome->figures.push_back(
+      {seconds.title, Draw(seconds), "From the first moment at which the fault changed anything."});
+}
+
+}  // namespace
+
+Result<experiment::Outcome> Run(const experiment::RunContext& context) {
+  const uint32_t per_kind = context.reduced ? kReducedRunsPerKind : kRunsPerKind;
+  const uint64_t healthy_iterations = context.reduced ? kReducedHealthyIterations : kHealthyIterations;
+  constexpr uint64_t kIterationsPerHealthyRun = 500;
+  std::vector<FaultRun> runs(size_t{per_kind} * kNumFaultKinds);
+  std::vector<HealthyRun> healthy(healthy_iterations / kIterationsPerHealthyRun);
+  const size_t num_pieces = runs.size() + healthy.size();
+  std::mutex mutex;
+  size_t num_done = 0;
+  ParallelFor(num_pieces, context.num_threads, *context.stop, [&](size_t i) {
+    const uint64_t seed = CombineHash(context.seed, i);
+    if (i < runs.size()) {
+      runs[i] = PlayFault(static_cast<FaultKind>(i % kNumFaultKinds), seed);
+    } else {
+      healthy[i - runs.size()] = PlayHealthy(seed, kIterationsPerHealthyRun);
+    }
+    const std::lock_guard lock(mutex);
+    context.Report(static_cast<double>(++num_done) / static_cast<double>(num_pieces));
+  });
+  experiment::Outcome outcome;
+  if (context.should_stop()) {
+    outcome.is_partial = true;
+    return outcome;
+  }
+  std::array<KindSummary, kNumFaultKinds> kinds;
+  std::array<std::vector<double>, model::kNumSyndromes> seconds_of;
+  for (const FaultRun& run : runs) {
+    kinds[static_cast<size_t>(run.kind)].Add(run);
+    if (run.found && run.judgement == Judgement::kRight) {
+      seconds_of[static_cast<size_t>(*run.found)].push_back(run.seconds_to_confirm);
+    }
+  }
+  KindSummary all;
+  for (size_t k = 0; k < kNumFaultKinds; ++k) {
+    outcome.Set(fmt::format("{}: right", Name(static_cast<FaultKind>(k))), kinds[k].share(Judgement::kRight));
+    all.Add(kinds[k]);
+  }
+  outcome.Set("all: runs", all.runs);
+  outcome.Set("all: right", all.share(Judgement::kRight));
+  outcome.Set("all: missed", all.share(Judgement::kMissed));
+  outcome.Set("all: wrong syndrome", all.share(Judgement::kWrongSyndrome));
+  outcome.Set("all: somebody innocent named",
+              all.share(Judgement::kWrongCulprit) + all.share(Judgement::kInnocentBeside));
+  for (size_t s = 0; s < model::kNumSyndromes; ++s) {
+    outcome.Set(fmt::format("{}: time to detect, median", Name(static_cast<model::Syndrome>(s))),
+                Percentile(seconds_of[s], 0.5));
+    outcome.Set(fmt::format("{}: time to detect, 95 %", Name(static_cast<model::Syndrome>(s))),
+                Percentile(seconds_of[s], 0.95));
+  }
+  HealthyRun sum;
+  for (const HealthyRun& run : healthy) {
+    sum.iterations += run.iterations;
+    sum.findings += run.findings;
+  }
+  outcome.Set("healthy: iterations", static_cast<double>(sum.iterations));
+  outcome.Set("healthy: findings", static_cast<double>(sum.findings));
+  AddFigures(kinds, &outcome);
+  outcome.notes.push_back(
+      fmt::format("{} runs for each kind of fault, on jobs of 4 to 1,024 ranks with noise of 0.2 to 2 times the usual, "
+                  "clocks up to 50 ms "
+                  "off, and in half of the runs up to 2 % of the reports lost, twice or late. Right: the first finding "
+                  "has the right "
+                  "syndrome and names nobody but the culprit, and no later one names anybody else.",
+                  per_kind));
+  return outcome;
+}
+
+}  // namespace fairlead::experiments::c4d_confusion

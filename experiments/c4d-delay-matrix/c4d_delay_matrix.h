@@ -1,0 +1,10 @@
+// Does the delay matrix name what is slow, and how often does it name somebody else? (C4, delay matrix)
+#pragma once
+
+#include "experiment/experiment.h"
+
+namespace fairlead::experiments::c4d_delay_matrix {
+
+Result<experiment::Outcome> Run(const experiment::RunContext& context);
+
+}  // namespace fairlead::experiments::c4d_delay_matrix
