@@ -35,8 +35,8 @@ struct NetworkPair {
 };
 std::vector<NetworkPair> NetworkPairs(const JobShape& shape, const model::JobLayout& layout);
 
-// A fault of this kind in a place where the job feels it, of a strength that matters. Nothing: the job has no such place,
-// for example no connection on the network.
+// A fault of this kind in a place where the job feels it, of a strength that matters. Nothing: the job has no such
+// place, for example no connection on the network.
 std::optional<Fault> DrawFault(FaultKind kind, const JobShape& shape, const model::JobLayout& layout, SimTime begin,
                                Random& random);
 

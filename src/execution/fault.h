@@ -51,8 +51,8 @@ struct Fault {
   double magnitude = 1;
 };
 
-// Errors: InvalidArgument if an id that the kind needs is not in the job, the magnitude makes no sense, or the job never
-// does what the fault would disturb, such as checkpoints.
+// Errors: InvalidArgument if an id that the kind needs is not in the job, the magnitude makes no sense, or the job
+// never does what the fault would disturb, such as checkpoints.
 Status Validate(const Fault& fault, const JobShape& shape);
 
 // Whether the processes of `kind` end, and nothing of the rank goes on.

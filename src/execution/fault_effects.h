@@ -1,6 +1,7 @@
 // What the planted faults do to the played job at an instant: who stands still until when, and what takes longer.
 //
-// A fault that stops something is a gate: an event that would happen in the fault's interval happens at its end, or never.
+// A fault that stops something is a gate: an event that would happen in the fault's interval happens at its end, or
+// never.
 #pragma once
 
 #include <cstdint>

@@ -2,11 +2,11 @@
 // of its ranks and hosts in order of arrival.
 //
 //     fault_effects --> training_program --> transfer_player --> connection_account --+
-//                              |                                                      +--> report_writer --> report_channel
-//                              +-----------> operation_log ---------------------------+
-//
-// Telemetry follows from the played messages alone; no part that writes it knows what was planted, but for what agents see
-// from outside: processes that are gone or stopped, and symptoms of devices.
+//                              |                                                      +--> report_writer
+//                              +-----------> operation_log ---------------------------+          |
+//                                                                                          report_channel -->
+// Telemetry follows from the played messages alone; no part that writes it knows what was planted, but for what agents
+// see from outside: processes that are gone or stopped, and symptoms of devices.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ class JobExecution {
   // Cost: O(messages) time; O(connections) space, and what ranks report in a few seconds.
   void Run(SimTime until, const EmitRecord& emit);
 
-  // [iteration] when its last rank ended it, on the true clock; those played so far, perhaps later than `until`. Never(): a
-  // rank hangs.
+  // [iteration] when its last rank ended it, on the true clock; those played so far, perhaps later than `until`.
+  // Never(): a rank hangs.
   std::vector<SimTime> IterationEnds() const;
   // When the fault first changed the course of the job; nothing: it has not, as far as played.
   std::optional<SimTime> FirstActed(size_t fault) const;

@@ -1,15 +1,16 @@
 // What the ranks of a training job do, iteration by iteration: load, compute, exchange, and now and then pause.
 //
-// Problem     find the instants of every operation of every rank, where each waits for others, and hand every message to
-//             the transfer player.
-// Method      A rank is a host thread, which loads samples and enqueues the operations of an iteration ahead of the GPU,
-//             and a GPU with one stream of kernels and one more for each direction of its pipeline. Tasks are played in
-//             an order in which the sender of activations comes before the receiver (pipeline_schedule), then the
-//             exchanges of gradients. The host thread begins an iteration when its GPU has ended the one before, as
-//             programs that read their loss do. Nothing of an iteration happens on a rank before the rank's end of the
-//             one before, so what lies before the earliest end is final and can be reported.
+// Problem     find the instants of every operation of every rank, where each waits for others, and hand every message
+//             to the transfer player.
+// Method      A rank is a host thread, which loads samples and enqueues the operations of an iteration ahead of the
+//             GPU, and a GPU with one stream of kernels and one more for each direction of its pipeline. Tasks are
+//             played in an order in which the sender of activations comes before the receiver (pipeline_schedule),
+//             then the exchanges of gradients. The host thread begins an iteration when its GPU has ended the one
+//             before, as programs that read their loss do. Nothing of an iteration happens on a rank before the rank's
+//             end of the one before, so what lies before the earliest end is final and can be reported.
 // Cost        O(messages) an iteration.
-// Differs     Tensor groups exchange over NVLink in one fixed time; a barrier takes a few latencies; neither has messages.
+// Differs     Tensor groups exchange over NVLink in one fixed time; a barrier takes a few latencies; neither has
+//             messages.
 #pragma once
 
 #include <array>

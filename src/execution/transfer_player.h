@@ -13,7 +13,8 @@
 //             An edge's wire is free one latency before its last message is done. rate: that of the NIC's port, shared
 //             evenly by all edges of the operation that use it in that direction.
 // Method      one pass over k, stages in the order of the pattern: a max-plus recursion. Instants may be never: what
-//             waits for a dead rank then waits for ever, and its phase says for whom. Only the last S messages are kept.
+//             waits for a dead rank then waits for ever, and its phase says for whom. Only the last S messages are
+//             kept.
 // Cost        O(messages) time, O(edges) space. See BM_Run.
 // Guarantees  every message sent is received; all instants of a message ascend; same input and seed, same output.
 // Differs     NCCL ends a kernel when its last buffer is filled; here an operation has finished on a rank when its last

@@ -1,0 +1,108 @@
+#include "execution/expected_finding.h"
+
+#include <gtest/gtest.h>
+
+#include "execution/job_execution.h"
+
+namespace fairlead::execution {
+namespace {
+
+using model::Culprit;
+using model::CulpritKind;
+using model::Finding;
+using model::RankId;
+using model::Syndrome;
+
+JobShape ShapeWithEverything() {
+  JobShape shape;
+  shape.tensor_parallel = 2;
+  shape.data_parallel = 4;
+  shape.pipeline_parallel = 2;
+  shape.gpus_per_host = 2;
+  shape.hosts_per_leaf = 2;
+  shape.checkpoint_every = 5;
+  return shape;
+}
+
+Finding Naming(Syndrome syndrome, std::vector<Culprit> culprits) {
+  Finding finding;
+  finding.syndrome = syndrome;
+  finding.culprits = std::move(culprits);
+  return finding;
+}
+
+// Every kind can be drawn, does something to the job, and has an answer that is accepted when given back.
+TEST(DrawFault, EveryKindActsAndHasAnAnswer) {
+  const JobShape shape = ShapeWithEverything();
+  const model::JobLayout layout = MakeLayout(shape, JobId(0));
+  for (size_t kind = 0; kind < kNumFaultKinds; ++kind) {
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      Random random(seed);
+      const SimTime begin = SimTime::FromSeconds(Seconds(8 + random.Uniform()));
+      const auto fault = DrawFault(static_cast<FaultKind>(kind), shape, layout, begin, random);
+      ASSERT_TRUE(fault.has_value()) << Name(static_cast<FaultKind>(kind));
+      JobExecution job(shape, {*fault}, NoiseOptions{}, seed);
+      job.Run(SimTime::FromSeconds(Seconds(30)), [](SimTime, const model::TelemetryRecord&) {});
+      ASSERT_TRUE(job.FirstActed(0).has_value()) << Name(fault->kind);
+      EXPECT_GE(*job.FirstActed(0), begin) << Name(fault->kind);
+      const ExpectedFinding expected = ExpectFinding(*fault, shape, layout);
+      ASSERT_FALSE(expected.syndromes.empty()) << Name(fault->kind);
+      EXPECT_TRUE(Accepts(expected, Naming(expected.syndromes.front(), {expected.culprits.front()})));
+      EXPECT_TRUE(Accepts(expected, Naming(expected.syndromes.front(), expected.culprits)));
+    }
+  }
+}
+
+TEST(Accepts, RefusesTheWrongSyndromeAndAnybodyElse) {
+  const JobShape shape = ShapeWithEverything();
+  const model::JobLayout layout = MakeLayout(shape, JobId(0));
+  Fault fault;
+  fault.kind = FaultKind::kSlowGpu;
+  fault.rank = RankId(5);
+  fault.magnitude = 2;
+  const ExpectedFinding expected = ExpectFinding(fault, shape, layout);
+  Culprit right;
+  right.rank = RankId(5);
+  Culprit wrong;
+  wrong.rank = RankId(4);
+  EXPECT_TRUE(Accepts(expected, Naming(Syndrome::kNonCommSlow, {right})));
+  EXPECT_FALSE(Accepts(expected, Naming(Syndrome::kCommSlow, {right})));
+  EXPECT_FALSE(Accepts(expected, Naming(Syndrome::kNonCommSlow, {right, wrong})));
+  EXPECT_FALSE(Accepts(expected, Naming(Syndrome::kNonCommSlow, {})));
+}
+
+TEST(ExpectFinding, SlownessOfAllIsNobodysFault) {
+  const JobShape shape = ShapeWithEverything();
+  Fault fault;
+  fault.kind = FaultKind::kSlowLoader;
+  fault.magnitude = 20;
+  EXPECT_TRUE(ExpectFinding(fault, shape, MakeLayout(shape, JobId(0))).syndromes.empty());
+}
+
+// One host has no network.
+TEST(DrawFault, NothingWhereTheJobHasNoSuchPlace) {
+  JobShape shape;
+  shape.data_parallel = 8;
+  const model::JobLayout layout = MakeLayout(shape, JobId(0));
+  Random random(1);
+  EXPECT_TRUE(NetworkPairs(shape, layout).empty());
+  EXPECT_FALSE(DrawFault(FaultKind::kSlowNicSend, shape, layout, SimTime(0), random).has_value());
+  EXPECT_FALSE(DrawFault(FaultKind::kCheckpointStall, shape, layout, SimTime(0), random).has_value());
+}
+
+TEST(Validate, SaysWhatIsWrongWithAFault) {
+  const JobShape shape = ShapeWithEverything();
+  Fault fault;
+  fault.kind = FaultKind::kSlowGpu;
+  fault.rank = RankId(16);
+  EXPECT_EQ(Validate(fault, shape).message(), "fault slow_gpu: needs a rank below 16");
+  fault.rank = RankId(0);
+  fault.magnitude = 0.5;
+  EXPECT_EQ(Validate(fault, shape).message(), "fault slow_gpu: its magnitude is a factor of at least 1");
+  fault.kind = FaultKind::kConnectionDown;
+  fault.peer = RankId(1);
+  EXPECT_EQ(Validate(fault, shape).message(), "fault connection_down: needs a peer on another host than its rank");
+}
+
+}  // namespace
+}  // namespace fairlead::execution

@@ -1,0 +1,415 @@
+#include "execution/job_execution.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "execution/expected_finding.h"
+
+namespace fairlead::execution {
+namespace {
+
+using model::Direction;
+using model::HostReport;
+using model::JobLayout;
+using model::OperationKind;
+using model::ProcessState;
+using model::RankId;
+using model::RankReport;
+using model::TelemetryRecord;
+
+using Arrivals = std::vector<std::pair<SimTime, TelemetryRecord>>;
+
+SimTime Second(double s) { return SimTime::FromSeconds(Seconds(s)); }
+
+NoiseOptions NoNoise() {
+  NoiseOptions noise;
+  noise.compute_cv = 0;
+  noise.wire_cv = 0;
+  noise.loading_cv = 0;
+  noise.clock_offset_max = SimDuration(0);
+  noise.clock_drift_ppm_max = 0;
+  return noise;
+}
+
+JobShape SmallShape() {
+  JobShape shape;
+  shape.tensor_parallel = 2;
+  shape.data_parallel = 4;
+  shape.pipeline_parallel = 2;
+  shape.gpus_per_host = 4;
+  shape.hosts_per_leaf = 2;
+  return shape;
+}
+
+Arrivals Play(JobExecution& job, double until) {
+  Arrivals arrivals;
+  job.Run(Second(until), [&](SimTime at, const TelemetryRecord& record) { arrivals.emplace_back(at, record); });
+  return arrivals;
+}
+
+Arrivals Play(const JobShape& shape, const std::vector<Fault>& faults, const NoiseOptions& noise, uint64_t seed,
+              double until) {
+  JobExecution job(shape, faults, noise, seed);
+  return Play(job, until);
+}
+
+template <class T>
+std::vector<T> Only(const Arrivals& arrivals) {
+  std::vector<T> records;
+  for (const auto& [at, record] : arrivals) {
+    if (const T* mine = std::get_if<T>(&record)) records.push_back(*mine);
+  }
+  return records;
+}
+
+Fault On(FaultKind kind, uint32_t rank, double begin, double magnitude = 1) {
+  Fault fault;
+  fault.kind = kind;
+  fault.rank = RankId(rank);
+  fault.begin = Second(begin);
+  fault.magnitude = magnitude;
+  return fault;
+}
+
+// GPipe over P stages and M micro-batches, everything ready: loading, (M + P - 1) slots of forward and backward, a
+// transfer for each step down and up the pipeline, the optimizer. A transfer is bytes / B + latency + flush.
+TEST(JobExecution, IterationTakesItsClosedForm) {
+  JobShape shape;
+  shape.data_parallel = 1;
+  shape.pipeline_parallel = 3;
+  shape.gpus_per_host = 1;
+  shape.micro_batches = 5;
+  shape.pipeline_order = PipelineOrder::kAllForwardFirst;
+  shape.enqueue_share = 0;
+  shape.warm_up_iterations = 0;
+  JobExecution job(shape, {}, NoNoise(), 1);
+  Play(job, 10);
+  const double transfer = static_cast<double>(shape.activation_bytes) / shape.link_speed.value() +
+                          (shape.latency + shape.flush_time).seconds().value();
+  const double expected = shape.loading_time.seconds().value() + shape.optimizer_time.seconds().value() +
+                          7 * (shape.forward_time + shape.backward_time).seconds().value() + 4 * transfer;
+  const std::vector<SimTime> ends = job.IterationEnds();
+  ASSERT_GE(ends.size(), 5u);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    EXPECT_NEAR(ends[i].seconds().value(), expected * static_cast<double>(i + 1), 1e-6 * static_cast<double>(i + 1));
+  }
+}
+
+// Data parallelism alone: load, compute, two exchanges, update.
+TEST(JobExecution, DataParallelIterationTakesItsClosedForm) {
+  JobShape shape;
+  shape.data_parallel = 4;
+  shape.gpus_per_host = 1;
+  shape.warm_up_iterations = 0;
+  JobExecution job(shape, {}, NoNoise(), 1);
+  Play(job, 3);
+  const double ring =
+      6 * 1e9 / 4 / shape.link_speed.value() + 12 * (shape.latency + shape.flush_time).seconds().value();
+  const double expected = shape.loading_time.seconds().value() + shape.optimizer_time.seconds().value() +
+                          8 * (shape.forward_time + shape.backward_time).seconds().value() + ring;
+  EXPECT_NEAR(job.IterationEnds().front().seconds().value(), expected, 1e-6);
+}
+
+TEST(JobExecution, SameSeedSameRecords) {
+  const std::vector<Fault> faults = {On(FaultKind::kProcessFrozen, 3, 6)};
+  NoiseOptions noise;
+  noise.lost = noise.duplicated = noise.delayed = 0.05;
+  EXPECT_EQ(Play(SmallShape(), faults, noise, 7, 20), Play(SmallShape(), faults, noise, 7, 20));
+  EXPECT_NE(Play(SmallShape(), faults, noise, 7, 20), Play(SmallShape(), faults, noise, 8, 20));
+}
+
+TEST(JobExecution, CuttingARunChangesNothing) {
+  NoiseOptions noise;
+  noise.delayed = 0.1;
+  JobShape shape = SmallShape();
+  shape.iterations = 12;
+  const Arrivals whole = Play(shape, {}, noise, 3, 30);
+  JobExecution job(shape, {}, noise, 3);
+  Arrivals cut;
+  for (double until = 0; until <= 30; until += 0.3) {
+    for (auto& arrival : Play(job, std::min(until + 0.3, 30.0))) cut.push_back(std::move(arrival));
+  }
+  EXPECT_EQ(cut, whole);
+}
+
+TEST(JobExecution, LayoutComesFirstAndArrivalsAscend) {
+  const Arrivals arrivals = Play(SmallShape(), {}, NoiseOptions{}, 1, 10);
+  ASSERT_TRUE(std::holds_alternative<JobLayout>(arrivals.front().second));
+  EXPECT_TRUE(std::ranges::is_sorted(arrivals, {}, [](const auto& arrival) { return arrival.first; }));
+}
+
+// An operation ascends in time, sequences and issue indices count up without gaps, all ranks agree on them, and nobody
+// leaves a collective before all have entered it.
+TEST(JobExecution, OperationsOfAHealthyJobAreConsistent) {
+  JobShape shape = SmallShape();
+  shape.checkpoint_every = 4;
+  const Arrivals arrivals = Play(shape, {}, NoNoise(), 1, 20);
+  std::map<std::tuple<RankId, model::CommunicatorId, uint64_t>, model::OperationRecord> latest;
+  for (const RankReport& report : Only<RankReport>(arrivals)) {
+    for (const model::OperationRecord& operation : report.operations) {
+      EXPECT_LE(operation.enqueued, operation.started.value_or(SimTime::Never()));
+      EXPECT_LE(operation.started.value_or(SimTime::Never()), operation.finished.value_or(SimTime::Never()));
+      EXPECT_LE(operation.finished.value_or(SimTime(0)), report.at);
+      latest[{report.rank, operation.communicator, operation.issue_index}] = operation;
+    }
+  }
+  std::map<std::pair<model::CommunicatorId, uint64_t>, std::pair<SimTime, SimTime>> last_start_first_finish;
+  std::map<std::pair<RankId, model::CommunicatorId>, uint64_t> next;
+  size_t barriers = 0;
+  for (const auto& [key, operation] : latest) {
+    const auto& [rank, communicator, issue_index] = key;
+    EXPECT_EQ(issue_index, (next[{rank, communicator}]++));
+    barriers += operation.kind == OperationKind::kBarrier ? 1 : 0;
+    if (operation.peer.valid() || !operation.finished.has_value()) continue;
+    auto [at, is_new] = last_start_first_finish.try_emplace({communicator, issue_index}, SimTime(0), SimTime::Never());
+    at->second.first = std::max(at->second.first, *operation.started);
+    at->second.second = std::min(at->second.second, *operation.finished);
+  }
+  EXPECT_GE(barriers, 16u);
+  for (const auto& [operation, instants] : last_start_first_finish) EXPECT_GE(instants.second, instants.first);
+}
+
+// All bytes of all connections, in both directions, when the job has ended: 10 iterations.
+TEST(JobExecution, ReceivesWhatWasSentAndEnds) {
+  JobShape shape = SmallShape();
+  shape.iterations = 10;
+  const Arrivals arrivals = Play(shape, {}, NoiseOptions{}, 1, 60);
+  uint64_t sent = 0;
+  uint64_t received = 0;
+  for (const RankReport& report : Only<RankReport>(arrivals)) {
+    for (const model::ConnectionRecord& record : report.connections) {
+      (record.key.direction == Direction::kSend ? sent : received) += record.bytes;
+    }
+  }
+  // Hosts hold 2 data-parallel members of a ring of 4, so 2 edges a ring cross: 2 tensor x 2 stages rings, 2 channels,
+  // 6 steps of an 8th of 1 GB. The stages are on other hosts: 8 pairs, forth and back, 8 micro-batches of 32 MB.
+  const double expected = 10 * (4.0 * 2 * 2 * 6 * 1e9 / 8 + 8.0 * 2 * 8 * 32e6);
+  EXPECT_EQ(sent, received);
+  EXPECT_NEAR(static_cast<double>(sent), expected, 1e-6 * expected);
+  const std::vector<HostReport> hosts = Only<HostReport>(arrivals);
+  EXPECT_TRUE(std::ranges::all_of(hosts.back().ranks, [](const model::RankLiveness& rank) {
+    return rank.state == ProcessState::kGone && rank.exit_code == 0;
+  }));
+  EXPECT_TRUE(Only<RankReport>(arrivals).back().is_finalizing);
+}
+
+// Seconds per byte of a healthy job: every connection within a quarter of the median of its kind.
+TEST(JobExecution, HealthyTelemetryHasNoOutlier) {
+  for (const uint64_t seed : {1u, 2u, 3u}) {
+    JobShape shape;
+    shape.data_parallel = 8;
+    shape.gpus_per_host = 1;
+    shape.algorithm = seed == 1 ? DataParallelAlgorithm::kAllToAll : DataParallelAlgorithm::kRing;
+    std::map<std::pair<RankId, model::ConnectionKey>, std::pair<double, double>> sums;
+    for (const RankReport& report : Only<RankReport>(Play(shape, {}, NoiseOptions{}, seed, 30))) {
+      for (const model::ConnectionRecord& record : report.connections) {
+        if (record.key.direction != Direction::kSend) continue;
+        auto& sum = sums[{report.rank, record.key}];
+        sum.first += record.wire_time.seconds().value();
+        sum.second += static_cast<double>(record.bytes);
+      }
+    }
+    std::vector<double> delays;
+    for (const auto& [key, sum] : sums) delays.push_back(sum.first / sum.second);
+    std::ranges::sort(delays);
+    EXPECT_GE(delays.size(), 16u);
+    const double median = delays[delays.size() / 2];
+    EXPECT_GT(delays.front(), median * 0.75);
+    EXPECT_LT(delays.back(), median * 1.25);
+  }
+}
+
+// The others wait for data or buffers; the slow one waits for nobody, starts last and spends the least time inside.
+TEST(JobExecution, EverybodyWaitsForTheSlowGpu) {
+  JobShape shape;
+  shape.data_parallel = 6;
+  shape.gpus_per_host = 1;
+  constexpr uint32_t kSlow = 4;
+  std::map<RankId, double> inside;
+  std::map<RankId, double> waits_for_data;
+  for (const RankReport& report :
+       Only<RankReport>(Play(shape, {On(FaultKind::kSlowGpu, kSlow, 5, 1.3)}, NoiseOptions{}, 1, 40))) {
+    if (report.at < Second(8)) continue;
+    for (const model::OperationRecord& operation : report.operations) {
+      if (operation.finished.has_value()) {
+        inside[report.rank] += (*operation.finished - *operation.started).seconds().value();
+      }
+    }
+    for (const model::ConnectionRecord& record : report.connections) {
+      if (record.key.direction == Direction::kReceive) {
+        waits_for_data[report.rank] += record.wait_for_peer.seconds().value();
+      }
+    }
+  }
+  for (uint32_t r = 0; r < 6; ++r) {
+    if (r == kSlow) continue;
+    EXPECT_LT(inside[RankId(kSlow)] * 3, inside[RankId(r)]);
+    EXPECT_LT(waits_for_data[RankId(kSlow)] * 2, waits_for_data[RankId(r)]);
+  }
+}
+
+// Clocks move the instants that a host shows, by its own error, and nothing else.
+TEST(JobExecution, SkewMovesInstantsOfItsHostOnly) {
+  NoiseOptions skewed = NoNoise();
+  skewed.clock_offset_max = SimDuration(50'000'000);
+  skewed.clock_drift_ppm_max = 20;
+  const JobShape shape = SmallShape();
+  const Arrivals right = Play(shape, {}, NoNoise(), 5, 12);
+  JobExecution job(shape, {}, skewed, 5);
+  const Arrivals shown = Play(job, 12);
+  ASSERT_EQ(right.size(), shown.size());
+  bool differs = false;
+  for (size_t i = 0; i < right.size(); ++i) {
+    EXPECT_EQ(right[i].first, shown[i].first);
+    const auto* mine = std::get_if<RankReport>(&right[i].second);
+    const auto* moved = std::get_if<RankReport>(&shown[i].second);
+    if (mine == nullptr) continue;
+    ASSERT_NE(moved, nullptr);
+    const HostId host = shape.HostOf(mine->rank);
+    EXPECT_EQ(moved->at, mine->at + job.ClockErrorOf(host, mine->at));
+    differs = differs || moved->at != mine->at;
+    ASSERT_EQ(moved->operations.size(), mine->operations.size());
+    for (size_t k = 0; k < mine->operations.size(); ++k) {
+      const SimTime enqueued = mine->operations[k].enqueued;
+      EXPECT_EQ(moved->operations[k].enqueued, enqueued + job.ClockErrorOf(host, enqueued));
+    }
+  }
+  EXPECT_TRUE(differs);
+}
+
+// Of 16 ranks and 4 hosts over 200 s: numbers of reports by rank and number.
+std::map<std::pair<RankId, uint64_t>, int> CountReports(const NoiseOptions& noise, bool& is_reordered) {
+  std::map<std::pair<RankId, uint64_t>, int> counts;
+  std::map<RankId, uint64_t> highest;
+  is_reordered = false;
+  for (const RankReport& report : Only<RankReport>(Play(SmallShape(), {}, noise, 1, 200))) {
+    ++counts[{report.rank, report.number}];
+    is_reordered = is_reordered || report.number < highest[report.rank];
+    highest[report.rank] = std::max(highest[report.rank], report.number);
+  }
+  return counts;
+}
+
+TEST(JobExecution, NoiseLosesDuplicatesAndReordersReports) {
+  bool is_reordered = false;
+  const auto clean = CountReports(NoiseOptions{}, is_reordered);
+  EXPECT_FALSE(is_reordered);
+  EXPECT_NEAR(static_cast<double>(clean.size()), 16 * 200, 16);
+  EXPECT_TRUE(std::ranges::all_of(clean, [](const auto& count) { return count.second == 1; }));
+
+  NoiseOptions noise;
+  noise.lost = 0.1;
+  const auto lossy = CountReports(noise, is_reordered);
+  // 3,200 reports: 320 lost, deviation 17.
+  EXPECT_NEAR(static_cast<double>(clean.size() - lossy.size()), 320, 85);
+
+  noise = NoiseOptions{};
+  noise.duplicated = 0.1;
+  const auto doubled = CountReports(noise, is_reordered);
+  EXPECT_NEAR(static_cast<double>(std::ranges::count_if(doubled, [](const auto& count) { return count.second == 2; })),
+              320, 85);
+
+  noise = NoiseOptions{};
+  noise.delayed = 0.1;
+  CountReports(noise, is_reordered);
+  EXPECT_TRUE(is_reordered);
+}
+
+TEST(JobExecution, DeadProcessesAndHostsFallSilent) {
+  Fault lost;
+  lost.kind = FaultKind::kHostLost;
+  lost.host = HostId(1);
+  lost.begin = Second(12);
+  const Arrivals arrivals = Play(SmallShape(), {On(FaultKind::kProcessCrash, 2, 8), lost}, NoNoise(), 1, 30);
+  for (const RankReport& report : Only<RankReport>(arrivals)) {
+    if (report.rank == RankId(2)) {
+      EXPECT_LT(report.at, Second(8));
+    }
+    if (report.rank.value() / 4 == 1) {
+      EXPECT_LT(report.at, Second(12));
+    }
+  }
+  for (const HostReport& report : Only<HostReport>(arrivals)) {
+    if (report.host == HostId(1)) {
+      EXPECT_LT(report.at, Second(12));
+    }
+    if (report.host == HostId(0)) {
+      EXPECT_EQ(report.ranks[2].state == ProcessState::kGone, report.at >= Second(8));
+    }
+  }
+}
+
+// A frozen process says every second what it said when it froze, and goes on when it may.
+TEST(JobExecution, FrozenProcessReportsNothingNewUntilItGoesOn) {
+  Fault frozen = On(FaultKind::kProcessFrozen, 2, 8);
+  frozen.end = Second(20);
+  NoiseOptions noise = NoNoise();
+  noise.shows_stopped = true;
+  JobExecution job(SmallShape(), {frozen}, noise, 1);
+  const Arrivals arrivals = Play(job, 40);
+  size_t silent = 0;
+  for (const RankReport& report : Only<RankReport>(arrivals)) {
+    if (report.rank != RankId(2) || report.at < Second(9) || report.at > Second(20)) continue;
+    EXPECT_TRUE(report.operations.empty());
+    ++silent;
+    for (const model::ConnectionRecord& record : report.connections) {
+      EXPECT_EQ(record.messages, 0u);
+      EXPECT_LT(record.last_progress, Second(8));
+    }
+  }
+  EXPECT_GE(silent, 10u);
+  for (const HostReport& report : Only<HostReport>(arrivals)) {
+    if (report.host != HostId(0)) continue;
+    EXPECT_EQ(report.ranks[2].state == ProcessState::kStopped, report.at >= Second(8) && report.at < Second(20));
+  }
+  EXPECT_NE(job.IterationEnds().back(), SimTime::Never());
+  ASSERT_TRUE(job.FirstActed(0).has_value());
+  EXPECT_GE(*job.FirstActed(0), Second(8));
+  EXPECT_LT(*job.FirstActed(0), Second(10));
+}
+
+TEST(JobExecution, LostAgentDoesNotHoldUpTheJob) {
+  Fault fault;
+  fault.kind = FaultKind::kAgentLost;
+  fault.host = HostId(1);
+  fault.begin = Second(8);
+  JobExecution healthy(SmallShape(), {}, NoiseOptions{}, 1);
+  JobExecution job(SmallShape(), {fault}, NoiseOptions{}, 1);
+  Play(healthy, 20);
+  const Arrivals arrivals = Play(job, 20);
+  EXPECT_EQ(job.IterationEnds(), healthy.IterationEnds());
+  for (const HostReport& report : Only<HostReport>(arrivals)) {
+    if (report.host == HostId(1)) {
+      EXPECT_LT(report.at, Second(8.1));
+    }
+  }
+}
+
+// A mistaken rank differs from the others at the same position of its communicator, and the operation never ends.
+TEST(JobExecution, MistakesShowAtTheSamePosition) {
+  for (const FaultKind kind : {FaultKind::kWrongSize, FaultKind::kWrongOrder}) {
+    JobExecution job(SmallShape(), {On(kind, 2, 8)}, NoNoise(), 1);
+    std::map<std::pair<model::CommunicatorId, uint64_t>, std::map<uint64_t, std::vector<RankId>>> by_bytes;
+    for (const RankReport& report : Only<RankReport>(Play(job, 20))) {
+      for (const model::OperationRecord& operation : report.operations) {
+        if (operation.peer.valid()) continue;
+        auto& ranks = by_bytes[{operation.communicator, operation.issue_index}][operation.bytes];
+        if (std::ranges::find(ranks, report.rank) == ranks.end()) ranks.push_back(report.rank);
+      }
+    }
+    size_t disagreements = 0;
+    for (const auto& [position, sizes] : by_bytes) {
+      if (sizes.size() == 1) continue;
+      ++disagreements;
+      EXPECT_TRUE(
+          std::ranges::any_of(sizes, [](const auto& size) { return size.second == std::vector<RankId>{RankId(2)}; }));
+    }
+    EXPECT_EQ(disagreements, kind == FaultKind::kWrongSize ? 1u : 2u);
+    EXPECT_EQ(job.IterationEnds().back(), SimTime::Never());
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::execution
