@@ -116,6 +116,7 @@ double DrawMagnitude(FaultKind kind, const JobShape& shape, Random& random) {
     case FaultKind::kSlowNicReceive:
     case FaultKind::kSlowConnection:
     case FaultKind::kSlowLeaf:
+    case FaultKind::kSlowPlane:
       return random.Uniform(2, 6);
     case FaultKind::kLossyConnection:
       return random.Uniform(0.05, 0.3);
@@ -150,6 +151,9 @@ bool DrawPlace(Fault& fault, const JobShape& shape, const JobLayout& layout, Ran
       if (fault.kind == FaultKind::kSlowLeaf) fault.leaf = Pick(layout.ranks[pair.source.index()].leaves, random);
       return true;
     }
+    case FaultKind::kSlowPlane:
+      fault.plane = static_cast<uint32_t>(random.Below(shape.planes));
+      return !NetworkPairs(shape, layout).empty();
     case FaultKind::kHostLost:
     case FaultKind::kAgentLost:
       fault.host = HostId(random.Below(shape.NumHosts()));
@@ -221,6 +225,20 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
       expected = {{Syndrome::kNonCommHang}, rank_or_host()};
       expected.is_required = fault.magnitude > kLongStallSeconds;
       return expected;
+    case FaultKind::kCrossedOrder: {
+      // The ranks wait for each other in a cycle, and any of them may have the wrong order.
+      expected = {{Syndrome::kMismatch}, rank_or_host()};
+      for (const RankId rank : layout.communicators[CommunicatorIds(shape).Data(fault.rank).index()].ranks) {
+        expected.culprits.push_back(RankCulprit(layout, rank));
+      }
+      return expected;
+    }
+    case FaultKind::kSlowPlane: {
+      Culprit plane;
+      plane.kind = CulpritKind::kPlane;
+      plane.plane = fault.plane;
+      return {{Syndrome::kCommSlow}, {plane}};
+    }
     case FaultKind::kWrongSize:
     case FaultKind::kWrongOrder:
       return {{Syndrome::kMismatch}, rank_or_host()};

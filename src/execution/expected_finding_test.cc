@@ -21,6 +21,7 @@ JobShape ShapeWithEverything() {
   shape.gpus_per_host = 2;
   shape.hosts_per_leaf = 2;
   shape.checkpoint_every = 5;
+  shape.planes = 2;
   return shape;
 }
 

@@ -21,6 +21,7 @@ bool NeedsRank(FaultKind kind) {
     case FaultKind::kAgentLost:
     case FaultKind::kSlowLeaf:
     case FaultKind::kSlowLoader:
+    case FaultKind::kSlowPlane:
       return false;
     default:
       return true;
@@ -40,6 +41,7 @@ bool IsFactor(FaultKind kind) {
     case FaultKind::kSlowConnection:
     case FaultKind::kSlowLeaf:
     case FaultKind::kSlowLoader:
+    case FaultKind::kSlowPlane:
       return true;
     default:
       return false;
@@ -66,8 +68,10 @@ Status ValidateShape(const Fault& fault, const JobShape& shape) {
   if (fault.kind == FaultKind::kCheckpointStall && (shape.checkpoint_every == 0 || shape.DataOf(fault.rank) != 0)) {
     return Wrong(fault, "needs a job with checkpoints and a rank that writes them (data-parallel rank 0)");
   }
-  const bool is_mismatch = fault.kind == FaultKind::kWrongSize || fault.kind == FaultKind::kWrongOrder;
-  if (is_mismatch && shape.data_parallel < 2) return Wrong(fault, "needs at least 2 data-parallel ranks");
+  if (IsMistake(fault.kind) && shape.data_parallel < 2) return Wrong(fault, "needs at least 2 data-parallel ranks");
+  if (fault.kind == FaultKind::kSlowPlane && (shape.planes < 2 || fault.plane >= shape.planes)) {
+    return Wrong(fault, fmt::format("needs a job with at least 2 planes and a plane below {}", shape.planes));
+  }
   const bool has_two = shape.gradient_buckets >= 2 || shape.algorithm == DataParallelAlgorithm::kShardedRing;
   if (fault.kind == FaultKind::kWrongOrder && !has_two) {
     return Wrong(fault, "needs at least 2 gradient buckets, or the sharded ring");
@@ -79,10 +83,10 @@ Status ValidateShape(const Fault& fault, const JobShape& shape) {
 
 std::string_view Name(FaultKind kind) {
   static constexpr std::array<std::string_view, kNumFaultKinds> kNames = {
-      "gpu_memory_error", "nvlink_error",    "cuda_error",       "process_crash", "process_frozen",
-      "gpu_hang",         "host_lost",       "agent_lost",       "slow_gpu",      "slow_nic_send",
-      "slow_nic_receive", "slow_connection", "lossy_connection", "slow_leaf",     "nic_down",
-      "connection_down",  "slow_loader",     "checkpoint_stall", "wrong_size",    "wrong_order"};
+      "gpu_memory_error", "nvlink_error", "cuda_error",    "process_crash",   "process_frozen",   "gpu_hang",
+      "host_lost",        "agent_lost",   "slow_gpu",      "slow_nic_send",   "slow_nic_receive", "slow_connection",
+      "lossy_connection", "slow_leaf",    "nic_down",      "connection_down", "slow_loader",      "checkpoint_stall",
+      "wrong_size",       "wrong_order",  "crossed_order", "slow_plane"};
   return kNames.at(static_cast<size_t>(kind));
 }
 
@@ -95,6 +99,10 @@ Status Validate(const Fault& fault, const JobShape& shape) {
     return Wrong(fault, "its magnitude is the part of lost messages, above 0 and at most 1");
   }
   return OkStatus();
+}
+
+bool IsMistake(FaultKind kind) {
+  return kind == FaultKind::kWrongSize || kind == FaultKind::kWrongOrder || kind == FaultKind::kCrossedOrder;
 }
 
 bool KillsProcess(FaultKind kind, const JobShape& shape) {

@@ -34,8 +34,10 @@ enum class FaultKind : uint8_t {
   kCheckpointStall,  // rank: its first checkpoint in the interval takes `magnitude` seconds longer
   kWrongSize,        // rank: exchanges half of the bytes in one operation
   kWrongOrder,       // rank: swaps the first two exchanges of one iteration
+  kCrossedOrder,     // rank: enters a barrier of all ranks before one exchange, the others behind it
+  kSlowPlane,        // plane: messages through it take `magnitude` times as long
 };
-inline constexpr size_t kNumFaultKinds = 20;
+inline constexpr size_t kNumFaultKinds = 22;
 
 // "gpu_memory_error", "nvlink_error", ..
 std::string_view Name(FaultKind kind);
@@ -46,6 +48,7 @@ struct Fault {
   model::RankId peer;
   HostId host;
   model::LeafId leaf;
+  uint32_t plane = 0;
   SimTime begin;
   SimTime end = SimTime::Never();
   double magnitude = 1;
@@ -54,6 +57,9 @@ struct Fault {
 // Errors: InvalidArgument if an id that the kind needs is not in the job, the magnitude makes no sense, or the job
 // never does what the fault would disturb, such as checkpoints.
 Status Validate(const Fault& fault, const JobShape& shape);
+
+// Whether a rank's program disagrees with the others'; such a fault acts in one iteration.
+bool IsMistake(FaultKind kind);
 
 // Whether the processes of `kind` end, and nothing of the rank goes on.
 bool KillsProcess(FaultKind kind, const JobShape& shape);

@@ -87,6 +87,7 @@ void FaultEffects::Plant(FaultIndex index, const JobShape& shape) {
     case FaultKind::kCheckpointStall:
     case FaultKind::kWrongSize:
     case FaultKind::kWrongOrder:
+    case FaultKind::kCrossedOrder:
       single_acts_.push_back(index);
       break;
     default:
@@ -172,7 +173,7 @@ SimDuration FaultEffects::CheckpointStall(RankId rank, Instant t) {
 std::optional<FaultKind> FaultEffects::Mistake(RankId rank, Instant t) {
   for (const FaultIndex fault : single_acts_) {
     const Fault& planted = faults_[fault];
-    if (planted.kind == FaultKind::kCheckpointStall || planted.rank != rank) continue;
+    if (!IsMistake(planted.kind) || planted.rank != rank) continue;
     if (is_used_up_[fault] != 0 || !IsActive(fault, t)) continue;
     is_used_up_[fault] = 1;
     MarkActed(fault, t);
@@ -196,6 +197,8 @@ bool FaultEffects::Touches(const Fault& fault, const NetworkPath& path) const {
     case FaultKind::kSlowLeaf:
       return HasLeaf(*layout_, path.source, path.plane, fault.leaf) ||
              HasLeaf(*layout_, path.destination, path.plane, fault.leaf);
+    case FaultKind::kSlowPlane:
+      return fault.plane == path.plane;
     default:
       return false;
   }

@@ -48,7 +48,7 @@ class FaultEffects {
   double LoadingFactor(model::RankId rank, Instant t);
   // How much longer a checkpoint that begins at `t` takes; each stall acts once.
   SimDuration CheckpointStall(model::RankId rank, Instant t);
-  // A rank's mistake (kWrongSize, kWrongOrder) in the iteration that begins at `t`; each is made once.
+  // A rank's mistake (see IsMistake) in the iteration that begins at `t`; each is made once.
   std::optional<FaultKind> Mistake(model::RankId rank, Instant t);
 
   // Connections: which faults can touch one, and what they do to a message.

@@ -28,6 +28,10 @@ NoiseOptions NoNoise() {
   noise.compute_cv = 0;
   noise.wire_cv = 0;
   noise.loading_cv = 0;
+  noise.gpu_cv = 0;
+  noise.connection_cv = 0;
+  noise.hiccup = 0;
+  noise.congestion = 0;
   noise.clock_offset_max = SimDuration(0);
   noise.clock_drift_ppm_max = 0;
   return noise;
@@ -385,6 +389,45 @@ TEST(JobExecution, LostAgentDoesNotHoldUpTheJob) {
       EXPECT_LT(report.at, Second(8.1));
     }
   }
+}
+
+// The barrier of the mistaken rank waits for all others, and their exchange for it.
+TEST(JobExecution, CrossedOrderLeavesACycleOfWaiting) {
+  const JobShape shape = SmallShape();
+  JobExecution job(shape, {On(FaultKind::kCrossedOrder, 2, 8)}, NoNoise(), 1);
+  const CommunicatorIds ids(shape);
+  std::map<std::pair<RankId, model::CommunicatorId>, model::OperationRecord> pending;
+  for (const RankReport& report : Only<RankReport>(Play(job, 20))) {
+    for (const model::OperationRecord& operation : report.operations) {
+      if (!operation.finished.has_value()) pending[{report.rank, operation.communicator}] = operation;
+      if (operation.finished.has_value()) pending.erase({report.rank, operation.communicator});
+    }
+  }
+  ASSERT_TRUE(pending.contains({RankId(2), ids.All()}));
+  EXPECT_TRUE(pending[std::pair(RankId(2), ids.All())].started.has_value());
+  EXPECT_FALSE(pending[std::pair(RankId(2), ids.Data(RankId(2)))].started.has_value());
+  for (const RankId other : {RankId(0), RankId(4), RankId(6)}) {
+    EXPECT_FALSE(pending.contains({other, ids.All()}));
+    ASSERT_TRUE(pending.contains({other, ids.Data(other)}));
+  }
+}
+
+// Every rank pauses in every iteration, 0.5 s on average, and the slowest of 16 sets the pace: the mean of the maximum
+// of 16 exponentials is H_16 = 3.38 means.
+TEST(JobExecution, HiccupsOfHostThreadsHoldUpTheJob) {
+  NoiseOptions noise = NoNoise();
+  JobExecution smooth(SmallShape(), {}, noise, 1);
+  noise.hiccup = 1;
+  noise.hiccup_mean = SimDuration(500'000'000);
+  JobExecution bumpy(SmallShape(), {}, noise, 1);
+  Play(smooth, 300);
+  Play(bumpy, 300);
+  const auto iteration = [](const JobExecution& job) {
+    return job.IterationEnds().back().seconds().value() / static_cast<double>(job.IterationEnds().size());
+  };
+  // Ranks of the second stage hide part of their pauses behind the first stage.
+  EXPECT_GT(iteration(bumpy) - iteration(smooth), 0.5 * 2);
+  EXPECT_LT(iteration(bumpy) - iteration(smooth), 0.5 * 4);
 }
 
 // A mistaken rank differs from the others at the same position of its communicator, and the operation never ends.

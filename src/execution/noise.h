@@ -13,6 +13,15 @@ struct NoiseOptions {
   double compute_cv = 0.02;  // coefficient of variation of computing times; 0: none; at most 1
   double wire_cv = 0.1;      // of the time a message takes on the network
   double loading_cv = 0.2;   // of loading times
+  // Differences that last for the whole job: between GPUs, and between connections (cables, paths, neighbours).
+  double gpu_cv = 0.01;
+  double connection_cv = 0.03;
+  // Host threads that pause now and then (garbage collection, page faults, neighbours): probability for each rank and
+  // iteration, and mean length.
+  double hiccup = 0.0005;
+  SimDuration hiccup_mean{200'000'000};
+  // Traffic of others: probability that a connection is 1.5 to 3 times as slow during one operation.
+  double congestion = 0.001;
   // Clocks of hosts: offset uniform within +-, and how fast they run away from the true time.
   SimDuration clock_offset_max{5'000'000};
   double clock_drift_ppm_max = 10;

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/random.h"
-
 namespace fairlead::execution {
 
 namespace {
@@ -25,6 +23,7 @@ Instant Scaled(SimDuration duration, double factor) {
 TrainingProgram::TrainingProgram(const JobShape& shape, const NoiseOptions& noise, const model::JobLayout* layout,
                                  FaultEffects* effects, TransferPlayer* player, OperationLog* log, uint64_t seed)
     : shape_(shape),
+      noise_(noise),
       ids_(shape),
       layout_(layout),
       effects_(effects),
@@ -32,9 +31,12 @@ TrainingProgram::TrainingProgram(const JobShape& shape, const NoiseOptions& nois
       log_(log),
       compute_noise_(noise.compute_cv, CombineHash(seed, 3)),
       loading_noise_(noise.loading_cv, CombineHash(seed, 4)),
+      hiccup_random_(CombineHash(seed, 8)),
       tasks_(PipelineTasks(shape)),
       states_(shape.NumRanks()),
       ends_(shape.NumRanks(), 0) {
+  NoiseTable gpu_noise(noise.gpu_cv, CombineHash(seed, 9));
+  for (uint32_t r = 0; r < shape.NumRanks(); ++r) gpu_factors_.push_back(gpu_noise.Next());
   // Bucket b is b + 1 parts of the gradients: neighbours in the order differ in size, as they do in real models.
   const uint64_t buckets = shape.gradient_buckets;
   for (uint64_t b = 0; b < buckets && shape.data_parallel > 1; ++b) {
@@ -93,6 +95,9 @@ void TrainingProgram::BeginIteration() {
     state.mistake = IsNever(begin) ? std::nullopt : effects_->Mistake(rank, begin);
     const double factor = loading_noise_.Next() * effects_->LoadingFactor(rank, begin);
     state.host = IsNever(begin) ? kNever : begin + Scaled(shape_.loading_time, factor);
+    if (hiccup_random_.Uniform() < noise_.hiccup) {
+      state.host += Scaled(noise_.hiccup_mean, hiccup_random_.Exponential(1));
+    }
     state.stream = ends_[r];
     state.send_stream = {ends_[r], ends_[r]};
     state.receive_stream = {ends_[r], ends_[r]};
@@ -108,7 +113,7 @@ Instant TrainingProgram::Enqueue(RankId rank) {
 Instant TrainingProgram::Compute(RankId rank, Instant start, SimDuration nominal) {
   start = effects_->Gpu(rank, start);
   if (IsNever(start)) return kNever;
-  double factor = compute_noise_.Next() * effects_->ComputeFactor(rank, start);
+  double factor = gpu_factors_[rank.index()] * compute_noise_.Next() * effects_->ComputeFactor(rank, start);
   if (iteration_ends_.size() < shape_.warm_up_iterations) factor *= shape_.warm_up_factor;
   return effects_->Gpu(rank, start + Scaled(nominal, factor));
 }
@@ -279,6 +284,7 @@ void TrainingProgram::PlayExchange(uint32_t tensor, uint32_t stage, size_t excha
   for (size_t i = 0; i < n; ++i) {
     const RankId rank = route.ranks[i];
     const Exchange mine = ExchangeOf(rank, exchange);
+    if (exchange == 0 && At(rank).mistake == FaultKind::kCrossedOrder) EnterBarrierAlone(rank);
     PlayedOperation operation;
     operation.communicator = ids_.Data(rank);
     operation.kind = mine.kind;
@@ -286,7 +292,8 @@ void TrainingProgram::PlayExchange(uint32_t tensor, uint32_t stage, size_t excha
     operation.enqueued = Enqueue(rank);
     logged_[i] = Log(rank, kData, operation);
     starts_[i] = effects_->Gpu(rank, std::max(operation.enqueued, At(rank).stream));
-    if (At(rank).mistake.has_value() && exchange == 0) transfer.short_member = static_cast<MemberIndex>(i);
+    const bool is_short = At(rank).mistake == FaultKind::kWrongSize || At(rank).mistake == FaultKind::kWrongOrder;
+    if (is_short && exchange == 0) transfer.short_member = static_cast<MemberIndex>(i);
   }
   transfer.starts = starts_;
   player_->Play(route, transfer, finishes_);
@@ -321,6 +328,16 @@ void TrainingProgram::WriteCheckpoint() {
     At(rank).host = ends_[r] + Scaled(shape_.checkpoint_time, loading_noise_.Next()) + stall;
   }
   PlayBarrier();
+}
+
+void TrainingProgram::EnterBarrierAlone(RankId rank) {
+  PlayedOperation operation;
+  operation.communicator = ids_.All();
+  operation.kind = OperationKind::kBarrier;
+  operation.enqueued = Enqueue(rank);
+  const Logged logged = Log(rank, kAll, operation);
+  SetInstants(logged, effects_->Gpu(rank, std::max(operation.enqueued, At(rank).stream)), kNever);
+  At(rank).stream = kNever;
 }
 
 void TrainingProgram::PlayBarrier() {

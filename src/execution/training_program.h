@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "base/random.h"
 #include "execution/fault_effects.h"
 #include "execution/noise.h"
 #include "execution/operation_log.h"
@@ -89,6 +90,8 @@ class TrainingProgram {
   void EndIteration();
   void WriteCheckpoint();
   void PlayBarrier();
+  // A mistake: the others come only after what waits for this rank.
+  void EnterBarrierAlone(model::RankId rank);
 
   Instant Compute(model::RankId rank, Instant start, SimDuration nominal);
   // The host thread gets to its next action.
@@ -100,6 +103,7 @@ class TrainingProgram {
   RankState& At(model::RankId rank) { return states_[rank.index()]; }
 
   JobShape shape_;
+  NoiseOptions noise_;
   CommunicatorIds ids_;
   const model::JobLayout* layout_;
   FaultEffects* effects_;
@@ -107,6 +111,8 @@ class TrainingProgram {
   OperationLog* log_;
   NoiseTable compute_noise_;
   NoiseTable loading_noise_;
+  Random hiccup_random_;
+  std::vector<double> gpu_factors_;  // [rank] of computing times
   std::vector<PipelineTask> tasks_;
   std::vector<Exchange> exchanges_;
   std::vector<Route> data_routes_;                                     // [tensor + T * stage]

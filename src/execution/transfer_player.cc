@@ -21,6 +21,9 @@ using model::RankId;
 constexpr Instant kRetransmissionTimeout = 4'000'000;
 // A message lost this often gets through all the same.
 constexpr int kRetransmissionsMax = 8;
+// How much slower a congested connection is.
+constexpr double kCongestionLeast = 1.5;
+constexpr double kCongestionMost = 3;
 
 // How many edges of the pattern use a port of a NIC in one direction.
 using PortUse = std::map<std::tuple<Direction, MemberIndex, uint32_t>, uint32_t>;
@@ -33,8 +36,22 @@ TransferPlayer::TransferPlayer(const JobShape& shape, const NoiseOptions& noise,
       windows_(std::move(windows)),
       effects_(effects),
       wire_noise_(noise.wire_cv, CombineHash(seed, 1)),
+      connection_noise_(noise.connection_cv, CombineHash(seed, 10)),
       loss_random_(CombineHash(seed, 2)),
-      accounts_of_(shape.NumRanks()) {}
+      congestion_random_(CombineHash(seed, 11)),
+      congestion_(noise.congestion),
+      accounts_of_(shape.NumRanks()) {
+  DrawCongestion();
+}
+
+void TransferPlayer::DrawCongestion() {
+  // Never within a simulation, unless drawn.
+  until_congestion_ = ~uint64_t{0};
+  if (congestion_ <= 0) return;
+  // Geometric: the whole part of an exponential number.
+  const double mean = -1 / std::log1p(-congestion_);
+  until_congestion_ = static_cast<uint64_t>(congestion_random_.Exponential(mean));
+}
 
 Route TransferPlayer::MakeRoute(CommunicatorId communicator, std::vector<RankId> ranks, TransferPattern pattern) {
   Route route{std::move(ranks), std::move(pattern), {}, {}};
@@ -58,7 +75,7 @@ Route TransferPlayer::MakeRoute(CommunicatorId communicator, std::vector<RankId>
       const auto plane = static_cast<uint8_t>(connection.path.plane);
       const uint32_t share =
           std::max(use[{Direction::kSend, edge.source, plane}], use[{Direction::kReceive, edge.destination, plane}]);
-      connection.ns_per_byte = 1e9 * share / shape_.link_speed.value();
+      connection.ns_per_byte = 1e9 * share / shape_.link_speed.value() * connection_noise_.Next();
       connection.latency = shape_.latency.ns();
       connection.flush = shape_.flush_time.ns();
       connection.faults = effects_->FaultsOn(connection.path);
@@ -84,7 +101,7 @@ Route TransferPlayer::MakeRoute(CommunicatorId communicator, std::vector<RankId>
 
 void TransferPlayer::Play(const Route& route, const Transfer& transfer, std::span<Instant> finishes) {
   FL_CHECK(route.pattern.lag_max < kSlots);
-  edges_.assign(route.connections.size(), EdgeState{});
+  PrepareEdges(route, transfer);
   stage_times_.resize(route.pattern.stages.size());
   for (size_t s = 0; s < stage_times_.size(); ++s) stage_times_[s] = transfer.starts[route.pattern.stages[s].member];
   std::ranges::copy(transfer.starts, finishes.begin());
@@ -93,6 +110,17 @@ void TransferPlayer::Play(const Route& route, const Transfer& transfer, std::spa
     PlayAll<true>(route, transfer, finishes);
   } else {
     PlayAll<false>(route, transfer, finishes);
+  }
+}
+
+void TransferPlayer::PrepareEdges(const Route& route, const Transfer& transfer) {
+  edges_.assign(route.connections.size(), EdgeState{});
+  for (size_t e = 0; e < edges_.size(); ++e) {
+    const Connection& connection = route.connections[e];
+    edges_[e].ns = transfer.bytes_per_message * connection.ns_per_byte;
+    if (!connection.is_network || until_congestion_-- > 0) continue;
+    edges_[e].ns *= congestion_random_.Uniform(kCongestionLeast, kCongestionMost);
+    DrawCongestion();
   }
 }
 
@@ -171,7 +199,7 @@ void TransferPlayer::Send(const Route& route, const Transfer& transfer, EdgeInde
   clear = Process<kHasGates>(connection, destination, clear);
   filled = Process<kHasGates>(connection, source, std::max(filled, posted));
   const Instant sent = Process<kHasGates>(connection, source, std::max(filled, clear));
-  const Instant wire_done = OnWire(connection, transfer, sent, state.wire_free);
+  const Instant wire_done = OnWire(connection, state, sent);
   if (!IsNever(wire_done)) state.wire_free = wire_done - connection.latency;
   state.clear[slot] = clear;
   state.done[slot] = Process<kHasGates>(connection, source, wire_done);
@@ -197,12 +225,11 @@ void TransferPlayer::CountReceived(const Connection& connection, const EdgeState
                                             static_cast<uint64_t>(transfer.bytes_per_message));
 }
 
-Instant TransferPlayer::OnWire(const Connection& connection, const Transfer& transfer, Instant sent,
-                               Instant wire_free) {
+Instant TransferPlayer::OnWire(const Connection& connection, const EdgeState& state, Instant sent) {
   if (IsNever(sent)) return kNever;
   const double noise = connection.is_network ? wire_noise_.Next() : 1;
-  const auto duration = static_cast<Instant>(transfer.bytes_per_message * connection.ns_per_byte * noise + 0.5);
-  const Instant begin = std::max(sent, wire_free);
+  const auto duration = static_cast<Instant>(state.ns * noise + 0.5);
+  const Instant begin = std::max(sent, state.wire_free);
   if (!connection.faults.empty()) return OnFaultyWire(connection, sent, begin, duration);
   return begin + duration + connection.latency;
 }

@@ -90,6 +90,7 @@ class TransferPlayer {
     std::array<Instant, kSlots> arrived = {};  // data complete at the receiver, before the flush
     std::array<Instant, kSlots> taken = {};
     Instant wire_free = 0;
+    double ns = 0;  // of a message on the wire, without noise and faults
   };
 
   template <bool kHasGates>
@@ -100,7 +101,9 @@ class TransferPlayer {
   void Send(const Route& route, const Transfer& transfer, EdgeIndex edge, uint32_t message, Instant filled);
   void CountReceived(const Connection& connection, const EdgeState& state, const Transfer& transfer, uint32_t message,
                      Instant taken);
-  Instant OnWire(const Connection& connection, const Transfer& transfer, Instant sent, Instant wire_free);
+  void PrepareEdges(const Route& route, const Transfer& transfer);
+  void DrawCongestion();
+  Instant OnWire(const Connection& connection, const EdgeState& state, Instant sent);
   Instant OnFaultyWire(const Connection& connection, Instant sent, Instant begin, Instant duration);
   template <bool kHasGates>
   Instant Process(const Connection& connection, model::RankId rank, Instant t) {
@@ -112,7 +115,11 @@ class TransferPlayer {
   std::vector<ReportWindows> windows_;  // [host]
   FaultEffects* effects_;
   NoiseTable wire_noise_;
+  NoiseTable connection_noise_;
   Random loss_random_;
+  Random congestion_random_;
+  double congestion_;
+  uint64_t until_congestion_ = 0;  // uses of connections before the next one that is congested
   std::vector<ConnectionAccount> accounts_;
   std::vector<std::vector<uint32_t>> accounts_of_;  // [rank]
   // Scratch of Play.

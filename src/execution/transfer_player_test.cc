@@ -18,11 +18,21 @@ using model::TransferPhase;
 
 constexpr Instant kSecond = 1'000'000'000;
 
+NoiseOptions Calm() {
+  NoiseOptions noise;
+  noise.congestion = 0;
+  return noise;
+}
+
 // One communicator over all ranks of a job of data parallelism alone, and its player.
 struct Played {
-  explicit Played(const JobShape& job_shape, std::vector<Fault> faults = {}, double wire_cv = 0)
-      : shape(job_shape), layout(MakeLayout(shape, JobId(0))), effects(shape, layout, std::move(faults)) {
-    noise.wire_cv = wire_cv;
+  explicit Played(const JobShape& job_shape, std::vector<Fault> faults = {}, const NoiseOptions& options = Calm())
+      : shape(job_shape),
+        noise(options),
+        layout(MakeLayout(shape, JobId(0))),
+        effects(shape, layout, std::move(faults)) {
+    noise.wire_cv = 0;
+    noise.connection_cv = 0;
     const ReportWindows windows{.first_end = 1000 * kSecond, .period = 1000 * kSecond};
     player.emplace(shape, noise, std::vector<ReportWindows>(shape.NumHosts(), windows), &effects, 1);
     const std::vector<RankId>& ranks = layout.communicators.back().ranks;
@@ -188,7 +198,7 @@ TEST(TransferPlayer, ReceivesWhatWasSent) {
     shape.data_parallel = 12;
     shape.gpus_per_host = 4;
     shape.algorithm = algorithm;
-    Played job(shape, {}, /*wire_cv=*/0.3);
+    Played job(shape);
     job.Play(std::vector<Instant>(12, 0), 20, 1e6);
     std::map<std::pair<RankId, RankId>, uint64_t> sent;
     std::map<std::pair<RankId, RankId>, uint64_t> received;
@@ -272,6 +282,29 @@ TEST(TransferPlayer, SlowNicRaisesItsRowOrColumnOnly) {
     // Latency does not grow, but is a thousandth only.
     EXPECT_NEAR(slow_row.at(pair) / delay, pair.first == RankId(3) ? 2 : 1, 0.01);
     EXPECT_NEAR(slow_column.at(pair) / delay, pair.second == RankId(3) ? 2 : 1, 0.01);
+  }
+}
+
+// All connections congested: each 1.5 to 3 times as slow, and another factor in the next operation.
+TEST(TransferPlayer, CongestionSlowsSingleOperations) {
+  const JobShape shape = OneGpuHosts(8, DataParallelAlgorithm::kAllToAll);
+  const auto delays = [&shape](double congestion) {
+    NoiseOptions noise;
+    noise.congestion = congestion;
+    Played job(shape, {}, noise);
+    job.Play(std::vector<Instant>(8, 0), 10, 5e6);
+    std::map<std::pair<RankId, RankId>, double> times;
+    for (const auto& [end, record] : job.Records()) {
+      if (end.second.direction == Direction::kSend) {
+        times[{end.first, end.second.peer}] = record.wire_time.seconds().value();
+      }
+    }
+    return times;
+  };
+  const auto calm = delays(0);
+  for (const auto& [pair, time] : delays(1)) {
+    EXPECT_GT(time / calm.at(pair), 1.49);
+    EXPECT_LT(time / calm.at(pair), 3.01);
   }
 }
 
