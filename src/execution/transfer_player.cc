@@ -139,7 +139,7 @@ void TransferPlayer::PlayAll(const Route& route, const Transfer& transfer, std::
   const uint32_t last = (transfer.messages - 1) % kSlots;
   for (size_t e = 0; e < pattern.edges.size(); ++e) {
     Instant& finish = finishes[pattern.edges[e].source];
-    finish = std::max(finish, edges_[e].done[last]);
+    finish = std::max(finish, edges_[e].slots[last].done);
   }
 }
 
@@ -157,11 +157,11 @@ void TransferPlayer::PlayStage(const Route& route, const Transfer& transfer, siz
   const uint32_t input_slot = (message - stage.lag) % kSlots;
   if (takes) {
     for (const EdgeIndex edge : route.pattern.Inputs(stage)) {
-      t = std::max(t, edges_[edge].arrived[input_slot] + route.connections[edge].flush);
+      t = std::max(t, edges_[edge].slots[input_slot].arrived + route.connections[edge].flush);
     }
   }
   if (fills && message >= kSlots) {
-    for (const EdgeIndex edge : route.pattern.Outputs(stage)) t = std::max(t, edges_[edge].done[slot]);
+    for (const EdgeIndex edge : route.pattern.Outputs(stage)) t = std::max(t, edges_[edge].slots[slot].done);
   }
   if constexpr (kHasGates) t = effects_->Gpu(route.ranks[stage.member], t);
   if (stage.member == transfer.short_member && message >= transfer.messages / 2) t = kNever;
@@ -169,11 +169,9 @@ void TransferPlayer::PlayStage(const Route& route, const Transfer& transfer, siz
   if (takes) {
     for (const EdgeIndex edge : route.pattern.Inputs(stage)) {
       const Connection& connection = route.connections[edge];
-      EdgeState& state = edges_[edge];
-      state.taken[input_slot] = Process<kHasGates>(connection, connection.path.destination, t);
-      if (connection.is_network) {
-        CountReceived(connection, state, transfer, message - stage.lag, state.taken[input_slot]);
-      }
+      Slot& input = edges_[edge].slots[input_slot];
+      input.taken = Process<kHasGates>(connection, connection.path.destination, t);
+      if (connection.is_network) CountReceived(connection, input, transfer, message - stage.lag);
     }
   }
   if (!fills) return;
@@ -188,12 +186,12 @@ void TransferPlayer::Send(const Route& route, const Transfer& transfer, EdgeInde
   EdgeState& state = edges_[edge];
   const RankId source = connection.path.source;
   const RankId destination = connection.path.destination;
-  const uint32_t slot = message % kSlots;
+  Slot& slot = state.slots[message % kSlots];
   Instant posted = transfer.starts[ends.source];
   Instant clear = transfer.starts[ends.destination];
   if (message >= kSlots) {
-    posted = std::max(posted, state.done[slot]);
-    clear = std::max(clear, state.taken[slot]);
+    posted = std::max(posted, slot.done);
+    clear = std::max(clear, slot.taken);
   }
   posted = Process<kHasGates>(connection, source, posted);
   clear = Process<kHasGates>(connection, destination, clear);
@@ -201,26 +199,24 @@ void TransferPlayer::Send(const Route& route, const Transfer& transfer, EdgeInde
   const Instant sent = Process<kHasGates>(connection, source, std::max(filled, clear));
   const Instant wire_done = OnWire(connection, state, sent);
   if (!IsNever(wire_done)) state.wire_free = wire_done - connection.latency;
-  state.clear[slot] = clear;
-  state.done[slot] = Process<kHasGates>(connection, source, wire_done);
-  state.arrived[slot] = Process<kHasGates>(connection, destination, wire_done);
+  slot.clear = clear;
+  slot.done = Process<kHasGates>(connection, source, wire_done);
+  slot.arrived = Process<kHasGates>(connection, destination, wire_done);
   if (!connection.is_network) return;
   accounts_[connection.send_account].Add({.posted = posted,
                                           .first = filled,
                                           .second = sent,
-                                          .done = state.done[slot],
+                                          .done = slot.done,
                                           .in_flight = std::min(kSlots, transfer.messages - message)},
                                          static_cast<uint64_t>(transfer.bytes_per_message));
 }
 
-void TransferPlayer::CountReceived(const Connection& connection, const EdgeState& state, const Transfer& transfer,
-                                   uint32_t message, Instant taken) {
-  const uint32_t slot = message % kSlots;
-  const Instant arrived = state.arrived[slot];
-  accounts_[connection.receive_account].Add({.posted = state.clear[slot],
-                                             .first = std::max(arrived, state.clear[slot]),
-                                             .second = arrived + connection.flush,
-                                             .done = taken,
+void TransferPlayer::CountReceived(const Connection& connection, const Slot& slot, const Transfer& transfer,
+                                   uint32_t message) {
+  accounts_[connection.receive_account].Add({.posted = slot.clear,
+                                             .first = std::max(slot.arrived, slot.clear),
+                                             .second = slot.arrived + connection.flush,
+                                             .done = slot.taken,
                                              .in_flight = std::min(kSlots, transfer.messages - message)},
                                             static_cast<uint64_t>(transfer.bytes_per_message));
 }

@@ -83,12 +83,16 @@ class TransferPlayer {
   std::span<const uint32_t> AccountsOf(model::RankId rank) const { return accounts_of_[rank.index()]; }
 
  private:
-  // Of one edge: its last messages, by message modulo kSlots, and when its wire is free.
+  // One message of an edge.
+  struct Slot {
+    Instant done = 0;     // as the sender has seen it
+    Instant clear = 0;    // when the receiver posted the buffer
+    Instant arrived = 0;  // data complete at the receiver, before the flush
+    Instant taken = 0;
+  };
+  // Of one edge: its last messages, and when its wire is free.
   struct EdgeState {
-    std::array<Instant, kSlots> done = {};     // as the sender has seen it
-    std::array<Instant, kSlots> clear = {};    // when the receiver posted the buffer
-    std::array<Instant, kSlots> arrived = {};  // data complete at the receiver, before the flush
-    std::array<Instant, kSlots> taken = {};
+    std::array<Slot, kSlots> slots = {};  // [message modulo kSlots]
     Instant wire_free = 0;
     double ns = 0;  // of a message on the wire, without noise and faults
   };
@@ -99,8 +103,7 @@ class TransferPlayer {
   void PlayStage(const Route& route, const Transfer& transfer, size_t stage_index, uint32_t message);
   template <bool kHasGates>
   void Send(const Route& route, const Transfer& transfer, EdgeIndex edge, uint32_t message, Instant filled);
-  void CountReceived(const Connection& connection, const EdgeState& state, const Transfer& transfer, uint32_t message,
-                     Instant taken);
+  void CountReceived(const Connection& connection, const Slot& slot, const Transfer& transfer, uint32_t message);
   void PrepareEdges(const Route& route, const Transfer& transfer);
   void DrawCongestion();
   Instant OnWire(const Connection& connection, const EdgeState& state, Instant sent);
