@@ -29,9 +29,11 @@ struct NoiseOptions {
   SimDuration report_period{1'000'000'000};
   SimDuration delay_min{1'000'000};
   SimDuration delay_jitter{10'000'000};
-  double lost = 0;        // probability that a report never arrives
-  double duplicated = 0;  // probability that it arrives twice
-  double delayed = 0;     // probability that it is held back, up to `delayed_max`: it arrives after later ones
+  double lost = 0;           // probability that a report never arrives
+  double duplicated = 0;     // probability that it arrives twice
+  double delayed = 0;        // probability that it is held back, up to `delayed_max`: it arrives after later ones
+  double truncated = 0;      // probability that the end of its lists is missing
+  double contradicting = 0;  // probability that a copy follows that takes back some of what it says
   SimDuration delayed_max{4'000'000'000};
   // What the agents of hosts can see.
   bool shows_stopped = false;  // processes stopped by a signal

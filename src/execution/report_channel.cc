@@ -21,8 +21,28 @@ Instant ReportChannel::Delay() {
   return delay;
 }
 
+void ReportChannel::Truncate(model::TelemetryRecord& record) {
+  auto* report = std::get_if<model::RankReport>(&record);
+  if (report == nullptr) return;
+  report->operations.resize(random_.Below(report->operations.size() + 1));
+  report->connections.resize(random_.Below(report->connections.size() + 1));
+}
+
+model::TelemetryRecord ReportChannel::Contradict(model::TelemetryRecord record) {
+  if (auto* report = std::get_if<model::RankReport>(&record)) {
+    for (model::OperationRecord& operation : report->operations) {
+      if (random_.Below(2) == 0) continue;
+      operation.finished.reset();
+      if (random_.Below(2) == 0) operation.started.reset();
+    }
+  }
+  return record;
+}
+
 void ReportChannel::Send(Instant at, model::TelemetryRecord record) {
   if (random_.Uniform() < noise_.lost) return;
+  if (random_.Uniform() < noise_.truncated) Truncate(record);
+  if (random_.Uniform() < noise_.contradicting) Push(at + Delay(), Contradict(record));
   if (random_.Uniform() < noise_.duplicated) Push(at + Delay(), record);
   Push(at + Delay(), std::move(record));
 }

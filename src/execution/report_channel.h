@@ -1,4 +1,5 @@
-// The way of reports from the agents to the diagnosis: they are late, get lost, arrive twice or in another order.
+// The way of reports from the agents to the diagnosis: they are late, get lost, arrive twice, damaged or in another
+// order.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,10 @@ class ReportChannel {
     }
   };
 
+  // Cuts the lists of a rank's report at random places.
+  void Truncate(model::TelemetryRecord& record);
+  // The same report, in which operations have not ended or begun that had.
+  model::TelemetryRecord Contradict(model::TelemetryRecord record);
   void Push(Instant arrival, model::TelemetryRecord record);
   Instant Delay();
 
