@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "execution/draw_fault.h"
 #include "execution/job_execution.h"
+#include "execution/network_pairs.h"
 
 namespace fairlead::execution {
 namespace {

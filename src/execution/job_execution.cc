@@ -16,8 +16,7 @@ namespace fairlead::execution {
 namespace {
 
 std::vector<ReportWindows> WindowsOf(const JobShape& shape, const NoiseOptions& noise, uint64_t seed) {
-  const Status status = shape.Validate();
-  FL_CHECK_MSG(status.ok(), status.message());
+  for (const Status& status : {shape.Validate(), noise.Validate()}) FL_CHECK_MSG(status.ok(), status.message());
   Random random(CombineHash(seed, 5));
   return DrawReportWindows(shape.NumHosts(), noise, random);
 }

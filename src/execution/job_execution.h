@@ -25,7 +25,7 @@ namespace fairlead::execution {
 
 class JobExecution {
  public:
-  // `shape` and `faults` must be valid. Equal arguments give equal records.
+  // `shape`, `faults` and `noise` must be valid. Equal arguments give equal records.
   JobExecution(const JobShape& shape, std::vector<Fault> faults, const NoiseOptions& noise, uint64_t seed);
   ~JobExecution();
   JobExecution(JobExecution&&) noexcept;

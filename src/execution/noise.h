@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/sim_time.h"
+#include "base/status.h"
 
 namespace fairlead::execution {
 
@@ -38,6 +39,9 @@ struct NoiseOptions {
   // What the agents of hosts can see.
   bool shows_stopped = false;  // processes stopped by a signal
   bool shows_symptoms = true;  // HostSymptoms of planted faults
+
+  // Errors: InvalidArgument names the field, what it must be and what it is.
+  Status Validate() const;
 };
 
 // Random factors with mean 1 and a given coefficient of variation (log-normal), out of a table: a few ns each.
