@@ -19,8 +19,8 @@ struct NoiseOptions {
   double connection_cv = 0.03;
   // Host threads that pause now and then (garbage collection, page faults, neighbours): probability for each rank and
   // iteration, and mean length.
-  double hiccup = 0.0005;
-  SimDuration hiccup_mean{200'000'000};
+  double hiccup = 0.0001;
+  SimDuration hiccup_mean{100'000'000};
   // Traffic of others: probability that a connection is 1.5 to 3 times as slow during one operation.
   double congestion = 0.001;
   // Clocks of hosts: offset uniform within +-, and how fast they run away from the true time.
