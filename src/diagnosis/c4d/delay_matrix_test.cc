@@ -315,8 +315,6 @@ TEST(DelayMatrixTest, PlantedFaultsAreFoundAndBeatTheMean) {
   // Acceptance of the page, 12.1: factor 1.5, noise of messages up to 20 %, N >= 8: precision 0.98, recall 0.95.
   const auto polish = [](const std::vector<DelayCell>& cells, uint32_t n) { return ScoreDelays(cells, n, n); };
   const auto mean = [](const std::vector<DelayCell>& cells, uint32_t n) { return CompareWithMean(cells, n, n); };
-  const char* const names[] = {"row", "column", "cell", "two rows"};
-  std::printf("fault     N  factor   CV   right missed wrong   mean ratio: right missed wrong\n");
   for (const Fault fault : {Fault::kRow, Fault::kColumn, Fault::kCell, Fault::kTwoRows}) {
     for (const uint32_t n : {8u, 16u, 64u}) {
       for (const double factor : {1.5, 6.0}) {
@@ -324,9 +322,8 @@ TEST(DelayMatrixTest, PlantedFaultsAreFoundAndBeatTheMean) {
           const int trials = n == 64 ? 60 : 400;
           const Score ours = Try(fault, n, factor, cv, trials, polish);
           const Score rival = Try(fault, n, factor, cv, trials, mean);
-          std::printf("%-8s %2u   %.1f   %.2f   %5d %6d %5d               %5d %6d %5d\n",
-                      names[static_cast<int>(fault)], n, factor, cv, ours.right, ours.missed, ours.wrong, rival.right,
-                      rival.missed, rival.wrong);
+          SCOPED_TRACE(testing::Message() << "fault " << static_cast<int>(fault) << ", " << n << " workers, factor "
+                                          << factor << ", CV " << cv);
           EXPECT_GE(ours.right, 0.98 * (ours.right + ours.wrong));
           EXPECT_GE(ours.right, 0.95 * trials);
           EXPECT_GE(ours.right, rival.right);

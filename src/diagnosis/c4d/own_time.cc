@@ -6,24 +6,28 @@ namespace fairlead::diagnosis::c4d {
 
 void OwnTime::CollectEvents(const model::RankReport& report, SimTime after) {
   events_.clear();
-  const auto add = [&](SimTime at, bool is_output, SimTime enqueued) {
+  const auto add = [&](SimTime at, EventKind kind, SimTime enqueued) {
     // What the report before has told already is told again with each later instant.
-    if (at > after && at <= report.at) events_.push_back({at, is_output, enqueued});
+    if (at > after && at <= report.at) events_.push_back({at, kind, enqueued});
   };
   for (const model::OperationRecord& operation : report.operations) {
-    const bool is_send = operation.kind == model::OperationKind::kSend;
     const bool is_receive = operation.kind == model::OperationKind::kReceive;
-    if (operation.started && !is_receive) add(*operation.started, true, operation.enqueued);
-    if (operation.finished && !is_send) add(*operation.finished, false, operation.enqueued);
+    if (operation.started && !is_receive) add(*operation.started, EventKind::kOutput, operation.enqueued);
+    if (!operation.finished || operation.kind == model::OperationKind::kSend) continue;
+    add(*operation.finished, is_receive ? EventKind::kReceived : EventKind::kCollectiveEnded, operation.enqueued);
   }
   std::sort(events_.begin(), events_.end(),
-            [](const Event& a, const Event& b) { return a.at != b.at ? a.at < b.at : a.is_output < b.is_output; });
+            [](const Event& a, const Event& b) { return a.at != b.at ? a.at < b.at : a.kind < b.kind; });
 }
 
-void OwnTime::AddOutput(Rank& rank, const Event& event) {
+void OwnTime::AddOutput(Rank& rank, const Event& output) {
+  SimTime begin = *rank.latest;
+  for (const Event& received : rank.received) {
+    if (received.enqueued < output.enqueued) begin = std::max(begin, received.at);
+  }
   Gap gap;
-  gap.seconds = (event.at - *rank.latest).seconds().value();
-  gap.host_seconds = std::clamp((event.enqueued - *rank.latest).seconds().value(), 0.0, gap.seconds);
+  gap.seconds = (output.at - begin).seconds().value();
+  gap.host_seconds = std::clamp((output.enqueued - begin).seconds().value(), 0.0, gap.seconds);
   rank.sum.seconds += gap.seconds;
   rank.sum.host_seconds += gap.host_seconds;
   ++rank.sum.outputs;
@@ -37,20 +41,26 @@ void OwnTime::Add(const model::RankReport& report) {
   Rank& rank = ranks_[report.rank.index()];
   if (rank.newest_report && report.number <= *rank.newest_report) return;
   const bool is_next = rank.newest_report && report.number == *rank.newest_report + 1;
-  const SimTime after = is_next ? rank.newest_at : SimTime(0);
-  CollectEvents(report, after);
+  CollectEvents(report, is_next ? rank.newest_at : SimTime(0));
   rank.newest_report = report.number;
   rank.newest_at = report.at;
   if (!is_next) {
     // Events before this report may be missing: begin anew after it.
+    rank.received.clear();
     rank.latest.reset();
     if (!events_.empty()) rank.latest = events_.back().at;
     return;
   }
   for (const Event& event : events_) {
     if (!rank.first) rank.first = event.at;
-    if (event.is_output && rank.latest) AddOutput(rank, event);
+    rank.last = event.at;
+    if (event.kind == EventKind::kReceived) {
+      if (rank.received.size() < kReceivedMax) rank.received.push_back(event);
+      continue;
+    }
+    if (event.kind == EventKind::kOutput && rank.latest) AddOutput(rank, event);
     rank.latest = event.at;
+    rank.received.clear();
   }
 }
 
@@ -63,7 +73,7 @@ std::vector<OwnTime::OfRank> OwnTime::Take() {
       rank.sum.host_seconds -= gap.host_seconds;
       if (gap.seconds > 0) --rank.sum.outputs;
     }
-    if (rank.first && rank.latest) rank.sum.span = (*rank.latest - *rank.first).seconds().value();
+    if (rank.first) rank.sum.span = (rank.last - *rank.first).seconds().value();
     own.push_back(rank.sum);
     rank.sum = {};
     rank.longest = {};

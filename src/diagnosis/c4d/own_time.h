@@ -4,11 +4,13 @@
 //             somebody else's data. Only the first is its own doing. Receives may be posted long before they are needed,
 //             so the time inside them says nothing.
 // Notation    output: the start of a collective or of a send;  input: the end of a collective or of a receive
-//             gap(output) = output - the latest input or output of the rank before it
+//             gap(output) = output - the latest output before it, or the latest input that it can have waited for
+//             A receive that was enqueued with the output or after it gated something else, even if it ended first: receives run
+//             on streams of their own, work is done in the order in which it is enqueued.
 // Method      own(r) = sum of gaps, but for the kSpared longest: a rank that waits for data gets it as an input, and only
 //             what comes after counts. The part of a gap before the operation was enqueued is the host thread's. All on
 //             the clock of one host, without regard to others.
-// Cost        O(operations of a report, sorted) per report; constant memory per rank.
+// Cost        O(operations of a report, sorted) per report; memory per rank for what it received since its last output.
 // Guarantees  a report that is repeated or late changes nothing; across one that was lost no gap is counted.
 // Differs     the page compares the time inside collectives, of which the straggler has least. That is the complement,
 //             and breaks where receives overlap with computing.
@@ -42,26 +44,30 @@ class OwnTime {
 
  private:
   static constexpr size_t kSpared = 3;
+  static constexpr size_t kReceivedMax = 256;
   struct Gap {
     double seconds = 0;
     double host_seconds = 0;
   };
+  enum class EventKind : uint8_t { kReceived, kCollectiveEnded, kOutput };
+  struct Event {
+    SimTime at;
+    EventKind kind = EventKind::kOutput;
+    SimTime enqueued;
+  };
   struct Rank {
     std::optional<uint64_t> newest_report;
     SimTime newest_at;
-    std::optional<SimTime> latest;          // input or output; nothing: the next gap can't be told
-    std::optional<SimTime> first;           // of the window
+    // Output or end of a collective; nothing: the next gap can't be told.
+    std::optional<SimTime> latest;
+    std::vector<Event> received;   // since then
+    std::optional<SimTime> first;  // event of the window
+    SimTime last;
     OfRank sum;                             // all gaps
     std::array<Gap, kSpared> longest = {};  // ascending
   };
-  struct Event {
-    SimTime at;
-    bool is_output = false;
-    SimTime enqueued;
-  };
-
   void CollectEvents(const model::RankReport& report, SimTime after);
-  void AddOutput(Rank& rank, const Event& event);
+  void AddOutput(Rank& rank, const Event& output);
 
   std::vector<Rank> ranks_;
   std::vector<Event> events_;  // scratch

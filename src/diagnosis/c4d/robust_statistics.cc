@@ -6,6 +6,15 @@
 
 namespace fairlead::diagnosis::c4d {
 
+namespace {
+
+// Of a normal distribution: the lower quartile is this many sigma below the median, and half of the lower half lies within
+// that many sigma of the quartile: P(-1.074 < z < -0.274) = 0.25.
+constexpr double kQuartileSigmas = 0.6745;
+constexpr double kLowerHalfDeviation = 0.4;
+
+}  // namespace
+
 double QuantileInPlace(std::span<double> values, double share) {
   if (values.empty()) return 0;
   const double position = share * static_cast<double>(values.size() - 1);
@@ -23,6 +32,16 @@ double MedianInPlace(std::span<double> values) { return QuantileInPlace(values, 
 double MedianDeviationInPlace(std::span<double> values, double center) {
   for (double& value : values) value = std::abs(value - center);
   return MedianInPlace(values);
+}
+
+LowerSpread LowerSpreadInPlace(std::span<double> values) {
+  if (values.empty()) return {};
+  const double quartile = QuantileInPlace(values, 0.25);
+  const double middle = MedianInPlace(values);
+  const auto end = std::partition(values.begin(), values.end(), [middle](double value) { return value <= middle; });
+  const auto lower = values.first(static_cast<size_t>(end - values.begin()));
+  const double sigma = MedianDeviationInPlace(lower, quartile) / kLowerHalfDeviation;
+  return {quartile + kQuartileSigmas * sigma, sigma};
 }
 
 }  // namespace fairlead::diagnosis::c4d

@@ -18,4 +18,14 @@ double MedianInPlace(std::span<double> values);
 // Median of |value - center|. Overwrites `values`.
 double MedianDeviationInPlace(std::span<double> values, double center);
 
+// What is normal, seen from below: outliers above, up to half of all, move it little.
+struct LowerSpread {
+  double median = 0;
+  double sigma = 0;
+};
+
+// Of a normal distribution, its median and standard deviation, read from its lower half. Reorders `values`; zeros when
+// empty. Cost: O(n).
+LowerSpread LowerSpreadInPlace(std::span<double> values);
+
 }  // namespace fairlead::diagnosis::c4d

@@ -26,12 +26,21 @@ NetworkElements::NetworkElements(const model::JobLayout& layout) : layout_(layou
   DenseNumbers<HostId> hosts;
   DenseNumbers<model::LeafId> leaves;
   size_t num_planes = 1;
+  std::vector<uint32_t> first_host;  // [leaf]
   for (size_t rank = 0; rank < layout.ranks.size(); ++rank) {
     const model::RankPlace& place = layout.ranks[rank];
     nic_of_.push_back(nics.Of(NicKey(place, rank)));
     host_of_.push_back(hosts.Of(place.host));
     auto& own = leaves_of_.emplace_back();
-    for (const model::LeafId leaf : place.leaves) own.push_back(leaves.Of(leaf));
+    for (const model::LeafId id : place.leaves) {
+      const uint32_t leaf = leaves.Of(id);
+      own.push_back(leaf);
+      if (leaf == first_host.size()) {
+        first_host.push_back(host_of_.back());
+        has_several_hosts_.push_back(false);
+      }
+      if (first_host[leaf] != host_of_.back()) has_several_hosts_[leaf] = true;
+    }
     num_planes = std::max(num_planes, place.leaves.size());
   }
   num_elements_[kNicSend] = num_elements_[kNicReceive] = num_elements_[kNic] = nics.size();
@@ -41,10 +50,11 @@ NetworkElements::NetworkElements(const model::JobLayout& layout) : layout_(layou
 }
 
 void NetworkElements::Elements::Add(Kind kind, uint32_t index) {
-  for (size_t i = 0; i < size; ++i) {
-    if (items[i].kind == kind && items[i].index == index) return;
-  }
-  items[size++] = {kind, index};
+  if (!Has({kind, index})) items[size++] = {kind, index};
+}
+
+bool NetworkElements::Elements::Has(Element element) const {
+  return std::find(items.begin(), items.begin() + size, element) != items.begin() + size;
 }
 
 uint32_t NetworkElements::LeafOf(model::RankId rank, uint32_t plane) const {
@@ -71,22 +81,47 @@ NetworkElements::Elements NetworkElements::ElementsOf(const Transfer& transfer, 
   return elements;
 }
 
-NetworkElements::Element NetworkElements::FindBest(const Tallies& tallies, std::span<const Elements> slow) const {
-  Element best;
-  std::optional<int64_t> best_score;
+int NetworkElements::Preference(Element element) const {
+  if (element.kind == kLeaf && has_several_hosts_[element.index]) return 2 * kHost - 1;
+  return 2 * element.kind;
+}
+
+std::vector<NetworkElements::Element> NetworkElements::FindEquals(const Tallies& tallies,
+                                                                  std::span<const Elements> slow,
+                                                                  Element element) const {
+  std::vector<Element> equals;
+  bool is_first = true;
   for (const Elements& elements : slow) {
-    for (size_t i = 0; i < elements.size; ++i) {
-      const Element element = elements.items[i];
+    if (!elements.Has(element)) continue;
+    if (is_first) equals.assign(elements.items.begin(), elements.items.begin() + elements.size);
+    is_first = false;
+    std::erase_if(equals, [&](const Element& e) { return !elements.Has(e); });
+  }
+  const int64_t score = tallies[element.kind][element.index].score();
+  std::erase_if(equals, [&](const Element& e) { return tallies[e.kind][e.index].score() != score; });
+  return equals;
+}
+
+NetworkElements::Element NetworkElements::FindBest(const Tallies& tallies, std::span<const Elements> slow) const {
+  Element best = slow.front().items.front();
+  for (const Elements& elements : slow) {
+    for (const Element& element : std::span(elements.items).first(elements.size)) {
       const int64_t score = tallies[element.kind][element.index].score();
-      const bool is_better =
-          !best_score || score > *best_score ||
-          (score == *best_score && std::tie(element.kind, element.index) < std::tie(best.kind, best.index));
-      if (!is_better) continue;
-      best = element;
-      best_score = score;
+      const int64_t best_score = tallies[best.kind][best.index].score();
+      if (score > best_score || (score == best_score && element < best)) best = element;
     }
   }
-  return best;
+  std::vector<Element> equals = FindEquals(tallies, slow, best);
+  std::sort(equals.begin(), equals.end(), [this](const Element& a, const Element& b) {
+    return std::make_pair(Preference(a), a) < std::make_pair(Preference(b), b);
+  });
+  for (const Element& element : equals) {
+    const auto of_kind =
+        std::count_if(equals.begin(), equals.end(), [element](const Element& e) { return e.kind == element.kind; });
+    if (of_kind == 1) return element;
+  }
+  const auto example = std::find_if(slow.begin(), slow.end(), [best](const Elements& e) { return e.Has(best); });
+  return example->items.front();
 }
 
 model::Culprit NetworkElements::CulpritOf(Element element, const Transfer& example) const {
@@ -96,11 +131,8 @@ model::Culprit NetworkElements::CulpritOf(Element element, const Transfer& examp
     const model::RankPlace& place = is_source ? from : to;
     model::Culprit culprit{
         .kind = kind, .rank = {}, .peer = {}, .host = place.host, .nic = place.nic, .leaf = {}, .plane = {}};
-    // A NIC that is not known by its own id, or has one rank only, is known by that rank.
-    const uint32_t nic = nic_of_[(is_source ? example.source : example.destination).index()];
-    if (std::count(nic_of_.begin(), nic_of_.end(), nic) == 1) {
-      culprit.rank = is_source ? example.source : example.destination;
-    }
+    // A NIC that has no id is known by its rank.
+    if (!place.nic.valid()) culprit.rank = is_source ? example.source : example.destination;
     return culprit;
   };
   model::Culprit culprit;
@@ -124,7 +156,6 @@ model::Culprit NetworkElements::CulpritOf(Element element, const Transfer& examp
       culprit.kind = model::CulpritKind::kLeaf;
       culprit.leaf = LeafOf(example.source, example.plane) == element.index ? from.leaves[example.plane]
                                                                             : to.leaves[example.plane];
-      culprit.plane = example.plane;
       break;
     default:
       culprit.kind = model::CulpritKind::kPlane;
@@ -162,13 +193,9 @@ std::vector<SlowElement> NetworkElements::Explain(std::span<const Transfer> tran
     size_t kept = 0;
     for (size_t i = 0; i < slow.size(); ++i) {
       const Elements& passed = slow_elements[i];
-      const auto items = std::span(passed.items).first(passed.size);
-      const bool passes = std::any_of(items.begin(), items.end(), [best](const Element& e) {
-        return e.kind == best.kind && e.index == best.index;
-      });
-      if (passes) {
+      if (passed.Has(best)) {
         element.transfers.push_back(slow[i]);
-        for (const Element& e : items) --tallies[e.kind][e.index].hits;
+        for (const Element& e : std::span(passed.items).first(passed.size)) --tallies[e.kind][e.index].hits;
         continue;
       }
       slow[kept] = slow[i];

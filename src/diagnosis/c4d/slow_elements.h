@@ -7,8 +7,10 @@
 // Method      greedy cover: the element with the greatest 2 hits - 3 misses takes its slow transfers; repeat until none
 //             is left. The weights ask for hits / (hits + misses) > 60 %. Among equals the smallest kind of element
 //             wins, so an element is named only if it explains more than each of its parts: a NIC side is named only with
-//             slow transfers to two peers, a host only with two NICs, a leaf only with two hosts. Where a transfer is the
-//             only one of both its ends, as in a ring, the connection is named, and which end is at fault stays open.
+//             slow transfers to two peers, a host only with two NICs. If several of a kind explain the same transfers,
+//             none of them is named, but the next larger kind, or else the connection: in a ring, where a transfer is the
+//             only one of both its ends, which end is at fault stays open. Of a leaf with several hosts and a host under
+//             it, the leaf: it's a common part of what the host's NICs would have to suffer all at once.
 // Cost        O(transfers) per element named.
 // Guarantees  every slow transfer is explained by exactly one element; relabelling relabels.
 // Reference   spec sections 5.2 (steps 5, 6) and 5.3.
@@ -60,6 +62,8 @@ class NetworkElements {
   struct Element {
     Kind kind = kConnection;
     uint32_t index = 0;
+
+    friend auto operator<=>(const Element&, const Element&) = default;
   };
   static constexpr size_t kElementsMax = 10;
   struct Elements {
@@ -67,6 +71,7 @@ class NetworkElements {
     size_t size = 0;
 
     void Add(Kind kind, uint32_t index);
+    bool Has(Element element) const;
   };
   struct Tally {
     uint32_t hits = 0;
@@ -78,7 +83,12 @@ class NetworkElements {
 
   uint32_t LeafOf(model::RankId rank, uint32_t plane) const;  // dense; kNone: unknown
   Elements ElementsOf(const Transfer& transfer, uint32_t pair) const;
+  // Of those with the best score, one that no other of its kind is as good as.
   Element FindBest(const Tallies& tallies, std::span<const Elements> slow) const;
+  // Elements on all slow transfers that `element` is on, with its score.
+  std::vector<Element> FindEquals(const Tallies& tallies, std::span<const Elements> slow, Element element) const;
+  // In which order equals are named.
+  int Preference(Element element) const;
   model::Culprit CulpritOf(Element element, const Transfer& example) const;
 
   const model::JobLayout& layout_;
@@ -86,6 +96,7 @@ class NetworkElements {
   std::vector<uint32_t> nic_of_;
   std::vector<uint32_t> host_of_;
   std::vector<std::vector<uint32_t>> leaves_of_;  // [rank][plane]
+  std::vector<bool> has_several_hosts_;           // [leaf]
   std::array<uint32_t, kNumKinds> num_elements_ = {};
 };
 

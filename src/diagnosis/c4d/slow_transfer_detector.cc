@@ -20,22 +20,13 @@ namespace {
 constexpr double kPairSigmas = 3;
 // Below this share of the least effect a pair speaks against a fault of what it passes.
 constexpr double kHealthyShare = 0.5;
-// What this share of connections does not exceed, all share.
-constexpr double kSharedShare = 0.25;
-// Of a normal distribution: its lower quartile is this many sigma below the median, and half of its lower half lies
-// within that many sigma of the quartile.
-constexpr double kQuartileSigmas = 0.6745;
-constexpr double kLowerHalfDeviation = 0.4;
-
+// Not all share a slowdown if this share of connections, and this many, are as ever.
+constexpr double kUnchangedShare = 0.1;
+constexpr size_t kUnchangedMin = 2;
+// Elements at fault in one window. More are not understood.
+constexpr size_t kElementsMax = 4;
 bool IsSameLine(const Transfer& a, const Transfer& b) {
   return std::tie(a.source, a.destination) == std::tie(b.source, b.destination);
-}
-
-// Standard deviation from the lower half, which slow transfers, up to half of all, do not widen.
-double SigmaOfLowerHalf(std::vector<double>& values, double quartile) {
-  const double median = MedianInPlace(values);
-  std::erase_if(values, [median](double value) { return value > median; });
-  return MedianDeviationInPlace(values, quartile) / kLowerHalfDeviation;
 }
 
 }  // namespace
@@ -134,13 +125,23 @@ void SlowTransferDetector::CompareWithPeers(std::span<Sample> samples) const {
 
 double SlowTransferDetector::RemoveShared(std::span<Sample> samples) const {
   std::vector<double> values;
+  std::vector<double> unchanged;  // those that are as ever
   for (const Sample& sample : samples) {
-    if (sample.has_x) values.push_back(sample.x);
+    if (!sample.has_x) continue;
+    values.push_back(sample.x);
+    const bool has_baseline = sample.connection->baseline_count >= options_.baseline_windows;
+    if (has_baseline && std::abs(sample.x) < kHealthyShare * std::log1p(options_.matrix.effect_min)) {
+      unchanged.push_back(sample.x);
+    }
   }
-  const double quartile = QuantileInPlace(values, kSharedShare);
-  const double sigma = SigmaOfLowerHalf(values, quartile);
-  for (Sample& sample : samples) sample.x -= quartile + kQuartileSigmas * sigma;
-  return std::max(sigma, options_.matrix.sigma_floor);
+  // Where enough are as ever, the rest has no excuse, however many they are.
+  const bool is_shared = unchanged.size() < kUnchangedMin ||
+                         static_cast<double>(unchanged.size()) < kUnchangedShare * static_cast<double>(values.size());
+  const LowerSpread normal = LowerSpreadInPlace(is_shared ? values : unchanged);
+  if (is_shared) {
+    for (Sample& sample : samples) sample.x -= normal.median;
+  }
+  return std::max(normal.sigma, options_.matrix.sigma_floor);
 }
 
 std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std::span<const Sample> samples) const {
@@ -248,6 +249,8 @@ std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDela
     if (is_connection) suspect.summary += "; which end is at fault can't be told";
     suspects.push_back(std::move(suspect));
   }
+  // A pattern that takes many elements to explain is none that we know: rather nobody than somebody innocent.
+  if (suspects.size() > kElementsMax) suspects.clear();
   return suspects;
 }
 

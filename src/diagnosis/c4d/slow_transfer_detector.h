@@ -8,7 +8,7 @@
 //             1. time per message of each connection with enough messages (TransferFit), at the size it usually sends;
 //             2. x against its own baseline of the first windows without a suspect; before there is one, against the
 //             median of its class: same size, same pair of leaf switches (enough of them) or as local as it;
-//             3. what nearly all suffer is nobody's fault: x is counted from its lower quartile;
+//             3. what all suffer is nobody's fault: unless some are as ever, x is counted from what is normal now;
 //             4. x averaged per pair of ranks and plane; slow: by itself (three sigma and the least effects), or as
 //             part of a row or column that ScoreDelays names;
 //             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single

@@ -183,8 +183,8 @@ void StragglerDetector::MarkLate(Signal& signal, double seconds) const {
   for (size_t rank = 0; rank < signal.excess.size(); ++rank) {
     if (signal.is_known[rank]) values.push_back(signal.excess[rank]);
   }
-  const double median = MedianInPlace(values);
-  const double spread = kSigmaPerMad * MedianDeviationInPlace(values, median);
+  // Half of the ranks may be late: those of one of two hosts.
+  const double spread = LowerSpreadInPlace(values).sigma;
   const double least = std::max(options_.wait_share_min * seconds,
                                 options_.matrix.z_line * std::max(spread, options_.wait_sigma_floor * seconds));
   for (size_t rank = 0; rank < signal.excess.size(); ++rank) {
@@ -234,11 +234,14 @@ bool StragglerDetector::IsKnown(const Signal& signal, const Candidate& candidate
 }
 
 bool StragglerDetector::Agrees(const Signal& signal, const Candidate& candidate, double seconds) const {
-  if (candidate.culprit.kind == model::CulpritKind::kRank) return signal.is_late[candidate.ranks.front().index()];
-  // Ranks of one host may be last in turns.
+  std::vector<double> others;
+  for (size_t rank = 0; rank < signal.excess.size(); ++rank) {
+    if (signal.is_known[rank]) others.push_back(signal.excess[rank]);
+  }
   double excess = 0;
   for (const model::RankId rank : candidate.ranks) excess += signal.excess[rank.index()];
-  return excess >= options_.wait_share_min * seconds;
+  return excess / static_cast<double>(candidate.ranks.size()) - LowerMedian(others) >=
+         options_.wait_share_min * seconds;
 }
 
 model::SubCause StragglerDetector::FindSubCause(const Window& window, const Candidate& candidate,

@@ -1,5 +1,7 @@
 #include "diagnosis/c4d/transfer_fit.h"
 
+#include <algorithm>
+
 namespace fairlead::diagnosis::c4d {
 
 namespace {
@@ -12,34 +14,32 @@ constexpr double kSizeVarianceMin = 0.04;
 }  // namespace
 
 void TransferFit::Add(const model::ConnectionRecord& record) {
-  double seconds = record.wire_time.seconds().value();
+  const double seconds = record.wire_time.seconds().value();
   const double slowest = record.wire_time_max.seconds().value();
   if (record.messages == 0 || record.bytes == 0 || !(seconds > 0) || slowest < 0 || slowest > seconds) return;
-  const auto messages = static_cast<double>(record.messages);
-  const double bytes = static_cast<double>(record.bytes) / messages;
-  double weight = messages;
-  if (record.messages >= kTrimMin && slowest < seconds) {
-    seconds -= slowest;
-    weight -= 1;
-  }
+  const double bytes = static_cast<double>(record.bytes) / static_cast<double>(record.messages);
   messages_ += record.messages;
-  sum_weight_ += weight;
-  sum_bytes_ += weight * bytes;
+  slowest_ = std::max(slowest_, slowest);
+  sum_bytes_ += static_cast<double>(record.bytes);
   sum_seconds_ += seconds;
-  sum_bytes_2_ += weight * bytes * bytes;
+  sum_bytes_2_ += static_cast<double>(record.bytes) * bytes;
   sum_product_ += bytes * seconds;
 }
 
 double TransferFit::SecondsOf(double bytes) const {
-  const double mean_bytes = sum_bytes_ / sum_weight_;
-  const double mean_seconds = sum_seconds_ / sum_weight_;
-  const double variance = sum_bytes_2_ / sum_weight_ - mean_bytes * mean_bytes;
+  const auto messages = static_cast<double>(messages_);
+  const double mean_bytes = sum_bytes_ / messages;
+  const double mean_seconds = sum_seconds_ / messages;
+  // How much less it is without the slowest, which is not always the one of a report that a slope could tell.
+  const double trim =
+      messages_ >= kTrimMin && slowest_ < sum_seconds_ ? (sum_seconds_ - slowest_) / (messages - 1) / mean_seconds : 1;
+  const double variance = sum_bytes_2_ / messages - mean_bytes * mean_bytes;
   if (variance >= kSizeVarianceMin * mean_bytes * mean_bytes) {
-    const double slope = (sum_product_ / sum_weight_ - mean_bytes * mean_seconds) / variance;
+    const double slope = (sum_product_ / messages - mean_bytes * mean_seconds) / variance;
     const double fitted = mean_seconds + slope * (bytes - mean_bytes);
-    if (slope >= 0 && fitted > 0) return fitted;
+    if (slope >= 0 && fitted > 0) return trim * fitted;
   }
-  return mean_seconds * bytes / mean_bytes;
+  return trim * mean_seconds * bytes / mean_bytes;
 }
 
 }  // namespace fairlead::diagnosis::c4d

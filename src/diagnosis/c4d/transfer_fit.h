@@ -3,8 +3,8 @@
 // Problem     reports give sums over messages of whatever size; a stall of one message must not look like a slow wire.
 // Notation    T = alpha + beta b: seconds of a message of b bytes
 // Method      least squares over the reports of a window, weighted by messages, where mean sizes vary from report to
-//             report; otherwise time per byte alone. Of each report with trim_min messages or more, the slowest message
-//             is left out.
+//             report; otherwise time per byte alone. The slowest message of the window is left out; from the second one
+//             on, slow messages count: a lossy path is slow.
 // Cost        constant memory per connection.
 // Reference   spec section 5.1, "delay value".
 #pragma once
@@ -21,14 +21,14 @@ class TransferFit {
   void Add(const model::ConnectionRecord& record);
 
   uint64_t messages() const { return messages_; }
-  double mean_bytes() const { return sum_bytes_ / sum_weight_; }  // per message; messages() > 0
+  double mean_bytes() const { return sum_bytes_ / static_cast<double>(messages_); }  // per message; messages() > 0
   // Seconds of a message of that size; messages() > 0, bytes > 0.
   double SecondsOf(double bytes) const;
 
  private:
   uint64_t messages_ = 0;
+  double slowest_ = 0;  // seconds
   // Over reports, each weighted by its messages w, with mean size b and mean time t.
-  double sum_weight_ = 0;
   double sum_bytes_ = 0;    // w b
   double sum_seconds_ = 0;  // w t
   double sum_bytes_2_ = 0;  // w b b

@@ -1,0 +1,234 @@
+#include "diagnosis/c4d/slow_transfer_detector.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "base/random.h"
+#include "diagnosis/c4d/job_example.h"
+#include "diagnosis/c4d/random_delays.h"
+#include "diagnosis/c4d/report_numbers.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::ConnectionRecord;
+using model::CulpritKind;
+using model::JobLayout;
+using model::RankId;
+using model::RankReport;
+
+// Factor of the time of messages from one rank to another.
+using Slowness = std::function<double(uint32_t source, uint32_t destination, uint32_t plane)>;
+
+double Healthy(uint32_t, uint32_t, uint32_t) { return 1; }
+
+// Each GPU's ring over the hosts, one channel on each plane; once a second 40 messages of 4 MB, which take 200 us.
+class RingTraffic {
+ public:
+  RingTraffic(const JobLayout& layout, uint32_t gpus, uint64_t seed) : layout_(layout), gpus_(gpus), random_(seed) {}
+
+  std::vector<RankReport> Second(const Slowness& slowness) {
+    std::vector<RankReport> reports;
+    const auto num_ranks = static_cast<uint32_t>(layout_.ranks.size());
+    for (uint32_t rank = 0; rank < num_ranks; ++rank) {
+      RankReport report;
+      report.rank = RankId(rank);
+      report.number = second_;
+      report.at = SimTime(static_cast<int64_t>(second_) * 1'000'000'000);
+      const uint32_t peer = (rank + gpus_) % num_ranks;
+      for (uint32_t plane = 0; plane < layout_.ranks[rank].leaves.size(); ++plane) {
+        report.connections.push_back(Record(rank, peer, plane, slowness(rank, peer, plane)));
+      }
+      reports.push_back(report);
+    }
+    ++second_;
+    return reports;
+  }
+
+ private:
+  ConnectionRecord Record(uint32_t, uint32_t peer, uint32_t plane, double factor) {
+    constexpr int kMessages = 40;
+    ConnectionRecord record;
+    record.key.channel = static_cast<uint16_t>(plane);
+    record.key.plane = static_cast<uint8_t>(plane);
+    record.key.communicator = model::CommunicatorId(0u);
+    record.key.peer = RankId(peer);
+    double sum = 0;
+    double greatest = 0;
+    for (int i = 0; i < kMessages; ++i) {
+      const double seconds = 200e-6 * factor * LogNormal(random_, 0.2);
+      sum += seconds;
+      greatest = std::max(greatest, seconds);
+    }
+    record.messages = kMessages;
+    record.bytes = kMessages * 4'000'000;
+    record.wire_time = SimDuration::FromSeconds(Seconds(sum));
+    record.wire_time_max = SimDuration::FromSeconds(Seconds(greatest));
+    return record;
+  }
+
+  const JobLayout& layout_;
+  uint32_t gpus_;
+  Random random_;
+  uint64_t second_ = 0;
+};
+
+constexpr ExampleShape kShape{.hosts = 6, .gpus = 4, .hosts_per_leaf = 2, .planes = 2};
+
+class SlowTransferDetectorTest : public ::testing::Test {
+ protected:
+  std::vector<Suspect> Window(const Slowness& slowness) {
+    for (int second = 0; second < 10; ++second) {
+      for (const RankReport& report : traffic_.Second(slowness)) detector_.Add(report);
+    }
+    now_ = now_ + SimDuration(10'000'000'000);
+    return detector_.EndWindow(now_);
+  }
+  void LearnNormal(const Slowness& slowness) {
+    for (int window = 0; window < 3; ++window) EXPECT_TRUE(Window(slowness).empty());
+  }
+
+  JobLayout layout_ = MakeExampleLayout(kShape);
+  SlowTransferDetector detector_{layout_, SlowOptions{}};
+  RingTraffic traffic_{layout_, kShape.gpus, 7};
+  SimTime now_;
+};
+
+TEST_F(SlowTransferDetectorTest, NoiseAloneNamesNobody) {
+  for (int window = 0; window < 60; ++window) EXPECT_TRUE(Window(Healthy).empty());
+}
+
+TEST_F(SlowTransferDetectorTest, NamesTheConnectionBeforeAndAfterABaseline) {
+  // In a ring the ends can't be told. 1.5 times: log 1.5 = 0.405 > 6 sigma of 0.0488.
+  const auto slow = [](uint32_t y, uint32_t, uint32_t) { return y == 9 ? 1.5 : 1.0; };
+  for (int window = 0; window < 6; ++window) {
+    const std::vector<Suspect> suspects = Window(slow);
+    ASSERT_EQ(suspects.size(), 1u) << "window " << window;
+    EXPECT_EQ(suspects[0].syndrome, model::Syndrome::kCommSlow);
+    ASSERT_EQ(suspects[0].culprits.size(), 1u);
+    EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kConnection);
+    EXPECT_EQ(suspects[0].culprits[0].rank, RankId(9));
+    EXPECT_EQ(suspects[0].culprits[0].peer, RankId(13));
+    EXPECT_NEAR(suspects[0].evidence[0].value, 1.5, 0.1);
+  }
+  LearnNormal(Healthy);
+  EXPECT_EQ(Window(slow).size(), 1u);
+}
+
+TEST_F(SlowTransferDetectorTest, NamesWhatSlowTransfersHaveInCommon) {
+  LearnNormal(Healthy);
+  const auto host_2 = [](uint32_t y, uint32_t x, uint32_t) { return y / 4 == 2 || x / 4 == 2 ? 2.0 : 1.0; };
+  std::vector<Suspect> suspects = Window(host_2);
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kHost);
+  EXPECT_EQ(suspects[0].culprits[0].host, HostId(2));
+
+  const model::LeafId leaf = layout_.ranks[8].leaves[1];
+  suspects = Window([&](uint32_t y, uint32_t x, uint32_t plane) {
+    return layout_.ranks[y].leaves[plane] == leaf || layout_.ranks[x].leaves[plane] == leaf ? 1.6 : 1.0;
+  });
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kLeaf);
+  EXPECT_EQ(suspects[0].culprits[0].leaf, leaf);
+
+  suspects = Window([](uint32_t, uint32_t, uint32_t plane) { return plane == 0 ? 1.6 : 1.0; });
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kPlane);
+}
+
+TEST_F(SlowTransferDetectorTest, WhatAllShareAndWhatAlwaysWasIsNobodysFault) {
+  // From leaf 1 to leaf 2 it is always further.
+  const auto far = [](uint32_t y, uint32_t x, uint32_t) { return y / 8 == 1 && x / 8 == 2 ? 1.8 : 1.0; };
+  LearnNormal(far);
+  for (int window = 0; window < 5; ++window) EXPECT_TRUE(Window(far).empty());
+  EXPECT_TRUE(Window([&](uint32_t y, uint32_t x, uint32_t p) { return 3 * far(y, x, p); }).empty());
+}
+
+TEST_F(SlowTransferDetectorTest, FastMessagesAreLeftAlone) {
+  // 1.2 times 200 us adds 40 us to each message: less than 50 us.
+  LearnNormal(Healthy);
+  EXPECT_TRUE(Window([](uint32_t y, uint32_t, uint32_t) { return y == 9 ? 1.2 : 1.0; }).empty());
+}
+
+TEST_F(SlowTransferDetectorTest, OneStallIsNoSlowWire) {
+  LearnNormal(Healthy);
+  for (int second = 0; second < 10; ++second) {
+    std::vector<RankReport> reports = traffic_.Second(Healthy);
+    if (second == 4) {
+      ConnectionRecord& record = reports[5].connections[0];
+      record.wire_time += SimDuration(2'000'000'000);
+      record.wire_time_max = SimDuration(2'000'000'000);
+    }
+    for (const RankReport& report : reports) detector_.Add(report);
+  }
+  EXPECT_TRUE(detector_.EndWindow(now_).empty());
+}
+
+TEST(SlowTransferLawsTest, OrderAndRepetitionOfReportsChangeNothing) {
+  const JobLayout layout = MakeExampleLayout(kShape);
+  SlowTransferDetector once(layout, {});
+  SlowTransferDetector shuffled(layout, {});
+  RingTraffic traffic(layout, kShape.gpus, 11);
+  Random random(3);
+  const auto slow = [](uint32_t y, uint32_t, uint32_t) { return y == 9 ? 2.0 : 1.0; };
+  for (int window = 0; window < 4; ++window) {
+    std::vector<RankReport> reports;
+    for (int second = 0; second < 10; ++second) {
+      for (const RankReport& report : traffic.Second(slow)) reports.push_back(report);
+    }
+    for (const RankReport& report : reports) once.Add(report);
+    std::vector<RankReport> others = reports;
+    others.insert(others.end(), reports.begin(), reports.begin() + 30);
+    random.Shuffle(std::span(others));
+    RankReport damaged = reports.front();
+    damaged.rank = RankId(4000u);
+    shuffled.Add(damaged);
+    damaged = reports.front();
+    damaged.number = 1'000 + static_cast<uint64_t>(window);
+    damaged.rank = RankId(0u);
+    for (ConnectionRecord& record : damaged.connections) record.key.peer = RankId(4000u);
+    for (const RankReport& report : others) shuffled.Add(report);
+    const std::vector<Suspect> a = once.EndWindow(SimTime(window));
+    const std::vector<Suspect> b = shuffled.EndWindow(SimTime(window));
+    ASSERT_EQ(a.size(), 1u);
+    ASSERT_EQ(b.size(), 1u);
+    EXPECT_EQ(a[0].culprits, b[0].culprits);
+    EXPECT_NEAR(a[0].evidence[0].value, b[0].evidence[0].value, 1e-9);
+  }
+}
+
+TEST(ReportNumbersTest, EachNumberOnce) {
+  ReportNumbers numbers;
+  EXPECT_TRUE(numbers.Accept(5));
+  EXPECT_FALSE(numbers.Accept(5));
+  EXPECT_TRUE(numbers.Accept(7));
+  EXPECT_TRUE(numbers.Accept(6)) << "late, but new";
+  EXPECT_FALSE(numbers.Accept(6));
+  EXPECT_TRUE(numbers.Accept(200));
+  EXPECT_FALSE(numbers.Accept(136)) << "too old to tell";
+  EXPECT_TRUE(numbers.Accept(137));
+}
+
+TEST(TransferFitTest, ReadsLatencyAndBandwidthFromSizesThatVary) {
+  // T = 100 us + b / 10 GB/s, sizes 1 and 4 MB: 200 us and 500 us; 2 MB: 300 us.
+  TransferFit fit;
+  for (int i = 0; i < 10; ++i) {
+    ConnectionRecord record;
+    record.messages = 100;
+    const bool is_small = i % 2 == 0;
+    record.bytes = 100 * (is_small ? 1'000'000u : 4'000'000u);
+    record.wire_time = SimDuration(100 * (is_small ? 200'000 : 500'000));
+    record.wire_time_max = SimDuration(350'000);
+    fit.Add(record);
+  }
+  // The slowest message is left out, as if it had been one of the mean size: nothing changes.
+  EXPECT_NEAR(fit.SecondsOf(2e6), 300e-6, 1e-7);
+  EXPECT_NEAR(fit.SecondsOf(1e6), 200e-6, 1e-7);
+  EXPECT_EQ(fit.messages(), 1000u);
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,240 @@
+#include "diagnosis/c4d/straggler_detector.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "base/random.h"
+#include "diagnosis/c4d/job_example.h"
+#include "diagnosis/c4d/random_delays.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::CulpritKind;
+using model::JobLayout;
+using model::OperationKind;
+using model::OperationRecord;
+using model::RankId;
+using model::RankReport;
+
+// What is planted, in seconds per iteration of a rank.
+struct Planted {
+  std::function<double(uint32_t rank, int iteration)> compute;  // of the GPU, beside the usual 0.8 s
+  std::function<double(uint32_t rank, int iteration)> loading;  // of the host thread, beside the usual 20 ms
+};
+
+// Tensor groups are hosts, data-parallel groups cross them. An iteration: the host thread loads and enqueues all at once;
+// four times compute 0.2 s and all-reduce over the host; then all-reduce over the GPUs of equal index. Clocks of hosts are
+// off by up to a second.
+class ExampleJob {
+ public:
+  ExampleJob(const ExampleShape& shape, uint64_t seed)
+      : shape_(shape), layout_(MakeExampleLayout(shape)), random_(seed) {
+    for (uint32_t host = 0; host < shape.hosts; ++host) offsets_.push_back(random_.Uniform(-1, 1));
+    free_.assign(layout_.ranks.size(), 10.0);
+    next_report_.assign(layout_.ranks.size(), 0);
+    pending_.resize(layout_.ranks.size());
+  }
+
+  const JobLayout& layout() const { return layout_; }
+
+  // One window of ten iterations.
+  std::vector<Suspect> Window(StragglerDetector& detector, const Planted& planted, bool has_transport_suspect = false) {
+    for (int i = 0; i < 10; ++i) PlayIteration(detector, planted, i);
+    return detector.EndWindow(SimTime(), has_transport_suspect);
+  }
+
+ private:
+  void PlayIteration(StragglerDetector& detector, const Planted& planted, int iteration) {
+    const auto num_ranks = static_cast<uint32_t>(layout_.ranks.size());
+    std::vector<double> enqueued(num_ranks);
+    for (uint32_t r = 0; r < num_ranks; ++r) {
+      const double loading = planted.loading ? planted.loading(r, iteration) : 0;
+      enqueued[r] = free_[r] + 0.02 * LogNormal(random_, 0.2) + loading;
+      free_[r] = enqueued[r];
+    }
+    for (int part = 0; part < 4; ++part) {
+      for (uint32_t r = 0; r < num_ranks; ++r) {
+        const double extra = planted.compute ? planted.compute(r, iteration) / 4 : 0;
+        free_[r] += 0.2 * LogNormal(random_, 0.02) + extra;
+      }
+      for (uint32_t host = 0; host < shape_.hosts; ++host) AllReduce(detector, host, enqueued, 0.005);
+    }
+    for (uint32_t gpu = 0; gpu < shape_.gpus; ++gpu) AllReduce(detector, shape_.hosts + gpu, enqueued, 0.1);
+    for (uint32_t r = 0; r < num_ranks; ++r) Report(detector, r);
+  }
+
+  void AllReduce(StragglerDetector& detector, uint32_t communicator, const std::vector<double>& enqueued,
+                 double seconds) {
+    const auto& ranks = layout_.communicators[communicator].ranks;
+    double last = 0;
+    for (const RankId rank : ranks) last = std::max(last, free_[rank.index()]);
+    std::vector<RankInstants> instants;
+    for (const RankId rank : ranks) {
+      const double end = last + seconds + random_.Uniform(0, 0.2e-3);
+      const auto show = [&](double t) {
+        return SimTime::FromSeconds(Seconds(t + offsets_[layout_.ranks[rank.index()].host.index()]));
+      };
+      instants.push_back({rank, show(enqueued[rank.index()]), show(free_[rank.index()]), show(end)});
+      OperationRecord record;
+      record.communicator = model::CommunicatorId(communicator);
+      record.kind = OperationKind::kAllReduce;
+      record.enqueued = instants.back().enqueued;
+      record.started = instants.back().started;
+      record.finished = instants.back().finished;
+      pending_[rank.index()].push_back(record);
+      free_[rank.index()] = end;
+    }
+    detector.Add(CompletedOperation{.communicator = model::CommunicatorId(communicator),
+                                    .kind = OperationKind::kAllReduce,
+                                    .sequence = 0,
+                                    .bytes = 0,
+                                    .ranks = instants});
+  }
+
+  void Report(StragglerDetector& detector, uint32_t rank) {
+    RankReport report;
+    report.rank = RankId(rank);
+    report.number = next_report_[rank]++;
+    report.operations = pending_[rank];
+    report.at = *pending_[rank].back().finished;
+    pending_[rank].clear();
+    detector.Add(report);
+    detector.Add(report);  // repeated reports change nothing
+  }
+
+  ExampleShape shape_;
+  JobLayout layout_;
+  Random random_;
+  std::vector<double> offsets_;  // [host]
+  std::vector<double> free_;     // [rank] when its stream is free
+  std::vector<uint64_t> next_report_;
+  std::vector<std::vector<OperationRecord>> pending_;
+};
+
+constexpr ExampleShape kShape{.hosts = 4, .gpus = 4};
+
+TEST(StragglerDetectorTest, HealthyJobsHaveNone) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    ExampleJob job(kShape, seed);
+    StragglerDetector detector(job.layout(), {});
+    for (int window = 0; window < 10; ++window) EXPECT_TRUE(job.Window(detector, {}).empty()) << "seed " << seed;
+  }
+}
+
+TEST(StragglerDetectorTest, TheSlowRankIsNamedNotThoseThatWaitForIt) {
+  // 20 % of 0.8 s = 0.16 s of an iteration of about 1.1 s: 15 %. Its host's other ranks are late for the other hosts.
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto slow = static_cast<uint32_t>(seed * 7 % 16);
+    for (const int healthy_windows : {0, 3}) {
+      ExampleJob job(kShape, seed);
+      StragglerDetector detector(job.layout(), {});
+      for (int window = 0; window < healthy_windows; ++window) EXPECT_TRUE(job.Window(detector, {}).empty());
+      const Planted planted{.compute = [slow](uint32_t rank, int) { return rank == slow ? 0.16 : 0.0; }, .loading = {}};
+      for (int window = 0; window < 4; ++window) {
+        const std::vector<Suspect> suspects = job.Window(detector, planted);
+        ASSERT_EQ(suspects.size(), 1u) << "seed " << seed << ", window " << window;
+        EXPECT_EQ(suspects[0].syndrome, model::Syndrome::kNonCommSlow);
+        ASSERT_EQ(suspects[0].culprits.size(), 1u);
+        EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kRank);
+        EXPECT_EQ(suspects[0].culprits[0].rank, RankId(slow));
+        EXPECT_EQ(suspects[0].culprits[0].host, job.layout().ranks[slow].host);
+        EXPECT_EQ(suspects[0].sub_cause, model::SubCause::kGpu);
+      }
+      EXPECT_TRUE(job.Window(detector, {}).empty()) << "the fault is gone";
+    }
+  }
+}
+
+TEST(StragglerDetectorTest, ASlowLoaderIsItsHosts) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    ExampleJob job(kShape, seed);
+    StragglerDetector detector(job.layout(), {});
+    const Planted planted{.compute = {}, .loading = [](uint32_t rank, int) { return rank / 4 == 2 ? 0.3 : 0.0; }};
+    const std::vector<Suspect> suspects = job.Window(detector, planted);
+    ASSERT_EQ(suspects.size(), 1u) << "seed " << seed;
+    EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kHost);
+    EXPECT_EQ(suspects[0].culprits[0].host, HostId(2));
+    EXPECT_EQ(suspects[0].sub_cause, model::SubCause::kHostThread);
+  }
+}
+
+TEST(StragglerDetectorTest, NobodyIsToBlameForWhatAllShareForOneStallOrForTheNetwork) {
+  ExampleJob job(kShape, 3);
+  StragglerDetector detector(job.layout(), {});
+  const Planted all{.compute = [](uint32_t, int) { return 0.4; }, .loading = [](uint32_t, int) { return 0.4; }};
+  EXPECT_TRUE(job.Window(detector, all).empty());
+  const Planted stall{.compute = {}, .loading = [](uint32_t rank, int i) { return rank == 0 && i == 4 ? 3.0 : 0.0; }};
+  for (int window = 0; window < 5; ++window) EXPECT_TRUE(job.Window(detector, stall).empty());
+  const Planted slow{.compute = [](uint32_t rank, int) { return rank == 5 ? 0.3 : 0.0; }, .loading = {}};
+  EXPECT_TRUE(job.Window(detector, slow, /*has_transport_suspect=*/true).empty());
+  EXPECT_EQ(job.Window(detector, slow).size(), 1u) << "the window before is forgotten";
+}
+
+TEST(StragglerDetectorTest, ThrottledClocksExplainASlowGpu) {
+  ExampleJob job(kShape, 4);
+  StragglerDetector detector(job.layout(), {});
+  model::HostReport report;
+  report.host = HostId(1);
+  report.symptoms.push_back({.symptom = model::HostSymptom::kGpuThrottled, .device = 1, .text = ""});
+  detector.Add(report);
+  const Planted slow{.compute = [](uint32_t rank, int) { return rank == 5 ? 0.3 : 0.0; }, .loading = {}};
+  std::vector<Suspect> suspects = job.Window(detector, slow);
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].sub_cause, model::SubCause::kThrottled);
+  suspects = job.Window(detector, slow);
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].sub_cause, model::SubCause::kGpu) << "the symptom is of the window before";
+}
+
+TEST(OwnTimeTest, AWaitForDataIsNotOnesOwn) {
+  const JobLayout layout = MakeExampleLayout({.hosts = 1, .gpus = 2});
+  OwnTime own(layout);
+  RankReport report;
+  report.rank = RankId(0u);
+  own.Add(report);  // from the next report on, nothing is missing
+  // Six times: a receive that ends 3 s after the last output, 1 s of work, a send. Enqueued long before. A second
+  // receive, for later, ends in the midst of that work.
+  const auto at = [](double t) { return SimTime::FromSeconds(Seconds(t)); };
+  report.number = 1;
+  for (int i = 0; i < 6; ++i) {
+    const double t = 4.0 * i + 1;
+    OperationRecord receive;
+    receive.kind = OperationKind::kReceive;
+    receive.enqueued = at(0.001 * i);
+    receive.started = at(t);
+    receive.finished = at(t + 3);
+    OperationRecord send;
+    send.kind = OperationKind::kSend;
+    send.enqueued = at(0.001 * i + 0.0005);
+    send.started = at(t + 4);
+    OperationRecord early = receive;
+    early.enqueued = at(0.5);
+    early.finished = at(t + 3.6);
+    for (const OperationRecord& operation : {receive, send, early}) report.operations.push_back(operation);
+  }
+  report.at = at(30);
+  own.Add(report);
+  const std::vector<OwnTime::OfRank> found = own.Take();
+  // The first output has nothing before it; of five gaps of 1 s each the longest three are left out.
+  EXPECT_EQ(found[0].outputs, 2u);
+  EXPECT_NEAR(found[0].seconds, 2.0, 1e-6);
+  EXPECT_EQ(found[1].outputs, 0u);
+  // After a lost report nothing is known of what lay between.
+  report.number = 3;
+  for (OperationRecord& operation : report.operations) {
+    if (operation.started) operation.started = *operation.started + SimDuration(40'000'000'000);
+    if (operation.finished) operation.finished = *operation.finished + SimDuration(40'000'000'000);
+  }
+  report.at = at(70);
+  own.Add(report);
+  EXPECT_EQ(own.Take()[0].outputs, 0u);
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d
