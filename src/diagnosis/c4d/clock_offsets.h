@@ -1,7 +1,7 @@
 // How far is the clock of each host off the others?
 //
-// Problem     instants of ranks are on their hosts' clocks, which differ by milliseconds or more and drift; lateness can
-//             be compared between hosts only once that is taken out.
+// Problem     instants of ranks are on their hosts' clocks, which differ by milliseconds or more and drift; lateness
+//             can be compared between hosts only once that is taken out.
 // Notation    end(h) = middle of the instants at which ranks of host h left an operation, on the clock of h
 //             ref = median over hosts of end(h) - offset(h)
 // Method      All ranks leave an operation that needs all of them within a small bound of each other. So each completed

@@ -1,8 +1,8 @@
 // Which sources, destinations or pairs are slower than the rest, in a matrix of delays that may be sparse?
 //
-// Problem     D[source][destination] = seconds per byte, known for some pairs. One high row is a source's transmit side, a
-//             high column a destination's receive side, one high cell the connection between two. Several at once, and
-//             noise in every cell.
+// Problem     D[source][destination] = seconds per byte, known for some pairs. One high row is a source's transmit
+//             side, a high column a destination's receive side, one high cell the connection between two. Several at
+//             once, and noise in every cell.
 // Notation    L = log D;  L ~ mu + r[source] + c[destination] + e[source][destination]
 //             z(v) = (v - median) / max(1.4826 MAD, floor), of r, c and e each among its like
 // Method      1. median polish of L: row and column medians in turn, at most max_rounds, once rows first and once
@@ -33,10 +33,12 @@ struct DelayCell {
 };
 
 struct DelayMatrixOptions {
-  // Standard deviations, as the MAD estimates them. Higher: fewer false names, weaker faults missed. Lower: the reverse.
+  // Standard deviations, as the MAD estimates them. Higher: fewer false names, weaker faults missed. Lower: the
+  // reverse.
   double z_line = 5;
   double z_point = 6;
-  // Least slowdown against the others that counts, as a share. Higher: only what hurts. Lower: names what costs nothing.
+  // Least slowdown against the others that counts, as a share. Higher: only what hurts. Lower: names what costs
+  // nothing.
   double effect_min = 0.20;
   // Least standard deviation of log delay. Higher: weaker faults are missed in quiet fabrics. Lower: differences too
   // small to matter look significant there.

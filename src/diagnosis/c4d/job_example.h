@@ -14,8 +14,8 @@ struct ExampleShape {
   uint32_t planes = 1;
 };
 
-// Rank = GPU + gpus * host. NICs are numbered as ranks, leaves by plane, then by group of hosts. Communicators: first one
-// for each host, then one for each GPU index over all hosts.
+// Rank = GPU + gpus * host. NICs are numbered as ranks, leaves by plane, then by group of hosts. Communicators: first
+// one for each host, then one for each GPU index over all hosts.
 inline model::JobLayout MakeExampleLayout(const ExampleShape& shape) {
   model::JobLayout layout;
   layout.job = JobId(0);

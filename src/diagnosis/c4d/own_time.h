@@ -1,15 +1,15 @@
 // How long did each rank keep others waiting by what it did itself, rather than by waiting?
 //
-// Problem     a rank's operation begins late because its GPU or its host thread took long, or because it had to wait for
-//             somebody else's data. Only the first is its own doing. Receives may be posted long before they are needed,
-//             so the time inside them says nothing.
+// Problem     a rank's operation begins late because its GPU or its host thread took long, or because it had to wait
+//             for somebody else's data. Only the first is its own doing. Receives may be posted long before they are
+//             needed, so the time inside them says nothing.
 // Notation    output: the start of a collective or of a send;  input: the end of a collective or of a receive
 //             gap(output) = output - the latest output before it, or the latest input that it can have waited for
-//             A receive that was enqueued with the output or after it gated something else, even if it ended first: receives run
-//             on streams of their own, work is done in the order in which it is enqueued.
-// Method      own(r) = sum of gaps, but for the kSpared longest: a rank that waits for data gets it as an input, and only
-//             what comes after counts. The part of a gap before the operation was enqueued is the host thread's. All on
-//             the clock of one host, without regard to others.
+//             A receive that was enqueued with the output or after it gated something else, even if it ended first:
+//             receives run on streams of their own, work is done in the order in which it is enqueued.
+// Method      own(r) = sum of gaps, but for the kSpared longest: a rank that waits for data gets it as an input, and
+//             only what comes after counts. The part of a gap before the operation was enqueued is the host thread's.
+//             All on the clock of one host, without regard to others.
 // Cost        O(operations of a report, sorted) per report; memory per rank for what it received since its last output.
 // Guarantees  a report that is repeated or late changes nothing; across one that was lost no gap is counted.
 // Differs     the page compares the time inside collectives, of which the straggler has least. That is the complement,

@@ -8,8 +8,8 @@ namespace fairlead::diagnosis::c4d {
 
 namespace {
 
-// Of a normal distribution: the lower quartile is this many sigma below the median, and half of the lower half lies within
-// that many sigma of the quartile: P(-1.074 < z < -0.274) = 0.25.
+// Of a normal distribution: the lower quartile is this many sigma below the median, and half of the lower half lies
+// within that many sigma of the quartile: P(-1.074 < z < -0.274) = 0.25.
 constexpr double kQuartileSigmas = 0.6745;
 constexpr double kLowerHalfDeviation = 0.4;
 

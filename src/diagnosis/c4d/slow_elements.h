@@ -1,16 +1,17 @@
 // Which parts of the network explain that some transfers are slow and others are not?
 //
-// Problem     every transfer passes a connection, the transmit side of a NIC and the receive side of another, two hosts,
-//             one or two leaf switches and a plane. Given which transfers are slow and which are healthy, name the fewest
-//             and smallest elements that account for the slow ones.
+// Problem     every transfer passes a connection, the transmit side of a NIC and the receive side of another, two
+//             hosts, one or two leaf switches and a plane. Given which transfers are slow and which are healthy, name
+//             the fewest and smallest elements that account for the slow ones.
 // Notation    hits, misses: slow transfers not yet explained, and healthy transfers, that pass an element
 // Method      greedy cover: the element with the greatest 2 hits - 3 misses takes its slow transfers; repeat until none
 //             is left. The weights ask for hits / (hits + misses) > 60 %. Among equals the smallest kind of element
-//             wins, so an element is named only if it explains more than each of its parts: a NIC side is named only with
-//             slow transfers to two peers, a host only with two NICs. If several of a kind explain the same transfers,
-//             none of them is named, but the next larger kind, or else the connection: in a ring, where a transfer is the
-//             only one of both its ends, which end is at fault stays open. Of a leaf with several hosts and a host under
-//             it, the leaf: it's a common part of what the host's NICs would have to suffer all at once.
+//             wins, so an element is named only if it explains more than each of its parts: a NIC side is named only
+//             with slow transfers to two peers, a host only with two NICs. If several of a kind explain the same
+//             transfers, none of them is named, but the next larger kind, or else the connection: in a ring, where a
+//             transfer is the only one of both its ends, which end is at fault stays open. Of a leaf with several
+//             hosts and a host under it, the leaf: it's a common part of what the host's NICs would have to suffer all
+//             at once.
 // Cost        O(transfers) per element named.
 // Guarantees  every slow transfer is explained by exactly one element; relabelling relabels.
 // Reference   spec sections 5.2 (steps 5, 6) and 5.3.

@@ -31,8 +31,8 @@ struct SlowOptions {
   double wait_share_min = 0.05;
   // Share of all blame that the straggler has to bear. Higher: two at once are nobody. Lower: one of several is named.
   double blame_share_min = 0.6;
-  // Least standard deviation of waits and lags, as a share of the window. Higher: weaker stragglers are missed in steady
-  // jobs. Lower: differences too small to matter look significant there.
+  // Least standard deviation of waits and lags, as a share of the window. Higher: weaker stragglers are missed in
+  // steady jobs. Lower: differences too small to matter look significant there.
   double wait_sigma_floor = 0.005;
 
   // Errors: kOutOfRange, naming the field.

@@ -8,14 +8,16 @@
 //               blame  waits for it less its own waits, from the time inside collectives (WaitBlame)
 //               lag    the same from their starts, clocks aligned (WaitBlame, ClockOffsets)
 // Method      1. each signal less what it is in the first windows without a suspect; own also less the lower median of
-//             the ranks at the same position of their pipelines, per operation, so that slower iterations do not matter;
+//             the ranks at the same position of their pipelines, per operation, so that slower iterations do not
+//             matter;
 //             2. a rank is late by a signal with z_line, and at least wait_share_min of the window;
-//             3. the candidate is the rank with blame_share_min of all own time in excess, or else the host of which most
-//             ranks are late, with that share: own time ends every chain of waits;
+//             3. the candidate is the rank with blame_share_min of all own time in excess, or else the host of which
+//             most ranks are late, with that share: own time ends every chain of waits;
 //             4. it is a suspect if blame or lag agrees. A rank without collectives has own alone, at half confidence.
 // Cost        O(operations) in all, O(ranks) per window.
 // Guarantees  lateness that all share names nobody; one stall in a window names nobody.
-// Differs     own time instead of the time inside collectives, and instead of walks along chains of waits: see own_time.h.
+// Differs     own time instead of the time inside collectives, and instead of walks along chains of waits: see
+//             own_time.h.
 // Reference   Dong et al., C4, HPCA 2025 (receiver-driven analysis); spec section 6.
 #pragma once
 

@@ -28,9 +28,9 @@ struct Planted {
   std::function<double(uint32_t rank, int iteration)> loading;  // of the host thread, beside the usual 20 ms
 };
 
-// Tensor groups are hosts, data-parallel groups cross them. An iteration: the host thread loads and enqueues all at once;
-// four times compute 0.2 s and all-reduce over the host; then all-reduce over the GPUs of equal index. Clocks of hosts are
-// off by up to a second.
+// Tensor groups are hosts, data-parallel groups cross them. An iteration: the host thread loads and enqueues all at
+// once; four times compute 0.2 s and all-reduce over the host; then all-reduce over the GPUs of equal index. Clocks of
+// hosts are off by up to a second.
 class ExampleJob {
  public:
   ExampleJob(const ExampleShape& shape, uint64_t seed)

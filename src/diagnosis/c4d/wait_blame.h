@@ -5,16 +5,16 @@
 // Notation    arrival(i): when rank i came to an operation, in seconds of any common clock
 //             wait(i) = arrival(last) - arrival(i)
 //             in(r) = waits for r, mean over those who waited;  out(r) = waits of r
-// Method      per operation: out(i) += wait(i), in(last) += mean of the others' waits. Of each kind of operation on each
-//             communicator the kSpared ones with the longest waits are left out. blame(r) = the greatest in(r) of its
-//             communicators - the sum of its out(r): whoever comes late because it had to wait itself keeps nothing.
-//             The greatest, not the sum: ranks in several communicators wait for one lateness in each of them.
+// Method      per operation: out(i) += wait(i), in(last) += mean of the others' waits. Of each kind of operation on
+//             each communicator the kSpared ones with the longest waits are left out. blame(r) = the greatest in(r) of
+//             its communicators - the sum of its out(r): whoever comes late because it had to wait itself keeps
+//             nothing. The greatest, not the sum: ranks in several communicators wait for one lateness in each of them.
 // Cost        O(ranks of the operation) per operation; 4 numbers per member of a communicator and kind.
 // Guarantees  order of operations changes nothing; the same shift of all arrivals changes nothing.
-// Differs     the page weighs waits of messages (receiver-driven flow control). In a ring those chain from rank to rank,
-//             and communicators inside a host have no messages at all; instants of kernels name the last directly, in
-//             both. Two sources of arrivals: starts less clock offsets, and the time inside the operation, backwards
-//             (all leave together), which needs no clock.
+// Differs     the page weighs waits of messages (receiver-driven flow control). In a ring those chain from rank to
+//             rank, and communicators inside a host have no messages at all; instants of kernels name the last
+//             directly, in both. Two sources of arrivals: starts less clock offsets, and the time inside the
+//             operation, backwards (all leave together), which needs no clock.
 // Reference   spec section 6, steps 2 and 3.
 #pragma once
 
