@@ -23,6 +23,9 @@ constexpr double kHealthyShare = 0.5;
 // Not all share a slowdown if this share of connections, and this many, are as ever.
 constexpr double kUnchangedShare = 0.1;
 constexpr size_t kUnchangedMin = 2;
+// A connection is lossy with this many uneven reports, and this share of them beyond normal.
+constexpr uint32_t kUnevenReportsMin = 3;
+constexpr double kUnevenShareMin = 0.25;
 // Elements at fault in one window. More are not understood.
 constexpr size_t kElementsMax = 4;
 bool IsSameLine(const Transfer& a, const Transfer& b) {
@@ -53,7 +56,7 @@ void SlowTransferDetector::Add(const model::RankReport& report) {
     const model::ConnectionKey& key = record.key;
     if (key.direction != model::Direction::kSend || record.messages == 0) continue;
     if (key.peer.index() >= layout_.ranks.size() || key.peer == report.rank) continue;
-    FindConnection(report.rank, key).fit.Add(record);
+    FindConnection(report.rank, key).fit.Add(record, options_.added_delay_min);
   }
 }
 
@@ -64,7 +67,11 @@ std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples() {
       if (connection.fit.messages() >= options_.messages_min) {
         if (connection.baseline_count == 0) connection.usual_bytes = connection.fit.mean_bytes();
         const double log_seconds = std::log(connection.fit.SecondsOf(connection.usual_bytes));
-        samples.push_back({.source = model::RankId(rank), .connection = &connection, .log_seconds = log_seconds});
+        const bool is_uneven = connection.fit.uneven_reports() >= kUnevenReportsMin;
+        samples.push_back({.source = model::RankId(rank),
+                           .connection = &connection,
+                           .log_seconds = log_seconds,
+                           .uneven_share = is_uneven ? connection.fit.UnevenShare() : 0});
       }
       connection.fit = {};
     }
@@ -144,14 +151,22 @@ double SlowTransferDetector::RemoveShared(std::span<Sample> samples) const {
   return std::max(normal.sigma, options_.matrix.sigma_floor);
 }
 
+double SlowTransferDetector::UsualUnevenShare(std::span<const Sample> samples) {
+  std::vector<double> shares;
+  for (const Sample& sample : samples) shares.push_back(sample.uneven_share);
+  return MedianInPlace(shares);
+}
+
 std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std::span<const Sample> samples) const {
   std::vector<PairDelay> pairs;
+  const double usual_uneven = UsualUnevenShare(samples);
   for (const Sample& sample : samples) {
     if (!sample.has_x) continue;
     const Transfer transfer{
         .source = sample.source, .destination = sample.connection->key.peer, .plane = sample.connection->key.plane};
     const double added = std::exp(sample.log_seconds) * (1 - std::exp(-sample.x));
-    pairs.push_back({.transfer = transfer, .x = sample.x, .added_seconds = added, .samples = 1});
+    const double uneven = sample.uneven_share - std::max(usual_uneven, sample.connection->baseline_uneven);
+    pairs.push_back({.transfer = transfer, .x = sample.x, .added_seconds = added, .uneven = uneven, .samples = 1});
   }
   const auto key = [](const PairDelay& pair) {
     return std::tie(pair.transfer.source, pair.transfer.destination, pair.transfer.plane);
@@ -162,6 +177,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
     if (kept > 0 && key(pairs[kept - 1]) == key(pairs[i])) {
       pairs[kept - 1].x += pairs[i].x;
       pairs[kept - 1].added_seconds += pairs[i].added_seconds;
+      pairs[kept - 1].uneven = std::max(pairs[kept - 1].uneven, pairs[i].uneven);
       ++pairs[kept - 1].samples;
     } else {
       pairs[kept++] = pairs[i];
@@ -178,7 +194,9 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
 void SlowTransferDetector::JudgePairs(std::span<PairDelay> pairs, double sigma) const {
   const double effect = std::log1p(options_.matrix.effect_min);
   for (PairDelay& pair : pairs) {
-    if (pair.x < kHealthyShare * effect) {
+    if (pair.uneven >= kUnevenShareMin) {
+      pair.transfer.health = TransferHealth::kSlow;
+    } else if (pair.x < kHealthyShare * effect) {
       pair.transfer.health = TransferHealth::kHealthy;
     } else if (pair.x >= std::max(effect, kPairSigmas * sigma) &&
                pair.added_seconds >= options_.added_delay_min.seconds().value()) {
@@ -216,38 +234,50 @@ void SlowTransferDetector::JudgeLines(std::span<PairDelay> pairs) const {
   }
 }
 
+std::optional<Suspect> SlowTransferDetector::MakeSuspect(const SlowElement& element, std::span<const PairDelay> pairs,
+                                                         double sigma) const {
+  std::vector<double> slowness;
+  std::vector<double> added;
+  std::vector<double> uneven;
+  for (const uint32_t i : element.transfers) {
+    slowness.push_back(pairs[i].x);
+    added.push_back(pairs[i].added_seconds);
+    uneven.push_back(pairs[i].uneven);
+  }
+  const double x = MedianInPlace(slowness);
+  const double uneven_share = MedianInPlace(uneven);
+  const bool is_connection = element.culprit.kind == model::CulpritKind::kConnection;
+  // The mean of several pairs is surer than one of them.
+  const double z = x / std::max(sigma / std::sqrt(static_cast<double>(slowness.size())), options_.matrix.sigma_floor);
+  const double limit = is_connection ? options_.matrix.z_point : options_.matrix.z_line;
+  const bool is_slow = z >= limit;
+  if (!is_slow && uneven_share < kUnevenShareMin) return std::nullopt;
+  Suspect suspect;
+  suspect.syndrome = model::Syndrome::kCommSlow;
+  suspect.culprits = {element.culprit};
+  suspect.evidence = {
+      {"time per message, times normal", std::exp(x), 1, "x"},
+      {"added to each message", MedianInPlace(added) * 1e6, 0, "us"},
+      {"reports with single messages much slower than others, beyond normal", 100 * uneven_share, 0, "%"},
+      {"slow transfers through it", static_cast<double>(element.hits), 0, "pairs of ranks"},
+      {"healthy transfers through it", static_cast<double>(element.misses), 0, "pairs of ranks"},
+  };
+  const double share = static_cast<double>(element.hits) / (element.hits + element.misses);
+  suspect.confidence = share * (is_slow ? z / (z + limit / 4) : uneven_share);
+  suspect.summary = is_slow ? fmt::format("{} takes {:.2f} times as long as normal for each message",
+                                          CulpritText(element.culprit), std::exp(x))
+                            : fmt::format("{} stalls single messages again and again, as if they were lost",
+                                          CulpritText(element.culprit));
+  if (is_connection) suspect.summary += "; which end is at fault can't be told";
+  return suspect;
+}
+
 std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDelay> pairs, double sigma) const {
   std::vector<Transfer> transfers;
   for (const PairDelay& pair : pairs) transfers.push_back(pair.transfer);
   std::vector<Suspect> suspects;
   for (const SlowElement& element : elements_.Explain(transfers)) {
-    std::vector<double> slowness;
-    std::vector<double> added;
-    for (const uint32_t i : element.transfers) {
-      slowness.push_back(pairs[i].x);
-      added.push_back(pairs[i].added_seconds);
-    }
-    const double x = MedianInPlace(slowness);
-    const bool is_connection = element.culprit.kind == model::CulpritKind::kConnection;
-    // The mean of several pairs is surer than one of them.
-    const double z = x / std::max(sigma / std::sqrt(static_cast<double>(slowness.size())), options_.matrix.sigma_floor);
-    const double limit = is_connection ? options_.matrix.z_point : options_.matrix.z_line;
-    if (z < limit) continue;
-    Suspect suspect;
-    suspect.syndrome = model::Syndrome::kCommSlow;
-    suspect.culprits = {element.culprit};
-    suspect.evidence = {
-        {"time per message, times normal", std::exp(x), 1, "x"},
-        {"added to each message", MedianInPlace(added) * 1e6, 0, "us"},
-        {"slow transfers through it", static_cast<double>(element.hits), 0, "pairs of ranks"},
-        {"healthy transfers through it", static_cast<double>(element.misses), 0, "pairs of ranks"},
-    };
-    const double share = static_cast<double>(element.hits) / (element.hits + element.misses);
-    suspect.confidence = share * z / (z + limit / 4);
-    suspect.summary = fmt::format("{} takes {:.2f} times as long as normal for each message",
-                                  CulpritText(element.culprit), std::exp(x));
-    if (is_connection) suspect.summary += "; which end is at fault can't be told";
-    suspects.push_back(std::move(suspect));
+    if (auto suspect = MakeSuspect(element, pairs, sigma)) suspects.push_back(std::move(*suspect));
   }
   // A pattern that takes many elements to explain is none that we know: rather nobody than somebody innocent.
   if (suspects.size() > kElementsMax) suspects.clear();
@@ -268,6 +298,7 @@ void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::s
     if (is_judged && pair->transfer.health == TransferHealth::kSlow) continue;
     const double count = ++connection.baseline_count;
     connection.baseline += (sample.log_seconds - connection.baseline) / count;
+    connection.baseline_uneven += (sample.uneven_share - connection.baseline_uneven) / count;
   }
 }
 

@@ -9,8 +9,9 @@
 //             2. x against its own baseline of the first windows without a suspect; before there is one, against the
 //             median of its class: same size, same pair of leaf switches (enough of them) or as local as it;
 //             3. what all suffer is nobody's fault: unless some are as ever, x is counted from what is normal now;
-//             4. x averaged per pair of ranks and plane; slow: by itself (three sigma and the least effects), or as
-//             part of a row or column that ScoreDelays names;
+//             4. x averaged per pair of ranks and plane; slow: by itself (three sigma and the least effects), as part
+//             of a row or column that ScoreDelays names, or lossy: single messages are much slower again and again,
+//             while those of most others are not;
 //             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
 //             connection z_point.
 // Cost        O(connections) per window, about 150 bytes a connection. See BM_SlowTransfers/ranks:16384.
@@ -23,6 +24,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/sim_time.h"
@@ -53,6 +56,7 @@ class SlowTransferDetector {
     TransferFit fit;
     // What is normal for it: mean of log seconds at `usual_bytes` over `baseline_count` windows.
     double baseline = 0;
+    double baseline_uneven = 0;  // share of uneven reports
     double usual_bytes = 0;
     uint32_t baseline_count = 0;
   };
@@ -60,14 +64,16 @@ class SlowTransferDetector {
   struct Sample {
     model::RankId source;
     Connection* connection = nullptr;
-    double log_seconds = 0;  // of a message of the usual size
-    double x = 0;            // the header's
+    double log_seconds = 0;   // of a message of the usual size
+    double uneven_share = 0;  // of reports, if several are
+    double x = 0;             // the header's
     bool has_x = false;
   };
   struct PairDelay {
     Transfer transfer;
     double x = 0;
     double added_seconds = 0;  // to each message
+    double uneven = 0;         // share of uneven reports beyond normal, of the worst connection
     uint32_t samples = 0;
   };
 
@@ -81,9 +87,13 @@ class SlowTransferDetector {
   // Takes what all share out of x; returns the standard deviation of what is left.
   double RemoveShared(std::span<Sample> samples) const;
   std::vector<PairDelay> PoolPairs(std::span<const Sample> samples) const;
+  // What most connections show.
+  static double UsualUnevenShare(std::span<const Sample> samples);
   void JudgePairs(std::span<PairDelay> pairs, double sigma) const;
   void JudgeLines(std::span<PairDelay> pairs) const;
   std::vector<Suspect> NameElements(std::span<const PairDelay> pairs, double sigma) const;
+  // Nothing: not significant.
+  std::optional<Suspect> MakeSuspect(const SlowElement& element, std::span<const PairDelay> pairs, double sigma) const;
   void LearnBaseline(std::span<const Sample> samples, std::span<const PairDelay> pairs);
 
   const model::JobLayout& layout_;

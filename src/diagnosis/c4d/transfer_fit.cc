@@ -8,12 +8,15 @@ namespace {
 
 // Fewer messages are too few to spare the slowest.
 constexpr uint64_t kTrimMin = 8;
+// A report of fewer messages does not tell whether one is slower than the others.
+constexpr uint64_t kUnevenMessagesMin = 4;
+constexpr double kUnevenFactor = 2;
 // Least relative variance of mean sizes that a slope can be read from.
 constexpr double kSizeVarianceMin = 0.04;
 
 }  // namespace
 
-void TransferFit::Add(const model::ConnectionRecord& record) {
+void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_min) {
   const double seconds = record.wire_time.seconds().value();
   const double slowest = record.wire_time_max.seconds().value();
   if (record.messages == 0 || record.bytes == 0 || !(seconds > 0) || slowest < 0 || slowest > seconds) return;
@@ -24,6 +27,11 @@ void TransferFit::Add(const model::ConnectionRecord& record) {
   sum_seconds_ += seconds;
   sum_bytes_2_ += static_cast<double>(record.bytes) * bytes;
   sum_product_ += bytes * seconds;
+  if (record.messages < kUnevenMessagesMin) return;
+  ++reports_;
+  const double others = (seconds - slowest) / static_cast<double>(record.messages - 1);
+  const bool is_uneven = slowest >= kUnevenFactor * others && slowest - others >= added_min.seconds().value();
+  uneven_reports_ += is_uneven ? 1 : 0;
 }
 
 double TransferFit::SecondsOf(double bytes) const {

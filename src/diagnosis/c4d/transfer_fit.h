@@ -5,12 +5,15 @@
 // Method      least squares over the reports of a window, weighted by messages, where mean sizes vary from report to
 //             report; otherwise time per byte alone. The slowest message of the window is left out; from the second one
 //             on, slow messages count: a lossy path is slow.
+//             A lossy path sends few messages twice: its mean hardly changes, but again and again the slowest message
+//             of a report takes much longer than the others. Such reports are counted.
 // Cost        constant memory per connection.
 // Reference   spec section 5.1, "delay value".
 #pragma once
 
 #include <cstdint>
 
+#include "base/sim_time.h"
 #include "model/telemetry.h"
 
 namespace fairlead::diagnosis::c4d {
@@ -18,15 +21,24 @@ namespace fairlead::diagnosis::c4d {
 class TransferFit {
  public:
   // Records without messages, without bytes or with impossible times are left out.
-  void Add(const model::ConnectionRecord& record);
+  // `added_min`: a message that takes less than this longer than others is not slow.
+  void Add(const model::ConnectionRecord& record, SimDuration added_min);
 
   uint64_t messages() const { return messages_; }
   double mean_bytes() const { return sum_bytes_ / static_cast<double>(messages_); }  // per message; messages() > 0
   // Seconds of a message of that size; messages() > 0, bytes > 0.
   double SecondsOf(double bytes) const;
 
+  // Reports whose slowest message took kUnevenFactor times the mean of the others, and much longer than it in absolute
+  // terms, too.
+  uint32_t uneven_reports() const { return uneven_reports_; }
+  // Of those with messages enough to tell; 0 where there are none.
+  double UnevenShare() const { return reports_ == 0 ? 0 : static_cast<double>(uneven_reports_) / reports_; }
+
  private:
   uint64_t messages_ = 0;
+  uint32_t reports_ = 0;
+  uint32_t uneven_reports_ = 0;
   double slowest_ = 0;  // seconds
   // Over reports, each weighted by its messages w, with mean size b and mean time t.
   double sum_bytes_ = 0;    // w b
