@@ -63,7 +63,7 @@ std::vector<Finding> C4dMaster::AnalyzeNow() {
   const WaitGraphQuery query = QueryAt(now, false);
   const Hindrances hindrances = FindHindrances(*picture_, now, false, options_.silence);
   MismatchCheck check = mismatch_check_;
-  std::vector<Suspect> suspects = check.Find(now, options_.hang.clear_after, &*picture_);
+  std::vector<Suspect> suspects = check.Find(now, options_.hang, &*picture_);
   for (std::vector<Suspect> more : {FindMissing(*picture_, hindrances, now), FindHangs(*picture_, hindrances, query)}) {
     std::move(more.begin(), more.end(), std::back_inserter(suspects));
   }
@@ -142,7 +142,7 @@ WaitGraphQuery C4dMaster::QueryAt(SimTime now, bool has_clock) const {
 std::vector<Suspect> C4dMaster::FindStanding(SimTime now) {
   const Hindrances hindrances = FindHindrances(*picture_, now, true, options_.silence);
   std::vector<Suspect> suspects = FindMissing(*picture_, hindrances, now);
-  std::vector<Suspect> mismatches = mismatch_check_.Find(now, options_.hang.clear_after, &*picture_);
+  std::vector<Suspect> mismatches = mismatch_check_.Find(now, options_.hang, &*picture_);
   std::move(mismatches.begin(), mismatches.end(), std::back_inserter(suspects));
   std::vector<Suspect> hangs = FindHangs(*picture_, hindrances, QueryAt(now, true));
   stood_still_ |= !hangs.empty();

@@ -32,11 +32,16 @@ bool OperationSignature::Agrees(const OperationSignature& other) const {
   if (kind != OperationKind::kUnknown && other.kind != OperationKind::kUnknown) {
     if (kind != other.kind || sequence != other.sequence) return false;
   }
-  // Ranks may send each other different amounts in an all-to-all.
-  const bool is_uneven = kind == OperationKind::kAllToAll;
-  if (!is_uneven && bytes != 0 && other.bytes != 0 && bytes != other.bytes) return false;
+  if (bytes != 0 && other.bytes != 0 && bytes != other.bytes) return false;
   if (!data_type.empty() && !other.data_type.empty() && data_type != other.data_type) return false;
   return root < 0 || other.root < 0 || root == other.root;
+}
+
+bool OperationSignature::MayDiffer(const OperationSignature& other) const {
+  if (kind != OperationKind::kAllToAll || other.kind != kind) return false;
+  OperationSignature same = other;
+  same.bytes = bytes;
+  return Agrees(same);
 }
 
 CollectiveTable::Outcome CollectiveTable::Add(uint32_t position, const OperationRecord& record,
@@ -85,7 +90,7 @@ std::optional<OpenOperation> CollectiveTable::TakeCompleted() {
   OpenOperation operation = std::move(*completed);
   open_.erase(completed);
   for (const MemberProgress& m : operation.members) operation.has_holes |= m.is_implied || m.contradicts;
-  operation.has_holes |= !operation.deviations.empty();
+  for (const auto& d : operation.deviations) operation.has_holes |= !operation.signature.MayDiffer(d.signature);
   return operation;
 }
 

@@ -42,6 +42,8 @@ struct OperationSignature {
 
   // Whether both can be the same operation; what is unknown agrees with everything.
   bool Agrees(const OperationSignature& other) const;
+  // Whether they differ only in what ranks may differ in: the bytes of an all-to-all.
+  bool MayDiffer(const OperationSignature& other) const;
   friend bool operator==(const OperationSignature&, const OperationSignature&) = default;
 };
 

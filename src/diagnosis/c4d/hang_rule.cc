@@ -93,10 +93,11 @@ class HangRule {
     for (const PendingOperation* operation : stuck_) {
       std::vector<RankId> ranks = operation->inside;
       ranks.insert(ranks.end(), operation->doubtful.begin(), operation->doubtful.end());
-      const StuckData data = FindStuckData(picture_, operation->communicator, ranks);
+      const StuckData data = FindStuckData(picture_, operation->communicator, ranks, query_);
       links_.insert(links_.end(), data.links.begin(), data.links.end());
       for (const RankId rank : data.gpus) AddStuckRank(*operation, rank);
       for (const RankId rank : data.absent) AddStuckRank(*operation, rank);
+      unseen_.insert(data.unsure.begin(), data.unsure.end());
       if (data.has_connections) continue;
       // Nothing of the network is to be seen. A rank that may not have begun explains it better than a host of many.
       for (const RankId rank : operation->doubtful) unseen_.insert(rank);
@@ -105,9 +106,9 @@ class HangRule {
   }
 
   void AddStuckRank(const PendingOperation& operation, RankId rank) {
-    const auto& doubtful = operation.doubtful;
-    const bool may_be_absent = std::find(doubtful.begin(), doubtful.end(), rank) != doubtful.end();
-    (may_be_absent ? unseen_ : gpus_).insert(rank);
+    const auto& inside = operation.inside;
+    const bool is_inside = std::find(inside.begin(), inside.end(), rank) != inside.end();
+    (is_inside ? gpus_ : unseen_).insert(rank);
   }
 
   // The operation that shows what the suspect is held for: the one that has waited the longest for these ranks.
@@ -118,8 +119,7 @@ class HangRule {
       const auto waits_for = [&](RankId rank) {
         return std::find(operation.missing.begin(), operation.missing.end(), rank) != operation.missing.end() ||
                std::find(operation.doubtful.begin(), operation.doubtful.end(), rank) != operation.doubtful.end() ||
-               (hindrances_[rank] != Hindrance::kNone &&
-                std::find(operation.inside.begin(), operation.inside.end(), rank) != operation.inside.end());
+               std::find(operation.hindered.begin(), operation.hindered.end(), rank) != operation.hindered.end();
       };
       if (std::any_of(ranks.begin(), ranks.end(), waits_for)) oldest = &operation;
     }
@@ -229,7 +229,7 @@ class HangRule {
   void AddCommHang(std::vector<Suspect>* suspects) const {
     if (stuck_.empty()) return;
     // Ranks that are absent beyond doubt explain what else stands still.
-    if (links_.empty() && gpus_.empty() && !unseen_.empty()) {
+    if (links_.empty() && gpus_.empty() && out_of_sight_.empty() && !unseen_.empty()) {
       if (absent_.empty()) {
         AddRankSuspect(Syndrome::kNonCommHang, {unseen_.begin(), unseen_.end()}, suspects);
         suspects->back().confidence = 0.6;
@@ -326,7 +326,7 @@ class HangRule {
   std::vector<std::vector<uint32_t>> cycles_;
   std::vector<StuckLink> links_;
   std::set<RankId> gpus_;
-  std::set<RankId> unseen_;  // that may not have begun, for all we know
+  std::set<RankId> unseen_;  // that may be the cause, for all that is missing of their reports
 };
 
 }  // namespace

@@ -249,7 +249,8 @@ void JobPicture::HandOutCompleted(CommunicatorId id, const CompletionSink& sink)
   while (std::optional<OpenOperation> operation = communicator.collectives.TakeCompleted()) {
     ++communicator.num_completed;
     const OperationSignature& signature = operation->signature;
-    if (!operation->deviations.empty()) settled_disputes_.push_back({id, *operation});
+    const bool is_disputed = operation->has_holes && !operation->deviations.empty();
+    if (is_disputed) settled_disputes_.push_back({id, *operation});
     if (operation->has_holes) {
       ++counters_.incomplete_operations;
       continue;

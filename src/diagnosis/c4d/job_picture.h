@@ -134,6 +134,13 @@ class JobPicture {
   std::span<const ConnectionState> ConnectionsOf(model::RankId rank, model::CommunicatorId communicator) const;
   const ConnectionState* FindConnection(model::RankId rank, const model::ConnectionKey& key) const;
 
+  // Whether the rank would have told by now if anything had changed on its side up to `time` since its report of that
+  // serial. Args: how long reports may take to arrive, and to be missed.
+  bool IsUpToDate(model::RankId rank, uint32_t serial, SimTime time, SimDuration report_delay) const {
+    const RankState& state = ranks_[rank];
+    return state.last_heard > time && !state.numbers.HasGap(serial, time + report_delay);
+  }
+
   // Disputed operations that completed since the call before.
   std::vector<Dispute> TakeSettledDisputes() { return std::exchange(settled_disputes_, {}); }
   // Communicators with operations about which ranks disagree, in order of appearance; may have been settled.

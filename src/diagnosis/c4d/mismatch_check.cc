@@ -132,9 +132,9 @@ void JudgeTransfers(const JobPicture& picture, CommunicatorId id, std::vector<Su
 
 }  // namespace
 
-std::vector<Suspect> MismatchCheck::Find(SimTime now, SimDuration memory, JobPicture* picture) {
+std::vector<Suspect> MismatchCheck::Find(SimTime now, const HangOptions& options, JobPicture* picture) {
   for (Dispute& dispute : picture->TakeSettledDisputes()) settled_.push_back({std::move(dispute), now});
-  std::erase_if(settled_, [&](const Settled& s) { return now - s.at > memory; });
+  std::erase_if(settled_, [&](const Settled& s) { return now - s.at > options.clear_after; });
   std::vector<Suspect> suspects;
   const auto judge = [&](CommunicatorId id, const OpenOperation& operation) {
     if (std::optional<Suspect> suspect = JudgeOperation(*picture, id, operation)) suspects.push_back(*suspect);
@@ -142,7 +142,11 @@ std::vector<Suspect> MismatchCheck::Find(SimTime now, SimDuration memory, JobPic
   for (const Settled& settled : settled_) judge(settled.dispute.communicator, settled.dispute.operation);
   for (const CommunicatorId id : picture->disputed()) {
     for (const OpenOperation& operation : picture->communicators()[id].collectives.open()) {
-      if (!operation.deviations.empty()) judge(id, operation);
+      const bool is_serious = std::any_of(operation.deviations.begin(), operation.deviations.end(),
+                                          [&](const auto& d) { return !operation.signature.MayDiffer(d.signature); });
+      const SimTime since = std::max(operation.since, picture->communicators()[id].last_progress);
+      const bool stands_still = now - since >= options.suspect_after;
+      if (!operation.deviations.empty() && (is_serious || stands_still)) judge(id, operation);
     }
     JudgeTransfers(*picture, id, &suspects);
   }

@@ -2,7 +2,8 @@
 //
 // Method      the majority of the ranks that have spoken of the operation is right; without one, those whose size this
 //             communicator has seen before. The ends of a transfer have to agree about its bytes; neither end is more
-//             right than the other. A rank that contradicts itself has no vote.
+//             right than the other. A rank that contradicts itself has no vote. Ranks may send different amounts in an
+//             all-to-all: that is held against them only when it stands still.
 // Cost        O(communicators that ever had a disagreement) a call.
 // Reference   spec section 4.1, last paragraph.
 #pragma once
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/sim_time.h"
+#include "diagnosis/c4d/c4d_options.h"
 #include "diagnosis/c4d/job_picture.h"
 #include "diagnosis/c4d/suspect.h"
 
@@ -17,8 +19,8 @@ namespace fairlead::diagnosis::c4d {
 
 class MismatchCheck {
  public:
-  // Disagreements that stand, and those about operations that ended all the same within `memory` before `now`.
-  std::vector<Suspect> Find(SimTime now, SimDuration memory, JobPicture* picture);
+  // Disagreements that stand, and those about operations that ended all the same within `clear_after` before `now`.
+  std::vector<Suspect> Find(SimTime now, const HangOptions& options, JobPicture* picture);
 
  private:
   struct Settled {

@@ -132,8 +132,24 @@ std::vector<std::vector<StuckLink>> SplitByNic(const JobLayout& layout, const st
   return result;
 }
 
+// Hosts, leaves and planes need more NICs as witnesses than the two ends of one pair of ranks.
+constexpr size_t kMinNicsOfMore = 3;
+
+size_t NumNics(const JobLayout& layout, const std::vector<StuckLink>& links) {
+  std::vector<RankId> distinct;
+  for (const StuckLink& link : links) {
+    for (const RankId end : {link.from, link.to}) {
+      if (std::none_of(distinct.begin(), distinct.end(), [&](RankId r) { return ShareNic(layout, r, end); })) {
+        distinct.push_back(end);
+      }
+    }
+  }
+  return distinct.size();
+}
+
 std::optional<Culprit> FindCommon(const JobLayout& layout, const std::vector<StuckLink>& links) {
   std::optional<Culprit> culprit = FindNic(layout, links);
+  if (!culprit && NumNics(layout, links) < kMinNicsOfMore) return std::nullopt;
   if (!culprit) culprit = FindHost(layout, links);
   if (!culprit) culprit = FindLeaf(layout, links);
   const std::optional<uint32_t> plane = CommonPlane(layout, links);

@@ -14,12 +14,14 @@ using model::TransferPhase;
 
 class StuckGraph {
  public:
-  StuckGraph(const JobPicture& picture, model::CommunicatorId communicator, const std::vector<RankId>& ranks)
-      : picture_(picture), communicator_(communicator), ranks_(ranks) {
+  StuckGraph(const JobPicture& picture, model::CommunicatorId communicator, const std::vector<RankId>& ranks,
+             const WaitGraphQuery& query)
+      : picture_(picture), communicator_(communicator), ranks_(ranks), query_(query) {
     std::sort(ranks_.begin(), ranks_.end());
     edges_.resize(ranks_.size());
     waits_for_gpu_.assign(ranks_.size(), false);
     is_busy_.assign(ranks_.size(), false);
+    is_unsure_.assign(ranks_.size(), false);
   }
 
   StuckData Find() {
@@ -38,6 +40,11 @@ class StuckGraph {
 
  private:
   void AddConnection(uint32_t i, const ConnectionState& state) {
+    const SimTime last_progress = picture_.communicators()[communicator_].last_progress;
+    if (query_.has_clock && !picture_.IsUpToDate(ranks_[i], state.serial, last_progress, query_.ReportDelay())) {
+      is_unsure_[i] = true;
+      return;
+    }
     if (state.phase == TransferPhase::kIdle) return;
     is_busy_[i] = true;
     switch (state.phase) {
@@ -84,6 +91,10 @@ class StuckGraph {
       data->links.push_back(links_[sink.front() - ranks_.size()]);
       return;
     }
+    if (std::any_of(sink.begin(), sink.end(), [&](uint32_t i) { return is_unsure_[i]; })) {
+      for (const uint32_t i : sink) data->unsure.push_back(ranks_[i]);
+      return;
+    }
     std::vector<RankId> gpus;
     for (const uint32_t i : sink) {
       if (waits_for_gpu_[i]) gpus.push_back(ranks_[i]);
@@ -102,6 +113,8 @@ class StuckGraph {
   Digraph edges_;
   std::vector<bool> waits_for_gpu_;
   std::vector<bool> is_busy_;  // has a message under way
+  std::vector<bool> is_unsure_;
+  const WaitGraphQuery& query_;
 };
 
 template <class T>
@@ -112,12 +125,13 @@ void SortUnique(std::vector<T>* items) {
 
 }  // namespace
 
-StuckData FindStuckData(const JobPicture& picture, model::CommunicatorId communicator,
-                        const std::vector<RankId>& ranks) {
-  StuckData data = StuckGraph(picture, communicator, ranks).Find();
+StuckData FindStuckData(const JobPicture& picture, model::CommunicatorId communicator, const std::vector<RankId>& ranks,
+                        const WaitGraphQuery& query) {
+  StuckData data = StuckGraph(picture, communicator, ranks, query).Find();
   SortUnique(&data.links);
   SortUnique(&data.gpus);
   SortUnique(&data.absent);
+  SortUnique(&data.unsure);
   return data;
 }
 

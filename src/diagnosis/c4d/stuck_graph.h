@@ -13,6 +13,8 @@
 // Guarantees  relabelling ranks relabels the answer.
 // Differs     a message that the sender has not seen completed although the receiver has taken everything that is
 //             under way is no stuck link: the sender does not look any more.
+//             A rank of which a report is missing that could have told more is asked last: its connections may be out of
+//             date.
 // Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.
 // Reference   spec section 4.2.
 #pragma once
@@ -21,6 +23,7 @@
 
 #include "diagnosis/c4d/job_picture.h"
 #include "diagnosis/c4d/stuck_element.h"
+#include "diagnosis/c4d/wait_graph.h"
 
 namespace fairlead::diagnosis::c4d {
 
@@ -29,11 +32,12 @@ struct StuckData {
   std::vector<StuckLink> links;       // ascending
   std::vector<model::RankId> gpus;    // whose GPU does not go on, ascending
   std::vector<model::RankId> absent;  // that others wait for and that show nothing under way, ascending
+  std::vector<model::RankId> unsure;  // at which the waiting ends, but of which reports are missing, ascending
   bool has_connections = false;       // whether any message was under way
 };
 
 // Args: ranks that are inside of the operation or may be, of that communicator.
 StuckData FindStuckData(const JobPicture& picture, model::CommunicatorId communicator,
-                        const std::vector<model::RankId>& ranks);
+                        const std::vector<model::RankId>& ranks, const WaitGraphQuery& query);
 
 }  // namespace fairlead::diagnosis::c4d

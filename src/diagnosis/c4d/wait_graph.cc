@@ -1,7 +1,7 @@
 #include "diagnosis/c4d/wait_graph.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <tuple>
 
 namespace fairlead::diagnosis::c4d {
@@ -10,9 +10,6 @@ namespace {
 using model::CommunicatorId;
 using model::OperationKind;
 using model::RankId;
-
-// Of report periods: a report tells of a period that began one before it was made, and may be under way for a while.
-constexpr double kReportDelay = 2.5;
 
 class Builder {
  public:
@@ -39,15 +36,13 @@ class Builder {
       operation.kind = open.signature.kind;
       operation.sequence = open.signature.sequence;
       operation.waiting_since = std::max(open.since, communicator.last_progress);
+      may_be_inside_.clear();
       for (uint32_t i = 0; i < ranks.size(); ++i) {
         const Stage stage = communicator.collectives.StageOf(open, i);
         // Operations of a communicator run one after the other: the first one is where the rank is.
-        if (stage == Stage::kStarted && !is_inside_earlier[i]) {
-          is_inside_earlier[i] = true;
-          operation.inside.push_back(ranks[i]);
-        } else if (stage < Stage::kStarted) {
-          AddAbsent(ranks[i], communicator.collectives.LastSerial(i), communicator, &operation);
-        }
+        if (stage == Stage::kStarted && is_inside_earlier[i]) continue;
+        is_inside_earlier[i] = is_inside_earlier[i] || stage == Stage::kStarted;
+        AddMember({ranks[i], stage, communicator.collectives.LastSerial(i)}, communicator, &operation);
       }
       Finish(std::move(operation), communicator, open.signature.bytes);
     }
@@ -58,46 +53,70 @@ class Builder {
     if (communicator.transfers.num_pending_lanes() == 0) return;
     const std::vector<RankId>& ranks = picture_.layout().communicators[id.index()].ranks;
     // A transfer that both ends are inside of is one operation.
-    std::map<std::tuple<uint32_t, uint32_t, uint64_t>, bool> seen;
+    std::set<std::tuple<uint32_t, uint32_t, uint64_t>> seen;
     for (uint32_t i = 0; i < ranks.size(); ++i) {
       for (const Lane& lane : communicator.transfers.lanes(i)) {
         if (!lane.is_pending() || lane.StageOf(lane.finished) != Stage::kStarted) continue;
         const bool is_send = lane.kind == OperationKind::kSend;
-        bool& is_known = seen[{is_send ? i : lane.peer, is_send ? lane.peer : i, lane.finished}];
-        if (!is_known) AddTransfer(id, ranks[i], i, lane);
-        is_known = true;
+        const bool is_new = seen.insert({is_send ? i : lane.peer, is_send ? lane.peer : i, lane.finished}).second;
+        if (is_new) AddTransfer(id, i, lane);
       }
     }
   }
 
-  void AddTransfer(CommunicatorId id, RankId rank, uint32_t position, const Lane& lane) {
+  void AddTransfer(CommunicatorId id, uint32_t position, const Lane& lane) {
     const CommunicatorState& communicator = picture_.communicators()[id];
+    const std::vector<RankId>& ranks = picture_.layout().communicators[id.index()].ranks;
     PendingOperation operation;
     operation.communicator = id;
     operation.kind = lane.kind;
     operation.sequence = lane.finished;
     operation.waiting_since = std::max(lane.since, communicator.last_progress);
-    operation.inside = {rank};
-    const RankId peer = picture_.layout().communicators[id.index()].ranks[lane.peer];
+    may_be_inside_.clear();
+    AddMember({ranks[position], Stage::kStarted, lane.serial}, communicator, &operation);
     const Lane* opposite = communicator.transfers.Opposite(position, lane);
     const Stage stage = opposite == nullptr ? Stage::kAbsent : opposite->StageOf(lane.finished);
-    if (stage == Stage::kStarted) operation.inside.push_back(peer);
-    if (stage < Stage::kStarted) {
-      AddAbsent(peer, opposite == nullptr ? 0 : opposite->serial, communicator, &operation);
-    }
+    AddMember({ranks[lane.peer], stage, opposite == nullptr ? 0 : opposite->serial}, communicator, &operation);
     Finish(std::move(operation), communicator, lane.bytes.empty() ? 0 : lane.bytes.front());
   }
 
-  void AddAbsent(RankId rank, uint32_t serial, const CommunicatorState& communicator, PendingOperation* operation) {
-    const RankState& state = picture_.ranks()[rank];
-    const double periods = query_.silence.report_period.seconds().value() * kReportDelay;
-    const SimTime horizon = communicator.last_progress + SimDuration::FromSeconds(Seconds(periods));
-    const bool is_known = state.last_heard > communicator.last_progress && !state.numbers.HasGap(serial, horizon);
-    (is_known || !query_.has_clock ? operation->missing : operation->doubtful).push_back(rank);
+  struct Member {
+    RankId rank;
+    Stage stage;
+    uint32_t serial;  // of the report that told
+  };
+
+  void AddMember(const Member& member, const CommunicatorState& communicator, PendingOperation* operation) {
+    if (member.stage == Stage::kFinished) return;
+    const bool is_certain = IsCertain(member, communicator);
+    switch (hindrances_[member.rank]) {
+      case Hindrance::kNone:
+        break;
+      case Hindrance::kUnseen:
+        if (member.stage < Stage::kStarted) operation->doubtful.push_back(member.rank);
+        return;
+      default:
+        operation->hindered.push_back(member.rank);
+        return;
+    }
+    if (member.stage < Stage::kStarted) {
+      (is_certain ? operation->missing : operation->doubtful).push_back(member.rank);
+    } else if (is_certain) {
+      operation->inside.push_back(member.rank);
+    } else {
+      may_be_inside_.push_back(member.rank);
+    }
+  }
+
+  // Whether the rank would have told of a later stage by now.
+  bool IsCertain(const Member& member, const CommunicatorState& communicator) const {
+    return !query_.has_clock ||
+           picture_.IsUpToDate(member.rank, member.serial, communicator.last_progress, query_.ReportDelay());
   }
 
   void Finish(PendingOperation operation, const CommunicatorState& communicator, uint64_t bytes) {
     if (operation.inside.empty()) return;
+    operation.inside.insert(operation.inside.end(), may_be_inside_.begin(), may_be_inside_.end());
     const SimDuration limit = SuspectTime(communicator, operation.kind, bytes, query_.hang);
     operation.is_stuck = !query_.has_clock || query_.now - operation.waiting_since >= limit;
     graph_.operations.push_back(std::move(operation));
@@ -110,30 +129,25 @@ class Builder {
       const PendingOperation& operation = graph_.operations[i];
       std::vector<uint32_t>& waited_for = graph_.edges[num_ranks + i];
       for (const RankId rank : operation.missing) waited_for.push_back(rank.value());
-      for (const RankId rank : operation.doubtful) {
-        if (IsHindered(rank)) waited_for.push_back(rank.value());
-      }
-      for (const RankId rank : operation.inside) {
-        if (IsHindered(rank)) {
-          waited_for.push_back(rank.value());
-        } else {
-          graph_.edges[rank.index()].push_back(num_ranks + i);
-        }
-      }
+      for (const RankId rank : operation.hindered) waited_for.push_back(rank.value());
+      for (const RankId rank : operation.inside) graph_.edges[rank.index()].push_back(num_ranks + i);
     }
-  }
-
-  bool IsHindered(RankId rank) const {
-    return hindrances_[rank] != Hindrance::kNone && hindrances_[rank] != Hindrance::kUnseen;
   }
 
   const JobPicture& picture_;
   const Hindrances& hindrances_;
   const WaitGraphQuery& query_;
   WaitGraph graph_;
+  std::vector<RankId> may_be_inside_;  // of the operation at hand
 };
 
 }  // namespace
+
+SimDuration WaitGraphQuery::ReportDelay() const {
+  // A report tells of a period that began one before it was made, and may be under way for a while.
+  constexpr double kPeriods = 2.5;
+  return SimDuration::FromSeconds(Seconds(silence.report_period.seconds().value() * kPeriods));
+}
 
 SimDuration SuspectTime(const CommunicatorState& communicator, OperationKind kind, uint64_t bytes,
                         const HangOptions& options) {

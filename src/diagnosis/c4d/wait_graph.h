@@ -4,8 +4,10 @@
 // Notation    rank -> operation   the rank has started it and has not finished
 //             operation -> rank   the rank has not started it; or it is hindered: gone, silent, or stopped
 // Method      only operations somebody is inside of can keep anybody waiting. A rank that is hindered waits for nobody:
-//             what it said last is out of date, or is no excuse. Whether a rank has started may not be known, when a
-//             report is missing that could have told; such a rank counts only if nobody is known not to have started.
+//             what it said last is out of date, or is no excuse.
+//             Where a report is missing that could have told more, a rank is doubtful. One that may have started counts
+//             as missing only for its connections (stuck_graph.h); one that may have finished counts as inside only
+//             beside another that has not finished for certain, since ranks leave an operation together.
 // Cost        O(ranks + pending operations times their ranks).
 // Reference   spec section 4.1: the walk over communicators.
 #pragma once
@@ -38,9 +40,10 @@ struct PendingOperation {
   uint64_t sequence = 0;
   SimTime waiting_since;  // on the master's clock: nothing has moved on this communicator since, and it was pending
   bool is_stuck = false;  // for longer than its suspect time
-  std::vector<model::RankId> inside;
+  std::vector<model::RankId> inside;    // have started it, and not finished
   std::vector<model::RankId> missing;   // have not started it
   std::vector<model::RankId> doubtful;  // may not have started it
+  std::vector<model::RankId> hindered;  // will not finish it
 };
 
 struct WaitGraphQuery {
@@ -49,6 +52,9 @@ struct WaitGraphQuery {
   bool has_clock = true;
   HangOptions hang;
   SilenceOptions silence;
+
+  // How long after something has happened a missing report can have told of it.
+  SimDuration ReportDelay() const;
 };
 
 // [rank]
