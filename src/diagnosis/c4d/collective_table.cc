@@ -101,7 +101,8 @@ Stage CollectiveTable::StageOf(const OpenOperation& operation, uint32_t position
   Stage implied = Stage::kAbsent;
   if (operation.issue_index < marks.enqueued) implied = Stage::kEnqueued;
   if (operation.issue_index < marks.started) implied = Stage::kStarted;
-  if (operation.issue_index < marks.finished) implied = Stage::kFinished;
+  // A later one has started: this one has ended, whether we were told or not.
+  if (operation.issue_index < marks.finished || operation.issue_index + 1 < marks.started) implied = Stage::kFinished;
   return std::max(member.stage, implied);
 }
 

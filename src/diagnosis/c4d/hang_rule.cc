@@ -84,7 +84,8 @@ class HangRule {
     for (const uint32_t node : sink) {
       if (node < num_ranks_) continue;
       const PendingOperation& operation = graph_.operations[node - num_ranks_];
-      if (!operation.is_stuck) return;
+      // No patience resolves a circle; this one only has to be no trick of reports under way.
+      if (!operation.stands_still) return;
     }
     cycles_.push_back(sink);
   }

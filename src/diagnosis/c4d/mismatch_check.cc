@@ -106,11 +106,14 @@ void JudgeTransfers(const JobPicture& picture, CommunicatorId id, std::vector<Su
   const std::vector<RankId>& ranks = layout.communicators[id.index()].ranks;
   for (uint32_t i = 0; i < ranks.size(); ++i) {
     for (const Lane& lane : transfers.lanes(i)) {
-      if (lane.kind != OperationKind::kSend || lane.bytes.empty()) continue;
+      if (lane.kind != OperationKind::kSend) continue;
+      const uint64_t sequence = lane.oldest();
       const Lane* opposite = transfers.Opposite(i, lane);
-      if (opposite == nullptr || opposite->finished != lane.finished || opposite->bytes.empty()) continue;
-      const uint64_t sent = lane.bytes.front();
-      const uint64_t expected = opposite->bytes.front();
+      const PendingTransfer* mine = lane.Find(sequence);
+      const PendingTransfer* theirs = opposite == nullptr ? nullptr : opposite->Find(sequence);
+      if (mine == nullptr || theirs == nullptr) continue;
+      const uint64_t sent = mine->bytes;
+      const uint64_t expected = theirs->bytes;
       if (sent == 0 || expected == 0 || sent == expected) continue;
       Suspect suspect;
       suspect.syndrome = model::Syndrome::kMismatch;
@@ -119,7 +122,7 @@ void JudgeTransfers(const JobPicture& picture, CommunicatorId id, std::vector<Su
       suspect.confidence = 0.6;
       suspect.communicator = id;
       suspect.operation = OperationKind::kSend;
-      suspect.sequence = lane.finished;
+      suspect.sequence = sequence;
       suspect.evidence.push_back(
           {"bytes sent, against bytes expected", static_cast<double>(sent), static_cast<double>(expected), "bytes"});
       suspect.summary =

@@ -37,28 +37,26 @@ TransferTable::Outcome TransferTable::Add(uint32_t position, uint32_t peer, cons
   lane.is_known = true;
   const bool was_pending = lane.is_pending();
   const std::array<uint64_t, 3> before = {lane.enqueued, lane.started, lane.finished};
-  outcome.contradicts = !NoteBytes(&lane, record);
+  outcome.contradicts = !NotePending(&lane, record);
   lane.enqueued = std::max(lane.enqueued, after);
   if (record.started) lane.started = std::max(lane.started, after);
   if (record.finished) lane.finished = std::max(lane.finished, after);
   outcome.is_news = before != std::array<uint64_t, 3>{lane.enqueued, lane.started, lane.finished};
   outcome.finished = lane.finished - before[2];
   if (outcome.finished > 0) {
-    lane.bytes.erase(lane.bytes.begin(), lane.bytes.begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(
-                                                                  outcome.finished, lane.bytes.size())));
+    const auto num_ended = static_cast<ptrdiff_t>(std::min<uint64_t>(outcome.finished, lane.pending.size()));
+    lane.pending.erase(lane.pending.begin(), lane.pending.begin() + num_ended);
   }
   if (outcome.is_news) lane.serial = std::max(lane.serial, context.serial);
   if (lane.is_pending() && (!was_pending || outcome.finished > 0)) {
     lane.since = outcome.finished > 0 ? context.advanced : context.enqueued;
   }
   num_pending_lanes_ += (lane.is_pending() ? 1u : 0u) - (was_pending ? 1u : 0u);
-  if (const Lane* opposite = Opposite(position, lane); opposite != nullptr && !record.finished) {
-    const uint64_t theirs =
-        record.sequence >= opposite->finished && record.sequence - opposite->finished < opposite->bytes.size()
-            ? opposite->bytes[record.sequence - opposite->finished]
-            : 0;
-    outcome.deviates = theirs != 0 && record.bytes != 0 && theirs != record.bytes;
-  }
+  const Lane* opposite = Opposite(position, lane);
+  const PendingTransfer* theirs = opposite == nullptr ? nullptr : opposite->Find(record.sequence);
+  const bool is_disputed =
+      theirs != nullptr && theirs->bytes != 0 && record.bytes != 0 && theirs->bytes != record.bytes;
+  outcome.deviates = is_disputed && !record.finished;
   return outcome;
 }
 
@@ -82,16 +80,17 @@ const Lane* TransferTable::Find(uint32_t position, OperationKind kind, uint32_t 
   return lane == lanes.end() || lane->kind != kind || lane->peer != peer ? nullptr : &*lane;
 }
 
-bool TransferTable::NoteBytes(Lane* lane, const model::OperationRecord& record) {
+bool TransferTable::NotePending(Lane* lane, const model::OperationRecord& record) {
   if (record.finished || record.sequence < lane->finished) return true;
   const uint64_t index = record.sequence - lane->finished;
-  // Many pending transfers of one lane: only the oldest are compared.
-  constexpr uint64_t kMaxCompared = 64;
-  if (index >= kMaxCompared) return true;
-  if (lane->bytes.size() <= index) lane->bytes.resize(index + 1, 0);
-  uint64_t& bytes = lane->bytes[index];
-  const bool agrees = bytes == 0 || record.bytes == 0 || bytes == record.bytes;
-  bytes = agrees ? std::max(bytes, record.bytes) : 0;
+  // Of many pending transfers of one lane only the oldest are kept.
+  constexpr uint64_t kMaxPending = 64;
+  if (index >= kMaxPending) return true;
+  if (lane->pending.size() <= index) lane->pending.resize(index + 1);
+  PendingTransfer& pending = lane->pending[index];
+  const bool agrees = pending.bytes == 0 || record.bytes == 0 || pending.bytes == record.bytes;
+  pending.bytes = agrees ? std::max(pending.bytes, record.bytes) : 0;
+  pending.enqueued = record.enqueued;
   return agrees;
 }
 

@@ -15,26 +15,35 @@
 
 namespace fairlead::diagnosis::c4d {
 
+struct PendingTransfer {
+  uint64_t bytes = 0;  // 0: unknown
+  SimTime enqueued;    // on the host's clock
+};
+
 struct Lane {
   model::OperationKind kind = model::OperationKind::kSend;  // or kReceive
   uint32_t peer = 0;                                        // rank of the communicator
   uint32_t serial = 0;                                      // of the latest report that spoke of it
   bool is_known = false;
-  bool contradicts = false;  // itself
-  // Sequences below are at that stage at least.
+  // Sequences below are at that stage at least, as told.
   uint64_t enqueued = 0;
   uint64_t started = 0;
   uint64_t finished = 0;
   // On the master's clock: when the oldest pending transfer became that, by what is known.
   SimTime since;
-  // Bytes of what is pending, from `finished` on; 0: unknown.
-  std::vector<uint64_t> bytes;
+  std::vector<PendingTransfer> pending;  // from `finished` on
 
   bool is_pending() const { return enqueued > finished; }
+  // The oldest transfer that may be under way: one that has started has seen those before it finish.
+  uint64_t oldest() const { return started > finished ? started - 1 : finished; }
   Stage StageOf(uint64_t sequence) const {
-    if (sequence < finished) return Stage::kFinished;
+    if (sequence < oldest()) return Stage::kFinished;
     if (sequence < started) return Stage::kStarted;
     return sequence < enqueued ? Stage::kEnqueued : Stage::kAbsent;
+  }
+  // Nothing: finished, not enqueued, or too far ahead of the oldest one to be kept.
+  const PendingTransfer* Find(uint64_t sequence) const {
+    return sequence < finished || sequence - finished >= pending.size() ? nullptr : &pending[sequence - finished];
   }
 };
 
@@ -61,7 +70,7 @@ class TransferTable {
  private:
   Lane& FindOrAdd(uint32_t position, model::OperationKind kind, uint32_t peer);
   const Lane* Find(uint32_t position, model::OperationKind kind, uint32_t peer) const;
-  bool NoteBytes(Lane* lane, const model::OperationRecord& record);
+  bool NotePending(Lane* lane, const model::OperationRecord& record);
 
   uint32_t num_pending_lanes_ = 0;
   std::vector<std::vector<Lane>> lanes_;  // [rank of the communicator], ascending kind and peer

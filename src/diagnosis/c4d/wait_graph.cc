@@ -14,7 +14,10 @@ using model::RankId;
 class Builder {
  public:
   Builder(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query)
-      : picture_(picture), hindrances_(hindrances), query_(query) {}
+      : picture_(picture),
+        hindrances_(hindrances),
+        query_(query),
+        oldest_unstarted_(picture.ranks().size(), SimTime::Never()) {}
 
   WaitGraph Build() {
     for (size_t c = 0; c < picture_.communicators().size(); ++c) {
@@ -36,13 +39,14 @@ class Builder {
       operation.kind = open.signature.kind;
       operation.sequence = open.signature.sequence;
       operation.waiting_since = std::max(open.since, communicator.last_progress);
-      may_be_inside_.clear();
+      inside_.clear();
       for (uint32_t i = 0; i < ranks.size(); ++i) {
         const Stage stage = communicator.collectives.StageOf(open, i);
         // Operations of a communicator run one after the other: the first one is where the rank is.
         if (stage == Stage::kStarted && is_inside_earlier[i]) continue;
         is_inside_earlier[i] = is_inside_earlier[i] || stage == Stage::kStarted;
-        AddMember({ranks[i], stage, communicator.collectives.LastSerial(i)}, communicator, &operation);
+        AddMember({ranks[i], stage, communicator.collectives.LastSerial(i), open.members[i].enqueued}, communicator,
+                  &operation);
       }
       Finish(std::move(operation), communicator, open.signature.bytes);
     }
@@ -56,9 +60,12 @@ class Builder {
     std::set<std::tuple<uint32_t, uint32_t, uint64_t>> seen;
     for (uint32_t i = 0; i < ranks.size(); ++i) {
       for (const Lane& lane : communicator.transfers.lanes(i)) {
-        if (!lane.is_pending() || lane.StageOf(lane.finished) != Stage::kStarted) continue;
+        if (lane.StageOf(lane.oldest()) != Stage::kStarted) {
+          NoteUnstarted(ranks[i], lane, communicator);
+          continue;
+        }
         const bool is_send = lane.kind == OperationKind::kSend;
-        const bool is_new = seen.insert({is_send ? i : lane.peer, is_send ? lane.peer : i, lane.finished}).second;
+        const bool is_new = seen.insert({is_send ? i : lane.peer, is_send ? lane.peer : i, lane.oldest()}).second;
         if (is_new) AddTransfer(id, i, lane);
       }
     }
@@ -70,21 +77,46 @@ class Builder {
     PendingOperation operation;
     operation.communicator = id;
     operation.kind = lane.kind;
-    operation.sequence = lane.finished;
+    const uint64_t sequence = lane.oldest();
+    operation.sequence = sequence;
     operation.waiting_since = std::max(lane.since, communicator.last_progress);
-    may_be_inside_.clear();
-    AddMember({ranks[position], Stage::kStarted, lane.serial}, communicator, &operation);
+    inside_.clear();
+    AddMember(MemberOf(ranks[position], lane, sequence), communicator, &operation);
     const Lane* opposite = communicator.transfers.Opposite(position, lane);
-    const Stage stage = opposite == nullptr ? Stage::kAbsent : opposite->StageOf(lane.finished);
-    AddMember({ranks[lane.peer], stage, opposite == nullptr ? 0 : opposite->serial}, communicator, &operation);
-    Finish(std::move(operation), communicator, lane.bytes.empty() ? 0 : lane.bytes.front());
+    const RankId peer = ranks[lane.peer];
+    AddMember(opposite == nullptr ? Member{.rank = peer, .enqueued = {}} : MemberOf(peer, *opposite, sequence),
+              communicator, &operation);
+    const PendingTransfer* pending = lane.Find(sequence);
+    Finish(std::move(operation), communicator, pending == nullptr ? 0 : pending->bytes);
   }
 
   struct Member {
     RankId rank;
-    Stage stage;
-    uint32_t serial;  // of the report that told
+    Stage stage = Stage::kAbsent;
+    uint32_t serial = 0;  // of the report that told
+    SimTime enqueued;     // on its host's clock
   };
+
+  struct Inside {
+    uint32_t operation;  // index
+    Member member;
+  };
+
+  static Member MemberOf(RankId rank, const Lane& lane, uint64_t sequence) {
+    const PendingTransfer* pending = lane.Find(sequence);
+    return {rank, lane.StageOf(sequence), lane.serial, pending == nullptr ? SimTime() : pending->enqueued};
+  }
+
+  // A transfer that the rank has enqueued and nobody is inside of.
+  void NoteUnstarted(RankId rank, const Lane& lane, const CommunicatorState& communicator) {
+    const Member member = MemberOf(rank, lane, lane.oldest());
+    if (member.stage == Stage::kEnqueued && IsCertain(member, communicator)) NoteUnstarted(member);
+  }
+  void NoteUnstarted(const Member& member) {
+    if (member.enqueued == SimTime()) return;
+    SimTime& oldest = oldest_unstarted_[member.rank];
+    oldest = std::min(oldest, member.enqueued);
+  }
 
   void AddMember(const Member& member, const CommunicatorState& communicator, PendingOperation* operation) {
     if (member.stage == Stage::kFinished) return;
@@ -101,10 +133,10 @@ class Builder {
     }
     if (member.stage < Stage::kStarted) {
       (is_certain ? operation->missing : operation->doubtful).push_back(member.rank);
-    } else if (is_certain) {
-      operation->inside.push_back(member.rank);
+      if (is_certain && member.stage == Stage::kEnqueued) NoteUnstarted(member);
     } else {
-      may_be_inside_.push_back(member.rank);
+      inside_.push_back(member);
+      if (is_certain) operation->inside.push_back(member.rank);
     }
   }
 
@@ -116,9 +148,15 @@ class Builder {
 
   void Finish(PendingOperation operation, const CommunicatorState& communicator, uint64_t bytes) {
     if (operation.inside.empty()) return;
-    operation.inside.insert(operation.inside.end(), may_be_inside_.begin(), may_be_inside_.end());
+    operation.inside.clear();
+    for (const Member& member : inside_) {
+      operation.inside.push_back(member.rank);
+      insides_.push_back({static_cast<uint32_t>(graph_.operations.size()), member});
+    }
     const SimDuration limit = SuspectTime(communicator, operation.kind, bytes, query_.hang);
-    operation.is_stuck = !query_.has_clock || query_.now - operation.waiting_since >= limit;
+    const SimDuration waited = query_.now - operation.waiting_since;
+    operation.is_stuck = !query_.has_clock || waited >= limit;
+    operation.stands_still = !query_.has_clock || waited >= query_.hang.suspect_after;
     graph_.operations.push_back(std::move(operation));
   }
 
@@ -130,7 +168,11 @@ class Builder {
       std::vector<uint32_t>& waited_for = graph_.edges[num_ranks + i];
       for (const RankId rank : operation.missing) waited_for.push_back(rank.value());
       for (const RankId rank : operation.hindered) waited_for.push_back(rank.value());
-      for (const RankId rank : operation.inside) graph_.edges[rank.index()].push_back(num_ranks + i);
+    }
+    for (const Inside& inside : insides_) {
+      const RankId rank = inside.member.rank;
+      if (inside.member.enqueued > oldest_unstarted_[rank]) continue;
+      graph_.edges[rank.index()].push_back(num_ranks + inside.operation);
     }
   }
 
@@ -138,7 +180,9 @@ class Builder {
   const Hindrances& hindrances_;
   const WaitGraphQuery& query_;
   WaitGraph graph_;
-  std::vector<RankId> may_be_inside_;  // of the operation at hand
+  std::vector<Member> inside_;  // of the operation at hand
+  std::vector<Inside> insides_;
+  IdVector<RankId, SimTime> oldest_unstarted_;  // enqueued, on the host's clock
 };
 
 }  // namespace

@@ -8,6 +8,8 @@
 //             Where a report is missing that could have told more, a rank is doubtful. One that may have started counts
 //             as missing only for its connections (stuck_graph.h); one that may have finished counts as inside only
 //             beside another that has not finished for certain, since ranks leave an operation together.
+//             What a rank has enqueued never waits for what it enqueued later. So a rank that does not get to an
+//             operation it has enqueued is not kept by operations that it enqueued after it: its GPU is stuck.
 // Cost        O(ranks + pending operations times their ranks).
 // Reference   spec section 4.1: the walk over communicators.
 #pragma once
@@ -38,8 +40,9 @@ struct PendingOperation {
   model::CommunicatorId communicator;
   model::OperationKind kind = model::OperationKind::kUnknown;
   uint64_t sequence = 0;
-  SimTime waiting_since;  // on the master's clock: nothing has moved on this communicator since, and it was pending
-  bool is_stuck = false;  // for longer than its suspect time
+  SimTime waiting_since;      // on the master's clock: nothing has moved on this communicator since, and it was pending
+  bool is_stuck = false;      // for longer than its suspect time
+  bool stands_still = false;  // for longer than that of usual operations
   std::vector<model::RankId> inside;    // have started it, and not finished
   std::vector<model::RankId> missing;   // have not started it
   std::vector<model::RankId> doubtful;  // may not have started it
