@@ -64,7 +64,8 @@ std::vector<Finding> C4dMaster::AnalyzeNow() {
   const Hindrances hindrances = FindHindrances(*picture_, now, false, options_.silence);
   MismatchCheck check = mismatch_check_;
   std::vector<Suspect> suspects = check.Find(now, options_.hang, &*picture_);
-  for (std::vector<Suspect> more : {FindMissing(*picture_, hindrances, now), FindHangs(*picture_, hindrances, query)}) {
+  for (std::vector<Suspect> more :
+       {FindMissing(*picture_, hindrances, now, options_.silence), FindHangs(*picture_, hindrances, query)}) {
     std::move(more.begin(), more.end(), std::back_inserter(suspects));
   }
   FindingBook book(picture_->layout().job);
@@ -141,7 +142,7 @@ WaitGraphQuery C4dMaster::QueryAt(SimTime now, bool has_clock) const {
 
 std::vector<Suspect> C4dMaster::FindStanding(SimTime now) {
   const Hindrances hindrances = FindHindrances(*picture_, now, true, options_.silence);
-  std::vector<Suspect> suspects = FindMissing(*picture_, hindrances, now);
+  std::vector<Suspect> suspects = FindMissing(*picture_, hindrances, now, options_.silence);
   std::vector<Suspect> mismatches = mismatch_check_.Find(now, options_.hang, &*picture_);
   std::move(mismatches.begin(), mismatches.end(), std::back_inserter(suspects));
   std::vector<Suspect> hangs = FindHangs(*picture_, hindrances, QueryAt(now, true));

@@ -33,6 +33,7 @@ Status C4dOptions::Validate() const {
   FL_RETURN_IF_ERROR(ExpectPositive("silence.report_period", silence.report_period));
   FL_RETURN_IF_ERROR(ExpectAtLeastOne("silence.missed_reports", static_cast<double>(silence.missed_reports)));
   FL_RETURN_IF_ERROR(ExpectPositive("silence.silent_after", silence.silent_after));
+  FL_RETURN_IF_ERROR(ExpectPositive("silence.went_on_after", silence.went_on_after));
   FL_RETURN_IF_ERROR(ExpectNotNegative("silence.confirm_for", silence.confirm_for));
   if (!(silence.max_silent_share >= 0 && silence.max_silent_share <= 1)) {
     return InvalidArgument(

@@ -80,10 +80,8 @@ std::optional<Suspect> FindDead(const JobPicture& picture) {
   return suspect;
 }
 
-bool IsSilent(const HostState& host, const JobPicture& picture, SimTime now, const SilenceOptions& options) {
-  const SimDuration limit = std::max(options.report_period * options.missed_reports, options.silent_after);
-  // Against the newest word of anybody: where all are silent it is us who do not hear.
-  return std::min(now, picture.last_heard()) - host.last_heard >= limit;
+bool IsSilent(const HostState& host, SimTime now, const SilenceOptions& options) {
+  return now - host.last_heard >= std::max(options.report_period * options.missed_reports, options.silent_after);
 }
 
 }  // namespace
@@ -92,13 +90,14 @@ Hindrances FindHindrances(const JobPicture& picture, SimTime now, bool has_clock
   Hindrances hindrances(picture.ranks().size(), Hindrance::kNone);
   std::vector<const HostState*> silent;
   for (const HostState& host : picture.hosts()) {
-    if (has_clock && IsSilent(host, picture, now, options)) silent.push_back(&host);
+    if (has_clock && IsSilent(host, now, options)) silent.push_back(&host);
   }
   const double share = static_cast<double>(silent.size()) / static_cast<double>(picture.hosts().size());
-  if (share <= options.max_silent_share) {
-    for (const HostState* host : silent) {
-      const bool went_on = picture.last_progress() >= host->last_heard + options.silent_after;
-      for (const RankId rank : host->ranks) hindrances[rank] = went_on ? Hindrance::kUnseen : Hindrance::kSilent;
+  const bool is_ours = share > options.max_silent_share;
+  for (const HostState* host : silent) {
+    const bool went_on = picture.last_progress() >= host->last_heard + options.went_on_after;
+    for (const RankId rank : host->ranks) {
+      hindrances[rank] = went_on || is_ours ? Hindrance::kUnseen : Hindrance::kSilent;
     }
   }
   for (size_t r = 0; r < picture.ranks().size(); ++r) {
@@ -111,21 +110,29 @@ Hindrances FindHindrances(const JobPicture& picture, SimTime now, bool has_clock
   return hindrances;
 }
 
-std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hindrances, SimTime now) {
+std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hindrances, SimTime now,
+                                 const SilenceOptions& options) {
   std::vector<Suspect> suspects;
   if (std::optional<Suspect> dead = FindDead(picture)) suspects.push_back(std::move(*dead));
+  const bool is_leaving = std::any_of(picture.ranks().begin(), picture.ranks().end(),
+                                      [](const RankState& rank) { return rank.is_finalizing; });
+  // Where nobody is heard any more it may be us who do not hear; a job on one host can't tell.
+  const bool are_all_unseen = std::all_of(hindrances.begin(), hindrances.end(),
+                                          [](Hindrance hindrance) { return hindrance == Hindrance::kUnseen; });
+  if (is_leaving || (are_all_unseen && picture.hosts().size() > 1)) return suspects;
   for (const HostState& host : picture.hosts()) {
     const bool is_unseen = std::all_of(host.ranks.begin(), host.ranks.end(),
                                        [&](RankId rank) { return hindrances[rank] == Hindrance::kUnseen; });
-    if (!is_unseen) continue;
+    const bool went_on = picture.last_progress() >= host.last_heard + options.went_on_after;
+    if (!is_unseen || !(went_on || are_all_unseen)) continue;
     Suspect suspect;
     suspect.syndrome = Syndrome::kUnreachable;
     suspect.culprits = {HostCulprit(host.id)};
-    suspect.confidence = 0.9;
+    suspect.confidence = are_all_unseen ? 0.5 : 0.9;
     const double silent = (now - host.last_heard).seconds().value();
     suspect.evidence.push_back({"time without a report", silent, 0, "s"});
-    suspect.summary = fmt::format("The agent of host {} has not answered for {:.0f} s, while the job goes on",
-                                  host.id.value(), silent);
+    suspect.summary = fmt::format("The agent of host {} has not answered for {:.0f} s{}", host.id.value(), silent,
+                                  are_all_unseen ? ", and nobody else of the job" : ", while the job goes on");
     suspects.push_back(std::move(suspect));
   }
   return suspects;

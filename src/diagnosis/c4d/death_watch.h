@@ -3,10 +3,11 @@
 // Method      gone         the agent says so; at once. Of several, those that went first are the cause: the others are
 //                          torn down by their launcher. Among these, ranks with an error of their GPU come first, then
 //                          those that no signal of a launcher ended.
-//             silent       nothing from the host for several report periods, while others report
+//             silent       nothing from the host for several report periods
 //             unseen       silent, but the job went on meanwhile: only the agent is away. `unreachable`
 //             silent hosts whose job stands still are dead: the hang rule says so (hang_rule.h).
-//             More than a share of all hosts silent at once is our own trouble: nobody is named.
+//             More than a share of all hosts silent at once is our own trouble: nobody is dead. If nobody is heard any
+//             more, nobody is named, but for a job on one host.
 // Differs     spec section 4.3 gives the limits; who went first, and the difference between an agent and a host that is
 //             gone, are ours.
 #pragma once
@@ -25,6 +26,7 @@ namespace fairlead::diagnosis::c4d {
 Hindrances FindHindrances(const JobPicture& picture, SimTime now, bool has_clock, const SilenceOptions& options);
 
 // Suspects of `dead` (at most one) and `unreachable` (one per host).
-std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hindrances, SimTime now);
+std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hindrances, SimTime now,
+                                 const SilenceOptions& options);
 
 }  // namespace fairlead::diagnosis::c4d

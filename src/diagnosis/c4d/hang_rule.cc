@@ -24,7 +24,9 @@ class HangRule {
         hindrances_(hindrances),
         query_(query),
         graph_(BuildWaitGraph(picture, hindrances, query)),
-        num_ranks_(static_cast<uint32_t>(picture.ranks().size())) {}
+        num_ranks_(static_cast<uint32_t>(picture.ranks().size())) {
+    LookIntoStarted();
+  }
 
   std::vector<Suspect> Find() {
     std::vector<uint32_t> starts;
@@ -33,7 +35,6 @@ class HangRule {
     }
     if (starts.empty()) return {};
     for (const std::vector<uint32_t>& sink : FindReachableSinks(graph_.edges, starts)) AddSink(sink);
-    LocateStuckData();
     std::vector<Suspect> suspects;
     AddRankSuspect(Syndrome::kDead, gone_, &suspects);
     AddRankSuspect(Syndrome::kNonCommHang, stopped_, &suspects);
@@ -50,8 +51,7 @@ class HangRule {
     } else if (sink.front() < num_ranks_) {
       AddRank(RankId(sink.front()));
     } else {
-      const PendingOperation& operation = graph_.operations[sink.front() - num_ranks_];
-      if (operation.is_stuck) stuck_.push_back(&operation);
+      AddStuckOperation(sink.front() - num_ranks_);
     }
   }
 
@@ -72,7 +72,25 @@ class HangRule {
       case Hindrance::kNone:
         break;
     }
-    if (HasStopped(rank)) absent_.push_back(rank);
+    if (!HasStopped(rank)) return;
+    if (IsSurelyMissing(rank)) {
+      absent_.push_back(rank);
+    } else {
+      unseen_.insert(rank);
+    }
+  }
+
+  // Whether the rank is known not to have begun an operation, and not to be inside of another that a missing report told.
+  bool IsSurelyMissing(RankId rank) const {
+    const bool is_missing =
+        std::any_of(graph_.operations.begin(), graph_.operations.end(), [&](const PendingOperation& operation) {
+          return operation.is_stuck &&
+                 std::find(operation.missing.begin(), operation.missing.end(), rank) != operation.missing.end();
+        });
+    if (!is_missing || !query_.has_clock) return is_missing;
+    const ReportSequence& numbers = picture_.ranks()[rank].numbers;
+    return !numbers.HasGapBetween(picture_.ranks()[rank].last_progress - query_.hang.suspect_after,
+                                  picture_.last_progress() + query_.ReportDelay());
   }
 
   // A rank that does something elsewhere is late, but does not hang.
@@ -90,26 +108,32 @@ class HangRule {
     cycles_.push_back(sink);
   }
 
-  void LocateStuckData() {
-    for (const PendingOperation* operation : stuck_) {
-      std::vector<RankId> ranks = operation->inside;
-      ranks.insert(ranks.end(), operation->doubtful.begin(), operation->doubtful.end());
-      const StuckData data = FindStuckData(picture_, operation->communicator, ranks, query_);
-      links_.insert(links_.end(), data.links.begin(), data.links.end());
-      for (const RankId rank : data.gpus) AddStuckRank(*operation, rank);
-      for (const RankId rank : data.absent) AddStuckRank(*operation, rank);
-      unseen_.insert(data.unsure.begin(), data.unsure.end());
-      if (data.has_connections) continue;
-      // Nothing of the network is to be seen. A rank that may not have begun explains it better than a host of many.
-      for (const RankId rank : operation->doubtful) unseen_.insert(rank);
-      if (operation->doubtful.empty()) out_of_sight_.push_back(operation);
+  // Operations that nobody is known to be missing from. If their connections do not tell where the data is, those who
+  // may be missing are waited for.
+  void LookIntoStarted() {
+    data_.resize(graph_.operations.size());
+    for (uint32_t i = 0; i < graph_.operations.size(); ++i) {
+      const PendingOperation& operation = graph_.operations[i];
+      if (!operation.missing.empty() || !operation.hindered.empty()) continue;
+      std::vector<RankId> ranks = operation.inside;
+      ranks.insert(ranks.end(), operation.doubtful.begin(), operation.doubtful.end());
+      data_[i] = FindStuckData(picture_, operation.communicator, ranks, query_);
+      if (data_[i].is_certain()) continue;
+      for (const RankId rank : operation.doubtful) graph_.edges[num_ranks_ + i].push_back(rank.value());
     }
   }
 
-  void AddStuckRank(const PendingOperation& operation, RankId rank) {
-    const auto& inside = operation.inside;
-    const bool is_inside = std::find(inside.begin(), inside.end(), rank) != inside.end();
-    (is_inside ? gpus_ : unseen_).insert(rank);
+  void AddStuckOperation(uint32_t index) {
+    const PendingOperation& operation = graph_.operations[index];
+    if (!operation.is_stuck) return;
+    stuck_.push_back(&operation);
+    const StuckData& data = data_[index];
+    links_.insert(links_.end(), data.links.begin(), data.links.end());
+    gpus_.insert(data.gpus.begin(), data.gpus.end());
+    relays_.insert(data.relays.begin(), data.relays.end());
+    relays_.insert(data.absent.begin(), data.absent.end());
+    unseen_.insert(data.unsure.begin(), data.unsure.end());
+    if (!data.has_connections) out_of_sight_.push_back(&operation);
   }
 
   // The operation that shows what the suspect is held for: the one that has waited the longest for these ranks.
@@ -210,12 +234,30 @@ class HangRule {
     suspects->push_back(std::move(suspect));
   }
 
+  // Nobody else explains it: ranks that can't be seen, or of which reports are missing.
+  void AddUnseen(std::vector<Suspect>* suspects) const {
+    std::vector<RankId> silent;
+    for (const RankId rank : unseen_) {
+      if (hindrances_[rank] == Hindrance::kUnseen) silent.push_back(rank);
+    }
+    const std::vector<RankId> all(unseen_.begin(), unseen_.end());
+    AddRankSuspect(silent.empty() ? Syndrome::kNonCommHang : Syndrome::kDead, silent.empty() ? all : silent, suspects);
+    Suspect& suspect = suspects->back();
+    suspect.confidence = 0.6;
+    if (all.size() == 1 || !silent.empty()) return;
+    // Any of them may be the one. Nobody is named who is innocent but for one.
+    suspect.summary = fmt::format("{} ranks wait for one of {}, of which reports are missing", NumWaiting(),
+                                  Describe(layout_, suspect.culprits));
+    suspect.culprits.clear();
+    suspect.confidence = 0.3;
+  }
+
   // A host that is silent is gone with all its ranks.
   std::vector<model::Culprit> HostCulprits(const std::vector<RankId>& ranks) const {
     std::set<HostId> silent;
     std::vector<RankId> others;
     for (const RankId rank : ranks) {
-      if (hindrances_[rank] == Hindrance::kSilent) {
+      if (hindrances_[rank] == Hindrance::kSilent || hindrances_[rank] == Hindrance::kUnseen) {
         silent.insert(layout_.ranks[rank.index()].host);
       } else {
         others.push_back(rank);
@@ -228,15 +270,11 @@ class HangRule {
   }
 
   void AddCommHang(std::vector<Suspect>* suspects) const {
-    if (stuck_.empty()) return;
-    // Ranks that are absent beyond doubt explain what else stands still.
     if (links_.empty() && gpus_.empty() && out_of_sight_.empty() && !unseen_.empty()) {
-      if (absent_.empty()) {
-        AddRankSuspect(Syndrome::kNonCommHang, {unseen_.begin(), unseen_.end()}, suspects);
-        suspects->back().confidence = 0.6;
-      }
+      if (absent_.empty() && gone_.empty() && cycles_.empty()) AddUnseen(suspects);
       return;
     }
+    if (stuck_.empty()) return;
     Suspect suspect;
     suspect.syndrome = Syndrome::kCommHang;
     suspect.confidence = 0.9;
@@ -251,8 +289,9 @@ class HangRule {
           {"connections with data sent that never arrived", static_cast<double>(links_.size()), 0, "connections"});
       suspect.summary = fmt::format("Data of {} was sent over {} and never arrived; {} ranks wait", what,
                                     Describe(layout_, suspect.culprits), NumWaiting());
-    } else if (!gpus_.empty()) {
-      const std::vector<RankId> ranks(gpus_.begin(), gpus_.end());
+    } else if (!gpus_.empty() || (out_of_sight_.empty() && !relays_.empty())) {
+      const std::set<RankId>& named = gpus_.empty() ? relays_ : gpus_;
+      const std::vector<RankId> ranks(named.begin(), named.end());
       suspect.culprits = RankCulprits(layout_, ranks);
       suspect.sub_cause = CauseOf(ranks.front(), nullptr) == SubCause::kGpuError ? SubCause::kGpuError : SubCause::kGpu;
       suspect.confidence = ranks.size() == 1 ? 0.9 : 0.5;
@@ -282,9 +321,14 @@ class HangRule {
                                    what, NumWaiting());
   }
 
+  static double PartInside(const PendingOperation& operation) {
+    const auto inside = static_cast<double>(operation.inside.size());
+    return inside / (inside + static_cast<double>(operation.missing.size()));
+  }
+
   void AddCycles(std::vector<Suspect>* suspects) const {
     if (cycles_.empty()) return;
-    // Whoever is inside of the operation with the fewest ranks has gone another way than the others.
+    // Whoever is inside of the operation that most ranks are missing from has gone another way than the others.
     std::set<RankId> culprits;
     const PendingOperation* shown = nullptr;
     std::string text;
@@ -294,7 +338,7 @@ class HangRule {
         if (node < num_ranks_) continue;
         const PendingOperation& operation = graph_.operations[node - num_ranks_];
         if (text.size() < 200) text += (text.empty() ? "" : ", ") + OperationText(operation);
-        if (loneliest == nullptr || operation.inside.size() < loneliest->inside.size()) loneliest = &operation;
+        if (loneliest == nullptr || PartInside(operation) < PartInside(*loneliest)) loneliest = &operation;
       }
       if (loneliest == nullptr) continue;
       shown = loneliest;
@@ -327,7 +371,9 @@ class HangRule {
   std::vector<std::vector<uint32_t>> cycles_;
   std::vector<StuckLink> links_;
   std::set<RankId> gpus_;
-  std::set<RankId> unseen_;  // that may be the cause, for all that is missing of their reports
+  std::set<RankId> relays_;
+  std::vector<StuckData> data_;  // [operation] of those that nobody is known to be missing from
+  std::set<RankId> unseen_;      // that may be the cause, for all that is missing of their reports
 };
 
 }  // namespace

@@ -49,6 +49,10 @@ bool ReportSequence::HasGap(uint32_t since_serial, SimTime horizon) const {
                      [&](const Gap& g) { return g.serial > since_serial && g.noticed <= horizon; });
 }
 
+bool ReportSequence::HasGapBetween(SimTime from, SimTime until) const {
+  return std::any_of(gaps_.begin(), gaps_.end(), [&](const Gap& g) { return g.noticed >= from && g.noticed <= until; });
+}
+
 void ReportSequence::NoteGaps(uint32_t first, uint32_t last, SimTime now) {
   if (last - first >= kMaxGaps) first = last - static_cast<uint32_t>(kMaxGaps) + 1;
   for (uint32_t serial = first; serial <= last; ++serial) gaps_.push_back({serial, now});

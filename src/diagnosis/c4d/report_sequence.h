@@ -29,6 +29,9 @@ class ReportSequence {
   // its absence was noticed.
   bool HasGap(uint32_t since_serial, SimTime horizon) const;
 
+  // Whether a report is missing whose absence was noticed within [from, until].
+  bool HasGapBetween(SimTime from, SimTime until) const;
+
   uint32_t num_missing() const { return static_cast<uint32_t>(gaps_.size()); }
 
  private:

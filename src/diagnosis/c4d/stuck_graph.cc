@@ -100,10 +100,24 @@ class StuckGraph {
       if (waits_for_gpu_[i]) gpus.push_back(ranks_[i]);
     }
     if (!gpus.empty()) {
-      data->gpus.insert(data->gpus.end(), gpus.begin(), gpus.end());
+      const bool may_relay = std::all_of(gpus.begin(), gpus.end(), [&](RankId rank) { return MayRelay(rank); });
+      std::vector<RankId>& named = may_relay ? data->relays : data->gpus;
+      named.insert(named.end(), gpus.begin(), gpus.end());
     } else if (sink.size() == 1) {
       data->absent.push_back(ranks_[sink.front()]);
     }
+  }
+
+  // Whether what the rank sends comes from another GPU of its host.
+  bool MayRelay(RankId rank) const {
+    const auto connections = picture_.ConnectionsOf(rank, communicator_);
+    const bool receives = std::any_of(connections.begin(), connections.end(), [](const ConnectionState& state) {
+      return state.key.direction == Direction::kReceive;
+    });
+    if (receives) return false;
+    const uint32_t host = picture_.ranks()[rank].host;
+    return std::any_of(ranks_.begin(), ranks_.end(),
+                       [&](RankId other) { return other != rank && picture_.ranks()[other].host == host; });
   }
 
   const JobPicture& picture_;
@@ -130,6 +144,7 @@ StuckData FindStuckData(const JobPicture& picture, model::CommunicatorId communi
   StuckData data = StuckGraph(picture, communicator, ranks, query).Find();
   SortUnique(&data.links);
   SortUnique(&data.gpus);
+  SortUnique(&data.relays);
   SortUnique(&data.absent);
   SortUnique(&data.unsure);
   return data;

@@ -7,7 +7,7 @@
 //               receive posted, no data                     j -> i
 //               waiting for its own GPU (or flushing)       self
 //             A rank's GPU waits itself for what has not arrived, so self counts only where the rank waits for nobody
-//             else. Ranks that wait for each other in a circle are one; whoever can be reached from there is what they
+//             else. Where its data comes from another GPU of the host, whose part is out of sight, it counts little. Ranks that wait for each other in a circle are one; whoever can be reached from there is what they
 //             wait for. Links outrank GPUs, as an intermediate hop that is out of sight (NVLink) looks like a GPU.
 // Cost        O(ranks + connections) of the communicator.
 // Guarantees  relabelling ranks relabels the answer.
@@ -31,9 +31,13 @@ namespace fairlead::diagnosis::c4d {
 struct StuckData {
   std::vector<StuckLink> links;       // ascending
   std::vector<model::RankId> gpus;    // whose GPU does not go on, ascending
+  std::vector<model::RankId> relays;  // likewise, but they may wait for another GPU of their host, ascending
   std::vector<model::RankId> absent;  // that others wait for and that show nothing under way, ascending
   std::vector<model::RankId> unsure;  // at which the waiting ends, but of which reports are missing, ascending
-  bool has_connections = false;       // whether any message was under way
+  // Whether somebody or something is held for certain.
+  bool is_certain() const { return !links.empty() || !gpus.empty(); }
+
+  bool has_connections = false;  // whether any message was under way
 };
 
 // Args: ranks that are inside of the operation or may be, of that communicator.
