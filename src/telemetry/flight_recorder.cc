@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "telemetry/input_text.h"
@@ -26,6 +27,8 @@ struct Participant {
   const RankTrace* trace = nullptr;
   const GroupTrace* group = nullptr;
   model::RankReport* report = nullptr;
+  // The last collective that is known to be finished, with all before it; -1: not known.
+  int64_t last_completed = -1;
 };
 
 struct EventKey {
@@ -80,13 +83,13 @@ class CollectiveMerger {
     const std::vector<TraceEvent>& events = participant.group->collectives;
     if (events.empty() || participant.trace->is_whole) return 0;
     const EventKey first = KeyOf(events.front());
-    const int64_t completed = participant.group->last_completed.value_or(-1);
+    const int64_t completed = participant.last_completed;
     if (completed >= 0 && first.sequence <= static_cast<uint64_t>(completed) + 1) return 0;
     return first.sequence + (first.ordinal > 0 ? 1 : 0);
   }
 
   static bool IsKnownCompleted(const Participant& participant, const EventKey& key) {
-    const int64_t completed = participant.group->last_completed.value_or(-1);
+    const int64_t completed = participant.last_completed;
     return completed >= 0 && key.sequence <= static_cast<uint64_t>(completed);
   }
 
@@ -267,6 +270,23 @@ class FlightMerger {
     return model::CommunicatorId(recording_.layout.communicators.size() - 1);
   }
 
+  // A dump of what is under way may tell no operation of a group; then its status is the one with the number that the
+  // group has in all other files, if they agree.
+  static void FindCompleted(std::vector<Participant>* participants) {
+    std::set<int64_t> numbers;
+    for (const Participant& participant : *participants) {
+      if (participant.group->number) numbers.insert(*participant.group->number);
+    }
+    for (Participant& participant : *participants) {
+      const bool is_told = participant.group->number.has_value();
+      if (!is_told && numbers.size() != 1) continue;
+      const auto& completed = participant.trace->last_completed;
+      const auto status = completed.find(is_told ? *participant.group->number : *numbers.begin());
+      // Sends and receives count in the same number, so it says nothing where there are any.
+      if (status != completed.end() && participant.group->p2p.empty()) participant.last_completed = status->second;
+    }
+  }
+
   Status MakeReports() {
     int64_t base = 0;
     int64_t latest = 0;
@@ -281,10 +301,11 @@ class FlightMerger {
       reports[i].rank = RankId(traces_[i].rank);
       reports[i].at = SimTime(latest - base);
       for (const auto& [key, group] : traces_[i].groups) {
-        participants[{key.name.size(), key}].push_back({&traces_[i], &group, &reports[i]});
+        participants[{key.name.size(), key}].push_back({&traces_[i], &group, &reports[i], -1});
       }
     }
     for (const auto& [key, place] : places_) {
+      FindCompleted(&participants[key]);
       CollectiveMerger(participants[key], place.collectives, base).Merge();
       for (const Participant& participant : participants[key]) {
         FL_RETURN_IF_ERROR(MergeP2p(participant, key.second.ranks, place.p2p, base));

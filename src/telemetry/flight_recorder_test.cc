@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/random.h"
@@ -126,14 +127,15 @@ TEST(FlightRecorderTest, OperationsMatchWhateverTheBuffersHold) {
     random.Shuffle(std::span(files));
     const auto recording = ImportTexts(RecordingFormat::kFlightRecorder, files);
     ASSERT_TRUE(recording.ok()) << seed << ": " << recording.status().message();
-    // An active-only dump of a rank without anything under way has no entries, so its status has no group to be of.
     std::map<uint64_t, std::tuple<OperationKind, uint64_t>> at_position;
+    std::vector<std::set<uint64_t>> told(program.num_issued.size());
     for (size_t rank = 0; rank < program.num_issued.size(); ++rank) {
       const model::RankReport* report = FindReport(*recording, static_cast<uint32_t>(rank));
       ASSERT_NE(report, nullptr);
       size_t num_pending = 0;
       for (const OperationRecord& operation : report->operations) {
         num_pending += !operation.finished;
+        told[rank].insert(operation.issue_index);
         const std::tuple<OperationKind, uint64_t> what = {operation.kind, operation.sequence};
         ASSERT_EQ(at_position.emplace(operation.issue_index, what).first->second, what) << seed;
       }
@@ -141,6 +143,18 @@ TEST(FlightRecorderTest, OperationsMatchWhateverTheBuffersHold) {
       // Instants of starts are known where any completed operation is in the file; else the oldest counts as started.
       if (num_pending > 0 && only_active) {
         EXPECT_TRUE(report->operations[report->operations.size() - num_pending].started.has_value());
+      }
+    }
+    // A rank misses of what others tell only what it has not issued: nothing that its buffer lost looks missing.
+    const size_t most = *std::max_element(program.num_issued.begin(), program.num_issued.end());
+    for (size_t rank = 0; rank < told.size() && !at_position.empty(); ++rank) {
+      const size_t num_behind = std::min(most - program.num_issued[rank], at_position.size());
+      ASSERT_EQ(told[rank].size(), at_position.size() - num_behind) << seed << " rank " << rank;
+      const uint64_t last = std::prev(at_position.end(), static_cast<int>(num_behind)) == at_position.begin()
+                                ? 0
+                                : std::prev(at_position.end(), static_cast<int>(num_behind) + 1)->first;
+      if (!told[rank].empty()) {
+        ASSERT_EQ(*told[rank].rbegin(), last) << seed << " rank " << rank;
       }
     }
   }

@@ -219,7 +219,7 @@ class FlightTraceParser {
     const GroupKey& key = keys_.try_emplace(entry.process_group[0], GroupKey{entry.process_group[0], {}}).first->second;
     GroupTrace& group = trace_.groups[key];
     group.description = entry.process_group[1];
-    if (entry.group_id >= 0) group_ids_[entry.group_id] = key;
+    if (entry.group_id >= 0) group.number = entry.group_id;
     AddEvent(MakeEvent(entry, *operation), operation->ends_group, entry.is_p2p ? &group.p2p : &group.collectives);
     return "";
   }
@@ -278,11 +278,7 @@ class FlightTraceParser {
       if (!error.empty()) return Fail(fmt::format("pg_status{}", error));
       int64_t id = -1;
       std::from_chars(id_text.data(), id_text.data() + id_text.size(), id);
-      const auto key = group_ids_.find(id);
-      if (key == group_ids_.end() || !group_status.last_completed) continue;
-      GroupTrace& group = trace_.groups[key->second];
-      // Sends and receives count in the same number, so it says nothing where there are any.
-      if (group.p2p.empty()) group.last_completed = group_status.last_completed->value;
+      if (id >= 0 && group_status.last_completed) trace_.last_completed[id] = group_status.last_completed->value;
     }
     return OkStatus();
   }
@@ -302,8 +298,7 @@ class FlightTraceParser {
 
   const Json& json_;
   RankTrace trace_;
-  std::map<std::string, GroupKey> keys_;   // [name]
-  std::map<int64_t, GroupKey> group_ids_;  // [PyTorch's number]
+  std::map<std::string, GroupKey> keys_;  // [name]
 };
 
 }  // namespace

@@ -50,14 +50,15 @@ struct GroupTrace {
   std::string description;
   std::vector<TraceEvent> collectives;  // in order
   std::vector<TraceEvent> p2p;          // in order
-  // The last collective that is known to be finished, with all before it; -1: none.
-  std::optional<int64_t> last_completed;
+  std::optional<int64_t> number;        // PyTorch's, of the group in this process; told by entries only
 };
 
 struct RankTrace {
   uint32_t rank = 0;
   std::string file;
   std::map<GroupKey, GroupTrace> groups;
+  // [number of the group] the last launch that is known to be finished, with all before it; -1: none.
+  std::map<int64_t, int64_t> last_completed;
   bool is_whole = false;        // nothing was overwritten
   bool measures_start = false;  // kernels were seen to start
   int64_t earliest = 0;         // instants of the file; 0: it has none
