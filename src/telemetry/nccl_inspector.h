@@ -1,4 +1,4 @@
-// NCCL Inspector (the profiler plugin that comes with NCCL): operations that ranks have completed, one file per process.
+// NCCL Inspector, the profiler plugin that comes with NCCL: operations that ranks have completed, one file per process.
 //
 // Problem     each process tells how long its operations took, but only with NCCL_INSPECTOR_DUMP_VERBOSE=1 when they
 //             began; make operations of it that can be compared over ranks, and connections where it traces the proxy.

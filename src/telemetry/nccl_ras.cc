@@ -304,6 +304,10 @@ class RasMerger {
     if (high == 0) return;
     const auto [told, is_new] = first_untold_.try_emplace({communicator.name, kind}, low > 0 ? low - 1 : 0);
     const uint64_t first = std::min(told->second, low);
+    // What moves is not stuck; what was told before stays told.
+    const auto [before, is_first] = ends_.try_emplace({communicator.name, kind}, low, high);
+    const bool stands = is_first || before->second == std::pair(low, high);
+    before->second = {low, high};
     num_apart_ = std::max(num_apart_, high - low);
     for (const RasRank& rank : communicator.ranks) {
       if (rank.is_missing || !rank.counts.contains(kind)) continue;
@@ -312,7 +316,7 @@ class RasMerger {
       for (uint64_t sequence = first; sequence < low && sequence - first < kNumOperationsMax; ++sequence) {
         report.operations.push_back(MakeOperation(communicator.name, kind, sequence, true, at));
       }
-      for (uint64_t sequence = low; sequence < count && sequence - low < kNumOperationsMax; ++sequence) {
+      for (uint64_t sequence = low; stands && sequence < count && sequence - low < kNumOperationsMax; ++sequence) {
         report.operations.push_back(MakeOperation(communicator.name, kind, sequence, false, at));
       }
     }
@@ -360,6 +364,7 @@ class RasMerger {
   RankTable table_;
   Recording recording_;
   std::map<std::pair<std::string, OperationKind>, uint64_t> first_untold_;
+  std::map<std::pair<std::string, OperationKind>, std::pair<uint64_t, uint64_t>> ends_;  // least and greatest count
   std::map<std::tuple<model::CommunicatorId, OperationKind, uint64_t>, SimTime> begun_;
   std::map<model::RankId, uint64_t> numbers_;
   std::map<HostId, uint64_t> host_numbers_;

@@ -105,6 +105,31 @@ TEST(NcclRasTest, ASecondAnswerShowsWhatWentOn) {
   EXPECT_TRUE(recording->notes.empty());
 }
 
+TEST(NcclRasTest, WhatMovesIsNotToldAsUnderWay) {
+  const auto answer = [](uint64_t first, uint64_t second, const char* time) {
+    return Answer({CommunicatorText("0xa", 2, {RankText(0, 0, first), RankText(1, 2, second)})}, time);
+  };
+  const auto count_pending = [](const Recording& recording) {
+    std::set<std::pair<uint64_t, bool>> told;  // (sequence, finished), all-reduces of rank 0
+    for (const model::TelemetryRecord& record : recording.reports) {
+      const auto* report = std::get_if<model::RankReport>(&record);
+      if (report == nullptr || report->rank != RankId(0)) continue;
+      for (const OperationRecord& o : report->operations) {
+        if (o.kind == OperationKind::kAllReduce) told.emplace(o.sequence, o.finished.has_value());
+      }
+    }
+    return std::count_if(told.begin(), told.end(), [&](const auto& entry) {
+      return !entry.second && !told.contains({entry.first, true});
+    });
+  };
+  const std::pair<std::string, std::string> early = {"a", answer(101, 100, "2026-01-31 12:00:00")};
+  const auto moves = ImportTexts(RecordingFormat::kRas, {early, {"b", answer(301, 300, "2026-01-31 12:01:00")}});
+  const auto stands = ImportTexts(RecordingFormat::kRas, {early, {"b", answer(101, 100, "2026-01-31 12:01:00")}});
+  ASSERT_TRUE(moves.ok() && stands.ok());
+  EXPECT_EQ(count_pending(*moves), 0);
+  EXPECT_EQ(count_pending(*stands), 1);
+}
+
 TEST(NcclRasTest, DeadAndSilentRanks) {
   // NCCL 2.28.9 forgets the comma before "status".
   const std::string answer = Answer({CommunicatorText(
