@@ -13,7 +13,7 @@
 
 #include "base/parallel_for.h"
 #include "base/random.h"
-#include "execution/job_execution.h"
+#include "execution/draw_fault.h"
 #include "experiments/c4d_runs.h"
 #include "report/bar_figure.h"
 
@@ -41,7 +41,30 @@ struct FaultRun {
   Judgement judgement = Judgement::kRight;
   double seconds_to_confirm = std::numeric_limits<double>::quiet_NaN();
   std::optional<model::Syndrome> found;
+  std::string story;  // of a run that went wrong
 };
+
+std::string_view Name(Judgement judgement) {
+  constexpr std::array<std::string_view, kNumJudgements> kNames = {"right", "missed", "wrong syndrome", "wrong culprit",
+                                                                   "innocent beside"};
+  return kNames[static_cast<size_t>(judgement)];
+}
+
+// What somebody needs who wants to know why.
+std::string TellStory(const WatchedJob& job, uint64_t seed, Judgement judgement, const WatchedRun& run) {
+  const execution::JobShape& shape = job.shape;
+  const execution::Fault& fault = job.faults.front();
+  const auto id_of = [](auto id) { return id.valid() ? fmt::format("{}", id.value()) : std::string("-"); };
+  std::string story = fmt::format(
+      "{} (rank {}, peer {}, host {}, x {:.2f}), {}: T{} x D{} x P{}, {}, {} GPUs a host, {} planes, noise {:.2f}, "
+      "seed "
+      "{}.",
+      Name(fault.kind), id_of(fault.rank), id_of(fault.peer), id_of(fault.host), fault.magnitude, Name(judgement),
+      shape.tensor_parallel, shape.data_parallel, shape.pipeline_parallel, Name(shape.algorithm), shape.gpus_per_host,
+      shape.planes, job.noise.wire_cv / execution::NoiseOptions().wire_cv, seed);
+  for (const model::Finding& finding : run.findings) story += " Found: " + finding.summary;
+  return story;
+}
 
 // A job in which this kind of fault has a place; draws until there is one.
 FaultRun PlayFault(FaultKind kind, uint64_t seed) {
@@ -64,6 +87,7 @@ FaultRun PlayFault(FaultKind kind, uint64_t seed) {
     result.has_acted = true;
     result.must_be_found = expected.is_required && !expected.syndromes.empty();
     result.judgement = Judge(expected, run);
+    if (result.judgement != Judgement::kRight) result.story = TellStory(job, seed, result.judgement, run);
     if (run.findings.empty()) continue;
     result.found = run.findings.front().syndrome;
     result.seconds_to_confirm = (run.findings.front().confirmed - *run.acted.front()).seconds().value();
@@ -209,6 +233,12 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
                   "has the right "
                   "syndrome and names nobody but the culprit, and no later one names anybody else.",
                   per_kind));
+  constexpr size_t kMaxStories = 20;
+  size_t num_wrong = 0;
+  for (const FaultRun& run : runs) {
+    if (!run.story.empty() && ++num_wrong <= kMaxStories) outcome.notes.push_back("Went wrong: " + run.story);
+  }
+  if (num_wrong > kMaxStories) outcome.notes.push_back(fmt::format("{} more went wrong.", num_wrong - kMaxStories));
   return outcome;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/parallel_for.h"
 #include "base/random.h"
+#include "execution/draw_fault.h"
 #include "experiments/c4d-downtime/job_month.h"
 #include "experiments/c4d_runs.h"
 #include "report/bar_figure.h"
