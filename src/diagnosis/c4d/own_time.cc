@@ -12,6 +12,7 @@ void OwnTime::CollectEvents(const model::RankReport& report, SimTime after) {
   };
   for (const model::OperationRecord& operation : report.operations) {
     const bool is_receive = operation.kind == model::OperationKind::kReceive;
+    add(operation.enqueued, EventKind::kEnqueued, operation.enqueued);
     if (operation.started && !is_receive) add(*operation.started, EventKind::kOutput, operation.enqueued);
     if (!operation.finished || operation.kind == model::OperationKind::kSend) continue;
     add(*operation.finished, is_receive ? EventKind::kReceived : EventKind::kCollectiveEnded, operation.enqueued);
@@ -36,24 +37,46 @@ void OwnTime::AddOutput(Rank& rank, const Event& output) {
   std::sort(rank.longest.begin(), rank.longest.end(), [](const Gap& a, const Gap& b) { return a.seconds < b.seconds; });
 }
 
+void OwnTime::AddIdle(Rank& rank, const Event& event) {
+  if (event.kind == EventKind::kOutput) return;
+  if (event.kind == EventKind::kEnqueued && rank.host_latest) {
+    const double seconds = (event.at - *rank.host_latest).seconds().value();
+    rank.sum.idle_seconds += seconds;
+    if (seconds > rank.longest_idle.front()) {
+      rank.longest_idle.front() = seconds;
+      std::sort(rank.longest_idle.begin(), rank.longest_idle.end());
+    }
+  }
+  rank.host_latest = event.at;
+}
+
+void OwnTime::Forget(Rank& rank) {
+  rank.received.clear();
+  rank.latest.reset();
+  rank.host_latest.reset();
+}
+
 void OwnTime::Add(const model::RankReport& report) {
   if (report.rank.index() >= ranks_.size()) return;
   Rank& rank = ranks_[report.rank.index()];
   if (rank.newest_report && report.number <= *rank.newest_report) return;
   const bool is_next = rank.newest_report && report.number == *rank.newest_report + 1;
   CollectEvents(report, is_next ? rank.newest_at : SimTime(0));
+  ++rank.sum.reports;
+  if (rank.newest_report && !is_next) ++rank.sum.reports_missing;
   rank.newest_report = report.number;
   rank.newest_at = report.at;
   if (!is_next) {
     // Events before this report may be missing: begin anew after it.
-    rank.received.clear();
-    rank.latest.reset();
-    if (!events_.empty()) rank.latest = events_.back().at;
+    Forget(rank);
+    if (!events_.empty()) rank.latest = rank.host_latest = events_.back().at;
     return;
   }
   for (const Event& event : events_) {
     if (!rank.first) rank.first = event.at;
     rank.last = event.at;
+    AddIdle(rank, event);
+    if (event.kind == EventKind::kEnqueued) continue;
     if (event.kind == EventKind::kReceived) {
       if (rank.received.size() < kReceivedMax) rank.received.push_back(event);
       continue;
@@ -73,10 +96,12 @@ std::vector<OwnTime::OfRank> OwnTime::Take() {
       rank.sum.host_seconds -= gap.host_seconds;
       if (gap.seconds > 0) --rank.sum.outputs;
     }
+    for (const double seconds : rank.longest_idle) rank.sum.idle_seconds -= seconds;
     if (rank.first) rank.sum.span = (rank.last - *rank.first).seconds().value();
     own.push_back(rank.sum);
     rank.sum = {};
     rank.longest = {};
+    rank.longest_idle = {};
     rank.first.reset();
   }
   return own;

@@ -36,8 +36,13 @@ class OwnTime {
   struct OfRank {
     double seconds = 0;       // own(r), the longest gaps left out
     double host_seconds = 0;  // of that, before operations were enqueued
-    uint64_t outputs = 0;     // that were counted
-    double span = 0;          // seconds between the first and last instant of the window
+    // Of the host thread: from the enqueueing or the end of an operation before to the next enqueueing, the longest
+    // left out. Unlike the others it counts where the rank would have had to wait anyhow.
+    double idle_seconds = 0;
+    uint64_t outputs = 0;  // that were counted
+    uint32_t reports = 0;
+    uint32_t reports_missing = 0;  // skipped by the numbers of those that came
+    double span = 0;               // seconds between the first and last instant of the window
   };
   // [rank] of what was added since the call before, which is forgotten.
   std::vector<OfRank> Take();
@@ -49,7 +54,7 @@ class OwnTime {
     double seconds = 0;
     double host_seconds = 0;
   };
-  enum class EventKind : uint8_t { kReceived, kCollectiveEnded, kOutput };
+  enum class EventKind : uint8_t { kReceived, kCollectiveEnded, kOutput, kEnqueued };
   struct Event {
     SimTime at;
     EventKind kind = EventKind::kOutput;
@@ -60,14 +65,18 @@ class OwnTime {
     SimTime newest_at;
     // Output or end of a collective; nothing: the next gap can't be told.
     std::optional<SimTime> latest;
-    std::vector<Event> received;   // since then
-    std::optional<SimTime> first;  // event of the window
+    std::vector<Event> received;                    // since then
+    std::optional<SimTime> host_latest;             // enqueueing or end of an operation
+    std::array<double, kSpared> longest_idle = {};  // ascending
+    std::optional<SimTime> first;                   // event of the window
     SimTime last;
     OfRank sum;                             // all gaps
     std::array<Gap, kSpared> longest = {};  // ascending
   };
   void CollectEvents(const model::RankReport& report, SimTime after);
   void AddOutput(Rank& rank, const Event& output);
+  static void AddIdle(Rank& rank, const Event& event);
+  static void Forget(Rank& rank);
 
   std::vector<Rank> ranks_;
   std::vector<Event> events_;  // scratch

@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kStageMin = 2;
 // Share of a host's ranks that are late when the host is.
 constexpr double kLateRanksShare = 0.6;
+// A rank of which more reports are missing is not judged by what the others tell.
+constexpr double kMissingShareMax = 0.1;
 // A single signal is worth this much of what agreeing ones are.
 constexpr double kAloneConfidence = 0.5;
 
@@ -98,7 +100,9 @@ StragglerDetector::Window StragglerDetector::TakeWindow() {
 }
 
 bool StragglerDetector::HasOwn(const Window& window, size_t rank) const {
-  return window.own[rank].outputs >= options_.operations_min;
+  const OwnTime::OfRank& own = window.own[rank];
+  return own.outputs >= options_.operations_min &&
+         static_cast<double>(own.reports_missing) <= kMissingShareMax * static_cast<double>(own.reports);
 }
 
 std::vector<std::optional<double>> StragglerDetector::StageReferences(const Window& window,
@@ -138,6 +142,43 @@ void StragglerDetector::CompareWithOwnPast(const Window& window, std::vector<dou
   }
 }
 
+bool StragglerDetector::HasBaseline(const Window& window, size_t rank) const {
+  return HasOwn(window, rank) && baselines_[rank].windows >= options_.baseline_windows;
+}
+
+std::vector<double> StragglerDetector::ExcessOverPast(const Window& window, double OwnTime::OfRank::*field,
+                                                      double Baseline::*normal) const {
+  std::vector<double> growth;  // per output
+  for (size_t rank = 0; rank < window.own.size(); ++rank) {
+    if (!HasBaseline(window, rank)) continue;
+    const OwnTime::OfRank& own = window.own[rank];
+    growth.push_back(own.*field / static_cast<double>(own.outputs) - baselines_[rank].*normal);
+  }
+  std::vector<double> excess(window.own.size(), 0.0);
+  if (growth.empty()) return excess;
+  const double shared = LowerMedian(growth);
+  for (size_t rank = 0; rank < window.own.size(); ++rank) {
+    if (!HasBaseline(window, rank)) continue;
+    const OwnTime::OfRank& own = window.own[rank];
+    excess[rank] = own.*field - (baselines_[rank].*normal + shared) * static_cast<double>(own.outputs);
+  }
+  return excess;
+}
+
+void StragglerDetector::AddLateStages(const Window& window, Signal& own) const {
+  const std::vector<double> excess = ExcessOverPast(window, &OwnTime::OfRank::seconds, &Baseline::own_per_output);
+  for (size_t rank = 0; rank < excess.size(); ++rank) {
+    // Only a late host thread can be all of a stage's at once; GPUs are slow one by one.
+    if (window.idle_excess[rank] >= excess[rank] / 2) own.excess[rank] = std::max(own.excess[rank], excess[rank]);
+  }
+}
+
+bool StragglerDetector::HasIdleHost(const Window& window, const Candidate& candidate) const {
+  double excess = 0;
+  for (const model::RankId rank : candidate.ranks) excess += window.idle_excess[rank.index()];
+  return excess / static_cast<double>(candidate.ranks.size()) >= options_.wait_share_min * window.seconds;
+}
+
 StragglerDetector::Signal StragglerDetector::JudgeOwn(Window& window) const {
   const size_t num_ranks = window.own.size();
   const std::vector<uint32_t> stages = FindStages();
@@ -164,6 +205,8 @@ StragglerDetector::Signal StragglerDetector::JudgeOwn(Window& window) const {
     signal.excess[rank] = ratio[rank] * baselines_[rank].own_per_output * static_cast<double>(window.own[rank].outputs);
     signal.is_known[rank] = true;
   }
+  window.idle_excess = ExcessOverPast(window, &OwnTime::OfRank::idle_seconds, &Baseline::idle_per_output);
+  AddLateStages(window, signal);
   MarkLate(signal, window.seconds);
   return signal;
 }
@@ -228,6 +271,11 @@ std::optional<StragglerDetector::Candidate> StragglerDetector::FindCandidate(con
   return is_host ? std::optional(candidate) : std::nullopt;
 }
 
+bool StragglerDetector::HasAllReports(const Window& window, const Candidate& candidate) const {
+  return std::all_of(candidate.ranks.begin(), candidate.ranks.end(),
+                     [&](model::RankId rank) { return window.own[rank.index()].reports_missing == 0; });
+}
+
 bool StragglerDetector::IsKnown(const Signal& signal, const Candidate& candidate) const {
   return std::any_of(candidate.ranks.begin(), candidate.ranks.end(),
                      [&](model::RankId rank) { return signal.is_known[rank.index()]; });
@@ -238,6 +286,7 @@ bool StragglerDetector::Agrees(const Signal& signal, const Candidate& candidate,
   for (size_t rank = 0; rank < signal.excess.size(); ++rank) {
     if (signal.is_known[rank]) others.push_back(signal.excess[rank]);
   }
+  if (others.empty() || !IsKnown(signal, candidate)) return false;
   double excess = 0;
   for (const model::RankId rank : candidate.ranks) excess += signal.excess[rank.index()];
   return excess / static_cast<double>(candidate.ranks.size()) - LowerMedian(others) >=
@@ -256,6 +305,7 @@ model::SubCause StragglerDetector::FindSubCause(const Window& window, const Cand
     host_excess += window.host_excess[rank.index()];
   }
   if (is_throttled) return model::SubCause::kThrottled;
+  if (HasIdleHost(window, candidate)) return model::SubCause::kHostThread;
   return host_excess >= excess / 2 ? model::SubCause::kHostThread : model::SubCause::kGpu;
 }
 
@@ -292,6 +342,7 @@ void StragglerDetector::LearnBaseline(const Window& window) {
     const double count = ++baseline.windows;
     const auto learn = [count](double& mean, double value) { mean += (value - mean) / count; };
     learn(baseline.own_per_output, window.own[rank].seconds / static_cast<double>(window.own[rank].outputs));
+    learn(baseline.idle_per_output, window.own[rank].idle_seconds / static_cast<double>(window.own[rank].outputs));
     learn(baseline.own_ratio, window.own_ratio[rank]);
     learn(baseline.blame_share, window.blame.seconds[rank] / window.seconds);
     learn(baseline.lag_share, window.lag.seconds[rank] / window.seconds);
@@ -306,9 +357,11 @@ std::vector<Suspect> StragglerDetector::EndWindow(SimTime, bool has_transport_su
     const Signal blame = JudgeWaits(window.blame, &Baseline::blame_share, window.seconds);
     const Signal lag = JudgeWaits(window.lag, &Baseline::lag_share, window.seconds);
     if (const auto candidate = FindCandidate(own)) {
-      const uint32_t num_agreeing =
-          (Agrees(blame, *candidate, window.seconds) ? 1 : 0) + (Agrees(lag, *candidate, window.seconds) ? 1 : 0);
-      const bool is_alone = !IsKnown(blame, *candidate) && !IsKnown(lag, *candidate);
+      uint32_t num_agreeing = HasIdleHost(window, *candidate) ? 1 : 0;
+      num_agreeing += Agrees(blame, *candidate, window.seconds) ? 1 : 0;
+      num_agreeing += Agrees(lag, *candidate, window.seconds) ? 1 : 0;
+      // Where nothing else can confirm it, nothing may be missing.
+      const bool is_alone = !IsKnown(blame, *candidate) && HasAllReports(window, *candidate);
       if (num_agreeing > 0 || is_alone) {
         suspects.push_back(MakeSuspect(window, *candidate, own, blame, lag, num_agreeing));
       }

@@ -13,7 +13,9 @@
 //             2. a rank is late by a signal with z_line, and at least wait_share_min of the window;
 //             3. the candidate is the rank with blame_share_min of all own time in excess, or else the host of which
 //             most ranks are late, with that share: own time ends every chain of waits;
-//             4. it is a suspect if blame or lag agrees. A rank without collectives has own alone, at half confidence.
+//             4. it is a suspect if blame or lag agrees, or its host thread idles more than it used to and those of
+//             most others do not. The latter also finds a host that is all of a stage: its ranks are late by their own
+//             past. A rank without collectives has own alone, at half confidence.
 // Cost        O(operations) in all, O(ranks) per window.
 // Guarantees  lateness that all share names nobody; one stall in a window names nobody.
 // Differs     own time instead of the time inside collectives, and instead of walks along chains of waits: see
@@ -65,6 +67,7 @@ class StragglerDetector {
   struct Baseline {
     uint32_t windows = 0;
     double own_per_output = 0;
+    double idle_per_output = 0;
     double own_ratio = 0;    // own time over that of its stage, less 1
     double blame_share = 0;  // of the window
     double lag_share = 0;
@@ -74,6 +77,7 @@ class StragglerDetector {
     std::vector<OwnTime::OfRank> own;
     std::vector<double> own_ratio;    // [rank] over that of its stage, less 1; 0 where unknown
     std::vector<double> host_excess;  // [rank] of own time, before operations were enqueued
+    std::vector<double> idle_excess;  // [rank] of the host thread's idle time, over its past and that of others
     WaitBlame::Blame blame;
     WaitBlame::Blame lag;
   };
@@ -89,14 +93,21 @@ class StragglerDetector {
   std::vector<uint32_t> FindStages() const;
   bool HasOwn(const Window& window, size_t rank) const;
   Signal JudgeOwn(Window& window) const;
+  bool HasIdleHost(const Window& window, const Candidate& candidate) const;
   Signal JudgeWaits(const WaitBlame::Blame& blame, double Baseline::*normal_share, double seconds) const;
   void MarkLate(Signal& signal, double seconds) const;
   // Lower median of the stage, per output; nothing: too few ranks in it.
   std::vector<std::optional<double>> StageReferences(const Window& window, const std::vector<uint32_t>& stages,
                                                      double OwnTime::OfRank::*field) const;
+  bool HasBaseline(const Window& window, size_t rank) const;
+  // [rank] seconds of a measure beyond its own past, less what it grew by for the median rank; 0 where unknown.
+  std::vector<double> ExcessOverPast(const Window& window, double OwnTime::OfRank::*field,
+                                     double Baseline::*normal) const;
+  void AddLateStages(const Window& window, Signal& own) const;
   void CompareWithOwnPast(const Window& window, std::vector<double>& ratio, const std::vector<bool>& is_alone) const;
   std::optional<Candidate> FindCandidate(const Signal& own) const;
   bool Agrees(const Signal& signal, const Candidate& candidate, double seconds) const;
+  bool HasAllReports(const Window& window, const Candidate& candidate) const;
   bool IsKnown(const Signal& signal, const Candidate& candidate) const;
   Suspect MakeSuspect(const Window& window, const Candidate& candidate, const Signal& own, const Signal& blame,
                       const Signal& lag, uint32_t num_agreeing) const;
