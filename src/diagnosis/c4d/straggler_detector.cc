@@ -250,6 +250,15 @@ std::optional<StragglerDetector::Candidate> StragglerDetector::FindCandidate(con
   candidate.culprit.host = layout_.ranks[*worst].host;
   candidate.share = own.excess[*worst] / total;
   if (candidate.share >= options_.blame_share_min) {
+    // Of its neighbours too few may be judged to tell whether it is the rank or its host.
+    size_t num_ranks = 0;
+    size_t num_known = 0;
+    for (size_t rank = 0; rank < own.excess.size(); ++rank) {
+      if (layout_.ranks[rank].host != candidate.culprit.host) continue;
+      ++num_ranks;
+      num_known += own.is_known[rank] ? 1 : 0;
+    }
+    if (static_cast<double>(num_known) < kLateRanksShare * static_cast<double>(num_ranks)) return std::nullopt;
     candidate.ranks = {model::RankId(*worst)};
     candidate.culprit.kind = model::CulpritKind::kRank;
     candidate.culprit.rank = model::RankId(*worst);
@@ -269,6 +278,15 @@ std::optional<StragglerDetector::Candidate> StragglerDetector::FindCandidate(con
   const bool is_host = candidate.share >= options_.blame_share_min &&
                        static_cast<double>(num_late) >= kLateRanksShare * static_cast<double>(candidate.ranks.size());
   return is_host ? std::optional(candidate) : std::nullopt;
+}
+
+bool StragglerDetector::IsWholeStage(const Candidate& candidate) const {
+  const std::vector<uint32_t> stages = FindStages();
+  const uint32_t stage = stages[candidate.ranks.front().index()];
+  for (size_t rank = 0; rank < stages.size(); ++rank) {
+    if (stages[rank] == stage && layout_.ranks[rank].host != candidate.culprit.host) return false;
+  }
+  return candidate.culprit.kind == model::CulpritKind::kHost;
 }
 
 bool StragglerDetector::HasAllReports(const Window& window, const Candidate& candidate) const {
@@ -357,7 +375,8 @@ std::vector<Suspect> StragglerDetector::EndWindow(SimTime, bool has_transport_su
     const Signal blame = JudgeWaits(window.blame, &Baseline::blame_share, window.seconds);
     const Signal lag = JudgeWaits(window.lag, &Baseline::lag_share, window.seconds);
     if (const auto candidate = FindCandidate(own)) {
-      uint32_t num_agreeing = HasIdleHost(window, *candidate) ? 1 : 0;
+      // Ranks that have no like elsewhere wait for each other alone: waits say nothing about them.
+      uint32_t num_agreeing = IsWholeStage(*candidate) && HasIdleHost(window, *candidate) ? 1 : 0;
       num_agreeing += Agrees(blame, *candidate, window.seconds) ? 1 : 0;
       num_agreeing += Agrees(lag, *candidate, window.seconds) ? 1 : 0;
       // Where nothing else can confirm it, nothing may be missing.

@@ -107,6 +107,7 @@ class StragglerDetector {
   void CompareWithOwnPast(const Window& window, std::vector<double>& ratio, const std::vector<bool>& is_alone) const;
   std::optional<Candidate> FindCandidate(const Signal& own) const;
   bool Agrees(const Signal& signal, const Candidate& candidate, double seconds) const;
+  bool IsWholeStage(const Candidate& candidate) const;
   bool HasAllReports(const Window& window, const Candidate& candidate) const;
   bool IsKnown(const Signal& signal, const Candidate& candidate) const;
   Suspect MakeSuspect(const Window& window, const Candidate& candidate, const Signal& own, const Signal& blame,
