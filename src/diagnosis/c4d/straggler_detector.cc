@@ -305,6 +305,7 @@ bool StragglerDetector::Agrees(const Signal& signal, const Candidate& candidate,
     if (signal.is_known[rank]) others.push_back(signal.excess[rank]);
   }
   if (others.empty() || !IsKnown(signal, candidate)) return false;
+  if (others.empty()) return false;  // the signal says nothing about anybody
   double excess = 0;
   for (const model::RankId rank : candidate.ranks) excess += signal.excess[rank.index()];
   return excess / static_cast<double>(candidate.ranks.size()) - LowerMedian(others) >=
