@@ -1,0 +1,121 @@
+// How long one tick of the C4D master takes, and how much memory a connection costs, against the size of the job: all
+// reports of a second, 8 operations and 8 connections of each rank.
+#include <benchmark/benchmark.h>
+#include <malloc.h>
+
+#include <vector>
+
+#include "diagnosis/c4d/c4d_master.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+constexpr uint32_t kOperations = 4;  // a second on each of two communicators
+constexpr uint32_t kConnections = 8;
+
+// Ranks in data-parallel groups of 64 with a stride of 8, and tensor groups of 8 on one host.
+model::JobLayout LayoutOf(uint32_t num_ranks) {
+  model::JobLayout layout;
+  layout.job = JobId(1);
+  for (uint32_t r = 0; r < num_ranks; ++r) {
+    model::RankPlace place;
+    place.host = HostId(r / 8);
+    place.gpu = r % 8;
+    place.nic = NicId(r);
+    place.leaves = {model::LeafId(r / 64)};
+    layout.ranks.push_back(place);
+  }
+  for (uint32_t g = 0; g < num_ranks / 8; ++g) {
+    model::Communicator& tensor = layout.communicators.emplace_back();
+    for (uint32_t i = 0; i < 8; ++i) tensor.ranks.push_back(model::RankId(g * 8 + i));
+  }
+  for (uint32_t g = 0; g < num_ranks / 64; ++g) {
+    model::Communicator& data = layout.communicators.emplace_back();
+    for (uint32_t i = 0; i < 64; ++i) data.ranks.push_back(model::RankId(g / 8 * 512 + g % 8 + i * 8));
+  }
+  return layout;
+}
+
+// Everybody's reports of one second. `stuck`: operations of this second are begun and not finished, but for rank 5, which
+// does not begin any.
+std::vector<model::TelemetryRecord> SecondOf(const model::JobLayout& layout, uint64_t second, bool stuck) {
+  std::vector<model::TelemetryRecord> records;
+  const auto num_tensor = static_cast<uint32_t>(layout.ranks.size() / 8);
+  const SimTime begin(static_cast<int64_t>(second) * 1'000'000'000);
+  for (uint32_t r = 0; r < layout.ranks.size(); ++r) {
+    model::RankReport report;
+    report.job = layout.job;
+    report.rank = model::RankId(r);
+    report.number = second;
+    report.at = begin + SimDuration(1'000'000'000);
+    const uint32_t data = num_tensor + r / 512 * 8 + r % 8;
+    for (uint32_t i = 0; i < 2 * kOperations && !(stuck && r == 5); ++i) {
+      if (stuck && i >= 2) break;
+      model::OperationRecord record;
+      record.communicator = model::CommunicatorId(i % 2 == 0 ? r / 8 : data);
+      record.kind = model::OperationKind::kAllReduce;
+      record.sequence = record.issue_index = second * kOperations + i / 2;
+      record.bytes = 1 << 20;
+      record.enqueued = begin + SimDuration(i * 1'000'000);
+      record.started = record.enqueued;
+      if (!stuck) record.finished = record.enqueued + SimDuration(900'000);
+      report.operations.push_back(record);
+    }
+    for (uint32_t c = 0; c < kConnections; ++c) {
+      model::ConnectionRecord record;
+      record.key.communicator = model::CommunicatorId(data);
+      record.key.channel = static_cast<uint16_t>(c / 2);
+      record.key.direction = c % 2 == 0 ? model::Direction::kSend : model::Direction::kReceive;
+      const uint32_t base = r / 512 * 512;
+      record.key.peer = model::RankId(base + (r - base + (c % 2 == 0 ? 8u : 504u)) % 512);
+      record.messages = stuck ? 0 : 64;
+      record.bytes = record.messages << 20;
+      record.wire_time = SimDuration(static_cast<int64_t>(record.messages) * 30'000 + r % 97);
+      record.last_progress = report.at;
+      report.connections.push_back(record);
+    }
+    records.emplace_back(std::move(report));
+  }
+  return records;
+}
+
+void BM_Tick(benchmark::State& state) {
+  const model::JobLayout layout = LayoutOf(static_cast<uint32_t>(state.range(0)));
+  const bool stuck = state.range(1) != 0;
+  const int64_t memory_before = static_cast<int64_t>(mallinfo2().uordblks);
+  C4dMaster master{C4dOptions()};
+  master.Handle(SimTime(1), std::vector<model::TelemetryRecord>{layout});
+  uint64_t second = 0;
+  const auto tick = [&](bool is_stuck) {
+    const std::vector<model::TelemetryRecord> records = SecondOf(layout, second, is_stuck);
+    ++second;
+    return records;
+  };
+  const auto now = [&] { return SimTime(static_cast<int64_t>(second) * 1'000'000'000 + 2'000'000); };
+  for (int i = 0; i < 5; ++i) {
+    const auto records = tick(false);
+    master.Handle(now(), records);
+  }
+  if (stuck) {
+    const auto records = tick(true);
+    master.Handle(now(), records);
+    second += 15;  // beyond the suspect time
+  }
+  for (auto _ : state) {
+    state.PauseTiming();
+    const std::vector<model::TelemetryRecord> records = stuck ? std::vector<model::TelemetryRecord>() : tick(false);
+    state.ResumeTiming();
+    benchmark::DoNotOptimize(master.Handle(now(), records));
+  }
+  const auto grown = static_cast<double>(static_cast<int64_t>(mallinfo2().uordblks) - memory_before);
+  state.counters["bytes_per_connection"] = grown / (static_cast<double>(state.range(0)) * kConnections);
+  state.counters["findings"] = static_cast<double>(master.findings().size());
+}
+BENCHMARK(BM_Tick)
+    ->ArgNames({"ranks", "stuck"})
+    ->ArgsProduct({{1024, 16384}, {0, 1}})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(9);
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d

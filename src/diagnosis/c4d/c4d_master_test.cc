@@ -1,0 +1,383 @@
+#include "diagnosis/c4d/c4d_master.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "diagnosis/c4d/c4d_master_example.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::Culprit;
+using model::CulpritKind;
+using model::Direction;
+using model::Finding;
+using model::Syndrome;
+using model::TransferPhase;
+using Job = HandMadeJob;
+
+// The hang time is 10 s until suspect and 10 s more; what stops is heard of within 1 s, and each of the two ends at a
+// tick: 22 s at most.
+constexpr int kHangSeconds = 22;
+
+bool IsRank(const Finding& finding, uint32_t rank) {
+  return finding.culprits.size() == 1 && finding.culprits.front().kind == CulpritKind::kRank &&
+         finding.culprits.front().rank == model::RankId(rank);
+}
+
+TEST(C4dMasterTest, HealthyJobHasNoFinding) {
+  Job job;
+  job.Iterate(300);
+  EXPECT_TRUE(job.actions.empty());
+}
+
+// Spec 4.1, case B: 7 ranks wait in "data 0" for rank 3, which waits nowhere.
+TEST(C4dMasterTest, ARankThatNeverArrivesIsNamed) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Wait(19);
+  EXPECT_TRUE(job.actions.empty());
+  job.Wait(kHangSeconds - 19);
+  ASSERT_EQ(job.Open().size(), 1u);
+  const Finding finding = job.Open().front();
+  EXPECT_EQ(finding.syndrome, Syndrome::kNonCommHang);
+  EXPECT_TRUE(IsRank(finding, 3));
+  EXPECT_EQ(finding.sub_cause, model::SubCause::kHostThread);
+  EXPECT_EQ(finding.action, model::RecommendedAction::kIsolateAndRestart);
+  EXPECT_NE(finding.summary.find("rank 3 (host 0, GPU 3)"), std::string::npos);
+  EXPECT_FALSE(finding.evidence.empty());
+}
+
+TEST(C4dMasterTest, ARankWhoseGpuDoesNotGetThereIsToldFromItsHostThread) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Do(3, Job::kData, Stage::kEnqueued);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(IsRank(job.Open().front(), 3));
+  EXPECT_EQ(job.Open().front().sub_cause, model::SubCause::kGpu);
+}
+
+// Ranks 0 and 1 have not begun "data 0": 0 waits in "pair 0" for 4, 1 in "pair 1" for 5, and 5 in "data 0". Only 4 is
+// pending nowhere.
+TEST(C4dMasterTest, TheWalkEndsAtWhoIsPendingNowhere) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {0, 4});
+  job.Do(0, Job::kPair0, Stage::kStarted);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kNonCommHang);
+  EXPECT_TRUE(IsRank(job.Open().front(), 4));
+}
+
+// 0 is inside of "pair 0" and waits for 4; 4 is inside of "data 0" and waits for 0.
+TEST(C4dMasterTest, ACircleIsAMismatch) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {0});
+  job.Do(0, Job::kPair0, Stage::kStarted);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kMismatch);
+  EXPECT_TRUE(IsRank(job.Open().front(), 0));
+  EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kReportSoftware);
+}
+
+// Spec 4.1, case C, and 4.2: 2 has sent to 3, and 3 has nothing; everybody downstream of 3 waits for data, everybody
+// upstream of 2 for buffers.
+TEST(C4dMasterTest, ALostMessageNamesItsConnection) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted);
+  for (uint32_t r = 0; r < Job::kRanks; ++r) {
+    const uint32_t next = (r + 1) % Job::kRanks;
+    const bool is_upstream = r < 2;
+    job.Connect(r, Direction::kSend, next,
+                r == 2        ? TransferPhase::kSendOnWire
+                : is_upstream ? TransferPhase::kSendWaitsForPeer
+                              : TransferPhase::kSendWaitsForGpu);
+    job.Connect(next, Direction::kReceive, r,
+                is_upstream ? TransferPhase::kReceiveWaitsForGpu : TransferPhase::kReceivePosted);
+  }
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  const Finding finding = job.Open().front();
+  EXPECT_EQ(finding.syndrome, Syndrome::kCommHang);
+  ASSERT_EQ(finding.culprits.size(), 1u);
+  EXPECT_EQ(finding.culprits.front().kind, CulpritKind::kConnection);
+  EXPECT_EQ(finding.culprits.front().rank, model::RankId(2));
+  EXPECT_EQ(finding.culprits.front().peer, model::RankId(3));
+  EXPECT_EQ(finding.action, model::RecommendedAction::kRepairPath);
+}
+
+// Data has arrived at 5 and its GPU does not take it; 6 has nothing, since 5 sends nothing.
+TEST(C4dMasterTest, AGpuThatStopsInsideOfAnOperationIsNamed) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted);
+  job.Connect(4, Direction::kSend, 5, TransferPhase::kSendWaitsForPeer);
+  job.Connect(5, Direction::kReceive, 4, TransferPhase::kReceiveWaitsForGpu);
+  job.Connect(5, Direction::kSend, 6, TransferPhase::kSendWaitsForGpu);
+  job.Connect(6, Direction::kReceive, 5, TransferPhase::kReceivePosted);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kCommHang);
+  EXPECT_TRUE(IsRank(job.Open().front(), 5));
+}
+
+TEST(C4dMasterTest, IdleIsNoHang) {
+  Job job;
+  job.Iterate(5);
+  job.Wait(600);
+  // Everybody has enqueued, nobody has started: they all compute.
+  job.DoAll(Job::kData, Stage::kEnqueued);
+  job.Wait(600);
+  EXPECT_TRUE(job.actions.empty());
+}
+
+TEST(C4dMasterTest, ColdCommunicatorsHavePatience) {
+  Job job;
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Wait(68);  // 6 times 10 s, and 10 s to confirm
+  EXPECT_TRUE(job.actions.empty());
+  job.Wait(4);
+  EXPECT_EQ(job.Open().size(), 1u);
+}
+
+TEST(C4dMasterTest, WhatUsuallyTakesLongMayTakeLonger) {
+  Job job;
+  for (int i = 0; i < 5; ++i) {
+    job.DoAll(Job::kData, Stage::kStarted, {3});
+    job.Wait(4);
+    job.DoAll(Job::kData, Stage::kFinished);
+    job.Tick();
+  }
+  // Ten medians of 4.5 s are 45 s, and 10 s more.
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Wait(53);
+  EXPECT_TRUE(job.actions.empty());
+  job.Wait(5);
+  EXPECT_EQ(job.Open().size(), 1u);
+}
+
+TEST(C4dMasterTest, ADeathIsFoundAtOnceAndWhatFollowsIsNot) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {6});
+  job.states[6] = model::ProcessState::kGone;
+  job.exit_codes[6] = 1;
+  job.symptoms[1] = {{model::HostSymptom::kGpuMemoryError, 2, "Xid 48"}};
+  job.Tick();
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kDead);
+  EXPECT_TRUE(IsRank(job.Open().front(), 6));
+  EXPECT_EQ(job.Open().front().sub_cause, model::SubCause::kGpuError);
+  EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kIsolateAndRestart);
+  // The launcher tears down the others.
+  for (uint32_t r = 0; r < Job::kRanks; ++r) {
+    if (r != 6) job.exit_codes[r] = 143;
+    job.states[r] = model::ProcessState::kGone;
+  }
+  job.Wait(60);
+  EXPECT_EQ(job.master.findings().size(), 1u);
+}
+
+TEST(C4dMasterTest, AJobThatLeavesIsNotDead) {
+  Job job;
+  job.Iterate(5);
+  job.is_finalizing = true;
+  job.Tick();
+  for (model::ProcessState& state : job.states) state = model::ProcessState::kGone;
+  job.Wait(3);
+  job.lost_hosts = {0, 1};
+  job.Wait(60);
+  EXPECT_TRUE(job.actions.empty());
+}
+
+TEST(C4dMasterTest, AHostThatIsLostIsDeadOnceItsJobStandsStill) {
+  Job job;
+  job.Iterate(5);
+  job.lost_hosts = {1};
+  for (uint32_t r = 0; r < 4; ++r) job.Do(r, Job::kData, Stage::kStarted);
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kDead);
+  ASSERT_EQ(job.Open().front().culprits.size(), 1u);
+  EXPECT_EQ(job.Open().front().culprits.front().kind, CulpritKind::kHost);
+  EXPECT_EQ(job.Open().front().culprits.front().host, HostId(1));
+  // And it comes back.
+  job.lost_hosts = {};
+  job.DoAll(Job::kData, Stage::kFinished);
+  job.Iterate(10);
+  EXPECT_TRUE(job.Open().empty());
+}
+
+// The agent of host 1 is away. Ranks 0 and 1 go on in "pair 0" and "pair 1" with ranks of host 1: the host lives.
+TEST(C4dMasterTest, AnAgentThatIsLostIsUnreachable) {
+  Job job;
+  job.Iterate(5);
+  job.lost_hosts = {1};
+  for (int i = 0; i < 30; ++i) {
+    for (uint32_t r = 0; r < 4; ++r) job.Do(r, Job::kData, Stage::kFinished);
+    job.Tick();
+  }
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kUnreachable);
+  EXPECT_EQ(job.Open().front().culprits.front().host, HostId(1));
+  EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kWatch);
+}
+
+TEST(C4dMasterTest, AStoppedProcessIsNamedButNotActedUpon) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {2});
+  job.states[2] = model::ProcessState::kStopped;
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(IsRank(job.Open().front(), 2));
+  EXPECT_EQ(job.Open().front().sub_cause, model::SubCause::kProcess);
+  EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kWatch);
+}
+
+TEST(C4dMasterTest, RanksThatDisagreeAreFoundBeforeAnyTimer) {
+  Job job;
+  job.Iterate(5);
+  for (uint32_t r = 0; r < Job::kRanks; ++r) job.Do(r, Job::kData, Stage::kStarted, r == 5 ? 500 : 1000);
+  job.Wait(3);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().syndrome, Syndrome::kMismatch);
+  EXPECT_TRUE(IsRank(job.Open().front(), 5));
+  job.Wait(60);
+  EXPECT_EQ(job.master.findings().size(), 1u);  // the hang is its consequence
+}
+
+TEST(C4dMasterTest, ARankThatContradictsItselfAccusesNobody) {
+  Job job;
+  job.Iterate(5);
+  for (uint32_t r = 0; r < Job::kRanks; ++r) job.Do(r, Job::kData, Stage::kStarted, r == 5 ? 500 : 1000);
+  job.Do(5, Job::kData, Stage::kStarted, 1000);
+  job.Wait(3);
+  job.DoAll(Job::kData, Stage::kFinished);
+  job.Iterate(10);
+  EXPECT_TRUE(job.actions.empty());
+  EXPECT_GT(job.master.picture()->counters().contradictions, 0u);
+}
+
+TEST(C4dMasterTest, AnnouncedMaintenanceExcuses) {
+  Job job;
+  job.Iterate(5);
+  job.master.ExcuseUntil(SimTime::FromSeconds(Seconds(100)));
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Wait(80);
+  EXPECT_TRUE(job.actions.empty());
+}
+
+TEST(C4dMasterTest, ADumpIsAnalysedWithoutAClock) {
+  Job job;
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Tick();
+  EXPECT_TRUE(job.actions.empty());
+  const std::vector<Finding> findings = job.master.AnalyzeNow();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings.front().syndrome, Syndrome::kNonCommHang);
+  EXPECT_TRUE(IsRank(findings.front(), 3));
+}
+
+// Law: when the fault is over, the finding is cleared; it was confirmed once.
+TEST(C4dMasterTest, AMendedHangIsCleared) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Wait(40);
+  ASSERT_EQ(job.Open().size(), 1u);
+  job.DoAll(Job::kData, Stage::kFinished);
+  job.Iterate(10);
+  ASSERT_EQ(job.master.findings().size(), 1u);
+  EXPECT_EQ(job.master.findings().front().state, model::FindingState::kCleared);
+}
+
+// Law: a rank that pauses for less than the hang time is never named, however often.
+TEST(C4dMasterTest, PausesBelowTheHangTimeAreNobodysFault) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    Job job;
+    job.Iterate(5);
+    for (int i = 0; i < 10; ++i) {
+      const uint32_t late = static_cast<uint32_t>(random.Below(Job::kRanks));
+      job.DoAll(Job::kData, Stage::kStarted, {late});
+      job.Wait(static_cast<int>(random.Below(19)));
+      job.DoAll(Job::kData, Stage::kFinished);
+      job.Iterate(3);
+    }
+    EXPECT_TRUE(job.actions.empty()) << seed;
+  }
+}
+
+// Plays a history of records again, with its reports repeated and shuffled within each second.
+std::vector<Finding> PlayDisturbed(const Job& job, uint64_t seed, SimDuration skew) {
+  Random random(seed);
+  C4dMaster master{C4dOptions()};
+  for (const auto& [now, records] : job.history) {
+    std::vector<model::TelemetryRecord> disturbed;
+    for (const model::TelemetryRecord& record : records) {
+      disturbed.push_back(record);
+      if (random.Below(3) == 0) disturbed.push_back(record);
+    }
+    // The layout stays where it is.
+    if (!std::holds_alternative<model::JobLayout>(records.front())) {
+      random.Shuffle(std::span<model::TelemetryRecord>(disturbed));
+    }
+    master.Handle(now + skew, disturbed);
+  }
+  return master.findings();
+}
+
+// Laws: replay gives the same findings; so do repeated and reordered reports; the master's clock is its own.
+TEST(C4dMasterTest, RepeatedAndReorderedReportsChangeNothing) {
+  Job job;
+  job.skew[1] = SimDuration(3'000'000'000);  // host 1 is 3 s ahead
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Wait(30);
+  ASSERT_EQ(job.Open().size(), 1u);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    EXPECT_EQ(PlayDisturbed(job, seed, SimDuration(0)), job.master.findings()) << seed;
+    const std::vector<Finding> later = PlayDisturbed(job, seed, SimDuration(7'000'000'000));
+    ASSERT_EQ(later.size(), 1u);
+    EXPECT_EQ(later.front().culprits, job.master.findings().front().culprits);
+  }
+}
+
+// Law: lost reports of healthy ranks, and ranks that disappear and return, accuse nobody.
+TEST(C4dMasterTest, LostReportsAccuseNobody) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    Job job;
+    for (int i = 0; i < 60; ++i) {
+      job.lost_ranks.clear();
+      for (uint32_t r = 0; r < Job::kRanks; ++r) {
+        if (random.Below(10) == 0) job.lost_ranks.insert(r);
+      }
+      job.Iterate(1);
+    }
+    job.lost_ranks = {static_cast<uint32_t>(seed % Job::kRanks)};
+    job.Iterate(15);
+    job.lost_ranks = {};
+    // Idle after losses: what was lost never comes, and is no hang.
+    job.Wait(120);
+    EXPECT_TRUE(job.actions.empty()) << seed << ": " << job.actions.front().finding.summary;
+  }
+}
+
+TEST(C4dMasterTest, Options) {
+  EXPECT_TRUE(C4dOptions().Validate().ok());
+  C4dOptions options;
+  options.window.bad_windows = 6;
+  EXPECT_EQ(options.Validate().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d
