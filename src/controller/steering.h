@@ -3,13 +3,13 @@
 //     finding confirmed --> isolate its hosts --> stop the job --> take spares --> restart from the newest complete
 //                           checkpoint --> done, hold off; the isolated hosts are tested and come back, or stay away
 //
-// Problem     a wrong eviction costs a job minutes and a cluster a host; a detector that errs in series must not be able
-//             to take a cluster apart.
+// Problem     a wrong eviction costs a job minutes and a cluster a host; a detector that errs in series must not be
+//             able to take a cluster apart.
 // Method      a state machine without thread, socket, clock or disk. Limits are checked before the first step, once for
 //             the whole sequence; each step waits for word of the one before, and is told again until then.
-// Guarantees  same events, same state and actions. Events and outcomes that come twice change nothing. A host is isolated
-//             once, whatever is found about it meanwhile. In the modes observe and recommend nothing is touched.
-//             Every decision, done or not, says why.
+// Guarantees  same events, same state and actions. Events and outcomes that come twice change nothing. A host is
+//             isolated once, whatever is found about it meanwhile. In the modes observe and recommend nothing is
+//             touched. Every decision, done or not, says why.
 // Reference   Dong et al., C4, HPCA 2025; spec sections 7.3 to 7.5.
 #pragma once
 
@@ -37,14 +37,15 @@ enum class SteeringMode : uint8_t {
 
 struct SteeringOptions {
   SteeringMode mode = SteeringMode::kObserve;
-  // Hosts of a job isolated within an hour. Larger: several faults in a row are dealt with; smaller: a detector that errs does
-  // less harm. Likewise the two shares of hosts within a day, 0..1; each allows at least one host.
+  // Hosts of a job isolated within an hour. Larger: several faults in a row are dealt with; smaller: a detector that
+  // errs does less harm. Likewise the two shares of hosts within a day, 0..1; each allows at least one host.
   uint32_t max_hosts_per_job_hour = 2;
   double max_job_share_per_day = 0.05;
   double max_cluster_share_per_day = 0.02;
   // No action for that long after a restart of the job, >= 0. Longer: what start-up looks like is not acted upon.
   SimDuration hold_off = SimDuration(600'000'000'000);
-  // More guilty hosts of a job at once than that share, 0..1: the fabric or the detector is to blame. One host never is.
+  // More guilty hosts of a job at once than that share, 0..1: the fabric or the detector is to blame. One host never
+  // is.
   double suspect_fabric_share = 0.2;
   // Findings of less confidence are not acted upon, 0..1.
   double min_confidence = 0.8;

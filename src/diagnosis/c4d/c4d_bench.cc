@@ -36,8 +36,8 @@ model::JobLayout LayoutOf(uint32_t num_ranks) {
   return layout;
 }
 
-// Everybody's reports of one second. `stuck`: operations of this second are begun and not finished, but for rank 5, which
-// does not begin any.
+// Everybody's reports of one second. `stuck`: operations of this second are begun and not finished, but for rank 5,
+// which does not begin any.
 std::vector<model::TelemetryRecord> SecondOf(const model::JobLayout& layout, uint64_t second, bool stuck) {
   std::vector<model::TelemetryRecord> records;
   const auto num_tensor = static_cast<uint32_t>(layout.ranks.size() / 8);

@@ -1,13 +1,13 @@
 // The C4D master of one job: takes telemetry, and says what is broken once it is sure.
 //
-//     telemetry --> Handle() --+--> job_picture --+--> death_watch, hang_rule, mismatch_check --+--> finding_book --> findings
-//       (or none: a tick)      |                  +--> completed operations --+                 |
-//                              +--> reports ------------> slow detectors <----+-- windows ------+
+//     telemetry --> Handle() --+--> job_picture --+--> death_watch, hang_rule, mismatch_check --> finding_book --> findings
+//       (or none: a tick)      |                  +--> completed operations --+                       |
+//                              +--> reports ------------> slow detectors <----+-- windows ------------+
 //
 // A state machine without thread, socket, clock or disk. Its time is that of its caller; clocks of hosts may be off.
 //
-// Method      standing suspects (gone, hanging, disagreeing) are looked for in each call, suspects of slowness at the end of
-//             each window. Which of them become findings:
+// Method      standing suspects (gone, hanging, disagreeing) are looked for in each call, suspects of slowness at the
+//             end of each window. Which of them become findings:
 //               dead          at once, and nothing else meanwhile: what else stands still is its consequence
 //               mismatch      when it stands for a report period, so that a rank may contradict itself
 //               hang          one at a time, when the same verdict stands for `hang.confirm_for`

@@ -14,8 +14,8 @@
 
 namespace fairlead::diagnosis::c4d {
 
-// Two hosts of four ranks: "data 0" has all of them, "pair 0" ranks 0 and 4, "pair 1" ranks 1 and 5. Every second all ranks
-// do an all-reduce on "data 0"; what a test lets happen besides goes into the reports of the next second.
+// Two hosts of four ranks: "data 0" has all of them, "pair 0" ranks 0 and 4, "pair 1" ranks 1 and 5. Every second all
+// ranks do an all-reduce on "data 0"; what a test lets happen besides goes into the reports of the next second.
 class HandMadeJob {
  public:
   static constexpr uint32_t kRanks = 8;

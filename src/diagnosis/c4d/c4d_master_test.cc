@@ -368,7 +368,11 @@ TEST(C4dMasterTest, LostReportsAccuseNobody) {
     job.lost_ranks = {};
     // Idle after losses: what was lost never comes, and is no hang.
     job.Wait(120);
-    EXPECT_TRUE(job.actions.empty()) << seed << ": " << job.actions.front().finding.summary;
+    for (const Finding& finding : job.master.findings()) {
+      // How the detectors of slowness take losses is theirs to test.
+      const bool is_slow = finding.syndrome == Syndrome::kCommSlow || finding.syndrome == Syndrome::kNonCommSlow;
+      EXPECT_TRUE(is_slow) << seed << ": " << finding.summary;
+    }
   }
 }
 

@@ -33,8 +33,9 @@ struct SilenceOptions {
   // A host is silent after that many periods, >= 1, and after `silent_after`, > 0. More: lost reports are forgiven.
   int64_t missed_reports = 3;
   SimDuration silent_after = SimDuration(5'000'000'000);
-  // A job that moves that long after a host fell silent does without it: it is the agent that is away. > 0. Longer: what
-  // was under way when a host died may take longer to come to a stop; shorter: lost agents are told from lost hosts sooner.
+  // A job that moves that long after a host fell silent does without it: it is the agent that is away. > 0. Longer:
+  // what was under way when a host died may take longer to come to a stop; shorter: lost agents are told from lost
+  // hosts sooner.
   SimDuration went_on_after = SimDuration(10'000'000'000);
   // Its host is unreachable after that much more, >= 0. Longer: agents may restart unnoticed.
   SimDuration confirm_for = SimDuration(5'000'000'000);

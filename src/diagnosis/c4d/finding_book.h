@@ -1,8 +1,9 @@
 // Turns suspects, which come and go, into findings: confirmed once, cleared once.
 //
-// Method      a suspect is the same as before if syndrome and culprits are. One of a thing that stands (a hang, a death)
-//             is confirmed when it has been held without a break for the time that its syndrome takes, and cleared when
-//             nobody has held it for a while. One of slowness is judged by windows: bad in K of the last M.
+// Method      a suspect is the same as before if syndrome and culprits are. One of a thing that stands (a hang, a
+//             death) is confirmed when it has been held without a break for the time that its syndrome takes, and
+//             cleared when nobody has held it for a while. One of slowness is judged by windows: bad in K of the last
+//             M.
 // Guarantees  a finding is opened at most once per suspicion, and cleared at most once. Ids ascend in order of opening.
 #pragma once
 
@@ -39,8 +40,8 @@ class FindingBook {
   // Ends standing suspicions that were not held at `now`; open findings stay open.
   void ForgetOthers(SimTime now);
 
-  // Notes the suspects of a window of slowness. Returns those that are bad in `bad` of the last `windows` windows and have no
-  // open finding, with their latest evidence.
+  // Notes the suspects of a window of slowness. Returns those that are bad in `bad` of the last `windows` windows and
+  // have no open finding, with their latest evidence.
   std::vector<Suspect> HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad, uint32_t windows);
   // Findings of slowness whose last `windows` windows were all good.
   std::vector<model::FindingId> FindRecovered(uint32_t windows) const;

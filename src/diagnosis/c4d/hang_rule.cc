@@ -80,7 +80,8 @@ class HangRule {
     }
   }
 
-  // Whether the rank is known not to have begun an operation, and not to be inside of another that a missing report told.
+  // Whether the rank is known not to have begun an operation, and not to be inside of another that a missing report
+  // told.
   bool IsSurelyMissing(RankId rank) const {
     const bool is_missing =
         std::any_of(graph_.operations.begin(), graph_.operations.end(), [&](const PendingOperation& operation) {

@@ -1,4 +1,5 @@
-// Do all ranks mean the same operation? Different kinds, sizes, types or roots at one position are a fault of the program.
+// Do all ranks mean the same operation? Different kinds, sizes, types or roots at one position are a fault of the
+// program.
 //
 // Method      the majority of the ranks that have spoken of the operation is right; without one, those whose size this
 //             communicator has seen before. The ends of a transfer have to agree about its bytes; neither end is more

@@ -1,8 +1,9 @@
 // Which of a reporter's reports have arrived: tells late and repeated ones, and whether something may have been missed.
 //
-// Method      reports are counted from 0 by the reporter; a number beyond the next one leaves a gap, which a late report
-//             fills. A number far from the next one, or an old number on a report that was made after all others, means
-//             that the reporter has started to count anew. Serials number reports without such jumps backwards.
+// Method      reports are counted from 0 by the reporter; a number beyond the next one leaves a gap, which a late
+//             report fills. A number far from the next one, or an old number on a report that was made after all
+//             others, means that the reporter has started to count anew. Serials number reports without such jumps
+//             backwards.
 // Cost        O(kMaxGaps) a report; only the latest kMaxGaps gaps are remembered.
 #pragma once
 

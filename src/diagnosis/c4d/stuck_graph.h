@@ -7,14 +7,15 @@
 //               receive posted, no data                     j -> i
 //               waiting for its own GPU (or flushing)       self
 //             A rank's GPU waits itself for what has not arrived, so self counts only where the rank waits for nobody
-//             else. Where its data comes from another GPU of the host, whose part is out of sight, it counts little. Ranks that wait for each other in a circle are one; whoever can be reached from there is what they
-//             wait for. Links outrank GPUs, as an intermediate hop that is out of sight (NVLink) looks like a GPU.
+//             else. Where its data comes from another GPU of the host, whose part is out of sight, it counts little.
+//             Ranks that wait for each other in a circle are one; whoever can be reached from there is what they wait
+//             for. Links outrank GPUs, as an intermediate hop that is out of sight (NVLink) looks like a GPU.
 // Cost        O(ranks + connections) of the communicator.
 // Guarantees  relabelling ranks relabels the answer.
 // Differs     a message that the sender has not seen completed although the receiver has taken everything that is
 //             under way is no stuck link: the sender does not look any more.
-//             A rank of which a report is missing that could have told more is asked last: its connections may be out of
-//             date.
+//             A rank of which a report is missing that could have told more is asked last: its connections may be out
+//             of date.
 // Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.
 // Reference   spec section 4.2.
 #pragma once
