@@ -13,9 +13,9 @@
 //             2. a rank is late by a signal with z_line, and at least wait_share_min of the window;
 //             3. the candidate is the rank with blame_share_min of all own time in excess, or else the host of which
 //             most ranks are late, with that share: own time ends every chain of waits;
-//             4. it is a suspect if blame or lag agrees, or its host thread idles more than it used to and those of
-//             most others do not. The latter also finds a host that is all of a stage: its ranks are late by their own
-//             past. A rank without collectives has own alone, at half confidence.
+//             4. it is a suspect if blame or lag agrees. Of a host that is all of a stage waits say nothing: its ranks
+//             are late by their own past, and its host threads must idle more than they used to, those of most others
+//             not. A rank without collectives has own alone, at half confidence, and only if no report is missing.
 // Cost        O(operations) in all, O(ranks) per window.
 // Guarantees  lateness that all share names nobody; one stall in a window names nobody.
 // Differs     own time instead of the time inside collectives, and instead of walks along chains of waits: see
