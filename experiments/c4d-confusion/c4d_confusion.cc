@@ -74,7 +74,7 @@ FaultRun PlayFault(FaultKind kind, uint64_t seed) {
   // Kinds that need a network or checkpoints find a place in most jobs; a fault may fall into a pause and not act.
   for (int attempt = 0; attempt < 20 && !result.has_acted; ++attempt) {
     WatchedJob job = DrawJob(random);
-    if (kind == FaultKind::kCheckpointStall) job.shape.checkpoint_every = 20;
+    if (kind == FaultKind::kCheckpointStall) job.shape.checkpoint_every = 10;  // warm when it comes
     const model::JobLayout layout = MakeLayout(job.shape, JobId(0));
     const SimTime begin =
         kFirstFault + SimDuration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(kFaultWindow.ns()))));

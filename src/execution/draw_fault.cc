@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "execution/expected_finding.h"
 #include "execution/network_pairs.h"
 
 namespace fairlead::execution {
@@ -35,7 +36,7 @@ double DrawMagnitude(FaultKind kind, const JobShape& shape, Random& random) {
       return 1 + random.Uniform(0.25, 1) * compute / static_cast<double>(std::max<int64_t>(1, shape.loading_time.ns()));
     }
     case FaultKind::kCheckpointStall:
-      return random.Uniform(30, 90);
+      return SureStallSeconds(shape) + random.Uniform(0, 60);
     default:
       return 1;
   }

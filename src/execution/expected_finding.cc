@@ -16,9 +16,12 @@ using model::LeafId;
 using model::RankId;
 using model::Syndrome;
 
-// Below this a pause is no hang to anybody (spec 4.3: T_suspect); above the other one it surely is (T_confirm more).
-constexpr double kShortStallSeconds = 10;
-constexpr double kLongStallSeconds = 25;
+// Spec 4.3: suspected after that time or that many usual durations of the operation, confirmed that much later.
+constexpr double kSuspectSeconds = 10;
+constexpr double kSuspectDurations = 10;
+constexpr double kConfirmSeconds = 10;
+// Reports and looks at them are seconds apart.
+constexpr double kReportSlackSeconds = 5;
 
 Culprit RankCulprit(const JobLayout& layout, RankId rank) {
   Culprit culprit;
@@ -151,9 +154,9 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
       expected.culprits.insert(expected.culprits.begin(), HostCulprit(fault.host));
       return expected;
     case FaultKind::kCheckpointStall:
-      if (fault.magnitude < kShortStallSeconds) return {};
+      if (fault.magnitude < kSuspectSeconds) return {};
       expected = {{Syndrome::kNonCommHang}, rank_or_host()};
-      expected.is_required = fault.magnitude > kLongStallSeconds;
+      expected.is_required = fault.magnitude > SureStallSeconds(shape);
       return expected;
     case FaultKind::kCrossedOrder: {
       // The ranks wait for each other in a cycle, and any of them may have the wrong order.
@@ -174,6 +177,12 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
       return {{Syndrome::kMismatch}, rank_or_host()};
   }
   return expected;
+}
+
+double SureStallSeconds(const JobShape& shape) {
+  // Whoever waits for the writer usually waits as long as it writes.
+  const double usual = kSuspectDurations * shape.checkpoint_time.seconds().value();
+  return std::max(kSuspectSeconds, usual) + kConfirmSeconds + kReportSlackSeconds;
 }
 
 bool Accepts(const ExpectedFinding& expected, const model::Finding& finding) {

@@ -21,6 +21,9 @@ struct ExpectedFinding {
 // `fault` must be valid for `shape`, and `layout` be that of `shape`. Of a fault that has acted.
 ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const model::JobLayout& layout);
 
+// A stall of a checkpoint that is longer than this must be found, once its communicator is warm; a shorter one may be.
+double SureStallSeconds(const JobShape& shape);
+
 // Whether the syndrome is right and all culprits are.
 bool Accepts(const ExpectedFinding& expected, const model::Finding& finding);
 
