@@ -1,6 +1,6 @@
 // The C4D master of one job: takes telemetry, and says what is broken once it is sure.
 //
-//     telemetry --> Handle() --+--> job_picture --+--> death_watch, hang_rule, mismatch_check --> finding_book --> findings
+//     telemetry --> Handle() --+--> job_picture --+--> death_watch, hang_rule, mismatch_check --> finding_book --> out
 //       (or none: a tick)      |                  +--> completed operations --+                       |
 //                              +--> reports ------------> slow detectors <----+-- windows ------------+
 //

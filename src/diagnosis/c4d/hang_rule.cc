@@ -134,7 +134,13 @@ class HangRule {
     relays_.insert(data.relays.begin(), data.relays.end());
     relays_.insert(data.absent.begin(), data.absent.end());
     unseen_.insert(data.unsure.begin(), data.unsure.end());
-    if (!data.has_connections) out_of_sight_.push_back(&operation);
+    if (data.has_connections) return;
+    // The only one that has not left is the one that does not go on.
+    if (operation.num_finished > 0 && operation.inside.size() == 1 && operation.doubtful.empty()) {
+      gpus_.insert(operation.inside.front());
+    } else {
+      out_of_sight_.push_back(&operation);
+    }
   }
 
   // The operation that shows what the suspect is held for: the one that has waited the longest for these ranks.

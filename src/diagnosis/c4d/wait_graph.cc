@@ -119,7 +119,10 @@ class Builder {
   }
 
   void AddMember(const Member& member, const CommunicatorState& communicator, PendingOperation* operation) {
-    if (member.stage == Stage::kFinished) return;
+    if (member.stage == Stage::kFinished) {
+      ++operation->num_finished;
+      return;
+    }
     const bool is_certain = IsCertain(member, communicator);
     switch (hindrances_[member.rank]) {
       case Hindrance::kNone:
@@ -153,7 +156,9 @@ class Builder {
       operation.inside.push_back(member.rank);
       insides_.push_back({static_cast<uint32_t>(graph_.operations.size()), member});
     }
-    const SimDuration limit = SuspectTime(communicator, operation.kind, bytes, query_.hang);
+    const bool may_still_come = operation.num_finished == 0 && operation.hindered.empty();
+    const SimDuration limit =
+        may_still_come ? SuspectTime(communicator, operation.kind, bytes, query_.hang) : query_.hang.suspect_after;
     const SimDuration waited = query_.now - operation.waiting_since;
     operation.is_stuck = !query_.has_clock || waited >= limit;
     operation.stands_still = !query_.has_clock || waited >= query_.hang.suspect_after;

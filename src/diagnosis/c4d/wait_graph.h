@@ -8,6 +8,8 @@
 //             Where a report is missing that could have told more, a rank is doubtful. One that may have started counts
 //             as missing only for its connections (stuck_graph.h); one that may have finished counts as inside only
 //             beside another that has not finished for certain, since ranks leave an operation together.
+//             Patience is for what may still come: an operation that others have finished, or that a rank is hindered to
+//             join, gets none beyond the plain suspect time.
 //             What a rank has enqueued never waits for what it enqueued later. So a rank that does not get to an
 //             operation it has enqueued is not kept by operations that it enqueued after it: its GPU is stuck.
 // Cost        O(ranks + pending operations times their ranks).
@@ -47,6 +49,7 @@ struct PendingOperation {
   std::vector<model::RankId> missing;   // have not started it
   std::vector<model::RankId> doubtful;  // may not have started it
   std::vector<model::RankId> hindered;  // will not finish it
+  uint32_t num_finished = 0;            // ranks that have
 };
 
 struct WaitGraphQuery {
