@@ -264,6 +264,8 @@ void JobPicture::HandOutCompleted(CommunicatorId id, const CompletionSink& sink)
       longest = std::max(longest, member.finished - member.started);
     }
     communicator.durations.Add(signature.kind, signature.bytes, longest);
+    communicator.remembered.resize(CommunicatorState::kRemembered);
+    communicator.remembered[communicator.num_remembered++ % CommunicatorState::kRemembered] = signature;
     if (sink) sink({id, signature.kind, signature.sequence, signature.bytes, instants_});
   }
 }

@@ -82,6 +82,10 @@ struct CommunicatorState {
 
   CollectiveTable collectives;
   TransferTable transfers;
+  // The latest operations that all ranks have finished, as a ring from `num_remembered` modulo its size.
+  static constexpr size_t kRemembered = 8;
+  std::vector<OperationSignature> remembered;
+  size_t num_remembered = 0;
   DurationHistory durations;
   SimTime last_progress;       // of any of its ranks, on the master's clock
   uint64_t num_completed = 0;  // collectives by all ranks, transfers by one end

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "diagnosis/c4d/wording.h"
@@ -20,12 +21,14 @@ using model::RankId;
 struct Camp {
   OperationSignature signature;
   std::vector<RankId> ranks;
+  size_t num_alike = 0;
   bool is_usual = false;
 };
 
 std::vector<Camp> CampsOf(const JobLayout& layout, CommunicatorId id, const OpenOperation& operation) {
   const std::vector<RankId>& ranks = layout.communicators[id.index()].ranks;
-  std::vector<Camp> camps = {{operation.signature, {}}};
+  std::vector<Camp> camps(1);
+  camps.front().signature = operation.signature;
   for (uint32_t i = 0; i < ranks.size(); ++i) {
     const MemberProgress& member = operation.members[i];
     if (member.stage == Stage::kAbsent || member.contradicts || member.is_implied) continue;
@@ -34,11 +37,32 @@ std::vector<Camp> CampsOf(const JobLayout& layout, CommunicatorId id, const Open
     const OperationSignature& said =
         deviation == operation.deviations.end() ? operation.signature : deviation->signature;
     auto camp = std::find_if(camps.begin(), camps.end(), [&](const Camp& c) { return c.signature == said; });
-    if (camp == camps.end()) camp = camps.insert(camp, {said, {}});
+    if (camp == camps.end()) {
+      camp = camps.insert(camp, Camp());
+      camp->signature = said;
+    }
     camp->ranks.push_back(ranks[i]);
   }
   std::erase_if(camps, [](const Camp& c) { return c.ranks.empty(); });
   return camps;
+}
+
+// Communicators of the same size do the same things in the same order in most programs: how many did what is said.
+size_t NumAlike(const JobPicture& picture, CommunicatorId id, const OperationSignature& said) {
+  const size_t num_ranks = picture.layout().communicators[id.index()].ranks.size();
+  const auto is_same = [&](const OperationSignature& s) {
+    return s.kind == said.kind && s.sequence == said.sequence && s.bytes == said.bytes;
+  };
+  size_t count = 0;
+  for (size_t c = 0; c < picture.communicators().size(); ++c) {
+    if (c == id.index() || picture.layout().communicators[c].ranks.size() != num_ranks) continue;
+    const CommunicatorState& other = picture.communicators()[CommunicatorId(c)];
+    const bool is_open =
+        std::any_of(other.collectives.open().begin(), other.collectives.open().end(),
+                    [&](const OpenOperation& o) { return o.deviations.empty() && is_same(o.signature); });
+    if (is_open || std::any_of(other.remembered.begin(), other.remembered.end(), is_same)) ++count;
+  }
+  return count;
 }
 
 // The camp that is right; nothing if that can't be told.
@@ -46,9 +70,9 @@ const Camp* FindRight(const std::vector<Camp>& camps) {
   const Camp* best = nullptr;
   bool is_tie = false;
   for (const Camp& camp : camps) {
-    const auto rank = std::pair(camp.ranks.size(), camp.is_usual);
-    const auto best_rank =
-        best == nullptr ? std::pair(size_t{0}, false) : std::pair(best->ranks.size(), best->is_usual);
+    const auto rank = std::tuple(camp.ranks.size(), camp.num_alike, camp.is_usual);
+    const auto best_rank = best == nullptr ? std::tuple(size_t{0}, size_t{0}, false)
+                                           : std::tuple(best->ranks.size(), best->num_alike, best->is_usual);
     is_tie = best != nullptr && (rank == best_rank || (is_tie && rank < best_rank));
     if (best == nullptr || rank > best_rank) best = &camp;
   }
@@ -70,6 +94,7 @@ std::optional<Suspect> JudgeOperation(const JobPicture& picture, CommunicatorId 
   for (Camp& camp : camps) {
     num_spoken += camp.ranks.size();
     const DurationHistory& durations = picture.communicators()[id].durations;
+    camp.num_alike = NumAlike(picture, id, camp.signature);
     camp.is_usual = durations.Median(camp.signature.kind, camp.signature.bytes) > SimDuration(0);
   }
   const Camp* right = FindRight(camps);

@@ -1,10 +1,11 @@
 // Do all ranks mean the same operation? Different kinds, sizes, types or roots at one position are a fault of the
 // program.
 //
-// Method      the majority of the ranks that have spoken of the operation is right; without one, those whose size this
-//             communicator has seen before. The ends of a transfer have to agree about its bytes; neither end is more
-//             right than the other. A rank that contradicts itself has no vote. Ranks may send different amounts in an
-//             all-to-all: that is held against them only when it stands still.
+// Method      the majority of the ranks that have spoken of the operation is right; without one, those that mean what
+//             other communicators of that size did at that sequence, then those whose size this communicator has seen
+//             before. The ends of a transfer have to agree about its bytes; neither end is more right than the other.
+//             A rank that contradicts itself has no vote. Ranks may send different amounts in an all-to-all: that is
+//             held against them only when it stands still.
 // Cost        O(communicators that ever had a disagreement) a call.
 // Reference   spec section 4.1, last paragraph.
 #pragma once
