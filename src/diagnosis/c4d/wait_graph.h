@@ -8,10 +8,10 @@
 //             Where a report is missing that could have told more, a rank is doubtful. One that may have started counts
 //             as missing only for its connections (stuck_graph.h); one that may have finished counts as inside only
 //             beside another that has not finished for certain, since ranks leave an operation together.
-//             Patience is for what may still come: an operation that others have finished, or that a rank is hindered to
-//             join, gets none beyond the plain suspect time.
-//             What a rank has enqueued never waits for what it enqueued later. So a rank that does not get to an
-//             operation it has enqueued is not kept by operations that it enqueued after it: its GPU is stuck.
+//             Patience is for what may still come: an operation that others have finished, or that a rank is hindered
+//             to join, gets none beyond the plain suspect time. What a rank has enqueued never waits for what it
+//             enqueued later. So a rank that does not get to an operation it has enqueued is not kept by operations
+//             that it enqueued after it: its GPU is stuck.
 // Cost        O(ranks + pending operations times their ranks).
 // Reference   spec section 4.1: the walk over communicators.
 #pragma once
