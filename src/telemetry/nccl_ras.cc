@@ -131,7 +131,8 @@ RasRank ToRank(const RasRankFields& fields, bool is_missing) {
 
 Result<RasSnapshot> ParseSnapshot(const std::string& text, const std::string& name) {
   // What stands before the object, such as the "OK" of a server that was asked by hand, is no part of it.
-  const size_t begin = std::min(text.find('{'), text.size());
+  const size_t brace = text.find('{');
+  const size_t begin = brace == std::string::npos ? 0 : brace;
   const auto first_line =
       1 + static_cast<uint64_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
   FL_ASSIGN_OR_RETURN(const Json json, ParseJson(RepairCommas(std::string_view(text).substr(begin)), name, first_line));
@@ -268,7 +269,14 @@ class RasMerger {
     for (const auto& [rank, gone] : is_gone) {
       if (silent.contains(rank) && !gone) continue;
       model::HostReport& host = hosts[recording_.layout.ranks[rank.index()].host];
-      host.ranks.push_back({rank, gone ? model::ProcessState::kGone : model::ProcessState::kRunning, 0});
+      model::RankLiveness liveness;
+      liveness.rank = rank;
+      if (gone) {
+        liveness.state = model::ProcessState::kGone;
+        liveness.exit_code = kUnknownExitCode;
+        has_dead_ = true;
+      }
+      host.ranks.push_back(liveness);
     }
     for (auto& [id, host] : hosts) {
       host.job = recording_.layout.job;
@@ -340,6 +348,9 @@ class RasMerger {
 
   void AddNotes() {
     std::vector<std::string>& notes = recording_.notes;
+    if (has_dead_) {
+      notes.push_back(fmt::format("RAS does not know how processes ended: exit code {} means that.", kUnknownExitCode));
+    }
     if (snapshots_.size() == 1 && num_apart_ > 0) {
       notes.push_back(
           fmt::format("One answer shows one instant: ranks are up to {} operations apart. If a second answer, "
@@ -357,6 +368,7 @@ class RasMerger {
     }
   }
 
+  static constexpr int32_t kUnknownExitCode = -1;  // 0 would be a regular end
   // Of a rank that is far ahead, or that went far since the answer before: what was under way then is among the first.
   static constexpr uint64_t kNumOperationsMax = 64;
 
@@ -371,6 +383,7 @@ class RasMerger {
   std::map<int32_t, std::set<uint32_t>> num_errors_;  // [ncclResult_t; 0: told to abort] ranks
   std::set<uint32_t> absent_;
   uint64_t num_apart_ = 0;
+  bool has_dead_ = false;
 };
 
 }  // namespace
