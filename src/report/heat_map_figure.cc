@@ -149,6 +149,19 @@ void DrawColumnLabels(const HeatMapFigure& figure, const Layout& layout, Point o
   }
 }
 
+void DrawMarkedLines(const HeatMapFigure& figure, const Layout& layout, Point origin, SvgFigure& svg) {
+  for (const size_t row : figure.marked_rows) {
+    svg.AddBox({origin.x - 1, origin.y + layout.cell_height * static_cast<double>(row) - 1, layout.cells_width() + 1,
+                layout.cell_height + 1},
+               "outline");
+  }
+  for (const size_t column : figure.marked_columns) {
+    svg.AddBox({origin.x + layout.cell_width * static_cast<double>(column) - 1, origin.y - 1, layout.cell_width + 1,
+                layout.cells_height() + 1},
+               "outline");
+  }
+}
+
 void DrawPanel(const HeatMapFigure& figure, const Layout& layout, size_t index, bool with_tooltips, SvgFigure& svg) {
   const HeatPanel& panel = figure.panels[index];
   const size_t line = index / layout.panels_per_line;
@@ -168,6 +181,7 @@ void DrawPanel(const HeatMapFigure& figure, const Layout& layout, size_t index, 
   } else {
     DrawCellsCompactly(panel, layout, origin, svg);
   }
+  DrawMarkedLines(figure, layout, origin, svg);
 }
 
 }  // namespace

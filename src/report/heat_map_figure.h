@@ -41,6 +41,9 @@ struct HeatMapFigure {
   std::string row_axis;     // what a row is; empty: nothing written
   std::string column_axis;  // what a column is
   std::vector<HeatPanel> panels;
+  // Lines with a frame around them, in every panel.
+  std::vector<size_t> marked_rows;
+  std::vector<size_t> marked_columns;
   // The colour scale: its name and the labels of its ends; an empty name: no scale is drawn.
   std::string scale_label;
   std::string scale_low;

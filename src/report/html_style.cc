@@ -86,6 +86,10 @@ svg .band { fill: var(--c); opacity: 0.16; } svg .dot { fill: var(--c); }
 svg .curve-label { fill: var(--c); font-weight: 650; }
 svg .cell-ground { fill: var(--ground); }
 svg .mark { fill: var(--mark); stroke: var(--mark-ring); stroke-width: 0.8; }
+svg .outline { fill: none; stroke: var(--ink); stroke-width: 1.6; }
+svg .node { fill: var(--panel); stroke: var(--rule); } svg .node.operation { fill: var(--page); stroke: var(--accent); }
+svg .node.culprit { fill: var(--warn-ground); stroke: var(--bad); stroke-width: 2.4; }
+svg .edge { fill: none; stroke: var(--muted); stroke-width: 1.2; opacity: 0.6; } svg .arrow { fill: var(--muted); }
 svg .h0 { fill: var(--h0); } svg .h1 { fill: var(--h1); } svg .h2 { fill: var(--h2); } svg .h3 { fill: var(--h3); }
 svg .h4 { fill: var(--h4); } svg .h5 { fill: var(--h5); } svg .h6 { fill: var(--h6); } svg .h7 { fill: var(--h7); }
 svg .h8 { fill: var(--h8); } svg .h9 { fill: var(--h9); } svg .h10 { fill: var(--h10); }
