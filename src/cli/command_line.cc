@@ -43,6 +43,7 @@ int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment
   Invocation invocation{.command_line = JoinArguments(argc, argv)};
   AddSimCommands(app, &invocation);
   AddExplainCommand(app, &invocation);
+  AddDiagCommands(app, &invocation);
   AddWorkloadCommands(app, &invocation);
   AddTraceCommands(app, &invocation);
   AddExperimentCommands(app, experiments, &invocation);

@@ -1,0 +1,174 @@
+// fairlead diag analyze: what is broken, from recorded telemetry.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/diag_report.h"
+#include "cli/recording_analysis.h"
+#include "telemetry/detect_format.h"
+#include "telemetry/input_text.h"
+#include "telemetry/telemetry_dump.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+using telemetry::RecordingFormat;
+
+struct DiagOptions {
+  std::vector<std::string> files;
+  std::string format = "auto";
+  double tick_s = 1;
+  double suspect_after_s = 10;
+  double confirm_for_s = 10;
+  bool at_end = false;
+  bool accept_cut_off = false;
+  std::string json;
+  std::string html;
+};
+
+Result<std::unique_ptr<std::istream>> Open(const std::string& file) { return telemetry::OpenInput(file); }
+
+Result<RecordingFormat> FormatOf(const std::string& file) {
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<std::istream> stream, Open(file));
+  std::string head(telemetry::kDetectionBytes, '\0');
+  stream->read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(stream->gcount()));
+  return telemetry::DetectFormat(head, file);
+}
+
+// The one format of all files.
+Result<RecordingFormat> FindFormat(const DiagOptions& options) {
+  if (options.format != "auto") return telemetry::ParseFormat(options.format);
+  FL_ASSIGN_OR_RETURN(const RecordingFormat format, FormatOf(options.files.front()));
+  for (const std::string& file : options.files) {
+    FL_ASSIGN_OR_RETURN(const RecordingFormat other, FormatOf(file));
+    if (other == format) continue;
+    return InvalidArgument(fmt::format("{}: is of format {}, {} of format {}; give files of one job in one format",
+                                       file, telemetry::Name(other), options.files.front(), telemetry::Name(format)));
+  }
+  return format;
+}
+
+Result<SimDuration> ParseSeconds(const char* option, double seconds, double low) {
+  constexpr double kHigh = 1e6;
+  if (seconds >= low && seconds <= kHigh) return SimDuration::FromSeconds(Seconds(seconds));
+  return InvalidArgument(fmt::format("--{}: expected {} to {} seconds, found {}", option, low, kHigh, seconds));
+}
+
+Result<AnalysisOptions> MakeAnalysisOptions(const DiagOptions& options) {
+  AnalysisOptions analysis;
+  FL_ASSIGN_OR_RETURN(analysis.tick, ParseSeconds("tick", options.tick_s, 0.001));
+  FL_ASSIGN_OR_RETURN(analysis.master.hang.suspect_after,
+                      ParseSeconds("suspect-after", options.suspect_after_s, 0.001));
+  FL_ASSIGN_OR_RETURN(analysis.master.hang.confirm_for, ParseSeconds("confirm-for", options.confirm_for_s, 0));
+  analysis.is_snapshot = options.at_end;
+  FL_RETURN_IF_ERROR(analysis.master.Validate());
+  return analysis;
+}
+
+Status AnalyzeDump(const DiagOptions& options, const AnalysisOptions& analysis, DiagReport* report) {
+  if (options.files.size() > 1) {
+    return InvalidArgument(
+        fmt::format("{}: a recording of fairlead is one file with all of a job; analyze it alone", options.files[1]));
+  }
+  FL_ASSIGN_OR_RETURN(
+      auto reader, telemetry::TelemetryReader::Open(options.files.front(), {.accept_cut_off = options.accept_cut_off}));
+  RecordingPlayer player(reader.layout(), analysis);
+  while (reader.Next()) player.Add(reader.record());
+  FL_RETURN_IF_ERROR(reader.status());
+  if (reader.is_cut_off()) report->notes.emplace_back("The recording is cut off; what stands before is used.");
+  report->analysis = player.Finish();
+  return OkStatus();
+}
+
+Status AnalyzeForeign(const DiagOptions& options, RecordingFormat format, AnalysisOptions analysis,
+                      DiagReport* report) {
+  const std::unique_ptr<telemetry::Importer> importer = telemetry::CreateImporter(format);
+  for (const std::string& file : options.files) {
+    FL_ASSIGN_OR_RETURN(const std::unique_ptr<std::istream> stream, Open(file));
+    FL_RETURN_IF_ERROR(importer->Add(*stream, file));
+  }
+  FL_ASSIGN_OR_RETURN(telemetry::Recording recording, importer->Finish());
+  // Nothing in these files was written once a second, so silence says nothing.
+  analysis.master.silence.report_period = LongestPause(recording.reports);
+  analysis.is_snapshot = analysis.is_snapshot || format != RecordingFormat::kInspector;
+  RecordingPlayer player(recording.layout, analysis);
+  for (model::TelemetryRecord& record : recording.reports) player.Add(std::move(record));
+  report->analysis = player.Finish();
+  report->host_names = std::move(recording.host_names);
+  report->notes = std::move(recording.notes);
+  return OkStatus();
+}
+
+Result<DiagReport> MakeReport(const DiagOptions& options) {
+  if (IsStdout(options.json) && IsStdout(options.html)) return InvalidArgument("only one output can be '-' (stdout)");
+  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
+  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.html));
+  FL_ASSIGN_OR_RETURN(const AnalysisOptions analysis, MakeAnalysisOptions(options));
+  FL_ASSIGN_OR_RETURN(const RecordingFormat format, FindFormat(options));
+  DiagReport report;
+  report.files = options.files;
+  report.format = telemetry::Name(format);
+  if (format == RecordingFormat::kDump) {
+    FL_RETURN_IF_ERROR(AnalyzeDump(options, analysis, &report));
+  } else {
+    FL_RETURN_IF_ERROR(AnalyzeForeign(options, format, analysis, &report));
+  }
+  return report;
+}
+
+int Analyze(const DiagOptions& options, const std::string& command_line) {
+  const Result<DiagReport> report = MakeReport(options);
+  if (!report.ok()) return ReportError(report.status());
+  if (!IsStdout(options.json) && !IsStdout(options.html)) fmt::print("{}", RenderText(*report));
+  if (!options.json.empty()) {
+    const Status status = WriteOutput(options.json, report::Dump(ToJson(*report)));
+    if (!status.ok()) return ReportError(status);
+  }
+  if (!options.html.empty()) {
+    const Status status = WriteOutput(options.html, RenderPage(*report, command_line));
+    if (!status.ok()) return ReportError(status);
+  }
+  return report->analysis.findings.empty() ? kExitOk : kExitNo;
+}
+
+}  // namespace
+
+void AddDiagCommands(CLI::App& app, Invocation* invocation) {
+  CLI::App* diag = app.add_subcommand("diag", "Find what is broken in a training job.");
+  diag->require_subcommand(1);
+  auto options = std::make_shared<DiagOptions>();
+  CLI::App* analyze = diag->add_subcommand(
+      "analyze",
+      "Name the rank, host or link at fault, from telemetry that was recorded: by fairlead, by PyTorch's "
+      "flight recorder, by NCCL Inspector, or answers of NCCL RAS.");
+  analyze->add_option("FILE", options->files, "Files of one job: one recording, or a file of each rank")->required();
+  analyze->add_option("--format", options->format, "auto, dump, flight-recorder, inspector or ras")
+      ->capture_default_str();
+  analyze->add_option("--tick", options->tick_s, "Seconds of recorded time between looks")->capture_default_str();
+  analyze->add_option("--suspect-after", options->suspect_after_s, "Seconds that an operation may stand still")
+      ->capture_default_str();
+  analyze->add_option("--confirm-for", options->confirm_for_s, "Seconds that it has to stand still beyond that")
+      ->capture_default_str();
+  analyze->add_flag(
+      "--at-end", options->at_end,
+      "Leave times aside: the job stood still when the recording ended (always so for flight-recorder and "
+      "ras)");
+  analyze->add_flag("--accept-cut-off", options->accept_cut_off, "Read a recording that ends within a record");
+  analyze->add_option("--json", options->json, "Write the findings to FILE; - prints only them")->type_name("FILE");
+  analyze->add_option("--html", options->html, "Write a self-contained page with figures to FILE")->type_name("FILE");
+  analyze->footer(
+      "Exit codes: 0 nothing was found, 1 there are findings, 2 usage or bad input.\n"
+      "Example: fairlead diag analyze nccl_trace_rank_*.json --html findings.html");
+  analyze->callback([options, invocation] { invocation->exit_code = Analyze(*options, invocation->command_line); });
+}
+
+}  // namespace fairlead::cli

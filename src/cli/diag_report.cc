@@ -1,0 +1,205 @@
+#include "cli/diag_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/command.h"
+#include "diagnosis/c4d/wording.h"
+#include "report/number_format.h"
+#include "report/printable_text.h"
+#include "report/text_table.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+using model::Culprit;
+using model::CulpritKind;
+using model::Finding;
+using report::Json;
+
+size_t NumHosts(const model::JobLayout& layout) {
+  std::set<HostId> hosts;
+  for (const model::RankPlace& place : layout.ranks) hosts.insert(place.host);
+  return hosts.size();
+}
+
+std::string HostName(HostId host, const DiagReport& report) {
+  return host.index() < report.host_names.size() ? report.host_names[host.index()]
+                                                 : fmt::format("host {}", host.value());
+}
+
+double SecondsSinceBegin(SimTime time, const DiagReport& report) {
+  return (time - report.analysis.begin).seconds().value();
+}
+
+// "12 s", or a dash for what has not happened.
+std::string TimeText(SimTime time, const DiagReport& report) {
+  if (time == SimTime::Never()) return std::string(report::kUnknown);
+  return report::FormatDuration(SecondsSinceBegin(time, report));
+}
+
+std::string StateText(const Finding& finding) {
+  switch (finding.state) {
+    case model::FindingState::kSuspect:
+      return "suspect";
+    case model::FindingState::kConfirmed:
+      return "confirmed";
+    case model::FindingState::kCleared:
+      return "cleared";
+  }
+  return "";
+}
+
+std::string CulpritNames(const Finding& finding, const DiagReport& report) {
+  constexpr size_t kNumShown = 3;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(finding.culprits.size(), kNumShown); ++i) {
+    names.push_back(CulpritName(finding.culprits[i], report));
+  }
+  if (finding.culprits.size() > kNumShown) names.push_back(fmt::format("{} more", finding.culprits.size() - kNumShown));
+  return names.empty() ? "nobody" : fmt::format("{}", fmt::join(names, "; "));
+}
+
+std::string EvidenceText(const model::Evidence& evidence) {
+  std::string text = fmt::format("{}: {}", evidence.what, fmt::format("{:.3g}", evidence.value));
+  if (!evidence.unit.empty()) text += " " + evidence.unit;
+  if (evidence.baseline != 0) text += fmt::format(" (normal: {:.3g})", evidence.baseline);
+  return text;
+}
+
+template <class IdType>
+Json IdOrNull(IdType id) {
+  return id.valid() ? Json(id.value()) : Json();
+}
+
+Json TimeOrNull(SimTime time, const DiagReport& report) {
+  return time == SimTime::Never() ? Json() : Json(SecondsSinceBegin(time, report));
+}
+
+Json CulpritToJson(const Culprit& culprit, const DiagReport& report) {
+  return {{"kind", model::Name(culprit.kind)},
+          {"rank", IdOrNull(culprit.rank)},
+          {"peer", IdOrNull(culprit.peer)},
+          {"host", IdOrNull(culprit.host)},
+          {"host_name", culprit.host.valid() ? Json(HostName(culprit.host, report)) : Json()},
+          {"nic", IdOrNull(culprit.nic)},
+          {"leaf", IdOrNull(culprit.leaf)},
+          {"plane", culprit.plane ? Json(*culprit.plane) : Json()}};
+}
+
+Json FindingToJson(const Finding& finding, const DiagReport& report) {
+  Json culprits = Json::array();
+  for (const Culprit& culprit : finding.culprits) culprits.push_back(CulpritToJson(culprit, report));
+  Json evidence = Json::array();
+  for (const model::Evidence& item : finding.evidence) {
+    evidence.push_back({{"what", item.what},
+                        {"value", report::NumberOrNull(item.value)},
+                        {"baseline", report::NumberOrNull(item.baseline)},
+                        {"unit", item.unit}});
+  }
+  Json symptoms = Json::array();
+  for (const model::FindingId id : finding.symptoms) symptoms.push_back(id.value());
+  const bool has_operation = finding.operation.has_value();
+  return {{"id", finding.id.value()},
+          {"syndrome", model::Name(finding.syndrome)},
+          {"state", StateText(finding)},
+          {"culprits", culprits},
+          {"communicator", IdOrNull(finding.communicator)},
+          {"operation", has_operation ? Json(diagnosis::c4d::NameOf(*finding.operation)) : Json()},
+          {"sequence", has_operation ? Json(finding.sequence) : Json()},
+          {"sub_cause", model::Name(finding.sub_cause)},
+          {"evidence", evidence},
+          {"summary", finding.summary},
+          {"confidence", report::NumberOrNull(finding.confidence)},
+          {"action", model::Name(finding.action)},
+          {"first_seen_s", TimeOrNull(finding.first_seen, report)},
+          {"confirmed_s", TimeOrNull(finding.confirmed, report)},
+          {"cleared_s", TimeOrNull(finding.cleared, report)},
+          {"symptoms", symptoms}};
+}
+
+std::string RenderTable(const DiagReport& report) {
+  report::TextTable table({{"#", report::Align::kRight, ""},
+                           {"syndrome", report::Align::kLeft, ""},
+                           {"state", report::Align::kLeft, ""},
+                           {"since", report::Align::kRight, ""},
+                           {"confirmed", report::Align::kRight, ""},
+                           {"culprit", report::Align::kLeft, ""},
+                           {"do", report::Align::kLeft, ""}});
+  for (const Finding& finding : report.analysis.findings) {
+    table.AddRow({fmt::format("{}", finding.id.value()), std::string(model::Name(finding.syndrome)), StateText(finding),
+                  TimeText(finding.first_seen, report), TimeText(finding.confirmed, report),
+                  CulpritNames(finding, report), std::string(model::Name(finding.action))});
+  }
+  return table.Render();
+}
+
+}  // namespace
+
+std::string CulpritName(const Culprit& culprit, const DiagReport& report) {
+  const std::string on_host = culprit.host.valid() ? " on " + HostName(culprit.host, report) : "";
+  switch (culprit.kind) {
+    case CulpritKind::kRank:
+      return fmt::format("rank {}{}", culprit.rank.value(), on_host);
+    case CulpritKind::kHost:
+      return HostName(culprit.host, report);
+    case CulpritKind::kNicSend:
+    case CulpritKind::kNicReceive:
+    case CulpritKind::kNic:
+      return fmt::format("{} {}{}", model::Name(culprit.kind), culprit.nic.value(), on_host);
+    case CulpritKind::kConnection:
+      return fmt::format("connection from rank {} to rank {}", culprit.rank.value(), culprit.peer.value());
+    case CulpritKind::kLeaf:
+      return fmt::format("leaf {}", culprit.leaf.value());
+    case CulpritKind::kPlane:
+      return fmt::format("plane {}", culprit.plane.value_or(0));
+  }
+  return "";
+}
+
+std::string RenderText(const DiagReport& report) {
+  const RecordingAnalysis& analysis = report.analysis;
+  std::string text = report::WrapText(
+      fmt::format("{} of {} on {}, {} recorded ({}): {}.", report::FormatCount(analysis.num_rank_reports, "report"),
+                  report::FormatCount(analysis.layout.ranks.size(), "rank"),
+                  report::FormatCount(NumHosts(analysis.layout), "host"),
+                  report::FormatDuration((analysis.end - analysis.begin).seconds().value()), report.format,
+                  analysis.findings.empty() ? "no finding" : report::FormatCount(analysis.findings.size(), "finding")),
+      report::kTextWidth, 2);
+  for (const std::string& note : report.notes) {
+    text += report::WrapText("- " + report::CleanText(note), report::kTextWidth, 2);
+  }
+  if (analysis.findings.empty()) return text;
+  text += "\n" + RenderTable(report);
+  for (const Finding& finding : analysis.findings) {
+    text += "\n" + report::WrapText(fmt::format("#{} {}", finding.id.value(), report::CleanText(finding.summary)),
+                                    report::kTextWidth, 4);
+    for (const model::Evidence& evidence : finding.evidence) {
+      text += "    " + report::WrapText(report::CleanText(EvidenceText(evidence)), report::kTextWidth - 4, 6);
+    }
+  }
+  return text;
+}
+
+Json ToJson(const DiagReport& report) {
+  const RecordingAnalysis& analysis = report.analysis;
+  Json findings = Json::array();
+  for (const Finding& finding : analysis.findings) findings.push_back(FindingToJson(finding, report));
+  return {{"files", report.files},
+          {"format", report.format},
+          {"job", IdOrNull(analysis.layout.job)},
+          {"ranks", analysis.layout.ranks.size()},
+          {"hosts", NumHosts(analysis.layout)},
+          {"recorded_s", (analysis.end - analysis.begin).seconds().value()},
+          {"rank_reports", analysis.num_rank_reports},
+          {"host_reports", analysis.num_host_reports},
+          {"notes", report.notes},
+          {"findings", findings}};
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,36 @@
+// What `fairlead diag analyze` says: text, JSON and a page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/recording_analysis.h"
+#include "report/json_report.h"
+
+namespace fairlead::cli {
+
+struct DiagReport {
+  std::vector<std::string> files;
+  std::string format;  // "dump", "ras", …
+  RecordingAnalysis analysis;
+  std::vector<std::string> host_names;  // [host]; hosts beyond it have numbers only
+  std::vector<std::string> notes;
+};
+
+// A table of findings, then what each one says and rests on; lines fit report::kTextWidth.
+std::string RenderText(const DiagReport& report);
+
+//   {"files", "format", "job", "ranks", "hosts", "recorded_s", "rank_reports", "host_reports", "notes",
+//    "findings": [{"id", "syndrome", "state", "culprits": [{"kind", "rank", "peer", "host", "host_name", "nic", "leaf",
+//    "plane"}], "communicator", "operation", "sequence", "sub_cause", "evidence": [{"what", "value", "baseline",
+//    "unit"}], "summary", "confidence", "action", "first_seen_s", "confirmed_s", "cleared_s", "symptoms"}]}
+// Times count from the first report; what is not known is null.
+report::Json ToJson(const DiagReport& report);
+
+// A self-contained page with the delay matrix and the graph of who waits for whom. Args: the command line as typed.
+std::string RenderPage(const DiagReport& report, const std::string& command_line);
+
+// "rank 5 on worker-0", "connection from rank 3 to rank 4", …
+std::string CulpritName(const model::Culprit& culprit, const DiagReport& report);
+
+}  // namespace fairlead::cli

@@ -1,0 +1,144 @@
+#include "cli/recording_analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cli/wait_picture.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+using model::Syndrome;
+
+constexpr SimDuration kDelayWindow(10'000'000'000);
+constexpr size_t kNumDelayWindows = 6;
+// A pause of more ticks is passed at one go: a recorder that was off, or a clock that jumped.
+constexpr int64_t kNumTicksMax = 3600;
+
+const model::RankReport* RankReportIn(const model::TelemetryRecord& record) {
+  return std::get_if<model::RankReport>(&record);
+}
+const model::HostReport* HostReportIn(const model::TelemetryRecord& record) {
+  return std::get_if<model::HostReport>(&record);
+}
+
+}  // namespace
+
+RecordingPlayer::RecordingPlayer(const model::JobLayout& layout, const AnalysisOptions& options)
+    : options_(options), master_(options.master) {
+  analysis_.layout = layout;
+  waiting_.emplace_back(layout);
+}
+
+void RecordingPlayer::Add(model::TelemetryRecord record) {
+  SimTime at;
+  if (const model::RankReport* report = RankReportIn(record)) {
+    at = report->at;
+    ++analysis_.num_rank_reports;
+    AdvanceTo(at);
+    AddDelays(*report);
+  } else if (const model::HostReport* of_host = HostReportIn(record)) {
+    ++analysis_.num_host_reports;
+    AdvanceTo(of_host->at);
+  }
+  waiting_.push_back(std::move(record));
+}
+
+// The recording has no instants of arrival: what was reported last is now. Clocks of hosts differ by little.
+void RecordingPlayer::AdvanceTo(SimTime at) {
+  if (!has_begun_) {
+    has_begun_ = true;
+    analysis_.begin = analysis_.end = at;
+    next_look_ = at + options_.tick;
+    windows_.push_back({at + kDelayWindow, {}});
+  }
+  analysis_.end = std::max(analysis_.end, at);
+  while (next_look_ <= at) {
+    Look(next_look_);
+    const bool is_far = (at - next_look_) / options_.tick > kNumTicksMax;
+    next_look_ = is_far ? at : next_look_ + options_.tick;
+    if (is_far) break;
+  }
+  if (analysis_.end < windows_.back().end || has_slow_finding_) return;
+  windows_.push_back({analysis_.end + kDelayWindow, {}});
+  if (windows_.size() > kNumDelayWindows) windows_.pop_front();
+}
+
+void RecordingPlayer::Look(SimTime now) {
+  const auto actions = master_.Handle(now, waiting_);
+  waiting_.clear();
+  for (const diagnosis::c4d::C4dAction& action : actions) {
+    if (action.change == diagnosis::c4d::FindingChange::kOpened) NoteFinding(action.finding, now, true);
+  }
+}
+
+void RecordingPlayer::NoteFinding(const model::Finding& finding, SimTime now, bool has_clock) {
+  if (finding.syndrome == Syndrome::kCommSlow && !has_slow_finding_) {
+    has_slow_finding_ = true;
+    while (windows_.size() > 1 && windows_.front().end <= finding.first_seen) windows_.pop_front();
+  }
+  const bool is_slow = finding.syndrome == Syndrome::kCommSlow || finding.syndrome == Syndrome::kNonCommSlow;
+  if (is_slow || analysis_.waits || master_.picture() == nullptr) return;
+  analysis_.waits = PictureWaits(
+      *master_.picture(), finding,
+      {.now = now, .has_clock = has_clock, .hang = options_.master.hang, .silence = options_.master.silence});
+  if (analysis_.waits->edges.empty()) analysis_.waits.reset();
+}
+
+void RecordingPlayer::AddDelays(const model::RankReport& report) {
+  for (const model::ConnectionRecord& connection : report.connections) {
+    if (connection.key.direction != model::Direction::kSend || connection.bytes == 0) continue;
+    const std::pair<uint32_t, uint32_t> pair = {report.rank.value(), connection.key.peer.value()};
+    for (Pairs* pairs : {&all_pairs_, &windows_.back().pairs}) {
+      Transfers& transfers = (*pairs)[pair];
+      transfers.seconds += connection.wire_time.seconds().value();
+      transfers.bytes += static_cast<double>(connection.bytes);
+      if (has_slow_finding_) break;  // the windows before it are kept
+    }
+  }
+}
+
+std::vector<report::DelayMatrixCell> RecordingPlayer::DelaysOf(const Pairs& pairs) {
+  std::vector<report::DelayMatrixCell> cells;
+  for (const auto& [pair, transfers] : pairs) {
+    if (transfers.seconds > 0) cells.push_back({pair.first, pair.second, transfers.seconds / transfers.bytes});
+  }
+  return cells;
+}
+
+RecordingAnalysis RecordingPlayer::Finish() {
+  Look(std::max(next_look_, analysis_.end));
+  if (options_.is_snapshot) {
+    analysis_.findings = master_.AnalyzeNow();
+    for (const model::Finding& finding : analysis_.findings) NoteFinding(finding, analysis_.end, false);
+  } else {
+    analysis_.findings = master_.findings();
+  }
+  Pairs recent;
+  for (const Window& window : windows_) {
+    for (const auto& [pair, transfers] : window.pairs) {
+      recent[pair].seconds += transfers.seconds;
+      recent[pair].bytes += transfers.bytes;
+    }
+  }
+  analysis_.delays = DelaysOf(has_slow_finding_ ? recent : all_pairs_);
+  return std::move(analysis_);
+}
+
+SimDuration LongestPause(const std::vector<model::TelemetryRecord>& records) {
+  std::map<HostId, SimTime> last;
+  SimDuration longest(1'000'000'000);
+  for (const model::TelemetryRecord& record : records) {
+    const model::HostReport* report = HostReportIn(record);
+    if (report == nullptr) continue;
+    const auto [entry, is_new] = last.try_emplace(report->host, report->at);
+    longest = std::max(longest, report->at - entry->second);
+    entry->second = report->at;
+  }
+  return longest;
+}
+
+}  // namespace fairlead::cli

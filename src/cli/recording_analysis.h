@@ -1,0 +1,83 @@
+// A recording played back to the C4D master: what it finds, and what figures of it need.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "diagnosis/c4d/c4d_master.h"
+#include "model/finding.h"
+#include "model/telemetry.h"
+#include "report/delay_matrix_figure.h"
+#include "report/wait_graph_figure.h"
+
+namespace fairlead::cli {
+
+struct AnalysisOptions {
+  diagnosis::c4d::C4dOptions master;
+  // How often the master looks, in recorded time; > 0. Longer: faster, and findings are later by up to that much.
+  SimDuration tick = SimDuration(1'000'000'000);
+  // The recording shows one instant: whatever is under way at its end is taken to stand still.
+  bool is_snapshot = false;
+};
+
+struct RecordingAnalysis {
+  model::JobLayout layout;
+  uint64_t num_rank_reports = 0;
+  uint64_t num_host_reports = 0;
+  SimTime begin;  // of the first and the last report
+  SimTime end;
+  std::vector<model::Finding> findings;  // confirmed or cleared; of a snapshot, what stands
+  // Seconds per byte between ranks, where messages were seen: from when the first finding about transfers was first
+  // seen until it was confirmed, a minute at most; else of the whole recording.
+  std::vector<report::DelayMatrixCell> delays;
+  // Who waits for whom when the first finding was made about something that stands; nothing if there was none.
+  std::optional<report::WaitGraphFigure> waits;
+};
+
+// Takes the records of a recording in order of arrival. Memory: that of the master and of the delays.
+class RecordingPlayer {
+ public:
+  // Args: options valid.
+  RecordingPlayer(const model::JobLayout& layout, const AnalysisOptions& options);
+  void Add(model::TelemetryRecord record);
+  // Once, after all records.
+  RecordingAnalysis Finish();
+
+ private:
+  struct Transfers {
+    double seconds = 0;
+    double bytes = 0;
+  };
+  using Pairs = std::map<std::pair<uint32_t, uint32_t>, Transfers>;
+
+  void AdvanceTo(SimTime at);
+  void Look(SimTime now);
+  void NoteFinding(const model::Finding& finding, SimTime now, bool has_clock);
+  void AddDelays(const model::RankReport& report);
+  static std::vector<report::DelayMatrixCell> DelaysOf(const Pairs& pairs);
+
+  AnalysisOptions options_;
+  diagnosis::c4d::C4dMaster master_;
+  RecordingAnalysis analysis_;
+  std::vector<model::TelemetryRecord> waiting_;  // for the next look
+  bool has_begun_ = false;
+  SimTime next_look_;
+  Pairs all_pairs_;
+  struct Window {
+    SimTime end;
+    Pairs pairs;
+  };
+  std::deque<Window> windows_;  // the last ones, the newest last
+  bool has_slow_finding_ = false;
+};
+
+// The greatest pause between reports of one host, at least a second: in foreign files it says nothing about the host.
+SimDuration LongestPause(const std::vector<model::TelemetryRecord>& records);
+
+}  // namespace fairlead::cli

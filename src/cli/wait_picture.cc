@@ -1,0 +1,141 @@
+#include "cli/wait_picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "diagnosis/c4d/death_watch.h"
+#include "diagnosis/c4d/wording.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+using diagnosis::c4d::ConnectionState;
+using diagnosis::c4d::JobPicture;
+using diagnosis::c4d::WaitGraph;
+using model::Culprit;
+using model::CulpritKind;
+using model::RankId;
+using model::TransferPhase;
+
+bool IsConnection(const Culprit& culprit, RankId from, RankId to) {
+  return culprit.kind == CulpritKind::kConnection && culprit.rank == from && culprit.peer == to;
+}
+
+// Nodes are made when they are first named.
+class WaitPainter {
+ public:
+  WaitPainter(const JobPicture& picture, const model::Finding& finding) : picture_(picture), finding_(finding) {
+    figure_.title = "Who waits for whom";
+    figure_.description =
+        "Arrows lead from ranks and operations that wait to those that they wait for; what a finding names is framed.";
+  }
+
+  uint32_t RankNode(RankId rank) {
+    const auto [node, is_new] = ranks_.try_emplace(rank, static_cast<uint32_t>(figure_.nodes.size()));
+    if (is_new) {
+      const Culprits& culprits = finding_.culprits;
+      const bool is_culprit =
+          std::any_of(culprits.begin(), culprits.end(), [&](const Culprit& c) { return IsRank(c, rank); });
+      figure_.nodes.push_back({fmt::format("rank {}", rank.value()), false, rank.value(), is_culprit});
+    }
+    return node->second;
+  }
+
+  uint32_t OperationNode(std::string label) {
+    figure_.nodes.push_back({std::move(label), true, 0, false});
+    return static_cast<uint32_t>(figure_.nodes.size() - 1);
+  }
+
+  // A rank waits for data that is on its way.
+  uint32_t LinkNode(RankId from, RankId to) {
+    const uint32_t node = OperationNode(fmt::format("data from {} to {}", from.value(), to.value()));
+    const Culprits& culprits = finding_.culprits;
+    figure_.nodes[node].is_culprit = std::any_of(culprits.begin(), culprits.end(), [&](const Culprit& culprit) {
+      return IsConnection(culprit, from, to) || IsElementOf(culprit, from, to);
+    });
+    return node;
+  }
+
+  void AddEdge(uint32_t from, uint32_t to) { figure_.edges.emplace_back(from, to); }
+  report::WaitGraphFigure Take() { return std::move(figure_); }
+
+ private:
+  using Culprits = std::vector<Culprit>;
+
+  const model::RankPlace& PlaceOf(RankId rank) const { return picture_.layout().ranks[rank.index()]; }
+
+  bool IsRank(const Culprit& culprit, RankId rank) const {
+    if (culprit.kind == CulpritKind::kRank) return culprit.rank == rank;
+    return culprit.kind == CulpritKind::kHost && culprit.host == PlaceOf(rank).host;
+  }
+
+  // Whether the connection leaves or enters through a NIC that is a culprit.
+  bool IsElementOf(const Culprit& culprit, RankId from, RankId to) const {
+    if (!culprit.nic.valid()) return false;
+    const bool sends = PlaceOf(from).nic == culprit.nic && culprit.kind != CulpritKind::kNicReceive;
+    const bool receives = PlaceOf(to).nic == culprit.nic && culprit.kind != CulpritKind::kNicSend;
+    return sends || receives;
+  }
+
+  const JobPicture& picture_;
+  const model::Finding& finding_;
+  report::WaitGraphFigure figure_;
+  std::map<RankId, uint32_t> ranks_;
+};
+
+void PaintOperations(const JobPicture& picture, const WaitGraph& graph, WaitPainter* painter) {
+  const size_t num_ranks = picture.ranks().size();
+  std::vector<uint32_t> nodes(graph.operations.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto& operation = graph.operations[i];
+    nodes[i] = painter->OperationNode(diagnosis::c4d::DescribeOperation(picture.layout(), operation.communicator,
+                                                                        operation.kind, operation.sequence));
+  }
+  const auto node_of = [&](size_t node) {
+    return node < num_ranks ? painter->RankNode(RankId(node)) : nodes.at(node - num_ranks);
+  };
+  for (size_t from = 0; from < graph.edges.size(); ++from) {
+    for (const uint32_t to : graph.edges[from]) painter->AddEdge(node_of(from), node_of(to));
+  }
+}
+
+// For whom the oldest message of a connection waits.
+void PaintConnection(RankId rank, const ConnectionState& connection, WaitPainter* painter) {
+  const RankId peer = connection.key.peer;
+  switch (connection.phase) {
+    case TransferPhase::kSendWaitsForPeer:
+    case TransferPhase::kReceivePosted:
+      painter->AddEdge(painter->RankNode(rank), painter->RankNode(peer));
+      break;
+    case TransferPhase::kSendOnWire:
+      painter->AddEdge(painter->RankNode(rank), painter->LinkNode(rank, peer));
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
+report::WaitGraphFigure PictureWaits(const JobPicture& picture, const model::Finding& finding,
+                                     const diagnosis::c4d::WaitGraphQuery& query) {
+  WaitPainter painter(picture, finding);
+  if (finding.syndrome == model::Syndrome::kCommHang) {
+    for (size_t rank = 0; rank < picture.ranks().size(); ++rank) {
+      for (const ConnectionState& connection : picture.ranks()[RankId(rank)].connections) {
+        if (connection.key.communicator == finding.communicator) PaintConnection(RankId(rank), connection, &painter);
+      }
+    }
+  } else {
+    const auto hindrances = FindHindrances(picture, query.now, query.has_clock, query.silence);
+    PaintOperations(picture, BuildWaitGraph(picture, hindrances, query), &painter);
+  }
+  return painter.Take();
+}
+
+}  // namespace fairlead::cli

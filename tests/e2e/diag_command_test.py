@@ -1,0 +1,177 @@
+"""fairlead diag analyze as a user meets it: real processes, real files, exit codes, messages.
+
+usage: diag_command_test.py PROGRAM SOURCE_DIR
+"""
+import json
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = ""
+SECOND = 10**9
+
+
+def flight_recorder_file(num_ranks, num_issued):
+    """What PyTorch writes of one rank that has completed 5 all-reduces and begun `num_issued` - 5 more."""
+    entries = []
+    for i in range(num_issued):
+        entries.append({"record_id": i, "pg_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": i + 1,
+                        "p2p_seq_id": 0, "op_id": i + 1, "profiling_name": "nccl:all_reduce", "is_p2p": False,
+                        "time_created_ns": 1724779239936775119 + i, "input_sizes": [[3, 4]], "input_dtypes": ["Float"],
+                        "output_sizes": [[3, 4]], "output_dtypes": ["Float"], "retired": False, "timeout_ms": 600000,
+                        "state": "completed" if i < 5 else "started",
+                        "time_discovered_started_ns": 1724779239936775119 + i,
+                        "time_discovered_completed_ns": 1724779239936775119 + i if i < 5 else 0})
+    return json.dumps({"version": "2.5", "entries": entries, "pg_status": {}, "nccl_comm_state": {}, "pg_config": {
+        "0": {"name": "0", "desc": "default_pg", "ranks": str(list(range(num_ranks)))}}})
+
+
+def dump(num_ranks, seconds, hang_at=None, slow_from=None):
+    """Our own form: two all-reduces a second. Rank 3 stops at second `hang_at`; rank 5 sends slowly from `slow_from`."""
+    layout = {"job": 4, "ranks": [{"host": r // 8, "gpu": r % 8, "nic": r} for r in range(num_ranks)],
+              "communicators": [{"name": "world", "ranks": list(range(num_ranks))}]}
+    lines = [{"fairlead_telemetry": 1, "layout": layout}]
+    for second in range(1, seconds + 1):
+        at = second * SECOND
+        for host in range(num_ranks // 8):
+            ranks = [{"rank": rank} for rank in range(8 * host, 8 * host + 8)]
+            lines.append({"host_report": {"job": 4, "host": host, "number": second - 1, "at": at, "ranks": ranks}})
+        stands = hang_at is not None and second >= hang_at
+        for rank in range(num_ranks):
+            report = {"job": 4, "rank": rank, "number": second - 1, "at": at, "operations": [], "connections": []}
+            for index in range(2 * second - 2, 2 * second):
+                begin = at - SECOND + index % 2 * SECOND // 2
+                operation = {"communicator": 0, "kind": 0, "sequence": index, "index": index, "bytes": 2**30,
+                             "root": -1, "enqueued": begin, "started": begin + 1000}
+                if not stands:
+                    operation["finished"] = begin + 3 * SECOND // 10
+                if not stands or (second == hang_at and rank != 3 and index == 2 * second - 2):
+                    report["operations"].append(operation)
+            for distance in range(1, 5) if not stands else ():
+                is_slow = slow_from is not None and second >= slow_from and rank == 5
+                # A few per cent of difference, the same in each run.
+                wire_time = (200 + (7 * rank + 11 * distance + 5 * second) % 10) * 10**6 * (3 if is_slow else 1)
+                report["connections"].append({
+                    "key": {"communicator": 0, "direction": 0, "peer": (rank + distance) % num_ranks}, "messages": 400,
+                    "bytes": 400 * 2**19, "wire_time": wire_time, "wire_time_max": wire_time // 300,
+                    "last_progress": at})
+            lines.append({"rank_report": {key: value for key, value in report.items() if value != []}})
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+class DiagCommandTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content) if isinstance(content, bytes) else path.write_text(content)
+        return name
+
+    def analyze(self, *args):
+        return subprocess.run([PROGRAM, "diag", "analyze", *args], capture_output=True, text=True, cwd=self.folder,
+                              timeout=300)
+
+    def assert_refused(self, result, *parts):
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+
+    def test_help_has_an_example(self):
+        result = self.analyze("--help")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("Example: ", result.stdout)
+        self.assertIn("Exit codes: ", result.stdout)
+
+    def test_flight_recorder_names_the_rank_that_did_not_come(self):
+        files = [self.write(f"trace_{rank}", flight_recorder_file(8, 5 if rank == 6 else 6)) for rank in range(8)]
+        result = self.analyze(*files, "--json", "found.json", "--html", "found.html")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
+        found = json.loads((self.folder / "found.json").read_text())
+        self.assertEqual(found["format"], "flight-recorder")
+        self.assertEqual(len(found["findings"]), 1)
+        self.assertEqual(found["findings"][0]["syndrome"], "non_comm_hang")
+        self.assertEqual([culprit["rank"] for culprit in found["findings"][0]["culprits"]], [6])
+        self.assertIn("do not name hosts", " ".join(found["notes"]))
+        page = (self.folder / "found.html").read_text()
+        self.assertIn("node culprit", page)
+        self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
+
+    def test_flight_recorder_of_a_job_without_a_fault(self):
+        files = [self.write(f"trace_{rank}.json", flight_recorder_file(4, 5)) for rank in range(4)]
+        result = self.analyze(*files)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("no finding", result.stdout)
+
+    def test_recordings(self):
+        for name, content, syndrome, rank in (("ok", dump(8, 60), None, None),
+                                              ("hang", dump(8, 60, hang_at=20), "non_comm_hang", 3),
+                                              ("slow", dump(8, 90, slow_from=31), "comm_slow", 5)):
+            with self.subTest(name):
+                result = self.analyze(self.write(name, content), "--json", "-")
+                self.assertEqual(result.returncode, 0 if syndrome is None else 1, result.stderr)
+                findings = json.loads(result.stdout)["findings"]
+                self.assertEqual([f["syndrome"] for f in findings], [] if syndrome is None else [syndrome])
+                for finding in findings:
+                    self.assertEqual([culprit["rank"] for culprit in finding["culprits"]], [rank])
+                    self.assertEqual(finding["state"], "confirmed")
+        # With default limits a hang takes 20 s to be confirmed, and two looks.
+        result = self.analyze("hang", "--json", "-")
+        self.assertLessEqual(json.loads(result.stdout)["findings"][0]["confirmed_s"], 19 + 20 + 2)
+        result = self.analyze("slow", "--html", "-")
+        self.assertIn('class="outline"', result.stdout)
+
+    def test_cut_off_recording(self):
+        text = dump(8, 60, hang_at=20)
+        cut = self.write("cut", text[:-30])
+        num_records = text.count("\n") - 2  # neither the layout nor the last one
+        self.assert_refused(self.analyze(cut), "cut:", "ends within a record", f"The {num_records} records before it")
+        result = self.analyze(cut, "--accept-cut-off")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("cut off", result.stdout)
+
+    def test_bad_files(self):
+        self.assert_refused(self.analyze("missing"), "missing: cannot be opened")
+        self.assert_refused(self.analyze("."), "is a folder")
+        self.assert_refused(self.analyze(self.write("empty", "")), "empty: is empty")
+        self.assert_refused(self.analyze(self.write("text", "hello\n")), "text: expected a recording", "--format")
+        self.assert_refused(self.analyze(self.write("pickled", pickle.dumps({"version": "2.5"}))),
+                            "pickled: is a pickle", "json.dump")
+        self.assert_refused(self.analyze(self.write("bytes", bytes(range(256)))), "bytes: is no text")
+        for form in ("dump", "flight-recorder", "inspector", "ras"):
+            self.assert_refused(self.analyze("text", "--format", form), "text:1: ")
+        wrong = dump(8, 2).replace('"rank": 7, "number": 1', '"rank": 8, "number": 1')
+        self.assert_refused(self.analyze(self.write("wrong", wrong)), "rank_report.rank: expected one of the layout's 8")
+
+    def test_files_that_do_not_belong_together(self):
+        one = self.write("a_0", flight_recorder_file(2, 5))
+        other = self.write("b_1", flight_recorder_file(4, 5))
+        again = self.write("c_0", flight_recorder_file(2, 5))
+        recording = self.write("dump", dump(8, 2))
+        self.assert_refused(self.analyze(one, other), "a_0 and b_1 are of different jobs")
+        self.assert_refused(self.analyze(one, again), "a_0 and c_0 are both of rank 0")
+        self.assert_refused(self.analyze(one, recording), "give files of one job in one format")
+        self.assert_refused(self.analyze(recording, recording), "dump: a recording of fairlead is one file")
+
+    def test_bad_usage(self):
+        recording = self.write("dump", dump(8, 2))
+        self.assertEqual(self.analyze().returncode, 2)
+        self.assert_refused(self.analyze(recording, "--format", "xml"), "dump, flight-recorder, inspector, ras")
+        self.assert_refused(self.analyze(recording, "--tick", "0"), "--tick: expected 0.001 to")
+        self.assert_refused(self.analyze(recording, "--confirm-for", "nan"), "--confirm-for: expected")
+        self.assert_refused(self.analyze(recording, "--json", "-", "--html", "-"), "only one output can be '-'")
+
+
+if __name__ == "__main__":
+    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    sys.argv.pop(1)
+    unittest.main()
