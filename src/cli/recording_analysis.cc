@@ -110,7 +110,7 @@ std::vector<report::DelayMatrixCell> RecordingPlayer::DelaysOf(const Pairs& pair
 }
 
 RecordingAnalysis RecordingPlayer::Finish() {
-  Look(std::max(next_look_, analysis_.end));
+  Look(analysis_.end);
   if (options_.is_snapshot) {
     analysis_.findings = master_.AnalyzeNow();
     for (const model::Finding& finding : analysis_.findings) NoteFinding(finding, analysis_.end, false);

@@ -8,8 +8,8 @@
 
 namespace fairlead::cli {
 
-// Ranks wait inside of operations, and operations for ranks that have not begun them; where data has stopped, ranks wait
-// for each other and for connections. Culprits of the finding are marked.
+// Ranks wait inside of operations, and operations for ranks that have not begun them; where data has stopped, ranks
+// wait for each other and for connections. Culprits of the finding are marked.
 report::WaitGraphFigure PictureWaits(const diagnosis::c4d::JobPicture& picture, const model::Finding& finding,
                                      const diagnosis::c4d::WaitGraphQuery& query);
 

@@ -70,7 +70,7 @@ class InspectorMerger {
       recording_.notes.emplace_back(
           "Not every operation has its instants (NCCL_INSPECTOR_DUMP_VERBOSE=1 would tell them): where they are "
           "unknown, "
-          "ranks are taken to end a collective together.");
+          "ranks are taken to end a collective together, and a late host thread looks like a late GPU.");
     }
     PlaceInTime(sources_, &operations_);
     FindBase();

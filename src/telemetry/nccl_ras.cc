@@ -249,6 +249,7 @@ class RasMerger {
         if (!rank.is_missing) reports[id].is_finalizing |= rank.is_finalizing;
         if (rank.error != 0) num_errors_[rank.error].insert(id.value());
         if (rank.is_aborted) num_errors_[0].insert(id.value());
+        if (rank.is_unresponsive && !rank.is_dead) unresponsive_.insert(id.value());
         if (rank.is_missing && !rank.is_dead && !rank.is_unresponsive) absent_.insert(id.value());
       }
     }
@@ -362,6 +363,10 @@ class RasMerger {
       notes.push_back(error == 0 ? fmt::format("NCCL was told to abort on rank {}.", ListNumbers(list))
                                  : fmt::format("NCCL reports error {} on rank {}.", error, ListNumbers(list)));
     }
+    if (!unresponsive_.empty()) {
+      notes.push_back(fmt::format("The process of rank {} gives no answer to RAS.",
+                                  ListNumbers({unresponsive_.begin(), unresponsive_.end()})));
+    }
     if (!absent_.empty()) {
       notes.push_back(fmt::format("The process of rank {} answers, but not for every communicator of the rank.",
                                   ListNumbers({absent_.begin(), absent_.end()})));
@@ -381,6 +386,7 @@ class RasMerger {
   std::map<model::RankId, uint64_t> numbers_;
   std::map<HostId, uint64_t> host_numbers_;
   std::map<int32_t, std::set<uint32_t>> num_errors_;  // [ncclResult_t; 0: told to abort] ranks
+  std::set<uint32_t> unresponsive_;
   std::set<uint32_t> absent_;
   uint64_t num_apart_ = 0;
   bool has_dead_ = false;

@@ -137,11 +137,16 @@ TEST(NcclRasTest, DeadAndSilentRanks) {
       {MissingText(3, 3, false, true, ""), MissingText(4, 4, true, false, ""), MissingText(5, 5, true, false, "")})});
   const auto recording = ImportTexts(RecordingFormat::kRas, {{"ras.json", answer}});
   ASSERT_TRUE(recording.ok()) << recording.status().message();
+  EXPECT_THAT(recording->notes, Contains("The process of rank 4 and 5 gives no answer to RAS."));
   std::map<RankId, model::ProcessState> states;
   for (const model::TelemetryRecord& record : recording->reports) {
     const auto* report = std::get_if<model::HostReport>(&record);
     if (report == nullptr) continue;
-    for (const model::RankLiveness& liveness : report->ranks) states[liveness.rank] = liveness.state;
+    for (const model::RankLiveness& liveness : report->ranks) {
+      states[liveness.rank] = liveness.state;
+      // An exit code of 0 would be a regular end.
+      EXPECT_EQ(liveness.exit_code != 0, liveness.state == model::ProcessState::kGone);
+    }
     EXPECT_NE(recording->host_names[report->host.index()], "10.0.0.3");  // both of its ranks are silent
   }
   const std::map<RankId, model::ProcessState> expected = {{RankId(0), model::ProcessState::kRunning},

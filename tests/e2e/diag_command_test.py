@@ -63,6 +63,33 @@ def dump(num_ranks, seconds, hang_at=None, slow_from=None):
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
+def ras_answer(counts, time, missing_status=None):
+    """What `ncclras -f json` prints of 4 ranks on 2 hosts; without a comma before "status", as NCCL 2.28.9."""
+    ranks = [{"rank": rank, "host": f"10.0.0.{rank // 2}", "pid": 100 + rank, "cuda_dev": rank % 2,
+              "collective_counts": {"Broadcast": 1, "AllReduce": count, "Send": 0}, "status": {"async_error": 0}}
+             for rank, count in enumerate(counts)]
+    missing = [] if missing_status is None else [
+        {"rank": 3, "host": "10.0.0.1", "pid": 103, "nvml_dev": 1, "status": missing_status}]
+    text = json.dumps({"nccl_version": "2.28.9", "timestamp": time, "communicators_count": 1, "communicators": [
+        {"hash": "0x1f", "secondary_hash": "0x1:0x2", "size": 4, "ranks": ranks, "missing_ranks": missing}]})
+    return text.replace('"nvml_dev": 1, ', '"nvml_dev": 1 ')
+
+
+def inspector_file(rank, num_ranks, late_rank):
+    """Dumps of NCCL Inspector, 30 s apart. Who comes last to a collective spends the least time in it."""
+    lines = []
+    for sequence in range(240):
+        dump = 1772585717 * 10**6 + sequence // 20 * 30 * 10**6 + 3 * rank
+        duration = (50000 if rank == late_rank else 300000) + (7 * rank + 13 * sequence) % 11 * 300
+        lines.append({
+            "header": {"id": "0x1", "rank": rank, "n_ranks": num_ranks, "nnodes": 2},
+            "metadata": {"inspector_output_format_version": "v4.0", "dump_timestamp_us": dump,
+                         "hostname": f"worker-{rank // 4}", "pid": 40 + rank},
+            "coll_perf": {"coll": "AllReduce", "coll_sn": sequence, "coll_msg_size_bytes": 2**28,
+                          "coll_exec_time_us": duration}})
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
 class DiagCommandTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -111,6 +138,31 @@ class DiagCommandTest(unittest.TestCase):
         result = self.analyze(*files)
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertIn("no finding", result.stdout)
+
+    def findings(self, *args):
+        result = self.analyze(*args, "--json", "-")
+        found = json.loads(result.stdout)["findings"]
+        self.assertEqual(result.returncode, 1 if found else 0, result.stderr)
+        return [(f["syndrome"], [(c["rank"], c["host_name"]) for c in f["culprits"]]) for f in found]
+
+    def test_ras(self):
+        early, late = "2026-01-31 12:00:00", "2026-01-31 12:01:00"
+        behind = self.write("behind", ras_answer([101, 101, 100, 101], early))
+        self.assertEqual(self.findings(behind), [("non_comm_hang", [(2, "10.0.0.1")])])
+        self.assertIn("One answer shows one instant", self.analyze(behind).stdout)
+        same = self.write("same", ras_answer([101, 101, 100, 101], late))
+        self.assertEqual(self.findings(behind, same), [("non_comm_hang", [(2, "10.0.0.1")])])
+        moved = self.write("moved", ras_answer([301, 301, 300, 301], late))
+        self.assertEqual(self.findings(behind, moved), [])
+        dead = self.write("dead", ras_answer([9, 9, 9], early, {"unresponsive": True, "considered_dead": True}))
+        self.assertEqual(self.findings(dead), [("dead", [(3, "10.0.0.1")])])
+        silent = self.write("silent", ras_answer([9, 9, 9], early, {"unresponsive": True, "considered_dead": False}))
+        self.assertIn("rank 3 gives no answer", self.analyze(silent).stdout)
+
+    def test_inspector(self):
+        for late_rank, expected in ((None, []), (2, [("non_comm_slow", [(2, "worker-0")])])):
+            files = [self.write(f"inspector_{rank}.log", inspector_file(rank, 8, late_rank)) for rank in range(8)]
+            self.assertEqual(self.findings(*files), expected)
 
     def test_recordings(self):
         for name, content, syndrome, rank in (("ok", dump(8, 60), None, None),
