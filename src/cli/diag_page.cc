@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <map>
 
 #include "cli/diag_report.h"
 #include "report/html_page.h"
@@ -39,15 +39,14 @@ void MarkCulprit(const Culprit& culprit, const model::JobLayout& layout, report:
 report::PageFigure DrawDelays(const DiagReport& report) {
   report::DelayMatrixFigure figure;
   figure.title = "Time on the wire from rank to rank";
-  uint32_t num_hosts = 0;
-  for (const model::RankPlace& place : report.analysis.layout.ranks) {
-    figure.host_of.push_back(place.host.value());
-    num_hosts = std::max(num_hosts, place.host.value() + 1);
+  // Host ids may be anything; lines of the figure are dense.
+  std::map<HostId, uint32_t> hosts;
+  for (const model::RankPlace& place : report.analysis.layout.ranks) hosts.try_emplace(place.host);
+  for (auto& [host, line] : hosts) {
+    line = static_cast<uint32_t>(figure.host_names.size());
+    figure.host_names.push_back(HostName(host, report));
   }
-  figure.host_names = report.host_names;
-  for (uint32_t host = static_cast<uint32_t>(figure.host_names.size()); host < num_hosts; ++host) {
-    figure.host_names.push_back(fmt::format("host {}", host));
-  }
+  for (const model::RankPlace& place : report.analysis.layout.ranks) figure.host_of.push_back(hosts.at(place.host));
   figure.cells = report.analysis.delays;
   for (const Finding& finding : report.analysis.findings) {
     if (finding.syndrome != model::Syndrome::kCommSlow) continue;

@@ -28,11 +28,6 @@ size_t NumHosts(const model::JobLayout& layout) {
   return hosts.size();
 }
 
-std::string HostName(HostId host, const DiagReport& report) {
-  return host.index() < report.host_names.size() ? report.host_names[host.index()]
-                                                 : fmt::format("host {}", host.value());
-}
-
 double SecondsSinceBegin(SimTime time, const DiagReport& report) {
   return (time - report.analysis.begin).seconds().value();
 }
@@ -140,6 +135,11 @@ std::string RenderTable(const DiagReport& report) {
 }
 
 }  // namespace
+
+std::string HostName(HostId host, const DiagReport& report) {
+  return host.index() < report.host_names.size() ? report.host_names[host.index()]
+                                                 : fmt::format("host {}", host.value());
+}
 
 std::string CulpritName(const Culprit& culprit, const DiagReport& report) {
   const std::string on_host = culprit.host.valid() ? " on " + HostName(culprit.host, report) : "";

@@ -30,6 +30,9 @@ report::Json ToJson(const DiagReport& report);
 // A self-contained page with the delay matrix and the graph of who waits for whom. Args: the command line as typed.
 std::string RenderPage(const DiagReport& report, const std::string& command_line);
 
+// As a foreign file names it, else "host 3".
+std::string HostName(HostId host, const DiagReport& report);
+
 // "rank 5 on worker-0", "connection from rank 3 to rank 4", …
 std::string CulpritName(const model::Culprit& culprit, const DiagReport& report);
 

@@ -181,6 +181,9 @@ class DiagCommandTest(unittest.TestCase):
         self.assertLessEqual(json.loads(result.stdout)["findings"][0]["confirmed_s"], 19 + 20 + 2)
         result = self.analyze("slow", "--html", "-")
         self.assertIn('class="outline"', result.stdout)
+        # Ids of hosts are names, not counts.
+        far = self.write("far", dump(8, 60, hang_at=20).replace('"host": 0', '"host": 4000000000'))
+        self.assertIn("host 4000000000", self.analyze(far, "--html", "-").stdout)
 
     def test_cut_off_recording(self):
         text = dump(8, 60, hang_at=20)
