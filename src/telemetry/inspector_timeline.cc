@@ -97,7 +97,9 @@ class InspectorMerger {
 
   void FindBase() {
     base_us_ = std::numeric_limits<int64_t>::max();
-    for (const InspectorOperation& operation : operations_) base_us_ = std::min(base_us_, operation.enqueued_us);
+    for (const InspectorOperation& operation : operations_) {
+      base_us_ = std::min({base_us_, operation.enqueued_us, operation.dumped_us});
+    }
     for (const InspectorMessage& message : messages_) base_us_ = std::min(base_us_, message.dumped_us);
   }
 

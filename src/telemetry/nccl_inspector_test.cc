@@ -86,6 +86,17 @@ TEST(NcclInspectorTest, EventTracesTellInstants) {
   EXPECT_TRUE(recording->notes.empty());
 }
 
+TEST(NcclInspectorTest, ADumpBeforeItsOperationsIsNotBeforeTime) {
+  const std::string trace = fmt::format(
+      R"(,"event_trace_ts":{{"coll_start_ts":{},"kernel_events":[{{"kernel_start_ts":{},"kernel_stop_ts":{}}}]}})",
+      kStart, kStart, kStart + 9);
+  const auto recording =
+      ImportTexts(RecordingFormat::kInspector,
+                  {{"a", "{" + Who(0, 1, kStart - kSecond) + "," + Collective("Reduce", 0, 9, trace) + "}\n"}});
+  ASSERT_TRUE(recording.ok()) << recording.status().message();
+  EXPECT_EQ(FindReport(*recording, 0)->at, SimTime(0));
+}
+
 // Version 4.4: who writes stands in a line of its own, and steps of the proxy in lines or in lists.
 TEST(NcclInspectorTest, ProxyTracesBecomeConnections) {
   const auto file = [](int rank) {
