@@ -97,6 +97,13 @@ TEST(NcclInspectorTest, ADumpBeforeItsOperationsIsNotBeforeTime) {
   EXPECT_EQ(FindReport(*recording, 0)->at, SimTime(0));
 }
 
+TEST(NcclInspectorTest, AFileGivenTwiceSaysNothingNew) {
+  const std::string text = "{" + Who(0, 1, kStart) + "," + Collective("Reduce", 0, 9) + "}\n";
+  const auto recording = ImportTexts(RecordingFormat::kInspector, {{"a", text}, {"a", text}});
+  ASSERT_TRUE(recording.ok()) << recording.status().message();
+  EXPECT_EQ(FindReport(*recording, 0)->operations.size(), 1u);
+}
+
 // Version 4.4: who writes stands in a line of its own, and steps of the proxy in lines or in lists.
 TEST(NcclInspectorTest, ProxyTracesBecomeConnections) {
   const auto file = [](int rank) {
