@@ -1,0 +1,223 @@
+// The interface of allocation policies: how many GPUs and CPU cores each job gets, on which nodes, and in which order.
+//
+// A policy is a pure function of an immutable snapshot. What it has to remember between two calls (queues, times of
+// changes) stands in the snapshot; the plan gives the new values, and the caller keeps them. (A *placement* policy, in
+// placement_policy.h, chooses the GPUs of one job whose size is fixed.)
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "base/status.h"
+#include "scheduling/unit_operations.h"
+
+namespace fairlead::scheduling {
+
+// What the jobs of the snapshot may use of a node; 0 and 0 when it is down or drained.
+struct NodeCapacity {
+  uint32_t num_gpus = 0;
+  uint32_t num_cores = 0;
+  uint32_t gpu_type = 0;  // index into AllocationJob::type_speeds
+
+  friend bool operator==(const NodeCapacity&, const NodeCapacity&) = default;
+};
+
+// A job's part of one node.
+struct NodeShare {
+  HostId node;
+  uint32_t num_gpus = 0;
+  uint32_t num_cores = 0;
+
+  friend bool operator==(const NodeShare&, const NodeShare&) = default;
+};
+
+// GPUs and cores, as a demand or as what is free.
+struct Resources {
+  uint64_t num_gpus = 0;
+  uint64_t num_cores = 0;
+
+  bool empty() const { return num_gpus == 0 && num_cores == 0; }
+  bool Fits(const Resources& room) const { return num_gpus <= room.num_gpus && num_cores <= room.num_cores; }
+  friend bool operator==(const Resources&, const Resources&) = default;
+  friend Resources operator+(Resources a, const Resources& b) {
+    return {a.num_gpus + b.num_gpus, a.num_cores + b.num_cores};
+  }
+  // Requires b.Fits(a).
+  friend Resources operator-(Resources a, const Resources& b) {
+    return {a.num_gpus - b.num_gpus, a.num_cores - b.num_cores};
+  }
+};
+
+// One size that a job may run at.
+struct JobSize {
+  uint32_t num_gpus = 0;
+  uint32_t num_cores = 0;
+  double iteration_s = 0;  // in the densest placement; 0 = unknown
+
+  Resources resources() const { return {num_gpus, num_cores}; }
+};
+
+// How resources are added up: R = gpu * GPUs + core * cores. Raising `core` makes CPU jobs look larger.
+struct ResourceUnits {
+  double gpu = 1;
+  double core = 0;
+
+  double Of(const Resources& r) const {
+    return gpu * static_cast<double>(r.num_gpus) + core * static_cast<double>(r.num_cores);
+  }
+};
+
+// A job made of parameter servers and workers. Its sizes are configurations, of which AllocationJob::sizes may list some.
+struct PsWorkerJob {
+  PsWorkerConfig config;  // in force, or asked for while it waits
+  PsWorkerLimits limits;
+  std::function<double(const PsWorkerConfig&)> iteration_s;
+};
+
+// What a policy remembers about a job. The caller stores what the plan says and hands it back; a new job has the defaults.
+struct JobMemory {
+  uint32_t queue = 0;                  // of a multi-level queue, 0 = served first
+  SimTime queue_since;                 // when it entered this queue
+  uint64_t queue_order = 0;            // among those that entered it at the same time
+  bool promoted_this_stop = false;     // has had its turn for waiting long, since it was last stopped
+  double score = 0;                    // accumulated over rounds
+  std::vector<double> rounds_on_type;  // [gpu_type] rounds received
+
+  friend bool operator==(const JobMemory&, const JobMemory&) = default;
+};
+
+struct AllocationJob {
+  JobId id;
+  SimTime submission;
+  // Sizes at which it may run, ascending in GPUs and in cores. Never empty; the first is its minimum, the last its
+  // maximum. Borrowed: must outlive the snapshot.
+  std::span<const JobSize> sizes;
+  uint32_t requested = 0;  // [sizes] what its owner asked for
+
+  std::vector<NodeShare> current;  // where it runs, in order; empty while it waits
+  double attained_service = 0;     // resource units x seconds, restarts included
+  double executed_s = 0;           // time with resources
+  SimTime waiting_since;           // submission, or when it was last stopped; while it runs: of no meaning
+  SimTime running_since;           // when it last began to run after waiting; while it waits: of no meaning
+  SimTime resized_at;              // when its allocation last changed
+  uint32_t num_restarts = 0;
+  double restart_cost_s = 0;  // what a change of its allocation costs
+
+  bool is_predictable = false;
+  double remaining_iterations = 0;  // meaningful where predictable
+
+  double weight = 1;                    // share that it is entitled to, relative to others
+  std::span<const double> type_speeds;  // [gpu_type] iterations/s at the requested size; empty = all types are equal
+  std::span<const double> goodput;      // [sizes] useful iterations/s with the best batch; empty = 1 / iteration_s
+  const PsWorkerJob* ps_worker = nullptr;
+  JobMemory memory;
+
+  bool is_running() const { return !current.empty(); }
+};
+
+// Why the policy is asked now.
+enum class Trigger : uint8_t {
+  kRound,      // its own wake-up time
+  kArrival,    // jobs came
+  kDeparture,  // jobs ended
+  kFlip,       // a job became predictable, or ceased to be
+  kNodes,      // nodes came or went
+};
+
+struct ClusterMemory {
+  std::optional<SimTime> last_round;  // when resources were last changed by a regular round
+
+  friend bool operator==(const ClusterMemory&, const ClusterMemory&) = default;
+};
+
+struct AllocationSnapshot {
+  SimTime now;
+  Trigger trigger = Trigger::kRound;
+  IdVector<HostId, NodeCapacity> nodes;
+  std::vector<AllocationJob> jobs;  // submitted and not ended, in any order
+  ResourceUnits units;
+  ClusterMemory memory;
+};
+
+// What happens to a job.
+enum class Change : uint8_t {
+  kKept,     // runs on, untouched
+  kStarted,  // waited and runs now
+  kResized,  // another size
+  kMoved,    // same size, other nodes
+  kStopped,  // ran and waits now
+  kPending,  // waits on
+};
+
+// Why a job gets nothing.
+enum class PendingCause : uint8_t {
+  kNone,       // it runs
+  kTooLarge,   // no size of it fits into the whole cluster
+  kNoGpus,     // those before it in the order took the GPUs
+  kNoCores,    // those before it in the order took the cores
+  kBehind,     // an earlier job has to start first (strict order)
+  kScattered,  // enough in total, but no node has GPUs and cores together
+};
+
+// Why, as data: the CLI prints it, tests check it. Positions count from 1.
+struct JobReason {
+  Change change = Change::kPending;
+  PendingCause cause = PendingCause::kNone;
+  uint32_t order = 0;                          // place in the order of service
+  std::optional<uint32_t> service_position;    // on the ballot by attained service
+  std::optional<uint32_t> remaining_position;  // on the ballot by remaining service, or by gain
+  double score = 0;                            // what the order compares, where it is a number
+  uint32_t queue = 0;
+  bool was_promoted = false;               // goes first as it has waited long
+  bool was_held = false;                   // wanted another size, but changes were not worth it or too frequent
+  std::vector<OperationGain> gains;        // unit operations that were weighed
+  std::optional<UnitOperation> applied;    // the one that was carried out
+  std::optional<SimTime> expected_start;   // of a pending job, from the expected ends of others; a lower bound
+  std::optional<SimTime> expected_finish;  // of a predictable job that runs
+};
+
+struct JobGrant {
+  Resources resources;                   // empty = does not run
+  std::vector<NodeShare> nodes;          // in order; sums to `resources`
+  std::optional<PsWorkerConfig> config;  // of a job of parameter servers and workers that runs
+  JobReason reason;
+  JobMemory memory;
+};
+
+struct AllocationPlan {
+  std::vector<JobGrant> jobs;  // [snapshot.jobs]
+  ClusterMemory memory;
+  SimTime next_wake_up = SimTime::Never();  // call again then, even if nothing happens
+};
+
+// Errors: kInvalidArgument with the job or node and what is wrong: duplicate id, no sizes or not ascending, requested
+// size outside, negative or non-finite numbers, allocation on an unknown node. Jobs that hold more than their nodes have
+// (a node was lost) are no error: they are placed anew, or stopped.
+Status ValidateSnapshot(const AllocationSnapshot& snapshot);
+
+class AllocationPolicy {
+ public:
+  virtual ~AllocationPolicy() = default;
+  // The name users type: "aiturbo", "fcfs".
+  virtual std::string_view name() const = 0;
+  // Errors: those of ValidateSnapshot. A job that can't run is no error: the reason says so.
+  // Guarantees: per node and resource the grants fit; granted resources are one of the job's sizes (or a configuration
+  // within its limits); same snapshot, same plan. Thread: safe.
+  Result<AllocationPlan> Decide(const AllocationSnapshot& snapshot) const {
+    FL_RETURN_IF_ERROR(ValidateSnapshot(snapshot));
+    return Plan(snapshot);
+  }
+
+ private:
+  // `snapshot` is valid.
+  virtual AllocationPlan Plan(const AllocationSnapshot& snapshot) const = 0;
+};
+
+}  // namespace fairlead::scheduling

@@ -1,0 +1,51 @@
+// Which GPUs and cores of which node are free, and the rule by which jobs take them.
+//
+// Rule   GPUs come from the node with most free GPUs, lowest index among equals, as many as it has or the job still
+//        needs; each with its part of the job's cores, as far as the node has them. Cores that belong to no GPU (CPU
+//        workers, parameter servers) come from the node with most free cores, likewise.
+// Cost   Take: O(shares * log nodes), but for jobs with cores per GPU on nodes without enough cores: O(nodes).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "scheduling/allocation_policy.h"
+
+namespace fairlead::scheduling {
+
+class NodePool {
+ public:
+  // Everything free.
+  explicit NodePool(const IdVector<HostId, NodeCapacity>& nodes);
+
+  // Takes exactly these shares; false, and nothing taken, when a node has too little.
+  bool TakeShares(const std::vector<NodeShare>& shares);
+  // Takes `wanted` by the rule; nothing when it isn't there.
+  std::optional<std::vector<NodeShare>> Take(const Resources& wanted);
+  void Release(const std::vector<NodeShare>& shares);
+
+  const Resources& free() const { return free_; }
+
+ private:
+  struct NodeFree {
+    uint32_t num_gpus = 0;
+    uint32_t num_cores = 0;
+  };
+  void Change(HostId node, int64_t gpus, int64_t cores);
+  // The node that gives most GPUs, each with this many cores; invalid when none gives any.
+  HostId FindNodeForGpus(uint64_t cores_per_gpu) const;
+  bool TakeGpus(uint64_t num_gpus, uint64_t cores_per_gpu, std::vector<NodeShare>* shares);
+  bool TakeCores(uint64_t num_cores, std::vector<NodeShare>* shares);
+
+  IdVector<HostId, NodeFree> nodes_;
+  // Nodes by what they have free: by_gpus_[g], by_cores_[c].
+  std::vector<std::set<HostId>> by_gpus_;
+  std::vector<std::set<HostId>> by_cores_;
+  size_t most_gpus_ = 0;   // nothing above it in by_gpus_
+  size_t most_cores_ = 0;  // nothing above it in by_cores_
+  Resources free_;
+};
+
+}  // namespace fairlead::scheduling

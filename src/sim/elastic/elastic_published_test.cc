@@ -1,0 +1,125 @@
+// Does the simulator reproduce what the Pollux benchmark published? Needs the benchmark's data beside the source tree.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "scheduling/allocation_registry.h"
+#include "sim/elastic/elastic_simulation.h"
+#include "sim/elastic/pollux_profile.h"
+
+namespace fairlead::sim {
+namespace {
+
+constexpr int kNumWorkloads = 4;
+const std::string kData = FAIRLEAD_SOURCE_DIR "/../shared/data/pollux-osdi21";
+
+class ElasticPublishedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kData)) GTEST_SKIP() << "no data of the Pollux benchmark in " << kData;
+    profiles_ = LoadPolluxProfiles(kData + "/traces").value();
+  }
+
+  void ExpectPass(std::string_view application, const GpusPerNode& placement, uint32_t local_batch, PassTime expected) {
+    const auto time = profiles_.at(std::string(application)).QueryPass(placement, local_batch);
+    ASSERT_TRUE(time.has_value()) << application << " " << local_batch;
+    EXPECT_NEAR(time->pass_s, expected.pass_s, 1e-8) << application << " " << local_batch;
+    EXPECT_NEAR(time->sync_s, expected.sync_s, 1e-8) << application << " " << local_batch;
+  }
+
+  ElasticResult Play(std::string_view policy, int workload) {
+    const std::string path = fmt::format("{}/workloads/workload-{}.csv", kData, workload);
+    const auto jobs = LoadPolluxWorkload(path, profiles_).value();
+    return RunElasticSimulation(jobs, *scheduling::CreateAllocationPolicy(policy, 1).value(), {}).value();
+  }
+
+  static double MeanJct(const ElasticResult& result) {
+    EXPECT_TRUE(result.is_complete);
+    const double sum = std::accumulate(result.jobs.begin(), result.jobs.end(), 0.0,
+                                       [](double s, const ElasticJobResult& job) { return s + job.jct_s(); });
+    return sum / static_cast<double>(result.jobs.size());
+  }
+
+  // Restarts of all jobs of all workloads.
+  uint32_t ExpectMeanJcts(std::string_view policy, const std::array<double, kNumWorkloads>& expected,
+                          double tolerance) {
+    uint32_t restarts = 0;
+    for (int w = 1; w <= kNumWorkloads; ++w) {
+      const ElasticResult result = Play(policy, w);
+      EXPECT_NEAR(MeanJct(result), expected[w - 1], tolerance * expected[w - 1]) << policy << ", workload " << w;
+      for (const ElasticJobResult& job : result.jobs) {
+        restarts += job.num_restarts;
+        EXPECT_EQ(job.num_unknown_placements, 0u) << job.name;
+      }
+    }
+    return restarts;
+  }
+
+  ProfileSet profiles_;
+};
+
+// Values of the reference simulator.
+TEST_F(ElasticPublishedTest, MeasuredPlacementsAreInterpolatedInTheBatch) {
+  ExpectPass("cifar10", {2}, 200, {0.166088345, 0.001050128});
+  ExpectPass("cifar10", {4, 2}, 300, {0.249994837, 0.030990803});
+  ExpectPass("imagenet", {4, 4, 4}, 150, {0.773608431, 0.041213778});
+  ExpectPass("bert", {1}, 7, {0.636325836, 0.013717270});
+  ExpectPass("deepspeech2", {3, 1, 3}, 15, {0.913410875, 0.261470693});
+  ExpectPass("ncf", {1}, 32768, {0.021315532, 0.000345870});
+}
+
+TEST_F(ElasticPublishedTest, OtherPlacementsAreInterpolatedInSpace) {
+  ExpectPass("cifar10", GpusPerNode(6, 4), 86, {0.203570686, 0.131198266});
+  ExpectPass("imagenet", GpusPerNode(8, 4), 100, {0.694503516, 0.168973821});
+  ExpectPass("yolov3", {4, 4, 4, 4, 2}, 7, {1.278457195, 0.848414984});
+  ExpectPass("deepspeech2", GpusPerNode(5, 4), 16, {1.250779522, 0.478710156});
+}
+
+TEST_F(ElasticPublishedTest, OutsideTheTablesNothingIsKnown) {
+  EXPECT_FALSE(profiles_.at("cifar10").QueryPass({2}, 5000).has_value());
+  EXPECT_FALSE(profiles_.at("cifar10").QueryPass(GpusPerNode(5, 4), 5000).has_value());
+}
+
+// Iterations left at the end of an epoch: it(B, E - 1) - it(B, e).
+TEST_F(ElasticPublishedTest, RemainingIterations) {
+  const auto left = [&](const char* application, double batch, uint32_t epoch) {
+    const ApplicationProfile& profile = profiles_.at(application);
+    return profile.IterationsAtEndOf(batch, profile.num_epochs() - 1) - profile.IterationsAtEndOf(batch, epoch);
+  };
+  EXPECT_NEAR(profiles_.at("cifar10").IterationsAtEndOf(2048, 10), 710, 0.5);
+  EXPECT_NEAR(profiles_.at("imagenet").IterationsAtEndOf(3000, 5), 4560, 0.5);
+  EXPECT_NEAR(profiles_.at("deepspeech2").IterationsAtEndOf(320, 79), 2264, 0.5);
+  EXPECT_GT(left("cifar10", 2048, 10), 0);
+  EXPECT_EQ(left("cifar10", 2048, 99), 0);
+}
+
+// The benchmark's published averages, to the last digit.
+TEST_F(ElasticPublishedTest, Tiresias) {
+  ExpectMeanJcts("tiresias", {2473.65, 5144.9625, 3876.25625, 3280.2625}, 1e-9);
+}
+
+// The triangulation is not unique; ours comes within 0.03 %.
+TEST_F(ElasticPublishedTest, Optimus) { ExpectMeanJcts("optimus", {4087.0625, 6913.875, 3944.00625, 5967.75}, 1e-3); }
+
+// Measured with the reference simulator, rounded to seconds.
+TEST_F(ElasticPublishedTest, FirstComeFirstServed) {
+  ExpectMeanJcts("fcfs", {8865, 44337, 4991, 28388}, 2e-4);
+  ExpectMeanJcts("fcfs-skip", {4758, 8532, 3871, 15024}, 2e-4);
+}
+
+TEST_F(ElasticPublishedTest, ShortestFirst) {
+  EXPECT_EQ(ExpectMeanJcts("srtf", {2330, 3781, 3063, 3116}, 2e-4), 299u);
+  EXPECT_EQ(ExpectMeanJcts("srsf", {2322, 3868, 3032, 3120}, 2e-4), 256u);
+}
+
+TEST_F(ElasticPublishedTest, DominantResourceFairness) {
+  EXPECT_EQ(ExpectMeanJcts("drf", {2895, 4922, 3757, 3752}, 2e-4), 2571u);
+}
+
+}  // namespace
+}  // namespace fairlead::sim

@@ -1,0 +1,70 @@
+// Simulates a cluster of elastic jobs under an allocation policy: who runs where, how long jobs take, what restarts cost.
+//
+// Method       time goes in intervals. In each: all jobs train with the allocation they have; the clock advances; those that
+//              have come and not ended are handed to the policy; a job whose nodes changed restarts, which costs time.
+//              A job that comes is first seen at the end of its interval.
+// Guarantees   a pure function of its arguments. Every job ends, or the result says that it did not.
+// Reference    simulator.py of the Pollux benchmark (OSDI 2021): reproduces its published averages (elastic_published_test).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "scheduling/allocation_policy.h"
+#include "sim/elastic/elastic_job.h"
+#include "sim/elastic/elastic_workload.h"
+
+namespace fairlead::sim {
+
+struct ElasticOptions {
+  ElasticCluster cluster;
+  double interval_s = 60;
+  double restart_s = 30;  // also at the first start
+  // False: the policy is asked in every interval. True: only after arrivals, ends, flips, and at its wake-up time.
+  bool only_events = false;
+  PredictionErrors errors;
+  double give_up_s = 3e6;  // jobs that have not ended by then are reported so
+
+  Status Validate() const;
+};
+
+struct ElasticJobResult {
+  std::string name;
+  double submission_s = 0;
+  std::optional<double> first_start_s;
+  std::optional<double> completion_s;
+  double waited_s = 0;  // without resources, in all
+  double attained_gpu_s = 0;
+  uint32_t num_restarts = 0;
+  uint32_t num_stops = 0;
+  uint32_t num_unknown_placements = 0;
+  double alone_s = 0;  // from scratch on its requested GPUs; 0 = unknown
+
+  double jct_s() const { return completion_s.value_or(0) - submission_s; }
+};
+
+// Resources in use during one interval.
+struct ElasticInterval {
+  double begin_s = 0;
+  double gpus = 0;
+  double cores = 0;
+  uint32_t num_jobs = 0;  // submitted and not ended
+};
+
+struct ElasticResult {
+  std::vector<ElasticJobResult> jobs;  // [workload]
+  std::vector<ElasticInterval> intervals;
+  uint32_t num_decisions = 0;
+  bool is_complete = true;  // all jobs ended
+};
+
+// Errors: kInvalidArgument for bad options or a bad workload, or what the policy refuses. Ends soon once `stop` is true.
+Result<ElasticResult> RunElasticSimulation(const std::vector<ElasticJobSpec>& workload,
+                                           const scheduling::AllocationPolicy& policy, const ElasticOptions& options,
+                                           const std::atomic<bool>* stop = nullptr);
+
+}  // namespace fairlead::sim
