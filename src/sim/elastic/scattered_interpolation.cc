@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <unordered_map>
 
 extern "C" {
 #include <libqhull_r/qhull_ra.h>
@@ -43,24 +44,39 @@ class QhullRun {
                         silence_) == 0;
   }
 
-  std::vector<std::array<uint32_t, 4>> Tetrahedra() {
-    std::vector<std::array<uint32_t, 4>> all;
+  // In Qhull's order. Indices of points past the end stand for the point at infinity.
+  std::vector<Triangulation::Tetrahedron> Tetrahedra() {
+    std::unordered_map<unsigned, int32_t> index_of;  // facet id -> tetrahedron; only looked up
+    for (const facetT* facet = qh_.facet_list; facet != nullptr && facet->next != nullptr; facet = facet->next) {
+      if (IsLower(*facet)) index_of.emplace(facet->id, static_cast<int32_t>(index_of.size()));
+    }
+    std::vector<Triangulation::Tetrahedron> all;
     for (facetT* facet = qh_.facet_list; facet != nullptr && facet->next != nullptr; facet = facet->next) {
-      if (facet->upperdelaunay || !facet->simplicial) continue;
-      std::array<uint32_t, 4> corners{};
-      size_t i = 0;
-      for (void** entry = &facet->vertices->e[0].p; *entry != nullptr && i < 4; ++entry) {
-        corners[i++] = static_cast<uint32_t>(qh_pointid(&qh_, static_cast<vertexT*>(*entry)->point));
+      if (!IsLower(*facet)) continue;
+      Triangulation::Tetrahedron tetrahedron{};
+      for (size_t i = 0; i < 4; ++i) {
+        const auto* vertex = static_cast<const vertexT*>(facet->vertices->e[i].p);
+        const auto* neighbour = static_cast<const facetT*>(facet->neighbors->e[i].p);
+        tetrahedron.corners[i] = static_cast<uint32_t>(qh_pointid(&qh_, vertex->point));
+        const auto found = index_of.find(neighbour->id);
+        tetrahedron.neighbours[i] = found == index_of.end() ? Triangulation::kOutside : found->second;
       }
-      if (i == 4) all.push_back(corners);
+      all.push_back(tetrahedron);
     }
     return all;
   }
 
  private:
+  // Of the triangulation, not of the upper hull.
+  static bool IsLower(const facetT& facet) { return !facet.upperdelaunay && facet.simplicial; }
+
   std::FILE* const silence_;  // Qhull prints pages about points in a plane; our callers get a Status
   qhT qh_;
 };
+
+bool AreInside(const std::array<double, 4>& weights) {
+  return std::ranges::all_of(weights, [](double w) { return w >= -kInsideTolerance; });
+}
 
 }  // namespace
 
@@ -76,34 +92,62 @@ Result<Triangulation> Triangulation::Create(std::vector<Point3> points) {
         fmt::format("triangulation: the {} points lie in one plane, or are not numbers", made.points_.size()));
   }
   made.tetrahedra_ = run.Tetrahedra();
-  std::erase_if(made.tetrahedra_, [&](const std::array<uint32_t, 4>& corners) {
+  for (Tetrahedron& tetrahedron : made.tetrahedra_) {
+    const auto& c = tetrahedron.corners;
     const auto& p = made.points_;
-    // The point at infinity has an index past the end.
-    if (std::ranges::any_of(corners, [&](uint32_t c) { return c >= p.size(); })) return true;
-    const Point3 origin = p[corners[3]];
-    return std::abs(Determinant(Minus(p[corners[0]], origin), Minus(p[corners[1]], origin),
-                                Minus(p[corners[2]], origin))) < kFlatVolume;
-  });
+    tetrahedron.is_flat =
+        std::ranges::any_of(c, [&](uint32_t corner) { return corner >= p.size(); }) ||
+        std::abs(Determinant(Minus(p[c[0]], p[c[3]]), Minus(p[c[1]], p[c[3]]), Minus(p[c[2]], p[c[3]]))) < kFlatVolume;
+  }
   return made;
 }
 
-std::optional<Triangulation::Weights> Triangulation::Locate(const Point3& query) const {
-  for (const auto& corners : tetrahedra_) {
-    const Point3& origin = points_[corners[3]];
-    const Point3 a = Minus(points_[corners[0]], origin);
-    const Point3 b = Minus(points_[corners[1]], origin);
-    const Point3 c = Minus(points_[corners[2]], origin);
-    const Point3 q = Minus(query, origin);
-    const double volume = Determinant(a, b, c);
-    Weights found{corners,
-                  {Determinant(q, b, c) / volume, Determinant(a, q, c) / volume, Determinant(a, b, q) / volume, 0}};
-    found.weights[3] = 1 - found.weights[0] - found.weights[1] - found.weights[2];
-    if (std::ranges::all_of(found.weights, [](double w) { return w >= -kInsideTolerance; })) {
-      for (double& w : found.weights) w = std::max(w, 0.0);
-      return found;
+std::array<double, 4> Triangulation::WeightsIn(const Tetrahedron& tetrahedron, const Point3& query) const {
+  const Point3& origin = points_[tetrahedron.corners[3]];
+  const Point3 a = Minus(points_[tetrahedron.corners[0]], origin);
+  const Point3 b = Minus(points_[tetrahedron.corners[1]], origin);
+  const Point3 c = Minus(points_[tetrahedron.corners[2]], origin);
+  const Point3 q = Minus(query, origin);
+  const double volume = Determinant(a, b, c);
+  std::array<double, 4> weights = {Determinant(q, b, c) / volume, Determinant(a, q, c) / volume,
+                                   Determinant(a, b, q) / volume, 0};
+  weights[3] = 1 - weights[0] - weights[1] - weights[2];
+  return weights;
+}
+
+int32_t Triangulation::WalkTowards(const Point3& query) const {
+  int32_t from = 0;
+  for (size_t moves = 0; moves <= tetrahedra_.size() / 4; ++moves) {
+    const Tetrahedron& here = tetrahedra_[static_cast<size_t>(from)];
+    if (here.is_flat) return kOutside;
+    const auto weights = WeightsIn(here, query);
+    const auto behind = std::ranges::find_if(weights, [](double w) { return w < -kInsideTolerance; });
+    if (behind == weights.end()) return from;
+    from = here.neighbours[static_cast<size_t>(behind - weights.begin())];
+    if (from == kOutside) return kOutside;
+  }
+  return kOutside;
+}
+
+int32_t Triangulation::SearchAll(const Point3& query) const {
+  for (size_t t = 0; t < tetrahedra_.size(); ++t) {
+    if (!tetrahedra_[t].is_flat && AreInside(WeightsIn(tetrahedra_[t], query))) {
+      return static_cast<int32_t>(t);
     }
   }
-  return std::nullopt;
+  return kOutside;
+}
+
+std::optional<Triangulation::Weights> Triangulation::Locate(const Point3& query) const {
+  if (tetrahedra_.empty()) return std::nullopt;
+  int32_t found = WalkTowards(query);
+  // Where flat tetrahedra stand in the way, or on the hull, the walk may end too early.
+  if (found == kOutside) found = SearchAll(query);
+  if (found == kOutside) return std::nullopt;
+  const Tetrahedron& tetrahedron = tetrahedra_[static_cast<size_t>(found)];
+  Weights result{tetrahedron.corners, WeightsIn(tetrahedron, query)};
+  for (double& weight : result.weights) weight = std::max(weight, 0.0);
+  return result;
 }
 
 }  // namespace fairlead::sim
