@@ -83,12 +83,14 @@ struct PsWorkerJob {
 
 // What a policy remembers about a job. The caller stores what the plan says and hands it back; a new job has the defaults.
 struct JobMemory {
-  uint32_t queue = 0;                  // of a multi-level queue, 0 = served first
-  SimTime queue_since;                 // when it entered this queue
-  uint64_t queue_order = 0;            // among those that entered it at the same time
-  bool promoted_this_stop = false;     // has had its turn for waiting long, since it was last stopped
-  double score = 0;                    // accumulated over rounds
-  std::vector<double> rounds_on_type;  // [gpu_type] rounds received
+  uint32_t queue = 0;                    // of a multi-level queue, 0 = served first
+  SimTime queue_since;                   // when it entered this queue
+  uint64_t queue_order = 0;              // among those that entered it at the same time
+  bool promoted_this_stop = false;       // has had its turn for waiting long, since it was last stopped
+  double score = 0;                      // accumulated over rounds
+  std::optional<uint32_t> size;          // [sizes] that it is to run at, where a policy changes it in small moves
+  std::optional<PsWorkerConfig> config;  // the same for a job of parameter servers and workers
+  std::vector<double> rounds_on_type;    // [gpu_type] rounds received
 
   friend bool operator==(const JobMemory&, const JobMemory&) = default;
 };

@@ -5,10 +5,15 @@
 
 #include <algorithm>
 
+#include "scheduling/aiturbo/aiturbo.h"
+#include "scheduling/aiturbo/aiturbo_literal.h"
 #include "scheduling/drf/drf.h"
 #include "scheduling/fcfs/fcfs.h"
+#include "scheduling/gavel/gavel.h"
+#include "scheduling/gittins/gittins.h"
 #include "scheduling/las/las.h"
 #include "scheduling/optimus/optimus.h"
+#include "scheduling/pollux/pollux.h"
 #include "scheduling/srtf/srtf.h"
 
 namespace fairlead::scheduling {
@@ -22,13 +27,23 @@ struct Entry {
 };
 
 constexpr Entry kEntries[] = {
+    {"aiturbo", [](uint64_t) { return aiturbo::CreateAiturbo(); }},
+    {"aiturbo-literal", [](uint64_t) { return aiturbo::CreateAiturboLiteral(); }},
     {"fcfs", [](uint64_t) -> Result<Policy> { return fcfs::CreateFcfs(fcfs::Misfit::kBlocks); }},
     {"fcfs-skip", [](uint64_t) -> Result<Policy> { return fcfs::CreateFcfs(fcfs::Misfit::kSkipped); }},
     {"srtf", [](uint64_t) -> Result<Policy> { return srtf::CreateSrtf(srtf::Key::kTime); }},
     {"srsf", [](uint64_t) -> Result<Policy> { return srtf::CreateSrtf(srtf::Key::kService); }},
     {"tiresias", [](uint64_t) { return las::CreateLas(); }},
+    {"gittins", [](uint64_t) { return gittins::CreateGittins(); }},
     {"optimus", [](uint64_t) -> Result<Policy> { return optimus::CreateOptimus(); }},
     {"drf", [](uint64_t) -> Result<Policy> { return drf::CreateDrf(); }},
+    {"gavel", [](uint64_t) { return gavel::CreateGavel(); }},
+    {"pollux",
+     [](uint64_t seed) -> Result<Policy> {
+       pollux::PolluxOptions options;
+       options.seed = seed;
+       return pollux::CreatePollux(options);
+     }},
 };
 
 }  // namespace

@@ -33,10 +33,13 @@ ServiceOrder OrderOfPlacing(const AllocationSnapshot& snapshot, const ServiceOrd
 void AssignNodes(const AllocationSnapshot& snapshot, const ServiceOrder& order, PlacingOrder placing,
                  AllocationPlan* plan) {
   NodePool pool(snapshot.nodes);
+  for (const JobGrant& grant : plan->jobs) {
+    FL_CHECK_MSG(pool.TakeShares(grant.nodes), "a policy gives nodes away twice");
+  }
   for (const uint32_t j : order) {
     const AllocationJob& job = snapshot.jobs[j];
     JobGrant& grant = plan->jobs[j];
-    if (!job.is_running() || grant.resources != CurrentResources(job)) continue;
+    if (!grant.nodes.empty() || !job.is_running() || grant.resources != CurrentResources(job)) continue;
     if (pool.TakeShares(job.current)) grant.nodes = job.current;
   }
   for (const uint32_t j : OrderOfPlacing(snapshot, order, placing, *plan)) {
@@ -132,6 +135,17 @@ ServiceOrder BySubmission(const AllocationSnapshot& snapshot) {
   std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, [&](uint32_t a, uint32_t b) { return CameFirst(snapshot.jobs[a], snapshot.jobs[b]); });
   return order;
+}
+
+void KeepRunning(const AllocationSnapshot& snapshot, const ServiceOrder& order, Resources* room, AllocationPlan* plan) {
+  for (const uint32_t j : order) {
+    const AllocationJob& job = snapshot.jobs[j];
+    const Resources held = CurrentResources(job);
+    if (held.empty() || !held.Fits(*room)) continue;
+    plan->jobs[j].resources = held;
+    if (job.ps_worker != nullptr) plan->jobs[j].config = job.ps_worker->config;
+    *room = *room - held;
+  }
 }
 
 void GrantRequested(const AllocationSnapshot& snapshot, const ServiceOrder& order, bool strict, Resources* room,

@@ -26,12 +26,15 @@ AllocationPlan BeginPlan(const AllocationSnapshot& snapshot);
 // All jobs by (submission, id).
 ServiceOrder BySubmission(const AllocationSnapshot& snapshot);
 
+// Running jobs keep what they hold, as far as it is still there; taken from `room` in this order.
+void KeepRunning(const AllocationSnapshot& snapshot, const ServiceOrder& order, Resources* room, AllocationPlan* plan);
+
 // Gives each job of `order` what it requested, if that is still free; others are skipped or, with `strict`, end it.
 // Jobs that already have a grant in `plan` keep it and `room` doesn't count it again.
 void GrantRequested(const AllocationSnapshot& snapshot, const ServiceOrder& order, bool strict, Resources* room,
                     AllocationPlan* plan);
 
-// Jobs of unchanged size keep their nodes where these still have room; the others take nodes in `placing` order by the rule
+// Jobs whose nodes the policy has set keep these. Jobs of unchanged size keep their nodes where these still have room; the others take nodes in `placing` order by the rule
 // of NodePool. A job whose grant can't be placed waits. Then fills in reasons: order, change, cause, expected start and end.
 // Cost: O((jobs + shares) * log(jobs * nodes)).
 void FinishPlan(const AllocationSnapshot& snapshot, const ServiceOrder& order, PlacingOrder placing,

@@ -16,18 +16,10 @@ class Fcfs : public AllocationPolicy {
     AllocationPlan plan = BeginPlan(snapshot);
     const ServiceOrder order = BySubmission(snapshot);
     Resources room = TotalCapacity(snapshot);
-    for (const uint32_t j : order) KeepRunning(snapshot.jobs[j], &room, &plan.jobs[j]);
+    KeepRunning(snapshot, order, &room, &plan);
     GrantRequested(snapshot, order, misfit_ == Misfit::kBlocks, &room, &plan);
     FinishPlan(snapshot, order, PlacingOrder::kSmallestFirst, &plan);
     return plan;
-  }
-
-  static void KeepRunning(const AllocationJob& job, Resources* room, JobGrant* grant) {
-    const Resources held = CurrentResources(job);
-    if (held.empty() || !held.Fits(*room)) return;
-    grant->resources = held;
-    if (job.ps_worker != nullptr) grant->config = job.ps_worker->config;
-    *room = *room - held;
   }
 
   const Misfit misfit_;
