@@ -43,9 +43,10 @@ double RoundsOn(const JobMemory& memory, uint32_t type) {
 std::vector<Candidate> RankCandidates(const AllocationSnapshot& snapshot, const ServiceOrder& order,
                                       const GavelShares& shares) {
   std::vector<Candidate> candidates;
-  for (const uint32_t j : order) {
-    for (uint32_t t = 0; t < shares.shares[j].size(); ++t) {
-      const double share = shares.shares[j][t];
+  for (uint32_t place = 0; place < order.size(); ++place) {
+    const uint32_t j = order[place];
+    for (uint32_t t = 0; t < shares.shares[place].size(); ++t) {
+      const double share = shares.shares[place][t];
       if (share <= 1e-9) continue;
       const double rounds = RoundsOn(snapshot.jobs[j].memory, t);
       // Never served there: before all others, larger shares first.
@@ -82,9 +83,12 @@ class Gavel : public AllocationPolicy {
     return (snapshot.now - *snapshot.memory.last_round).seconds().value() >= options_.round_s;
   }
 
-  static std::vector<GavelJob> DescribeJobs(const AllocationSnapshot& snapshot, size_t num_types) {
+  // [order]: the optimum is not unique, and CLP's depends on the order.
+  static std::vector<GavelJob> DescribeJobs(const AllocationSnapshot& snapshot, const ServiceOrder& order,
+                                            size_t num_types) {
     std::vector<GavelJob> jobs;
-    for (const AllocationJob& job : snapshot.jobs) {
+    for (const uint32_t j : order) {
+      const AllocationJob& job = snapshot.jobs[j];
       GavelJob described;
       described.num_gpus = RequestedSize(job).num_gpus;
       described.weight = job.weight > 0 ? job.weight : 1;
@@ -98,7 +102,7 @@ class Gavel : public AllocationPolicy {
   static void GiveRound(const AllocationSnapshot& snapshot, const ServiceOrder& order, AllocationPlan* plan) {
     const std::vector<double> counts = CountGpus(snapshot);
     // CLP failing on this problem would be our fault; then the round falls back to first come, first served.
-    const auto shares = SolveMaxMinShares(DescribeJobs(snapshot, counts.size()), counts);
+    const auto shares = SolveMaxMinShares(DescribeJobs(snapshot, order, counts.size()), counts);
     std::vector<NodePool> pools = PoolsByType(snapshot, counts.size());
     if (shares.ok()) {
       for (const Candidate& candidate : RankCandidates(snapshot, order, *shares)) {
