@@ -1,0 +1,86 @@
+#include "sim/elastic/elastic_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace fairlead::sim {
+namespace {
+
+constexpr double kSmallGpuHours = 1;
+constexpr double kLargeGpuHours = 10;
+constexpr double kBalanced = 0.4;
+
+size_t SizeClass(const ElasticJobResult& job) {
+  const double gpu_hours = job.attained_gpu_s / 3600;
+  return gpu_hours < kSmallGpuHours ? 0 : gpu_hours <= kLargeGpuHours ? 1 : 2;
+}
+
+void SummarizeTimes(const ElasticResult& result, ElasticMetrics* metrics) {
+  std::vector<double> jcts;
+  double counts[3] = {0, 0, 0};
+  for (const ElasticJobResult& job : result.jobs) {
+    if (!job.completion_s) continue;
+    jcts.push_back(job.jct_s());
+    metrics->mean_jct_s += job.jct_s();
+    metrics->mean_jct_by_size_s[SizeClass(job)] += job.jct_s();
+    counts[SizeClass(job)] += 1;
+    metrics->makespan_s = std::max(metrics->makespan_s, *job.completion_s);
+    if (job.alone_s > 0) metrics->worst_slowdown = std::max(metrics->worst_slowdown, job.jct_s() / job.alone_s);
+  }
+  if (jcts.empty()) return;
+  metrics->mean_jct_s /= static_cast<double>(jcts.size());
+  for (size_t c = 0; c < 3; ++c) metrics->mean_jct_by_size_s[c] /= std::max(counts[c], 1.0);
+  metrics->median_jct_s = NearestRank(jcts, 0.5);
+  metrics->p95_jct_s = NearestRank(jcts, 0.95);
+  metrics->p99_jct_s = NearestRank(jcts, 0.99);
+}
+
+void SummarizeUse(const ElasticResult& result, const ElasticCluster& cluster, ElasticMetrics* metrics) {
+  double time = 0;
+  for (size_t i = 0; i < result.intervals.size(); ++i) {
+    const ElasticInterval& interval = result.intervals[i];
+    const double left = std::max(0.0, metrics->makespan_s - interval.begin_s);
+    const double length = i + 1 < result.intervals.size() ? result.intervals[i + 1].begin_s - interval.begin_s : left;
+    const double gpus = interval.gpus / cluster.num_gpus();
+    const double all_cores = static_cast<double>(cluster.num_nodes) * cluster.cores_per_node;
+    const double cores = all_cores > 0 ? interval.cores / all_cores : 0;
+    time += length;
+    metrics->gpu_utilization += gpus * length;
+    metrics->core_utilization += cores * length;
+    if (std::abs(gpus - cores) < kBalanced) metrics->balanced_share += length;
+  }
+  if (time <= 0) return;
+  metrics->gpu_utilization /= time;
+  metrics->core_utilization /= time;
+  metrics->balanced_share /= time;
+}
+
+}  // namespace
+
+double NearestRank(std::vector<double> values, double share) {
+  FL_CHECK(!values.empty() && share > 0 && share <= 1);
+  const auto place = static_cast<size_t>(std::ceil(share * static_cast<double>(values.size()))) - 1;
+  std::ranges::nth_element(values, values.begin() + static_cast<ptrdiff_t>(place));
+  return values[place];
+}
+
+ElasticMetrics Summarize(const ElasticResult& result, const ElasticCluster& cluster) {
+  ElasticMetrics metrics;
+  const double num_jobs = std::max<double>(static_cast<double>(result.jobs.size()), 1);
+  SummarizeTimes(result, &metrics);
+  SummarizeUse(result, cluster, &metrics);
+  for (const ElasticJobResult& job : result.jobs) {
+    metrics.mean_first_wait_s += (job.first_start_s.value_or(job.submission_s) - job.submission_s) / num_jobs;
+    metrics.mean_wait_s += job.waited_s / num_jobs;
+    metrics.restarts_per_job += job.num_restarts / num_jobs;
+    metrics.stops_per_job += job.num_stops / num_jobs;
+    metrics.gpu_hours += job.attained_gpu_s / 3600;
+    metrics.num_unfinished += job.completion_s ? 0 : 1;
+    metrics.num_unknown_placements += job.num_unknown_placements;
+  }
+  return metrics;
+}
+
+}  // namespace fairlead::sim

@@ -1,0 +1,38 @@
+// What an elastic simulation says about a policy: completion times, waiting, utilization, restarts.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/elastic/elastic_simulation.h"
+
+namespace fairlead::sim {
+
+// Times in seconds. Jobs that did not end are left out of JCTs and counted.
+struct ElasticMetrics {
+  double mean_jct_s = 0;
+  double median_jct_s = 0;
+  double p95_jct_s = 0;  // nearest rank
+  double p99_jct_s = 0;
+  double makespan_s = 0;         // end of the last job
+  double mean_first_wait_s = 0;  // from submission to the first start
+  double mean_wait_s = 0;        // without resources, in all
+  double gpu_utilization = 0;    // of the cluster's GPUs, until the last job ended
+  double core_utilization = 0;   // the same; 0 where cores don't count
+  double balanced_share = 0;     // of that time with |GPU - core utilization| below 0.4
+  double restarts_per_job = 0;
+  double stops_per_job = 0;
+  double gpu_hours = 0;
+  double worst_slowdown = 0;  // JCT over the time alone on the requested GPUs, largest
+  // JCTs by GPU-hours that the job took: below 1, 1 to 10, above.
+  double mean_jct_by_size_s[3] = {0, 0, 0};
+  uint32_t num_unfinished = 0;
+  uint32_t num_unknown_placements = 0;
+};
+
+ElasticMetrics Summarize(const ElasticResult& result, const ElasticCluster& cluster);
+
+// The value at ceil(share * n), counted from 1 among the sorted values. Args: values not empty, share in (0, 1].
+double NearestRank(std::vector<double> values, double share);
+
+}  // namespace fairlead::sim
