@@ -8,8 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "scheduling/aiturbo/aiturbo.h"
 #include "scheduling/allocation_registry.h"
+#include "sim/elastic/elastic_metrics.h"
 #include "sim/elastic/elastic_simulation.h"
+#include "sim/elastic/generated_workload.h"
 #include "sim/elastic/pollux_profile.h"
 
 namespace fairlead::sim {
@@ -33,10 +36,30 @@ class ElasticPublishedTest : public testing::Test {
     EXPECT_NEAR(time->sync_s, expected.sync_s, tolerance) << application << " " << local_batch;
   }
 
+  std::vector<ElasticJobSpec> Load(int workload) {
+    return LoadPolluxWorkload(fmt::format("{}/workloads/workload-{}.csv", kData, workload), profiles_).value();
+  }
+
   ElasticResult Play(std::string_view policy, int workload) {
-    const std::string path = fmt::format("{}/workloads/workload-{}.csv", kData, workload);
-    const auto jobs = LoadPolluxWorkload(path, profiles_).value();
-    return RunElasticSimulation(jobs, *scheduling::CreateAllocationPolicy(policy, 1).value(), {}).value();
+    const auto created = scheduling::CreateAllocationPolicy(policy, 1).value();
+    return RunElasticSimulation(Load(workload), *created, {}).value();
+  }
+
+  // Mean over workloads, and restarts per job.
+  struct Average {
+    double jct_s = 0;
+    double restarts = 0;
+  };
+  Average PlayAll(const scheduling::AllocationPolicy& policy, double predictable_share, const ElasticOptions& options) {
+    Average average;
+    for (int w = 1; w <= kNumWorkloads; ++w) {
+      auto jobs = Load(w);
+      DrawUnpredictable(predictable_share, 1, &jobs);
+      const ElasticResult result = RunElasticSimulation(jobs, policy, options).value();
+      average.jct_s += MeanJct(result) / kNumWorkloads;
+      average.restarts += Summarize(result, options.cluster).restarts_per_job / kNumWorkloads;
+    }
+    return average;
   }
 
   static double MeanJct(const ElasticResult& result) {
@@ -121,6 +144,45 @@ TEST_F(ElasticPublishedTest, ShortestFirst) {
 
 TEST_F(ElasticPublishedTest, DominantResourceFairness) {
   EXPECT_EQ(ExpectMeanJcts("drf", {2895, 4922, 3757, 3752}, 2e-4), 2571u);
+}
+
+constexpr double kTiresiasMean = 3693.78;  // of the four published averages
+constexpr double kSrtfMean = 3073;
+constexpr double kFcfsSkipMean = 8046;
+
+// Bands of the specification. It is 24 % below Tiresias on all eight workloads; four are at hand.
+TEST_F(ElasticPublishedTest, AiturboIsAheadOfAllOthers) {
+  scheduling::aiturbo::AiturboOptions options;
+  const Average with_hold = PlayAll(*scheduling::aiturbo::CreateAiturbo(options).value(), 1, {});
+  EXPECT_LT(with_hold.jct_s, kSrtfMean);
+  EXPECT_LT(with_hold.jct_s, 0.8 * kTiresiasMean);
+  EXPECT_LT(with_hold.jct_s, kFcfsSkipMean / 2);
+  EXPECT_LT(with_hold.restarts, 3);
+  for (const double knee : {0.75, 0.8, 0.85}) {
+    options.hold_s = 0;
+    options.knee_efficiency = knee;
+    const Average without = PlayAll(*scheduling::aiturbo::CreateAiturbo(options).value(), 1, {});
+    EXPECT_LT(without.jct_s, 2960) << knee;
+  }
+}
+
+TEST_F(ElasticPublishedTest, AiturboWithHalfOfTheJobsUnpredictableIsAheadOfTiresias) {
+  const auto policy = scheduling::aiturbo::CreateAiturbo().value();
+  const Average exact = PlayAll(*policy, 0.5, {});
+  EXPECT_LT(exact.jct_s, kTiresiasMean);
+  EXPECT_LT(exact.restarts, 3);
+  // Remaining times that are off by a factor of 1.22 in the median (sigma 0.3), speeds by 1.1.
+  ElasticOptions options;
+  options.errors = {0.3, 0.15, 1};
+  const Average wrong = PlayAll(*policy, 0.5, options);
+  EXPECT_LT(wrong.jct_s, kTiresiasMean);
+}
+
+// The published variant does worse on GPUs alone: R = k leaves it no reason to grow. Measured by the specification's author:
+// 4483 s on average; ours differs in ties and in which jobs are asked in between (w2: 11 %).
+TEST_F(ElasticPublishedTest, TheLiteralVariantIsBehind) {
+  const Average literal = PlayAll(*scheduling::CreateAllocationPolicy("aiturbo-literal", 1).value(), 1, {});
+  EXPECT_NEAR(literal.jct_s, 4483, 0.05 * 4483);
 }
 
 }  // namespace
