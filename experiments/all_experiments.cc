@@ -1,5 +1,7 @@
 #include "experiments/all_experiments.h"
 
+#include "experiments/aiturbo-example/aiturbo_example.h"
+#include "experiments/aiturbo-jct/aiturbo_jct.h"
 #include "experiments/c4p-bonded-ports/c4p_bonded_ports.h"
 #include "experiments/c4p-congestion/c4p_congestion.h"
 #include "experiments/c4p-eight-jobs/c4p_eight_jobs.h"
@@ -40,6 +42,8 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"c4d-delay-matrix", FindEmbeddedText("experiments/c4d-delay-matrix/paper.yaml"), c4d_delay_matrix::Run},
       {"c4d-confusion", FindEmbeddedText("experiments/c4d-confusion/paper.yaml"), c4d_confusion::Run},
       {"c4d-downtime", FindEmbeddedText("experiments/c4d-downtime/paper.yaml"), c4d_downtime::Run},
+      {"aiturbo-example", FindEmbeddedText("experiments/aiturbo-example/paper.yaml"), aiturbo_example::Run},
+      {"aiturbo-jct", FindEmbeddedText("experiments/aiturbo-jct/paper.yaml"), aiturbo_jct::Run},
   };
 }
 

@@ -92,8 +92,8 @@ TEST_P(AllocationLawsTest, AJobLargerThanTheClusterWaitsAlone) {
   EXPECT_GT(plan.jobs[1].resources.num_gpus, 0u);
 }
 
-// Law 10, for jobs without cores: no GPU is free while a waiting job would fit at its smallest size (those that resize jobs),
-// or as it asks (those that don't). Strict order is the exception.
+// Law 10, for jobs without cores: no GPU is free while a waiting job would fit at its smallest size (those that resize
+// jobs), or as it asks (those that don't). Strict order is the exception.
 TEST_P(AllocationLawsTest, NothingIsFreeWhileAJobCouldUseIt) {
   if (GetParam() == "fcfs") GTEST_SKIP() << "strict order leaves GPUs free";
   for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {

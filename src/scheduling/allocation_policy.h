@@ -74,14 +74,16 @@ struct ResourceUnits {
   }
 };
 
-// A job made of parameter servers and workers. Its sizes are configurations, of which AllocationJob::sizes may list some.
+// A job made of parameter servers and workers. Its sizes are configurations, of which AllocationJob::sizes may list
+// some.
 struct PsWorkerJob {
   PsWorkerConfig config;  // in force, or asked for while it waits
   PsWorkerLimits limits;
   std::function<double(const PsWorkerConfig&)> iteration_s;
 };
 
-// What a policy remembers about a job. The caller stores what the plan says and hands it back; a new job has the defaults.
+// What a policy remembers about a job. The caller stores what the plan says and hands it back; a new job has the
+// defaults.
 struct JobMemory {
   uint32_t queue = 0;                    // of a multi-level queue, 0 = served first
   SimTime queue_since;                   // when it entered this queue
@@ -200,8 +202,8 @@ struct AllocationPlan {
 };
 
 // Errors: kInvalidArgument with the job or node and what is wrong: duplicate id, no sizes or not ascending, requested
-// size outside, negative or non-finite numbers, allocation on an unknown node. Jobs that hold more than their nodes have
-// (a node was lost) are no error: they are placed anew, or stopped.
+// size outside, negative or non-finite numbers, allocation on an unknown node. Jobs that hold more than their nodes
+// have (a node was lost) are no error: they are placed anew, or stopped.
 Status ValidateSnapshot(const AllocationSnapshot& snapshot);
 
 class AllocationPolicy {

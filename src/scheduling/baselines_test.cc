@@ -117,8 +117,8 @@ TEST(GittinsTest, EqualsTheDefinition) {
   }
 }
 
-// Law 14. Quantiles of an exponential of mean 1000: memoryless, so the index is 1 / 1000 wherever samples are dense. Of a
-// Pareto distribution the hazard falls, and so does the index: the order of least attained service.
+// Law 14. Quantiles of an exponential of mean 1000: memoryless, so the index is 1 / 1000 wherever samples are dense. Of
+// a Pareto distribution the hazard falls, and so does the index: the order of least attained service.
 TEST(GittinsTest, ExponentialIsConstantAndParetoFalls) {
   constexpr int kSamples = 20000;
   std::vector<double> exponential;
@@ -207,9 +207,9 @@ TEST(DrfTest, ExampleOfThePaper) {
   EXPECT_EQ(plan.jobs[1].resources, (Resources{2, 6}));
 }
 
-// Two jobs of one GPU, one GPU of each type; the second type is 4 times as fast for job 0, as fast for job 1. Fair speeds
-// 2.5 and 1. Job 0 on the fast one: 4 / 2.5 = 1.6; job 1 alone on the slow one: 1. Giving job 1 all its time is all that it
-// can have, so z = 1.
+// Two jobs of one GPU, one GPU of each type; the second type is 4 times as fast for job 0, as fast for job 1. Fair
+// speeds 2.5 and 1. Job 0 on the fast one: 4 / 2.5 = 1.6; job 1 alone on the slow one: 1. Giving job 1 all its time is
+// all that it can have, so z = 1.
 TEST(GavelTest, SharesOfTwoJobs) {
   const auto shares = gavel::SolveMaxMinShares({{1, 1, {1, 4}}, {1, 1, {1, 1}}}, {1, 1}).value();
   EXPECT_NEAR(shares.worst, 1, 1e-8);

@@ -21,8 +21,8 @@ std::optional<uint32_t> FindCurrentSize(const AllocationJob& job);
 std::optional<uint32_t> FindLargestFitting(const AllocationJob& job, const Resources& room, uint32_t at_most);
 
 // The largest size that still uses its resources with at least this efficiency, compared with the smallest:
-// R(smallest) * T(smallest) / (R(k) * T(k)) >= efficiency. Sizes of unknown speed don't count; the smallest always does.
-// With GPUs only this is T(1) / (k * T(k)).
+// R(smallest) * T(smallest) / (R(k) * T(k)) >= efficiency. Sizes of unknown speed don't count; the smallest always
+// does. With GPUs only this is T(1) / (k * T(k)).
 // Args: efficiency in (0, 1]; larger = smaller knees.
 uint32_t FindKnee(const AllocationJob& job, double efficiency, const ResourceUnits& units);
 

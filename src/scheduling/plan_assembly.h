@@ -34,9 +34,9 @@ void KeepRunning(const AllocationSnapshot& snapshot, const ServiceOrder& order, 
 void GrantRequested(const AllocationSnapshot& snapshot, const ServiceOrder& order, bool strict, Resources* room,
                     AllocationPlan* plan);
 
-// Jobs whose nodes the policy has set keep these. Jobs of unchanged size keep their nodes where these still have room; the others take nodes in `placing` order by the rule
-// of NodePool. A job whose grant can't be placed waits. Then fills in reasons: order, change, cause, expected start and end.
-// Cost: O((jobs + shares) * log(jobs * nodes)).
+// Jobs whose nodes the policy has set keep these. Jobs of unchanged size keep their nodes where these still have room;
+// the others take nodes in `placing` order by the rule of NodePool. A job whose grant can't be placed waits. Then fills
+// in reasons: order, change, cause, expected start and end. Cost: O((jobs + shares) * log(jobs * nodes)).
 void FinishPlan(const AllocationSnapshot& snapshot, const ServiceOrder& order, PlacingOrder placing,
                 AllocationPlan* plan);
 

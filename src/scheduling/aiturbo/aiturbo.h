@@ -1,21 +1,22 @@
 // AITurbo, our variant: shortest remaining service first for jobs whose length is known, least attained service for the
 // others, in one order; sizes at the knee of each job's scaling curve.
 //
-// Problem     only part of the jobs can be predicted. Shortest-first needs a prediction for each; least attained service uses
-//             none. Jobs scale differently, so a size that its owner guessed wastes GPUs.
+// Problem     only part of the jobs can be predicted. Shortest-first needs a prediction for each; least attained
+//             service uses none. Jobs scale differently, so a size that its owner guessed wastes GPUs.
 // Notation    T(k) -> sizes[k].iteration_s, predicted;  knee = largest k with R(1) T(1) / (R(k) T(k)) >= e;
 //             V = remaining iterations * T(knee) * R(knee): remaining service.
 // Method      1. order    predictable: position by V, times (all / predictable); others: position among all by attained
 //                         service (ballots.h). Smaller number first.
-//             2. protect  an unpredictable job that has run for less than min_run is not stopped; a stopped job that has waited
-//                         longer than max(min_run, age * executed) goes first, once per stop.
+//             2. protect  an unpredictable job that has run for less than min_run is not stopped; a stopped job that
+//                         has waited longer than max(min_run, age * executed) goes first, once per stop.
 //             3. sizes    size_planner.h: knees, fill, hysteresis.
 //             4. place    unchanged size keeps its nodes; others, smallest first, from the emptiest node.
 // Cost        O((jobs * sizes + units) log jobs). See BM_Decide/aiturbo.
 // Guarantees  a job that its prediction fails (unpredictable) is still served: nothing is lost, nothing starves.
 //             All unpredictable: order by attained service. All predictable: by remaining service.
 // Differs     from the paper in sizes (it changes them by single units) and in the order (it adds both ballots, and has
-//             levels): aiturbo_literal.h. Why: docs/papers; on the Pollux benchmark this variant's mean JCT is a third lower.
+//             levels): aiturbo_literal.h. Why: docs/papers; on the Pollux benchmark this variant's mean JCT is a third
+//             lower.
 // Reference   Zhao et al., AITurbo, HPDC 2021.
 #pragma once
 
@@ -27,10 +28,11 @@
 namespace fairlead::scheduling::aiturbo {
 
 struct AiturboOptions {
-  // e: least efficiency of a knee size, (0, 1]. Higher: smaller jobs, less waste, more of them at once; lower: jobs end sooner
-  // when the cluster has room, and wait longer when it has not.
+  // e: least efficiency of a knee size, (0, 1]. Higher: smaller jobs, less waste, more of them at once; lower: jobs end
+  // sooner when the cluster has room, and wait longer when it has not.
   double knee_efficiency = 0.75;
-  // A free unit goes to a job only if it speeds it up by this share, >= 0. Lower: nothing stays free; higher: fewer restarts.
+  // A free unit goes to a job only if it speeds it up by this share, >= 0. Lower: nothing stays free; higher: fewer
+  // restarts.
   double fill_min = 0.02;
   // A job resized less than this ago keeps its size if it can, seconds. Higher: fewer restarts, slower reaction.
   double hold_s = 300;
@@ -38,8 +40,8 @@ struct AiturboOptions {
   double restart_factor = 2;
   // Time between two decisions without events, seconds. Hardly matters.
   double round_s = 240;
-  // A stopped job goes first when it has waited for `age` times what it has executed, and at least `min_run_s`. Lower: long
-  // jobs come back sooner, at the cost of short ones.
+  // A stopped job goes first when it has waited for `age` times what it has executed, and at least `min_run_s`. Lower:
+  // long jobs come back sooner, at the cost of short ones.
   double age = 2;
   // An unpredictable job is not stopped earlier, seconds. Higher: fewer restarts, short jobs wait longer.
   double min_run_s = 600;

@@ -217,7 +217,8 @@ TEST(AiturboTest, UnpredictableJobsGoByAttainedService) {
   EXPECT_THAT(GpusOf(CreateAiturbo().value()->Decide(example.snapshot).value()), ElementsAre(0, 2, 2));
 }
 
-// Remaining service 800, 200, 400 GPU-s at their knees of 4, 4, 4 GPUs (perfect scaling): the shortest two of three run.
+// Remaining service 800, 200, 400 GPU-s at their knees of 4, 4, 4 GPUs (perfect scaling): the shortest two of three
+// run.
 TEST(AiturboTest, PredictableJobsGoByRemainingService) {
   ExampleSnapshot example(2, 4);
   for (const double remaining : {800, 200, 400}) example.AddJob(4, 1, remaining);
@@ -242,7 +243,8 @@ TEST(AiturboTest, OneOrderForBothKinds) {
   EXPECT_THAT(GpusOf(policy->Decide(example.snapshot).value()), ElementsAre(2, 0));
 }
 
-// What is free goes to the job that it speeds up most, and to nobody below fill_min: knees 1 (no scaling) and 8 (perfect).
+// What is free goes to the job that it speeds up most, and to nobody below fill_min: knees 1 (no scaling) and 8
+// (perfect).
 TEST(AiturboTest, TheFillEndsWhereItDoesNotHelp) {
   ExampleSnapshot example(4, 4);
   example.AddJob(16, 0, 100);
@@ -250,8 +252,8 @@ TEST(AiturboTest, TheFillEndsWhereItDoesNotHelp) {
   EXPECT_THAT(GpusOf(CreateAiturbo().value()->Decide(example.snapshot).value()), ElementsAre(1, 8));
 }
 
-// Law 11: growth from 4 to 8 GPUs with 30 s restarts and kappa 2 has to save 60 s. T(4) = 1/4, T(8) = 1/8: remaining / 8 s are
-// saved, so it takes 480 iterations.
+// Law 11: growth from 4 to 8 GPUs with 30 s restarts and kappa 2 has to save 60 s. T(4) = 1/4, T(8) = 1/8: remaining /
+// 8 s are saved, so it takes 480 iterations.
 TEST(AiturboTest, GrowthPaysForItsRestart) {
   const auto policy = CreateAiturbo().value();
   for (const auto& [remaining, expected] : {std::pair(470.0, 4u), std::pair(490.0, 8u)}) {

@@ -1,7 +1,7 @@
 // One order for jobs of known and of unknown length: positions on two ballots.
 //
-// Ballot (a): every job by attained service, least first. Ballot (b): predictable jobs by what they still need. A position on
-// (b) is stretched by (all jobs / jobs on the ballot), so that positions of both ballots compare.
+// Ballot (a): every job by attained service, least first. Ballot (b): predictable jobs by what they still need. A
+// position on (b) is stretched by (all jobs / jobs on the ballot), so that positions of both ballots compare.
 //
 // Reference   Zhao et al., AITurbo, HPDC 2021 (Borda count); the stretching factor is ours.
 #pragma once

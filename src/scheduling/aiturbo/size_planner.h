@@ -1,15 +1,15 @@
-// How many resources each job gets, once the order is known: knee sizes first, then what is left where it speeds up most, and
-// no change that doesn't pay for its restart.
+// How many resources each job gets, once the order is known: knee sizes first, then what is left where it speeds up
+// most, and no change that doesn't pay for its restart.
 //
-// Problem     jobs in order, each with a wanted size; give sizes that fit into the cluster. Small sizes waste least, large
-//             ones end soonest.
+// Problem     jobs in order, each with a wanted size; give sizes that fit into the cluster. Small sizes waste least,
+//             large ones end soonest.
 // Notation    T(k) -> sizes[k].iteration_s;  e -> knee_efficiency;  kappa -> restart_factor.
 // Method      1. grant    in order the wanted size if it fits; a predictable job otherwise what is free; others nothing
 //             2. fill     while resources are free, the next size to the predictable running job with the largest
 //                         T(n) / T(n+1) - 1, while that is at least fill_min and the size exists
 //             3. restrain growth of a running job that saves less than kappa restarts is undone; so is a shrinkage that
-//                         starts nobody of better order and pays for nobody's growth. What that frees goes to waiting jobs,
-//                         then to a fill among jobs that change anyway.
+//                         starts nobody of better order and pays for nobody's growth. What that frees goes to waiting
+//                         jobs, then to a fill among jobs that change anyway.
 // Cost        O((jobs + units) log jobs), units = sizes handed out by the fill.
 // Guarantees  grants fit; the fill lowers no job; with restart_factor = 0 steps 1 and 2 are the answer.
 // Reference   our own design; the paper resizes by single units (unit_gains.h).

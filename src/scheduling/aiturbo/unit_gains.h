@@ -1,10 +1,11 @@
 // What each of the ten unit operations would change in a job's remaining service, and which queue the job goes to.
 //
 // Notation     V = remaining iterations * T(configuration) * R(configuration); gain(op) = V(now) - V(after op).
-// Method       the best increase and the best decrease of each predictable job. The increase wins: INC queue with it; else
-//              DEC queue. Without a positive gain: DEC queue, nothing is changed. Both queues by gain, largest first.
-// Guarantees   an operation outside the job's limits has no gain at all (it is never a large number). No operation with a
-//              gain of 0 or less is applied. Relabelling jobs relabels the answer, but for ties.
+// Method       the best increase and the best decrease of each predictable job. The increase wins: INC queue with it;
+//              else DEC queue. Without a positive gain: DEC queue, nothing is changed. Both queues by gain, largest
+//              first.
+// Guarantees   an operation outside the job's limits has no gain at all (it is never a large number). No operation with
+//              a gain of 0 or less is applied. Relabelling jobs relabels the answer, but for ties.
 // Differs      a job that only lists sizes has the two GPU operations: the next size up and down.
 // Reference    Zhao et al., AITurbo, HPDC 2021; read from the group's slides 20 and 21, as the text was not available.
 #pragma once

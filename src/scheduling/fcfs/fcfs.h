@@ -1,6 +1,7 @@
 // First come, first served: the oldest job first, at the size that it asks for; nobody is stopped or resized.
 //
-// Strict       the first job that doesn't fit blocks all behind it (but one that never fits into the cluster is passed over).
+// Strict       the first job that doesn't fit blocks all behind it (but one that never fits into the cluster is passed
+//              over).
 // Skip         jobs behind it run where they fit ("fit-job-first"); the blocked job may starve.
 // Guarantees   a running job keeps its nodes until it ends or a node is lost.
 #pragma once

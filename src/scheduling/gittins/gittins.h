@@ -2,8 +2,8 @@
 //
 // Notation     a = attained GPU-seconds; S = service of finished jobs (samples); D = service quantum.
 //              G(a) = P(S - a <= D | S > a) / E[min(S - a, D) | S > a]
-// Method       jobs by queue (service_queues.h), then by G, largest first, ties by submission, id; full requested sizes, others
-//              skipped.
+// Method       jobs by queue (service_queues.h), then by G, largest first, ties by submission, id; full requested
+//              sizes, others skipped.
 // Cost         O(jobs log samples) with prefix sums over the sorted samples.
 // Guarantees   beyond the largest sample G = 0. Samples of decreasing hazard: the order of least attained service.
 // Reference    Gu et al., Tiresias, NSDI 2019, section 3.2.

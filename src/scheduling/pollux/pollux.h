@@ -1,13 +1,16 @@
 // Pollux-like: sizes that make the whole cluster's goodput largest, with a fair share for each.
 //
 // Notation     g(k) -> goodput[k], or 1 / T(k) where none is given;  fair size = GPUs / jobs, within the job's sizes.
-//              x_j = g(k_j) / g(fair_j) + 1e-3, times max(age - 30 restarts, 0) / (age + 30) if its size changes (age in s).
+//              x_j = g(k_j) / g(fair_j) + 1e-3, times max(age - 30 restarts, 0) / (age + 30) if its size changes (age
+//              in s).
 // Problem      maximise the power mean (mean_j x_j^-1)^-1: least for the job that is worst off.
-// Method       1. running jobs keep their sizes while they fit  2. the next size to whom the sum of 1 / x_j falls most per GPU
-//              3. seeded local search: a pair of jobs, one size less for one, one more for the other, kept if the sum falls.
+// Method       1. running jobs keep their sizes while they fit  2. the next size to whom the sum of 1 / x_j falls most
+//              per GPU
+//              3. seeded local search: a pair of jobs, one size less for one, one more for the other, kept if the sum
+//                 falls.
 // Cost         O((units + swaps) log jobs); swaps = 20 per job, at most 20,000.
-// Differs      the publication searches placements with a genetic algorithm (100 x 100 every 60 s) and lets each job choose its
-//              batch; ours searches sizes, and the batch is the caller's (in `goodput`).
+// Differs      the publication searches placements with a genetic algorithm (100 x 100 every 60 s) and lets each job
+//              choose its batch; ours searches sizes, and the batch is the caller's (in `goodput`).
 // Reference    Qiao et al., Pollux, OSDI 2021, section 4.2.
 #pragma once
 

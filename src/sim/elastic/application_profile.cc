@@ -74,8 +74,8 @@ Status CheckTables(const ProfileTables& tables) {
   return CheckValidations(tables);
 }
 
-// Points (nodes, GPUs, local batch) with their times: measured placements of equal coordinates averaged, ascending; then
-// the rows of scalability as they came. The order matters, see scattered_interpolation.h.
+// Points (nodes, GPUs, local batch) with their times: measured placements of equal coordinates averaged, ascending;
+// then the rows of scalability as they came. The order matters, see scattered_interpolation.h.
 void CollectPoints(const ProfileTables& tables, std::vector<Point3>* points, std::vector<PassTime>* times) {
   struct Sum {
     PassTime time;

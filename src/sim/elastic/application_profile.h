@@ -1,4 +1,5 @@
-// How fast an application trains on a placement, and how its training converges: tables that were measured, or generated.
+// How fast an application trains on a placement, and how its training converges: tables that were measured, or
+// generated.
 //
 // Reference   the simulator of Qiao et al., Pollux, OSDI 2021: Application.get_throughput, .get_grad_stats.
 #pragma once

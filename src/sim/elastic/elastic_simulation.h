@@ -1,10 +1,12 @@
-// Simulates a cluster of elastic jobs under an allocation policy: who runs where, how long jobs take, what restarts cost.
+// Simulates a cluster of elastic jobs under an allocation policy: who runs where, how long jobs take, what restarts
+// cost.
 //
-// Method       time goes in intervals. In each: all jobs train with the allocation they have; the clock advances; those that
-//              have come and not ended are handed to the policy; a job whose nodes changed restarts, which costs time.
-//              A job that comes is first seen at the end of its interval.
+// Method       time goes in intervals. In each: all jobs train with the allocation they have; the clock advances; those
+//              that have come and not ended are handed to the policy; a job whose nodes changed restarts, which costs
+//              time. A job that comes is first seen at the end of its interval.
 // Guarantees   a pure function of its arguments. Every job ends, or the result says that it did not.
-// Reference    simulator.py of the Pollux benchmark (OSDI 2021): reproduces its published averages (elastic_published_test).
+// Reference    simulator.py of the Pollux benchmark (OSDI 2021): reproduces its published averages
+//              (elastic_published_test).
 #pragma once
 
 #include <atomic>
@@ -62,7 +64,8 @@ struct ElasticResult {
   bool is_complete = true;  // all jobs ended
 };
 
-// Errors: kInvalidArgument for bad options or a bad workload, or what the policy refuses. Ends soon once `stop` is true.
+// Errors: kInvalidArgument for bad options or a bad workload, or what the policy refuses. Ends soon once `stop` is
+// true.
 Result<ElasticResult> RunElasticSimulation(const std::vector<ElasticJobSpec>& workload,
                                            const scheduling::AllocationPolicy& policy, const ElasticOptions& options,
                                            const std::atomic<bool>* stop = nullptr);

@@ -1,4 +1,5 @@
-// The simulator of elastic jobs on small profiles whose answers are worked out by hand, and its laws on generated workloads.
+// The simulator of elastic jobs on small profiles whose answers are worked out by hand, and its laws on generated
+// workloads.
 #include "sim/elastic/elastic_simulation.h"
 
 #include <gmock/gmock.h>
@@ -124,7 +125,8 @@ TEST(ApplicationProfileTest, HolesAreToldOrFilled) {
   EXPECT_EQ(result.jobs[0].num_unknown_placements, 1u);
 }
 
-// local = ceil(B / k), passes = ceil(local / local_max); one GPU with more than the first batch accumulates at least once.
+// local = ceil(B / k), passes = ceil(local / local_max); one GPU with more than the first batch accumulates at least
+// once.
 TEST(SplitBatchTest, FollowsTheBenchmark) {
   const BatchLimits limits{128, 4096, 32, 1024};
   const auto split = [&](uint32_t k, uint32_t batch, SingleGpuRule rule) { return SplitBatch(limits, k, batch, rule); };
@@ -188,8 +190,8 @@ class GeneratedTest : public testing::TestWithParam<std::string_view> {
   }
 };
 
-// Laws 1 to 3: every job ends, nothing beyond the cluster is used, service is the integral of what is held, and a second run is
-// equal.
+// Laws 1 to 3: every job ends, nothing beyond the cluster is used, service is the integral of what is held, and a
+// second run is equal.
 TEST_P(GeneratedTest, EveryJobEndsAndAccountsAgree) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     const ElasticOptions options;

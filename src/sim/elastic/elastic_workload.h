@@ -23,7 +23,8 @@ struct ElasticJobSpec {
   std::optional<double> predictable_after = 0;
 };
 
-// Errors: kInvalidArgument naming the job: no profile, no GPUs, a batch outside the application's limits, duplicate name.
+// Errors: kInvalidArgument naming the job: no profile, no GPUs, a batch outside the application's limits, duplicate
+// name.
 Status ValidateWorkload(const std::vector<ElasticJobSpec>& jobs);
 
 }  // namespace fairlead::sim

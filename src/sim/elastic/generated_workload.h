@@ -1,8 +1,9 @@
 // Applications and workloads of our own, drawn by a seed: for users without the data of the Pollux benchmark.
 //
-// Method      six kinds of application with ranges of our choosing. Time of a pass: a + b * local batch, synchronisation within
-//             a node and between nodes growing with GPUs; noise of gradients grows over epochs, so that larger batches pay more
-//             and more. Arrivals are Poisson, most jobs small, owners ask for a size near what the batch needs.
+// Method      six kinds of application with ranges of our choosing. Time of a pass: a + b * local batch,
+//             synchronisation within a node and between nodes growing with GPUs; noise of gradients grows over epochs,
+//             so that larger batches pay more and more. Arrivals are Poisson, most jobs small, owners ask for a size
+//             near what the batch needs.
 // Guarantees  same options, same workload. The tables cover every placement of up to 16 nodes, as far as batches allow.
 // Differs     not fitted to any published data: shapes are similar, numbers are ours.
 #pragma once

@@ -38,7 +38,8 @@ class QhullRun {
   QhullRun& operator=(const QhullRun&) = delete;
 
   bool Triangulate(std::vector<Point3>* points) {
-    // SciPy's options: Delaunay, scaled last coordinate, kept coplanar points, a point at infinity, triangulated output.
+    // SciPy's options: Delaunay, scaled last coordinate, kept coplanar points, a point at infinity, triangulated
+    // output.
     char command[] = "qhull d Qbb Qc Qz Q12 Qt";
     return qh_new_qhull(&qh_, 3, static_cast<int>(points->size()), points->front().data(), False, command, nullptr,
                         silence_) == 0;

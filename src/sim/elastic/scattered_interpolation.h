@@ -1,8 +1,8 @@
 // Piecewise linear interpolation between scattered points in space: a Delaunay triangulation by Qhull, and barycentric
 // weights in the tetrahedron around the query.
 //
-// Problem     measured points lie on a grid. Many lie on one sphere, so the triangulation is not unique; and where Qhull
-//             cuts a cell of such points into tetrahedra, two cells may cut the face between them along different
+// Problem     measured points lie on a grid. Many lie on one sphere, so the triangulation is not unique; and where
+//             Qhull cuts a cell of such points into tetrahedra, two cells may cut the face between them along different
 //             diagonals. On such a face the answer depends on which tetrahedron is found first.
 // Method      Qhull with the options of SciPy's Delaunay, and points in the given order; a walk from neighbour to
 //             neighbour towards the query, and a search of all tetrahedra if that fails.
@@ -32,7 +32,8 @@ class Triangulation {
     std::array<uint32_t, 4> points;
     std::array<double, 4> weights;
   };
-  // Nothing when the query is outside the convex hull. Cost: about the number of tetrahedra on the way, all when outside.
+  // Nothing when the query is outside the convex hull. Cost: about the number of tetrahedra on the way, all when
+  // outside.
   std::optional<Weights> Locate(const Point3& query) const;
 
   static constexpr int32_t kOutside = -1;
