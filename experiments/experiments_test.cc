@@ -99,6 +99,17 @@ TEST(CruxExamplesTest, MeetsTheNumbersWorkedByHand) {
 namespace near = crux_near_optimality;
 
 // Ten cases: no decision beats the optimum or falls behind the worst one, and Crux comes within 5 %.
+TEST(AiturboExampleTest, MeetsEveryNumberOfTheSlideAndThoseWorkedByHand) {
+  const experiment::ExperimentResult result = RunReduced("aiturbo-example");
+  for (const experiment::ResultRow& row : result.rows) {
+    ASSERT_TRUE(row.ours.has_value()) << row.published.name;
+    EXPECT_NEAR(*row.ours, row.published.paper.value_or(*row.ours), 1e-9) << row.published.name;
+  }
+  EXPECT_NEAR(OursOf(result, "total after A gives B a gpu"), 42, 1e-9);
+  EXPECT_EQ(OursOf(result, "A: GPUs after the round"), 3);
+  EXPECT_EQ(OursOf(result, "B: GPUs after the round"), 1);
+}
+
 TEST(NearOptimalityTest, NothingBeatsTheOptimum) {
   constexpr uint64_t kNumCases = 10;
   std::array<double, near::kNumTests> crux{};

@@ -112,10 +112,10 @@ class Planner {
   bool Starts(uint32_t j) const { return !Job(j).is_running() && given_[j] != kNone; }
 
   // Seconds that a growth saves, less what it must save.
-  double GrowthSurplus(uint32_t j, double other_restarts_s) const {
+  double GrowthSurplus(uint32_t j) const {
     const auto& sizes = Job(j).sizes;
     const double saved = Job(j).remaining_iterations * (sizes[current_[j]].iteration_s - sizes[given_[j]].iteration_s);
-    return saved - rules_.restart_factor * (Job(j).restart_cost_s + other_restarts_s);
+    return saved - rules_.restart_factor * Job(j).restart_cost_s;
   }
 
   void Keep(uint32_t j) {
@@ -139,7 +139,7 @@ class Planner {
 void Planner::Restrain() {
   // Growths that don't pay.
   for (const uint32_t j : order_) {
-    if (Grows(j) && GrowthSurplus(j, 0) < 0) Keep(j);
+    if (Grows(j) && GrowthSurplus(j) < 0) Keep(j);
   }
   // What is free now may spare shrinkages; the jobs of best order first.
   for (const uint32_t j : order_) {
