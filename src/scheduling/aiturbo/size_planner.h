@@ -8,14 +8,13 @@
 //             2. fill     while resources are free, the next size to the predictable running job with the largest
 //                         T(n) / T(n+1) - 1, while that is at least fill_min and the size exists
 //             3. restrain growth of a running job that saves less than kappa restarts is undone; shrinkages are undone
-//                as
-//                         far as that leaves room, best order first. What is still free goes to waiting jobs, then to a
-//                         fill among jobs that change anyway.
+//                         as far as that leaves room, best order first. What is still free goes to waiting jobs, then
+//                         to a fill among jobs that change anyway.
 // Cost        O((jobs + units) log jobs), units = sizes handed out by the fill.
 // Guarantees  grants fit; the fill lowers no job; with restart_factor = 0 steps 1 and 2 are the answer.
 // Differs     a shrinkage that makes room for a start or for a growth that pays stands, whatever the order of who
-//             gains; holding it until somebody of better order starts left later jobs waiting beside jobs above their
-//             knee.
+//             gains; holding it until somebody of better order starts would leave later jobs waiting beside jobs above
+//             their knee.
 // Reference   our own design; the paper resizes by single units (unit_gains.h).
 #pragma once
 
