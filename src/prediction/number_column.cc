@@ -1,0 +1,36 @@
+#include "prediction/number_column.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace fairlead::prediction {
+
+Result<NumberColumn> NumberColumn::Required(const CsvReader& reader, std::string_view name) {
+  NumberColumn column;
+  column.name_ = name;
+  FL_ASSIGN_OR_RETURN(column.column_, reader.Column(name));
+  return column;
+}
+
+Result<NumberColumn> NumberColumn::Optional(const CsvReader& reader, std::string_view name, double fallback) {
+  NumberColumn column;
+  column.name_ = name;
+  column.fallback_ = fallback;
+  if (reader.HasColumn(name)) {
+    FL_ASSIGN_OR_RETURN(column.column_, reader.Column(name));
+  }
+  return column;
+}
+
+Result<double> NumberColumn::Read(const CsvReader& reader) const {
+  if (!column_) return *fallback_;
+  const std::string_view text = reader.field(*column_);
+  if (text.empty() && fallback_) return *fallback_;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) return value;
+  return InvalidArgument(fmt::format("{}: {}: expected a number, found '{}'", reader.Where(), name_, text));
+}
+
+}  // namespace fairlead::prediction
