@@ -53,6 +53,7 @@ void AddSimCommands(CLI::App& app, Invocation* invocation);
 void AddDiagCommands(CLI::App& app, Invocation* invocation);
 void AddExplainCommand(CLI::App& app, Invocation* invocation);
 void AddWorkloadCommands(CLI::App& app, Invocation* invocation);
+void AddPredictCommands(CLI::App& app, Invocation* invocation);
 void AddTraceCommands(CLI::App& app, Invocation* invocation);
 void AddExperimentCommands(CLI::App& app, std::span<const experiment::Experiment> experiments, Invocation* invocation);
 

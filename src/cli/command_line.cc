@@ -45,6 +45,7 @@ int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment
   AddExplainCommand(app, &invocation);
   AddDiagCommands(app, &invocation);
   AddWorkloadCommands(app, &invocation);
+  AddPredictCommands(app, &invocation);
   AddTraceCommands(app, &invocation);
   AddExperimentCommands(app, experiments, &invocation);
   try {

@@ -1,0 +1,169 @@
+#include "cli/predict_speed.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "prediction/speed_model.h"
+#include "prediction/speed_table.h"
+#include "report/json_report.h"
+#include "report/number_format.h"
+#include "report/text_table.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+using prediction::SpeedTerm;
+using report::Align;
+using report::Json;
+
+constexpr size_t kNumFolds = 5;
+
+struct SpeedOptions {
+  std::string table;
+  double servers = 0;
+  double workers = 0;
+  std::string json;
+  uint64_t seed = 1;
+};
+
+struct FittedModel {
+  std::string name;
+  prediction::SpeedModel model;
+  prediction::RelativeError error;
+  std::optional<prediction::RelativeError> held_out;  // none: too few measurements
+  std::optional<Seconds> predicted;                   // of the configuration asked for
+};
+
+Result<FittedModel> Fit(const std::string& name, const std::vector<prediction::SpeedObservation>& observations,
+                        const SpeedOptions& options) {
+  FittedModel fitted;
+  fitted.name = name;
+  auto model = prediction::FitSpeedModel(observations);
+  if (!model.ok()) return InvalidArgument(fmt::format("{}: {}: {}", options.table, name, model.status().message()));
+  fitted.model = std::move(*model);
+  fitted.error = ErrorOn(fitted.model, observations);
+  const auto held_out = prediction::CrossValidate(observations, {}, kNumFolds, options.seed);
+  if (held_out.ok()) fitted.held_out = *held_out;
+  if (options.servers > 0) {
+    prediction::ServerConfiguration asked = observations.front().configuration;
+    asked.gpus = asked.gpus / asked.workers * options.workers;
+    asked.servers = options.servers;
+    asked.workers = options.workers;
+    fitted.predicted = fitted.model.IterationTime(asked);
+  }
+  return fitted;
+}
+
+void PrintErrors(const std::vector<FittedModel>& models, const SpeedOptions& options) {
+  std::vector<report::TextColumn> columns = {{"model", Align::kLeft, ""},
+                                             {"used", Align::kRight, "measurements"},
+                                             {"skipped", Align::kRight, "measurements"},
+                                             {"median", Align::kRight, "error, fitted"},
+                                             {"mean", Align::kRight, "error, fitted"},
+                                             {"median", Align::kRight, "error, held out"},
+                                             {"mean", Align::kRight, "error, held out"}};
+  if (options.servers > 0) columns.push_back({"iteration", Align::kRight, ""});
+  report::TextTable table(columns);
+  for (const FittedModel& m : models) {
+    const auto held_out = [&](double prediction::RelativeError::*part) {
+      return m.held_out ? report::FormatPercent(*m.held_out.*part) : std::string(report::kUnknown);
+    };
+    std::vector<std::string> cells = {m.name,
+                                      report::FormatCount(m.model.num_used),
+                                      report::FormatCount(m.model.num_skipped),
+                                      report::FormatPercent(m.error.median),
+                                      report::FormatPercent(m.error.mean),
+                                      held_out(&prediction::RelativeError::median),
+                                      held_out(&prediction::RelativeError::mean)};
+    if (m.predicted) cells.push_back(report::FormatDuration(m.predicted->value()));
+    table.AddRow(std::move(cells));
+  }
+  fmt::print("{}\n", table.Render());
+}
+
+void PrintCoefficients(const std::vector<FittedModel>& models) {
+  std::vector<report::TextColumn> columns = {{"model", Align::kLeft, ""}};
+  for (size_t t = 0; t < prediction::kNumSpeedTerms; ++t) {
+    columns.push_back({std::string(Name(static_cast<SpeedTerm>(t))), Align::kRight, ""});
+  }
+  report::TextTable table(columns);
+  for (const FittedModel& m : models) {
+    std::vector<std::string> cells = {m.name};
+    for (size_t t = 0; t < prediction::kNumSpeedTerms; ++t) {
+      cells.push_back(m.model.is_identifiable[t] ? report::FormatFixed(m.model.coefficients[t], 4)
+                                                 : std::string(report::kUnknown));
+    }
+    table.AddRow(std::move(cells));
+  }
+  fmt::print("Seconds of an iteration per unit of each term; {}: the measurements can't tell it from another.\n\n{}",
+             report::kUnknown, table.Render());
+}
+
+Json ToJson(const FittedModel& m) {
+  const auto error = [](const prediction::RelativeError& e) {
+    return Json{{"median", e.median}, {"mean", e.mean}, {"max", report::NumberOrNull(e.max)}};
+  };
+  Json terms = Json::array();
+  for (size_t t = 0; t < prediction::kNumSpeedTerms; ++t) {
+    terms.push_back({{"term", Name(static_cast<SpeedTerm>(t))},
+                     {"coefficient_s", m.model.is_identifiable[t] ? Json(m.model.coefficients[t]) : Json()}});
+  }
+  return {{"model", m.name},
+          {"used", m.model.num_used},
+          {"skipped", m.model.num_skipped},
+          {"error", error(m.error)},
+          {"held_out_error", m.held_out ? error(*m.held_out) : Json()},
+          {"iteration_s", m.predicted ? report::NumberOrNull(m.predicted->value()) : Json()},
+          {"terms", std::move(terms)}};
+}
+
+int PredictSpeed(const SpeedOptions& options) {
+  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
+  const auto table = prediction::LoadSpeedTable(FindInputFile(options.table));
+  if (!table.ok()) return ReportError(table.status());
+  std::vector<FittedModel> models;
+  for (const auto& [name, observations] : *table) {
+    auto fitted = Fit(name, observations, options);
+    if (!fitted.ok()) return ReportError(fitted.status());
+    models.push_back(std::move(*fitted));
+  }
+  if (!IsStdout(options.json)) {
+    PrintErrors(models, options);
+    PrintCoefficients(models);
+  }
+  if (options.json.empty()) return kExitOk;
+  Json json = Json::array();
+  for (const FittedModel& m : models) json.push_back(ToJson(m));
+  const Status written = WriteOutput(options.json, report::Dump(json));
+  return written.ok() ? kExitOk : ReportError(written);
+}
+
+}  // namespace
+
+void AddPredictSpeedCommand(CLI::App& predict, Invocation* invocation) {
+  auto options = std::make_shared<SpeedOptions>();
+  CLI::App* speed =
+      predict.add_subcommand("speed", "Fit how fast jobs with parameter servers train, from measurements.");
+  speed
+      ->add_option("FILE", options->table,
+                   "CSV: model,global_batch,num_ps,num_workers,step_time_s[,num_gpus,cores_per_ps,cores_per_worker]")
+      ->required();
+  CLI::Option* servers = speed->add_option("--ps", options->servers, "Also predict with this many parameter servers")
+                             ->check(CLI::Range(1, 1'000'000));
+  CLI::Option* workers =
+      speed->add_option("--workers", options->workers, "... and this many workers")->check(CLI::Range(1, 1'000'000));
+  servers->needs(workers);
+  workers->needs(servers);
+  speed->add_option("--seed", options->seed, "Seed of the folds")->capture_default_str();
+  speed->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  speed->footer("Example: fairlead predict speed speeds.csv --ps 4 --workers 8");
+  speed->callback([options, invocation] { invocation->exit_code = PredictSpeed(*options); });
+}
+
+}  // namespace fairlead::cli
