@@ -2,6 +2,8 @@
 
 #include "experiments/aiturbo-example/aiturbo_example.h"
 #include "experiments/aiturbo-jct/aiturbo_jct.h"
+#include "experiments/aiturbo-classifier/aiturbo_classifier.h"
+#include "experiments/aiturbo-speed-model/aiturbo_speed_model.h"
 #include "experiments/c4p-bonded-ports/c4p_bonded_ports.h"
 #include "experiments/c4p-congestion/c4p_congestion.h"
 #include "experiments/c4p-eight-jobs/c4p_eight_jobs.h"
@@ -44,6 +46,8 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"c4d-downtime", FindEmbeddedText("experiments/c4d-downtime/paper.yaml"), c4d_downtime::Run},
       {"aiturbo-example", FindEmbeddedText("experiments/aiturbo-example/paper.yaml"), aiturbo_example::Run},
       {"aiturbo-jct", FindEmbeddedText("experiments/aiturbo-jct/paper.yaml"), aiturbo_jct::Run},
+      {"aiturbo-classifier", FindEmbeddedText("experiments/aiturbo-classifier/paper.yaml"), aiturbo_classifier::Run},
+      {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
   };
 }
 

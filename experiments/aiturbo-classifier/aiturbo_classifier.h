@@ -1,0 +1,10 @@
+// How well can predictable jobs be told from others? (AITurbo's classifier)
+#pragma once
+
+#include "experiment/experiment.h"
+
+namespace fairlead::experiments::aiturbo_classifier {
+
+Result<experiment::Outcome> Run(const experiment::RunContext& context);
+
+}  // namespace fairlead::experiments::aiturbo_classifier
