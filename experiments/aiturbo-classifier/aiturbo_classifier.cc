@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/public_data.h"
@@ -46,17 +47,8 @@ struct NewShare {
 constexpr NewShare kNewShares[] = {
     {"new to old jobs 25:75", 0.25}, {"new to old jobs 50:50", 0.5}, {"new to old jobs 75:25", 0.75}};
 
-FeatureTable ThinnedTable(std::span<const GeneratedJob> jobs) {
-  std::vector<prediction::JobRecord> records;
-  std::vector<double> ends;
-  for (const GeneratedJob& job : jobs) {
-    records.push_back(job.record);
-    ends.push_back(job.true_end);
-  }
-  const FeatureTable table = prediction::MakeTrainingTable(records, ends);
-  std::vector<size_t> rows;
-  for (size_t row = 0; row < table.num_rows(); row += kPrefixStride) rows.push_back(row);
-  return table.Rows(rows);
+FeatureTable ThinnedTable(std::vector<GeneratedJob> jobs) {
+  return prediction::MakeTrainingTable(prediction::ToJobTable(std::move(jobs)), kPrefixStride);
 }
 
 ClassifierMetrics Test(const prediction::TrainedClassifier& classifier, const FeatureTable& table) {
@@ -123,19 +115,13 @@ Status ComparePublic(uint64_t seed, experiment::Outcome* outcome) {
                              " (set FAIRLEAD_PUBLIC_DATA to the folder that holds pollux-osdi21)");
     return OkStatus();
   }
-  std::vector<prediction::JobRecord> records;
-  std::vector<double> ends;
-  for (const prediction::PublicCurve& curve : *curves) {
-    records.push_back(curve.record);
-    ends.push_back(curve.true_end);
-  }
-  const FeatureTable table = prediction::MakeTrainingTable(records, ends);
+  const FeatureTable table = prediction::MakeTrainingTable(*curves);
   FL_ASSIGN_OR_RETURN(const auto results, CompareLearners(table, prediction::kAllLearnerKinds, seed));
   const prediction::LearnerResult& best = results[prediction::BestLearner(results)];
   outcome->Set("public curves: accuracy", best.metrics.accuracy);
   outcome->Set("public curves: always the more frequent label", best.metrics.majority);
   outcome->notes.push_back(fmt::format("Public curves: {} runs, {} rows; best learner: {}, recall {:.2f}",
-                                       curves->size(), table.num_rows(), Name(best.kind), best.metrics.recall));
+                                       curves->jobs.size(), table.num_rows(), Name(best.kind), best.metrics.recall));
   return OkStatus();
 }
 

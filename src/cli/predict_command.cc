@@ -37,6 +37,8 @@ struct PredictOptions {
   std::string json;
   uint64_t seed = 1;
   uint32_t num_jobs = 120;
+  uint32_t stride = 5;
+  uint32_t num_epochs = 0;  // 0: all
 };
 
 Result<prediction::JobTable> LoadJobs(const PredictOptions& options) {
@@ -50,11 +52,8 @@ int WriteJson(const PredictOptions& options, const Json& json) {
 }
 
 int Generate(const PredictOptions& options) {
-  prediction::JobTable table;
-  for (prediction::GeneratedJob& job : prediction::GenerateJobs({.seed = options.seed, .num_jobs = options.num_jobs})) {
-    table.jobs.push_back(std::move(job.record));
-    table.true_ends.push_back(job.true_end);
-  }
+  const prediction::JobTable table =
+      prediction::ToJobTable(prediction::GenerateJobs({.seed = options.seed, .num_jobs = options.num_jobs}));
   const std::filesystem::path folder = options.output;
   const std::string jobs = (folder / "jobs.csv").string();
   const std::string curves = (folder / "curves.csv").string();
@@ -143,7 +142,7 @@ int Train(const PredictOptions& options) {
   }
   const auto jobs = LoadJobs(options);
   if (!jobs.ok()) return ReportError(jobs.status());
-  const prediction::FeatureTable table = prediction::MakeTrainingTable(jobs->jobs, jobs->true_ends);
+  const prediction::FeatureTable table = prediction::MakeTrainingTable(*jobs, options.stride);
   if (const Status status = CheckTrainable(options, *jobs, table); !status.ok()) return ReportError(status);
   std::vector<prediction::LearnerKind> kinds(prediction::kAllLearnerKinds.begin(), prediction::kAllLearnerKinds.end());
   if (const auto kind = prediction::FindLearnerKind(options.learner)) kinds = {*kind};
@@ -275,8 +274,13 @@ int Score(const PredictOptions& options) {
   if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
   const auto model = prediction::PredictabilityModel::Load(FindInputFile(options.model));
   if (!model.ok()) return ReportError(model.status());
-  const auto jobs = LoadJobs(options);
+  auto jobs = LoadJobs(options);
   if (!jobs.ok()) return ReportError(jobs.status());
+  if (options.num_epochs > 0) {
+    for (prediction::JobRecord& job : jobs->jobs) {
+      job.epochs.resize(std::min<size_t>(job.epochs.size(), options.num_epochs));
+    }
+  }
   std::vector<JobScore> scores;
   for (const prediction::JobRecord& job : jobs->jobs) {
     if (options.job.empty() || job.description.name == options.job) scores.push_back(ScoreJob(*model, job));
@@ -328,6 +332,9 @@ void AddPredictCommands(CLI::App& app, Invocation* invocation) {
       ->check(CLI::IsMember({"best", "knn", "logistic", "forest", "svm", "mlp"}))
       ->capture_default_str();
   train->add_option("--seed", options->seed, "Seed")->capture_default_str();
+  train->add_option("--stride", options->stride, "Learn from every n-th epoch of each job; 1 takes longest")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   train->footer(
       "Example: fairlead predict train --jobs out/jobs/jobs.csv --curves out/jobs/curves.csv -o out/model.json");
   train->callback([options, invocation] { invocation->exit_code = Train(*options); });
@@ -336,6 +343,11 @@ void AddPredictCommands(CLI::App& app, Invocation* invocation) {
   AddJobFiles(score, options.get());
   score->add_option("--model", options->model, "Model of predict train")->type_name("FILE")->required();
   score->add_option("--job", options->job, "Only this job, with all that moved its score");
+  score
+      ->add_option("--epochs", options->num_epochs,
+                   "Look at the first N epochs only, as if the jobs had got no further")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000'000));
   score->footer(
       "Example: fairlead predict score --model out/model.json --jobs out/jobs/jobs.csv --curves out/jobs/curves.csv");
   score->callback([options, invocation] { invocation->exit_code = Score(*options); });

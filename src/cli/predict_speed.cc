@@ -64,10 +64,10 @@ void PrintErrors(const std::vector<FittedModel>& models, const SpeedOptions& opt
   std::vector<report::TextColumn> columns = {{"model", Align::kLeft, ""},
                                              {"used", Align::kRight, "measurements"},
                                              {"skipped", Align::kRight, "measurements"},
-                                             {"median", Align::kRight, "error, fitted"},
-                                             {"mean", Align::kRight, "error, fitted"},
-                                             {"median", Align::kRight, "error, held out"},
-                                             {"mean", Align::kRight, "error, held out"}};
+                                             {"median", Align::kRight, "fitted error"},
+                                             {"mean", Align::kRight, "fitted error"},
+                                             {"median", Align::kRight, "unseen error"},
+                                             {"mean", Align::kRight, "unseen error"}};
   if (options.servers > 0) columns.push_back({"iteration", Align::kRight, ""});
   report::TextTable table(columns);
   for (const FittedModel& m : models) {
@@ -88,10 +88,15 @@ void PrintErrors(const std::vector<FittedModel>& models, const SpeedOptions& opt
 }
 
 void PrintCoefficients(const std::vector<FittedModel>& models) {
-  std::vector<report::TextColumn> columns = {{"model", Align::kLeft, ""}};
-  for (size_t t = 0; t < prediction::kNumSpeedTerms; ++t) {
-    columns.push_back({std::string(Name(static_cast<SpeedTerm>(t))), Align::kRight, ""});
-  }
+  // In the order of SpeedTerm.
+  const std::vector<report::TextColumn> columns = {{"model", Align::kLeft, ""},
+                                                   {"per sample", Align::kRight, "compute"},
+                                                   {"fixed", Align::kRight, "compute"},
+                                                   {"push, pull", Align::kRight, ""},
+                                                   {"update", Align::kRight, ""},
+                                                   {"worker", Align::kRight, "overhead per"},
+                                                   {"server", Align::kRight, "overhead per"},
+                                                   {"GPU", Align::kRight, "overhead per"}};
   report::TextTable table(columns);
   for (const FittedModel& m : models) {
     std::vector<std::string> cells = {m.name};

@@ -4,7 +4,7 @@
 //             for configurations nobody has measured.
 // Notation    k, n, m, s -> replicas, nodes, local_batch, accumulations;  T_c, T_n -> compute, network
 //             alpha_c, beta_c; alpha_n, beta_n; alpha_r, beta_r -> compute, across (nodes), inside (one node): Line
-// Method      T_c = alpha_c + beta_c m;  T_n = 0 for k = 1, else alpha + beta max(k - 2, 0) of `inside` for n = 1 and of
+// Method      T_c = alpha_c + beta_c m;  T_n = 0 for k = 1, else alpha + beta max(k - 2, 0) of `inside` for n = 1, of
 //             `across` for n > 1;  T = s T_c + (T_c^gamma + T_n^gamma)^(1/gamma), 1 <= gamma <= 10.
 //             Least sum of the root mean squares of the logarithmic errors of T_c and of T's last summand, 1e-3
 //             (gamma - 1)^2 and 1e-2 (beta / alpha)^2, by Levenberg-Marquardt (Eigen) on reweighted squares; bounds by

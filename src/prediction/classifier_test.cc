@@ -18,21 +18,8 @@ namespace {
 
 using testing::HasSubstr;
 
-FeatureTable GeneratedTable(uint64_t seed, size_t num_jobs) {
-  std::vector<JobRecord> records;
-  std::vector<double> ends;
-  for (GeneratedJob& job : GenerateJobs({.seed = seed, .num_jobs = num_jobs})) {
-    records.push_back(std::move(job.record));
-    ends.push_back(job.true_end);
-  }
-  return MakeTrainingTable(records, ends);
-}
-
-// Thins rows out, so that tests are quick: every n-th prefix.
-FeatureTable EveryNth(const FeatureTable& table, size_t n) {
-  std::vector<size_t> rows;
-  for (size_t row = 0; row < table.num_rows(); row += n) rows.push_back(row);
-  return table.Rows(rows);
+FeatureTable GeneratedTable(uint64_t seed, size_t num_jobs, size_t stride) {
+  return MakeTrainingTable(ToJobTable(GenerateJobs({.seed = seed, .num_jobs = num_jobs})), stride);
 }
 
 TEST(GroupedFoldsTest, JobsAreNeverSplitAndLabelsAreSpread) {
@@ -103,13 +90,13 @@ TEST(FeatureSelectionTest, DropsConstantBrokenRedundantAndIdleColumns) {
 }
 
 TEST(CompareLearnersTest, OneJobIsRefused) {
-  FeatureTable table = GeneratedTable(1, 1);
+  FeatureTable table = GeneratedTable(1, 1, 1);
   EXPECT_THAT(CompareLearners(table, kAllLearnerKinds, 1).status().message(), HasSubstr("at least two jobs"));
 }
 
 // The specification's target on generated jobs. The kinds and their models go together in nine of ten jobs.
 TEST(CompareLearnersTest, GeneratedJobsAreToldApart) {
-  const FeatureTable table = EveryNth(GeneratedTable(1, 100), 5);
+  const FeatureTable table = GeneratedTable(1, 100, 5);
   const auto results = CompareLearners(table, kAllLearnerKinds, 1);
   ASSERT_TRUE(results.ok()) << results.status().message();
   for (const LearnerResult& result : *results) {
@@ -123,7 +110,7 @@ TEST(CompareLearnersTest, GeneratedJobsAreToldApart) {
 }
 
 TEST(CompareLearnersTest, SameSeedSameScores) {
-  const FeatureTable table = EveryNth(GeneratedTable(2, 15), 5);
+  const FeatureTable table = GeneratedTable(2, 15, 5);
   const auto a = CompareLearners(table, kAllLearnerKinds, 3);
   const auto b = CompareLearners(table, kAllLearnerKinds, 3);
   ASSERT_TRUE(a.ok() && b.ok());
@@ -135,14 +122,8 @@ TEST(CompareLearnersTest, PublicCurvesAreNotWorseThanTheMajority) {
   const std::string folder = std::string(FAIRLEAD_SOURCE_DIR) + "/../shared/data/pollux-osdi21";
   const auto curves = LoadPublicCurves(folder);
   if (!curves.ok()) GTEST_SKIP() << curves.status().message();
-  EXPECT_EQ(curves->size(), 40u);
-  std::vector<JobRecord> records;
-  std::vector<double> ends;
-  for (const PublicCurve& curve : *curves) {
-    records.push_back(curve.record);
-    ends.push_back(curve.true_end);
-  }
-  const FeatureTable table = MakeTrainingTable(records, ends);
+  EXPECT_EQ(curves->jobs.size(), 40u);
+  const FeatureTable table = MakeTrainingTable(*curves);
   const auto results = CompareLearners(table, kAllLearnerKinds, 1);
   ASSERT_TRUE(results.ok()) << results.status().message();
   for (const LearnerResult& result : *results) {

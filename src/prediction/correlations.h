@@ -1,7 +1,8 @@
 // How strongly do two columns go together? Pearson, Spearman, Kendall.
 //
-// Notation    r -> Pearson;  rho -> Spearman: r of average ranks;  tau_b -> Kendall: (C - D) / sqrt((n0 - n1)(n0 - n2)),
-//             C, D concordant and discordant pairs, n0 all pairs, n1, n2 pairs tied in x and in y
+// Notation    r -> Pearson;  rho -> Spearman: r of average ranks;  tau_b -> Kendall:
+//             (C - D) / sqrt((n0 - n1)(n0 - n2)); C, D concordant and discordant pairs,
+//             n0 all pairs, n1, n2 pairs tied in x and in y
 // Method      Kendall: sort by (x, y), then count the exchanges that a merge sort by y makes.
 // Cost        O(n) for Pearson, O(n log n) for the others.
 // Guarantees  in [-1, 1]; 0 where a column is constant. Spearman and Kendall don't change under increasing maps of

@@ -1,9 +1,9 @@
 // Training jobs with loss curves of several kinds, made from a seed: data of our own for trying out and testing
 // predictions.
 //
-// Method      each job draws a kind of curve, then a model and hyper-parameters that usually go with it, then a log: the
-//             kind's ideal curve times noise. What a job is asked for (target loss) is what its ideal curve reaches at
-//             its end.
+// Method      each job draws a kind of curve, then a model and hyper-parameters that usually go with it, then a log:
+//             the kind's ideal curve times noise. What a job is asked for (target loss) is what its ideal curve reaches
+//             at its end.
 // Guarantees  same options, same jobs. Nothing is copied or fitted from measured curves.
 #pragma once
 

@@ -163,6 +163,16 @@ Result<JobTable> LoadJobTable(const std::string& jobs_path, const std::string& c
   return table;
 }
 
+JobTable ToJobTable(std::vector<GeneratedJob> jobs) {
+  JobTable table;
+  table.has_ends = true;
+  for (GeneratedJob& job : jobs) {
+    table.jobs.push_back(std::move(job.record));
+    table.true_ends.push_back(job.true_end);
+  }
+  return table;
+}
+
 std::string JobsToCsv(const JobTable& table) {
   std::string text = "job";
   for (const NumberField& field : kNumberFields) text += fmt::format(",{}", field.name);

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "prediction/job_features.h"
+#include "prediction/job_generator.h"
 
 namespace fairlead::prediction {
 
@@ -25,6 +26,9 @@ struct JobTable {
 // A job without a line in curves.csv has no epochs. Errors: those of CsvReader; kInvalidArgument with file:line for a
 // field that is no number, a job that stands in jobs.csv twice, an epoch of a job that does not stand there.
 Result<JobTable> LoadJobTable(const std::string& jobs_path, const std::string& curves_path);
+
+// Generated jobs as a table.
+JobTable ToJobTable(std::vector<GeneratedJob> jobs);
 
 // The same as texts.
 std::string JobsToCsv(const JobTable& table);

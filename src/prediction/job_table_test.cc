@@ -39,12 +39,7 @@ class TableFilesTest : public testing::Test {
 };
 
 TEST_F(TableFilesTest, WrittenAndReadIsTheSame) {
-  JobTable table;
-  table.has_ends = true;
-  for (GeneratedJob& job : GenerateJobs({.seed = 1, .num_jobs = 12})) {
-    table.jobs.push_back(std::move(job.record));
-    table.true_ends.push_back(job.true_end);
-  }
+  const JobTable table = ToJobTable(GenerateJobs({.seed = 1, .num_jobs = 12}));
   const auto loaded = LoadJobTable(Write("jobs.csv", JobsToCsv(table)), Write("curves.csv", CurvesToCsv(table)));
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_TRUE(loaded->has_ends);

@@ -148,17 +148,18 @@ Result<PredictabilityModel> PredictabilityModel::Load(const std::string& path) {
   return Parse(text.str(), path);
 }
 
-FeatureTable MakeTrainingTable(std::span<const JobRecord> jobs, std::span<const double> true_ends) {
-  FL_CHECK(jobs.size() == true_ends.size());
+FeatureTable MakeTrainingTable(const JobTable& jobs, size_t stride) {
+  FL_CHECK(stride >= 1);
   const LabelOptions options;
   std::vector<FeatureValues> rows;
   std::vector<double> labels;
   FeatureTable table;
-  for (size_t job = 0; job < jobs.size(); ++job) {
-    const std::vector<int> job_labels = LabelPrefixes(jobs[job], true_ends[job], options);
-    for (size_t i = 0; i < job_labels.size(); ++i) {
-      const std::span<const EpochReport> epochs(jobs[job].epochs);
-      rows.push_back(ComputeFeatures(jobs[job].description, epochs.first(options.first_prefix + i)));
+  for (size_t job = 0; job < jobs.jobs.size(); ++job) {
+    const JobRecord& record = jobs.jobs[job];
+    const std::vector<int> job_labels = LabelPrefixes(record, jobs.true_ends[job], options);
+    for (size_t i = 0; i < job_labels.size(); i += stride) {
+      const std::span<const EpochReport> epochs(record.epochs);
+      rows.push_back(ComputeFeatures(record.description, epochs.first(options.first_prefix + i)));
       labels.push_back(job_labels[i]);
       table.groups.push_back(job);
     }

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "prediction/classifier_selection.h"
 #include "prediction/job_features.h"
+#include "prediction/job_table.h"
 
 namespace fairlead::prediction {
 
@@ -51,7 +52,8 @@ class PredictabilityModel {
   Eigen::VectorXd medians_;  // [feature of kFeatureNames]
 };
 
-// A row for each prefix of each finished job. Args: `true_ends` [job].
-FeatureTable MakeTrainingTable(std::span<const JobRecord> jobs, std::span<const double> true_ends);
+// Rows for prefixes of finished jobs: of each job the shortest, and every `stride`-th epoch after that. Neighbouring
+// prefixes are much alike; a larger stride costs little accuracy and saves most of the training time.
+FeatureTable MakeTrainingTable(const JobTable& jobs, size_t stride = 1);
 
 }  // namespace fairlead::prediction

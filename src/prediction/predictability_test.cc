@@ -140,13 +140,7 @@ TEST(JobGeneratorTest, EachKindIsWhatItSays) {
 class PredictabilityModelTest : public testing::Test {
  protected:
   static PredictabilityModel TrainSmall(LearnerKind kind) {
-    std::vector<JobRecord> records;
-    std::vector<double> ends;
-    for (GeneratedJob& job : GenerateJobs({.seed = 2, .num_jobs = 16})) {
-      records.push_back(std::move(job.record));
-      ends.push_back(job.true_end);
-    }
-    const FeatureTable table = MakeTrainingTable(records, ends);
+    const FeatureTable table = MakeTrainingTable(ToJobTable(GenerateJobs({.seed = 2, .num_jobs = 16})), 3);
     return PredictabilityModel::Train(table, kind, SelectFeatures(table, 1), 1);
   }
 };

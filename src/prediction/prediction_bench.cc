@@ -62,13 +62,7 @@ void BM_KendallTauB(benchmark::State& state) {
 BENCHMARK(BM_KendallTauB)->ArgName("rows")->Range(1000, 1'000'000)->Complexity(benchmark::oNLogN);
 
 FeatureTable GeneratedTable(size_t num_jobs) {
-  std::vector<JobRecord> records;
-  std::vector<double> ends;
-  for (GeneratedJob& job : GenerateJobs({.seed = 1, .num_jobs = num_jobs})) {
-    records.push_back(std::move(job.record));
-    ends.push_back(job.true_end);
-  }
-  return MakeTrainingTable(records, ends);
+  return MakeTrainingTable(ToJobTable(GenerateJobs({.seed = 1, .num_jobs = num_jobs})));
 }
 
 void BM_TrainLearner(benchmark::State& state) {

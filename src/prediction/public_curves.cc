@@ -36,48 +36,45 @@ double ToLoss(double metric, MetricForm form) {
   return metric;
 }
 
-// Where the loss, by the median of three epochs, first comes within 2 % of its last value.
-void FindEnd(PublicCurve* curve) {
-  const std::vector<EpochReport>& epochs = curve->record.epochs;
+// Sets the target to 2 % above the last loss by the median of three epochs. Returns where that is first reached.
+double FindEnd(JobRecord* job) {
+  const std::vector<EpochReport>& epochs = job->epochs;
   const auto smooth = [&](size_t i) {
     const size_t first = std::min(i > 0 ? i - 1 : 0, epochs.size() - std::min<size_t>(3, epochs.size()));
     std::vector<double> losses;
     for (size_t j = first; j < std::min(first + 3, epochs.size()); ++j) losses.push_back(epochs[j].loss);
     return Median(std::move(losses));
   };
-  curve->record.description.target_loss = 1.02 * smooth(epochs.size() - 1);
-  for (size_t i = 0; i < epochs.size(); ++i) {
-    curve->true_end = epochs[i].iteration;
-    if (smooth(i) <= curve->record.description.target_loss) return;
-  }
+  job->description.target_loss = 1.02 * smooth(epochs.size() - 1);
+  size_t end = 0;
+  while (smooth(end) > job->description.target_loss) ++end;
+  return epochs[end].iteration;
 }
 
-Result<PublicCurve> LoadCurve(const std::filesystem::path& path, const PublicModel& model, double batch) {
+Result<JobRecord> LoadCurve(const std::filesystem::path& path, const PublicModel& model, double batch) {
   FL_ASSIGN_OR_RETURN(CsvReader reader, CsvReader::Open(path.string()));
   FL_ASSIGN_OR_RETURN(const NumberColumn iteration, NumberColumn::Required(reader, "iteration"));
   FL_ASSIGN_OR_RETURN(const NumberColumn metric, NumberColumn::Required(reader, "metric"));
-  PublicCurve curve;
-  curve.model = model.name;
-  curve.batch = batch;
-  curve.record.description.name = fmt::format("{}-{}", model.name, batch);
-  curve.record.description.global_batch = batch;
+  JobRecord job;
+  job.description.name = fmt::format("{}-{}", model.name, batch);
+  job.description.global_batch = batch;
   while (reader.Next()) {
     EpochReport epoch;
     FL_ASSIGN_OR_RETURN(epoch.iteration, iteration.Read(reader));
     FL_ASSIGN_OR_RETURN(const double value, metric.Read(reader));
     epoch.loss = ToLoss(value, model.form);
-    curve.record.epochs.push_back(epoch);
+    job.epochs.push_back(epoch);
   }
   FL_RETURN_IF_ERROR(reader.status());
-  if (curve.record.epochs.empty()) return InvalidArgument(path.string() + ": has no epochs");
-  FindEnd(&curve);
-  return curve;
+  if (job.epochs.empty()) return InvalidArgument(path.string() + ": has no epochs");
+  return job;
 }
 
 }  // namespace
 
-Result<std::vector<PublicCurve>> LoadPublicCurves(const std::string& folder) {
-  std::vector<PublicCurve> curves;
+Result<JobTable> LoadPublicCurves(const std::string& folder) {
+  JobTable table;
+  table.has_ends = true;
   for (const PublicModel& model : kModels) {
     const std::filesystem::path traces = std::filesystem::path(folder) / "traces" / model.name;
     std::error_code error;
@@ -93,11 +90,12 @@ Result<std::vector<PublicCurve>> LoadPublicCurves(const std::string& folder) {
     if (error) return NotFound(fmt::format("{}: no published validation curves there", traces.string()));
     std::ranges::sort(files);
     for (const auto& [batch, path] : files) {
-      FL_ASSIGN_OR_RETURN(PublicCurve curve, LoadCurve(path, model, batch));
-      curves.push_back(std::move(curve));
+      FL_ASSIGN_OR_RETURN(JobRecord job, LoadCurve(path, model, batch));
+      table.true_ends.push_back(FindEnd(&job));
+      table.jobs.push_back(std::move(job));
     }
   }
-  return curves;
+  return table;
 }
 
 }  // namespace fairlead::prediction

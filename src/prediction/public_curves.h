@@ -9,21 +9,13 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/status.h"
-#include "prediction/job_features.h"
+#include "prediction/job_table.h"
 
 namespace fairlead::prediction {
 
-struct PublicCurve {
-  std::string model;
-  double batch = 0;
-  JobRecord record;
-  double true_end = 0;
-};
-
-// In order of model and batch. Errors: kNotFound when the folder is not there; those of CsvReader.
-Result<std::vector<PublicCurve>> LoadPublicCurves(const std::string& folder);
+// Named model-batch, in order of model and batch. Errors: kNotFound when the folder is not there; those of CsvReader.
+Result<JobTable> LoadPublicCurves(const std::string& folder);
 
 }  // namespace fairlead::prediction

@@ -10,7 +10,7 @@
 //             time, so that relative errors count.
 // Cost        O(rows) for a fit, O(1) for a prediction.
 // Guarantees  no coefficient is negative, so no time is. Without noise the coefficients are found to 1e-6.
-// Differs     a column that the kept ones span in the sample has no coefficient of its own: it is left out and reported.
+// Differs     a column that the kept ones span in the sample has no coefficient: it is left out and reported.
 //             Without CPU curves theta_2 stands for theta_2 + theta_3. `update_shared_by_servers` false is what the
 //             prototype's comment says, theta_3 e_p without w/p; its formula has w/p, the default here.
 // Reference   Zhao et al., AITurbo, HPDC 2021; Peng et al., Optimus, EuroSys 2018, section 3.2.
@@ -39,8 +39,8 @@ struct ServerConfiguration {
   double server_cores = 1;  // of each
 };
 
-// Errors: kInvalidArgument when workers or servers are below 1, the batch is not positive, or a number is negative or not
-// finite.
+// Errors: kInvalidArgument when workers or servers are below 1, the batch is not positive, or a number is negative or
+// not finite.
 Status CheckConfiguration(const ServerConfiguration& configuration);
 
 struct SpeedObservation {
