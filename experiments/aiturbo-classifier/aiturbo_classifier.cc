@@ -105,7 +105,7 @@ void TestMixes(const prediction::TrainedClassifier& classifier, std::span<const 
   }
 }
 
-Status ComparePublic(uint64_t seed, experiment::Outcome* outcome) {
+Status ComparePublic(uint64_t seed, size_t stride, experiment::Outcome* outcome) {
   const auto curves = prediction::LoadPublicCurves(PublicDataPath("pollux-osdi21"));
   if (!curves.ok()) {
     for (const char* row : {"public curves: accuracy", "public curves: always the more frequent label"}) {
@@ -115,7 +115,7 @@ Status ComparePublic(uint64_t seed, experiment::Outcome* outcome) {
                              " (set FAIRLEAD_PUBLIC_DATA to the folder that holds pollux-osdi21)");
     return OkStatus();
   }
-  const FeatureTable table = prediction::MakeTrainingTable(*curves);
+  const FeatureTable table = prediction::MakeTrainingTable(*curves, stride);
   FL_ASSIGN_OR_RETURN(const auto results, CompareLearners(table, prediction::kAllLearnerKinds, seed));
   const prediction::LearnerResult& best = results[prediction::BestLearner(results)];
   outcome->Set("public curves: accuracy", best.metrics.accuracy);
@@ -144,7 +144,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
       TrainClassifier(table, kind, SelectFeatures(table, context.seed), context.seed);
   TestMixes(classifier, jobs, context.seed, &outcome);
   context.Report(0.6);
-  FL_RETURN_IF_ERROR(ComparePublic(context.seed, &outcome));
+  FL_RETURN_IF_ERROR(ComparePublic(context.seed, context.reduced ? kPrefixStride : 1, &outcome));
   return outcome;
 }
 
