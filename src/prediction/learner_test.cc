@@ -157,7 +157,9 @@ TEST(RandomForestTest, SplitsWhereTheImpurityFallsMost) {
     y(i) = x(i, 0) > 2.5 ? 1 : 0;
   }
   const RandomForest forest = RandomForest::Train(x, y, VectorXd::Ones(40), {.num_trees = 5}, 1);
-  for (const nlohmann::json& tree : forest.ToJson()["trees"]) {
+  const nlohmann::json saved = forest.ToJson();
+  ASSERT_EQ(saved["trees"].size(), 5u);
+  for (const nlohmann::json& tree : saved["trees"]) {
     ASSERT_EQ(tree.size(), 3u);
     EXPECT_EQ(tree[0][1].get<double>(), 2.5);
   }
