@@ -31,12 +31,12 @@ struct WatchedRun {
   double iteration_s = 0;  // median; 0: fewer than two
 };
 
-// Plays the job up to `end`, with a look of the master once a second. It ends `linger` after the first finding, so that a
-// wrong one beside it is seen.
+// Plays the job up to `end`, with a look of the master once a second. It ends `linger` after the first finding, so that
+// a wrong one beside it is seen.
 WatchedRun Watch(const WatchedJob& job, SimTime end, SimDuration linger = SimDuration(20'000'000'000));
 
-// Jobs of 8 to 1,024 ranks of all kinds of parallelism, most of them small, with noise from little to twice the usual and
-// some reports lost, late or twice.
+// Jobs of 4 to 1,024 ranks of all kinds of parallelism, most of them small, with noise from little to twice the usual
+// and some reports lost, late or twice.
 WatchedJob DrawJob(Random& random);
 
 // How a run with one fault went.

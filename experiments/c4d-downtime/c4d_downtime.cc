@@ -51,8 +51,8 @@ constexpr FaultKind kGpuFaults[] = {FaultKind::kGpuMemoryError, FaultKind::kNvli
 constexpr FaultKind kOtherFaults[] = {FaultKind::kProcessCrash, FaultKind::kProcessFrozen, FaultKind::kHostLost,
                                       FaultKind::kConnectionDown, FaultKind::kNicDown};
 
-// One fault of the cause in a job like that of the table, as far as its ranks matter to who waits for whom: eight GPUs of
-// a host are a tensor group, 4 stages, 4 replicas.
+// One fault of the cause in a job like that of the table, as far as its ranks matter to who waits for whom: eight GPUs
+// of a host are a tensor group, 4 stages, 4 replicas.
 struct MeasuredFault {
   double detection_s = std::numeric_limits<double>::quiet_NaN();
   bool is_right = false;
