@@ -165,16 +165,17 @@ class DiagCommandTest(unittest.TestCase):
             self.assertEqual(self.findings(*files), expected)
 
     def test_recordings(self):
-        for name, content, syndrome, rank in (("ok", dump(8, 60), None, None),
-                                              ("hang", dump(8, 60, hang_at=20), "non_comm_hang", 3),
-                                              ("slow", dump(8, 90, slow_from=31), "comm_slow", 5)):
+        for name, content, syndrome, culprit in (
+                ("ok", dump(8, 60), None, None),
+                ("hang", dump(8, 60, hang_at=20), "non_comm_hang", ("rank", 3)),
+                ("slow", dump(8, 90, slow_from=31), "comm_slow", ("nic", 5))):
             with self.subTest(name):
                 result = self.analyze(self.write(name, content), "--json", "-")
                 self.assertEqual(result.returncode, 0 if syndrome is None else 1, result.stderr)
                 findings = json.loads(result.stdout)["findings"]
                 self.assertEqual([f["syndrome"] for f in findings], [] if syndrome is None else [syndrome])
                 for finding in findings:
-                    self.assertEqual([culprit["rank"] for culprit in finding["culprits"]], [rank])
+                    self.assertEqual([named[culprit[0]] for named in finding["culprits"]], [culprit[1]])
                     self.assertEqual(finding["state"], "confirmed")
         # With default limits a hang takes 20 s to be confirmed, and two looks.
         result = self.analyze("hang", "--json", "-")
