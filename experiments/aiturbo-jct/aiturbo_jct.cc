@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/public_data.h"
 #include "report/bar_figure.h"
 #include "scheduling/allocation_registry.h"
 #include "sim/elastic/elastic_metrics.h"
@@ -67,11 +67,6 @@ Workloads WithShare(const Workloads& workloads, int percent, uint64_t seed) {
   Workloads changed = workloads;
   for (auto& jobs : changed) sim::DrawUnpredictable(percent / 100.0, seed, &jobs);
   return changed;
-}
-
-std::string DataFolder() {
-  const char* const named = std::getenv("FAIRLEAD_POLLUX_DATA");
-  return named != nullptr ? named : "../shared/data/pollux-osdi21";
 }
 
 void AddFigure(const std::string& title, const std::map<std::string_view, Averages>& averages,
@@ -194,7 +189,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   FL_RETURN_IF_ERROR(AddShares("generated", generated, context.seed, &runs, &outcome));
   FL_RETURN_IF_ERROR(AddRestartCosts(generated, &runs, &outcome));
   context.Report(0.6);
-  const std::string folder = DataFolder();
+  const std::string folder = PublicDataPath("pollux-osdi21");
   if (std::filesystem::exists(folder + "/traces")) {
     FL_RETURN_IF_ERROR(AddBenchmark(folder, context.seed, &runs, &outcome));
     outcome.notes.push_back("The data of the Pollux benchmark was read from " + folder + ".");

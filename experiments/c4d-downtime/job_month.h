@@ -28,7 +28,7 @@ struct FaultTimes {
 
 struct MonthSetting {
   double month_s = 30 * 86400.0;
-  std::array<double, kNumCauses> faults_per_month = {};  // of running time
+  std::array<double, kNumCauses> faults_per_month = {};  // that the job runs through
   double checkpoint_interval_s = 600;
   double initialization_s = 195;
   // What a fault of the cause takes; called once for each.
