@@ -169,6 +169,7 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
       "Exit codes: 0 nothing was found, 1 there are findings, 2 usage or bad input.\n"
       "Example: fairlead diag analyze nccl_trace_rank_*.json --html findings.html");
   analyze->callback([options, invocation] { invocation->exit_code = Analyze(*options, invocation->command_line); });
+  AddDiagSimulateCommand(diag, invocation);
 }
 
 }  // namespace fairlead::cli

@@ -105,6 +105,10 @@ class DiagCommandTest(unittest.TestCase):
         return subprocess.run([PROGRAM, "diag", "analyze", *args], capture_output=True, text=True, cwd=self.folder,
                               timeout=300)
 
+    def simulate(self, *args):
+        return subprocess.run([PROGRAM, "diag", "simulate", *args], capture_output=True, text=True, cwd=self.folder,
+                              timeout=300)
+
     def assert_refused(self, result, *parts):
         self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
         self.assertEqual(result.stdout, "")
@@ -163,6 +167,27 @@ class DiagCommandTest(unittest.TestCase):
         for late_rank, expected in ((None, []), (2, [("non_comm_slow", [(2, "worker-0")])])):
             files = [self.write(f"inspector_{rank}.log", inspector_file(rank, 8, late_rank)) for rank in range(8)]
             self.assertEqual(self.findings(*files), expected)
+
+    def test_simulated_recordings(self):
+        for fault, syndrome in (("none", None), ("process_crash", "dead"), ("gpu_hang", None), ("slow_gpu", "non_comm_slow")):
+            with self.subTest(fault):
+                result = self.simulate("--fault", fault, "--seed", "3", "-o", "out/job.jsonl")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn("planted: " + ("nothing" if fault == "none" else fault), result.stdout)
+                rank = re.search(r"rank (\d+)", result.stdout)
+                found = self.findings("out/job.jsonl")
+                if fault == "none":
+                    self.assertEqual(found, [])
+                    continue
+                self.assertEqual(len(found), 1)
+                self.assertIn(found[0][0], [syndrome] if syndrome else ["non_comm_hang", "comm_hang"])
+                self.assertEqual([name for name, _ in found[0][1]], [int(rank.group(1))])
+        for args, part in ((["--fault", "rust"], "slow_gpu"), (["--data", "0"], "data"), (["--data", "99999"], "16384"),
+                           (["--fault", "checkpoint_stall"], "--checkpoint-every"), (["--seconds", "0"], "--seconds")):
+            result = self.simulate("-o", "x", *args)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertIn(part, result.stderr)
+            self.assertFalse((self.folder / "x").exists())
 
     def test_recordings(self):
         for name, content, syndrome, culprit in (
