@@ -61,6 +61,13 @@ Culprit LeafCulprit(LeafId leaf) {
   return culprit;
 }
 
+Culprit PlaneCulprit(uint32_t plane) {
+  Culprit culprit;
+  culprit.kind = CulpritKind::kPlane;
+  culprit.plane = plane;
+  return culprit;
+}
+
 std::vector<Culprit> RanksOf(const JobLayout& layout, HostId host) {
   std::vector<Culprit> culprits;
   for (uint32_t r = 0; r < layout.ranks.size(); ++r) {
@@ -93,15 +100,43 @@ std::vector<HostId> HostsUnder(const JobLayout& layout, LeafId leaf) {
   return {hosts.begin(), hosts.end()};
 }
 
-ExpectedFinding ExpectSlowLeaf(const JobLayout& layout, LeafId leaf) {
+bool IsUnder(const model::RankPlace& place, uint32_t plane, LeafId leaf) { return place.leaves[plane] == leaf; }
+
+// Whether all traffic of the leaf's plane passes it: then neither can be told from the other.
+bool CarriesItsPlane(const JobShape& shape, const JobLayout& layout, uint32_t plane, LeafId leaf) {
+  return std::ranges::all_of(NetworkPairs(shape, layout), [&](const NetworkPair& pair) {
+    return IsUnder(layout.ranks[pair.source.index()], plane, leaf) ||
+           IsUnder(layout.ranks[pair.destination.index()], plane, leaf);
+  });
+}
+
+std::set<LeafId> LeavesOf(const JobLayout& layout, uint32_t plane) {
+  std::set<LeafId> leaves;
+  for (const model::RankPlace& place : layout.ranks) leaves.insert(place.leaves[plane]);
+  return leaves;
+}
+
+ExpectedFinding ExpectSlowLeaf(const JobShape& shape, const JobLayout& layout, LeafId leaf) {
   ExpectedFinding expected{{Syndrome::kCommSlow}, {LeafCulprit(leaf)}};
   const std::vector<HostId> hosts = HostsUnder(layout, leaf);
-  // What is behind a leaf of its own cannot be told from the leaf; a leaf of all cannot be compared with another.
+  // What is behind a leaf of its own cannot be told from the leaf.
   if (hosts.size() == 1) expected.culprits.push_back(HostCulprit(hosts.front()));
-  const bool has_another = std::ranges::any_of(layout.ranks, [leaf](const model::RankPlace& place) {
-    return std::ranges::find(place.leaves, leaf) == place.leaves.end();
-  });
-  expected.is_required = has_another;
+  uint32_t plane = 0;
+  while (!LeavesOf(layout, plane).contains(leaf)) ++plane;
+  if (!CarriesItsPlane(shape, layout, plane, leaf)) return expected;
+  expected.culprits.push_back(PlaneCulprit(plane));
+  // What carries all traffic of the job cannot be compared with anything.
+  expected.is_required = shape.planes > 1;
+  return expected;
+}
+
+ExpectedFinding ExpectSlowPlane(const JobShape& shape, const JobLayout& layout, uint32_t plane) {
+  ExpectedFinding expected{{Syndrome::kCommSlow}, {PlaneCulprit(plane)}};
+  for (const LeafId leaf : LeavesOf(layout, plane)) {
+    if (CarriesItsPlane(shape, layout, plane, leaf)) expected.culprits.push_back(LeafCulprit(leaf));
+  }
+  // A plane of all traffic cannot be compared with another.
+  expected.is_required = shape.planes > 1;
   return expected;
 }
 
@@ -142,7 +177,7 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
     case FaultKind::kLossyConnection:
       return {{Syndrome::kCommSlow}, {ConnectionCulprit(fault.rank, fault.peer)}};
     case FaultKind::kSlowLeaf:
-      return ExpectSlowLeaf(layout, fault.leaf);
+      return ExpectSlowLeaf(shape, layout, fault.leaf);
     case FaultKind::kNicDown:
       return {{Syndrome::kCommHang}, NicCulprits(shape, layout, CulpritKind::kNic, fault.rank)};
     case FaultKind::kConnectionDown:
@@ -152,6 +187,9 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
       expected.syndromes = {Syndrome::kNonCommSlow};
       expected.culprits = RanksOf(layout, fault.host);
       expected.culprits.insert(expected.culprits.begin(), HostCulprit(fault.host));
+      // The ranks of the first stage are late together: nobody of their like is not.
+      expected.is_required =
+          shape.HostOf(shape.RankAt(shape.tensor_parallel - 1, shape.data_parallel - 1, 0)) != shape.HostOf(RankId(0));
       return expected;
     case FaultKind::kCheckpointStall:
       if (fault.magnitude < kSuspectSeconds) return {};
@@ -166,12 +204,8 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
       }
       return expected;
     }
-    case FaultKind::kSlowPlane: {
-      Culprit plane;
-      plane.kind = CulpritKind::kPlane;
-      plane.plane = fault.plane;
-      return {{Syndrome::kCommSlow}, {plane}};
-    }
+    case FaultKind::kSlowPlane:
+      return ExpectSlowPlane(shape, layout, fault.plane);
     case FaultKind::kWrongSize:
     case FaultKind::kWrongOrder:
       return {{Syndrome::kMismatch}, rank_or_host()};

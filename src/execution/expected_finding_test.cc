@@ -82,6 +82,53 @@ TEST(ExpectFinding, SlownessOfAllIsNobodysFault) {
   EXPECT_TRUE(ExpectFinding(fault, shape, MakeLayout(shape, JobId(0))).syndromes.empty());
 }
 
+// Two hosts of four GPUs under one leaf of each plane: what passes a plane passes its leaf.
+TEST(ExpectFinding, APlaneOfOneLeafCannotBeToldFromIt) {
+  JobShape shape;
+  shape.data_parallel = 8;
+  shape.gpus_per_host = 4;
+  shape.hosts_per_leaf = 2;
+  shape.planes = 2;
+  const auto expect = [&](FaultKind kind) {
+    Fault fault;
+    fault.kind = kind;
+    fault.leaf = MakeLayout(shape, JobId(0)).ranks[0].leaves[1];
+    fault.plane = 1;
+    fault.magnitude = 2;
+    return ExpectFinding(fault, shape, MakeLayout(shape, JobId(0)));
+  };
+  for (const FaultKind kind : {FaultKind::kSlowLeaf, FaultKind::kSlowPlane}) {
+    const ExpectedFinding expected = expect(kind);
+    EXPECT_EQ(expected.culprits.size(), 2u);
+    EXPECT_TRUE(expected.is_required) << "the other plane is as fast as ever";
+  }
+  shape.planes = 1;
+  shape.channels = 2;
+  Fault fault;
+  fault.kind = FaultKind::kSlowLeaf;
+  fault.leaf = MakeLayout(shape, JobId(0)).ranks[0].leaves[0];
+  fault.magnitude = 2;
+  EXPECT_FALSE(ExpectFinding(fault, shape, MakeLayout(shape, JobId(0))).is_required) << "nothing to compare with";
+  // Four hosts under two leaves: the ring passes each of them, but not with every message.
+  shape.data_parallel = 16;
+  const ExpectedFinding of_two = ExpectFinding(fault, shape, MakeLayout(shape, JobId(0)));
+  EXPECT_TRUE(of_two.is_required);
+  EXPECT_EQ(of_two.culprits.size(), 1u);
+}
+
+TEST(ExpectFinding, ALoaderOfAllCannotBeComparedWithAnother) {
+  JobShape shape;
+  shape.data_parallel = 8;
+  shape.pipeline_parallel = 2;  // the second stage is on another host, but does not feel its loader
+  Fault fault;
+  fault.kind = FaultKind::kSlowLoader;
+  fault.host = HostId(0);
+  fault.magnitude = 20;
+  EXPECT_FALSE(ExpectFinding(fault, shape, MakeLayout(shape, JobId(0))).is_required);
+  shape.gpus_per_host = 4;
+  EXPECT_TRUE(ExpectFinding(fault, shape, MakeLayout(shape, JobId(0))).is_required);
+}
+
 // One host has no network.
 TEST(DrawFault, NothingWhereTheJobHasNoSuchPlace) {
   JobShape shape;

@@ -46,7 +46,7 @@ SlowTransferDetector::Connection& SlowTransferDetector::FindConnection(model::Ra
   auto& own = connections_[rank.index()];
   auto at = std::lower_bound(own.begin(), own.end(), key,
                              [](const Connection& connection, const auto& k) { return connection.key < k; });
-  if (at == own.end() || at->key != key) at = own.insert(at, Connection{.key = key, .fit = {}});
+  if (at == own.end() || at->key != key) at = own.insert(at, Connection{.key = key, .fit = {}, .baseline_ratios = {}});
   return *at;
 }
 
@@ -56,7 +56,9 @@ void SlowTransferDetector::Add(const model::RankReport& report) {
     const model::ConnectionKey& key = record.key;
     if (key.direction != model::Direction::kSend || record.messages == 0) continue;
     if (key.peer.index() >= layout_.ranks.size() || key.peer == report.rank) continue;
-    FindConnection(report.rank, key).fit.Add(record, options_.added_delay_min);
+    Connection& connection = FindConnection(report.rank, key);
+    const bool is_known = connection.baseline_count >= options_.baseline_windows;
+    connection.fit.Add(record, options_.added_delay_min, is_known ? connection.baseline_ratios.usual() : 0);
   }
 }
 
@@ -71,7 +73,8 @@ std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples() {
         samples.push_back({.source = model::RankId(rank),
                            .connection = &connection,
                            .log_seconds = log_seconds,
-                           .uneven_share = is_uneven ? connection.fit.UnevenShare() : 0});
+                           .uneven_share = is_uneven ? connection.fit.UnevenShare() : 0,
+                           .ratios = connection.fit.slowest_ratios()});
       }
       connection.fit = {};
     }
@@ -165,7 +168,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
     const Transfer transfer{
         .source = sample.source, .destination = sample.connection->key.peer, .plane = sample.connection->key.plane};
     const double added = std::exp(sample.log_seconds) * (1 - std::exp(-sample.x));
-    const double uneven = sample.uneven_share - std::max(usual_uneven, sample.connection->baseline_uneven);
+    const double uneven = sample.uneven_share - usual_uneven;
     pairs.push_back({.transfer = transfer, .x = sample.x, .added_seconds = added, .uneven = uneven, .samples = 1});
   }
   const auto key = [](const PairDelay& pair) {
@@ -298,7 +301,7 @@ void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::s
     if (is_judged && pair->transfer.health == TransferHealth::kSlow) continue;
     const double count = ++connection.baseline_count;
     connection.baseline += (sample.log_seconds - connection.baseline) / count;
-    connection.baseline_uneven += (sample.uneven_share - connection.baseline_uneven) / count;
+    connection.baseline_ratios.Add(sample.ratios);
   }
 }
 

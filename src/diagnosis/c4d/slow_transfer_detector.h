@@ -11,7 +11,7 @@
 //             3. what all suffer is nobody's fault: unless some are as ever, x is counted from what is normal now;
 //             4. x averaged per pair of ranks and plane; slow: by itself (three sigma and the least effects), as part
 //             of a row or column that ScoreDelays names, or lossy: single messages are much slower again and again,
-//             while those of most others are not;
+//             than it has ever seen, while those of most others are not;
 //             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
 //             connection z_point.
 // Cost        O(connections) per window, about 150 bytes a connection. See BM_SlowTransfers/ranks:16384.
@@ -56,7 +56,7 @@ class SlowTransferDetector {
     TransferFit fit;
     // What is normal for it: mean of log seconds at `usual_bytes` over `baseline_count` windows.
     double baseline = 0;
-    double baseline_uneven = 0;  // share of uneven reports
+    SlowestRatios baseline_ratios;
     double usual_bytes = 0;
     uint32_t baseline_count = 0;
   };
@@ -66,7 +66,8 @@ class SlowTransferDetector {
     Connection* connection = nullptr;
     double log_seconds = 0;   // of a message of the usual size
     double uneven_share = 0;  // of reports, if several are
-    double x = 0;             // the header's
+    SlowestRatios ratios;
+    double x = 0;  // the header's
     bool has_x = false;
   };
   struct PairDelay {

@@ -1,6 +1,7 @@
 #include "diagnosis/c4d/transfer_fit.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fairlead::diagnosis::c4d {
 
@@ -11,12 +12,32 @@ constexpr uint64_t kTrimMin = 8;
 // A report of fewer messages does not tell whether one is slower than the others.
 constexpr uint64_t kUnevenMessagesMin = 4;
 constexpr double kUnevenFactor = 2;
+// Beyond the usual ratio.
+constexpr double kUnusualFactor = 1.3;
+// Fewer reports do not tell what is usual.
+constexpr uint32_t kUsualReportsMin = 8;
 // Least relative variance of mean sizes that a slope can be read from.
 constexpr double kSizeVarianceMin = 0.04;
 
 }  // namespace
 
-void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_min) {
+void SlowestRatios::Add(double ratio) {
+  ++reports_;
+  auto value = static_cast<float>(ratio);
+  for (float& kept : greatest_) {
+    if (value > kept) std::swap(value, kept);
+  }
+}
+
+void SlowestRatios::Add(const SlowestRatios& others) {
+  const uint32_t reports = reports_ + others.reports_;
+  for (const float value : others.greatest_) Add(value);
+  reports_ = reports;
+}
+
+double SlowestRatios::usual() const { return reports_ < kUsualReportsMin ? 0 : greatest_.back(); }
+
+void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_min, double usual_ratio) {
   const double seconds = record.wire_time.seconds().value();
   const double slowest = record.wire_time_max.seconds().value();
   if (record.messages == 0 || record.bytes == 0 || !(seconds > 0) || slowest < 0 || slowest > seconds) return;
@@ -27,10 +48,13 @@ void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_m
   sum_seconds_ += seconds;
   sum_bytes_2_ += static_cast<double>(record.bytes) * bytes;
   sum_product_ += bytes * seconds;
-  if (record.messages < kUnevenMessagesMin) return;
+  if (record.messages < kUnevenMessagesMin || slowest >= seconds) return;
   ++reports_;
   const double others = (seconds - slowest) / static_cast<double>(record.messages - 1);
-  const bool is_uneven = slowest >= kUnevenFactor * others && slowest - others >= added_min.seconds().value();
+  const double ratio = slowest / others;
+  slowest_ratios_.Add(ratio);
+  const bool is_uneven = usual_ratio > 0 && ratio >= std::max(kUnevenFactor, kUnusualFactor * usual_ratio) &&
+                         slowest - others >= added_min.seconds().value();
   uneven_reports_ += is_uneven ? 1 : 0;
 }
 

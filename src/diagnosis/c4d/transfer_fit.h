@@ -6,11 +6,14 @@
 //             report; otherwise time per byte alone. The slowest message of the window is left out; from the second one
 //             on, slow messages count: a lossy path is slow.
 //             A lossy path sends few messages twice: its mean hardly changes, but again and again the slowest message
-//             of a report takes much longer than the others. Such reports are counted.
+//             of a report takes much longer than the others, by a factor that is far beyond the usual one: sizes that
+//             vary and noise make the slowest message stand out, too, but always about the same. Such reports are
+//             counted.
 // Cost        constant memory per connection.
 // Reference   spec section 5.1, "delay value".
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/sim_time.h"
@@ -18,28 +21,46 @@
 
 namespace fairlead::diagnosis::c4d {
 
+// How many times as long as the others of its report the slowest message usually takes: what few of the reports exceed.
+// A stall of the path, which shows in one report or two, is not what is usual.
+class SlowestRatios {
+ public:
+  void Add(double ratio);
+  void Add(const SlowestRatios& others);
+
+  // 0: too few reports to tell.
+  double usual() const;
+
+ private:
+  static constexpr size_t kKept = 4;
+  uint32_t reports_ = 0;
+  std::array<float, kKept> greatest_ = {};  // descending
+};
+
 class TransferFit {
  public:
   // Records without messages, without bytes or with impossible times are left out.
-  // `added_min`: a message that takes less than this longer than others is not slow.
-  void Add(const model::ConnectionRecord& record, SimDuration added_min);
+  // Args: added_min: a message that takes less than this longer than others is not slow; usual_ratio: of the slowest
+  // message of a report to the others, as it usually is; 0: unknown, and no report is uneven.
+  void Add(const model::ConnectionRecord& record, SimDuration added_min, double usual_ratio);
 
   uint64_t messages() const { return messages_; }
   double mean_bytes() const { return sum_bytes_ / static_cast<double>(messages_); }  // per message; messages() > 0
   // Seconds of a message of that size; messages() > 0, bytes > 0.
   double SecondsOf(double bytes) const;
 
-  // Reports whose slowest message took kUnevenFactor times the mean of the others, and much longer than it in absolute
-  // terms, too.
+  // Reports whose slowest message took much longer than the others, and by an unusual factor.
   uint32_t uneven_reports() const { return uneven_reports_; }
   // Of those with messages enough to tell; 0 where there are none.
   double UnevenShare() const { return reports_ == 0 ? 0 : static_cast<double>(uneven_reports_) / reports_; }
+  const SlowestRatios& slowest_ratios() const { return slowest_ratios_; }
 
  private:
   uint64_t messages_ = 0;
   uint32_t reports_ = 0;
   uint32_t uneven_reports_ = 0;
   double slowest_ = 0;  // seconds
+  SlowestRatios slowest_ratios_;
   // Over reports, each weighted by its messages w, with mean size b and mean time t.
   double sum_bytes_ = 0;    // w b
   double sum_seconds_ = 0;  // w t
