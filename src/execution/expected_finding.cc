@@ -214,8 +214,10 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
 }
 
 double SureStallSeconds(const JobShape& shape) {
-  // Whoever waits for the writer usually waits as long as it writes.
-  const double usual = kSuspectDurations * shape.checkpoint_time.seconds().value();
+  // Whoever waits for the writer usually waits as long as it writes, and pipeline stages that are through earlier for the
+  // last one, too.
+  const SimDuration drain = (shape.forward_time + shape.backward_time) * int64_t{shape.pipeline_parallel - 1};
+  const double usual = kSuspectDurations * (shape.checkpoint_time + drain).seconds().value();
   return std::max(kSuspectSeconds, usual) + kConfirmSeconds + kReportSlackSeconds;
 }
 

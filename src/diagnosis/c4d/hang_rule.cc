@@ -297,17 +297,31 @@ class HangRule {
       suspect.summary = fmt::format("Data of {} was sent over {} and never arrived; {} ranks wait", what,
                                     Describe(layout_, suspect.culprits), NumWaiting());
     } else if (!gpus_.empty() || (out_of_sight_.empty() && !relays_.empty())) {
-      const std::set<RankId>& named = gpus_.empty() ? relays_ : gpus_;
-      const std::vector<RankId> ranks(named.begin(), named.end());
-      suspect.culprits = RankCulprits(layout_, ranks);
-      suspect.sub_cause = CauseOf(ranks.front(), nullptr) == SubCause::kGpuError ? SubCause::kGpuError : SubCause::kGpu;
-      suspect.confidence = ranks.size() == 1 ? 0.9 : 0.5;
-      suspect.summary = fmt::format("The GPU of {} does not go on inside of {}; {} ranks wait",
-                                    Describe(layout_, suspect.culprits), what, NumWaiting());
+      NameGpu(what, &suspect);
     } else {
       NameHostOutOfSight(what, &suspect);
     }
     suspects->push_back(std::move(suspect));
+  }
+
+  // Of several ranks that wait for their GPUs only one is at fault: it is named if it is known, or else their host.
+  void NameGpu(const std::string& what, Suspect* suspect) const {
+    const std::set<RankId>& found = gpus_.empty() ? relays_ : gpus_;
+    const std::vector<RankId> ranks(found.begin(), found.end());
+    std::set<HostId> hosts;
+    for (const RankId rank : ranks) hosts.insert(layout_.ranks[rank.index()].host);
+    suspect->sub_cause = CauseOf(ranks.front(), nullptr) == SubCause::kGpuError ? SubCause::kGpuError : SubCause::kGpu;
+    if (hosts.size() > 1) {
+      suspect->confidence = 0.3;
+      suspect->summary = fmt::format("One of {} does not go on inside of {}, and nothing tells which; {} ranks wait",
+                                     Describe(layout_, ranks), what, NumWaiting());
+      return;
+    }
+    const bool is_sure = ranks.size() == 1 && !gpus_.empty();
+    suspect->culprits = {is_sure ? RankCulprit(layout_, ranks.front()) : HostCulprit(*hosts.begin())};
+    suspect->confidence = is_sure ? 0.9 : 0.7;
+    suspect->summary = fmt::format("{} of {} does not go on inside of {}; {} ranks wait", is_sure ? "The GPU" : "A GPU",
+                                   Describe(layout_, suspect->culprits), what, NumWaiting());
   }
 
   // Operations over NVLink have no messages: at best, all their ranks are on one host.

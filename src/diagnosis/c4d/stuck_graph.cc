@@ -1,6 +1,8 @@
 #include "diagnosis/c4d/stuck_graph.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "diagnosis/c4d/strongly_connected.h"
 
@@ -19,7 +21,7 @@ class StuckGraph {
       : picture_(picture), communicator_(communicator), ranks_(ranks), query_(query) {
     std::sort(ranks_.begin(), ranks_.end());
     edges_.resize(ranks_.size());
-    waits_for_gpu_.assign(ranks_.size(), false);
+    waits_.resize(ranks_.size());
     is_busy_.assign(ranks_.size(), false);
     is_unsure_.assign(ranks_.size(), false);
   }
@@ -53,16 +55,37 @@ class StuckGraph {
       case TransferPhase::kSendWaitsForPeer:
       case TransferPhase::kReceivePosted:
         AddEdge(i, state.key.peer);
+        waits_[i].push_back({state.key.channel, Wait::kForPeer});
         break;
       case TransferPhase::kSendOnWire:
-        AddLink(i, state);
+        if (IsFrozen(i)) {
+          waits_[i].push_back({state.key.channel, Wait::kToSend});
+        } else {
+          AddLink(i, state);
+        }
         break;
       case TransferPhase::kSendWaitsForGpu:
+        waits_[i].push_back({state.key.channel, Wait::kToSend});
+        break;
       case TransferPhase::kReceiveFlushing:
       case TransferPhase::kReceiveWaitsForGpu:
-        waits_for_gpu_[i] = true;
+        waits_[i].push_back({state.key.channel, Wait::kToReceive});
         break;
     }
+  }
+
+  // Whether the process of a rank does not look after its connections any more: it says that it has posted a buffer,
+  // and the sender says that it has not.
+  bool IsFrozen(uint32_t i) const {
+    const auto connections = picture_.ConnectionsOf(ranks_[i], communicator_);
+    return std::any_of(connections.begin(), connections.end(), [&](const ConnectionState& state) {
+      if (state.key.direction != Direction::kReceive || state.phase != TransferPhase::kReceivePosted) return false;
+      ConnectionKey opposite = state.key;
+      opposite.direction = Direction::kSend;
+      opposite.peer = ranks_[i];
+      const ConnectionState* sender = picture_.FindConnection(state.key.peer, opposite);
+      return sender != nullptr && sender->phase == TransferPhase::kSendWaitsForPeer;
+    });
   }
 
   void AddEdge(uint32_t i, RankId peer) {
@@ -95,29 +118,71 @@ class StuckGraph {
       for (const uint32_t i : sink) data->unsure.push_back(ranks_[i]);
       return;
     }
-    std::vector<RankId> gpus;
+    std::vector<uint32_t> waiting;
     for (const uint32_t i : sink) {
-      if (waits_for_gpu_[i]) gpus.push_back(ranks_[i]);
+      if (WaitsForGpu(i)) waiting.push_back(i);
     }
-    if (!gpus.empty()) {
-      const bool may_relay = std::all_of(gpus.begin(), gpus.end(), [&](RankId rank) { return MayRelay(rank); });
-      std::vector<RankId>& named = may_relay ? data->relays : data->gpus;
-      named.insert(named.end(), gpus.begin(), gpus.end());
-    } else if (sink.size() == 1) {
-      data->absent.push_back(ranks_[sink.front()]);
+    if (waiting.empty()) {
+      if (sink.size() == 1) data->absent.push_back(ranks_[sink.front()]);
+      return;
     }
+    std::vector<uint32_t> jammed;
+    std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(jammed), [&](uint32_t i) { return IsJammed(i); });
+    const std::vector<uint32_t>& stuck = jammed.empty() ? waiting : jammed;
+    const bool may_relay = std::all_of(stuck.begin(), stuck.end(), [&](uint32_t i) { return MayRelay(i); });
+    for (const uint32_t i : stuck) (may_relay ? data->relays : data->gpus).push_back(ranks_[i]);
   }
 
-  // Whether what the rank sends comes from another GPU of its host.
-  bool MayRelay(RankId rank) const {
-    const auto connections = picture_.ConnectionsOf(rank, communicator_);
-    const bool receives = std::any_of(connections.begin(), connections.end(), [](const ConnectionState& state) {
-      return state.key.direction == Direction::kReceive;
+  // What a rank's GPU or peers have to do for one of its connections to go on.
+  struct Wait {
+    enum Kind : uint8_t { kForPeer, kToSend, kToReceive };
+    uint16_t channel;
+    Kind kind;
+  };
+
+  bool Waits(uint32_t i, uint16_t channel, Wait::Kind kind) const {
+    return std::any_of(waits_[i].begin(), waits_[i].end(),
+                       [&](const Wait& wait) { return wait.channel == channel && wait.kind == kind; });
+  }
+  bool WaitsForGpu(uint32_t i) const {
+    return std::any_of(waits_[i].begin(), waits_[i].end(),
+                       [](const Wait& wait) { return wait.kind != Wait::kForPeer; });
+  }
+  bool SharesHost(uint32_t i, uint32_t j) const {
+    return picture_.ranks()[ranks_[i]].host == picture_.ranks()[ranks_[j]].host;
+  }
+
+  // Whether on some channel data has arrived at the rank's host, and what should leave does not, though no peer keeps
+  // it. A host that only lacks data has none that waits to be received, one that can't get rid of it waits for a peer.
+  bool IsJammed(uint32_t i) const {
+    return std::any_of(waits_[i].begin(), waits_[i].end(), [&](const Wait& wait) {
+      bool receives = false;
+      bool sends = false;
+      for (uint32_t j = 0; j < ranks_.size(); ++j) {
+        if (!SharesHost(i, j)) continue;
+        if (Waits(j, wait.channel, Wait::kForPeer)) return false;
+        receives |= Waits(j, wait.channel, Wait::kToReceive);
+        sends |= Waits(j, wait.channel, Wait::kToSend);
+      }
+      return receives && sends;
     });
-    if (receives) return false;
-    const uint32_t host = picture_.ranks()[rank].host;
-    return std::any_of(ranks_.begin(), ranks_.end(),
-                       [&](RankId other) { return other != rank && picture_.ranks()[other].host == host; });
+  }
+
+  // Whether what the rank sends may come from another GPU of its host, or what it receives go there: on that channel it
+  // has a connection in one direction only.
+  bool MayRelay(uint32_t i) const {
+    bool has_company = false;
+    for (uint32_t j = 0; j < ranks_.size(); ++j) has_company |= j != i && SharesHost(i, j);
+    return has_company && std::all_of(waits_[i].begin(), waits_[i].end(), [&](const Wait& wait) {
+             return wait.kind == Wait::kForPeer || !HasBothDirections(i, wait.channel);
+           });
+  }
+  bool HasBothDirections(uint32_t i, uint16_t channel) const {
+    std::array<bool, 2> has = {};
+    for (const ConnectionState& state : picture_.ConnectionsOf(ranks_[i], communicator_)) {
+      if (state.key.channel == channel) has[static_cast<size_t>(state.key.direction)] = true;
+    }
+    return has[0] && has[1];
   }
 
   const JobPicture& picture_;
@@ -125,7 +190,7 @@ class StuckGraph {
   std::vector<RankId> ranks_;  // nodes 0 .. ranks - 1; then one for each of links_
   std::vector<StuckLink> links_;
   Digraph edges_;
-  std::vector<bool> waits_for_gpu_;
+  std::vector<std::vector<Wait>> waits_;
   std::vector<bool> is_busy_;  // has a message under way
   std::vector<bool> is_unsure_;
   const WaitGraphQuery& query_;

@@ -9,11 +9,14 @@
 //             A rank's GPU waits itself for what has not arrived, so self counts only where the rank waits for nobody
 //             else. Where its data comes from another GPU of the host, whose part is out of sight, it counts little.
 //             Ranks that wait for each other in a circle are one; whoever can be reached from there is what they wait
-//             for. Links outrank GPUs, as an intermediate hop that is out of sight (NVLink) looks like a GPU.
-// Cost        O(ranks + connections) of the communicator.
+//             for. Of a circle in which several wait for their GPUs, those are named whose host has received what it
+//             does not pass on though no peer keeps it. Links outrank GPUs, as an intermediate hop that is out of sight (NVLink) looks like a GPU.
+// Cost        O(ranks + connections) of the communicator; of a circle, times its ranks.
 // Guarantees  relabelling ranks relabels the answer.
 // Differs     a message that the sender has not seen completed although the receiver has taken everything that is
 //             under way is no stuck link: the sender does not look any more.
+//             A sender that has not noticed its peers' buffers for long (it says that a buffer is posted, its peer that it
+//             waits for one) is frozen, whatever it says is on the wire.
 //             A rank of which a report is missing that could have told more is asked last: its connections may be out
 //             of date.
 // Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.
