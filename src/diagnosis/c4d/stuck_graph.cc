@@ -24,10 +24,15 @@ class StuckGraph {
     waits_.resize(ranks_.size());
     is_busy_.assign(ranks_.size(), false);
     is_unsure_.assign(ranks_.size(), false);
+    is_frozen_.assign(ranks_.size(), false);
   }
 
   StuckData Find() {
     for (uint32_t i = 0; i < ranks_.size(); ++i) {
+      if (IsFrozen(i)) {
+        is_frozen_[i] = is_busy_[i] = true;
+        continue;
+      }
       for (const ConnectionState& state : picture_.ConnectionsOf(ranks_[i], communicator_)) AddConnection(i, state);
     }
     StuckData data;
@@ -41,9 +46,14 @@ class StuckGraph {
   }
 
  private:
-  void AddConnection(uint32_t i, const ConnectionState& state) {
+  // Whether the rank would have told of another state by now.
+  bool IsUpToDate(RankId rank, const ConnectionState& state) const {
     const SimTime last_progress = picture_.communicators()[communicator_].last_progress;
-    if (query_.has_clock && !picture_.IsUpToDate(ranks_[i], state.serial, last_progress, query_.ReportDelay())) {
+    return !query_.has_clock || picture_.IsUpToDate(rank, state.serial, last_progress, query_.ReportDelay());
+  }
+
+  void AddConnection(uint32_t i, const ConnectionState& state) {
+    if (!IsUpToDate(ranks_[i], state)) {
       is_unsure_[i] = true;
       return;
     }
@@ -58,11 +68,7 @@ class StuckGraph {
         waits_[i].push_back({state.key.channel, Wait::kForPeer});
         break;
       case TransferPhase::kSendOnWire:
-        if (IsFrozen(i)) {
-          waits_[i].push_back({state.key.channel, Wait::kToSend});
-        } else {
-          AddLink(i, state);
-        }
+        AddLink(i, state);
         break;
       case TransferPhase::kSendWaitsForGpu:
         waits_[i].push_back({state.key.channel, Wait::kToSend});
@@ -74,8 +80,8 @@ class StuckGraph {
     }
   }
 
-  // Whether the process of a rank does not look after its connections any more: it says that it has posted a buffer,
-  // and the sender says that it has not.
+  // Whether the process of a rank does not look after its connections any more: it says that it has posted a buffer for
+  // which the sender waits.
   bool IsFrozen(uint32_t i) const {
     const auto connections = picture_.ConnectionsOf(ranks_[i], communicator_);
     return std::any_of(connections.begin(), connections.end(), [&](const ConnectionState& state) {
@@ -84,7 +90,8 @@ class StuckGraph {
       opposite.direction = Direction::kSend;
       opposite.peer = ranks_[i];
       const ConnectionState* sender = picture_.FindConnection(state.key.peer, opposite);
-      return sender != nullptr && sender->phase == TransferPhase::kSendWaitsForPeer;
+      return sender != nullptr && sender->phase == TransferPhase::kSendWaitsForPeer && IsUpToDate(ranks_[i], state) &&
+             IsUpToDate(state.key.peer, *sender);
     });
   }
 
@@ -116,6 +123,10 @@ class StuckGraph {
     }
     if (std::any_of(sink.begin(), sink.end(), [&](uint32_t i) { return is_unsure_[i]; })) {
       for (const uint32_t i : sink) data->unsure.push_back(ranks_[i]);
+      return;
+    }
+    if (is_frozen_[sink.front()]) {
+      data->gpus.push_back(ranks_[sink.front()]);
       return;
     }
     std::vector<uint32_t> waiting;
@@ -193,6 +204,7 @@ class StuckGraph {
   std::vector<std::vector<Wait>> waits_;
   std::vector<bool> is_busy_;  // has a message under way
   std::vector<bool> is_unsure_;
+  std::vector<bool> is_frozen_;  // waits for nobody
   const WaitGraphQuery& query_;
 };
 

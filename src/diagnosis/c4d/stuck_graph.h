@@ -15,8 +15,8 @@
 // Guarantees  relabelling ranks relabels the answer.
 // Differs     a message that the sender has not seen completed although the receiver has taken everything that is
 //             under way is no stuck link: the sender does not look any more.
-//             A sender that has not noticed its peers' buffers for long (it says that a buffer is posted, its peer that it
-//             waits for one) is frozen, whatever it says is on the wire.
+//             A rank that says that a buffer is posted while the sender waits for one is frozen, whatever it says is on
+//             the wire: nobody tells the sender. (That the way back alone is broken would look the same.)
 //             A rank of which a report is missing that could have told more is asked last: its connections may be out
 //             of date.
 // Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.
