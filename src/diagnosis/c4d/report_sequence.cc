@@ -12,6 +12,8 @@ constexpr int64_t kMaxJump = 3600;
 
 std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime now) {
   const bool is_newest = !has_started_ || at > newest_at_;
+  const SimTime before = newest_at_;
+  least_delay_ = has_started_ ? std::min(least_delay_, now - at) : now - at;
   if (is_newest) newest_at_ = at;
   // Modulo 2^64, so that any number makes sense.
   const auto distance = static_cast<int64_t>(number - (base_ + next_));
@@ -28,7 +30,7 @@ std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime
     return std::nullopt;
   }
   const uint32_t serial = next_ + static_cast<uint32_t>(distance);
-  if (distance > 0) NoteGaps(next_, serial - 1, now);
+  if (distance > 0) NoteGaps(next_, serial - 1, before + least_delay_, at + least_delay_);
   next_ = serial + 1;
   return serial;
 }
@@ -36,7 +38,7 @@ std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime
 uint32_t ReportSequence::CountAnew(uint64_t number, SimTime now) {
   if (has_started_) {
     // What was told between the counts is lost.
-    NoteGaps(next_, next_, now);
+    NoteGaps(next_, next_, now, now);
     ++next_;
   }
   has_started_ = true;
@@ -46,16 +48,19 @@ uint32_t ReportSequence::CountAnew(uint64_t number, SimTime now) {
 
 bool ReportSequence::HasGap(uint32_t since_serial, SimTime horizon) const {
   return std::any_of(gaps_.begin(), gaps_.end(),
-                     [&](const Gap& g) { return g.serial > since_serial && g.noticed <= horizon; });
+                     [&](const Gap& g) { return g.serial > since_serial && g.made <= horizon; });
 }
 
 bool ReportSequence::HasGapBetween(SimTime from, SimTime until) const {
-  return std::any_of(gaps_.begin(), gaps_.end(), [&](const Gap& g) { return g.noticed >= from && g.noticed <= until; });
+  return std::any_of(gaps_.begin(), gaps_.end(), [&](const Gap& g) { return g.made >= from && g.made <= until; });
 }
 
-void ReportSequence::NoteGaps(uint32_t first, uint32_t last, SimTime now) {
-  if (last - first >= kMaxGaps) first = last - static_cast<uint32_t>(kMaxGaps) + 1;
-  for (uint32_t serial = first; serial <= last; ++serial) gaps_.push_back({serial, now});
+void ReportSequence::NoteGaps(uint32_t first, uint32_t last, SimTime before, SimTime after) {
+  const SimDuration period((after - before).ns() / (int64_t{last - first} + 2));
+  const uint32_t kept = std::min(last - first + 1, static_cast<uint32_t>(kMaxGaps));
+  for (uint32_t serial = last - kept + 1; serial <= last; ++serial) {
+    gaps_.push_back({serial, before + period * (int64_t{serial - first} + 1)});
+  }
   if (gaps_.size() > kMaxGaps) gaps_.erase(gaps_.begin(), gaps_.end() - kMaxGaps);
 }
 

@@ -3,7 +3,8 @@
 // Method      reports are counted from 0 by the reporter; a number beyond the next one leaves a gap, which a late
 //             report fills. A number far from the next one, or an old number on a report that was made after all
 //             others, means that the reporter has started to count anew. Serials number reports without such jumps
-//             backwards.
+//             backwards. Reports are made at even intervals, and the one that was under way for the shortest time tells
+//             how the reporter's clock stands: so it is known when a missing one was made, however late that is noticed.
 // Cost        O(kMaxGaps) a report; only the latest kMaxGaps gaps are remembered.
 #pragma once
 
@@ -26,11 +27,10 @@ class ReportSequence {
   // When the newest report was made, on the reporter's clock.
   SimTime newest_at() const { return newest_at_; }
 
-  // Whether a report after the one with this serial is missing that was sent until `horizon`, by what is known of when
-  // its absence was noticed.
+  // Whether a report after the one with this serial is missing that was made until `horizon`.
   bool HasGap(uint32_t since_serial, SimTime horizon) const;
 
-  // Whether a report is missing whose absence was noticed within [from, until].
+  // Whether a report is missing that was made within [from, until].
   bool HasGapBetween(SimTime from, SimTime until) const;
 
   uint32_t num_missing() const { return static_cast<uint32_t>(gaps_.size()); }
@@ -38,17 +38,19 @@ class ReportSequence {
  private:
   struct Gap {
     uint32_t serial;
-    SimTime noticed;
+    SimTime made;  // on the clock of those who receive it
   };
 
   uint32_t CountAnew(uint64_t number, SimTime now);
-  void NoteGaps(uint32_t first, uint32_t last, SimTime now);
+  // Args: when the reports before the first and after the last were made.
+  void NoteGaps(uint32_t first, uint32_t last, SimTime before, SimTime after);
 
   bool has_started_ = false;
   uint32_t next_ = 1;  // serial that is expected; 0 is no report's
   uint64_t base_ = 0;  // number of the report with serial 0, modulo 2^64
   SimTime newest_at_;
-  std::vector<Gap> gaps_;  // as noticed
+  SimDuration least_delay_;  // of reports so far, by the difference of the clocks
+  std::vector<Gap> gaps_;    // as noticed
 };
 
 }  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,80 @@
+#include "diagnosis/c4d/report_sequence.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "base/random.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+SimTime At(double seconds) { return SimTime::FromSeconds(Seconds(seconds)); }
+
+TEST(ReportSequenceTest, EachReportHasOneSerialInOrderOfNumbers) {
+  ReportSequence sequence;
+  const auto first = sequence.Add(7, At(1), At(1));
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(sequence.Add(7, At(1), At(1.5)), std::nullopt) << "repeated";
+  EXPECT_EQ(sequence.Add(9, At(3), At(3)), *first + 2);
+  EXPECT_EQ(sequence.num_missing(), 1u);
+  EXPECT_EQ(sequence.Add(8, At(2), At(3.5)), *first + 1) << "late";
+  EXPECT_EQ(sequence.num_missing(), 0u);
+  EXPECT_EQ(sequence.Add(8, At(2), At(3.6)), std::nullopt);
+}
+
+// The reporter's clock is 100 s ahead, its reports take 10 ms. Report 2, made at 102 on its clock, is lost; report 3 is
+// held back for 4 s. The missing one was made at 2.01 on our clock all the same.
+TEST(ReportSequenceTest, AMissingReportIsAsOldAsItsPlaceInTheOrder) {
+  ReportSequence sequence;
+  const auto serial = sequence.Add(1, At(101), At(1.01));
+  ASSERT_TRUE(serial.has_value());
+  sequence.Add(3, At(103), At(7));
+  EXPECT_TRUE(sequence.HasGap(*serial, At(2.1)));
+  EXPECT_FALSE(sequence.HasGap(*serial, At(1.9)));
+  EXPECT_FALSE(sequence.HasGap(*serial + 1, At(9))) << "what came after it has arrived";
+  EXPECT_TRUE(sequence.HasGapBetween(At(2), At(2.1)));
+  EXPECT_FALSE(sequence.HasGapBetween(At(2.1), At(9)));
+}
+
+TEST(ReportSequenceTest, AReporterThatCountsAnewMayHaveToldMoreBefore) {
+  ReportSequence sequence;
+  const auto before = sequence.Add(500, At(500), At(500));
+  const auto after = sequence.Add(0, At(501), At(501));
+  ASSERT_TRUE(before.has_value() && after.has_value());
+  EXPECT_GT(*after, *before);
+  EXPECT_TRUE(sequence.HasGap(*before, At(501)));
+  EXPECT_FALSE(sequence.HasGap(*after, At(501)));
+}
+
+// Law: in whatever order reports arrive and however often, a gap is left exactly for each one that never does.
+TEST(ReportSequenceTest, WhatIsMissingIsWhatNeverArrived) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    ReportSequence sequence;
+    std::vector<uint64_t> numbers = {0};
+    std::set<uint64_t> lost;
+    for (uint64_t number = 1; number < 15; ++number) {
+      if (random.Below(4) == 0 && number < 14) {
+        lost.insert(number);
+        continue;
+      }
+      numbers.push_back(number);
+      if (random.Below(4) == 0) numbers.push_back(number);
+    }
+    random.Shuffle(std::span(numbers).subspan(1));
+    std::set<uint32_t> serials;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const auto serial =
+          sequence.Add(numbers[i], At(static_cast<double>(numbers[i])), At(20 + static_cast<double>(i)));
+      if (!serial) continue;
+      EXPECT_TRUE(serials.insert(*serial).second) << "seed " << seed;
+    }
+    EXPECT_EQ(serials.size() + lost.size(), 15u) << "seed " << seed;
+    EXPECT_EQ(sequence.num_missing(), lost.size()) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d
