@@ -251,12 +251,31 @@ class HangRule {
     AddRankSuspect(silent.empty() ? Syndrome::kNonCommHang : Syndrome::kDead, silent.empty() ? all : silent, suspects);
     Suspect& suspect = suspects->back();
     suspect.confidence = 0.6;
-    if (all.size() == 1 || !silent.empty()) return;
+    if (!silent.empty()) return;
+    if (all.size() == 1) {
+      NameHostInDoubt(all.front(), &suspect);
+      return;
+    }
     // Any of them may be the one. Nobody is named who is innocent but for one.
     suspect.summary = fmt::format("{} ranks wait for one of {}, of which reports are missing", NumWaiting(),
                                   Describe(layout_, suspect.culprits));
     suspect.culprits.clear();
     suspect.confidence = 0.3;
+  }
+
+  // An operation inside of a host may have stopped on any of its ranks, just as the one in doubt may not have begun it.
+  void NameHostInDoubt(RankId rank, Suspect* suspect) const {
+    const PendingOperation* operation = OldestWaitingFor({rank});
+    if (operation == nullptr || operation->inside.empty()) return;
+    const HostId host = layout_.ranks[rank.index()].host;
+    const bool is_inside_host = std::all_of(operation->inside.begin(), operation->inside.end(),
+                                            [&](RankId r) { return layout_.ranks[r.index()].host == host; });
+    if (!is_inside_host) return;
+    suspect->culprits = {HostCulprit(host)};
+    suspect->summary = fmt::format(
+        "{} has stopped inside of host {}, or {}, of which reports are missing, has not "
+        "begun it; {} ranks wait",
+        OperationText(*operation), host.value(), Describe(layout_, rank), NumWaiting());
   }
 
   // A host that is silent is gone with all its ranks.
