@@ -14,7 +14,8 @@
 
 namespace fairlead::diagnosis::c4d {
 
-// Two hosts of four ranks: "data 0" has all of them, "pair 0" ranks 0 and 4, "pair 1" ranks 1 and 5. Every second all
+// Two hosts of four ranks: "data 0" has all of them, "pair 0" ranks 0 and 4, "pair 1" ranks 1 and 5,
+// "tensor 0" those of host 0. Every second all
 // ranks do an all-reduce on "data 0"; what a test lets happen besides goes into the reports of the next second.
 class HandMadeJob {
  public:
@@ -22,6 +23,7 @@ class HandMadeJob {
   static constexpr model::CommunicatorId kData{0};
   static constexpr model::CommunicatorId kPair0{1};
   static constexpr model::CommunicatorId kPair1{2};
+  static constexpr model::CommunicatorId kHost0{3};
 
   explicit HandMadeJob(C4dOptions options = C4dOptions()) : master(options) {
     layout.job = JobId(1);
@@ -35,8 +37,10 @@ class HandMadeJob {
       layout.ranks.push_back(place);
       data.ranks.push_back(model::RankId(r));
     }
-    layout.communicators = {
-        data, {"pair 0", {model::RankId(0), model::RankId(4)}}, {"pair 1", {model::RankId(1), model::RankId(5)}}};
+    layout.communicators = {data,
+                            {"pair 0", {model::RankId(0), model::RankId(4)}},
+                            {"pair 1", {model::RankId(1), model::RankId(5)}},
+                            {"tensor 0", {model::RankId(0), model::RankId(1), model::RankId(2), model::RankId(3)}}};
     pending.resize(kRanks);
     Send({layout});
   }

@@ -113,6 +113,70 @@ TEST(C4dMasterTest, ALostMessageNamesItsConnection) {
   EXPECT_EQ(finding.action, model::RecommendedAction::kRepairPath);
 }
 
+// 3 has stopped looking: it says that data to 4 is on the wire and that a buffer for 2 is posted; 2 waits for one.
+TEST(C4dMasterTest, AFrozenProcessIsNoBrokenLink) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted);
+  for (uint32_t r = 0; r < Job::kRanks; ++r) {
+    const uint32_t next = (r + 1) % Job::kRanks;
+    job.Connect(r, Direction::kSend, next,
+                r == 3   ? TransferPhase::kSendOnWire
+                : r == 2 ? TransferPhase::kSendWaitsForPeer
+                         : TransferPhase::kSendWaitsForGpu);
+    job.Connect(next, Direction::kReceive, r, TransferPhase::kReceivePosted);
+  }
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(IsRank(job.Open().front(), 3));
+}
+
+// A ring through both hosts, 0-1-2-3 and 4-5-6-7, of which the network sees 3 -> 4 and 7 -> 0. What is inside of the
+// hosts is out of sight, so no rank is named: the host that has data and does not pass it on, or nobody.
+TEST(C4dMasterTest, WhoRelaysIsNotNamed) {
+  for (const bool has_arrived : {false, true}) {
+    Job job;
+    job.Iterate(5);
+    job.DoAll(Job::kData, Stage::kStarted);
+    job.Connect(3, Direction::kSend, 4, TransferPhase::kSendWaitsForGpu);
+    job.Connect(4, Direction::kReceive, 3, TransferPhase::kReceivePosted);
+    job.Connect(7, Direction::kSend, 0,
+                has_arrived ? TransferPhase::kSendWaitsForPeer : TransferPhase::kSendWaitsForGpu);
+    job.Connect(0, Direction::kReceive, 7,
+                has_arrived ? TransferPhase::kReceiveWaitsForGpu : TransferPhase::kReceivePosted);
+    job.Wait(kHangSeconds);
+    ASSERT_EQ(job.Open().size(), 1u);
+    const Finding finding = job.Open().front();
+    EXPECT_EQ(finding.syndrome, Syndrome::kCommHang);
+    ASSERT_EQ(finding.culprits.size(), has_arrived ? 1u : 0u);
+    if (!has_arrived) {
+      EXPECT_EQ(finding.action, model::RecommendedAction::kWatch);
+      continue;
+    }
+    EXPECT_EQ(finding.culprits.front().kind, CulpritKind::kHost);
+    EXPECT_EQ(finding.culprits.front().host, HostId(0));
+  }
+}
+
+// The report in which 2 may have begun "tensor 0" is lost: whether it has not, or the operation has stopped elsewhere
+// inside of host 0, nobody knows.
+TEST(C4dMasterTest, AMissingReportMakesNobodyOfTheHostACulprit) {
+  Job job;
+  for (int i = 0; i < 5; ++i) {
+    job.DoAll(Job::kHost0, Stage::kFinished);
+    job.Iterate(1);
+  }
+  job.DoAll(Job::kHost0, Stage::kStarted);
+  job.lost_ranks = {2};
+  job.Tick();
+  job.lost_ranks.clear();
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  ASSERT_EQ(job.Open().front().culprits.size(), 1u);
+  EXPECT_EQ(job.Open().front().culprits.front().kind, CulpritKind::kHost);
+  EXPECT_EQ(job.Open().front().culprits.front().host, HostId(0));
+}
+
 // Data has arrived at 5 and its GPU does not take it; 6 has nothing, since 5 sends nothing.
 TEST(C4dMasterTest, AGpuThatStopsInsideOfAnOperationIsNamed) {
   Job job;
