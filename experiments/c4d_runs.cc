@@ -104,11 +104,12 @@ Judgement Judge(const execution::ExpectedFinding& expected, const WatchedRun& ru
     return expected.is_required && !expected.syndromes.empty() ? Judgement::kMissed : Judgement::kRight;
   }
   const model::Finding& first = run.findings.front();
+  if (first.culprits.empty()) return Judgement::kNobodyNamed;
   if (!Accepts(expected, first)) {
     return NamesCulprit(expected, first) ? Judgement::kWrongSyndrome : Judgement::kWrongCulprit;
   }
   const bool all_right = std::ranges::all_of(run.findings, [&](const model::Finding& finding) {
-    return Accepts(expected, finding) || NamesCulprit(expected, finding);
+    return finding.culprits.empty() || Accepts(expected, finding) || NamesCulprit(expected, finding);
   });
   return all_right ? Judgement::kRight : Judgement::kInnocentBeside;
 }

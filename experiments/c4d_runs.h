@@ -46,8 +46,9 @@ enum class Judgement : uint8_t {
   kWrongSyndrome,   // the first finding names the culprit of something else
   kWrongCulprit,    // the first finding names somebody innocent
   kInnocentBeside,  // right at first, but later somebody innocent was named as well
+  kNobodyNamed,     // seen, but the first finding names nobody
 };
-inline constexpr size_t kNumJudgements = 5;
+inline constexpr size_t kNumJudgements = 6;
 
 // Silence is right where nothing has to be found.
 Judgement Judge(const execution::ExpectedFinding& expected, const WatchedRun& run);

@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "base/random.h"
-#include "diagnosis/c4d/culprit_text.h"
 #include "diagnosis/c4d/robust_statistics.h"
+#include "diagnosis/c4d/wording.h"
 
 namespace fairlead::diagnosis::c4d {
 
@@ -268,9 +268,9 @@ std::optional<Suspect> SlowTransferDetector::MakeSuspect(const SlowElement& elem
   const double share = static_cast<double>(element.hits) / (element.hits + element.misses);
   suspect.confidence = share * (is_slow ? z / (z + limit / 4) : uneven_share);
   suspect.summary = is_slow ? fmt::format("{} takes {:.2f} times as long as normal for each message",
-                                          CulpritText(element.culprit), std::exp(x))
+                                          Describe(layout_, element.culprit), std::exp(x))
                             : fmt::format("{} stalls single messages again and again, as if they were lost",
-                                          CulpritText(element.culprit));
+                                          Describe(layout_, element.culprit));
   if (is_connection) suspect.summary += "; which end is at fault can't be told";
   return suspect;
 }

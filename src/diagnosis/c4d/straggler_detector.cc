@@ -6,8 +6,8 @@
 #include <map>
 
 #include "diagnosis/c4d/arrival_lag.h"
-#include "diagnosis/c4d/culprit_text.h"
 #include "diagnosis/c4d/robust_statistics.h"
+#include "diagnosis/c4d/wording.h"
 
 namespace fairlead::diagnosis::c4d {
 
@@ -349,8 +349,8 @@ Suspect StragglerDetector::MakeSuspect(const Window& window, const Candidate& ca
   const char* const cause = suspect.sub_cause == model::SubCause::kThrottled    ? "its GPU's clocks are down"
                             : suspect.sub_cause == model::SubCause::kHostThread ? "its host thread enqueues late"
                                                                                 : "its GPU takes longer";
-  suspect.summary = fmt::format("{} makes the others wait for {:.0f} % of the time: {}", CulpritText(candidate.culprit),
-                                greatest(own.excess), cause);
+  suspect.summary = fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
+                                Describe(layout_, candidate.culprit), greatest(own.excess), cause);
   return suspect;
 }
 

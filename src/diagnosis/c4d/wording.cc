@@ -75,7 +75,7 @@ std::string Describe(const JobLayout& layout, const Culprit& culprit) {
     case CulpritKind::kLeaf:
       return fmt::format("leaf switch {}", culprit.leaf.value());
     case CulpritKind::kPlane:
-      return fmt::format("plane {}", culprit.plane.value_or(0));
+      return fmt::format("plane {} of the network", culprit.plane.value_or(0));
   }
   return "somebody";
 }
