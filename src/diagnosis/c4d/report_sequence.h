@@ -4,7 +4,8 @@
 //             report fills. A number far from the next one, or an old number on a report that was made after all
 //             others, means that the reporter has started to count anew. Serials number reports without such jumps
 //             backwards. Reports are made at even intervals, and the one that was under way for the shortest time tells
-//             how the reporter's clock stands: so it is known when a missing one was made, however late that is noticed.
+//             how the reporter's clock stands: so it is known when a missing one was made, however late its absence is
+//             noticed.
 // Cost        O(kMaxGaps) a report; only the latest kMaxGaps gaps are remembered.
 #pragma once
 

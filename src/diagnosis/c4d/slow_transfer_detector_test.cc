@@ -185,8 +185,8 @@ TEST_F(SlowTransferDetectorTest, ALossyConnectionIsSlowThoughItsMeanIsNot) {
   EXPECT_NE(suspects[0].summary.find("lost"), std::string::npos);
 }
 
-// Two sizes and noise can make the slowest message take about twice as long as the mean of the others in every report, so
-// that chance decides how many reports of a connection pass that limit. Nobody's fault, however often it happens.
+// Two sizes and noise can make the slowest message take about twice as long as the mean of the others in every report,
+// so that chance decides how many reports of a connection pass that limit. Nobody's fault, however often it happens.
 TEST_F(SlowTransferDetectorTest, SizesAndNoiseThatMakeSlowMessagesAreNoLoss) {
   Random random(5);
   for (int window = 0; window < 30; ++window) {

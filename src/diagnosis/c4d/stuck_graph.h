@@ -10,7 +10,8 @@
 //             else. Where its data comes from another GPU of the host, whose part is out of sight, it counts little.
 //             Ranks that wait for each other in a circle are one; whoever can be reached from there is what they wait
 //             for. Of a circle in which several wait for their GPUs, those are named whose host has received what it
-//             does not pass on though no peer keeps it. Links outrank GPUs, as an intermediate hop that is out of sight (NVLink) looks like a GPU.
+//             does not pass on though no peer keeps it. Links outrank GPUs, as an intermediate hop that is out of sight
+//             (NVLink) looks like a GPU.
 // Cost        O(ranks + connections) of the communicator; of a circle, times its ranks.
 // Guarantees  relabelling ranks relabels the answer.
 // Differs     a message that the sender has not seen completed although the receiver has taken everything that is
