@@ -382,6 +382,8 @@ class HangRule {
       }
       if (loneliest == nullptr) continue;
       shown = loneliest;
+      // Most went the same way: it is not the other one.
+      if (PartInside(*loneliest) > 0.5) continue;
       culprits.insert(loneliest->inside.begin(), loneliest->inside.end());
     }
     Suspect suspect;
@@ -391,7 +393,7 @@ class HangRule {
     SetOperation(shown, &suspect);
     suspect.summary =
         fmt::format("Ranks wait for each other in a circle: they began {} in different orders; {} went another way",
-                    text, Describe(layout_, suspect.culprits));
+                    text, culprits.empty() ? "nothing tells who" : Describe(layout_, suspect.culprits));
     suspects->push_back(std::move(suspect));
   }
 
