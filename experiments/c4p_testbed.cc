@@ -44,12 +44,15 @@ Result<sim::Scenario> MakeC4pScenario(const C4pTestbed& testbed) {
   return sim::ParseScenario(text, "the C4 testbed", {});
 }
 
+void LoseCable(LinkId link, SimTime at, sim::Scenario* scenario) {
+  for (const LinkId direction : {link, scenario->fabric.reverse(link)}) {
+    scenario->link_events.push_back({at, direction, 0});
+  }
+}
+
 void LoseUplinks(SimTime at, sim::Scenario* scenario) {
   for (const std::string_view leaf : kFailedLeaves) {
-    const LinkId link = scenario->fabric.FindLink(fmt::format("{}->spine0", leaf));
-    for (const LinkId direction : {link, scenario->fabric.reverse(link)}) {
-      scenario->link_events.push_back({at, direction, 0});
-    }
+    LoseCable(scenario->fabric.FindLink(fmt::format("{}->spine0", leaf)), at, scenario);
   }
 }
 

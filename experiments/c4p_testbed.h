@@ -33,6 +33,9 @@ inline constexpr double kCeilingGbps = 360;
 // Jobs that do nothing but all-reduce 8 GB per GPU, again and again: 1 GB per NIC and direction each time.
 Result<sim::Scenario> MakeC4pScenario(const C4pTestbed& testbed);
 
+// Both directions of the link's cable go down.
+void LoseCable(LinkId link, SimTime at, sim::Scenario* scenario);
+
 // The first four rails of the first segment lose the uplink to spine 0, left and right, both directions.
 inline constexpr std::array<std::string_view, 2> kFailedLeaves = {"leaf0", "leaf1"};
 void LoseUplinks(SimTime at, sim::Scenario* scenario);

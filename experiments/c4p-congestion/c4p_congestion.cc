@@ -62,11 +62,12 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
       return outcome;
     }
     const std::string row = fmt::format("{} queue pairs: ", queue_pairs);
-    outcome.Set(row + "CNPs without", CnpsPerNic(report, "ecmp"));
-    outcome.Set(row + "CNPs with", CnpsPerNic(report, "c4p"));
+    const double without = CnpsPerNic(report, "ecmp");
+    const double with = CnpsPerNic(report, "c4p");
+    outcome.Set(row + "CNPs without", without);
+    outcome.Set(row + "CNPs with", with);
     outcome.Set(row + "bandwidth with", MeasureBandwidths(report, "c4p").mean);
-    figure.groups.push_back(
-        {fmt::format("{} queue pairs", queue_pairs), {CnpsPerNic(report, "ecmp"), CnpsPerNic(report, "c4p")}, {}});
+    figure.groups.push_back({fmt::format("{} queue pairs", queue_pairs), {without, with}, {}});
   }
   outcome.Set("ideal bandwidth", kCeilingGbps / 2);
   outcome.figures.push_back({figure.title, Draw(figure), "The paper's bonded ports get 12,500 to 17,500."});

@@ -69,11 +69,7 @@ void LoseLinks(uint64_t seed, sim::Scenario* scenario) {
   Random random(seed);
   random.Shuffle(std::span<LinkId>(uplinks));
   uplinks.resize(kNumFailures);
-  for (const LinkId up : uplinks) {
-    for (const LinkId link : {up, scenario->fabric.reverse(up)}) {
-      scenario->link_events.push_back({SimTime::FromSeconds(Seconds(kFailureS)), link, 0});
-    }
-  }
+  for (const LinkId up : uplinks) LoseCable(up, SimTime::FromSeconds(Seconds(kFailureS)), scenario);
 }
 
 // What spreading every packet over all healthy uplinks would give: the NIC's speed, or the share of the leaf that has

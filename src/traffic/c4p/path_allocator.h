@@ -20,7 +20,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -30,6 +29,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/random.h"
 #include "traffic/c4p/path_catalogue.h"
 
 namespace fairlead::traffic::c4p {
@@ -123,9 +123,7 @@ class PathAllocator {
   };
   using ConnectionKey = std::pair<JobId, uint64_t>;
   struct ConnectionHash {
-    size_t operator()(const ConnectionKey& key) const {
-      return std::hash<uint64_t>()(key.second * 0x9e3779b97f4a7c15u + key.first.value());
-    }
+    size_t operator()(const ConnectionKey& key) const { return CombineHash(key.first.value(), key.second); }
   };
   struct LinkUse {
     double load = 0;
