@@ -1,0 +1,104 @@
+#include "ccl/steer/agent_exchange.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace fairlead::ccl {
+namespace {
+
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int64_t kQuietNs = 1'000 * kNsPerMs;
+
+// Until when nobody asks. Lock-free, so fit for signal handlers.
+std::atomic<int64_t> quiet_until_ns = 0;
+static_assert(std::atomic<int64_t>::is_always_lock_free);
+
+int64_t NowNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+// The text fits, with its zero byte.
+template <size_t N>
+bool Copy(const char* text, char (&to)[N]) {
+  const size_t length = strnlen(text, N);
+  if (length == 0 || length == N) return false;
+  memcpy(to, text, length + 1);
+  return true;
+}
+
+}  // namespace
+
+SteeringOptions ReadSteeringOptions() {
+  SteeringOptions options;
+  if (const char* job = secure_getenv("FAIRLEAD_JOB")) Copy(job, options.job);
+  if (const char* path = secure_getenv("FAIRLEAD_AGENT_SOCKET")) Copy(path, options.socket_path);
+  if (const char* text = secure_getenv("FAIRLEAD_STEER_DEADLINE_MS")) {
+    char* end = nullptr;
+    const long value = strtol(text, &end, 10);
+    if (end != text && *end == '\0' && value >= 1 && value <= 1000) options.deadline_ms = static_cast<int32_t>(value);
+  }
+  return options;
+}
+
+AgentExchange::~AgentExchange() {
+  if (socket_ >= 0) close(socket_);
+}
+
+// Connecting to a socket in the file system ends at once, either way: with EAGAIN where the agent's queue is full.
+bool AgentExchange::Open() {
+  socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (socket_ < 0) return false;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  static_assert(sizeof(address.sun_path) == sizeof(SteeringOptions::socket_path));
+  memcpy(address.sun_path, options_->socket_path, sizeof(address.sun_path));
+  return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+bool AgentExchange::Receive(shm::SteeringAnswer* answer) {
+  const int64_t deadline = NowNs() + options_->deadline_ms * kNsPerMs;
+  for (;;) {
+    const int64_t left_ms = (deadline - NowNs() + kNsPerMs - 1) / kNsPerMs;
+    pollfd wait = {socket_, POLLIN, 0};
+    const int ready = left_ms > 0 ? poll(&wait, 1, static_cast<int>(left_ms)) : 0;
+    if (ready == 0) {
+      quiet_until_ns.store(NowNs() + kQuietNs, std::memory_order_relaxed);
+      return false;
+    }
+    if (ready > 0) break;
+    if (errno != EINTR) return false;
+  }
+  // One byte more than an answer has tells a packet that is too long.
+  char packet[sizeof(shm::SteeringAnswer) + 1];
+  if (recv(socket_, packet, sizeof(packet), 0) != ssize_t{sizeof(shm::SteeringAnswer)}) return false;
+  memcpy(answer, packet, sizeof(*answer));
+  return true;
+}
+
+bool AgentExchange::Ask(shm::SteeringQuestion question, shm::SteeringAnswer* answer) {
+  if (NowNs() < quiet_until_ns.load(std::memory_order_relaxed) || !Open()) return false;
+  question.magic = shm::kSteeringMagic;
+  question.version = shm::kSteeringVersion;
+  memcpy(question.job, options_->job, sizeof(question.job));
+  if (send(socket_, &question, sizeof(question), MSG_NOSIGNAL) != ssize_t{sizeof(question)}) return false;
+  return Receive(answer) && answer->magic == shm::kSteeringMagic && answer->version == shm::kSteeringVersion &&
+         answer->kind == shm::SteeringAnswerKind::kUse;
+}
+
+void AgentExchange::Tell(uint16_t source_port, int error, bool steered) {
+  const shm::SteeringOutcome outcome = {shm::kSteeringMagic, shm::kSteeringVersion, source_port, error,
+                                        steered ? 1u : 0u};
+  send(socket_, &outcome, sizeof(outcome), MSG_NOSIGNAL);
+}
+
+}  // namespace fairlead::ccl

@@ -1,0 +1,51 @@
+// One exchange with the agent of the host (shm/steering_messages.h), from inside somebody else's process.
+//
+// Never blocks longer than the deadline, never allocates, takes no lock, may be called from any thread, from signal
+// handlers and after fork(). Changes errno. Each exchange has a socket of its own (some 20 us): no state to go stale.
+#pragma once
+
+#include <cstdint>
+
+#include "shm/steering_messages.h"
+
+namespace fairlead::ccl {
+
+// Who we are and whom we ask; from the environment, when the library is loaded.
+struct SteeringOptions {
+  // FAIRLEAD_JOB: name of the training job. Empty: the library does nothing.
+  char job[shm::kSteeringJobBytes] = "";
+  // FAIRLEAD_AGENT_SOCKET: where the agent listens.
+  char socket_path[108] = "/run/fairlead/agent.sock";
+  // FAIRLEAD_STEER_DEADLINE_MS, 1..1000: for how long a connection may wait for an answer. Shorter: a busy agent is
+  // passed over more often. Longer: an agent that is stuck holds connections up.
+  int32_t deadline_ms = 20;
+
+  bool is_on() const { return job[0] != '\0'; }
+};
+
+// Values that are missing or can't be right (too long, not a number, out of range) leave the default, and a job that is
+// too long leaves the library off: a training process is no place for complaints.
+SteeringOptions ReadSteeringOptions();
+
+class AgentExchange {
+ public:
+  explicit AgentExchange(const SteeringOptions& options) : options_(&options) {}
+  ~AgentExchange();
+  AgentExchange(const AgentExchange&) = delete;
+  AgentExchange& operator=(const AgentExchange&) = delete;
+
+  // Fills in who asks (magic, version, job). True when the answer is kUse and well-formed. After a deadline has passed
+  // nobody asks for a second, so that a stuck agent costs each process a percent or two of its time at most.
+  bool Ask(shm::SteeringQuestion question, shm::SteeringAnswer* answer);
+  // After Ask() was true. Lost when the agent is gone.
+  void Tell(uint16_t source_port, int error, bool steered);
+
+ private:
+  bool Open();
+  bool Receive(shm::SteeringAnswer* answer);
+
+  const SteeringOptions* options_;
+  int socket_ = -1;
+};
+
+}  // namespace fairlead::ccl

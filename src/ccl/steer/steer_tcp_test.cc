@@ -1,0 +1,401 @@
+// The library in a process that knows nothing of it, with an agent that this test plays.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shm/steering_messages.h"
+
+namespace fairlead::ccl {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string MakeFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "steer-XXXXXX").string();
+  EXPECT_NE(mkdtemp(pattern.data()), nullptr);
+  return pattern;
+}
+
+// An agent that answers each question with what `reply` says.
+class FakeAgent {
+ public:
+  // Bytes of the answer; empty: none.
+  using Reply = std::function<std::string(const shm::SteeringQuestion&)>;
+
+  explicit FakeAgent(Reply reply) : reply_(std::move(reply)), folder_(MakeFolder()) {
+    listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(listen(listener_, 64), 0);
+    thread_ = std::thread([this] { Serve(); });
+  }
+  ~FakeAgent() {
+    Stop();
+    std::filesystem::remove_all(folder_);
+  }
+
+  // Everything that was asked and told, once all clients have ended.
+  void Stop() {
+    if (!thread_.joinable()) return;
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+
+  std::string path() const { return folder_ + "/agent.sock"; }
+  const std::vector<shm::SteeringQuestion>& questions() const { return questions_; }
+  const std::vector<shm::SteeringOutcome>& outcomes() const { return outcomes_; }
+
+ private:
+  void Serve() {
+    for (;;) {
+      const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (client < 0) return;
+      shm::SteeringQuestion question = {};
+      if (recv(client, &question, sizeof(question), 0) == ssize_t{sizeof(question)}) {
+        questions_.push_back(question);
+        const std::string answer = reply_(question);
+        if (!answer.empty()) send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
+      }
+      // Ends when the client has told the outcome, or has gone.
+      shm::SteeringOutcome outcome = {};
+      if (recv(client, &outcome, sizeof(outcome), 0) == ssize_t{sizeof(outcome)}) outcomes_.push_back(outcome);
+      close(client);
+    }
+  }
+
+  Reply reply_;
+  std::string folder_;
+  int listener_ = -1;
+  std::thread thread_;
+  std::vector<shm::SteeringQuestion> questions_;
+  std::vector<shm::SteeringOutcome> outcomes_;
+};
+
+shm::SteeringAnswer Use(uint16_t port, int traffic_class = -1) {
+  shm::SteeringAnswer answer = {};
+  answer.magic = shm::kSteeringMagic;
+  answer.version = shm::kSteeringVersion;
+  answer.kind = shm::SteeringAnswerKind::kUse;
+  answer.source_port = port;
+  answer.sets_class = traffic_class >= 0 ? 1 : 0;
+  answer.traffic_class = static_cast<uint8_t>(traffic_class >= 0 ? traffic_class : 0);
+  return answer;
+}
+
+std::string Bytes(const shm::SteeringAnswer& answer) {
+  return std::string(reinterpret_cast<const char*>(&answer), sizeof(answer));
+}
+
+FakeAgent::Reply Always(const shm::SteeringAnswer& answer) {
+  return [answer](const shm::SteeringQuestion&) { return Bytes(answer); };
+}
+
+// Listens on loopback and accepts nothing: the kernel completes connections by itself.
+class Listener {
+ public:
+  explicit Listener(int family = AF_INET) : socket_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_storage address = {};
+    socklen_t length = sizeof(sockaddr_in);
+    if (family == AF_INET6) {
+      length = sizeof(sockaddr_in6);
+      reinterpret_cast<sockaddr_in6*>(&address)->sin6_addr = in6addr_loopback;
+    } else {
+      reinterpret_cast<sockaddr_in*>(&address)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
+    address.ss_family = static_cast<sa_family_t>(family);
+    is_open_ = bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) == 0 && listen(socket_, 64) == 0;
+    length = sizeof(address);
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length);
+    port_ = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+  }
+  ~Listener() { close(socket_); }
+
+  bool is_open() const { return is_open_; }
+  int port() const { return port_; }
+
+ private:
+  int socket_;
+  bool is_open_ = false;
+  int port_ = 0;
+};
+
+// What the client printed of one connection.
+struct Connection {
+  std::string address;
+  int port = 0;
+  int traffic_class = 0;
+  int error = 0;
+  int errno_after = 0;
+};
+
+std::vector<Connection> ParseConnections(const std::string& text) {
+  std::vector<Connection> connections;
+  std::istringstream lines(text);
+  Connection c;
+  while (lines >> c.address >> c.port >> c.traffic_class >> c.error >> c.errno_after) connections.push_back(c);
+  return connections;
+}
+
+// Runs the client with the library loaded and these variables; returns its output.
+std::string RunClient(const std::string& environment, const std::string& arguments) {
+  const std::string command =
+      "LD_PRELOAD=" FAIRLEAD_STEER_LIBRARY " " + environment + " " FAIRLEAD_STEER_CLIENT " " + arguments;
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  char buffer[256];
+  while (fgets(buffer, sizeof(buffer), pipe) != nullptr) output += buffer;
+  pclose(pipe);
+  return output;
+}
+
+std::vector<Connection> ConnectTo(const std::string& environment, int port, const std::string& wishes = "",
+                                  const std::string& address = "127.0.0.1") {
+  return ParseConnections(RunClient(environment, "connect " + address + " " + std::to_string(port) + " " + wishes));
+}
+
+std::string Environment(const FakeAgent& agent) { return "FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=" + agent.path(); }
+
+// A port that nobody uses now: the kernel's own choice, given back.
+uint16_t FreePort() { return static_cast<uint16_t>(Listener().port()); }
+
+TEST(SteerTest, AConnectionGetsThePortAndTheClassOfTheAnswer) {
+  const Listener listener;
+  const uint16_t port = FreePort();
+  FakeAgent agent(Always(Use(port, 0xb8)));
+  const auto connections = ConnectTo(Environment(agent), listener.port());
+  agent.Stop();
+  ASSERT_THAT(connections, SizeIs(1));
+  EXPECT_EQ(connections[0].port, port);
+  EXPECT_EQ(connections[0].traffic_class, 0xb8);
+  EXPECT_EQ(connections[0].error, 0);
+  EXPECT_EQ(connections[0].errno_after, ENOTTY) << "errno after success is what stood there before";
+
+  ASSERT_THAT(agent.questions(), SizeIs(1));
+  const shm::SteeringQuestion& question = agent.questions()[0];
+  EXPECT_EQ(question.kind, shm::SteeringQuestionKind::kConnect);
+  EXPECT_STREQ(question.job, "gpt");
+  EXPECT_EQ(question.source_port, 0);
+  EXPECT_EQ(question.destination_port, listener.port());
+  EXPECT_THAT(question.destination.bytes, ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1));
+  EXPECT_NE(question.socket_inode, 0);
+  ASSERT_THAT(agent.outcomes(), SizeIs(1));
+  EXPECT_EQ(agent.outcomes()[0].source_port, port);
+  EXPECT_EQ(agent.outcomes()[0].steered, 1);
+  EXPECT_EQ(agent.outcomes()[0].error, 0);
+}
+
+TEST(SteerTest, Ipv6GoesTheSameWay) {
+  const Listener listener(AF_INET6);
+  if (!listener.is_open()) GTEST_SKIP() << "no IPv6 on this host";
+  const uint16_t port = FreePort();
+  FakeAgent agent(Always(Use(port, 0x60)));
+  const auto connections = ConnectTo(Environment(agent), listener.port(), "", "::1");
+  ASSERT_THAT(connections, SizeIs(1));
+  EXPECT_EQ(connections[0].address, "::1");
+  EXPECT_EQ(connections[0].port, port);
+  EXPECT_EQ(connections[0].traffic_class, 0x60);
+}
+
+TEST(SteerTest, ASocketThatDoesNotBlockIsAskedAboutOnce) {
+  const Listener listener;
+  const uint16_t port = FreePort();
+  FakeAgent agent(Always(Use(port)));
+  const auto connections = ConnectTo(Environment(agent), listener.port(), "nonblocking");
+  agent.Stop();
+  ASSERT_THAT(connections, SizeIs(1));
+  EXPECT_EQ(connections[0].port, port);
+  EXPECT_THAT(agent.questions(), SizeIs(1));
+}
+
+TEST(SteerTest, AnAddressThatTheProcessHasBoundStaysAndThePortIsStillChosen) {
+  const Listener listener;
+  const uint16_t port = FreePort();
+  FakeAgent agent(Always(Use(port)));
+  const auto connections = ConnectTo(Environment(agent), listener.port(), "bound");
+  ASSERT_THAT(connections, SizeIs(1));
+  EXPECT_EQ(connections[0].address, "127.0.0.1");
+  EXPECT_EQ(connections[0].port, port);
+}
+
+TEST(SteerTest, APortThatTheProcessHasChosenStays) {
+  const Listener listener;
+  const uint16_t port = FreePort();
+  FakeAgent agent(Always(Use(port, 0x20)));
+  const auto connections = ConnectTo(Environment(agent), listener.port(), "ported");
+  agent.Stop();
+  ASSERT_THAT(connections, SizeIs(1));
+  EXPECT_NE(connections[0].port, port);
+  EXPECT_EQ(connections[0].traffic_class, 0x20);
+  ASSERT_THAT(agent.questions(), SizeIs(1));
+  EXPECT_EQ(agent.questions()[0].source_port, connections[0].port);
+  ASSERT_THAT(agent.outcomes(), SizeIs(1));
+  EXPECT_EQ(agent.outcomes()[0].steered, 0);
+}
+
+TEST(SteerTest, AConnectionLeavesByTheAddressOfTheAnswer) {
+  const Listener listener;
+  shm::SteeringAnswer answer = Use(FreePort());
+  answer.has_source = 1;
+  const uint8_t source[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 7};
+  memcpy(answer.source.bytes, source, sizeof(source));
+  FakeAgent agent(Always(answer));
+  const auto connections = ConnectTo(Environment(agent), listener.port());
+  ASSERT_THAT(connections, SizeIs(1));
+  EXPECT_EQ(connections[0].address, "127.0.0.7");
+  EXPECT_EQ(connections[0].port, answer.source_port);
+}
+
+// The same port to the same place twice at once can't be: the second connection goes as if nobody had been asked.
+TEST(SteerTest, APortThatIsTakenIsPassedOverAndTold) {
+  const Listener listener;
+  const uint16_t port = FreePort();
+  FakeAgent agent(Always(Use(port)));
+  const auto connections = ConnectTo(Environment(agent), listener.port(), "2 keeps");
+  agent.Stop();
+  ASSERT_THAT(connections, SizeIs(2));
+  EXPECT_EQ(connections[0].port, port);
+  EXPECT_NE(connections[1].port, port);
+  EXPECT_EQ(connections[1].error, 0);
+  ASSERT_THAT(agent.outcomes(), SizeIs(2));
+  EXPECT_EQ(agent.outcomes()[1].steered, 0);
+  EXPECT_EQ(agent.outcomes()[1].source_port, connections[1].port);
+}
+
+TEST(SteerTest, AnAcceptedConnectionGetsTheClassOfItsJob) {
+  FakeAgent agent(Always(Use(0, 0x48)));
+  const std::string command =
+      "LD_PRELOAD=" FAIRLEAD_STEER_LIBRARY " " + Environment(agent) + " " FAIRLEAD_STEER_CLIENT " serve 127.0.0.1";
+  FILE* server = popen(command.c_str(), "r");
+  int port = 0;
+  ASSERT_EQ(fscanf(server, "%d", &port), 1);
+  ASSERT_THAT(ParseConnections(RunClient("", "connect 127.0.0.1 " + std::to_string(port))), SizeIs(1));
+  int traffic_class = -1;
+  ASSERT_EQ(fscanf(server, "%d", &traffic_class), 1);
+  pclose(server);
+  agent.Stop();
+  EXPECT_EQ(traffic_class, 0x48);
+  ASSERT_THAT(agent.questions(), SizeIs(1));
+  EXPECT_EQ(agent.questions()[0].kind, shm::SteeringQuestionKind::kAccept);
+  EXPECT_EQ(agent.questions()[0].source_port, port);
+}
+
+// ---- Whatever goes wrong, the connection is made as if the library were not there ----
+
+void ExpectUntouched(const std::vector<Connection>& connections, int not_port) {
+  ASSERT_THAT(connections, SizeIs(1));
+  EXPECT_EQ(connections[0].error, 0);
+  EXPECT_EQ(connections[0].traffic_class, 0);
+  EXPECT_NE(connections[0].port, not_port);
+  EXPECT_EQ(connections[0].errno_after, ENOTTY);
+}
+
+TEST(SteerTest, WithoutAJobNobodyIsAsked) {
+  const Listener listener;
+  FakeAgent agent(Always(Use(FreePort(), 0xb8)));
+  ExpectUntouched(ConnectTo("FAIRLEAD_AGENT_SOCKET=" + agent.path(), listener.port()), -1);
+  agent.Stop();
+  EXPECT_THAT(agent.questions(), IsEmpty());
+}
+
+TEST(SteerTest, WithoutAnAgentNothingChanges) {
+  const Listener listener;
+  ExpectUntouched(ConnectTo("FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=/nowhere/agent.sock", listener.port()), -1);
+}
+
+TEST(SteerTest, BadAnswersChangeNothing) {
+  const Listener listener;
+  const uint16_t port = FreePort();
+  shm::SteeringAnswer leave = Use(port, 0xb8), version = leave, magic = leave, kind = leave;
+  leave.kind = shm::SteeringAnswerKind::kLeave;
+  version.version = shm::kSteeringVersion + 1;
+  magic.magic ^= 1;
+  kind.kind = static_cast<shm::SteeringAnswerKind>(77);
+  const std::string good = Bytes(Use(port, 0xb8));
+  for (const std::string& bytes : {Bytes(leave), Bytes(version), Bytes(magic), Bytes(kind), good.substr(1), good + "x",
+                                   std::string("?"), std::string(4096, 'x')}) {
+    FakeAgent agent([&](const shm::SteeringQuestion&) { return bytes; });
+    ExpectUntouched(ConnectTo(Environment(agent), listener.port()), port);
+  }
+}
+
+// The first connection waits for its 30 ms; the next ones, within a second, ask nobody.
+TEST(SteerTest, AnAgentThatIsStuckHoldsUpOneConnection) {
+  const Listener listener;
+  FakeAgent agent([](const shm::SteeringQuestion&) { return std::string(); });
+  const auto connections =
+      ConnectTo(Environment(agent) + " FAIRLEAD_STEER_DEADLINE_MS=30", listener.port(), "20 keeps");
+  agent.Stop();
+  ASSERT_THAT(connections, SizeIs(20));
+  for (const Connection& connection : connections) EXPECT_EQ(connection.error, 0);
+  EXPECT_THAT(agent.questions(), SizeIs(1));
+}
+
+TEST(SteerTest, AnErrorOfTheCallIsTheCallers) {
+  const int closed = FreePort();
+  FakeAgent agent(Always(Use(FreePort())));
+  const auto connections = ConnectTo(Environment(agent), closed);
+  agent.Stop();
+  ASSERT_THAT(connections, SizeIs(1));
+  EXPECT_EQ(connections[0].error, ECONNREFUSED);
+  ASSERT_THAT(agent.outcomes(), SizeIs(1));
+  EXPECT_EQ(agent.outcomes()[0].error, ECONNREFUSED);
+}
+
+TEST(SteerTest, OptionsThatCantBeRightLeaveItAlone) {
+  const Listener listener;
+  FakeAgent agent(Always(Use(FreePort(), 0xb8)));
+  const std::string socket = " FAIRLEAD_AGENT_SOCKET=" + agent.path();
+  ExpectUntouched(ConnectTo("FAIRLEAD_JOB=" + std::string(64, 'j') + socket, listener.port()), -1);
+  ExpectUntouched(ConnectTo("FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=/" + std::string(200, 'p'), listener.port()), -1);
+  agent.Stop();
+  EXPECT_THAT(agent.questions(), IsEmpty());
+}
+
+// ---- What it brings into a stranger's process ----
+
+std::string OutputOf(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  char buffer[256];
+  while (fgets(buffer, sizeof(buffer), pipe) != nullptr) output += buffer;
+  pclose(pipe);
+  return output;
+}
+
+TEST(SteerTest, ShowsOnlyWhatItStandsBefore) {
+  EXPECT_EQ(OutputOf("nm -D --defined-only " FAIRLEAD_STEER_LIBRARY " | awk '{print $3}' | sort"),
+            "accept\naccept4\nconnect\n");
+}
+
+TEST(SteerTest, NeedsNothingButLibc) {
+  EXPECT_EQ(OutputOf("readelf -d " FAIRLEAD_STEER_LIBRARY " | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p'"),
+            "libc.so.6\n");
+}
+
+}  // namespace
+}  // namespace fairlead::ccl
