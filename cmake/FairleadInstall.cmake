@@ -1,8 +1,11 @@
-# cmake --install build/release --prefix DIR: the program, and the files it reads by name.
+# cmake --install build/release --prefix DIR: the program, the libraries for training processes, and the files
+# that it reads by name.
 include(GNUInstallDirs)
 if(TARGET fairlead)
   install(TARGETS fairlead RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+# What training processes load.
+install(TARGETS fairlead_steer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead)
 foreach(folder IN ITEMS scenarios profiles fabrics trace_profiles workloads)
   if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${folder})
     install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead)

@@ -36,7 +36,14 @@ bool Copy(const char* text, char (&to)[N]) {
   return true;
 }
 
+// Set when the library is loaded, only read afterwards.
+SteeringOptions process_options;
+
+__attribute__((constructor)) void Load() { process_options = ReadSteeringOptions(); }
+
 }  // namespace
+
+const SteeringOptions& ProcessOptions() { return process_options; }
 
 SteeringOptions ReadSteeringOptions() {
   SteeringOptions options;

@@ -27,6 +27,9 @@ struct SteeringOptions {
 // too long leaves the library off: a training process is no place for complaints.
 SteeringOptions ReadSteeringOptions();
 
+// Those of this process, read when the library was loaded; before that: off.
+const SteeringOptions& ProcessOptions();
+
 class AgentExchange {
  public:
   explicit AgentExchange(const SteeringOptions& options) : options_(&options) {}

@@ -19,9 +19,8 @@
 #include <cerrno>
 
 #include "ccl/steer/agent_exchange.h"
+#include "ccl/steer/export.h"
 #include "ccl/steer/socket_address.h"
-
-#define FAIRLEAD_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace fairlead::ccl {
 namespace {
@@ -35,7 +34,6 @@ using AcceptFunction = int (*)(int, sockaddr*, socklen_t*);
 using Accept4Function = int (*)(int, sockaddr*, socklen_t*, int);
 
 // Set when the library is loaded, only read afterwards.
-SteeringOptions options;
 ConnectFunction next_connect = nullptr;
 AcceptFunction next_accept = nullptr;
 Accept4Function next_accept4 = nullptr;
@@ -44,7 +42,6 @@ __attribute__((constructor)) void Load() {
   next_connect = reinterpret_cast<ConnectFunction>(dlsym(RTLD_NEXT, "connect"));
   next_accept = reinterpret_cast<AcceptFunction>(dlsym(RTLD_NEXT, "accept"));
   next_accept4 = reinterpret_cast<Accept4Function>(dlsym(RTLD_NEXT, "accept4"));
-  options = ReadSteeringOptions();
 }
 
 // Another library's constructor may connect before ours has run.
@@ -156,7 +153,7 @@ int ConnectAsAnswered(int socket, const sockaddr* address, socklen_t length, con
 int SteeredConnect(int socket, const sockaddr* address, socklen_t length, const Endpoint& peer) {
   const int errno_before = errno;
   const Endpoint local = LocalEndpoint(socket);
-  AgentExchange agent(options);
+  AgentExchange agent(ProcessOptions());
   shm::SteeringAnswer answer = {};
   if (!agent.Ask(QuestionAbout(socket, shm::SteeringQuestionKind::kConnect, local, peer), &answer)) {
     errno = errno_before;
@@ -177,7 +174,7 @@ void ClassifyAccepted(int socket) {
   if (getpeername(socket, reinterpret_cast<sockaddr*>(&storage), &length) == 0) {
     const Endpoint peer = EndpointOf(reinterpret_cast<const sockaddr*>(&storage), length);
     if (peer.is_known && IsTcp(socket)) {
-      AgentExchange agent(options);
+      AgentExchange agent(ProcessOptions());
       shm::SteeringAnswer answer = {};
       const Endpoint local = LocalEndpoint(socket);
       if (agent.Ask(QuestionAbout(socket, shm::SteeringQuestionKind::kAccept, local, peer), &answer)) {
@@ -193,7 +190,7 @@ void ClassifyAccepted(int socket) {
 
 FAIRLEAD_EXPORT int connect(int socket, const sockaddr* address, socklen_t length) {
   using namespace fairlead::ccl;
-  if (!options.is_on()) return NextConnect(socket, address, length);
+  if (!ProcessOptions().is_on()) return NextConnect(socket, address, length);
   const int errno_before = errno;
   const Endpoint peer = EndpointOf(address, length);
   const bool is_ours = peer.is_known && IsTcp(socket) && IsUnconnected(socket);
@@ -204,13 +201,13 @@ FAIRLEAD_EXPORT int connect(int socket, const sockaddr* address, socklen_t lengt
 FAIRLEAD_EXPORT int accept(int socket, sockaddr* address, socklen_t* length) {
   using namespace fairlead::ccl;
   const int accepted = NextAccept(socket, address, length);
-  if (accepted >= 0 && options.is_on()) ClassifyAccepted(accepted);
+  if (accepted >= 0 && ProcessOptions().is_on()) ClassifyAccepted(accepted);
   return accepted;
 }
 
 FAIRLEAD_EXPORT int accept4(int socket, sockaddr* address, socklen_t* length, int flags) {
   using namespace fairlead::ccl;
   const int accepted = NextAccept4(socket, address, length, flags);
-  if (accepted >= 0 && options.is_on()) ClassifyAccepted(accepted);
+  if (accepted >= 0 && ProcessOptions().is_on()) ClassifyAccepted(accepted);
   return accepted;
 }

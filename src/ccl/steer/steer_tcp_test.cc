@@ -2,27 +2,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <functional>
-#include <mutex>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "ccl/steer/fake_agent_example.h"
 #include "shm/steering_messages.h"
 
 namespace fairlead::ccl {
@@ -31,89 +23,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-std::string MakeFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "steer-XXXXXX").string();
-  EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-  return pattern;
-}
-
-// An agent that answers each question with what `reply` says.
-class FakeAgent {
- public:
-  // Bytes of the answer; empty: none.
-  using Reply = std::function<std::string(const shm::SteeringQuestion&)>;
-
-  explicit FakeAgent(Reply reply) : reply_(std::move(reply)), folder_(MakeFolder()) {
-    listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    path().copy(address.sun_path, sizeof(address.sun_path) - 1);
-    EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    EXPECT_EQ(listen(listener_, 64), 0);
-    thread_ = std::thread([this] { Serve(); });
-  }
-  ~FakeAgent() {
-    Stop();
-    std::filesystem::remove_all(folder_);
-  }
-
-  // Everything that was asked and told, once all clients have ended.
-  void Stop() {
-    if (!thread_.joinable()) return;
-    shutdown(listener_, SHUT_RDWR);
-    thread_.join();
-    close(listener_);
-  }
-
-  std::string path() const { return folder_ + "/agent.sock"; }
-  const std::vector<shm::SteeringQuestion>& questions() const { return questions_; }
-  const std::vector<shm::SteeringOutcome>& outcomes() const { return outcomes_; }
-
- private:
-  void Serve() {
-    for (;;) {
-      const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-      if (client < 0) return;
-      shm::SteeringQuestion question = {};
-      if (recv(client, &question, sizeof(question), 0) == ssize_t{sizeof(question)}) {
-        questions_.push_back(question);
-        const std::string answer = reply_(question);
-        if (!answer.empty()) send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
-      }
-      // Ends when the client has told the outcome, or has gone.
-      shm::SteeringOutcome outcome = {};
-      if (recv(client, &outcome, sizeof(outcome), 0) == ssize_t{sizeof(outcome)}) outcomes_.push_back(outcome);
-      close(client);
-    }
-  }
-
-  Reply reply_;
-  std::string folder_;
-  int listener_ = -1;
-  std::thread thread_;
-  std::vector<shm::SteeringQuestion> questions_;
-  std::vector<shm::SteeringOutcome> outcomes_;
-};
-
-shm::SteeringAnswer Use(uint16_t port, int traffic_class = -1) {
-  shm::SteeringAnswer answer = {};
-  answer.magic = shm::kSteeringMagic;
-  answer.version = shm::kSteeringVersion;
-  answer.kind = shm::SteeringAnswerKind::kUse;
-  answer.source_port = port;
-  answer.sets_class = traffic_class >= 0 ? 1 : 0;
-  answer.traffic_class = static_cast<uint8_t>(traffic_class >= 0 ? traffic_class : 0);
-  return answer;
-}
-
-std::string Bytes(const shm::SteeringAnswer& answer) {
-  return std::string(reinterpret_cast<const char*>(&answer), sizeof(answer));
-}
-
-FakeAgent::Reply Always(const shm::SteeringAnswer& answer) {
-  return [answer](const shm::SteeringQuestion&) { return Bytes(answer); };
-}
 
 // Listens on loopback and accepts nothing: the kernel completes connections by itself.
 class Listener {
@@ -165,20 +74,13 @@ std::vector<Connection> ParseConnections(const std::string& text) {
 std::string RunClient(const std::string& environment, const std::string& arguments) {
   const std::string command =
       "LD_PRELOAD=" FAIRLEAD_STEER_LIBRARY " " + environment + " " FAIRLEAD_STEER_CLIENT " " + arguments;
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  char buffer[256];
-  while (fgets(buffer, sizeof(buffer), pipe) != nullptr) output += buffer;
-  pclose(pipe);
-  return output;
+  return OutputOf(command);
 }
 
 std::vector<Connection> ConnectTo(const std::string& environment, int port, const std::string& wishes = "",
                                   const std::string& address = "127.0.0.1") {
   return ParseConnections(RunClient(environment, "connect " + address + " " + std::to_string(port) + " " + wishes));
 }
-
-std::string Environment(const FakeAgent& agent) { return "FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=" + agent.path(); }
 
 // A port that nobody uses now: the kernel's own choice, given back.
 uint16_t FreePort() { return static_cast<uint16_t>(Listener().port()); }
@@ -378,18 +280,9 @@ TEST(SteerTest, OptionsThatCantBeRightLeaveItAlone) {
 
 // ---- What it brings into a stranger's process ----
 
-std::string OutputOf(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  char buffer[256];
-  while (fgets(buffer, sizeof(buffer), pipe) != nullptr) output += buffer;
-  pclose(pipe);
-  return output;
-}
-
 TEST(SteerTest, ShowsOnlyWhatItStandsBefore) {
   EXPECT_EQ(OutputOf("nm -D --defined-only " FAIRLEAD_STEER_LIBRARY " | awk '{print $3}' | sort"),
-            "accept\naccept4\nconnect\n");
+            "accept\naccept4\nconnect\ndlvsym\nibv_modify_qp\n");
 }
 
 TEST(SteerTest, NeedsNothingButLibc) {

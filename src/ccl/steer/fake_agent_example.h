@@ -1,0 +1,119 @@
+// For tests of the steering library: an agent that the test plays, and processes that have the library loaded.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shm/steering_messages.h"
+
+namespace fairlead::ccl {
+
+inline std::string MakeFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "steer-XXXXXX").string();
+  EXPECT_NE(mkdtemp(pattern.data()), nullptr);
+  return pattern;
+}
+
+// An agent that answers each question with what `reply` says.
+class FakeAgent {
+ public:
+  // Bytes of the answer; empty: none.
+  using Reply = std::function<std::string(const shm::SteeringQuestion&)>;
+
+  explicit FakeAgent(Reply reply) : reply_(std::move(reply)), folder_(MakeFolder()) {
+    listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(listen(listener_, 64), 0);
+    thread_ = std::thread([this] { Serve(); });
+  }
+  ~FakeAgent() {
+    Stop();
+    std::filesystem::remove_all(folder_);
+  }
+
+  // Everything that was asked and told, once all clients have ended.
+  void Stop() {
+    if (!thread_.joinable()) return;
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+
+  std::string path() const { return folder_ + "/agent.sock"; }
+  const std::vector<shm::SteeringQuestion>& questions() const { return questions_; }
+  const std::vector<shm::SteeringOutcome>& outcomes() const { return outcomes_; }
+
+ private:
+  void Serve() {
+    for (;;) {
+      const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (client < 0) return;
+      shm::SteeringQuestion question = {};
+      if (recv(client, &question, sizeof(question), 0) == ssize_t{sizeof(question)}) {
+        questions_.push_back(question);
+        const std::string answer = reply_(question);
+        if (!answer.empty()) send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
+      }
+      // Ends when the client has told the outcome, or has gone.
+      shm::SteeringOutcome outcome = {};
+      if (recv(client, &outcome, sizeof(outcome), 0) == ssize_t{sizeof(outcome)}) outcomes_.push_back(outcome);
+      close(client);
+    }
+  }
+
+  Reply reply_;
+  std::string folder_;
+  int listener_ = -1;
+  std::thread thread_;
+  std::vector<shm::SteeringQuestion> questions_;
+  std::vector<shm::SteeringOutcome> outcomes_;
+};
+
+inline shm::SteeringAnswer Use(uint16_t port, int traffic_class = -1) {
+  shm::SteeringAnswer answer = {};
+  answer.magic = shm::kSteeringMagic;
+  answer.version = shm::kSteeringVersion;
+  answer.kind = shm::SteeringAnswerKind::kUse;
+  answer.source_port = port;
+  answer.sets_class = traffic_class >= 0 ? 1 : 0;
+  answer.traffic_class = static_cast<uint8_t>(traffic_class >= 0 ? traffic_class : 0);
+  return answer;
+}
+
+inline std::string Bytes(const shm::SteeringAnswer& answer) {
+  return std::string(reinterpret_cast<const char*>(&answer), sizeof(answer));
+}
+
+inline FakeAgent::Reply Always(const shm::SteeringAnswer& answer) {
+  return [answer](const shm::SteeringQuestion&) { return Bytes(answer); };
+}
+
+// The variables of a process of job "gpt" on this agent's host.
+inline std::string Environment(const FakeAgent& agent) {
+  return "FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=" + agent.path();
+}
+
+// What a shell command prints.
+inline std::string OutputOf(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  char buffer[256];
+  while (fgets(buffer, sizeof(buffer), pipe) != nullptr) output += buffer;
+  pclose(pipe);
+  return output;
+}
+
+}  // namespace fairlead::ccl
