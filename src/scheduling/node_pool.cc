@@ -90,9 +90,19 @@ HostId NodePool::FindNodeForGpus(uint64_t cores_per_gpu) const {
   return best;
 }
 
-bool NodePool::TakeGpus(uint64_t num_gpus, uint64_t cores_per_gpu, std::vector<NodeShare>* shares) {
+HostId NodePool::FindTightestNode(uint64_t num_gpus, uint64_t cores_per_gpu) const {
+  for (size_t g = num_gpus; g <= most_gpus_; ++g) {
+    for (const HostId node : by_gpus_[g]) {
+      if (nodes_[node].num_cores >= num_gpus * cores_per_gpu) return node;
+    }
+  }
+  return HostId();
+}
+
+bool NodePool::TakeGpus(Rule rule, uint64_t num_gpus, uint64_t cores_per_gpu, std::vector<NodeShare>* shares) {
   while (num_gpus > 0) {
-    const HostId node = FindNodeForGpus(cores_per_gpu);
+    HostId node = rule == Rule::kDense ? FindTightestNode(num_gpus, cores_per_gpu) : HostId();
+    if (!node.valid()) node = FindNodeForGpus(cores_per_gpu);
     if (!node.valid()) return false;
     uint64_t given = std::min<uint64_t>(num_gpus, nodes_[node].num_gpus);
     if (cores_per_gpu > 0) given = std::min<uint64_t>(given, nodes_[node].num_cores / cores_per_gpu);
@@ -116,14 +126,22 @@ bool NodePool::TakeCores(uint64_t num_cores, std::vector<NodeShare>* shares) {
   return true;
 }
 
-std::optional<std::vector<NodeShare>> NodePool::Take(const Resources& wanted) {
+std::optional<std::vector<NodeShare>> NodePool::TakeBy(Rule rule, const Resources& wanted) {
   if (!wanted.Fits(free_)) return std::nullopt;
   std::vector<NodeShare> shares;
   const uint64_t cores_per_gpu = wanted.num_gpus > 0 ? wanted.num_cores / wanted.num_gpus : 0;
   const uint64_t other_cores = wanted.num_cores - cores_per_gpu * wanted.num_gpus;
-  if (TakeGpus(wanted.num_gpus, cores_per_gpu, &shares) && TakeCores(other_cores, &shares)) return shares;
+  if (TakeGpus(rule, wanted.num_gpus, cores_per_gpu, &shares) && TakeCores(other_cores, &shares)) return shares;
   Release(shares);
   return std::nullopt;
+}
+
+std::optional<std::vector<NodeShare>> NodePool::Take(const Resources& wanted) {
+  return TakeBy(Rule::kEmptiest, wanted);
+}
+
+std::optional<std::vector<NodeShare>> NodePool::TakeDense(const Resources& wanted) {
+  return TakeBy(Rule::kDense, wanted);
 }
 
 }  // namespace fairlead::scheduling

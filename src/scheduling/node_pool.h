@@ -3,6 +3,8 @@
 // Rule   GPUs come from the node with most free GPUs, lowest index among equals, as many as it has or the job still
 //        needs; each with its part of the job's cores, as far as the node has them. Cores that belong to no GPU (CPU
 //        workers, parameter servers) come from the node with most free cores, likewise.
+// Dense  the other rule, for policies that choose it: as few nodes as possible, and the rest of the job into the node
+//        where it leaves least free. Emptier nodes stay whole for larger jobs.
 // Cost   Take: O(shares * log nodes), but for jobs with cores per GPU on nodes without enough cores: O(nodes).
 #pragma once
 
@@ -24,6 +26,8 @@ class NodePool {
   bool TakeShares(const std::vector<NodeShare>& shares);
   // Takes `wanted` by the rule; nothing when it isn't there.
   std::optional<std::vector<NodeShare>> Take(const Resources& wanted);
+  // The same by the dense rule.
+  std::optional<std::vector<NodeShare>> TakeDense(const Resources& wanted);
   void Release(const std::vector<NodeShare>& shares);
 
   const Resources& free() const { return free_; }
@@ -36,7 +40,11 @@ class NodePool {
   void Change(HostId node, int64_t gpus, int64_t cores);
   // The node that gives most GPUs, each with this many cores; invalid when none gives any.
   HostId FindNodeForGpus(uint64_t cores_per_gpu) const;
-  bool TakeGpus(uint64_t num_gpus, uint64_t cores_per_gpu, std::vector<NodeShare>* shares);
+  // The node with fewest free GPUs that still gives `num_gpus`, each with this many cores; invalid when none does.
+  HostId FindTightestNode(uint64_t num_gpus, uint64_t cores_per_gpu) const;
+  enum class Rule : uint8_t { kEmptiest, kDense };
+  std::optional<std::vector<NodeShare>> TakeBy(Rule rule, const Resources& wanted);
+  bool TakeGpus(Rule rule, uint64_t num_gpus, uint64_t cores_per_gpu, std::vector<NodeShare>* shares);
   bool TakeCores(uint64_t num_cores, std::vector<NodeShare>* shares);
 
   IdVector<HostId, NodeFree> nodes_;

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "scheduling/aiturbo/ballots.h"
+#include "scheduling/aiturbo/congestion_price.h"
+#include "scheduling/aiturbo/job_menu.h"
+#include "scheduling/aiturbo/packing.h"
 #include "scheduling/aiturbo/size_planner.h"
 #include "scheduling/job_sizes.h"
 #include "scheduling/plan_assembly.h"
@@ -19,7 +22,7 @@ Status AiturboOptions::Validate() const {
   if (!(knee_efficiency > 0 && knee_efficiency <= 1)) {
     return InvalidArgument(fmt::format("aiturbo: knee_efficiency is {}; expected above 0, at most 1", knee_efficiency));
   }
-  for (const double value : {fill_min, hold_s, restart_factor, age, min_run_s}) {
+  for (const double value : {price_factor, fill_min, hold_s, restart_factor, age, min_run_s}) {
     if (!(value >= 0)) return InvalidArgument(fmt::format("aiturbo: an option is {}; expected 0 or more", value));
   }
   if (round_s > 0) return OkStatus();
@@ -43,27 +46,35 @@ class Aiturbo : public AllocationPolicy {
  private:
   AllocationPlan Plan(const AllocationSnapshot& snapshot) const override {
     AllocationPlan plan = BeginPlan(snapshot);
-    std::vector<uint32_t> wanted(snapshot.jobs.size());
-    for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) wanted[j] = WantedSize(snapshot.jobs[j], snapshot.units);
-    Score(snapshot, wanted, &plan);
+    const std::vector<JobMenu> menus = BuildMenus(snapshot);
+    const std::vector<uint32_t> wanted = WantedSizes(snapshot, menus);
+    Score(snapshot, menus, wanted, &plan);
     const ServiceOrder order = Order(snapshot, &plan);
     const SizeRules rules{options_.fill_min, options_.restart_factor, options_.hold_s};
-    PlanSizes(snapshot, order, wanted, rules, &plan);
+    PlanSizes(snapshot, order, menus, wanted, rules, &plan);
+    PackNodes(snapshot, order, options_.restart_factor, &plan);
     FinishPlan(snapshot, order, PlacingOrder::kSmallestFirst, &plan);
     plan.next_wake_up = snapshot.now + SimDuration::FromSeconds(Seconds(options_.round_s));
     return plan;
   }
 
-  uint32_t WantedSize(const AllocationJob& job, const ResourceUnits& units) const {
-    if (!job.is_predictable || job.ps_worker != nullptr) return job.requested;
-    return FindKnee(job, options_.knee_efficiency, units);
+  std::vector<uint32_t> WantedSizes(const AllocationSnapshot& snapshot, const std::vector<JobMenu>& menus) const {
+    if (options_.price_factor > 0) return PriceSizes(snapshot, menus, options_.price_factor);
+    std::vector<uint32_t> wanted;
+    for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
+      const AllocationJob& job = snapshot.jobs[j];
+      const bool has_knee = job.is_predictable && job.ps_worker == nullptr;
+      wanted.push_back(has_knee ? FindKnee(job, options_.knee_efficiency, snapshot.units) : menus[j].requested());
+    }
+    return wanted;
   }
 
-  void Score(const AllocationSnapshot& snapshot, const std::vector<uint32_t>& wanted, AllocationPlan* plan) const {
+  void Score(const AllocationSnapshot& snapshot, const std::vector<JobMenu>& menus, const std::vector<uint32_t>& wanted,
+             AllocationPlan* plan) const {
     std::vector<std::optional<double>> keys(snapshot.jobs.size());
     size_t num_predictable = 0;
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
-      const JobSize& size = snapshot.jobs[j].sizes[wanted[j]];
+      const JobSize& size = menus[j].size(wanted[j]);
       const double service = RemainingSeconds(snapshot.jobs[j], size) * snapshot.units.Of(size.resources());
       // A predictable job of unknown speed is as good as unpredictable.
       if (std::isfinite(service)) keys[j] = service;

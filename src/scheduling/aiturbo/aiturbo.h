@@ -1,21 +1,22 @@
 // AITurbo, our variant: shortest remaining service first for jobs whose length is known, least attained service for the
-// others, in one order; sizes at the knee of each job's scaling curve.
+// others, in one order; sizes by how many wait.
 //
 // Problem     only part of the jobs can be predicted. Shortest-first needs a prediction for each; least attained
 //             service uses none. Jobs scale differently, so a size that its owner guessed wastes GPUs.
-// Notation    T(k) -> sizes[k].iteration_s, predicted;  knee = largest k with R(1) T(1) / (R(k) T(k)) >= e;
-//             V = remaining iterations * T(knee) * R(knee): remaining service.
-// Method      1. order    predictable: position by V, times (all / predictable); others: position among all by attained
+// Notation    T(k), R(k) -> predicted time of an iteration at, and resources of, choice k (job_menu.h);
+//             V = remaining iterations * T(wanted) * R(wanted): remaining service.
+// Method      0. want     congestion_price.h: what each predictable job is to get, the less the more jobs wait
+//             1. order    predictable: position by V, times (all / predictable); others: position among all by attained
 //                         service (ballots.h). Smaller number first.
 //             2. protect  an unpredictable job that has run for less than min_run is not stopped; a stopped job that
 //                         has waited longer than max(min_run, age * executed) goes first, once per stop.
-//             3. sizes    size_planner.h: knees, fill, hysteresis.
-//             4. place    unchanged size keeps its nodes; others, smallest first, from the emptiest node.
+//             3. sizes    size_planner.h: what is wanted, fill, hysteresis.
+//             4. place    packing.h: few nodes for each.
 // Cost        O((jobs * sizes + units) log jobs). See BM_Decide/aiturbo.
 // Guarantees  a job that its prediction fails (unpredictable) is still served: nothing is lost, nothing starves.
 //             All unpredictable: order by attained service. All predictable: by remaining service.
 // Differs     from the paper in sizes (it changes them by single units) and in the order (it adds both ballots, and has
-//             levels): aiturbo_literal.h. Why: docs/papers; on the Pollux benchmark this variant's mean JCT is a third
+//             levels): aiturbo_literal.h. Why: docs/papers; on the Pollux benchmark this variant's mean JCT is 44 %
 //             lower.
 // Reference   Zhao et al., AITurbo, HPDC 2021.
 #pragma once
@@ -28,8 +29,12 @@
 namespace fairlead::scheduling::aiturbo {
 
 struct AiturboOptions {
-  // e: least efficiency of a knee size, (0, 1]. Higher: smaller jobs, less waste, more of them at once; lower: jobs end
-  // sooner when the cluster has room, and wait longer when it has not.
+  // f: jobs that are thought to suffer from what a job takes, as a multiple of those that wait (congestion_price.h),
+  // >= 0. 1: only those; more: also those still to come; higher: smaller jobs. 0: sizes at the knee instead, however
+  // many wait.
+  double price_factor = 2;
+  // e: least efficiency of a knee size, (0, 1]; with price_factor 0. Higher: smaller jobs, less waste, more of them at
+  // once; lower: jobs end sooner when the cluster has room, and wait longer when it has not.
   double knee_efficiency = 0.75;
   // A free unit goes to a job only if it speeds it up by this share, >= 0. Lower: nothing stays free; higher: fewer
   // restarts.

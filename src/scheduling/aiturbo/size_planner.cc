@@ -14,19 +14,18 @@ constexpr uint32_t kNone = UINT32_MAX;
 
 class Planner {
  public:
-  Planner(const AllocationSnapshot& snapshot, const ServiceOrder& order, const std::vector<uint32_t>& wanted,
-          const SizeRules& rules, AllocationPlan* plan)
+  Planner(const AllocationSnapshot& snapshot, const ServiceOrder& order, std::span<const JobMenu> menus,
+          const std::vector<uint32_t>& wanted, const SizeRules& rules, AllocationPlan* plan)
       : snapshot_(snapshot),
         order_(order),
+        menus_(menus),
         wanted_(wanted),
         rules_(rules),
         plan_(*plan),
         room_(TotalCapacity(snapshot)),
         given_(snapshot.jobs.size(), kNone),
-        current_(snapshot.jobs.size(), kNone),
         places_(snapshot.jobs.size()) {
     for (uint32_t place = 0; place < order.size(); ++place) places_[order[place]] = place;
-    for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) current_[j] = FindCurrentSize(snapshot.jobs[j]).value_or(kNone);
   }
 
   void Run() {
@@ -39,101 +38,142 @@ class Planner {
     if (rules_.restart_factor > 0) Restrain();
     for (uint32_t j = 0; j < given_.size(); ++j) {
       if (given_[j] == kNone) continue;
-      plan_.jobs[j].resources = SizeOf(j, given_[j]);
-      if (Job(j).ps_worker != nullptr) plan_.jobs[j].config = Job(j).ps_worker->config;
+      plan_.jobs[j].resources = ResourcesAt(j, given_[j]);
+      plan_.jobs[j].config = menus_[j].config(given_[j]);
     }
   }
 
  private:
   const AllocationJob& Job(uint32_t j) const { return snapshot_.jobs[j]; }
-  Resources SizeOf(uint32_t j, uint32_t size) const {
-    return size == kNone ? Resources{} : Job(j).sizes[size].resources();
+  double SecondsAt(uint32_t j, uint32_t choice) const { return menus_[j].size(choice).iteration_s; }
+  Resources ResourcesAt(uint32_t j, uint32_t choice) const {
+    return choice == kNone ? Resources{} : menus_[j].size(choice).resources();
+  }
+  // With what the job has given back.
+  bool Fits(uint32_t j, uint32_t choice) const {
+    return ResourcesAt(j, choice).Fits(room_ + ResourcesAt(j, given_[j]));
   }
   bool IsHeld(uint32_t j) const {
-    return current_[j] != kNone && Job(j).is_predictable &&
+    return menus_[j].current() && Job(j).is_predictable &&
            (snapshot_.now - Job(j).resized_at).seconds().value() < rules_.hold_s;
   }
 
-  void Give(uint32_t j, uint32_t size) {
-    room_ = room_ + SizeOf(j, given_[j]) - SizeOf(j, size);
-    given_[j] = size;
+  void Give(uint32_t j, uint32_t choice) {
+    room_ = room_ + ResourcesAt(j, given_[j]) - ResourcesAt(j, choice);
+    given_[j] = choice;
   }
 
   void GrantWanted(uint32_t j) {
     uint32_t wanted = wanted_[j];
-    if (IsHeld(j) && SizeOf(j, current_[j]).Fits(room_)) {
-      plan_.jobs[j].reason.was_held = current_[j] != wanted;
-      wanted = current_[j];
+    const auto current = menus_[j].current();
+    if (IsHeld(j) && Fits(j, *current)) {
+      plan_.jobs[j].reason.was_held = *current != wanted;
+      wanted = *current;
     }
-    if (SizeOf(j, wanted).Fits(room_)) {
+    if (Fits(j, wanted)) {
       Give(j, wanted);
     } else if (Job(j).is_predictable) {
-      if (const auto smaller = FindLargestFitting(Job(j), room_, wanted)) Give(j, *smaller);
+      if (const auto smaller = FastestWithin(j, ResourcesAt(j, wanted))) Give(j, *smaller);
     }
   }
 
-  bool MayGrow(uint32_t j) const {
-    return given_[j] != kNone && Job(j).is_predictable && Job(j).ps_worker == nullptr && !IsHeld(j);
+  // The fastest choice that fits and takes no more than `most`; one of unknown time only if there is no other.
+  std::optional<uint32_t> FastestWithin(uint32_t j, const Resources& most) const {
+    std::optional<uint32_t> best;
+    const auto sizes = menus_[j].sizes();
+    for (uint32_t k = 0; k < sizes.size(); ++k) {
+      if (!sizes[k].resources().Fits(most) || !Fits(j, k)) continue;
+      const bool is_faster = best && sizes[k].iteration_s > 0 &&
+                             (sizes[*best].iteration_s <= 0 || sizes[k].iteration_s < sizes[*best].iteration_s);
+      if (!best || is_faster) best = k;
+    }
+    return best;
   }
 
-  // T(n) / T(n+1) - 1 of the next size; nothing where it is too little, or unknown.
-  std::optional<double> NextSpeedUp(uint32_t j) const {
-    const auto& sizes = Job(j).sizes;
-    if (given_[j] + 1 >= sizes.size()) return std::nullopt;
-    const double now_s = sizes[given_[j]].iteration_s;
-    const double then_s = sizes[given_[j] + 1].iteration_s;
-    if (now_s <= 0 || then_s <= 0 || now_s / then_s - 1 < rules_.fill_min) return std::nullopt;
-    return now_s / then_s - 1;
+  bool MayGrow(uint32_t j) const { return given_[j] != kNone && Job(j).is_predictable && !IsHeld(j); }
+
+  // A faster choice, and what it speeds the job up by for each unit of resources.
+  struct Offer {
+    double speed_up = 0;
+    uint32_t place = 0;
+    uint32_t job = 0;
+    uint32_t choice = 0;
+    bool operator<(const Offer& b) const { return speed_up != b.speed_up ? speed_up < b.speed_up : place > b.place; }
+  };
+
+  // GPUs more, or as many as the cores are worth; at least a little, as a faster choice may even take less.
+  double Growth(uint32_t j, uint32_t choice) const {
+    const ResourceUnits& units = snapshot_.units;
+    const double more = units.Of(ResourcesAt(j, choice)) - units.Of(ResourcesAt(j, given_[j]));
+    return std::max(units.gpu > 0 ? more / units.gpu : more, kLeastGrowth);
+  }
+
+  // The faster choice with most speed-up a unit that fits; nothing where all are too little, or unknown. Not only the
+  // next size: T is seldom convex (at 8 GPUs a job may be no faster than at 7, and by a third at 11).
+  std::optional<Offer> BestGrowth(uint32_t j) const {
+    const double now_s = SecondsAt(j, given_[j]);
+    if (now_s <= 0) return std::nullopt;
+    Offer best{0, places_[j], j, given_[j]};
+    for (const uint32_t k : menus_[j].useful()) {
+      if (SecondsAt(j, k) >= now_s || !Fits(j, k)) continue;
+      const double speed_up = (now_s / SecondsAt(j, k) - 1) / Growth(j, k);
+      if (speed_up < rules_.fill_min || speed_up <= best.speed_up) continue;
+      best.speed_up = speed_up;
+      best.choice = k;
+    }
+    if (best.choice == given_[j]) return std::nullopt;
+    return best;
   }
 
   void Fill(const std::vector<uint32_t>& jobs) {
-    struct Offer {
-      double speed_up;
-      uint32_t place;
-      uint32_t job;
-      bool operator<(const Offer& b) const { return speed_up != b.speed_up ? speed_up < b.speed_up : place > b.place; }
-    };
     std::priority_queue<Offer> offers;
     const auto offer = [&](uint32_t j) {
-      if (const auto speed_up = NextSpeedUp(j)) offers.push({*speed_up, places_[j], j});
+      if (const auto growth = BestGrowth(j)) offers.push(*growth);
     };
     for (const uint32_t j : jobs) offer(j);
     while (!offers.empty() && !room_.empty()) {
-      const uint32_t j = offers.top().job;
+      const Offer top = offers.top();
       offers.pop();
-      if (!(SizeOf(j, given_[j] + 1) - SizeOf(j, given_[j])).Fits(room_)) continue;
-      Give(j, given_[j] + 1);
-      offer(j);
+      if (Fits(top.job, top.choice)) Give(top.job, top.choice);
+      offer(top.job);
     }
   }
 
-  bool Grows(uint32_t j) const { return current_[j] != kNone && given_[j] != kNone && given_[j] > current_[j]; }
-  bool Shrinks(uint32_t j) const { return current_[j] != kNone && given_[j] != kNone && given_[j] < current_[j]; }
+  bool Changes(uint32_t j) const {
+    return menus_[j].current() && given_[j] != kNone && given_[j] != menus_[j].current();
+  }
+  bool Shrinks(uint32_t j) const {
+    return Changes(j) && ResourcesAt(j, given_[j]).Fits(ResourcesAt(j, *menus_[j].current()));
+  }
+  bool Grows(uint32_t j) const { return Changes(j) && !Shrinks(j); }
   bool Starts(uint32_t j) const { return !Job(j).is_running() && given_[j] != kNone; }
 
   // Seconds that a growth saves, less what it must save.
   double GrowthSurplus(uint32_t j) const {
-    const auto& sizes = Job(j).sizes;
-    const double saved = Job(j).remaining_iterations * (sizes[current_[j]].iteration_s - sizes[given_[j]].iteration_s);
-    return saved - rules_.restart_factor * Job(j).restart_cost_s;
+    const double saved = SecondsAt(j, *menus_[j].current()) - SecondsAt(j, given_[j]);
+    return Job(j).remaining_iterations * saved - rules_.restart_factor * Job(j).restart_cost_s;
   }
 
+  // As it is, if that is still possible.
   void Keep(uint32_t j) {
-    Give(j, current_[j]);
+    if (!Fits(j, *menus_[j].current())) return;
+    Give(j, *menus_[j].current());
     plan_.jobs[j].reason.was_held = true;
   }
 
   void Restrain();
 
+  static constexpr double kLeastGrowth = 1e-3;
+
   const AllocationSnapshot& snapshot_;
   const ServiceOrder& order_;
+  const std::span<const JobMenu> menus_;
   const std::vector<uint32_t>& wanted_;
   const SizeRules& rules_;
   AllocationPlan& plan_;
   Resources room_;
-  std::vector<uint32_t> given_;    // [jobs] index into sizes, or kNone
-  std::vector<uint32_t> current_;  // [jobs] likewise
-  std::vector<uint32_t> places_;   // [jobs] in the order
+  std::vector<uint32_t> given_;   // [jobs] choice of the menu, or kNone
+  std::vector<uint32_t> places_;  // [jobs] in the order
 };
 
 void Planner::Restrain() {
@@ -143,7 +183,7 @@ void Planner::Restrain() {
   }
   // What is free now may spare shrinkages; the jobs of best order first.
   for (const uint32_t j : order_) {
-    if (Shrinks(j) && (SizeOf(j, current_[j]) - SizeOf(j, given_[j])).Fits(room_)) Keep(j);
+    if (Shrinks(j)) Keep(j);
   }
   // What then is free starts waiting jobs, at most at the size that they want.
   for (const uint32_t j : order_) {
@@ -151,17 +191,18 @@ void Planner::Restrain() {
   }
   std::vector<uint32_t> changing;
   for (const uint32_t j : order_) {
-    if (MayGrow(j) && (Starts(j) || Grows(j) || Shrinks(j))) changing.push_back(j);
+    if (MayGrow(j) && (Starts(j) || Changes(j))) changing.push_back(j);
   }
   Fill(changing);
 }
 
 }  // namespace
 
-void PlanSizes(const AllocationSnapshot& snapshot, const ServiceOrder& order, const std::vector<uint32_t>& wanted,
-               const SizeRules& rules, AllocationPlan* plan) {
+void PlanSizes(const AllocationSnapshot& snapshot, const ServiceOrder& order, std::span<const JobMenu> menus,
+               const std::vector<uint32_t>& wanted, const SizeRules& rules, AllocationPlan* plan) {
   FL_CHECK(order.size() == snapshot.jobs.size() && wanted.size() == snapshot.jobs.size());
-  Planner(snapshot, order, wanted, rules, plan).Run();
+  FL_CHECK(menus.size() == snapshot.jobs.size());
+  Planner(snapshot, order, menus, wanted, rules, plan).Run();
 }
 
 }  // namespace fairlead::scheduling::aiturbo

@@ -1,16 +1,16 @@
-// How many resources each job gets, once the order is known: knee sizes first, then what is left where it speeds up
+// How many resources each job gets, once the order is known: wanted sizes first, then what is left where it speeds up
 // most, and no change that doesn't pay for its restart.
 //
 // Problem     jobs in order, each with a wanted size; give sizes that fit into the cluster. Small sizes waste least,
 //             large ones end soonest.
-// Notation    T(k) -> sizes[k].iteration_s;  e -> knee_efficiency;  kappa -> restart_factor.
+// Notation    T(k) -> time of an iteration at choice k of the job's menu;  kappa -> restart_factor.
 // Method      1. grant    in order the wanted size if it fits; a predictable job otherwise what is free; others nothing
-//             2. fill     while resources are free, the next size to the predictable running job with the largest
-//                         T(n) / T(n+1) - 1, while that is at least fill_min and the size exists
+//             2. fill     while resources are free, a faster choice m to the predictable running job n with the
+//                         largest (T(n) / T(m) - 1) / (units more), while that is at least fill_min
 //             3. restrain growth of a running job that saves less than kappa restarts is undone; shrinkages are undone
 //                         as far as that leaves room, best order first. What is still free goes to waiting jobs, then
 //                         to a fill among jobs that change anyway.
-// Cost        O((jobs + units) log jobs), units = sizes handed out by the fill.
+// Cost        O((jobs + units) (choices + log jobs)), units = sizes handed out by the fill.
 // Guarantees  grants fit; the fill lowers no job; with restart_factor = 0 steps 1 and 2 are the answer.
 // Differs     a shrinkage that makes room for a start or for a growth that pays stands, whatever the order of who
 //             gains; holding it until somebody of better order starts would leave later jobs waiting beside jobs above
@@ -19,8 +19,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "scheduling/aiturbo/job_menu.h"
 #include "scheduling/allocation_policy.h"
 #include "scheduling/plan_assembly.h"
 
@@ -32,9 +34,9 @@ struct SizeRules {
   double hold_s = 300;
 };
 
-// Args: wanted [jobs] index into sizes: the knee of a predictable job, the requested size of another.
+// Args: menus [jobs]; wanted [jobs] choice of the menu: the requested one for a job that is not predictable.
 // Writes resources, config and reason of `plan`.
-void PlanSizes(const AllocationSnapshot& snapshot, const ServiceOrder& order, const std::vector<uint32_t>& wanted,
-               const SizeRules& rules, AllocationPlan* plan);
+void PlanSizes(const AllocationSnapshot& snapshot, const ServiceOrder& order, std::span<const JobMenu> menus,
+               const std::vector<uint32_t>& wanted, const SizeRules& rules, AllocationPlan* plan);
 
 }  // namespace fairlead::scheduling::aiturbo

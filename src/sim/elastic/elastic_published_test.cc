@@ -150,16 +150,21 @@ constexpr double kTiresiasMean = 3693.78;  // of the four published averages
 constexpr double kSrtfMean = 3073;
 constexpr double kFcfsSkipMean = 8046;
 
-// Bands of the specification. It is 24 % below Tiresias on all eight workloads; four are at hand.
+constexpr double kOptimusMean = 5228.17;
+
+// Bands of the specification, and its aims (set on all eight workloads; four are at hand): 24 % below Tiresias, 46 %
+// below Optimus.
 TEST_F(ElasticPublishedTest, AiturboIsAheadOfAllOthers) {
   scheduling::aiturbo::AiturboOptions options;
   const Average with_hold = PlayAll(*scheduling::aiturbo::CreateAiturbo(options).value(), 1, {});
   EXPECT_LT(with_hold.jct_s, kSrtfMean);
-  EXPECT_LT(with_hold.jct_s, 0.8 * kTiresiasMean);
+  EXPECT_LT(with_hold.jct_s, 0.76 * kTiresiasMean);
+  EXPECT_LT(with_hold.jct_s, 0.54 * kOptimusMean);
   EXPECT_LT(with_hold.jct_s, kFcfsSkipMean / 2);
   EXPECT_LT(with_hold.restarts, 3);
   for (const double knee : {0.75, 0.8, 0.85}) {
     options.hold_s = 0;
+    options.price_factor = 0;
     options.knee_efficiency = knee;
     const Average without = PlayAll(*scheduling::aiturbo::CreateAiturbo(options).value(), 1, {});
     EXPECT_LT(without.jct_s, 2960) << knee;
@@ -167,7 +172,7 @@ TEST_F(ElasticPublishedTest, AiturboIsAheadOfAllOthers) {
 }
 
 TEST_F(ElasticPublishedTest, AiturboWithHalfOfTheJobsUnpredictableIsAheadOfTiresias) {
-  const auto policy = scheduling::aiturbo::CreateAiturbo().value();
+  const auto policy = scheduling::CreateAllocationPolicy("aiturbo", 1).value();
   const Average exact = PlayAll(*policy, 0.5, {});
   EXPECT_LT(exact.jct_s, kTiresiasMean);
   EXPECT_LT(exact.restarts, 3);
