@@ -116,6 +116,8 @@ struct AllocationJob {
 
   bool is_predictable = false;
   double remaining_iterations = 0;  // meaningful where predictable
+  // Standard deviation of ln(true / predicted) of its remaining time, as far as known; for intervals, not decisions.
+  double prediction_error = 0;
 
   double weight = 1;                    // share that it is entitled to, relative to others
   std::span<const double> type_speeds;  // [gpu_type] iterations/s at the requested size; empty = all types are equal

@@ -36,20 +36,23 @@ uint32_t RanksOnHost(const model::Job& job, uint32_t index) {
   return std::min(job.gpus_per_host, job.num_gpus - before);
 }
 
+void AppendFreeGpus(const GpuPool& pool, HostId host, uint32_t num_gpus, model::Placement* placement) {
+  const GpuId first = pool.fabric().first_gpu(host);
+  for (uint32_t g = 0; g < pool.fabric().num_gpus_of(host) && num_gpus > 0; ++g) {
+    const GpuId gpu(first.value() + g);
+    if (!pool.is_free(gpu)) continue;
+    placement->gpus.push_back(gpu);
+    --num_gpus;
+  }
+  FL_CHECK_MSG(num_gpus == 0, "a policy chose a host without enough free GPUs");
+}
+
 model::Placement PlaceOnHosts(const GpuPool& pool, const model::Job& job, const std::vector<HostId>& hosts) {
   FL_CHECK(hosts.size() == NumHosts(job));
   model::Placement placement;
   placement.gpus.reserve(job.num_gpus);
   for (uint32_t i = 0; i < hosts.size(); ++i) {
-    uint32_t wanted = RanksOnHost(job, i);
-    const GpuId first = pool.fabric().first_gpu(hosts[i]);
-    for (uint32_t g = 0; g < pool.fabric().num_gpus_of(hosts[i]) && wanted > 0; ++g) {
-      const GpuId gpu(first.value() + g);
-      if (!pool.is_free(gpu)) continue;
-      placement.gpus.push_back(gpu);
-      --wanted;
-    }
-    FL_CHECK_MSG(wanted == 0, "a placement policy chose a host without enough free GPUs");
+    AppendFreeGpus(pool, hosts[i], RanksOnHost(job, i), &placement);
   }
   return placement;
 }

@@ -67,6 +67,9 @@ class PlacementPolicy {
 uint32_t RanksOnHost(const model::Job& job, uint32_t index);
 uint32_t NumHosts(const model::Job& job);
 
+// Adds the first `num_gpus` free GPUs of the host to the placement. It must have as many.
+void AppendFreeGpus(const GpuPool& pool, HostId host, uint32_t num_gpus, model::Placement* placement);
+
 // Takes the job's ranks from these hosts, in order: on each host its first free GPUs. Each host must have enough.
 model::Placement PlaceOnHosts(const GpuPool& pool, const model::Job& job, const std::vector<HostId>& hosts);
 
