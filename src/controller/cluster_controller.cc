@@ -28,19 +28,20 @@ ClusterController::ClusterController(const topology::Fabric& fabric, const sched
       placement_(&placement),
       traffic_(&traffic),
       iterations_(std::move(iterations)),
-      options_(options),
+      options_(std::move(options)),
       router_(fabric),
       health_(fabric.num_links(), 1.0),
       pool_(fabric) {
   FL_CHECK(options_.num_levels >= 1);
+  if (options_.allocation.policy != nullptr) allocator_.emplace(fabric, options_.allocation);
 }
 
-std::vector<Action> ClusterController::Handle(std::span<const Event> events) {
+std::vector<Action> ClusterController::Handle(std::span<const Event> events, SimTime now) {
   std::vector<Action> actions;
   for (const Event& event : events) {
     std::visit(Overloaded{
-                   [&](const JobSubmitted& e) { Submit(e.job, &actions); },
-                   [&](const JobFinished& e) { Finish(e.job); },
+                   [&](const JobSubmitted& e) { Submit(e.job, now, &actions); },
+                   [&](const JobFinished& e) { Finish(e.job, now); },
                    [&](const LinkHealthChanged& e) {
                      FL_CHECK(e.health >= 0 && e.health <= 1);
                      if (std::exchange(health_[e.link], e.health) != e.health) changed_links_.push_back(e.link);
@@ -53,6 +54,10 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events) {
                      found->second.starved_for = e.starved_for;
                      plan_is_stale_ = true;
                    },
+                   [&](const JobProgressed& e) {
+                     if (allocator_) allocator_->Adopt(e);
+                   },
+                   [](const WakeUp&) {},
                },
                event);
   }
@@ -61,7 +66,11 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events) {
     all_healthy_ = std::all_of(health_.begin(), health_.end(), [](double health) { return health == 1; });
     plan_is_stale_ = true;
   }
-  StartQueuedJobs(&actions);
+  if (allocator_) {
+    Allocate(now, &actions);
+  } else {
+    StartQueuedJobs(&actions);
+  }
   StartNextProfiling(&actions);
   Replan(&actions);
   changed_links_.clear();
@@ -74,7 +83,12 @@ const model::Iteration& ClusterController::iteration(JobId job) const {
   return found->second.iteration;
 }
 
-void ClusterController::Submit(const model::Job& job, std::vector<Action>* actions) {
+void ClusterController::Submit(const model::Job& job, SimTime now, std::vector<Action>* actions) {
+  if (allocator_) {
+    const Status status = allocator_->Submit(job, now);
+    if (!status.ok()) actions->push_back(RejectJob{job.id, status.message()});
+    return;
+  }
   if (queued_.contains(job.id) || running_.contains(job.id)) return;
   if (job.num_gpus == 0 || job.num_gpus > fabric_->num_gpus()) {
     actions->push_back(RejectJob{job.id, fmt::format("job {} asks for {} GPUs; the cluster has {}", job.name,
@@ -89,7 +103,13 @@ void ClusterController::Submit(const model::Job& job, std::vector<Action>* actio
   queued_.insert(job.id);
 }
 
-void ClusterController::Finish(JobId job) {
+void ClusterController::Finish(JobId job, SimTime now) {
+  Leave(job);
+  if (allocator_) allocator_->Remove(job, now);
+}
+
+// Gives the GPUs of a job back, if it runs.
+void ClusterController::Leave(JobId job) {
   const auto found = running_.find(job);
   if (found == running_.end()) return;
   pool_.Release(found->second.placement);
@@ -98,12 +118,42 @@ void ClusterController::Finish(JobId job) {
   if (profiling_ == job) profiling_ = JobId();
 }
 
+// All jobs whose nodes change give their GPUs back before anybody takes some. A job that can't run where the policy
+// puts it leaves, which may change what the policy wants.
+void ClusterController::Allocate(SimTime now, std::vector<Action>* actions) {
+  bool is_settled = false;
+  while (!is_settled) {
+    const std::vector<AllocationChange> changes = allocator_->Decide(now);
+    for (const AllocationChange& change : changes) {
+      if (!running_.contains(change.job)) continue;
+      Leave(change.job);
+      actions->push_back(StopJob{change.job, change.reason});
+    }
+    is_settled = true;
+    for (const AllocationChange& change : changes) {
+      if (change.nodes.empty() || StartAllocated(change, actions)) continue;
+      allocator_->Remove(change.job, now);
+      is_settled = false;
+    }
+  }
+}
+
+bool ClusterController::StartAllocated(const AllocationChange& change, std::vector<Action>* actions) {
+  model::Job job = allocator_->job(change.job);
+  model::Placement placement;
+  for (const scheduling::NodeShare& share : change.nodes) {
+    scheduling::AppendFreeGpus(pool_, share.node, share.num_gpus, &placement);
+  }
+  job.num_gpus = static_cast<uint32_t>(placement.gpus.size());
+  return StartOrReject(job, placement, change.reason, actions);
+}
+
 void ClusterController::StartQueuedJobs(std::vector<Action>* actions) {
   while (!queue_.empty()) {
     const model::Job& job = queue_.front();
     const auto placement = FindPlacement(job);
     if (placement) {
-      StartOrReject(job, *placement, actions);
+      StartOrReject(job, *placement, "", actions);
     } else {
       // An empty cluster that can't hold the job never will; it must not block the queue forever.
       if (pool_.num_free() < fabric_->num_gpus()) return;
@@ -123,15 +173,15 @@ std::optional<model::Placement> ClusterController::FindPlacement(const model::Jo
   return placement_->PlaceBeside({&pool_, placed}, job);
 }
 
-void ClusterController::StartOrReject(const model::Job& job, const model::Placement& placement,
+bool ClusterController::StartOrReject(const model::Job& job, const model::Placement& placement, std::string reason,
                                       std::vector<Action>* actions) {
   auto iteration = iterations_(job, placement);
   if (!iteration.ok()) {
     actions->push_back(RejectJob{job.id, iteration.status().message()});
-    return;
+    return false;
   }
   pool_.Take(placement);
-  actions->push_back(StartJob{job.id, placement});
+  actions->push_back(StartJob{job.id, placement, std::move(reason)});
   RunningJob running;
   running.job = job;
   running.placement = placement;
@@ -140,6 +190,7 @@ void ClusterController::StartOrReject(const model::Job& job, const model::Placem
   running.is_private = StaysOnNvlink(running.iteration);
   plan_is_stale_ |= !running.is_private;
   running_.emplace(job.id, std::move(running));
+  return true;
 }
 
 void ClusterController::AdoptProfile(const JobProfiled& event) {

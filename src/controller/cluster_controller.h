@@ -1,11 +1,12 @@
 // The decision core: a state machine from events (job submitted, job finished, job profiled, link health changed) to
-// actions (start a job, profile it, set its paths and level).
+// actions (start a job, stop it, profile it, set its paths and level).
 //
 // It knows no thread, socket, clock or disk: the simulator drives it in virtual time, a service shell would drive it
-// live. Jobs start in arrival order (first come, first served, no overtaking) as soon as the placement policy finds
-// room. Every batch of events ends in one re-plan of all running jobs by the traffic policy; only differences become
-// actions. Where jobs came or went that never leave NVLink nobody else is planned anew (a promise of every policy:
-// docs/modules/traffic.md).
+// live. Without an allocation policy jobs start in arrival order (first come, first served, no overtaking) as soon as
+// the placement policy finds room. With one it decides who runs, at which size and on which hosts (job_allocator.h): a
+// job that is resized or moved is stopped and started again. Every batch of events ends in one re-plan of all running
+// jobs by the traffic policy; only differences become actions. Where jobs came or went that never leave NVLink nobody
+// else is planned anew (a promise of every policy: docs/modules/traffic.md).
 //
 //     events --> Handle() --> state --> TrafficSnapshot --> policy --> plan -- diff --> actions
 #pragma once
@@ -22,7 +23,9 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/sim_time.h"
 #include "base/status.h"
+#include "controller/job_allocator.h"
 #include "model/flow.h"
 #include "model/job.h"
 #include "model/measured_profile.h"
@@ -56,12 +59,22 @@ struct JobSpeedMeasured {
   double relative_speed = 1;
   Seconds starved_for;
 };
-using Event = std::variant<JobSubmitted, JobFinished, LinkHealthChanged, JobProfiled, JobSpeedMeasured>;
+// The time has come that next_wake_up() named.
+struct WakeUp {};
+using Event =
+    std::variant<JobSubmitted, JobFinished, LinkHealthChanged, JobProfiled, JobSpeedMeasured, JobProgressed, WakeUp>;
 
 // Actions. All are idempotent.
+// Of a job that ran before: it goes on where it was stopped.
 struct StartJob {
   JobId job;
   model::Placement placement;
+  std::string reason;  // empty without an allocation policy
+};
+// Save its state and give its GPUs back. A StartJob with others may follow at once.
+struct StopJob {
+  JobId job;
+  std::string reason;
 };
 struct SetTraffic {
   JobId job;
@@ -81,7 +94,7 @@ struct RejectJob {
   JobId job;
   std::string reason;
 };
-using Action = std::variant<StartJob, SetTraffic, StartProfiling, RejectJob>;
+using Action = std::variant<StartJob, StopJob, SetTraffic, StartProfiling, RejectJob>;
 
 // What one training iteration of a placed job looks like: from its model profile in the simulator, measured on real
 // clusters.
@@ -99,6 +112,7 @@ struct ControllerOptions {
   // in which its counters are read (Crux section 5). Jobs that arrive together are profiled one after the other; until
   // its turn a job has hashed paths and the last level. Off: the iteration provider's word is taken.
   bool profile_jobs = false;
+  AllocationOptions allocation;
 };
 
 // Changes that re-plans have made to running jobs since the start: the cost of control.
@@ -116,13 +130,17 @@ class ClusterController {
 
   // Handles events of one instant together: all state changes first, then queued jobs start, then one re-plan. Jobs
   // that are unknown or already finished, and those submitted again while they wait or run, are ignored (late and
-  // repeated events are normal). Actions come in order: jobs whose numbers can't be right are rejected, the queue's
-  // jobs are started or rejected in order of arrival, then traffic by job id.
-  std::vector<Action> Handle(std::span<const Event> events);
+  // repeated events are normal). Actions come in order: jobs whose numbers can't be right are rejected, those that lose
+  // GPUs are stopped, the queue's jobs are started or rejected in order of arrival (with an allocation policy: by id),
+  // then traffic by job id. `now` matters to allocation policies only, and never goes back.
+  std::vector<Action> Handle(std::span<const Event> events, SimTime now = SimTime());
+
+  // When to call Handle with a WakeUp even if nothing happens.
+  SimTime next_wake_up() const { return allocator_ ? allocator_->next_wake_up() : SimTime::Never(); }
 
   // The iteration of a running job; must be running.
   const model::Iteration& iteration(JobId job) const;
-  size_t num_queued() const { return queue_.size(); }
+  size_t num_queued() const { return allocator_ ? allocator_->num_waiting() : queue_.size(); }
   size_t num_running() const { return running_.size(); }
   const ControlCounters& counters() const { return counters_; }
   const topology::LinkHealth& health() const { return health_; }
@@ -146,11 +164,16 @@ class ClusterController {
     std::string reason;
   };
 
-  void Submit(const model::Job& job, std::vector<Action>* actions);
-  void Finish(JobId job);
+  void Submit(const model::Job& job, SimTime now, std::vector<Action>* actions);
+  void Finish(JobId job, SimTime now);
+  void Leave(JobId job);
+  void Allocate(SimTime now, std::vector<Action>* actions);
+  bool StartAllocated(const AllocationChange& change, std::vector<Action>* actions);
   void StartQueuedJobs(std::vector<Action>* actions);
   std::optional<model::Placement> FindPlacement(const model::Job& job) const;
-  void StartOrReject(const model::Job& job, const model::Placement& placement, std::vector<Action>* actions);
+  // Whether it started.
+  bool StartOrReject(const model::Job& job, const model::Placement& placement, std::string reason,
+                     std::vector<Action>* actions);
   void AdoptProfile(const JobProfiled& event);
   void StartNextProfiling(std::vector<Action>* actions);
   // Of those that policies give out. The top one is kept for profiling, so that starting and ending it moves nobody.
@@ -177,7 +200,8 @@ class ClusterController {
   bool plan_is_stale_ = false;
   scheduling::GpuPool pool_;
   std::deque<model::Job> queue_;
-  std::set<JobId> queued_;  // ids in queue_
+  std::set<JobId> queued_;                 // ids in queue_
+  std::optional<JobAllocator> allocator_;  // instead of the queue
   std::map<JobId, RunningJob> running_;
   JobId profiling_;  // under way; invalid: none
   uint64_t num_arrived_ = 0;

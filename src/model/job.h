@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,17 @@ struct Parallelism {
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 
+// How a job may be resized while it trains. An iteration does the same work at every size (its batch is split over more
+// or fewer GPUs), so progress counts in iterations.
+struct Elasticity {
+  // GPUs that it may run on, ascending; contains Job::num_gpus, what its owner asks for. Empty: only that.
+  std::vector<uint32_t> sizes;
+  // From getting GPUs until training goes on, also at the first start.
+  SimDuration restart_cost;
+  // Share of its iterations after which its length can be foreseen, 0..1; nothing: never.
+  std::optional<double> predictable_after = 0;
+};
+
 // A training job: a gang of ranks, one per GPU.
 struct Job {
   JobId id;
@@ -43,6 +55,7 @@ struct Job {
   // What is known of it beforehand: the share of an iteration that it spends on the network when alone, 0..1. A hint
   // for placement policies; 0 = unknown.
   double network_share = 0;
+  Elasticity elasticity;  // matters where an allocation policy decides about sizes
 };
 
 // Which GPU each rank runs on: gpus[rank]. Ranks of one host are consecutive.

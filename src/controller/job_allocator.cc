@@ -1,0 +1,205 @@
+#include "controller/job_allocator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/check.h"
+
+namespace fairlead::controller {
+namespace {
+
+Status CheckSizes(const model::Job& job, const std::vector<uint32_t>& sizes, const topology::Fabric& fabric) {
+  if (job.num_gpus > fabric.num_gpus()) {
+    return InvalidArgument(
+        fmt::format("job {} asks for {} GPUs; the cluster has {}", job.name, job.num_gpus, fabric.num_gpus()));
+  }
+  const bool ascends = std::ranges::adjacent_find(sizes, std::greater_equal()) == sizes.end();
+  if (sizes.empty() || sizes.front() == 0 || !ascends || !std::ranges::binary_search(sizes, job.num_gpus)) {
+    return InvalidArgument(
+        fmt::format("job {}: expected sizes above 0, ascending, with the {} GPUs that it asks for among them", job.name,
+                    job.num_gpus));
+  }
+  if (job.num_iterations > 0) return OkStatus();
+  return InvalidArgument(
+      fmt::format("job {}: expected a number of iterations; allocation is for jobs that end", job.name));
+}
+
+// A policy that wants to be asked at once, again and again, must not stop time.
+constexpr SimDuration kShortestRound(1'000'000'000);
+
+uint32_t NumGpus(const std::vector<scheduling::NodeShare>& shares) {
+  uint32_t sum = 0;
+  for (const scheduling::NodeShare& share : shares) sum += share.num_gpus;
+  return sum;
+}
+
+double TimeSince(SimTime then, SimTime now) { return (now - then).seconds().value(); }
+
+std::string WordsOf(const scheduling::JobReason& reason, size_t num_jobs) {
+  std::string words = fmt::format("{}: place {} of {}", scheduling::ChangeName(reason.change), reason.order, num_jobs);
+  if (reason.service_position) words += fmt::format(", {} by attained service", *reason.service_position);
+  if (reason.remaining_position) words += fmt::format(", {} by what remains", *reason.remaining_position);
+  if (reason.was_promoted) words += ", goes first as it waited long";
+  if (reason.cause != scheduling::PendingCause::kNone) {
+    words += fmt::format("; {}", scheduling::PendingCauseName(reason.cause));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::vector<uint32_t> UsableSizes(const model::Job& job, size_t cluster_gpus) {
+  std::vector<uint32_t> sizes = job.elasticity.sizes;
+  if (sizes.empty()) sizes.push_back(job.num_gpus);
+  std::erase_if(sizes, [&](uint32_t gpus) { return gpus > cluster_gpus; });
+  return sizes;
+}
+
+JobAllocator::JobAllocator(const topology::Fabric& fabric, AllocationOptions options)
+    : fabric_(&fabric), options_(std::move(options)) {
+  FL_CHECK(options_.policy != nullptr && options_.profiler);
+  nodes_.resize(fabric.num_hosts());
+  for (size_t h = 0; h < fabric.num_hosts(); ++h) nodes_[HostId(h)].num_gpus = fabric.num_gpus_of(HostId(h));
+}
+
+Status JobAllocator::Submit(const model::Job& job, SimTime now) {
+  if (entries_.contains(job.id)) return OkStatus();
+  const std::vector<uint32_t> sizes = UsableSizes(job, fabric_->num_gpus());
+  FL_RETURN_IF_ERROR(CheckSizes(job, sizes, *fabric_));
+  FL_ASSIGN_OR_RETURN(std::vector<prediction::SpeedPoint> profile, options_.profiler(job));
+  FL_ASSIGN_OR_RETURN(prediction::ContendedSpeed speed, prediction::ContendedSpeed::Create(std::move(profile)));
+  Entry entry(job, std::move(speed));
+  FL_CHECK_MSG(sizes.size() == entry.speed.profile().size(), "a profile must have a point for each size");
+  for (const uint32_t gpus : sizes) entry.sizes.push_back({gpus, 0, 0});
+  entry.requested = static_cast<uint32_t>(std::ranges::find(sizes, job.num_gpus) - sizes.begin());
+  entry.waiting_since = now;
+  entry.is_predictable = job.elasticity.predictable_after.value_or(1) <= 0;
+  entries_.emplace(job.id, std::move(entry));
+  has_arrival_ = true;
+  return OkStatus();
+}
+
+void JobAllocator::Remove(JobId job, SimTime now) {
+  if (!entries_.contains(job)) return;
+  CountService(now);
+  entries_.erase(job);
+  has_departure_ = true;
+}
+
+void JobAllocator::Adopt(const JobProgressed& progress) {
+  const auto found = entries_.find(progress.job);
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  entry.iterations_done = progress.iterations_done;
+  const double share = progress.iterations_done / static_cast<double>(entry.job.num_iterations);
+  const auto after = entry.job.elasticity.predictable_after;
+  if (!entry.is_predictable && after && share >= *after) {
+    entry.is_predictable = true;
+    has_flip_ = true;
+  }
+  if (!options_.learns_speeds) return;
+  entry.speed.Observe(NumGpus(entry.current), static_cast<uint32_t>(entry.current.size()), progress.iteration_time,
+                      progress.measured_for);
+}
+
+size_t JobAllocator::num_waiting() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(entries_, [](const auto& entry) { return entry.second.current.empty(); }));
+}
+
+// Service since the last time; also of restarts, as the GPUs are held.
+void JobAllocator::CountService(SimTime now) {
+  const double passed_s = TimeSince(counted_until_, now);
+  counted_until_ = now;
+  if (passed_s <= 0) return;
+  for (auto& [id, entry] : entries_) {
+    if (entry.current.empty()) continue;
+    entry.executed_s += passed_s;
+    entry.attained_service += passed_s * units_.Of({NumGpus(entry.current), 0});
+  }
+}
+
+scheduling::Trigger JobAllocator::FindTrigger() const {
+  using enum scheduling::Trigger;
+  return has_flip_ ? kFlip : has_arrival_ ? kArrival : has_departure_ ? kDeparture : kRound;
+}
+
+scheduling::AllocationJob JobAllocator::Describe(Entry& entry) const {
+  for (size_t k = 0; k < entry.sizes.size(); ++k) entry.sizes[k].iteration_s = entry.speed.Predict(k).value();
+  scheduling::AllocationJob described;
+  described.id = entry.job.id;
+  described.submission = entry.job.arrival;
+  described.sizes = entry.sizes;
+  described.requested = entry.requested;
+  described.current = entry.current;
+  described.attained_service = entry.attained_service;
+  described.executed_s = entry.executed_s;
+  described.waiting_since = entry.waiting_since;
+  described.running_since = entry.running_since;
+  described.resized_at = entry.resized_at;
+  described.num_restarts = entry.num_starts > 0 ? entry.num_starts - 1 : 0;
+  described.restart_cost_s = entry.job.elasticity.restart_cost.seconds().value();
+  described.is_predictable = entry.is_predictable;
+  described.prediction_error = entry.speed.relative_error();
+  if (entry.is_predictable) {
+    described.remaining_iterations =
+        std::max(0.0, static_cast<double>(entry.job.num_iterations) - entry.iterations_done);
+  }
+  described.memory = entry.memory;
+  return described;
+}
+
+scheduling::AllocationSnapshot JobAllocator::TakeSnapshot(SimTime now) {
+  scheduling::AllocationSnapshot snapshot;
+  snapshot.now = now;
+  snapshot.trigger = FindTrigger();
+  snapshot.nodes = nodes_;
+  snapshot.units = units_;
+  snapshot.memory = memory_;
+  for (auto& [id, entry] : entries_) snapshot.jobs.push_back(Describe(entry));
+  return snapshot;
+}
+
+void JobAllocator::Carry(const scheduling::JobGrant& grant, SimTime now, Entry* entry) {
+  const bool was_running = !entry->current.empty();
+  entry->current = grant.nodes;
+  entry->resized_at = now;
+  if (grant.nodes.empty()) {
+    entry->waiting_since = now;
+    return;
+  }
+  ++entry->num_starts;
+  if (!was_running) entry->running_since = now;
+}
+
+std::vector<AllocationChange> JobAllocator::Decide(SimTime now) {
+  CountService(now);
+  const bool has_news = has_flip_ || has_arrival_ || has_departure_;
+  if (entries_.empty() || (!has_news && now < next_wake_up_)) {
+    if (entries_.empty()) next_wake_up_ = SimTime::Never();
+    has_departure_ = false;
+    return {};
+  }
+  const scheduling::AllocationSnapshot snapshot = TakeSnapshot(now);
+  has_flip_ = has_arrival_ = has_departure_ = false;
+  const Result<scheduling::AllocationPlan> plan = options_.policy->Decide(snapshot);
+  FL_CHECK_MSG(plan.ok(), "the allocator's snapshot is valid");
+  if (options_.observer) options_.observer(snapshot, *plan);
+  memory_ = plan->memory;
+  next_wake_up_ = std::max(plan->next_wake_up, now + kShortestRound);
+  std::vector<AllocationChange> changes;
+  size_t index = 0;
+  for (auto& [id, entry] : entries_) {
+    const scheduling::JobGrant& grant = plan->jobs[index++];
+    entry.memory = grant.memory;
+    if (grant.nodes == entry.current) continue;
+    Carry(grant, now, &entry);
+    changes.push_back({id, grant.nodes, WordsOf(grant.reason, snapshot.jobs.size())});
+  }
+  return changes;
+}
+
+}  // namespace fairlead::controller

@@ -1,0 +1,125 @@
+// Who gets how many GPUs, and where: keeps what an allocation policy has to know about each job, asks it, and turns its
+// plan into changes.
+//
+//     jobs, progress, time --> AllocationSnapshot --> policy --> plan -- diff --> AllocationChange
+//
+// Speeds   what the policy is told of a size is the job's profile, corrected by what its iterations took
+//          (prediction/contended_speed.h): contention on the network that the traffic policy did not avoid makes sizes
+//          on several hosts look as slow as they are.
+// Lengths  what is left of a job is told once the share of its iterations is done after which it can be foreseen
+//          (model::Elasticity); before, the job counts as unpredictable.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "base/status.h"
+#include "model/job.h"
+#include "prediction/contended_speed.h"
+#include "scheduling/allocation_policy.h"
+#include "scheduling/decision_record.h"
+#include "topology/fabric.h"
+
+namespace fairlead::controller {
+
+// How fast a job trains alone at each of its usable sizes: simulated, or measured beforehand.
+using SpeedProfiler = std::function<Result<std::vector<prediction::SpeedPoint>>(const model::Job&)>;
+
+struct AllocationOptions {
+  // Null: sizes are fixed, jobs start in order of arrival. Must outlive the controller.
+  const scheduling::AllocationPolicy* policy = nullptr;
+  SpeedProfiler profiler;  // needed with a policy
+  // False: the profile is believed whatever is measured.
+  bool learns_speeds = true;
+  scheduling::DecisionObserver observer;  // may be empty
+};
+
+// How far a running job has come, and how long its iterations took lately.
+struct JobProgressed {
+  JobId job;
+  double iterations_done = 0;  // since its first start, stops included
+  Seconds iteration_time;      // mean since the last report; 0: none ended
+  Seconds measured_for;        // how long that was
+};
+
+// A job whose nodes change.
+struct AllocationChange {
+  JobId job;
+  std::vector<scheduling::NodeShare> nodes;  // empty: it stops
+  std::string reason;
+};
+
+// GPUs that the job may run on, ascending, as far as the cluster has them; one size where it has no others.
+std::vector<uint32_t> UsableSizes(const model::Job& job, size_t cluster_gpus);
+
+class JobAllocator {
+ public:
+  // `fabric` must outlive it; `options.policy` is set.
+  JobAllocator(const topology::Fabric& fabric, AllocationOptions options);
+
+  // Sizes beyond the cluster are left out. Errors: kInvalidArgument when the job asks for more than the cluster has, its
+  // sizes are not ascending or miss what it asks for, or its speeds can't be profiled. A job that is known already is
+  // ignored.
+  Status Submit(const model::Job& job, SimTime now);
+  // The job has ended, or can't run after all. Unknown jobs are ignored.
+  void Remove(JobId job, SimTime now);
+  void Adopt(const JobProgressed& progress);
+
+  // When the policy wants to be asked although nothing happened.
+  SimTime next_wake_up() const { return next_wake_up_; }
+  size_t num_waiting() const;
+
+  // Asks the policy if there is a reason to: jobs came, went or became predictable since the last time, or the wake-up
+  // time has come. Returns changes by job id; the caller must carry all of them out. `now` never goes back.
+  std::vector<AllocationChange> Decide(SimTime now);
+
+  const model::Job& job(JobId id) const { return entries_.at(id).job; }
+
+ private:
+  struct Entry {
+    Entry(model::Job submitted, prediction::ContendedSpeed profile)
+        : job(std::move(submitted)), speed(std::move(profile)) {}
+
+    model::Job job;
+    prediction::ContendedSpeed speed;
+    std::vector<scheduling::JobSize> sizes;
+    uint32_t requested = 0;
+    std::vector<scheduling::NodeShare> current;
+    double attained_service = 0;
+    double executed_s = 0;
+    SimTime waiting_since;
+    SimTime running_since;
+    SimTime resized_at;
+    uint32_t num_starts = 0;  // after waiting or with other nodes
+    double iterations_done = 0;
+    bool is_predictable = false;
+    scheduling::JobMemory memory;
+  };
+
+  void CountService(SimTime now);
+  scheduling::Trigger FindTrigger() const;
+  scheduling::AllocationSnapshot TakeSnapshot(SimTime now);
+  scheduling::AllocationJob Describe(Entry& entry) const;
+  void Carry(const scheduling::JobGrant& grant, SimTime now, Entry* entry);
+
+  const topology::Fabric* fabric_;
+  AllocationOptions options_;
+  scheduling::ResourceUnits units_;
+  IdVector<HostId, scheduling::NodeCapacity> nodes_;
+  std::map<JobId, Entry> entries_;
+  scheduling::ClusterMemory memory_;
+  SimTime counted_until_;
+  SimTime next_wake_up_ = SimTime::Never();
+  bool has_arrival_ = false;
+  bool has_departure_ = false;
+  bool has_flip_ = false;
+};
+
+}  // namespace fairlead::controller

@@ -1,0 +1,264 @@
+// The controller with an allocation policy: laws on random histories, and what it tells the policy.
+#include "controller/job_allocator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "base/random.h"
+#include "controller/cluster_controller.h"
+#include "scheduling/allocation_registry.h"
+#include "scheduling/placement_policy.h"
+#include "topology/clos_fabrics.h"
+#include "traffic/policy_registry.h"
+
+namespace fairlead::controller {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint32_t kHosts = 4;
+constexpr uint32_t kGpus = 8 * kHosts;
+
+SimTime At(double seconds) { return SimTime::FromSeconds(Seconds(seconds)); }
+
+// 1 s of compute on 8 GPUs, less on more; on several hosts 0.1 s of network after it.
+Result<std::vector<prediction::SpeedPoint>> ProfileOf(const model::Job& job) {
+  std::vector<prediction::SpeedPoint> profile;
+  for (const uint32_t gpus : UsableSizes(job, kGpus)) {
+    const double network = gpus > 8 ? 0.1 : 0;
+    profile.push_back({gpus, (gpus + 7) / 8, Seconds(8.0 / gpus + network), Seconds(8.0 / gpus), Seconds(network)});
+  }
+  return profile;
+}
+
+Event Submit(model::Job job) { return JobSubmitted{std::move(job)}; }
+
+class JobAllocatorTest : public ::testing::Test {
+ protected:
+  JobAllocatorTest() {
+    topology::ClosSpec spec;
+    spec.leaves = 2;
+    spec.hosts_per_leaf = kHosts / 2;
+    spec.spines = 2;
+    fabric_ = topology::BuildClos(spec).value();
+    placement_ = scheduling::CreatePlacementPolicy("locality-first", 1).value();
+    traffic_ = traffic::CreatePolicy("ecmp", {}).value();
+  }
+
+  std::unique_ptr<ClusterController> Create(std::string_view policy) {
+    policy_ = scheduling::CreateAllocationPolicy(policy, 1).value();
+    ControllerOptions options;
+    options.allocation.policy = policy_.get();
+    options.allocation.profiler = ProfileOf;
+    const auto iterations = [](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
+      if (job.name == "bad") return InvalidArgument("bad model");
+      model::Iteration iteration;
+      iteration.compute_time = Seconds(8.0 / static_cast<double>(placement.gpus.size()));
+      return iteration;
+    };
+    return std::make_unique<ClusterController>(fabric_, *placement_, *traffic_, iterations, options);
+  }
+
+  static model::Job MakeJob(uint32_t id, uint32_t gpus, std::vector<uint32_t> sizes, double arrival_s = 0) {
+    model::Job job;
+    job.id = JobId(id);
+    job.name = "job" + std::to_string(id);
+    job.num_gpus = gpus;
+    job.arrival = At(arrival_s);
+    job.num_iterations = 10000;
+    job.elasticity.sizes = std::move(sizes);
+    job.elasticity.restart_cost = SimDuration::FromSeconds(Seconds(30));
+    return job;
+  }
+
+  topology::Fabric fabric_;
+  std::unique_ptr<scheduling::PlacementPolicy> placement_;
+  std::unique_ptr<traffic::TrafficPolicy> traffic_;
+  std::unique_ptr<scheduling::AllocationPolicy> policy_;
+};
+
+// What a shell would keep: who holds which GPU.
+class GpuBook {
+ public:
+  void Carry(const std::vector<Action>& actions) {
+    for (const Action& action : actions) {
+      if (const auto* start = std::get_if<StartJob>(&action)) {
+        EXPECT_FALSE(held_.contains(start->job)) << "started twice";
+        for (const GpuId gpu : start->placement.gpus) EXPECT_TRUE(taken_.insert(gpu).second) << "a GPU given twice";
+        held_[start->job] = start->placement.gpus;
+      } else if (const auto* stop = std::get_if<StopJob>(&action)) {
+        Return(stop->job);
+      }
+    }
+  }
+  void Return(JobId job) {
+    ASSERT_TRUE(held_.contains(job)) << "stopped, but does not run";
+    for (const GpuId gpu : held_[job]) taken_.erase(gpu);
+    held_.erase(job);
+  }
+  const std::map<JobId, std::vector<GpuId>>& held() const { return held_; }
+
+ private:
+  std::map<JobId, std::vector<GpuId>> held_;
+  std::set<GpuId> taken_;
+};
+
+std::string Describe(const std::vector<Action>& actions) {
+  std::string words;
+  for (const Action& action : actions) {
+    if (const auto* start = std::get_if<StartJob>(&action)) {
+      words += "start " + std::to_string(start->job.value()) + " on " + std::to_string(start->placement.gpus.size());
+      words += ";";
+    }
+    if (const auto* stop = std::get_if<StopJob>(&action)) words += "stop " + std::to_string(stop->job.value()) + ";";
+    if (const auto* reject = std::get_if<RejectJob>(&action)) {
+      words += "reject " + std::to_string(reject->job.value()) + ";";
+    }
+  }
+  return words;
+}
+
+// A random life of some jobs under a policy; returns all actions as words.
+std::string PlayRandomHistory(ClusterController& controller, uint64_t seed, const std::vector<model::Job>& jobs) {
+  Random random(seed);
+  GpuBook book;
+  std::string words;
+  std::map<JobId, double> done;
+  double now_s = 0;
+  size_t next = 0;
+  for (int turn = 0; turn < 60; ++turn) {
+    now_s += random.Uniform(1, 400);
+    std::vector<Event> events;
+    for (const auto& [job, gpus] : book.held()) {
+      done[job] += random.Uniform(0, 300);
+      events.emplace_back(JobProgressed{job, done[job], Seconds(random.Uniform(0.1, 3)), Seconds(60)});
+    }
+    if (!book.held().empty() && random.Uniform() < 0.3) {
+      const JobId ended =
+          std::next(book.held().begin(), static_cast<ptrdiff_t>(random.Below(book.held().size())))->first;
+      book.Return(ended);
+      events.emplace_back(JobFinished{ended});
+    }
+    while (next < jobs.size() && jobs[next].arrival <= At(now_s)) events.push_back(Submit(jobs[next++]));
+    if (controller.next_wake_up() <= At(now_s)) events.emplace_back(WakeUp{});
+    const std::vector<Action> actions = controller.Handle(events, At(now_s));
+    book.Carry(actions);
+    words += Describe(actions);
+    EXPECT_EQ(controller.num_running(), book.held().size());
+    for (const auto& [job, gpus] : book.held()) {
+      const auto& sizes = jobs[job.index()].elasticity.sizes;
+      EXPECT_NE(std::ranges::find(sizes, gpus.size()), sizes.end()) << gpus.size() << " GPUs are no size of the job";
+    }
+  }
+  return words;
+}
+
+TEST_F(JobAllocatorTest, NoGpuIsGivenTwiceUnderAnyPolicyAndReplayGivesTheSame) {
+  for (const std::string_view policy : scheduling::AllocationPolicyNames()) {
+    for (uint64_t seed = 0; seed < 6; ++seed) {
+      Random random(seed);
+      std::vector<model::Job> jobs;
+      double arrival_s = 0;
+      for (uint32_t j = 0; j < 20; ++j) {
+        std::vector<uint32_t> sizes;
+        for (uint32_t gpus = 1u << random.Below(3); gpus <= kGpus; gpus *= 2) sizes.push_back(gpus);
+        const uint32_t asked = sizes[random.Below(sizes.size())];
+        jobs.push_back(MakeJob(j, asked, sizes, arrival_s += random.Uniform(0, 500)));
+        jobs.back().elasticity.predictable_after.reset();
+        if (random.Uniform() < 0.7) jobs.back().elasticity.predictable_after = random.Uniform(0, 0.2);
+      }
+      SCOPED_TRACE(std::string(policy) + " seed " + std::to_string(seed));
+      const std::string first = PlayRandomHistory(*Create(policy), seed, jobs);
+      EXPECT_THAT(first, HasSubstr("start"));
+      EXPECT_EQ(first, PlayRandomHistory(*Create(policy), seed, jobs));
+    }
+  }
+}
+
+TEST_F(JobAllocatorTest, FixedSizesUnderFcfsStartInOrderAsTheQueueDoes) {
+  const auto controller = Create("fcfs");
+  // 8 + 32 do not fit into 32 GPUs; job 2 would, but must not overtake.
+  const Event events[] = {Submit(MakeJob(0, 8, {}, 0)), Submit(MakeJob(1, 32, {}, 1)), Submit(MakeJob(2, 8, {}, 2))};
+  EXPECT_EQ(Describe(controller->Handle(events, At(2))), "start 0 on 8;");
+  EXPECT_EQ(controller->num_queued(), 2u);
+  const Event ended[] = {JobFinished{JobId(0)}};
+  EXPECT_EQ(Describe(controller->Handle(ended, At(100))), "start 1 on 32;");
+  const Event ended_too[] = {JobFinished{JobId(1)}};
+  EXPECT_EQ(Describe(controller->Handle(ended_too, At(200))), "start 2 on 8;");
+}
+
+TEST_F(JobAllocatorTest, RejectsWhatCanNeverRun) {
+  const auto controller = Create("aiturbo");
+  model::Job endless = MakeJob(1, 8, {});
+  endless.num_iterations = 0;
+  model::Job bad = MakeJob(4, 8, {});
+  bad.name = "bad";
+  const Event events[] = {Submit(MakeJob(0, 64, {64})),   Submit(endless), Submit(MakeJob(2, 8, {4, 16})),
+                          Submit(MakeJob(3, 8, {8, 8})),  Submit(bad),     Submit(MakeJob(5, 8, {8})),
+                          Submit(MakeJob(5, 8, {8}, 0.5))};  // a repeated event
+  EXPECT_EQ(Describe(controller->Handle(events, At(1))), "reject 0;reject 1;reject 2;reject 3;reject 4;start 5 on 8;");
+  EXPECT_EQ(controller->num_queued(), 0u);
+}
+
+// Job 0 on 16 GPUs of two hosts: 0.6 s an iteration when alone; efficiency 1 x 8 / (0.6 x 16) = 0.83. Job 1 needs 24 of
+// the 32 GPUs and has more left to do: it waits. Once 1.6 s are measured, the network takes 11 times as long as alone,
+// 8 GPUs inside one host (1 s) are faster, and both jobs have room.
+TEST_F(JobAllocatorTest, ContentionThatIsMeasuredMakesAiturboLeaveTheNetwork) {
+  for (const double measured_s : {0.6, 1.6}) {
+    const auto controller = Create("aiturbo");
+    model::Job large = MakeJob(1, 24, {24}, 1);
+    large.num_iterations = 1'000'000;
+    const Event submit[] = {Submit(MakeJob(0, 8, {8, 16}))};
+    EXPECT_EQ(Describe(controller->Handle(submit, At(0))), "start 0 on 16;");
+    EXPECT_EQ(controller->next_wake_up(), At(240));
+    const Event submit_large[] = {Submit(large)};
+    EXPECT_EQ(Describe(controller->Handle(submit_large, At(1))), "");
+    const Event progress[] = {JobProgressed{JobId(0), 100, Seconds(measured_s), Seconds(160)}, WakeUp{}};
+    EXPECT_EQ(Describe(controller->Handle(progress, At(241))), "") << "resized 241 s ago: held";
+    const Event later[] = {JobProgressed{JobId(0), 250, Seconds(measured_s), Seconds(240)}, WakeUp{}};
+    EXPECT_EQ(Describe(controller->Handle(later, At(481))), measured_s > 1 ? "stop 0;start 0 on 8;start 1 on 24;" : "");
+  }
+}
+
+TEST_F(JobAllocatorTest, TellsThePolicyWhatIsLeftOnceItCanBeForeseen) {
+  std::vector<scheduling::AllocationSnapshot> seen;
+  policy_ = scheduling::CreateAllocationPolicy("aiturbo", 1).value();
+  AllocationOptions options;
+  options.policy = policy_.get();
+  options.profiler = ProfileOf;
+  options.observer = [&](const scheduling::AllocationSnapshot& snapshot, const scheduling::AllocationPlan&) {
+    seen.push_back(snapshot);
+  };
+  JobAllocator allocator(fabric_, options);
+  model::Job job = MakeJob(0, 8, {});
+  job.elasticity.predictable_after = 0.5;
+  ASSERT_TRUE(allocator.Submit(job, At(0)).ok());
+  ASSERT_EQ(allocator.Decide(At(0)).size(), 1u);
+  EXPECT_FALSE(seen.back().jobs[0].is_predictable);
+  EXPECT_EQ(seen.back().trigger, scheduling::Trigger::kArrival);
+
+  allocator.Adopt({JobId(0), 4999, Seconds(1), Seconds(100)});
+  EXPECT_TRUE(allocator.Decide(At(100)).empty());
+  EXPECT_EQ(seen.size(), 1u) << "nothing happened, and it is not time yet";
+
+  allocator.Adopt({JobId(0), 5000, Seconds(1), Seconds(1)});
+  EXPECT_TRUE(allocator.Decide(At(101)).empty());
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen.back().trigger, scheduling::Trigger::kFlip);
+  EXPECT_TRUE(seen.back().jobs[0].is_predictable);
+  EXPECT_EQ(seen.back().jobs[0].remaining_iterations, 5000);
+  // 8 GPUs for 101 s, restart included.
+  EXPECT_DOUBLE_EQ(seen.back().jobs[0].attained_service, 808);
+
+  allocator.Remove(JobId(0), At(102));
+  EXPECT_TRUE(allocator.Decide(At(102)).empty());
+  EXPECT_EQ(allocator.next_wake_up(), SimTime::Never());
+}
+
+}  // namespace
+}  // namespace fairlead::controller
