@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <type_traits>
 #include <utility>
 
 namespace fairlead::controller {
@@ -26,6 +24,8 @@ size_t AllowedHosts(double share, size_t num_hosts) {
   return std::max<size_t>(1, static_cast<size_t>(share * static_cast<double>(num_hosts)));
 }
 
+std::string HostCount(size_t count) { return fmt::format("{} host{}", count, count == 1 ? "" : "s"); }
+
 }  // namespace
 
 Status SteeringOptions::Validate() const {
@@ -36,7 +36,7 @@ Status SteeringOptions::Validate() const {
   if (hold_off < SimDuration(0)) {
     return InvalidArgument(fmt::format("steering: hold_off: expected >= 0 s, found {} s", hold_off.seconds().value()));
   }
-  return OkStatus();
+  return attempts.Validate();
 }
 
 uint32_t RecommendedSpares(uint32_t num_hosts) {
@@ -45,90 +45,157 @@ uint32_t RecommendedSpares(uint32_t num_hosts) {
 }
 
 Steering::Steering(const SteeringOptions& options, uint32_t num_cluster_hosts)
-    : options_(options), num_cluster_hosts_(num_cluster_hosts) {}
+    : options_(options), num_cluster_hosts_(num_cluster_hosts), attempts_(options.attempts) {}
 
 std::vector<SteeringAction> Steering::Handle(SimTime now, std::span<const SteeringEvent> events) {
-  // What waits for an answer is told again, before anything new.
-  for (const auto& [job, sequence] : sequences_) actions_.push_back(sequence.current);
-  const size_t num_repeated = actions_.size();
   for (const SteeringEvent& event : events) {
     std::visit([&](const auto& e) { Take(now, e); }, event);
   }
-  // What has just been answered needs no repetition.
-  const auto is_stale = [&](const SteeringAction& action) {
-    return std::none_of(sequences_.begin(), sequences_.end(),
-                        [&](const auto& entry) { return entry.second.current.number == action.number; });
-  };
-  const auto repeated_end = actions_.begin() + static_cast<ptrdiff_t>(num_repeated);
-  actions_.erase(std::remove_if(actions_.begin(), repeated_end, is_stale), repeated_end);
+  for (const ActionAttempts::End& end : attempts_.Advance(now, &actions_)) End(now, end);
+  JudgeHeldUp(now);
   return std::exchange(actions_, {});
 }
 
+std::optional<JobCondition> Steering::ConditionOf(JobId job) const {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return std::nullopt;
+  if (found->second.needs_operator) return JobCondition::kNeedsOperator;
+  const auto sequence = sequences_.find(job);
+  if (sequence == sequences_.end()) return JobCondition::kRunning;
+  return sequence->second.waits_for_spare ? JobCondition::kWaitsForSpare : JobCondition::kSteered;
+}
+
+HostCondition Steering::ConditionOf(HostId host) const {
+  if (isolating_.contains(host)) return HostCondition::kIsolating;
+  if (isolated_.contains(host)) return HostCondition::kIsolated;
+  if (in_doubt_.contains(host)) return HostCondition::kInDoubt;
+  if (spares_.contains(host)) return HostCondition::kSpare;
+  for (const auto& [job, sequence] : sequences_) {
+    if (sequence.reserved.contains(host) || sequence.taken.contains(host)) return HostCondition::kReserved;
+  }
+  return IsOfJob(host) ? HostCondition::kInJob : HostCondition::kUnknown;
+}
+
+bool Steering::IsOfJob(HostId host) const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+    const std::vector<HostId>& hosts = entry.second.hosts;
+    return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
+  });
+}
+
 void Steering::Take(SimTime now, const JobRunning& event) {
+  if (const auto found = sequences_.find(event.job); found != sequences_.end()) {
+    const Sequence& sequence = found->second;
+    const SteeringAction* current = attempts_.Find(sequence.current);
+    const bool is_ours =
+        current != nullptr && std::holds_alternative<RestartJob>(current->step) && sequence.hosts == event.hosts;
+    if (is_ours) return Take(now, StepDone{.action = sequence.current});
+    if (jobs_.at(event.job).hosts == event.hosts) return;
+    Tell(now, Advise{event.job}, event.job, &sequence.finding, "the job was restarted by others; ours is dropped");
+    Drop(event.job);
+    EndExcuse(now, event.job);
+  }
   Job& job = jobs_[event.job];
-  if (job.hosts == event.hosts) return;
-  const bool is_restart = !job.hosts.empty();
+  job.can_shrink = event.can_shrink;
+  job.needs_operator = false;
+  for (const HostId host : event.hosts) {
+    spares_.erase(host);
+    in_doubt_.erase(host);
+    for (auto& [other, sequence] : sequences_) sequence.reserved.erase(host);
+  }
+  const bool is_restart = !job.hosts.empty() && job.hosts != event.hosts;
+  if (is_restart) {
+    job.held_up.clear();
+    job.hold_off_until = std::max(job.hold_off_until, now + options_.hold_off);
+  }
   job.hosts = event.hosts;
-  for (const HostId host : event.hosts) spares_.erase(host);
-  if (is_restart) job.hold_off_until = std::max(job.hold_off_until, now + options_.hold_off);
+  ServeWaiting(now);  // with the spares of a sequence that was dropped
 }
 
-void Steering::Take(SimTime, const JobGone& event) {
+void Steering::Take(SimTime now, const JobGone& event) {
+  Drop(event.job);
   jobs_.erase(event.job);
-  sequences_.erase(event.job);
   std::erase_if(judged_, [&](const auto& judged) { return judged.first == event.job; });
+  ServeWaiting(now);
 }
 
-void Steering::Take(SimTime, const SpareOffered& event) {
-  if (!isolated_.contains(event.host)) spares_.insert(event.host);
+void Steering::Take(SimTime now, const SpareOffered& event) {
+  in_doubt_.erase(event.host);
+  if (ConditionOf(event.host) != HostCondition::kUnknown) return;
+  spares_.insert(event.host);
+  ServeWaiting(now);
 }
 
 void Steering::Take(SimTime now, const FindingTold& event) {
   const Finding& finding = event.finding;
-  if (finding.state != model::FindingState::kConfirmed || !jobs_.contains(finding.job)) return;
-  // A finding is told again with each change; it was judged when it was confirmed.
-  if (!judged_.emplace(finding.job, finding.id).second) return;
-  std::vector<HostId> guilty = GuiltyHosts(finding);
-  const std::string objection = FindObjection(now, finding, guilty);
-  if (objection.empty()) {
-    Begin(now, finding, std::move(guilty));
-    return;
-  }
-  Tell(Advise{finding.job, finding.action}, finding.id, objection + ": " + finding.summary);
+  const auto job = jobs_.find(finding.job);
+  if (job == jobs_.end()) return;
+  if (finding.state == model::FindingState::kCleared) job->second.held_up.erase(finding.id);
+  if (finding.state != model::FindingState::kConfirmed) return;
+  // A finding is told again with each change; it is judged when it is confirmed, and while it is held up.
+  if (judged_.emplace(finding.job, finding.id).second) Judge(now, finding);
 }
 
 void Steering::Take(SimTime now, const StepDone& event) {
-  const auto found = std::find_if(sequences_.begin(), sequences_.end(),
-                                  [&](const auto& entry) { return entry.second.current.number == event.action; });
-  if (found == sequences_.end()) return;  // answered before
-  const JobId job = found->first;
-  Sequence& sequence = found->second;
-  if (!event.succeeded) return;  // told again with the next call
-  if (const auto* isolate = std::get_if<IsolateHost>(&sequence.current.step)) {
-    // Whether it may come back is asked while the job goes on.
-    Tell(TestHost{isolate->host}, sequence.finding, "isolated: " + sequence.reason);
-  }
-  if (const auto* restart = std::get_if<RestartJob>(&sequence.current.step)) {
-    jobs_[job].hosts = restart->hosts;
-    jobs_[job].hold_off_until = now + options_.hold_off;
-  }
-  Continue(now, job);
+  if (const std::optional<ActionAttempts::End> end = attempts_.Answer(now, event)) End(now, *end);
 }
 
-void Steering::Take(SimTime, const HostTested& event) {
-  if (!event.is_healthy || isolated_.erase(event.host) == 0) return;
-  spares_.insert(event.host);
-  Tell(ReturnHost{event.host}, model::FindingId(), "passed its tests");
+void Steering::Take(SimTime now, const HostTested& event) {
+  if (!isolated_.contains(event.host) || isolating_.contains(event.host)) return;
+  if (const auto test = tests_.find(event.host); test != tests_.end()) {
+    attempts_.Forget(test->second);
+    tests_.erase(test);
+  }
+  if (event.is_healthy) BeginReturn(now, event.host, "passed its tests");
 }
 
-void Steering::Take(SimTime, const IsolationUndone& event) {
-  if (isolated_.erase(event.host) == 0) return;
-  const bool is_used = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-    const std::vector<HostId>& hosts = entry.second.hosts;
-    return std::find(hosts.begin(), hosts.end(), event.host) != hosts.end();
-  });
-  if (!is_used) spares_.insert(event.host);
-  Tell(ReturnHost{event.host}, model::FindingId(), "its isolation was taken back");
+void Steering::Take(SimTime now, const IsolationUndone& event) {
+  // Of one that is under way it would be unknown which of the two was carried out last.
+  if (isolated_.contains(event.host) && !isolating_.contains(event.host)) {
+    BeginReturn(now, event.host, "its isolation was taken back");
+  }
+}
+
+void Steering::Take(SimTime now, const PauseAnnounced& event) {
+  const auto found = jobs_.find(event.job);
+  if (found == jobs_.end() || found->second.paused_until == event.until) return;
+  found->second.paused_until = event.until;
+  found->second.pause_reason = event.reason;
+  // While a job is stopped it is excused anyway.
+  if (!sequences_.contains(event.job)) {
+    Tell(now, ExcuseJob{event.job, event.until}, event.job, nullptr, "announced: " + event.reason);
+  }
+}
+
+void Steering::Judge(SimTime now, const Finding& finding) {
+  Job& job = jobs_.at(finding.job);
+  const std::vector<HostId> guilty = GuiltyHosts(finding);
+  const Objection objection = FindObjection(now, finding, guilty);
+  if (objection.rule.empty()) {
+    job.held_up.erase(finding.id);
+    std::erase_if(history_, [&](const Isolation& isolation) { return isolation.at <= now - kDay; });
+    Begin(now, finding, guilty);
+    return;
+  }
+  const auto held_up = job.held_up.find(finding.id);
+  const bool is_known = held_up != job.held_up.end() && held_up->second.second == objection.rule;
+  if (objection.may_pass) {
+    job.held_up.insert_or_assign(finding.id, std::pair(finding, objection.rule));
+  } else {
+    job.held_up.erase(finding.id);
+  }
+  if (is_known) return;
+  Tell(now, Advise{finding.job, finding.action}, finding.job, &finding, objection.text + ": " + finding.summary);
+}
+
+void Steering::JudgeHeldUp(SimTime now) {
+  std::vector<Finding> held_up;
+  for (const auto& [id, job] : jobs_) {
+    for (const auto& [number, finding] : job.held_up) held_up.push_back(finding.first);
+  }
+  for (const Finding& finding : held_up) {
+    if (jobs_.at(finding.job).held_up.contains(finding.id)) Judge(now, finding);
+  }
 }
 
 std::vector<HostId> Steering::GuiltyHosts(const Finding& finding) const {
@@ -143,107 +210,72 @@ std::vector<HostId> Steering::GuiltyHosts(const Finding& finding) const {
   return guilty;
 }
 
-std::string Steering::FindObjection(SimTime now, const Finding& finding, const std::vector<HostId>& guilty) const {
-  if (finding.syndrome == model::Syndrome::kMismatch) return "a fault of the program; no host is touched";
+Steering::Objection Steering::FindObjection(SimTime now, const Finding& finding,
+                                            const std::vector<HostId>& guilty) const {
+  if (finding.syndrome == model::Syndrome::kMismatch) {
+    return {"software", "a fault of the program; no host is touched"};
+  }
   switch (finding.action) {
     case RecommendedAction::kRestart:
     case RecommendedAction::kIsolateAndRestart:
       break;
     case RecommendedAction::kNone:
     case RecommendedAction::kWatch:
-      return "to be watched";
+      return {"watch", "to be watched"};
     case RecommendedAction::kReportSoftware:
-      return "for the owner of the job";
+      return {"software", "for the owner of the job"};
     case RecommendedAction::kRepairPath:
-      return "for the network";
+      return {"network", "for the network"};
   }
-  if (finding.action == RecommendedAction::kIsolateAndRestart && guilty.empty()) return "names no host of the job";
-  const size_t num_hosts = jobs_.at(finding.job).hosts.size();
-  const auto suspicious = static_cast<size_t>(options_.suspect_fabric_share * static_cast<double>(num_hosts));
+  const Job& job = jobs_.at(finding.job);
+  if (finding.action == RecommendedAction::kIsolateAndRestart && guilty.empty()) {
+    return {"no host", "names no host of the job"};
+  }
+  const auto suspicious = static_cast<size_t>(options_.suspect_fabric_share * static_cast<double>(job.hosts.size()));
   if (guilty.size() > std::max<size_t>(1, suspicious)) {
-    return fmt::format("{} of {} hosts look guilty: suspect the fabric or the detector", guilty.size(), num_hosts);
+    return {"fabric", fmt::format("{} of {} hosts look guilty: suspect the fabric or the detector", guilty.size(),
+                                  job.hosts.size())};
   }
-  if (finding.confidence < options_.min_confidence) return fmt::format("confidence is only {:.2f}", finding.confidence);
-  if (options_.mode == SteeringMode::kObserve) return "observing only";
-  if (sequences_.contains(finding.job)) return "another action on the job is under way";
-  const SimTime hold_off_until = jobs_.at(finding.job).hold_off_until;
-  if (now < hold_off_until) {
-    return fmt::format("the job restarted lately; wait {:.0f} s", (hold_off_until - now).seconds().value());
+  if (finding.confidence < options_.min_confidence) {
+    return {"confidence", fmt::format("confidence is only {:.2f}", finding.confidence)};
   }
-  const std::string limit = FindLimit(now, finding, guilty);
-  if (!limit.empty()) return limit;
-  return options_.mode == SteeringMode::kRecommend ? "recommended" : "";
+  if (options_.mode == SteeringMode::kObserve) return {"observe", "observing only"};
+  if (job.needs_operator) return {"operator", "an action on the job was given up; a person has to look first", true};
+  if (sequences_.contains(finding.job)) return {"busy", "another action on the job is under way", true};
+  if (now < job.paused_until) return {"pause", "the job pauses as announced (" + job.pause_reason + ")", true};
+  if (now < job.hold_off_until) {
+    const double seconds = (job.hold_off_until - now).seconds().value();
+    return {"hold-off", fmt::format("the job restarted lately; wait {:.0f} s", seconds), true};
+  }
+  Objection limit = FindLimit(now, finding, guilty);
+  if (!limit.rule.empty() || options_.mode == SteeringMode::kAct) return limit;
+  return {"recommend", "recommended"};
 }
 
-std::string Steering::FindLimit(SimTime now, const Finding& finding, const std::vector<HostId>& guilty) const {
-  if (guilty.empty()) return "";
+Steering::Objection Steering::FindLimit(SimTime now, const Finding& finding, const std::vector<HostId>& guilty) const {
+  if (guilty.empty()) return {};
   const size_t in_hour = NumIsolatedSince(now - kHour, finding.job) + guilty.size();
   if (in_hour > options_.max_hosts_per_job_hour) {
-    return fmt::format("limit: {} hosts of a job per hour", options_.max_hosts_per_job_hour);
+    return {"hour", fmt::format("limit: {} of a job per hour", HostCount(options_.max_hosts_per_job_hour)), true};
   }
   const size_t of_job = AllowedHosts(options_.max_job_share_per_day, jobs_.at(finding.job).hosts.size());
   if (NumIsolatedSince(now - kDay, finding.job) + guilty.size() > of_job) {
-    return fmt::format("limit: {} hosts of this job per day", of_job);
+    return {"job day", fmt::format("limit: {} of this job per day", HostCount(of_job)), true};
   }
   const size_t of_cluster = AllowedHosts(options_.max_cluster_share_per_day, num_cluster_hosts_);
   if (NumIsolatedSince(now - kDay, JobId()) + guilty.size() > of_cluster) {
-    return fmt::format("limit: {} hosts of the cluster per day", of_cluster);
+    return {"cluster day", fmt::format("limit: {} of the cluster per day", HostCount(of_cluster)), true};
   }
   if (spares_.size() < guilty.size() && finding.syndrome != model::Syndrome::kDead) {
-    return fmt::format("{} spares for {} hosts", spares_.size(), guilty.size());
+    return {"spares", fmt::format("{} spares for {} hosts", spares_.size(), guilty.size()), true};
   }
-  return "";
+  return {};
 }
 
 size_t Steering::NumIsolatedSince(SimTime since, JobId job) const {
   return static_cast<size_t>(std::count_if(history_.begin(), history_.end(), [&](const Isolation& isolation) {
     return isolation.at > since && (!job.valid() || isolation.job == job);
   }));
-}
-
-void Steering::Begin(SimTime now, const Finding& finding, std::vector<HostId> guilty) {
-  Sequence sequence;
-  sequence.finding = finding.id;
-  sequence.reason = finding.summary;
-  sequence.hosts = jobs_.at(finding.job).hosts;
-  for (const HostId host : guilty) {
-    history_.push_back({now, finding.job});
-    isolated_.insert(host);
-    sequence.steps.push_back(IsolateHost{host});
-  }
-  sequence.steps.push_back(StopJob{finding.job});
-  for (const HostId host : guilty) {
-    const auto place = std::find(sequence.hosts.begin(), sequence.hosts.end(), host);
-    if (spares_.empty()) {
-      // A dead host is left out even if nobody takes its place.
-      sequence.hosts.erase(place);
-      continue;
-    }
-    const HostId spare = *spares_.begin();
-    spares_.erase(spares_.begin());
-    *place = spare;
-    sequence.steps.push_back(TakeSpare{finding.job, spare, host});
-  }
-  sequence.steps.push_back(RestartJob{finding.job, sequence.hosts});
-  sequence.guilty = std::move(guilty);
-  sequences_[finding.job] = std::move(sequence);
-  Continue(now, finding.job);
-}
-
-void Steering::Continue(SimTime, JobId job) {
-  Sequence& sequence = sequences_.at(job);
-  if (sequence.steps.empty()) {
-    sequences_.erase(job);
-    return;
-  }
-  SteeringStep step = std::move(sequence.steps.front());
-  sequence.steps.pop_front();
-  Tell(std::move(step), sequence.finding, sequence.reason);
-  sequence.current = actions_.back();
-}
-
-void Steering::Tell(SteeringStep step, model::FindingId finding, std::string reason) {
-  actions_.push_back({++num_actions_, std::move(step), finding, std::move(reason)});
 }
 
 }  // namespace fairlead::controller

@@ -6,25 +6,37 @@
 // Problem     a wrong eviction costs a job minutes and a cluster a host; a detector that errs in series must not be
 //             able to take a cluster apart.
 // Method      a state machine without thread, socket, clock or disk. Limits are checked before the first step, once for
-//             the whole sequence; each step waits for word of the one before, and is told again until then.
+//             the whole sequence, and its spares are set aside; each step waits for word of the one before. A step that
+//             fails is tried again (action_attempts.h), and then given up:
+//               isolate   the job is left as it is, an operator is asked; the host's condition is in doubt
+//               stop      likewise; what was isolated stays so
+//               spare     another one is taken; without one the job waits, or shrinks if it can
+//               restart   the job stands, an operator is asked
+//               test      the host stays isolated;  return  likewise
+//             A finding that limits, a pause or another action hold up is looked at again while it stands.
 // Guarantees  same events, same state and actions. Events and outcomes that come twice change nothing. A host is
-//             isolated once, whatever is found about it meanwhile. In the modes observe and recommend nothing is
-//             touched. Every decision, done or not, says why.
+//             isolated once, whatever is found about it meanwhile. Every host is in one HostCondition and every job in
+//             one JobCondition. In the modes observe and recommend nothing is touched. Every decision, done or not,
+//             says why.
 // Reference   Dong et al., C4, HPCA 2025; spec sections 7.3 to 7.5.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
-#include <variant>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/sim_time.h"
 #include "base/status.h"
+#include "controller/action_attempts.h"
+#include "controller/steering_events.h"
 #include "model/finding.h"
 
 namespace fairlead::controller {
@@ -49,6 +61,7 @@ struct SteeringOptions {
   double suspect_fabric_share = 0.2;
   // Findings of less confidence are not acted upon, 0..1.
   double min_confidence = 0.8;
+  AttemptOptions attempts;
 
   // Errors: kInvalidArgument, naming the option, its range and what was found.
   Status Validate() const;
@@ -57,70 +70,21 @@ struct SteeringOptions {
 // Spare hosts for a job of that many hosts: 8 per 128, at least one.
 uint32_t RecommendedSpares(uint32_t num_hosts);
 
-// What happened. Outcomes carry the number of the action.
-struct JobRunning {
-  JobId job;
-  std::vector<HostId> hosts;  // in rank order
+enum class JobCondition : uint8_t {
+  kRunning,        // as far as steering knows
+  kSteered,        // an action on it is under way
+  kWaitsForSpare,  // it is stopped, and nobody is there to take a place of it
+  kNeedsOperator,  // an action was given up: a person has to look
 };
-struct JobGone {
-  JobId job;
-};
-struct SpareOffered {
-  HostId host;
-};
-struct FindingTold {
-  model::Finding finding;
-};
-struct StepDone {
-  uint64_t action = 0;
-  bool succeeded = true;
-  HostId host;  // of TakeSpare: which; invalid: none was free
-};
-struct HostTested {
-  HostId host;
-  bool is_healthy = false;
-};
-// An operator takes an isolation back.
-struct IsolationUndone {
-  HostId host;
-};
-using SteeringEvent =
-    std::variant<JobRunning, JobGone, SpareOffered, FindingTold, StepDone, HostTested, IsolationUndone>;
 
-// What is to be done. All can be told twice.
-struct IsolateHost {
-  HostId host;
-};
-struct StopJob {
-  JobId job;
-};
-struct TakeSpare {
-  JobId job;
-  HostId spare;
-  HostId replaces;
-};
-struct RestartJob {
-  JobId job;
-  std::vector<HostId> hosts;  // in rank order; from the newest complete checkpoint
-};
-struct TestHost {
-  HostId host;
-};
-struct ReturnHost {
-  HostId host;
-};
-// Somebody should know, and nothing is done.
-struct Advise {
-  JobId job;
-  model::RecommendedAction action = model::RecommendedAction::kNone;
-};
-using SteeringStep = std::variant<IsolateHost, StopJob, TakeSpare, RestartJob, TestHost, ReturnHost, Advise>;
-
-struct SteeringAction {
-  uint64_t number = 0;  // counts from 1
-  SteeringStep step;
-  model::FindingId finding;  // that it follows from; invalid: none
-  std::string reason;
+enum class HostCondition : uint8_t {
+  kUnknown,    // nobody has told of it
+  kInJob,      // of a job, and nothing is held against it
+  kSpare,      // free
+  kReserved,   // a spare that an action has set aside, or taken
+  kIsolating,  // an action is about to isolate it; it may still be of its job
+  kIsolated,   // away from jobs until it has passed its tests, or an operator takes that back
+  kInDoubt,    // an action on it was given up: whether it was carried out is not known
 };
 
 class Steering {
@@ -128,31 +92,55 @@ class Steering {
   // Args: options valid; hosts of the cluster, spares included.
   Steering(const SteeringOptions& options, uint32_t num_cluster_hosts);
 
-  // Handles events of one instant; an empty call repeats what nobody has answered. Returns new and repeated actions.
+  // Handles events of one instant; an empty call tells again what is due. Returns new and repeated actions, in order.
   std::vector<SteeringAction> Handle(SimTime now, std::span<const SteeringEvent> events);
+  // When an empty call would do something, apart from findings that are held up; Never(): nothing is under way.
+  SimTime NextDue() const { return attempts_.NextDue(); }
 
   bool IsIsolated(HostId host) const { return isolated_.contains(host); }
+  // Hosts that are isolated, or about to be.
   const std::set<HostId>& isolated() const { return isolated_; }
   const std::set<HostId>& spares() const { return spares_; }
   bool IsBusy(JobId job) const { return sequences_.contains(job); }
+  // Nothing: no such job runs.
+  std::optional<JobCondition> ConditionOf(JobId job) const;
+  HostCondition ConditionOf(HostId host) const;
+  // Hosts of the job in rank order, as of its last start; must be known.
+  const std::vector<HostId>& HostsOf(JobId job) const { return jobs_.at(job).hosts; }
+  size_t NumIsolatedSince(SimTime since, JobId job) const;
 
  private:
   struct Job {
     std::vector<HostId> hosts;
+    bool can_shrink = false;
+    bool needs_operator = false;
     SimTime hold_off_until;
+    SimTime paused_until;
+    std::string pause_reason;
+    // Confirmed findings that something holds up, and the rule that did when this was last told.
+    std::map<model::FindingId, std::pair<model::Finding, std::string_view>> held_up;
   };
   // One action in flight of a job.
   struct Sequence {
-    model::FindingId finding;
-    std::string reason;
-    std::vector<HostId> guilty;  // to be isolated and replaced
-    std::vector<HostId> hosts;   // of the job, as they will be
-    std::deque<SteeringStep> steps;
-    SteeringAction current;  // told, not answered
+    model::Finding finding;
+    std::deque<HostId> to_isolate;
+    std::deque<HostId> to_replace;  // guilty hosts of the job that nobody has replaced yet
+    std::vector<HostId> hosts;      // of the job, as they will be
+    std::set<HostId> reserved;      // spares set aside, not told yet
+    std::set<HostId> taken;         // spares that were taken
+    bool is_stopped = false;
+    bool waits_for_spare = false;
+    uint64_t current = 0;  // number of the action that is not answered; 0: none
   };
   struct Isolation {
     SimTime at;
     JobId job;
+  };
+  // Why nothing is done.
+  struct Objection {
+    std::string_view rule;  // empty: there is none
+    std::string text;
+    bool may_pass = false;  // with time, while the finding stands
   };
 
   void Take(SimTime now, const JobRunning& event);
@@ -162,22 +150,48 @@ class Steering {
   void Take(SimTime now, const StepDone& event);
   void Take(SimTime now, const HostTested& event);
   void Take(SimTime now, const IsolationUndone& event);
+  void Take(SimTime now, const PauseAnnounced& event);
 
+  // Judging.
+  void Judge(SimTime now, const model::Finding& finding);
+  void JudgeHeldUp(SimTime now);
   std::vector<HostId> GuiltyHosts(const model::Finding& finding) const;
-  // Why nothing is done; empty: it is.
-  std::string FindObjection(SimTime now, const model::Finding& finding, const std::vector<HostId>& guilty) const;
-  std::string FindLimit(SimTime now, const model::Finding& finding, const std::vector<HostId>& guilty) const;
-  size_t NumIsolatedSince(SimTime since, JobId job) const;
-  void Begin(SimTime now, const model::Finding& finding, std::vector<HostId> guilty);
+  Objection FindObjection(SimTime now, const model::Finding& finding, const std::vector<HostId>& guilty) const;
+  Objection FindLimit(SimTime now, const model::Finding& finding, const std::vector<HostId>& guilty) const;
+
+  // Acting.
+  void Begin(SimTime now, const model::Finding& finding, const std::vector<HostId>& guilty);
   void Continue(SimTime now, JobId job);
-  void Tell(SteeringStep step, model::FindingId finding, std::string reason);
+  // True: a step was told, or the job waits; false: all places are filled.
+  bool ReplaceNext(SimTime now, JobId job, Sequence& sequence);
+  void WaitForSpare(SimTime now, JobId job, Sequence& sequence);
+  void ServeWaiting(SimTime now);
+  void End(SimTime now, const ActionAttempts::End& end);
+  void Succeed(SimTime now, const SteeringAction& action);
+  void GiveUp(SimTime now, const SteeringAction& action, const std::string& message);
+  // Forgets what is under way; spares that nobody was told to take are free again, told ones in doubt.
+  void Drop(JobId job);
+  // A host that has come back before somebody took its place needs no replacement.
+  void KeepPlace(SimTime now, HostId host);
+  void BeginReturn(SimTime now, HostId host, std::string reason);
+  bool IsOfJob(HostId host) const;
+
+  // Args: finding: that it follows from; null: none. Returns the number of the action.
+  uint64_t Tell(SimTime now, SteeringStep step, JobId job, const model::Finding* finding, std::string reason);
+  // The diagnosis may look at the job again, unless a pause was announced.
+  void EndExcuse(SimTime now, JobId job);
 
   SteeringOptions options_;
   uint32_t num_cluster_hosts_;
   std::map<JobId, Job> jobs_;
   std::set<HostId> spares_;
   std::set<HostId> isolated_;
+  std::set<HostId> in_doubt_;
+  std::set<HostId> returning_;        // of isolated_
+  std::set<HostId> isolating_;        // of isolated_: not done yet
+  std::map<HostId, uint64_t> tests_;  // numbers of tests that are not answered
   std::map<JobId, Sequence> sequences_;
+  ActionAttempts attempts_;
   std::vector<Isolation> history_;
   std::set<std::pair<JobId, model::FindingId>> judged_;
   uint64_t num_actions_ = 0;

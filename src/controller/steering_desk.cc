@@ -1,0 +1,32 @@
+#include "controller/steering_desk.h"
+
+#include <utility>
+
+namespace fairlead::controller {
+
+SteeringDesk::SteeringDesk(Steering* steering, ActionBackend* backend, WriteAudit audit)
+    : steering_(steering), backend_(backend), audit_(std::move(audit)) {}
+
+std::vector<SteeringAction> SteeringDesk::Handle(SimTime now, std::span<const SteeringEvent> events) {
+  std::vector<SteeringAction> told;
+  HandleOnce(now, events, &told);
+  // Every round answers actions, and a sequence has a finite number of them.
+  for (std::vector<SteeringEvent> outcomes = backend_->TakeOutcomes(now); !outcomes.empty();
+       outcomes = backend_->TakeOutcomes(now)) {
+    for (const SteeringEvent& outcome : outcomes) {
+      if (audit_) audit_({now, outcome});
+    }
+    HandleOnce(now, outcomes, &told);
+  }
+  return told;
+}
+
+void SteeringDesk::HandleOnce(SimTime now, std::span<const SteeringEvent> events, std::vector<SteeringAction>* told) {
+  for (SteeringAction& action : steering_->Handle(now, events)) {
+    if (audit_) audit_({now, action});
+    if (IsAnswered(action.step)) backend_->Begin(now, action);
+    told->push_back(std::move(action));
+  }
+}
+
+}  // namespace fairlead::controller

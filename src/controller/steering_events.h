@@ -1,0 +1,121 @@
+// What steering is told, and what it wants done. Values only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "model/finding.h"
+
+namespace fairlead::controller {
+
+// What happened.
+struct JobRunning {
+  JobId job;
+  std::vector<HostId> hosts;  // in rank order
+  // Whether it can go on with fewer hosts when nobody takes the place of a dead one.
+  bool can_shrink = false;
+};
+struct JobGone {
+  JobId job;
+};
+// The host is free, and in order.
+struct SpareOffered {
+  HostId host;
+};
+struct FindingTold {
+  model::Finding finding;
+};
+// What became of an attempt at an action.
+struct StepDone {
+  uint64_t action = 0;
+  uint32_t attempt = 0;  // a failure of an earlier attempt than the last one says nothing; 0: of whichever was the last
+  bool succeeded = true;
+  bool is_final = false;     // of a failure: another attempt would fail, too
+  std::string message = {};  // for people; may be empty
+};
+struct HostTested {
+  HostId host;
+  bool is_healthy = false;
+};
+// An operator takes an isolation back.
+struct IsolationUndone {
+  HostId host;
+};
+// Maintenance, or a pause that looks like a hang: until then nothing is found about the job, and nothing done to it.
+// The last word counts, so an earlier time than before ends the pause.
+struct PauseAnnounced {
+  JobId job;
+  SimTime until;
+  std::string reason;
+};
+using SteeringEvent =
+    std::variant<JobRunning, JobGone, SpareOffered, FindingTold, StepDone, HostTested, IsolationUndone, PauseAnnounced>;
+
+// What is to be done. Steps that are answered (IsAnswered) can be done twice: what is done already is a success.
+struct IsolateHost {
+  HostId host;
+};
+struct StopJob {
+  JobId job;
+};
+struct TakeSpare {
+  JobId job;
+  HostId spare;
+  HostId replaces;
+};
+struct RestartJob {
+  JobId job;
+  std::vector<HostId> hosts;  // in rank order; from the newest complete checkpoint
+};
+// Answered with HostTested, too.
+struct TestHost {
+  HostId host;
+};
+struct ReturnHost {
+  HostId host;
+};
+// Somebody should know, and nothing is done.
+struct Advise {
+  JobId job;
+  model::RecommendedAction action = model::RecommendedAction::kNone;
+};
+// Nothing more will be done until a person has looked; ids that do not apply are invalid.
+struct AskOperator {
+  JobId job;
+  HostId host;
+};
+// To the diagnosis of the job: nothing is suspected until then. Never(): until told otherwise.
+struct ExcuseJob {
+  JobId job;
+  SimTime until;
+};
+using SteeringStep =
+    std::variant<IsolateHost, StopJob, TakeSpare, RestartJob, TestHost, ReturnHost, Advise, AskOperator, ExcuseJob>;
+
+// "isolate_host", "stop_job", "take_spare", "restart_job", "test_host", "return_host", "advise", "ask_operator",
+// "excuse_job".
+std::string_view Name(const SteeringStep& step);
+
+// "isolate host 7", "take host 100 for host 7 of job 1", ..
+std::string Describe(const SteeringStep& step);
+
+// Whether somebody has to carry it out and say so; the others are only told.
+bool IsAnswered(const SteeringStep& step);
+
+struct SteeringAction {
+  uint64_t number = 0;   // counts from 1
+  uint32_t attempt = 1;  // counts from 1
+  SteeringStep step;
+  JobId job;                 // for whose sake; invalid: nobody's
+  model::FindingId finding;  // that it follows from; invalid: none
+  double confidence = 0;     // of the finding, 0..1
+  std::vector<model::Evidence> evidence;
+  std::string reason;
+};
+
+}  // namespace fairlead::controller

@@ -1,0 +1,27 @@
+// Carries actions out with the operator's program, one after the other.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "controller/action_backend.h"
+#include "service/exec_hook.h"
+
+namespace fairlead::service {
+
+class HookBackend final : public controller::ActionBackend {
+ public:
+  explicit HookBackend(ExecHookOptions options) : options_(std::move(options)) {}
+
+  std::string_view name() const override { return "hook"; }
+  // Blocks until the program has ended, at most until its deadline: call it where waiting hurts nobody.
+  void Begin(SimTime now, const controller::SteeringAction& action) override;
+  std::vector<controller::SteeringEvent> TakeOutcomes(SimTime) override { return std::exchange(outcomes_, {}); }
+
+ private:
+  ExecHookOptions options_;
+  std::vector<controller::SteeringEvent> outcomes_;
+};
+
+}  // namespace fairlead::service
