@@ -25,6 +25,7 @@ enum class StatusCode {
   kUnimplemented = 12,      // known, but not supported
   kInternal = 13,           // our fault, but reported instead of aborting
   kUnavailable = 14,        // a peer or device is away; trying again may help
+  kDataLoss = 15,           // what was stored is damaged
 };
 
 class [[nodiscard]] Status {
