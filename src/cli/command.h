@@ -50,6 +50,7 @@ struct Invocation {
 
 // Each adds its commands to the app. The invocation outlives the app.
 void AddSimCommands(CLI::App& app, Invocation* invocation);
+void AddAgentCommands(CLI::App& app, Invocation* invocation);
 void AddDiagCommands(CLI::App& app, Invocation* invocation);
 void AddDiagSimulateCommand(CLI::App* diag, Invocation* invocation);
 void AddExplainCommand(CLI::App& app, Invocation* invocation);

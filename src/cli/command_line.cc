@@ -47,6 +47,7 @@ int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment
   AddWorkloadCommands(app, &invocation);
   AddPredictCommands(app, &invocation);
   AddTraceCommands(app, &invocation);
+  AddAgentCommands(app, &invocation);
   AddExperimentCommands(app, experiments, &invocation);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,343 @@
+#include "service/path_probe.h"
+
+#include <fmt/format.h>
+#include <linux/errqueue.h>
+#include <netinet/icmp6.h>
+#include <netinet/in.h>
+#include <netinet/ip_icmp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <utility>
+
+namespace fairlead::service {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct SocketAddress {
+  sockaddr_storage storage = {};
+  socklen_t length = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+SocketAddress MakeSocketAddress(const IpAddress& address, uint16_t port) {
+  SocketAddress result;
+  if (address.is_ipv4()) {
+    sockaddr_in ipv4 = {};
+    ipv4.sin_family = AF_INET;
+    ipv4.sin_port = htons(port);
+    ipv4.sin_addr.s_addr = htonl(address.ipv4());
+    std::memcpy(&result.storage, &ipv4, sizeof(ipv4));
+    result.length = sizeof(ipv4);
+  } else {
+    sockaddr_in6 ipv6 = {};
+    ipv6.sin6_family = AF_INET6;
+    ipv6.sin6_port = htons(port);
+    std::memcpy(&ipv6.sin6_addr, address.bytes().data(), address.bytes().size());
+    std::memcpy(&result.storage, &ipv6, sizeof(ipv6));
+    result.length = sizeof(ipv6);
+  }
+  return result;
+}
+
+IpAddress AddressOf(const sockaddr* address) {
+  if (address->sa_family == AF_INET) {
+    sockaddr_in ipv4;
+    std::memcpy(&ipv4, address, sizeof(ipv4));
+    return IpAddress::FromIpv4(ntohl(ipv4.sin_addr.s_addr));
+  }
+  if (address->sa_family != AF_INET6) return IpAddress();
+  sockaddr_in6 ipv6;
+  std::memcpy(&ipv6, address, sizeof(ipv6));
+  std::array<uint8_t, 16> bytes;
+  std::memcpy(bytes.data(), &ipv6.sin6_addr, bytes.size());
+  return IpAddress(bytes);
+}
+
+// One SYN on its way.
+class SynProbe {
+ public:
+  SynProbe(const PathProbeOptions& options, uint16_t source_port, uint32_t hop)
+      : destination_(options.destination), sent_at_(Clock::now()) {
+    Open(options, source_port, hop);
+  }
+  ~SynProbe() {
+    if (socket_ >= 0) close(socket_);
+  }
+  SynProbe(SynProbe&& other) noexcept
+      : destination_(other.destination_),
+        sent_at_(other.sent_at_),
+        socket_(std::exchange(other.socket_, -1)),
+        error_(other.error_) {}
+  SynProbe& operator=(SynProbe&& other) noexcept {
+    std::swap(socket_, other.socket_);
+    destination_ = other.destination_;
+    sent_at_ = other.sent_at_;
+    error_ = other.error_;
+    return *this;
+  }
+
+  int socket() const { return socket_; }
+  Clock::time_point sent_at() const { return sent_at_; }
+  // errno of opening; 0: under way.
+  int error() const { return error_; }
+  // After poll() said that something happened. Nothing: it was no answer.
+  std::optional<ProbedHop> ReadAnswer() const;
+
+ private:
+  void Open(const PathProbeOptions& options, uint16_t source_port, uint32_t hop);
+  std::optional<ProbedHop> ReadErrorQueue() const;
+
+  IpAddress destination_;
+  Clock::time_point sent_at_;
+  int socket_ = -1;
+  int error_ = 0;
+};
+
+// Options of sockets are ints; all of these exist since Linux 2.4.
+void SetOption(int socket, int level, int name, int value) { setsockopt(socket, level, name, &value, sizeof(value)); }
+
+void SynProbe::Open(const PathProbeOptions& options, uint16_t source_port, uint32_t hop) {
+  const bool ipv4 = options.destination.is_ipv4();
+  socket_ = ::socket(ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket_ < 0) {
+    error_ = errno;
+    return;
+  }
+  SetOption(socket_, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (ipv4) {
+    SetOption(socket_, IPPROTO_IP, IP_TTL, static_cast<int>(hop));
+    SetOption(socket_, IPPROTO_IP, IP_RECVERR, 1);
+  } else {
+    SetOption(socket_, IPPROTO_IPV6, IPV6_UNICAST_HOPS, static_cast<int>(hop));
+    SetOption(socket_, IPPROTO_IPV6, IPV6_RECVERR, 1);
+  }
+  // A connection that was opened is reset, not closed: the port is free again at once.
+  const linger reset = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(socket_, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+  const IpAddress any = ipv4 ? IpAddress::FromIpv4(0) : IpAddress();
+  const SocketAddress local = MakeSocketAddress(options.source.is_unset() ? any : options.source, source_port);
+  const SocketAddress peer = MakeSocketAddress(options.destination, options.destination_port);
+  const bool under_way = bind(socket_, local.get(), local.length) == 0 &&
+                         (connect(socket_, peer.get(), peer.length) == 0 || errno == EINPROGRESS);
+  error_ = under_way ? 0 : errno;
+}
+
+std::optional<ProbedHop> SynProbe::ReadErrorQueue() const {
+  char control[512];
+  char payload[64];
+  iovec vector = {payload, sizeof(payload)};
+  msghdr message = {};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  if (recvmsg(socket_, &message, MSG_ERRQUEUE) < 0) return std::nullopt;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    const bool is_error = (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_RECVERR) ||
+                          (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_RECVERR);
+    if (!is_error || header->cmsg_len < CMSG_LEN(sizeof(sock_extended_err) + sizeof(sockaddr))) continue;
+    auto* error = reinterpret_cast<sock_extended_err*>(CMSG_DATA(header));
+    const bool ipv4 = error->ee_origin == SO_EE_ORIGIN_ICMP;
+    if (!ipv4 && error->ee_origin != SO_EE_ORIGIN_ICMP6) continue;
+    const bool expired = error->ee_type == (ipv4 ? ICMP_TIME_EXCEEDED : ICMP6_TIME_EXCEEDED);
+    return ProbedHop{.kind = expired ? ProbedHop::Kind::kRouter : ProbedHop::Kind::kUnreachable,
+                     .address = AddressOf(SO_EE_OFFENDER(error)),
+                     .rtt = Seconds()};
+  }
+  return std::nullopt;
+}
+
+std::optional<ProbedHop> SynProbe::ReadAnswer() const {
+  std::optional<ProbedHop> hop = ReadErrorQueue();
+  if (!hop.has_value()) {
+    int error = 0;
+    socklen_t length = sizeof(error);
+    getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0 && error != ECONNREFUSED) return std::nullopt;
+    hop = ProbedHop{.kind = ProbedHop::Kind::kDestination, .address = destination_, .rtt = Seconds()};
+  }
+  hop->rtt = Seconds(std::chrono::duration<double>(Clock::now() - sent_at_).count());
+  return hop;
+}
+
+// All ports at one hop: as many at once as the options allow, silent ones again.
+class HopRound {
+ public:
+  HopRound(const PathProbeOptions& options, uint32_t hop, std::vector<ProbedPath>* paths)
+      : options_(options), hop_(hop), paths_(*paths) {}
+
+  Status Run();
+
+ private:
+  struct Task {
+    size_t path;
+    uint32_t attempts = 0;
+  };
+  struct UnderWay {
+    Task task;
+    SynProbe probe;
+  };
+
+  Status Start(Task task);
+  void Wait();
+  void TakeAnswers();
+  void GiveUpLate();
+  void TryAgain(const Task& task);
+  void Finish(const Task& task, const ProbedHop& hop) { paths_[task.path].hops.push_back(hop); }
+
+  const PathProbeOptions& options_;
+  uint32_t hop_;
+  std::vector<ProbedPath>& paths_;
+  std::deque<Task> waiting_;
+  std::vector<UnderWay> under_way_;
+  std::vector<pollfd> events_;  // [under way]
+};
+
+bool IsDone(const ProbedPath& path) {
+  if (path.is_taken) return true;
+  if (path.hops.empty()) return false;
+  const ProbedHop::Kind last = path.hops.back().kind;
+  return last == ProbedHop::Kind::kDestination || last == ProbedHop::Kind::kUnreachable;
+}
+
+Status HopRound::Run() {
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    if (!IsDone(paths_[i])) waiting_.push_back({i});
+  }
+  while (!waiting_.empty() || !under_way_.empty()) {
+    while (!waiting_.empty() && under_way_.size() < options_.num_in_flight_max) {
+      const Task task = waiting_.front();
+      waiting_.pop_front();
+      if (Status status = Start(task); !status.ok()) return status;
+    }
+    if (under_way_.empty()) continue;
+    Wait();
+    TakeAnswers();
+    GiveUpLate();
+  }
+  return OkStatus();
+}
+
+Status HopRound::Start(Task task) {
+  ++task.attempts;
+  ProbedPath& path = paths_[task.path];
+  SynProbe probe(options_, path.source_port, hop_);
+  switch (probe.error()) {
+    case 0:
+      under_way_.push_back({task, std::move(probe)});
+      return OkStatus();
+    case EADDRINUSE:
+    case EADDRNOTAVAIL:  // the same connection stands already
+    case EACCES:         // a port that only root may use
+      path.is_taken = true;
+      path.hops.clear();
+      return OkStatus();
+    default:
+      return Unavailable(fmt::format("can't probe {} port {} from port {}: {}", options_.destination.ToString(),
+                                     options_.destination_port, path.source_port, std::strerror(probe.error())));
+  }
+}
+
+void HopRound::Wait() {
+  events_.clear();
+  Clock::time_point first = Clock::time_point::max();
+  for (const UnderWay& entry : under_way_) {
+    events_.push_back({entry.probe.socket(), POLLOUT, 0});
+    first = std::min(first, entry.probe.sent_at());
+  }
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(first + options_.timeout - Clock::now()).count() + 1;
+  poll(events_.data(), events_.size(), static_cast<int>(std::max<int64_t>(left, 0)));
+}
+
+void HopRound::TakeAnswers() {
+  std::vector<UnderWay> rest;
+  for (size_t i = 0; i < under_way_.size(); ++i) {
+    std::optional<ProbedHop> hop;
+    if (events_[i].revents != 0) hop = under_way_[i].probe.ReadAnswer();
+    if (hop.has_value()) {
+      Finish(under_way_[i].task, *hop);
+    } else if (events_[i].revents != 0) {
+      TryAgain(under_way_[i].task);  // an error that is no answer
+    } else {
+      rest.push_back(std::move(under_way_[i]));
+    }
+  }
+  under_way_ = std::move(rest);
+}
+
+void HopRound::GiveUpLate() {
+  const Clock::time_point now = Clock::now();
+  std::erase_if(under_way_, [&](UnderWay& entry) {
+    if (now < entry.probe.sent_at() + options_.timeout) return false;
+    TryAgain(entry.task);
+    return true;
+  });
+}
+
+// As often as the options say; then the hop is silent.
+void HopRound::TryAgain(const Task& task) {
+  if (task.attempts < options_.num_attempts) {
+    waiting_.push_back(task);
+  } else {
+    Finish(task, {});
+  }
+}
+
+Status Validate(const PathProbeOptions& options) {
+  if (options.destination.is_unset() || options.destination_port == 0) {
+    return InvalidArgument("expected an address and a port between 1 and 65535 to probe");
+  }
+  if (!options.source.is_unset() && options.source.is_ipv4() != options.destination.is_ipv4()) {
+    return InvalidArgument(fmt::format("{} and {} are not of the same version of IP", options.source.ToString(),
+                                       options.destination.ToString()));
+  }
+  if (options.first_hop < 1 || options.first_hop > options.last_hop || options.last_hop > 64) {
+    return InvalidArgument(
+        fmt::format("expected 1 <= first hop <= last hop <= 64, found {} and {}", options.first_hop, options.last_hop));
+  }
+  if (options.num_attempts == 0 || options.num_in_flight_max == 0 || options.timeout.count() <= 0) {
+    return InvalidArgument("expected at least one attempt, one probe at once, and a timeout above 0");
+  }
+  std::vector<uint16_t> ports = options.source_ports;
+  std::sort(ports.begin(), ports.end());
+  if (std::adjacent_find(ports.begin(), ports.end()) != ports.end() || (!ports.empty() && ports.front() == 0)) {
+    return InvalidArgument("expected source ports that differ, between 1 and 65535");
+  }
+  return OkStatus();
+}
+
+// Else every port would look taken.
+Status CheckSource(const IpAddress& source) {
+  if (source.is_unset()) return OkStatus();
+  const int socket = ::socket(source.is_ipv4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const SocketAddress local = MakeSocketAddress(source, 0);
+  const int error = socket >= 0 && bind(socket, local.get(), local.length) == 0 ? 0 : errno;
+  if (socket >= 0) close(socket);
+  if (error == 0) return OkStatus();
+  return Unavailable(fmt::format("can't send from {}: {}", source.ToString(), std::strerror(error)));
+}
+
+}  // namespace
+
+Result<std::vector<ProbedPath>> ProbePaths(const PathProbeOptions& options) {
+  FL_RETURN_IF_ERROR(Validate(options));
+  FL_RETURN_IF_ERROR(CheckSource(options.source));
+  std::vector<ProbedPath> paths(options.source_ports.size());
+  for (size_t i = 0; i < paths.size(); ++i) paths[i].source_port = options.source_ports[i];
+  for (uint32_t hop = options.first_hop; hop <= options.last_hop; ++hop) {
+    FL_RETURN_IF_ERROR(HopRound(options, hop, &paths).Run());
+  }
+  return paths;
+}
+
+}  // namespace fairlead::service
