@@ -5,7 +5,7 @@ if(TARGET fairlead)
   install(TARGETS fairlead RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 # What training processes load.
-install(TARGETS fairlead_steer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead)
+install(TARGETS fairlead_nccl_profiler fairlead_steer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead)
 foreach(folder IN ITEMS scenarios profiles fabrics trace_profiles workloads)
   if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${folder})
     install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead)

@@ -19,7 +19,7 @@
 #include <cerrno>
 
 #include "ccl/steer/agent_exchange.h"
-#include "ccl/steer/export.h"
+#include "ccl/export.h"
 #include "ccl/steer/socket_address.h"
 
 namespace fairlead::ccl {

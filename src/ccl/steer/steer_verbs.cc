@@ -19,7 +19,7 @@
 #include <cstring>
 
 #include "ccl/steer/agent_exchange.h"
-#include "ccl/steer/export.h"
+#include "ccl/export.h"
 
 namespace fairlead::ccl {
 namespace {

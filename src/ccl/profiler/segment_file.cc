@@ -1,0 +1,100 @@
+#include "ccl/profiler/segment_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace fairlead::ccl {
+namespace {
+
+shm::ProfilerSegment* segment = nullptr;
+char file_path[PATH_MAX] = "";
+
+int64_t ClockNs(clockid_t clock) {
+  timespec now = {};
+  clock_gettime(clock, &now);
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+// Field 22 of /proc/self/stat. The name in field 2 may hold blanks and parentheses: counting begins after its end.
+uint64_t ReadProcessStart() {
+  char text[1024] = "";
+  const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t size = read(file, text, sizeof(text) - 1);
+  close(file);
+  if (size <= 0) return 0;
+  const char* field = strrchr(text, ')');
+  for (int i = 2; field != nullptr && i < 22; ++i) field = strchr(field + 1, ' ');
+  return field == nullptr ? 0 : strtoull(field + 1, nullptr, 10);
+}
+
+int32_t ReadGlobalRank() {
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
+    const char* text = getenv(name);
+    if (text == nullptr || *text == '\0') continue;
+    char* end = nullptr;
+    const long rank = strtol(text, &end, 10);
+    if (*end == '\0' && rank >= 0 && rank <= INT32_MAX) return static_cast<int32_t>(rank);
+  }
+  return -1;
+}
+
+void FillHeader(shm::SegmentHeader* header) {
+  header->version = shm::kSegmentVersion;
+  header->bytes = sizeof(shm::ProfilerSegment);
+  header->pid = getpid();
+  header->global_rank = ReadGlobalRank();
+  header->process_start = ReadProcessStart();
+  header->realtime_offset = ClockNs(CLOCK_REALTIME) - ClockNs(CLOCK_MONOTONIC);
+  if (const char* job = getenv("FAIRLEAD_JOB")) strncpy(header->job, job, sizeof(header->job) - 1);
+}
+
+// A file of that name is left over from a dead process: nobody else has our number.
+void* MakeFile() {
+  const char* folder = getenv("FAIRLEAD_SHM_FOLDER");
+  if (folder == nullptr || *folder == '\0') folder = "/dev/shm";
+  const int length = snprintf(file_path, sizeof(file_path), "%s/fairlead-%d", folder, static_cast<int>(getpid()));
+  if (length < 0 || length >= static_cast<int>(sizeof(file_path))) return nullptr;
+  unlink(file_path);
+  const int file = open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return nullptr;
+  constexpr size_t kBytes = sizeof(shm::ProfilerSegment);
+  void* memory = MAP_FAILED;
+  if (posix_fallocate(file, 0, kBytes) == 0) {
+    memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  }
+  close(file);
+  if (memory != MAP_FAILED) return memory;
+  unlink(file_path);
+  return nullptr;
+}
+
+}  // namespace
+
+shm::ProfilerSegment* OpenSegment() {
+  if (segment != nullptr && segment->header.pid == getpid()) return segment;
+  segment = nullptr;
+  const char* wanted = getenv("FAIRLEAD_PROFILER");
+  if (wanted != nullptr && strcmp(wanted, "0") == 0) return nullptr;
+  void* memory = MakeFile();
+  if (memory == nullptr) return nullptr;
+  segment = new (memory) shm::ProfilerSegment;
+  FillHeader(&segment->header);
+  // Whoever reads the number finds the rest.
+  std::atomic_ref<uint64_t>(segment->header.magic).store(shm::kSegmentMagic, std::memory_order_release);
+  return segment;
+}
+
+void RemoveSegmentFile() {
+  if (segment != nullptr && segment->header.pid == getpid()) unlink(file_path);
+}
+
+}  // namespace fairlead::ccl
