@@ -78,12 +78,12 @@ FaultRun PlayFault(FaultKind kind, uint64_t seed) {
     const model::JobLayout layout = MakeLayout(job.shape, JobId(0));
     const SimTime begin =
         kFirstFault + SimDuration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(kFaultWindow.ns()))));
-    const auto fault = execution::DrawFault(kind, job.shape, layout, begin, random);
+    const auto fault = execution::DrawFault(kind, job.shape, layout, begin, random, job.noise);
     if (!fault) continue;
     job.faults = {*fault};
     const WatchedRun run = Watch(job, begin + kPatience);
     if (!run.acted.front()) continue;
-    const execution::ExpectedFinding expected = ExpectFinding(*fault, job.shape, layout);
+    const execution::ExpectedFinding expected = ExpectFinding(*fault, job.shape, layout, job.noise);
     result.has_acted = true;
     result.must_be_found = expected.is_required && !expected.syndromes.empty();
     result.judgement = Judge(expected, run);

@@ -18,7 +18,7 @@ const T& Pick(const std::vector<T>& from, Random& random) {
   return from[random.Below(from.size())];
 }
 
-double DrawMagnitude(FaultKind kind, const JobShape& shape, Random& random) {
+double DrawMagnitude(FaultKind kind, const JobShape& shape, const NoiseOptions& noise, Random& random) {
   switch (kind) {
     case FaultKind::kSlowGpu:
       return random.Uniform(1.3, 2.5);
@@ -36,7 +36,7 @@ double DrawMagnitude(FaultKind kind, const JobShape& shape, Random& random) {
       return 1 + random.Uniform(0.25, 1) * compute / static_cast<double>(std::max<int64_t>(1, shape.loading_time.ns()));
     }
     case FaultKind::kCheckpointStall:
-      return SureStallSeconds(shape) + random.Uniform(0, 60);
+      return SureStallSeconds(shape, noise) + random.Uniform(0, 60);
     default:
       return 1;
   }
@@ -85,12 +85,12 @@ bool DrawPlace(Fault& fault, const JobShape& shape, const JobLayout& layout, Ran
 }  // namespace
 
 std::optional<Fault> DrawFault(FaultKind kind, const JobShape& shape, const JobLayout& layout, SimTime begin,
-                               Random& random) {
+                               Random& random, const NoiseOptions& noise) {
   Fault fault;
   fault.kind = kind;
   fault.begin = begin;
   if (!DrawPlace(fault, shape, layout, random)) return std::nullopt;
-  fault.magnitude = DrawMagnitude(kind, shape, random);
+  fault.magnitude = DrawMagnitude(kind, shape, noise, random);
   if (!Validate(fault, shape).ok()) return std::nullopt;
   return fault;
 }

@@ -7,6 +7,7 @@
 #include "base/sim_time.h"
 #include "execution/fault.h"
 #include "execution/job_shape.h"
+#include "execution/noise.h"
 #include "model/telemetry.h"
 
 namespace fairlead::execution {
@@ -14,6 +15,6 @@ namespace fairlead::execution {
 // The fault begins at `begin` and never ends; its strength matters to the job. Nothing: the job has no such place, for
 // example no connection on the network.
 std::optional<Fault> DrawFault(FaultKind kind, const JobShape& shape, const model::JobLayout& layout, SimTime begin,
-                               Random& random);
+                               Random& random, const NoiseOptions& noise = {});
 
 }  // namespace fairlead::execution

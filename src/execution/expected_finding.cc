@@ -1,6 +1,7 @@
 #include "execution/expected_finding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "execution/network_pairs.h"
@@ -140,9 +141,25 @@ ExpectedFinding ExpectSlowPlane(const JobShape& shape, const JobLayout& layout, 
   return expected;
 }
 
+// What the greatest of `count` log-normal factors with mean 1 stays below in 95 % of the cases.
+double SlowestOf(uint32_t count, double coefficient_of_variation) {
+  constexpr double kShare = 0.95;
+  const double tail = 1 - std::pow(kShare, 1.0 / count);
+  double low = 0;
+  double high = 10;
+  for (int i = 0; i < 50; ++i) {
+    const double middle = (low + high) / 2;
+    const double beyond = std::erfc(middle / std::sqrt(2.0)) / 2;  // P(z > middle) of a normal distribution
+    (beyond > tail ? low : high) = middle;
+  }
+  const double variance = std::log1p(coefficient_of_variation * coefficient_of_variation);
+  return std::exp(std::sqrt(variance) * low - variance / 2);
+}
+
 }  // namespace
 
-ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const JobLayout& layout) {
+ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const JobLayout& layout,
+                              const NoiseOptions& noise) {
   ExpectedFinding expected;
   const auto rank_or_host = [&] {
     return std::vector<Culprit>{RankCulprit(layout, fault.rank), HostCulprit(layout.ranks[fault.rank.index()].host)};
@@ -194,7 +211,7 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
     case FaultKind::kCheckpointStall:
       if (fault.magnitude < kSuspectSeconds) return {};
       expected = {{Syndrome::kNonCommHang}, rank_or_host()};
-      expected.is_required = fault.magnitude > SureStallSeconds(shape);
+      expected.is_required = fault.magnitude > SureStallSeconds(shape, noise);
       return expected;
     case FaultKind::kCrossedOrder: {
       // The ranks wait for each other in a cycle, and any of them may have the wrong order.
@@ -213,12 +230,14 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
   return expected;
 }
 
-double SureStallSeconds(const JobShape& shape) {
-  // Whoever waits for the writer usually waits as long as it writes, and pipeline stages that are through earlier for the
-  // last one, too.
+double SureStallSeconds(const JobShape& shape, const NoiseOptions& noise) {
+  // The first in the barrier waits as long as the slowest of all writers takes, and where stages are through earlier than
+  // others, for the last stage, too. How long that usually is is learnt from a few checkpoints, some of them slow ones.
+  const uint32_t num_writers = shape.tensor_parallel * shape.pipeline_parallel;
+  const double slowest = SlowestOf(num_writers, noise.loading_cv);
   const SimDuration drain = (shape.forward_time + shape.backward_time) * int64_t{shape.pipeline_parallel - 1};
-  const double usual = kSuspectDurations * (shape.checkpoint_time + drain).seconds().value();
-  return std::max(kSuspectSeconds, usual) + kConfirmSeconds + kReportSlackSeconds;
+  const double usual = shape.checkpoint_time.seconds().value() * slowest + drain.seconds().value();
+  return std::max(kSuspectSeconds, kSuspectDurations * usual) + kConfirmSeconds + kReportSlackSeconds;
 }
 
 bool Accepts(const ExpectedFinding& expected, const model::Finding& finding) {

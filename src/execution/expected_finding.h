@@ -5,6 +5,7 @@
 
 #include "execution/fault.h"
 #include "execution/job_shape.h"
+#include "execution/noise.h"
 #include "model/finding.h"
 
 namespace fairlead::execution {
@@ -19,10 +20,12 @@ struct ExpectedFinding {
 };
 
 // `fault` must be valid for `shape`, and `layout` be that of `shape`. Of a fault that has acted.
-ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const model::JobLayout& layout);
+ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const model::JobLayout& layout,
+                              const NoiseOptions& noise = {});
 
-// A stall of a checkpoint that is longer than this must be found, once its communicator is warm; a shorter one may be.
-double SureStallSeconds(const JobShape& shape);
+// A stall of a checkpoint that is longer than this must be found, once its communicator is warm; a shorter one may be:
+// the specification's patience is ten usual durations, and a checkpoint usually takes as long as its slowest writer.
+double SureStallSeconds(const JobShape& shape, const NoiseOptions& noise);
 
 // Whether the syndrome is right and all culprits are.
 bool Accepts(const ExpectedFinding& expected, const model::Finding& finding);

@@ -31,7 +31,7 @@ struct JobExecution::Parts {
         layout(MakeLayout(shape, JobId(0))),
         effects(shape, layout, std::move(faults)),
         player(shape, noise, windows, &effects, seed),
-        log(shape.NumRanks()),
+        log(layout),
         program(shape, noise, &layout, &effects, &player, &log, seed),
         writer({&shape, &layout, &effects, &program, &player, &log}, noise, windows, CombineHash(seed, 6)),
         channel(noise, CombineHash(seed, 7)) {

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "execution/expected_finding.h"
 
@@ -353,6 +356,54 @@ TEST(JobExecution, DeadProcessesAndHostsFallSilent) {
   }
 }
 
+// Reports of a rank, together, tell each operation from its beginning to its end, overlap by one report, and their
+// counts are those of the operations told: any one of them may be missed.
+TEST(JobExecution, ReportsTellWhereTheRankStands) {
+  JobExecution job(SmallShape(), {}, NoiseOptions{}, 1);
+  using Lane = std::tuple<model::CommunicatorId, bool, model::OperationKind, RankId>;
+  const auto lane_of = [](model::CommunicatorId id, model::OperationKind kind, RankId peer) {
+    const bool is_transfer = kind == model::OperationKind::kSend || kind == model::OperationKind::kReceive;
+    return Lane(id, is_transfer, is_transfer ? kind : model::OperationKind::kUnknown, peer);
+  };
+  std::map<RankId, std::map<std::pair<Lane, uint64_t>, model::OperationRecord>> told;  // by lane and issue index
+  std::map<RankId, std::vector<SimTime>> at;
+  std::set<RankId> ranks;
+  for (const RankReport& report : Only<RankReport>(Play(job, 20))) {
+    ranks.insert(report.rank);
+    std::map<Lane, uint64_t> pending;
+    for (const model::OperationRecord& operation : report.operations) {
+      const Lane lane = lane_of(operation.communicator, operation.kind, operation.peer);
+      told[report.rank][{lane, operation.issue_index}] = operation;
+      pending[lane] += operation.finished ? 0 : 1;
+    }
+    std::map<Lane, std::array<uint64_t, 3>> counts;
+    for (const auto& [key, operation] : told[report.rank]) {
+      counts[key.first][0] += 1;
+      counts[key.first][1] += operation.started ? 1 : 0;
+      counts[key.first][2] += operation.finished ? 1 : 0;
+    }
+    size_t num_communicators = 0;
+    for (const model::ProgressRecord& progress : report.progress) {
+      const Lane lane = lane_of(progress.communicator, progress.kind, progress.peer);
+      num_communicators += progress.peer.valid() ? 0 : 1;
+      EXPECT_EQ((std::array{progress.enqueued, progress.started, progress.finished}), counts[lane]);
+      EXPECT_EQ(progress.enqueued - progress.finished, pending[lane]);
+    }
+    const auto is_member = [&](const model::Communicator& c) { return std::ranges::count(c.ranks, report.rank) > 0; };
+    EXPECT_EQ(num_communicators, static_cast<size_t>(std::ranges::count_if(job.layout().communicators, is_member)));
+    const auto busy =
+        std::ranges::count_if(report.connections, [](const auto& c) { return c.phase != model::TransferPhase::kIdle; });
+    EXPECT_EQ(report.busy_connections, static_cast<uint32_t>(busy));
+    ASSERT_TRUE(report.operations_since.has_value());
+    std::vector<SimTime>& times = at[report.rank];
+    if (times.size() >= 2) {
+      EXPECT_EQ(*report.operations_since, times[times.size() - 2]);
+    }
+    times.push_back(report.at);
+  }
+  EXPECT_EQ(ranks.size(), SmallShape().NumRanks());
+}
+
 // A frozen process says every second what it said when it froze, and goes on when it may.
 TEST(JobExecution, FrozenProcessReportsNothingNewUntilItGoesOn) {
   Fault frozen = On(FaultKind::kProcessFrozen, 2, 8);
@@ -364,7 +415,12 @@ TEST(JobExecution, FrozenProcessReportsNothingNewUntilItGoesOn) {
   size_t silent = 0;
   for (const RankReport& report : Only<RankReport>(arrivals)) {
     if (report.rank != RankId(2) || report.at < Second(9) || report.at > Second(20)) continue;
-    EXPECT_TRUE(report.operations.empty());
+    for (const model::OperationRecord& operation : report.operations) {
+      EXPECT_LT(operation.enqueued, Second(8));
+      EXPECT_LT(operation.started.value_or(SimTime()), Second(8));
+      // What finished just before stands in the first two reports.
+      EXPECT_FALSE(operation.finished && report.at > Second(10.1));
+    }
     ++silent;
     for (const model::ConnectionRecord& record : report.connections) {
       EXPECT_EQ(record.messages, 0u);

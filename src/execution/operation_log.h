@@ -1,4 +1,4 @@
-// The operations of every rank until their last instant has been reported.
+// The operations of every rank until their last instant has been reported twice, and how far each rank is.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct PlayedOperation {
 
 class OperationLog {
  public:
-  explicit OperationLog(size_t num_ranks) : ranks_(num_ranks) {}
+  explicit OperationLog(const model::JobLayout& layout);
 
-  // Names an operation of a rank for as long as it has not been reported as finished.
+  // Names an operation of a rank until it has been reported as finished.
   struct Handle {
     model::RankId rank;
     uint64_t index = 0;
@@ -34,14 +34,21 @@ class OperationLog {
   Handle Add(model::RankId rank, const PlayedOperation& operation);
   PlayedOperation& operator[](Handle handle);
 
-  // Appends what has become known of the rank's operations in (after, until], and forgets those that finished by then.
-  void Take(model::RankId rank, Instant after, Instant until, std::vector<model::OperationRecord>& records);
+  // Appends to `report` what has become known of the rank's operations until then since the call before the last one,
+  // and what is pending, and says in it how far the rank is.
+  void Take(model::RankId rank, Instant until, model::RankReport& report);
 
  private:
   struct OfRank {
+    std::vector<model::ProgressRecord> progress;  // as reported
     std::vector<PlayedOperation> operations;
     uint64_t first_index = 0;  // of operations.front()
+    // Of the calls before.
+    Instant until = -1;
+    Instant until_before = -1;
   };
+  static model::ProgressRecord& ProgressOf(OfRank& log, const PlayedOperation& operation);
+
   std::vector<OfRank> ranks_;  // [rank]
 };
 

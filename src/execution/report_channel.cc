@@ -25,6 +25,7 @@ void ReportChannel::Truncate(model::TelemetryRecord& record) {
   auto* report = std::get_if<model::RankReport>(&record);
   if (report == nullptr) return;
   report->operations.resize(random_.Below(report->operations.size() + 1));
+  report->progress.resize(random_.Below(report->progress.size() + 1));
   report->connections.resize(random_.Below(report->connections.size() + 1));
 }
 
@@ -34,6 +35,11 @@ model::TelemetryRecord ReportChannel::Contradict(model::TelemetryRecord record) 
       if (random_.Below(2) == 0) continue;
       operation.finished.reset();
       if (random_.Below(2) == 0) operation.started.reset();
+    }
+    for (model::ProgressRecord& progress : report->progress) {
+      if (random_.Below(2) == 0) continue;
+      progress.finished -= std::min<uint64_t>(progress.finished, random_.Below(3));
+      if (random_.Below(2) == 0) progress.started = progress.finished;
     }
   }
   return record;

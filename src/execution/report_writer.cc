@@ -45,7 +45,7 @@ std::vector<ReportWindows> DrawReportWindows(uint32_t num_hosts, const NoiseOpti
 
 ReportWriter::ReportWriter(const Sources& sources, const NoiseOptions& noise, std::vector<ReportWindows> windows,
                            uint64_t seed)
-    : sources_(sources), noise_(noise), windows_(std::move(windows)), read_until_(sources.layout->ranks.size(), -1) {
+    : sources_(sources), noise_(noise), windows_(std::move(windows)) {
   Random random(seed);
   for (size_t host = 0; host < windows_.size(); ++host) {
     clocks_.push_back(HostClock::Draw(noise_, random));
@@ -93,15 +93,18 @@ RankReport ReportWriter::ReadRank(RankId rank, const HostClock& clock, Instant a
   report.at = clock.Show(SimTime(at));
   report.is_finalizing = sources_.program->HasEnded() && at >= sources_.program->EndOf(rank);
   const Instant recorded = sources_.effects->RecordedUntil(rank, at);
-  sources_.log->Take(rank, read_until_[rank.index()], recorded, report.operations);
-  read_until_[rank.index()] = std::max(read_until_[rank.index()], recorded);
+  sources_.log->Take(rank, recorded, report);
+  report.operations_since = clock.Show(*report.operations_since);
   for (OperationRecord& operation : report.operations) ShowOn(clock, operation);
+  uint32_t busy = 0;
   for (const uint32_t account : sources_.player->AccountsOf(rank)) {
     std::optional<ConnectionRecord> connection = sources_.player->accounts()[account].Take(window_);
     if (!connection.has_value()) continue;
     ShowOn(clock, *connection);
     report.connections.push_back(*connection);
+    busy += connection->phase != model::TransferPhase::kIdle ? 1 : 0;
   }
+  report.busy_connections = busy;
   return report;
 }
 

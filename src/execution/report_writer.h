@@ -48,7 +48,6 @@ class ReportWriter {
   std::vector<ReportWindows> windows_;  // [host]
   std::vector<HostClock> clocks_;       // [host]
   std::vector<HostId> order_;           // hosts by the moment of their reading
-  std::vector<Instant> read_until_;     // [rank] recorded until, at the reading before
   uint64_t window_ = 0;                 // of the next report
   size_t next_ = 0;                     // into order_
 };

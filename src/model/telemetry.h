@@ -6,7 +6,8 @@
 //     once per job --- JobLayout -------------------+
 //
 // Instants of a report are on the clock of its host: clocks of hosts may differ by some milliseconds, and the diagnosis
-// estimates by how much. Counters are differences since the rank's report before, operations those that changed since.
+// estimates by how much. Sums over messages are differences since the rank's report before. What is under way is told
+// again in every report, so that a report that is lost on its way is not missed for ever.
 // Reference   Dong et al., C4, HPCA 2025; spec sections 2 and 3.
 #pragma once
 
@@ -70,7 +71,8 @@ enum class OperationKind : uint8_t {
 };
 inline constexpr size_t kNumOperationKinds = 10;
 
-// One operation of one rank on one communicator. Reported again whenever a later instant has become known.
+// One operation of one rank on one communicator. Reported whenever an instant has become known, and in every report
+// until it has finished.
 struct OperationRecord {
   CommunicatorId communicator;
   OperationKind kind = OperationKind::kUnknown;
@@ -87,6 +89,19 @@ struct OperationRecord {
   std::optional<SimTime> finished;  // last kernel ended; nothing: not yet
 
   friend bool operator==(const OperationRecord&, const OperationRecord&) = default;
+};
+
+// How far a rank is with operations of one communicator that run one after the other: its collectives, its sends to one
+// peer, or its receives from one peer. How many were there ever?
+struct ProgressRecord {
+  CommunicatorId communicator;
+  OperationKind kind = OperationKind::kUnknown;  // kSend, kReceive; kUnknown: collectives of all kinds
+  RankId peer;                                   // of sends and receives
+  uint64_t enqueued = 0;
+  uint64_t started = 0;
+  uint64_t finished = 0;
+
+  friend bool operator==(const ProgressRecord&, const ProgressRecord&) = default;
 };
 
 // Wire and dump values: never renumber.
@@ -145,8 +160,18 @@ struct RankReport {
   RankId rank;
   uint64_t number = 0;  // counts from 0; tells lost, late and repeated reports
   SimTime at;           // on the host's clock
+  // Those that have got further since, and those that are pending.
   std::vector<OperationRecord> operations;
+  // Since when, on the host's clock: reports that overlap make good for one between them that is lost. Nothing: since
+  // the report before.
+  std::optional<SimTime> operations_since;
+  // Of each communicator of the rank its collectives, whether there were any or not, and all its sends and receives.
+  // With `operations`, that is all about the operations of the rank at the time of the report. Empty: not known.
+  std::vector<ProgressRecord> progress;
+  // Those with messages since, and those with a message under way.
   std::vector<ConnectionRecord> connections;
+  // With a message under way. Nothing: not known.
+  std::optional<uint32_t> busy_connections;
   bool is_finalizing = false;  // the rank has begun to leave: its silence is no fault
 
   friend bool operator==(const RankReport&, const RankReport&) = default;

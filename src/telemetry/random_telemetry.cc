@@ -64,6 +64,17 @@ OperationRecord DrawOperation(const JobLayout& layout, Random& random) {
   return operation;
 }
 
+ProgressRecord DrawProgress(const JobLayout& layout, Random& random) {
+  ProgressRecord progress;
+  progress.communicator = DrawCommunicator(layout, random);
+  progress.kind = static_cast<OperationKind>(random.Below(kNumOperationKinds));
+  if (random.Below(2) == 0) progress.peer = DrawRank(layout, random);
+  progress.enqueued = DrawNumber<uint64_t>(random);
+  progress.started = DrawNumber<uint64_t>(random);
+  progress.finished = DrawNumber<uint64_t>(random);
+  return progress;
+}
+
 ConnectionRecord DrawConnection(const JobLayout& layout, Random& random) {
   ConnectionRecord connection;
   connection.key.communicator = DrawCommunicator(layout, random);
@@ -131,8 +142,13 @@ RankReport DrawRankReport(const JobLayout& layout, Random& random) {
   report.operations = DrawDistinct<OperationRecord>(
       random.Below(5), [&] { return DrawOperation(layout, random); },
       [](const OperationRecord& o) { return std::tuple(o.communicator, o.kind, o.sequence, o.peer); });
+  if (random.Below(2) == 0) report.operations_since = DrawTime(random);
+  report.progress = DrawDistinct<ProgressRecord>(
+      random.Below(5), [&] { return DrawProgress(layout, random); },
+      [](const ProgressRecord& p) { return std::tuple(p.communicator, p.kind, p.peer); });
   report.connections = DrawDistinct<ConnectionRecord>(
       random.Below(5), [&] { return DrawConnection(layout, random); }, [](const ConnectionRecord& c) { return c.key; });
+  if (random.Below(2) == 0) report.busy_connections = DrawNumber<uint32_t>(random);
   report.is_finalizing = random.Below(4) == 0;
   return report;
 }

@@ -85,6 +85,12 @@ std::string RecordChecker::CheckOperation(const model::OperationRecord& operatio
   return fmt::format(".root: expected a rank of the communicator, below {}, or -1, found {}", size, operation.root);
 }
 
+std::string RecordChecker::CheckProgress(const model::ProgressRecord& progress) const {
+  std::string error = CheckRange("communicator", progress.communicator, layout_->communicators.size());
+  if (error.empty() && progress.peer.valid()) error = CheckRange("peer", progress.peer, layout_->ranks.size());
+  return error;
+}
+
 std::string RecordChecker::CheckConnection(const model::ConnectionRecord& connection) const {
   std::string error = CheckRange("key.communicator", connection.key.communicator, layout_->communicators.size());
   if (error.empty()) error = CheckRange("key.peer", connection.key.peer, layout_->ranks.size());
@@ -106,6 +112,10 @@ std::string RecordChecker::Check(const model::RankReport& report) const {
     error = CheckOperation(report.operations[i]);
     if (!error.empty()) return fmt::format(".operations[{}]{}", i, error);
   }
+  for (size_t i = 0; error.empty() && i < report.progress.size(); ++i) {
+    error = CheckProgress(report.progress[i]);
+    if (!error.empty()) return fmt::format(".progress[{}]{}", i, error);
+  }
   for (size_t i = 0; error.empty() && i < report.connections.size(); ++i) {
     error = CheckConnection(report.connections[i]);
     if (!error.empty()) return fmt::format(".connections[{}]{}", i, error);
@@ -114,6 +124,10 @@ std::string RecordChecker::Check(const model::RankReport& report) const {
     error = CheckRepeated("operations", report.operations, [](const model::OperationRecord& o) {
       return std::tuple(o.communicator, o.kind, o.sequence, o.peer);
     });
+  }
+  if (error.empty()) {
+    error = CheckRepeated("progress", report.progress,
+                          [](const model::ProgressRecord& p) { return std::tuple(p.communicator, p.kind, p.peer); });
   }
   if (error.empty()) {
     error = CheckRepeated("connections", report.connections, [](const model::ConnectionRecord& c) { return c.key; });

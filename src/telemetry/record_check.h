@@ -18,13 +18,14 @@ class RecordChecker {
   // `layout` has passed Check() and outlives the checker.
   explicit RecordChecker(const model::JobLayout& layout);
 
-  // Job and ids are the layout's; no operation and no connection stands twice; durations are not negative. What ranks
-  // say may contradict each other: that is for the diagnosis. Cost: O(n log n) of the report.
+  // Job and ids are the layout's; no operation, progress or connection stands twice; durations are not negative. What
+  // ranks say may contradict each other: that is for the diagnosis. Cost: O(n log n) of the report.
   std::string Check(const model::RankReport& report) const;
   std::string Check(const model::HostReport& report) const;
 
  private:
   std::string CheckOperation(const model::OperationRecord& operation) const;
+  std::string CheckProgress(const model::ProgressRecord& progress) const;
   std::string CheckConnection(const model::ConnectionRecord& connection) const;
 
   const model::JobLayout* layout_;

@@ -56,6 +56,16 @@ void Describe(Archive& archive, Record& operation) {
   archive.Optional("finished", operation.finished);
 }
 
+template <class Archive, IsRecord<model::ProgressRecord> Record>
+void Describe(Archive& archive, Record& progress) {
+  archive.Required("communicator", progress.communicator);
+  archive.Required("kind", progress.kind);
+  archive.Optional("peer", progress.peer);
+  archive.Optional("enqueued", progress.enqueued);
+  archive.Optional("started", progress.started);
+  archive.Optional("finished", progress.finished);
+}
+
 template <class Archive, IsRecord<model::ConnectionKey> Record>
 void Describe(Archive& archive, Record& key) {
   archive.Required("communicator", key.communicator);
@@ -88,7 +98,10 @@ void Describe(Archive& archive, Record& report) {
   archive.Required("number", report.number);
   archive.Required("at", report.at);
   archive.Optional("operations", report.operations);
+  archive.Optional("operations_since", report.operations_since);
+  archive.Optional("progress", report.progress);
   archive.Optional("connections", report.connections);
+  archive.Optional("busy_connections", report.busy_connections);
   archive.Optional("is_finalizing", report.is_finalizing);
 }
 

@@ -108,9 +108,11 @@ Status TelemetryReader::ReadLayout() {
   };
   const auto version = json.is_object() ? json.find(kTelemetryDumpKey) : json.end();
   if (version == json.end())
-    return fail(fmt::format("expected a recording that begins with {{\"{}\": 1", kTelemetryDumpKey));
-  if (*version != kTelemetryDumpVersion) {
-    return fail(fmt::format("{}: expected version {}, found {}; a newer fairlead may read it", kTelemetryDumpKey,
+    return fail(
+        fmt::format("expected a recording that begins with {{\"{}\": {}", kTelemetryDumpKey, kTelemetryDumpVersion));
+  uint64_t number = 0;
+  if (!ReadInteger(*version, kTelemetryDumpVersion, &number).empty() || number == 0) {
+    return fail(fmt::format("{}: expected version 1 to {}, found {}; a newer fairlead may read it", kTelemetryDumpKey,
                             kTelemetryDumpVersion, DescribeValue(*version)));
   }
   DumpLine line;

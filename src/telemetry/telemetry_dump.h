@@ -1,11 +1,14 @@
 // Our own form of a recording of telemetry: JSON lines, in order of arrival.
 //
-//     {"fairlead_telemetry":1,"layout":{"job":4,"ranks":[{"host":0},{"host":1}],"communicators":[{"ranks":[0,1]}]}}
+//     {"fairlead_telemetry":2,"layout":{"job":4,"ranks":[{"host":0},{"host":1}],"communicators":[{"ranks":[0,1]}]}}
 //     {"rank_report":{"job":4,"rank":0,"number":0,"at":1000000000,"operations":[…],"connections":[…]}}
 //     {"host_report":{"job":4,"host":0,"number":0,"at":1000000000,"ranks":[{"rank":0}]}}
 //
 // The members stand in record_fields.h. Writing and reading back gives the same records; only text that is no UTF-8 is
-// changed. The first line is the layout of the one job that the recording is of, and its number is the version.
+// changed. The first line is the layout of the one job that the recording is of, and its number is the version:
+//     1   reports tell only what is new
+//     2   and how far the rank is: progress, operations_since, busy_connections; pending operations stand in every
+//         report. A report of version 1 is one that does not tell.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +27,7 @@
 
 namespace fairlead::telemetry {
 
-inline constexpr uint64_t kTelemetryDumpVersion = 1;
+inline constexpr uint64_t kTelemetryDumpVersion = 2;  // that is written; it and all before are read
 inline constexpr std::string_view kTelemetryDumpKey = "fairlead_telemetry";
 
 // Writes record by record.

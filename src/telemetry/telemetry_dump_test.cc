@@ -107,6 +107,13 @@ TEST(TelemetryDumpTest, EveryMistakeHasItsMessage) {
       {R"({"rank_report":{"rank":0,"number":0,"at":0,"job":4,"operations":[)"
        R"({"communicator":0,"kind":0,"root":2,"enqueued":0}]}})",
        "operations[0].root: expected a rank of the communicator, below 2, or -1, found 2"},
+      {R"({"rank_report":{"rank":0,"number":0,"at":0,"job":4,"progress":[{"communicator":1,"kind":9}]}})",
+       "rank_report.progress[0].communicator: expected one of the layout's 1, found 1"},
+      {R"({"rank_report":{"rank":0,"number":0,"at":0,"job":4,"progress":[{"communicator":0,"kind":6,"peer":2}]}})",
+       "rank_report.progress[0].peer: expected one of the layout's 2, found 2"},
+      {R"({"rank_report":{"rank":0,"number":0,"at":0,"job":4,"progress":[)"
+       R"({"communicator":0,"kind":9},{"communicator":0,"kind":9}]}})",
+       "rank_report.progress[1]: stands twice"},
       {R"({"rank_report":{"rank":0,"number":0,"at":0,"job":4,"connections":[)"
        R"({"key":{"communicator":0,"direction":0,"peer":1},"wire_time":-5}]}})",
        "connections[0].wire_time: expected 0 or more, found -5"},
@@ -131,7 +138,9 @@ TEST(TelemetryDumpTest, TheFirstLineIsTheLayout) {
       {"", "dump.jsonl: is empty"},
       {"\n", "dump.jsonl:1: not JSON"},
       {"{}\n", "expected a recording that begins with"},
-      {R"({"fairlead_telemetry":2,"layout":{}})", "expected version 1, found 2"},
+      {R"({"fairlead_telemetry":3,"layout":{}})", "expected version 1 to 2, found 3"},
+      {R"({"fairlead_telemetry":0,"layout":{}})", "expected version 1 to 2, found 0"},
+      {R"({"fairlead_telemetry":"2","layout":{}})", "expected version 1 to 2, found '2'"},
       {R"({"fairlead_telemetry":1})", "expected the layout"},
       {R"({"fairlead_telemetry":1,"layout":{"ranks":[{"host":-1}],"communicators":[]}})", "layout.ranks[0].host"},
       {R"({"fairlead_telemetry":1,"layout":{"ranks":[{"host":1}],"communicators":[{"ranks":[1]}]}})",
@@ -147,6 +156,21 @@ TEST(TelemetryDumpTest, TheFirstLineIsTheLayout) {
     EXPECT_THAT(back.status.message(), HasSubstr(expected)) << text;
   }
   EXPECT_TRUE(Read(std::string("\xef\xbb\xbf") + kLayout + "\r\n").status.ok());
+}
+
+// As version 1 was written: what it did not tell is not known.
+TEST(TelemetryDumpTest, OlderRecordingsAreRead) {
+  const std::string report = R"({"rank_report":{"job":4,"rank":1,"number":0,"at":5,"operations":[)"
+                             R"({"communicator":0,"kind":0,"root":-1,"enqueued":1,"started":2}]}})";
+  const ReadBack back = Read(std::string(kLayout) + "\n" + report + "\n");
+  ASSERT_TRUE(back.status.ok()) << back.status.message();
+  ASSERT_EQ(back.records.size(), 1u);
+  const auto& read = std::get<model::RankReport>(back.records[0]);
+  ASSERT_EQ(read.operations.size(), 1u);
+  EXPECT_EQ(read.operations[0].started, SimTime(2));
+  EXPECT_TRUE(read.progress.empty());
+  EXPECT_FALSE(read.operations_since.has_value());
+  EXPECT_FALSE(read.busy_connections.has_value());
 }
 
 TEST(TelemetryDumpTest, LongLinesAreRefused) {

@@ -82,6 +82,27 @@ CollectiveTable::Outcome CollectiveTable::Add(uint32_t position, const Operation
   return outcome;
 }
 
+CollectiveTable::Outcome CollectiveTable::AddProgress(uint32_t position, const model::ProgressRecord& progress) {
+  Outcome outcome;
+  Marks& marks = marks_[position];
+  const bool is_ordered = progress.finished <= progress.started && progress.started <= progress.enqueued;
+  if (!is_ordered || (marks.is_known && progress.enqueued > marks.enqueued + kMaxLeap)) {
+    outcome.contradicts = true;
+    return outcome;
+  }
+  // Counts of collectives are no issue indices where there are sends between them.
+  if (is_aligned_by_kind_) return outcome;
+  outcome.is_news = marks.is_known && (progress.enqueued > marks.enqueued || progress.started > marks.started ||
+                                       progress.finished > marks.finished);
+  const uint64_t finished_before = marks.finished;
+  marks.is_known = true;
+  marks.enqueued = std::max(marks.enqueued, progress.enqueued);
+  marks.started = std::max(marks.started, progress.started);
+  marks.finished = std::max(marks.finished, progress.finished);
+  FinishUnseen(position, finished_before, marks.finished);
+  return outcome;
+}
+
 std::optional<OpenOperation> CollectiveTable::TakeCompleted() {
   if (num_completed_ == 0) return std::nullopt;
   const auto completed = std::find_if(open_.begin(), open_.end(),
@@ -178,22 +199,27 @@ void CollectiveTable::Raise(Marks* marks, const OperationRecord& record) {
 }
 
 void CollectiveTable::FinishEarlier(uint32_t position, const OperationRecord& record, uint64_t from) {
-  const auto finish = [&](OpenOperation& operation) {
-    MemberProgress& member = operation.members[position];
-    if (member.stage == Stage::kFinished) return;
-    member.is_implied = true;
-    member.finished = SimTime();
-    MarkFinished(&operation, &member);
-  };
-  if (is_aligned_by_kind_) {
-    for (OpenOperation& operation : open_) {
-      if (Precedes(operation, record)) finish(operation);
-    }
+  if (!is_aligned_by_kind_) {
+    FinishUnseen(position, from, record.issue_index);
     return;
   }
+  for (OpenOperation& operation : open_) {
+    if (Precedes(operation, record)) FinishUnseen(position, &operation);
+  }
+}
+
+void CollectiveTable::FinishUnseen(uint32_t position, uint64_t from, uint64_t end) {
   auto operation = std::lower_bound(open_.begin(), open_.end(), from,
                                     [](const OpenOperation& o, uint64_t issue) { return o.issue_index < issue; });
-  for (; operation != open_.end() && operation->issue_index < record.issue_index; ++operation) finish(*operation);
+  for (; operation != open_.end() && operation->issue_index < end; ++operation) FinishUnseen(position, &*operation);
+}
+
+void CollectiveTable::FinishUnseen(uint32_t position, OpenOperation* operation) {
+  MemberProgress& member = operation->members[position];
+  if (member.stage == Stage::kFinished) return;
+  member.is_implied = true;
+  member.finished = SimTime();
+  MarkFinished(operation, &member);
 }
 
 void CollectiveTable::MarkFinished(OpenOperation* operation, MemberProgress* member) {

@@ -6,7 +6,8 @@
 //             or finished says the same of the earlier ones: watermarks per rank. Ranks are aligned by issue index; on
 //             communicators that carry sends, too, by kind and sequence, as ranks may issue different numbers of sends.
 //             What a rank says once more may add instants; one that changes its mind about what an operation is
-//             loses its vote.
+//             loses its vote. How many operations a rank says there were raises its watermarks likewise, where it
+//             issues nothing but collectives.
 // Cost        O(log pending) a record, on communicators with sends O(pending).
 #pragma once
 
@@ -88,6 +89,10 @@ class CollectiveTable {
   // Args: record of a collective; position of its rank in the communicator.
   Outcome Add(uint32_t position, const model::OperationRecord& record, const RecordContext& context);
 
+  // Args: how far the rank at that position says it is with the collectives. Only the fields `is_news` and
+  // `contradicts` of the outcome are used.
+  Outcome AddProgress(uint32_t position, const model::ProgressRecord& progress);
+
   // Operations are aligned by kind and sequence from now on.
   void AlignByKind() { is_aligned_by_kind_ = true; }
 
@@ -117,8 +122,11 @@ class CollectiveTable {
   OpenOperation& Insert(const model::OperationRecord& record, SimTime since);
   bool CheckSignature(OpenOperation* operation, uint32_t position, const model::OperationRecord& record,
                       Outcome* outcome);
-  void Raise(Marks* marks, const model::OperationRecord& record);
+  static void Raise(Marks* marks, const model::OperationRecord& record);
   void FinishEarlier(uint32_t position, const model::OperationRecord& record, uint64_t from);
+  // Those with issue indices in [from, end).
+  void FinishUnseen(uint32_t position, uint64_t from, uint64_t end);
+  void FinishUnseen(uint32_t position, OpenOperation* operation);
   void MarkFinished(OpenOperation* operation, MemberProgress* member);
   bool Precedes(const OpenOperation& operation, const model::OperationRecord& record) const;
 

@@ -89,9 +89,8 @@ class HangRule {
                  std::find(operation.missing.begin(), operation.missing.end(), rank) != operation.missing.end();
         });
     if (!is_missing || !query_.has_clock) return is_missing;
-    const ReportSequence& numbers = picture_.ranks()[rank].numbers;
-    return !numbers.HasGapBetween(picture_.ranks()[rank].last_progress - query_.hang.suspect_after,
-                                  picture_.last_progress() + query_.ReportDelay());
+    return !picture_.MayHideOperation(rank, picture_.ranks()[rank].last_progress - query_.hang.suspect_after,
+                                      picture_.last_progress() + query_.ReportDelay());
   }
 
   // A rank that does something elsewhere is late, but does not hang.
@@ -361,30 +360,51 @@ class HangRule {
                                    what, NumWaiting());
   }
 
+  // Of all ranks that have or should have begun it.
   static double PartInside(const PendingOperation& operation) {
     const auto inside = static_cast<double>(operation.inside.size());
     return inside / (inside + static_cast<double>(operation.missing.size()));
   }
 
+  // Who of a circle has gone another way than the others: those inside of the operation that fewest of the circle are
+  // inside of. Ranks outside of the circle don't count: they have done both, or have nothing to do with one of them. Of
+  // equally many, those whose operation lacks more ranks; nobody if most are missing from neither.
+  std::vector<RankId> FindStrayed(const std::vector<uint32_t>& cycle) const {
+    std::set<RankId> ranks;
+    for (const uint32_t node : cycle) {
+      if (node < num_ranks_) ranks.insert(RankId(node));
+    }
+    std::vector<RankId> least;
+    double part_of_least = 0;
+    for (const uint32_t node : cycle) {
+      if (node < num_ranks_) continue;
+      const PendingOperation& operation = graph_.operations[node - num_ranks_];
+      std::vector<RankId> camp;
+      std::copy_if(operation.inside.begin(), operation.inside.end(), std::back_inserter(camp),
+                   [&](RankId rank) { return ranks.contains(rank); });
+      const double part = PartInside(operation);
+      if (least.empty() || std::pair(camp.size(), part) < std::pair(least.size(), part_of_least)) {
+        least = std::move(camp);
+        part_of_least = part;
+      }
+    }
+    const bool are_few = 2 * least.size() < ranks.size() || (2 * least.size() == ranks.size() && part_of_least <= 0.5);
+    return are_few ? least : std::vector<RankId>();
+  }
+
   void AddCycles(std::vector<Suspect>* suspects) const {
     if (cycles_.empty()) return;
-    // Whoever is inside of the operation that most ranks are missing from has gone another way than the others.
     std::set<RankId> culprits;
     const PendingOperation* shown = nullptr;
     std::string text;
     for (const std::vector<uint32_t>& cycle : cycles_) {
-      const PendingOperation* loneliest = nullptr;
       for (const uint32_t node : cycle) {
         if (node < num_ranks_) continue;
-        const PendingOperation& operation = graph_.operations[node - num_ranks_];
-        if (text.size() < 200) text += (text.empty() ? "" : ", ") + OperationText(operation);
-        if (loneliest == nullptr || PartInside(operation) < PartInside(*loneliest)) loneliest = &operation;
+        shown = &graph_.operations[node - num_ranks_];
+        if (text.size() < 200) text += (text.empty() ? "" : ", ") + OperationText(*shown);
       }
-      if (loneliest == nullptr) continue;
-      shown = loneliest;
-      // Most went the same way: it is not the other one.
-      if (PartInside(*loneliest) > 0.5) continue;
-      culprits.insert(loneliest->inside.begin(), loneliest->inside.end());
+      const std::vector<RankId> strayed = FindStrayed(cycle);
+      culprits.insert(strayed.begin(), strayed.end());
     }
     Suspect suspect;
     suspect.syndrome = Syndrome::kMismatch;

@@ -87,6 +87,13 @@ bool JobPicture::Add(SimTime now, const model::RankReport& report, const Complet
   rank.is_finalizing |= report.is_finalizing;
   touched_.clear();
   for (const model::OperationRecord& record : report.operations) AddOperation(now, report, *serial, record);
+  for (const model::ProgressRecord& record : report.progress) AddProgress(now, report, *serial, record);
+  if (TellsAllOperations(report)) rank.operations_serial = std::max(rank.operations_serial, *serial);
+  const auto num_busy = std::count_if(report.connections.begin(), report.connections.end(),
+                                      [](const auto& c) { return c.phase != model::TransferPhase::kIdle; });
+  if (report.busy_connections && num_busy == static_cast<ptrdiff_t>(*report.busy_connections)) {
+    rank.connections_serial = std::max(rank.connections_serial, *serial);
+  }
   for (size_t i = 0; i < report.connections.size(); ++i) {
     AddConnection(now, report, *serial, report.connections[i], i);
   }
@@ -199,6 +206,62 @@ void JobPicture::AddOperation(SimTime now, const model::RankReport& report, uint
     disputed_.push_back(record.communicator);
   }
   if (is_news && record.started) NoteProgress(report.rank, record.communicator, context.advanced);
+}
+
+void JobPicture::AddProgress(SimTime now, const model::RankReport& report, uint32_t serial,
+                             const model::ProgressRecord& record) {
+  const bool exists = record.communicator.valid() && record.communicator.index() < communicators_.size();
+  const std::optional<uint32_t> position =
+      exists ? PositionOf(report.rank, record.communicator) : std::optional<uint32_t>();
+  const bool is_transfer = IsTransfer(record.kind);
+  const std::optional<uint32_t> peer =
+      position && is_transfer && record.peer.valid() && record.peer.index() < ranks_.size()
+          ? PositionOf(record.peer, record.communicator)
+          : std::optional<uint32_t>();
+  if (!position || (is_transfer && !peer)) {
+    ++counters_.damaged_records;
+    return;
+  }
+  CommunicatorState& communicator = communicators_[record.communicator];
+  bool is_news = false;
+  bool contradicts = false;
+  if (peer) {
+    // When it happened nobody tells: since the report before.
+    const TransferTable::Outcome outcome =
+        communicator.transfers.AddProgress(*position, *peer, record, {serial, now, now});
+    communicator.num_completed += outcome.finished;
+    is_news = outcome.is_news;
+    contradicts = outcome.contradicts;
+  } else {
+    const CollectiveTable::Outcome outcome = communicator.collectives.AddProgress(*position, record);
+    is_news = outcome.is_news;
+    contradicts = outcome.contradicts;
+    if (is_news) touched_.push_back(record.communicator);
+  }
+  if (contradicts) ++counters_.contradictions;
+  if (is_news) NoteProgress(report.rank, record.communicator, now);
+}
+
+bool JobPicture::TellsAllOperations(const model::RankReport& report) {
+  size_t num_told = 0;  // communicators
+  pending_.clear();
+  for (const model::ProgressRecord& progress : report.progress) {
+    num_told += IsTransfer(progress.kind) ? 0 : 1;
+    pending_.push_back(progress.enqueued - progress.finished);
+  }
+  if (num_told < ranks_[report.rank].memberships.size()) return false;
+  for (const model::OperationRecord& operation : report.operations) {
+    if (operation.finished) continue;
+    const bool is_transfer = IsTransfer(operation.kind);
+    const auto of_lane =
+        std::find_if(report.progress.begin(), report.progress.end(), [&](const model::ProgressRecord& progress) {
+          return progress.communicator == operation.communicator && IsTransfer(progress.kind) == is_transfer &&
+                 (!is_transfer || (progress.kind == operation.kind && progress.peer == operation.peer));
+        });
+    if (of_lane == report.progress.end()) return false;
+    --pending_[static_cast<size_t>(of_lane - report.progress.begin())];
+  }
+  return std::all_of(pending_.begin(), pending_.end(), [](uint64_t missing) { return missing == 0; });
 }
 
 void JobPicture::AddConnection(SimTime now, const model::RankReport& report, uint32_t serial,

@@ -5,6 +5,7 @@
 //             operations are pending, who has not arrived, what moved last, in which phase connections are stuck, and
 //             which of this may be out of date because a report is missing.
 // Method      operations by communicator (collective_table.h, transfer_table.h), gaps by reporter (report_sequence.h).
+//             A report that tells all that is pending makes good for those lost before it.
 //             Instants of a host become instants of the master by their age in the report that tells them, so that
 //             clocks need not agree; a report that was under way for long makes them too late, never too early.
 //             What all ranks have finished is handed out and dropped.
@@ -14,6 +15,7 @@
 // Reference   spec sections 3 and 4.1.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -53,6 +55,10 @@ struct RankState {
   uint32_t host = 0;                    // index of JobPicture::hosts()
   std::vector<Membership> memberships;  // ascending
   ReportSequence numbers;
+  // The newest reports that told everything about its operations, and about its connections; 0: none. What was missed
+  // before them is no matter.
+  uint32_t operations_serial = 0;
+  uint32_t connections_serial = 0;
   // On the master's clock; zero: never.
   SimTime last_heard;
   SimTime last_progress;
@@ -138,11 +144,24 @@ class JobPicture {
   std::span<const ConnectionState> ConnectionsOf(model::RankId rank, model::CommunicatorId communicator) const;
   const ConnectionState* FindConnection(model::RankId rank, const model::ConnectionKey& key) const;
 
-  // Whether the rank would have told by now if anything had changed on its side up to `time` since its report of that
-  // serial. Args: how long reports may take to arrive, and to be missed.
+  // Where the oldest message under way of one of the rank's connections stands, by all that was told.
+  model::TransferPhase PhaseOf(model::RankId rank, const ConnectionState& connection) const {
+    const bool is_idle = connection.serial < ranks_[rank].connections_serial;  // or else it had been told
+    return is_idle ? model::TransferPhase::kIdle : connection.phase;
+  }
+
+  // Whether the rank would have told by now if an operation had changed on its side up to `time` since its report of
+  // that serial. Args: how long reports may take to arrive, and to be missed.
   bool IsUpToDate(model::RankId rank, uint32_t serial, SimTime time, SimDuration report_delay) const {
-    const RankState& state = ranks_[rank];
-    return state.last_heard > time && !state.numbers.HasGap(serial, time + report_delay);
+    return IsToldSince(rank, std::max(serial, ranks_[rank].operations_serial), time, report_delay);
+  }
+  // The same of a connection.
+  bool IsUpToDate(model::RankId rank, const ConnectionState& connection, SimTime time, SimDuration report_delay) const {
+    return IsToldSince(rank, std::max(connection.serial, ranks_[rank].connections_serial), time, report_delay);
+  }
+  // Whether a report made within [from, until] that is missing may have told of an operation of which nobody else told.
+  bool MayHideOperation(model::RankId rank, SimTime from, SimTime until) const {
+    return ranks_[rank].numbers.HasGapBetween(from, until, ranks_[rank].operations_serial);
   }
 
   // Disputed operations that completed since the call before.
@@ -153,6 +172,13 @@ class JobPicture {
  private:
   void AddOperation(SimTime now, const model::RankReport& report, uint32_t serial,
                     const model::OperationRecord& record);
+  void AddProgress(SimTime now, const model::RankReport& report, uint32_t serial, const model::ProgressRecord& record);
+  // Whether the report tells all about the operations of its rank.
+  bool TellsAllOperations(const model::RankReport& report);
+  bool IsToldSince(model::RankId rank, uint32_t serial, SimTime time, SimDuration report_delay) const {
+    const RankState& state = ranks_[rank];
+    return state.last_heard > time && !state.numbers.HasGap(serial, time + report_delay);
+  }
   void AddConnection(SimTime now, const model::RankReport& report, uint32_t serial,
                      const model::ConnectionRecord& record, size_t hint);
   void NoteProgress(model::RankId rank, model::CommunicatorId communicator, SimTime time);
@@ -170,6 +196,7 @@ class JobPicture {
   PictureCounters counters_;
   std::vector<RankInstants> instants_;          // of one call
   std::vector<model::CommunicatorId> touched_;  // of one call
+  std::vector<uint64_t> pending_;               // of one call: [progress record]
 };
 
 }  // namespace fairlead::diagnosis::c4d

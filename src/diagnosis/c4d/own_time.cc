@@ -60,7 +60,8 @@ void OwnTime::Add(const model::RankReport& report) {
   if (report.rank.index() >= ranks_.size()) return;
   Rank& rank = ranks_[report.rank.index()];
   if (rank.newest_report && report.number <= *rank.newest_report) return;
-  const bool is_next = rank.newest_report && report.number == *rank.newest_report + 1;
+  const bool overlaps = report.operations_since && *report.operations_since <= rank.newest_at;
+  const bool is_next = rank.newest_report && (overlaps || report.number == *rank.newest_report + 1);
   CollectEvents(report, is_next ? rank.newest_at : SimTime(0));
   ++rank.sum.reports;
   if (rank.newest_report && !is_next) ++rank.sum.reports_missing;

@@ -11,7 +11,8 @@
 //             only what comes after counts. The part of a gap before the operation was enqueued is the host thread's.
 //             All on the clock of one host, without regard to others.
 // Cost        O(operations of a report, sorted) per report; memory per rank for what it received since its last output.
-// Guarantees  a report that is repeated or late changes nothing; across one that was lost no gap is counted.
+// Guarantees  a report that is repeated or late changes nothing; across one that was lost no gap is counted, unless the
+//             next one tells what happened meanwhile.
 // Differs     the page compares the time inside collectives, of which the straggler has least. That is the complement,
 //             and breaks where receives overlap with computing.
 // Reference   spec section 6, step 4 ("least total time inside collectives") and step 6.
@@ -41,7 +42,7 @@ class OwnTime {
     double idle_seconds = 0;
     uint64_t outputs = 0;  // that were counted
     uint32_t reports = 0;
-    uint32_t reports_missing = 0;  // skipped by the numbers of those that came
+    uint32_t reports_missing = 0;  // skipped by the numbers of those that came, and not made good for
     double span = 0;               // seconds between the first and last instant of the window
   };
   // [rank] of what was added since the call before, which is forgotten.

@@ -51,8 +51,9 @@ bool ReportSequence::HasGap(uint32_t since_serial, SimTime horizon) const {
                      [&](const Gap& g) { return g.serial > since_serial && g.made <= horizon; });
 }
 
-bool ReportSequence::HasGapBetween(SimTime from, SimTime until) const {
-  return std::any_of(gaps_.begin(), gaps_.end(), [&](const Gap& g) { return g.made >= from && g.made <= until; });
+bool ReportSequence::HasGapBetween(SimTime from, SimTime until, uint32_t since_serial) const {
+  return std::any_of(gaps_.begin(), gaps_.end(),
+                     [&](const Gap& g) { return g.serial > since_serial && g.made >= from && g.made <= until; });
 }
 
 void ReportSequence::NoteGaps(uint32_t first, uint32_t last, SimTime before, SimTime after) {

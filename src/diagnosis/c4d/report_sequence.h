@@ -31,8 +31,8 @@ class ReportSequence {
   // Whether a report after the one with this serial is missing that was made until `horizon`.
   bool HasGap(uint32_t since_serial, SimTime horizon) const;
 
-  // Whether a report is missing that was made within [from, until].
-  bool HasGapBetween(SimTime from, SimTime until) const;
+  // Whether a report after the one with this serial is missing that was made within [from, until].
+  bool HasGapBetween(SimTime from, SimTime until, uint32_t since_serial = 0) const;
 
   uint32_t num_missing() const { return static_cast<uint32_t>(gaps_.size()); }
 

@@ -91,7 +91,8 @@ bool SlowTransferDetector::IsLocal(model::RankId a, model::RankId b, uint32_t pl
 uint64_t SlowTransferDetector::ClassOf(const Sample& sample, bool by_leaf_pair) const {
   const Connection& connection = *sample.connection;
   // Half octaves of message size.
-  const auto size = static_cast<uint64_t>(std::lround(2 * std::log2(connection.usual_bytes)));
+  const auto octaves = static_cast<uint64_t>(std::lround(2 * std::log2(connection.usual_bytes)));
+  const uint64_t size = CombineHash(octaves, sample.sharing);
   const uint32_t plane = connection.key.plane;
   if (IsLocal(sample.source, connection.key.peer, plane)) return CombineHash(size, 1);
   if (!by_leaf_pair) return CombineHash(size, 2);
@@ -101,6 +102,23 @@ uint64_t SlowTransferDetector::ClassOf(const Sample& sample, bool by_leaf_pair) 
   const uint64_t from = leaf(layout_.ranks[sample.source.index()]);
   const uint64_t to = leaf(layout_.ranks[connection.key.peer.index()]);
   return CombineHash(size, (from << 32 | to) + 3);
+}
+
+void SlowTransferDetector::CountSharing(std::span<Sample> samples) {
+  std::unordered_map<uint64_t, uint32_t> users;
+  const auto users_at = [&users](const Sample& sample, model::Direction direction) -> uint32_t& {
+    const model::ConnectionKey& key = sample.connection->key;
+    const model::RankId rank = direction == model::Direction::kSend ? sample.source : key.peer;
+    const uint64_t port = uint64_t{key.plane} << 1 | static_cast<uint64_t>(direction);
+    return users[CombineHash(uint64_t{rank.value()} << 32 | key.communicator.value(), port)];
+  };
+  for (const Sample& sample : samples) {
+    ++users_at(sample, model::Direction::kSend);
+    ++users_at(sample, model::Direction::kReceive);
+  }
+  for (Sample& sample : samples) {
+    sample.sharing = std::max(users_at(sample, model::Direction::kSend), users_at(sample, model::Direction::kReceive));
+  }
 }
 
 void SlowTransferDetector::CompareWithin(std::span<Sample> samples, bool by_leaf_pair) const {
@@ -129,6 +147,7 @@ void SlowTransferDetector::CompareWithPeers(std::span<Sample> samples) const {
     all_known = all_known && sample.has_x;
   }
   if (all_known) return;
+  CountSharing(samples);
   CompareWithin(samples, true);
   CompareWithin(samples, false);
 }

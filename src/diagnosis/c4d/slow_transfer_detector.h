@@ -4,10 +4,13 @@
 //             size, distance), noise is in every number, one fault slows many connections, and a pattern like a ring
 //             shows each fault on one connection only.
 // Notation    x(connection) = log of its time per message over what is normal for it; 0: as ever
+//             sharing(connection) = how many connections share the port at its busier end: sends of its source, or
+//             receives of its destination, in one communicator on one plane
 // Method      per window:
 //             1. time per message of each connection with enough messages (TransferFit), at the size it usually sends;
 //             2. x against its own baseline of the first windows without a suspect; before there is one, against the
-//             median of its class: same size, same pair of leaf switches (enough of them) or as local as it;
+//             median of its class: same size and sharing, same pair of leaf switches (enough of them) or as local as
+//             it;
 //             3. what all suffer is nobody's fault: unless some are as ever, x is counted from what is normal now;
 //             4. x averaged per pair of ranks and plane; slow: by itself (three sigma and the least effects), as part
 //             of a row or column that ScoreDelays names, or lossy: single messages are much slower again and again,
@@ -67,7 +70,8 @@ class SlowTransferDetector {
     double log_seconds = 0;   // of a message of the usual size
     double uneven_share = 0;  // of reports, if several are
     SlowestRatios ratios;
-    double x = 0;  // the header's
+    uint32_t sharing = 1;  // the header's, as x
+    double x = 0;
     bool has_x = false;
   };
   struct PairDelay {
@@ -83,6 +87,7 @@ class SlowTransferDetector {
   bool IsLocal(model::RankId a, model::RankId b, uint32_t plane) const;
   uint64_t ClassOf(const Sample& sample, bool by_leaf_pair) const;
   void CompareWithPeers(std::span<Sample> samples) const;
+  static void CountSharing(std::span<Sample> samples);
   // Medians of classes with enough members give x to samples that have none yet.
   void CompareWithin(std::span<Sample> samples, bool by_leaf_pair) const;
   // Takes what all share out of x; returns the standard deviation of what is left.

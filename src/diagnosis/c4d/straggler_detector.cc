@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "diagnosis/c4d/arrival_lag.h"
@@ -19,6 +20,9 @@ constexpr size_t kStageMin = 2;
 constexpr double kLateRanksShare = 0.6;
 // A rank of which more reports are missing is not judged by what the others tell.
 constexpr double kMissingShareMax = 0.1;
+// What enough ranks do not share is no excuse for the others: this share of them, and this many.
+constexpr double kUnchangedShare = 0.1;
+constexpr size_t kUnchangedMin = 2;
 // A single signal is worth this much of what agreeing ones are.
 constexpr double kAloneConfidence = 0.5;
 
@@ -148,15 +152,20 @@ bool StragglerDetector::HasBaseline(const Window& window, size_t rank) const {
 
 std::vector<double> StragglerDetector::ExcessOverPast(const Window& window, double OwnTime::OfRank::*field,
                                                       double Baseline::*normal) const {
-  std::vector<double> growth;  // per output
+  std::vector<double> growth;     // per output
+  std::vector<double> unchanged;  // likewise, of ranks that are as ever
   for (size_t rank = 0; rank < window.own.size(); ++rank) {
     if (!HasBaseline(window, rank)) continue;
     const OwnTime::OfRank& own = window.own[rank];
     growth.push_back(own.*field / static_cast<double>(own.outputs) - baselines_[rank].*normal);
+    const double grown = growth.back() * static_cast<double>(own.outputs);
+    if (std::abs(grown) < options_.wait_share_min * window.seconds / 2) unchanged.push_back(growth.back());
   }
   std::vector<double> excess(window.own.size(), 0.0);
   if (growth.empty()) return excess;
-  const double shared = LowerMedian(growth);
+  const bool is_shared = unchanged.size() < kUnchangedMin ||
+                         static_cast<double>(unchanged.size()) < kUnchangedShare * static_cast<double>(growth.size());
+  const double shared = LowerMedian(is_shared ? growth : unchanged);
   for (size_t rank = 0; rank < window.own.size(); ++rank) {
     if (!HasBaseline(window, rank)) continue;
     const OwnTime::OfRank& own = window.own[rank];
@@ -171,6 +180,10 @@ void StragglerDetector::AddLateStages(const Window& window, Signal& own) const {
     // Only a late host thread can be all of a stage's at once; GPUs are slow one by one.
     if (window.idle_excess[rank] >= excess[rank] / 2) own.excess[rank] = std::max(own.excess[rank], excess[rank]);
   }
+}
+
+bool StragglerDetector::IsIdle(const Window& window, size_t rank) const {
+  return window.idle_excess[rank] >= options_.wait_share_min * window.seconds;
 }
 
 bool StragglerDetector::HasIdleHost(const Window& window, const Candidate& candidate) const {
@@ -235,7 +248,8 @@ void StragglerDetector::MarkLate(Signal& signal, double seconds) const {
   }
 }
 
-std::optional<StragglerDetector::Candidate> StragglerDetector::FindCandidate(const Signal& own) const {
+std::optional<StragglerDetector::Candidate> StragglerDetector::FindCandidate(const Window& window,
+                                                                             const Signal& own) const {
   double total = 0;
   std::map<HostId, double> by_host;
   std::optional<size_t> worst;
@@ -273,20 +287,26 @@ std::optional<StragglerDetector::Candidate> StragglerDetector::FindCandidate(con
   for (size_t rank = 0; rank < own.excess.size(); ++rank) {
     if (layout_.ranks[rank].host != host->first) continue;
     candidate.ranks.push_back(model::RankId(rank));
-    num_late += own.is_late[rank] ? 1 : 0;
+    // Ranks of later stages may lack samples, too, and hide it behind their wait for the first one.
+    num_late += own.is_late[rank] || IsIdle(window, rank) ? 1 : 0;
   }
   const bool is_host = candidate.share >= options_.blame_share_min &&
                        static_cast<double>(num_late) >= kLateRanksShare * static_cast<double>(candidate.ranks.size());
   return is_host ? std::optional(candidate) : std::nullopt;
 }
 
-bool StragglerDetector::IsWholeStage(const Candidate& candidate) const {
+bool StragglerDetector::IsMostOfStage(const Candidate& candidate) const {
+  if (candidate.culprit.kind != model::CulpritKind::kHost) return false;
   const std::vector<uint32_t> stages = FindStages();
   const uint32_t stage = stages[candidate.ranks.front().index()];
+  size_t num_ranks = 0;
+  size_t num_own = 0;
   for (size_t rank = 0; rank < stages.size(); ++rank) {
-    if (stages[rank] == stage && layout_.ranks[rank].host != candidate.culprit.host) return false;
+    if (stages[rank] != stage) continue;
+    ++num_ranks;
+    num_own += layout_.ranks[rank].host == candidate.culprit.host ? 1 : 0;
   }
-  return candidate.culprit.kind == model::CulpritKind::kHost;
+  return 2 * num_own > num_ranks;
 }
 
 bool StragglerDetector::HasAllReports(const Window& window, const Candidate& candidate) const {
@@ -375,9 +395,9 @@ std::vector<Suspect> StragglerDetector::EndWindow(SimTime, bool has_transport_su
     const Signal own = JudgeOwn(window);
     const Signal blame = JudgeWaits(window.blame, &Baseline::blame_share, window.seconds);
     const Signal lag = JudgeWaits(window.lag, &Baseline::lag_share, window.seconds);
-    if (const auto candidate = FindCandidate(own)) {
-      // Ranks that have no like elsewhere wait for each other alone: waits say nothing about them.
-      uint32_t num_agreeing = IsWholeStage(*candidate) && HasIdleHost(window, *candidate) ? 1 : 0;
+    if (const auto candidate = FindCandidate(window, own)) {
+      // Ranks that have few of their like elsewhere wait for each other: waits say little about them.
+      uint32_t num_agreeing = IsMostOfStage(*candidate) && HasIdleHost(window, *candidate) ? 1 : 0;
       num_agreeing += Agrees(blame, *candidate, window.seconds) ? 1 : 0;
       num_agreeing += Agrees(lag, *candidate, window.seconds) ? 1 : 0;
       // Where nothing else can confirm it, nothing may be missing.

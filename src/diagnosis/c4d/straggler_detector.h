@@ -13,9 +13,9 @@
 //             2. a rank is late by a signal with z_line, and at least wait_share_min of the window;
 //             3. the candidate is the rank with blame_share_min of all own time in excess, or else the host of which
 //             most ranks are late, with that share: own time ends every chain of waits;
-//             4. it is a suspect if blame or lag agrees. Of a host that is all of a stage waits say nothing: its ranks
-//             are late by their own past, and its host threads must idle more than they used to, those of most others
-//             not. A rank without collectives has own alone, at half confidence, and only if no report is missing.
+//             4. it is a suspect if blame or lag agrees. Of a host that is most of a stage waits say little: its ranks
+//             are late by their own past, and its host threads must idle more than they used to, those of others not.
+//             A rank without collectives has own alone, at half confidence, and only if no report is missing.
 // Cost        O(operations) in all, O(ranks) per window.
 // Guarantees  lateness that all share names nobody; one stall in a window names nobody.
 // Differs     own time instead of the time inside collectives, and instead of walks along chains of waits: see
@@ -100,14 +100,17 @@ class StragglerDetector {
   std::vector<std::optional<double>> StageReferences(const Window& window, const std::vector<uint32_t>& stages,
                                                      double OwnTime::OfRank::*field) const;
   bool HasBaseline(const Window& window, size_t rank) const;
-  // [rank] seconds of a measure beyond its own past, less what it grew by for the median rank; 0 where unknown.
+  // [rank] seconds of a measure beyond its own past, less what it grew by for the median rank, unless enough ranks are
+  // as ever; 0 where unknown.
   std::vector<double> ExcessOverPast(const Window& window, double OwnTime::OfRank::*field,
                                      double Baseline::*normal) const;
   void AddLateStages(const Window& window, Signal& own) const;
   void CompareWithOwnPast(const Window& window, std::vector<double>& ratio, const std::vector<bool>& is_alone) const;
-  std::optional<Candidate> FindCandidate(const Signal& own) const;
+  std::optional<Candidate> FindCandidate(const Window& window, const Signal& own) const;
+  // Whether its host threads idle for longer than they used to.
+  bool IsIdle(const Window& window, size_t rank) const;
   bool Agrees(const Signal& signal, const Candidate& candidate, double seconds) const;
-  bool IsWholeStage(const Candidate& candidate) const;
+  bool IsMostOfStage(const Candidate& candidate) const;
   bool HasAllReports(const Window& window, const Candidate& candidate) const;
   bool IsKnown(const Signal& signal, const Candidate& candidate) const;
   Suspect MakeSuspect(const Window& window, const Candidate& candidate, const Signal& own, const Signal& blame,

@@ -49,7 +49,7 @@ class StuckGraph {
   // Whether the rank would have told of another state by now.
   bool IsUpToDate(RankId rank, const ConnectionState& state) const {
     const SimTime last_progress = picture_.communicators()[communicator_].last_progress;
-    return !query_.has_clock || picture_.IsUpToDate(rank, state.serial, last_progress, query_.ReportDelay());
+    return !query_.has_clock || picture_.IsUpToDate(rank, state, last_progress, query_.ReportDelay());
   }
 
   void AddConnection(uint32_t i, const ConnectionState& state) {
@@ -57,9 +57,10 @@ class StuckGraph {
       is_unsure_[i] = true;
       return;
     }
-    if (state.phase == TransferPhase::kIdle) return;
+    const TransferPhase phase = picture_.PhaseOf(ranks_[i], state);
+    if (phase == TransferPhase::kIdle) return;
     is_busy_[i] = true;
-    switch (state.phase) {
+    switch (phase) {
       case TransferPhase::kIdle:
         break;
       case TransferPhase::kSendWaitsForPeer:
@@ -85,13 +86,14 @@ class StuckGraph {
   bool IsFrozen(uint32_t i) const {
     const auto connections = picture_.ConnectionsOf(ranks_[i], communicator_);
     return std::any_of(connections.begin(), connections.end(), [&](const ConnectionState& state) {
-      if (state.key.direction != Direction::kReceive || state.phase != TransferPhase::kReceivePosted) return false;
+      const TransferPhase phase = picture_.PhaseOf(ranks_[i], state);
+      if (state.key.direction != Direction::kReceive || phase != TransferPhase::kReceivePosted) return false;
       ConnectionKey opposite = state.key;
       opposite.direction = Direction::kSend;
       opposite.peer = ranks_[i];
       const ConnectionState* sender = picture_.FindConnection(state.key.peer, opposite);
-      return sender != nullptr && sender->phase == TransferPhase::kSendWaitsForPeer && IsUpToDate(ranks_[i], state) &&
-             IsUpToDate(state.key.peer, *sender);
+      return sender != nullptr && picture_.PhaseOf(state.key.peer, *sender) == TransferPhase::kSendWaitsForPeer &&
+             IsUpToDate(ranks_[i], state) && IsUpToDate(state.key.peer, *sender);
     });
   }
 
@@ -105,8 +107,9 @@ class StuckGraph {
     opposite.direction = Direction::kReceive;
     opposite.peer = ranks_[i];
     const ConnectionState* far = picture_.FindConnection(state.key.peer, opposite);
-    const bool has_arrived = far != nullptr && (far->phase == TransferPhase::kReceiveFlushing ||
-                                                far->phase == TransferPhase::kReceiveWaitsForGpu);
+    const TransferPhase far_phase = far == nullptr ? TransferPhase::kIdle : picture_.PhaseOf(state.key.peer, *far);
+    const bool has_arrived =
+        far_phase == TransferPhase::kReceiveFlushing || far_phase == TransferPhase::kReceiveWaitsForGpu;
     if (has_arrived) {
       AddEdge(i, state.key.peer);
       return;

@@ -1,7 +1,6 @@
 #include "diagnosis/c4d/transfer_table.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 namespace fairlead::diagnosis::c4d {
@@ -35,29 +34,49 @@ TransferTable::Outcome TransferTable::Add(uint32_t position, uint32_t peer, cons
   // The first record of a lane need not be of its first transfer: what was before is not pending.
   if (!lane.is_known) lane.enqueued = lane.started = lane.finished = record.sequence;
   lane.is_known = true;
-  const bool was_pending = lane.is_pending();
-  const std::array<uint64_t, 3> before = {lane.enqueued, lane.started, lane.finished};
   outcome.contradicts = !NotePending(&lane, record);
-  lane.enqueued = std::max(lane.enqueued, after);
-  if (record.started) lane.started = std::max(lane.started, after);
-  if (record.finished) lane.finished = std::max(lane.finished, after);
-  outcome.is_news = before != std::array<uint64_t, 3>{lane.enqueued, lane.started, lane.finished};
-  outcome.finished = lane.finished - before[2];
-  if (outcome.finished > 0) {
-    const auto num_ended = static_cast<ptrdiff_t>(std::min<uint64_t>(outcome.finished, lane.pending.size()));
-    lane.pending.erase(lane.pending.begin(), lane.pending.begin() + num_ended);
-  }
-  if (outcome.is_news) lane.serial = std::max(lane.serial, context.serial);
-  if (lane.is_pending() && (!was_pending || outcome.finished > 0)) {
-    lane.since = outcome.finished > 0 ? context.advanced : context.enqueued;
-  }
-  num_pending_lanes_ += (lane.is_pending() ? 1u : 0u) - (was_pending ? 1u : 0u);
+  Advance(&lane, {after, record.started ? after : 0, record.finished ? after : 0}, context, &outcome);
   const Lane* opposite = Opposite(position, lane);
   const PendingTransfer* theirs = opposite == nullptr ? nullptr : opposite->Find(record.sequence);
   const bool is_disputed =
       theirs != nullptr && theirs->bytes != 0 && record.bytes != 0 && theirs->bytes != record.bytes;
   outcome.deviates = is_disputed && !record.finished;
   return outcome;
+}
+
+TransferTable::Outcome TransferTable::AddProgress(uint32_t position, uint32_t peer,
+                                                  const model::ProgressRecord& progress, const RecordContext& context) {
+  Outcome outcome;
+  Lane& lane = FindOrAdd(position, progress.kind, peer);
+  const bool is_ordered = progress.finished <= progress.started && progress.started <= progress.enqueued;
+  if (!is_ordered || (lane.is_known && progress.enqueued > lane.enqueued + kMaxLeap)) {
+    outcome.contradicts = true;
+    return outcome;
+  }
+  if (!lane.is_known) lane.enqueued = lane.started = lane.finished = progress.finished;
+  lane.is_known = true;
+  Advance(&lane, {progress.enqueued, progress.started, progress.finished}, context, &outcome);
+  return outcome;
+}
+
+void TransferTable::Advance(Lane* lane, const std::array<uint64_t, 3>& to, const RecordContext& context,
+                            Outcome* outcome) {
+  const bool was_pending = lane->is_pending();
+  const std::array<uint64_t, 3> before = {lane->enqueued, lane->started, lane->finished};
+  lane->enqueued = std::max(lane->enqueued, to[0]);
+  lane->started = std::max(lane->started, to[1]);
+  lane->finished = std::max(lane->finished, to[2]);
+  outcome->is_news = before != std::array<uint64_t, 3>{lane->enqueued, lane->started, lane->finished};
+  outcome->finished = lane->finished - before[2];
+  if (outcome->finished > 0) {
+    const auto num_ended = static_cast<ptrdiff_t>(std::min<uint64_t>(outcome->finished, lane->pending.size()));
+    lane->pending.erase(lane->pending.begin(), lane->pending.begin() + num_ended);
+  }
+  if (outcome->is_news) lane->serial = std::max(lane->serial, context.serial);
+  if (lane->is_pending() && (!was_pending || outcome->finished > 0)) {
+    lane->since = outcome->finished > 0 ? context.advanced : context.enqueued;
+  }
+  num_pending_lanes_ += (lane->is_pending() ? 1u : 0u) - (was_pending ? 1u : 0u);
 }
 
 const Lane* TransferTable::Opposite(uint32_t position, const Lane& lane) const {

@@ -6,6 +6,7 @@
 // Cost        O(log lanes of the rank) a record; memory linear in lanes and pending transfers.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -61,6 +62,11 @@ class TransferTable {
   // Args: record of a send or receive; positions of its rank and peer in the communicator.
   Outcome Add(uint32_t position, uint32_t peer, const model::OperationRecord& record, const RecordContext& context);
 
+  // Args: how far the rank at that position says it is with its sends to, or receives from, that peer; `context`:
+  // `advanced` is when it was told. Bytes never deviate.
+  Outcome AddProgress(uint32_t position, uint32_t peer, const model::ProgressRecord& progress,
+                      const RecordContext& context);
+
   // Lanes of a rank of the communicator.
   const std::vector<Lane>& lanes(uint32_t position) const { return lanes_[position]; }
   // The lane at the other end; nothing if that rank has never spoken of it.
@@ -68,6 +74,8 @@ class TransferTable {
   uint32_t num_pending_lanes() const { return num_pending_lanes_; }
 
  private:
+  // Raises the watermarks of the lane, and fills in `is_news` and `finished`.
+  void Advance(Lane* lane, const std::array<uint64_t, 3>& to, const RecordContext& context, Outcome* outcome);
   Lane& FindOrAdd(uint32_t position, model::OperationKind kind, uint32_t peer);
   const Lane* Find(uint32_t position, model::OperationKind kind, uint32_t peer) const;
   bool NotePending(Lane* lane, const model::OperationRecord& record);
