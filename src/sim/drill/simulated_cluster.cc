@@ -1,0 +1,266 @@
+#include "sim/drill/simulated_cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace fairlead::sim {
+
+using controller::SteeringAction;
+using controller::SteeringEvent;
+using controller::SteeringStep;
+using execution::Fault;
+using execution::FaultKind;
+
+namespace {
+
+// Of a process that was asked to end (SIGTERM).
+constexpr int32_t kStoppedExitCode = 143;
+
+Status ExpectNotNegative(const char* option, SimDuration found) {
+  if (found >= SimDuration(0)) return OkStatus();
+  return InvalidArgument(fmt::format("cluster: {}: expected >= 0 s, found {} s", option, found.seconds().value()));
+}
+
+bool IsOfHost(FaultKind kind) { return kind == FaultKind::kHostLost || kind == FaultKind::kAgentLost; }
+bool IsOfFabric(FaultKind kind) { return kind == FaultKind::kSlowLeaf || kind == FaultKind::kSlowPlane; }
+
+}  // namespace
+
+Status ClusterOptions::Validate() const {
+  FL_RETURN_IF_ERROR(shape.Validate());
+  FL_RETURN_IF_ERROR(noise.Validate());
+  FL_RETURN_IF_ERROR(ExpectNotNegative("isolate_time", isolate_time));
+  FL_RETURN_IF_ERROR(ExpectNotNegative("stop_time", stop_time));
+  FL_RETURN_IF_ERROR(ExpectNotNegative("spare_time", spare_time));
+  FL_RETURN_IF_ERROR(ExpectNotNegative("restart_time", restart_time));
+  FL_RETURN_IF_ERROR(ExpectNotNegative("test_time", test_time));
+  FL_RETURN_IF_ERROR(ExpectNotNegative("return_time", return_time));
+  if (failing_actions >= 0 && failing_actions <= 1) return OkStatus();
+  return InvalidArgument(fmt::format("cluster: failing_actions: expected 0..1, found {}", failing_actions));
+}
+
+bool StaysBroken(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kProcessCrash:
+    case FaultKind::kProcessFrozen:
+    case FaultKind::kCheckpointStall:
+    case FaultKind::kWrongSize:
+    case FaultKind::kWrongOrder:
+    case FaultKind::kCrossedOrder:
+      return false;
+    default:
+      return true;
+  }
+}
+
+SimulatedCluster::SimulatedCluster(const ClusterOptions& options, std::vector<Fault> faults)
+    : options_(options),
+      faults_(std::move(faults)),
+      is_repaired_(faults_.size()),
+      first_acted_(faults_.size()),
+      random_(CombineHash(options.seed, 20)) {
+  std::vector<HostId> hosts;
+  for (uint32_t h = 0; h < options.shape.NumHosts(); ++h) hosts.emplace_back(h);
+  Start(SimTime(), hosts);
+}
+
+std::vector<SteeringEvent> SimulatedCluster::Announce() const {
+  std::vector<SteeringEvent> events = {controller::JobRunning{kJob, place_.hosts}};
+  for (uint32_t s = 0; s < options_.num_spares; ++s) {
+    events.push_back(controller::SpareOffered{HostId(options_.shape.NumHosts() + s)});
+  }
+  return events;
+}
+
+SimDuration SimulatedCluster::TimeOf(const SteeringStep& step) const {
+  if (std::holds_alternative<controller::IsolateHost>(step)) return options_.isolate_time;
+  if (std::holds_alternative<controller::StopJob>(step)) return options_.stop_time;
+  if (std::holds_alternative<controller::TakeSpare>(step)) return options_.spare_time;
+  if (std::holds_alternative<controller::RestartJob>(step)) return options_.restart_time;
+  if (std::holds_alternative<controller::TestHost>(step)) return options_.test_time;
+  return options_.return_time;
+}
+
+void SimulatedCluster::Begin(SimTime now, const SteeringAction& action) {
+  const bool succeeds = random_.Uniform() >= options_.failing_actions;
+  due_.push_back({now + TimeOf(action.step), action, succeeds});
+}
+
+std::vector<SteeringEvent> SimulatedCluster::TakeOutcomes(SimTime now) {
+  std::vector<SteeringEvent> outcomes;
+  std::vector<Due> due;
+  for (Due& entry : std::exchange(due_, {})) (entry.at <= now ? due : due_).push_back(std::move(entry));
+  std::stable_sort(due.begin(), due.end(), [](const Due& a, const Due& b) { return a.at < b.at; });
+  for (const Due& entry : due) {
+    const SteeringAction& action = entry.action;
+    if (entry.succeeds && done_.insert(action.number).second) Apply(now, action, &outcomes);
+    outcomes.push_back(controller::StepDone{.action = action.number,
+                                            .attempt = action.attempt,
+                                            .succeeded = entry.succeeds,
+                                            .message = entry.succeeds ? "" : "the drill made it fail"});
+  }
+  return outcomes;
+}
+
+void SimulatedCluster::Apply(SimTime now, const SteeringAction& action, std::vector<SteeringEvent>* outcomes) {
+  if (std::holds_alternative<controller::StopJob>(action.step)) Stop(now);
+  if (const auto* restart = std::get_if<controller::RestartJob>(&action.step)) Start(now, restart->hosts);
+  if (const auto* test = std::get_if<controller::TestHost>(&action.step)) {
+    outcomes->push_back(controller::HostTested{test->host, IsHealthy(now, test->host)});
+  }
+}
+
+void SimulatedCluster::Start(SimTime now, const std::vector<HostId>& hosts) {
+  if (run_) Stop(now);
+  if (num_runs_ > 0) AddStretch(JobActivity::kRestarting, stopped_at_, now);
+  place_ = {now - SimTime(), hosts, options_.shape.gpus_per_host};
+  run_begin_ = played_ = last_progress_ = now;
+  num_ended_ = 0;
+  faults_of_run_.clear();
+  std::vector<Fault> faults = FaultsOfRun(&faults_of_run_);
+  run_.emplace(options_.shape, std::move(faults), options_.noise, CombineHash(options_.seed, num_runs_++));
+}
+
+void SimulatedCluster::Stop(SimTime now) {
+  if (!run_) return;
+  played_ = now;
+  NoteProgress(now);
+  farthest_ = std::max(farthest_, NumIterations());
+  const uint64_t every = options_.shape.checkpoint_every;
+  const uint64_t kept = every == 0 ? 0 : num_ended_ / every * every;
+  const uint64_t next_base = every == 0 ? 0 : base_iteration_ + kept;
+  num_lost_ += NumIterations() - next_base;
+  for (JobStretch& stretch : Stretches()) {
+    if (stretch.begin >= run_begin_) stretches_.push_back(stretch);
+  }
+  base_iteration_ = next_base;
+  num_ended_ = 0;
+  stopped_at_ = now;
+  run_.reset();
+  // The agents see the processes end.
+  for (uint32_t h = 0; h < place_.hosts.size(); ++h) {
+    model::HostReport report;
+    report.job = kJob;
+    report.host = place_.hosts[h];
+    report.number = report_numbers_[report.host];
+    report.at = now;
+    for (uint32_t r = 0; r < options_.shape.NumRanks(); ++r) {
+      if (options_.shape.HostOf(model::RankId(r)) != HostId(h)) continue;
+      report.ranks.push_back({model::RankId(r), model::ProcessState::kGone, kStoppedExitCode});
+    }
+    parting_.emplace_back(std::move(report));
+  }
+}
+
+bool SimulatedCluster::MoveRank(model::RankId* rank) const {
+  const HostId host = options_.shape.HostOf(*rank);
+  const auto found = std::find(place_.hosts.begin(), place_.hosts.end(), host);
+  if (found == place_.hosts.end()) return false;
+  const uint32_t gpus = options_.shape.gpus_per_host;
+  const auto position = static_cast<uint32_t>(found - place_.hosts.begin());
+  *rank = model::RankId(position * gpus + rank->value() % gpus);
+  return rank->value() < options_.shape.NumRanks();
+}
+
+std::vector<Fault> SimulatedCluster::FaultsOfRun(std::vector<size_t>* indices) const {
+  std::vector<Fault> faults;
+  for (size_t f = 0; f < faults_.size(); ++f) {
+    Fault fault = faults_[f];
+    const bool is_over = fault.begin < run_begin_ && (!StaysBroken(fault.kind) || fault.end <= run_begin_);
+    if (is_over || is_repaired_[f]) continue;
+    if (fault.rank.valid() && !IsOfFabric(fault.kind) && !MoveRank(&fault.rank)) continue;
+    if (fault.peer.valid() && !MoveRank(&fault.peer)) continue;
+    if (fault.host.valid()) {
+      const auto found = std::find(place_.hosts.begin(), place_.hosts.end(), fault.host);
+      if (found == place_.hosts.end()) continue;
+      fault.host = HostId(static_cast<uint32_t>(found - place_.hosts.begin()));
+    }
+    fault.begin = SimTime(std::max<int64_t>(0, (fault.begin - run_begin_).ns()));
+    if (fault.end != SimTime::Never()) fault.end = SimTime((fault.end - run_begin_).ns());
+    if (!execution::Validate(fault, options_.shape).ok()) continue;  // such as a peer on the same host by now
+    faults.push_back(fault);
+    indices->push_back(f);
+  }
+  return faults;
+}
+
+HostId SimulatedCluster::HostOf(size_t fault) const {
+  const Fault& planted = faults_[fault];
+  if (IsOfFabric(planted.kind)) return HostId();
+  if (IsOfHost(planted.kind) || planted.host.valid()) return planted.host;
+  return planted.rank.valid() ? options_.shape.HostOf(planted.rank) : HostId();
+}
+
+bool SimulatedCluster::IsHealthy(SimTime now, HostId host) const {
+  for (size_t f = 0; f < faults_.size(); ++f) {
+    const bool stands = faults_[f].begin <= now && now < faults_[f].end && !is_repaired_[f];
+    if (stands && StaysBroken(faults_[f].kind) && HostOf(f) == host) return false;
+  }
+  return true;
+}
+
+std::vector<model::TelemetryRecord> SimulatedCluster::Play(SimTime now) {
+  std::vector<model::TelemetryRecord> records = std::exchange(parting_, {});
+  played_ = now;
+  if (!run_) return records;
+  run_->Run(SimTime() + (now - run_begin_), [&](SimTime, const model::TelemetryRecord& record) {
+    records.push_back(Relocate(record, place_));
+    if (const auto* report = std::get_if<model::HostReport>(&records.back())) {
+      report_numbers_[report->host] = report->number + 1;
+    }
+  });
+  NoteProgress(now);
+  return records;
+}
+
+std::vector<SimTime> SimulatedCluster::IterationEnds() const {
+  std::vector<SimTime> ends;
+  if (!run_) return ends;
+  for (const SimTime end : run_->IterationEnds()) {
+    ends.push_back(end == SimTime::Never() ? end : end + place_.begin);
+  }
+  return ends;
+}
+
+void SimulatedCluster::NoteProgress(SimTime now) {
+  const std::vector<SimTime> ends = run_->IterationEnds();
+  const auto is_over = [&](SimTime end) { return end != SimTime::Never() && end + place_.begin <= now; };
+  for (; num_ended_ < ends.size() && is_over(ends[num_ended_]); ++num_ended_) {
+    last_progress_ = ends[num_ended_] + place_.begin;
+  }
+  for (size_t i = 0; i < faults_of_run_.size(); ++i) {
+    std::optional<SimTime>& acted = first_acted_[faults_of_run_[i]];
+    const std::optional<SimTime> here = run_->FirstActed(i);
+    if (!acted && here && *here + place_.begin <= now) acted = *here + place_.begin;
+  }
+}
+
+void SimulatedCluster::AddStretch(JobActivity activity, SimTime begin, SimTime end) {
+  if (begin < end) stretches_.push_back({activity, begin, end});
+}
+
+std::vector<JobStretch> SimulatedCluster::Stretches() const {
+  std::vector<JobStretch> stretches = stretches_;
+  const auto add = [&](JobActivity activity, SimTime begin, SimTime end) {
+    if (begin < end) stretches.push_back({activity, begin, end});
+  };
+  if (!run_) {
+    add(JobActivity::kRestarting, stopped_at_, played_);
+    return stretches;
+  }
+  const std::vector<SimTime> ends = IterationEnds();
+  const uint64_t num_repeated = std::min<uint64_t>(num_ended_, farthest_ - std::min(farthest_, base_iteration_));
+  const SimTime caught_up = num_repeated == 0 ? run_begin_ : ends[num_repeated - 1];
+  add(JobActivity::kRepeating, run_begin_, caught_up);
+  // An iteration is under way unless the next one will never end.
+  const bool stands = num_ended_ < ends.size() && ends[num_ended_] == SimTime::Never();
+  const bool still_repeats = NumIterations() < farthest_;
+  add(still_repeats ? JobActivity::kRepeating : JobActivity::kTraining, caught_up,
+      stands ? last_progress_ : std::max(last_progress_, played_));
+  if (stands) add(JobActivity::kStanding, last_progress_, played_);
+  return stretches;
+}
+
+}  // namespace fairlead::sim
