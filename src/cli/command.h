@@ -53,6 +53,7 @@ void AddSimCommands(CLI::App& app, Invocation* invocation);
 void AddAgentCommands(CLI::App& app, Invocation* invocation);
 void AddDiagCommands(CLI::App& app, Invocation* invocation);
 void AddDiagSimulateCommand(CLI::App* diag, Invocation* invocation);
+void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation);
 void AddExplainCommand(CLI::App& app, Invocation* invocation);
 void AddWorkloadCommands(CLI::App& app, Invocation* invocation);
 void AddPredictCommands(CLI::App& app, Invocation* invocation);

@@ -11,6 +11,8 @@
 
 #include "cli/command.h"
 #include "cli/diag_report.h"
+#include "cli/diag_steering.h"
+#include "cli/pause_option.h"
 #include "cli/recording_analysis.h"
 #include "telemetry/detect_format.h"
 #include "telemetry/input_text.h"
@@ -30,6 +32,11 @@ struct DiagOptions {
   double confirm_for_s = 10;
   bool at_end = false;
   bool accept_cut_off = false;
+  std::vector<std::string> pauses;
+  std::string act;  // "", "log", "hook"
+  std::string hook;
+  uint32_t spares = 1;
+  std::string audit;
   std::string json;
   std::string html;
 };
@@ -70,6 +77,10 @@ Result<AnalysisOptions> MakeAnalysisOptions(const DiagOptions& options) {
                       ParseSeconds("suspect-after", options.suspect_after_s, 0.001));
   FL_ASSIGN_OR_RETURN(analysis.master.hang.confirm_for, ParseSeconds("confirm-for", options.confirm_for_s, 0));
   analysis.is_snapshot = options.at_end;
+  for (const std::string& text : options.pauses) {
+    FL_ASSIGN_OR_RETURN(const PauseSeconds pause, ParsePauseSeconds(text));
+    analysis.pauses.push_back({SimDuration::FromSeconds(pause.from), SimDuration::FromSeconds(pause.until)});
+  }
   FL_RETURN_IF_ERROR(analysis.master.Validate());
   return analysis;
 }
@@ -103,8 +114,38 @@ Status AnalyzeForeign(const DiagOptions& options, RecordingFormat format, Analys
   RecordingPlayer player(recording.layout, analysis);
   for (model::TelemetryRecord& record : recording.reports) player.Add(std::move(record));
   report->analysis = player.Finish();
+  AddUnanswered(recording.unanswered, recording.stands_still, &report->analysis);
   report->host_names = std::move(recording.host_names);
   report->notes = std::move(recording.notes);
+  return OkStatus();
+}
+
+Status CheckSteering(const DiagOptions& options) {
+  constexpr uint32_t kNumSparesMax = 10000;
+  if (!options.act.empty() && options.act != "log" && options.act != "hook") {
+    return InvalidArgument(fmt::format("--act: expected log or hook, found '{}'", options.act));
+  }
+  if (options.act == "hook" && options.hook.empty()) {
+    return InvalidArgument("--act hook: which program? Give it with --hook, such as --hook ./drain-host");
+  }
+  if (!options.audit.empty() && options.act.empty()) {
+    return InvalidArgument("--audit: there is nothing to log without --act log or --act hook");
+  }
+  if (!options.hook.empty() && options.act != "hook") {
+    return InvalidArgument("--hook: a recording is acted upon only where --act hook says so");
+  }
+  if (options.spares <= kNumSparesMax) return OkStatus();
+  return InvalidArgument(fmt::format("--spares: expected at most {}, found {}", kNumSparesMax, options.spares));
+}
+
+Status Steer(const DiagOptions& options, DiagReport* report) {
+  if (options.act.empty()) return OkStatus();
+  report->is_dry_run = options.act == "log";
+  FL_ASSIGN_OR_RETURN(report->steering, SteerRecording(report->analysis, {.is_dry_run = report->is_dry_run,
+                                                                          .hook = options.hook,
+                                                                          .num_spares = options.spares,
+                                                                          .host_names = report->host_names,
+                                                                          .audit = options.audit}));
   return OkStatus();
 }
 
@@ -112,6 +153,8 @@ Result<DiagReport> MakeReport(const DiagOptions& options) {
   if (IsStdout(options.json) && IsStdout(options.html)) return InvalidArgument("only one output can be '-' (stdout)");
   FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
   FL_RETURN_IF_ERROR(PrepareOutputFolder(options.html));
+  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.audit));
+  FL_RETURN_IF_ERROR(CheckSteering(options));
   FL_ASSIGN_OR_RETURN(const AnalysisOptions analysis, MakeAnalysisOptions(options));
   FL_ASSIGN_OR_RETURN(const RecordingFormat format, FindFormat(options));
   DiagReport report;
@@ -122,6 +165,7 @@ Result<DiagReport> MakeReport(const DiagOptions& options) {
   } else {
     FL_RETURN_IF_ERROR(AnalyzeForeign(options, format, analysis, &report));
   }
+  FL_RETURN_IF_ERROR(Steer(options, &report));
   return report;
 }
 
@@ -163,6 +207,22 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
       "Leave times aside: the job stood still when the recording ended (always so for flight-recorder and "
       "ras)");
   analyze->add_flag("--accept-cut-off", options->accept_cut_off, "Read a recording that ends within a record");
+  analyze
+      ->add_option("--pause", options->pauses,
+                   "Announced maintenance, in seconds since the first report; several if given again")
+      ->type_name("FROM-UNTIL");
+  analyze
+      ->add_option("--act", options->act,
+                   "log: say what steering would do about the findings; hook: do it with the program of --hook")
+      ->type_name("log|hook");
+  analyze
+      ->add_option("--hook", options->hook,
+                   "Program, for a shell, that carries out an action: JSON on its standard input; exit code 0 done, 2 "
+                   "never try again, others try again")
+      ->type_name("CMD");
+  analyze->add_option("--spares", options->spares, "Spare hosts that steering may count on")->capture_default_str();
+  analyze->add_option("--audit", options->audit, "Add what steering did, or would do, to FILE, a line of JSON each")
+      ->type_name("FILE");
   analyze->add_option("--json", options->json, "Write the findings to FILE; - prints only them")->type_name("FILE");
   analyze->add_option("--html", options->html, "Write a self-contained page with figures to FILE")->type_name("FILE");
   analyze->footer(
@@ -170,6 +230,7 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
       "Example: fairlead diag analyze nccl_trace_rank_*.json --html findings.html");
   analyze->callback([options, invocation] { invocation->exit_code = Analyze(*options, invocation->command_line); });
   AddDiagSimulateCommand(diag, invocation);
+  AddDiagDrillCommand(diag, invocation);
 }
 
 }  // namespace fairlead::cli

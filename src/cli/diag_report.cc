@@ -12,6 +12,7 @@
 #include "report/number_format.h"
 #include "report/printable_text.h"
 #include "report/text_table.h"
+#include "service/action_json.h"
 
 namespace fairlead::cli {
 
@@ -134,6 +135,26 @@ std::string RenderTable(const DiagReport& report) {
   return table.Render();
 }
 
+// "would isolate host 3 (worker-3)"; what was told to the diagnosis only is left out.
+std::string RenderSteering(const DiagReport& report) {
+  std::string text = report.is_dry_run ? "\nWhat steering would do (nothing is touched):\n" : "\nWhat steering did:\n";
+  for (const controller::AuditEntry& entry : *report.steering) {
+    std::string line;
+    if (const auto* action = std::get_if<controller::SteeringAction>(&entry.what)) {
+      if (std::holds_alternative<controller::ExcuseJob>(action->step)) continue;
+      const bool is_told = !controller::IsAnswered(action->step);
+      line = is_told ? "nothing: " + action->reason : controller::Describe(action->step);
+      if (action->attempt > 1) line += fmt::format(", attempt {}", action->attempt);
+    } else if (const auto* done = std::get_if<controller::StepDone>(&std::get<controller::SteeringEvent>(entry.what));
+               done != nullptr && !report.is_dry_run) {
+      line = (done->succeeded ? "  done " : "  failed ") + done->message;
+    }
+    if (line.empty()) continue;
+    text += report::WrapText("  " + report::CleanText(line), report::kTextWidth, 4);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string HostName(HostId host, const DiagReport& report) {
@@ -183,6 +204,7 @@ std::string RenderText(const DiagReport& report) {
       text += "    " + report::WrapText(report::CleanText(EvidenceText(evidence)), report::kTextWidth - 4, 6);
     }
   }
+  if (report.steering) text += RenderSteering(report);
   return text;
 }
 
@@ -190,6 +212,11 @@ Json ToJson(const DiagReport& report) {
   const RecordingAnalysis& analysis = report.analysis;
   Json findings = Json::array();
   for (const Finding& finding : analysis.findings) findings.push_back(FindingToJson(finding, report));
+  Json steering;
+  if (report.steering) {
+    steering = Json::array();
+    for (const controller::AuditEntry& entry : *report.steering) steering.push_back(service::ToJson(entry));
+  }
   return {{"files", report.files},
           {"format", report.format},
           {"job", IdOrNull(analysis.layout.job)},
@@ -199,7 +226,8 @@ Json ToJson(const DiagReport& report) {
           {"rank_reports", analysis.num_rank_reports},
           {"host_reports", analysis.num_host_reports},
           {"notes", report.notes},
-          {"findings", findings}};
+          {"findings", findings},
+          {"steering", steering}};
 }
 
 }  // namespace fairlead::cli

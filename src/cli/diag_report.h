@@ -1,10 +1,12 @@
 // What `fairlead diag analyze` says: text, JSON and a page.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/recording_analysis.h"
+#include "controller/steering_desk.h"
 #include "report/json_report.h"
 
 namespace fairlead::cli {
@@ -15,6 +17,9 @@ struct DiagReport {
   RecordingAnalysis analysis;
   std::vector<std::string> host_names;  // [host]; hosts beyond it have numbers only
   std::vector<std::string> notes;
+  // What steering does, or would do; nothing: not asked for.
+  std::optional<std::vector<controller::AuditEntry>> steering;
+  bool is_dry_run = true;
 };
 
 // A table of findings, then what each one says and rests on; lines fit report::kTextWidth.
@@ -23,7 +28,8 @@ std::string RenderText(const DiagReport& report);
 //   {"files", "format", "job", "ranks", "hosts", "recorded_s", "rank_reports", "host_reports", "notes",
 //    "findings": [{"id", "syndrome", "state", "culprits": [{"kind", "rank", "peer", "host", "host_name", "nic", "leaf",
 //    "plane"}], "communicator", "operation", "sequence", "sub_cause", "evidence": [{"what", "value", "baseline",
-//    "unit"}], "summary", "confidence", "action", "first_seen_s", "confirmed_s", "cleared_s", "symptoms"}]}
+//    "unit"}], "summary", "confidence", "action", "first_seen_s", "confirmed_s", "cleared_s", "symptoms"}],
+//    "steering": lines of the audit log, see service/action_json.h; null: not asked for}
 // Times count from the first report; what is not known is null.
 report::Json ToJson(const DiagReport& report);
 

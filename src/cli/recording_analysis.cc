@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/wait_picture.h"
+#include "report/number_format.h"
 
 namespace fairlead::cli {
 
@@ -68,6 +69,10 @@ void RecordingPlayer::AdvanceTo(SimTime at) {
 }
 
 void RecordingPlayer::Look(SimTime now) {
+  for (const AnalysisOptions::Pause& pause : options_.pauses) {
+    const SimTime until = analysis_.begin + pause.until;
+    if (analysis_.begin + pause.from <= now && now < until) master_.ExcuseUntil(until);
+  }
   const auto actions = master_.Handle(now, waiting_);
   waiting_.clear();
   for (const diagnosis::c4d::C4dAction& action : actions) {
@@ -126,6 +131,41 @@ RecordingAnalysis RecordingPlayer::Finish() {
   }
   analysis_.delays = DelaysOf(has_slow_finding_ ? recent : all_pairs_);
   return std::move(analysis_);
+}
+
+void AddUnanswered(const std::vector<model::RankId>& ranks, bool stands_still, RecordingAnalysis* analysis) {
+  model::Finding finding;
+  const std::vector<model::RankPlace>& places = analysis->layout.ranks;
+  for (const model::RankId rank : ranks) {
+    const HostId host = places[rank.index()].host;
+    const bool is_named =
+        std::any_of(analysis->findings.begin(), analysis->findings.end(), [&](const model::Finding& other) {
+          return std::any_of(other.culprits.begin(), other.culprits.end(), [&](const model::Culprit& culprit) {
+            const bool is_host = culprit.kind == model::CulpritKind::kHost && culprit.host == host;
+            return culprit.rank == rank || is_host;
+          });
+        });
+    if (is_named) continue;
+    model::Culprit culprit;
+    culprit.rank = rank;
+    culprit.host = host;
+    finding.culprits.push_back(culprit);
+  }
+  if (finding.culprits.empty()) return;
+  std::sort(finding.culprits.begin(), finding.culprits.end());
+  finding.id = model::FindingId(analysis->findings.size());
+  finding.job = analysis->layout.job;
+  finding.syndrome = stands_still ? Syndrome::kDead : Syndrome::kUnreachable;
+  finding.state = model::FindingState::kConfirmed;
+  // A process may be busy, or a firewall hide it, and a job pause on purpose: too little for steering to act upon.
+  finding.confidence = stands_still ? 0.7 : 0.5;
+  finding.action = stands_still ? model::RecommendedAction::kIsolateAndRestart : model::RecommendedAction::kWatch;
+  finding.summary = fmt::format("{} gave no answer{}", report::FormatCount(finding.culprits.size(), "rank"),
+                                stands_still ? ", and the job stands still" : "; whether others wait is not known");
+  finding.evidence = {{"ranks that gave no answer", static_cast<double>(ranks.size()), 0, ""}};
+  finding.first_seen = finding.confirmed = analysis->end;
+  finding.cleared = SimTime::Never();
+  analysis->findings.push_back(std::move(finding));
 }
 
 SimDuration LongestPause(const std::vector<model::TelemetryRecord>& records) {

@@ -22,6 +22,12 @@ struct AnalysisOptions {
   diagnosis::c4d::C4dOptions master;
   // How often the master looks, in recorded time; > 0. Longer: faster, and findings are later by up to that much.
   SimDuration tick = SimDuration(1'000'000'000);
+  // Announced maintenance, since the first report: nothing is suspected meanwhile.
+  struct Pause {
+    SimDuration from;
+    SimDuration until;
+  };
+  std::vector<Pause> pauses;
   // The recording shows one instant: whatever is under way at its end is taken to stand still.
   bool is_snapshot = false;
 };
@@ -76,6 +82,10 @@ class RecordingPlayer {
   std::deque<Window> windows_;  // the last ones, the newest last
   bool has_slow_finding_ = false;
 };
+
+// Adds a finding about ranks that gave no answer, unless one names them already: dead where the job stands still
+// meanwhile, else unreachable (spec section 4.1, rule 3A).
+void AddUnanswered(const std::vector<model::RankId>& ranks, bool stands_still, RecordingAnalysis* analysis);
 
 // The greatest pause between reports of one host, at least a second: in foreign files it says nothing about the host.
 SimDuration LongestPause(const std::vector<model::TelemetryRecord>& records);

@@ -20,13 +20,15 @@ Status ExpectAtLeast(const char* option, SimDuration found, SimDuration low) {
 Status AttemptOptions::Validate() const {
   if (attempts < 1) return InvalidArgument("attempts: attempts: expected >= 1, found 0");
   FL_RETURN_IF_ERROR(ExpectAtLeast("deadline", deadline, SimDuration(1)));
+  FL_RETURN_IF_ERROR(ExpectAtLeast("restart_deadline", restart_deadline, SimDuration(1)));
   FL_RETURN_IF_ERROR(ExpectAtLeast("test_deadline", test_deadline, SimDuration(1)));
   FL_RETURN_IF_ERROR(ExpectAtLeast("pause", pause, SimDuration(0)));
   return ExpectAtLeast("pause_max", pause_max, pause);
 }
 
 SimDuration ActionAttempts::DeadlineOf(const SteeringAction& action) const {
-  return std::holds_alternative<TestHost>(action.step) ? options_.test_deadline : options_.deadline;
+  if (std::holds_alternative<TestHost>(action.step)) return options_.test_deadline;
+  return std::holds_alternative<RestartJob>(action.step) ? options_.restart_deadline : options_.deadline;
 }
 
 void ActionAttempts::Add(SimTime now, const SteeringAction& action) {

@@ -25,7 +25,8 @@ struct AttemptOptions {
   uint32_t attempts = 4;
   // An attempt without an answer has failed then, > 0. It should be longer than the deadline of what carries it out.
   SimDuration deadline = SimDuration(120'000'000'000);
-  // The same for tests of hosts, which take long, > 0.
+  // The same for restarts of jobs, with their initialization, and for tests of hosts, > 0.
+  SimDuration restart_deadline = SimDuration(900'000'000'000);
   SimDuration test_deadline = SimDuration(1'800'000'000'000);
   // Pause before the second attempt, >= 0, twice as long before each further one, and at most `pause_max`. Longer: a
   // scheduler that fails under load is spared.

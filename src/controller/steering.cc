@@ -267,7 +267,7 @@ Steering::Objection Steering::FindLimit(SimTime now, const Finding& finding, con
     return {"cluster day", fmt::format("limit: {} of the cluster per day", HostCount(of_cluster)), true};
   }
   if (spares_.size() < guilty.size() && finding.syndrome != model::Syndrome::kDead) {
-    return {"spares", fmt::format("{} spares for {} hosts", spares_.size(), guilty.size()), true};
+    return {"spares", fmt::format("{} spares for {}", spares_.size(), HostCount(guilty.size())), true};
   }
   return {};
 }

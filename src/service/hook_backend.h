@@ -1,6 +1,7 @@
 // Carries actions out with the operator's program, one after the other.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,7 +13,9 @@ namespace fairlead::service {
 
 class HookBackend final : public controller::ActionBackend {
  public:
-  explicit HookBackend(ExecHookOptions options) : options_(std::move(options)) {}
+  // Args: host_names [host]: what the site calls its hosts.
+  explicit HookBackend(ExecHookOptions options, std::vector<std::string> host_names = {})
+      : options_(std::move(options)), host_names_(std::move(host_names)) {}
 
   std::string_view name() const override { return "hook"; }
   // Blocks until the program has ended, at most until its deadline: call it where waiting hurts nobody.
@@ -21,6 +24,7 @@ class HookBackend final : public controller::ActionBackend {
 
  private:
   ExecHookOptions options_;
+  std::vector<std::string> host_names_;
   std::vector<controller::SteeringEvent> outcomes_;
 };
 

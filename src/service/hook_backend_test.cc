@@ -51,6 +51,9 @@ TEST(HookMessageTest, TheInputIsOneLineThatSaysWhatAndWhy) {
   EXPECT_TRUE(json["hosts"].is_null());
   EXPECT_EQ(json["evidence"][0]["baseline"], 0.5);
   EXPECT_EQ(json["says"], "take host 40 for host 12 of job 3");
+  EXPECT_TRUE(json["host_name"].is_null());
+  const std::vector<std::string> names = {"worker-0", "worker-1"};
+  EXPECT_EQ(nlohmann::json::parse(HookInput(ActionOf(IsolateHost{HostId(1)}), names))["host_name"], "worker-1");
 }
 
 TEST(HookMessageTest, TheLastLineIsTheAnswer) {

@@ -36,9 +36,12 @@ std::string_view LastLine(std::string_view output) {
 
 }  // namespace
 
-std::string HookInput(const SteeringAction& action) {
+std::string HookInput(const SteeringAction& action, std::span<const std::string> host_names) {
   report::Json json = {{"fairlead_action", 1}};
   json.update(ToJson(action));
+  const report::Json& host = json["host"];
+  const bool has_name = host.is_number() && host.get<size_t>() < host_names.size();
+  json["host_name"] = has_name ? report::Json(host_names[host.get<size_t>()]) : report::Json();
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -3,7 +3,8 @@
 // On its standard input it finds one JSON object:
 //   {"fairlead_action": 1, "action": 7, "attempt": 1, "step": "take_spare", "job": 3, "host": 12, "spare": 40,
 //    "hosts": [..], "finding": 2, "confidence": 0.95, "reason": "..",
-//    "evidence": [{"what", "value", "baseline", "unit"}], "says": "take host 40 for host 12 of job 3"}
+//    "evidence": [{"what", "value", "baseline", "unit"}], "says": "take host 40 for host 12 of job 3",
+//    "host_name": "worker-12"}
 // "host" is the host that the step is about, of take_spare the one that is replaced; "hosts" those of restart_job in
 // rank order. What does not apply is null. Steps: isolate_host, stop_job, take_spare, restart_job, test_host,
 // return_host. An action that has been done already is to be reported as done.
@@ -16,6 +17,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,8 +27,8 @@
 
 namespace fairlead::service {
 
-// One line, with a line break.
-std::string HookInput(const controller::SteeringAction& action);
+// One line, with a line break. Args: host_names [host]: what the site calls its hosts; those beyond it have no name.
+std::string HookInput(const controller::SteeringAction& action, std::span<const std::string> host_names = {});
 
 struct HookAnswer {
   std::string message;

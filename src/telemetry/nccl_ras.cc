@@ -171,6 +171,10 @@ class RasMerger {
     FL_RETURN_IF_ERROR(FindRanks());
     for (const RasSnapshot& snapshot : snapshots_) AddSnapshot(snapshot);
     AddNotes();
+    for (const uint32_t rank : unresponsive_) recording_.unanswered.emplace_back(rank);
+    const size_t num = snapshots_.size();
+    const bool is_apart = num > 1 && snapshots_[num - 1].time_s - snapshots_[num - 2].time_s >= kStandsAfterS;
+    recording_.stands_still = is_apart && !has_moved_ && !ends_.empty();
     return std::move(recording_);
   }
 
@@ -237,6 +241,9 @@ class RasMerger {
 
   void AddSnapshot(const RasSnapshot& snapshot) {
     const SimTime at = SimTime::FromSeconds(Seconds(static_cast<double>(snapshot.time_s - snapshots_.front().time_s)));
+    // It is the last answer that counts.
+    unresponsive_.clear();
+    has_moved_ = false;
     std::map<model::RankId, model::RankReport> reports;
     for (const RasCommunicator& communicator : snapshot.communicators) AddOperations(communicator, at, &reports);
     std::map<model::RankId, bool> is_gone;  // of ranks that are told of
@@ -316,6 +323,7 @@ class RasMerger {
     // What moves is not stuck; what was told before stays told.
     const auto [before, is_first] = ends_.try_emplace({communicator.name, kind}, low, high);
     const bool stands = is_first || before->second == std::pair(low, high);
+    has_moved_ |= !stands;
     before->second = {low, high};
     num_apart_ = std::max(num_apart_, high - low);
     for (const RasRank& rank : communicator.ranks) {
@@ -373,6 +381,8 @@ class RasMerger {
     }
   }
 
+  // As the diagnosis suspects what it watches itself.
+  static constexpr int64_t kStandsAfterS = 10;
   static constexpr int32_t kUnknownExitCode = -1;  // 0 would be a regular end
   // Of a rank that is far ahead, or that went far since the answer before: what was under way then is among the first.
   static constexpr uint64_t kNumOperationsMax = 64;
@@ -387,6 +397,7 @@ class RasMerger {
   std::map<HostId, uint64_t> host_numbers_;
   std::map<int32_t, std::set<uint32_t>> num_errors_;  // [ncclResult_t; 0: told to abort] ranks
   std::set<uint32_t> unresponsive_;
+  bool has_moved_ = false;  // since the answer before
   std::set<uint32_t> absent_;
   uint64_t num_apart_ = 0;
   bool has_dead_ = false;

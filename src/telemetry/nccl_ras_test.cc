@@ -138,6 +138,8 @@ TEST(NcclRasTest, DeadAndSilentRanks) {
   const auto recording = ImportTexts(RecordingFormat::kRas, {{"ras.json", answer}});
   ASSERT_TRUE(recording.ok()) << recording.status().message();
   EXPECT_THAT(recording->notes, Contains("The process of rank 4 and 5 gives no answer to RAS."));
+  EXPECT_EQ(recording->unanswered, (std::vector<RankId>{RankId(4), RankId(5)}));
+  EXPECT_FALSE(recording->stands_still) << "one answer does not tell";
   std::map<RankId, model::ProcessState> states;
   for (const model::TelemetryRecord& record : recording->reports) {
     const auto* report = std::get_if<model::HostReport>(&record);

@@ -15,6 +15,10 @@ struct Recording {
   // Reports of ranks and hosts, in order of time; the earliest instant of the files is about 0.
   std::vector<model::TelemetryRecord> reports;
   std::vector<std::string> host_names;  // [host]
+  // Ranks whose process gave no answer when it was asked last, and is not known to be gone; ascending.
+  std::vector<model::RankId> unanswered;
+  // Whether two looks at the job, some time apart, showed the same counts; false: it moved, or there was one look.
+  bool stands_still = false;
   // What the files do not say and was assumed, and what was left out; sentences for people.
   std::vector<std::string> notes;
 };

@@ -69,7 +69,7 @@ def ras_answer(counts, time, missing_status=None):
               "collective_counts": {"Broadcast": 1, "AllReduce": count, "Send": 0}, "status": {"async_error": 0}}
              for rank, count in enumerate(counts)]
     missing = [] if missing_status is None else [
-        {"rank": 3, "host": "10.0.0.1", "pid": 103, "nvml_dev": 1, "status": missing_status}]
+        {"rank": 3, "host": "10.0.0.1", "pid": 103, "cuda_dev": 1, "nvml_dev": 1, "status": missing_status}]
     text = json.dumps({"nccl_version": "2.28.9", "timestamp": time, "communicators_count": 1, "communicators": [
         {"hash": "0x1f", "secondary_hash": "0x1:0x2", "size": 4, "ranks": ranks, "missing_ranks": missing}]})
     return text.replace('"nvml_dev": 1, ', '"nvml_dev": 1 ')
@@ -162,6 +162,98 @@ class DiagCommandTest(unittest.TestCase):
         self.assertEqual(self.findings(dead), [("dead", [(3, "10.0.0.1")])])
         silent = self.write("silent", ras_answer([9, 9, 9], early, {"unresponsive": True, "considered_dead": False}))
         self.assertIn("rank 3 gives no answer", self.analyze(silent).stdout)
+        # One answer does not say whether anybody waits for it: unreachable, and only to be watched.
+        self.assertEqual(self.findings(silent), [("unreachable", [(3, "10.0.0.1")])])
+        self.assertNotIn("isolate", self.analyze(silent, "--act", "log").stdout)
+        # It has come back by the next answer.
+        back = self.write("back", ras_answer([9, 9, 9, 9], late))
+        self.assertEqual(self.findings(silent, back), [])
+        # A minute later nothing has moved, and it is still silent: it is taken for dead.
+        still = self.write("still", ras_answer([9, 9, 9], late, {"unresponsive": True, "considered_dead": False}))
+        self.assertEqual(self.findings(silent, still), [("dead", [(3, "10.0.0.1")])])
+        moved = self.write("on", ras_answer([40, 40, 40], late, {"unresponsive": True, "considered_dead": False}))
+        self.assertEqual(self.findings(silent, moved), [("unreachable", [(3, "10.0.0.1")])])
+
+    def test_announced_pauses(self):
+        job = self.write("job.jsonl", dump(16, 90, hang_at=20))
+        self.assertEqual([f[0] for f in self.findings(job)], ["non_comm_hang"])
+        self.assertEqual(self.findings(job, "--pause", "10-100"), [])
+        # What still stands when the pause is over is found then: not before 10 s of confirmation.
+        result = self.analyze(job, "--pause", "10-50", "--json", "-")
+        (finding,) = json.loads(result.stdout)["findings"]
+        self.assertGreaterEqual(finding["confirmed_s"], 60)
+        for wrong in ("50-10", "5", "a-b", "1-nan"):
+            self.assert_refused(self.analyze(job, "--pause", wrong), f"--pause {wrong}", "600-900")
+
+    def test_steering_of_a_recording(self):
+        job = self.write("job.jsonl", dump(16, 60, hang_at=20))
+        plain = json.loads(self.analyze(job, "--json", "-").stdout)
+        self.assertIsNone(plain["steering"])
+        result = self.analyze(job, "--act", "log", "--audit", "audit.jsonl", "--json", "-")
+        steering = json.loads(result.stdout)["steering"]
+        steps = [line["step"] for line in steering if line["kind"] == "action" and line["step"] != "excuse_job"]
+        self.assertEqual(sorted(steps), ["isolate_host", "restart_job", "stop_job", "take_spare", "test_host"])
+        audit = [json.loads(line) for line in (self.folder / "audit.jsonl").read_text().splitlines()]
+        self.assertEqual(audit, steering)
+        self.assertIn("What steering would do (nothing is touched)", self.analyze(job, "--act", "log").stdout)
+        # Rank 3 is on host 0 of 0 and 1; the spare is host 2.
+        self.assertEqual([line["hosts"] for line in steering if line.get("step") == "restart_job"], [[2, 1]])
+
+    def test_hook(self):
+        job = self.write("job.jsonl", dump(16, 60, hang_at=20))
+        result = self.analyze(job, "--act", "hook", "--hook", "cat >> told.jsonl; echo '{\"healthy\": false}'")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        told = [json.loads(line) for line in (self.folder / "told.jsonl").read_text().splitlines()]
+        self.assertEqual({line["fairlead_action"] for line in told}, {1})
+        self.assertEqual(sorted(line["step"] for line in told),
+                         ["isolate_host", "restart_job", "stop_job", "take_spare", "test_host"])
+        self.assertEqual([line["host"] for line in told if line["step"] == "isolate_host"], [0])
+        self.assertGreater(len(told[0]["evidence"]), 0)
+        # A hook that says never (2) is not asked again, and the job is left alone.
+        refused = self.analyze(job, "--act", "hook", "--hook", "cat >> refused.jsonl; exit 2")
+        self.assertEqual(len((self.folder / "refused.jsonl").read_text().splitlines()), 1)
+        self.assertIn("given up after 1 attempt: hook: exit code 2", refused.stdout.replace("\n    ", " "))
+
+    def test_steering_must_be_asked_for(self):
+        job = self.write("job.jsonl", dump(16, 5))
+        self.assert_refused(self.analyze(job, "--hook", "true"), "--hook", "--act hook")
+        self.assert_refused(self.analyze(job, "--act", "hook"), "--hook")
+        self.assert_refused(self.analyze(job, "--act", "all"), "log or hook")
+        self.assert_refused(self.analyze(job, "--audit", "a.jsonl"), "--audit")
+
+    def drill(self, *args):
+        return subprocess.run([PROGRAM, "diag", "drill", *args], capture_output=True, text=True, cwd=self.folder,
+                              timeout=300)
+
+    def test_drill(self):
+        small = ("--data", "8", "--minutes", "40", "--fault", "gpu_hang@150:5")
+        result = self.drill(*small, "--json", "out.json", "--html", "out.html", "--audit", "audit.jsonl")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
+        out = json.loads((self.folder / "out.json").read_text())
+        with_c4d, people = out["runs"]
+        (fault,) = with_c4d["faults"]
+        self.assertEqual((fault["kind"], fault["host"], fault["names_host"]), ("gpu_hang", 2, True))
+        times = [fault[key] for key in ("acted_s", "symptom_s", "suspected_s", "confirmed_s", "action_s", "restarted_s")]
+        self.assertEqual(times, sorted(times))
+        self.assertIsNone(people["faults"][0]["confirmed_s"])
+        self.assertLess(with_c4d["without_progress_s"], people["without_progress_s"])
+        page = (self.folder / "out.html").read_text()
+        self.assertIn("host 2: isolated", page)
+        self.assertIn("host 2: faulty", page)
+        self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
+        self.assertGreater(len((self.folder / "audit.jsonl").read_text().splitlines()), 5)
+        again = self.drill(*small, "--json", "-")
+        self.assertEqual(json.loads(again.stdout), out)
+
+    def test_drill_mistakes(self):
+        for fault in ("nothing@5", "gpu_hang", "gpu_hang@x", "gpu_hang@5:99", "slow_gpu@5:1x0.5", "gpu_hang@5:1.5"):
+            self.assert_refused(self.drill("--fault", fault), f"--fault {fault}")
+        self.assert_refused(self.drill("--mode", "maybe"), "--mode", "observe")
+        self.assert_refused(self.drill("--minutes", "0"), "--minutes")
+        self.assert_refused(self.drill("--failing-actions", "2"), "failing_actions")
+        self.assert_refused(self.drill("--json", "-", "--html", "-"), "stdout")
+        self.assertIn("Example: ", self.drill("--help").stdout)
 
     def test_inspector(self):
         for late_rank, expected in ((None, []), (2, [("non_comm_slow", [(2, "worker-0")])])):

@@ -150,8 +150,7 @@ class DrillPlay {
                        [](const Finding& finding) { return finding.state == model::FindingState::kConfirmed; });
   }
 
-  // They know what has acted. Hosts at fault are replaced while there are spares; what is no host's is mended where it
-  // is.
+  // They know what has acted. Hosts at fault are replaced while there are spares; everything else is mended where it is.
   void StopByPeople() {
     people_hosts_ = cluster_.hosts();
     std::set<HostId> spares = steering_.spares();
@@ -159,10 +158,11 @@ class DrillPlay {
       if (!cluster_.FirstActed(f)) continue;
       const HostId host = cluster_.HostOf(f);
       const auto place = std::find(people_hosts_.begin(), people_hosts_.end(), host);
-      const bool is_to_blame = BlamesHost(options_.faults[f].kind) && place != people_hosts_.end();
-      if (is_to_blame && !spares.empty()) {
+      const bool blames_host = BlamesHost(options_.faults[f].kind) && host.valid();
+      if (blames_host && place == people_hosts_.end()) continue;  // it is away
+      if (blames_host && !spares.empty()) {
         *place = spares.extract(spares.begin()).value();
-      } else if (!is_to_blame || cluster_.IsRunning()) {
+      } else {
         cluster_.Repair(f);
       }
     }

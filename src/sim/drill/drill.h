@@ -1,5 +1,5 @@
-// A drill: a training job with planted faults, with the diagnosis and steering that watch it, or with people who wait for
-// the time-out and search by hand; what happens when.
+// A drill: a training job with planted faults, with the diagnosis and steering that watch it, or with people who wait
+// for the time-out and search by hand; what happens when.
 //
 //     SimulatedCluster --- telemetry ---> C4D master --- findings ---> SteeringDesk --- actions ---+
 //            ^-------------------------------------------------------------------------------------+
