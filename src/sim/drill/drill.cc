@@ -29,6 +29,8 @@ constexpr SimDuration kTick(1'000'000'000);
 constexpr SimTime kNotYet = SimTime::Never();
 // What counts as slow, for the first symptom: the time of an iteration over the median of those before.
 constexpr double kSlowIteration = 1.1;
+// Behind a restart, until the job has told of its new layout.
+constexpr SimDuration kFirstReports(5'000'000'000);
 // Later ones are not the fault's.
 constexpr SimDuration kLatestSymptom(300'000'000'000);
 
@@ -173,7 +175,8 @@ class DrillPlay {
     cluster_.Stop(now_);
     if (was_running) NoteStop(cluster_.num_lost() - lost_before);
     NoteFirstAction();
-    Tell(now_, {controller::PauseAnnounced{SimulatedCluster::kJob, restart_at_, "restarted by people"}});
+    Tell(now_,
+         {controller::PauseAnnounced{SimulatedCluster::kJob, restart_at_ + kFirstReports, "restarted by people"}});
   }
 
   void RestartByPeople() {

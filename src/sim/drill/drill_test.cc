@@ -73,6 +73,13 @@ TEST(DrillTest, AHungHostIsReplacedAndTheJobGoesOn) {
                                             HostId(7)}));
   EXPECT_LT(story.num_lost, 100u);  // at most what lies between two checkpoints
   EXPECT_EQ(run.num_lost, story.num_lost);
+  ASSERT_FALSE(run.stretches.empty());
+  EXPECT_EQ(run.stretches.front().activity, JobActivity::kTraining);
+  // From the last iteration before the fault to the restart, and what was lost once more.
+  const double iteration_s = (700 - run.lost_s) / static_cast<double>(run.num_iterations);
+  EXPECT_NEAR(run.lost_s,
+              (story.restarted - story.acted).seconds().value() + iteration_s * static_cast<double>(run.num_lost),
+              5 * iteration_s + 20);
   EXPECT_EQ(run.condition, controller::JobCondition::kRunning);
   EXPECT_EQ(Count(run, DrillEventKind::kAction, "attempt"), 0u) << "initialization takes its time";
   EXPECT_EQ(Count(run, DrillEventKind::kFinding, "confirmed"), 1u) << "the restart is no fault, nor is the repetition";
@@ -121,6 +128,22 @@ TEST(DrillTest, WithoutTheDiagnosisPeopleSearch) {
   // What the diagnosis saves is most of time-out and search: 500 s less about 20, and what the isolation takes.
   EXPECT_NEAR(people.lost_s - with_diagnosis.lost_s, 500 - 22 - 10, 20);
   EXPECT_GT(with_diagnosis.num_iterations, people.num_iterations);
+}
+
+// No host is to blame for a path: people mend it, told by the finding, and nobody is isolated. That they stop the job
+// is no fault either.
+TEST(DrillTest, PeopleMendAPath) {
+  Fault fault = FaultOf(FaultKind::kConnectionDown, 1, 100);
+  fault.peer = RankId(2);
+  DrillOptions options = SmallDrill({fault}, 900);
+  options.timeout = SimDuration(120'000'000'000);
+  options.reaction = SimDuration(60'000'000'000);
+  const DrillRun run = Drill(options);
+  EXPECT_EQ(Count(run, DrillEventKind::kFinding, "confirmed"), 1u);
+  EXPECT_EQ(Count(run, DrillEventKind::kAction, ""), 0u);
+  EXPECT_EQ(Count(run, DrillEventKind::kRestarted, ""), 1u);
+  EXPECT_NEAR((run.stories.at(0).action - run.stories.at(0).acted).seconds().value(), 180, 3);
+  EXPECT_EQ(run.stretches.back().activity, JobActivity::kTraining);
 }
 
 TEST(DrillTest, WithoutSparesASlowHostStays) {

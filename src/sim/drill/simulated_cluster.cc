@@ -127,7 +127,6 @@ void SimulatedCluster::Stop(SimTime now) {
   if (!run_) return;
   played_ = now;
   NoteProgress(now);
-  farthest_ = std::max(farthest_, NumIterations());
   const uint64_t every = options_.shape.checkpoint_every;
   const uint64_t kept = every == 0 ? 0 : num_ended_ / every * every;
   const uint64_t next_base = every == 0 ? 0 : base_iteration_ + kept;
@@ -135,6 +134,7 @@ void SimulatedCluster::Stop(SimTime now) {
   for (JobStretch& stretch : Stretches()) {
     if (stretch.begin >= run_begin_) stretches_.push_back(stretch);
   }
+  farthest_ = std::max(farthest_, NumIterations());
   base_iteration_ = next_base;
   num_ended_ = 0;
   stopped_at_ = now;
