@@ -38,6 +38,7 @@ class Simulation {
       if (!IsAsked(snapshot.trigger)) continue;
       FL_ASSIGN_OR_RETURN(const AllocationPlan plan, policy_.Decide(snapshot));
       ++result_.num_decisions;
+      if (options_.observer) options_.observer(snapshot, plan);
       Carry(plan);
     }
     CollectJobs();
@@ -127,6 +128,7 @@ class Simulation {
     described.num_restarts = job.num_restarts();
     described.restart_cost_s = options_.restart_s;
     described.is_predictable = job.is_predictable();
+    described.prediction_error = std::hypot(options_.errors.remaining_sigma, options_.errors.speed_sigma);
     described.remaining_iterations = described.is_predictable ? job.PredictRemainingIterations() : 0;
     described.memory = history.memory;
     return described;

@@ -17,6 +17,7 @@
 
 #include "base/status.h"
 #include "scheduling/allocation_policy.h"
+#include "scheduling/decision_record.h"
 #include "sim/elastic/elastic_job.h"
 #include "sim/elastic/elastic_workload.h"
 
@@ -30,6 +31,7 @@ struct ElasticOptions {
   bool only_events = false;
   PredictionErrors errors;
   double give_up_s = 3e6;  // jobs that have not ended by then are reported so
+  scheduling::DecisionObserver observer;  // sees every decision; may be empty
 
   Status Validate() const;
 };
