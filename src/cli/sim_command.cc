@@ -28,6 +28,7 @@ namespace {
 struct SimRunOptions {
   std::string scenario;
   std::vector<std::string> policies;
+  std::vector<std::string> allocations;
   std::optional<uint32_t> num_seeds;
   std::optional<uint64_t> seed;
   std::optional<double> simulate_s;
@@ -39,14 +40,21 @@ struct SimRunOptions {
   std::string html;
 };
 
-void ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
+Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
   if (!options.policies.empty()) scenario->policies = options.policies;
+  if (!options.allocations.empty()) {
+    if (scenario->allocations.empty()) {
+      return InvalidArgument("--allocation: the scenario has jobs of fixed size, no key allocation");
+    }
+    scenario->allocations = options.allocations;
+  }
   if (options.num_seeds) scenario->num_seeds = *options.num_seeds;
   if (options.seed) scenario->first_seed = *options.seed;
   if (options.simulate_s) scenario->simulation.end = SimTime::FromSeconds(Seconds(*options.simulate_s));
   if (options.detail == "coupled") scenario->simulation.detail = sim::Detail::kCoupled;
   if (options.detail == "edge") scenario->simulation.detail = sim::Detail::kEdge;
   if (options.exact) scenario->simulation.fast_forward = false;
+  return OkStatus();
 }
 
 // Writes and prints; what was computed reaches the user even when one of the files can't be written.
@@ -76,7 +84,7 @@ int SimRun(const SimRunOptions& options, const std::string& command_line) {
   }
   auto scenario = FindScenario(options.scenario, options.topology);
   if (!scenario.ok()) return ReportError(scenario.status());
-  ApplyOptions(options, &*scenario);
+  if (const Status status = ApplyOptions(options, &*scenario); !status.ok()) return ReportError(status);
   auto report = RunWithProgress(*scenario, {.num_threads = options.num_threads});
   if (!report.ok()) return ReportError(report.status());
   return Deliver(*report, options, command_line);
@@ -110,6 +118,9 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
   CLI::App* run = sim.add_subcommand("run", "Simulate a scenario under one or more traffic policies and compare them.");
   run->add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->required();
   run->add_option("--policy", options->policies, "Policies to compare, instead of the scenario's")->delimiter(',');
+  run->add_option("--allocation", options->allocations,
+                  "Allocation policies to compare, instead of the scenario's (which must have the key allocation)")
+      ->delimiter(',');
   run->add_option("--seeds", options->num_seeds, "Number of ECMP hash seeds per policy")->check(CLI::Range(1, 10000));
   run->add_option("--seed", options->seed, "First hash seed");
   run->add_option("--simulate-s", options->simulate_s, "Simulated seconds")->check(CLI::Range(1e-3, 1e9));

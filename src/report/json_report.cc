@@ -34,6 +34,19 @@ Json ControlToJson(const sim::ControlChange& change) {
           {"path_changes", change.path_changes},   {"level_changes", change.level_changes}};
 }
 
+Json AllocationToJson(const sim::AllocationResult& allocation) {
+  Json sizes = Json::array();
+  for (const sim::SizeChange& change : allocation.sizes) {
+    sizes.push_back({{"time_s", NumberOrNull(change.time_s)}, {"gpus", change.num_gpus}, {"reason", change.reason}});
+  }
+  return {{"sizes", std::move(sizes)},
+          {"waited_s", NumberOrNull(allocation.waited_s)},
+          {"restarts", allocation.num_restarts},
+          {"stops", allocation.num_stops},
+          {"held_gpu_s", NumberOrNull(allocation.held_gpu_s)},
+          {"busy_gpu_s", NumberOrNull(allocation.busy_gpu_s)}};
+}
+
 Json JobToJson(const sim::JobResult& job) {
   Json json = {{"id", job.id.value()},
                {"gpus", job.num_gpus},
@@ -57,6 +70,7 @@ Json JobToJson(const sim::JobResult& job) {
                {"profiling_error", ProfilingErrorToJson(job.profiling_error)},
                {"reason", job.reason}};
   if (job.cnps) json["cnps"] = NumberOrNull(*job.cnps);
+  if (job.allocation) json["allocation"] = AllocationToJson(*job.allocation);
   return json;
 }
 
@@ -121,6 +135,7 @@ Json RunToJson(const sim::RunResult& run) {
                {"contention", ArrayOf(run.contention, ContentionToJson)},
                {"timeline", TimelineToJson(run.timeline)}};
   if (run.congestion_loss) json["congestion_loss"] = NumberOrNull(*run.congestion_loss);
+  if (!run.allocation.empty()) json["allocation"] = run.allocation;
   return json;
 }
 

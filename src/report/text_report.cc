@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "report/allocation_report.h"
 #include "report/congestion_report.h"
 #include "report/control_report.h"
 #include "report/number_format.h"
@@ -155,6 +156,7 @@ std::string RenderText(const sim::SimulationReport& report) {
   text += RenderUtilizationTable(summaries, comparisons);
   text += RenderContentionTable(summaries);
   text += RenderCostTable(summaries);
+  text += RenderAllocation(report);
   if (summaries.front().jobs.empty()) text += "No job was submitted.\n\n";
   for (const PolicyComparison& comparison : comparisons) {
     text += Headline(comparison) + '\n';

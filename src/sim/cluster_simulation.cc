@@ -72,7 +72,6 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       traffic_(&traffic),
       solo_traffic_(&solo_traffic),
       options_(options),
-      controller_(fabric, placement, traffic, std::move(iterations), options.controller),
       healthy_router_(fabric),
       healthy_capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
       link_events_(std::move(link_events)),
@@ -90,6 +89,8 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
                &busy_gpu_seconds_, &contention_),
       link_bytes_(fabric.num_links()),
       link_bins_(fabric.num_links()) {
+  options_.controller.allocation = MakeAllocationOptions(iterations);
+  controller_.emplace(fabric, placement, traffic, std::move(iterations), options_.controller);
   if (options.speed_report_interval.ns() > 0) next_speed_report_ = SimTime() + options.speed_report_interval;
   FL_CHECK(!options.dcqcn || options.dcqcn->Validate().ok());
   FL_CHECK(options.end > SimTime() && options.num_bins >= 1 && options.goodput > 0 && options.goodput <= 1);
@@ -116,7 +117,7 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
       WakeShares();
       RebuildDomains(watch);
     }
-    const bool is_idle = running_.empty() && next_arrival_ == arrivals_.size();
+    const bool is_idle = running_.empty() && controller_->num_queued() == 0 && next_arrival_ == arrivals_.size();
     if (now_ >= options_.end || is_idle || watch.Look(now_)) break;
     AdvanceUntilFinishOr(std::min(NextOutsideEvent(), options_.end), watch);
   }
@@ -130,7 +131,7 @@ SimTime ClusterSimulation::NextOutsideEvent() const {
   if (next_arrival_ < arrivals_.size()) next = records_.at(arrivals_[next_arrival_]).job.arrival;
   if (next_link_event_ < link_events_.size()) next = std::min(next, link_events_[next_link_event_].time);
   if (!hold_ends_.empty()) next = std::min(next, hold_ends_.begin()->time);
-  return std::min({next, profiling_end_, next_speed_report_, NextShareLook()});
+  return std::min({next, profiling_end_, next_speed_report_, NextShareLook(), controller_->next_wake_up()});
 }
 
 std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents(RunWatch& watch) {
@@ -149,6 +150,8 @@ std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents(RunWatch& wa
   while (next_arrival_ < arrivals_.size() && records_[arrivals_[next_arrival_]].job.arrival <= now_) {
     events.emplace_back(controller::JobSubmitted{records_[arrivals_[next_arrival_++]].job});
   }
+  if (controller_->next_wake_up() <= now_) events.emplace_back(controller::WakeUp{});
+  if (allocates() && !events.empty()) ReportProgress(watch, &events);
   return events;
 }
 
@@ -168,11 +171,11 @@ void ClusterSimulation::EndHolds(RunWatch& watch) {
 
 // Lets the controller react, and writes down what that changed.
 void ClusterSimulation::Handle(const std::vector<controller::Event>& events, RunWatch& watch) {
-  const controller::ControlCounters before = controller_.counters();
-  std::vector<controller::Action> actions = controller_.Handle(events);
+  const controller::ControlCounters before = controller_->counters();
+  std::vector<controller::Action> actions = controller_->Handle(events, now_);
   ControlChange change{.time_s = now_.seconds().value(),
-                       .path_changes = controller_.counters().path_changes - before.path_changes,
-                       .level_changes = controller_.counters().level_changes - before.level_changes};
+                       .path_changes = controller_->counters().path_changes - before.path_changes,
+                       .level_changes = controller_->counters().level_changes - before.level_changes};
   if (change.path_changes + change.level_changes > 0) {
     for (const controller::Event& event : events) {
       change.jobs_ended += std::holds_alternative<controller::JobFinished>(event);
@@ -191,6 +194,8 @@ void ClusterSimulation::Apply(std::vector<controller::Action> actions, RunWatch&
   for (controller::Action& action : actions) {
     if (auto* start = std::get_if<controller::StartJob>(&action)) {
       Start(*start);
+    } else if (const auto* stop = std::get_if<controller::StopJob>(&action)) {
+      Stop(*stop, watch);
     } else if (auto* set = std::get_if<controller::SetTraffic>(&action)) {
       SetTrafficOf(std::move(*set), watch);
     } else if (auto* profile = std::get_if<controller::StartProfiling>(&action)) {
@@ -288,35 +293,113 @@ void ClusterSimulation::WakeShares() {
 
 void ClusterSimulation::Start(const controller::StartJob& action) {
   JobRecord& record = records_[action.job];
-  record.iteration = std::make_unique<model::Iteration>(controller_.iteration(action.job));
+  record.iteration = std::make_unique<model::Iteration>(controller_->iteration(action.job));
   record.work = record.iteration->work;
-  record.solo = SoloTime(record);
+  record.solo = SoloTime(action.job, *record.iteration, static_cast<uint32_t>(action.placement.gpus.size()));
+  record.held_from = now_;
   SimTime start = now_;
+  uint64_t num_iterations = record.job.num_iterations;
+  if (allocates()) {
+    start = start + record.job.elasticity.restart_cost;
+    num_iterations -= record.past_iterations;
+    record.job.num_gpus = static_cast<uint32_t>(action.placement.gpus.size());
+    record.sizes.push_back({now_.seconds().value(), record.job.num_gpus, action.reason});
+    record.progress_reported_s = 0;
+  }
   if (options_.random_phase) {
-    Random random(CombineHash(options_.phase_seed, action.job.value()));
+    Random random(CombineHash(options_.phase_seed, action.job.value() + (uint64_t{record.past.size()} << 32)));
     start = start + SimDuration::FromSeconds(record.solo * random.Uniform());
   }
-  record.state =
-      std::make_unique<JobState>(CreateJobState(action.job, record.job.num_gpus, record.job.num_iterations,
-                                                *record.iteration, options_.detail, start, options_.num_bins));
+  record.state = std::make_unique<JobState>(CreateJobState(
+      action.job, record.job.num_gpus, num_iterations, *record.iteration, options_.detail, start, options_.num_bins));
+  record.reported_iterations = 0;
+  record.reported_iteration_end = start;
   running_.insert(std::lower_bound(running_.begin(), running_.end(), action.job), action.job);
   record.hold_end = record.job.hold_time.ns() > 0 ? now_ + record.job.hold_time : SimTime::Never();
   if (record.hold_end < SimTime::Never()) hold_ends_.insert({record.hold_end, action.job});
 }
 
-Seconds ClusterSimulation::SoloTime(const JobRecord& record) {
+// The job goes on later, or at once on other GPUs, with the iteration that was under way.
+void ClusterSimulation::Stop(const controller::StopJob& action, RunWatch& watch) {
+  JobRecord& record = records_[action.job];
+  domains_.Release(action.job, now_, watch);
+  running_.erase(std::lower_bound(running_.begin(), running_.end(), action.job));
+  RetireJob(record);
+  record.past_iterations += record.state->iterations_done;
+  record.sizes.push_back({now_.seconds().value(), 0, action.reason});
+  record.past.push_back({std::move(record.state), record.solo, record.work, record.held_from});
+}
+
+// How far the running jobs have come, and how long their iterations took since the last report.
+void ClusterSimulation::ReportProgress(RunWatch& watch, std::vector<controller::Event>* events) {
+  domains_.ReleaseAll(now_, FractionAt(now_), watch);
+  for (const JobId id : running_) {
+    JobRecord& record = records_[id];
+    const JobState& state = *record.state;
+    const uint64_t ended = state.iterations_done - record.reported_iterations;
+    const Seconds took = (state.last_iteration_end - record.reported_iteration_end).seconds();
+    controller::JobProgressed progress{
+        .job = id,
+        .iterations_done = static_cast<double>(record.past_iterations + state.iterations_done),
+        .iteration_time = Seconds(0),
+        .measured_for = took};
+    if (ended > 0) progress.iteration_time = took / static_cast<double>(ended);
+    record.reported_iterations = state.iterations_done;
+    record.reported_iteration_end = state.last_iteration_end;
+    events->emplace_back(progress);
+  }
+}
+
+controller::AllocationOptions ClusterSimulation::MakeAllocationOptions(
+    const controller::IterationProvider& iterations) {
+  controller::AllocationOptions allocation = options_.controller.allocation;
+  if (allocation.policy != nullptr && !allocation.profiler) {
+    allocation.profiler = [this, iterations](const model::Job& job) { return ProfileAlone(iterations, job); };
+  }
+  return allocation;
+}
+
+// Each size of the job alone on the empty fabric, on as few hosts as possible.
+Result<std::vector<prediction::SpeedPoint>> ClusterSimulation::ProfileAlone(
+    const controller::IterationProvider& iterations, const model::Job& job) {
+  std::vector<prediction::SpeedPoint> profile;
+  model::Placement placement;  // grows from size to size
+  uint32_t num_hosts = 0;
+  for (const uint32_t gpus : controller::UsableSizes(job, fabric_->num_gpus())) {
+    while (placement.gpus.size() < gpus) {
+      const HostId host(num_hosts++);
+      for (uint32_t g = 0; g < fabric_->num_gpus_of(host); ++g) {
+        placement.gpus.emplace_back(fabric_->first_gpu(host).value() + g);
+      }
+    }
+    model::Job sized = job;
+    sized.num_gpus = gpus;
+    const model::Placement part{{placement.gpus.begin(), placement.gpus.begin() + gpus}};
+    FL_ASSIGN_OR_RETURN(model::Iteration iteration, iterations(sized, part));
+    prediction::SpeedPoint point;
+    point.num_gpus = gpus;
+    point.num_hosts = static_cast<uint32_t>(fabric_->host_of(part.gpus.back()).index()) + 1;
+    point.iteration = SoloTime(job.id, iteration, gpus);
+    point.compute = iteration.compute_time + iteration.bubble_time;
+    iteration.compute_time = iteration.bubble_time = Seconds(0);
+    if (point.num_hosts > 1 && !iteration.flows.empty()) point.network = SoloTime(job.id, iteration, gpus);
+    profile.push_back(point);
+  }
+  return profile;
+}
+
+Seconds ClusterSimulation::SoloTime(JobId job, const model::Iteration& iteration, uint32_t num_gpus) {
   traffic::JobView view;
-  view.id = record.job.id;
-  view.num_gpus = record.job.num_gpus;
-  view.iteration = record.iteration.get();
+  view.id = job;
+  view.num_gpus = num_gpus;
+  view.iteration = &iteration;
   const traffic::TrafficSnapshot snapshot{.router = &healthy_router_,
                                           .jobs = std::span(&view, 1),
                                           .num_levels = options_.controller.num_levels,
                                           .hash_seed = 0,
                                           .random_seed = 0};
   const traffic::TrafficPlan plan = solo_traffic_->Plan(snapshot);
-  return SoloIterationTime(*record.iteration, plan.jobs.front().paths, healthy_capacities_, options_.detail,
-                           solo_finder_);
+  return SoloIterationTime(iteration, plan.jobs.front().paths, healthy_capacities_, options_.detail, solo_finder_);
 }
 
 void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& watch) {
@@ -352,7 +435,7 @@ void ClusterSimulation::UpdateCapacities(const std::vector<controller::Event>& e
   });
   if (!any) return;
   domains_.ReleaseAll(now_, FractionAt(now_), watch);
-  topology::LinkHealth health = controller_.health();
+  topology::LinkHealth health = controller_->health();
   for (const controller::Event& event : events) {
     if (const auto* change = std::get_if<controller::LinkHealthChanged>(&event)) health[change->link] = change->health;
   }
@@ -442,7 +525,7 @@ void ClusterSimulation::RetireJob(JobRecord& record) {
     profiling_end_ = SimTime::Never();
   }
   SettleBytes(record);
-  record.gpu_intensity = IntensityOf(record);
+  if (!record.state->paths.empty()) record.gpu_intensity = IntensityOf(record);
   hold_ends_.erase({record.hold_end, record.job.id});
   num_balanced_ -= record.shares != nullptr ? 1 : 0;
   record.shares.reset();

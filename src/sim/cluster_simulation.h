@@ -5,6 +5,9 @@
 // finish re-plans everybody, so domains that could finish a job go first.
 //
 //   outside events --> ClusterController --> StartJob / SetTraffic --> JobState, paths --> domains --> finishes --> …
+//
+// Under an allocation policy a job runs in stretches, each on other GPUs. A stretch begins with its restart; the
+// iteration that is under way when it ends is lost. Whenever the policy is asked, progress is reported first.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +77,8 @@ struct SimulationOptions {
   // Speeds of jobs are reported to the controller this often, and it re-plans then; 0 = never. Policies that look at
   // lost throughput or starvation need it.
   SimDuration speed_report_interval;
+  // With an allocation policy, all jobs have a number of iterations; `profiler` may be left out: speeds are then those
+  // of each size alone, on the hosts with the lowest numbers.
   controller::ControllerOptions controller;
 };
 
@@ -100,6 +105,13 @@ class ClusterSimulation {
   RunResult Run(RunWatch& watch);
 
  private:
+  // What is left of a job's time on GPUs that it has given back.
+  struct Stretch {
+    std::unique_ptr<JobState> state;
+    Seconds solo;
+    Flop work;  // per iteration
+    SimTime held_from;
+  };
   struct JobRecord {
     model::Job job;
     std::unique_ptr<model::Iteration> iteration;  // null until placed, and when the job has ended
@@ -108,9 +120,15 @@ class ClusterSimulation {
     std::vector<TransferRoute> routes;            // [transfer] under the paths and capacities in force
     std::vector<LinkDemand> demand;               // of the routes
     Seconds solo;
-    SimTime hold_end;          // when its hold time is over; Never() without one
-    Flop work;                 // per iteration
-    double gpu_intensity = 0;  // FLOP/s; 0 without network traffic
+    SimTime held_from;          // when it got its GPUs
+    std::vector<Stretch> past;  // before `state`, by time
+    std::vector<SizeChange> sizes;
+    uint64_t past_iterations = 0;      // of `past`
+    SimTime reported_iteration_end;    // end of the last iteration that was reported
+    uint64_t reported_iterations = 0;  // of `state`
+    SimTime hold_end;                  // when its hold time is over; Never() without one
+    Flop work;                         // per iteration
+    double gpu_intensity = 0;          // FLOP/s; 0 without network traffic
     uint32_t priority_rank = 0;
     std::string reason;
     std::optional<ProfilingError> profiling_error;
@@ -129,6 +147,11 @@ class ClusterSimulation {
   SimTime NextOutsideEvent() const;
   std::vector<controller::Event> TakeOutsideEvents(RunWatch& watch);
   void EndHolds(RunWatch& watch);
+  bool allocates() const { return options_.controller.allocation.policy != nullptr; }
+  controller::AllocationOptions MakeAllocationOptions(const controller::IterationProvider& iterations);
+  Result<std::vector<prediction::SpeedPoint>> ProfileAlone(const controller::IterationProvider& iterations,
+                                                           const model::Job& job);
+  void ReportProgress(RunWatch& watch, std::vector<controller::Event>* events);
   void StartProfiling(JobId job, RunWatch& watch);
   void EndProfiling(RunWatch& watch, std::vector<controller::Event>* events);
   void ReportSpeeds(RunWatch& watch, std::vector<controller::Event>* events);
@@ -138,7 +161,8 @@ class ClusterSimulation {
   void Handle(const std::vector<controller::Event>& events, RunWatch& watch);
   void Apply(std::vector<controller::Action> actions, RunWatch& watch);
   void Start(const controller::StartJob& action);
-  Seconds SoloTime(const JobRecord& record);
+  void Stop(const controller::StopJob& action, RunWatch& watch);
+  Seconds SoloTime(JobId job, const model::Iteration& iteration, uint32_t num_gpus);
   void SetTrafficOf(controller::SetTraffic action, RunWatch& watch);
   void UpdateCapacities(const std::vector<controller::Event>& events, RunWatch& watch);
   void SettleBytes(JobRecord& record);
@@ -158,12 +182,22 @@ class ClusterSimulation {
   void CollectTimeline(RunResult* result) const;
   size_t NumBinsReached() const;
   double IntensityOf(const JobRecord& record);
+  // All stretches of a job, with the one under way or the last one.
+  struct StretchView {
+    const JobState* state;
+    Seconds solo;
+    Flop work;
+    SimTime held_from;
+    bool is_over;  // the job has given these GPUs back to get others, or none
+  };
+  static std::vector<StretchView> StretchesOf(const JobRecord& record);
+  static void DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result);
+  AllocationResult DescribeAllocation(const JobRecord& record, const JobResult& job) const;
 
   const topology::Fabric* fabric_;
   const traffic::TrafficPolicy* traffic_;
   const traffic::TrafficPolicy* solo_traffic_;
   SimulationOptions options_;
-  controller::ClusterController controller_;
   topology::Router healthy_router_;  // for solo paths
   IdVector<LinkId, double> healthy_capacities_;
 
@@ -191,7 +225,8 @@ class ClusterSimulation {
   BinnedSum busy_gpu_seconds_;
   ContentionAccount contention_;
   std::optional<CongestionPoints> congestion_points_;
-  DomainSet domains_;  // after what it writes to and reads
+  DomainSet domains_;                                        // after what it writes to and reads
+  std::optional<controller::ClusterController> controller_;  // after what profiles jobs for it
   IdVector<LinkId, double> link_bytes_;
   IdVector<LinkId, std::vector<float>> link_bins_;  // bytes per bin; empty where nothing was carried
 };

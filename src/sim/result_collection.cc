@@ -33,23 +33,11 @@ std::vector<LinkId> LinksOf(const std::vector<model::Path>& paths) {
 // The job's last instant in this run.
 SimTime EndOf(const JobState& state) { return state.is_finished ? state.finish_time : state.observed_until; }
 
+bool HasBegun(const JobState& state) { return EndOf(state) > state.first_start; }
+
 // Compute time of one GPU in one iteration.
 double ComputePerIteration(const JobState& state) {
   return static_cast<double>(state.clock.total_ns) * state.clock.busy_fraction * 1e-9;
-}
-
-// Progress and speed of a job that has begun; `result->solo_iteration_s` is known.
-void DescribeProgress(const JobState& state, JobResult* result) {
-  result->start_s = state.first_start.seconds().value();
-  result->compute_s = state.ComputeSeconds();
-  result->iterations = static_cast<double>(state.iterations_done);
-  if (state.iterations_done > 0) {
-    result->iteration_s = (state.last_iteration_end - state.first_start).seconds().value() / result->iterations;
-    result->slowdown = result->iteration_s / result->solo_iteration_s;
-  }
-  // What a job has done of an iteration that it did not end.
-  const double since_last_s = (EndOf(state) - state.last_iteration_end).seconds().value();
-  result->iterations += std::min(1.0, since_last_s / result->solo_iteration_s);
 }
 
 void SummarizeSlowdowns(std::vector<double> slowdowns, RunResult* result) {
@@ -82,12 +70,13 @@ RunResult ClusterSimulation::CollectResult(bool partial) {
   }
   RunResult result;
   result.policy = std::string(traffic_->name());
+  if (allocates()) result.allocation = std::string(options_.controller.allocation.policy->name());
   result.seed = options_.controller.hash_seed;
   result.partial = partial;
   result.simulated_s = now_.seconds().value();
-  result.path_changes = controller_.counters().path_changes;
-  result.level_changes = controller_.counters().level_changes;
-  result.num_plans = controller_.counters().plans;
+  result.path_changes = controller_->counters().path_changes;
+  result.level_changes = controller_->counters().level_changes;
+  result.num_plans = controller_->counters().plans;
   result.control = std::move(control_);
   CollectJobs(&result);
   if (options_.dcqcn) CollectCongestion(&result);
@@ -96,6 +85,64 @@ RunResult ClusterSimulation::CollectResult(bool partial) {
   CollectLoadOfHottestLinks(&result);
   CollectContention(&result);
   CollectTimeline(&result);
+  return result;
+}
+
+std::vector<ClusterSimulation::StretchView> ClusterSimulation::StretchesOf(const JobRecord& record) {
+  std::vector<StretchView> stretches;
+  for (const Stretch& past : record.past) {
+    stretches.push_back({past.state.get(), past.solo, past.work, past.held_from, true});
+  }
+  if (record.state != nullptr) {
+    stretches.push_back({record.state.get(), record.solo, record.work, record.held_from, false});
+  }
+  return stretches;
+}
+
+// Progress and speed of a job that has begun. Of an iteration that a restart threw away nothing counts but its compute.
+void ClusterSimulation::DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result) {
+  result->start_s = stretches.front().state->first_start.seconds().value();
+  double training_s = 0;
+  double alone_s = 0;
+  for (const StretchView& stretch : stretches) {
+    const JobState& state = *stretch.state;
+    result->compute_s += state.ComputeSeconds();
+    result->iterations += static_cast<double>(state.iterations_done);
+    training_s += (state.last_iteration_end - state.first_start).seconds().value();
+    alone_s += stretch.solo.value() * static_cast<double>(state.iterations_done);
+  }
+  if (result->iterations > 0) {
+    result->iteration_s = training_s / result->iterations;
+    if (stretches.size() > 1) result->solo_iteration_s = alone_s / result->iterations;
+    result->slowdown = result->iteration_s / result->solo_iteration_s;
+  }
+  // What a job has done of an iteration that it did not end.
+  const StretchView& last = stretches.back();
+  if (last.is_over) return;
+  const double since_last_s = (EndOf(*last.state) - last.state->last_iteration_end).seconds().value();
+  result->iterations += std::clamp(since_last_s / last.solo.value(), 0.0, 1.0);
+}
+
+// `job` has its other fields.
+AllocationResult ClusterSimulation::DescribeAllocation(const JobRecord& record, const JobResult& job) const {
+  AllocationResult result;
+  result.sizes = record.sizes;
+  double running_s = 0;
+  for (const StretchView& stretch : StretchesOf(record)) {
+    const double held_s = (EndOf(*stretch.state) - stretch.held_from).seconds().value();
+    running_s += held_s;
+    result.held_gpu_s += held_s * stretch.state->num_gpus;
+    result.busy_gpu_s += stretch.state->ComputeSeconds() * stretch.state->num_gpus;
+  }
+  result.waited_s = job.end_s - job.arrival_s - running_s;
+  uint32_t num_starts = 0;
+  for (size_t i = 0; i < record.sizes.size(); ++i) {
+    num_starts += record.sizes[i].num_gpus > 0 ? 1 : 0;
+    const bool waits = record.sizes[i].num_gpus == 0 &&
+                       (i + 1 == record.sizes.size() || record.sizes[i + 1].time_s > record.sizes[i].time_s);
+    result.num_stops += waits ? 1 : 0;
+  }
+  result.num_restarts = num_starts > 0 ? num_starts - 1 : 0;
   return result;
 }
 
@@ -119,16 +166,22 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
     job.reason = record.reason;
     job.priority_rank = record.priority_rank;
     job.profiling_error = record.profiling_error;
-    if (record.state != nullptr) {
-      const JobState& state = *record.state;
+    std::vector<StretchView> stretches = StretchesOf(record);
+    if (!stretches.empty()) {
+      const JobState& state = *stretches.back().state;
       job.level = state.level;
-      job.end_s = EndOf(state).seconds().value();
+      if (!stretches.back().is_over) job.end_s = EndOf(state).seconds().value();
       job.finished = state.is_finished;
       job.solo_iteration_s = record.solo.value();
       job.gpu_intensity = record.gpu_intensity;
-      if (EndOf(state) > state.first_start) DescribeProgress(state, &job);
-      result->event_hash = CombineHash(result->event_hash, state.event_hash);
+      for (const StretchView& stretch : stretches) {
+        result->event_hash = CombineHash(result->event_hash, stretch.state->event_hash);
+      }
     }
+    if (allocates()) job.allocation = DescribeAllocation(record, job);
+    // Some stretches may have ended before training went on.
+    std::erase_if(stretches, [](const StretchView& stretch) { return !HasBegun(*stretch.state); });
+    if (!stretches.empty()) DescribeProgress(stretches, &job);
     result->jobs.push_back(std::move(job));
   }
 }
@@ -136,34 +189,40 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
 void ClusterSimulation::CollectCongestion(RunResult* result) const {
   CongestionTotals all;
   for (JobResult& job : result->jobs) {
-    const JobState* state = records_.at(job.id).state.get();
-    const CongestionTotals totals = state != nullptr ? state->congestion : CongestionTotals();
+    CongestionTotals totals;
+    for (const StretchView& stretch : StretchesOf(records_.at(job.id))) totals.Add(stretch.state->congestion);
     job.cnps = totals.cnps;
     all.Add(totals);
   }
   result->congestion_loss = all.held_bytes > 0 ? all.lost_bytes / all.held_bytes : 0;
 }
 
-// Sums over jobs, weighted with the GPU-seconds they held from the start of their first iteration on.
+// Sums over jobs, weighted with the GPU-seconds they held: from the start of their first iteration on, and with what
+// restarts took where an allocation policy resizes jobs.
 void ClusterSimulation::CollectUtilization(RunResult* result) const {
   double held = 0, busy = 0, flop = 0, ideal = 0, jumped = 0;
   std::vector<double> slowdowns;
   for (const JobResult& job : result->jobs) {
     if (job.start_s < 0) continue;
-    const JobRecord& record = records_.at(job.id);
-    const JobState& state = *record.state;
-    const double gpus = job.num_gpus;
-    const double held_s = (EndOf(state) - state.first_start).seconds().value();
-    const double per_iteration_s = ComputePerIteration(state);
-    held += gpus * held_s;
-    busy += gpus * job.compute_s;
-    ideal += gpus * held_s * per_iteration_s / job.solo_iteration_s;
-    flop += per_iteration_s > 0 ? job.compute_s / per_iteration_s * record.work.value() : 0;
-    jumped += gpus * static_cast<double>(state.jumped_ns) * 1e-9;
-    const double behind_s = held_s - job.iterations * job.solo_iteration_s;
-    result->gpu_hours_lost += gpus * std::max(0.0, behind_s) / 3600;
-    result->fast_forward_error_bound = std::max(result->fast_forward_error_bound, state.jump_error);
-    if (state.iterations_done > 0) slowdowns.push_back(job.slowdown);
+    for (const StretchView& stretch : StretchesOf(records_.at(job.id))) {
+      const JobState& state = *stretch.state;
+      const double gpus = state.num_gpus;
+      const SimTime held_from = allocates() ? stretch.held_from : state.first_start;
+      const double held_s = (EndOf(state) - held_from).seconds().value();
+      const double per_iteration_s = ComputePerIteration(state);
+      const double compute_s = state.ComputeSeconds();
+      held += gpus * held_s;
+      busy += gpus * compute_s;
+      ideal += gpus * held_s * per_iteration_s / stretch.solo.value();
+      flop += per_iteration_s > 0 ? compute_s / per_iteration_s * stretch.work.value() : 0;
+      jumped += gpus * static_cast<double>(state.jumped_ns) * 1e-9;
+      const double since_last_s = (EndOf(state) - state.last_iteration_end).seconds().value();
+      const double begun = stretch.is_over ? 0 : std::clamp(since_last_s / stretch.solo.value(), 0.0, 1.0);
+      const double useful_s = (static_cast<double>(state.iterations_done) + begun) * stretch.solo.value();
+      result->gpu_hours_lost += gpus * std::max(0.0, held_s - useful_s) / 3600;
+      result->fast_forward_error_bound = std::max(result->fast_forward_error_bound, state.jump_error);
+    }
+    if (job.slowdown > 0) slowdowns.push_back(job.slowdown);
   }
   if (held > 0) {
     result->busy = busy / held;
@@ -247,13 +306,14 @@ void ClusterSimulation::CollectTimeline(RunResult* result) const {
   std::vector<double> held(num_bins);
   timeline.running_jobs.assign(num_bins, 0);
   for (const auto& [id, record] : records_) {
-    if (record.state == nullptr) continue;
-    const SimTime start = record.state->first_start;
-    const SimTime end = EndOf(*record.state);
-    if (start >= end) continue;
-    BinnedSum::Spread(start, end, (end - start).seconds().value() * record.job.num_gpus, held, bin_ns);
-    for (int64_t b = start.ns() / bin_ns; b <= (end.ns() - 1) / bin_ns && b < static_cast<int64_t>(num_bins); ++b) {
-      ++timeline.running_jobs[static_cast<size_t>(b)];
+    for (const StretchView& stretch : StretchesOf(record)) {
+      const SimTime start = stretch.state->first_start;
+      const SimTime end = EndOf(*stretch.state);
+      if (start >= end) continue;
+      BinnedSum::Spread(start, end, (end - start).seconds().value() * stretch.state->num_gpus, held, bin_ns);
+      for (int64_t b = start.ns() / bin_ns; b <= (end.ns() - 1) / bin_ns && b < static_cast<int64_t>(num_bins); ++b) {
+        ++timeline.running_jobs[static_cast<size_t>(b)];
+      }
     }
   }
   std::vector<double> carried(num_bins);

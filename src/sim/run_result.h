@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "scheduling/decision_record.h"
 #include "topology/fabric.h"
 
 namespace fairlead::sim {
@@ -17,6 +18,23 @@ struct ProfilingError {
   double iteration_time = 0;  // against its mean iteration in the window
   double work = 0;            // FLOP per iteration
   double bytes = 0;           // sent over NICs per iteration
+};
+
+// A job has so many GPUs from then on; 0: it waits.
+struct SizeChange {
+  double time_s = 0;
+  uint32_t num_gpus = 0;
+  std::string reason;  // the allocation policy's words
+};
+
+// What an allocation policy did with a job.
+struct AllocationResult {
+  std::vector<SizeChange> sizes;  // by time; the end of the job is no change
+  double waited_s = 0;            // without GPUs, from its arrival to its end or the end of the run
+  uint32_t num_restarts = 0;      // after its first start
+  uint32_t num_stops = 0;         // of these with a wait in between
+  double held_gpu_s = 0;          // restarts included
+  double busy_gpu_s = 0;          // in which its GPUs computed
 };
 
 // One job over the whole run.
@@ -42,6 +60,8 @@ struct JobResult {
   std::optional<double> cnps;
   std::string bounding_link;  // link on which the job's flows waited longest; empty: none
   std::string reason;         // the policy's words about this job
+  // Nothing: sizes are fixed. With it `num_gpus` is the last size that the job had.
+  std::optional<AllocationResult> allocation;
 };
 
 // Time a job lost on one link because of one other job.
@@ -86,6 +106,7 @@ struct ControlChange {
 // One policy under one hash seed.
 struct RunResult {
   std::string policy;
+  std::string allocation;  // policy that decides about sizes; empty: sizes are fixed
   uint64_t seed = 0;
   uint64_t event_hash = 0;
   bool partial = false;  // stopped by the user or a limit before the end
@@ -114,12 +135,15 @@ struct RunResult {
   std::vector<LinkResult> links;             // network links that carried bytes, by id
   std::vector<ContentionResult> contention;  // by (victim, culprit, link)
   Timeline timeline;
+  // About one job, where ScenarioRunOptions asks for it and an allocation policy decides; by time.
+  std::vector<scheduling::DecisionRecord> decisions;
 };
 
 // One `fairlead sim run`: every policy under every seed.
 struct SimulationReport {
   std::string scenario;  // its title
   std::string version;
+  uint64_t num_gpus = 0;           // of the cluster
   std::string fabric_summary;      // "346 hosts, 2768 GPUs (A100), 173 leaves, 16 spines"
   std::vector<std::string> notes;  // assumptions that the scenario makes; shown on the page
   std::vector<RunResult> runs;     // grouped by policy, seeds ascending

@@ -10,6 +10,7 @@
 #include "collective/queue_pairs.h"
 #include "collective/rank_layout.h"
 #include "scheduling/placement_policy.h"
+#include "sim/scenario_allocation.h"
 #include "sim/trace_jobs.h"
 #include "topology/fabric_yaml.h"
 #include "topology/lingjun_topology.h"
@@ -186,6 +187,7 @@ void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set
   } else {
     entry.work = ReadSimpleWork(map);
   }
+  ReadElasticity(map, *scenario, &entry);
   if (!map.Finish().ok()) return;
   for (int64_t i = 0; i < count; ++i) {
     ScenarioJob copy = entry;
@@ -258,6 +260,17 @@ Status CheckJob(const Scenario& scenario, const ScenarioJob& entry) {
   return CheckIterationLength(scenario, job, iteration);
 }
 
+// The same at every size that the job may have.
+Status CheckSizes(const Scenario& scenario, const ScenarioJob& entry) {
+  FL_RETURN_IF_ERROR(CheckJob(scenario, entry));
+  for (const uint32_t gpus : entry.job.elasticity.sizes) {
+    ScenarioJob sized = entry;
+    sized.job.num_gpus = gpus;
+    FL_RETURN_IF_ERROR(CheckJob(scenario, sized));
+  }
+  return OkStatus();
+}
+
 void ReadJobs(YamlMap& root, const std::string& path, Scenario* scenario) {
   std::set<std::string> names;
   std::vector<YamlMap> entries = root.Maps("jobs");
@@ -266,11 +279,12 @@ void ReadJobs(YamlMap& root, const std::string& path, Scenario* scenario) {
     const size_t first = scenario->jobs.size();
     ReadJob(map, path, scenario, &names);
     if (!map.Finish().ok()) return;
-    if (const Status status = CheckJob(*scenario, scenario->jobs[first]); !status.ok()) {
+    if (const Status status = CheckSizes(*scenario, scenario->jobs[first]); !status.ok()) {
       map.Fail("", status.message());
       return;
     }
   }
+  if (const Status status = CheckTensorGroups(*scenario); !status.ok()) root.Fail("jobs", status.message());
 }
 
 // A trace instead of jobs: the simulation covers its days, in bins of an hour.
@@ -386,6 +400,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   scenario.num_seeds = static_cast<uint32_t>(root.Int("seeds", 5, 1, 10'000));
   scenario.first_seed = static_cast<uint64_t>(root.Int("seed", 1, 0, INT64_MAX));
   ReadPolicies(root, &scenario);
+  ReadAllocation(root, &scenario);
   ReadCruxOptions(root, &scenario);
   ReadC4pOptions(root, &scenario);
   auto trace = root.Map("trace");
@@ -420,8 +435,11 @@ Result<model::Iteration> BuildIterationOf(const Scenario& scenario, const model:
   const collective::RankLayout layout = collective::MakeRankLayout(placement, scenario.fabric);
   const auto& work = scenario.jobs[job.id.index()].work;
   const FlopPerSecond peak = scenario.fabric.gpu_peak();
+  const uint32_t requested = scenario.jobs[job.id.index()].job.num_gpus;  // job.num_gpus may be another size
   if (const auto* simple = std::get_if<collective::SimpleIterationSpec>(&work)) {
-    return collective::BuildSimpleIteration(*simple, layout, peak);
+    collective::SimpleIterationSpec spec = *simple;
+    if (job.num_gpus != requested) spec.compute_time = spec.compute_time * requested / job.num_gpus;
+    return collective::BuildSimpleIteration(spec, layout, peak);
   }
   if (const auto* imported = std::get_if<ImportedWork>(&work)) {
     return collective::BuildSequenceIteration(*imported->sequence, imported->parallelism, layout, peak,
@@ -429,9 +447,12 @@ Result<model::Iteration> BuildIterationOf(const Scenario& scenario, const model:
   }
   const auto& profiled = std::get<ProfiledWork>(work);
   FL_ASSIGN_OR_RETURN(const collective::ModelProfile* profile, scenario.profiles.Find(profiled.profile));
-  const model::Parallelism parallelism =
-      profiled.parallelism ? *profiled.parallelism
-                           : collective::DefaultParallelism(*profile, job.num_gpus, job.gpus_per_host);
+  model::Parallelism parallelism = profiled.parallelism
+                                       ? *profiled.parallelism
+                                       : collective::DefaultParallelism(*profile, job.num_gpus, job.gpus_per_host);
+  if (job.num_gpus != requested) {
+    FL_ASSIGN_OR_RETURN(parallelism, ResizeParallelism(parallelism, job.num_gpus));
+  }
   return collective::BuildIteration(*profile, parallelism, layout, peak, profiled.options);
 }
 

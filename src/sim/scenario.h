@@ -17,6 +17,7 @@
 //       - {name: b, gpus: 16, compute_s: 0.5, size_mb: 800, collective: ring-all-reduce, start_fraction: 0.5, count: 3}
 //       - {name: c, gpus: 32, workload: {simai: ../workloads/moe-32.txt}}   # or chakra: PREFIX, FOLDER or TRACE.et
 //       - {name: d, gpus: 16, hosts: [h0, h8], compute_s: 0.01, size_mb: 800}   # on these hosts
+//     allocation: aiturbo              # decides about sizes and hosts instead of placement; see scenario_allocation.h
 //     trace: {…}                       # instead of jobs; see trace_jobs.h
 //     link_events:
 //       - {at_s: 30, link: "leaf3->spine1", health: 0}
@@ -47,6 +48,8 @@ struct Scenario {
   topology::Fabric fabric;
   std::string placement = "locality-first";
   uint64_t placement_seed = 1;
+  std::vector<std::string> allocations;  // each with each of `policies`; empty: sizes are fixed
+  bool learns_speeds = true;
   collective::ModelProfiles profiles;
   uint32_t qps_per_connection = 1;
   std::vector<ScenarioJob> jobs;  // jobs[i].job.id == JobId(i)

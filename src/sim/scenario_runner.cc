@@ -12,6 +12,7 @@
 
 #include "base/parallel_for.h"
 #include "base/process_usage.h"
+#include "scheduling/allocation_registry.h"
 #include "scheduling/placement_policy.h"
 #include "traffic/policy_registry.h"
 #include "version.h"
@@ -25,6 +26,7 @@ constexpr std::string_view kSoloPolicy = "crux";
 
 struct PlannedRun {
   std::string policy;
+  std::string allocation;  // empty: sizes are fixed
   uint64_t seed = 0;
 };
 
@@ -48,8 +50,8 @@ class SharedProgress {
   const RunProgress& report_;
 };
 
-RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const std::atomic<bool>& stop,
-                  const RunWatch::Progress& progress) {
+RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, std::optional<JobId> explained_job,
+                  const std::atomic<bool>& stop, const RunWatch::Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   const auto placement = scheduling::CreatePlacementPolicy(scenario.placement, scenario.placement_seed).value();
   const auto policy = traffic::CreatePolicy(run.policy, scenario.policy_options).value();
@@ -57,12 +59,23 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const std::at
   SimulationOptions options = scenario.simulation;
   options.controller.hash_seed = run.seed;
   options.controller.random_seed = run.seed;
+  std::vector<scheduling::DecisionRecord> decisions;
+  std::unique_ptr<scheduling::AllocationPolicy> allocation;
+  if (!run.allocation.empty()) {
+    allocation = scheduling::CreateAllocationPolicy(run.allocation, run.seed).value();
+    options.controller.allocation.policy = allocation.get();
+    options.controller.allocation.learns_speeds = scenario.learns_speeds;
+    if (explained_job)
+      options.controller.allocation.observer = scheduling::RecordDecisionsAbout(*explained_job, &decisions);
+  }
   std::vector<model::Job> jobs;
   for (const ScenarioJob& entry : scenario.jobs) jobs.push_back(entry.job);
   ClusterSimulation simulation(scenario.fabric, *placement, *policy, *solo_policy, MakeIterationProvider(scenario),
                                std::move(jobs), scenario.link_events, options);
   RunWatch watch(stop, progress);
   RunResult result = simulation.Run(watch);
+  result.decisions = std::move(decisions);
+  if (!run.allocation.empty()) result.policy = fmt::format("{}+{}", run.allocation, result.policy);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.peak_rss_mb = PeakRssMb();
   return result;
@@ -78,18 +91,31 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
     if (std::count(scenario.policies.begin(), scenario.policies.end(), policy) > 1) {
       return InvalidArgument(fmt::format("the policy {} stands twice; expected each once", policy));
     }
-    for (uint32_t s = 0; s < scenario.num_seeds; ++s) planned.push_back({policy, scenario.first_seed + s});
+  }
+  for (const std::string& allocation : scenario.allocations) {
+    const auto created = scheduling::CreateAllocationPolicy(allocation, 1);
+    if (!created.ok()) return created.status();
+  }
+  const std::vector<std::string> fixed = {""};
+  for (const std::string& allocation : scenario.allocations.empty() ? fixed : scenario.allocations) {
+    for (const std::string& policy : scenario.policies) {
+      for (uint32_t s = 0; s < scenario.num_seeds; ++s) {
+        planned.push_back({policy, allocation, scenario.first_seed + s});
+      }
+    }
   }
   std::vector<std::optional<RunResult>> results(planned.size());
   SharedProgress shared_progress(planned.size(), progress);
   ParallelFor(planned.size(), options.num_threads, stop, [&](size_t i) {
-    results[i] = RunOnce(scenario, planned[i], stop, [&](double fraction) { shared_progress.Set(i, fraction); });
+    results[i] = RunOnce(scenario, planned[i], options.explained_job, stop,
+                         [&](double fraction) { shared_progress.Set(i, fraction); });
     shared_progress.Set(i, 1);
   });
 
   SimulationReport report;
   report.scenario = scenario.title;
   report.version = kVersion;
+  report.num_gpus = scenario.fabric.num_gpus();
   report.fabric_summary = SummarizeFabric(scenario.fabric);
   report.notes = scenario.notes;
   for (auto& result : results) {

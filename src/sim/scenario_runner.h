@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -15,6 +16,8 @@ namespace fairlead::sim {
 
 struct ScenarioRunOptions {
   uint32_t num_threads = 0;  // 0 = one per processor
+  // Whose allocation decisions to keep (RunResult::decisions); nothing: nobody's.
+  std::optional<JobId> explained_job = std::nullopt;
 };
 
 // Called from any thread, one call at a time: fraction of all runs that is done, 0..1.
