@@ -1,5 +1,5 @@
 // How long one tick of the C4D master takes, and how much memory a connection costs, against the size of the job: all
-// reports of a second, 8 operations and 8 connections of each rank.
+// reports of a second, 8 operations, those of the second before once more, and 8 connections of each rank.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
@@ -49,18 +49,31 @@ std::vector<model::TelemetryRecord> SecondOf(const model::JobLayout& layout, uin
     report.number = second;
     report.at = begin + SimDuration(1'000'000'000);
     const uint32_t data = num_tensor + r / 512 * 8 + r % 8;
-    for (uint32_t i = 0; i < 2 * kOperations && !(stuck && r == 5); ++i) {
-      if (stuck && i >= 2) break;
+    const auto add = [&](uint64_t of_second, uint32_t i, bool has_finished) {
       model::OperationRecord record;
       record.communicator = model::CommunicatorId(i % 2 == 0 ? r / 8 : data);
       record.kind = model::OperationKind::kAllReduce;
-      record.sequence = record.issue_index = second * kOperations + i / 2;
+      record.sequence = record.issue_index = of_second * kOperations + i / 2;
       record.bytes = 1 << 20;
-      record.enqueued = begin + SimDuration(i * 1'000'000);
+      record.enqueued = SimTime(static_cast<int64_t>(of_second) * 1'000'000'000) + SimDuration(i * 1'000'000);
       record.started = record.enqueued;
-      if (!stuck) record.finished = record.enqueued + SimDuration(900'000);
+      if (has_finished) record.finished = record.enqueued + SimDuration(900'000);
       report.operations.push_back(record);
+    };
+    for (uint32_t i = 0; second > 0 && i < 2 * kOperations; ++i) add(second - 1, i, true);
+    const uint32_t num_begun = !stuck ? 2 * kOperations : r == 5 ? 0 : 2;
+    for (uint32_t i = 0; i < num_begun; ++i) add(second, i, !stuck);
+    report.operations_since = begin;
+    for (const uint32_t communicator : {r / 8, data}) {
+      const uint64_t finished = (second + (stuck ? 0 : 1)) * kOperations;
+      const uint64_t begun = finished + (stuck ? num_begun / 2 : 0);
+      report.progress.push_back({.communicator = model::CommunicatorId(communicator),
+                                 .peer = {},
+                                 .enqueued = begun,
+                                 .started = begun,
+                                 .finished = finished});
     }
+    report.busy_connections = 0;
     for (uint32_t c = 0; c < kConnections; ++c) {
       model::ConnectionRecord record;
       record.key.communicator = model::CommunicatorId(data);

@@ -35,6 +35,7 @@ class HangRule {
     }
     if (starts.empty()) return {};
     for (const std::vector<uint32_t>& sink : FindReachableSinks(graph_.edges, starts)) AddSink(sink);
+    LeaveOutLinksOfFrozen();
     std::vector<Suspect> suspects;
     AddRankSuspect(Syndrome::kDead, gone_, &suspects);
     AddRankSuspect(Syndrome::kNonCommHang, stopped_, &suspects);
@@ -127,6 +128,9 @@ class HangRule {
     const PendingOperation& operation = graph_.operations[index];
     if (!operation.is_stuck) return;
     stuck_.push_back(&operation);
+    if (IsLastInside(operation) && !IsSentTo(operation.inside.front(), operation.communicator)) {
+      frozen_.insert(operation.inside.front());
+    }
     const StuckData& data = data_[index];
     links_.insert(links_.end(), data.links.begin(), data.links.end());
     gpus_.insert(data.gpus.begin(), data.gpus.end());
@@ -135,11 +139,36 @@ class HangRule {
     unseen_.insert(data.unsure.begin(), data.unsure.end());
     if (data.has_connections) return;
     // The only one that has not left is the one that does not go on.
-    if (operation.num_finished > 0 && operation.inside.size() == 1 && operation.doubtful.empty()) {
+    if (IsLastInside(operation)) {
       gpus_.insert(operation.inside.front());
     } else {
       out_of_sight_.push_back(&operation);
     }
+  }
+
+  static bool IsLastInside(const PendingOperation& operation) {
+    return operation.num_finished > 0 && operation.inside.size() == 1 && operation.missing.empty() &&
+           operation.doubtful.empty() && operation.hindered.empty();
+  }
+
+  // Whether anything is under way to the rank on that communicator, by what its senders say.
+  bool IsSentTo(RankId rank, model::CommunicatorId communicator) const {
+    const std::vector<RankId>& ranks = layout_.communicators[communicator.index()].ranks;
+    return std::any_of(ranks.begin(), ranks.end(), [&](RankId sender) {
+      const auto connections = picture_.ConnectionsOf(sender, communicator);
+      return std::any_of(connections.begin(), connections.end(), [&](const ConnectionState& state) {
+        return state.key.direction == model::Direction::kSend && state.key.peer == rank &&
+               picture_.PhaseOf(sender, state) != model::TransferPhase::kIdle;
+      });
+    });
+  }
+
+  // A rank that the others have left behind, and to which nothing is under way any more, does not look after its
+  // messages: what it says is on the wire may have arrived long ago.
+  void LeaveOutLinksOfFrozen() {
+    const size_t num_links = links_.size();
+    std::erase_if(links_, [&](const StuckLink& link) { return frozen_.contains(link.from); });
+    if (links_.empty() && num_links > 0) gpus_ = frozen_;
   }
 
   // The operation that shows what the suspect is held for: the one that has waited the longest for these ranks.
@@ -434,6 +463,7 @@ class HangRule {
   std::vector<StuckLink> links_;
   std::set<RankId> gpus_;
   std::set<RankId> relays_;
+  std::set<RankId> frozen_;
   std::vector<StuckData> data_;  // [operation] of those that nobody is known to be missing from
   std::set<RankId> unseen_;      // that may be the cause, for all that is missing of their reports
 };

@@ -88,11 +88,14 @@ bool JobPicture::Add(SimTime now, const model::RankReport& report, const Complet
   touched_.clear();
   for (const model::OperationRecord& record : report.operations) AddOperation(now, report, *serial, record);
   for (const model::ProgressRecord& record : report.progress) AddProgress(now, report, *serial, record);
-  if (TellsAllOperations(report)) rank.operations_serial = std::max(rank.operations_serial, *serial);
+  const auto note_whole = [&](RankState::WholeReport& whole) {
+    if (*serial > whole.serial) whole = {*serial, now};
+  };
+  if (TellsAllOperations(report)) note_whole(rank.told_operations);
   const auto num_busy = std::count_if(report.connections.begin(), report.connections.end(),
                                       [](const auto& c) { return c.phase != model::TransferPhase::kIdle; });
   if (report.busy_connections && num_busy == static_cast<ptrdiff_t>(*report.busy_connections)) {
-    rank.connections_serial = std::max(rank.connections_serial, *serial);
+    note_whole(rank.told_connections);
   }
   for (size_t i = 0; i < report.connections.size(); ++i) {
     AddConnection(now, report, *serial, report.connections[i], i);

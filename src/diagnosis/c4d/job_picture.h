@@ -55,10 +55,14 @@ struct RankState {
   uint32_t host = 0;                    // index of JobPicture::hosts()
   std::vector<Membership> memberships;  // ascending
   ReportSequence numbers;
-  // The newest reports that told everything about its operations, and about its connections; 0: none. What was missed
-  // before them is no matter.
-  uint32_t operations_serial = 0;
-  uint32_t connections_serial = 0;
+  // The newest report that told everything about its operations, or about its connections. What was missed before it is
+  // no matter, and a rank that has sent one is not believed to have nothing to tell by one that was truncated.
+  struct WholeReport {
+    uint32_t serial = 0;  // 0: none
+    SimTime heard;
+  };
+  WholeReport told_operations;
+  WholeReport told_connections;
   // On the master's clock; zero: never.
   SimTime last_heard;
   SimTime last_progress;
@@ -146,22 +150,22 @@ class JobPicture {
 
   // Where the oldest message under way of one of the rank's connections stands, by all that was told.
   model::TransferPhase PhaseOf(model::RankId rank, const ConnectionState& connection) const {
-    const bool is_idle = connection.serial < ranks_[rank].connections_serial;  // or else it had been told
+    const bool is_idle = connection.serial < ranks_[rank].told_connections.serial;  // or else it had been told
     return is_idle ? model::TransferPhase::kIdle : connection.phase;
   }
 
   // Whether the rank would have told by now if an operation had changed on its side up to `time` since its report of
   // that serial. Args: how long reports may take to arrive, and to be missed.
   bool IsUpToDate(model::RankId rank, uint32_t serial, SimTime time, SimDuration report_delay) const {
-    return IsToldSince(rank, std::max(serial, ranks_[rank].operations_serial), time, report_delay);
+    return IsToldSince(rank, ranks_[rank].told_operations, serial, time, report_delay);
   }
   // The same of a connection.
   bool IsUpToDate(model::RankId rank, const ConnectionState& connection, SimTime time, SimDuration report_delay) const {
-    return IsToldSince(rank, std::max(connection.serial, ranks_[rank].connections_serial), time, report_delay);
+    return IsToldSince(rank, ranks_[rank].told_connections, connection.serial, time, report_delay);
   }
   // Whether a report made within [from, until] that is missing may have told of an operation of which nobody else told.
   bool MayHideOperation(model::RankId rank, SimTime from, SimTime until) const {
-    return ranks_[rank].numbers.HasGapBetween(from, until, ranks_[rank].operations_serial);
+    return ranks_[rank].numbers.HasGapBetween(from, until, ranks_[rank].told_operations.serial);
   }
 
   // Disputed operations that completed since the call before.
@@ -175,9 +179,11 @@ class JobPicture {
   void AddProgress(SimTime now, const model::RankReport& report, uint32_t serial, const model::ProgressRecord& record);
   // Whether the report tells all about the operations of its rank.
   bool TellsAllOperations(const model::RankReport& report);
-  bool IsToldSince(model::RankId rank, uint32_t serial, SimTime time, SimDuration report_delay) const {
+  bool IsToldSince(model::RankId rank, const RankState::WholeReport& whole, uint32_t serial, SimTime time,
+                   SimDuration report_delay) const {
     const RankState& state = ranks_[rank];
-    return state.last_heard > time && !state.numbers.HasGap(serial, time + report_delay);
+    const SimTime heard = whole.serial > 0 ? whole.heard : state.last_heard;
+    return heard > time && !state.numbers.HasGap(std::max(serial, whole.serial), time + report_delay);
   }
   void AddConnection(SimTime now, const model::RankReport& report, uint32_t serial,
                      const model::ConnectionRecord& record, size_t hint);

@@ -29,7 +29,8 @@ struct SlowOptions {
   // Share of the window that others must have waited for a straggler. Higher: only what hurts. Lower: names those whose
   // lateness is as good as none.
   double wait_share_min = 0.05;
-  // Share of all blame that the straggler has to bear. Higher: two at once are nobody. Lower: one of several is named.
+  // Share of all lateness that those who are named have to bear. Higher: more are named at once, or nobody. Lower: only
+  // the worst of several is named.
   double blame_share_min = 0.6;
   // Least standard deviation of waits and lags, as a share of the window. Higher: weaker stragglers are missed in
   // steady jobs. Lower: differences too small to matter look significant there.

@@ -23,6 +23,8 @@ constexpr double kMissingShareMax = 0.1;
 // What enough ranks do not share is no excuse for the others: this share of them, and this many.
 constexpr double kUnchangedShare = 0.1;
 constexpr size_t kUnchangedMin = 2;
+// Of more than that at once nobody is named: that is a job that is late everywhere.
+constexpr size_t kCandidatesMax = 3;
 // A single signal is worth this much of what agreeing ones are.
 constexpr double kAloneConfidence = 0.5;
 
@@ -248,51 +250,65 @@ void StragglerDetector::MarkLate(Signal& signal, double seconds) const {
   }
 }
 
-std::optional<StragglerDetector::Candidate> StragglerDetector::FindCandidate(const Window& window,
-                                                                             const Signal& own) const {
+std::vector<StragglerDetector::Candidate> StragglerDetector::FindCandidates(const Window& window,
+                                                                            const Signal& own) const {
+  std::map<HostId, std::vector<model::RankId>> ranks_of;  // of hosts with late ranks
   double total = 0;
-  std::map<HostId, double> by_host;
-  std::optional<size_t> worst;
   for (size_t rank = 0; rank < own.excess.size(); ++rank) {
-    if (!own.is_late[rank]) continue;
-    total += own.excess[rank];
-    by_host[layout_.ranks[rank].host] += own.excess[rank];
-    if (!worst || own.excess[rank] > own.excess[*worst]) worst = rank;
+    if (own.is_late[rank]) ranks_of[layout_.ranks[rank].host];
+    total += own.is_late[rank] ? own.excess[rank] : 0;
   }
-  if (!worst) return std::nullopt;
+  for (size_t rank = 0; rank < own.excess.size(); ++rank) {
+    const auto host = ranks_of.find(layout_.ranks[rank].host);
+    if (host != ranks_of.end()) host->second.push_back(model::RankId(rank));
+  }
+  std::vector<Candidate> all;
+  for (const auto& [host, ranks] : ranks_of) AddCandidates(window, own, ranks, all);
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.share > b.share; });
+  std::vector<Candidate> candidates;
+  double share = 0;
+  for (Candidate& candidate : all) {
+    if (share >= options_.blame_share_min || candidates.size() == kCandidatesMax) break;
+    candidate.share /= total;
+    share += candidate.share;
+    candidates.push_back(std::move(candidate));
+  }
+  if (share < options_.blame_share_min) candidates.clear();
+  return candidates;
+}
+
+void StragglerDetector::AddCandidates(const Window& window, const Signal& own, const std::vector<model::RankId>& ranks,
+                                      std::vector<Candidate>& candidates) const {
   Candidate candidate;
-  candidate.culprit.host = layout_.ranks[*worst].host;
-  candidate.share = own.excess[*worst] / total;
-  if (candidate.share >= options_.blame_share_min) {
-    // Of its neighbours too few may be judged to tell whether it is the rank or its host.
-    size_t num_ranks = 0;
-    size_t num_known = 0;
-    for (size_t rank = 0; rank < own.excess.size(); ++rank) {
-      if (layout_.ranks[rank].host != candidate.culprit.host) continue;
-      ++num_ranks;
-      num_known += own.is_known[rank] ? 1 : 0;
-    }
-    if (static_cast<double>(num_known) < kLateRanksShare * static_cast<double>(num_ranks)) return std::nullopt;
-    candidate.ranks = {model::RankId(*worst)};
-    candidate.culprit.kind = model::CulpritKind::kRank;
-    candidate.culprit.rank = model::RankId(*worst);
-    return candidate;
-  }
-  const auto host = std::max_element(by_host.begin(), by_host.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  candidate.culprit.host = host->first;
-  candidate.culprit.kind = model::CulpritKind::kHost;
-  candidate.share = host->second / total;
+  candidate.culprit.host = layout_.ranks[ranks.front().index()].host;
+  size_t num_known = 0;
   size_t num_late = 0;
-  for (size_t rank = 0; rank < own.excess.size(); ++rank) {
-    if (layout_.ranks[rank].host != host->first) continue;
-    candidate.ranks.push_back(model::RankId(rank));
+  double worst = 0;
+  for (const model::RankId rank : ranks) {
+    const bool is_late = own.is_late[rank.index()];
+    num_known += own.is_known[rank.index()] ? 1 : 0;
     // Ranks of later stages may lack samples, too, and hide it behind their wait for the first one.
-    num_late += own.is_late[rank] || IsIdle(window, rank) ? 1 : 0;
+    num_late += is_late || IsIdle(window, rank.index()) ? 1 : 0;
+    candidate.share += is_late ? own.excess[rank.index()] : 0;
+    worst = std::max(worst, is_late ? own.excess[rank.index()] : 0);
   }
-  const bool is_host = candidate.share >= options_.blame_share_min &&
-                       static_cast<double>(num_late) >= kLateRanksShare * static_cast<double>(candidate.ranks.size());
-  return is_host ? std::optional(candidate) : std::nullopt;
+  const auto least = kLateRanksShare * static_cast<double>(ranks.size());
+  if (static_cast<double>(num_late) >= least && worst < options_.blame_share_min * candidate.share) {
+    candidate.culprit.kind = model::CulpritKind::kHost;
+    candidate.ranks = ranks;
+    candidates.push_back(std::move(candidate));
+    return;
+  }
+  // Of its neighbours too few may be judged to tell whether it is the rank or its host.
+  if (static_cast<double>(num_known) < least) return;
+  candidate.culprit.kind = model::CulpritKind::kRank;
+  for (const model::RankId rank : ranks) {
+    if (!own.is_late[rank.index()]) continue;
+    candidate.culprit.rank = rank;
+    candidate.ranks = {rank};
+    candidate.share = own.excess[rank.index()];
+    candidates.push_back(candidate);
+  }
 }
 
 bool StragglerDetector::IsMostOfStage(const Candidate& candidate) const {
@@ -395,18 +411,18 @@ std::vector<Suspect> StragglerDetector::EndWindow(SimTime, bool has_transport_su
     const Signal own = JudgeOwn(window);
     const Signal blame = JudgeWaits(window.blame, &Baseline::blame_share, window.seconds);
     const Signal lag = JudgeWaits(window.lag, &Baseline::lag_share, window.seconds);
-    if (const auto candidate = FindCandidate(window, own)) {
+    const std::vector<Candidate> candidates = FindCandidates(window, own);
+    if (candidates.empty()) LearnBaseline(window);
+    for (const Candidate& candidate : candidates) {
       // Ranks that have few of their like elsewhere wait for each other: waits say little about them.
-      uint32_t num_agreeing = IsMostOfStage(*candidate) && HasIdleHost(window, *candidate) ? 1 : 0;
-      num_agreeing += Agrees(blame, *candidate, window.seconds) ? 1 : 0;
-      num_agreeing += Agrees(lag, *candidate, window.seconds) ? 1 : 0;
+      uint32_t num_agreeing = IsMostOfStage(candidate) && HasIdleHost(window, candidate) ? 1 : 0;
+      num_agreeing += Agrees(blame, candidate, window.seconds) ? 1 : 0;
+      num_agreeing += Agrees(lag, candidate, window.seconds) ? 1 : 0;
       // Where nothing else can confirm it, nothing may be missing.
-      const bool is_alone = !IsKnown(blame, *candidate) && HasAllReports(window, *candidate);
+      const bool is_alone = !IsKnown(blame, candidate) && HasAllReports(window, candidate);
       if (num_agreeing > 0 || is_alone) {
-        suspects.push_back(MakeSuspect(window, *candidate, own, blame, lag, num_agreeing));
+        suspects.push_back(MakeSuspect(window, candidate, own, blame, lag, num_agreeing));
       }
-    } else {
-      LearnBaseline(window);
     }
   }
   throttled_.clear();

@@ -11,9 +11,10 @@
 //             the ranks at the same position of their pipelines, per operation, so that slower iterations do not
 //             matter;
 //             2. a rank is late by a signal with z_line, and at least wait_share_min of the window;
-//             3. the candidate is the rank with blame_share_min of all own time in excess, or else the host of which
-//             most ranks are late, with that share: own time ends every chain of waits;
-//             4. it is a suspect if blame or lag agrees. Of a host that is most of a stage waits say little: its ranks
+//             3. candidates are the late ranks, and instead of several of one host the host, if most of its ranks are
+//             late: the fewest of them, three at most, that have blame_share_min of all own time in excess together.
+//             Own time ends every chain of waits;
+//             4. one is a suspect if blame or lag agrees. Of a host that is most of a stage waits say little: its ranks
 //             are late by their own past, and its host threads must idle more than they used to, those of others not.
 //             A rank without collectives has own alone, at half confidence, and only if no report is missing.
 // Cost        O(operations) in all, O(ranks) per window.
@@ -53,7 +54,7 @@ class StragglerDetector {
   void Add(const model::HostReport& report);
 
   // Judges what was added since the window before, and forgets it. With a transport suspect nobody is late by himself.
-  // Returns: at most one suspect.
+  // Returns: at most three suspects, the worst first.
   std::vector<Suspect> EndWindow(SimTime now, bool has_transport_suspect);
 
  private:
@@ -106,7 +107,11 @@ class StragglerDetector {
                                      double Baseline::*normal) const;
   void AddLateStages(const Window& window, Signal& own) const;
   void CompareWithOwnPast(const Window& window, std::vector<double>& ratio, const std::vector<bool>& is_alone) const;
-  std::optional<Candidate> FindCandidate(const Window& window, const Signal& own) const;
+  // The worst first.
+  std::vector<Candidate> FindCandidates(const Window& window, const Signal& own) const;
+  // Those of one host, whose ranks are given, with their excess as their share.
+  void AddCandidates(const Window& window, const Signal& own, const std::vector<model::RankId>& ranks,
+                     std::vector<Candidate>& candidates) const;
   // Whether its host threads idle for longer than they used to.
   bool IsIdle(const Window& window, size_t rank) const;
   bool Agrees(const Signal& signal, const Candidate& candidate, double seconds) const;

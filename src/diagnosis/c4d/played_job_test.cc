@@ -1,0 +1,168 @@
+// Laws of the master on jobs that src/execution plays: disturbed telemetry accuses nobody who is innocent, and two
+// faults are both found.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "diagnosis/c4d/c4d_master.h"
+#include "execution/expected_finding.h"
+#include "execution/job_execution.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using execution::ExpectedFinding;
+using execution::ExpectFinding;
+using execution::Fault;
+using execution::FaultKind;
+using execution::JobShape;
+using execution::NoiseOptions;
+using model::Finding;
+using model::RankId;
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+// Sixteen replicas of two GPUs on eight hosts, two stages; an iteration takes about a second.
+JobShape Shape() {
+  JobShape shape;
+  shape.tensor_parallel = 2;
+  shape.data_parallel = 8;
+  shape.pipeline_parallel = 2;
+  shape.gpus_per_host = 4;
+  shape.micro_batches = 4;
+  shape.checkpoint_every = 20;
+  return shape;
+}
+
+Fault On(FaultKind kind, uint32_t rank, int64_t begin_s, double magnitude = 1) {
+  Fault fault;
+  fault.kind = kind;
+  fault.rank = RankId(rank);
+  fault.begin = SimTime(begin_s * kSecond);
+  fault.magnitude = magnitude;
+  return fault;
+}
+
+std::vector<Finding> Watch(const std::vector<Fault>& faults, const NoiseOptions& noise, uint64_t seed, int64_t end_s) {
+  execution::JobExecution job(Shape(), faults, noise, seed);
+  C4dMaster master({});
+  std::vector<model::TelemetryRecord> records;
+  for (SimTime now(kSecond); now <= SimTime(end_s * kSecond); now = now + SimDuration(kSecond)) {
+    records.clear();
+    job.Run(now, [&](SimTime, const model::TelemetryRecord& record) { records.push_back(record); });
+    master.Handle(now, records);
+  }
+  return master.findings();
+}
+
+bool Names(const std::vector<Finding>& findings, const Fault& fault) {
+  const ExpectedFinding expected = ExpectFinding(fault, Shape(), MakeLayout(Shape(), JobId(0)));
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return Accepts(expected, f); });
+}
+
+// Whether every culprit of every finding is one of some fault, whatever the syndrome.
+bool NamesOnly(const std::vector<Finding>& findings, const std::vector<Fault>& faults) {
+  const model::JobLayout layout = MakeLayout(Shape(), JobId(0));
+  return std::all_of(findings.begin(), findings.end(), [&](Finding finding) {
+    return finding.culprits.empty() || std::any_of(faults.begin(), faults.end(), [&](const Fault& fault) {
+             const ExpectedFinding expected = ExpectFinding(fault, Shape(), layout);
+             finding.syndrome = expected.syndromes.front();
+             return Accepts(expected, finding);
+           });
+  });
+}
+
+NoiseOptions Disturbed(Random& random) {
+  NoiseOptions noise;
+  noise.lost = random.Uniform(0, 0.1);
+  noise.duplicated = random.Uniform(0, 0.1);
+  noise.delayed = random.Uniform(0, 0.1);
+  noise.truncated = random.Uniform(0, 0.05);
+  noise.contradicting = random.Uniform(0, 0.05);
+  noise.clock_offset_max = SimDuration(static_cast<int64_t>(random.Uniform(0, 50e6)));
+  return noise;
+}
+
+// Law: whatever happens to the reports of a healthy job on their way, nobody hangs, is dead or slow.
+TEST(PlayedJobTest, DisturbedReportsOfAHealthyJobAccuseNobody) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    Random random(seed);
+    const NoiseOptions noise = Disturbed(random);
+    for (const Finding& finding : Watch({}, noise, seed, 150)) ADD_FAILURE() << seed << ": " << finding.summary;
+  }
+}
+
+// Law: of a broken job whose reports are disturbed, only what is broken is named, or nobody.
+TEST(PlayedJobTest, DisturbedReportsOfABrokenJobAccuseNobodyElse) {
+  for (const FaultKind kind : {FaultKind::kProcessFrozen, FaultKind::kGpuHang, FaultKind::kCrossedOrder,
+                               FaultKind::kProcessCrash, FaultKind::kWrongSize}) {
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      Random random(seed);
+      const NoiseOptions noise = Disturbed(random);
+      const Fault fault = On(kind, static_cast<uint32_t>(random.Below(Shape().NumRanks())), 40);
+      for (const std::vector<Finding> findings = Watch({fault}, noise, seed, 90); const Finding& finding : findings) {
+        EXPECT_TRUE(NamesOnly({finding}, {fault}))
+            << Name(kind) << " of rank " << fault.rank.value() << ", seed " << seed << ": " << finding.summary;
+      }
+    }
+  }
+}
+
+// Law: one lost report in ten hides no hang, since each tells anew where its rank stands.
+TEST(PlayedJobTest, LostReportsHideNoHang) {
+  NoiseOptions noise;
+  noise.lost = 0.1;
+  for (const FaultKind kind : {FaultKind::kProcessFrozen, FaultKind::kGpuHang, FaultKind::kCrossedOrder}) {
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      const Fault fault = On(kind, static_cast<uint32_t>(seed * 7 % Shape().NumRanks()), 40);
+      const std::vector<Finding> findings = Watch({fault}, noise, seed, 80);
+      EXPECT_TRUE(Names(findings, fault)) << Name(kind) << " seed " << seed;
+      EXPECT_TRUE(NamesOnly(findings, {fault})) << Name(kind) << " seed " << seed;
+    }
+  }
+}
+
+// Two GPUs of different hosts, of different slowness: the others wait for both.
+TEST(PlayedJobTest, TwoSlowRanksAreBothFound) {
+  const std::vector<Fault> faults = {On(FaultKind::kSlowGpu, 3, 60, 2), On(FaultKind::kSlowGpu, 12, 60, 1.8)};
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const std::vector<Finding> findings = Watch(faults, {}, seed, 150);
+    EXPECT_TRUE(Names(findings, faults[0])) << seed;
+    EXPECT_TRUE(Names(findings, faults[1])) << seed;
+    EXPECT_TRUE(NamesOnly(findings, faults)) << seed;
+  }
+}
+
+// Two NICs of different hosts.
+TEST(PlayedJobTest, TwoSlowNicsAreBothFound) {
+  const std::vector<Fault> faults = {On(FaultKind::kSlowNicSend, 3, 60, 3), On(FaultKind::kSlowNicReceive, 12, 60, 4)};
+  const std::vector<Finding> findings = Watch(faults, {}, 1, 150);
+  EXPECT_TRUE(Names(findings, faults[0]));
+  EXPECT_TRUE(Names(findings, faults[1]));
+  EXPECT_TRUE(NamesOnly(findings, faults));
+}
+
+// A process that stands still for 40 s is found, and cleared; then a GPU of another host becomes slow.
+TEST(PlayedJobTest, ASlowRankAfterAFrozenOneIsFoundToo) {
+  Fault frozen = On(FaultKind::kProcessFrozen, 5, 60);
+  frozen.end = SimTime(100 * kSecond);
+  const Fault slow = On(FaultKind::kSlowGpu, 18, 110, 2);
+  const std::vector<Finding> findings = Watch({frozen, slow}, {}, 1, 220);
+  EXPECT_TRUE(Names(findings, frozen));
+  EXPECT_TRUE(Names(findings, slow));
+  EXPECT_TRUE(NamesOnly(findings, {frozen, slow}));
+}
+
+// The job stands still for ever once a process has died; the slow GPU was found before.
+TEST(PlayedJobTest, ADeadRankAfterASlowOneIsFoundToo) {
+  const Fault slow = On(FaultKind::kSlowGpu, 18, 60, 2);
+  const Fault dead = On(FaultKind::kProcessCrash, 5, 130);
+  const std::vector<Finding> findings = Watch({slow, dead}, {}, 1, 180);
+  EXPECT_TRUE(Names(findings, slow));
+  EXPECT_TRUE(Names(findings, dead));
+  EXPECT_TRUE(NamesOnly(findings, {slow, dead}));
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d
