@@ -4,6 +4,7 @@
 #include "experiments/aiturbo-example/aiturbo_example.h"
 #include "experiments/aiturbo-jct/aiturbo_jct.h"
 #include "experiments/aiturbo-speed-model/aiturbo_speed_model.h"
+#include "experiments/aiturbo-utilization/aiturbo_utilization.h"
 #include "experiments/c4d-confusion/c4d_confusion.h"
 #include "experiments/c4d-delay-matrix/c4d_delay_matrix.h"
 #include "experiments/c4d-downtime/c4d_downtime.h"
@@ -46,6 +47,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"c4d-downtime", FindEmbeddedText("experiments/c4d-downtime/paper.yaml"), c4d_downtime::Run},
       {"aiturbo-example", FindEmbeddedText("experiments/aiturbo-example/paper.yaml"), aiturbo_example::Run},
       {"aiturbo-jct", FindEmbeddedText("experiments/aiturbo-jct/paper.yaml"), aiturbo_jct::Run},
+      {"aiturbo-utilization", FindEmbeddedText("experiments/aiturbo-utilization/paper.yaml"), aiturbo_utilization::Run},
       {"aiturbo-classifier", FindEmbeddedText("experiments/aiturbo-classifier/paper.yaml"), aiturbo_classifier::Run},
       {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
   };

@@ -21,7 +21,9 @@ Status ServiceQueueOptions::Validate() const {
   return InvalidArgument(fmt::format("promote_knob is {}; expected 0 (never) or a positive factor", promote_knob));
 }
 
-double AttainedGpuSeconds(const AllocationJob& job) { return job.executed_s * RequestedSize(job).num_gpus; }
+double AttainedGpuSeconds(const AllocationJob& job, const ResourceUnits& units) {
+  return job.executed_s * units.Of(RequestedSize(job).resources()) / (units.gpu > 0 ? units.gpu : 1);
+}
 
 namespace {
 
@@ -44,10 +46,10 @@ void UpdateQueues(const AllocationSnapshot& snapshot, const ServiceQueueOptions&
     const AllocationJob& job = snapshot.jobs[j];
     JobMemory& memory = plan->jobs[j].memory;
     // A promotion forgives the service so far.
-    const double attained = AttainedGpuSeconds(job) - memory.score;
+    const double attained = AttainedGpuSeconds(job, snapshot.units) - memory.score;
     const auto sunk = std::ranges::upper_bound(options.limits_gpu_s, attained) - options.limits_gpu_s.begin();
     if (memory.queue > 0 && HasWaitedLong(snapshot, job, options.promote_knob)) {
-      memory.score = AttainedGpuSeconds(job);
+      memory.score = AttainedGpuSeconds(job, snapshot.units);
       Enter(0, snapshot.now, entered++, &memory);
       plan->jobs[j].reason.was_promoted = true;
     } else if (static_cast<uint32_t>(sunk) > memory.queue) {

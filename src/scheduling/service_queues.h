@@ -21,8 +21,9 @@ struct ServiceQueueOptions {
   Status Validate() const;
 };
 
-// GPU-seconds by which queues are told apart: executed time times requested GPUs.
-double AttainedGpuSeconds(const AllocationJob& job);
+// GPU-seconds by which queues are told apart: executed time times requested GPUs; cores count as the part of a GPU
+// that they are by `units`.
+double AttainedGpuSeconds(const AllocationJob& job, const ResourceUnits& units);
 
 // Moves jobs between queues: writes memory and reason.queue of every job of `plan`.
 void UpdateQueues(const AllocationSnapshot& snapshot, const ServiceQueueOptions& options, AllocationPlan* plan);

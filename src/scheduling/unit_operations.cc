@@ -18,6 +18,8 @@ uint32_t* CountOf(UnitOperation op, PsWorkerConfig* config) {
   }
 }
 
+}  // namespace
+
 bool IsWithin(const PsWorkerConfig& config, const PsWorkerLimits& limits) {
   const auto within = [](uint32_t value, uint32_t low, uint32_t high) { return low <= value && value <= high; };
   return within(config.num_ps, limits.min.num_ps, limits.max.num_ps) &&
@@ -27,8 +29,6 @@ bool IsWithin(const PsWorkerConfig& config, const PsWorkerLimits& limits) {
          within(config.num_gpus, limits.min.num_gpus, limits.max.num_gpus) &&
          config.num_gpus <= uint64_t{limits.max_gpus_per_worker} * config.num_workers;
 }
-
-}  // namespace
 
 std::string_view UnitOperationName(UnitOperation op) {
   static constexpr std::array<std::string_view, kNumUnitOperations> kNames = {

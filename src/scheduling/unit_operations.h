@@ -31,6 +31,9 @@ struct PsWorkerLimits {
   bool worker_brings_gpu = false;
 };
 
+// Every number between the limits, and no more GPUs than the workers may have.
+bool IsWithin(const PsWorkerConfig& config, const PsWorkerLimits& limits);
+
 enum class UnitOperation : uint8_t {
   kAddPs,
   kAddWorker,

@@ -80,7 +80,7 @@ class Aiturbo : public AllocationPolicy {
       if (std::isfinite(service)) keys[j] = service;
       num_predictable += keys[j].has_value() ? 1 : 0;
     }
-    const std::vector<uint32_t> by_service = ServicePositions(snapshot);
+    const std::vector<uint32_t> by_service = LevelPositions(snapshot);
     const std::vector<std::optional<uint32_t>> by_remaining = PositionsByKey(snapshot, keys);
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
       JobReason& reason = plan->jobs[j].reason;

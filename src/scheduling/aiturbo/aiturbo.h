@@ -5,9 +5,9 @@
 //             service uses none. Jobs scale differently, so a size that its owner guessed wastes GPUs.
 // Notation    T(k), R(k) -> predicted time of an iteration at, and resources of, choice k (job_menu.h);
 //             V = remaining iterations * T(wanted) * R(wanted): remaining service.
-// Method      0. want     congestion_price.h: what each predictable job is to get, the less the more jobs wait
-//             1. order    predictable: position by V, times (all / predictable); others: position among all by attained
-//                         service (ballots.h). Smaller number first.
+// Method      0. want     congestion_price.h: what each job is to get, the less the more jobs wait
+//             1. order    predictable: position by V, times (all / predictable); others: position among all by the
+//                         level of attained service (ballots.h). Smaller number first.
 //             2. protect  an unpredictable job that has run for less than min_run is not stopped; a stopped job that
 //                         has waited longer than max(min_run, age * executed) goes first, once per stop.
 //             3. sizes    size_planner.h: what is wanted, fill, hysteresis.

@@ -205,10 +205,10 @@ TEST(KneeTest, SizesOfUnknownSpeedDoNotCount) {
   EXPECT_EQ(FindKnee(example.AddJobWith({{1, 0, 1.0}, {2, 0, 0}, {3, 0, 0.34}, {4, 0, 0}}, 1), 0.75, {}), 2u);
 }
 
-// Law 5. Attained 300, 100, 200: least first; two fit.
+// Law 5. Attained 30000, 100, 5000, which are levels 2, 0 and 1 (600 x 4^2 = 9600): least first; two fit.
 TEST(AiturboTest, UnpredictableJobsGoByAttainedService) {
   ExampleSnapshot example(1, 4);
-  for (const double attained : {300, 100, 200}) {
+  for (const double attained : {30000, 100, 5000}) {
     AllocationJob& job = example.AddJob(2, 1, 0);
     job.is_predictable = false;
     job.requested = 1;
@@ -233,13 +233,13 @@ TEST(AiturboTest, PredictableJobsGoByRemainingService) {
 TEST(AiturboTest, OneOrderForBothKinds) {
   ExampleSnapshot example(1, 2);
   AllocationJob& predictable = example.AddJob(2, 1, 1000);
-  predictable.attained_service = 50;
+  predictable.attained_service = 5000;
   AllocationJob& unknown = example.AddJob(2, 1, 0);
   unknown.is_predictable = false;
   unknown.requested = 1;
   const auto policy = CreateAiturbo().value();
   EXPECT_THAT(GpusOf(policy->Decide(example.snapshot).value()), ElementsAre(0, 2));
-  example.snapshot.jobs[1].attained_service = 60;
+  example.snapshot.jobs[1].attained_service = 60000;
   EXPECT_THAT(GpusOf(policy->Decide(example.snapshot).value()), ElementsAre(2, 0));
 }
 

@@ -1,19 +1,38 @@
 #include "scheduling/aiturbo/ballots.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "scheduling/job_sizes.h"
 #include "scheduling/plan_assembly.h"
 
 namespace fairlead::scheduling::aiturbo {
 
-std::vector<uint32_t> ServicePositions(const AllocationSnapshot& snapshot) {
+namespace {
+
+// Ascending; ties by submission, id.
+std::vector<uint32_t> PositionsBy(const AllocationSnapshot& snapshot, double (*key)(double)) {
   ServiceOrder order = BySubmission(snapshot);
-  std::ranges::stable_sort(order, {}, [&](uint32_t j) { return snapshot.jobs[j].attained_service; });
+  std::ranges::stable_sort(order, {}, [&](uint32_t j) { return key(snapshot.jobs[j].attained_service); });
   std::vector<uint32_t> positions(order.size());
   for (uint32_t place = 0; place < order.size(); ++place) positions[order[place]] = place + 1;
   return positions;
 }
+
+constexpr double kFirstLevel = 600;
+constexpr double kLevelFactor = 4;
+
+double LevelOf(double service) {
+  return std::floor(std::log(std::max(service / kFirstLevel, 1.0)) / std::log(kLevelFactor));
+}
+
+}  // namespace
+
+std::vector<uint32_t> ServicePositions(const AllocationSnapshot& snapshot) {
+  return PositionsBy(snapshot, [](double service) { return service; });
+}
+
+std::vector<uint32_t> LevelPositions(const AllocationSnapshot& snapshot) { return PositionsBy(snapshot, LevelOf); }
 
 std::vector<std::optional<uint32_t>> PositionsByKey(const AllocationSnapshot& snapshot,
                                                     const std::vector<std::optional<double>>& keys) {

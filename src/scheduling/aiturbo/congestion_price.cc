@@ -59,7 +59,9 @@ class Market {
   double Choose(const CongestionPrice& price) {
     Resources demand;
     for (size_t j = 0; j < menus_.size(); ++j) {
-      choices_[j] = snapshot_.jobs[j].is_predictable ? ChooseSize(menus_[j], price, total_) : menus_[j].requested();
+      // Who doesn't know how much is left can't tell whether a change would pay.
+      const auto stays = snapshot_.jobs[j].is_predictable ? std::nullopt : menus_[j].current();
+      choices_[j] = stays ? *stays : ChooseSize(menus_[j], price, total_);
       demand = demand + menus_[j].size(choices_[j]).resources();
     }
     return PartOf(demand.num_gpus, total_.num_gpus) - PartOf(demand.num_cores, total_.num_cores);

@@ -6,18 +6,18 @@
 // Notation    T(k), R(k) -> time of an iteration at, and resources of, choice k of the job's menu; r -> remaining
 //             iterations; Q -> jobs that wait; f -> price_factor; share(R) -> part of the cluster that R is: of its
 //             GPUs times a plus of its cores times 1 - a.
-// Method      a job that holds a share s of the cluster for a time t makes each of the Q jobs that wait lose s t, as all
-//             of them together get the cluster's resources that much later. Its own delay and theirs sum up to
+// Method      a job that holds a share s of the cluster for a time t makes each of the Q jobs that wait lose s t, as
+//             all of them together get the cluster's resources that much later. Its own delay and theirs sum up to
 //             r T(k) (1 + Q share(R(k))): each job takes the choice where that is least; r does not matter. Smaller
 //             choices leave fewer jobs waiting, so Q is found by bisection: the smallest one that is at least the
 //             number of jobs left over when all take their choice for it, shortest remaining service first.
 //             a likewise: the scarcer resource bears the price; a is raised until GPUs and cores are asked for alike.
 //             f stands for jobs that will come while those of today still run, and then wait, too.
 // Cost        O(jobs (choices + log jobs) log jobs); with configurations eight times that.
-// Guarantees  nobody waits: every job takes its fastest choice. Larger Q, smaller shares. Unpredictable jobs get what
-//             they request.
-// Reference   our own design. The known optimum for jobs of speed k^p (Berg et al., heSRPT, 2020) has the same form: the
-//             more jobs, the less for each of the long ones.
+// Guarantees  nobody waits: every job takes its fastest choice. Larger Q, smaller shares. A job that runs and is not
+//             predictable keeps what it has: without its remaining time nobody can tell whether a restart would pay.
+// Reference   our own design. The known optimum for jobs of speed k^p (Berg et al., heSRPT, 2020) has the same form:
+//             the more jobs, the less for each of the long ones.
 #pragma once
 
 #include <cstdint>

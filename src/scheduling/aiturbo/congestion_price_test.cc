@@ -60,13 +60,21 @@ TEST(CongestionPriceTest, TheQueueDecides) {
   EXPECT_THAT(GpusOf(policy->Decide(example.snapshot).value()), Each(1));
 }
 
-// Unpredictable jobs get what they ask for; no job, no choice.
-TEST(CongestionPriceTest, RequestsStand) {
+// Its size does not need its length, so an unpredictable job is sized as it starts: alone it takes all. Once it runs it
+// stays, and where no speed is known it gets what it asks for. No job, no choice.
+TEST(CongestionPriceTest, UnpredictableJobsAreSizedOnce) {
   ExampleSnapshot example(4, 4);
   AllocationJob& job = example.AddJob(16, 0.5, 0);
   job.is_predictable = false;
   job.requested = 6;
-  EXPECT_THAT(PriceSizes(example.snapshot, BuildMenus(example.snapshot), 2), ElementsAre(6));
+  EXPECT_THAT(PriceSizes(example.snapshot, BuildMenus(example.snapshot), 2), ElementsAre(15));
+  job.current = {{HostId(0), 3, 0}};
+  EXPECT_THAT(PriceSizes(example.snapshot, BuildMenus(example.snapshot), 2), ElementsAre(2));
+  ExampleSnapshot unknown(4, 4);
+  AllocationJob& silent = unknown.AddJobWith({{1, 0, 0}, {2, 0, 0}, {4, 0, 0}}, 0);
+  silent.is_predictable = false;
+  silent.requested = 1;
+  EXPECT_THAT(PriceSizes(unknown.snapshot, BuildMenus(unknown.snapshot), 2), ElementsAre(1));
   EXPECT_TRUE(PriceSizes(ExampleSnapshot().snapshot, {}, 2).empty());
 }
 

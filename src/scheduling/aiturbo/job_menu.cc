@@ -56,8 +56,9 @@ class Walk {
       const auto once = Apply(first, here, job_.limits);
       if (!once) continue;
       Weigh(here, *once);
-      // Two in a row: a worker often pays only with its GPU, or with a server.
-      for (const UnitOperation second : kIncreases) {
+      if (first != UnitOperation::kAddWorker) continue;
+      // A worker often pays only with its GPU, or with a server.
+      for (const UnitOperation second : {UnitOperation::kAddGpu, UnitOperation::kAddPs}) {
         if (const auto twice = Apply(second, *once, job_.limits)) Weigh(here, *twice);
       }
     }
@@ -101,7 +102,7 @@ void JobMenu::WalkConfigs(const Resources& total) {
   const PsWorkerJob& job = *job_->ps_worker;
   requested_ = AddConfig(job.config);
   if (job_->is_running()) current_ = requested_;
-  if (!job_->is_predictable) return;
+  if (!job_->is_predictable && job_->is_running()) return;
   const auto with_gpu = Apply(UnitOperation::kAddGpu, job.limits.min, job.limits);
   for (const Prices& prices : WalkPrices(total)) {
     Walk walk(job, prices, total);

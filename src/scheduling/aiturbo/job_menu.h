@@ -2,13 +2,13 @@
 // that only has GPUs, and configurations of parameter servers and workers.
 //
 // Problem     a job of parameter servers and workers has thousands of configurations; few are worth a look.
-// Method      three walks of unit operations, from the smallest configuration and from the smallest with a GPU: one
-//             by which GPUs are dear, one by which cores are, one by which both are. Each move is the increase, or two
-//             increases in a row, that saves most of T for its price. What is in force or asked for belongs to the menu,
-//             too.
-// Cost        listed sizes: none. Configurations: about 30 calls of iteration_s for each of some 25 moves of a walk.
+// Method      walks of unit operations, from the smallest configuration and from the smallest with a GPU: one by which
+//             GPUs are dear, one by which cores are, one by which both are. Each move is the increase that saves most
+//             of T for its price; a worker may bring its GPU, or a server. What is in force or asked for belongs to
+//             the menu, too.
+// Cost        listed sizes: none. Configurations: seven calls of iteration_s for each of some 25 moves of six walks.
 // Guarantees  never empty; every choice is within the job's limits; same job, same menu.
-// Reference   the unit operations are those of Zhao et al., AITurbo, HPDC 2021; walking along them ahead of time is ours.
+// Reference   the unit operations are those of Zhao et al., AITurbo, HPDC 2021; walking along them ahead is ours.
 #pragma once
 
 #include <cstdint>

@@ -74,6 +74,8 @@ class Planner {
       Give(j, wanted);
     } else if (Job(j).is_predictable) {
       if (const auto smaller = FastestWithin(j, ResourcesAt(j, wanted))) Give(j, *smaller);
+    } else if (Fits(j, menus_[j].requested())) {
+      Give(j, menus_[j].requested());
     }
   }
 

@@ -4,7 +4,8 @@
 // Problem     jobs in order, each with a wanted size; give sizes that fit into the cluster. Small sizes waste least,
 //             large ones end soonest.
 // Notation    T(k) -> time of an iteration at choice k of the job's menu;  kappa -> restart_factor.
-// Method      1. grant    in order the wanted size if it fits; a predictable job otherwise what is free; others nothing
+// Method      1. grant    in order the wanted size if it fits; a predictable job otherwise what is free; others
+//                         what they request, or nothing
 //             2. fill     while resources are free, a faster choice m to the predictable running job n with the
 //                         largest (T(n) / T(m) - 1) / (units more), while that is at least fill_min
 //             3. restrain growth of a running job that saves less than kappa restarts is undone; shrinkages are undone
@@ -34,7 +35,7 @@ struct SizeRules {
   double hold_s = 300;
 };
 
-// Args: menus [jobs]; wanted [jobs] choice of the menu: the requested one for a job that is not predictable.
+// Args: menus [jobs]; wanted [jobs] choice of the menu.
 // Writes resources, config and reason of `plan`.
 void PlanSizes(const AllocationSnapshot& snapshot, const ServiceOrder& order, std::span<const JobMenu> menus,
                const std::vector<uint32_t>& wanted, const SizeRules& rules, AllocationPlan* plan);

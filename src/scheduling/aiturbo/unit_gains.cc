@@ -1,5 +1,6 @@
 #include "scheduling/aiturbo/unit_gains.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -13,6 +14,13 @@ bool HasConfigs(const AllocationJob& job) { return job.ps_worker != nullptr && j
 
 void Weigh(const OperationGain& gain, std::optional<OperationGain>* best) {
   if (!*best || gain.gain > (*best)->gain) *best = gain;
+}
+
+// Also where it is not positive, so that no operation is applied.
+double BestGain(const UnitGains& gains) {
+  double best = -std::numeric_limits<double>::infinity();
+  for (const OperationGain& gain : gains.gains) best = std::max(best, gain.gain);
+  return best;
 }
 
 }  // namespace
@@ -81,8 +89,7 @@ GainBallot RankByGain(const AllocationSnapshot& snapshot, const std::vector<std:
     size_t& length = queue == GainQueue::kIncrease ? ballot.num_increasing : ballot.num_decreasing;
     for (size_t j = 0; j < gains.size(); ++j) {
       if (!gains[j] || gains[j]->queue != queue) continue;
-      // Jobs that nothing is done to gain nothing: they come last.
-      keys[j] = gains[j]->is_applied ? -gains[j]->best->gain : 0;
+      keys[j] = -BestGain(*gains[j]);
       ++length;
     }
     const auto positions = PositionsByKey(snapshot, keys);

@@ -52,7 +52,7 @@ class Gittins : public AllocationPolicy {
     AllocationPlan plan = BeginPlan(snapshot);
     UpdateQueues(snapshot, options_.queues, &plan);
     for (size_t j = 0; j < snapshot.jobs.size(); ++j) {
-      plan.jobs[j].reason.score = index_.At(AttainedGpuSeconds(snapshot.jobs[j]));
+      plan.jobs[j].reason.score = index_.At(AttainedGpuSeconds(snapshot.jobs[j], snapshot.units));
     }
     ServiceOrder order = BySubmission(snapshot);
     std::ranges::stable_sort(

@@ -22,6 +22,15 @@ struct Increment {
 
 bool HasConfigs(const AllocationJob& job) { return job.ps_worker != nullptr && job.ps_worker->iteration_s; }
 
+// One server and one worker of the kind that was asked for: Optimus changes numbers, not kinds.
+PsWorkerConfig SmallestConfig(const PsWorkerJob& job) {
+  PsWorkerConfig config = job.config;
+  config.num_ps = job.limits.min.num_ps;
+  config.num_workers = job.limits.min.num_workers;
+  config.num_gpus = job.config.num_gpus > 0 ? std::max(1u, job.limits.min.num_gpus) : job.limits.min.num_gpus;
+  return config;
+}
+
 class Growth {
  public:
   explicit Growth(const AllocationSnapshot& snapshot)
@@ -39,7 +48,7 @@ class Growth {
       std::optional<PsWorkerConfig> config;
       Resources least = job.sizes.front().resources();
       if (HasConfigs(job)) {
-        config = job.ps_worker->limits.min;
+        config = SmallestConfig(*job.ps_worker);
         least = {config->num_gpus, config->num_cores()};
       }
       if (!least.Fits(room_)) continue;
@@ -99,7 +108,9 @@ class Growth {
     std::optional<Increment> best;
     const double now_s = job.ps_worker->iteration_s(config);
     for (const UnitOperation op : {UnitOperation::kAddPs, UnitOperation::kAddWorker}) {
-      const auto changed = Apply(op, config, job.ps_worker->limits);
+      PsWorkerLimits limits = job.ps_worker->limits;
+      limits.worker_brings_gpu |= config.num_gpus > 0;
+      const auto changed = Apply(op, config, limits);
       if (!changed) continue;
       const Resources resources{changed->num_gpus, changed->num_cores()};
       const double share = DominantShare(resources - Resources{config.num_gpus, config.num_cores()}, total_);

@@ -37,27 +37,58 @@ void SummarizeTimes(const ElasticResult& result, ElasticMetrics* metrics) {
   metrics->p99_jct_s = NearestRank(jcts, 0.99);
 }
 
-void SummarizeUse(const ElasticResult& result, const ElasticCluster& cluster, ElasticMetrics* metrics) {
+// Parts of the cluster in use during one interval.
+struct Use {
+  double gpus = 0;
+  double cores = 0;
+
+  double gap() const { return std::abs(gpus - cores); }
+};
+
+Use PartOf(const ElasticCluster& cluster, double gpus, double cores) {
+  const auto all_cores = static_cast<double>(cluster.num_cores());
+  return {gpus / cluster.num_gpus(), all_cores > 0 ? cores / all_cores : 0};
+}
+
+void SummarizeUse(const ElasticResult& result, const ElasticCluster& cluster, double use_until_s,
+                  ElasticMetrics* metrics) {
+  const double end_s = std::min(metrics->makespan_s, use_until_s);
   double time = 0;
   for (size_t i = 0; i < result.intervals.size(); ++i) {
     const ElasticInterval& interval = result.intervals[i];
-    const double left = std::max(0.0, metrics->makespan_s - interval.begin_s);
-    const double length = i + 1 < result.intervals.size() ? result.intervals[i + 1].begin_s - interval.begin_s : left;
-    const double gpus = interval.gpus / cluster.num_gpus();
-    const double all_cores = static_cast<double>(cluster.num_nodes) * cluster.cores_per_node;
-    const double cores = all_cores > 0 ? interval.cores / all_cores : 0;
+    const double left = std::max(0.0, end_s - interval.begin_s);
+    const double length =
+        i + 1 < result.intervals.size() ? std::min(left, result.intervals[i + 1].begin_s - interval.begin_s) : left;
+    const Use held = PartOf(cluster, interval.gpus, interval.cores);
+    const Use busy = PartOf(cluster, interval.busy.gpus, interval.busy.cores);
     time += length;
-    metrics->gpu_utilization += gpus * length;
-    metrics->core_utilization += cores * length;
-    if (std::abs(gpus - cores) < kBalanced) metrics->balanced_share += length;
+    metrics->gpu_utilization += held.gpus * length;
+    metrics->core_utilization += held.cores * length;
+    metrics->gpu_busy += busy.gpus * length;
+    metrics->core_busy += busy.cores * length;
+    if (held.gap() < kBalanced) metrics->balanced_share += length;
+    if (busy.gap() < kBalanced) metrics->busy_balanced_share += length;
   }
   if (time <= 0) return;
-  metrics->gpu_utilization /= time;
-  metrics->core_utilization /= time;
-  metrics->balanced_share /= time;
+  for (double* mean : {&metrics->gpu_utilization, &metrics->core_utilization, &metrics->gpu_busy, &metrics->core_busy,
+                       &metrics->balanced_share, &metrics->busy_balanced_share}) {
+    *mean /= time;
+  }
 }
 
 }  // namespace
+
+UtilizationGaps CollectGaps(const ElasticResult& result, const ElasticCluster& cluster, double use_until_s) {
+  UtilizationGaps gaps;
+  for (const ElasticInterval& interval : result.intervals) {
+    if (interval.begin_s >= use_until_s) break;
+    gaps.held.push_back(PartOf(cluster, interval.gpus, interval.cores).gap());
+    gaps.busy.push_back(PartOf(cluster, interval.busy.gpus, interval.busy.cores).gap());
+  }
+  std::ranges::sort(gaps.held);
+  std::ranges::sort(gaps.busy);
+  return gaps;
+}
 
 double NearestRank(std::vector<double> values, double share) {
   FL_CHECK(!values.empty() && share > 0 && share <= 1);
@@ -66,11 +97,11 @@ double NearestRank(std::vector<double> values, double share) {
   return values[place];
 }
 
-ElasticMetrics Summarize(const ElasticResult& result, const ElasticCluster& cluster) {
+ElasticMetrics Summarize(const ElasticResult& result, const ElasticCluster& cluster, double use_until_s) {
   ElasticMetrics metrics;
   const double num_jobs = std::max<double>(static_cast<double>(result.jobs.size()), 1);
   SummarizeTimes(result, &metrics);
-  SummarizeUse(result, cluster, &metrics);
+  SummarizeUse(result, cluster, use_until_s, &metrics);
   for (const ElasticJobResult& job : result.jobs) {
     metrics.mean_first_wait_s += (job.first_start_s.value_or(job.submission_s) - job.submission_s) / num_jobs;
     metrics.mean_wait_s += job.waited_s / num_jobs;

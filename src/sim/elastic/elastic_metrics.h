@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sim/elastic/elastic_simulation.h"
@@ -20,6 +21,10 @@ struct ElasticMetrics {
   double gpu_utilization = 0;    // of the cluster's GPUs, until the last job ended
   double core_utilization = 0;   // the same; 0 where cores don't count
   double balanced_share = 0;     // of that time with |GPU - core utilization| below 0.4
+  // The same three, counting only resources that compute, not those that are held and wait.
+  double gpu_busy = 0;
+  double core_busy = 0;
+  double busy_balanced_share = 0;
   double restarts_per_job = 0;
   double stops_per_job = 0;
   double gpu_hours = 0;
@@ -30,7 +35,19 @@ struct ElasticMetrics {
   uint32_t num_unknown_placements = 0;
 };
 
-ElasticMetrics Summarize(const ElasticResult& result, const ElasticCluster& cluster);
+// Args: use_until_s: utilization counts up to then, but not beyond the end of the last job. While the last few jobs
+// end, it says more about them than about the policy.
+ElasticMetrics Summarize(const ElasticResult& result, const ElasticCluster& cluster,
+                         double use_until_s = std::numeric_limits<double>::infinity());
+
+// |GPU - core utilization| in every interval until the last job ended, by resources that are held, and by those that
+// compute; ascending: their ranks are the distribution that the paper's slide shows.
+struct UtilizationGaps {
+  std::vector<double> held;
+  std::vector<double> busy;
+};
+UtilizationGaps CollectGaps(const ElasticResult& result, const ElasticCluster& cluster,
+                            double use_until_s = std::numeric_limits<double>::infinity());
 
 // The value at ceil(share * n), counted from 1 among the sorted values. Args: values not empty, share in (0, 1].
 double NearestRank(std::vector<double> values, double share);

@@ -22,19 +22,23 @@ SimTime TimeOf(double seconds) { return SimTime::FromSeconds(Seconds(seconds)); 
 class Simulation {
  public:
   Simulation(const std::vector<ElasticJobSpec>& workload, const scheduling::AllocationPolicy& policy,
-             const ElasticOptions& options)
-      : policy_(policy), options_(options), history_(workload.size()) {
+             const ElasticOptions& options, std::optional<LearnedModels> learned)
+      : policy_(policy), options_(options), history_(workload.size()), learned_(std::move(learned)) {
     jobs_.reserve(workload.size());
     for (const ElasticJobSpec& spec : workload) {
       jobs_.emplace_back(spec, options.cluster, options.errors, static_cast<uint32_t>(jobs_.size()));
     }
     result_.jobs.resize(workload.size());
+    nodes_.assign(options.cluster.num_nodes, {options.cluster.gpus_per_node, options.cluster.cores_per_node, 0});
+    node_events_ = options.node_events;
+    std::ranges::stable_sort(node_events_, {}, &NodeEvent::time_s);
   }
 
   Result<ElasticResult> Run(const std::atomic<bool>* stop) {
     while (!IsDone() && now_s_ < options_.give_up_s && (stop == nullptr || !stop->load(std::memory_order_relaxed))) {
       const size_t num_ended = AdvanceInterval();
-      const AllocationSnapshot snapshot = TakeSnapshot(num_ended);
+      const bool has_node_event = PlayNodeEvents();
+      const AllocationSnapshot snapshot = TakeSnapshot(num_ended, has_node_event);
       if (!IsAsked(snapshot.trigger)) continue;
       FL_ASSIGN_OR_RETURN(const AllocationPlan plan, policy_.Decide(snapshot));
       ++result_.num_decisions;
@@ -42,6 +46,10 @@ class Simulation {
       Carry(plan);
     }
     CollectJobs();
+    if (learned_) {
+      result_.num_flips = learned_->num_flips();
+      result_.num_withdrawn = learned_->num_withdrawn();
+    }
     return std::move(result_);
   }
 
@@ -56,6 +64,7 @@ class Simulation {
     std::optional<double> first_start_s;
     double waited_s = 0;
     uint32_t num_stops = 0;
+    uint32_t num_failures = 0;
     scheduling::JobMemory memory;
   };
 
@@ -65,18 +74,21 @@ class Simulation {
 
   // Returns how many jobs ended.
   size_t AdvanceInterval() {
-    ElasticInterval interval{now_s_, 0, 0, 0};
+    ElasticInterval interval;
+    interval.begin_s = now_s_;
     size_t num_ended = 0;
     for (size_t j = 0; j < jobs_.size(); ++j) {
       ElasticJob& job = jobs_[j];
       if (job.is_finished()) continue;
-      const double held_before = job.attained_gpu_s();
-      job.Advance(now_s_, options_.interval_s);
-      const double gpu_s = job.attained_gpu_s() - held_before;
-      interval.gpus += gpu_s / options_.interval_s;
-      interval.cores += gpu_s / options_.interval_s * options_.cluster.cores_per_gpu;
+      if (job.is_running()) {
+        AdvanceJob(&job, &interval);
+        if (learned_ && job.is_training()) {
+          learned_->Observe(static_cast<uint32_t>(j), job, now_s_ + options_.interval_s);
+        }
+      } else if (history_[j].has_come) {
+        history_[j].waited_s += options_.interval_s;
+      }
       interval.num_jobs += history_[j].has_come ? 1 : 0;
-      if (job.shares().empty() && history_[j].has_come) history_[j].waited_s += options_.interval_s;
       num_ended += job.is_finished() ? 1 : 0;
     }
     result_.intervals.push_back(interval);
@@ -84,12 +96,55 @@ class Simulation {
     return num_ended;
   }
 
-  AllocationSnapshot TakeSnapshot(size_t num_ended) {
+  void AdvanceJob(ElasticJob* job, ElasticInterval* interval) {
+    const double gpu_s = job->attained_gpu_s();
+    const double core_s = job->attained_core_s();
+    const BusyResources busy_s = job->busy_s();
+    job->Advance(now_s_, options_.interval_s, options_.checkpoint_s);
+    interval->gpus += (job->attained_gpu_s() - gpu_s) / options_.interval_s;
+    interval->cores += (job->attained_core_s() - core_s) / options_.interval_s;
+    interval->busy.gpus += (job->busy_s().gpus - busy_s.gpus) / options_.interval_s;
+    interval->busy.cores += (job->busy_s().cores - busy_s.cores) / options_.interval_s;
+  }
+
+  // Returns whether a node came or went.
+  bool PlayNodeEvents() {
+    bool has_changed = false;
+    for (; next_node_event_ < node_events_.size() && node_events_[next_node_event_].time_s <= now_s_;
+         ++next_node_event_) {
+      const NodeEvent& event = node_events_[next_node_event_];
+      scheduling::NodeCapacity& node = nodes_[event.node];
+      const bool is_up = node != scheduling::NodeCapacity{};
+      if (is_up == event.is_up) continue;
+      has_changed = true;
+      node = {};
+      if (event.is_up) {
+        node = {options_.cluster.gpus_per_node, options_.cluster.cores_per_node, 0};
+      } else {
+        StopJobsOn(event.node);
+      }
+    }
+    return has_changed;
+  }
+
+  void StopJobsOn(HostId node) {
+    for (size_t j = 0; j < jobs_.size(); ++j) {
+      ElasticJob& job = jobs_[j];
+      const auto& shares = job.allocation().shares;
+      if (job.is_finished() || std::ranges::find(shares, node, &scheduling::NodeShare::node) == shares.end()) continue;
+      job.LoseNode();
+      ++history_[j].num_failures;
+      history_[j].resized_at_s = now_s_;
+      history_[j].waiting_since_s = now_s_;
+    }
+  }
+
+  AllocationSnapshot TakeSnapshot(size_t num_ended, bool has_node_event) {
     AllocationSnapshot snapshot;
     snapshot.now = TimeOf(now_s_);
     snapshot.memory = memory_;
-    snapshot.nodes.assign(options_.cluster.num_nodes,
-                          {options_.cluster.gpus_per_node, options_.cluster.cores_per_node, 0});
+    snapshot.units = options_.units;
+    snapshot.nodes = nodes_;
     bool has_arrival = false;
     bool has_flip = false;
     asked_.clear();
@@ -98,13 +153,14 @@ class Simulation {
       if (job.is_finished() || job.spec().submission_s > now_s_) continue;
       has_arrival |= !history_[j].has_come;
       if (!history_[j].has_come) history_[j].waited_s += now_s_ - job.spec().submission_s;
-      has_flip |= history_[j].has_come && history_[j].was_predictable != job.is_predictable();
+      has_flip |= history_[j].has_come && history_[j].was_predictable != IsPredictable(j);
       history_[j].has_come = true;
-      history_[j].was_predictable = job.is_predictable();
+      history_[j].was_predictable = IsPredictable(j);
       asked_.push_back(j);
       snapshot.jobs.push_back(Describe(j));
     }
-    snapshot.trigger = has_flip        ? Trigger::kFlip
+    snapshot.trigger = has_node_event  ? Trigger::kNodes
+                       : has_flip      ? Trigger::kFlip
                        : has_arrival   ? Trigger::kArrival
                        : num_ended > 0 ? Trigger::kDeparture
                                        : Trigger::kRound;
@@ -117,21 +173,31 @@ class Simulation {
     AllocationJob described;
     described.id = JobId(j);
     described.submission = TimeOf(job.spec().submission_s);
-    described.sizes = job.sizes();
-    described.requested = job.requested_size();
-    described.current = job.shares();
-    described.attained_service = job.attained_gpu_s();
+    described.sizes = learned_ ? learned_->sizes(j) : job.sizes();
+    described.requested = job.run().requested_size();
+    described.ps_worker = job.run().ps_worker();
+    described.current = job.allocation().shares;
+    described.attained_service =
+        options_.units.gpu * job.attained_gpu_s() + options_.units.core * job.attained_core_s();
     described.executed_s = job.executed_s();
     described.waiting_since = TimeOf(std::max(history.waiting_since_s, job.spec().submission_s));
     described.running_since = TimeOf(history.running_since_s);
     described.resized_at = TimeOf(history.resized_at_s);
     described.num_restarts = job.num_restarts();
-    described.restart_cost_s = options_.restart_s;
-    described.is_predictable = job.is_predictable();
+    described.restart_cost_s = RestartSeconds(job);
+    described.is_predictable = IsPredictable(j);
     described.prediction_error = std::hypot(options_.errors.remaining_sigma, options_.errors.speed_sigma);
-    described.remaining_iterations = described.is_predictable ? job.PredictRemainingIterations() : 0;
+    if (described.is_predictable) {
+      described.remaining_iterations = learned_ ? learned_->remaining_iterations(j) : job.PredictRemainingIterations();
+    }
     described.memory = history.memory;
     return described;
+  }
+
+  bool IsPredictable(uint32_t j) const { return learned_ ? learned_->is_predictable(j) : jobs_[j].is_predictable(); }
+
+  double RestartSeconds(const ElasticJob& job) const {
+    return job.spec().ps_application != nullptr ? job.spec().ps_application->restart_s : options_.restart_s;
   }
 
   bool IsAsked(Trigger trigger) const {
@@ -143,11 +209,15 @@ class Simulation {
       ElasticJob& job = jobs_[asked_[i]];
       History& history = history_[asked_[i]];
       history.memory = plan.jobs[i].memory;
-      if (plan.jobs[i].nodes == job.shares()) continue;
-      const bool was_running = !job.shares().empty();
-      job.Reallocate(plan.jobs[i].nodes, options_.restart_s);
+      Allocation allocation{plan.jobs[i].nodes, plan.jobs[i].config};
+      if (allocation.shares.empty()) allocation.config.reset();
+      // Whoever says nothing of a configuration wants the same one on the same nodes.
+      if (!allocation.config && allocation.shares == job.allocation().shares) continue;
+      if (allocation == job.allocation()) continue;
+      const bool was_running = job.is_running();
+      job.Reallocate(std::move(allocation), RestartSeconds(job));
       history.resized_at_s = now_s_;
-      if (job.shares().empty()) {
+      if (!job.is_running()) {
         ++history.num_stops;
         history.waiting_since_s = now_s_;
       } else if (!was_running) {
@@ -169,10 +239,12 @@ class Simulation {
       collected.completion_s = job.completion_s();
       collected.waited_s = history_[j].waited_s;
       collected.attained_gpu_s = job.attained_gpu_s();
+      collected.attained_core_s = job.attained_core_s();
       collected.num_restarts = job.num_restarts();
+      collected.num_failures = history_[j].num_failures;
       collected.num_stops = history_[j].num_stops;
-      collected.num_unknown_placements = job.num_unknown_placements();
-      collected.alone_s = job.RunSecondsAlone(job.requested_size() + 1).value_or(0);
+      collected.num_unknown_placements = job.run().num_unknown_placements();
+      collected.alone_s = job.run().SecondsAlone().value_or(0);
       result_.is_complete &= job.is_finished();
     }
   }
@@ -182,6 +254,10 @@ class Simulation {
   std::vector<ElasticJob> jobs_;
   std::vector<History> history_;  // [jobs_]
   std::vector<uint32_t> asked_;   // [snapshot.jobs] index into jobs_
+  IdVector<HostId, scheduling::NodeCapacity> nodes_;
+  std::vector<NodeEvent> node_events_;  // by time
+  size_t next_node_event_ = 0;
+  std::optional<LearnedModels> learned_;
   scheduling::ClusterMemory memory_;
   SimTime next_wake_up_;
   double now_s_ = 0;
@@ -192,6 +268,16 @@ class Simulation {
 
 Status ElasticOptions::Validate() const {
   FL_RETURN_IF_ERROR(cluster.Validate());
+  for (const NodeEvent& event : node_events) {
+    if (event.node.valid() && event.node.index() < cluster.num_nodes && std::isfinite(event.time_s)) continue;
+    return InvalidArgument(fmt::format("elastic simulation: node {} fails or returns at {} s; expected one of {} nodes",
+                                       event.node.value(), event.time_s, cluster.num_nodes));
+  }
+  if (!(checkpoint_s > 0) || !(units.gpu >= 0 && units.core >= 0)) {
+    return InvalidArgument(fmt::format(
+        "elastic simulation: checkpoints every {} s, a GPU counts {} and a core {}; expected positive numbers",
+        checkpoint_s, units.gpu, units.core));
+  }
   if (interval_s > 0 && restart_s >= 0 && give_up_s > 0 && errors.remaining_sigma >= 0 && errors.speed_sigma >= 0) {
     return OkStatus();
   }
@@ -205,7 +291,12 @@ Result<ElasticResult> RunElasticSimulation(const std::vector<ElasticJobSpec>& wo
                                            const std::atomic<bool>* stop) {
   FL_RETURN_IF_ERROR(options.Validate());
   FL_RETURN_IF_ERROR(ValidateWorkload(workload));
-  return Simulation(workload, policy, options).Run(stop);
+  std::optional<LearnedModels> learned;
+  if (options.learned) {
+    FL_ASSIGN_OR_RETURN(auto created, LearnedModels::Create(workload, options.cluster, *options.learned));
+    learned = std::move(created);
+  }
+  return Simulation(workload, policy, options, std::move(learned)).Run(stop);
 }
 
 }  // namespace fairlead::sim

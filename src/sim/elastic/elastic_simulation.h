@@ -4,6 +4,8 @@
 // Method       time goes in intervals. In each: all jobs train with the allocation they have; the clock advances; those
 //              that have come and not ended are handed to the policy; a job whose nodes changed restarts, which costs
 //              time. A job that comes is first seen at the end of its interval.
+//              Nodes fail and return at ends of intervals: jobs on a failed one go back to their last checkpoint and
+//              wait; policies see the nodes that are left.
 // Guarantees   a pure function of its arguments. Every job ends, or the result says that it did not.
 // Reference    simulator.py of the Pollux benchmark (OSDI 2021): reproduces its published averages
 //              (elastic_published_test).
@@ -15,21 +17,35 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "scheduling/allocation_policy.h"
 #include "scheduling/decision_record.h"
 #include "sim/elastic/elastic_job.h"
 #include "sim/elastic/elastic_workload.h"
+#include "sim/elastic/learned_models.h"
 
 namespace fairlead::sim {
 
+// A node fails, or comes back.
+struct NodeEvent {
+  double time_s = 0;
+  HostId node;
+  bool is_up = false;
+};
+
 struct ElasticOptions {
   ElasticCluster cluster;
+  scheduling::ResourceUnits units;  // in which service is counted
   double interval_s = 60;
-  double restart_s = 30;  // also at the first start
+  double restart_s = 30;  // also at the first start; parameter servers and workers: as their application says
+  std::vector<NodeEvent> node_events;
+  double checkpoint_s = 600;  // time of training between two checkpoints; what came after the last one a failure undoes
   // False: the policy is asked in every interval. True: only after arrivals, ends, flips, and at its wake-up time.
   bool only_events = false;
   PredictionErrors errors;
+  // Set: policies are told what can be learned, instead of the truth with `errors`.
+  std::optional<LearnedOptions> learned;
   double give_up_s = 3e6;  // jobs that have not ended by then are reported so
   scheduling::DecisionObserver observer;  // sees every decision; may be empty
 
@@ -43,7 +59,9 @@ struct ElasticJobResult {
   std::optional<double> completion_s;
   double waited_s = 0;  // without resources, in all
   double attained_gpu_s = 0;
+  double attained_core_s = 0;
   uint32_t num_restarts = 0;
+  uint32_t num_failures = 0;  // stops because a node failed
   uint32_t num_stops = 0;
   uint32_t num_unknown_placements = 0;
   double alone_s = 0;  // from scratch on its requested GPUs; 0 = unknown
@@ -54,8 +72,9 @@ struct ElasticJobResult {
 // Resources in use during one interval.
 struct ElasticInterval {
   double begin_s = 0;
-  double gpus = 0;
+  double gpus = 0;  // held by jobs
   double cores = 0;
+  BusyResources busy;     // of these: those that compute
   uint32_t num_jobs = 0;  // submitted and not ended
 };
 
@@ -63,7 +82,9 @@ struct ElasticResult {
   std::vector<ElasticJobResult> jobs;  // [workload]
   std::vector<ElasticInterval> intervals;
   uint32_t num_decisions = 0;
-  bool is_complete = true;  // all jobs ended
+  uint32_t num_flips = 0;      // jobs that learned models held for predictable
+  uint32_t num_withdrawn = 0;  // of these: whose prediction was withdrawn
+  bool is_complete = true;     // all jobs ended
 };
 
 // Errors: kInvalidArgument for bad options or a bad workload, or what the policy refuses. Ends soon once `stop` is

@@ -7,24 +7,33 @@
 #include <string>
 #include <vector>
 
+#include "scheduling/unit_operations.h"
 #include "sim/elastic/application_profile.h"
+#include "sim/elastic/ps_application.h"
 
 namespace fairlead::sim {
 
 using ProfileSet = std::map<std::string, ApplicationProfile>;
 
+// Exactly one of `profile` and `ps_application` is set: a job of GPUs alone, or of parameter servers and workers.
 struct ElasticJobSpec {
   std::string name;
   double submission_s = 0;
+  uint32_t global_batch = 0;
+
   const ApplicationProfile* profile = nullptr;  // borrowed
   uint32_t requested_gpus = 1;
-  uint32_t global_batch = 0;
+
+  const PsApplication* ps_application = nullptr;  // borrowed
+  scheduling::PsWorkerConfig requested_config;
+  double num_iterations = 0;
+
   // Share of the run, 0..1, after which its remaining time is known; nothing = never.
   std::optional<double> predictable_after = 0;
 };
 
-// Errors: kInvalidArgument naming the job: no profile, no GPUs, a batch outside the application's limits, duplicate
-// name.
+// Errors: kInvalidArgument naming the job: no profile, no GPUs, a batch or a configuration outside the application's
+// limits, no iterations, duplicate name.
 Status ValidateWorkload(const std::vector<ElasticJobSpec>& jobs);
 
 }  // namespace fairlead::sim

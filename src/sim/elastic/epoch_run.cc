@@ -1,0 +1,126 @@
+#include "sim/elastic/epoch_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace fairlead::sim {
+namespace {
+
+std::vector<scheduling::JobSize> TrueSizes(const ElasticJobSpec& spec, const ElasticCluster& cluster) {
+  std::vector<scheduling::JobSize> sizes;
+  const ApplicationProfile& profile = *spec.profile;
+  const uint32_t max_gpus = std::max(1u, profile.MaxGpus(spec.global_batch));
+  for (uint32_t k = 1; k <= max_gpus && k <= std::max(cluster.num_gpus(), spec.requested_gpus); ++k) {
+    const BatchSplit split = SplitBatch(profile.limits(), k, spec.global_batch, SingleGpuRule::kAlways);
+    const auto pass = profile.QueryPass(DensePlacement(k, cluster.gpus_per_node), split.local_batch);
+    sizes.push_back({k, k * cluster.cores_per_gpu, pass ? IterationSeconds(*pass, split.num_accumulations) : 0});
+  }
+  return sizes;
+}
+
+}  // namespace
+
+EpochRun::EpochRun(const ElasticJobSpec& spec, const ElasticCluster& cluster)
+    : spec_(&spec), gpus_per_node_(cluster.gpus_per_node), sizes_(TrueSizes(spec, cluster)) {
+  requested_size_ = std::min(spec.requested_gpus, static_cast<uint32_t>(sizes_.size())) - 1;
+}
+
+double EpochRun::done_share() const {
+  return progress_ / spec_->profile->ProgressAtEndOf(spec_->profile->num_epochs() - 1);
+}
+
+bool EpochRun::is_finished() const { return epoch_ >= spec_->profile->num_epochs(); }
+
+double EpochRun::RemainingIterations() const {
+  const ApplicationProfile& profile = *spec_->profile;
+  const uint32_t last = profile.num_epochs() - 1;
+  if (epoch_ >= last) return 1;
+  return profile.IterationsAtEndOf(spec_->global_batch, last) - profile.IterationsAtEndOf(spec_->global_batch, epoch_);
+}
+
+std::optional<double> EpochRun::SecondsAlone() const {
+  const ApplicationProfile& profile = *spec_->profile;
+  const uint32_t num_gpus = requested_size_ + 1;
+  const BatchSplit split = SplitBatch(profile.limits(), num_gpus, spec_->global_batch, SingleGpuRule::kLargeBatches);
+  const auto pass = profile.QueryPass(DensePlacement(num_gpus, gpus_per_node_), split.local_batch);
+  if (!pass) return std::nullopt;
+  EpochRun fresh = *this;
+  fresh.split_ = split;
+  fresh.held_ = {num_gpus, 0};
+  double seconds = 0;
+  double before = 0;
+  for (fresh.epoch_ = 0; fresh.epoch_ < profile.num_epochs(); ++fresh.epoch_) {
+    const double end = profile.ProgressAtEndOf(fresh.epoch_);
+    seconds += (end - before) / fresh.Goodput(IterationSeconds(*pass, split.num_accumulations));
+    before = end;
+  }
+  return seconds;
+}
+
+void EpochRun::Place(const Allocation& allocation) {
+  placement_.clear();
+  held_ = allocation.resources();
+  FL_CHECK(held_.num_gpus > 0);
+  for (const scheduling::NodeShare& share : allocation.shares) {
+    if (share.num_gpus > 0) placement_.push_back(share.num_gpus);
+  }
+  split_ = SplitBatch(spec_->profile->limits(), static_cast<uint32_t>(held_.num_gpus), spec_->global_batch,
+                      SingleGpuRule::kLargeBatches);
+  pass_ = CurrentPass();
+  iteration_s_ = IterationSeconds(pass_, split_.num_accumulations);
+}
+
+std::optional<prediction::ReplicaObservation> EpochRun::ObserveReplicas() const {
+  prediction::ReplicaObservation observation;
+  observation.configuration = {static_cast<double>(held_.num_gpus), static_cast<double>(placement_.size()),
+                               static_cast<double>(split_.local_batch), static_cast<double>(split_.num_accumulations)};
+  observation.iteration_time = Seconds(pass_.pass_s);
+  observation.compute_time = Seconds(pass_.pass_s - pass_.sync_s);
+  return observation;
+}
+
+PassTime EpochRun::CurrentPass() {
+  const ApplicationProfile& profile = *spec_->profile;
+  if (const auto pass = profile.QueryPass(placement_, split_.local_batch)) return *pass;
+  ++num_unknown_placements_;
+  const GpusPerNode dense = DensePlacement(static_cast<uint32_t>(held_.num_gpus), gpus_per_node_);
+  if (const auto pass = profile.QueryPass(dense, split_.local_batch)) return *pass;
+  // Nothing is known at this size at all: the time of one GPU, as if more did not help.
+  const auto alone = profile.QueryPass({1}, std::min(split_.local_batch, profile.limits().local_max));
+  FL_CHECK_MSG(alone.has_value(), profile.name() + " has no time for one GPU");
+  return *alone;
+}
+
+double EpochRun::Goodput(double iteration_s) const {
+  const double batch = split_.GlobalBatch(static_cast<uint32_t>(held_.num_gpus));
+  const double scale = batch / spec_->profile->limits().first;
+  const GradientStats stats = spec_->profile->QueryGradients(batch, epoch_);
+  const double gain = (stats.var + stats.sqr) / (stats.var / scale + stats.sqr);
+  return gain / iteration_s;
+}
+
+BusyResources EpochRun::busy() const {
+  return {static_cast<double>(held_.num_gpus), static_cast<double>(held_.num_cores)};
+}
+
+double EpochRun::Train(double seconds) {
+  double spent = 0;
+  while (spent < seconds && !is_finished()) {
+    const double left = seconds - spent;
+    const double goodput = Goodput(iteration_s_);
+    const double next = spec_->profile->ProgressAtEndOf(epoch_);
+    if (progress_ + goodput * left < next) {
+      progress_ += goodput * left;
+      return seconds;
+    }
+    // Rounded to whole seconds, half to even, as the reference does.
+    spent += std::nearbyint((next - progress_) / goodput);
+    ++epoch_;
+    progress_ = next;
+  }
+  return spent;
+}
+
+}  // namespace fairlead::sim

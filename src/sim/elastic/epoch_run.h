@@ -1,0 +1,57 @@
+// A job that trains on GPUs with all-reduce: its progress goes by epochs of a measured profile.
+//
+// Reference   Job of the Pollux benchmark's simulator: same arithmetic, same order of operations.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sim/elastic/application_profile.h"
+#include "sim/elastic/elastic_workload.h"
+#include "sim/elastic/training_run.h"
+
+namespace fairlead::sim {
+
+class EpochRun : public TrainingRun {
+ public:
+  // `spec` and its profile must outlive the run.
+  EpochRun(const ElasticJobSpec& spec, const ElasticCluster& cluster);
+
+  std::unique_ptr<TrainingRun> Clone() const override { return std::make_unique<EpochRun>(*this); }
+  const std::vector<scheduling::JobSize>& sizes() const override { return sizes_; }
+  uint32_t requested_size() const override { return requested_size_; }
+  double done_share() const override;
+  bool is_finished() const override;
+  // At its batch, to the end. Whole epochs, as in the reference.
+  double RemainingIterations() const override;
+  std::optional<double> SecondsAlone() const override;
+  void Place(const Allocation& allocation) override;
+  double iteration_s() const override { return iteration_s_; }
+  // All that it holds: profiles don't tell when a GPU waits.
+  BusyResources busy() const override;
+  uint32_t num_unknown_placements() const override { return num_unknown_placements_; }
+  std::optional<prediction::ReplicaObservation> ObserveReplicas() const override;
+  double Train(double seconds) override;
+
+ private:
+  double Goodput(double iteration_s) const;
+  PassTime CurrentPass();
+
+  const ElasticJobSpec* spec_;
+  uint32_t gpus_per_node_;
+  std::vector<scheduling::JobSize> sizes_;  // [GPUs - 1]
+  uint32_t requested_size_ = 0;
+
+  GpusPerNode placement_;
+  scheduling::Resources held_;
+  BatchSplit split_;
+  PassTime pass_;
+  double iteration_s_ = 0;
+  uint32_t num_unknown_placements_ = 0;
+
+  double progress_ = 0;
+  uint32_t epoch_ = 0;
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,165 @@
+#include "sim/elastic/learned_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <span>
+#include <utility>
+
+#include "prediction/convergence_model.h"
+#include "prediction/feature_selection.h"
+#include "prediction/job_table.h"
+
+namespace fairlead::sim {
+namespace {
+
+using prediction::ReplicaConfiguration;
+using prediction::ReplicaObservation;
+
+constexpr uint64_t kLogSeed = 0x6c6f67;
+constexpr size_t kTrainingStride = 4;
+constexpr size_t kFewestEpochs = 5;  // that the convergence model takes
+
+Result<prediction::PredictabilityModel> TrainClassifier(const LearnedOptions& options) {
+  prediction::JobGeneratorOptions past;
+  past.seed = options.seed;
+  past.num_jobs = options.num_training_jobs;
+  const prediction::JobTable table = prediction::ToJobTable(prediction::GenerateJobs(past));
+  const prediction::FeatureTable rows = prediction::MakeTrainingTable(table, kTrainingStride);
+  if (rows.num_rows() == 0) {
+    return InvalidArgument(fmt::format("learned models: {} finished jobs teach nothing; expected more of them",
+                                       options.num_training_jobs));
+  }
+  const prediction::FeatureSelection selection = prediction::SelectFeatures(rows, options.seed);
+  return prediction::PredictabilityModel::Train(rows, prediction::LearnerKind::kRandomForest, selection, options.seed);
+}
+
+ReplicaConfiguration ConfigurationOf(const BatchSplit& split, double replicas, double nodes) {
+  return {replicas, nodes, static_cast<double>(split.local_batch), static_cast<double>(split.num_accumulations)};
+}
+
+}  // namespace
+
+LearnedModels::LearnedModels(prediction::PredictabilityModel classifier, const ElasticCluster& cluster,
+                             const LearnedOptions& options)
+    : classifier_(std::move(classifier)), cluster_(cluster), options_(options), noise_(options.seed) {}
+
+Result<LearnedModels> LearnedModels::Create(const std::vector<ElasticJobSpec>& workload, const ElasticCluster& cluster,
+                                            const LearnedOptions& options) {
+  FL_ASSIGN_OR_RETURN(auto classifier, TrainClassifier(options));
+  LearnedModels models(std::move(classifier), cluster, options);
+  prediction::JobGeneratorOptions logs;
+  logs.seed = CombineHash(options.seed, kLogSeed);
+  logs.num_jobs = workload.size();
+  std::vector<prediction::GeneratedJob> drawn = prediction::GenerateJobs(logs);
+  for (size_t j = 0; j < workload.size(); ++j) {
+    if (workload[j].profile == nullptr) {
+      return InvalidArgument(fmt::format(
+          "learned models: job '{}' has parameter servers; expected jobs with a profile only", workload[j].name));
+    }
+    JobKnowledge job;
+    job.spec = &workload[j];
+    job.log = std::move(drawn[j]);
+    // A log that never reaches its target ends with its last epoch.
+    job.log_end = std::isfinite(job.log.true_end) ? job.log.true_end : job.log.record.epochs.back().iteration;
+    models.jobs_.push_back(std::move(job));
+  }
+  return models;
+}
+
+void LearnedModels::Observe(uint32_t j, const ElasticJob& job, double now_s) {
+  Measure(job);
+  if (jobs_[j].spec->predictable_after) Evaluate(&jobs_[j], job, now_s);
+}
+
+void LearnedModels::Measure(const ElasticJob& job) {
+  auto observation = job.run().ObserveReplicas();
+  if (!observation) return;
+  Speeds& speeds = speeds_[job.spec().profile->name()];
+  const ReplicaConfiguration& c = observation->configuration;
+  const std::tuple key(c.replicas, c.nodes, c.local_batch, c.accumulations);
+  if (!speeds.known.emplace(key, speeds.observations.size()).second) return;
+  const double radius = std::sqrt(-2 * std::log(1 - noise_.Uniform()));
+  const double noise = 1 + options_.speed_noise * radius * std::cos(2 * std::numbers::pi * noise_.Uniform());
+  observation->iteration_time = Seconds(observation->iteration_time.value() * std::max(noise, 0.5));
+  observation->compute_time = Seconds(observation->compute_time.value() * std::max(noise, 0.5));
+  speeds.observations.push_back(*observation);
+  auto fitted = prediction::FitReplicaSpeedModel(speeds.observations);
+  if (!fitted.ok()) return;
+  speeds.model = *fitted;
+  ++speeds.num_fits;
+}
+
+void LearnedModels::Evaluate(JobKnowledge* job, const ElasticJob& running, double now_s) {
+  const double log_now = running.run().done_share() * job->log_end;
+  const std::vector<prediction::EpochReport>& epochs = job->log.record.epochs;
+  const auto seen = static_cast<size_t>(
+      std::ranges::upper_bound(epochs, log_now, {}, &prediction::EpochReport::iteration) - epochs.begin());
+  // In between two evaluations the last prediction counts down.
+  if (job->predicted_end > 0 && job->log_end > 0) {
+    const double total = running.run().RemainingIterations() / std::max(1e-9, 1 - running.run().done_share());
+    job->remaining_iterations = std::max(1.0, (job->predicted_end - log_now) / job->log_end * total);
+  }
+  if (seen < kFewestEpochs || seen == job->num_seen) return;
+  if (!prediction::IsEvaluationDue(job->state, Seconds(now_s))) return;
+  job->num_seen = seen;
+  const auto visible = std::span(epochs).first(seen);
+  const double score = classifier_.Score(prediction::ComputeFeatures(job->log.record.description, visible));
+  job->state = prediction::AfterScore(job->state, Seconds(now_s), score);
+  prediction::ConvergenceOptions options;
+  options.num_bootstraps = 0;
+  options.declared_drops = job->log.record.description.rate_drops;
+  const prediction::ConvergenceFit fit = prediction::FitConvergence(prediction::LossCurve(visible), options);
+  if (!fit.usable()) return;
+  const double left =
+      prediction::PredictRemaining(fit, job->log.record.description.target_loss, visible.back().iteration).expected;
+  if (!std::isfinite(left)) return;
+  const double end = visible.back().iteration + left;
+  if (job->state.is_predictable && job->predicted_end > 0) {
+    job->state = prediction::AfterError(job->state, std::abs(end - job->predicted_end) / std::max(left, 1.0));
+  }
+  job->predicted_end = end;
+  const double total = running.run().RemainingIterations() / std::max(1e-9, 1 - running.run().done_share());
+  job->remaining_iterations = std::max(1.0, (end - log_now) / job->log_end * total);
+}
+
+bool LearnedModels::is_predictable(uint32_t j) const {
+  const JobKnowledge& job = jobs_[j];
+  return job.state.is_predictable && job.state.num_withdrawn == 0 && job.predicted_end > 0;
+}
+
+void LearnedModels::RefreshSizes(JobKnowledge* job) const {
+  const ApplicationProfile& profile = *job->spec->profile;
+  const auto speeds = speeds_.find(profile.name());
+  const size_t num_fits = speeds == speeds_.end() ? 0 : speeds->second.num_fits;
+  if (!job->sizes.empty() && job->num_fits == num_fits) return;
+  job->num_fits = num_fits;
+  job->sizes.clear();
+  const uint32_t max_gpus = std::max(1u, profile.MaxGpus(job->spec->global_batch));
+  for (uint32_t k = 1; k <= max_gpus && k <= std::max(cluster_.num_gpus(), job->spec->requested_gpus); ++k) {
+    const BatchSplit split = SplitBatch(profile.limits(), k, job->spec->global_batch, SingleGpuRule::kLargeBatches);
+    const auto nodes = static_cast<double>(DensePlacement(k, cluster_.gpus_per_node).size());
+    double iteration_s = 0;
+    if (num_fits > 0) iteration_s = speeds->second.model.IterationTime(ConfigurationOf(split, k, nodes)).value();
+    job->sizes.push_back({k, k * cluster_.cores_per_gpu, iteration_s});
+  }
+}
+
+const std::vector<scheduling::JobSize>& LearnedModels::sizes(uint32_t j) const {
+  RefreshSizes(&jobs_[j]);
+  return jobs_[j].sizes;
+}
+
+uint32_t LearnedModels::num_flips() const {
+  return static_cast<uint32_t>(
+      std::ranges::count_if(jobs_, [](const JobKnowledge& job) { return job.state.is_predictable; }));
+}
+
+uint32_t LearnedModels::num_withdrawn() const {
+  return static_cast<uint32_t>(
+      std::ranges::count_if(jobs_, [](const JobKnowledge& job) { return job.state.num_withdrawn > 0; }));
+}
+
+}  // namespace fairlead::sim

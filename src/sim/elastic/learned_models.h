@@ -1,0 +1,96 @@
+// What a system knows of jobs that has to learn it: instead of true speeds and remaining iterations, policies are told
+// what classifier, convergence model and speed model make of what can be seen.
+//
+// Problem     how much of a policy's gain is left when nobody tells it the truth?
+// Method      curves   every job writes a loss log, drawn by prediction/job_generator (its target loss is what its
+//                      ideal curve reaches at its end), which is as far as the job's training is. A forest learned from
+//                      jobs of another seed scores it after epochs, at least 240 s apart; two scores in a row of 0.5
+//                      and more make it predictable, and then the convergence model says what is left. A prediction
+//                      that moves by more than half of what is left, twice in a row, is withdrawn.
+//             speeds   every configuration that a job trains in is measured, with 2 % noise; a model for each
+//                      application is fitted to all that was measured, of whichever job. Before the first measurement
+//                      nothing is known.
+// Cost        a fit for each new configuration of an application, an evaluation for each job and 240 s.
+// Guarantees  same options and workload, same knowledge. No number of the simulation is looked at beyond the losses so
+//             far and the measured times. A job whose spec says "never predictable" never is.
+// Differs     the logs' epochs are those of the generator (30 to 80 of a run), not of the job's profile.
+// Reference   Zhao et al., AITurbo, HPDC 2021; prediction/predictability.h, allreduce_speed_model.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "prediction/allreduce_speed_model.h"
+#include "prediction/job_generator.h"
+#include "prediction/predictability.h"
+#include "prediction/predictability_model.h"
+#include "sim/elastic/elastic_job.h"
+#include "sim/elastic/elastic_workload.h"
+
+namespace fairlead::sim {
+
+struct LearnedOptions {
+  uint64_t seed = 1;
+  size_t num_training_jobs = 120;  // finished before the run begins
+  double speed_noise = 0.02;       // sigma of a measured time, relative
+};
+
+class LearnedModels {
+ public:
+  // `workload` must outlive it. Errors: kInvalidArgument for jobs of parameter servers and workers, whose speeds are
+  // not learned yet, and for training jobs that teach nothing.
+  static Result<LearnedModels> Create(const std::vector<ElasticJobSpec>& workload, const ElasticCluster& cluster,
+                                      const LearnedOptions& options);
+
+  // After an interval in which job `j` trained.
+  void Observe(uint32_t j, const ElasticJob& job, double now_s);
+
+  bool is_predictable(uint32_t j) const;
+  // Meaningful where predictable.
+  double remaining_iterations(uint32_t j) const { return jobs_[j].remaining_iterations; }
+  // As last learned; times of 0 where nothing is known.
+  const std::vector<scheduling::JobSize>& sizes(uint32_t j) const;
+
+  // Evaluations that made a job predictable, and predictions that were withdrawn.
+  uint32_t num_flips() const;
+  uint32_t num_withdrawn() const;
+
+ private:
+  struct JobKnowledge {
+    const ElasticJobSpec* spec = nullptr;
+    prediction::GeneratedJob log;
+    double log_end = 0;  // iterations of the log when the job ends
+    size_t num_seen = 0;
+    prediction::PredictabilityState state;
+    double remaining_iterations = 0;
+    double predicted_end = 0;  // in iterations of the log
+    size_t num_fits = 0;       // of its application, when `sizes` was made
+    std::vector<scheduling::JobSize> sizes;
+  };
+  struct Speeds {
+    std::map<std::tuple<double, double, double, double>, size_t> known;  // configuration -> observation
+    std::vector<prediction::ReplicaObservation> observations;
+    prediction::ReplicaSpeedModel model;
+    size_t num_fits = 0;
+  };
+
+  LearnedModels(prediction::PredictabilityModel classifier, const ElasticCluster& cluster,
+                const LearnedOptions& options);
+  void Measure(const ElasticJob& job);
+  void Evaluate(JobKnowledge* job, const ElasticJob& running, double now_s);
+  void RefreshSizes(JobKnowledge* job) const;
+
+  prediction::PredictabilityModel classifier_;
+  ElasticCluster cluster_;
+  LearnedOptions options_;
+  Random noise_;
+  mutable std::vector<JobKnowledge> jobs_;  // [workload]
+  std::map<std::string, Speeds> speeds_;    // by application
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,64 @@
+#include "sim/elastic/ps_worker_run.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace fairlead::sim {
+namespace {
+
+using scheduling::PsWorkerConfig;
+
+// What was asked for, with another number of workers.
+PsWorkerConfig WithWorkers(const PsWorkerConfig& asked, uint32_t num_workers, const PsWorkerConfig& most) {
+  PsWorkerConfig config = asked;
+  config.num_workers = num_workers;
+  config.num_ps = std::min((num_workers * asked.num_ps + asked.num_workers - 1) / asked.num_workers, most.num_ps);
+  if (asked.num_gpus > 0) config.num_gpus = std::min(num_workers, most.num_gpus);
+  return config;
+}
+
+}  // namespace
+
+PsWorkerRun::PsWorkerRun(const ElasticJobSpec& spec) : spec_(&spec) {
+  ps_worker_.config = spec.requested_config;
+  ps_worker_.limits = spec.ps_application->limits;
+  ps_worker_.iteration_s = [&spec](const PsWorkerConfig& config) {
+    return PlayIteration(*spec.ps_application, config, spec.global_batch).iteration_s;
+  };
+  const auto& limits = ps_worker_.limits;
+  for (uint32_t n = limits.min.num_workers; n <= limits.max.num_workers; ++n) {
+    const PsWorkerConfig config = WithWorkers(spec.requested_config, n, limits.max);
+    if (n == spec.requested_config.num_workers) requested_size_ = static_cast<uint32_t>(configs_.size());
+    configs_.push_back(n == spec.requested_config.num_workers ? spec.requested_config : config);
+    sizes_.push_back({configs_.back().num_gpus, configs_.back().num_cores(), ps_worker_.iteration_s(configs_.back())});
+  }
+}
+
+std::optional<double> PsWorkerRun::SecondsAlone() const {
+  return spec_->num_iterations * sizes_[requested_size_].iteration_s;
+}
+
+PsWorkerConfig PsWorkerRun::ConfigOf(const Allocation& allocation) const {
+  if (allocation.config) return *allocation.config;
+  const auto size = std::ranges::find(sizes_, allocation.resources(), &scheduling::JobSize::resources);
+  FL_CHECK_MSG(size != sizes_.end(), "a policy grants what is no size of the job");
+  return configs_[static_cast<size_t>(size - sizes_.begin())];
+}
+
+void PsWorkerRun::Place(const Allocation& allocation) {
+  ps_worker_.config = ConfigOf(allocation);
+  iteration_ = PlayIteration(*spec_->ps_application, ps_worker_.config, spec_->global_batch);
+}
+
+double PsWorkerRun::Train(double seconds) {
+  const double needed = RemainingIterations() * iteration_.iteration_s;
+  if (needed <= seconds) {
+    done_ = spec_->num_iterations;
+    return needed;
+  }
+  done_ += seconds / iteration_.iteration_s;
+  return seconds;
+}
+
+}  // namespace fairlead::sim

@@ -1,0 +1,237 @@
+// Parameter servers and workers on CPUs and GPUs, failing nodes, and learned models in the elastic simulator.
+#include "sim/elastic/ps_workload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/random.h"
+#include "scheduling/allocation_registry.h"
+#include "sim/elastic/elastic_metrics.h"
+#include "sim/elastic/elastic_simulation.h"
+#include "sim/elastic/generated_workload.h"
+
+namespace fairlead::sim {
+namespace {
+
+using scheduling::CreateAllocationPolicy;
+using scheduling::PsWorkerConfig;
+using testing::HasSubstr;
+
+prediction::ServerConfiguration ServersOf(const PsWorkerConfig& c, double batch) {
+  return {
+      static_cast<double>(c.num_workers), static_cast<double>(c.num_ps),           batch,
+      static_cast<double>(c.num_gpus),    static_cast<double>(c.cores_per_worker), static_cast<double>(c.cores_per_ps)};
+}
+
+PsWorkerConfig DrawConfig(Random* random) {
+  const auto one_to = [&](uint32_t n) { return 1 + static_cast<uint32_t>(random->Below(n)); };
+  return {one_to(10), one_to(4), one_to(5), one_to(5), 0};
+}
+
+// Jobs whose workers are all alike take what the speed model says.
+TEST(PsApplicationTest, WorkersOfOneKindFollowTheSpeedModel) {
+  for (const auto& [name, application] : GeneratePsApplications(3)) {
+    ASSERT_TRUE(application.Validate().ok());
+    Random random(1);
+    for (int i = 0; i < 30; ++i) {
+      PsWorkerConfig config = DrawConfig(&random);
+      EXPECT_NEAR(PlayIteration(application, config, 64).iteration_s,
+                  application.cpu_workers.IterationTime(ServersOf(config, 64)).value(), 1e-9);
+      config.num_gpus = config.num_workers;
+      EXPECT_NEAR(PlayIteration(application, config, 64).iteration_s,
+                  application.gpu_workers.IterationTime(ServersOf(config, 64)).value(), 1e-9);
+    }
+  }
+}
+
+// A batch of 12 on a GPU worker of 0.1 s a sample and a CPU worker of 0.3 s: 9 and 3 samples in 0.9 s. Nothing else
+// takes time, so both compute all the time.
+TEST(PsApplicationTest, MixedWorkersEndTogether) {
+  PsApplication application;
+  application.name = "mixed";
+  application.gpu_workers.coefficients[0] = 0.1;
+  application.cpu_workers.coefficients[0] = 0.3;
+  const PsIteration iteration = PlayIteration(application, {1, 2, 1, 1, 1}, 12);
+  EXPECT_NEAR(iteration.iteration_s, 0.9, 1e-12);
+  EXPECT_NEAR(iteration.busy.gpus, 1, 1e-12);
+  EXPECT_NEAR(iteration.busy.cores, 2, 1e-12);
+  // A CPU worker that needs 2 s before its first sample only holds the GPU up, and gets none: 1.2 s.
+  application.cpu_workers.coefficients[1] = 2;
+  EXPECT_NEAR(PlayIteration(application, {1, 2, 1, 1, 1}, 12).iteration_s, 1.2, 1e-12);
+}
+
+TEST(PsApplicationTest, NoMoreIsBusyThanIsHeld) {
+  for (const auto& [name, application] : GeneratePsApplications(5)) {
+    Random random(2);
+    for (int i = 0; i < 50; ++i) {
+      PsWorkerConfig config = DrawConfig(&random);
+      config.num_gpus = static_cast<uint32_t>(random.Below(config.num_workers + 1));
+      const BusyResources busy = PlayIteration(application, config, 128).busy;
+      EXPECT_GE(busy.gpus, 0);
+      EXPECT_LE(busy.gpus, config.num_gpus);
+      EXPECT_LE(busy.cores, config.num_cores());
+    }
+  }
+}
+
+ElasticOptions PsCluster() {
+  ElasticOptions options;
+  options.cluster = {4, 4, 40, 0};
+  options.units = {10, 1};
+  options.only_events = true;
+  return options;
+}
+
+class PsWorkloadTest : public testing::TestWithParam<std::string_view> {
+ protected:
+  static const PsApplicationSet& Applications() {
+    static const PsApplicationSet applications = GeneratePsApplications(1);
+    return applications;
+  }
+  static std::vector<ElasticJobSpec> Workload(uint64_t seed) {
+    PsWorkloadOptions options;
+    options.num_jobs = 30;
+    options.arrivals_s = 3600;
+    options.predictable_share = 0.7;
+    options.predictable_at_once = false;
+    options.seed = seed;
+    return GeneratePsWorkload(Applications(), options).value();
+  }
+  static ElasticResult Play(const std::vector<ElasticJobSpec>& jobs, const ElasticOptions& options) {
+    return RunElasticSimulation(jobs, *CreateAllocationPolicy(GetParam(), 1).value(), options).value();
+  }
+};
+
+// Laws 1 to 3 for both resources: also while two nodes fail, and come back.
+TEST_P(PsWorkloadTest, EveryJobEndsAndAccountsAgree) {
+  ElasticOptions options = PsCluster();
+  options.node_events = {
+      {1000, HostId(1), false}, {1500, HostId(2), false}, {4000, HostId(1), true}, {4000, HostId(2), true}};
+  const ElasticResult result = Play(Workload(1), options);
+  EXPECT_TRUE(result.is_complete);
+  double core_s = 0;
+  double gpu_s = 0;
+  uint32_t num_failures = 0;
+  for (const ElasticJobResult& job : result.jobs) {
+    core_s += job.attained_core_s;
+    gpu_s += job.attained_gpu_s;
+    num_failures += job.num_failures;
+  }
+  EXPECT_GT(num_failures, 0u);
+  for (const ElasticInterval& interval : result.intervals) {
+    core_s -= interval.cores * options.interval_s;
+    gpu_s -= interval.gpus * options.interval_s;
+    const bool has_failed = interval.begin_s >= 1500 && interval.begin_s < 4020;
+    EXPECT_LE(interval.cores, (has_failed ? 80 : 160) + 1e-6);
+    EXPECT_LE(interval.gpus, (has_failed ? 8 : 16) + 1e-6);
+    EXPECT_LE(interval.busy.cores, interval.cores + 1e-6);
+    EXPECT_LE(interval.busy.gpus, interval.gpus + 1e-6);
+  }
+  EXPECT_NEAR(core_s, 0, 1);
+  EXPECT_NEAR(gpu_s, 0, 1);
+  const ElasticResult again = Play(Workload(1), options);
+  for (size_t j = 0; j < result.jobs.size(); ++j) EXPECT_EQ(result.jobs[j].completion_s, again.jobs[j].completion_s);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, PsWorkloadTest, testing::ValuesIn(scheduling::AllocationPolicyNames()),
+                         [](const auto& param_info) {
+                           std::string name(param_info.param);
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+// One job of a second an iteration on one worker and one server.
+class OnePsJobTest : public testing::Test {
+ protected:
+  OnePsJobTest() {
+    application_.name = "plain";
+    application_.cpu_workers.coefficients[1] = 1;  // whatever the batch
+    application_.limits.max = {1, 1, 1, 1, 0};
+    job_.name = "job";
+    job_.ps_application = &application_;
+    job_.global_batch = 8;
+    job_.num_iterations = 1000;
+    options_.cluster = {2, 1, 2, 0};
+  }
+  ElasticResult Play() const {
+    return RunElasticSimulation({job_}, *CreateAllocationPolicy("fcfs", 1).value(), options_).value();
+  }
+
+  PsApplication application_;
+  ElasticJobSpec job_;
+  ElasticOptions options_;
+};
+
+// Seen at 60 s, restarts until 90 s, trains 1000 s.
+TEST_F(OnePsJobTest, MatchesTheClosedForm) {
+  const ElasticResult result = Play();
+  EXPECT_NEAR(*result.jobs[0].completion_s, 1090, 1e-6);
+  EXPECT_NEAR(result.jobs[0].attained_core_s, 2 * 1030, 1e-6);
+  EXPECT_EQ(result.jobs[0].attained_gpu_s, 0);
+}
+
+// Node 0 fails at 960 s: 870 s are done, of which 570 s (from 90 s to the end of the interval at 660 s) stand in the
+// checkpoint of 600 s or 10 intervals: trained 30 + 9 * 60 = 570 s at 660 s is below 600, at 720 s 630 s are. So 630 s
+// are kept. It starts on node 1 at once: 960 + 30 + 370 s.
+TEST_F(OnePsJobTest, AFailureCostsWhatTheCheckpointLacks) {
+  options_.node_events = {{960, HostId(0), false}};
+  const ElasticResult result = Play();
+  EXPECT_EQ(result.jobs[0].num_failures, 1u);
+  EXPECT_NEAR(*result.jobs[0].completion_s, 1360, 1e-6);
+}
+
+// Both nodes are down from 960 s to 1200 s.
+TEST_F(OnePsJobTest, WaitsUntilANodeIsBack) {
+  options_.node_events = {{960, HostId(0), false}, {500, HostId(1), false}, {1170, HostId(1), true}};
+  const ElasticResult result = Play();
+  EXPECT_NEAR(*result.jobs[0].completion_s, 1600, 1e-6);
+  EXPECT_NEAR(result.jobs[0].waited_s, 60 + 240, 1e-6);
+}
+
+TEST_F(OnePsJobTest, BadInputIsRefused) {
+  const auto policy = CreateAllocationPolicy("fcfs", 1).value();
+  const auto message = [&](const ElasticJobSpec& job, const ElasticOptions& options) {
+    return RunElasticSimulation({job}, *policy, options).status().message();
+  };
+  ElasticJobSpec job = job_;
+  job.requested_config.num_workers = 3;
+  EXPECT_THAT(message(job, options_), HasSubstr("asks for 1 servers, 3 workers"));
+  job = job_;
+  job.num_iterations = 0;
+  EXPECT_THAT(message(job, options_), HasSubstr("has 0 iterations"));
+  ElasticOptions options = options_;
+  options.node_events = {{5, HostId(7), false}};
+  EXPECT_THAT(message(job_, options), HasSubstr("node 7 fails or returns at 5 s; expected one of 2 nodes"));
+  options = options_;
+  options.learned = LearnedOptions{};
+  EXPECT_THAT(message(job_, options), HasSubstr("has parameter servers"));
+  application_.cpu_workers.coefficients[1] = 0;
+  EXPECT_THAT(message(job_, options_), HasSubstr("an iteration takes 0 s"));
+}
+
+// Every job ends, some are found predictable, and none of those that may not be.
+TEST(LearnedModelsTest, LearnOnTheWay) {
+  const ProfileSet profiles = GenerateProfiles(1).value();
+  GeneratedWorkloadOptions workload;
+  workload.num_jobs = 40;
+  workload.arrivals_s = 2 * 3600;
+  auto jobs = GenerateWorkload(profiles, workload).value();
+  ElasticOptions options;
+  options.learned = LearnedOptions{};
+  options.learned->num_training_jobs = 30;
+  const auto policy = CreateAllocationPolicy("aiturbo", 1).value();
+  const ElasticResult result = RunElasticSimulation(jobs, *policy, options).value();
+  EXPECT_TRUE(result.is_complete);
+  EXPECT_GT(result.num_flips, 0u);
+  EXPECT_LT(result.num_flips, 40u);
+  const ElasticResult again = RunElasticSimulation(jobs, *policy, options).value();
+  for (size_t j = 0; j < jobs.size(); ++j) EXPECT_EQ(result.jobs[j].completion_s, again.jobs[j].completion_s);
+  DrawUnpredictable(0, 1, &jobs);
+  EXPECT_EQ(RunElasticSimulation(jobs, *policy, options).value().num_flips, 0u);
+}
+
+}  // namespace
+}  // namespace fairlead::sim

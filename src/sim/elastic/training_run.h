@@ -1,0 +1,75 @@
+// How far one job's training has come, and how fast it goes: the part of an elastic job that depends on how it trains.
+//
+// Two implementations: epoch_run.h (all-reduce between GPUs, progress by epochs of a measured profile) and
+// ps_worker_run.h (parameter servers and workers on CPUs and GPUs).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "prediction/allreduce_speed_model.h"
+#include "scheduling/allocation_policy.h"
+
+namespace fairlead::sim {
+
+// What jobs run on.
+struct ElasticCluster {
+  uint32_t num_nodes = 16;
+  uint32_t gpus_per_node = 4;
+  uint32_t cores_per_node = 0;  // 0 = cores don't count
+  uint32_t cores_per_gpu = 0;   // that every job of GPUs alone needs
+
+  uint32_t num_gpus() const { return num_nodes * gpus_per_node; }
+  uint64_t num_cores() const { return uint64_t{num_nodes} * cores_per_node; }
+  // Errors: kInvalidArgument for no node, no GPU, or a GPU that needs more cores than its node has.
+  Status Validate() const;
+};
+
+// What a job is given: its part of each node and, for parameter servers and workers, how it is laid out there.
+struct Allocation {
+  std::vector<scheduling::NodeShare> shares;  // empty = it does not run
+  std::optional<scheduling::PsWorkerConfig> config;
+
+  scheduling::Resources resources() const;
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
+// GPUs and cores that compute, as an average over an iteration: at most those that are held.
+struct BusyResources {
+  double gpus = 0;
+  double cores = 0;
+};
+
+class TrainingRun {
+ public:
+  virtual ~TrainingRun() = default;
+  virtual std::unique_ptr<TrainingRun> Clone() const = 0;
+
+  // What policies may be told of the job: its sizes with true times, which of them is requested, and its configurations
+  // where it has some. Valid while the run lives.
+  virtual const std::vector<scheduling::JobSize>& sizes() const = 0;
+  virtual uint32_t requested_size() const = 0;
+  virtual const scheduling::PsWorkerJob* ps_worker() const { return nullptr; }
+
+  virtual double done_share() const = 0;  // 0..1
+  virtual bool is_finished() const = 0;
+  virtual double RemainingIterations() const = 0;
+  // Seconds from scratch to the end as requested, densely placed; nothing where that is unknown.
+  virtual std::optional<double> SecondsAlone() const = 0;
+
+  // Where it trains from now on; not empty.
+  virtual void Place(const Allocation& allocation) = 0;
+  // Of the allocation given last.
+  virtual double iteration_s() const = 0;
+  virtual BusyResources busy() const = 0;
+  // Times that it was placed where no time is known, and took that of the densest placement.
+  virtual uint32_t num_unknown_placements() const { return 0; }
+  // The time of an iteration as it would be measured; nothing where it is not of this kind.
+  virtual std::optional<prediction::ReplicaObservation> ObserveReplicas() const { return std::nullopt; }
+  // Trains for at most `seconds`. Returns the seconds that it took: others than these only when it came to its end.
+  virtual double Train(double seconds) = 0;
+};
+
+}  // namespace fairlead::sim
