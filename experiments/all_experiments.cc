@@ -22,6 +22,7 @@
 #include "experiments/crux-trace-clos/crux_trace_clos.h"
 #include "experiments/crux-trace-double-sided/crux_trace_double_sided.h"
 #include "experiments/embedded_texts.h"
+#include "experiments/joint/joint.h"
 
 namespace fairlead::experiments {
 
@@ -50,6 +51,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"aiturbo-utilization", FindEmbeddedText("experiments/aiturbo-utilization/paper.yaml"), aiturbo_utilization::Run},
       {"aiturbo-classifier", FindEmbeddedText("experiments/aiturbo-classifier/paper.yaml"), aiturbo_classifier::Run},
       {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
+      {"joint", FindEmbeddedText("experiments/joint/paper.yaml"), joint::Run},
   };
 }
 
