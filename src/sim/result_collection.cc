@@ -134,7 +134,8 @@ AllocationResult ClusterSimulation::DescribeAllocation(const JobRecord& record, 
     result.held_gpu_s += held_s * stretch.state->num_gpus;
     result.busy_gpu_s += stretch.state->ComputeSeconds() * stretch.state->num_gpus;
   }
-  result.waited_s = job.end_s - job.arrival_s - running_s;
+  // Times are whole nanoseconds.
+  result.waited_s = std::round((job.end_s - job.arrival_s - running_s) * 1e9) * 1e-9;
   uint32_t num_starts = 0;
   for (size_t i = 0; i < record.sizes.size(); ++i) {
     num_starts += record.sizes[i].num_gpus > 0 ? 1 : 0;
