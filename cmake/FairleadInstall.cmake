@@ -2,7 +2,7 @@
 # that it reads by name.
 include(GNUInstallDirs)
 if(TARGET fairlead)
-  install(TARGETS fairlead RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS fairlead fairlead-trainer RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 # What training processes load.
 install(TARGETS fairlead_nccl_profiler fairlead_steer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead)

@@ -57,6 +57,8 @@ void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation);
 void AddExplainCommand(CLI::App& app, Invocation* invocation);
 void AddWorkloadCommands(CLI::App& app, Invocation* invocation);
 void AddPredictCommands(CLI::App& app, Invocation* invocation);
+void AddLabCommands(CLI::App& app, Invocation* invocation);
+void AddLabRunCommand(CLI::App* lab, Invocation* invocation);
 void AddTraceCommands(CLI::App& app, Invocation* invocation);
 void AddExperimentCommands(CLI::App& app, std::span<const experiment::Experiment> experiments, Invocation* invocation);
 

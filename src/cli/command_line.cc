@@ -48,6 +48,7 @@ int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment
   AddPredictCommands(app, &invocation);
   AddTraceCommands(app, &invocation);
   AddAgentCommands(app, &invocation);
+  AddLabCommands(app, &invocation);
   AddExperimentCommands(app, experiments, &invocation);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,256 @@
+// fairlead lab up|status|fault|exec|run|down: an emulated fabric of network namespaces on this machine.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/command.h"
+#include "lab/lab.h"
+#include "lab/lab_counters.h"
+#include "lab/lab_report.h"
+#include "lab/lab_source.h"
+#include "lab/namespace_command.h"
+#include "report/json_report.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+struct LabCommandOptions {
+  std::string run_folder = lab::DefaultRunFolder();
+  std::string name = "lab";
+  std::string file;
+  lab::LabOptions lab;
+  std::string json;
+  double interval_s = 0.5;
+  bool all = false;
+  std::string cable;
+  double health = 0;
+  std::string node;
+  std::vector<std::string> words;
+};
+
+double SecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+int WriteJson(const std::string& path, const report::Json& json) {
+  if (path.empty()) return kExitOk;
+  const Status written = WriteOutput(path, report::Dump(json));
+  return written.ok() ? kExitOk : ReportError(written);
+}
+
+int LabUp(const LabCommandOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::atomic<bool>& stop = StopRequested();
+  const std::string path = FindInputFile(options.file);
+  const auto fabric = lab::LoadLabFabric(path);
+  if (!fabric.ok()) return ReportError(fabric.status());
+  const auto plan = lab::PlanLab(*fabric, options.lab);
+  if (!plan.ok()) return ReportError(plan.status());
+  const auto folder = lab::LabFolder::Open(options.run_folder, options.name);
+  if (!folder.ok()) return ReportError(folder.status());
+  const auto state = lab::BringUp(*folder, std::filesystem::absolute(path).string(), *plan, stop);
+  if (!state.ok()) {
+    const int code = ReportError(state.status());
+    return stop ? kExitInterrupted : code;
+  }
+  fmt::print("{}up after {:.1f} s; next: fairlead lab run SCENARIO.yaml, fairlead lab status, fairlead lab down\n",
+             lab::DescribeLab(*state), SecondsSince(begin));
+  return kExitOk;
+}
+
+Result<lab::LabLook> LookAt(const lab::LabState& state, double interval_s) {
+  lab::LabLook look;
+  FL_ASSIGN_OR_RETURN(look.before, lab::ReadCounters(state));
+  const auto begin = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(std::chrono::duration<double>(interval_s));
+  FL_ASSIGN_OR_RETURN(look.now, lab::ReadCounters(state));
+  look.interval_s = SecondsSince(begin);
+  return look;
+}
+
+int LabStatus(const LabCommandOptions& options) {
+  const auto state = lab::LabFolder::Look(options.run_folder, options.name);
+  if (!state.ok()) {
+    const int code = ReportError(state.status());
+    const auto others = lab::LabFolder::List(options.run_folder);
+    for (const std::string& other : others) fmt::print(stderr, "up here: --name {}\n", other);
+    return state.status().code() == StatusCode::kNotFound ? kExitNo : code;
+  }
+  const auto look = LookAt(*state, options.interval_s);
+  if (!look.ok()) return ReportError(look.status());
+  if (!IsStdout(options.json)) fmt::print("{}", lab::RenderStatus(*state, *look, options.all));
+  return WriteJson(options.json, lab::StatusJson(*state, *look));
+}
+
+int LabFault(const LabCommandOptions& options) {
+  const auto folder = lab::LabFolder::Open(options.run_folder, options.name);
+  if (!folder.ok()) return ReportError(folder.status());
+  auto state = folder->Load();
+  if (!state.ok()) return ReportError(state.status());
+  const lab::CableId cable = lab::FindCable(state->plan, options.cable);
+  if (!cable.valid()) {
+    return ReportError(InvalidArgument(fmt::format(
+        "lab '{}' has no cable '{}'; expected a name like '{}' (fairlead lab status --all lists them)", options.name,
+        options.cable, lab::CableName(state->plan, lab::CableId(state->plan.cables.size() - 1)))));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Status status = lab::SetCableHealth(*folder, &*state, cable, options.health);
+  if (!status.ok()) return ReportError(status);
+  fmt::print("{} {}; routes are those of a healthy protocol again after {:.0f} ms\n",
+             lab::CableName(state->plan, cable),
+             options.health <= 0   ? std::string("is cut")
+             : options.health == 1 ? std::string("is healthy")
+                                   : fmt::format("has {:g} of its speed", options.health),
+             SecondsSince(begin) * 1e3);
+  return kExitOk;
+}
+
+// The command takes the place of a child of this process, inside the lab, and ends with it.
+int LabExec(const LabCommandOptions& options) {
+  const auto state = lab::LabFolder::Look(options.run_folder, options.name);
+  if (!state.ok()) return ReportError(state.status());
+  const lab::LabNodeId node = lab::FindNode(state->plan, options.node);
+  if (!node.valid()) {
+    return ReportError(InvalidArgument(fmt::format("lab '{}' has no host or switch '{}'; expected a name like '{}'",
+                                                   options.name, options.node, state->plan.nodes.raw().front().name)));
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    int error = lab::EnterNode(state->keeper, node);
+    if (error == 0) error = lab::EnterProcesses(state->keeper);
+    if (error != 0) _exit(ReportError(Unavailable(fmt::format("can't enter the lab: {}", std::strerror(error)))));
+    const pid_t inner = fork();
+    if (inner == 0) {
+      lab::MountOwnSys();
+      std::vector<char*> words;
+      for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));
+      words.push_back(nullptr);
+      execvp(words.front(), words.data());
+      _exit(ReportError(NotFound(fmt::format("{}: {}", words.front(), std::strerror(errno)))));
+    }
+    int status = 0;
+    waitpid(inner, &status, 0);
+    _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+int TakeOneDown(const LabCommandOptions& options, const std::string& name) {
+  const auto folder = lab::LabFolder::Open(options.run_folder, name);
+  if (!folder.ok()) return ReportError(folder.status());
+  bool was_up = false;
+  const Status status = lab::TakeDown(*folder, &was_up);
+  if (!status.ok()) return ReportError(status);
+  fmt::print("lab '{}' {}\n", name, was_up ? "is down" : "was not up");
+  return kExitOk;
+}
+
+int LabDown(const LabCommandOptions& options) {
+  if (!options.all) return TakeOneDown(options, options.name);
+  int code = kExitOk;
+  for (const std::string& name : lab::LabFolder::List(options.run_folder)) {
+    code = std::max(code, TakeOneDown(options, name));
+  }
+  return code;
+}
+
+using OptionsPointer = std::shared_ptr<LabCommandOptions>;
+
+CLI::App* AddLabCommand(CLI::App* lab, const char* name, const char* what, const OptionsPointer& options) {
+  CLI::App* command = lab->add_subcommand(name, what);
+  command->add_option("--name", options->name, "Name of the lab; several can be up")->capture_default_str();
+  command->add_option("--run-dir", options->run_folder, "Where labs are remembered")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  return command;
+}
+
+void AddUp(CLI::App* lab, Invocation* invocation) {
+  const auto options = std::make_shared<LabCommandOptions>();
+  CLI::App* up = AddLabCommand(lab, "up", "Make hosts, leaves and spines of a fabric and cable them.", options);
+  up->add_option("FILE", options->file, "Fabric or scenario in YAML")->required();
+  up->add_option("--scale", options->lab.scale, "Speed here over speed there: 0.001 makes 200 Gb/s 200 Mb/s")
+      ->capture_default_str();
+  up->add_option("--seed", options->lab.hash_seed, "Seed of the switches' hashes")->capture_default_str();
+  up->add_option("--queues", options->lab.queues_per_level, "Fair queues in a level: 1, 2, 4, … 64; 0: by size")
+      ->capture_default_str();
+  up->add_option("--convergence-ms", options->lab.convergence_ms, "Time until routes follow a cut or repaired cable")
+      ->capture_default_str();
+  up->footer("Example: fairlead lab up scenarios/lab-eight-jobs.yaml --scale 0.0005");
+  up->callback([options, invocation] { invocation->exit_code = LabUp(*options); });
+}
+
+void AddStatus(CLI::App* lab, Invocation* invocation) {
+  const auto options = std::make_shared<LabCommandOptions>();
+  CLI::App* status = AddLabCommand(lab, "status", "What is up, what is cut, what flows.", options);
+  status->add_flag("--all", options->all, "The cables of hosts too");
+  status->add_option("--interval", options->interval_s, "Seconds over which speeds are measured")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  status->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  status->footer("Example: fairlead lab status --all\nExit code 1: no such lab.");
+  status->callback([options, invocation] { invocation->exit_code = LabStatus(*options); });
+}
+
+void AddFault(CLI::App* lab, Invocation* invocation) {
+  const auto options = std::make_shared<LabCommandOptions>();
+  CLI::App* fault = AddLabCommand(lab, "fault", "Cut, slow down or repair a cable, in both directions.", options);
+  fault->add_option("CABLE", options->cable, "Such as leaf0-spine3 or h2/nic0-leaf1")->required();
+  fault->add_option("--health", options->health, "What is left of its speed: 0 cuts it, 1 repairs it")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  fault->footer("Example: fairlead lab fault leaf0-spine3 --health 0.25");
+  fault->callback([options, invocation] { invocation->exit_code = LabFault(*options); });
+}
+
+void AddExec(CLI::App* lab, Invocation* invocation) {
+  const auto options = std::make_shared<LabCommandOptions>();
+  CLI::App* exec = AddLabCommand(lab, "exec", "Run a command in a host or switch; it ends with the lab.", options);
+  exec->add_option("NODE", options->node, "Such as h0 or leaf3")->required();
+  exec->add_option("COMMAND", options->words, "Program and arguments")->required();
+  exec->prefix_command();
+  exec->footer("Example: fairlead lab exec leaf0 -- ip route");
+  exec->callback([options, exec, invocation] {
+    for (const std::string& word : exec->remaining()) {
+      if (word != "--") options->words.push_back(word);
+    }
+    invocation->exit_code = LabExec(*options);
+  });
+}
+
+void AddDown(CLI::App* lab, Invocation* invocation) {
+  const auto options = std::make_shared<LabCommandOptions>();
+  CLI::App* down = AddLabCommand(lab, "down", "End everything in a lab and remove it; fine if it is not up.", options);
+  down->add_flag("--all", options->all, "All labs of the run folder");
+  down->footer("Example: fairlead lab down");
+  down->callback([options, invocation] { invocation->exit_code = LabDown(*options); });
+}
+
+}  // namespace
+
+void AddLabCommands(CLI::App& app, Invocation* invocation) {
+  CLI::App* lab = app.add_subcommand("lab", "A fabric of network namespaces on this machine, with real traffic.");
+  lab->require_subcommand(1);
+  AddUp(lab, invocation);
+  AddStatus(lab, invocation);
+  AddFault(lab, invocation);
+  AddLabRunCommand(lab, invocation);
+  AddExec(lab, invocation);
+  AddDown(lab, invocation);
+}
+
+}  // namespace fairlead::cli

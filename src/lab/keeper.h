@@ -1,0 +1,80 @@
+// The process that a lab lives in: as long as it lives so do the lab's namespaces, and nothing else holds them.
+//
+// The keeper is process 1 of a process namespace of its own and holds the lab's network namespaces as open files. They
+// have no name in /run/netns and no mount, so nothing can be left behind: when the keeper ends, by whatever signal, the
+// kernel ends every process that was started in the lab and takes all namespaces, interfaces and queues down.
+//
+//     fairlead lab up --fork--> (setsid; user namespace where needed) --fork--> keeper
+//          |  <------------------- "ok", numbers of its open files -------------- |
+//          |  (interfaces, addresses, routes, queues)                             |
+//          |  -------------------------------- "commit" ------------------------> |  from here on it outlives `up`
+//
+// Until the commit the keeper ends when `up` does, so Ctrl-C, an error or kill -9 leave nothing.
+//
+// Rights  with CAP_SYS_ADMIN and CAP_NET_ADMIN no user namespace is made; without them the keeper makes one, in which
+//         its user is root, where the kernel allows that.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "lab/descriptor.h"
+#include "lab/lab_plan.h"
+#include "lab/link_setup.h"
+
+namespace fairlead::lab {
+
+// A keeper as other processes find it again.
+struct KeeperId {
+  pid_t pid = 0;
+  uint64_t start_ticks = 0;  // of /proc/PID/stat: numbers of processes are used again
+  std::string boot_id;
+  bool has_user_namespace = false;
+  std::vector<int> namespaces;  // [node] open file of its network namespace, in the keeper
+
+  friend bool operator==(const KeeperId&, const KeeperId&) = default;
+};
+
+// False when it has ended, or when the machine was started anew.
+bool IsAlive(const KeeperId& keeper);
+// Ends it and waits until it is gone; fine when it is gone already.
+// Errors: kFailedPrecondition: it belongs to another user.
+Status EndKeeper(const KeeperId& keeper);
+
+// "/proc/4711/fd/9": the file of a node's network namespace.
+std::string NetworkNamespacePath(const KeeperId& keeper, LabNodeId node);
+
+// Names of settings that the kernel lacks, each once.
+using MissingSettings = std::vector<std::string>;
+
+// A keeper that ends with this object unless it is told to stay.
+class NewKeeper {
+ public:
+  // Makes the namespaces of a plan, with their settings. Blocks until they are there.
+  // Errors: kFailedPrecondition: no right to make namespaces, or a kernel without a setting that labs need; the message
+  // says what to do.
+  static Result<NewKeeper> Start(const LabPlan& plan);
+  ~NewKeeper();
+  NewKeeper(NewKeeper&&) noexcept = default;
+  NewKeeper& operator=(NewKeeper&&) = delete;
+
+  const KeeperId& id() const { return id_; }
+  const MissingSettings& missing_settings() const { return missing_settings_; }
+  // From here on it lives until EndKeeper().
+  Status Commit();
+
+ private:
+  NewKeeper() = default;
+  Status ReadAnswer(std::string_view answer);
+
+  Descriptor channel_;
+  KeeperId id_;
+  MissingSettings missing_settings_;
+};
+
+}  // namespace fairlead::lab

@@ -1,0 +1,30 @@
+// A lab from the outside: bring it up, look at it, break its cables, take it down.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "base/status.h"
+#include "lab/lab_folder.h"
+#include "lab/lab_plan.h"
+#include "lab/lab_state.h"
+
+namespace fairlead::lab {
+
+// Brings a lab up in an open folder and remembers it there.
+// Errors: kAlreadyExists: it is up; kFailedPrecondition: no right, or a kernel without something that labs need, saying
+// what and what to do; kCancelled: `stop` turned true. After an error nothing of the lab is left.
+Result<LabState> BringUp(const LabFolder& folder, const std::string& source, const LabPlan& plan,
+                         const std::atomic<bool>& stop);
+
+// Ends every process of the lab and everything it is made of. Fine when it is down already, or only half of it is
+// there. `was_up`: whether there was anything to take down.
+Status TakeDown(const LabFolder& folder, bool* was_up);
+
+// Sets what is left of a cable: 0 cuts it, 1 repairs it, in between it keeps that share of its speed. A cut cable loses
+// its carrier at both ends, so that the switches at its ends stop using it at once; the others learn it after the lab's
+// convergence time, in which this blocks. A repair is announced in the same order: carrier, time, routes.
+// Errors: kUnavailable: the lab is gone, or a command failed in it.
+Status SetCableHealth(const LabFolder& folder, LabState* state, CableId cable, double health);
+
+}  // namespace fairlead::lab

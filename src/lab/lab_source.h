@@ -1,0 +1,15 @@
+// Where the fabric of a lab comes from: a fabric file, or the scenario that the simulator would run on it.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "topology/fabric.h"
+
+namespace fairlead::lab {
+
+// A file whose only key is `fabric` is a fabric; every other one is read as a scenario, and gives its own.
+// Errors: those of topology::LoadFabricFile and sim::LoadScenario, with file and line.
+Result<topology::Fabric> LoadLabFabric(const std::string& path);
+
+}  // namespace fairlead::lab

@@ -1,0 +1,52 @@
+// The jobs of a scenario as plans for trainers in a lab: who sends what to whom over which connections.
+//
+// Placement is the controller's and iterations are those of the simulator (sim::MakeIterationProvider), so that both
+// worlds run the same thing. Bytes shrink with the lab's scale as its links do, which leaves all times unchanged.
+//
+// Rings       a group of flows that visits its hosts in one circle is passed on part by part, as NCCL does it: a host
+//             sends what it has received, and no more than one step of the ring ahead. All other flows just flow.
+// In a host   flows over NVLink and PCIe become the time that they would take alone: max over links of bytes / speed.
+// Connection  number k of a pair of NICs carries the pair's k-th flow of every phase: queue pairs live as long as jobs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "lab/lab_plan.h"
+#include "lab/trainer/trainer_plan.h"
+#include "model/flow.h"
+#include "model/job.h"
+#include "sim/scenario.h"
+
+namespace fairlead::lab {
+
+struct LabWorker {
+  LabNodeId host;
+  TrainerPlan plan;
+};
+
+struct LabJob {
+  std::string name;
+  std::vector<LabWorker> workers;  // by host, in order of their first rank
+};
+
+// A job to be planned: its place, and what an iteration of it is in the fabric, at full speed.
+struct PlacedJob {
+  std::string name;
+  model::Placement placement;
+  model::Iteration iteration;    // its flows not split into queue pairs
+  uint32_t num_queue_pairs = 1;  // that each flow between hosts is split into
+  uint16_t listen_port = 0;
+  double start_s = 0;
+  uint64_t num_iterations = 0;
+};
+
+// Args: fabric: the one that `plan` was made of.
+LabJob PlanJob(const topology::Fabric& fabric, const LabPlan& plan, const PlacedJob& job);
+
+// All jobs of a scenario, placed as the scenario says. `num_iterations` > 0 overrides theirs.
+// Errors: kInvalidArgument: its fabric is not that of the lab; no jobs, or more than ports; a job finds no place.
+Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPlan& plan, uint64_t num_iterations);
+
+}  // namespace fairlead::lab

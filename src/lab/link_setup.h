@@ -1,0 +1,42 @@
+// The commands that make a lab's interfaces and give its namespaces their settings, as text for iproute2.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lab/lab_plan.h"
+
+namespace fairlead::lab {
+
+// A file that stands for the namespace of a node: "/proc/4711/fd/9".
+using NamespacePath = std::function<std::string(LabNodeId)>;
+
+// The lines for `ip -batch`, run in any namespace, that make all veth pairs with each end in the namespace where it
+// belongs: none is ever seen outside of the lab.
+std::string CableCommands(const LabPlan& plan, const NamespacePath& path);
+
+// The lines for `ip -batch` in the node's namespace: addresses, neighbours, interfaces up. Neighbours are permanent, so
+// that no packet waits for ARP and large labs do not fill the kernel's common table of neighbours.
+std::string AddressCommands(const LabPlan& plan, LabNodeId node);
+
+// Routing table of a host's NIC number `index`: packets leave by the NIC whose address the sender has bound to.
+constexpr uint32_t RoutingTable(size_t index) { return static_cast<uint32_t>(100 + index); }
+
+// One kernel setting of a namespace.
+struct KernelSetting {
+  std::string name;  // below /proc/sys: "net/ipv4/ip_forward"
+  std::string value;
+  // Kernels may lack it (hash seeds: before 6.11); the lab then works, but differs in what docs/modules/lab.md says.
+  bool is_optional = false;
+
+  friend bool operator==(const KernelSetting&, const KernelSetting&) = default;
+};
+
+inline constexpr const char* kHashSeedSetting = "net/ipv4/fib_multipath_hash_seed";
+
+// What has to be set before there are interfaces, in this order.
+std::vector<KernelSetting> SettingsOf(const LabNode& node);
+
+}  // namespace fairlead::lab

@@ -1,0 +1,45 @@
+// Runs programs inside the namespaces of a lab.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "lab/keeper.h"
+
+namespace fairlead::lab {
+
+struct NamespaceCommand {
+  LabNodeId node;                  // where to run
+  std::vector<std::string> words;  // program and arguments; the program is searched in PATH, /usr/sbin and /sbin
+  std::string input;
+};
+
+struct CommandOutcome {
+  int exit_code = 0;   // 128 + number when a signal ended it; 127 when it can't be started
+  std::string output;  // standard output
+  std::string errors;  // standard error
+};
+
+// Runs all of them, as many at once as there are processors, and waits for them.
+// Errors: kUnavailable: fork failed. That a program failed is an outcome.
+Result<std::vector<CommandOutcome>> RunCommands(const KeeperId& keeper, const std::vector<NamespaceCommand>& commands);
+
+// In a process that is about to run something in a lab: enters the user namespace (where there is one) and the network
+// namespace of the node. 0 or errno. The process must have one thread.
+int EnterNode(const KeeperId& keeper, LabNodeId node);
+// The same for the process namespace: children born from now on end with the lab.
+int EnterProcesses(const KeeperId& keeper);
+
+// Enters the nodes of the lab one after the other, in one child process; what `look` returns for each comes back.
+// Errors: kUnavailable: the lab can't be entered.
+Result<std::vector<std::string>> LookAtNodes(const KeeperId& keeper, size_t num_nodes,
+                                             const std::function<std::string()>& look);
+
+// Gives a new process /sys as its network namespace sees it, in a mount namespace of its own. Without the right to it
+// nothing happens: few programs look there.
+void MountOwnSys();
+
+}  // namespace fairlead::lab

@@ -1,0 +1,25 @@
+// Brings up the connections of a worker: it listens, connects to its peers, and knows who has connected to it.
+//
+// They are ordinary connections (socket, bind to the NIC's address, connect), so that a library that is loaded into the
+// process can choose their source port and their level. Nothing is sent on them but a greeting and the data.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "base/status.h"
+#include "lab/descriptor.h"
+#include "lab/trainer/trainer_plan.h"
+
+namespace fairlead::lab {
+
+// Sockets by index into TrainerPlan::connections, not blocking.
+using Connections = std::vector<Descriptor>;
+
+// Blocks until all connections stand. Workers may start in any order: connecting is tried again until `patience_s` has
+// passed.
+// Errors: kUnavailable: an address can't be listened on, or peers did not come in time, naming the first one;
+// kCancelled: `stop` turned true.
+Result<Connections> Connect(const TrainerPlan& plan, double patience_s, const std::atomic<bool>& stop);
+
+}  // namespace fairlead::lab

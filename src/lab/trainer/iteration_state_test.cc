@@ -1,0 +1,128 @@
+#include "lab/trainer/iteration_state.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/random.h"
+
+namespace fairlead::lab {
+namespace {
+
+// One worker that sends to itself over a perfect pipe: connection 0 sends what connection 1 receives.
+TrainerPlan LoopPlan(double compute_s) {
+  TrainerPlan plan;
+  plan.compute_s = compute_s;
+  plan.connections.resize(2);
+  plan.connections[0].is_outgoing = true;
+  return plan;
+}
+
+PhasePlan Phase(double start_fraction, bool blocks, uint64_t bytes) {
+  PhasePlan phase{.name = "p", .start_fraction = start_fraction, .blocks_compute = blocks, .local_s = 0, .streams = {}};
+  if (bytes > 0) phase.streams = {{.parts = 1, .lead = 1, .sends = {{0, bytes}}, .receives = {{1, bytes}}}};
+  return phase;
+}
+
+// Plays an iteration in which the pipe carries `speed` bytes a second, a millisecond at a time or to the next instant.
+double Play(const TrainerPlan& plan, double speed) {
+  double now_s = 100;
+  IterationState state(plan, now_s);
+  double credit = 0;
+  for (int i = 0; !state.is_over(); ++i) {
+    if (i > 1'000'000) return -1;
+    const double next_s = std::min(now_s + 1e-3, state.next_instant_s().value_or(now_s + 1e-3));
+    const bool busy = state.sendable(0) > 0;
+    credit = busy ? credit + (next_s - now_s) * speed : 0;
+    now_s = next_s;
+    const auto bytes = std::min<uint64_t>(state.sendable(0), static_cast<uint64_t>(credit));
+    if (bytes > 0) {
+      credit -= static_cast<double>(bytes);
+      state.OnSent(0, bytes);
+      state.OnReceived(1, bytes);
+    }
+    state.Advance(now_s);
+  }
+  return now_s - 100;
+}
+
+TEST(IterationState, ComputeAloneTakesItsTime) { EXPECT_NEAR(Play(LoopPlan(0.25), 1), 0.25, 1e-9); }
+
+TEST(IterationState, CommunicationAtTheEndAddsItsTime) {
+  TrainerPlan plan = LoopPlan(0.2);
+  plan.phases = {Phase(1, false, 300)};
+  EXPECT_NEAR(Play(plan, 1000), 0.2 + 0.3, 3e-3);
+}
+
+TEST(IterationState, CommunicationBesideComputeHides) {
+  TrainerPlan plan = LoopPlan(0.4);
+  plan.phases = {Phase(0.5, false, 100)};  // from 0.2 s to 0.3 s
+  EXPECT_NEAR(Play(plan, 1000), 0.4, 1e-9);
+  plan.phases = {Phase(0.5, false, 300)};  // to 0.5 s
+  EXPECT_NEAR(Play(plan, 1000), 0.5, 3e-3);
+}
+
+TEST(IterationState, BlockingPhaseStopsTheClock) {
+  TrainerPlan plan = LoopPlan(0.4);
+  plan.phases = {Phase(0.5, true, 300)};
+  EXPECT_NEAR(Play(plan, 1000), 0.4 + 0.3, 3e-3);
+}
+
+TEST(IterationState, LocalTimeCountsAndPhasesFollowEachOther) {
+  TrainerPlan plan = LoopPlan(0.1);
+  plan.phases = {Phase(1, false, 100), Phase(1, false, 0), Phase(1, false, 100)};
+  plan.phases[1].local_s = 0.25;
+  EXPECT_NEAR(Play(plan, 1000), 0.1 + 0.1 + 0.25 + 0.1, 5e-3);
+}
+
+// A ring of n workers over perfect pipes: nobody may be more than `lead` parts ahead of what it has received.
+TEST(IterationState, RingMovesInLockstep) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    Random random(seed);
+    const size_t n = 2 + random.Below(4);
+    const auto lead = static_cast<uint32_t>(1 + random.Below(8));
+    const auto parts = static_cast<uint32_t>(2 * (n - 1)) * lead;
+    const uint64_t bytes = 1 + random.Below(100'000);
+    TrainerPlan plan = LoopPlan(0);
+    plan.phases = {Phase(0, false, bytes)};
+    plan.phases[0].streams[0].parts = parts;
+    plan.phases[0].streams[0].lead = lead;
+    std::vector<IterationState> states(n, IterationState(plan, 0));
+    std::vector<uint64_t> sent(n);  // by worker w, received by worker w + 1
+    while (!std::all_of(states.begin(), states.end(), [](const IterationState& s) { return s.is_over(); })) {
+      // A random worker moves as much as it may; someone always can, or this would not end.
+      const size_t w = random.Below(n);
+      const uint64_t count = std::min(states[w].sendable(0), 1 + random.Below(bytes));
+      if (count == 0) continue;
+      states[w].OnSent(0, count);
+      sent[w] += count;
+      states[(w + 1) % n].OnReceived(1, count);
+      for (IterationState& state : states) state.Advance(0);
+      const uint64_t received = sent[(w + n - 1) % n];
+      // A part has at most bytes / parts + 1 bytes, and one may be under way.
+      EXPECT_LE(sent[w], received + (lead + 1) * (bytes / parts + 1)) << "seed " << seed;
+    }
+    for (const uint64_t count : sent) EXPECT_EQ(count, bytes);
+  }
+}
+
+TEST(IterationState, WaitsForDataWhereNothingElseCanHappen) {
+  TrainerPlan plan = LoopPlan(0);
+  plan.phases = {Phase(0, false, 10)};
+  IterationState state(plan, 5);
+  EXPECT_FALSE(state.is_over());
+  EXPECT_EQ(state.next_instant_s(), std::nullopt);
+  EXPECT_EQ(state.sendable(0), 10u);
+  EXPECT_EQ(state.expected(1), 10u);
+  state.OnSent(0, 10);
+  state.Advance(6);
+  EXPECT_FALSE(state.is_over());
+  state.OnReceived(1, 10);
+  state.Advance(7);
+  EXPECT_TRUE(state.is_over());
+  EXPECT_NEAR(state.exposed_s(7), 2, 1e-12);
+}
+
+}  // namespace
+}  // namespace fairlead::lab

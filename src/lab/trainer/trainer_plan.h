@@ -1,0 +1,79 @@
+// What one worker of a training job has to do in the lab: its connections, and its iteration, as plain numbers.
+//
+// A worker is the process of one host: it sends and receives what all ranks of its job on that host do. Workers of a
+// job have the same list of phases; data tells them apart.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace fairlead::lab {
+
+// One TCP connection, which carries data one way: what a queue pair is to RDMA.
+struct ConnectionPlan {
+  uint32_t id = 0;    // the same at both ends, dense over the job
+  uint32_t peer = 0;  // worker at the other end
+  bool is_outgoing = false;
+  std::string from;   // IPv4 address of the sender's NIC, which the connection is bound to
+  std::string to;     // of the receiver's
+  uint16_t port = 0;  // where the receiver listens
+
+  friend bool operator==(const ConnectionPlan&, const ConnectionPlan&) = default;
+};
+
+// What a connection of this worker carries in one phase; it has at most one transfer in each.
+struct TransferPlan {
+  uint32_t connection = 0;  // index into TrainerPlan::connections
+  uint64_t bytes = 0;       // > 0
+
+  friend bool operator==(const TransferPlan&, const TransferPlan&) = default;
+};
+
+// Transfers of one collective that hang together. In a ring a worker passes on what it has received: of `parts` equal
+// parts of its bytes it may have sent `lead` more than have come in over all its queue pairs. Elsewhere lead = parts,
+// and nothing waits.
+struct StreamPlan {
+  uint32_t parts = 1;  // >= 1
+  uint32_t lead = 1;   // in [1, parts]
+  std::vector<TransferPlan> sends;
+  std::vector<TransferPlan> receives;
+
+  friend bool operator==(const StreamPlan&, const StreamPlan&) = default;
+};
+
+struct PhasePlan {
+  std::string name;
+  double start_fraction = 1;  // as model::CommunicationPhase
+  bool blocks_compute = false;
+  double local_s = 0;  // communication inside the host: takes this long, beside the streams
+  std::vector<StreamPlan> streams;
+
+  friend bool operator==(const PhasePlan&, const PhasePlan&) = default;
+};
+
+struct TrainerPlan {
+  std::string job;
+  uint32_t worker = 0;
+  uint32_t num_workers = 1;
+  double compute_s = 0;     // of an iteration, bubbles included; may be 0 if there is communication
+  double start_s = 0;       // waits so long after its connections stand
+  uint64_t iterations = 0;  // ends after these; 0: goes on until SIGTERM
+  uint16_t listen_port = 0;
+  std::vector<std::string> listen_addresses;  // of its NICs
+  std::vector<ConnectionPlan> connections;
+  std::vector<PhasePlan> phases;
+
+  friend bool operator==(const TrainerPlan&, const TrainerPlan&) = default;
+};
+
+std::string WriteTrainerPlan(const TrainerPlan& plan);
+
+// Errors: kInvalidArgument: no JSON, a missing or mistyped key, numbers out of range, a transfer without its
+// connection, in the wrong direction, or beside another one of its connection and phase; `path` stands in the message.
+Result<TrainerPlan> ReadTrainerPlan(std::string_view text, const std::string& path);
+
+}  // namespace fairlead::lab
