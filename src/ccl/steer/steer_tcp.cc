@@ -18,8 +18,8 @@
 
 #include <cerrno>
 
-#include "ccl/steer/agent_exchange.h"
 #include "ccl/export.h"
+#include "ccl/steer/agent_exchange.h"
 #include "ccl/steer/socket_address.h"
 
 namespace fairlead::ccl {

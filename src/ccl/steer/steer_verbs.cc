@@ -18,8 +18,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "ccl/steer/agent_exchange.h"
 #include "ccl/export.h"
+#include "ccl/steer/agent_exchange.h"
 
 namespace fairlead::ccl {
 namespace {

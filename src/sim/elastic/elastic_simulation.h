@@ -46,7 +46,7 @@ struct ElasticOptions {
   PredictionErrors errors;
   // Set: policies are told what can be learned, instead of the truth with `errors`.
   std::optional<LearnedOptions> learned;
-  double give_up_s = 3e6;  // jobs that have not ended by then are reported so
+  double give_up_s = 3e6;                 // jobs that have not ended by then are reported so
   scheduling::DecisionObserver observer;  // sees every decision; may be empty
 
   Status Validate() const;
