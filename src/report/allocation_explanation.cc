@@ -224,9 +224,9 @@ Result<AllocationExplanation> ExplainAllocation(std::span<const DecisionRecord> 
     if (at_s && SecondsOf(record.time) <= *at_s) chosen = &record;
   }
   if (at_s && SecondsOf(chosen->time) > *at_s) {
-    return NotFound(
-        fmt::format("no decision about this job at {} s or before; the first one is at {} s, the last at {} s", *at_s,
-                    SecondsOf(records.front().time), SecondsOf(records.back().time)));
+    return NotFound(fmt::format(
+        "no decision about this job at {:.6g} s or before; the first one is at {:.6g} s, the last at {:.6g} s", *at_s,
+        SecondsOf(records.front().time), SecondsOf(records.back().time)));
   }
   AllocationExplanation explanation;
   explanation.decision = *chosen;
