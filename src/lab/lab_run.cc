@@ -103,9 +103,7 @@ class Trainers {
       process.has_ended = true;
       const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       if (code == 0 || is_stopping_) continue;
-      std::string message = ReadFile(process.path + ".log");
-      while (!message.empty() && message.back() == '\n') message.pop_back();
-      return Unavailable(fmt::format("a trainer failed with exit code {}: {}", code, message));
+      return ExplainEnd(process, code);
     }
     return OkStatus();
   }
@@ -147,8 +145,23 @@ class Trainers {
   struct Process {
     pid_t pid = -1;
     std::string path;  // of its files, without their endings
+    std::string job;
+    uint32_t worker = 0;
     bool has_ended = false;
   };
+
+  Status ExplainEnd(const Process& process, int code) const {
+    // When a lab is taken down its keeper ends last.
+    if (code == 128 + SIGKILL) std::this_thread::sleep_for(3 * kPollPeriod);
+    if (!IsAlive(state_.keeper)) {
+      return Unavailable(fmt::format("lab '{}' was taken down while its jobs ran", state_.name));
+    }
+    std::string message = ReadFile(process.path + ".log");
+    while (!message.empty() && message.back() == '\n') message.pop_back();
+    if (code > 128) message = fmt::format("it was ended by signal {}", code - 128);
+    return Unavailable(fmt::format("worker {} of job {} failed: {} (exit code {}; its files: {}.*)", process.worker,
+                                   process.job, message, code, process.path));
+  }
 
   Status StartOne(const LabWorker& worker) {
     const std::string path = fmt::format("{}/{}.{}", options_.jobs_folder, processes_.size(), worker.plan.worker);
@@ -162,7 +175,7 @@ class Trainers {
     if (pid == 0) {
       RunInLab(state_.keeper, worker.host, {options_.trainer, path + ".json"}, output.get(), errors.get());
     }
-    processes_.push_back({pid, path, false});
+    processes_.push_back({.pid = pid, .path = path, .job = worker.plan.job, .worker = worker.plan.worker});
     return OkStatus();
   }
 
