@@ -117,6 +117,26 @@ std::set<LeafId> LeavesOf(const JobLayout& layout, uint32_t plane) {
   return leaves;
 }
 
+// NICs that all traffic of the leaf passes, such as that of the only rank of its rail that sends: they carry the same
+// messages as the leaf, and no message tells one from the other.
+std::vector<Culprit> NicsOfAll(const JobShape& shape, const JobLayout& layout, uint32_t plane, LeafId leaf) {
+  std::vector<NetworkPair> through = NetworkPairs(shape, layout);
+  std::erase_if(through, [&](const NetworkPair& pair) {
+    return !IsUnder(layout.ranks[pair.source.index()], plane, leaf) &&
+           !IsUnder(layout.ranks[pair.destination.index()], plane, leaf);
+  });
+  std::vector<Culprit> culprits;
+  if (through.empty()) return culprits;
+  for (const RankId rank : {through.front().source, through.front().destination}) {
+    const bool is_common = std::ranges::all_of(
+        through, [rank](const NetworkPair& pair) { return pair.source == rank || pair.destination == rank; });
+    if (!is_common) continue;
+    const std::vector<Culprit> of_nic = NicCulprits(shape, layout, CulpritKind::kNic, rank);
+    culprits.insert(culprits.end(), of_nic.begin(), of_nic.end());
+  }
+  return culprits;
+}
+
 ExpectedFinding ExpectSlowLeaf(const JobShape& shape, const JobLayout& layout, LeafId leaf) {
   ExpectedFinding expected{{Syndrome::kCommSlow}, {LeafCulprit(leaf)}};
   const std::vector<HostId> hosts = HostsUnder(layout, leaf);
@@ -124,6 +144,8 @@ ExpectedFinding ExpectSlowLeaf(const JobShape& shape, const JobLayout& layout, L
   if (hosts.size() == 1) expected.culprits.push_back(HostCulprit(hosts.front()));
   uint32_t plane = 0;
   while (!LeavesOf(layout, plane).contains(leaf)) ++plane;
+  const std::vector<Culprit> nics = NicsOfAll(shape, layout, plane, leaf);
+  expected.culprits.insert(expected.culprits.end(), nics.begin(), nics.end());
   if (!CarriesItsPlane(shape, layout, plane, leaf)) return expected;
   expected.culprits.push_back(PlaneCulprit(plane));
   // What carries all traffic of the job cannot be compared with anything.

@@ -116,6 +116,47 @@ TEST(ExpectFinding, APlaneOfOneLeafCannotBeToldFromIt) {
   EXPECT_EQ(of_two.culprits.size(), 1u);
 }
 
+// Two hosts on rails, four stages of four replicas: data groups stay inside a host, and between the hosts go the
+// activations of ranks 4 to 7 to ranks 8 to 11, GPU 4 to GPU 0 and so on. Through the leaf of rail 0 passes what rank 8
+// has.
+TEST(ExpectFinding, ALeafOfOneNicCannotBeToldFromIt) {
+  JobShape shape;
+  shape.data_parallel = 4;
+  shape.pipeline_parallel = 4;
+  shape.has_rails = true;
+  const model::JobLayout layout = MakeLayout(shape, JobId(0));
+  Fault fault;
+  fault.kind = FaultKind::kSlowLeaf;
+  fault.leaf = layout.ranks[8].leaves[0];
+  fault.magnitude = 3;
+  const ExpectedFinding expected = ExpectFinding(fault, shape, layout);
+  Culprit connection;
+  connection.kind = model::CulpritKind::kConnection;
+  connection.rank = RankId(4);
+  connection.peer = RankId(8);
+  EXPECT_TRUE(Accepts(expected, Naming(Syndrome::kCommSlow, {connection})));
+  connection.rank = RankId(5);
+  connection.peer = RankId(9);
+  EXPECT_FALSE(Accepts(expected, Naming(Syndrome::kCommSlow, {connection})));
+  // Without rails the leaf has all of them.
+  shape.has_rails = false;
+  EXPECT_FALSE(
+      Accepts(ExpectFinding(fault, shape, MakeLayout(shape, JobId(0))), Naming(Syndrome::kCommSlow, {connection})));
+}
+
+// Ten times what the slowest of eight writers usually takes, not what one does.
+TEST(SureStallSeconds, FollowsTheSlowestWriter) {
+  JobShape shape;
+  NoiseOptions noise;
+  noise.loading_cv = 0;
+  EXPECT_DOUBLE_EQ(SureStallSeconds(shape, noise), 10 * 3 + 10 + 5);
+  shape.tensor_parallel = 8;
+  EXPECT_DOUBLE_EQ(SureStallSeconds(shape, noise), 10 * 3 + 10 + 5);
+  // P(all of 8 below q) = 0.95 at z = 2.49: exp(0.198 * 2.49 - 0.0196) = 1.605 with a coefficient of variation of 0.2.
+  noise.loading_cv = 0.2;
+  EXPECT_NEAR(SureStallSeconds(shape, noise), 10 * 3 * 1.605 + 15, 0.5);
+}
+
 TEST(ExpectFinding, ALoaderOfAllCannotBeComparedWithAnother) {
   JobShape shape;
   shape.data_parallel = 8;
