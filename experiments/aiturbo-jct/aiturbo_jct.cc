@@ -25,6 +25,7 @@ constexpr uint32_t kNumGenerated = 4;
 constexpr int kNumPublished = 4;
 constexpr double kRestartCosts[] = {0, 30, 60, 120, 240};
 constexpr int kPredictablePercents[] = {0, 25, 50, 75, 100};
+constexpr int kLearnedPercents[] = {50, 100};
 constexpr std::string_view kCompared[] = {"aiturbo", "srtf", "tiresias"};
 constexpr sim::PredictionErrors kWrong{0.3, 0.15, 1};
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -125,6 +126,23 @@ Status AddShares(const std::string& label, const Workloads& workloads, uint64_t 
   return OkStatus();
 }
 
+std::string LearnedRow(const std::string& label, int percent) {
+  return fmt::format("{}, {} % may be predictable, aiturbo with learned models: mean JCT", label, percent);
+}
+
+// What the classifier, the convergence model and the speed model say takes the place of the truth.
+Status AddLearned(const std::string& label, const Workloads& workloads, uint64_t seed, Runs* runs,
+                  experiment::Outcome* outcome) {
+  sim::ElasticOptions options;
+  options.learned = sim::LearnedOptions{};
+  options.learned->seed = seed;
+  for (const int percent : kLearnedPercents) {
+    FL_ASSIGN_OR_RETURN(const Averages found, runs->Play(WithShare(workloads, percent, seed), "aiturbo", options));
+    outcome->Set(LearnedRow(label, percent), found.jct_s);
+  }
+  return OkStatus();
+}
+
 Status AddRestartCosts(const Workloads& workloads, Runs* runs, experiment::Outcome* outcome) {
   for (const double cost : kRestartCosts) {
     sim::ElasticOptions options;
@@ -150,6 +168,7 @@ void AddUnknownBenchmark(experiment::Outcome* outcome) {
     outcome->Set(fmt::format("benchmark: aiturbo below {}", rival), kUnknown);
   }
   outcome->Set("benchmark: fcfs-skip over aiturbo", kUnknown);
+  for (const int percent : kLearnedPercents) outcome->Set(LearnedRow("benchmark", percent), kUnknown);
   for (const int percent : kPredictablePercents) {
     for (const std::string_view policy : kCompared) {
       outcome->Set(fmt::format("benchmark, {} % predictable, {}: mean JCT", percent, policy), kUnknown);
@@ -168,7 +187,8 @@ Status AddBenchmark(const std::string& folder, uint64_t seed, Runs* runs, experi
     workloads.push_back(std::move(jobs));
   }
   FL_RETURN_IF_ERROR(AddPolicies("benchmark", workloads, runs, outcome));
-  return AddShares("benchmark", workloads, seed, runs, outcome);
+  FL_RETURN_IF_ERROR(AddShares("benchmark", workloads, seed, runs, outcome));
+  return AddLearned("benchmark", workloads, seed, runs, outcome);
 }
 
 }  // namespace
@@ -187,6 +207,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   FL_RETURN_IF_ERROR(AddPolicies("generated", generated, &runs, &outcome));
   context.Report(0.3);
   FL_RETURN_IF_ERROR(AddShares("generated", generated, context.seed, &runs, &outcome));
+  FL_RETURN_IF_ERROR(AddLearned("generated", generated, context.seed, &runs, &outcome));
   FL_RETURN_IF_ERROR(AddRestartCosts(generated, &runs, &outcome));
   context.Report(0.6);
   const std::string folder = PublicDataPath("pollux-osdi21");
@@ -201,7 +222,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.is_partial = context.should_stop();
   outcome.notes.push_back(
       fmt::format("{} generated workloads. True speeds and remaining iterations are told to the "
-                  "policies, except in rows of wrong predictions.",
+                  "policies, except in rows of wrong predictions and of learned models.",
                   generated.size()));
   return outcome;
 }

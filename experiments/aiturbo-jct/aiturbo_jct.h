@@ -6,7 +6,7 @@
 
 namespace fairlead::experiments::aiturbo_jct {
 
-// Takes seconds. The seed draws the generated workloads.
+// Takes a minute or two: learned models are fitted on the way. The seed draws the generated workloads.
 Result<experiment::Outcome> Run(const experiment::RunContext& context);
 
 }  // namespace fairlead::experiments::aiturbo_jct
