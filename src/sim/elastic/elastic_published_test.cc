@@ -184,7 +184,7 @@ TEST_F(ElasticPublishedTest, AiturboWithHalfOfTheJobsUnpredictableIsAheadOfTires
 }
 
 // The published variant does worse on GPUs alone: R = k leaves it no reason to grow. Measured by the specification's
-// author: 4483 s on average; ours differs in ties and in which jobs are asked in between (w2: 11 %).
+// author: 4483 s on average. Readings that the text leaves open, with their numbers: docs/papers/aiturbo.md.
 TEST_F(ElasticPublishedTest, TheLiteralVariantIsBehind) {
   const Average literal = PlayAll(*scheduling::CreateAllocationPolicy("aiturbo-literal", 1).value(), 1, {});
   EXPECT_NEAR(literal.jct_s, 4483, 0.05 * 4483);
