@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "base/csv_reader.h"
 #include "prediction/number_column.h"
@@ -115,8 +116,7 @@ Result<JobDescription> ReadDescription(const CsvReader& reader, const JobColumns
 
 using JobIndex = std::map<std::string, size_t, std::less<>>;
 
-Result<JobIndex> LoadJobs(const std::string& path, JobTable* table) {
-  FL_ASSIGN_OR_RETURN(CsvReader reader, CsvReader::Open(path));
+Result<JobIndex> ReadJobs(CsvReader reader, const std::string& name, JobTable* table) {
   FL_ASSIGN_OR_RETURN(const JobColumns columns, FindJobColumns(reader));
   table->has_ends = reader.HasColumn("end_iteration");
   JobIndex index;
@@ -131,18 +131,15 @@ Result<JobIndex> LoadJobs(const std::string& path, JobTable* table) {
     table->true_ends.push_back(end);
   }
   FL_RETURN_IF_ERROR(reader.status());
-  if (table->jobs.empty()) return InvalidArgument(path + ": has no jobs; expected at least one line");
+  if (table->jobs.empty()) return InvalidArgument(name + ": has no jobs; expected at least one line");
   return index;
 }
 
 std::string NumberText(double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); }
 
-}  // namespace
-
-Result<JobTable> LoadJobTable(const std::string& jobs_path, const std::string& curves_path) {
+Result<JobTable> ReadTables(CsvReader jobs, const std::string& jobs_name, CsvReader reader) {
   JobTable table;
-  FL_ASSIGN_OR_RETURN(const JobIndex index, LoadJobs(jobs_path, &table));
-  FL_ASSIGN_OR_RETURN(CsvReader reader, CsvReader::Open(curves_path));
+  FL_ASSIGN_OR_RETURN(const JobIndex index, ReadJobs(std::move(jobs), jobs_name, &table));
   FL_ASSIGN_OR_RETURN(const size_t name, reader.Column("job"));
   FL_ASSIGN_OR_RETURN(const NumberColumn iteration, NumberColumn::Required(reader, "iteration"));
   FL_ASSIGN_OR_RETURN(const NumberColumn loss, NumberColumn::Required(reader, "loss"));
@@ -151,7 +148,7 @@ Result<JobTable> LoadJobTable(const std::string& jobs_path, const std::string& c
     const auto job = index.find(reader.field(name));
     if (job == index.end()) {
       return InvalidArgument(
-          fmt::format("{}: job '{}' does not stand in {}", reader.Where(), reader.field(name), jobs_path));
+          fmt::format("{}: job '{}' does not stand in {}", reader.Where(), reader.field(name), jobs_name));
     }
     EpochReport epoch;
     FL_ASSIGN_OR_RETURN(epoch.iteration, iteration.Read(reader));
@@ -161,6 +158,20 @@ Result<JobTable> LoadJobTable(const std::string& jobs_path, const std::string& c
   }
   FL_RETURN_IF_ERROR(reader.status());
   return table;
+}
+
+}  // namespace
+
+Result<JobTable> LoadJobTable(const std::string& jobs_path, const std::string& curves_path) {
+  FL_ASSIGN_OR_RETURN(CsvReader jobs, CsvReader::Open(jobs_path));
+  FL_ASSIGN_OR_RETURN(CsvReader curves, CsvReader::Open(curves_path));
+  return ReadTables(std::move(jobs), jobs_path, std::move(curves));
+}
+
+Result<JobTable> ReadJobTable(NamedStream jobs, NamedStream curves) {
+  FL_ASSIGN_OR_RETURN(CsvReader job_reader, CsvReader::FromStream(std::move(jobs.stream), jobs.name));
+  FL_ASSIGN_OR_RETURN(CsvReader curve_reader, CsvReader::FromStream(std::move(curves.stream), curves.name));
+  return ReadTables(std::move(job_reader), jobs.name, std::move(curve_reader));
 }
 
 JobTable ToJobTable(std::vector<GeneratedJob> jobs) {

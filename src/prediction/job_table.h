@@ -8,6 +8,8 @@
 // curves.csv   one line for each epoch, in order within a job: job, iteration, loss, and optionally iteration_time_s.
 #pragma once
 
+#include <istream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,12 @@ struct JobTable {
 // A job without a line in curves.csv has no epochs. Errors: those of CsvReader; kInvalidArgument with file:line for a
 // field that is no number, a job that stands in jobs.csv twice, an epoch of a job that does not stand there.
 Result<JobTable> LoadJobTable(const std::string& jobs_path, const std::string& curves_path);
+// The same from streams; names stand in for the files in messages.
+struct NamedStream {
+  std::unique_ptr<std::istream> stream;
+  std::string name;
+};
+Result<JobTable> ReadJobTable(NamedStream jobs, NamedStream curves);
 
 // Generated jobs as a table.
 JobTable ToJobTable(std::vector<GeneratedJob> jobs);

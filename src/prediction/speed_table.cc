@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/csv_reader.h"
 #include "prediction/number_column.h"
@@ -54,10 +55,7 @@ Result<SpeedObservation> ReadObservation(const SpeedColumns& columns, const CsvR
   return observation;
 }
 
-}  // namespace
-
-Result<SpeedTable> LoadSpeedTable(const std::string& path) {
-  FL_ASSIGN_OR_RETURN(CsvReader reader, CsvReader::Open(path));
+Result<SpeedTable> ReadTable(CsvReader reader, const std::string& name) {
   FL_ASSIGN_OR_RETURN(const SpeedColumns columns, FindColumns(reader));
   SpeedTable table;
   while (reader.Next()) {
@@ -65,8 +63,20 @@ Result<SpeedTable> LoadSpeedTable(const std::string& path) {
     table[std::string(reader.field(columns.model))].push_back(observation);
   }
   FL_RETURN_IF_ERROR(reader.status());
-  if (table.empty()) return InvalidArgument(path + ": has no measurements; expected at least one row");
+  if (table.empty()) return InvalidArgument(name + ": has no measurements; expected at least one row");
   return table;
+}
+
+}  // namespace
+
+Result<SpeedTable> LoadSpeedTable(const std::string& path) {
+  FL_ASSIGN_OR_RETURN(CsvReader reader, CsvReader::Open(path));
+  return ReadTable(std::move(reader), path);
+}
+
+Result<SpeedTable> ReadSpeedTable(std::unique_ptr<std::istream> stream, const std::string& name) {
+  FL_ASSIGN_OR_RETURN(CsvReader reader, CsvReader::FromStream(std::move(stream), name));
+  return ReadTable(std::move(reader), name);
 }
 
 }  // namespace fairlead::prediction
