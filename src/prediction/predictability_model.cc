@@ -114,30 +114,42 @@ std::string PredictabilityModel::ToText() const {
 
 Status PredictabilityModel::Save(const std::string& path) const { return WriteFileAtomically(path, ToText()); }
 
-Result<PredictabilityModel> PredictabilityModel::Parse(std::string_view text, const std::string& name) {
-  const json file = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto refuse = [&](const Status& status) { return InvalidArgument(name + ": " + status.message()); };
-  if (const Status status = CheckEnvelope(file); !status.ok()) return refuse(status);
-  const json& content = file["model"];
+Result<PredictabilityModel> PredictabilityModel::FromJson(const json& content) {
   PredictabilityModel model;
-  auto columns = ColumnsFromJson(content);
-  if (!columns.ok()) return refuse(columns.status());
-  const size_t count = columns->size();
-  auto medians = VectorFromJson(content, "medians", kNumFeatures);
-  auto mean = VectorFromJson(content, "mean", count);
-  auto deviation = VectorFromJson(content, "deviation", count);
-  for (const auto* part : {&medians, &mean, &deviation}) {
-    if (!part->ok()) return refuse(part->status());
-  }
-  if (!(deviation->array() > 0).all()) return refuse(InvalidArgument("deviation: expected positive numbers"));
+  FL_ASSIGN_OR_RETURN(std::vector<size_t> columns, ColumnsFromJson(content));
+  const size_t count = columns.size();
+  FL_ASSIGN_OR_RETURN(Eigen::VectorXd medians, VectorFromJson(content, "medians", kNumFeatures));
+  FL_ASSIGN_OR_RETURN(Eigen::VectorXd mean, VectorFromJson(content, "mean", count));
+  FL_ASSIGN_OR_RETURN(Eigen::VectorXd deviation, VectorFromJson(content, "deviation", count));
+  if (!(deviation.array() > 0).all()) return InvalidArgument("deviation: expected positive numbers");
   const auto kind = FindLearnerKind(content.value("learner", json()).is_string() ? content["learner"].get<std::string>()
                                                                                  : std::string());
-  if (!kind) return refuse(InvalidArgument("learner: expected knn, logistic, forest, svm or mlp"));
-  auto learner = LearnerFromJson(*kind, content.value("content", json()), count);
-  if (!learner.ok()) return refuse(learner.status());
-  model.classifier_ = {std::move(*columns), {*mean, *deviation}, std::move(*learner)};
-  model.medians_ = *medians;
+  if (!kind) return InvalidArgument("learner: expected knn, logistic, forest, svm or mlp");
+  FL_ASSIGN_OR_RETURN(auto learner, LearnerFromJson(*kind, content.value("content", json()), count));
+  model.classifier_ = {std::move(columns), {std::move(mean), std::move(deviation)}, std::move(learner)};
+  model.medians_ = std::move(medians);
   return model;
+}
+
+namespace {
+
+Result<PredictabilityModel> Named(Result<PredictabilityModel> model, const std::string& name) {
+  if (model.ok()) return model;
+  return InvalidArgument(name + ": " + model.status().message());
+}
+
+}  // namespace
+
+Result<PredictabilityModel> PredictabilityModel::Parse(std::string_view text, const std::string& name) {
+  const json file = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Status status = CheckEnvelope(file);
+  return Named(status.ok() ? FromJson(file["model"]) : Result<PredictabilityModel>(status), name);
+}
+
+Result<PredictabilityModel> PredictabilityModel::ParseContent(std::string_view text, const std::string& name) {
+  const json content = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!content.is_object()) return InvalidArgument(name + ": expected a JSON object");
+  return Named(FromJson(content), name);
 }
 
 Result<PredictabilityModel> PredictabilityModel::Load(const std::string& path) {

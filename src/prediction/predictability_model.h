@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,8 @@ class PredictabilityModel {
   // Errors: kNotFound; kInvalidArgument for a file of another format, version or checksum, naming what was found.
   static Result<PredictabilityModel> Load(const std::string& path);
   static Result<PredictabilityModel> Parse(std::string_view text, const std::string& name);
+  // What the envelope of format, version and checksum holds: for fuzzers, which can't guess checksums.
+  static Result<PredictabilityModel> ParseContent(std::string_view text, const std::string& name);
   Status Save(const std::string& path) const;
   std::string ToText() const;
 
@@ -48,6 +51,8 @@ class PredictabilityModel {
   std::vector<ScoreInfluence> Explain(const FeatureValues& features) const;
 
  private:
+  static Result<PredictabilityModel> FromJson(const nlohmann::json& content);
+
   TrainedClassifier classifier_;
   Eigen::VectorXd medians_;  // [feature of kFeatureNames]
 };
