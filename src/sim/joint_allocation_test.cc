@@ -183,7 +183,11 @@ jobs:
             ", compute_s: " + std::to_string(example.gpu_s / example.asks) +
             ", arrival_s: " + std::to_string(example.arrival_s) + ", restart_s: 30}\n";
     const auto [profile, is_new] = profiles.emplace(name, LinearApplication(name, example.iterations, example.gpu_s));
-    workload.push_back({name, example.arrival_s, &profile->second, example.asks, 1 << 10, 0});
+    workload.push_back({.name = name,
+                        .submission_s = example.arrival_s,
+                        .global_batch = 1 << 10,
+                        .profile = &profile->second,
+                        .requested_gpus = example.asks});
   }
   ElasticOptions options;
   options.cluster = {4, 8, 0, 0};

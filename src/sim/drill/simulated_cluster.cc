@@ -69,7 +69,7 @@ SimulatedCluster::SimulatedCluster(const ClusterOptions& options, std::vector<Fa
 std::vector<SteeringEvent> SimulatedCluster::Announce() const {
   std::vector<SteeringEvent> events = {controller::JobRunning{kJob, place_.hosts}};
   for (uint32_t s = 0; s < options_.num_spares; ++s) {
-    events.push_back(controller::SpareOffered{HostId(options_.shape.NumHosts() + s)});
+    events.emplace_back(controller::SpareOffered{HostId(options_.shape.NumHosts() + s)});
   }
   return events;
 }
