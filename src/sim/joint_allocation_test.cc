@@ -183,11 +183,12 @@ jobs:
             ", compute_s: " + std::to_string(example.gpu_s / example.asks) +
             ", arrival_s: " + std::to_string(example.arrival_s) + ", restart_s: 30}\n";
     const auto [profile, is_new] = profiles.emplace(name, LinearApplication(name, example.iterations, example.gpu_s));
-    workload.push_back({.name = name,
-                        .submission_s = example.arrival_s,
-                        .global_batch = 1 << 10,
-                        .profile = &profile->second,
-                        .requested_gpus = example.asks});
+    ElasticJobSpec& spec = workload.emplace_back();
+    spec.name = name;
+    spec.submission_s = example.arrival_s;
+    spec.global_batch = 1 << 10;
+    spec.profile = &profile->second;
+    spec.requested_gpus = example.asks;
   }
   ElasticOptions options;
   options.cluster = {4, 8, 0, 0};
