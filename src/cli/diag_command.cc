@@ -190,10 +190,8 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
   CLI::App* diag = app.add_subcommand("diag", "Find what is broken in a training job.");
   diag->require_subcommand(1);
   auto options = std::make_shared<DiagOptions>();
-  CLI::App* analyze = diag->add_subcommand(
-      "analyze",
-      "Name the rank, host or link at fault, from telemetry that was recorded: by fairlead, by PyTorch's "
-      "flight recorder, by NCCL Inspector, or answers of NCCL RAS.");
+  CLI::App* analyze =
+      diag->add_subcommand("analyze", "Name the rank, host or link at fault, from recordings of four kinds.");
   analyze->add_option("FILE", options->files, "Files of one job: one recording, or a file of each rank")->required();
   analyze->add_option("--format", options->format, "auto, dump, flight-recorder, inspector or ras")
       ->capture_default_str();

@@ -259,10 +259,8 @@ void AddSteeringOptions(CLI::App* drill, DrillCommandOptions* options) {
 
 void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation) {
   auto options = std::make_shared<DrillCommandOptions>();
-  CLI::App* drill = diag->add_subcommand(
-      "drill",
-      "Play a training job with faults, with C4D and steering in the loop: what happens when, and what is lost. Beside "
-      "it the same job with people, who wait for the time-out of 30 minutes and search by hand for 2.1 hours.");
+  CLI::App* drill =
+      diag->add_subcommand("drill", "Play a training job with faults, steered by C4D, and beside it by people.");
   AddJobOptions(drill, options->drill.cluster.shape);
   drill
       ->add_option("--fault", options->faults,

@@ -133,9 +133,7 @@ void AddExplainCommand(CLI::App& app, Invocation* invocation) {
   explain->require_subcommand(1);
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* job =
-      explain->add_subcommand("job",
-                              "Which link bounds a job, who shares it, and what that costs in GPU-hours; and, where an "
-                              "allocation policy decides, why it has the GPUs that it has, or waits.");
+      explain->add_subcommand("job", "Which link bounds a job and what that costs; why it has its GPUs, or waits.");
   job->add_option("JOB", options->job, "Name or number of the job")->required();
   job->add_option("--scenario", options->scenario, "Scenario file (YAML)");
   job->add_option("--workload", options->elastic.workload,

@@ -145,13 +145,15 @@ class AgentProbeTest(unittest.TestCase):
                                              "rtt_s": paths[0]["hops"][0]["rtt_s"]}])
 
     def test_a_silent_hop_is_told_as_such(self):
-        self.fabric.ip("s1", "link", "set", "s1l1", "down")
-        self.addCleanup(self.fabric.ip, "s1", "link", "set", "s1l1", "up")
-        result = self.probe_json("10.9.1.1", "--port", "5001", "--source-ports", "40000-40015", "--hops", "2",
-                                 "--timeout-ms", "50", "--attempts", "2")
-        for path in result["paths"]:
-            spine = path["hops"][1]
-            self.assertNotEqual(spine["address"], "10.9.11.1")
+        """A spine that knows no way back to the host can't answer; the hops behind it can."""
+        self.fabric.ip("s1", "route", "del", "10.9.0.0/31")
+        self.addCleanup(self.fabric.ip, "s1", "route", "add", "10.9.0.0/31", "via", "10.9.11.0")
+        paths = self.probe_json("10.9.1.1", "--port", "5001", "--source-ports", "40000-40015", "--hops", "2",
+                                "--timeout-ms", "50", "--attempts", "2")["paths"]
+        kinds = {path["source_port"]: path["hops"][1]["kind"] for path in paths}
+        for port, kind in kinds.items():
+            self.assertEqual(kind, "silent" if self.fabric.predict(port, 5001) == "10.9.11.1" else "router", port)
+        self.assertIn("silent", kinds.values())
 
     def test_bad_input(self):
         for args, part in ((("10.9.1", "--port", "1"), "expected an IP address"),
