@@ -160,11 +160,18 @@ FAIRLEAD_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 }
 
 // Everything else is passed on by a jump, not a call: who asks for the "next" symbol (RTLD_NEXT) is told by the return
-// address, which must stay the caller's.
-FAIRLEAD_EXPORT __attribute__((optimize("O2"))) void* dlvsym(void* handle, const char* symbol, const char* version) {
+// address, which must stay the caller's. GCC makes it one when it optimizes, Clang when it is told to.
+#ifdef __clang__
+#define FAIRLEAD_OPTIMIZED
+#define FAIRLEAD_JUMP [[clang::musttail]] return
+#else
+#define FAIRLEAD_OPTIMIZED __attribute__((optimize("O2")))
+#define FAIRLEAD_JUMP return
+#endif
+FAIRLEAD_EXPORT FAIRLEAD_OPTIMIZED void* dlvsym(void* handle, const char* symbol, const char* version) {
   using namespace fairlead::ccl;
   if (next_dlvsym == nullptr) return nullptr;
-  if (strcmp(symbol, "ibv_modify_qp") != 0) return next_dlvsym(handle, symbol, version);
+  if (strcmp(symbol, "ibv_modify_qp") != 0) FAIRLEAD_JUMP next_dlvsym(handle, symbol, version);
   void* found = next_dlvsym(handle, symbol, version);
   if (found == nullptr || !ProcessOptions().is_on()) return found;
   looked_up_modify.store(reinterpret_cast<ModifyFunction>(found), std::memory_order_release);
