@@ -1,6 +1,7 @@
 #include "experiments/all_experiments.h"
 
 #include "experiments/aiturbo-classifier/aiturbo_classifier.h"
+#include "experiments/aiturbo-decision-time/aiturbo_decision_time.h"
 #include "experiments/aiturbo-example/aiturbo_example.h"
 #include "experiments/aiturbo-jct/aiturbo_jct.h"
 #include "experiments/aiturbo-speed-model/aiturbo_speed_model.h"
@@ -49,6 +50,8 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"aiturbo-example", FindEmbeddedText("experiments/aiturbo-example/paper.yaml"), aiturbo_example::Run},
       {"aiturbo-jct", FindEmbeddedText("experiments/aiturbo-jct/paper.yaml"), aiturbo_jct::Run},
       {"aiturbo-utilization", FindEmbeddedText("experiments/aiturbo-utilization/paper.yaml"), aiturbo_utilization::Run},
+      {"aiturbo-decision-time", FindEmbeddedText("experiments/aiturbo-decision-time/paper.yaml"),
+       aiturbo_decision_time::Run},
       {"aiturbo-classifier", FindEmbeddedText("experiments/aiturbo-classifier/paper.yaml"), aiturbo_classifier::Run},
       {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
       {"joint", FindEmbeddedText("experiments/joint/paper.yaml"), joint::Run},
