@@ -22,8 +22,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/status.h"
-#include "lab/descriptor.h"
 #include "lab/lab_plan.h"
 #include "lab/link_setup.h"
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/status.h"
-#include "lab/descriptor.h"
 #include "lab/lab_state.h"
 
 namespace fairlead::lab {

@@ -16,6 +16,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/descriptor.h"
+
 extern char** environ;
 
 namespace fairlead::service {
@@ -27,26 +29,6 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMaxOutput = 64 * 1024;
 // How often the end of a program that has closed its output is looked for.
 constexpr std::chrono::milliseconds kPollPeriod{20};
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor() { Close(); }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-
-  int get() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-  void Close() {
-    if (is_open()) close(std::exchange(number_, -1));
-  }
-
- private:
-  int number_;
-};
 
 Status SystemError(std::string_view what, int error) {
   return Unavailable(fmt::format("hook: {}: {}", what, std::strerror(error)));

@@ -7,7 +7,6 @@
 #include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +14,8 @@
 #include <deque>
 #include <optional>
 #include <utility>
+
+#include "base/descriptor.h"
 
 namespace fairlead::service {
 namespace {
@@ -69,23 +70,8 @@ class SynProbe {
       : destination_(options.destination), sent_at_(Clock::now()) {
     Open(options, source_port, hop);
   }
-  ~SynProbe() {
-    if (socket_ >= 0) close(socket_);
-  }
-  SynProbe(SynProbe&& other) noexcept
-      : destination_(other.destination_),
-        sent_at_(other.sent_at_),
-        socket_(std::exchange(other.socket_, -1)),
-        error_(other.error_) {}
-  SynProbe& operator=(SynProbe&& other) noexcept {
-    std::swap(socket_, other.socket_);
-    destination_ = other.destination_;
-    sent_at_ = other.sent_at_;
-    error_ = other.error_;
-    return *this;
-  }
 
-  int socket() const { return socket_; }
+  int socket() const { return socket_.get(); }
   Clock::time_point sent_at() const { return sent_at_; }
   // errno of opening; 0: under way.
   int error() const { return error_; }
@@ -98,7 +84,7 @@ class SynProbe {
 
   IpAddress destination_;
   Clock::time_point sent_at_;
-  int socket_ = -1;
+  Descriptor socket_;
   int error_ = 0;
 };
 
@@ -107,27 +93,27 @@ void SetOption(int socket, int level, int name, int value) { setsockopt(socket, 
 
 void SynProbe::Open(const PathProbeOptions& options, uint16_t source_port, uint32_t hop) {
   const bool ipv4 = options.destination.is_ipv4();
-  socket_ = ::socket(ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (socket_ < 0) {
+  socket_ = Descriptor(::socket(ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket_.is_open()) {
     error_ = errno;
     return;
   }
-  SetOption(socket_, SOL_SOCKET, SO_REUSEADDR, 1);
+  SetOption(socket(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (ipv4) {
-    SetOption(socket_, IPPROTO_IP, IP_TTL, static_cast<int>(hop));
-    SetOption(socket_, IPPROTO_IP, IP_RECVERR, 1);
+    SetOption(socket(), IPPROTO_IP, IP_TTL, static_cast<int>(hop));
+    SetOption(socket(), IPPROTO_IP, IP_RECVERR, 1);
   } else {
-    SetOption(socket_, IPPROTO_IPV6, IPV6_UNICAST_HOPS, static_cast<int>(hop));
-    SetOption(socket_, IPPROTO_IPV6, IPV6_RECVERR, 1);
+    SetOption(socket(), IPPROTO_IPV6, IPV6_UNICAST_HOPS, static_cast<int>(hop));
+    SetOption(socket(), IPPROTO_IPV6, IPV6_RECVERR, 1);
   }
   // A connection that was opened is reset, not closed: the port is free again at once.
   const linger reset = {.l_onoff = 1, .l_linger = 0};
-  setsockopt(socket_, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+  setsockopt(socket(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
   const IpAddress any = ipv4 ? IpAddress::FromIpv4(0) : IpAddress();
   const SocketAddress local = MakeSocketAddress(options.source.is_unset() ? any : options.source, source_port);
   const SocketAddress peer = MakeSocketAddress(options.destination, options.destination_port);
-  const bool under_way = bind(socket_, local.get(), local.length) == 0 &&
-                         (connect(socket_, peer.get(), peer.length) == 0 || errno == EINPROGRESS);
+  const bool under_way = bind(socket(), local.get(), local.length) == 0 &&
+                         (connect(socket(), peer.get(), peer.length) == 0 || errno == EINPROGRESS);
   error_ = under_way ? 0 : errno;
 }
 
@@ -140,7 +126,7 @@ std::optional<ProbedHop> SynProbe::ReadErrorQueue() const {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
-  if (recvmsg(socket_, &message, MSG_ERRQUEUE) < 0) return std::nullopt;
+  if (recvmsg(socket(), &message, MSG_ERRQUEUE) < 0) return std::nullopt;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     const bool is_error = (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_RECVERR) ||
                           (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_RECVERR);
@@ -161,7 +147,7 @@ std::optional<ProbedHop> SynProbe::ReadAnswer() const {
   if (!hop.has_value()) {
     int error = 0;
     socklen_t length = sizeof(error);
-    getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length);
+    getsockopt(socket(), SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0 && error != ECONNREFUSED) return std::nullopt;
     hop = ProbedHop{.kind = ProbedHop::Kind::kDestination, .address = destination_, .rtt = Seconds()};
   }
@@ -319,10 +305,9 @@ Status Validate(const PathProbeOptions& options) {
 // Else every port would look taken.
 Status CheckSource(const IpAddress& source) {
   if (source.is_unset()) return OkStatus();
-  const int socket = ::socket(source.is_ipv4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const Descriptor socket(::socket(source.is_ipv4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const SocketAddress local = MakeSocketAddress(source, 0);
-  const int error = socket >= 0 && bind(socket, local.get(), local.length) == 0 ? 0 : errno;
-  if (socket >= 0) close(socket);
+  const int error = socket.is_open() && bind(socket.get(), local.get(), local.length) == 0 ? 0 : errno;
   if (error == 0) return OkStatus();
   return Unavailable(fmt::format("can't send from {}: {}", source.ToString(), std::strerror(error)));
 }

@@ -140,10 +140,9 @@ Result StopEvent(void* handle) {
   return nccl::kSuccess;
 }
 
-uint64_t BytesOf(const nccl::StateArguments* arguments) {
-  return arguments == nullptr ? 0 : arguments->transferred_bytes;
-}
-uint64_t BytesOf(const nccl::StateArgumentsV1* arguments) {
+// In both forms of the arguments the bytes come first, and there the GPU's timer stands, too.
+template <typename Arguments>
+uint64_t BytesOf(const Arguments* arguments) {
   return arguments == nullptr ? 0 : arguments->transferred_bytes;
 }
 

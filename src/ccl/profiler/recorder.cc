@@ -2,11 +2,11 @@
 
 #include <sched.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "ccl/monotonic_clock.h"
 #include "ccl/profiler/nccl_profiler_abi.h"
 #include "ccl/profiler/segment_file.h"
 
@@ -21,13 +21,6 @@ using std::memory_order_release;
 // Slots that are passed over because what they hold has not ended.
 constexpr int kSlotTries = 16;
 constexpr uint32_t kProbeLimit = 64;
-
-// vDSO: no system call.
-int64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-}
 
 template <typename T, typename U>
 void Add(std::atomic<T>& sum, U value) {

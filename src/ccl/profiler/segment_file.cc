@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <climits>
@@ -11,17 +10,13 @@
 #include <cstring>
 #include <new>
 
+#include "ccl/monotonic_clock.h"
+
 namespace fairlead::ccl {
 namespace {
 
 shm::ProfilerSegment* segment = nullptr;
 char file_path[PATH_MAX] = "";
-
-int64_t ClockNs(clockid_t clock) {
-  timespec now = {};
-  clock_gettime(clock, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-}
 
 // Field 22 of /proc/self/stat. The name in field 2 may hold blanks and parentheses: counting begins after its end.
 uint64_t ReadProcessStart() {
@@ -53,7 +48,7 @@ void FillHeader(shm::SegmentHeader* header) {
   header->pid = getpid();
   header->global_rank = ReadGlobalRank();
   header->process_start = ReadProcessStart();
-  header->realtime_offset = ClockNs(CLOCK_REALTIME) - ClockNs(CLOCK_MONOTONIC);
+  header->realtime_offset = ReadClockNs(CLOCK_REALTIME) - NowNs();
   if (const char* job = getenv("FAIRLEAD_JOB")) strncpy(header->job, job, sizeof(header->job) - 1);
 }
 

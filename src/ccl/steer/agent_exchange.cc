@@ -3,13 +3,14 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+
+#include "ccl/monotonic_clock.h"
 
 namespace fairlead::ccl {
 namespace {
@@ -20,12 +21,6 @@ constexpr int64_t kQuietNs = 1'000 * kNsPerMs;
 // Until when nobody asks. Lock-free, so fit for signal handlers.
 std::atomic<int64_t> quiet_until_ns = 0;
 static_assert(std::atomic<int64_t>::is_always_lock_free);
-
-int64_t NowNs() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-}
 
 // The text fits, with its zero byte.
 template <size_t N>

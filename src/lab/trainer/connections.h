@@ -7,8 +7,8 @@
 #include <atomic>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/status.h"
-#include "lab/descriptor.h"
 #include "lab/trainer/trainer_plan.h"
 
 namespace fairlead::lab {

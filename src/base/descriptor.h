@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace fairlead::lab {
+namespace fairlead {
 
 class Descriptor {
  public:
@@ -28,4 +28,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace fairlead::lab
+}  // namespace fairlead
