@@ -70,8 +70,8 @@ std::vector<QueuePairRequest> BatchOf(const std::vector<std::vector<ConnectionRe
   return batch;
 }
 
-std::vector<Event> EventsOf(const std::vector<std::vector<ConnectionRequest>>& hosts) {
-  std::vector<Event> events;
+std::vector<PathEvent> EventsOf(const std::vector<std::vector<ConnectionRequest>>& hosts) {
+  std::vector<PathEvent> events;
   for (uint32_t h = 0; h < hosts.size(); ++h) {
     events.emplace_back(PathsRequested{.request = h, .host = HostId(h), .job = JobId(0), .connections = hosts[h]});
   }
@@ -220,7 +220,7 @@ void BM_ReplanMaster(benchmark::State& state) {
   const std::vector<LinkId> links = LoadedUplinks(master.allocator());
   size_t next = 0;
   for (auto _ : state) {
-    const std::vector<Event> down = {
+    const std::vector<PathEvent> down = {
         LinkReported{.link = links[next++ * 67 % links.size()], .health = 0, .source = "switch"}};
     benchmark::DoNotOptimize(master.Handle(SimTime(0), down));
   }

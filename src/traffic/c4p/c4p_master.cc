@@ -24,9 +24,9 @@ C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
   FL_CHECK(options.Validate().ok());
 }
 
-std::vector<Action> C4pMaster::Handle(SimTime clock, std::span<const Event> events) {
+std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEvent> events) {
   time_.Advance(clock);
-  const auto is_request = [](const Event& event) { return std::holds_alternative<PathsRequested>(event); };
+  const auto is_request = [](const PathEvent& event) { return std::holds_alternative<PathsRequested>(event); };
   for (auto event = events.begin(); event != events.end();) {
     const auto run_end = std::find_if_not(event, events.end(), is_request);
     if (run_end == event) {
@@ -45,7 +45,7 @@ std::vector<Action> C4pMaster::Handle(SimTime clock, std::span<const Event> even
   return TakeActions();
 }
 
-void C4pMaster::HandleOne(const Event& event) {
+void C4pMaster::HandleOne(const PathEvent& event) {
   if (const auto* renewed = std::get_if<LeasesRenewed>(&event)) Renew(*renewed);
   if (const auto* released = std::get_if<ConnectionsReleased>(&event)) Release(*released);
   if (const auto* announced = std::get_if<LeasesAnnounced>(&event)) Announce(*announced);
@@ -220,8 +220,8 @@ void C4pMaster::RemoveConnection(uint32_t slot) {
   loads_changed_ = true;
 }
 
-std::vector<Action> C4pMaster::TakeActions() {
-  std::vector<Action> actions = std::exchange(actions_, {});
+std::vector<PathAction> C4pMaster::TakeActions() {
+  std::vector<PathAction> actions = std::exchange(actions_, {});
   std::move(endings_.begin(), endings_.end(), std::back_inserter(actions));
   endings_.clear();
   std::map<HostId, std::vector<PathMove>> moves;
@@ -240,6 +240,21 @@ std::vector<Action> C4pMaster::TakeActions() {
     actions.emplace_back(ScanPorts{host, std::move(scans)});
   }
   return actions;
+}
+
+void C4pMaster::VisitQueuePairs(const std::function<void(const HeldQueuePair&)>& visit) const {
+  for (uint32_t slot = 0; slot < connections_.num_slots(); ++slot) {
+    const ConnectionState& connection = connections_.at(slot);
+    if (!connection.is_held) continue;
+    for (uint32_t q = 0; q < connection.queue_pairs.size(); ++q) {
+      const ReservationId id = connection.queue_pairs[q].reservation;
+      visit({.lease = connection.lease,
+             .request = &connection.request,
+             .queue_pair = q,
+             .answer = AnswerOf(QueuePairRef{slot, q}),
+             .links = id.valid() ? allocator_.reservation(id).route() : std::span<const LinkId>()});
+    }
+  }
 }
 
 std::optional<ConnectionAnswer> C4pMaster::Find(JobId job, uint64_t connection) const {

@@ -34,7 +34,6 @@
 #include <string>
 #include <vector>
 
-#include "traffic/c4p/c4p_messages.h"
 #include "traffic/c4p/c4p_options.h"
 #include "traffic/c4p/connection_table.h"
 #include "traffic/c4p/lease_table.h"
@@ -45,6 +44,8 @@
 #include "traffic/c4p/port_steering.h"
 #include "traffic/c4p/probe_plan.h"
 #include "traffic/c4p/steady_time.h"
+#include "traffic/path_messages.h"
+#include "traffic/path_service.h"
 
 namespace fairlead::traffic::c4p {
 
@@ -70,21 +71,22 @@ struct C4pCounters {
   friend bool operator==(const C4pCounters&, const C4pCounters&) = default;
 };
 
-class C4pMaster {
+class C4pMaster final : public PathService {
  public:
   // `fabric` must outlive this. Args: options valid.
   C4pMaster(const topology::Fabric& fabric, const C4pOptions& options);
   C4pMaster(const C4pMaster&) = delete;
   C4pMaster& operator=(const C4pMaster&) = delete;
 
-  // Handles events of one instant, in their order, and what time has brought: an empty call is a tick, and there should
-  // be one at least every `max_clock_step`. Args: clock, which may jump (steady_time.h). Returns  answers in order of
-  // their requests, rejections and changes of links, then ended leases and the next round of probes, then moves and scans
-  // by host.
-  std::vector<Action> Handle(SimTime clock, std::span<const Event> events);
+  // There should be a call at least every `max_clock_step` (steady_time.h). Returns  answers in order of their requests,
+  // rejections and changes of links, then ended leases and the next round of probes, then moves and scans by host.
+  std::vector<PathAction> Handle(SimTime clock, std::span<const PathEvent> events) override;
 
-  // What a connection has now; nothing for one that is not known.
-  std::optional<ConnectionAnswer> Find(JobId job, uint64_t connection) const;
+  std::optional<ConnectionAnswer> Find(JobId job, uint64_t connection) const override;
+  // By slot of the connection table: those of ended connections are used again.
+  void VisitQueuePairs(const std::function<void(const HeldQueuePair&)>& visit) const override;
+  LinkState state(LinkId link) const override { return links_.state(link); }
+  double health(LinkId link) const override { return allocator_.catalogue().health(link); }
 
   const PathAllocator& allocator() const { return allocator_; }
   const ConnectionTable& connections() const { return connections_; }
@@ -100,7 +102,7 @@ class C4pMaster {
 
  private:
   // c4p_master.cc: events about holders.
-  void HandleOne(const Event& event);
+  void HandleOne(const PathEvent& event);
   void Renew(const LeasesRenewed& event);
   void Release(const ConnectionsReleased& event);
   void Announce(const LeasesAnnounced& event);
@@ -112,10 +114,10 @@ class C4pMaster {
   void RemoveConnection(uint32_t slot);
   bool IsKnownHost(HostId host, JobId job, std::string_view what);
   void Reject(std::string reason);
-  std::vector<Action> TakeActions();
+  std::vector<PathAction> TakeActions();
 
   // c4p_master_requests.cc: requests, and the paths that they are given.
-  void Grant(std::span<const Event> requests);
+  void Grant(std::span<const PathEvent> requests);
   void Register(const PathsRequested& request, std::vector<std::string>* errors,
                 std::map<JobId, std::vector<QueuePairRef>>* newcomers);
   std::string FindFault(LeaseId lease, const ConnectionRequest& request) const;
@@ -179,8 +181,8 @@ class C4pMaster {
   bool links_returned_ = false;
   bool epochs_changed_ = false;
   std::optional<MoveCause> balance_cause_;
-  std::vector<Action> actions_;
-  std::vector<Action> endings_;
+  std::vector<PathAction> actions_;
+  std::vector<PathAction> endings_;
   std::map<QueuePairRef, MoveCause> moves_;
   std::map<HostId, std::vector<PortScan>> scan_orders_;
 

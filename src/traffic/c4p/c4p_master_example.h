@@ -32,7 +32,7 @@ inline topology::Fabric MasterFabric(uint32_t hosts = 4, uint32_t spines = 4) {
 
 inline SimDuration SecondsOf(int64_t s) { return SimDuration(s * 1'000'000'000); }
 
-inline Event Report(LinkId link, double health) {
+inline PathEvent Report(LinkId link, double health) {
   return LinkReported{.link = link, .health = health, .source = "switch"};
 }
 
@@ -48,11 +48,11 @@ class World {
   PathCatalogue& truth() { return truth_; }
   SimTime now() const { return now_; }
   // What the present master was told, and when.
-  const std::vector<std::pair<SimTime, std::vector<Event>>>& history() const { return history_; }
+  const std::vector<std::pair<SimTime, std::vector<PathEvent>>>& history() const { return history_; }
   const C4pOptions& options() const { return options_; }
   const std::vector<PathMove>& moves() const { return moves_; }
   const std::set<HostId>& asked_to_announce() const { return asked_to_announce_; }
-  std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  std::vector<PathAction> TakeActions() { return std::exchange(actions_, {}); }
 
   NicId Nic(uint32_t host, uint32_t nic = 0) const { return NicId(fabric_.first_nic(HostId(host)).value() + nic); }
   ConnectionRequest Connection(uint64_t name, uint32_t from, uint32_t to, uint32_t num_queue_pairs = 2) const {
@@ -68,13 +68,13 @@ class World {
   }
 
   // One call, and what the agents make of it.
-  void Send(std::vector<Event> events) {
-    std::vector<Action> actions = master_->Handle(now_, events);
+  void Send(std::vector<PathEvent> events) {
+    std::vector<PathAction> actions = master_->Handle(now_, events);
     history_.emplace_back(now_, std::move(events));
-    for (const Action& action : actions) Obey(action);
+    for (const PathAction& action : actions) Obey(action);
     actions_.insert(actions_.end(), std::make_move_iterator(actions.begin()), std::make_move_iterator(actions.end()));
   }
-  void Wait(SimDuration time, std::vector<Event> events = {}) {
+  void Wait(SimDuration time, std::vector<PathEvent> events = {}) {
     now_ = now_ + time;
     Send(std::move(events));
   }
@@ -83,8 +83,8 @@ class World {
     for (int round = 0; round < 1000 && !scans_.empty(); ++round) Send(AnswerScans());
     EXPECT_TRUE(scans_.empty());
   }
-  std::vector<Event> AnswerScans() {
-    std::vector<Event> answers;
+  std::vector<PathEvent> AnswerScans() {
+    std::vector<PathEvent> answers;
     for (const PortScan& scan : std::exchange(scans_, {})) {
       PortsScanned answer;
       for (const uint16_t port : scan.ports) answer.probes.push_back(Probe(scan, port, 1));
@@ -98,29 +98,29 @@ class World {
   void Ask(uint32_t host, uint32_t job, std::vector<ConnectionRequest> connections) {
     Send({Request(host, job, std::move(connections))});
   }
-  Event Request(uint32_t host, uint32_t job, std::vector<ConnectionRequest> connections) {
+  PathEvent Request(uint32_t host, uint32_t job, std::vector<ConnectionRequest> connections) {
     for (const ConnectionRequest& c : connections) requested_[{JobId(job), c.connection}] = c;
     return PathsRequested{
         .request = ++num_requests_, .host = HostId(host), .job = JobId(job), .connections = std::move(connections)};
   }
-  Event Heartbeat(uint32_t host) const {
+  PathEvent Heartbeat(uint32_t host) const {
     uint32_t num_leases = 0;
     for (const auto& [lease, held] : held_) num_leases += lease.host == HostId(host) ? 1 : 0;
     return LeasesRenewed{.host = HostId(host), .num_leases = num_leases, .jobs = std::nullopt};
   }
-  std::vector<Event> Heartbeats() const {
-    std::vector<Event> events;
+  std::vector<PathEvent> Heartbeats() const {
+    std::vector<PathEvent> events;
     for (uint32_t h = 0; h < fabric_.num_hosts(); ++h) events.push_back(Heartbeat(h));
     return events;
   }
   // What an agent would say of a lease that it holds.
-  Event Announcement(LeaseId lease) const {
+  PathEvent Announcement(LeaseId lease) const {
     LeasesAnnounced announced{.host = lease.host, .job = lease.job, .connections = {}};
     for (const auto& [name, held] : held_.at(lease)) announced.connections.push_back(held);
     return announced;
   }
-  std::vector<Event> Announcements() const {
-    std::vector<Event> events;
+  std::vector<PathEvent> Announcements() const {
+    std::vector<PathEvent> events;
     for (const auto& [lease, held] : held_) events.push_back(Announcement(lease));
     return events;
   }
@@ -134,7 +134,7 @@ class World {
   }
 
   // Changes both directions of a cable. Returns what a switch would say of it.
-  std::vector<Event> SetCable(LinkId link, double health) {
+  std::vector<PathEvent> SetCable(LinkId link, double health) {
     for (const LinkId l : {link, fabric_.reverse(link)}) truth_.SetHealth(l, health);
     return {Report(link, health), Report(fabric_.reverse(link), health)};
   }
@@ -214,7 +214,7 @@ class World {
   }
 
  private:
-  void Obey(const Action& action) {
+  void Obey(const PathAction& action) {
     if (const auto* granted = std::get_if<PathsGranted>(&action)) {
       for (const ConnectionAnswer& answer : granted->connections) {
         if (answer.queue_pairs.empty()) continue;
@@ -248,8 +248,8 @@ class World {
   std::optional<C4pMaster> master_;
   SimTime now_ = SimTime(1'000'000'000'000);
   C4pOptions options_;
-  std::vector<std::pair<SimTime, std::vector<Event>>> history_;
-  std::vector<Action> actions_;
+  std::vector<std::pair<SimTime, std::vector<PathEvent>>> history_;
+  std::vector<PathAction> actions_;
   std::vector<PathMove> moves_;
   std::vector<PortScan> scans_;
   std::set<HostId> asked_to_announce_;
@@ -262,9 +262,9 @@ inline LeaseId LeaseOf(uint32_t host, uint32_t job) { return {HostId(host), JobI
 
 // All actions of one kind.
 template <class T>
-std::vector<T> Only(const std::vector<Action>& actions) {
+std::vector<T> Only(const std::vector<PathAction>& actions) {
   std::vector<T> found;
-  for (const Action& action : actions) {
+  for (const PathAction& action : actions) {
     if (const auto* one = std::get_if<T>(&action)) found.push_back(*one);
   }
   return found;

@@ -58,7 +58,7 @@ class RandomLife {
   // The new master hears of the links, then of the leases.
   void Forget() {
     world_.Restart(++num_starts_ << 32);
-    std::vector<Event> links;
+    std::vector<PathEvent> links;
     for (const auto& [link, health] : health_) links.push_back(Report(link, health));
     world_.Send(links);
     world_.Send(world_.Announcements());
@@ -68,7 +68,7 @@ class RandomLife {
   uint32_t Host() { return static_cast<uint32_t>(random_.Below(fabric_.num_hosts())); }
 
   void Ask() {
-    std::vector<Event> requests;
+    std::vector<PathEvent> requests;
     for (uint64_t r = 0; r < 1 + random_.Below(3); ++r) {
       const uint32_t from = Host();
       const auto job = static_cast<uint32_t>(random_.Below(4));
@@ -113,7 +113,7 @@ class RandomLife {
   void Silence() {
     const uint32_t host = Host();
     for (int s = 0; s < 14; ++s) {
-      std::vector<Event> heartbeats = world_.Heartbeats();
+      std::vector<PathEvent> heartbeats = world_.Heartbeats();
       heartbeats.erase(heartbeats.begin() + host);
       world_.Wait(SecondsOf(5), heartbeats);
     }

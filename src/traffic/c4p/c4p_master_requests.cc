@@ -13,7 +13,7 @@ using Steering = QueuePairState::Steering;
 
 // In three passes over requests that came together: all connections get their names, then each job's queue pairs are
 // placed as one batch, then everybody is answered.
-void C4pMaster::Grant(std::span<const Event> requests) {
+void C4pMaster::Grant(std::span<const PathEvent> requests) {
   std::vector<std::vector<std::string>> errors(requests.size());  // [request][connection]
   std::map<JobId, std::vector<QueuePairRef>> newcomers;
   for (size_t r = 0; r < requests.size(); ++r) {

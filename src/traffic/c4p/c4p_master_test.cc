@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -53,6 +54,23 @@ TEST_F(C4pMasterTest, AScanTurnsAReservedPathIntoAPort) {
   world_.ExpectTrueAnswers();
   EXPECT_EQ(world_.master().counters().of(MoveCause::kPortFound), 2u);
   EXPECT_EQ(world_.master().num_pending_scans(), 0u);
+}
+
+TEST_F(C4pMasterTest, ShowsEachQueuePairOnceWithItsAnswerAndPath) {
+  world_.Ask(0, 1, {world_.Connection(5, 0, 4, 4)});
+  world_.Ask(1, 2, {world_.Connection(6, 1, 5, 2)});
+  world_.Settle();
+  world_.Release(LeaseOf(1, 2), {});
+  uint32_t seen = 0;
+  world_.master().VisitQueuePairs([&](const HeldQueuePair& held) {
+    EXPECT_EQ(held.lease, LeaseOf(0, 1));
+    EXPECT_EQ(held.request->connection, 5u);
+    EXPECT_EQ(held.queue_pair, seen++);
+    EXPECT_EQ(held.answer, world_.master().Find(JobId(1), 5)->queue_pairs[held.queue_pair]);
+    const auto route = world_.Route(*held.request, held.answer.plane, held.answer.path);
+    EXPECT_TRUE(std::ranges::equal(held.links, route));
+  });
+  EXPECT_EQ(seen, 4u);
 }
 
 TEST_F(C4pMasterTest, WhatAScanHasTaughtIsUsedAgain) {
@@ -183,7 +201,7 @@ TEST_F(C4pMasterTest, ALostLinkMovesItsOwnAndRepinsWhomTheHashDisplaces) {
 
 TEST_F(C4pMasterTest, ResultsOfAnOldEpochTeachNothing) {
   world_.Ask(0, 1, {world_.Connection(1, 0, 4)});
-  const std::vector<Event> late = world_.AnswerScans();
+  const std::vector<PathEvent> late = world_.AnswerScans();
   const HeldPath held = world_.HeldBy(LeaseOf(0, 1), 1, 0);
   const auto route = world_.Route(world_.Connection(1, 0, 4), 0, (held.path + 1) % 4);
   world_.Send(world_.SetCable(route[1], 0));  // another path's uplink
@@ -274,7 +292,7 @@ TEST_F(C4pMasterTest, SuspectLinksAreTheLastResort) {
   world_.Ask(0, 1, {world_.Connection(1, 0, 4, 60)});
   EXPECT_EQ(world_.master().allocator().load(uplink), 0);
   // Where the others are down it is used.
-  std::vector<Event> reports;
+  std::vector<PathEvent> reports;
   for (const LinkId sibling : world_.truth().Siblings(uplink)) {
     if (sibling != uplink) reports.push_back(Report(sibling, 0));
   }
@@ -303,7 +321,7 @@ TEST_F(C4pMasterTest, AnAgentThatCountsOtherLeasesIsAskedAndNotRenewed) {
   world_.Ask(0, 1, {world_.Connection(1, 0, 4)});
   world_.Ask(0, 2, {world_.Connection(1, 0, 4)});
   // It has forgotten one of the two, and announces the other: the first ends after its term.
-  const Event announcement = world_.Announcement(LeaseOf(0, 2));
+  const PathEvent announcement = world_.Announcement(LeaseOf(0, 2));
   for (int s = 0; s < 60; ++s) {
     world_.Wait(SecondsOf(1), {LeasesRenewed{.host = HostId(0u), .num_leases = 1, .jobs = {}}, announcement});
   }
@@ -375,8 +393,8 @@ TEST_F(C4pMasterTest, AScanThatNobodyAnswersIsAskedForAgain) {
 TEST_F(C4pMasterTest, AScanThatSeesNothingEnds) {
   world_.Ask(0, 1, {world_.Connection(1, 0, 4)});
   for (int round = 0; round < 5000 && world_.num_scans() > 0; ++round) {
-    std::vector<Event> answers = world_.AnswerScans();
-    for (Event& answer : answers) {
+    std::vector<PathEvent> answers = world_.AnswerScans();
+    for (PathEvent& answer : answers) {
       for (PathProbe& probe : std::get<PortsScanned>(answer).probes) probe.links.clear();
     }
     world_.Send(answers);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "traffic/c4p/c4p_messages.h"
 #include "traffic/c4p/path_allocator.h"
+#include "traffic/path_messages.h"
 
 namespace fairlead::traffic::c4p {
 

@@ -26,15 +26,9 @@
 
 #include "base/ids.h"
 #include "base/sim_time.h"
+#include "traffic/path_messages.h"
 
 namespace fairlead::traffic::c4p {
-
-struct LeaseId {
-  HostId host;
-  JobId job;
-
-  friend constexpr auto operator<=>(LeaseId, LeaseId) = default;
-};
 
 class LeaseTable {
  public:

@@ -33,11 +33,6 @@ Status Expect(bool ok, std::string_view option, std::string_view range, double f
 
 }  // namespace
 
-std::string_view Name(LinkState state) {
-  constexpr std::string_view kNames[] = {"up", "suspect", "down", "probation"};
-  return kNames[static_cast<size_t>(state)];
-}
-
 Status LinkHealthOptions::Validate() const {
   FL_RETURN_IF_ERROR(Expect(bad_loss > 0 && bad_loss <= 1, "bad_loss", "a fraction in (0, 1]", bad_loss));
   FL_RETURN_IF_ERROR(

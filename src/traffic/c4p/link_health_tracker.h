@@ -38,17 +38,9 @@
 #include "base/status.h"
 #include "traffic/c4p/loss_attribution.h"
 #include "traffic/c4p/rtt_baseline.h"
+#include "traffic/path_messages.h"
 
 namespace fairlead::traffic::c4p {
-
-enum class LinkState : uint8_t {
-  kUp,         // carries paths
-  kSuspect,    // was bad lately; new paths only where nothing else is left
-  kDown,       // carries nothing
-  kProbation,  // was down, looks clean; new paths only where nothing else is left
-};
-
-std::string_view Name(LinkState state);  // "up", "suspect", "down", "probation"
 
 // Which links a new path may cross.
 enum class LinkUse : uint8_t {

@@ -14,9 +14,9 @@
 #include "base/ids.h"
 #include "base/sim_time.h"
 #include "base/status.h"
-#include "traffic/c4p/c4p_messages.h"
 #include "traffic/c4p/link_health_tracker.h"
 #include "traffic/c4p/loss_attribution.h"
+#include "traffic/path_messages.h"
 
 namespace fairlead::traffic::c4p {
 

@@ -16,9 +16,9 @@
 #include <optional>
 #include <vector>
 
-#include "traffic/c4p/c4p_messages.h"
 #include "traffic/c4p/path_catalogue.h"
 #include "traffic/c4p/port_map.h"
+#include "traffic/path_messages.h"
 
 namespace fairlead::traffic::c4p {
 

@@ -27,22 +27,9 @@
 #include "base/status.h"
 #include "topology/fabric.h"
 #include "traffic/c4p/leaf_mesh.h"
+#include "traffic/path_messages.h"
 
 namespace fairlead::traffic::c4p {
-
-// One task: from port `plane` of a NIC to port `plane` of another.
-struct ProbePair {
-  uint32_t plane = 0;
-  NodeId source_leaf;
-  NodeId destination_leaf;
-  NicId source;
-  NicId destination;
-  // Ports to try: SteeringPort(first_source_port - kFirstSourcePort + i), i < num_source_ports.
-  uint16_t first_source_port = 0;
-  uint32_t num_source_ports = 0;
-
-  friend bool operator==(const ProbePair&, const ProbePair&) = default;
-};
 
 // What the plan has to be told of the present, asked pair by pair.
 struct ProbeView {

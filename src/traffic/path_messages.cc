@@ -1,8 +1,13 @@
-#include "traffic/c4p/c4p_messages.h"
+#include "traffic/path_messages.h"
 
 #include <array>
 
-namespace fairlead::traffic::c4p {
+namespace fairlead::traffic {
+
+std::string_view Name(LinkState state) {
+  constexpr std::array<std::string_view, 4> kNames = {"up", "suspect", "down", "probation"};
+  return kNames[static_cast<size_t>(state)];
+}
 
 std::string_view Name(QueuePairAnswer::Kind kind) {
   constexpr std::array<std::string_view, 4> kNames = {"use", "scan", "no port", "unmanaged"};
@@ -16,4 +21,4 @@ std::string_view Name(MoveCause cause) {
   return kNames[static_cast<size_t>(cause)];
 }
 
-}  // namespace fairlead::traffic::c4p
+}  // namespace fairlead::traffic

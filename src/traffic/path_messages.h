@@ -1,9 +1,10 @@
-// What the C4P master is told, and what it says: its events, answers and actions, as plain values.
+// What a path service (path_service.h) is told, and what it says: its events, answers and actions, as plain values.
 //
 // Addresses are NICs and planes; who carries messages translates them from and to IP addresses, and switches on a route
 // into links. All answers may be lost or come twice: requests, renewals, announcements and releases can be repeated.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,11 +15,38 @@
 #include "base/ids.h"
 #include "base/sim_time.h"
 #include "base/units.h"
-#include "traffic/c4p/lease_table.h"
-#include "traffic/c4p/link_health_tracker.h"
-#include "traffic/c4p/probe_plan.h"
 
-namespace fairlead::traffic::c4p {
+namespace fairlead::traffic {
+
+// What the processes of a job on a host hold; they start and end together.
+struct LeaseId {
+  HostId host;
+  JobId job;
+
+  friend constexpr auto operator<=>(LeaseId, LeaseId) = default;
+};
+
+enum class LinkState : uint8_t {
+  kUp,         // carries paths
+  kSuspect,    // was bad lately; new paths only where nothing else is left
+  kDown,       // carries nothing
+  kProbation,  // was down, looks clean; new paths only where nothing else is left
+};
+std::string_view Name(LinkState state);  // "up", "suspect", "down", "probation"
+
+// One task of a round of probes: from port `plane` of a NIC to port `plane` of another.
+struct ProbePair {
+  uint32_t plane = 0;
+  NodeId source_leaf;
+  NodeId destination_leaf;
+  NicId source;
+  NicId destination;
+  // Ports to try: c4p::SteeringPort(first_source_port - c4p::kFirstSourcePort + i), i < num_source_ports.
+  uint16_t first_source_port = 0;
+  uint32_t num_source_ports = 0;
+
+  friend bool operator==(const ProbePair&, const ProbePair&) = default;
+};
 
 // ---- Events ----
 
@@ -108,8 +136,8 @@ struct LinkReported {
   std::string source;  // who says so
 };
 
-using Event = std::variant<PathsRequested, LeasesRenewed, ConnectionsReleased, LeasesAnnounced, ProbeRoundFinished,
-                           PortsScanned, LinkReported>;
+using PathEvent = std::variant<PathsRequested, LeasesRenewed, ConnectionsReleased, LeasesAnnounced, ProbeRoundFinished,
+                               PortsScanned, LinkReported>;
 
 // ---- Answers and actions ----
 
@@ -228,7 +256,7 @@ struct EventRejected {
   std::string reason;
 };
 
-using Action = std::variant<PathsGranted, PathsMoved, ScanPorts, LeaseExpired, AnnouncementWanted, LinkStateChanged,
-                            ProbeRoundStarted, EventRejected>;
+using PathAction = std::variant<PathsGranted, PathsMoved, ScanPorts, LeaseExpired, AnnouncementWanted, LinkStateChanged,
+                                ProbeRoundStarted, EventRejected>;
 
-}  // namespace fairlead::traffic::c4p
+}  // namespace fairlead::traffic
