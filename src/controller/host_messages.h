@@ -1,0 +1,239 @@
+// What agents and the controller tell each other, as plain values.
+//
+// One stream for each agent, messages in order. Addresses are IP addresses, jobs are names: agents know no fabric. When a
+// stream breaks both sides may have missed something; on the next one the agent says who it is and, asked, what it holds.
+//
+//     agent                                    controller
+//       | -- HostHello ------------------------> |    first on each stream
+//       | <----------------- Welcome / Refused - |    a refused agent may try again later
+//       | -- PathsWanted, Heartbeat, … --------> |
+//       | <-- PathsAnswered, PathsChanged, … --- |
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ip_address.h"
+#include "base/sim_time.h"
+#include "base/units.h"
+#include "model/measured_profile.h"
+#include "traffic/path_messages.h"
+
+namespace fairlead::controller {
+
+// Both sides must have the same. Raised with each change that an older side would misunderstand.
+inline constexpr uint32_t kProtocolVersion = 1;
+
+// ---- From an agent ----
+
+struct HostHello {
+  uint32_t protocol_version = kProtocolVersion;
+  std::string host;           // as the fabric names it; with TLS that of the certificate
+  std::string agent_version;  // for people
+  std::vector<IpAddress> nics;
+
+  friend bool operator==(const HostHello&, const HostHello&) = default;
+};
+
+// Renews whatever the host holds.
+struct Heartbeat {
+  uint32_t num_leases = 0;  // jobs with connections on this host
+
+  friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
+
+// A connection that wants paths. Job and `connection` name it for as long as it lives: unique among all hosts.
+struct WantedConnection {
+  uint64_t connection = 0;
+  IpAddress source;
+  IpAddress destination;
+  uint32_t num_queue_pairs = 1;  // 1 for TCP
+  double weight = 1;
+  uint8_t protocol = 6;
+  uint16_t destination_port = 0;
+
+  friend bool operator==(const WantedConnection&, const WantedConnection&) = default;
+};
+
+struct PathsWanted {
+  uint64_t request = 0;  // comes back in the answer
+  std::string job;
+  std::vector<WantedConnection> connections;
+
+  friend bool operator==(const PathsWanted&, const PathsWanted&) = default;
+};
+
+// The source port that a queue pair's socket really has; the wire may show another one (PrepareArrival).
+struct ConnectionOpened {
+  std::string job;
+  uint64_t connection = 0;
+  uint32_t queue_pair = 0;
+  uint16_t socket_port = 0;
+
+  friend bool operator==(const ConnectionOpened&, const ConnectionOpened&) = default;
+};
+
+struct ConnectionsClosed {
+  std::string job;
+  std::vector<uint64_t> connections;  // empty: all that the job has on this host
+
+  friend bool operator==(const ConnectionsClosed&, const ConnectionsClosed&) = default;
+};
+
+struct HeldConnection {
+  WantedConnection wanted;
+  std::vector<traffic::HeldPath> queue_pairs;  // [queue pair]
+  std::vector<uint16_t> socket_ports;          // [queue pair]; 0: not open yet
+
+  friend bool operator==(const HeldConnection&, const HeldConnection&) = default;
+};
+// All that a job has on this host; answers AnnouncementWanted.
+struct ConnectionsHeld {
+  std::string job;
+  std::vector<HeldConnection> connections;
+
+  friend bool operator==(const ConnectionsHeld&, const ConnectionsHeld&) = default;
+};
+
+// Where packets from one source port went.
+struct PortProbe {
+  IpAddress source;
+  IpAddress destination;
+  uint32_t plane = 0;
+  uint8_t protocol = 6;
+  uint16_t destination_port = 0;
+  uint16_t source_port = 0;
+  uint64_t epoch = 0;           // of the order
+  std::vector<IpAddress> hops;  // routers that answered, in order; unset: that one was silent
+  uint64_t sent = 0;
+  uint64_t lost = 0;
+  Seconds rtt;  // not positive: not measured
+
+  friend bool operator==(const PortProbe&, const PortProbe&) = default;
+};
+struct ProbesFinished {
+  uint64_t round = 0;  // of the order; 0: of a search for ports
+  std::vector<PortProbe> probes;
+
+  friend bool operator==(const ProbesFinished&, const ProbesFinished&) = default;
+};
+
+// Packets that arrive with the wire's port are shown to their socket with the socket's.
+struct ArrivalPrepared {
+  uint64_t alias = 0;
+  std::string error;  // empty: done
+
+  friend bool operator==(const ArrivalPrepared&, const ArrivalPrepared&) = default;
+};
+
+// What the counters of this host say of a job over a window: of its processes here, and of what they send.
+struct JobMeasured {
+  std::string job;
+  uint32_t num_gpus = 0;           // here
+  model::MeasuredProfile profile;  // flow_bytes: [connection], per iteration
+  std::vector<uint64_t> connections;
+
+  friend bool operator==(const JobMeasured&, const JobMeasured&) = default;
+};
+
+using FromAgent = std::variant<HostHello, Heartbeat, PathsWanted, ConnectionOpened, ConnectionsClosed, ConnectionsHeld,
+                               ProbesFinished, ArrivalPrepared, JobMeasured>;
+
+// ---- To an agent ----
+
+struct Welcome {
+  std::string controller_version;
+  SimDuration heartbeat_period;
+  SimDuration lease_ttl;  // after which what a silent host holds is given to others
+
+  friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+struct Refused {
+  std::string reason;
+
+  friend bool operator==(const Refused&, const Refused&) = default;
+};
+
+struct PathsAnswered {
+  uint64_t request = 0;
+  std::string job;
+  std::vector<traffic::ConnectionAnswer> connections;  // [of the request]
+  uint32_t level = 0;                                  // of the job
+
+  friend bool operator==(const PathsAnswered&, const PathsAnswered&) = default;
+};
+
+struct QueuePairChanged {
+  std::string job;
+  uint64_t connection = 0;
+  uint32_t queue_pair = 0;
+  traffic::QueuePairAnswer answer;
+  traffic::MoveCause cause = traffic::MoveCause::kLinkDown;
+
+  friend bool operator==(const QueuePairChanged&, const QueuePairChanged&) = default;
+};
+// The host at the other end is ready for the new ports.
+struct PathsChanged {
+  std::vector<QueuePairChanged> changes;
+
+  friend bool operator==(const PathsChanged&, const PathsChanged&) = default;
+};
+
+// Send probes with these source ports, and tell where they went.
+struct PortScanWanted {
+  IpAddress source;
+  IpAddress destination;
+  uint32_t plane = 0;
+  uint8_t protocol = 6;
+  uint16_t destination_port = 0;
+  uint64_t epoch = 0;
+  std::vector<uint16_t> source_ports;
+
+  friend bool operator==(const PortScanWanted&, const PortScanWanted&) = default;
+};
+struct ProbesWanted {
+  uint64_t round = 0;  // 0: a search for ports, which somebody waits for
+  std::vector<PortScanWanted> scans;
+
+  friend bool operator==(const ProbesWanted&, const ProbesWanted&) = default;
+};
+
+// A queue pair that arrives at this host is about to move: rewrite `wire_port` of what arrives into `socket_port`.
+// Asked again with another wire port when it moves again; forgotten when the connection is gone.
+struct PrepareArrival {
+  uint64_t alias = 0;
+  IpAddress source;
+  IpAddress destination;
+  uint8_t protocol = 6;
+  uint16_t destination_port = 0;
+  uint16_t socket_port = 0;
+  uint16_t wire_port = 0;
+
+  friend bool operator==(const PrepareArrival&, const PrepareArrival&) = default;
+};
+struct ForgetArrival {
+  uint64_t alias = 0;
+
+  friend bool operator==(const ForgetArrival&, const ForgetArrival&) = default;
+};
+
+// The controller may have forgotten what this host holds: say it (ConnectionsHeld of each job).
+struct AnnouncementWanted {
+  friend bool operator==(const AnnouncementWanted&, const AnnouncementWanted&) = default;
+};
+
+struct LevelSet {
+  std::string job;
+  uint32_t level = 0;  // 0 = first
+  std::string reason;
+
+  friend bool operator==(const LevelSet&, const LevelSet&) = default;
+};
+
+using ToAgent = std::variant<Welcome, Refused, PathsAnswered, PathsChanged, ProbesWanted, PrepareArrival, ForgetArrival,
+                             AnnouncementWanted, LevelSet>;
+
+}  // namespace fairlead::controller

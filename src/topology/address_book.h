@@ -1,0 +1,54 @@
+// Which NIC and which cable an IP address belongs to: what turns the words of hosts and routers into those of a fabric.
+//
+// Hosts speak of IP addresses; plans speak of NICs and links. A probe that runs out of hops is answered from the address
+// of the interface that it came in by, so the address of a router names the link that leads there.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/ip_address.h"
+#include "base/status.h"
+#include "topology/fabric.h"
+
+namespace fairlead::topology {
+
+class AddressBook {
+ public:
+  // Errors: kAlreadyExists: the address has another meaning already.
+  Status AddNic(const IpAddress& address, NicId nic);
+  // `link` ends at the interface that has this address.
+  Status AddRouterInterface(const IpAddress& address, LinkId link);
+
+  // Nothing for an address that is not known.
+  std::optional<NicId> FindNic(const IpAddress& address) const;
+  // One link for a cable; several where routers answer from one address for all of their interfaces.
+  std::optional<LinkId> FindLink(const IpAddress& address) const;
+  // Unset for a NIC that has none.
+  IpAddress AddressOf(NicId nic) const;
+
+  // The links from a NIC to another that these routers answered from: those of `hops` in order, and the last one, from
+  // the leaf to the destination. Empty where a hop was silent or unknown, or the links do not follow one another.
+  // Cost: O(hops log addresses).
+  std::vector<LinkId> RouteOf(const Fabric& fabric, NicId source, NicId destination,
+                              std::span<const IpAddress> hops) const;
+
+  size_t num_nics() const { return nics_.size(); }
+
+ private:
+  std::map<IpAddress, NicId> nics_;
+  std::map<IpAddress, LinkId> links_;
+  std::map<NicId, IpAddress> addresses_;
+};
+
+// {"nics": {"10.0.0.1": "h0/nic0", …}, "interfaces": {"10.128.0.1": "h0/nic0->leaf0", …}}, names as the fabric has them.
+// Errors: kInvalidArgument: no JSON, a key or an address that can't be read, a name that the fabric does not know, an
+// address that comes twice; `where` stands in the message.
+Result<AddressBook> ReadAddressBook(std::string_view text, const std::string& where, const Fabric& fabric);
+std::string WriteAddressBook(const AddressBook& book, const Fabric& fabric);
+
+}  // namespace fairlead::topology
