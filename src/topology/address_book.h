@@ -1,13 +1,14 @@
 // Which NIC and which cable an IP address belongs to: what turns the words of hosts and routers into those of a fabric.
 //
-// Hosts speak of IP addresses; plans speak of NICs and links. A probe that runs out of hops is answered from the address
-// of the interface that it came in by, so the address of a router names the link that leads there.
+// Hosts speak of IP addresses; plans speak of NICs and links. A probe that runs out of hops is answered from the
+// address of the interface that it came in by, so the address of a router names the link that leads there.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -19,36 +20,43 @@ namespace fairlead::topology {
 
 class AddressBook {
  public:
-  // Errors: kAlreadyExists: the address has another meaning already.
+  // A NIC may have several addresses; its first one is AddressOf. Repeating what is known is fine. Args: of the fabric
+  // that the book is for. Errors: kInvalidArgument: an unset address; kAlreadyExists: it has another meaning already.
   Status AddNic(const IpAddress& address, NicId nic);
   // `link` ends at the interface that has this address.
   Status AddRouterInterface(const IpAddress& address, LinkId link);
 
   // Nothing for an address that is not known.
   std::optional<NicId> FindNic(const IpAddress& address) const;
-  // One link for a cable; several where routers answer from one address for all of their interfaces.
   std::optional<LinkId> FindLink(const IpAddress& address) const;
   // Unset for a NIC that has none.
   IpAddress AddressOf(NicId nic) const;
 
   // The links from a NIC to another that these routers answered from: those of `hops` in order, and the last one, from
-  // the leaf to the destination. Empty where a hop was silent or unknown, or the links do not follow one another.
+  // the leaf to the destination. Of several cables from that leaf it is the one to the port of the same number as that
+  // at which the route began (a plane does not change on the way), else the first. Empty where a hop was silent or
+  // unknown, or the links do not follow one another.
   // Cost: O(hops log addresses).
   std::vector<LinkId> RouteOf(const Fabric& fabric, NicId source, NicId destination,
                               std::span<const IpAddress> hops) const;
 
-  size_t num_nics() const { return nics_.size(); }
+  size_t num_nics() const { return nics_.size(); }  // addresses of NICs
+  // By address.
+  const std::map<IpAddress, NicId>& nics() const { return nics_; }
+  const std::map<IpAddress, LinkId>& router_interfaces() const { return links_; }
 
  private:
   std::map<IpAddress, NicId> nics_;
   std::map<IpAddress, LinkId> links_;
-  std::map<NicId, IpAddress> addresses_;
+  std::map<NicId, IpAddress> addresses_;  // the first one of each
 };
 
-// {"nics": {"10.0.0.1": "h0/nic0", …}, "interfaces": {"10.128.0.1": "h0/nic0->leaf0", …}}, names as the fabric has them.
+// {"nics": {"10.0.0.1": "h0/nic0", …}, "interfaces": {"10.128.0.1": "h0/nic0->leaf0", …}}, names as the fabric has
+// them.
 // Errors: kInvalidArgument: no JSON, a key or an address that can't be read, a name that the fabric does not know, an
-// address that comes twice; `where` stands in the message.
+// address that comes twice; `where` stands in the message, with the line where it can be told. Cost: O(n log n).
 Result<AddressBook> ReadAddressBook(std::string_view text, const std::string& where, const Fabric& fabric);
+// What ReadAddressBook() reads: the same book.
 std::string WriteAddressBook(const AddressBook& book, const Fabric& fabric);
 
 }  // namespace fairlead::topology
