@@ -1,5 +1,6 @@
 // fairlead-trainer PLAN.json: one worker of a training job in the lab. Records go to standard output.
 //
+// FAIRLEAD_GPU_COUNTERS names a folder for the counters of the GPUs that it plays (shm/gpu_counters.h).
 // SIGTERM and SIGINT end it cleanly. Exit codes: 0 done or stopped, 2 usage or a bad plan, 3 a peer was lost or not
 // reached.
 #include <fmt/format.h>
@@ -7,7 +8,9 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -61,7 +64,14 @@ int main(int argc, char** argv) {
   if (!connections.ok()) {
     return connections.status().code() == StatusCode::kCancelled ? 0 : Fail(connections.status(), kExitUnavailable);
   }
+  std::optional<fairlead::lab::PlayedGpus> gpus;
+  if (const char* folder = std::getenv("FAIRLEAD_GPU_COUNTERS"); folder != nullptr && *folder != '\0') {
+    auto played = fairlead::lab::PlayedGpus::Create(folder, plan->job, plan->num_gpus);
+    if (!played.ok()) return Fail(played.status(), kExitUnavailable);
+    gpus = std::move(*played);
+  }
   PrintLine(fmt::format(R"({{"connected": {}}})", connections->size()));
-  const fairlead::Status status = fairlead::lab::Train(*plan, std::move(*connections), stop_requested, PrintLine);
+  const fairlead::Status status =
+      fairlead::lab::Train(*plan, std::move(*connections), stop_requested, PrintLine, gpus ? &*gpus : nullptr);
   return status.ok() ? 0 : Fail(status, kExitUnavailable);
 }

@@ -97,7 +97,7 @@ Result<LabFolder> LabFolder::OpenWith(const std::string& run_folder, const std::
   FL_RETURN_IF_ERROR(MakeOwnFolder(run_folder));
   LabFolder folder;
   folder.name_ = name;
-  folder.path_ = run_folder + "/" + name;
+  folder.path_ = fs::absolute(run_folder).string() + "/" + name;
   FL_RETURN_IF_ERROR(MakeOwnFolder(folder.path_));
   const std::string lock = folder.path_ + "/" + lock_name;
   while (true) {

@@ -4,6 +4,7 @@
 //     RUN/NAME/lock       held by a command that changes the lab
 //     RUN/NAME/jobs.lock  held by `lab run`
 //     RUN/NAME/jobs/      what `lab run` writes; from the last run
+//     RUN/NAME/…          of the lab's controller and agents, see lab_services.h
 //
 // The run folder is $FAIRLEAD_LAB_DIR, else /run/fairlead/lab for root, else $XDG_RUNTIME_DIR/fairlead/lab, else
 // /tmp/fairlead-UID/lab; none survives a reboot, as no lab does.
@@ -43,6 +44,7 @@ class LabFolder {
   Status Remove() const;
 
   const std::string& name() const { return name_; }
+  const std::string& path() const { return path_; }  // absolute
   std::string JobsFolder() const { return path_ + "/jobs"; }
 
  private:

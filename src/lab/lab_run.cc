@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "base/file_writer.h"
+#include "lab/lab_services.h"
 #include "lab/namespace_command.h"
 
 namespace fairlead::lab {
@@ -44,10 +45,12 @@ std::string ReadFile(const std::string& path) {
 pid_t child_of_forwarder = 0;
 extern "C" void ForwardSignal(int number) { kill(child_of_forwarder, number); }
 
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
 // In a new process: enters the lab and becomes the parent of the program there, because only children are born into
 // another process namespace. Ends with `lab run`, and the program with it.
-[[noreturn]] void RunInLab(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& words, int output,
-                           int errors) {
+[[noreturn]] void RunInLab(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& words,
+                           const Environment& environment, int output, int errors) {
   setpgid(0, 0);  // Ctrl-C is for `lab run`, which then tells all
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   dup2(output, STDOUT_FILENO);
@@ -63,6 +66,7 @@ extern "C" void ForwardSignal(int number) { kill(child_of_forwarder, number); }
   if (child_of_forwarder == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     signal(SIGTERM, SIG_DFL);
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
@@ -163,6 +167,15 @@ class Trainers {
                                    process.job, message, code, process.path));
   }
 
+  Environment EnvironmentOf(const LabWorker& worker) const {
+    if (options_.steering_library.empty()) return {};
+    const std::string& host = state_.plan.nodes[worker.host].name;
+    return {{"LD_PRELOAD", options_.steering_library},
+            {"FAIRLEAD_JOB", worker.plan.job},
+            {"FAIRLEAD_AGENT_SOCKET", AgentSocket(options_.lab_folder, host)},
+            {"FAIRLEAD_GPU_COUNTERS", GpuFolder(options_.lab_folder, host)}};
+  }
+
   Status StartOne(const LabWorker& worker) {
     const std::string path = fmt::format("{}/{}.{}", options_.jobs_folder, processes_.size(), worker.plan.worker);
     FL_RETURN_IF_ERROR(WriteFileAtomically(path + ".json", WriteTrainerPlan(worker.plan)));
@@ -173,7 +186,8 @@ class Trainers {
     const pid_t pid = fork();
     if (pid < 0) return Unavailable(fmt::format("fork: {}", std::strerror(errno)));
     if (pid == 0) {
-      RunInLab(state_.keeper, worker.host, {options_.trainer, path + ".json"}, output.get(), errors.get());
+      RunInLab(state_.keeper, worker.host, {options_.trainer, path + ".json"}, EnvironmentOf(worker), output.get(),
+               errors.get());
     }
     processes_.push_back({.pid = pid, .path = path, .job = worker.plan.job, .worker = worker.plan.worker});
     return OkStatus();

@@ -61,8 +61,7 @@ std::string RenderJobs(const LabState& state, const LabRunResult& result, const 
                                              {"high", Align::kRight, "iteration"},
                                              {"Gb/s", Align::kRight, ""}};
   if (!simulated.empty()) {
-    for (const char* heading : {"mean s", "low", "high"})
-      columns.push_back({heading, Align::kRight, "simulated, ECMP"});
+    for (const char* heading : {"mean s", "low", "high"}) columns.push_back({heading, Align::kRight, "simulated"});
   }
   report::TextTable table(columns);
   for (size_t j = 0; j < result.jobs.size(); ++j) {

@@ -12,7 +12,7 @@
 
 namespace fairlead::lab {
 
-// One job in the simulator, under ECMP: over hash seeds.
+// One job in the simulator: over hash seeds.
 struct SimulatedJob {
   std::string name;
   double mean_s = 0;  // of an iteration, over seeds

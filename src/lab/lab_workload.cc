@@ -39,7 +39,12 @@ class JobPlanner {
       : fabric_(fabric), plan_(plan), job_(job), router_(fabric) {
     for (const GpuId gpu : job.placement.gpus) {
       const LabNodeId host(fabric.host_of(gpu).value());
-      if (worker_of_.emplace(host, worker_of_.size()).second) planned_.workers.push_back({host, {}});
+      const auto [worker, is_new] = worker_of_.emplace(host, worker_of_.size());
+      if (is_new) {
+        planned_.workers.push_back({host, {}});
+        planned_.workers.back().plan.num_gpus = 0;
+      }
+      ++planned_.workers[worker->second].plan.num_gpus;
     }
   }
 
@@ -51,6 +56,8 @@ class JobPlanner {
       trainer.job = job_.name;
       trainer.worker = static_cast<uint32_t>(w);
       trainer.num_workers = static_cast<uint32_t>(planned_.workers.size());
+      trainer.work_flop =
+          job_.iteration.work.value() * trainer.num_gpus / static_cast<double>(job_.placement.gpus.size());
       trainer.compute_s = (job_.iteration.compute_time + job_.iteration.bubble_time).value();
       trainer.start_s = job_.start_s;
       trainer.iterations = job_.num_iterations;

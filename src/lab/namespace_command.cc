@@ -150,6 +150,37 @@ Result<std::vector<CommandOutcome>> RunCommands(const KeeperId& keeper, const st
   return outcomes;
 }
 
+Status StartDaemon(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& words,
+                   const std::string& log) {
+  const Descriptor output(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  const Descriptor input(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!output.is_open() || !input.is_open()) return Unavailable(fmt::format("{}: {}", log, std::strerror(errno)));
+  const pid_t child = fork();
+  if (child < 0) return Unavailable(fmt::format("fork: {}", std::strerror(errno)));
+  if (child == 0) {
+    int error = node.valid() ? EnterNode(keeper, node) : 0;
+    if (error == 0) error = EnterProcesses(keeper);
+    if (error != 0) _exit(error);
+    // Only children are born into the lab's processes; when their parent ends they are the keeper's.
+    const pid_t daemon = fork();
+    if (daemon != 0) _exit(daemon < 0 ? errno : 0);
+    setsid();
+    dup2(input.get(), STDIN_FILENO);
+    dup2(output.get(), STDOUT_FILENO);
+    dup2(output.get(), STDERR_FILENO);
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    execv(arguments.front(), arguments.data());
+    fmt::print(stderr, "{}: {}\n", words.front(), std::strerror(errno));
+    std::fflush(stderr);
+    _exit(127);
+  }
+  const int error = WaitFor(child);
+  if (error == 0) return OkStatus();
+  return Unavailable(fmt::format("{} can't be started in the lab: {}", words.front(), std::strerror(error)));
+}
+
 Result<std::vector<std::string>> LookAtNodes(const KeeperId& keeper, size_t num_nodes,
                                              const std::function<std::string()>& look) {
   const Descriptor answer = MakeMemoryFile("");

@@ -33,6 +33,11 @@ int EnterNode(const KeeperId& keeper, LabNodeId node);
 // The same for the process namespace: children born from now on end with the lab.
 int EnterProcesses(const KeeperId& keeper);
 
+// Starts a program that ends with the lab, if not before; what it prints is appended to the file `log`. Args: node:
+// invalid: it runs in the network of this machine. Errors: kUnavailable: it can't be started or enter the lab.
+Status StartDaemon(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& words,
+                   const std::string& log);
+
 // Enters the nodes of the lab one after the other, in one child process; what `look` returns for each comes back.
 // Errors: kUnavailable: the lab can't be entered.
 Result<std::vector<std::string>> LookAtNodes(const KeeperId& keeper, size_t num_nodes,

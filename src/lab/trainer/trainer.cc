@@ -160,8 +160,8 @@ void SleepFor(double seconds, const std::atomic<bool>& stop) {
 
 }  // namespace
 
-Status Train(const TrainerPlan& plan, Connections connections, const std::atomic<bool>& stop,
-             const RecordSink& record) {
+Status Train(const TrainerPlan& plan, Connections connections, const std::atomic<bool>& stop, const RecordSink& record,
+             PlayedGpus* gpus) {
   FL_CHECK(connections.size() == plan.connections.size());
   SleepFor(plan.start_s, stop);
   Worker worker(plan, std::move(connections), stop);
@@ -170,6 +170,7 @@ Status Train(const TrainerPlan& plan, Connections connections, const std::atomic
     const auto line = worker.PlayIteration(done);
     if (!line) break;
     record(*line);
+    if (gpus != nullptr) gpus->Add(plan.work_flop, plan.compute_s);
     ++done;
   }
   const bool is_done = plan.iterations != 0 && done == plan.iterations;

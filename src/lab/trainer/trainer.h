@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "lab/trainer/connections.h"
+#include "lab/trainer/played_gpus.h"
 #include "lab/trainer/trainer_plan.h"
 
 namespace fairlead::lab {
@@ -17,10 +18,12 @@ namespace fairlead::lab {
 //   {"end": "done" | "stopped" | "peer lost", "iterations": 40, "sent_bytes": 1, "received_bytes": 1}
 using RecordSink = std::function<void(const std::string&)>;
 
+// Args: gpus: told of each iteration's work; null: nobody counts.
 // Plays iterations until the plan's number is reached, `stop` turns true, or a peer is lost.
 // Errors: kUnavailable: a peer closed its connection or can't be reached any more in the middle of an iteration, and
 // nobody asked to stop within half a second: names it. The last record is written in any case.
 // Thread: one; `stop` may be set by a signal handler.
-Status Train(const TrainerPlan& plan, Connections connections, const std::atomic<bool>& stop, const RecordSink& record);
+Status Train(const TrainerPlan& plan, Connections connections, const std::atomic<bool>& stop, const RecordSink& record,
+             PlayedGpus* gpus = nullptr);
 
 }  // namespace fairlead::lab

@@ -56,6 +56,7 @@ PhasePlan PhaseFromJson(const Json& json) {
 // The first thing that is wrong, or nothing.
 std::string FindMistake(const TrainerPlan& plan) {
   if (!(plan.compute_s >= 0 && plan.start_s >= 0)) return "times must not be negative";
+  if (plan.num_gpus == 0 || !(plan.work_flop >= 0)) return "num_gpus and work_flop must not be negative, or no GPU";
   if (plan.worker >= plan.num_workers) return "worker must be below num_workers";
   if (plan.compute_s == 0 && plan.phases.empty()) return "an iteration without compute and phases takes no time";
   double last_fraction = 0;
@@ -88,6 +89,8 @@ std::string WriteTrainerPlan(const TrainerPlan& plan) {
   Json json = {{"job", plan.job},
                {"worker", plan.worker},
                {"num_workers", plan.num_workers},
+               {"num_gpus", plan.num_gpus},
+               {"work_flop", plan.work_flop},
                {"compute_s", plan.compute_s},
                {"start_s", plan.start_s},
                {"iterations", plan.iterations},
@@ -113,6 +116,8 @@ Result<TrainerPlan> ReadTrainerPlan(std::string_view text, const std::string& pa
     TrainerPlan plan{.job = json.at("job"),
                      .worker = json.at("worker"),
                      .num_workers = json.at("num_workers"),
+                     .num_gpus = json.at("num_gpus"),
+                     .work_flop = json.at("work_flop"),
                      .compute_s = json.at("compute_s"),
                      .start_s = json.at("start_s"),
                      .iterations = json.at("iterations"),

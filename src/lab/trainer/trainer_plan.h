@@ -59,6 +59,8 @@ struct TrainerPlan {
   std::string job;
   uint32_t worker = 0;
   uint32_t num_workers = 1;
+  uint32_t num_gpus = 1;    // that this worker plays
+  double work_flop = 0;     // that they do in an iteration, all together
   double compute_s = 0;     // of an iteration, bubbles included; may be 0 if there is communication
   double start_s = 0;       // waits so long after its connections stand
   uint64_t iterations = 0;  // ends after these; 0: goes on until SIGTERM

@@ -1,0 +1,139 @@
+#include "lab/lab_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "lab/lab_workload.h"
+#include "report/number_format.h"
+#include "report/text_table.h"
+#include "sim/scenario_runner.h"
+
+namespace fairlead::lab {
+
+namespace {
+
+using report::Align;
+using report::Json;
+
+Result<std::vector<SimulatedJob>> Simulate(sim::Scenario scenario, const std::string& policy,
+                                           const std::atomic<bool>& stop) {
+  scenario.policies = {policy};
+  FL_ASSIGN_OR_RETURN(const auto report, sim::RunScenario(scenario, {}, stop, sim::RunProgress()));
+  return SummarizeSimulation(report, policy);
+}
+
+double Gbps(const LabComparison& comparison, const LabRunResult& run) {
+  return ThroughputOf(run).total_bytes_per_s * 8e-9 / comparison.scale;
+}
+
+double Mean(const std::vector<double>& values) {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Mean over seeds of a job's mean iteration; 0: it ended none.
+double MeanIteration(const LabComparison& comparison, size_t job, LabRunResult HashedAndSteered::*run) {
+  std::vector<double> means;
+  for (const HashedAndSteered& seed : comparison.runs) means.push_back(Mean((seed.*run).jobs[job].iteration_s));
+  return Mean(means);
+}
+
+// Of jobs that all send the same at each iteration: the sum of iterations per second.
+double IterationsPerSecond(const std::vector<SimulatedJob>& jobs) {
+  double sum = 0;
+  for (const SimulatedJob& job : jobs) sum += job.mean_s > 0 ? 1 / job.mean_s : 0;
+  return sum;
+}
+
+}  // namespace
+
+Result<LabComparison> CompareInLab(const std::string& file, const sim::Scenario& scenario,
+                                   const LabComparisonOptions& options, const ComparisonProgress& progress,
+                                   const std::atomic<bool>& stop) {
+  LabComparison comparison;
+  comparison.title = scenario.title;
+  comparison.scale = options.session.lab.scale;
+  for (uint32_t i = 0; i < options.num_seeds; ++i) {
+    LabSessionOptions session_options = options.session;
+    session_options.lab.hash_seed += i;
+    progress(fmt::format("lab {} of {}: bringing it up", i + 1, options.num_seeds));
+    FL_ASSIGN_OR_RETURN(LabSession session, LabSession::Start(file, scenario, session_options, stop));
+    FL_ASSIGN_OR_RETURN(const auto jobs, PlanJobs(scenario, session.state().plan, 0));
+    HashedAndSteered runs;
+    runs.hash_seed = session_options.lab.hash_seed;
+    progress(fmt::format("lab {} of {}: jobs under ECMP", i + 1, options.num_seeds));
+    FL_ASSIGN_OR_RETURN(runs.hashed, session.Run(jobs, false, options.warm_up_s, options.seconds));
+    progress(fmt::format("lab {} of {}: jobs under Fairlead", i + 1, options.num_seeds));
+    FL_ASSIGN_OR_RETURN(runs.steered, session.Run(jobs, true, options.warm_up_s, options.seconds));
+    comparison.runs.push_back(std::move(runs));
+  }
+  progress("simulating the same jobs");
+  FL_ASSIGN_OR_RETURN(comparison.simulated_hashed, Simulate(scenario, "ecmp", stop));
+  FL_ASSIGN_OR_RETURN(comparison.simulated_steered, Simulate(scenario, options.policy, stop));
+  return comparison;
+}
+
+ThroughputGain GainOf(const LabComparison& comparison) {
+  ThroughputGain gain;
+  std::vector<double> hashed, steered;
+  for (const HashedAndSteered& seed : comparison.runs) {
+    hashed.push_back(Gbps(comparison, seed.hashed));
+    steered.push_back(Gbps(comparison, seed.steered));
+    gain.steered_spread = std::max(gain.steered_spread, ThroughputOf(seed.steered).spread);
+  }
+  gain.hashed_gbps = Mean(hashed);
+  gain.steered_gbps = Mean(steered);
+  if (gain.hashed_gbps > 0) gain.gain = gain.steered_gbps / gain.hashed_gbps;
+  const double simulated = IterationsPerSecond(comparison.simulated_hashed);
+  if (simulated > 0) gain.simulated_gain = IterationsPerSecond(comparison.simulated_steered) / simulated;
+  return gain;
+}
+
+std::string RenderComparison(const LabComparison& comparison) {
+  report::TextTable table({{"job", Align::kLeft, ""},
+                           {"ECMP", Align::kRight, "lab, s per iteration"},
+                           {"Fairlead", Align::kRight, "lab, s per iteration"},
+                           {"ECMP", Align::kRight, "simulated"},
+                           {"Fairlead", Align::kRight, "simulated"}});
+  for (size_t j = 0; j < comparison.simulated_hashed.size(); ++j) {
+    table.AddRow({comparison.simulated_hashed[j].name,
+                  report::FormatFixed(MeanIteration(comparison, j, &HashedAndSteered::hashed), 3),
+                  report::FormatFixed(MeanIteration(comparison, j, &HashedAndSteered::steered), 3),
+                  report::FormatFixed(comparison.simulated_hashed[j].mean_s, 3),
+                  report::FormatFixed(comparison.simulated_steered[j].mean_s, 3)});
+  }
+  const ThroughputGain gain = GainOf(comparison);
+  std::string text = comparison.title + "\n\n" + table.Render();
+  text += fmt::format(
+      "\nall jobs together: ECMP {:.0f} Gb/s, Fairlead {:.0f} Gb/s: {:.2f} times as much ({:.2f} simulated)\n",
+      gain.hashed_gbps, gain.steered_gbps, gain.gain, gain.simulated_gain);
+  text +=
+      fmt::format("spread between jobs under Fairlead: {} of their mean\n", report::FormatPercent(gain.steered_spread));
+  return text;
+}
+
+Json ComparisonJson(const LabComparison& comparison) {
+  const ThroughputGain gain = GainOf(comparison);
+  Json json = {
+      {"scenario", comparison.title},          {"scale", comparison.scale},       {"gain", gain.gain},
+      {"simulated_gain", gain.simulated_gain}, {"hashed_gbps", gain.hashed_gbps}, {"steered_gbps", gain.steered_gbps},
+      {"steered_spread", gain.steered_spread}, {"jobs", Json::array()},           {"seeds", Json::array()}};
+  for (size_t j = 0; j < comparison.simulated_hashed.size(); ++j) {
+    json["jobs"].push_back({{"name", comparison.simulated_hashed[j].name},
+                            {"hashed_s", MeanIteration(comparison, j, &HashedAndSteered::hashed)},
+                            {"steered_s", MeanIteration(comparison, j, &HashedAndSteered::steered)},
+                            {"simulated_hashed_s", comparison.simulated_hashed[j].mean_s},
+                            {"simulated_steered_s", comparison.simulated_steered[j].mean_s}});
+  }
+  for (const HashedAndSteered& seed : comparison.runs) {
+    json["seeds"].push_back({{"hash_seed", seed.hash_seed},
+                             {"hashed_gbps", Gbps(comparison, seed.hashed)},
+                             {"steered_gbps", Gbps(comparison, seed.steered)},
+                             {"steered_spread", ThroughputOf(seed.steered).spread}});
+  }
+  return json;
+}
+
+}  // namespace fairlead::lab

@@ -1,0 +1,41 @@
+#include "lab/lab_programs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace fairlead::lab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first of some places below this program's folder that has the file.
+Result<std::string> FindBeside(const std::string& name, std::initializer_list<const char*> places, int mode,
+                               const char* target) {
+  FL_ASSIGN_OR_RETURN(const std::string program, ThisProgram());
+  for (const char* place : places) {
+    const fs::path path = fs::path(program).parent_path() / place / name;
+    std::error_code error;
+    if (access(path.c_str(), mode) == 0) return fs::canonical(path, error).string();
+  }
+  return NotFound(fmt::format("{} was not found beside {}. Build it: target {}", name, program, target));
+}
+
+}  // namespace
+
+Result<std::string> ThisProgram() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return Unavailable(fmt::format("/proc/self/exe: {}", error.message()));
+  return program.string();
+}
+
+Result<std::string> FindTrainer() { return FindBeside("fairlead-trainer", {"."}, X_OK, "fairlead-trainer"); }
+
+Result<std::string> FindSteeringLibrary() {
+  return FindBeside("libfairlead-steer.so", {".", "../lib/fairlead", "../lib", "../src/ccl"}, R_OK, "fairlead_steer");
+}
+
+}  // namespace fairlead::lab

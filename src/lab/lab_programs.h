@@ -1,0 +1,17 @@
+// Where the programs and libraries are that run inside a lab: beside this one, as built or as installed.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+
+namespace fairlead::lab {
+
+// Path of this program. Errors: kUnavailable.
+Result<std::string> ThisProgram();
+
+// Paths that exist. Errors: kNotFound: what is missing, where it was looked for, what to do.
+Result<std::string> FindTrainer();
+Result<std::string> FindSteeringLibrary();
+
+}  // namespace fairlead::lab

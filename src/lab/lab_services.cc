@@ -1,0 +1,130 @@
+#include "lab/lab_services.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/file_writer.h"
+#include "lab/lab_addresses.h"
+#include "lab/namespace_command.h"
+
+namespace fairlead::lab {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kStartPatience{30};
+constexpr std::chrono::milliseconds kPollPeriod{50};
+constexpr size_t kLogTailBytes = 600;
+
+// Whether somebody listens on a UNIX socket.
+bool Answers(const std::string& path, int type) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) return false;
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const Descriptor socket(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
+  return connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+std::string TailOf(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::string tail = text.str();
+  if (tail.size() > kLogTailBytes) tail.erase(0, tail.size() - kLogTailBytes);
+  while (!tail.empty() && tail.back() == '\n') tail.pop_back();
+  return tail.empty() ? "it has said nothing" : tail;
+}
+
+struct Service {
+  std::string name;  // for messages
+  LabNodeId node;    // invalid: on this machine
+  std::vector<std::string> words;
+  std::string socket;
+  int socket_type = SOCK_STREAM;
+  std::string log;
+};
+
+Service ControllerOf(const LabState& state, const std::string& folder, const LabServicesOptions& options) {
+  Service service{.name = "the controller",
+                  .node = LabNodeId(),
+                  .words = {options.program, "controller", "--fabric", state.source, "--addresses",
+                            folder + "/addresses.json", "--store", "sqlite:" + folder + "/controller.sqlite",
+                            "--listen", "unix:" + folder + "/controller.sock"},
+                  .socket = folder + "/controller.sock",
+                  .log = folder + "/controller.log"};
+  if (!options.http.empty()) {
+    service.words.insert(service.words.end(), {"--http", options.http, "--http-operator-open"});
+  }
+  return service;
+}
+
+Service AgentOf(const std::string& host, LabNodeId node, const std::string& folder, const std::string& program) {
+  return {.name = "the agent of " + host,
+          .node = node,
+          .words = {program, "agent", "run", "--controller", "unix:" + folder + "/controller.sock", "--host", host,
+                    "--socket", AgentSocket(folder, host), "--state", folder + "/agents/" + host + ".state",
+                    "--gpu-counters", GpuFolder(folder, host)},
+          .socket = AgentSocket(folder, host),
+          .socket_type = SOCK_SEQPACKET,
+          .log = folder + "/agents/" + host + ".log"};
+}
+
+Status WaitFor(const Service& service, steady_clock::time_point end, const std::atomic<bool>& stop) {
+  while (!Answers(service.socket, service.socket_type)) {
+    if (stop) return Status(StatusCode::kCancelled, "stopped while the lab's services were starting");
+    if (steady_clock::now() > end) {
+      return Unavailable(
+          fmt::format("{} does not answer on {}: {}", service.name, service.socket, TailOf(service.log)));
+    }
+    std::this_thread::sleep_for(kPollPeriod);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string AgentSocket(const std::string& lab_folder, const std::string& host) {
+  return fmt::format("{}/agents/{}.sock", lab_folder, host);
+}
+
+std::string GpuFolder(const std::string& lab_folder, const std::string& host) {
+  return fmt::format("{}/gpus/{}", lab_folder, host);
+}
+
+bool HasServices(const std::string& lab_folder) { return Answers(lab_folder + "/controller.sock", SOCK_STREAM); }
+
+Status StartServices(const LabState& state, const topology::Fabric& fabric, const std::string& lab_folder,
+                     const LabServicesOptions& options, const std::atomic<bool>& stop) {
+  std::error_code error;
+  std::filesystem::create_directories(lab_folder + "/agents", error);
+  FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/addresses.json",
+                                         topology::WriteAddressBook(AddressBookOf(fabric, state.plan), fabric)));
+  std::vector<Service> services = {ControllerOf(state, lab_folder, options)};
+  for (LabNodeId node(0u); node.index() < state.plan.nodes.size(); node = LabNodeId(node.index() + 1)) {
+    const LabNode& host = state.plan.nodes[node];
+    if (host.role != NodeRole::kHost || host.nics.empty()) continue;
+    std::filesystem::create_directories(GpuFolder(lab_folder, host.name), error);
+    services.push_back(AgentOf(host.name, node, lab_folder, options.program));
+  }
+  const auto end = steady_clock::now() + kStartPatience;
+  for (const Service& service : services) {
+    FL_RETURN_IF_ERROR(StartDaemon(state.keeper, service.node, service.words, service.log));
+  }
+  for (const Service& service : services) FL_RETURN_IF_ERROR(WaitFor(service, end, stop));
+  return OkStatus();
+}
+
+}  // namespace fairlead::lab

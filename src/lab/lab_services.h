@@ -1,0 +1,36 @@
+// The controller and the agents of a lab: programs of Fairlead that run in it as they would on a cluster.
+//
+//     RUN/NAME/addresses.json     which NIC and link an address stands for
+//     RUN/NAME/controller.sock    where agents find the controller: files are not divided by networks, so this is the
+//                                 management network of the lab; controller.log, controller.sqlite
+//     RUN/NAME/agents/HOST.sock   where the processes of a host find its agent; HOST.log, HOST.state
+//     RUN/NAME/gpus/HOST/         counters of the GPUs that trainers play
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "base/status.h"
+#include "lab/lab_state.h"
+#include "topology/fabric.h"
+
+namespace fairlead::lab {
+
+struct LabServicesOptions {
+  std::string program;  // path of `fairlead`
+  std::string http;     // address of the controller's page, "127.0.0.1:8480"; empty: none
+};
+
+std::string AgentSocket(const std::string& lab_folder, const std::string& host);
+std::string GpuFolder(const std::string& lab_folder, const std::string& host);
+// Whether the lab has been given its services.
+bool HasServices(const std::string& lab_folder);
+
+// Starts the controller in the network of this machine and an agent in each host; waits until all of them answer.
+// Args: fabric: the one that the lab was planned from; lab_folder: of the lab, absolute.
+// Errors: kUnavailable: one did not answer in time, with the end of its log; kCancelled: `stop` turned true. What was
+// started ends with the lab.
+Status StartServices(const LabState& state, const topology::Fabric& fabric, const std::string& lab_folder,
+                     const LabServicesOptions& options, const std::atomic<bool>& stop);
+
+}  // namespace fairlead::lab

@@ -1,0 +1,52 @@
+// A lab for as long as somebody measures in it: brought up, run in, taken down whatever happens.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "lab/lab_folder.h"
+#include "lab/lab_plan.h"
+#include "lab/lab_run.h"
+#include "lab/lab_state.h"
+#include "sim/scenario.h"
+
+namespace fairlead::lab {
+
+struct LabSessionOptions {
+  std::string run_folder = DefaultRunFolder();
+  std::string name;  // of the lab
+  LabOptions lab;
+  bool has_services = true;  // controller and agents
+  std::string page;          // address of the controller's page; empty: none
+};
+
+class LabSession {
+ public:
+  // Brings up a lab with the fabric of a scenario. Args: file: of the scenario; stop: must outlive this, Ctrl-C.
+  // Errors: those of BringUp() and StartServices(); then nothing is left.
+  static Result<LabSession> Start(const std::string& file, const sim::Scenario& scenario,
+                                  const LabSessionOptions& options, const std::atomic<bool>& stop);
+  ~LabSession();
+  LabSession(LabSession&& other) noexcept = default;
+  LabSession& operator=(LabSession&&) = delete;
+
+  const LabState& state() const { return state_; }
+
+  // Trains jobs for `seconds` after a warm-up. Args: steers: by the agents' word; else the fabric hashes.
+  Result<LabRunResult> Run(const std::vector<LabJob>& jobs, bool steers, double warm_up_s, double seconds);
+
+  // As lab.h. `cable`: its name.
+  Status SetHealth(const std::string& cable, double health);
+
+ private:
+  LabSession(LabFolder folder, LabState state, const std::atomic<bool>& stop);
+
+  std::unique_ptr<LabFolder> folder_;  // null: moved from
+  LabState state_;
+  const std::atomic<bool>* stop_;
+};
+
+}  // namespace fairlead::lab
