@@ -24,6 +24,8 @@
 #include "experiments/crux-trace-double-sided/crux_trace_double_sided.h"
 #include "experiments/embedded_texts.h"
 #include "experiments/joint/joint.h"
+#include "experiments/lab-eight-jobs/lab_eight_jobs.h"
+#include "experiments/lab-link-failure/lab_link_failure.h"
 
 namespace fairlead::experiments {
 
@@ -55,6 +57,8 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"aiturbo-classifier", FindEmbeddedText("experiments/aiturbo-classifier/paper.yaml"), aiturbo_classifier::Run},
       {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
       {"joint", FindEmbeddedText("experiments/joint/paper.yaml"), joint::Run},
+      {"lab-eight-jobs", FindEmbeddedText("experiments/lab-eight-jobs/paper.yaml"), lab_eight_jobs::Run},
+      {"lab-link-failure", FindEmbeddedText("experiments/lab-link-failure/paper.yaml"), lab_link_failure::Run},
   };
 }
 

@@ -59,6 +59,7 @@ void AddWorkloadCommands(CLI::App& app, Invocation* invocation);
 void AddPredictCommands(CLI::App& app, Invocation* invocation);
 void AddLabCommands(CLI::App& app, Invocation* invocation);
 void AddLabRunCommand(CLI::App* lab, Invocation* invocation);
+void AddLabDemoCommand(CLI::App* lab, Invocation* invocation);
 void AddTraceCommands(CLI::App& app, Invocation* invocation);
 void AddExperimentCommands(CLI::App& app, std::span<const experiment::Experiment> experiments, Invocation* invocation);
 

@@ -1,4 +1,4 @@
-// fairlead lab up|status|fault|exec|run|down: an emulated fabric of network namespaces on this machine.
+// fairlead lab up|status|fault|exec|run|demo|down: an emulated fabric of network namespaces on this machine.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/lab_services.h"
 #include "lab/lab.h"
 #include "lab/lab_counters.h"
 #include "lab/lab_report.h"
@@ -26,11 +27,16 @@ namespace fairlead::cli {
 
 namespace {
 
+// Of `lab up --page`: a free port is looked for.
+constexpr std::string_view kAnyPage = "any";
+
 struct LabCommandOptions {
   std::string run_folder = lab::DefaultRunFolder();
   std::string name = "lab";
   std::string file;
   lab::LabOptions lab;
+  bool is_bare = false;
+  std::string page = std::string(kAnyPage);
   std::string json;
   double interval_s = 0.5;
   bool all = false;
@@ -65,8 +71,20 @@ int LabUp(const LabCommandOptions& options) {
     const int code = ReportError(state.status());
     return stop ? kExitInterrupted : code;
   }
+  std::string page = "none";
+  if (!options.is_bare) {
+    const auto served = StartLabServices(*state, *fabric, *folder, options.page);
+    if (!served.ok()) {
+      const int code = ReportError(served.status());
+      bool was_up = false;
+      static_cast<void>(lab::TakeDown(*folder, &was_up).ok());
+      return stop ? kExitInterrupted : code;
+    }
+    page = *served;
+  }
   fmt::print("{}up after {:.1f} s; next: fairlead lab run SCENARIO.yaml, fairlead lab status, fairlead lab down\n",
              lab::DescribeLab(*state), SecondsSince(begin));
+  if (!options.is_bare) fmt::print("controller and agents are running; page: {}\n", page);
   return kExitOk;
 }
 
@@ -121,6 +139,7 @@ int LabFault(const LabCommandOptions& options) {
 int LabExec(const LabCommandOptions& options) {
   const auto state = lab::LabFolder::Look(options.run_folder, options.name);
   if (!state.ok()) return ReportError(state.status());
+  const std::string hosts_file = lab::LabFolder::HostsFileOf(options.run_folder, options.name);
   const lab::LabNodeId node = lab::FindNode(state->plan, options.node);
   if (!node.valid()) {
     return ReportError(InvalidArgument(fmt::format("lab '{}' has no host or switch '{}'; expected a name like '{}'",
@@ -133,7 +152,7 @@ int LabExec(const LabCommandOptions& options) {
     if (error != 0) _exit(ReportError(Unavailable(fmt::format("can't enter the lab: {}", std::strerror(error)))));
     const pid_t inner = fork();
     if (inner == 0) {
-      lab::MountOwnSys();
+      lab::SettleIn(options.node, hosts_file);
       std::vector<char*> words;
       for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));
       words.push_back(nullptr);
@@ -189,6 +208,10 @@ void AddUp(CLI::App* lab, Invocation* invocation) {
   up->add_option("--queues", options->lab.queues_per_level, "Fair queues in a level: 1, 2, 4, … 64; 0: by size")
       ->capture_default_str();
   up->add_option("--convergence-ms", options->lab.convergence_ms, "Time until routes follow a cut or repaired cable")
+      ->capture_default_str();
+  up->add_flag("--bare", options->is_bare, "Without controller and agents: hosts, switches and cables only");
+  up->add_option("--page", options->page, "Address of the controller's page; any: a free port on 127.0.0.1")
+      ->type_name("HOST:PORT")
       ->capture_default_str();
   up->footer("Example: fairlead lab up scenarios/lab-eight-jobs.yaml --scale 0.0005");
   up->callback([options, invocation] { invocation->exit_code = LabUp(*options); });
@@ -251,6 +274,7 @@ void AddLabCommands(CLI::App& app, Invocation* invocation) {
   AddLabRunCommand(lab, invocation);
   AddExec(lab, invocation);
   AddDown(lab, invocation);
+  AddLabDemoCommand(lab, invocation);
 }
 
 }  // namespace fairlead::cli

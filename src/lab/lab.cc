@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/file_writer.h"
 #include "lab/lab_routes.h"
 #include "lab/link_setup.h"
 #include "lab/link_shaping.h"
@@ -183,6 +184,7 @@ Result<LabState> StartLab(const LabFolder& folder, const std::string& source, co
   // The state comes first: a lab that nobody remembers could not be taken down. Until the commit it names a process
   // that ends with this one.
   FL_RETURN_IF_ERROR(folder.Save(state));
+  FL_RETURN_IF_ERROR(WriteFileAtomically(folder.HostsFile(), FormatHosts(plan)));
   FL_RETURN_IF_ERROR(keeper.Commit());
   return state;
 }

@@ -126,6 +126,10 @@ Result<LabState> LabFolder::Look(const std::string& run_folder, const std::strin
   return LoadState(StatePath(run_folder, name), name);
 }
 
+std::string LabFolder::HostsFileOf(const std::string& run_folder, const std::string& name) {
+  return fs::absolute(run_folder).string() + "/" + name + "/hosts";
+}
+
 std::vector<std::string> LabFolder::List(const std::string& run_folder) {
   std::vector<std::string> names;
   std::error_code error;

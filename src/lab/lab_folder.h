@@ -1,6 +1,7 @@
 // Where labs are remembered: one folder each, below the run folder of the user.
 //
 //     RUN/NAME/lab.json   state; written when the lab is up, replaced whole
+//     RUN/NAME/hosts      names and addresses of its hosts, as /etc/hosts
 //     RUN/NAME/lock       held by a command that changes the lab
 //     RUN/NAME/jobs.lock  held by `lab run`
 //     RUN/NAME/jobs/      what `lab run` writes; from the last run
@@ -45,6 +46,9 @@ class LabFolder {
 
   const std::string& name() const { return name_; }
   const std::string& path() const { return path_; }  // absolute
+  // As /etc/hosts: the names of the lab's hosts. Absolute.
+  std::string HostsFile() const { return path_ + "/hosts"; }
+  static std::string HostsFileOf(const std::string& run_folder, const std::string& name);
   std::string JobsFolder() const { return path_ + "/jobs"; }
 
  private:

@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
+#include <thread>
 
 #include "lab/lab.h"
 #include "lab/lab_counters.h"
@@ -73,6 +77,17 @@ class LabNamespaces : public testing::Test {
                                   "sport", std::to_string(port), "dport", "20000"});
     const size_t at = text.find(" dev ");
     return at == text.npos ? text : text.substr(at + 5, text.find(' ', at + 5) - at - 5);
+  }
+
+  // Processes whose network namespace is `network` ("net:[4026532000]\n").
+  static size_t CountProcesses(const std::string& network) {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      std::error_code error;
+      const auto link = std::filesystem::read_symlink(entry.path() / "ns/net", error);
+      count += !error && link.string() + "\n" == network;
+    }
+    return count;
   }
 
   std::string folder_;
@@ -157,6 +172,35 @@ TEST_F(LabNamespaces, ALabWhoseProcessDiedCanBeBroughtUpAnew) {
   const auto again = Up("one", 1);
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_NE(again->keeper.pid, state_.keeper.pid);
+}
+
+TEST_F(LabNamespaces, ADaemonRunsInItsHostAndEndsWithTheLab) {
+  const std::string log = folder_ + "/daemon.log";
+  const LabNodeId host = FindNode(state_.plan, "h1");
+  // The number of the process as this machine knows it is in none of its own files; its network is.
+  ASSERT_TRUE(
+      StartDaemon(state_.keeper, host, {"/bin/sh", "-c", "readlink /proc/self/ns/net; exec sleep 600"}, log).ok());
+  const auto first_line = [&] {
+    std::ifstream file(log);
+    std::string line;
+    std::getline(file, line);
+    return line;
+  };
+  for (int i = 0; i < 1000 && first_line().empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::string expected = Run(state_, "h1", {"readlink", "/proc/self/ns/net"});
+  EXPECT_EQ(first_line() + "\n", expected);
+  EXPECT_EQ(CountProcesses(expected), 1u);
+  ASSERT_TRUE(EndKeeper(state_.keeper).ok());
+  EXPECT_EQ(CountProcesses(expected), 0u);
+}
+
+TEST_F(LabNamespaces, HostsKnowEachOtherByName) {
+  auto folder = LabFolder::Open(folder_, "one");
+  ASSERT_TRUE(folder.ok());
+  std::ifstream file(folder->HostsFile());
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), "127.0.0.1 localhost\n10.0.0.1 h0 h0-nic0\n10.0.1.1 h1 h1-nic0\n");
 }
 
 TEST_F(LabNamespaces, CountersSeeTraffic) {

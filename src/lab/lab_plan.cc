@@ -235,6 +235,17 @@ std::string FormatAddress(uint32_t address) {
   return fmt::format("{}.{}.{}.{}", address >> 24, address >> 16 & 255, address >> 8 & 255, address & 255);
 }
 
+std::string FormatHosts(const LabPlan& plan) {
+  std::string text = "127.0.0.1 localhost\n";
+  for (const LabNode& node : plan.nodes) {
+    for (size_t i = 0; i < node.nics.size(); ++i) {
+      text += fmt::format("{} {}{}-nic{}\n", FormatAddress(plan.nics[node.nics[i]].address),
+                          i == 0 ? node.name + " " : "", node.name, i);
+    }
+  }
+  return text;
+}
+
 std::string FormatHardwareAddress(uint32_t address) {
   // The second-lowest bit of the first byte marks addresses that no maker gave out.
   return fmt::format("02:00:{:02x}:{:02x}:{:02x}:{:02x}", address >> 24, address >> 16 & 255, address >> 8 & 255,

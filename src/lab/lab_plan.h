@@ -121,6 +121,8 @@ Result<LabPlan> PlanLab(const topology::Fabric& fabric, const LabOptions& option
 
 // "10.0.3.1".
 std::string FormatAddress(uint32_t address);
+// Lines of /etc/hosts: localhost, each host by the address of its first NIC, each NIC as "h0-nic1".
+std::string FormatHosts(const LabPlan& plan);
 // Hardware address of a cable's end, made of its IPv4 address: "02:00:0a:80:00:05".
 std::string FormatHardwareAddress(uint32_t address);
 // "leaf0-spine3"; parallel cables end in "#1", "#2", … like the fabric's links.

@@ -254,6 +254,7 @@ LabJobResult SummarizeJob(const LabJob& job, const std::vector<std::string>& rec
   for (const std::string& text : records) {
     for (const auto& [number, record] : ReadRecords(text)) by_iteration[number].push_back(record);
   }
+  result.bytes_per_iteration = static_cast<double>(BytesPerIteration(job));
   double sum_s = 0;
   for (const auto& [number, of_workers] : by_iteration) {
     if (of_workers.size() != job.workers.size()) continue;  // some have not ended it
@@ -261,18 +262,20 @@ LabJobResult SummarizeJob(const LabJob& job, const std::vector<std::string>& rec
     bool is_inside = true;
     for (const IterationRecord& record : of_workers) {
       is_inside &= record.begin_s >= begin_s && record.begin_s + record.seconds <= end_s;
+      mean.begin_s += (record.begin_s - begin_s) / static_cast<double>(of_workers.size());
       mean.seconds += record.seconds / static_cast<double>(of_workers.size());
       mean.exposed_s += record.exposed_s / static_cast<double>(of_workers.size());
     }
     if (!is_inside) continue;
     result.iteration_s.push_back(mean.seconds);
+    result.iterations.push_back({mean.begin_s, mean.seconds});
     result.exposed_s += mean.exposed_s;
     sum_s += mean.seconds;
   }
   if (result.iteration_s.empty()) return result;
   const double count = static_cast<double>(result.iteration_s.size());
   result.exposed_s /= count;
-  result.sent_bytes_per_s = static_cast<double>(BytesPerIteration(job)) * count / sum_s;
+  result.sent_bytes_per_s = result.bytes_per_iteration * count / sum_s;
   return result;
 }
 
@@ -291,6 +294,10 @@ Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& j
   LabRunResult result;
   FL_ASSIGN_OR_RETURN(result.before, ReadCounters(state));
   const double begin_s = NowSeconds();
+  for (const LabDeed& deed : options.deeds) {
+    FL_RETURN_IF_ERROR(WaitUntil(&trainers, begin_s + deed.at_s, stop, all_ended).status());
+    FL_RETURN_IF_ERROR(deed.act());
+  }
   FL_RETURN_IF_ERROR(WaitUntil(&trainers, begin_s + options.seconds, stop, all_ended).status());
   const double end_s = NowSeconds();
   FL_ASSIGN_OR_RETURN(result.after, ReadCounters(state));

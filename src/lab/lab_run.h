@@ -14,6 +14,12 @@
 
 namespace fairlead::lab {
 
+// Something to do while jobs run: break a cable, end a process.
+struct LabDeed {
+  double at_s = 0;  // of the measured time
+  std::function<Status()> act;
+};
+
 struct LabRunOptions {
   std::string trainer;      // path of fairlead-trainer
   double seconds = 30;      // that are measured, after the warm-up; > 0
@@ -22,7 +28,13 @@ struct LabRunOptions {
   // Loaded into the trainers, which then ask the agent of their host (libfairlead-steer.so). Empty: their connections
   // are left to the fabric's hashes.
   std::string steering_library;
-  std::string lab_folder;  // where the agents are found
+  std::string lab_folder;           // where the agents are found
+  std::vector<LabDeed> deeds = {};  // by time
+};
+
+struct LabIteration {
+  double begin_s = 0;  // of the measured time; mean over the workers, as the next one
+  double seconds = 0;
 };
 
 struct LabJobResult {
@@ -31,8 +43,10 @@ struct LabJobResult {
   uint32_t num_connections = 0;
   // Of iterations that began and ended in the measured time; of each the mean over the workers.
   std::vector<double> iteration_s;
-  double exposed_s = 0;         // mean per iteration: compute stood still
-  double sent_bytes_per_s = 0;  // of the whole job, in its iterations; 0 without an iteration
+  std::vector<LabIteration> iterations;  // the same, with when they began
+  double bytes_per_iteration = 0;        // that the whole job sends
+  double exposed_s = 0;                  // mean per iteration: compute stood still
+  double sent_bytes_per_s = 0;           // of the whole job, in its iterations; 0 without an iteration
 };
 
 struct LabRunResult {

@@ -33,12 +33,14 @@ Result<LabSession> LabSession::Start(const std::string& file, const sim::Scenari
   return session;
 }
 
-Result<LabRunResult> LabSession::Run(const std::vector<LabJob>& jobs, bool steers, double warm_up_s, double seconds) {
+Result<LabRunResult> LabSession::Run(const std::vector<LabJob>& jobs, bool steers, double warm_up_s, double seconds,
+                                     std::vector<LabDeed> deeds) {
   LabRunOptions options;
   options.seconds = seconds;
   options.warm_up_s = warm_up_s;
   options.jobs_folder = folder_->JobsFolder();
   options.lab_folder = folder_->path();
+  options.deeds = std::move(deeds);
   FL_ASSIGN_OR_RETURN(options.trainer, FindTrainer());
   if (steers) {
     FL_ASSIGN_OR_RETURN(options.steering_library, FindSteeringLibrary());

@@ -36,7 +36,8 @@ class LabSession {
   const LabState& state() const { return state_; }
 
   // Trains jobs for `seconds` after a warm-up. Args: steers: by the agents' word; else the fabric hashes.
-  Result<LabRunResult> Run(const std::vector<LabJob>& jobs, bool steers, double warm_up_s, double seconds);
+  Result<LabRunResult> Run(const std::vector<LabJob>& jobs, bool steers, double warm_up_s, double seconds,
+                           std::vector<LabDeed> deeds = {});
 
   // As lab.h. `cable`: its name.
   Status SetHealth(const std::string& cable, double health);

@@ -204,9 +204,11 @@ Result<std::vector<std::string>> LookAtNodes(const KeeperId& keeper, size_t num_
   return json.get<std::vector<std::string>>();
 }
 
-void MountOwnSys() {
+void SettleIn(const std::string& name, const std::string& hosts_file) {
+  if (unshare(CLONE_NEWUTS) == 0) static_cast<void>(sethostname(name.c_str(), name.size()));
   if (unshare(CLONE_NEWNS) != 0) return;
   if (mount("", "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) return;
+  static_cast<void>(mount(hosts_file.c_str(), "/etc/hosts", nullptr, MS_BIND, nullptr));
   if (umount2("/sys", MNT_DETACH) != 0 && errno != EINVAL) return;
   static_cast<void>(mount("sysfs", "/sys", "sysfs", 0, nullptr));
 }

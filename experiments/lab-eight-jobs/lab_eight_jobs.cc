@@ -1,0 +1,94 @@
+#include "experiments/lab-eight-jobs/lab_eight_jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "experiments/lab_experiment.h"
+#include "lab/lab_comparison.h"
+#include "report/bar_figure.h"
+
+namespace fairlead::experiments::lab_eight_jobs {
+
+namespace {
+
+constexpr uint32_t kNumSeeds = 5;
+constexpr double kSeconds = 20;
+constexpr double kReducedSeconds = 8;
+// Of the 16 NICs of 200 Gb/s, when nothing collides.
+constexpr double kIdealGbps = 3200;
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return std::nan("");
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+// Of the steered jobs: by how many percent their mean iterations differ from the simulator's.
+std::vector<double> DifferencesToSimulator(const lab::LabComparison& comparison) {
+  std::vector<double> differences;
+  for (const lab::HashedAndSteered& run : comparison.runs) {
+    for (size_t j = 0; j < run.steered.jobs.size(); ++j) {
+      const auto& times = run.steered.jobs[j].iteration_s;
+      double sum = 0;
+      for (const double time : times) sum += time;
+      const double mean = sum / static_cast<double>(times.size());
+      differences.push_back(100 * std::abs(mean / comparison.simulated_steered[j].mean_s - 1));
+    }
+  }
+  return differences;
+}
+
+report::BarFigure DrawJobs(const lab::LabComparison& comparison) {
+  report::BarFigure figure;
+  figure.title = "Eight jobs in the lab";
+  figure.description = "Two bars for each job: what it sends under ECMP, and under Fairlead; first hash seed.";
+  figure.y_label = "Gb/s of a job";
+  figure.y_domain = {0, kIdealGbps / 8};
+  figure.series = {"ECMP", "Fairlead"};
+  const lab::HashedAndSteered& run = comparison.runs.front();
+  for (size_t j = 0; j < run.hashed.jobs.size(); ++j) {
+    const double unit = 8e-9 / comparison.scale;
+    figure.groups.push_back({run.hashed.jobs[j].name,
+                             {run.hashed.jobs[j].sent_bytes_per_s * unit, run.steered.jobs[j].sent_bytes_per_s * unit},
+                             {}});
+  }
+  return figure;
+}
+
+}  // namespace
+
+Result<experiment::Outcome> Run(const experiment::RunContext& context) {
+  FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-eight-jobs.yaml"));
+  lab::LabComparisonOptions options;
+  options.session = LabOptionsOf(context);
+  options.num_seeds = context.reduced ? 1 : kNumSeeds;
+  options.seconds = context.reduced ? kReducedSeconds : kSeconds;
+  const double num_parts = 3.0 * options.num_seeds + 1;
+  double part = 0;
+  const auto comparison = lab::CompareInLab(
+      played.file(), played.scenario(), options, [&](const std::string&) { context.Report(part++ / num_parts); },
+      *context.stop);
+  if (!comparison.ok()) return WithoutLab(comparison.status());
+  const lab::ThroughputGain gain = lab::GainOf(*comparison);
+  experiment::Outcome outcome;
+  outcome.Set("total, Fairlead / ECMP", gain.gain);
+  outcome.Set("total, simulated", gain.simulated_gain);
+  outcome.Set("ECMP: total", gain.hashed_gbps);
+  outcome.Set("Fairlead: total", gain.steered_gbps);
+  outcome.Set("Fairlead: of the ideal", 100 * gain.steered_gbps / kIdealGbps);
+  outcome.Set("Fairlead: spread between jobs", 100 * gain.steered_spread);
+  outcome.Set("iterations, lab against simulator", Median(DifferencesToSimulator(*comparison)));
+  const report::BarFigure figure = DrawJobs(*comparison);
+  outcome.figures.push_back({figure.title, Draw(figure), "One hash seed; the table has means over seeds."});
+  outcome.notes.push_back(
+      fmt::format("{} labs whose switches hash differently, {:.0f} s each way; real processes and "
+                  "kernel ECMP at {:g} of the speeds.",
+                  options.num_seeds, options.seconds, comparison->scale));
+  return outcome;
+}
+
+}  // namespace fairlead::experiments::lab_eight_jobs

@@ -1,0 +1,115 @@
+#include "experiments/lab-link-failure/lab_link_failure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "experiments/lab_experiment.h"
+#include "lab/lab_run.h"
+#include "lab/lab_workload.h"
+#include "report/line_figure.h"
+
+namespace fairlead::experiments::lab_link_failure {
+
+namespace {
+
+constexpr const char* kCable = "leaf0-spine3";
+constexpr double kWarmUp = 6;
+constexpr double kCutAt = 10;
+// After the cut, before what is left is measured: the required time.
+constexpr double kSettling = 5;
+constexpr double kSeconds = 40;
+constexpr double kReducedSeconds = 24;
+constexpr double kBin = 1;
+
+// Gb/s of all jobs in each bin of the measured time, at the speed of the fabric: iterations send their bytes evenly.
+std::vector<double> ThroughputOverTime(const lab::LabRunResult& run, double scale) {
+  std::vector<double> bins(static_cast<size_t>(run.measured_s / kBin), 0.0);
+  for (const lab::LabJobResult& job : run.jobs) {
+    for (const lab::LabIteration& iteration : job.iterations) {
+      const double rate = job.bytes_per_iteration * 8e-9 / scale / iteration.seconds;
+      for (size_t b = 0; b < bins.size(); ++b) {
+        const double begin = std::max(iteration.begin_s, static_cast<double>(b) * kBin);
+        const double end = std::min(iteration.begin_s + iteration.seconds, static_cast<double>(b + 1) * kBin);
+        if (end > begin) bins[b] += rate * (end - begin) / kBin;
+      }
+    }
+  }
+  return bins;
+}
+
+// Mean over bins that lie between two times. The last bin, in which iterations were cut short, is never one of them.
+double MeanBetween(const std::vector<double>& bins, double from_s, double to_s) {
+  double sum = 0;
+  double count = 0;
+  for (size_t b = 0; b + 1 < bins.size(); ++b) {
+    const double begin = static_cast<double>(b) * kBin;
+    if (begin < from_s || begin + kBin > to_s) continue;
+    sum += bins[b];
+    ++count;
+  }
+  return sum / count;
+}
+
+report::LineFigure DrawRuns(const std::vector<std::pair<std::string, std::vector<double>>>& runs) {
+  report::LineFigure figure;
+  figure.title = "Eight jobs while an uplink is cut";
+  figure.description = "Throughput of all jobs in each second; the cable is cut at 10 s.";
+  figure.x_label = "s";
+  figure.y_label = "Gb/s";
+  double most = 0;
+  size_t length = 0;
+  for (const auto& [label, bins] : runs) {
+    report::LineSeries series{
+        .label = label, .color = figure.series.size(), .points = {}, .band_low = {}, .band_high = {}};
+    for (size_t b = 0; b + 1 < bins.size(); ++b) {
+      series.points.push_back({static_cast<double>(b) * kBin + kBin / 2, bins[b]});
+      most = std::max(most, bins[b]);
+    }
+    length = std::max(length, bins.size());
+    figure.series.push_back(std::move(series));
+  }
+  figure.x_domain = {0, static_cast<double>(length) * kBin};
+  figure.y_domain = {0, most};
+  figure.x_ticks = report::PlanTicks(figure.x_domain, 8);
+  figure.y_ticks = report::PlanTicks(figure.y_domain, 6);
+  return figure;
+}
+
+}  // namespace
+
+Result<experiment::Outcome> Run(const experiment::RunContext& context) {
+  FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-eight-jobs.yaml"));
+  const double seconds = context.reduced ? kReducedSeconds : kSeconds;
+  experiment::Outcome outcome;
+  std::vector<std::pair<std::string, std::vector<double>>> runs;
+  for (const bool steers : {false, true}) {
+    context.Report(steers ? 0.5 : 0);
+    auto session = lab::LabSession::Start(played.file(), played.scenario(), LabOptionsOf(context), *context.stop);
+    if (!session.ok()) return WithoutLab(session.status());
+    FL_ASSIGN_OR_RETURN(const auto jobs, lab::PlanJobs(played.scenario(), session->state().plan, 0));
+    const auto run = session->Run(jobs, steers, kWarmUp, seconds,
+                                  {{.at_s = kCutAt, .act = [&] { return session->SetHealth(kCable, 0); }}});
+    if (!run.ok()) return WithoutLab(run.status());
+    const auto bins = ThroughputOverTime(*run, session->state().plan.options.scale);
+    const double before = MeanBetween(bins, 0, kCutAt);
+    const double after = MeanBetween(bins, kCutAt + kSettling, seconds);
+    const std::string row = steers ? "Fairlead: " : "ECMP: ";
+    outcome.Set(row + "before", before);
+    outcome.Set(row + "after", after);
+    // Jobs that lose a connection end, and with them the run.
+    outcome.Set(row + "share of 7/8 of 3,200 Gb/s", 100 * after / (3200.0 * 7 / 8));
+    runs.emplace_back(steers ? "Fairlead" : "ECMP", bins);
+  }
+  const report::LineFigure figure = DrawRuns(runs);
+  outcome.figures.push_back({figure.title, Draw(figure), "One hash seed; iterations count evenly from begin to end."});
+  outcome.notes.push_back(
+      fmt::format("{} is cut at {:.0f} s; 'after' begins {:.0f} s later. No connection broke: a job "
+                  "that loses one ends the run with an error.",
+                  kCable, kCutAt, kSettling));
+  return outcome;
+}
+
+}  // namespace fairlead::experiments::lab_link_failure

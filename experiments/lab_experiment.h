@@ -1,0 +1,40 @@
+// What the experiments in the lab share: their scenarios as files, and what is said where a lab can't be made.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "experiment/experiment.h"
+#include "lab/lab_session.h"
+#include "sim/scenario.h"
+
+namespace fairlead::experiments {
+
+// A scenario that is embedded in the program, as a file for the programs in the lab. The file goes with this object.
+class LabScenario {
+ public:
+  // Args: name: "scenarios/lab-eight-jobs.yaml". Errors: kUnavailable: no room for the file.
+  static Result<LabScenario> Write(std::string_view name);
+  ~LabScenario();
+  LabScenario(LabScenario&& other) noexcept;
+  LabScenario& operator=(LabScenario&&) = delete;
+
+  const std::string& file() const { return file_; }
+  const sim::Scenario& scenario() const { return scenario_; }
+
+ private:
+  LabScenario() = default;
+
+  std::string file_;
+  sim::Scenario scenario_;
+};
+
+// A lab of this process, at 1/10,000 of the speeds; its first hash seed is that of the experiment.
+lab::LabSessionOptions LabOptionsOf(const experiment::RunContext& context);
+
+// Where the user has no right to make a lab, or Ctrl-C came, an experiment has no values but a note; all other errors
+// are its own.
+Result<experiment::Outcome> WithoutLab(const Status& status);
+
+}  // namespace fairlead::experiments

@@ -1,0 +1,75 @@
+// fairlead lab demo: a lab, eight jobs under ECMP and under Fairlead, both printed, nothing left.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/command.h"
+#include "lab/lab_comparison.h"
+#include "report/json_report.h"
+#include "sim/scenario.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+struct LabDemoOptions {
+  std::string file = "scenarios/lab-eight-jobs.yaml";
+  lab::LabComparisonOptions comparison;
+  std::string json;
+};
+
+Status RunDemo(LabDemoOptions options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string file = FindInputFile(options.file);
+  FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(file, {}));
+  options.comparison.session.name = fmt::format("demo-{}", getpid());
+  const auto say = [](const std::string& what) {
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "{} …\n", what);
+  };
+  FL_ASSIGN_OR_RETURN(const lab::LabComparison comparison,
+                      lab::CompareInLab(file, scenario, options.comparison, say, StopRequested()));
+  if (!IsStdout(options.json)) {
+    fmt::print("{}", lab::RenderComparison(comparison));
+    fmt::print("took {:.0f} s; nothing of the lab is left\n",
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  if (options.json.empty()) return OkStatus();
+  return WriteOutput(options.json, report::Dump(lab::ComparisonJson(comparison)));
+}
+
+}  // namespace
+
+void AddLabDemoCommand(CLI::App* lab, Invocation* invocation) {
+  const auto options = std::make_shared<LabDemoOptions>();
+  options->comparison.session.lab.scale = 1e-4;
+  CLI::App* demo = lab->add_subcommand("demo", "Real jobs under ECMP and under Fairlead in a lab of their own.");
+  demo->add_option("SCENARIO", options->file, "Fabric and jobs in YAML")->capture_default_str();
+  demo->add_option("--scale", options->comparison.session.lab.scale, "Speed here over speed there")
+      ->capture_default_str();
+  demo->add_option("--seconds", options->comparison.seconds, "How long each run is measured")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  demo->add_option("--seeds", options->comparison.num_seeds, "Labs whose switches hash differently")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  demo->add_option("--seed", options->comparison.session.lab.hash_seed, "Seed of the first lab's hashes")
+      ->capture_default_str();
+  demo->add_option("--run-dir", options->comparison.session.run_folder, "Where labs are remembered")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  demo->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  demo->footer("Example: fairlead lab demo --seeds 3");
+  demo->callback([options, invocation] {
+    static_cast<void>(StopRequested());  // from here on Ctrl-C takes the lab down first
+    const Status status = RunDemo(*options);
+    if (!status.ok()) invocation->exit_code = ReportError(status);
+    if (status.code() == StatusCode::kCancelled) invocation->exit_code = kExitInterrupted;
+  });
+}
+
+}  // namespace fairlead::cli
