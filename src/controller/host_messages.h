@@ -173,10 +173,12 @@ struct QueuePairChanged {
   uint32_t queue_pair = 0;
   traffic::QueuePairAnswer answer;
   traffic::MoveCause cause = traffic::MoveCause::kLinkDown;
+  // Its packets may leave by this port at once. Else only a socket that is not open yet may take it: the controller did
+  // not know of one, so nobody rewrites at the other end.
+  bool is_prepared = false;
 
   friend bool operator==(const QueuePairChanged&, const QueuePairChanged&) = default;
 };
-// The host at the other end is ready for the new ports.
 struct PathsChanged {
   std::vector<QueuePairChanged> changes;
 
@@ -203,7 +205,9 @@ struct ProbesWanted {
 };
 
 // A queue pair that arrives at this host is about to move: rewrite `wire_port` of what arrives into `socket_port`.
-// Asked again with another wire port when it moves again; forgotten when the connection is gone.
+// Asked again with another wire port when it moves again, or with that of before when it does not move after all;
+// `wire_port` is `socket_port` when it moves back. Each order is answered, in order. Forgotten when the connection is
+// gone. The same queue pair has the same alias always, whichever controller asks.
 struct PrepareArrival {
   uint64_t alias = 0;
   IpAddress source;

@@ -2,19 +2,45 @@
 //
 // Jobs are started by others (Slurm, Kubernetes, the lab); this core learns of a job when one of its processes wants a
 // path, and forgets it when the last lease is gone. It joins the path service, the policy that orders jobs, and what
-// agents have measured. No thread, socket, clock or disk; replaying its inputs gives the same outputs.
+// agents have measured. No thread, socket, clock or disk.
 //
-//     HostConnected, FromHost, HostDisconnected,        +--> PathService (paths, ports, leases, links)
-//     LinkReported, tick --> Handle() ------------------+--> TrafficPolicy (levels, from measured jobs on these paths)
-//                                |
-//                                +--> ToHost, RecordChanged, Noted
+//     StreamSaid, StreamEnded,          +--> PathService (paths, ports, leases, links)
+//     LinkHealthReported --> Handle() --+--> TrafficPolicy (levels, from measured jobs on these paths)
+//                               |
+//                               +--> SayToStream, EndStream, RecordChanged, Noted
+//
+// Problem     agents speak of addresses and names, come and go, and may be wrong or hostile; the path service and the
+//             policy speak of a fabric, and believe what they are told. A TCP connection breaks when its packets arrive
+//             with a port that its socket does not know.
+// Method      stream   the hello binds a stream to a host; all words are checked against that host, and dropped with a
+//                      note when they are not its own
+//             job      a name gets a number, which is kept and never given to another
+//             move     an open queue pair of TCP: first its destination is told to rewrite the new port
+//                      (PrepareArrival), then, when it has, the source is told to use it. Whatever comes in between
+//                      (another move, an error, silence) leaves the source where it is and the destination as it was
+//             level    per host what it measured, smoothed; per job: work summed (hosts that have not measured yet
+//                      count as the mean of those that have), times the median of hosts, bytes by connection; one flow
+//                      for each queue pair that has a path; then the policy orders the jobs that anybody measured
+// Guarantees  same inputs, same outputs. Nothing is said to a stream after its end. No agent changes what another host
+//             holds. An open TCP queue pair is told a port only when the other end rewrites it. After a restart from
+//             the kept records, once agents have announced: the same job numbers, reservations and levels.
+// Cost        a path request O(log of addresses, jobs and connections) beside the path service's. Planning levels:
+//             O(links + links of all paths) and the policy's, at most once per level_period. See BM_Controller….
+// Differs     the papers have one process per job speak for it; here a job is what its hosts' agents say of it.
+// Reference   Dong et al., C4, HPCA 2025; Cao et al., Crux, SIGCOMM 2024, section 5; spec c4.md 9, crux.md.
+// Oracle      traffic_controller_laws_test.cc: random agents, links and restarts over a fabric that hashes.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -24,7 +50,9 @@
 #include "controller/host_messages.h"
 #include "topology/address_book.h"
 #include "topology/fabric.h"
+#include "topology/router.h"
 #include "traffic/path_service.h"
+#include "traffic/steady_time.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::controller {
@@ -33,6 +61,7 @@ namespace fairlead::controller {
 using StreamId = Id<struct StreamTag>;
 
 // ---- Inputs ----
+// Nothing comes of a stream after its end.
 struct StreamSaid {
   StreamId stream;
   FromAgent message;
@@ -81,8 +110,17 @@ struct TrafficControllerOptions {
   double measurement_weight = 0.5;
   // > 0: how often levels may be planned anew.
   SimDuration level_period = SimDuration(2'000'000'000);
-  uint64_t random_seed = 1;
+  uint64_t random_seed = 1;  // for policies that sample
+  // > 0. How long a host may take to prepare an arrival, after which the queue pair stays where it is.
+  SimDuration arrival_timeout = SimDuration(2'000'000'000);
+  // > 0. How long a round of probes waits for its hosts. Longer: slow answers still tell of links; shorter: faults are
+  // seen sooner.
+  SimDuration probe_timeout = SimDuration(4'000'000'000);
+  // What rounds of probes pretend to be: that of the jobs' connections (6: TCP, 17: RoCE).
+  uint8_t probe_protocol = 6;
+  uint16_t probe_destination_port = 4791;
 
+  // Errors: kInvalidArgument, naming the option, its range and what was found.
   Status Validate() const;
 };
 
@@ -126,7 +164,11 @@ class TrafficController {
   TrafficController(const topology::Fabric& fabric, const topology::AddressBook& addresses, traffic::PathService& paths,
                     const traffic::TrafficPolicy& levels, TrafficControllerOptions options);
 
-  // Takes up what an earlier controller has kept (RecordChanged), before the first Handle().
+  TrafficController(const TrafficController&) = delete;
+  TrafficController& operator=(const TrafficController&) = delete;
+
+  // Takes up what an earlier controller has kept (RecordChanged), before the first Handle(). Keys of others are
+  // ignored.
   // Errors: kDataLoss: a record that can't be read, naming its key.
   Status Restore(std::span<const std::pair<std::string, std::string>> records);
 
@@ -138,6 +180,205 @@ class TrafficController {
   std::vector<JobOnFabric> Jobs() const;
   std::vector<QueuePairOnFabric> QueuePairs() const;
   std::vector<LinkOnFabric> Links() const;  // between switches, and of NICs: what the network is made of
+
+ private:
+  struct Stream {
+    HostId host;  // invalid before its hello
+    bool is_closed = false;
+  };
+  struct Host {
+    std::optional<StreamId> stream;
+    std::string agent_version;
+    SimTime last_word;
+  };
+  struct Connection {
+    HostId host;
+    traffic::ConnectionRequest request;
+    std::vector<uint16_t> socket_ports;  // [queue pair]; 0: not open
+  };
+  // What a host has measured of a job, smoothed.
+  struct Measurement {
+    uint32_t num_gpus = 0;
+    Seconds iteration_time;
+    Seconds compute_time;
+    double start_fraction = 1;
+    Flop work;
+    std::map<uint64_t, Bytes> bytes;  // [connection]
+  };
+  // What a job has on a host: one lease.
+  struct Share {
+    std::set<uint64_t> connections;
+    std::optional<Measurement> measured;
+  };
+  struct Job {
+    std::string name;
+    uint32_t level = 0;
+    std::string reason;
+    bool is_restored = false;
+    std::map<HostId, Share> shares;
+    std::unordered_map<uint64_t, Connection> connections;
+    std::optional<FlopPerSecond> intensity;
+  };
+  struct QueuePairKey {
+    JobId job;
+    uint64_t connection = 0;
+    uint32_t queue_pair = 0;
+
+    friend auto operator<=>(const QueuePairKey&, const QueuePairKey&) = default;
+  };
+  // A queue pair whose packets arrive, or shall arrive, with another port than its socket's.
+  struct Arrival {
+    struct Wanted {
+      traffic::QueuePairAnswer answer;
+      traffic::MoveCause cause = traffic::MoveCause::kLinkDown;
+    };
+    HostId from;
+    HostId to;
+    PrepareArrival order;            // the last one
+    uint16_t wire_port = 0;          // in force: what the source uses
+    uint32_t num_unanswered = 0;     // orders on the present stream
+    std::optional<Wanted> wanted;    // a move that is not told yet
+    SimTime due = SimTime::Never();  // of the answer
+  };
+  struct Request {
+    StreamId stream;
+    JobId job;
+    PathsAnswered answer;                           // with what is wrong without asking anybody
+    std::vector<size_t> places;                     // [connection that the service is asked for] -> place in the answer
+    std::vector<traffic::ConnectionRequest> asked;  // likewise
+  };
+  struct ProbeRound {
+    SimTime due;
+    std::set<HostId> waiting_for;
+    std::vector<traffic::PathProbe> probes;
+  };
+
+  // traffic_controller.cc: inputs in, actions of the path service out.
+  void Take(const StreamSaid& input);
+  void Take(const StreamEnded& input);
+  void Take(const LinkHealthReported& input);
+  void Pass(traffic::PathEvent event) { events_.push_back(std::move(event)); }
+  void Flush();
+  void Carry(const traffic::PathsGranted& action);
+  void Carry(const traffic::PathsMoved& action);
+  void Carry(const traffic::ScanPorts& action);
+  void Carry(const traffic::LeaseExpired& action);
+  void Carry(const traffic::AnnouncementWanted& action);
+  void Carry(const traffic::LinkStateChanged& action);
+  void Carry(const traffic::ProbeRoundStarted& action);
+  void Carry(const traffic::EventRejected& action);
+  void Note(Noted::Severity severity, std::string subject, std::string text);
+  void Object(HostId host, std::string text);
+
+  // traffic_controller_streams.cc: who speaks.
+  void Welcome(StreamId stream, const HostHello& hello);
+  std::string FindFault(const HostHello& hello) const;
+  void Refuse(StreamId stream, std::string reason);
+  void Say(StreamId stream, ToAgent message);
+  bool IsConnected(HostId host) const { return hosts_[host].stream.has_value(); }
+  void SayTo(HostId host, ToAgent message);  // dropped without a stream
+
+  // traffic_controller_jobs.cc: what hosts hold.
+  void Hear(HostId host, const HostHello& word);
+  void Hear(HostId host, const Heartbeat& word);
+  void Hear(HostId host, const PathsWanted& word);
+  void Hear(HostId host, const ConnectionOpened& word);
+  void Hear(HostId host, const ConnectionsClosed& word);
+  void Hear(HostId host, const ConnectionsHeld& word);
+  std::string Translate(HostId host, const WantedConnection& wanted, traffic::ConnectionRequest* request) const;
+  std::string TranslateHeld(HostId host, const HeldConnection& held, traffic::ConnectionRequest* request) const;
+  void TakeHeld(JobId job, HostId host, const traffic::HeldConnection& held, const std::vector<uint16_t>& socket_ports);
+  void StrikeAllBut(JobId job, HostId host, const std::set<uint64_t>& named);
+  std::optional<JobId> FindJob(const std::string& name) const;
+  std::optional<JobId> Intern(const std::string& name);
+  void KeepRecord(JobId id, const Job& job);
+  void AddConnection(JobId id, HostId host, const traffic::ConnectionRequest& request);
+  void Remove(JobId id, HostId host, std::span<const uint64_t> connections);  // a copy of the share's is fine
+  void RemoveShare(JobId id, HostId host);
+  void ForgetIfUnused(JobId id);
+  Connection* FindConnection(JobId job, HostId host, uint64_t connection);
+  const Share* FindShare(JobId job, HostId host) const;
+  bool IsOwn(HostId host, const IpAddress& address) const;
+
+  // traffic_controller_probes.cc.
+  void Hear(HostId host, const ProbesFinished& word);
+  std::string Translate(HostId host, const PortProbe& probe, traffic::PathProbe* translated) const;
+  void FinishRounds();
+
+  // traffic_controller_moves.cc: queue pairs that change their port.
+  void Hear(HostId host, const ArrivalPrepared& word);
+  uint16_t WirePortOf(const QueuePairKey& key, uint16_t socket_port) const;
+  Arrival& ArrivalOf(const QueuePairKey& key, const Connection& connection);
+  void TakeHeldPort(const QueuePairKey& key, const Connection& connection, const traffic::HeldPath& held);
+  // Moves an open queue pair that does not use the port of its answer.
+  void MoveIfNeeded(const QueuePairKey& key, const Connection& connection);
+  void BeginMove(const QueuePairKey& key, const Connection& connection, const Arrival::Wanted& wanted);
+  void CancelMove(const QueuePairKey& key);
+  void Order(Arrival* arrival, uint16_t wire_port);
+  void OrderWanted(Arrival* arrival);
+  void FinishMove(const QueuePairKey& key, Arrival* arrival);
+  void DropArrival(const QueuePairKey& key);
+  void RenewArrivals(HostId to);
+  void LoseArrivals(HostId to);
+  void EndOverdueMoves();
+
+  // traffic_controller_levels.cc: who goes first.
+  // A job as the policy shall see it.
+  struct MeasuredJob {
+    JobId id;
+    uint32_t num_gpus = 0;
+    std::map<uint64_t, Bytes> bytes;  // [connection]
+    model::Iteration actual;          // endpoints only
+    std::vector<Bytes> flow_bytes;    // [flow]
+    std::vector<model::Path> paths;   // [flow]
+    model::Iteration iteration;
+  };
+  void Hear(HostId host, const JobMeasured& word);
+  std::string FindFault(const JobMeasured& word) const;
+  void PlanLevels();
+  // Those that have been measured and have a path, by id.
+  std::vector<MeasuredJob> CollectMeasuredJobs() const;
+  void AddFlow(const traffic::HeldQueuePair& held, MeasuredJob* job) const;
+  GpuId GpuBeside(NicId nic) const;
+  // What all hosts say together, but for the bytes; nothing: nobody has measured.
+  std::optional<Measurement> Sum(const Job& job) const;
+  void NoteIntensities(const traffic::TrafficSnapshot& snapshot);
+  void SetLevel(JobId id, uint32_t level, const std::string& reason);
+
+  std::string HostSubject(HostId host) const { return "host " + fabric_.HostName(host); }
+
+  const topology::Fabric& fabric_;
+  const topology::AddressBook& addresses_;
+  traffic::PathService& paths_;
+  const traffic::TrafficPolicy& policy_;
+  const TrafficControllerOptions options_;
+  topology::Router router_;
+  topology::LinkHealth health_;
+  bool is_router_stale_ = false;
+
+  SimTime clock_;
+  traffic::SteadyTime time_;
+  std::map<StreamId, Stream> streams_;
+  IdVector<HostId, Host> hosts_;
+  std::map<JobId, Job> jobs_;
+  std::unordered_map<std::string, JobId> job_ids_;
+  uint32_t next_job_ = 0;
+  bool has_restored_ = false;  // jobs that nobody has announced yet
+
+  std::map<uint64_t, Request> requests_;  // asked of the service, until the next flush
+  uint64_t num_requests_ = 0;
+  std::map<uint64_t, ProbeRound> rounds_;
+
+  std::map<QueuePairKey, Arrival> arrivals_;
+  std::unordered_map<uint64_t, QueuePairKey> by_alias_;
+  std::map<HostId, std::set<QueuePairKey>> arrivals_at_;
+  std::deque<std::pair<SimTime, QueuePairKey>> due_arrivals_;  // in order of time; some are answered
+
+  bool are_levels_stale_ = false;
+  SimTime next_level_plan_;
+
+  std::vector<traffic::PathEvent> events_;
+  std::vector<TrafficOutput> outputs_;
 };
 
 }  // namespace fairlead::controller

@@ -72,6 +72,7 @@ constexpr Entry kPolicies[] = {
     {"taccl-star", CreateTacclStar},
     {"cassini", Create<cassini::CassiniPolicy>},
     {"crux-pa", CreateVariant<crux::PrioritiesOnly>},
+    {"crux-levels", CreateVariant<crux::LevelsOnly>},
     {"crux-ps-pa", CreateVariant<crux::PathsAndPriorities>},
     {"crux", CreateCrux},
     {"crux-fair", CreateVariant<crux::Fair>},

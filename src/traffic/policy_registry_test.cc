@@ -9,22 +9,23 @@ namespace {
 using testing::ElementsAre;
 
 TEST(PolicyRegistryTest, EveryNameCreatesThePolicyOfThatName) {
-  EXPECT_THAT(PolicyNames(), ElementsAre("ecmp", "sincronia", "varys", "taccl-star", "cassini", "crux-pa", "crux-ps-pa",
-                                         "crux", "crux-fair", "crux-guard", "c4p-static", "c4p", "crux+c4p"));
+  EXPECT_THAT(PolicyNames(),
+              ElementsAre("ecmp", "sincronia", "varys", "taccl-star", "cassini", "crux-pa", "crux-levels", "crux-ps-pa",
+                          "crux", "crux-fair", "crux-guard", "c4p-static", "c4p", "crux+c4p"));
   for (const std::string_view name : PolicyNames()) EXPECT_EQ(CreatePolicy(name, {}).value()->name(), name);
 }
 
 TEST(PolicyRegistryTest, UnknownNamesListTheKnownOnes) {
   EXPECT_EQ(CreatePolicy("cruks", {}).status(),
             NotFound("traffic policy 'cruks': no such policy; known: ecmp, sincronia, varys, taccl-star, cassini, "
-                     "crux-pa, crux-ps-pa, crux, crux-fair, crux-guard, c4p-static, c4p, crux+c4p"));
+                     "crux-pa, crux-levels, crux-ps-pa, crux, crux-fair, crux-guard, c4p-static, c4p, crux+c4p"));
   EXPECT_FALSE(CreatePolicy("taccl_star", {}).ok());
 }
 
 TEST(PolicyRegistryTest, OptionsAreValidated) {
   PolicyOptions options;
   options.crux.max_candidates = 0;
-  for (const std::string_view name : {"crux", "crux-pa", "crux-ps-pa", "crux-fair", "crux-guard"}) {
+  for (const std::string_view name : {"crux", "crux-pa", "crux-levels", "crux-ps-pa", "crux-fair", "crux-guard"}) {
     EXPECT_EQ(CreatePolicy(name, options).status(), InvalidArgument("crux: max_candidates: expected >= 1, found 0"));
   }
   EXPECT_TRUE(CreatePolicy("ecmp", options).ok());

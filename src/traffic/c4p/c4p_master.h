@@ -43,9 +43,9 @@
 #include "traffic/c4p/pending_scans.h"
 #include "traffic/c4p/port_steering.h"
 #include "traffic/c4p/probe_plan.h"
-#include "traffic/c4p/steady_time.h"
 #include "traffic/path_messages.h"
 #include "traffic/path_service.h"
+#include "traffic/steady_time.h"
 
 namespace fairlead::traffic::c4p {
 

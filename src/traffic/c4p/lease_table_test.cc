@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "traffic/c4p/steady_time.h"
+#include "traffic/steady_time.h"
 
 namespace fairlead::traffic::c4p {
 namespace {

@@ -10,6 +10,12 @@ CruxOptions PrioritiesOnly(CruxOptions options) {
   return options;
 }
 
+CruxOptions LevelsOnly(CruxOptions options) {
+  options.select_paths = false;
+  options.compress = true;
+  return options;
+}
+
 CruxOptions PathsAndPriorities(CruxOptions options) {
   options.select_paths = true;
   options.compress = false;

@@ -37,6 +37,7 @@ struct CruxOptions {
 
 // The variants that have names of their own: the same options, but for what the name says.
 CruxOptions PrioritiesOnly(CruxOptions options);      // crux-pa: hashed paths, one level per job
+CruxOptions LevelsOnly(CruxOptions options);          // crux-levels: paths in force stay, or are hashed
 CruxOptions PathsAndPriorities(CruxOptions options);  // crux-ps-pa: one level per job
 CruxOptions Fair(CruxOptions options);                // crux-fair: fairness 0.5
 CruxOptions Guarded(CruxOptions options);             // crux-guard: starvation guard of 60 s

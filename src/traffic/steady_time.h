@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "base/sim_time.h"
 
-namespace fairlead::traffic::c4p {
+namespace fairlead::traffic {
 
 class SteadyTime {
  public:
@@ -46,4 +46,4 @@ class SteadyTime {
   uint64_t num_jumps_ahead_ = 0;
 };
 
-}  // namespace fairlead::traffic::c4p
+}  // namespace fairlead::traffic

@@ -1,0 +1,209 @@
+// Of the traffic controller: what jobs were measured to do, and which of them goes first.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "controller/traffic_controller.h"
+#include "traffic/gpu_intensity.h"
+#include "traffic/link_traffic.h"
+
+namespace fairlead::controller {
+namespace {
+
+constexpr double kIterationSecondsMax = 1e6;
+// Of one iteration on one host; above what any hardware will do.
+constexpr double kWorkMax = 1e24;
+constexpr double kBytesMax = 1e18;
+
+bool IsIn(double value, double low, double high) { return value >= low && value <= high; }
+
+// The lower one of the two in the middle. Args: not empty.
+double MedianOf(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+std::string TrafficController::FindFault(const JobMeasured& word) const {
+  const model::MeasuredProfile& profile = word.profile;
+  if (profile.flow_bytes.size() != word.connections.size()) {
+    return fmt::format("bytes of {} connections, but names of {}", profile.flow_bytes.size(), word.connections.size());
+  }
+  const double time = profile.iteration_time.value();
+  if (!(time > 0 && time <= kIterationSecondsMax)) return fmt::format("an iteration of {} s", time);
+  if (!IsIn(profile.compute_time.value(), 0, kIterationSecondsMax)) {
+    return fmt::format("{} s of computing", profile.compute_time.value());
+  }
+  if (!IsIn(profile.start_fraction, 0, 1)) return fmt::format("a start fraction of {}", profile.start_fraction);
+  if (!IsIn(profile.work.value(), 0, kWorkMax)) return fmt::format("work of {} FLOP", profile.work.value());
+  for (const Bytes bytes : profile.flow_bytes) {
+    if (!IsIn(bytes.value(), 0, kBytesMax)) return fmt::format("{} bytes", bytes.value());
+  }
+  return "";
+}
+
+void TrafficController::Hear(HostId host, const JobMeasured& word) {
+  const std::optional<JobId> id = FindJob(word.job);
+  // Late words of ended jobs are normal.
+  if (!id || FindShare(*id, host) == nullptr) return;
+  if (const std::string fault = FindFault(word); !fault.empty()) {
+    return Object(host, fmt::format("measured of job {}: {}: ignored", word.job, fault));
+  }
+  Share& share = jobs_.at(*id).shares.at(host);
+  const bool is_first = !share.measured.has_value();
+  Measurement& known = is_first ? share.measured.emplace() : *share.measured;
+  const auto mix = [&](double before, double now) {
+    return is_first ? now : before + options_.measurement_weight * (now - before);
+  };
+  known.num_gpus = std::min<uint32_t>(word.num_gpus, fabric_.num_gpus_of(host));
+  known.iteration_time = Seconds(mix(known.iteration_time.value(), word.profile.iteration_time.value()));
+  known.compute_time = Seconds(mix(known.compute_time.value(), word.profile.compute_time.value()));
+  known.start_fraction = mix(known.start_fraction, word.profile.start_fraction);
+  known.work = Flop(mix(known.work.value(), word.profile.work.value()));
+  for (size_t c = 0; c < word.connections.size(); ++c) {
+    if (!share.connections.contains(word.connections[c])) continue;
+    const double now = word.profile.flow_bytes[c].value();
+    const auto [place, is_new] = known.bytes.try_emplace(word.connections[c], Bytes(now));
+    if (!is_new) place->second = Bytes(mix(place->second.value(), now));
+  }
+  are_levels_stale_ = true;
+}
+
+std::optional<TrafficController::Measurement> TrafficController::Sum(const Job& job) const {
+  Measurement sum;
+  std::vector<double> times;
+  std::vector<double> compute_times;
+  std::vector<double> start_fractions;
+  for (const auto& [host, share] : job.shares) {
+    if (!share.measured) continue;
+    sum.num_gpus += share.measured->num_gpus;
+    sum.work += share.measured->work;
+    times.push_back(share.measured->iteration_time.value());
+    compute_times.push_back(share.measured->compute_time.value());
+    start_fractions.push_back(share.measured->start_fraction);
+  }
+  if (times.empty()) return std::nullopt;
+  // Hosts report one after the other: those that have not yet do as much as the others.
+  sum.work = sum.work * (static_cast<double>(job.shares.size()) / static_cast<double>(times.size()));
+  sum.iteration_time = Seconds(MedianOf(std::move(times)));
+  sum.compute_time = Seconds(MedianOf(std::move(compute_times)));
+  sum.start_fraction = MedianOf(std::move(start_fractions));
+  return sum;
+}
+
+GpuId TrafficController::GpuBeside(NicId nic) const {
+  const HostId host = fabric_.host_of(nic);
+  const GpuId first = fabric_.first_gpu(host);
+  for (uint32_t g = 0; g < fabric_.num_gpus_of(host); ++g) {
+    const GpuId gpu(first.value() + g);
+    if (fabric_.nic_of(gpu) == nic) return gpu;
+  }
+  return fabric_.num_gpus_of(host) > 0 ? first : GpuId();
+}
+
+void TrafficController::AddFlow(const traffic::HeldQueuePair& held, MeasuredJob* job) const {
+  const GpuId source = GpuBeside(held.request->source);
+  const GpuId destination = GpuBeside(held.request->destination);
+  const auto bytes = job->bytes.find(held.request->connection);
+  // Without a path, or without anything on it, it tells nothing of the job.
+  if (held.links.empty() || bytes == job->bytes.end() || !source.valid() || !destination.valid()) return;
+  const uint32_t num_queue_pairs = held.request->num_queue_pairs;
+  job->flow_bytes.push_back(bytes->second / num_queue_pairs);
+  job->paths.emplace_back(held.links.begin(), held.links.end());
+  job->actual.flows.push_back({.source = source,
+                               .destination = destination,
+                               .bytes = Bytes(1),
+                               .group = job->actual.num_groups++,
+                               .queue_pair = static_cast<uint16_t>(held.queue_pair),
+                               .num_queue_pairs = static_cast<uint16_t>(num_queue_pairs)});
+}
+
+std::vector<TrafficController::MeasuredJob> TrafficController::CollectMeasuredJobs() const {
+  std::map<JobId, MeasuredJob> measured;
+  for (const auto& [id, job] : jobs_) {
+    for (const auto& [host, share] : job.shares) {
+      if (!share.measured) continue;
+      measured[id].bytes.insert(share.measured->bytes.begin(), share.measured->bytes.end());
+    }
+  }
+  paths_.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
+    const auto job = measured.find(held.lease.job);
+    if (job != measured.end()) AddFlow(held, &job->second);
+  });
+  std::vector<MeasuredJob> jobs;
+  for (auto& [id, job] : measured) {
+    // On hashed paths that we don't know: nothing can be said of it.
+    if (job.actual.flows.empty()) continue;
+    const Measurement sum = *Sum(jobs_.at(id));
+    job.id = id;
+    job.num_gpus = sum.num_gpus;
+    const model::MeasuredProfile profile = {.iteration_time = sum.iteration_time,
+                                            .compute_time = sum.compute_time,
+                                            .start_fraction = sum.start_fraction,
+                                            .work = sum.work,
+                                            .flow_bytes = job.flow_bytes};
+    job.iteration = model::MakeMeasuredIteration(job.actual, profile);
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+void TrafficController::NoteIntensities(const traffic::TrafficSnapshot& snapshot) {
+  const traffic::LinkTable links = traffic::MakeLinkTable(snapshot);
+  traffic::LinkTrafficMeter meter(links);
+  for (const traffic::JobView& view : snapshot.jobs) {
+    const traffic::JobTraffic measured = meter.Measure(*view.iteration, view.paths);
+    const FlopPerSecond intensity = traffic::ComputeProfile(view.id, *view.iteration, measured).intensity;
+    jobs_.at(view.id).intensity = std::isfinite(intensity.value()) ? std::optional(intensity) : std::nullopt;
+  }
+}
+
+void TrafficController::PlanLevels() {
+  if (!are_levels_stale_ || time_.now() < next_level_plan_) return;
+  are_levels_stale_ = false;
+  const std::vector<MeasuredJob> jobs = CollectMeasuredJobs();
+  if (jobs.empty()) return;
+  next_level_plan_ = time_.now() + options_.level_period;
+  if (std::exchange(is_router_stale_, false)) router_.SetHealth(health_);
+  std::vector<traffic::JobView> views;
+  for (const MeasuredJob& job : jobs) {
+    views.push_back({.id = job.id,
+                     .num_gpus = job.num_gpus,
+                     .arrival_order = job.id.value(),
+                     .iteration = &job.iteration,
+                     .paths = job.paths,
+                     .level = jobs_.at(job.id).level,
+                     .relative_speed = 1,
+                     .starved_for = Seconds(0)});
+  }
+  const traffic::TrafficSnapshot snapshot = {.router = &router_,
+                                             .health = &health_,
+                                             .jobs = views,
+                                             .num_levels = options_.num_levels,
+                                             .hash_seed = 0,
+                                             .random_seed = options_.random_seed,
+                                             .changed_links = {}};
+  NoteIntensities(snapshot);
+  const traffic::TrafficPlan plan = policy_.Plan(snapshot);
+  FL_CHECK(plan.jobs.size() == jobs.size());
+  for (const traffic::JobPlan& job : plan.jobs) SetLevel(job.id, job.level, job.reason);
+}
+
+void TrafficController::SetLevel(JobId id, uint32_t level, const std::string& reason) {
+  Job& job = jobs_.at(id);
+  job.reason = reason;
+  level = std::min(level, options_.num_levels - 1);
+  if (level == job.level) return;
+  job.level = level;
+  KeepRecord(id, job);
+  for (const auto& [host, share] : job.shares) {
+    SayTo(host, LevelSet{.job = job.name, .level = level, .reason = reason});
+  }
+  Note(Noted::Severity::kInfo, "job " + job.name, fmt::format("level {}: {}", level, reason));
+}
+
+}  // namespace fairlead::controller

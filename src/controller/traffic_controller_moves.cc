@@ -1,0 +1,224 @@
+// Of the traffic controller: open queue pairs that change their port.
+//
+//     source             controller            destination
+//       |                   | -- PrepareArrival --> |    rewrite the new port into the socket's; the old one goes on
+//       |                   | <-- ArrivalPrepared - |
+//       | <- PathsChanged - |                       |
+//
+// The destination gives up the old port some time after an order. So a move that comes to nothing ends with an order
+// for the port in force, and orders are counted: only the answer to the last one says what is rewritten now.
+#include <fmt/format.h>
+
+#include "base/random.h"
+#include "controller/traffic_controller.h"
+
+namespace fairlead::controller {
+namespace {
+
+using Kind = traffic::QueuePairAnswer::Kind;
+
+constexpr uint8_t kTcp = 6;
+
+// The same for the same queue pair, whichever controller asks.
+uint64_t HashOf(const std::string& job, uint64_t connection, uint32_t queue_pair) {
+  uint64_t hash = job.size();
+  for (const char c : job) hash = CombineHash(hash, static_cast<uint8_t>(c));
+  return CombineHash(CombineHash(hash, connection), queue_pair);
+}
+
+}  // namespace
+
+void TrafficController::Carry(const traffic::PathsMoved& action) {
+  PathsChanged told;
+  for (const traffic::PathMove& move : action.moves) {
+    const Connection* connection = FindConnection(move.job, action.host, move.connection);
+    if (connection == nullptr || move.queue_pair >= connection->socket_ports.size()) continue;
+    are_levels_stale_ = true;
+    const QueuePairKey key{move.job, move.connection, move.queue_pair};
+    const uint16_t socket_port = connection->socket_ports[move.queue_pair];
+    const bool is_open_tcp = connection->request.protocol == kTcp && socket_port != 0;
+    QueuePairChanged change = {.job = jobs_.at(move.job).name,
+                               .connection = move.connection,
+                               .queue_pair = move.queue_pair,
+                               .answer = move.answer,
+                               .cause = move.cause,
+                               .is_prepared = connection->request.protocol != kTcp || is_open_tcp};
+    if (is_open_tcp) {
+      const uint16_t wire_port = WirePortOf(key, socket_port);
+      if (move.answer.kind == Kind::kUse && move.answer.port != wire_port) {
+        BeginMove(key, *connection, {move.answer, move.cause});
+        continue;
+      }
+      CancelMove(key);
+      change.answer.port = wire_port;  // a port that was wanted and never told stays untold
+    }
+    told.changes.push_back(std::move(change));
+  }
+  if (!told.changes.empty()) SayTo(action.host, std::move(told));
+}
+
+uint16_t TrafficController::WirePortOf(const QueuePairKey& key, uint16_t socket_port) const {
+  const auto arrival = arrivals_.find(key);
+  return arrival == arrivals_.end() ? socket_port : arrival->second.wire_port;
+}
+
+TrafficController::Arrival& TrafficController::ArrivalOf(const QueuePairKey& key, const Connection& connection) {
+  const auto [place, is_new] = arrivals_.try_emplace(key);
+  Arrival& arrival = place->second;
+  if (!is_new) return arrival;
+  const traffic::ConnectionRequest& request = connection.request;
+  uint64_t alias = HashOf(jobs_.at(key.job).name, key.connection, key.queue_pair);
+  while (!by_alias_.try_emplace(alias, key).second) ++alias;
+  arrival.from = connection.host;
+  arrival.to = fabric_.host_of(request.destination);
+  arrival.wire_port = connection.socket_ports[key.queue_pair];
+  arrival.order = {.alias = alias,
+                   .source = addresses_.AddressOf(request.source),
+                   .destination = addresses_.AddressOf(request.destination),
+                   .protocol = request.protocol,
+                   .destination_port = request.destination_port,
+                   .socket_port = arrival.wire_port,
+                   .wire_port = arrival.wire_port};
+  arrivals_at_[arrival.to].insert(key);
+  return arrival;
+}
+
+// An announced queue pair may have been moved in the past; its destination may have forgotten it since.
+void TrafficController::TakeHeldPort(const QueuePairKey& key, const Connection& connection,
+                                     const traffic::HeldPath& held) {
+  const uint16_t socket_port = connection.socket_ports[key.queue_pair];
+  if (connection.request.protocol != kTcp || socket_port == 0 || !held.is_managed || held.port == 0) return;
+  const uint16_t wire_port = held.port;
+  if (wire_port == WirePortOf(key, socket_port)) return;
+  Arrival& arrival = ArrivalOf(key, connection);
+  arrival.wanted.reset();
+  arrival.due = SimTime::Never();
+  arrival.wire_port = wire_port;
+  Order(&arrival, wire_port);
+}
+
+void TrafficController::MoveIfNeeded(const QueuePairKey& key, const Connection& connection) {
+  const uint16_t socket_port = connection.socket_ports[key.queue_pair];
+  if (connection.request.protocol != kTcp || socket_port == 0) return;
+  const auto answer = paths_.Find(key.job, key.connection);
+  if (!answer || key.queue_pair >= answer->queue_pairs.size()) return;
+  const traffic::QueuePairAnswer& mine = answer->queue_pairs[key.queue_pair];
+  if (mine.kind != Kind::kUse || mine.port == WirePortOf(key, socket_port)) return;
+  BeginMove(key, connection, {mine, traffic::MoveCause::kCorrected});
+}
+
+void TrafficController::BeginMove(const QueuePairKey& key, const Connection& connection,
+                                  const Arrival::Wanted& wanted) {
+  Arrival& arrival = ArrivalOf(key, connection);
+  const bool is_under_way =
+      arrival.wanted && arrival.wanted->answer.port == wanted.answer.port && arrival.due != SimTime::Never();
+  arrival.wanted = wanted;
+  if (!is_under_way) OrderWanted(&arrival);
+}
+
+// The source stays where it is.
+void TrafficController::CancelMove(const QueuePairKey& key) {
+  const auto found = arrivals_.find(key);
+  if (found == arrivals_.end() || !found->second.wanted) return;
+  Arrival& arrival = found->second;
+  arrival.wanted.reset();
+  arrival.due = SimTime::Never();
+  if (arrival.order.wire_port != arrival.wire_port) Order(&arrival, arrival.wire_port);
+}
+
+void TrafficController::Order(Arrival* arrival, uint16_t wire_port) {
+  arrival->order.wire_port = wire_port;
+  if (!IsConnected(arrival->to)) return;
+  ++arrival->num_unanswered;
+  SayTo(arrival->to, arrival->order);
+}
+
+void TrafficController::OrderWanted(Arrival* arrival) {
+  arrival->due = SimTime::Never();
+  if (!IsConnected(arrival->to) || !IsConnected(arrival->from)) {
+    return Note(Noted::Severity::kWarning, "job " + jobs_.at(by_alias_.at(arrival->order.alias).job).name,
+                fmt::format("a connection from {} to {} can't be moved: an agent is away; it stays on its path",
+                            fabric_.HostName(arrival->from), fabric_.HostName(arrival->to)));
+  }
+  Order(arrival, arrival->wanted->answer.port);
+  arrival->due = time_.now() + options_.arrival_timeout;
+  due_arrivals_.emplace_back(arrival->due, by_alias_.at(arrival->order.alias));
+}
+
+void TrafficController::Hear(HostId host, const ArrivalPrepared& word) {
+  const auto key = by_alias_.find(word.alias);
+  if (key == by_alias_.end()) return;
+  Arrival& arrival = arrivals_.at(key->second);
+  if (arrival.to != host) return Object(host, "answers for an arrival at another host");
+  if (arrival.num_unanswered == 0 || --arrival.num_unanswered > 0) return;  // of an older order
+  if (!word.error.empty()) {
+    arrival.due = SimTime::Never();
+    return Object(host, fmt::format("can't prepare an arrival of job {}: {}; the connection stays on its path",
+                                    jobs_.at(key->second.job).name, word.error.substr(0, 200)));
+  }
+  if (arrival.wanted && arrival.wanted->answer.port == arrival.order.wire_port) FinishMove(key->second, &arrival);
+}
+
+void TrafficController::FinishMove(const QueuePairKey& key, Arrival* arrival) {
+  const Arrival::Wanted wanted = *arrival->wanted;
+  // Its announcement will show that it has not moved.
+  if (!IsConnected(arrival->from)) return CancelMove(key);
+  arrival->wanted.reset();
+  arrival->due = SimTime::Never();
+  arrival->wire_port = wanted.answer.port;
+  SayTo(arrival->from, PathsChanged{{{.job = jobs_.at(key.job).name,
+                                      .connection = key.connection,
+                                      .queue_pair = key.queue_pair,
+                                      .answer = wanted.answer,
+                                      .cause = wanted.cause,
+                                      .is_prepared = true}}});
+}
+
+void TrafficController::DropArrival(const QueuePairKey& key) {
+  const auto found = arrivals_.find(key);
+  if (found == arrivals_.end()) return;
+  const Arrival& arrival = found->second;
+  SayTo(arrival.to, ForgetArrival{arrival.order.alias});
+  by_alias_.erase(arrival.order.alias);
+  const auto there = arrivals_at_.find(arrival.to);
+  there->second.erase(key);
+  if (there->second.empty()) arrivals_at_.erase(there);
+  arrivals_.erase(found);
+}
+
+// The destination's stream is new: it may have forgotten all of it.
+void TrafficController::RenewArrivals(HostId to) {
+  const auto there = arrivals_at_.find(to);
+  if (there == arrivals_at_.end()) return;
+  for (const QueuePairKey& key : there->second) {
+    Arrival& arrival = arrivals_.at(key);
+    Order(&arrival, arrival.wire_port);
+    if (arrival.wanted) OrderWanted(&arrival);
+  }
+}
+
+// The destination's stream is gone, and with it the answers.
+void TrafficController::LoseArrivals(HostId to) {
+  const auto there = arrivals_at_.find(to);
+  if (there == arrivals_at_.end()) return;
+  for (const QueuePairKey& key : there->second) {
+    arrivals_.at(key).num_unanswered = 0;
+    arrivals_.at(key).due = SimTime::Never();
+  }
+}
+
+void TrafficController::EndOverdueMoves() {
+  while (!due_arrivals_.empty() && due_arrivals_.front().first <= time_.now()) {
+    const auto [due, key] = due_arrivals_.front();
+    due_arrivals_.pop_front();
+    const auto found = arrivals_.find(key);
+    if (found == arrivals_.end() || found->second.due != due) continue;
+    Arrival& arrival = found->second;
+    arrival.due = SimTime::Never();
+    Object(arrival.to, fmt::format("does not answer for an arrival of job {}: the connection from {} stays on its path",
+                                   jobs_.at(key.job).name, fabric_.HostName(arrival.from)));
+    Order(&arrival, arrival.wire_port);
+  }
+}
+
+}  // namespace fairlead::controller
