@@ -16,6 +16,8 @@ struct MeasuredProfile {
   double start_fraction = 1;      // share of compute_time that is done before communication starts, 0..1
   Flop work;                      // per iteration, all GPUs
   std::vector<Bytes> flow_bytes;  // [flow] per iteration; 0 for connections that carried nothing
+
+  friend bool operator==(const MeasuredProfile&, const MeasuredProfile&) = default;
 };
 
 // The iteration as policies shall see it: one block of compute and one of communication (Crux section 4.2) over the

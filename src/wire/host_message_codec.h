@@ -1,0 +1,35 @@
+// The words of agents and controller as bytes and back: protobuf, and the only place that knows it.
+//
+// Schema: api/fairlead/v1/agent.proto. What a sender within the contracts of host_messages.h says comes out equal. What
+// is read is checked for being a value at all (addresses of 4 or 16 bytes, ports below 65536, numbers that are numbers,
+// lists of equal length), not for making sense: that is the reader's to judge. IPv6 addresses that stand for IPv4 ones
+// (::ffff:a.b.c.d) are read as those.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "controller/host_messages.h"
+
+namespace fairlead::wire {
+
+// The stream's full name in gRPC; each message on it is what Write…() returns.
+inline constexpr std::string_view kAttachMethod = "/fairlead.v1.AgentService/Attach";
+
+// Larger messages are refused by both ends.
+inline constexpr size_t kMessageBytesMax = size_t{8} << 20;
+// Of jobs and hosts. Names are not empty and valid UTF-8.
+inline constexpr size_t kNameBytesMax = 255;
+
+std::string WriteFromAgent(const controller::FromAgent& message);
+std::string WriteToAgent(const controller::ToAgent& message);
+
+// Errors: kInvalidArgument: not such a message, or the first field that can't be right, by its name.
+Result<controller::FromAgent> ReadFromAgent(std::string_view bytes);
+Result<controller::ToAgent> ReadToAgent(std::string_view bytes);
+
+// Whether a name can be sent: 1 .. kNameBytesMax bytes of UTF-8. Job names come from strangers' environments.
+bool IsName(std::string_view text);
+
+}  // namespace fairlead::wire

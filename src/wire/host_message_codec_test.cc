@@ -1,0 +1,180 @@
+#include "wire/host_message_codec.h"
+
+#include <fairlead/v1/agent.pb.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "wire/random_messages.h"
+
+namespace fairlead::wire {
+namespace {
+
+using controller::FromAgent;
+using controller::ToAgent;
+
+TEST(HostMessageCodec, EveryMessageComesOutAsItWentIn) {
+  std::set<size_t> from_kinds;
+  std::set<size_t> to_kinds;
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const FromAgent from = RandomFromAgent(&random);
+    const Result<FromAgent> from_again = ReadFromAgent(WriteFromAgent(from));
+    ASSERT_TRUE(from_again.ok()) << from_again.status().message();
+    ASSERT_TRUE(*from_again == from) << "kind " << from.index();
+    const ToAgent to = RandomToAgent(&random);
+    const Result<ToAgent> to_again = ReadToAgent(WriteToAgent(to));
+    ASSERT_TRUE(to_again.ok()) << to_again.status().message();
+    ASSERT_TRUE(*to_again == to) << "kind " << to.index();
+    from_kinds.insert(from.index());
+    to_kinds.insert(to.index());
+  }
+  EXPECT_EQ(from_kinds.size(), std::variant_size_v<FromAgent>);
+  EXPECT_EQ(to_kinds.size(), std::variant_size_v<ToAgent>);
+}
+
+// Damaged messages: an error with a text, or another message that is a value again.
+TEST(HostMessageCodec, DamageIsAnErrorOrAnotherMessage) {
+  size_t num_errors = 0;
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    std::string bytes = WriteFromAgent(RandomFromAgent(&random));
+    if (bytes.empty()) continue;
+    for (uint64_t i = random.Below(4); i > 0; --i) bytes[random.Below(bytes.size())] = static_cast<char>(random());
+    if (random.Below(2) == 0) bytes.resize(random.Below(bytes.size() + 1));
+    const Result<FromAgent> message = ReadFromAgent(bytes);
+    if (message.ok()) {
+      const Result<FromAgent> again = ReadFromAgent(WriteFromAgent(*message));
+      ASSERT_TRUE(again.ok()) << again.status().message();
+      EXPECT_TRUE(*again == *message);
+    } else {
+      ++num_errors;
+      EXPECT_EQ(message.status().code(), StatusCode::kInvalidArgument);
+      EXPECT_FALSE(message.status().message().empty());
+    }
+  }
+  EXPECT_GT(num_errors, 100u);
+}
+
+struct BadMessage {
+  std::string field;  // that the error names
+  std::function<void(v1::AgentMessage*)> damage;
+};
+
+v1::AgentMessage GoodPathsWanted() {
+  v1::AgentMessage message;
+  message.mutable_paths_wanted()->set_job("gpt");
+  auto* connection = message.mutable_paths_wanted()->add_connections();
+  connection->set_source(std::string("\x0a\0\0\x01", 4));
+  connection->set_destination(std::string("\x0a\0\0\x02", 4));
+  connection->set_weight(1);
+  return message;
+}
+
+TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
+  ASSERT_TRUE(ReadFromAgent(GoodPathsWanted().SerializeAsString()).ok());
+  const auto connection = [](v1::AgentMessage* m) { return m->mutable_paths_wanted()->mutable_connections(0); };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const BadMessage bad_messages[] = {
+      {"source", [&](auto* m) { connection(m)->set_source("abc"); }},
+      {"source", [&](auto* m) { connection(m)->clear_source(); }},
+      {"destination", [&](auto* m) { connection(m)->set_destination(std::string(17, 'x')); }},
+      {"destination_port", [&](auto* m) { connection(m)->set_destination_port(65536); }},
+      {"protocol", [&](auto* m) { connection(m)->set_protocol(256); }},
+      {"weight", [&](auto* m) { connection(m)->set_weight(nan); }},
+      {"weight", [&](auto* m) { connection(m)->set_weight(-1); }},
+      {"weight", [&](auto* m) { connection(m)->set_weight(std::numeric_limits<double>::infinity()); }},
+      {"job", [&](auto* m) { m->mutable_paths_wanted()->clear_job(); }},
+      {"job", [&](auto* m) { m->mutable_paths_wanted()->set_job(std::string(256, 'j')); }},
+      {"kind", [&](auto* m) { m->Clear(); }},
+      {"rtt_s",
+       [&](auto* m) {
+         auto* probe = m->mutable_probes_finished()->add_probes();
+         probe->set_source(std::string(4, 'a'));
+         probe->set_destination(std::string(4, 'b'));
+         probe->set_rtt_s(-1e-6);
+       }},
+      {"iteration_s", [&](auto* m) { m->mutable_job_measured()->set_job("gpt"); }},
+      {"connection_bytes",
+       [&](auto* m) {
+         m->mutable_job_measured()->set_job("gpt");
+         m->mutable_job_measured()->set_iteration_s(1);
+         m->mutable_job_measured()->add_connections(7);
+       }},
+      {"start_fraction",
+       [&](auto* m) {
+         m->mutable_job_measured()->set_job("gpt");
+         m->mutable_job_measured()->set_iteration_s(1);
+         m->mutable_job_measured()->set_start_fraction(1.5);
+       }},
+      {"host", [&](auto* m) { m->mutable_hello()->set_protocol_version(controller::kProtocolVersion); }},
+  };
+  for (const BadMessage& bad : bad_messages) {
+    v1::AgentMessage message = GoodPathsWanted();
+    bad.damage(&message);
+    const Result<FromAgent> read = ReadFromAgent(message.SerializeAsString());
+    ASSERT_FALSE(read.ok()) << bad.field;
+    EXPECT_NE(read.status().message().find(bad.field), std::string::npos) << read.status().message();
+  }
+}
+
+TEST(HostMessageCodec, ValuesOfALaterControllerAreErrors) {
+  v1::ControllerMessage message;
+  auto* change = message.mutable_paths_changed()->add_changes();
+  change->set_job("gpt");
+  change->mutable_answer()->set_kind(v1::ANSWER_KIND_USE);
+  change->set_cause(v1::MOVE_CAUSE_LINK_DOWN);
+  ASSERT_TRUE(ReadToAgent(message.SerializeAsString()).ok());
+  change->set_cause(static_cast<v1::MoveCause>(99));
+  EXPECT_FALSE(ReadToAgent(message.SerializeAsString()).ok());
+  change->set_cause(v1::MOVE_CAUSE_UNSPECIFIED);
+  EXPECT_FALSE(ReadToAgent(message.SerializeAsString()).ok());
+  change->set_cause(v1::MOVE_CAUSE_LINK_DOWN);
+  change->mutable_answer()->set_kind(static_cast<v1::AnswerKind>(5));
+  EXPECT_FALSE(ReadToAgent(message.SerializeAsString()).ok());
+  message.mutable_welcome()->set_heartbeat_period_ns(-1);
+  message.mutable_welcome()->set_lease_ttl_ns(1);
+  EXPECT_FALSE(ReadToAgent(message.SerializeAsString()).ok());
+}
+
+// Agents of another version are to be told so, whatever else they say.
+TEST(HostMessageCodec, AHelloOfAnotherVersionCanBeRead) {
+  v1::AgentMessage message;
+  message.mutable_hello()->set_protocol_version(controller::kProtocolVersion + 1);
+  const Result<FromAgent> read = ReadFromAgent(message.SerializeAsString());
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(std::get<controller::HostHello>(*read).protocol_version, controller::kProtocolVersion + 1);
+}
+
+TEST(HostMessageCodec, NamesAreUtf8) {
+  EXPECT_TRUE(IsName("gpt-3 训练"));
+  EXPECT_TRUE(IsName(std::string(255, 'a')));
+  EXPECT_FALSE(IsName(""));
+  EXPECT_FALSE(IsName(std::string(256, 'a')));
+  EXPECT_FALSE(IsName("\xff"));          // no first byte
+  EXPECT_FALSE(IsName("\xe8\xae"));      // cut off
+  EXPECT_FALSE(IsName("\xc0\xaf"));      // overlong '/'
+  EXPECT_FALSE(IsName("\xed\xa0\x80"));  // a surrogate
+}
+
+// The method's name is made of the schema's package, service and rpc.
+TEST(HostMessageCodec, TheMethodIsThatOfTheSchema) {
+  std::ifstream file(FAIRLEAD_SOURCE_DIR "/api/fairlead/v1/agent.proto");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_NE(text.str().find("package fairlead.v1;"), std::string::npos);
+  EXPECT_NE(text.str().find("service AgentService {"), std::string::npos);
+  EXPECT_NE(text.str().find("rpc Attach(stream AgentMessage) returns (stream ControllerMessage);"), std::string::npos);
+  EXPECT_EQ(kAttachMethod, "/fairlead.v1.AgentService/Attach");
+}
+
+}  // namespace
+}  // namespace fairlead::wire

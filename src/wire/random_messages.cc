@@ -1,0 +1,213 @@
+#include "wire/random_messages.h"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace fairlead::wire {
+namespace {
+
+using namespace controller;  // NOLINT(google-build-using-namespace): the messages, which stand on every line
+
+// Small numbers and the largest ones are where mistakes are.
+template <class Integer>
+Integer AnyInteger(Random* random) {
+  switch (random->Below(4)) {
+    case 0:
+      return static_cast<Integer>(random->Below(3));
+    case 1:
+      return static_cast<Integer>(std::numeric_limits<Integer>::max() - random->Below(2));
+    default:
+      return static_cast<Integer>((*random)());
+  }
+}
+
+IpAddress AnyAddress(Random* random) {
+  if (random->Below(2) == 0) return IpAddress::FromIpv4(AnyInteger<uint32_t>(random));
+  std::array<uint8_t, 16> bytes;
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>((*random)());
+  return IpAddress(bytes);
+}
+
+std::string AnyText(Random* random, size_t length_min) {
+  static const std::array<std::string, 6> kPieces = {"a", "job-", "/0", "é", "训练", " "};
+  std::string text;
+  while (text.size() < length_min || random->Below(3) != 0) text += kPieces[random->Below(kPieces.size())];
+  return text;
+}
+
+std::string AnyName(Random* random) { return AnyText(random, 1); }
+
+double AnyAmount(Random* random) { return random->Below(4) == 0 ? 0 : random->Exponential(1e9); }
+double AnyPositive(Random* random) { return std::numeric_limits<double>::min() + random->Exponential(1); }
+
+template <class Make>
+auto AnyList(Random* random, Make make) {
+  std::vector<decltype(make())> list(random->Below(5));
+  for (auto& item : list) item = make();
+  return list;
+}
+
+template <class Integer>
+std::vector<Integer> AnyIntegers(Random* random) {
+  return AnyList(random, [&] { return AnyInteger<Integer>(random); });
+}
+
+WantedConnection AnyWanted(Random* random) {
+  return {.connection = AnyInteger<uint64_t>(random),
+          .source = AnyAddress(random),
+          .destination = AnyAddress(random),
+          .num_queue_pairs = AnyInteger<uint32_t>(random),
+          .weight = AnyPositive(random),
+          .protocol = AnyInteger<uint8_t>(random),
+          .destination_port = AnyInteger<uint16_t>(random)};
+}
+
+HeldConnection AnyHeld(Random* random) {
+  HeldConnection held = {.wanted = AnyWanted(random), .queue_pairs = {}, .socket_ports = AnyIntegers<uint16_t>(random)};
+  for (size_t i = 0; i < held.socket_ports.size(); ++i) {
+    held.queue_pairs.push_back({.is_managed = random->Below(2) == 0,
+                                .plane = AnyInteger<uint32_t>(random),
+                                .path = AnyInteger<uint32_t>(random),
+                                .port = AnyInteger<uint16_t>(random)});
+  }
+  return held;
+}
+
+PortProbe AnyProbe(Random* random) {
+  const uint64_t sent = AnyInteger<uint64_t>(random) / 2;
+  return {.source = AnyAddress(random),
+          .destination = AnyAddress(random),
+          .plane = AnyInteger<uint32_t>(random),
+          .protocol = AnyInteger<uint8_t>(random),
+          .destination_port = AnyInteger<uint16_t>(random),
+          .source_port = AnyInteger<uint16_t>(random),
+          .epoch = AnyInteger<uint64_t>(random),
+          .hops = AnyList(random, [&] { return random->Below(3) == 0 ? IpAddress() : AnyAddress(random); }),
+          .sent = sent,
+          .lost = random->Below(sent + 1),
+          .rtt = Seconds(AnyAmount(random))};
+}
+
+JobMeasured AnyMeasured(Random* random) {
+  JobMeasured measured = {.job = AnyName(random),
+                          .num_gpus = AnyInteger<uint32_t>(random),
+                          .profile = {.iteration_time = Seconds(AnyPositive(random)),
+                                      .compute_time = Seconds(AnyAmount(random)),
+                                      .start_fraction = random->Uniform(),
+                                      .work = Flop(AnyAmount(random)),
+                                      .flow_bytes = {}},
+                          .connections = AnyIntegers<uint64_t>(random)};
+  for (size_t i = 0; i < measured.connections.size(); ++i) {
+    measured.profile.flow_bytes.emplace_back(AnyAmount(random));
+  }
+  return measured;
+}
+
+traffic::QueuePairAnswer AnyAnswer(Random* random) {
+  return {.kind = static_cast<traffic::QueuePairAnswer::Kind>(random->Below(4)),
+          .plane = AnyInteger<uint32_t>(random),
+          .path = AnyInteger<uint32_t>(random),
+          .port = AnyInteger<uint16_t>(random),
+          .epoch = AnyInteger<uint64_t>(random)};
+}
+
+traffic::ConnectionAnswer AnyConnectionAnswer(Random* random) {
+  return {.connection = AnyInteger<uint64_t>(random), .reason = AnyText(random, 0), .queue_pairs = AnyList(random, [&] {
+                                                                                      return AnyAnswer(random);
+                                                                                    })};
+}
+
+QueuePairChanged AnyChange(Random* random) {
+  return {.job = AnyName(random),
+          .connection = AnyInteger<uint64_t>(random),
+          .queue_pair = AnyInteger<uint32_t>(random),
+          .answer = AnyAnswer(random),
+          .cause = static_cast<traffic::MoveCause>(random->Below(traffic::kNumMoveCauses))};
+}
+
+PortScanWanted AnyScan(Random* random) {
+  return {.source = AnyAddress(random),
+          .destination = AnyAddress(random),
+          .plane = AnyInteger<uint32_t>(random),
+          .protocol = AnyInteger<uint8_t>(random),
+          .destination_port = AnyInteger<uint16_t>(random),
+          .epoch = AnyInteger<uint64_t>(random),
+          .source_ports = AnyIntegers<uint16_t>(random)};
+}
+
+SimDuration AnyPeriod(Random* random) {
+  return SimDuration(1 + static_cast<int64_t>(random->Below(uint64_t{1} << 62)));
+}
+
+}  // namespace
+
+FromAgent RandomFromAgent(Random* random) {
+  switch (random->Below(std::variant_size_v<FromAgent>)) {
+    case 0:
+      return HostHello{.host = AnyName(random), .agent_version = AnyText(random, 0), .nics = AnyList(random, [&] {
+                                                                                       return AnyAddress(random);
+                                                                                     })};
+    case 1:
+      return Heartbeat{.num_leases = AnyInteger<uint32_t>(random)};
+    case 2:
+      return PathsWanted{.request = AnyInteger<uint64_t>(random),
+                         .job = AnyName(random),
+                         .connections = AnyList(random, [&] { return AnyWanted(random); })};
+    case 3:
+      return ConnectionOpened{.job = AnyName(random),
+                              .connection = AnyInteger<uint64_t>(random),
+                              .queue_pair = AnyInteger<uint32_t>(random),
+                              .socket_port = AnyInteger<uint16_t>(random)};
+    case 4:
+      return ConnectionsClosed{.job = AnyName(random), .connections = AnyIntegers<uint64_t>(random)};
+    case 5:
+      return ConnectionsHeld{.job = AnyName(random), .connections = AnyList(random, [&] { return AnyHeld(random); })};
+    case 6:
+      return ProbesFinished{.round = AnyInteger<uint64_t>(random),
+                            .probes = AnyList(random, [&] { return AnyProbe(random); })};
+    case 7:
+      return ArrivalPrepared{.alias = AnyInteger<uint64_t>(random), .error = AnyText(random, 0)};
+    default:
+      return AnyMeasured(random);
+  }
+}
+
+ToAgent RandomToAgent(Random* random) {
+  switch (random->Below(std::variant_size_v<ToAgent>)) {
+    case 0:
+      return Welcome{.controller_version = AnyText(random, 0),
+                     .heartbeat_period = AnyPeriod(random),
+                     .lease_ttl = AnyPeriod(random)};
+    case 1:
+      return Refused{.reason = AnyText(random, 0)};
+    case 2:
+      return PathsAnswered{.request = AnyInteger<uint64_t>(random),
+                           .job = AnyName(random),
+                           .connections = AnyList(random, [&] { return AnyConnectionAnswer(random); }),
+                           .level = AnyInteger<uint32_t>(random)};
+    case 3:
+      return PathsChanged{.changes = AnyList(random, [&] { return AnyChange(random); })};
+    case 4:
+      return ProbesWanted{.round = AnyInteger<uint64_t>(random),
+                          .scans = AnyList(random, [&] { return AnyScan(random); })};
+    case 5:
+      return PrepareArrival{.alias = AnyInteger<uint64_t>(random),
+                            .source = AnyAddress(random),
+                            .destination = AnyAddress(random),
+                            .protocol = AnyInteger<uint8_t>(random),
+                            .destination_port = AnyInteger<uint16_t>(random),
+                            .socket_port = AnyInteger<uint16_t>(random),
+                            .wire_port = AnyInteger<uint16_t>(random)};
+    case 6:
+      return ForgetArrival{.alias = AnyInteger<uint64_t>(random)};
+    case 7:
+      return AnnouncementWanted{};
+    default:
+      return LevelSet{.job = AnyName(random), .level = AnyInteger<uint32_t>(random), .reason = AnyText(random, 0)};
+  }
+}
+
+}  // namespace fairlead::wire
