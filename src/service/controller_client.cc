@@ -1,0 +1,346 @@
+#include "service/controller_client.h"
+
+#include <fmt/format.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "base/random.h"
+#include "service/endpoint.h"
+#include "service/stream_bytes.h"
+#include "wire/host_message_codec.h"
+
+namespace fairlead::service {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+grpc::ChannelArguments ChannelArgumentsOf(const ControllerClientOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(wire::kMessageBytesMax));
+  // The connection to the controller is none of the proxy's that jobs may have in their environment.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // Each attempt stands for itself: the delays are ours.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // A controller whose machine is gone says nothing: it is asked.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  if (!options.controller_name.empty()) arguments.SetSslTargetNameOverride(options.controller_name);
+  return arguments;
+}
+
+Result<std::shared_ptr<grpc::Channel>> CreateChannel(const ControllerClientOptions& options) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (options.tls.is_set()) {
+    FL_ASSIGN_OR_RETURN(const TlsTexts texts, LoadTlsFiles(options.tls));
+    credentials = grpc::SslCredentials({texts.ca, texts.key, texts.certificate});
+  }
+  return grpc::CreateCustomChannel(options.address, credentials, ChannelArgumentsOf(options));
+}
+
+Status Validate(const ControllerClientOptions& options) {
+  FL_ASSIGN_OR_RETURN(const Endpoint endpoint, ParseEndpoint(options.address));
+  if (options.delay_min.count() <= 0 || options.delay_max < options.delay_min) {
+    return InvalidArgument("delays between attempts to connect: expected 0 < shortest <= longest");
+  }
+  if (options.tls.is_set()) return LoadTlsFiles(options.tls).status();
+  if (endpoint.is_local() || options.is_insecure_allowed) return OkStatus();
+  return InvalidArgument(fmt::format(
+      "address {}: other machines are spoken to with TLS only; name authority, certificate and key, or allow "
+      "plaintext",
+      options.address));
+}
+
+}  // namespace
+
+// What the client is: the present stream and what waits on both sides of it.
+class ControllerClient::Connection {
+ public:
+  explicit Connection(const ControllerClientOptions& options)
+      : options_(options), random_(options.random_seed), delay_(options.delay_min) {}
+
+  Status Begin();
+  void Stop();
+
+  bool Send(const controller::FromAgent& message);
+  std::vector<ClientEvent> Poll();
+  int event_descriptor() const { return event_descriptor_.get(); }
+  uint64_t num_dropped() const {
+    const std::lock_guard lock(mutex_);
+    return num_dropped_;
+  }
+
+ private:
+  // Owned by the connection from its start until OnDone; all that it hears it hands on.
+  class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+   public:
+    Stream(Connection* connection, std::shared_ptr<grpc::Channel> channel)
+        : connection_(connection), channel_(std::move(channel)), stub_(channel_) {}
+
+    void Begin() {
+      stub_.PrepareBidiStreamingCall(&context_, std::string(wire::kAttachMethod), {}, this);
+      // The owner's thread writes when it likes: the stream must not be done before we say so.
+      AddHold();
+      StartCall();
+    }
+    void Read() { StartRead(&heard_); }
+    void Write(const std::string& bytes, bool has_more) {
+      said_ = ToBuffer(bytes);
+      StartWrite(&said_, has_more ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions());
+    }
+    void Cancel() { context_.TryCancel(); }
+
+    void OnReadInitialMetadataDone(bool ok) override { connection_->OnOpened(ok); }
+    void OnReadDone(bool ok) override { connection_->OnHeard(ok, heard_); }
+    void OnWriteDone(bool ok) override { connection_->OnSaid(ok); }
+    void OnDone(const grpc::Status& status) override { connection_->OnDone(status); }
+
+   private:
+    Connection* connection_;
+    std::shared_ptr<grpc::Channel> channel_;
+    grpc::GenericStub stub_;
+    grpc::ClientContext context_;
+    grpc::ByteBuffer heard_;
+    grpc::ByteBuffer said_;
+  };
+
+  // By gRPC's threads.
+  void OnOpened(bool ok);
+  void OnHeard(bool ok, const grpc::ByteBuffer& buffer);
+  void OnSaid(bool ok);
+  void OnDone(const grpc::Status& status);
+
+  // The thread that opens streams, and takes them away when they are done.
+  void KeepConnected();
+  void Open(std::unique_lock<std::mutex>* lock);
+  Clock::duration NextDelay();
+
+  // With the mutex held.
+  void Announce(ClientEvent event);
+  void SayNext();
+  void End(std::string reason);
+
+  const ControllerClientOptions options_;
+  Descriptor event_descriptor_;
+  std::thread thread_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Random random_;
+  std::chrono::milliseconds delay_;
+  Clock::time_point next_attempt_;
+  bool is_stopping_ = false;
+
+  std::unique_ptr<Stream> stream_;
+  bool is_live_ = false;      // stream_ may be read from and written to
+  bool is_done_ = false;      // stream_ is to be taken away
+  bool is_heard_of_ = false;  // the owner knows that stream_ is open
+  bool is_saying_ = false;    // one message is under way
+  bool is_deaf_ = false;      // reading waits for the owner
+  std::string end_reason_;    // of stream_, where we ended it
+  std::deque<std::string> unsent_;
+  size_t unsent_bytes_ = 0;
+  std::vector<ClientEvent> events_;
+  uint64_t num_dropped_ = 0;
+};
+
+Status ControllerClient::Connection::Begin() {
+  event_descriptor_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!event_descriptor_.is_open()) return Unavailable("no file descriptors left for the connection to the controller");
+  next_attempt_ = Clock::now();
+  thread_ = std::thread([this] { KeepConnected(); });
+  return OkStatus();
+}
+
+void ControllerClient::Connection::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    if (is_live_) End("stopped");
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ControllerClient::Connection::KeepConnected() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (is_done_) {
+      // gRPC has let go of it. What it owns is torn down without the lock, which its callbacks may want.
+      std::unique_ptr<Stream> done = std::move(stream_);
+      is_done_ = false;
+      next_attempt_ = Clock::now() + NextDelay();
+      lock.unlock();
+      done.reset();
+      lock.lock();
+    } else if (stream_ != nullptr) {
+      changed_.wait(lock, [&] { return is_done_; });
+    } else if (is_stopping_) {
+      return;
+    } else if (Clock::now() < next_attempt_) {
+      changed_.wait_until(lock, next_attempt_, [&] { return is_stopping_; });
+    } else {
+      Open(&lock);
+    }
+  }
+}
+
+void ControllerClient::Connection::Open(std::unique_lock<std::mutex>* lock) {
+  lock->unlock();
+  auto channel = CreateChannel(options_);
+  lock->lock();
+  if (is_stopping_) return;
+  if (!channel.ok()) {
+    Announce(StreamClosed{channel.status().message()});
+    next_attempt_ = Clock::now() + NextDelay();
+    return;
+  }
+  stream_ = std::make_unique<Stream>(this, *std::move(channel));
+  is_live_ = true;
+  is_heard_of_ = is_saying_ = is_deaf_ = false;
+  end_reason_.clear();
+  stream_->Begin();
+}
+
+Clock::duration ControllerClient::Connection::NextDelay() {
+  const auto delay = std::chrono::duration<double, std::milli>(delay_) * random_.Uniform(0.5, 1.0);
+  delay_ = std::min(options_.delay_max, delay_ * 2);
+  return std::chrono::duration_cast<Clock::duration>(delay);
+}
+
+void ControllerClient::Connection::Announce(ClientEvent event) {
+  events_.push_back(std::move(event));
+  const uint64_t one = 1;
+  // Fails only when the counter is full, and then it is readable anyway.
+  [[maybe_unused]] const ssize_t written = write(event_descriptor_.get(), &one, sizeof(one));
+}
+
+// Idempotent. The stream's OnDone follows.
+void ControllerClient::Connection::End(std::string reason) {
+  if (!is_live_) return;
+  is_live_ = false;
+  end_reason_ = std::move(reason);
+  stream_->Cancel();
+  stream_->RemoveHold();
+}
+
+void ControllerClient::Connection::OnOpened(bool ok) {
+  const std::lock_guard lock(mutex_);
+  if (!ok) return End("");
+  if (!is_live_) return;
+  Announce(StreamOpened{});
+  stream_->Read();
+}
+
+void ControllerClient::Connection::OnHeard(bool ok, const grpc::ByteBuffer& buffer) {
+  if (!ok) {
+    const std::lock_guard lock(mutex_);
+    return End("");
+  }
+  auto message = wire::ReadToAgent(WholeMessage(buffer).bytes());
+  const std::lock_guard lock(mutex_);
+  if (!is_live_) return;
+  if (!message.ok()) return End("the controller said what can't be read: " + message.status().message());
+  if (std::holds_alternative<controller::Welcome>(*message)) delay_ = options_.delay_min;
+  Announce(std::move(*message));
+  is_deaf_ = events_.size() >= options_.unheard_max;
+  if (!is_deaf_) stream_->Read();
+}
+
+void ControllerClient::Connection::OnSaid(bool ok) {
+  const std::lock_guard lock(mutex_);
+  is_saying_ = false;
+  if (!ok) {
+    ++num_dropped_;
+    return End("");
+  }
+  if (is_live_) SayNext();
+}
+
+void ControllerClient::Connection::OnDone(const grpc::Status& status) {
+  const std::lock_guard lock(mutex_);
+  num_dropped_ += unsent_.size();
+  unsent_.clear();
+  unsent_bytes_ = 0;
+  is_heard_of_ = false;
+  is_done_ = true;
+  std::string reason = end_reason_;
+  if (reason.empty()) reason = status.error_message().empty() ? "the controller ended it" : status.error_message();
+  Announce(StreamClosed{std::move(reason)});
+  // While the lock is held: the thread that is woken may destroy this as soon as it is released.
+  changed_.notify_all();
+}
+
+void ControllerClient::Connection::SayNext() {
+  if (is_saying_ || unsent_.empty()) return;
+  const std::string bytes = std::move(unsent_.front());
+  unsent_.pop_front();
+  unsent_bytes_ -= bytes.size();
+  is_saying_ = true;
+  stream_->Write(bytes, !unsent_.empty());
+}
+
+bool ControllerClient::Connection::Send(const controller::FromAgent& message) {
+  std::string bytes = wire::WriteFromAgent(message);
+  const std::lock_guard lock(mutex_);
+  const bool is_open = is_live_ && is_heard_of_;
+  const bool has_room = unsent_bytes_ + bytes.size() <= options_.unsent_bytes_max;
+  if (!is_open || !has_room || bytes.size() > wire::kMessageBytesMax) {
+    ++num_dropped_;
+    if (is_open && !has_room) {
+      End(fmt::format("the controller is too slow: over {} bytes wait for it", options_.unsent_bytes_max));
+    }
+    return false;
+  }
+  unsent_bytes_ += bytes.size();
+  unsent_.push_back(std::move(bytes));
+  SayNext();
+  return true;
+}
+
+std::vector<ClientEvent> ControllerClient::Connection::Poll() {
+  const std::lock_guard lock(mutex_);
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t cleared = read(event_descriptor_.get(), &count, sizeof(count));
+  std::vector<ClientEvent> events = std::exchange(events_, {});
+  for (const ClientEvent& event : events) {
+    if (std::holds_alternative<StreamOpened>(event)) is_heard_of_ = true;
+    if (std::holds_alternative<StreamClosed>(event)) is_heard_of_ = false;
+  }
+  if (is_deaf_ && is_live_) {
+    is_deaf_ = false;
+    stream_->Read();
+  }
+  return events;
+}
+
+Result<std::unique_ptr<ControllerClient>> ControllerClient::Start(const ControllerClientOptions& options) {
+  FL_RETURN_IF_ERROR(Validate(options));
+  auto connection = std::make_unique<Connection>(options);
+  FL_RETURN_IF_ERROR(connection->Begin());
+  return std::unique_ptr<ControllerClient>(new ControllerClient(std::move(connection)));
+}
+
+ControllerClient::ControllerClient(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+
+ControllerClient::~ControllerClient() { connection_->Stop(); }
+
+bool ControllerClient::Send(const controller::FromAgent& message) { return connection_->Send(message); }
+
+std::vector<ClientEvent> ControllerClient::Poll() { return connection_->Poll(); }
+
+int ControllerClient::event_descriptor() const { return connection_->event_descriptor(); }
+
+uint64_t ControllerClient::num_dropped() const { return connection_->num_dropped(); }
+
+}  // namespace fairlead::service

@@ -1,0 +1,45 @@
+#include "service/tls_files.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace fairlead::service {
+namespace {
+
+Result<std::string> ReadWhole(const std::string& path, const char* what) {
+  if (path.empty()) {
+    return InvalidArgument(
+        fmt::format("TLS: no {} named; it needs authority, certificate and key (fairlead cert)", what));
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file || text.str().empty()) {
+    return InvalidArgument(
+        fmt::format("TLS: can't read the {} {}: {}", what, path, errno != 0 ? std::strerror(errno) : "it is empty"));
+  }
+  return text.str();
+}
+
+}  // namespace
+
+Result<TlsTexts> LoadTlsFiles(const TlsFiles& files) {
+  TlsTexts texts;
+  errno = 0;
+  FL_ASSIGN_OR_RETURN(texts.ca, ReadWhole(files.ca, "authority's certificate"));
+  FL_ASSIGN_OR_RETURN(texts.certificate, ReadWhole(files.certificate, "certificate"));
+  FL_ASSIGN_OR_RETURN(texts.key, ReadWhole(files.key, "private key"));
+  struct stat about = {};
+  if (stat(files.key.c_str(), &about) == 0 && (about.st_mode & 077) != 0) {
+    return InvalidArgument(
+        fmt::format("TLS: others than its owner may use the private key {}: run chmod 600 on it", files.key));
+  }
+  return texts;
+}
+
+}  // namespace fairlead::service

@@ -1,0 +1,29 @@
+// The files that mutual TLS needs: who is trusted, who we are, and the proof of it.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+
+namespace fairlead::service {
+
+struct TlsFiles {
+  std::string ca;           // certificates (PEM) of the authority that both sides trust
+  std::string certificate;  // ours
+  std::string key;          // ours; nobody else may read it
+
+  bool is_set() const { return !ca.empty() || !certificate.empty() || !key.empty(); }
+};
+
+// The same, read.
+struct TlsTexts {
+  std::string ca;
+  std::string certificate;
+  std::string key;
+};
+
+// Errors: kInvalidArgument  one of the three is not named; a file that can't be read or is empty; a key that others may
+// read. Says which file, never what is in it.
+Result<TlsTexts> LoadTlsFiles(const TlsFiles& files);
+
+}  // namespace fairlead::service
