@@ -27,10 +27,10 @@ namespace fairlead::service {
 struct ControllerClientOptions {
   std::string address;  // of the controller: "unix:PATH", "HOST:PORT" (endpoint.h)
   // None set: plaintext, which only addresses of this machine may have, or any where `is_insecure_allowed`.
-  TlsFiles tls;
+  TlsFiles tls = {};
   bool is_insecure_allowed = false;
   // The name in the controller's certificate; empty: the host of `address`.
-  std::string controller_name;
+  std::string controller_name = {};
   size_t unsent_bytes_max = size_t{16} << 20;
   size_t unheard_max = 4096;
   // > 0, min <= max. Shorter: back sooner, and more of a crowd when a controller starts.

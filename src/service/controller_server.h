@@ -1,0 +1,79 @@
+// The controller's end of all streams: takes what agents say to one thread, and says what that thread answers.
+//
+// Threads     gRPC's few threads read, check and queue; no stream has a thread of its own. One thread, the core's,
+//             takes all that waits at once, and answers.
+// Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` messages wait is not
+//             read on until the core has taken them: the agent has to wait. One that lets more than `unsent_bytes_max`
+//             wait on our side is ended, as is one that does not take its last words, or says nothing at first, for
+//             `patience`.
+// Trust       with TLS only certificates of our authority are let in, and a hello must name the host that its
+//             certificate names; the core never hears of one that does not. Plaintext is for addresses of this machine,
+//             or where it is allowed on purpose. A UNIX socket can be opened by its owner only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "controller/traffic_controller.h"
+#include "service/tls_files.h"
+
+namespace fairlead::service {
+
+struct ControllerServerOptions {
+  std::vector<std::string> listen = {};  // endpoint.h; at least one
+  TlsFiles tls = {};                     // none set: plaintext. UNIX sockets have plaintext always
+  bool is_insecure_allowed = false;
+  size_t num_streams_max = 100'000;
+  size_t num_unread_max = 64;
+  size_t unsent_bytes_max = size_t{16} << 20;
+  std::chrono::milliseconds patience{10'000};
+};
+
+struct ControllerServerCounters {
+  uint64_t num_streams = 0;  // open now
+  uint64_t opened = 0;       // since the start; so are all below
+  uint64_t refused = 0;      // the wrong name, or one stream too many
+  uint64_t unreadable = 0;   // ended for what they said
+  uint64_t slow = 0;         // ended for not listening, or for not speaking
+  uint64_t messages_in = 0;
+  uint64_t messages_out = 0;
+};
+
+class ControllerServer {
+ public:
+  // Listens when it returns. Errors: kInvalidArgument: nowhere to listen, an address that can't be read or must not have
+  // plaintext, TLS files; kFailedPrecondition: an address can't be had: says why.
+  static Result<std::unique_ptr<ControllerServer>> Start(const ControllerServerOptions& options);
+  // Ends all streams.
+  ~ControllerServer();
+  ControllerServer(const ControllerServer&) = delete;
+  ControllerServer& operator=(const ControllerServer&) = delete;
+
+  // Where it listens, ports as they are: "127.0.0.1:43117".
+  std::vector<std::string> addresses() const;
+
+  // All that waits, in the order of each stream; waits for something, but no longer than `timeout`. A stream's end comes
+  // after its last word, and only of streams that said something and were not ended by End().
+  std::vector<controller::TrafficInput> TakeInputs(std::chrono::milliseconds timeout);
+  // Makes the TakeInputs() that waits, or else the next one, return at once. Any thread.
+  void Wake();
+
+  // Nothing happens where the stream is gone.
+  void Send(controller::StreamId stream, const controller::ToAgent& message);
+  // After what was sent before.
+  void End(controller::StreamId stream);
+
+  ControllerServerCounters counters() const;
+
+ private:
+  class Streams;
+  explicit ControllerServer(std::unique_ptr<Streams> streams);
+
+  std::unique_ptr<Streams> streams_;
+};
+
+}  // namespace fairlead::service

@@ -1,0 +1,307 @@
+// Controller and agent on one machine: what is said arrives in order, and every way in which a stream can end.
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/random.h"
+#include "service/endpoint.h"
+#include "service/stream_bytes.h"
+#include "service/stream_example.h"
+#include "wire/host_message_codec.h"
+#include "wire/random_messages.h"
+
+namespace fairlead::service {
+namespace {
+
+using controller::StreamEnded;
+using controller::StreamSaid;
+
+std::unique_ptr<ControllerServer> StartServer(ControllerServerOptions options) {
+  auto server = ControllerServer::Start(options);
+  EXPECT_TRUE(server.ok()) << server.status().message();
+  return std::move(server).value();
+}
+
+std::unique_ptr<ControllerClient> StartClient(ControllerClientOptions options) {
+  options.delay_min = std::chrono::milliseconds(1);
+  options.delay_max = std::chrono::milliseconds(20);
+  auto client = ControllerClient::Start(options);
+  EXPECT_TRUE(client.ok()) << client.status().message();
+  return std::move(client).value();
+}
+
+StreamSaid NextSaid(ServerInputs* inputs) {
+  controller::TrafficInput input = inputs->Next();
+  auto* said = std::get_if<StreamSaid>(&input);
+  EXPECT_NE(said, nullptr);
+  return said == nullptr ? StreamSaid{} : std::move(*said);
+}
+
+TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
+  for (const std::string& address : {TestSocket(), std::string("127.0.0.1:0")}) {
+    SCOPED_TRACE(address);
+    const auto server = StartServer({.listen = {address}});
+    const auto client = StartClient({.address = server->addresses()[0]});
+    ClientEvents events(client.get());
+    ServerInputs inputs(server.get());
+    ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
+    std::vector<controller::FromAgent> said = {HelloOf("h0")};
+    std::vector<controller::ToAgent> answers;
+    Random random(7);
+    for (int i = 0; i < 1000; ++i) said.push_back(wire::RandomFromAgent(&random));
+    for (int i = 0; i < 1000; ++i) answers.push_back(wire::RandomToAgent(&random));
+    for (const auto& message : said) ASSERT_TRUE(client->Send(message));
+    StreamSaid first = NextSaid(&inputs);
+    EXPECT_TRUE(first.message == said[0]);
+    for (size_t i = 1; i < said.size(); ++i) {
+      const StreamSaid next = NextSaid(&inputs);
+      ASSERT_TRUE(next.message == said[i]) << i;
+      ASSERT_EQ(next.stream, first.stream);
+    }
+    for (const auto& message : answers) server->Send(first.stream, message);
+    for (size_t i = 0; i < answers.size(); ++i) {
+      const ClientEvent event = events.Next();
+      ASSERT_TRUE(std::holds_alternative<controller::ToAgent>(event)) << i;
+      ASSERT_TRUE(std::get<controller::ToAgent>(event) == answers[i]) << i;
+    }
+    EXPECT_EQ(client->num_dropped(), 0u);
+  }
+}
+
+TEST(ControllerStream, AnEndedStreamIsFollowedByANewOne) {
+  const auto server = StartServer({.listen = {TestSocket()}});
+  const auto client = StartClient({.address = server->addresses()[0]});
+  ClientEvents events(client.get());
+  ServerInputs inputs(server.get());
+  ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
+  client->Send(HelloOf("h0"));
+  const StreamSaid first = NextSaid(&inputs);
+  server->Send(first.stream, controller::Refused{"come again"});
+  server->End(first.stream);
+  EXPECT_EQ(std::get<controller::Refused>(events.NextOf<controller::ToAgent>()).reason, "come again");
+  ASSERT_TRUE(std::holds_alternative<StreamClosed>(events.Next()));
+  // What was meant for the old stream does not get into the next one.
+  EXPECT_FALSE(client->Send(controller::Heartbeat{}));
+  EXPECT_EQ(client->num_dropped(), 1u);
+  ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
+  client->Send(HelloOf("h1"));
+  // The core ended the first one itself, and is not told of it again.
+  const StreamSaid second = NextSaid(&inputs);
+  EXPECT_TRUE(second.message == controller::FromAgent(HelloOf("h1")));
+  EXPECT_NE(second.stream, first.stream);
+}
+
+TEST(ControllerStream, TheCoreIsToldOfAnAgentThatIsGone) {
+  const auto server = StartServer({.listen = {TestSocket()}});
+  auto client = StartClient({.address = server->addresses()[0]});
+  ClientEvents events(client.get());
+  ServerInputs inputs(server.get());
+  ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
+  client->Send(HelloOf("h0"));
+  const StreamSaid first = NextSaid(&inputs);
+  client.reset();
+  const controller::TrafficInput input = inputs.Next();
+  ASSERT_TRUE(std::holds_alternative<StreamEnded>(input));
+  EXPECT_EQ(std::get<StreamEnded>(input).stream, first.stream);
+}
+
+// An agent starts before its controller, and outlives it.
+TEST(ControllerStream, AnAgentWaitsForItsController) {
+  const std::string address = TestSocket();
+  const auto client = StartClient({.address = address});
+  ClientEvents events(client.get());
+  EXPECT_FALSE(events.NextOf<StreamClosed>().reason.empty());
+  for (int life = 0; life < 2; ++life) {
+    const auto server = StartServer({.listen = {address}});
+    ServerInputs inputs(server.get());
+    events.NextOf<StreamOpened>();
+    client->Send(HelloOf("h0"));
+    EXPECT_TRUE(NextSaid(&inputs).message == controller::FromAgent(HelloOf("h0")));
+  }
+}
+
+// 1000 heartbeats are sent and the core takes none: 8 wait for it, the others on their way. None is lost.
+TEST(ControllerStream, AnAgentHasToWaitForTheCore) {
+  const auto server = StartServer({.listen = {TestSocket()}, .num_unread_max = 8});
+  const auto client = StartClient({.address = server->addresses()[0]});
+  ClientEvents events(client.get());
+  ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
+  for (uint32_t i = 0; i < 1000; ++i) ASSERT_TRUE(client->Send(controller::Heartbeat{i}));
+  uint32_t next = 0;
+  while (next < 1000) {
+    const auto inputs = server->TakeInputs(kLongWait);
+    ASSERT_FALSE(inputs.empty());
+    ASSERT_LE(inputs.size(), 8u);
+    for (const auto& input : inputs) {
+      ASSERT_EQ(std::get<controller::Heartbeat>(std::get<StreamSaid>(input).message).num_leases, next++);
+    }
+  }
+}
+
+// The client hears 4 messages and is not polled; 64 MiB are more than sockets and gRPC take for it.
+TEST(ControllerStream, AnAgentThatDoesNotListenIsEnded) {
+  const auto server = StartServer({.listen = {TestSocket()}, .unsent_bytes_max = 1 << 20});
+  const auto client = StartClient({.address = server->addresses()[0], .unheard_max = 4});
+  ClientEvents events(client.get());
+  ServerInputs inputs(server.get());
+  ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
+  client->Send(HelloOf("h0"));
+  const StreamSaid first = NextSaid(&inputs);
+  const controller::Refused large{std::string(1 << 18, 'x')};
+  for (int i = 0; i < 256; ++i) server->Send(first.stream, large);
+  const controller::TrafficInput input = inputs.Next();
+  ASSERT_TRUE(std::holds_alternative<StreamEnded>(input));
+  EXPECT_EQ(server->counters().slow, 1u);
+  events.NextOf<StreamClosed>();
+}
+
+TEST(ControllerStream, AControllerThatDoesNotListenIsLeft) {
+  const auto server = StartServer({.listen = {TestSocket()}, .num_unread_max = 1});
+  const auto client = StartClient({.address = server->addresses()[0], .unsent_bytes_max = 1 << 20});
+  ClientEvents events(client.get());
+  ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
+  const controller::ArrivalPrepared large{.alias = 1, .error = std::string(1 << 18, 'x')};
+  int num_sent = 0;
+  while (num_sent < 256 && client->Send(large)) ++num_sent;
+  ASSERT_LT(num_sent, 256);
+  EXPECT_NE(events.NextOf<StreamClosed>().reason.find("too slow"), std::string::npos);
+  EXPECT_GT(client->num_dropped(), 0u);
+}
+
+// One call with one message of any bytes, and how it ended.
+class RawCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  RawCall(const std::string& address, const std::string& method, const std::string& bytes)
+      : stub_(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())), said_(ToBuffer(bytes)) {
+    stub_.PrepareBidiStreamingCall(&context_, method, {}, this);
+    StartWrite(&said_);
+    StartRead(&heard_);
+    StartCall();
+  }
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    answers_.push_back(std::string(WholeMessage(heard_).bytes()));
+    StartRead(&heard_);
+  }
+  void OnDone(const grpc::Status& status) override {
+    const std::lock_guard lock(mutex_);
+    status_ = status;
+    changed_.notify_all();
+  }
+  grpc::Status Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return status_.has_value(); });
+    return *status_;
+  }
+  const std::vector<std::string>& answers() const { return answers_; }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer said_;
+  grpc::ByteBuffer heard_;
+  std::vector<std::string> answers_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<grpc::Status> status_;
+};
+
+TEST(ControllerStream, WordsThatCannotBeReadEndTheirStream) {
+  const auto server = StartServer({.listen = {TestSocket()}});
+  const std::string address = server->addresses()[0];
+  for (const std::string& bytes : {std::string(), std::string("garbage"), std::string(100, '\xff')}) {
+    RawCall call(address, std::string(wire::kAttachMethod), bytes);
+    call.Wait();
+    ASSERT_EQ(call.answers().size(), 1u);
+    const auto answer = wire::ReadToAgent(call.answers()[0]);
+    ASSERT_TRUE(answer.ok());
+    EXPECT_TRUE(std::holds_alternative<controller::Refused>(*answer));
+  }
+  EXPECT_EQ(server->counters().unreadable, 3u);
+  RawCall other(address, "/fairlead.v1.AgentService/Other", "");
+  EXPECT_EQ(other.Wait().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  RawCall too_large(address, std::string(wire::kAttachMethod), std::string(wire::kMessageBytesMax + 1, 'x'));
+  EXPECT_FALSE(too_large.Wait().ok());
+  // The core hears of none of them.
+  EXPECT_TRUE(server->TakeInputs(std::chrono::milliseconds(0)).empty());
+}
+
+// Bytes that are not even gRPC: the server lives on.
+TEST(ControllerStream, NoiseOnTheSocketHurtsNobody) {
+  const auto server = StartServer({.listen = {"127.0.0.1:0"}});
+  const auto endpoint = ParseEndpoint(server->addresses()[0]);
+  Random random(3);
+  for (int i = 0; i < 20; ++i) {
+    const Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(endpoint->port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    std::string noise = i % 2 == 0 ? "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" : "";
+    while (noise.size() < 2000) noise.push_back(static_cast<char>(random()));
+    [[maybe_unused]] const ssize_t sent = send(connection.get(), noise.data(), noise.size(), MSG_NOSIGNAL);
+  }
+  const auto client = StartClient({.address = server->addresses()[0]});
+  ClientEvents events(client.get());
+  events.NextOf<StreamOpened>();
+}
+
+// Says nothing for as long as the server is patient: 1 ms, looked at whenever the core takes inputs.
+TEST(ControllerStream, AStreamThatSaysNothingIsEnded) {
+  const auto server = StartServer({.listen = {TestSocket()}, .patience = std::chrono::milliseconds(1)});
+  const auto client = StartClient({.address = server->addresses()[0]});
+  while (server->counters().slow == 0) server->TakeInputs(std::chrono::milliseconds(1));
+  ClientEvents events(client.get());
+  events.NextOf<StreamOpened>();
+  events.NextOf<StreamClosed>();
+}
+
+TEST(ControllerStream, ThereIsALimitOfStreams) {
+  const auto server = StartServer({.listen = {TestSocket()}, .num_streams_max = 1});
+  const auto first = StartClient({.address = server->addresses()[0]});
+  ClientEvents first_events(first.get());
+  first_events.NextOf<StreamOpened>();
+  const auto second = StartClient({.address = server->addresses()[0]});
+  ClientEvents second_events(second.get());
+  EXPECT_NE(second_events.NextOf<StreamClosed>().reason.find("all streams"), std::string::npos);
+}
+
+TEST(ControllerStream, AnAddressInUseIsToldSo) {
+  const auto server = StartServer({.listen = {TestSocket(), "127.0.0.1:0"}});
+  for (const std::string& address : server->addresses()) {
+    const auto second = ControllerServer::Start({.listen = {address}});
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
+    EXPECT_NE(second.status().message().find(address), std::string::npos) << second.status().message();
+    EXPECT_NE(second.status().message().find("another program"), std::string::npos) << second.status().message();
+  }
+}
+
+TEST(ControllerStream, PlaintextStaysOnThisMachine) {
+  EXPECT_EQ(ControllerServer::Start({.listen = {"0.0.0.0:0"}}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(ControllerServer::Start({.listen = {"0.0.0.0:0"}, .is_insecure_allowed = true}).ok());
+  EXPECT_EQ(ControllerClient::Start({.address = "10.0.0.1:1"}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ControllerServer::Start({}).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(ControllerStream, OnlyTheOwnerMayOpenTheSocket) {
+  const auto server = StartServer({.listen = {TestSocket()}});
+  struct stat about = {};
+  ASSERT_EQ(stat(ParseEndpoint(server->addresses()[0])->path.c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777u, 0600u);
+}
+
+}  // namespace
+}  // namespace fairlead::service

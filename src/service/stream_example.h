@@ -1,0 +1,91 @@
+// Both ends of a stream in one process, for tests: an address, and waiting for what one end hears.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/controller_client.h"
+#include "service/controller_server.h"
+
+namespace fairlead::service {
+
+// No test waits as long where all is well.
+inline constexpr std::chrono::milliseconds kLongWait{60'000};
+
+// A UNIX socket of this test alone.
+inline std::string TestSocket() {
+  static int number = 0;
+  return "unix:/tmp/fairlead_stream_test." + std::to_string(getpid()) + "." + std::to_string(number++);
+}
+
+// What a client hears, one event after another.
+class ClientEvents {
+ public:
+  explicit ClientEvents(ControllerClient* client) : client_(client) {}
+
+  // The next event; waits for it.
+  ClientEvent Next() {
+    while (events_.empty()) {
+      pollfd waiting = {.fd = client_->event_descriptor(), .events = POLLIN, .revents = 0};
+      if (poll(&waiting, 1, static_cast<int>(kLongWait.count())) != 1) {
+        ADD_FAILURE() << "nothing happened";
+        return StreamClosed{"nothing happened"};
+      }
+      for (ClientEvent& event : client_->Poll()) events_.push_back(std::move(event));
+    }
+    ClientEvent event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+  // Waits for the next event of one kind; what comes before is dropped.
+  template <class Kind>
+  Kind NextOf() {
+    for (int i = 0; i < 100'000; ++i) {
+      ClientEvent event = Next();
+      if (auto* kind = std::get_if<Kind>(&event)) return std::move(*kind);
+    }
+    ADD_FAILURE() << "no such event";
+    return {};
+  }
+
+ private:
+  ControllerClient* client_;
+  std::deque<ClientEvent> events_;
+};
+
+// What the core would get, one input after another.
+class ServerInputs {
+ public:
+  explicit ServerInputs(ControllerServer* server) : server_(server) {}
+
+  controller::TrafficInput Next() {
+    while (inputs_.empty()) {
+      std::vector<controller::TrafficInput> taken = server_->TakeInputs(kLongWait);
+      if (taken.empty()) {
+        ADD_FAILURE() << "nothing came";
+        return controller::StreamEnded{};
+      }
+      for (controller::TrafficInput& input : taken) inputs_.push_back(std::move(input));
+    }
+    controller::TrafficInput input = std::move(inputs_.front());
+    inputs_.pop_front();
+    return input;
+  }
+
+ private:
+  ControllerServer* server_;
+  std::deque<controller::TrafficInput> inputs_;
+};
+
+inline controller::HostHello HelloOf(const std::string& host) {
+  return {.host = host, .agent_version = "test", .nics = {IpAddress::FromIpv4(0x0a000001)}};
+}
+
+}  // namespace fairlead::service
