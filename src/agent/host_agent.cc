@@ -1,0 +1,270 @@
+// Questions of processes, and what becomes of their connections.
+#include "agent/host_agent.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace fairlead::agent {
+
+namespace {
+
+using traffic::QueuePairAnswer;
+
+constexpr uint64_t kNumberMask = (uint64_t{1} << 53) - 1;
+
+// What both the library and the controller take for a name.
+bool IsJobName(const std::string& name) {
+  return !name.empty() && name.size() < 64 &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+}  // namespace
+
+HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now)
+    : options_(options),
+      random_(options.random_seed),
+      now_(now),
+      levels_(kept.levels),
+      probes_(options.probes, now),
+      meter_(options.meter) {
+  for (const KeptConnection& connection : kept.connections) {
+    const uint64_t number = connection.wanted.connection;
+    const auto [entry, is_new] = connections_.try_emplace(number);
+    if (!is_new) continue;
+    entry->second.kept = connection;
+    entry->second.since = now;
+    jobs_[connection.job].insert(number);
+    if (connection.inode != 0) by_socket_[{connection.pid, connection.inode}] = number;
+  }
+  for (const KeptAlias& alias : kept.aliases) {
+    aliases_.emplace(alias.alias, Alias{.kept = alias, .old_ports = {}, .seen_at = now});
+  }
+  for (const KeptAccepted& accepted : kept.accepted) {
+    accepted_.emplace(accepted.inode, Accepted{.kept = accepted, .since = now, .traffic_class = {}});
+  }
+  RestoreRewriting();
+}
+
+std::vector<HostAction> HostAgent::Handle(SimTime now, std::span<const HostEvent> events) {
+  now_ = std::max(now_, now);
+  for (const HostEvent& event : events) {
+    std::visit([this](const auto& one) { Take(one); }, event);
+  }
+  TakeTime();
+  SendProbes();
+  return std::exchange(actions_, {});
+}
+
+void HostAgent::Act(HostAction action) { actions_.push_back(std::move(action)); }
+
+void HostAgent::TakeTime() {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now_) {
+    const uint64_t number = deadlines_.begin()->second;
+    deadlines_.erase(deadlines_.begin());
+    const auto found = connections_.find(number);
+    if (found != connections_.end() && found->second.stage == Stage::kAsked) Answer(&found->second, 0);
+  }
+  if (is_welcome_ && heartbeat_due_ <= now_) {
+    Say(controller::Heartbeat{.num_leases = static_cast<uint32_t>(jobs_.size())});
+    heartbeat_due_ = now_ + heartbeat_period_;
+    AskAgain();
+  }
+  DropOldArrivals();
+  for (controller::JobMeasured& measured : meter_.Report(now_)) Say(std::move(measured));
+}
+
+SimTime HostAgent::NextDue() const {
+  SimTime due = std::min(probes_.NextDue(), meter_.NextDue());
+  if (!deadlines_.empty()) due = std::min(due, deadlines_.begin()->first);
+  if (is_welcome_) due = std::min(due, heartbeat_due_);
+  for (const auto& [number, alias] : aliases_) {
+    for (const auto& [port, until] : alias.old_ports) due = std::min(due, until);
+  }
+  return due;
+}
+
+AgentState HostAgent::State() const {
+  AgentState state;
+  for (const auto& [number, connection] : connections_) {
+    if (connection.stage == Stage::kOpen) state.connections.push_back(connection.kept);
+  }
+  for (const auto& [number, alias] : aliases_) state.aliases.push_back(alias.kept);
+  for (const auto& [inode, accepted] : accepted_) state.accepted.push_back(accepted.kept);
+  state.levels = levels_;
+  return state;
+}
+
+bool HostAgent::IsNic(const IpAddress& address) const {
+  return std::find(options_.nics.begin(), options_.nics.end(), address) != options_.nics.end();
+}
+
+bool HostAgent::IsStranger(const IpAddress& address) const {
+  const auto found = strangers_.find(address);
+  return found != strangers_.end() && now_ < found->second;
+}
+
+void HostAgent::AnswerLeave(QuestionId question) { Act(AnswerProcess{.question = question}); }
+
+void HostAgent::Take(const ProcessAsked& event) {
+  const bool is_known = questions_.contains(event.question);
+  const bool is_ours = IsJobName(event.job) && IsNic(event.source) && !event.destination.is_unset() &&
+                       !IsNic(event.destination) && event.destination_port != 0;
+  if (is_known) return;  // the shell's numbers differ; a second answer would be worse than none
+  if (is_ours && event.kind == QuestionKind::kAccept) return TakeAccepted(event);
+  if (!is_ours || IsStranger(event.destination) || connections_.size() >= options_.num_connections_max) {
+    return AnswerLeave(event.question);
+  }
+  Begin(event);
+}
+
+void HostAgent::TakeAccepted(const ProcessAsked& event) {
+  const auto traffic_class = ClassOf(event.job);
+  if (event.inode != 0 && (accepted_.contains(event.inode) || accepted_.size() < options_.num_connections_max)) {
+    const KeptAccepted kept = {
+        .job = event.job, .pid = event.pid, .inode = event.inode, .is_ipv6 = !event.source.is_ipv4()};
+    accepted_[event.inode] = {.kept = kept, .since = now_, .traffic_class = traffic_class};
+    ++revision_;
+  }
+  if (!traffic_class.has_value()) return AnswerLeave(event.question);
+  Act(AnswerProcess{.question = event.question, .leave = false, .sets_class = true, .traffic_class = *traffic_class});
+}
+
+uint64_t HostAgent::NewNumber() {
+  for (;;) {
+    const uint64_t number = random_() & kNumberMask;
+    if (number != 0 && !connections_.contains(number)) return number;
+  }
+}
+
+void HostAgent::Begin(const ProcessAsked& event) {
+  if (event.inode != 0) {
+    // Its socket is used again: what it was before has ended.
+    const auto before = by_socket_.find({event.pid, event.inode});
+    if (before != by_socket_.end()) Close(before->second);
+  }
+  const uint64_t number = NewNumber();
+  Connection connection;
+  connection.kept.job = event.job;
+  connection.kept.wanted = {.connection = number,
+                            .source = event.source,
+                            .destination = event.destination,
+                            .protocol = static_cast<uint8_t>(event.kind == QuestionKind::kQueuePair ? 17 : 6),
+                            .destination_port = event.destination_port};
+  connection.kept.pid = event.pid;
+  connection.kept.inode = event.inode;
+  connection.stage = Stage::kAsked;
+  connection.since = now_;
+  connection.question = event.question;
+  connection.is_asked = is_welcome_;
+  Connection& held = connections_.emplace(number, std::move(connection)).first->second;
+  jobs_[event.job].insert(number);
+  ended_away_.erase(event.job);
+  questions_[event.question] = number;
+  if (event.inode != 0) by_socket_[{event.pid, event.inode}] = number;
+  if (!is_welcome_) return Answer(&held, 0);
+  deadlines_.insert({now_ + options_.answer_deadline, number});
+  Say(controller::PathsWanted{.request = ++num_requests_, .job = event.job, .connections = {held.kept.wanted}});
+}
+
+void HostAgent::Answer(Connection* connection, uint16_t port) {
+  connection->stage = Stage::kAnswered;
+  connection->since = now_;
+  connection->traffic_class = ClassOf(connection->kept.job);
+  Act(AnswerProcess{.question = connection->question,
+                    .leave = false,
+                    .source_port = port,
+                    .sets_class = connection->traffic_class.has_value(),
+                    .traffic_class = connection->traffic_class.value_or(0)});
+}
+
+void HostAgent::AnswerByPlan(Connection* connection) {
+  const QueuePairAnswer& plan = connection->kept.answer;
+  if (connection->stage != Stage::kAsked || plan.kind == QueuePairAnswer::Kind::kScan) return;
+  const bool has_port = plan.kind == QueuePairAnswer::Kind::kUse && !IsPortTaken(*connection, plan.port);
+  Answer(connection, has_port ? plan.port : 0);
+}
+
+void HostAgent::Take(const ProcessTold& event) {
+  const auto question = questions_.find(event.question);
+  if (question == questions_.end()) return;
+  Connection& connection = connections_.at(question->second);
+  if (connection.stage != Stage::kAnswered) return;
+  const bool is_open = (event.error == 0 || event.error == EINPROGRESS) && event.source_port != 0;
+  if (is_open) {
+    Open(&connection, event.source_port);
+  } else {
+    Close(connection.kept.wanted.connection);
+  }
+}
+
+void HostAgent::Take(const ProcessLeft& event) {
+  const auto question = questions_.find(event.question);
+  if (question == questions_.end()) return;
+  Connection& connection = connections_.at(question->second);
+  questions_.erase(question);
+  connection.question = 0;
+  if (connection.stage == Stage::kOpen) return;
+  if (connection.kept.inode == 0) return Close(connection.kept.wanted.connection);
+  connection.stage = Stage::kUnclear;
+  connection.since = now_;
+}
+
+void HostAgent::Open(Connection* connection, uint16_t port) {
+  connection->stage = Stage::kOpen;
+  connection->since = now_;
+  connection->kept.socket_port = port;
+  connection->kept.wire_port = port;
+  ++revision_;
+  Say(controller::ConnectionOpened{
+      .job = connection->kept.job, .connection = connection->kept.wanted.connection, .socket_port = port});
+  ClassifySocket(connection);  // the level may have changed while it was being opened
+}
+
+void HostAgent::Close(uint64_t number) { CloseAll({number}); }
+
+void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
+  std::map<std::string, std::vector<uint64_t>> closed;
+  for (const uint64_t number : numbers) {
+    const auto found = connections_.find(number);
+    if (found == connections_.end()) continue;
+    const Connection& connection = found->second;
+    const KeptConnection& kept = connection.kept;
+    if (connection.question != 0) {
+      if (connection.stage == Stage::kAsked) AnswerLeave(connection.question);
+      questions_.erase(connection.question);
+    }
+    if (kept.wire_port != kept.socket_port || connection.ticket != 0) {
+      Act(ClearRewrite{DepartureOf(connection)});
+    }
+    departure_tickets_.erase(connection.ticket);
+    const auto by_socket = by_socket_.find({kept.pid, kept.inode});
+    if (by_socket != by_socket_.end() && by_socket->second == number) by_socket_.erase(by_socket);
+    const auto job = jobs_.find(kept.job);
+    job->second.erase(number);
+    if (job->second.empty()) {
+      meter_.AddBytes(now_, kept.job, {});
+      if (is_welcome_) {
+        ForgetLevel(kept.job);
+      } else {
+        ended_away_.insert(kept.job);
+      }
+      jobs_.erase(job);
+    }
+    closed[kept.job].push_back(number);
+    connections_.erase(found);
+    ++revision_;
+  }
+  for (auto& [job, gone] : closed) Say(controller::ConnectionsClosed{.job = job, .connections = std::move(gone)});
+}
+
+void HostAgent::Take(const ProcessEnded& event) {
+  std::vector<uint64_t> gone;
+  for (const auto& [number, connection] : connections_) {
+    // Sockets may live on in a child, and are looked at by themselves.
+    if (connection.kept.pid == event.pid && connection.kept.inode == 0) gone.push_back(number);
+  }
+  CloseAll(gone);
+}
+
+}  // namespace fairlead::agent

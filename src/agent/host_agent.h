@@ -1,0 +1,207 @@
+// The agent of a host: between the training processes that open connections, the controller that knows the paths, and
+// the kernel that carries them.
+//
+//     process asks -> PathsWanted -> PathsAnswered: a port is known ----------------------> port and class
+//                          |              a port must be looked for -> ProbesWanted, PathsChanged in time --^
+//                          |                                                    too late: class only, moved later
+//                          +-> no answer in time, no controller, no path: class only
+//
+// Problem     a process waits for milliseconds at most, whatever the controller does; the controller may forget, repeat
+//             and contradict itself; and nothing may break a connection that stands.
+// Method      a state machine without thread, socket, clock or disk. A connection has a number of 53 random bits (what
+//             JSON carries whole), unlike all others here; job and number name it among all hosts: a million
+//             connections of one job meet with a chance of 6e-5. While the controller is away levels and
+//             connections stay as they are, new connections get the class of their job, and are asked after when it
+//             returns. Destinations that are no training NIC are left alone, and remembered for a while.
+// Moves       a connection that stands is moved by rewriting its source port: here after the socket (departure), at the
+//             other end before it (arrival), which the controller has prepared first. An arrival's older port stays for
+//             `arrival_linger`, because its packets are still on their way.
+// Guarantees  each question has one answer, at `answer_deadline` at the latest. A port is given only to the connection
+//             that it was meant for, and not while packets of another one to the same place carry it. No list of closed
+//             connections is empty by accident (which would close all). Same events, same actions.
+// Reference   Dong et al., C4, HPCA 2025, and Cao et al., Crux, SIGCOMM 2024; specification c4.md, sections 9 and 12.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "agent/agent_state.h"
+#include "agent/host_agent_messages.h"
+#include "agent/job_meter.h"
+#include "agent/probe_schedule.h"
+#include "base/random.h"
+#include "base/sim_time.h"
+
+namespace fairlead::agent {
+
+struct HostAgentOptions {
+  std::string host;             // as the fabric names it
+  std::string version;          // of this program, for people
+  std::vector<IpAddress> nics;  // training NICs of this host
+  // How long a process may wait. Longer: more connections get their port at once; must stay below what the library
+  // waits for (20 ms).
+  SimDuration answer_deadline = SimDuration(15'000'000);
+  SimDuration stranger_memory = SimDuration(60'000'000'000);
+  SimDuration arrival_linger = SimDuration(2'000'000'000);
+  uint32_t num_connections_max = 65'536;  // likewise of accepted ones and aliases
+  ProbeScheduleOptions probes;
+  JobMeterOptions meter;
+  uint64_t random_seed = 1;  // another one each time
+};
+
+// Traffic class (DSCP << 2) of a level, 0 .. 7: level 0 is DSCP 56.
+constexpr uint8_t TrafficClassOf(uint32_t level) { return static_cast<uint8_t>(((7 - level) << 3) << 2); }
+
+class HostAgent {
+ public:
+  // Args: kept: by the agent before, empty when there was none.
+  HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now);
+
+  // Handles events of one moment in their order, and what time has brought. Time never runs backwards.
+  std::vector<HostAction> Handle(SimTime now, std::span<const HostEvent> events);
+  // Sums of counters of this host's GPUs, all jobs.
+  void CountGpus(SimTime at, std::span<const GpuSums> sums) { meter_.AddGpus(at, sums); }
+  // When an empty call would do something.
+  SimTime NextDue() const;
+
+  AgentState State() const;
+  // Rises whenever State() has changed.
+  uint64_t revision() const { return revision_; }
+  bool is_welcome() const { return is_welcome_; }
+  size_t num_connections() const { return connections_.size(); }
+  size_t num_aliases() const { return aliases_.size(); }
+
+ private:
+  struct Connection {
+    enum class Stage : uint8_t {
+      kAsked,     // its process waits for the answer
+      kAnswered,  // it has it, and connects
+      kUnclear,   // it has gone without a word: its socket will tell
+      kOpen,
+    };
+    KeptConnection kept;
+    Stage stage = Stage::kOpen;
+    SimTime since;                         // of the stage
+    QuestionId question = 0;               // 0: nobody is to be answered, or will tell
+    bool is_asked = false;                 // the controller, on this stream
+    std::optional<uint8_t> traffic_class;  // of its socket, as far as we know
+    uint64_t ticket = 0;                   // of a departure under way; 0: none
+    uint16_t next_wire_port = 0;           // of that
+  };
+  struct Alias {
+    KeptAlias kept;
+    std::map<uint16_t, SimTime> old_ports;  // wire ports of before, and until when they stay
+    SimTime seen_at;                        // its socket
+  };
+  struct Accepted {
+    KeptAccepted kept;
+    SimTime since;
+    std::optional<uint8_t> traffic_class;
+  };
+  using Stage = Connection::Stage;
+
+  // Events (host_agent.cc).
+  void Take(const ProcessAsked& event);
+  void Take(const ProcessTold& event);
+  void Take(const ProcessLeft& event);
+  void Take(const StreamOpened& event);
+  void Take(const StreamBroken& event);
+  void Take(const ControllerSaid& event);
+  void Take(const ProbesDone& event);
+  void Take(const RewriteDone& event);
+  void Take(const SocketsSeen& event);
+  void Take(const ProcessEnded& event);
+  void TakeTime();
+
+  // The controller's words (host_agent_stream.cc).
+  void Hear(const controller::Welcome& word);
+  void Hear(const controller::Refused& word);
+  void Hear(const controller::PathsAnswered& word);
+  void Hear(const controller::PathsChanged& word);
+  void Hear(const controller::ProbesWanted& word);
+  void Hear(const controller::PrepareArrival& word);
+  void Hear(const controller::ForgetArrival& word);
+  void Hear(const controller::AnnouncementWanted& word);
+  void Hear(const controller::LevelSet& word);
+  void HearAnswer(const controller::PathsAnswered& word, const traffic::ConnectionAnswer& answer);
+  void HearChange(const controller::QueuePairChanged& change);
+  void Say(controller::FromAgent message);  // nothing unless the agent is welcome
+  void Announce(const std::string& job);
+  void AskAgain();  // for connections that nobody has answered for
+  void SendProbes();
+
+  // Processes (host_agent.cc).
+  bool IsNic(const IpAddress& address) const;
+  bool IsStranger(const IpAddress& address) const;
+  void AnswerLeave(QuestionId question);
+  void TakeAccepted(const ProcessAsked& event);
+  void Begin(const ProcessAsked& event);
+  // Answers the process that waits; port 0: any.
+  void Answer(Connection* connection, uint16_t port);
+  // What `connection` can have now is known, or not yet.
+  void AnswerByPlan(Connection* connection);
+  void Open(Connection* connection, uint16_t port);
+  // Also tells the controller. The connection is gone after.
+  void Close(uint64_t number);
+  void CloseAll(const std::vector<uint64_t>& numbers);
+  uint64_t NewNumber();
+
+  // Classes, moves and sockets (host_agent_moves.cc).
+  void SetLevel(const std::string& job, uint32_t level);
+  // Of a job that has gone; the controller tells it again with the next connection.
+  void ForgetLevel(const std::string& job);
+  std::optional<uint8_t> ClassOf(const std::string& job) const;
+  void ClassifySocket(Connection* connection);
+  RewriteRule DepartureOf(const Connection& connection) const;
+  // Another connection's packets to the same place carry this port.
+  bool IsPortTaken(const Connection& connection, uint16_t port) const;
+  void Move(Connection* connection, uint16_t port);
+  void RefuseMove(const Connection& connection, const std::string& why);
+  std::string ObjectionTo(const controller::PrepareArrival& word) const;
+  void ClearArrival(const KeptAlias& alias, uint16_t wire_port);
+  void DropAlias(uint64_t number);
+  void DropOldArrivals();
+  void RestoreRewriting();
+  void LookAtConnections(const SocketsSeen& event);
+  void LookAtAccepted(const SocketsSeen& event);
+  void LookAtAliases(const SocketsSeen& event);
+  void Note(std::string text) { Act(Noted{std::move(text)}); }
+  // Not inlined: GCC 12 takes the members of other alternatives for uninitialized.
+  [[gnu::noinline]] void Act(HostAction action);
+
+  HostAgentOptions options_;
+  Random random_;
+  SimTime now_;
+  std::map<uint64_t, Connection> connections_;
+  std::map<std::string, std::set<uint64_t>> jobs_;  // with connections, and which
+  std::map<QuestionId, uint64_t> questions_;        // connections whose process has not hung up
+  std::set<std::pair<SimTime, uint64_t>> deadlines_;
+  std::map<std::pair<int32_t, uint64_t>, uint64_t> by_socket_;  // process and inode -> connection
+  std::map<std::string, uint32_t> levels_;
+  std::map<IpAddress, SimTime> strangers_;  // until when
+  std::map<uint64_t, Alias> aliases_;
+  std::map<RewriteRule, uint64_t> arrivals_;                           // alias of each rule
+  std::map<uint64_t, std::pair<uint64_t, uint16_t>> arrival_tickets_;  // alias and wire port
+  std::map<uint64_t, uint64_t> departure_tickets_;                     // connection
+  std::map<uint64_t, Accepted> accepted_;                              // by inode
+  std::set<std::string> ended_away_;                                   // jobs that ended while the controller was away
+  std::set<SocketPair> seen_;
+  ProbeSchedule probes_;
+  std::map<uint64_t, std::vector<controller::PortProbe>> rounds_;  // under way
+  JobMeter meter_;
+  bool is_open_ = false;
+  bool is_welcome_ = false;
+  SimDuration heartbeat_period_ = SimDuration(5'000'000'000);
+  SimTime heartbeat_due_ = SimTime::Never();
+  uint64_t num_requests_ = 0;
+  uint64_t num_tickets_ = 0;
+  uint64_t revision_ = 0;
+  std::vector<HostAction> actions_;
+};
+
+}  // namespace fairlead::agent

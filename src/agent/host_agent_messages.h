@@ -1,0 +1,156 @@
+// What reaches the agent of a host, and what it wants done: its events and actions, as plain values.
+//
+//     processes, controller, probes, ----> HostAgent::Handle() ----> answers, words for the controller, probes,
+//     rewriting, sockets                                             rewriting, traffic classes
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/ip_address.h"
+#include "base/sim_time.h"
+#include "controller/host_messages.h"
+
+namespace fairlead::agent {
+
+// One question of one process. Numbers are never used again while the agent runs.
+using QuestionId = uint64_t;
+
+// Both ends of a TCP connection as its own sockets have them, seen from this host.
+struct SocketPair {
+  IpAddress local;
+  IpAddress remote;
+  uint16_t local_port = 0;
+  uint16_t remote_port = 0;
+
+  friend auto operator<=>(const SocketPair&, const SocketPair&) = default;
+};
+
+// ---- Events ----
+
+enum class QuestionKind : uint8_t {
+  kConnect,    // a TCP connection is about to be opened
+  kAccept,     // one was accepted
+  kQueuePair,  // a queue pair of RoCE is about to be connected
+};
+// `source` is the address that the connection will leave from, also where the process left the choice to the kernel.
+struct ProcessAsked {
+  QuestionId question = 0;
+  QuestionKind kind = QuestionKind::kConnect;
+  int32_t pid = 0;     // as the kernel says
+  uint64_t inode = 0;  // of the socket; 0 for queue pairs
+  std::string job;
+  IpAddress source;
+  IpAddress destination;
+  uint16_t source_port = 0;  // 0: not chosen yet
+  uint16_t destination_port = 0;
+};
+// What came of an answer that was kUse.
+struct ProcessTold {
+  QuestionId question = 0;
+  uint16_t source_port = 0;  // 0: none
+  int32_t error = 0;         // errno; 0 or EINPROGRESS: there is a connection
+};
+// It hung up; the question is over. Comes last for each question, also after ProcessTold.
+struct ProcessLeft {
+  QuestionId question = 0;
+};
+// The stream to the controller stands, or has broken.
+struct StreamOpened {};
+struct StreamBroken {};
+struct ControllerSaid {
+  controller::ToAgent message;
+};
+// Of an order to probe, whole or as much as could be done.
+struct ProbesDone {
+  uint64_t order = 0;
+  std::vector<controller::PortProbe> probes;
+};
+struct RewriteDone {
+  uint64_t ticket = 0;
+  std::string error;  // empty: done
+};
+// TCP sockets that are connected or about to be, all of the host.
+struct SeenSocket {
+  SocketPair ends;
+  uint64_t inode = 0;  // 0: the process has closed it, the kernel still sends
+  double bytes_acked = 0;
+
+  friend bool operator==(const SeenSocket&, const SeenSocket&) = default;
+};
+struct SocketsSeen {
+  SimTime asked_at;  // nothing that was opened before is missing
+  std::vector<SeenSocket> sockets;
+};
+struct ProcessEnded {
+  int32_t pid = 0;
+};
+
+using HostEvent = std::variant<ProcessAsked, ProcessTold, ProcessLeft, StreamOpened, StreamBroken, ControllerSaid,
+                               ProbesDone, RewriteDone, SocketsSeen, ProcessEnded>;
+
+// ---- Actions ----
+
+struct AnswerProcess {
+  QuestionId question = 0;
+  bool leave = true;  // else what the fields say
+  uint16_t source_port = 0;
+  bool sets_class = false;
+  uint8_t traffic_class = 0;
+
+  friend bool operator==(const AnswerProcess&, const AnswerProcess&) = default;
+};
+struct SayToController {
+  controller::FromAgent message;
+};
+// Ends the stream; its owner opens another one after a while.
+struct EndStream {};
+// One at a time of each urgency; ProbesDone must follow.
+struct ProbePorts {
+  uint64_t order = 0;
+  bool is_urgent = false;
+  controller::PortScanWanted scan;
+};
+// Packets of `direction` from `from_port` get `to_port`.
+struct RewriteRule {
+  enum class Direction : uint8_t {
+    kDeparture,  // leaving, after the socket
+    kArrival,    // arriving, before the socket
+  };
+  Direction direction = Direction::kDeparture;
+  IpAddress source;
+  IpAddress destination;
+  uint16_t from_port = 0;
+  uint16_t destination_port = 0;
+
+  friend auto operator<=>(const RewriteRule&, const RewriteRule&) = default;
+};
+// Replaces the rule's earlier port; RewriteDone follows.
+struct SetRewrite {
+  uint64_t ticket = 0;
+  RewriteRule rule;
+  uint16_t to_port = 0;
+};
+// A rule that is not there is fine.
+struct ClearRewrite {
+  RewriteRule rule;
+};
+struct SetSocketClass {
+  int32_t pid = 0;
+  uint64_t inode = 0;
+  bool is_ipv6 = false;
+  uint8_t traffic_class = 0;
+};
+// For the log.
+struct Noted {
+  std::string text;
+};
+
+using HostAction = std::variant<AnswerProcess, SayToController, EndStream, ProbePorts, SetRewrite, ClearRewrite,
+                                SetSocketClass, Noted>;
+
+}  // namespace fairlead::agent

@@ -1,0 +1,338 @@
+// Connections that stand: their traffic class, the port that the wire shows, and whether they still live.
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "agent/host_agent.h"
+
+namespace fairlead::agent {
+
+namespace {
+
+// How long a socket that nobody has seen may still come: of connections whose process went without a word, and of
+// arrivals that were prepared.
+constexpr SimDuration kUnclearFor(1'000'000'000);
+constexpr SimDuration kUnseenFor(10'000'000'000);
+
+SocketPair EndsOf(const KeptConnection& kept) {
+  return {.local = kept.wanted.source,
+          .remote = kept.wanted.destination,
+          .local_port = kept.socket_port,
+          .remote_port = kept.wanted.destination_port};
+}
+
+SocketPair EndsOf(const KeptAlias& alias, uint16_t port) {
+  return {
+      .local = alias.destination, .remote = alias.source, .local_port = alias.destination_port, .remote_port = port};
+}
+
+RewriteRule ArrivalOf(const KeptAlias& alias, uint16_t wire_port) {
+  return {.direction = RewriteRule::Direction::kArrival,
+          .source = alias.source,
+          .destination = alias.destination,
+          .from_port = wire_port,
+          .destination_port = alias.destination_port};
+}
+
+}  // namespace
+
+// ---- Classes ----
+
+std::optional<uint8_t> HostAgent::ClassOf(const std::string& job) const {
+  const auto level = levels_.find(job);
+  if (level == levels_.end()) return std::nullopt;
+  return TrafficClassOf(level->second);
+}
+
+void HostAgent::SetLevel(const std::string& job, uint32_t level) {
+  if (level > 7) return;
+  const auto [entry, is_new] = levels_.try_emplace(job, level);
+  if (!is_new && entry->second == level) return;
+  entry->second = level;
+  ++revision_;
+  const auto numbers = jobs_.find(job);
+  if (numbers != jobs_.end()) {
+    for (const uint64_t number : numbers->second) ClassifySocket(&connections_.at(number));
+  }
+  const uint8_t traffic_class = TrafficClassOf(level);
+  for (auto& [inode, accepted] : accepted_) {
+    if (accepted.kept.job != job || accepted.traffic_class == traffic_class) continue;
+    accepted.traffic_class = traffic_class;
+    Act(SetSocketClass{
+        .pid = accepted.kept.pid, .inode = inode, .is_ipv6 = accepted.kept.is_ipv6, .traffic_class = traffic_class});
+  }
+}
+
+void HostAgent::ForgetLevel(const std::string& job) {
+  const bool has_accepted =
+      std::any_of(accepted_.begin(), accepted_.end(), [&](const auto& entry) { return entry.second.kept.job == job; });
+  if (!has_accepted) levels_.erase(job);
+}
+
+void HostAgent::ClassifySocket(Connection* connection) {
+  const auto traffic_class = ClassOf(connection->kept.job);
+  const bool is_due = connection->stage == Stage::kOpen && traffic_class.has_value() &&
+                      connection->traffic_class != traffic_class && connection->kept.inode != 0;
+  if (!is_due) return;
+  connection->traffic_class = traffic_class;
+  Act(SetSocketClass{.pid = connection->kept.pid,
+                     .inode = connection->kept.inode,
+                     .is_ipv6 = !connection->kept.wanted.source.is_ipv4(),
+                     .traffic_class = *traffic_class});
+}
+
+// ---- Departures ----
+
+RewriteRule HostAgent::DepartureOf(const Connection& connection) const {
+  const controller::WantedConnection& wanted = connection.kept.wanted;
+  return {.direction = RewriteRule::Direction::kDeparture,
+          .source = wanted.source,
+          .destination = wanted.destination,
+          .from_port = connection.kept.socket_port,
+          .destination_port = wanted.destination_port};
+}
+
+bool HostAgent::IsPortTaken(const Connection& connection, uint16_t port) const {
+  const controller::WantedConnection& wanted = connection.kept.wanted;
+  for (const auto& [number, other] : connections_) {
+    if (&other == &connection || other.kept.wanted.destination != wanted.destination ||
+        other.kept.wanted.destination_port != wanted.destination_port || other.kept.wanted.source != wanted.source ||
+        other.kept.wanted.protocol != wanted.protocol) {
+      continue;
+    }
+    if (other.kept.socket_port == port || other.kept.wire_port == port || other.next_wire_port == port) return true;
+  }
+  return false;
+}
+
+void HostAgent::Move(Connection* connection, uint16_t port) {
+  KeptConnection& kept = connection->kept;
+  if (port == (connection->ticket != 0 ? connection->next_wire_port : kept.wire_port)) return;
+  if (kept.wanted.protocol != 6) {
+    return RefuseMove(*connection, "a queue pair of RoCE can't be moved from outside of its process");
+  }
+  if (IsPortTaken(*connection, port))
+    return RefuseMove(*connection, "another connection to the same place has the port");
+  departure_tickets_.erase(connection->ticket);
+  connection->ticket = 0;
+  connection->next_wire_port = 0;
+  if (port == kept.socket_port) {
+    Act(ClearRewrite{DepartureOf(*connection)});
+    kept.wire_port = port;
+    ++revision_;
+    return;
+  }
+  connection->ticket = ++num_tickets_;
+  connection->next_wire_port = port;
+  departure_tickets_[connection->ticket] = kept.wanted.connection;
+  Act(SetRewrite{.ticket = connection->ticket, .rule = DepartureOf(*connection), .to_port = port});
+}
+
+// The controller learns what the connection has from an announcement.
+void HostAgent::RefuseMove(const Connection& connection, const std::string& why) {
+  Note("a connection of job " + connection.kept.job + " stays on port " + std::to_string(connection.kept.wire_port) +
+       ": " + why);
+  Announce(connection.kept.job);
+}
+
+// ---- Arrivals ----
+
+std::string HostAgent::ObjectionTo(const controller::PrepareArrival& word) const {
+  if (word.protocol != 6) return "only TCP is rewritten";
+  if (!IsNic(word.destination) || word.source.is_unset()) {
+    return word.destination.ToString() + " is no training NIC of this host";
+  }
+  if (word.destination_port == 0 || word.socket_port == 0 || word.wire_port == 0) return "a port is 0";
+  if (!aliases_.contains(word.alias) && aliases_.size() >= options_.num_connections_max) {
+    return "this host rewrites for as many connections as it can";
+  }
+  const SocketPair of_wire = {.local = word.destination,
+                              .remote = word.source,
+                              .local_port = word.destination_port,
+                              .remote_port = word.wire_port};
+  if (word.wire_port != word.socket_port && seen_.contains(of_wire)) {
+    return "another connection from there has port " + std::to_string(word.wire_port);
+  }
+  return "";
+}
+
+void HostAgent::Hear(const controller::PrepareArrival& word) {
+  if (const std::string objection = ObjectionTo(word); !objection.empty()) {
+    return Say(controller::ArrivalPrepared{.alias = word.alias, .error = objection});
+  }
+  KeptAlias kept = {.alias = word.alias,
+                    .source = word.source,
+                    .destination = word.destination,
+                    .destination_port = word.destination_port,
+                    .socket_port = word.socket_port,
+                    .wire_ports = {}};
+  const auto known = aliases_.find(word.alias);
+  if (known != aliases_.end()) {
+    const std::vector<uint16_t> wire_ports = std::exchange(known->second.kept.wire_ports, {});
+    const bool is_same = known->second.kept == kept;
+    known->second.kept.wire_ports = wire_ports;
+    if (!is_same) DropAlias(word.alias);
+  }
+  Alias& alias = aliases_.try_emplace(word.alias, Alias{.kept = kept, .old_ports = {}, .seen_at = now_}).first->second;
+  alias.seen_at = now_;
+  std::vector<uint16_t>& ports = alias.kept.wire_ports;
+  std::erase(ports, word.wire_port);
+  for (const uint16_t port : ports) alias.old_ports.try_emplace(port, now_ + options_.arrival_linger);
+  alias.old_ports.erase(word.wire_port);
+  ++revision_;
+  if (word.wire_port == word.socket_port) {
+    return Say(controller::ArrivalPrepared{.alias = word.alias, .error = ""});
+  }
+  ports.push_back(word.wire_port);
+  // Packets of a port belong to whom it was given last.
+  const RewriteRule rule = ArrivalOf(alias.kept, word.wire_port);
+  const auto [owner, is_free] = arrivals_.try_emplace(rule, word.alias);
+  if (!is_free && owner->second != word.alias) {
+    Alias& other = aliases_.at(owner->second);
+    std::erase(other.kept.wire_ports, word.wire_port);
+    other.old_ports.erase(word.wire_port);
+    owner->second = word.alias;
+  }
+  arrival_tickets_[++num_tickets_] = {word.alias, word.wire_port};
+  Act(SetRewrite{.ticket = num_tickets_, .rule = rule, .to_port = word.socket_port});
+}
+
+void HostAgent::ClearArrival(const KeptAlias& alias, uint16_t wire_port) {
+  const RewriteRule rule = ArrivalOf(alias, wire_port);
+  arrivals_.erase(rule);
+  Act(ClearRewrite{rule});
+}
+
+void HostAgent::DropAlias(uint64_t number) {
+  const auto found = aliases_.find(number);
+  if (found == aliases_.end()) return;
+  for (const uint16_t port : found->second.kept.wire_ports) ClearArrival(found->second.kept, port);
+  std::erase_if(arrival_tickets_, [&](const auto& ticket) { return ticket.second.first == number; });
+  aliases_.erase(found);
+  ++revision_;
+}
+
+void HostAgent::DropOldArrivals() {
+  for (auto& [number, alias] : aliases_) {
+    for (auto port = alias.old_ports.begin(); port != alias.old_ports.end();) {
+      if (now_ < port->second) {
+        ++port;
+        continue;
+      }
+      ClearArrival(alias.kept, port->first);
+      std::erase(alias.kept.wire_ports, port->first);
+      port = alias.old_ports.erase(port);
+      ++revision_;
+    }
+  }
+}
+
+void HostAgent::Hear(const controller::ForgetArrival& word) { DropAlias(word.alias); }
+
+void HostAgent::Take(const RewriteDone& event) {
+  if (const auto arrival = arrival_tickets_.extract(event.ticket)) {
+    const auto [number, port] = arrival.mapped();
+    const auto alias = aliases_.find(number);
+    if (alias != aliases_.end() && !event.error.empty()) {
+      const auto rule = arrivals_.find(ArrivalOf(alias->second.kept, port));
+      if (rule != arrivals_.end() && rule->second == number) arrivals_.erase(rule);
+      std::erase(alias->second.kept.wire_ports, port);
+      ++revision_;
+    }
+    return Say(controller::ArrivalPrepared{.alias = number, .error = event.error});
+  }
+  const auto departure = departure_tickets_.extract(event.ticket);
+  if (departure.empty()) return;
+  Connection& connection = connections_.at(departure.mapped());
+  connection.ticket = 0;
+  const uint16_t port = std::exchange(connection.next_wire_port, uint16_t{0});
+  if (!event.error.empty()) return RefuseMove(connection, event.error);
+  connection.kept.wire_port = port;
+  ++revision_;
+}
+
+// The kernel may have kept the rules of the agent before us, or not.
+void HostAgent::RestoreRewriting() {
+  for (auto& [number, connection] : connections_) {
+    const uint16_t port = connection.kept.wire_port;
+    if (port == connection.kept.socket_port || port == 0) continue;
+    connection.ticket = ++num_tickets_;
+    connection.next_wire_port = port;
+    departure_tickets_[connection.ticket] = number;
+    Act(SetRewrite{.ticket = connection.ticket, .rule = DepartureOf(connection), .to_port = port});
+  }
+  for (const auto& [number, alias] : aliases_) {
+    for (const uint16_t port : alias.kept.wire_ports) {
+      const RewriteRule rule = ArrivalOf(alias.kept, port);
+      if (!arrivals_.try_emplace(rule, number).second) continue;
+      Act(SetRewrite{.ticket = ++num_tickets_, .rule = rule, .to_port = alias.kept.socket_port});
+    }
+  }
+}
+
+// ---- Sockets ----
+
+void HostAgent::Take(const SocketsSeen& event) {
+  seen_.clear();
+  for (const SeenSocket& socket : event.sockets) seen_.insert(socket.ends);
+  LookAtConnections(event);
+  LookAtAccepted(event);
+  LookAtAliases(event);
+}
+
+void HostAgent::LookAtConnections(const SocketsSeen& event) {
+  std::map<SocketPair, const SeenSocket*> by_ends;
+  std::unordered_map<uint64_t, const SeenSocket*> by_inode;
+  for (const SeenSocket& socket : event.sockets) {
+    by_ends.emplace(socket.ends, &socket);
+    if (socket.inode != 0) by_inode.emplace(socket.inode, &socket);
+  }
+  std::vector<uint64_t> gone;
+  std::map<std::string, std::vector<JobMeter::ConnectionSum>> sums;
+  for (auto& [number, connection] : connections_) {
+    const KeptConnection& kept = connection.kept;
+    if (kept.inode == 0) continue;
+    if (connection.stage == Stage::kUnclear) {
+      const auto found = by_inode.find(kept.inode);
+      const bool is_it = found != by_inode.end() && found->second->ends.remote == kept.wanted.destination &&
+                         found->second->ends.remote_port == kept.wanted.destination_port;
+      if (is_it) {
+        Open(&connection, found->second->ends.local_port);
+      } else if (connection.since + kUnclearFor < event.asked_at) {
+        gone.push_back(number);
+      }
+    }
+    if (connection.stage != Stage::kOpen) continue;
+    const auto found = by_ends.find(EndsOf(kept));
+    if (found != by_ends.end()) {
+      sums[kept.job].push_back({number, found->second->bytes_acked});
+    } else if (connection.since < event.asked_at) {
+      gone.push_back(number);
+    }
+  }
+  CloseAll(gone);
+  for (const auto& [job, connections] : sums) meter_.AddBytes(event.asked_at, job, connections);
+}
+
+void HostAgent::LookAtAccepted(const SocketsSeen& event) {
+  std::set<uint64_t> inodes;
+  for (const SeenSocket& socket : event.sockets) inodes.insert(socket.inode);
+  const size_t num_gone = std::erase_if(accepted_, [&](const auto& entry) {
+    return entry.second.since < event.asked_at && !inodes.contains(entry.first);
+  });
+  if (num_gone > 0) ++revision_;
+}
+
+void HostAgent::LookAtAliases(const SocketsSeen& event) {
+  std::vector<uint64_t> gone;
+  for (auto& [number, alias] : aliases_) {
+    if (seen_.contains(EndsOf(alias.kept, alias.kept.socket_port))) {
+      alias.seen_at = event.asked_at;
+    } else if (alias.seen_at + kUnseenFor < event.asked_at) {
+      gone.push_back(number);
+    }
+  }
+  for (const uint64_t number : gone) DropAlias(number);
+}
+
+}  // namespace fairlead::agent

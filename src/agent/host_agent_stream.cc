@@ -1,0 +1,193 @@
+// The stream to the controller: what it says, and what it is told.
+#include <algorithm>
+#include <utility>
+
+#include "agent/host_agent.h"
+
+namespace fairlead::agent {
+
+namespace {
+
+using traffic::QueuePairAnswer;
+
+constexpr SimDuration kShortestHeartbeat(100'000'000);
+constexpr size_t kNumStrangersMax = 65'536;
+constexpr size_t kNumLevelsMax = 65'536;
+constexpr uint32_t kNumLevels = 8;
+
+}  // namespace
+
+void HostAgent::Say(controller::FromAgent message) {
+  if (is_welcome_) Act(SayToController{std::move(message)});
+}
+
+void HostAgent::Take(const StreamOpened&) {
+  is_open_ = true;
+  is_welcome_ = false;
+  Act(SayToController{
+      controller::HostHello{.host = options_.host, .agent_version = options_.version, .nics = options_.nics}});
+}
+
+void HostAgent::Take(const StreamBroken&) {
+  if (is_welcome_) Note("the controller is away: levels and connections stay as they are");
+  is_open_ = is_welcome_ = false;
+  probes_.Forget();
+  rounds_.clear();
+  deadlines_.clear();
+  for (auto& [number, connection] : connections_) {
+    connection.is_asked = false;
+    if (connection.stage == Stage::kAsked) Answer(&connection, 0);
+  }
+}
+
+void HostAgent::Take(const ControllerSaid& event) {
+  if (!is_open_) return;  // of a stream that has ended
+  std::visit([this](const auto& word) { Hear(word); }, event.message);
+}
+
+void HostAgent::Hear(const controller::Welcome& word) {
+  if (is_welcome_) return;
+  is_welcome_ = true;
+  heartbeat_period_ = std::max(kShortestHeartbeat, word.heartbeat_period);
+  heartbeat_due_ = now_ + heartbeat_period_;
+  Note("the controller (" + word.controller_version + ") is there");
+  for (const std::string& job : ended_away_) Say(controller::ConnectionsClosed{.job = job, .connections = {}});
+  ended_away_.clear();
+}
+
+void HostAgent::Hear(const controller::Refused& word) {
+  Note("the controller refuses this agent: " + word.reason);
+  is_welcome_ = false;
+  Act(EndStream{});
+}
+
+void HostAgent::Hear(const controller::AnnouncementWanted&) {
+  for (const auto& [job, numbers] : jobs_) Announce(job);
+  AskAgain();
+}
+
+// All of the job that the controller has, or should have, been told of.
+void HostAgent::Announce(const std::string& job) {
+  const auto numbers = jobs_.find(job);
+  if (numbers == jobs_.end()) return;
+  controller::ConnectionsHeld held{.job = job, .connections = {}};
+  for (const uint64_t number : numbers->second) {
+    const Connection& connection = connections_.at(number);
+    const KeptConnection& kept = connection.kept;
+    if (!kept.is_answered && !connection.is_asked) continue;
+    // Only what is in force: a port that the wire does not show is none.
+    const bool has_port = kept.wire_port == 0 || kept.wire_port == kept.answer.port;
+    const traffic::HeldPath path = {
+        .is_managed = kept.is_answered && kept.answer.kind != QueuePairAnswer::Kind::kUnmanaged,
+        .plane = kept.answer.plane,
+        .path = kept.answer.path,
+        .port = has_port ? kept.answer.port : uint16_t{0}};
+    held.connections.push_back({.wanted = kept.wanted, .queue_pairs = {path}, .socket_ports = {kept.socket_port}});
+  }
+  if (!held.connections.empty()) Say(std::move(held));
+}
+
+void HostAgent::AskAgain() {
+  for (const auto& [job, numbers] : jobs_) {
+    controller::PathsWanted wanted{.request = 0, .job = job, .connections = {}};
+    for (const uint64_t number : numbers) {
+      Connection& connection = connections_.at(number);
+      if (connection.kept.is_answered || connection.is_asked) continue;
+      connection.is_asked = true;
+      wanted.connections.push_back(connection.kept.wanted);
+    }
+    if (wanted.connections.empty()) continue;
+    wanted.request = ++num_requests_;
+    Say(wanted);
+    for (const controller::WantedConnection& asked : wanted.connections) {
+      const Connection& connection = connections_.at(asked.connection);
+      if (connection.stage != Stage::kOpen) continue;
+      Say(controller::ConnectionOpened{
+          .job = job, .connection = asked.connection, .socket_port = connection.kept.socket_port});
+    }
+  }
+}
+
+void HostAgent::Hear(const controller::PathsAnswered& word) {
+  if (!word.connections.empty() && jobs_.contains(word.job)) SetLevel(word.job, word.level);
+  for (const traffic::ConnectionAnswer& answer : word.connections) HearAnswer(word, answer);
+}
+
+void HostAgent::HearAnswer(const controller::PathsAnswered& word, const traffic::ConnectionAnswer& answer) {
+  const auto found = connections_.find(answer.connection);
+  if (found == connections_.end() || found->second.kept.job != word.job) return;
+  Connection& connection = found->second;
+  if (answer.queue_pairs.empty() && !connection.kept.is_answered) {
+    // No connection of training, the controller says: as if it had never been asked for.
+    const IpAddress destination = connection.kept.wanted.destination;
+    std::erase_if(strangers_, [&](const auto& stranger) {
+      return stranger.second <= now_ || strangers_.size() >= kNumStrangersMax;
+    });
+    strangers_[destination] = now_ + options_.stranger_memory;
+    if (connection.question != 0) Note(destination.ToString() + " is left alone: " + answer.reason);
+    return Close(answer.connection);
+  }
+  if (answer.queue_pairs.size() != 1) return;
+  connection.kept.is_answered = true;
+  connection.kept.answer = answer.queue_pairs.front();
+  ++revision_;
+  AnswerByPlan(&connection);
+}
+
+void HostAgent::Hear(const controller::PathsChanged& word) {
+  for (const controller::QueuePairChanged& change : word.changes) HearChange(change);
+}
+
+void HostAgent::HearChange(const controller::QueuePairChanged& change) {
+  const auto found = connections_.find(change.connection);
+  if (found == connections_.end()) {
+    Say(controller::ConnectionsClosed{.job = change.job, .connections = {change.connection}});
+    return;
+  }
+  Connection& connection = found->second;
+  if (connection.kept.job != change.job || change.queue_pair != 0) return;
+  connection.kept.is_answered = true;
+  connection.kept.answer = change.answer;
+  ++revision_;
+  AnswerByPlan(&connection);
+  const bool has_port = change.answer.kind == QueuePairAnswer::Kind::kUse && change.answer.port != 0;
+  if (connection.stage == Stage::kOpen && has_port) Move(&connection, change.answer.port);
+}
+
+void HostAgent::Hear(const controller::LevelSet& word) {
+  const bool is_known = levels_.contains(word.job) || jobs_.contains(word.job);
+  if (word.level >= kNumLevels || (!is_known && levels_.size() >= kNumLevelsMax)) return;
+  SetLevel(word.job, word.level);
+}
+
+void HostAgent::Hear(const controller::ProbesWanted& word) {
+  controller::ProbesWanted ours{.round = word.round, .scans = {}};
+  for (const controller::PortScanWanted& scan : word.scans) {
+    if (scan.protocol == 6 && IsNic(scan.source) && !scan.destination.is_unset()) ours.scans.push_back(scan);
+  }
+  const bool is_nothing =
+      std::all_of(ours.scans.begin(), ours.scans.end(), [](const auto& scan) { return scan.source_ports.empty(); });
+  if (is_nothing) return Say(controller::ProbesFinished{.round = word.round, .probes = {}});
+  if (probes_.Take(ours) > 0) Note("more probes are wanted than this host can send: the oldest are left out");
+}
+
+void HostAgent::SendProbes() {
+  for (const auto urgency : {ProbeSchedule::kScan, ProbeSchedule::kWatch}) {
+    if (const auto order = probes_.Next(now_, urgency)) {
+      Act(ProbePorts{.order = order->number, .is_urgent = urgency == ProbeSchedule::kScan, .scan = order->scan});
+    }
+  }
+}
+
+void HostAgent::Take(const ProbesDone& event) {
+  const auto order = probes_.Finish(event.order);
+  if (!order.has_value()) return;
+  if (order->round == 0) return Say(controller::ProbesFinished{.round = 0, .probes = event.probes});
+  std::vector<controller::PortProbe>& probes = rounds_[order->round];
+  probes.insert(probes.end(), event.probes.begin(), event.probes.end());
+  if (!order->ends_round) return;
+  Say(controller::ProbesFinished{.round = order->round, .probes = std::move(probes)});
+  rounds_.erase(order->round);
+}
+
+}  // namespace fairlead::agent

@@ -1,0 +1,319 @@
+#include "agent/host_agent.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace fairlead::agent {
+namespace {
+
+using traffic::QueuePairAnswer;
+
+const IpAddress kHere = ParseIpAddress("10.0.0.1").value();
+const IpAddress kThere = ParseIpAddress("10.0.0.2").value();
+
+class HostAgentTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.host = "h0";
+    options_.nics = {kHere};
+    Start({});
+  }
+  void Start(const AgentState& kept) { agent_.emplace(options_, kept, now_); }
+
+  std::vector<HostAction> Do(const HostEvent& event) { return agent_->Handle(now_, {&event, 1}); }
+  std::vector<HostAction> Hear(controller::ToAgent message) { return Do(ControllerSaid{std::move(message)}); }
+  std::vector<HostAction> Wait(int64_t ms) {
+    now_ = now_ + SimDuration(ms * 1'000'000);
+    return agent_->Handle(now_, {});
+  }
+  void Connect() {
+    Do(StreamOpened{});
+    Hear(controller::Welcome{"test", SimDuration(5'000'000'000), SimDuration(60'000'000'000)});
+  }
+  ProcessAsked Question(QuestionId question) const {
+    return {.question = question,
+            .pid = 100,
+            .inode = 1000 + question,
+            .job = "gpt",
+            .source = kHere,
+            .destination = kThere,
+            .destination_port = 5001};
+  }
+
+  // All actions of a kind, and what is said of a kind.
+  template <class T>
+  static std::vector<T> Of(const std::vector<HostAction>& actions) {
+    std::vector<T> found;
+    for (const HostAction& action : actions) {
+      if (const T* one = std::get_if<T>(&action)) found.push_back(*one);
+    }
+    return found;
+  }
+  template <class T>
+  static std::vector<T> Said(const std::vector<HostAction>& actions) {
+    std::vector<T> found;
+    for (const SayToController& said : Of<SayToController>(actions)) {
+      if (const T* one = std::get_if<T>(&said.message)) found.push_back(*one);
+    }
+    return found;
+  }
+
+  // Asks, and returns the connection's number.
+  uint64_t Ask(QuestionId question) {
+    const auto wanted = Said<controller::PathsWanted>(Do(Question(question)));
+    EXPECT_EQ(wanted.size(), 1u);
+    return wanted.empty() ? 0 : wanted[0].connections[0].connection;
+  }
+  std::vector<HostAction> Answer(uint64_t connection, QueuePairAnswer answer, uint32_t level = 2) {
+    return Hear(controller::PathsAnswered{
+        .request = 1, .job = "gpt", .connections = {{connection, "", {answer}}}, .level = level});
+  }
+  std::vector<HostAction> Change(uint64_t connection, uint16_t port) {
+    return Hear(controller::PathsChanged{{{"gpt", connection, 0, Use(port), traffic::MoveCause::kLinkDown}}});
+  }
+  static QueuePairAnswer Use(uint16_t port) { return {.kind = QueuePairAnswer::Kind::kUse, .path = 3, .port = port}; }
+  // A connection that stands, from `port`.
+  uint64_t OpenFrom(QuestionId question, uint16_t port) {
+    const uint64_t connection = Ask(question);
+    Answer(connection, Use(port));
+    Do(ProcessTold{question, port, 0});
+    Do(ProcessLeft{question});
+    return connection;
+  }
+  SeenSocket Socket(uint16_t port, uint64_t inode) const {
+    return {.ends = {kHere, kThere, port, 5001}, .inode = inode, .bytes_acked = 0};
+  }
+
+  HostAgentOptions options_;
+  SimTime now_ = SimTime(1'000'000'000);
+  std::optional<HostAgent> agent_;
+};
+
+TEST_F(HostAgentTest, SaysWhoItIsFirst) {
+  const auto hello = Of<SayToController>(Do(StreamOpened{}));
+  ASSERT_EQ(hello.size(), 1u);
+  EXPECT_EQ(std::get<controller::HostHello>(hello[0].message).nics, options_.nics);
+}
+
+TEST_F(HostAgentTest, AKnownPortIsGivenAtOnce) {
+  Connect();
+  const uint64_t connection = Ask(1);
+  // Level 2 is DSCP (7 - 2) * 8 = 40, class 160.
+  EXPECT_EQ(Of<AnswerProcess>(Answer(connection, Use(50'007))),
+            (std::vector<AnswerProcess>{{1, false, 50'007, true, 160}}));
+  const auto opened = Said<controller::ConnectionOpened>(Do(ProcessTold{1, 50'007, EINPROGRESS}));
+  EXPECT_EQ(opened, (std::vector<controller::ConnectionOpened>{{"gpt", connection, 0, 50'007}}));
+  EXPECT_TRUE(Wait(100).empty()) << "one answer only";
+}
+
+TEST_F(HostAgentTest, WithoutAnAnswerTheConnectionGoesOnItsWayAtTheDeadline) {
+  Connect();
+  const uint64_t connection = Ask(1);
+  EXPECT_EQ(agent_->NextDue(), now_ + SimDuration(15'000'000));
+  EXPECT_TRUE(Of<AnswerProcess>(Wait(14)).empty());
+  EXPECT_EQ(Of<AnswerProcess>(Wait(1)), (std::vector<AnswerProcess>{{1, false, 0, false, 0}}));
+  EXPECT_EQ(Said<controller::ConnectionOpened>(Do(ProcessTold{1, 33'333, 0})).size(), 1u);
+  // The plan comes late: the socket has its port, and only a change (whose arrival is prepared) moves it.
+  const auto late = Answer(connection, Use(50'007));
+  EXPECT_TRUE(Of<AnswerProcess>(late).empty() && Of<SetRewrite>(late).empty());
+  ASSERT_EQ(Of<SetSocketClass>(late).size(), 1u) << "the level is told with it";
+  EXPECT_EQ(Of<SetSocketClass>(late)[0].traffic_class, 160);
+}
+
+TEST_F(HostAgentTest, AScanIsRunAndItsPortStillGivenInTime) {
+  Connect();
+  const uint64_t connection = Ask(1);
+  EXPECT_TRUE(Of<AnswerProcess>(Answer(connection, {.kind = QueuePairAnswer::Kind::kScan, .path = 3})).empty());
+  controller::PortScanWanted scan;
+  scan.source = kHere;
+  scan.destination = kThere;
+  scan.source_ports = {50'000, 50'001};
+  const auto probes = Of<ProbePorts>(Hear(controller::ProbesWanted{0, {scan}}));
+  ASSERT_EQ(probes.size(), 1u);
+  EXPECT_TRUE(probes[0].is_urgent);
+  controller::PortProbe result;
+  result.source_port = 50'001;
+  const auto finished = Said<controller::ProbesFinished>(Do(ProbesDone{probes[0].order, {result}}));
+  ASSERT_EQ(finished.size(), 1u);
+  EXPECT_EQ(finished[0].probes, (std::vector<controller::PortProbe>{result}));
+  Wait(8);
+  EXPECT_EQ(Of<AnswerProcess>(Change(connection, 50'001)), (std::vector<AnswerProcess>{{1, false, 50'001, true, 160}}));
+}
+
+TEST_F(HostAgentTest, WhatIsNoTrainingIsLeftAloneAndRemembered) {
+  Connect();
+  ProcessAsked other = Question(1);
+  other.source = kThere;
+  EXPECT_EQ(Of<AnswerProcess>(Do(other)), (std::vector<AnswerProcess>{{.question = 1}}));
+  const uint64_t connection = Ask(2);
+  const auto refused = Hear(controller::PathsAnswered{
+      .request = 1, .job = "gpt", .connections = {{connection, "10.0.0.2 is no NIC", {}}}, .level = 0});
+  EXPECT_EQ(Of<AnswerProcess>(refused), (std::vector<AnswerProcess>{{.question = 2}}));
+  const auto again = Do(Question(3));
+  EXPECT_EQ(again.size(), 1u) << "the controller is not asked again";
+  EXPECT_EQ(Of<AnswerProcess>(again), (std::vector<AnswerProcess>{{.question = 3}}));
+  Wait(61'000);
+  Ask(4);
+}
+
+TEST_F(HostAgentTest, WhileTheControllerIsAwayConnectionsHaveTheirJobsClass) {
+  Connect();
+  OpenFrom(1, 50'001);
+  Do(StreamBroken{});
+  EXPECT_EQ(Of<AnswerProcess>(Do(Question(2))), (std::vector<AnswerProcess>{{2, false, 0, true, 160}}));
+  Do(ProcessTold{2, 40'000, 0});
+  Do(ProcessLeft{2});
+  Connect();
+  // Announced is what it knew of; it is asked about the other.
+  const auto words = Hear(controller::AnnouncementWanted{});
+  const auto held = Said<controller::ConnectionsHeld>(words);
+  ASSERT_EQ(held.size(), 1u);
+  ASSERT_EQ(held[0].connections.size(), 1u);
+  EXPECT_EQ(held[0].connections[0].queue_pairs[0], (traffic::HeldPath{true, 0, 3, 50'001}));
+  EXPECT_EQ(held[0].connections[0].socket_ports, (std::vector<uint16_t>{50'001}));
+  const auto wanted = Said<controller::PathsWanted>(words);
+  ASSERT_EQ(wanted.size(), 1u);
+  EXPECT_EQ(Said<controller::ConnectionOpened>(words),
+            (std::vector<controller::ConnectionOpened>{{"gpt", wanted[0].connections[0].connection, 0, 40'000}}));
+}
+
+TEST_F(HostAgentTest, AMoveRewritesDeparturesAndComesBack) {
+  Connect();
+  const uint64_t connection = OpenFrom(1, 50'001);
+  const auto move = Of<SetRewrite>(Change(connection, 50'009));
+  ASSERT_EQ(move.size(), 1u);
+  const RewriteRule rule = {RewriteRule::Direction::kDeparture, kHere, kThere, 50'001, 5001};
+  EXPECT_EQ(move[0].rule, rule);
+  EXPECT_EQ(move[0].to_port, 50'009);
+  EXPECT_TRUE(Of<SetRewrite>(Change(connection, 50'009)).empty()) << "already under way";
+  Do(RewriteDone{move[0].ticket, ""});
+  EXPECT_EQ(agent_->State().connections[0].wire_port, 50'009);
+  const auto back = Of<ClearRewrite>(Change(connection, 50'001));
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_EQ(back[0].rule, rule);
+  EXPECT_EQ(agent_->State().connections[0].wire_port, 50'001);
+}
+
+TEST_F(HostAgentTest, AMoveThatFailsIsAnnouncedAsWhatStands) {
+  Connect();
+  const uint64_t connection = OpenFrom(1, 50'001);
+  const auto move = Of<SetRewrite>(Change(connection, 50'009));
+  const auto held = Said<controller::ConnectionsHeld>(Do(RewriteDone{move.at(0).ticket, "no right"}));
+  ASSERT_EQ(held.size(), 1u);
+  EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 0) << "50009 is not in force";
+  EXPECT_EQ(held[0].connections[0].socket_ports[0], 50'001);
+}
+
+TEST_F(HostAgentTest, NobodyGetsAPortThatAnothersPacketsCarry) {
+  Connect();
+  const uint64_t first = OpenFrom(1, 50'001);
+  const auto move = Of<SetRewrite>(Change(first, 50'009));
+  Do(RewriteDone{move.at(0).ticket, ""});
+  // The kernel would give 50009 away: no socket has it.
+  const uint64_t second = Ask(2);
+  EXPECT_EQ(Of<AnswerProcess>(Answer(second, Use(50'009))), (std::vector<AnswerProcess>{{2, false, 0, true, 160}}));
+  Do(ProcessTold{2, 50'002, 0});
+  EXPECT_TRUE(Of<SetRewrite>(Change(second, 50'009)).empty());
+  EXPECT_TRUE(Of<SetRewrite>(Change(second, 50'001)).empty()) << "the first one's socket";
+}
+
+TEST_F(HostAgentTest, ArrivalsKeepTheOlderPortForAWhile) {
+  Connect();
+  controller::PrepareArrival arrival{.alias = 8,
+                                     .source = kThere,
+                                     .destination = kHere,
+                                     .destination_port = 6000,
+                                     .socket_port = 51'000,
+                                     .wire_port = 51'001};
+  const auto set = Of<SetRewrite>(Hear(arrival));
+  ASSERT_EQ(set.size(), 1u);
+  EXPECT_EQ(set[0].rule, (RewriteRule{RewriteRule::Direction::kArrival, kThere, kHere, 51'001, 6000}));
+  EXPECT_EQ(set[0].to_port, 51'000);
+  EXPECT_EQ(Said<controller::ArrivalPrepared>(Do(RewriteDone{set[0].ticket, ""})),
+            (std::vector<controller::ArrivalPrepared>{{8, ""}}));
+  arrival.wire_port = 51'002;
+  const auto next = Hear(arrival);
+  EXPECT_EQ(Of<SetRewrite>(next).size(), 1u);
+  EXPECT_TRUE(Of<ClearRewrite>(next).empty());
+  Do(RewriteDone{Of<SetRewrite>(next)[0].ticket, ""});
+  EXPECT_TRUE(Of<ClearRewrite>(Wait(1'999)).empty());
+  const auto cleared = Of<ClearRewrite>(Wait(1));
+  ASSERT_EQ(cleared.size(), 1u);
+  EXPECT_EQ(cleared[0].rule.from_port, 51'001);
+  EXPECT_EQ(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).size(), 1u);
+  EXPECT_EQ(agent_->num_aliases(), 0u);
+}
+
+TEST_F(HostAgentTest, ArrivalsThatWouldBreakAnotherConnectionAreRefused) {
+  Connect();
+  Do(SocketsSeen{now_, {{.ends = {kHere, kThere, 6000, 51'001}, .inode = 1}}});
+  controller::PrepareArrival arrival{.alias = 8,
+                                     .source = kThere,
+                                     .destination = kHere,
+                                     .destination_port = 6000,
+                                     .socket_port = 51'000,
+                                     .wire_port = 51'001};
+  const auto said = Said<controller::ArrivalPrepared>(Hear(arrival));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].error.find("51001"), std::string::npos);
+  arrival.destination = kThere;
+  EXPECT_FALSE(Said<controller::ArrivalPrepared>(Hear(arrival)).at(0).error.empty());
+}
+
+TEST_F(HostAgentTest, ALevelReachesAllSocketsOfTheJob) {
+  Connect();
+  OpenFrom(1, 50'001);
+  ProcessAsked accept = Question(2);
+  accept.kind = QuestionKind::kAccept;
+  EXPECT_EQ(Of<AnswerProcess>(Do(accept)), (std::vector<AnswerProcess>{{2, false, 0, true, 160}}));
+  const auto classes = Of<SetSocketClass>(Hear(controller::LevelSet{"gpt", 0, ""}));
+  ASSERT_EQ(classes.size(), 2u);
+  for (const SetSocketClass& one : classes) EXPECT_EQ(one.traffic_class, 224);
+  EXPECT_TRUE(Of<SetSocketClass>(Hear(controller::LevelSet{"gpt", 0, ""})).empty());
+  EXPECT_TRUE(Of<SetSocketClass>(Hear(controller::LevelSet{"gpt", 8, ""})).empty()) << "no such level";
+}
+
+TEST_F(HostAgentTest, SocketsThatAreGoneAreClosedAndOthersFound) {
+  Connect();
+  const uint64_t first = OpenFrom(1, 50'001);
+  const uint64_t unclear = Ask(2);
+  Answer(unclear, Use(50'002));
+  Do(ProcessLeft{2});  // without a word
+  const SimTime asked = now_ + SimDuration(1);
+  const auto found = Do(SocketsSeen{asked, {Socket(50'001, 1001), Socket(41'000, 1002)}});
+  EXPECT_EQ(Said<controller::ConnectionOpened>(found),
+            (std::vector<controller::ConnectionOpened>{{"gpt", unclear, 0, 41'000}}));
+  EXPECT_TRUE(Said<controller::ConnectionsClosed>(Do(SocketsSeen{SimTime(), {}})).empty())
+      << "looked before they opened";
+  Wait(10);
+  const auto closed = Said<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(41'000, 1002)}}));
+  EXPECT_EQ(closed, (std::vector<controller::ConnectionsClosed>{{"gpt", {first}}}));
+}
+
+TEST_F(HostAgentTest, TheNextAgentGoesOnFromTheState) {
+  Connect();
+  const uint64_t connection = OpenFrom(1, 50'001);
+  const auto move = Of<SetRewrite>(Change(connection, 50'009));
+  Do(RewriteDone{move.at(0).ticket, ""});
+  const auto state = ReadAgentState(WriteAgentState(agent_->State()), "state");
+  ASSERT_TRUE(state.ok());
+  Start(*state);
+  // The rules are put in again, in case the kernel has lost them.
+  EXPECT_EQ(Of<SetRewrite>(Wait(0)).size(), 1u);
+  Connect();
+  const auto held = Said<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
+  ASSERT_EQ(held.size(), 1u);
+  EXPECT_EQ(held[0].connections[0].wanted.connection, connection);
+  EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 50'009);
+  EXPECT_EQ(held[0].connections[0].socket_ports[0], 50'001);
+}
+
+TEST_F(HostAgentTest, ARefusedAgentEndsTheStream) {
+  Do(StreamOpened{});
+  EXPECT_EQ(Of<EndStream>(Hear(controller::Refused{"version 7 is wanted"})).size(), 1u);
+  EXPECT_FALSE(agent_->is_welcome());
+}
+
+}  // namespace
+}  // namespace fairlead::agent

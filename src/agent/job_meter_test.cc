@@ -1,0 +1,118 @@
+#include "agent/job_meter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+
+namespace fairlead::agent {
+namespace {
+
+// A job on 2 GPUs here: iterations of 0.5 s, of which 0.3 s are computing (1e12 FLOP) and 0.2 s sending 40 MB over two
+// connections, 30 + 10; samples at odd instants about every 17 ms.
+struct PlayedJob {
+  static constexpr double kIteration = 0.5;
+  static constexpr double kCompute = 0.3;
+
+  // Of one second's sum at time t: what whole iterations and the present one have done.
+  static double Done(double t, double from, double to) {
+    const double whole = std::floor(t / kIteration);
+    const double part = t - whole * kIteration;
+    return whole + std::clamp((part - from) / (to - from), 0.0, 1.0);
+  }
+  static double Sent(double t) { return Done(t, kCompute, kIteration); }
+  static double Computed(double t) { return Done(t, 0, kCompute); }
+};
+
+std::vector<controller::JobMeasured> Play(JobMeter* meter, double end, bool with_gpus) {
+  Random random(3);
+  std::vector<controller::JobMeasured> reports;
+  for (double t = 0.1; t < end; t += random.Uniform(0.012, 0.022)) {
+    const SimTime at = SimTime::FromSeconds(Seconds(t));
+    const JobMeter::ConnectionSum sums[] = {{5, 30e6 * PlayedJob::Sent(t)}, {9, 10e6 * PlayedJob::Sent(t)}};
+    meter->AddBytes(at, "gpt", sums);
+    const GpuSums gpus[] = {{.job = "gpt",
+                             .num_gpus = 2,
+                             .flop = Flop(1e12 * PlayedJob::Computed(t)),
+                             .busy = Seconds(2 * PlayedJob::kCompute * PlayedJob::Computed(t))}};
+    if (with_gpus) meter->AddGpus(at, gpus);
+    for (auto& report : meter->Report(at)) reports.push_back(report);
+  }
+  return reports;
+}
+
+TEST(JobMeter, FindsIterationsWorkAndBytes) {
+  JobMeter meter({});
+  const auto reports = Play(&meter, 14, true);
+  // Every 3 s from 0.1 s on: at 3.1, 6.1, 9.1 and 12.1 s.
+  ASSERT_EQ(reports.size(), 4u);
+  for (const auto& report : reports) {
+    EXPECT_EQ(report.job, "gpt");
+    EXPECT_EQ(report.num_gpus, 2u);
+    EXPECT_EQ(report.connections, (std::vector<uint64_t>{5, 9}));
+    const double n = 3 / PlayedJob::kIteration;  // iterations in the shortest window: errors of up to 1/n
+    EXPECT_NEAR(report.profile.iteration_time.value(), 0.5, 0.02);
+    EXPECT_NEAR(report.profile.work.value(), 1e12, 1e12 / n);
+    EXPECT_NEAR(report.profile.compute_time.value(), 0.3, 0.3 / n);
+    ASSERT_EQ(report.profile.flow_bytes.size(), 2u);
+    EXPECT_NEAR(report.profile.flow_bytes[0].value(), 30e6, 30e6 / n);
+    EXPECT_NEAR(report.profile.flow_bytes[1].value(), 10e6, 10e6 / n);
+  }
+}
+
+TEST(JobMeter, SaysNothingOfJobsWithoutGpuCounters) {
+  JobMeter meter({});
+  EXPECT_TRUE(Play(&meter, 14, false).empty());
+}
+
+TEST(JobMeter, AJobThatNeverSendsIsOneIteration) {
+  JobMeter meter({});
+  std::vector<controller::JobMeasured> reports;
+  for (int i = 0; i < 700; ++i) {
+    const SimTime at(i * int64_t{20'000'000});
+    const JobMeter::ConnectionSum sums[] = {{5, 77}};
+    const GpuSums gpus[] = {{.job = "mute", .num_gpus = 1, .flop = Flop(1e9 * i), .busy = Seconds(0.02 * i)}};
+    meter.AddBytes(at, "mute", sums);
+    meter.AddGpus(at, gpus);
+    for (auto& report : meter.Report(at)) reports.push_back(report);
+  }
+  ASSERT_FALSE(reports.empty());
+  // 1e9 FLOP in each 20 ms, whatever the window.
+  const model::MeasuredProfile& profile = reports.back().profile;
+  EXPECT_NEAR(profile.work.value() / profile.iteration_time.value(), 5e10, 1e8);
+}
+
+TEST(JobMeter, EndsWithTheJob) {
+  JobMeter meter({});
+  Play(&meter, 4, true);
+  EXPECT_NE(meter.NextDue(), SimTime::Never());
+  meter.AddBytes(SimTime::FromSeconds(Seconds(5)), "gpt", {});
+  EXPECT_EQ(meter.NextDue(), SimTime::Never());
+}
+
+// The clock of samples may jump by any amount, and sums may fall when counters begin anew.
+TEST(JobMeter, SurvivesOddSamples) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    Random random(seed);
+    JobMeter meter({.window = SimDuration(1'000'000'000)});
+    SimTime now;
+    for (int i = 0; i < 300; ++i) {
+      now = now +
+            SimDuration(static_cast<int64_t>(random.Below(2) == 0 ? random.Below(1 << 24) : random.Below(1ull << 33)));
+      const JobMeter::ConnectionSum sums[] = {{random.Below(3), random.Uniform(0, 1e9)}};
+      meter.AddBytes(now, "x", sums);
+      const GpuSums gpus[] = {
+          {.job = "x", .num_gpus = 1, .flop = Flop(random.Uniform()), .busy = Seconds(random.Uniform())}};
+      meter.AddGpus(now, gpus);
+      for (const auto& report : meter.Report(now)) {
+        EXPECT_TRUE(std::isfinite(report.profile.work.value()));
+        EXPECT_GT(report.profile.iteration_time.value(), 0);
+        EXPECT_EQ(report.connections.size(), report.profile.flow_bytes.size());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::agent
