@@ -64,7 +64,7 @@ struct AgentState {
 };
 
 std::string WriteAgentState(const AgentState& state);
-// Errors: kDataLoss  damaged; kFailedPrecondition  of another version; both say what is wrong. `where` is in the message.
+// Errors: kDataLoss  damaged; kFailedPrecondition  of another version. The message says where, and what is wrong.
 Result<AgentState> ReadAgentState(std::string_view text, const std::string& where);
 
 }  // namespace fairlead::agent

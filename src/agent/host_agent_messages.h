@@ -107,8 +107,6 @@ struct AnswerProcess {
 struct SayToController {
   controller::FromAgent message;
 };
-// Ends the stream; its owner opens another one after a while.
-struct EndStream {};
 // One at a time of each urgency; ProbesDone must follow.
 struct ProbePorts {
   uint64_t order = 0;
@@ -150,7 +148,7 @@ struct Noted {
   std::string text;
 };
 
-using HostAction = std::variant<AnswerProcess, SayToController, EndStream, ProbePorts, SetRewrite, ClearRewrite,
-                                SetSocketClass, Noted>;
+using HostAction =
+    std::variant<AnswerProcess, SayToController, ProbePorts, SetRewrite, ClearRewrite, SetSocketClass, Noted>;
 
 }  // namespace fairlead::agent

@@ -57,8 +57,7 @@ void HostAgent::Hear(const controller::Welcome& word) {
 
 void HostAgent::Hear(const controller::Refused& word) {
   Note("the controller refuses this agent: " + word.reason);
-  is_welcome_ = false;
-  Act(EndStream{});
+  is_welcome_ = false;  // it ends the stream, too
 }
 
 void HostAgent::Hear(const controller::AnnouncementWanted&) {

@@ -309,10 +309,12 @@ TEST_F(HostAgentTest, TheNextAgentGoesOnFromTheState) {
   EXPECT_EQ(held[0].connections[0].socket_ports[0], 50'001);
 }
 
-TEST_F(HostAgentTest, ARefusedAgentEndsTheStream) {
+TEST_F(HostAgentTest, ARefusedAgentSaysWhyAndServesOn) {
   Do(StreamOpened{});
-  EXPECT_EQ(Of<EndStream>(Hear(controller::Refused{"version 7 is wanted"})).size(), 1u);
-  EXPECT_FALSE(agent_->is_welcome());
+  const auto notes = Of<Noted>(Hear(controller::Refused{"version 7 is wanted"}));
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].text.find("version 7 is wanted"), std::string::npos);
+  EXPECT_EQ(Of<AnswerProcess>(Do(Question(1))).size(), 1u);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // What a job is like, from samples of its connections' and GPUs' counters on this host.
 //
-// Method      a sliding window of bins: bytes of each connection since the sample before are spread evenly over the bins
-//             in between; MeasureProfile (job_profiler.h) makes a profile of it every few seconds. Where no period can
-//             be seen in a full window, the window counts as one iteration, for which intensity is right.
+// Method      a sliding window of bins: bytes of each connection since the sample before are spread evenly over the
+//             bins in between; MeasureProfile (job_profiler.h) makes a profile of it every few seconds. Where no
+//             period can be seen in a full window, the window counts as one iteration, for which intensity is right.
 // Cost        4 bytes for each bin of each connection; a report O(bins * connections) and two FFTs.
 // Guarantees  a job without GPU counters is never reported: its intensity would be an invention.
 // Reference   Cao et al., Crux, SIGCOMM 2024, section 5 (profiling).

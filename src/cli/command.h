@@ -51,6 +51,7 @@ struct Invocation {
 // Each adds its commands to the app. The invocation outlives the app.
 void AddSimCommands(CLI::App& app, Invocation* invocation);
 void AddAgentCommands(CLI::App& app, Invocation* invocation);
+void AddAgentRunCommand(CLI::App* agent, Invocation* invocation);
 void AddDiagCommands(CLI::App& app, Invocation* invocation);
 void AddDiagSimulateCommand(CLI::App* diag, Invocation* invocation);
 void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation);

@@ -1,0 +1,152 @@
+// fairlead agent run: the agent of a host.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "report/json_report.h"
+#include "report/printable_text.h"
+#include "service/controller_client.h"
+#include "service/host_agent_server.h"
+#include "version.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+struct AgentRunOptions {
+  std::string host;
+  std::vector<std::string> nics;
+  service::ControllerClientOptions client;
+  service::HostAgentServerOptions server;
+  uint32_t answer_deadline_ms = 15;
+  double window_s = 10;
+  bool keeps_ports = false;
+  std::string json;
+};
+
+class ClientLink : public service::ControllerLink {
+ public:
+  explicit ClientLink(std::unique_ptr<service::ControllerClient> client) : client_(std::move(client)) {}
+
+  int event_descriptor() const override { return client_->event_descriptor(); }
+  std::vector<service::ClientEvent> Poll() override { return client_->Poll(); }
+  bool Send(const controller::FromAgent& message) override { return client_->Send(message); }
+
+ private:
+  std::unique_ptr<service::ControllerClient> client_;
+};
+
+Result<std::vector<IpAddress>> ReadNics(const std::vector<std::string>& texts) {
+  if (texts.size() == 1 && texts.front() == "auto") {
+    std::vector<IpAddress> addresses = service::ListNicAddresses();
+    if (addresses.empty()) return InvalidArgument("--nic auto: no interface of this host is up and has an address");
+    return addresses;
+  }
+  std::vector<IpAddress> addresses;
+  for (const std::string& text : texts) {
+    FL_ASSIGN_OR_RETURN(addresses.emplace_back(), ParseIpAddress(text));
+  }
+  return addresses;
+}
+
+// Numbers of connections must differ over restarts and hosts, so the kernel draws.
+uint64_t DrawSeed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+Status WriteCounts(const AgentRunOptions& options, const service::HostAgentCounts& counts) {
+  const nlohmann::ordered_json json = {{"host", options.host},
+                                       {"questions", counts.num_questions},
+                                       {"steered", counts.num_steered},
+                                       {"class_only", counts.num_classed},
+                                       {"left_alone", counts.num_left},
+                                       {"moves", counts.num_moves},
+                                       {"probe_orders", counts.num_orders},
+                                       {"rejected", counts.num_rejected}};
+  return WriteOutput(options.json, json.dump(2) + "\n");
+}
+
+Status Run(AgentRunOptions options) {
+  if (!options.json.empty()) FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
+  if (!options.server.state_path.empty()) FL_RETURN_IF_ERROR(PrepareOutputFolder(options.server.state_path));
+  service::HostAgentServerOptions& server = options.server;
+  FL_ASSIGN_OR_RETURN(server.agent.nics, ReadNics(options.nics));
+  server.agent.host = options.host;
+  server.agent.version = kVersion;
+  server.agent.answer_deadline = SimDuration(int64_t{options.answer_deadline_ms} * 1'000'000);
+  server.agent.meter.bin = server.sample_period;
+  server.agent.meter.window = SimDuration::FromSeconds(Seconds(options.window_s));
+  server.agent.random_seed = DrawSeed();
+  server.rewrites_ports = !options.keeps_ports;
+  server.log = [host = options.host](const std::string& text) {
+    fmt::print(stderr, "fairlead agent {}: {}\n", host, report::CleanText(text));
+  };
+  options.client.random_seed = DrawSeed();
+  const std::atomic<bool>& stop = StopRequested();
+  FL_ASSIGN_OR_RETURN(auto client, service::ControllerClient::Start(options.client));
+  ClientLink link(std::move(client));
+  FL_ASSIGN_OR_RETURN(const auto agent, service::HostAgentServer::Open(server, &link));
+  server.log(fmt::format("listens at {}, asks {}", server.socket.path, options.client.address));
+  agent->Run(stop);
+  return options.json.empty() ? OkStatus() : WriteCounts(options, agent->counts());
+}
+
+}  // namespace
+
+void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
+  auto options = std::make_shared<AgentRunOptions>();
+  options->server.socket.path = "/run/fairlead/agent.sock";
+  CLI::App* run = agent->add_subcommand(
+      "run", "Be the agent of this host: answer its training processes, probe paths, move connections.");
+  run->add_option("--controller", options->client.address, "Where the controller listens: HOST:PORT or unix:PATH")
+      ->required()
+      ->type_name("ADDRESS");
+  run->add_option("--host", options->host, "Name of this host, as the fabric has it")->required()->type_name("NAME");
+  run->add_option("--nic", options->nics,
+                  "Address of a training NIC; once for each, or auto: all interfaces that are up")
+      ->default_val(std::vector<std::string>{"auto"})
+      ->type_name("ADDRESS");
+  run->add_option("--socket", options->server.socket.path, "Where training processes ask")
+      ->type_name("PATH")
+      ->capture_default_str();
+  run->add_option("--group", options->server.socket.group, "Group that may ask; otherwise everybody on this host")
+      ->type_name("GROUP");
+  run->add_option("--state", options->server.state_path, "File that keeps what this agent holds over restarts")
+      ->type_name("FILE");
+  run->add_option("--gpu-counters", options->server.gpu_counters, "Folder with counters of GPUs that are played")
+      ->type_name("FOLDER");
+  run->add_option("--answer-deadline-ms", options->answer_deadline_ms, "How long a process may wait for its port")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  run->add_option("--probes-per-second", options->server.agent.probes.probes_per_second, "Probes that may be sent")
+      ->check(CLI::Range(1.0, 1e9))
+      ->capture_default_str();
+  run->add_option("--window-s", options->window_s, "Over how long jobs are measured")
+      ->check(CLI::Range(1.0, 600.0))
+      ->capture_default_str();
+  run->add_flag("--keep-ports", options->keeps_ports, "Never rewrite ports: connections that stand can't be moved");
+  run->add_option("--tls-ca", options->client.tls.ca, "Certificate of the cluster's authority")->type_name("FILE");
+  run->add_option("--tls-cert", options->client.tls.certificate, "Certificate of this host")->type_name("FILE");
+  run->add_option("--tls-key", options->client.tls.key, "Its key")->type_name("FILE");
+  run->add_option("--controller-name", options->client.controller_name, "Name in the controller's certificate")
+      ->type_name("NAME");
+  run->add_flag("--insecure", options->client.is_insecure_allowed, "Speak plaintext also with another machine");
+  run->add_option("--json", options->json, "At the end, write what was done to FILE; - prints it")->type_name("FILE");
+  run->footer(
+      "Example: fairlead agent run --controller 10.1.0.9:7070 --host h0 --nic 10.0.0.1 --state "
+      "/var/lib/fairlead/agent");
+  run->callback([options, invocation] {
+    const Status status = Run(*options);
+    invocation->exit_code = status.ok() ? kExitOk : ReportError(status);
+  });
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,370 @@
+#include "service/host_agent_server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/file_writer.h"
+#include "service/gpu_counter_files.h"
+#include "service/host_prober.h"
+#include "service/port_rewriter.h"
+#include "service/tcp_sockets.h"
+#include "service/worker_thread.h"
+
+namespace fairlead::service {
+
+namespace {
+
+constexpr SimDuration kLongestWait(100'000'000);
+constexpr SimDuration kSavePeriod(50'000'000);
+constexpr SimDuration kProcessPeriod(1'000'000'000);
+constexpr SimDuration kOrphanPeriod(10'000'000'000);
+constexpr int64_t kRestFactor = 20;  // a sample may take a twentieth of the time
+
+SimTime Now() {
+  return SimTime(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+agent::AgentState LoadState(const HostAgentServerOptions& options) {
+  std::ifstream file(options.state_path, std::ios::binary);
+  if (options.state_path.empty() || !file) return {};
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  auto state = agent::ReadAgentState(text, options.state_path);
+  if (state.ok()) return std::move(*state);
+  options.log(fmt::format("{}; starting without it: connections that stand are not known", state.status().message()));
+  return {};
+}
+
+}  // namespace
+
+class HostAgentServer::Loop {
+ public:
+  Loop(const HostAgentServerOptions& options, ControllerLink* link, SteeringSocket socket)
+      : options_(options), link_(link), socket_(std::move(socket)), agent_(options.agent, LoadState(options), Now()) {
+    OpenRewriter();
+  }
+
+  void Run(const std::atomic<bool>& stop);
+  HostAgentCounts counts() const;
+
+ private:
+  using Events = std::vector<agent::HostEvent>;
+
+  void OpenRewriter();
+  void CloseRewriter();
+  void Wait();
+  Events Gather(SimTime now);
+  void Heed(const std::vector<agent::HostAction>& actions);
+  void Do(const agent::AnswerProcess& action);
+  void Do(const agent::SayToController& action) { link_->Send(action.message); }
+  void Do(const agent::ProbePorts& action);
+  void Do(const agent::SetRewrite& action) { rewrites_.push_back({action.ticket, {action.rule, action.to_port}}); }
+  void Do(const agent::ClearRewrite& action) { rewrites_.push_back({0, {action.rule, 0}}); }
+  void Do(const agent::SetSocketClass& action) { classes_.push_back(action); }
+  void Do(const agent::Noted& action) { options_.log(action.text); }
+  void FlushRewrites();
+  void FlushClasses();
+  void Sample(SimTime now);
+  void Save(SimTime now);
+  void ClearOrphans(SimTime now, const agent::SocketsSeen& seen);
+  void LookForProcesses(SimTime now, Events* events);
+  // Each text once: a condition of the host is not told with every connection.
+  void LogOnce(const std::string& text);
+
+  struct Rewrite {
+    uint64_t ticket = 0;  // 0: nobody waits
+    PortRewriter::Change change;
+  };
+
+  HostAgentServerOptions options_;
+  ControllerLink* link_;
+  SteeringSocket socket_;
+  agent::HostAgent agent_;
+  HostAgentCounts counts_;
+  std::optional<PortRewriter> rewriter_;  // of the kernel worker
+  std::string no_rewriter_because_;
+  std::vector<Rewrite> rewrites_;
+  std::vector<agent::SetSocketClass> classes_;
+  std::set<int32_t> queue_pair_processes_;
+  SimTime next_sample_;
+  SimTime next_save_;
+  SimTime next_process_look_;
+  uint64_t saved_revision_ = 0;
+  SimTime next_orphan_look_;
+  std::mutex log_mutex_;
+  std::set<std::string> logged_;
+  std::atomic<int64_t> sample_took_ns_ = 0;
+  std::atomic<bool> is_measured_ = false;
+  std::mutex gpus_mutex_;
+  std::vector<std::pair<SimTime, std::vector<agent::GpuSums>>> gpus_;
+  std::array<HostProber, 2> probers_;  // each of its worker
+  EventInbox inbox_;
+  // Last: they end before what they use.
+  WorkerThread saver_;
+  WorkerThread sampler_;
+  WorkerThread kernel_;
+  std::array<WorkerThread, 2> probes_;
+};
+
+void HostAgentServer::Loop::LogOnce(const std::string& text) {
+  const std::lock_guard lock(log_mutex_);
+  if (!text.empty() && logged_.size() < 1000 && logged_.insert(text).second) options_.log(text);
+}
+
+void HostAgentServer::Loop::OpenRewriter() {
+  if (!options_.rewrites_ports) {
+    no_rewriter_because_ = "this agent was told not to rewrite ports";
+    return;
+  }
+  auto rewriter = PortRewriter::Open();
+  if (rewriter.ok()) {
+    rewriter_ = std::move(*rewriter);
+    if (rewriter_->num_rules() > 0) {
+      options_.log(fmt::format("took over {} rewritten ports of the agent before", rewriter_->num_rules()));
+    }
+    return;
+  }
+  no_rewriter_because_ = "this host can't rewrite ports: " + rewriter.status().message();
+  options_.log(no_rewriter_because_ + "; connections that stand can't be moved");
+}
+
+void HostAgentServer::Loop::CloseRewriter() {
+  kernel_.Finish();
+  if (!rewriter_.has_value()) return;
+  const auto gone = rewriter_->Close();
+  if (!gone.ok()) {
+    options_.log("rewriting of ports stays as it is: " + gone.status().message());
+  } else if (!*gone) {
+    options_.log(fmt::format("{} arriving connections are still rewritten; the next agent takes them over",
+                             rewriter_->num_rules()));
+  }
+}
+
+void HostAgentServer::Loop::Do(const agent::AnswerProcess& action) {
+  socket_.Answer(action);
+  ++counts_.num_questions;
+  if (action.leave) {
+    ++counts_.num_left;
+  } else {
+    ++(action.source_port != 0 ? counts_.num_steered : counts_.num_classed);
+  }
+}
+
+void HostAgentServer::Loop::Do(const agent::ProbePorts& action) {
+  ++counts_.num_orders;
+  const size_t lane = action.is_urgent ? 0 : 1;
+  probes_[lane].Do([this, lane, action] {
+    auto probes = probers_[lane].Probe(action.scan);
+    if (!probes.ok()) LogOnce(probes.status().message());
+    inbox_.Push(
+        agent::ProbesDone{action.order, probes.ok() ? std::move(*probes) : std::vector<controller::PortProbe>()});
+  });
+}
+
+void HostAgentServer::Loop::FlushRewrites() {
+  if (rewrites_.empty()) return;
+  kernel_.Do([this, rewrites = std::exchange(rewrites_, {})] {
+    std::vector<PortRewriter::Change> changes;
+    for (const Rewrite& rewrite : rewrites) changes.push_back(rewrite.change);
+    std::string error = no_rewriter_because_;
+    if (rewriter_.has_value()) error = rewriter_->Apply(changes).message();
+    if (!error.empty()) LogOnce(error);
+    for (const Rewrite& rewrite : rewrites) {
+      if (rewrite.ticket != 0) inbox_.Push(agent::RewriteDone{rewrite.ticket, error});
+    }
+  });
+}
+
+void HostAgentServer::Loop::FlushClasses() {
+  if (classes_.empty()) return;
+  kernel_.Do([this, classes = std::exchange(classes_, {})] {
+    const Status status = SetSocketClasses(classes);
+    if (!status.ok()) LogOnce(status.message());
+  });
+}
+
+void HostAgentServer::Loop::Heed(const std::vector<agent::HostAction>& actions) {
+  for (const agent::HostAction& action : actions) {
+    std::visit([this](const auto& one) { Do(one); }, action);
+  }
+  counts_.num_moves += static_cast<uint64_t>(std::count_if(rewrites_.begin(), rewrites_.end(), [](const Rewrite& one) {
+    return one.ticket != 0 && one.change.rule.direction == agent::RewriteRule::Direction::kDeparture;
+  }));
+  FlushRewrites();
+  FlushClasses();
+}
+
+void HostAgentServer::Loop::Sample(SimTime now) {
+  if (now < next_sample_ || sampler_.num_waiting() > 0) return;
+  const bool is_needed = agent_.num_connections() > 0 || agent_.num_aliases() > 0;
+  const SimDuration period = is_measured_ && is_needed ? options_.sample_period : options_.idle_sample_period;
+  next_sample_ = now + std::max(period, SimDuration(sample_took_ns_ * kRestFactor));
+  sampler_.Do([this] {
+    const SimTime began = Now();
+    auto sockets = ListTcpSockets();
+    if (!sockets.ok()) return LogOnce(sockets.status().message());
+    if (!options_.gpu_counters.empty()) {
+      auto gpus = ReadGpuCounters(options_.gpu_counters);
+      is_measured_ = !gpus.empty();
+      const std::lock_guard lock(gpus_mutex_);
+      gpus_.emplace_back(began, std::move(gpus));
+    }
+    sample_took_ns_ = (Now() - began).ns();
+    inbox_.Push(agent::SocketsSeen{began, std::move(*sockets)});
+  });
+}
+
+void HostAgentServer::Loop::Save(SimTime now) {
+  if (options_.state_path.empty() || agent_.revision() == saved_revision_) return;
+  if (now < next_save_ || saver_.num_waiting() > 0) return;
+  saved_revision_ = agent_.revision();
+  next_save_ = now + kSavePeriod;
+  saver_.Do([this, state = agent_.State()] {
+    const Status status = WriteFileAtomically(options_.state_path, agent::WriteAgentState(state));
+    if (!status.ok()) LogOnce("can't keep what this agent holds: " + status.message());
+  });
+}
+
+void HostAgentServer::Loop::LookForProcesses(SimTime now, Events* events) {
+  if (now < next_process_look_) return;
+  next_process_look_ = now + kProcessPeriod;
+  std::erase_if(queue_pair_processes_, [&](int32_t pid) {
+    if (kill(pid, 0) == 0 || errno != ESRCH) return false;
+    events->emplace_back(agent::ProcessEnded{pid});
+    return true;
+  });
+}
+
+// Rules that the agent before has left, and that the state does not know: they live as long as their connection.
+void HostAgentServer::Loop::ClearOrphans(SimTime now, const agent::SocketsSeen& seen) {
+  if (!rewriter_.has_value() || now < next_orphan_look_) return;
+  next_orphan_look_ = now + kOrphanPeriod;
+  std::set<agent::SocketPair> alive;
+  for (const agent::SeenSocket& socket : seen.sockets) alive.insert(socket.ends);
+  kernel_.Do([this, alive = std::move(alive)] { LogOnce(rewriter_->ClearOrphans(alive).message()); });
+}
+
+HostAgentServer::Loop::Events HostAgentServer::Loop::Gather(SimTime now) {
+  Events events = socket_.Serve(now);
+  for (const agent::HostEvent& event : events) {
+    const auto* asked = std::get_if<agent::ProcessAsked>(&event);
+    if (asked != nullptr && asked->kind == agent::QuestionKind::kQueuePair) queue_pair_processes_.insert(asked->pid);
+  }
+  for (ClientEvent& event : link_->Poll()) {
+    if (auto* message = std::get_if<controller::ToAgent>(&event)) {
+      events.emplace_back(agent::ControllerSaid{std::move(*message)});
+    } else if (const auto* closed = std::get_if<StreamClosed>(&event)) {
+      LogOnce("no stream to the controller: " + closed->reason);
+      events.emplace_back(agent::StreamBroken{});
+    } else {
+      events.emplace_back(agent::StreamOpened{});
+    }
+  }
+  for (agent::HostEvent& event : inbox_.Take()) {
+    if (const auto* seen = std::get_if<agent::SocketsSeen>(&event)) ClearOrphans(now, *seen);
+    events.push_back(std::move(event));
+  }
+  LookForProcesses(now, &events);
+  return events;
+}
+
+void HostAgentServer::Loop::Wait() {
+  std::array<pollfd, 3> watched = {
+      {{socket_.descriptor(), POLLIN, 0}, {link_->event_descriptor(), POLLIN, 0}, {inbox_.descriptor(), POLLIN, 0}}};
+  const SimTime now = Now();
+  SimTime until = std::min(now + kLongestWait, std::max(now, agent_.NextDue()));
+  // What a worker is busy with wakes the loop by itself.
+  if (sampler_.num_waiting() == 0) until = std::min(until, std::max(now, next_sample_));
+  const bool is_unsaved = !options_.state_path.empty() && agent_.revision() != saved_revision_;
+  if (is_unsaved && saver_.num_waiting() == 0) until = std::min(until, std::max(now, next_save_));
+  const int64_t wait_ns = (until - now).ns();
+  const timespec wait = {.tv_sec = 0, .tv_nsec = wait_ns};
+  ppoll(watched.data(), watched.size(), &wait, nullptr);
+}
+
+void HostAgentServer::Loop::Run(const std::atomic<bool>& stop) {
+  while (!stop) {
+    Wait();
+    const SimTime now = Now();
+    const Events events = Gather(now);
+    {
+      const std::lock_guard lock(gpus_mutex_);
+      for (const auto& [at, sums] : gpus_) agent_.CountGpus(at, sums);
+      gpus_.clear();
+    }
+    Heed(agent_.Handle(now, events));
+    Sample(now);
+    Save(now);
+  }
+  next_save_ = SimTime();
+  saver_.Finish();
+  Save(Now());
+  saver_.Finish();
+  CloseRewriter();
+}
+
+HostAgentCounts HostAgentServer::Loop::counts() const {
+  HostAgentCounts counts = counts_;
+  counts.num_rejected = socket_.num_rejected();
+  return counts;
+}
+
+Result<std::unique_ptr<HostAgentServer>> HostAgentServer::Open(const HostAgentServerOptions& options,
+                                                               ControllerLink* link) {
+  if (options.agent.host.empty()) return InvalidArgument("an agent needs the name of its host, as the fabric has it");
+  if (options.agent.nics.empty()) return InvalidArgument("an agent needs at least one training NIC: its address");
+  FL_ASSIGN_OR_RETURN(SteeringSocket socket, SteeringSocket::Open(options.socket));
+  return std::unique_ptr<HostAgentServer>(
+      new HostAgentServer(std::make_unique<Loop>(options, link, std::move(socket))));
+}
+
+HostAgentServer::HostAgentServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+HostAgentServer::~HostAgentServer() = default;
+
+void HostAgentServer::Run(const std::atomic<bool>& stop) { loop_->Run(stop); }
+HostAgentCounts HostAgentServer::counts() const { return loop_->counts(); }
+
+std::vector<IpAddress> ListNicAddresses() {
+  std::vector<IpAddress> addresses;
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return addresses;
+  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+    const bool counts =
+        entry->ifa_addr != nullptr && (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_LOOPBACK) == 0;
+    if (!counts) continue;
+    if (entry->ifa_addr->sa_family == AF_INET) {
+      sockaddr_in ipv4;
+      std::memcpy(&ipv4, entry->ifa_addr, sizeof(ipv4));
+      addresses.push_back(IpAddress::FromIpv4(ntohl(ipv4.sin_addr.s_addr)));
+    } else if (entry->ifa_addr->sa_family == AF_INET6) {
+      sockaddr_in6 ipv6;
+      std::memcpy(&ipv6, entry->ifa_addr, sizeof(ipv6));
+      if (IN6_IS_ADDR_LINKLOCAL(&ipv6.sin6_addr)) continue;
+      std::array<uint8_t, 16> bytes;
+      std::memcpy(bytes.data(), &ipv6.sin6_addr, bytes.size());
+      addresses.push_back(IpAddress(bytes));
+    }
+  }
+  freeifaddrs(first);
+  std::stable_partition(addresses.begin(), addresses.end(), [](const IpAddress& one) { return one.is_ipv4(); });
+  return addresses;
+}
+
+}  // namespace fairlead::service

@@ -1,0 +1,68 @@
+// The agent as a program: joins its state machine (agent/host_agent.h) with processes, controller and kernel.
+//
+//     UNIX socket, controller, workers -- events --> HostAgent -- actions --> UNIX socket, controller, workers
+//
+// Threads     one loop that never blocks, and workers for what does: two for probes (searches that processes wait for,
+//             and the watching of the mesh), one for the kernel's tables (nft, classes of sockets), one that lists
+//             sockets, one that keeps the state. Their words come back through an inbox.
+// Degraded    what a host does not allow (rewriting, classes of other users' sockets) is said once, in the log and to
+//             the controller; the rest goes on.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/host_agent.h"
+#include "base/status.h"
+#include "service/controller_link.h"
+#include "service/steering_socket.h"
+
+namespace fairlead::service {
+
+struct HostAgentServerOptions {
+  agent::HostAgentOptions agent;
+  SteeringSocketOptions socket;
+  std::string state_path;    // empty: nothing is kept
+  std::string gpu_counters;  // folder; empty: none
+  // How often sockets are listed: where jobs are measured, and otherwise.
+  SimDuration sample_period = SimDuration(20'000'000);
+  SimDuration idle_sample_period = SimDuration(500'000'000);
+  bool rewrites_ports = true;
+  std::function<void(const std::string&)> log;  // one line each; not empty
+};
+
+// What an agent has done so far, for --json and tests.
+struct HostAgentCounts {
+  uint64_t num_questions = 0;
+  uint64_t num_steered = 0;  // answered with a port
+  uint64_t num_classed = 0;  // with a class only
+  uint64_t num_left = 0;
+  uint64_t num_moves = 0;   // departures that were rewritten
+  uint64_t num_orders = 0;  // of probes
+  uint64_t num_rejected = 0;
+};
+
+class HostAgentServer {
+ public:
+  // Opens everything. Args: link outlives this. What a kept state that can't be read means is said in the log: nothing.
+  // Errors: those of SteeringSocket::Open; kInvalidArgument: options without a NIC or a host.
+  static Result<std::unique_ptr<HostAgentServer>> Open(const HostAgentServerOptions& options, ControllerLink* link);
+  ~HostAgentServer();
+
+  // Until `stop` is true, which is looked at every 100 ms.
+  void Run(const std::atomic<bool>& stop);
+  HostAgentCounts counts() const;
+
+ private:
+  class Loop;
+  explicit HostAgentServer(std::unique_ptr<Loop> loop);
+  std::unique_ptr<Loop> loop_;
+};
+
+// Addresses of this host's interfaces that are up and no loopback, IPv4 first; link-local ones are left out.
+std::vector<IpAddress> ListNicAddresses();
+
+}  // namespace fairlead::service

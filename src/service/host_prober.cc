@@ -1,0 +1,86 @@
+#include "service/host_prober.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "service/path_probe.h"
+
+namespace fairlead::service {
+
+namespace {
+
+constexpr uint16_t kDiscardPort = 9;  // RFC 863; open nowhere, and harmless where it is
+constexpr uint16_t kOurPort = 61'009;
+constexpr std::chrono::minutes kRemembered{10};
+constexpr std::chrono::milliseconds kPatience{100};
+constexpr std::chrono::milliseconds kShortestPatience{5};
+constexpr double kPatienceRtts = 8;
+constexpr uint32_t kNumAttempts = 5;
+constexpr size_t kNumRememberedMax = 65'536;
+
+}  // namespace
+
+Result<HostProber::Distance> HostProber::FindDistance(const IpAddress& source, const IpAddress& destination) {
+  const auto known = distances_.find({source, destination});
+  if (known != distances_.end() && Clock::now() < known->second.good_until) return known->second;
+  PathProbeOptions options;
+  options.destination = destination;
+  options.destination_port = kDiscardPort;
+  options.source = source;
+  options.source_ports = {kOurPort, kOurPort + 1};  // the second one for when the first is in use
+  options.timeout = kPatience;
+  options.num_attempts = 2;
+  FL_ASSIGN_OR_RETURN(const std::vector<ProbedPath> paths, ProbePaths(options));
+  Distance distance{.num_routers = 0, .rtt = Seconds(), .good_until = Clock::now() + kRemembered};
+  for (const ProbedPath& path : paths) {
+    // Where the destination says nothing, the last router that does is taken for the last one.
+    for (uint32_t i = 0; i < path.hops.size(); ++i) {
+      if (path.hops[i].kind != ProbedHop::Kind::kRouter) continue;
+      distance.num_routers = std::max(distance.num_routers, i + 1);
+      distance.rtt = std::max(distance.rtt, path.hops[i].rtt);
+    }
+  }
+  if (distance.num_routers == 0) {
+    return Unavailable(fmt::format("no router answers between {} and {}", source.ToString(), destination.ToString()));
+  }
+  if (distances_.size() >= kNumRememberedMax) distances_.clear();
+  distances_[{source, destination}] = distance;
+  return distance;
+}
+
+Result<std::vector<controller::PortProbe>> HostProber::Probe(const controller::PortScanWanted& scan) {
+  FL_ASSIGN_OR_RETURN(const Distance distance, FindDistance(scan.source, scan.destination));
+  PathProbeOptions options;
+  options.destination = scan.destination;
+  options.destination_port = scan.destination_port;
+  options.source = scan.source;
+  options.source_ports = scan.source_ports;
+  options.last_hop = distance.num_routers;
+  const auto patience = std::chrono::duration<double>(distance.rtt.value() * kPatienceRtts);
+  options.timeout = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(patience), kShortestPatience, kPatience);
+  options.num_attempts = kNumAttempts;
+  FL_ASSIGN_OR_RETURN(const std::vector<ProbedPath> paths, ProbePaths(options));
+  std::vector<controller::PortProbe> probes;
+  for (const ProbedPath& path : paths) {
+    if (path.is_taken || path.hops.empty()) continue;
+    controller::PortProbe& probe = probes.emplace_back();
+    probe.source = scan.source;
+    probe.destination = scan.destination;
+    probe.plane = scan.plane;
+    probe.protocol = scan.protocol;
+    probe.destination_port = scan.destination_port;
+    probe.source_port = path.source_port;
+    probe.epoch = scan.epoch;
+    for (const ProbedHop& hop : path.hops) {
+      if (hop.kind != ProbedHop::Kind::kDestination) probe.hops.push_back(hop.address);
+    }
+    probe.sent = 1;
+    probe.lost = path.hops.back().kind == ProbedHop::Kind::kSilent ? 1 : 0;
+    probe.rtt = path.hops.back().rtt;
+  }
+  return probes;
+}
+
+}  // namespace fairlead::service

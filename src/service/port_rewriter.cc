@@ -1,0 +1,233 @@
+#include "service/port_rewriter.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "service/exec_hook.h"
+
+namespace fairlead::service {
+
+namespace {
+
+using agent::RewriteRule;
+using Direction = RewriteRule::Direction;
+using Json = nlohmann::json;
+
+// `add` of what is there already changes nothing, so elements stay; chains are filled anew in the same transaction.
+constexpr std::string_view kTable = R"(
+add table inet fairlead_agent
+add map inet fairlead_agent departure4 { type ipv4_addr . ipv4_addr . inet_service . inet_service : inet_service; }
+add map inet fairlead_agent departure6 { type ipv6_addr . ipv6_addr . inet_service . inet_service : inet_service; }
+add map inet fairlead_agent arrival4 { type ipv4_addr . ipv4_addr . inet_service . inet_service : inet_service; }
+add map inet fairlead_agent arrival6 { type ipv6_addr . ipv6_addr . inet_service . inet_service : inet_service; }
+add chain inet fairlead_agent depart { type route hook output priority -150; policy accept; }
+add chain inet fairlead_agent unmark { type filter hook output priority -149; policy accept; }
+add chain inet fairlead_agent arrive { type filter hook prerouting priority -300; policy accept; }
+flush chain inet fairlead_agent depart
+flush chain inet fairlead_agent unmark
+flush chain inet fairlead_agent arrive
+add rule inet fairlead_agent depart tcp sport set ip saddr . ip daddr . tcp sport . tcp dport map @departure4 meta mark set meta mark | 0x40000000
+add rule inet fairlead_agent depart tcp sport set ip6 saddr . ip6 daddr . tcp sport . tcp dport map @departure6 meta mark set meta mark | 0x40000000
+add rule inet fairlead_agent unmark meta mark & 0x40000000 != 0 meta mark set meta mark & 0xbfffffff
+add rule inet fairlead_agent arrive tcp sport set ip saddr . ip daddr . tcp sport . tcp dport map @arrival4
+add rule inet fairlead_agent arrive tcp sport set ip6 saddr . ip6 daddr . tcp sport . tcp dport map @arrival6
+)";
+
+// After all rules that lead anywhere; what counts is that a rule looks at ports.
+constexpr std::string_view kPreference = "40000";
+
+std::string FindProgram(std::string_view name) {
+  for (const std::string_view folder : {"/usr/sbin/", "/sbin/"}) {
+    const std::string path = fmt::format("{}{}", folder, name);
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return std::string(name);
+}
+
+Status RunProgram(std::vector<std::string> command, std::string_view input) {
+  const ExecHookOptions options{.command = std::move(command), .deadline = std::chrono::milliseconds(10'000)};
+  const auto outcome = RunExecHook(options, input);
+  if (!outcome.ok()) return Status(StatusCode::kFailedPrecondition, outcome.status().message());
+  if (outcome->ok()) return OkStatus();
+  const std::string first_line = outcome->output.substr(0, outcome->output.find('\n'));
+  return Status(StatusCode::kFailedPrecondition, fmt::format("{} says: {}", options.command.front(),
+                                                             outcome->timed_out ? "nothing in 10 s" : first_line));
+}
+
+Status RunNft(std::string_view script) { return RunProgram({FindProgram("nft"), "-f", "-"}, script); }
+
+// Not there before: another error is told when the first packet takes the wrong way, which a test does.
+void SetPortRule(bool is_wanted) {
+  for (const char* version : {"-4", "-6"}) {
+    const auto change = [&](const char* verb) {
+      return RunProgram({FindProgram("ip"), version, "rule", verb, "pref", std::string(kPreference), "ipproto", "tcp",
+                         "sport", "1-65534", "lookup", "main"},
+                        "");
+    };
+    while (change("del").ok()) continue;  // those of agents before
+    if (is_wanted) (void)change("add");
+  }
+}
+
+std::string MapOf(const RewriteRule& rule) {
+  return fmt::format("{}{}", rule.direction == Direction::kDeparture ? "departure" : "arrival",
+                     rule.source.is_ipv4() ? 4 : 6);
+}
+
+std::string KeyOf(const RewriteRule& rule) {
+  return fmt::format("{} . {} . {} . {}", rule.source.ToString(), rule.destination.ToString(), rule.from_port,
+                     rule.destination_port);
+}
+
+std::string DeleteLine(const RewriteRule& rule) {
+  return fmt::format("delete element inet fairlead_agent {} {{ {} }}\n", MapOf(rule), KeyOf(rule));
+}
+
+// What this host's own socket of a rule sees.
+agent::SocketPair EndsOf(const RewriteRule& rule, uint16_t to_port) {
+  if (rule.direction == Direction::kDeparture) {
+    return {rule.source, rule.destination, rule.from_port, rule.destination_port};
+  }
+  return {rule.destination, rule.source, rule.destination_port, to_port};
+}
+
+// [{"concat": [source, destination, from port, destination port]}, to port]
+std::optional<std::pair<RewriteRule, uint16_t>> ReadElement(const Json& element, Direction direction) {
+  try {
+    const Json& key = element.at(0).at("concat");
+    const auto source = ParseIpAddress(key.at(0).get<std::string>());
+    const auto destination = ParseIpAddress(key.at(1).get<std::string>());
+    if (!source.ok() || !destination.ok()) return std::nullopt;
+    return std::pair(RewriteRule{.direction = direction,
+                                 .source = *source,
+                                 .destination = *destination,
+                                 .from_port = key.at(2).get<uint16_t>(),
+                                 .destination_port = key.at(3).get<uint16_t>()},
+                     element.at(1).get<uint16_t>());
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+// All output, of any length. The command is a constant.
+std::string OutputOf(const std::string& command) {
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "re");
+  if (pipe == nullptr) return output;
+  std::array<char, 4096> buffer;
+  for (size_t count = 1; count > 0;) {
+    count = fread(buffer.data(), 1, buffer.size(), pipe);
+    output.append(buffer.data(), count);
+  }
+  pclose(pipe);
+  return output;
+}
+
+}  // namespace
+
+Result<PortRewriter> PortRewriter::Open() {
+  PortRewriter rewriter;
+  FL_RETURN_IF_ERROR(RunNft(kTable));
+  FL_RETURN_IF_ERROR(rewriter.ReadTable());
+  SetPortRule(true);
+  return rewriter;
+}
+
+Status PortRewriter::ReadTable() {
+  // Numbers, not names of services.
+  const std::string text = OutputOf(FindProgram("nft") + " -n -j list table inet fairlead_agent 2>/dev/null");
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("nftables")) {
+    return Status(StatusCode::kFailedPrecondition, "nft does not list the table that it has made");
+  }
+  for (const Json& entry : json["nftables"]) {
+    if (!entry.contains("map") || !entry["map"].contains("elem")) continue;
+    const std::string name = entry["map"].value("name", "");
+    const Direction direction = name.starts_with("departure") ? Direction::kDeparture : Direction::kArrival;
+    for (const Json& element : entry["map"]["elem"]) {
+      const auto rule = ReadElement(element, direction);
+      if (!rule.has_value()) return Status(StatusCode::kFailedPrecondition, "nft lists elements that can't be read");
+      rules_.insert(*rule);
+      orphans_.insert(rule->first);
+    }
+  }
+  return OkStatus();
+}
+
+Status PortRewriter::Apply(std::span<const Change> changes) {
+  std::map<RewriteRule, uint16_t> wanted;
+  for (const Change& change : changes) wanted[change.rule] = change.to_port;
+  std::string script;
+  for (const auto& [rule, port] : wanted) {
+    const auto known = rules_.find(rule);
+    const uint16_t before = known == rules_.end() ? 0 : known->second;
+    if (before == port) continue;
+    if (before != 0) script += DeleteLine(rule);
+    if (port != 0) {
+      script += fmt::format("add element inet fairlead_agent {} {{ {} : {} }}\n", MapOf(rule), KeyOf(rule), port);
+    }
+  }
+  if (!script.empty()) FL_RETURN_IF_ERROR(RunNft(script));
+  for (const auto& [rule, port] : wanted) {
+    orphans_.erase(rule);
+    guards_.erase(rule);
+    if (port == 0) {
+      rules_.erase(rule);
+    } else {
+      rules_[rule] = port;
+      Guard(rule, port);
+    }
+  }
+  return OkStatus();
+}
+
+// A socket that is bound keeps connect() from choosing its port by itself. Where it can't be bound somebody has it.
+void PortRewriter::Guard(const RewriteRule& rule, uint16_t port) {
+  if (rule.direction != Direction::kDeparture) return;
+  const bool ipv4 = rule.source.is_ipv4();
+  Descriptor guard(socket(ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  setsockopt(guard.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));  // probes from the port stay possible
+  sockaddr_in address4 = {};
+  sockaddr_in6 address6 = {};
+  address4.sin_family = AF_INET;
+  address6.sin6_family = AF_INET6;
+  address4.sin_port = address6.sin6_port = htons(port);
+  std::memcpy(&address6.sin6_addr, rule.source.bytes().data(), rule.source.bytes().size());
+  if (ipv4) address4.sin_addr.s_addr = htonl(rule.source.ipv4());
+  const auto* address = ipv4 ? reinterpret_cast<const sockaddr*>(&address4) : reinterpret_cast<sockaddr*>(&address6);
+  const socklen_t length = ipv4 ? sizeof(address4) : sizeof(address6);
+  if (bind(guard.get(), address, length) == 0) guards_.insert_or_assign(rule, std::move(guard));
+}
+
+Status PortRewriter::ClearOrphans(const std::set<agent::SocketPair>& alive) {
+  std::vector<Change> changes;
+  for (const RewriteRule& rule : orphans_) {
+    if (!alive.contains(EndsOf(rule, rules_.at(rule)))) changes.push_back({rule, 0});
+  }
+  return changes.empty() ? OkStatus() : Apply(changes);
+}
+
+Result<bool> PortRewriter::Close() {
+  std::vector<Change> departures;
+  for (const auto& [rule, port] : rules_) {
+    if (rule.direction == Direction::kDeparture) departures.push_back({rule, 0});
+  }
+  FL_RETURN_IF_ERROR(Apply(departures));
+  SetPortRule(false);
+  if (!rules_.empty()) return false;
+  FL_RETURN_IF_ERROR(RunNft("delete table inet fairlead_agent\n"));
+  return true;
+}
+
+}  // namespace fairlead::service

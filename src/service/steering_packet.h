@@ -1,0 +1,24 @@
+// The packets of shm/steering_messages.h as values: what processes send is never trusted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "agent/host_agent_messages.h"
+#include "base/status.h"
+#include "shm/steering_messages.h"
+
+namespace fairlead::service {
+
+using PacketBytes = std::span<const std::byte>;
+
+// `question` and `pid` are left for the caller.
+// Errors: kFailedPrecondition  another version (it is to be told ours); kInvalidArgument  no question at all.
+Result<agent::ProcessAsked> ReadQuestion(PacketBytes packet);
+// Likewise.
+Result<agent::ProcessTold> ReadOutcome(PacketBytes packet);
+// Args: answer: its question does not count.
+std::array<std::byte, sizeof(shm::SteeringAnswer)> WriteAnswer(const agent::AnswerProcess& answer);
+
+}  // namespace fairlead::service

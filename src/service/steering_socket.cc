@@ -1,0 +1,224 @@
+#include "service/steering_socket.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "service/steering_packet.h"
+
+namespace fairlead::service {
+
+namespace {
+
+constexpr uint64_t kListener = 0;  // questions count from 1
+constexpr SimDuration kSilencePeriod(100'000'000);
+
+Result<sockaddr_un> MakeAddress(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+    return InvalidArgument(fmt::format("the path of the agent's socket must have 1 to {} bytes, found {}: {}",
+                                       sizeof(address.sun_path) - 1, path.size(), path));
+  }
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  return address;
+}
+
+Status Failed(const std::string& path, std::string_view what) {
+  return Unavailable(fmt::format("{}: can't {}: {}", path, what, std::strerror(errno)));
+}
+
+// A socket that an agent has left behind is in the way of the next one.
+Status ClearWay(const sockaddr_un& address, const std::string& path) {
+  struct stat status = {};
+  if (lstat(path.c_str(), &status) != 0) return OkStatus();
+  if (!S_ISSOCK(status.st_mode)) {
+    return Status(StatusCode::kFailedPrecondition, fmt::format("{}: is there already, and no socket", path));
+  }
+  const Descriptor probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int result = connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  if (result == 0 || errno == EAGAIN) {
+    return Status(StatusCode::kFailedPrecondition,
+                  fmt::format("{}: another agent listens there; end it, or give another --socket", path));
+  }
+  return unlink(path.c_str()) == 0 ? OkStatus() : Failed(path, "take away the old socket");
+}
+
+Status SetRights(const std::string& path, const std::string& group_name) {
+  if (group_name.empty()) return chmod(path.c_str(), 0666) == 0 ? OkStatus() : Failed(path, "set rights");
+  const group* entry = getgrnam(group_name.c_str());
+  if (entry == nullptr) return InvalidArgument(fmt::format("there is no group '{}' on this host", group_name));
+  if (chown(path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) return Failed(path, "give it to the group");
+  return chmod(path.c_str(), 0660) == 0 ? OkStatus() : Failed(path, "set rights");
+}
+
+bool Watch(int epoll, int descriptor, uint64_t number) {
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = number;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+// The address that the kernel would send from; no packet leaves.
+IpAddress SourceTo(const IpAddress& destination) {
+  const bool ipv4 = destination.is_ipv4();
+  const Descriptor probe(socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address = {};
+  sockaddr_in address4 = {};
+  address.sin6_family = AF_INET6;
+  address4.sin_family = AF_INET;
+  address.sin6_port = address4.sin_port = htons(9);
+  std::memcpy(&address.sin6_addr, destination.bytes().data(), destination.bytes().size());
+  if (ipv4) address4.sin_addr.s_addr = htonl(destination.ipv4());
+  auto* any = ipv4 ? reinterpret_cast<sockaddr*>(&address4) : reinterpret_cast<sockaddr*>(&address);
+  socklen_t length = ipv4 ? sizeof(address4) : sizeof(address);
+  if (connect(probe.get(), any, length) != 0 || getsockname(probe.get(), any, &length) != 0) return IpAddress();
+  if (ipv4) return IpAddress::FromIpv4(ntohl(address4.sin_addr.s_addr));
+  std::array<uint8_t, 16> bytes;
+  std::memcpy(bytes.data(), &address.sin6_addr, bytes.size());
+  return IpAddress(bytes);
+}
+
+bool IsOpenSource(const IpAddress& source) { return source.is_unset() || (source.is_ipv4() && source.ipv4() == 0); }
+
+}  // namespace
+
+Result<SteeringSocket> SteeringSocket::Open(const SteeringSocketOptions& options) {
+  FL_ASSIGN_OR_RETURN(const sockaddr_un address, MakeAddress(options.path));
+  const std::filesystem::path folder = std::filesystem::path(options.path).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) return Unavailable(fmt::format("{}: can't make the folder: {}", folder.string(), error.message()));
+  FL_RETURN_IF_ERROR(ClearWay(address, options.path));
+  Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.is_open() || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return Failed(options.path, "make the socket");
+  }
+  FL_RETURN_IF_ERROR(SetRights(options.path, options.group));
+  if (listen(listener.get(), 1024) != 0) return Failed(options.path, "listen");
+  Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.is_open() || !Watch(epoll.get(), listener.get(), kListener)) return Failed(options.path, "watch");
+  return SteeringSocket(options, std::move(listener), std::move(epoll));
+}
+
+SteeringSocket::SteeringSocket(const SteeringSocketOptions& options, Descriptor listener, Descriptor epoll)
+    : options_(options), listener_(std::move(listener)), epoll_(std::move(epoll)) {}
+
+SteeringSocket::~SteeringSocket() {
+  if (listener_.is_open()) unlink(options_.path.c_str());
+}
+
+void SteeringSocket::Accept(SimTime now) {
+  for (;;) {
+    Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.is_open()) return;
+    ucred peer = {};
+    socklen_t length = sizeof(peer);
+    const bool is_known = getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0;
+    const auto of_process = num_of_process_.find(peer.pid);
+    const bool is_greedy = clients_.size() >= options_.num_open_max ||
+                           (of_process != num_of_process_.end() && of_process->second >= options_.num_open_per_process);
+    const uint64_t number = num_questions_ + 1;
+    if (!is_known || is_greedy || !Watch(epoll_.get(), socket.get(), number)) {
+      ++num_rejected_;
+      continue;
+    }
+    num_questions_ = number;
+    ++num_of_process_[peer.pid];
+    clients_.emplace(number, Client{.socket = std::move(socket), .pid = peer.pid, .since = now});
+  }
+}
+
+void SteeringSocket::HangUp(uint64_t number, std::vector<agent::HostEvent>* events) {
+  const auto client = clients_.find(number);
+  if (client == clients_.end()) return;
+  const auto of_process = num_of_process_.find(client->second.pid);
+  if (--of_process->second == 0) num_of_process_.erase(of_process);
+  if (client->second.has_asked) events->emplace_back(agent::ProcessLeft{number});
+  clients_.erase(client);
+}
+
+void SteeringSocket::Read(uint64_t number, SimTime now, std::vector<agent::HostEvent>* events) {
+  const auto found = clients_.find(number);
+  if (found == clients_.end()) return;
+  Client& client = found->second;
+  // One byte more than the longest packet tells one that is too long.
+  std::array<std::byte, sizeof(shm::SteeringQuestion) + 1> buffer;
+  const ssize_t size = recv(client.socket.get(), buffer.data(), buffer.size(), 0);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size <= 0) return HangUp(number, events);
+  const PacketBytes packet = std::span(buffer).first(static_cast<size_t>(size));
+  if (client.has_asked) {
+    auto told = ReadOutcome(packet);
+    if (told.ok()) {
+      told->question = number;
+      events->emplace_back(*told);
+    } else {
+      ++num_rejected_;
+    }
+    return HangUp(number, events);
+  }
+  auto asked = ReadQuestion(packet);
+  if (!asked.ok()) {
+    ++num_rejected_;
+    if (asked.status().code() == StatusCode::kFailedPrecondition) Answer({.question = number});
+    return HangUp(number, events);
+  }
+  asked->question = number;
+  asked->pid = client.pid;
+  if (IsOpenSource(asked->source)) asked->source = SourceTo(asked->destination);
+  client.has_asked = true;
+  client.since = now;
+  events->emplace_back(std::move(*asked));
+}
+
+void SteeringSocket::HangUpOnSilent(SimTime now, std::vector<agent::HostEvent>* events) {
+  if (now < looked_for_silent_at_ + kSilencePeriod) return;
+  looked_for_silent_at_ = now;
+  std::vector<uint64_t> silent;
+  for (const auto& [number, client] : clients_) {
+    const SimDuration patience = client.has_asked ? options_.outcome_patience : options_.question_patience;
+    if (client.since + patience < now) silent.push_back(number);
+  }
+  num_rejected_ += silent.size();
+  for (const uint64_t number : silent) HangUp(number, events);
+}
+
+std::vector<agent::HostEvent> SteeringSocket::Serve(SimTime now) {
+  std::vector<agent::HostEvent> events;
+  std::array<epoll_event, 256> ready;
+  const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
+  for (int i = 0; i < count; ++i) {
+    const uint64_t number = ready[static_cast<size_t>(i)].data.u64;
+    if (number == kListener) {
+      Accept(now);
+    } else {
+      Read(number, now, &events);
+    }
+  }
+  HangUpOnSilent(now, &events);
+  return events;
+}
+
+void SteeringSocket::Answer(const agent::AnswerProcess& answer) {
+  const auto client = clients_.find(answer.question);
+  if (client == clients_.end()) return;
+  const auto packet = WriteAnswer(answer);
+  // A packet of this size always fits where no other was sent; who does not read it has gone.
+  (void)!send(client->second.socket.get(), packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace fairlead::service

@@ -1,0 +1,73 @@
+// The UNIX socket at which training processes ask the agent about their connections (shm/steering_messages.h).
+//
+// One exchange for each connection of the socket: question, answer, outcome. Who asks is what the kernel says. A
+// process that sends nonsense is hung up on; one that sends nothing, or asks for too much at once, likewise, and nobody
+// else notices: nothing here waits for anybody.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/host_agent_messages.h"
+#include "base/descriptor.h"
+#include "base/sim_time.h"
+#include "base/status.h"
+
+namespace fairlead::service {
+
+struct SteeringSocketOptions {
+  std::string path;
+  // Group that may ask; empty: everybody on the host (jobs run as many users).
+  std::string group;
+  uint32_t num_open_max = 4096;         // questions at once
+  uint32_t num_open_per_process = 512;  // of one process
+  SimDuration question_patience = SimDuration(1'000'000'000);
+  // connect() may block for minutes before its outcome is told.
+  SimDuration outcome_patience = SimDuration(300'000'000'000);
+};
+
+class SteeringSocket {
+ public:
+  // Makes the folder of the path where it is missing, and takes the place of a socket that nobody listens at.
+  // Errors: kFailedPrecondition: another agent listens there; kUnavailable, kInvalidArgument: says why.
+  static Result<SteeringSocket> Open(const SteeringSocketOptions& options);
+  ~SteeringSocket();
+  SteeringSocket(SteeringSocket&&) noexcept = default;
+  SteeringSocket& operator=(SteeringSocket&&) = delete;
+
+  // Readable while Serve() has something to do.
+  int descriptor() const { return epoll_.get(); }
+  // What processes have asked, told and ended; never blocks.
+  std::vector<agent::HostEvent> Serve(SimTime now);
+  void Answer(const agent::AnswerProcess& answer);
+
+  uint64_t num_rejected() const { return num_rejected_; }  // packets and processes that were hung up on
+  size_t num_open() const { return clients_.size(); }
+
+ private:
+  struct Client {
+    Descriptor socket;
+    int32_t pid = 0;
+    SimTime since;
+    bool has_asked = false;
+  };
+
+  SteeringSocket(const SteeringSocketOptions& options, Descriptor listener, Descriptor epoll);
+  void Accept(SimTime now);
+  void Read(uint64_t number, SimTime now, std::vector<agent::HostEvent>* events);
+  void HangUp(uint64_t number, std::vector<agent::HostEvent>* events);
+  void HangUpOnSilent(SimTime now, std::vector<agent::HostEvent>* events);
+
+  SteeringSocketOptions options_;
+  Descriptor listener_;
+  Descriptor epoll_;
+  std::map<uint64_t, Client> clients_;  // by question; in order of their coming
+  std::map<int32_t, uint32_t> num_of_process_;
+  uint64_t num_questions_ = 0;
+  uint64_t num_rejected_ = 0;
+  SimTime looked_for_silent_at_;
+};
+
+}  // namespace fairlead::service

@@ -1,0 +1,188 @@
+#include "service/tcp_sockets.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "base/descriptor.h"
+
+namespace fairlead::service {
+
+namespace {
+
+// Numbers of states in the kernel's include/net/tcp_states.h: TIME_WAIT, CLOSE, LISTEN and NEW_SYN_RECV have no socket
+// of a process with bytes to count.
+constexpr uint32_t kFinWait2 = 5, kTimeWait = 6, kClose = 7, kListen = 10, kNewSynReceived = 12;
+constexpr uint32_t kStates = 0xfff & ~((1u << kTimeWait) | (1u << kClose) | (1u << kListen) | (1u << kNewSynReceived));
+
+struct Request {
+  nlmsghdr header;
+  inet_diag_req_v2 body;
+};
+
+IpAddress AddressOf(const __be32 (&words)[4], uint8_t family) {
+  if (family == AF_INET) return IpAddress::FromIpv4(ntohl(words[0]));
+  std::array<uint8_t, 16> bytes;
+  std::memcpy(bytes.data(), words, bytes.size());
+  return IpAddress(bytes);
+}
+
+agent::SeenSocket ReadSocket(const inet_diag_msg& message, size_t length) {
+  agent::SeenSocket socket;
+  socket.ends = {.local = AddressOf(message.id.idiag_src, message.idiag_family),
+                 .remote = AddressOf(message.id.idiag_dst, message.idiag_family),
+                 .local_port = ntohs(message.id.idiag_sport),
+                 .remote_port = ntohs(message.id.idiag_dport)};
+  socket.inode = message.idiag_inode;
+  const auto* at = reinterpret_cast<const std::byte*>(&message + 1);
+  size_t left = length - sizeof(message);
+  while (left >= sizeof(rtattr)) {
+    rtattr attribute;
+    std::memcpy(&attribute, at, sizeof(attribute));
+    if (attribute.rta_len < sizeof(rtattr) || attribute.rta_len > left) break;
+    if (attribute.rta_type == INET_DIAG_INFO) {
+      tcp_info numbers = {};  // an older kernel tells fewer
+      std::memcpy(&numbers, at + RTA_LENGTH(0), std::min<size_t>(sizeof(numbers), RTA_PAYLOAD(&attribute)));
+      socket.bytes_acked = static_cast<double>(numbers.tcpi_bytes_acked);
+    }
+    const size_t step = std::min<size_t>(left, RTA_ALIGN(attribute.rta_len));
+    at += step;
+    left -= step;
+  }
+  return socket;
+}
+
+// One part of the kernel's answer. Returns whether it was the last.
+Result<bool> ReadAnswer(std::span<const std::byte> part, std::vector<agent::SeenSocket>* sockets) {
+  while (part.size() >= sizeof(nlmsghdr)) {
+    nlmsghdr header;
+    std::memcpy(&header, part.data(), sizeof(header));
+    if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > part.size()) break;
+    if (header.nlmsg_type == NLMSG_DONE) return true;
+    if (header.nlmsg_type == NLMSG_ERROR) return Unavailable("the kernel does not list its TCP sockets (SOCK_DIAG)");
+    const size_t length = header.nlmsg_len - NLMSG_HDRLEN;
+    if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY && length >= sizeof(inet_diag_msg)) {
+      const auto* message = reinterpret_cast<const inet_diag_msg*>(part.data() + NLMSG_HDRLEN);
+      // Closed by its process, and all that it sent has arrived.
+      const bool is_over = message->idiag_state == kFinWait2 && message->idiag_inode == 0;
+      if (!is_over) sockets->push_back(ReadSocket(*message, length));
+    }
+    part = part.subspan(std::min<size_t>(part.size(), NLMSG_ALIGN(header.nlmsg_len)));
+  }
+  return false;
+}
+
+Status ListFamily(int diag, uint8_t family, std::vector<agent::SeenSocket>* sockets) {
+  Request request = {};
+  request.header.nlmsg_len = sizeof(request);
+  request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  request.body.sdiag_family = family;
+  request.body.sdiag_protocol = IPPROTO_TCP;
+  request.body.idiag_ext = 1 << (INET_DIAG_INFO - 1);
+  request.body.idiag_states = kStates;
+  if (send(diag, &request, sizeof(request), 0) < 0) {
+    return Unavailable(fmt::format("can't ask the kernel for its TCP sockets: {}", std::strerror(errno)));
+  }
+  alignas(nlmsghdr) std::array<std::byte, 32 * 1024> buffer;
+  for (;;) {
+    const ssize_t size = recv(diag, buffer.data(), buffer.size(), 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return Unavailable(fmt::format("the kernel's list of TCP sockets ended: {}", std::strerror(errno)));
+    FL_ASSIGN_OR_RETURN(const bool is_last, ReadAnswer(std::span(buffer).first(static_cast<size_t>(size)), sockets));
+    if (is_last) return OkStatus();
+  }
+}
+
+// "socket:[4711]" -> 4711; 0: something else.
+uint64_t InodeOf(std::string_view link) {
+  constexpr std::string_view kBegin = "socket:[";
+  uint64_t inode = 0;
+  if (link.starts_with(kBegin)) std::from_chars(link.data() + kBegin.size(), link.data() + link.size(), inode);
+  return inode;
+}
+
+std::map<uint64_t, int> SocketsOf(int32_t pid) {
+  std::map<uint64_t, int> sockets;
+  const std::string folder = fmt::format("/proc/{}/fd", pid);
+  const auto close = [](DIR* entries) { closedir(entries); };
+  const std::unique_ptr<DIR, decltype(close)> entries(opendir(folder.c_str()), close);
+  if (entries == nullptr) return sockets;
+  while (const dirent* entry = readdir(entries.get())) {
+    std::array<char, 64> link;
+    const ssize_t size = readlinkat(dirfd(entries.get()), entry->d_name, link.data(), link.size());
+    const uint64_t inode = size > 0 ? InodeOf(std::string_view(link.data(), static_cast<size_t>(size))) : 0;
+    if (inode != 0) sockets.emplace(inode, std::atoi(entry->d_name));
+  }
+  return sockets;
+}
+
+// <sys/pidfd.h> of glibc 2.36 can't be used from C++: it has no extern "C".
+int OpenProcess(int32_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
+int GetDescriptor(int process, int number) { return static_cast<int>(syscall(SYS_pidfd_getfd, process, number, 0)); }
+
+Status SetOne(int process, int number, const agent::SetSocketClass& wanted) {
+  const Descriptor socket(GetDescriptor(process, number));
+  if (!socket.is_open() && errno == EBADF) return OkStatus();  // closed meanwhile
+  if (!socket.is_open()) {
+    return Status(StatusCode::kFailedPrecondition,
+                  fmt::format("may not set the class of sockets of process {}: {}", wanted.pid, std::strerror(errno)));
+  }
+  struct stat status = {};
+  if (fstat(socket.get(), &status) != 0 || status.st_ino != wanted.inode) return OkStatus();
+  const int value = wanted.traffic_class;
+  const int result = wanted.is_ipv6 ? setsockopt(socket.get(), IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof(value))
+                                    : setsockopt(socket.get(), IPPROTO_IP, IP_TOS, &value, sizeof(value));
+  if (result == 0) return OkStatus();
+  return Status(StatusCode::kFailedPrecondition, fmt::format("can't set a traffic class: {}", std::strerror(errno)));
+}
+
+}  // namespace
+
+Result<std::vector<agent::SeenSocket>> ListTcpSockets() {
+  const Descriptor diag(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (!diag.is_open()) return Unavailable(fmt::format("no SOCK_DIAG: {}", std::strerror(errno)));
+  std::vector<agent::SeenSocket> sockets;
+  FL_RETURN_IF_ERROR(ListFamily(diag.get(), AF_INET, &sockets));
+  FL_RETURN_IF_ERROR(ListFamily(diag.get(), AF_INET6, &sockets));
+  return sockets;
+}
+
+Status SetSocketClasses(std::span<const agent::SetSocketClass> classes) {
+  std::map<int32_t, std::vector<agent::SetSocketClass>> by_process;
+  for (const agent::SetSocketClass& wanted : classes) by_process[wanted.pid].push_back(wanted);
+  Status status;
+  for (const auto& [pid, wanted] : by_process) {
+    const Descriptor process(OpenProcess(pid));
+    if (!process.is_open()) continue;  // it has ended
+    const std::map<uint64_t, int> sockets = SocketsOf(pid);
+    for (const agent::SetSocketClass& one : wanted) {
+      const auto found = sockets.find(one.inode);
+      if (found == sockets.end()) continue;
+      if (Status failed = SetOne(process.get(), found->second, one); !failed.ok()) status = std::move(failed);
+    }
+  }
+  return status;
+}
+
+}  // namespace fairlead::service

@@ -1,0 +1,24 @@
+// The TCP sockets of this host, as the kernel lists them, and the traffic class of those of other processes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "agent/host_agent_messages.h"
+#include "base/status.h"
+
+namespace fairlead::service {
+
+// All TCP sockets of this network namespace that are connected or about to be, IPv4 and IPv6, by SOCK_DIAG; no right is
+// needed. Cost: about 1 us a socket.
+// Errors: kUnavailable: the kernel does not say; why.
+Result<std::vector<agent::SeenSocket>> ListTcpSockets();
+
+// Sets the class of sockets of other processes: takes a copy of the descriptor (pidfd_getfd, Linux 5.6), so the right
+// to trace the process is needed (CAP_SYS_PTRACE, or the same user). Sockets that are gone are passed over.
+// Errors: kFailedPrecondition: at least one could not be set, and why.
+Status SetSocketClasses(std::span<const agent::SetSocketClass> classes);
+
+}  // namespace fairlead::service
