@@ -26,6 +26,7 @@
 //             the kept records, once agents have announced: the same job numbers, reservations and levels.
 // Cost        a path request O(log of addresses, jobs and connections) beside the path service's. Planning levels:
 //             O(links + links of all paths) and the policy's, at most once per level_period. See BM_Controller….
+// Limits      states of links are not kept: after a restart whoever reported one has to say it again.
 // Differs     the papers have one process per job speak for it; here a job is what its hosts' agents say of it.
 // Reference   Dong et al., C4, HPCA 2025; Cao et al., Crux, SIGCOMM 2024, section 5; spec c4.md 9, crux.md.
 // Oracle      traffic_controller_laws_test.cc: random agents, links and restarts over a fabric that hashes.
@@ -310,8 +311,9 @@ class TrafficController {
   uint16_t WirePortOf(const QueuePairKey& key, uint16_t socket_port) const;
   Arrival& ArrivalOf(const QueuePairKey& key, const Connection& connection);
   void TakeHeldPort(const QueuePairKey& key, const Connection& connection, const traffic::HeldPath& held);
-  // Moves an open queue pair that does not use the port of its answer.
-  void MoveIfNeeded(const QueuePairKey& key, const Connection& connection);
+  // Moves a queue pair that does not use the port of its answer. Args: held_port: what its host said that it uses, or
+  // would.
+  void MoveIfNeeded(const QueuePairKey& key, const Connection& connection, uint16_t held_port);
   void BeginMove(const QueuePairKey& key, const Connection& connection, const Arrival::Wanted& wanted);
   void CancelMove(const QueuePairKey& key);
   void Order(Arrival* arrival, uint16_t wire_port);

@@ -161,10 +161,10 @@ void TrafficController::Hear(HostId host, const ConnectionOpened& word) {
   }
   const QueuePairKey key{*job, word.connection, word.queue_pair};
   uint16_t& socket_port = connection->socket_ports[word.queue_pair];
-  if (socket_port == word.socket_port) return;
+  if (socket_port == word.socket_port || connection->request.protocol == 17) return;
   if (socket_port != 0) DropArrival(key);  // it was opened anew
   socket_port = word.socket_port;
-  MoveIfNeeded(key, *connection);
+  MoveIfNeeded(key, *connection, word.socket_port);
 }
 
 void TrafficController::Hear(HostId host, const ConnectionsClosed& word) {
@@ -206,10 +206,13 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& word) {
   Flush();
   StrikeAllBut(*job, host, named);
   if (FindShare(*job, host) == nullptr) return ForgetIfUnused(*job);
-  for (const uint64_t name : named) {
+  for (const HeldConnection* held : taken) {
+    const uint64_t name = held->wanted.connection;
     const Connection* connection = FindConnection(*job, host, name);
-    if (connection == nullptr) continue;
-    for (uint32_t q = 0; q < connection->socket_ports.size(); ++q) MoveIfNeeded({*job, name, q}, *connection);
+    if (connection == nullptr || connection->socket_ports.size() != held->queue_pairs.size()) continue;
+    for (uint32_t q = 0; q < held->queue_pairs.size(); ++q) {
+      MoveIfNeeded({*job, name, q}, *connection, held->queue_pairs[q].port);
+    }
   }
   const Job& known = jobs_.at(*job);
   SayTo(host, LevelSet{.job = known.name, .level = known.level, .reason = known.reason});

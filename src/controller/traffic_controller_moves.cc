@@ -97,14 +97,25 @@ void TrafficController::TakeHeldPort(const QueuePairKey& key, const Connection& 
   Order(&arrival, wire_port);
 }
 
-void TrafficController::MoveIfNeeded(const QueuePairKey& key, const Connection& connection) {
-  const uint16_t socket_port = connection.socket_ports[key.queue_pair];
-  if (connection.request.protocol != kTcp || socket_port == 0) return;
+void TrafficController::MoveIfNeeded(const QueuePairKey& key, const Connection& connection, uint16_t held_port) {
   const auto answer = paths_.Find(key.job, key.connection);
   if (!answer || key.queue_pair >= answer->queue_pairs.size()) return;
   const traffic::QueuePairAnswer& mine = answer->queue_pairs[key.queue_pair];
-  if (mine.kind != Kind::kUse || mine.port == WirePortOf(key, socket_port)) return;
-  BeginMove(key, connection, {mine, traffic::MoveCause::kCorrected});
+  if (mine.kind != Kind::kUse) return;
+  const uint16_t socket_port = connection.socket_ports[key.queue_pair];
+  const bool is_tcp = connection.request.protocol == kTcp;
+  if (is_tcp && socket_port != 0) {
+    if (mine.port == WirePortOf(key, socket_port)) return;
+    return BeginMove(key, connection, {mine, traffic::MoveCause::kCorrected});
+  }
+  // The path service may have found another port on hearing of this one, because that was taken.
+  if (mine.port == held_port) return;
+  SayTo(connection.host, PathsChanged{{{.job = jobs_.at(key.job).name,
+                                        .connection = key.connection,
+                                        .queue_pair = key.queue_pair,
+                                        .answer = mine,
+                                        .cause = traffic::MoveCause::kCorrected,
+                                        .is_prepared = !is_tcp}}});
 }
 
 void TrafficController::BeginMove(const QueuePairKey& key, const Connection& connection,

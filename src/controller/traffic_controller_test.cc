@@ -1,0 +1,189 @@
+#include "controller/traffic_controller.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "controller/traffic_controller_example.h"
+
+namespace fairlead::controller {
+namespace {
+
+// All words to one stream.
+template <class T>
+std::vector<T> Said(const std::vector<TrafficOutput>& outputs) {
+  std::vector<T> found;
+  for (const TrafficOutput& output : outputs) {
+    const auto* said = std::get_if<SayToStream>(&output);
+    if (said == nullptr) continue;
+    if (const auto* word = std::get_if<T>(&said->message)) found.push_back(*word);
+  }
+  return found;
+}
+
+template <class T>
+size_t Count(const std::vector<TrafficOutput>& outputs) {
+  return static_cast<size_t>(
+      std::ranges::count_if(outputs, [](const TrafficOutput& o) { return std::holds_alternative<T>(o); }));
+}
+
+TEST(TrafficControllerTest, OptionsAreValidated) {
+  TrafficControllerOptions options;
+  EXPECT_TRUE(options.Validate().ok());
+  options.num_levels = 9;
+  EXPECT_EQ(options.Validate(), InvalidArgument("controller: num_levels: expected 1 to 8, found 9"));
+  options = {};
+  options.measurement_weight = std::nan("");
+  EXPECT_FALSE(options.Validate().ok());
+  options = {};
+  options.level_period = SimDuration(0);
+  EXPECT_EQ(options.Validate(), InvalidArgument("controller: level_period: expected > 0, found 0 ns"));
+}
+
+TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesTheFirst) {
+  LiveCluster cluster;
+  const auto refusal = [&](uint32_t stream, FromAgent message) {
+    const auto outputs = cluster.Send({StreamSaid{StreamId(stream), std::move(message)}});
+    EXPECT_EQ(Count<EndStream>(outputs), 1u);
+    const auto refused = Said<Refused>(outputs);
+    return refused.size() == 1 ? refused[0].reason : "";
+  };
+  HostHello hello = cluster.Hello(0);
+  EXPECT_EQ(refusal(100, Heartbeat{}), "the first word on a stream must be a hello; is this a Fairlead agent?");
+  // What comes on it afterwards is not heard.
+  EXPECT_TRUE(cluster.Send({StreamSaid{StreamId(100u), hello}}).empty());
+  hello.protocol_version = 7;
+  EXPECT_EQ(refusal(101, hello),
+            "agent test speaks protocol 7, this controller (test) speaks 1: install the same version of Fairlead on "
+            "both");
+  hello = cluster.Hello(0);
+  hello.host = "h99\n";
+  EXPECT_EQ(refusal(102, hello),
+            "host 'h99?': the fabric has no such host; name it as the fabric does, or add it there");
+  hello = cluster.Hello(0);
+  hello.nics = {NicAddress(1)};
+  EXPECT_EQ(refusal(103, hello), "address 10.0.0.2 of host h0: it belongs to h1/nic0");
+  hello.nics = {NicAddress(200)};
+  EXPECT_EQ(refusal(104, hello), "address 10.0.0.201 of host h0: no NIC of the address book has it");
+
+  hello = cluster.Hello(0);
+  auto outputs = cluster.Send({StreamSaid{StreamId(105u), hello}});
+  EXPECT_EQ(Said<Welcome>(outputs).size(), 1u);
+  EXPECT_EQ(Said<AnnouncementWanted>(outputs).size(), 1u);
+  EXPECT_TRUE(cluster.controller().Hosts()[0].is_connected);
+  outputs = cluster.Send({StreamSaid{StreamId(106u), hello}});
+  ASSERT_EQ(Count<EndStream>(outputs), 1u);
+  EXPECT_TRUE(std::ranges::any_of(outputs, [](const TrafficOutput& o) {
+    const auto* ended = std::get_if<EndStream>(&o);
+    return ended != nullptr && ended->stream == StreamId(105u);
+  }));
+  // The end of the old one does not end the new one.
+  cluster.Send({StreamEnded{StreamId(105u)}});
+  EXPECT_TRUE(cluster.controller().Hosts()[0].is_connected);
+  cluster.Send({StreamEnded{StreamId(106u)}});
+  EXPECT_FALSE(cluster.controller().Hosts()[0].is_connected);
+}
+
+// Connections of one job from h0..h2 (leaf0) to h3..h5 (leaf1); all settled and open.
+void StartJob(LiveCluster* cluster, const std::string& job, uint64_t first_name = 1) {
+  for (uint32_t h = 0; h < 3; ++h) cluster->Ask(h, job, first_name + h, h + 3);
+  cluster->Settle();
+  for (uint32_t h = 0; h < 3; ++h) cluster->Open(h, job, first_name + h, 40000);
+  cluster->Settle();
+}
+
+TEST(TrafficControllerTest, ConnectionsGetPortsThatLeadOverDifferentSpines) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "gpt");
+  std::set<uint32_t> spines;
+  for (uint32_t h = 0; h < 3; ++h) spines.insert(cluster.SpineOf(h, h + 3, cluster.WirePort(h, "gpt", 1 + h)));
+  EXPECT_EQ(spines.size(), 3u) << "three connections over four spines share none";
+  const auto jobs = cluster.controller().Jobs();
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].num_hosts, 3u);
+  EXPECT_EQ(jobs[0].num_connections, 3u);
+  EXPECT_EQ(jobs[0].level, 7u);
+  EXPECT_EQ(jobs[0].reason, "not measured yet: last level");
+}
+
+TEST(TrafficControllerTest, OpenConnectionsMoveWhenTheOtherEndIsPrepared) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "gpt");
+  const uint16_t before = cluster.WirePort(0, "gpt", 1);
+  const uint32_t spine = cluster.SpineOf(0, 3, before);
+  const LinkId lost = cluster.Route(0, 3, spine)[1];
+  // The destination does not answer: the source stays.
+  cluster.agent(3).answers_arrivals = false;
+  cluster.SetLink(lost, 0);
+  cluster.Run(6);
+  EXPECT_EQ(cluster.WirePort(0, "gpt", 1), before);
+  EXPECT_FALSE(cluster.agent(3).arrivals.empty()) << "it was asked";
+  for (const auto& [alias, order] : cluster.agent(3).arrivals) EXPECT_EQ(order.wire_port, before) << "and asked back";
+  // Its stream returns: now it does.
+  cluster.agent(3).answers_arrivals = true;
+  cluster.Disconnect(3);
+  cluster.Connect(3);
+  cluster.Run(2);
+  const uint16_t after = cluster.WirePort(0, "gpt", 1);
+  EXPECT_NE(after, before);
+  EXPECT_NE(cluster.SpineOf(0, 3, after), spine);
+  EXPECT_GE(cluster.num_moves_of_open_sockets(), 1u);  // others, too: the hash has changed
+  // The end of the connection is the end of the rewriting.
+  cluster.Close(0, "gpt", 1);
+  cluster.Settle();
+  EXPECT_TRUE(cluster.agent(3).arrivals.empty());
+}
+
+TEST(TrafficControllerTest, MeasuredJobsAreOrderedAndOthersComeLast) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  // Five jobs on three NICs: they meet on the hosts' links.
+  StartJob(&cluster, "small");
+  StartJob(&cluster, "large", 11);
+  StartJob(&cluster, "unknown", 21);
+  for (uint32_t h = 0; h < 3; ++h) {
+    cluster.Say(h, cluster.Measured(h, "small", 1e12));
+    cluster.Say(h, cluster.Measured(h, "large", 1e15));
+  }
+  cluster.Run(3);
+  // Equal bytes and times, 1000 times the work: intensity is work over time on the link.
+  const auto jobs = cluster.controller().Jobs();
+  ASSERT_EQ(jobs.size(), 3u);
+  EXPECT_LT(jobs[1].level, jobs[0].level);
+  EXPECT_EQ(jobs[2].level, 7u);
+  ASSERT_TRUE(jobs[0].intensity && jobs[1].intensity);
+  EXPECT_NEAR(*jobs[1].intensity / *jobs[0].intensity, 1000, 1e-6);
+  EXPECT_EQ(jobs[0].iteration_time, Seconds(1));
+  for (uint32_t h = 0; h < 3; ++h) {
+    EXPECT_EQ(cluster.agent(h).levels["large"], jobs[1].level);
+    EXPECT_EQ(cluster.agent(h).levels["small"], jobs[0].level);
+  }
+}
+
+TEST(TrafficControllerTest, JobNumbersAreNeverUsedAgain) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "one");
+  EXPECT_TRUE(cluster.store().contains("job/0"));
+  for (uint32_t h = 0; h < 3; ++h) cluster.Close(h, "one", 1 + h);
+  EXPECT_FALSE(cluster.store().contains("job/0"));
+  cluster.Restart();
+  cluster.ConnectAll();
+  StartJob(&cluster, "two");
+  EXPECT_TRUE(cluster.store().contains("job/1"));
+}
+
+TEST(TrafficControllerTest, DamagedRecordsAreNamed) {
+  LiveCluster cluster;
+  using Records = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(cluster.controller().Restore(Records{{"job/x", "{}"}}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(cluster.controller().Restore(Records{{"job/1", "{"}}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(cluster.controller().Restore(Records{{"next_job", "-3"}}).code(), StatusCode::kDataLoss);
+  EXPECT_TRUE(cluster.controller().Restore(Records{{"starts", "3"}}).ok());
+}
+
+}  // namespace
+}  // namespace fairlead::controller
