@@ -16,6 +16,7 @@
 #include "base/descriptor.h"
 #include "base/file_writer.h"
 #include "lab/lab_addresses.h"
+#include "lab/lab_source.h"
 #include "lab/namespace_command.h"
 
 namespace fairlead::lab {
@@ -57,10 +58,10 @@ struct Service {
   std::string log;
 };
 
-Service ControllerOf(const LabState& state, const std::string& folder, const LabServicesOptions& options) {
+Service ControllerOf(const std::string& folder, const LabServicesOptions& options) {
   Service service{.name = "the controller",
                   .node = LabNodeId(),
-                  .words = {options.program, "controller", "--fabric", state.source, "--addresses",
+                  .words = {options.program, "controller", "--fabric", folder + "/fabric.yaml", "--addresses",
                             folder + "/addresses.json", "--store", "sqlite:" + folder + "/controller.sqlite",
                             "--listen", "unix:" + folder + "/controller.sock"},
                   .socket = folder + "/controller.sock",
@@ -71,15 +72,20 @@ Service ControllerOf(const LabState& state, const std::string& folder, const Lab
   return service;
 }
 
-Service AgentOf(const std::string& host, LabNodeId node, const std::string& folder, const std::string& program) {
-  return {.name = "the agent of " + host,
-          .node = node,
-          .words = {program, "agent", "run", "--controller", "unix:" + folder + "/controller.sock", "--host", host,
-                    "--socket", AgentSocket(folder, host), "--state", folder + "/agents/" + host + ".state",
-                    "--gpu-counters", GpuFolder(folder, host)},
-          .socket = AgentSocket(folder, host),
-          .socket_type = SOCK_SEQPACKET,
-          .log = folder + "/agents/" + host + ".log"};
+Service AgentOf(const LabPlan& plan, LabNodeId node, const std::string& folder, const std::string& program) {
+  const std::string& host = plan.nodes[node].name;
+  Service service{.name = "the agent of " + host,
+                  .node = node,
+                  .words = {program, "agent", "run", "--controller", "unix:" + folder + "/controller.sock", "--host",
+                            host, "--socket", AgentSocket(folder, host), "--state",
+                            folder + "/agents/" + host + ".state", "--gpu-counters", GpuFolder(folder, host)},
+                  .socket = AgentSocket(folder, host),
+                  .socket_type = SOCK_SEQPACKET,
+                  .log = folder + "/agents/" + host + ".log"};
+  for (const NicId nic : plan.nodes[node].nics) {
+    service.words.insert(service.words.end(), {"--nic", FormatAddress(plan.nics[nic].address)});
+  }
+  return service;
 }
 
 Status WaitFor(const Service& service, steady_clock::time_point end, const std::atomic<bool>& stop) {
@@ -112,12 +118,14 @@ Status StartServices(const LabState& state, const topology::Fabric& fabric, cons
   std::filesystem::create_directories(lab_folder + "/agents", error);
   FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/addresses.json",
                                          topology::WriteAddressBook(AddressBookOf(fabric, state.plan), fabric)));
-  std::vector<Service> services = {ControllerOf(state, lab_folder, options)};
+  FL_ASSIGN_OR_RETURN(const std::string fabric_text, ExtractFabric(state.source));
+  FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/fabric.yaml", fabric_text));
+  std::vector<Service> services = {ControllerOf(lab_folder, options)};
   for (LabNodeId node(0u); node.index() < state.plan.nodes.size(); node = LabNodeId(node.index() + 1)) {
     const LabNode& host = state.plan.nodes[node];
     if (host.role != NodeRole::kHost || host.nics.empty()) continue;
     std::filesystem::create_directories(GpuFolder(lab_folder, host.name), error);
-    services.push_back(AgentOf(host.name, node, lab_folder, options.program));
+    services.push_back(AgentOf(state.plan, node, lab_folder, options.program));
   }
   const auto end = steady_clock::now() + kStartPatience;
   for (const Service& service : services) {

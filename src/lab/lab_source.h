@@ -12,4 +12,8 @@ namespace fairlead::lab {
 // Errors: those of topology::LoadFabricFile and sim::LoadScenario, with file and line.
 Result<topology::Fabric> LoadLabFabric(const std::string& path);
 
+// The fabric of such a file by itself, as the text of a fabric file: what the lab's controller is given.
+// Errors: as above.
+Result<std::string> ExtractFabric(const std::string& path);
+
 }  // namespace fairlead::lab
