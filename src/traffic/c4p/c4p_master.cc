@@ -19,6 +19,7 @@ C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
       ports_(&catalogue_, options.ports, options.epoch_base, options.hash_configuration),
       scans_(options.scan_timeout, options.max_scan_ports),
       links_(fabric.num_links(), options.health, options.attribution),
+      quiet_(fabric.num_links(), options.absence_probability),
       leases_(options.lease_ttl),
       probe_plan_(fabric, options.probes) {
   FL_CHECK(options.Validate().ok());

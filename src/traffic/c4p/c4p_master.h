@@ -43,6 +43,7 @@
 #include "traffic/c4p/pending_scans.h"
 #include "traffic/c4p/port_steering.h"
 #include "traffic/c4p/probe_plan.h"
+#include "traffic/c4p/quiet_links.h"
 #include "traffic/path_messages.h"
 #include "traffic/path_service.h"
 #include "traffic/steady_time.h"
@@ -168,6 +169,7 @@ class C4pMaster final : public PathService {
   PortSteering ports_;
   PendingScans scans_;
   LinkWatch links_;
+  QuietLinks quiet_;
   ConnectionTable connections_;
   LeaseTable leases_;
   ProbePlan probe_plan_;

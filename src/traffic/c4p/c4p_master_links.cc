@@ -16,7 +16,7 @@ void C4pMaster::ObserveRound(const ProbeRoundFinished& event) {
                        .lost = probe.lost,
                        .rtt = probe.rtt});
   }
-  Apply(links_.Observe(time_.now(), results));
+  Apply(links_.Observe(time_.now(), results, quiet_.Observe(event.probes, &catalogue_)));
 }
 
 void C4pMaster::Report(const LinkReported& event) {

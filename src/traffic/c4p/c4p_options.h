@@ -28,6 +28,9 @@ struct C4pOptions {
 
   // > 0. Shorter: faults are seen sooner, for more probes.
   SimDuration probe_period = SimDuration(5'000'000'000);
+  // In (0, 1): a link that probes go around is called lost when chance explains that with no more than this. Larger:
+  // withdrawn links are noticed sooner, and healthy ones are suspected by chance.
+  double absence_probability = 1e-6;
   // > 0: after which ports are asked for again. Shorter than a scan takes: ports are probed twice.
   SimDuration scan_timeout = SimDuration(10'000'000'000);
   // >= 1: of an address pair in an epoch, after which a queue pair goes without. k paths take k on average; with 32 k all

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 namespace fairlead::traffic::c4p {
@@ -9,8 +10,14 @@ namespace fairlead::traffic::c4p {
 LinkWatch::LinkWatch(size_t num_links, const LinkHealthOptions& health, const AttributionOptions& attribution)
     : tracker_(num_links, health), attribution_(attribution), capacity_left_(num_links, 1.0) {}
 
-std::vector<LinkStateChanged> LinkWatch::Observe(SimTime now, std::span<const ProbeResult> probes) {
-  const Attribution round = AttributeLosses(probes, tracker_.num_links(), attribution_);
+std::vector<LinkStateChanged> LinkWatch::Observe(SimTime now, std::span<const ProbeResult> probes,
+                                                 std::span<const QuietLinks::QuietLink> quiet) {
+  Attribution round = AttributeLosses(probes, tracker_.num_links(), attribution_);
+  // Packets that should have crossed it and did not are lost to it, whichever way they took.
+  for (const QuietLinks::QuietLink& link : quiet) {
+    const auto num_missing = static_cast<uint64_t>(std::ceil(link.num_missing));
+    round.observations.push_back({.link = link.link, .sent = num_missing, .lost = num_missing, .rtt = Seconds(0)});
+  }
   return Describe(tracker_.ObserveRound(now, round.observations).value());
 }
 

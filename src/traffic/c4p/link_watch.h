@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "traffic/c4p/link_health_tracker.h"
 #include "traffic/c4p/loss_attribution.h"
+#include "traffic/c4p/quiet_links.h"
 #include "traffic/path_messages.h"
 
 namespace fairlead::traffic::c4p {
@@ -27,8 +28,9 @@ class LinkWatch {
   // All links up and whole. Args: options valid.
   LinkWatch(size_t num_links, const LinkHealthOptions& health, const AttributionOptions& attribution);
 
-  // Returns what changed, ascending by link. Times never go back.
-  std::vector<LinkStateChanged> Observe(SimTime now, std::span<const ProbeResult> probes);
+  // Returns what changed, ascending by link. Times never go back. Args: quiet: links that probes go around.
+  std::vector<LinkStateChanged> Observe(SimTime now, std::span<const ProbeResult> probes,
+                                        std::span<const QuietLinks::QuietLink> quiet = {});
   // Errors: kInvalidArgument for an unknown link, or a health outside of 0 .. 1.
   Result<std::vector<LinkStateChanged>> Report(SimTime now, const LinkReported& report);
 
