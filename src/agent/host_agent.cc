@@ -16,7 +16,7 @@ constexpr uint64_t kNumberMask = (uint64_t{1} << 53) - 1;
 // What both the library and the controller take for a name.
 bool IsJobName(const std::string& name) {
   return !name.empty() && name.size() < 64 &&
-         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ void HostAgent::TakeTime() {
     if (found != connections_.end() && found->second.stage == Stage::kAsked) Answer(&found->second, 0);
   }
   if (is_welcome_ && heartbeat_due_ <= now_) {
-    Say(controller::Heartbeat{.num_leases = static_cast<uint32_t>(jobs_.size())});
+    Say(controller::Heartbeat{.num_leases = NumLeases()});
     heartbeat_due_ = now_ + heartbeat_period_;
     AskAgain();
   }
@@ -82,6 +82,14 @@ SimTime HostAgent::NextDue() const {
     for (const auto& [port, until] : alias.old_ports) due = std::min(due, until);
   }
   return due;
+}
+
+// Jobs of which the controller knows something here.
+uint32_t HostAgent::NumLeases() const {
+  return static_cast<uint32_t>(std::count_if(jobs_.begin(), jobs_.end(), [this](const auto& job) {
+    return std::any_of(job.second.begin(), job.second.end(),
+                       [this](uint64_t number) { return connections_.at(number).kept.is_answered; });
+  }));
 }
 
 AgentState HostAgent::State() const {
@@ -216,8 +224,7 @@ void HostAgent::Open(Connection* connection, uint16_t port) {
   connection->kept.socket_port = port;
   connection->kept.wire_port = port;
   ++revision_;
-  Say(controller::ConnectionOpened{
-      .job = connection->kept.job, .connection = connection->kept.wanted.connection, .socket_port = port});
+  if (connection->kept.is_answered) SayOpened(*connection);
   ClassifySocket(connection);  // the level may have changed while it was being opened
 }
 

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,7 +48,9 @@ struct HostAgentOptions {
   // waits for (20 ms).
   SimDuration answer_deadline = SimDuration(15'000'000);
   SimDuration stranger_memory = SimDuration(60'000'000'000);
-  SimDuration arrival_linger = SimDuration(2'000'000'000);
+  // How long an arrival's older port stays. Longer than the controller waits for a move that comes to nothing (2 s);
+  // shorter: the port is free again sooner.
+  SimDuration arrival_linger = SimDuration(5'000'000'000);
   uint32_t num_connections_max = 65'536;  // likewise of accepted ones and aliases
   ProbeScheduleOptions probes;
   JobMeterOptions meter;
@@ -92,6 +95,7 @@ class HostAgent {
     std::optional<uint8_t> traffic_class;  // of its socket, as far as we know
     uint64_t ticket = 0;                   // of a departure under way; 0: none
     uint16_t next_wire_port = 0;           // of that
+    bool is_refusal_told = false;          // that it can't be moved
   };
   struct Alias {
     KeptAlias kept;
@@ -133,6 +137,10 @@ class HostAgent {
   void Say(controller::FromAgent message);  // nothing unless the agent is welcome
   void Announce(const std::string& job);
   void AskAgain();  // for connections that nobody has answered for
+  void SayOpened(const Connection& connection);
+  // Before its first plan the controller does not know a connection, and takes no word about it.
+  void TakePlan(Connection* connection, const traffic::QueuePairAnswer& plan);
+  uint32_t NumLeases() const;
   void SendProbes();
 
   // Processes (host_agent.cc).
@@ -161,8 +169,10 @@ class HostAgent {
   // Another connection's packets to the same place carry this port.
   bool IsPortTaken(const Connection& connection, uint16_t port) const;
   void Move(Connection* connection, uint16_t port);
-  void RefuseMove(const Connection& connection, const std::string& why);
+  void RefuseMove(Connection* connection, const std::string& why);
   std::string ObjectionTo(const controller::PrepareArrival& word) const;
+  // Orders for an alias are answered in their order; ticket 0: at once. `error` is empty when it is done.
+  void AnswerArrival(uint64_t alias, uint64_t ticket, const std::string& error);
   void ClearArrival(const KeptAlias& alias, uint16_t wire_port);
   void DropAlias(uint64_t number);
   void DropOldArrivals();
@@ -185,7 +195,12 @@ class HostAgent {
   std::map<std::string, uint32_t> levels_;
   std::map<IpAddress, SimTime> strangers_;  // until when
   std::map<uint64_t, Alias> aliases_;
-  std::map<RewriteRule, uint64_t> arrivals_;                           // alias of each rule
+  std::map<RewriteRule, uint64_t> arrivals_;  // alias of each rule
+  struct ArrivalAnswer {
+    uint64_t ticket = 0;
+    std::optional<std::string> error;  // nothing: not done yet
+  };
+  std::map<uint64_t, std::deque<ArrivalAnswer>> arrival_answers_;      // that are not said yet, by alias
   std::map<uint64_t, std::pair<uint64_t, uint16_t>> arrival_tickets_;  // alias and wire port
   std::map<uint64_t, uint64_t> departure_tickets_;                     // connection
   std::map<uint64_t, Accepted> accepted_;                              // by inode

@@ -94,7 +94,8 @@ class Nonsense {
       case 5: {
         controller::PathsChanged word;
         for (uint64_t i = random_.Below(3); i > 0; --i) {
-          word.changes.push_back({Job(), Connection(), static_cast<uint32_t>(random_.Below(8) == 0), Answer(), {}});
+          word.changes.push_back(
+              {Job(), Connection(), static_cast<uint32_t>(random_.Below(8) == 0), Answer(), {}, random_.Below(3) > 0});
         }
         return word;
       }

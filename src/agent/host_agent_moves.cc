@@ -109,10 +109,10 @@ void HostAgent::Move(Connection* connection, uint16_t port) {
   KeptConnection& kept = connection->kept;
   if (port == (connection->ticket != 0 ? connection->next_wire_port : kept.wire_port)) return;
   if (kept.wanted.protocol != 6) {
-    return RefuseMove(*connection, "a queue pair of RoCE can't be moved from outside of its process");
+    return RefuseMove(connection, "a queue pair of RoCE can't be moved from outside of its process");
   }
   if (IsPortTaken(*connection, port))
-    return RefuseMove(*connection, "another connection to the same place has the port");
+    return RefuseMove(connection, "another connection to the same place has the port");
   departure_tickets_.erase(connection->ticket);
   connection->ticket = 0;
   connection->next_wire_port = 0;
@@ -129,10 +129,11 @@ void HostAgent::Move(Connection* connection, uint16_t port) {
 }
 
 // The controller learns what the connection has from an announcement.
-void HostAgent::RefuseMove(const Connection& connection, const std::string& why) {
-  Note("a connection of job " + connection.kept.job + " stays on port " + std::to_string(connection.kept.wire_port) +
+void HostAgent::RefuseMove(Connection* connection, const std::string& why) {
+  Note("a connection of job " + connection->kept.job + " stays on port " + std::to_string(connection->kept.wire_port) +
        ": " + why);
-  Announce(connection.kept.job);
+  // Once: it would be asked for again and again.
+  if (!std::exchange(connection->is_refusal_told, true)) Announce(connection->kept.job);
 }
 
 // ---- Arrivals ----
@@ -158,7 +159,7 @@ std::string HostAgent::ObjectionTo(const controller::PrepareArrival& word) const
 
 void HostAgent::Hear(const controller::PrepareArrival& word) {
   if (const std::string objection = ObjectionTo(word); !objection.empty()) {
-    return Say(controller::ArrivalPrepared{.alias = word.alias, .error = objection});
+    return AnswerArrival(word.alias, 0, objection);
   }
   KeptAlias kept = {.alias = word.alias,
                     .source = word.source,
@@ -180,9 +181,7 @@ void HostAgent::Hear(const controller::PrepareArrival& word) {
   for (const uint16_t port : ports) alias.old_ports.try_emplace(port, now_ + options_.arrival_linger);
   alias.old_ports.erase(word.wire_port);
   ++revision_;
-  if (word.wire_port == word.socket_port) {
-    return Say(controller::ArrivalPrepared{.alias = word.alias, .error = ""});
-  }
+  if (word.wire_port == word.socket_port) return AnswerArrival(word.alias, 0, "");
   ports.push_back(word.wire_port);
   // Packets of a port belong to whom it was given last.
   const RewriteRule rule = ArrivalOf(alias.kept, word.wire_port);
@@ -194,7 +193,20 @@ void HostAgent::Hear(const controller::PrepareArrival& word) {
     owner->second = word.alias;
   }
   arrival_tickets_[++num_tickets_] = {word.alias, word.wire_port};
+  arrival_answers_[word.alias].push_back({.ticket = num_tickets_, .error = {}});
   Act(SetRewrite{.ticket = num_tickets_, .rule = rule, .to_port = word.socket_port});
+}
+
+void HostAgent::AnswerArrival(uint64_t alias, uint64_t ticket, const std::string& error) {
+  std::deque<ArrivalAnswer>& answers = arrival_answers_[alias];
+  if (ticket == 0) answers.push_back({.ticket = 0, .error = error});
+  for (ArrivalAnswer& answer : answers) {
+    if (ticket != 0 && answer.ticket == ticket) answer.error = error;
+  }
+  for (; !answers.empty() && answers.front().error.has_value(); answers.pop_front()) {
+    Say(controller::ArrivalPrepared{.alias = alias, .error = *answers.front().error});
+  }
+  if (answers.empty()) arrival_answers_.erase(alias);
 }
 
 void HostAgent::ClearArrival(const KeptAlias& alias, uint16_t wire_port) {
@@ -208,6 +220,7 @@ void HostAgent::DropAlias(uint64_t number) {
   if (found == aliases_.end()) return;
   for (const uint16_t port : found->second.kept.wire_ports) ClearArrival(found->second.kept, port);
   std::erase_if(arrival_tickets_, [&](const auto& ticket) { return ticket.second.first == number; });
+  arrival_answers_.erase(number);
   aliases_.erase(found);
   ++revision_;
 }
@@ -239,15 +252,16 @@ void HostAgent::Take(const RewriteDone& event) {
       std::erase(alias->second.kept.wire_ports, port);
       ++revision_;
     }
-    return Say(controller::ArrivalPrepared{.alias = number, .error = event.error});
+    return AnswerArrival(number, event.ticket, event.error);
   }
   const auto departure = departure_tickets_.extract(event.ticket);
   if (departure.empty()) return;
   Connection& connection = connections_.at(departure.mapped());
   connection.ticket = 0;
   const uint16_t port = std::exchange(connection.next_wire_port, uint16_t{0});
-  if (!event.error.empty()) return RefuseMove(connection, event.error);
+  if (!event.error.empty()) return RefuseMove(&connection, event.error);
   connection.kept.wire_port = port;
+  connection.is_refusal_told = false;
   ++revision_;
 }
 

@@ -97,14 +97,22 @@ void HostAgent::AskAgain() {
     }
     if (wanted.connections.empty()) continue;
     wanted.request = ++num_requests_;
-    Say(wanted);
-    for (const controller::WantedConnection& asked : wanted.connections) {
-      const Connection& connection = connections_.at(asked.connection);
-      if (connection.stage != Stage::kOpen) continue;
-      Say(controller::ConnectionOpened{
-          .job = job, .connection = asked.connection, .socket_port = connection.kept.socket_port});
-    }
+    Say(std::move(wanted));
   }
+}
+
+void HostAgent::SayOpened(const Connection& connection) {
+  Say(controller::ConnectionOpened{.job = connection.kept.job,
+                                   .connection = connection.kept.wanted.connection,
+                                   .socket_port = connection.kept.socket_port});
+}
+
+void HostAgent::TakePlan(Connection* connection, const traffic::QueuePairAnswer& plan) {
+  const bool is_first = !std::exchange(connection->kept.is_answered, true);
+  connection->kept.answer = plan;
+  ++revision_;
+  if (is_first && connection->stage == Stage::kOpen) SayOpened(*connection);
+  AnswerByPlan(connection);
 }
 
 void HostAgent::Hear(const controller::PathsAnswered& word) {
@@ -127,10 +135,7 @@ void HostAgent::HearAnswer(const controller::PathsAnswered& word, const traffic:
     return Close(answer.connection);
   }
   if (answer.queue_pairs.size() != 1) return;
-  connection.kept.is_answered = true;
-  connection.kept.answer = answer.queue_pairs.front();
-  ++revision_;
-  AnswerByPlan(&connection);
+  TakePlan(&connection, answer.queue_pairs.front());
 }
 
 void HostAgent::Hear(const controller::PathsChanged& word) {
@@ -145,12 +150,10 @@ void HostAgent::HearChange(const controller::QueuePairChanged& change) {
   }
   Connection& connection = found->second;
   if (connection.kept.job != change.job || change.queue_pair != 0) return;
-  connection.kept.is_answered = true;
-  connection.kept.answer = change.answer;
-  ++revision_;
-  AnswerByPlan(&connection);
+  TakePlan(&connection, change.answer);
   const bool has_port = change.answer.kind == QueuePairAnswer::Kind::kUse && change.answer.port != 0;
-  if (connection.stage == Stage::kOpen && has_port) Move(&connection, change.answer.port);
+  const bool may_move = change.is_prepared && connection.stage == Stage::kOpen;
+  if (has_port && may_move) Move(&connection, change.answer.port);
 }
 
 void HostAgent::Hear(const controller::LevelSet& word) {

@@ -69,8 +69,9 @@ class HostAgentTest : public testing::Test {
     return Hear(controller::PathsAnswered{
         .request = 1, .job = "gpt", .connections = {{connection, "", {answer}}}, .level = level});
   }
-  std::vector<HostAction> Change(uint64_t connection, uint16_t port) {
-    return Hear(controller::PathsChanged{{{"gpt", connection, 0, Use(port), traffic::MoveCause::kLinkDown}}});
+  std::vector<HostAction> Change(uint64_t connection, uint16_t port, bool is_prepared = true) {
+    return Hear(
+        controller::PathsChanged{{{"gpt", connection, 0, Use(port), traffic::MoveCause::kLinkDown, is_prepared}}});
   }
   static QueuePairAnswer Use(uint16_t port) { return {.kind = QueuePairAnswer::Kind::kUse, .path = 3, .port = port}; }
   // A connection that stands, from `port`.
@@ -113,10 +114,14 @@ TEST_F(HostAgentTest, WithoutAnAnswerTheConnectionGoesOnItsWayAtTheDeadline) {
   EXPECT_EQ(agent_->NextDue(), now_ + SimDuration(15'000'000));
   EXPECT_TRUE(Of<AnswerProcess>(Wait(14)).empty());
   EXPECT_EQ(Of<AnswerProcess>(Wait(1)), (std::vector<AnswerProcess>{{1, false, 0, false, 0}}));
-  EXPECT_EQ(Said<controller::ConnectionOpened>(Do(ProcessTold{1, 33'333, 0})).size(), 1u);
+  EXPECT_TRUE(Said<controller::ConnectionOpened>(Do(ProcessTold{1, 33'333, 0})).empty());
   // The plan comes late: the socket has its port, and only a change (whose arrival is prepared) moves it.
   const auto late = Answer(connection, Use(50'007));
   EXPECT_TRUE(Of<AnswerProcess>(late).empty() && Of<SetRewrite>(late).empty());
+  EXPECT_EQ(Said<controller::ConnectionOpened>(late),
+            (std::vector<controller::ConnectionOpened>{{"gpt", connection, 0, 33'333}}));
+  EXPECT_TRUE(Of<SetRewrite>(Change(connection, 50'007, false)).empty()) << "nobody rewrites at the other end";
+  EXPECT_EQ(Of<SetRewrite>(Change(connection, 50'007)).size(), 1u);
   ASSERT_EQ(Of<SetSocketClass>(late).size(), 1u) << "the level is told with it";
   EXPECT_EQ(Of<SetSocketClass>(late)[0].traffic_class, 160);
 }
@@ -174,8 +179,10 @@ TEST_F(HostAgentTest, WhileTheControllerIsAwayConnectionsHaveTheirJobsClass) {
   EXPECT_EQ(held[0].connections[0].socket_ports, (std::vector<uint16_t>{50'001}));
   const auto wanted = Said<controller::PathsWanted>(words);
   ASSERT_EQ(wanted.size(), 1u);
-  EXPECT_EQ(Said<controller::ConnectionOpened>(words),
-            (std::vector<controller::ConnectionOpened>{{"gpt", wanted[0].connections[0].connection, 0, 40'000}}));
+  // What it has is said when it is known there.
+  const uint64_t second = wanted[0].connections[0].connection;
+  EXPECT_EQ(Said<controller::ConnectionOpened>(Answer(second, Use(50'002))),
+            (std::vector<controller::ConnectionOpened>{{"gpt", second, 0, 40'000}}));
 }
 
 TEST_F(HostAgentTest, AMoveRewritesDeparturesAndComesBack) {
@@ -237,12 +244,27 @@ TEST_F(HostAgentTest, ArrivalsKeepTheOlderPortForAWhile) {
   EXPECT_EQ(Of<SetRewrite>(next).size(), 1u);
   EXPECT_TRUE(Of<ClearRewrite>(next).empty());
   Do(RewriteDone{Of<SetRewrite>(next)[0].ticket, ""});
-  EXPECT_TRUE(Of<ClearRewrite>(Wait(1'999)).empty());
+  EXPECT_TRUE(Of<ClearRewrite>(Wait(4'999)).empty());
   const auto cleared = Of<ClearRewrite>(Wait(1));
   ASSERT_EQ(cleared.size(), 1u);
   EXPECT_EQ(cleared[0].rule.from_port, 51'001);
   EXPECT_EQ(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).size(), 1u);
   EXPECT_EQ(agent_->num_aliases(), 0u);
+}
+
+TEST_F(HostAgentTest, OrdersForAnArrivalAreAnsweredInTheirOrder) {
+  Connect();
+  controller::PrepareArrival arrival{.alias = 8,
+                                     .source = kThere,
+                                     .destination = kHere,
+                                     .destination_port = 6000,
+                                     .socket_port = 51'000,
+                                     .wire_port = 51'001};
+  const auto set = Of<SetRewrite>(Hear(arrival));
+  arrival.wire_port = 51'000;  // back: nothing to do, but not to be said before the first
+  EXPECT_TRUE(Said<controller::ArrivalPrepared>(Hear(arrival)).empty());
+  EXPECT_EQ(Said<controller::ArrivalPrepared>(Do(RewriteDone{set.at(0).ticket, "no"})),
+            (std::vector<controller::ArrivalPrepared>{{8, "no"}, {8, ""}}));
 }
 
 TEST_F(HostAgentTest, ArrivalsThatWouldBreakAnotherConnectionAreRefused) {
