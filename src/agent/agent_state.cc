@@ -196,8 +196,11 @@ std::string WriteAgentState(const AgentState& state) {
                      {"accepted", ToArray(state.accepted)},
                      {"levels", state.levels}};
   // Names come from processes: what is no UTF-8 was refused when they asked.
-  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return fmt::format("{} {} {:016x}\n{}", kTitle, kStateVersion, ChecksumOf(text), text);
+  return SealAgentState(json.dump(-1, ' ', true, Json::error_handler_t::replace));
+}
+
+std::string SealAgentState(std::string_view json) {
+  return fmt::format("{} {} {:016x}\n{}", kTitle, kStateVersion, ChecksumOf(json), json);
 }
 
 Result<AgentState> ReadAgentState(std::string_view text, const std::string& where) {

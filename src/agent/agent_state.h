@@ -64,6 +64,8 @@ struct AgentState {
 };
 
 std::string WriteAgentState(const AgentState& state);
+// The first line of the format, before any body.
+std::string SealAgentState(std::string_view json);
 // Errors: kDataLoss  damaged; kFailedPrecondition  of another version. The message says where, and what is wrong.
 Result<AgentState> ReadAgentState(std::string_view text, const std::string& where);
 
