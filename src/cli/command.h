@@ -52,6 +52,8 @@ struct Invocation {
 void AddSimCommands(CLI::App& app, Invocation* invocation);
 void AddAgentCommands(CLI::App& app, Invocation* invocation);
 void AddAgentRunCommand(CLI::App* agent, Invocation* invocation);
+void AddCertCommands(CLI::App& app, Invocation* invocation);
+void AddControllerCommand(CLI::App& app, Invocation* invocation);
 void AddDiagCommands(CLI::App& app, Invocation* invocation);
 void AddDiagSimulateCommand(CLI::App* diag, Invocation* invocation);
 void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation);

@@ -47,7 +47,9 @@ int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment
   AddWorkloadCommands(app, &invocation);
   AddPredictCommands(app, &invocation);
   AddTraceCommands(app, &invocation);
+  AddControllerCommand(app, &invocation);
   AddAgentCommands(app, &invocation);
+  AddCertCommands(app, &invocation);
   AddLabCommands(app, &invocation);
   AddExperimentCommands(app, experiments, &invocation);
   try {

@@ -19,8 +19,10 @@ Result<AuditLog> AuditLog::Open(const std::string& path) {
   return AuditLog(path, file);
 }
 
-Status AuditLog::Write(const controller::AuditEntry& entry) {
-  const std::string line = ToJson(entry).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+Status AuditLog::Write(const controller::AuditEntry& entry) { return Write(ToJson(entry)); }
+
+Status AuditLog::Write(const report::Json& entry) {
+  const std::string line = entry.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   const bool is_written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size();
   if (is_written && std::fflush(file_.get()) == 0) return OkStatus();
   return {StatusCode::kResourceExhausted,

@@ -1,4 +1,4 @@
-// The audit log: what steering had done and what became of it, one line of JSON each.
+// The audit log: what steering and operators had done and what became of it, one line of JSON each.
 #pragma once
 
 #include <cstdio>
@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "controller/steering_desk.h"
+#include "report/json_report.h"
 
 namespace fairlead::service {
 
@@ -19,6 +20,7 @@ class AuditLog {
 
   // Errors: kResourceExhausted: it could not be written; later lines are tried all the same.
   Status Write(const controller::AuditEntry& entry);
+  Status Write(const report::Json& entry);
 
  private:
   struct Close {

@@ -94,7 +94,6 @@ class AgentStream final : public grpc::ServerGenericBidiReactor {
   // After what was sent before.
   void End() {
     const std::lock_guard lock(mutex_);
-    is_told_of_end_ = true;
     EndAfterQueue();
   }
 

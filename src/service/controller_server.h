@@ -56,8 +56,8 @@ class ControllerServer {
   // Where it listens, ports as they are: "127.0.0.1:43117".
   std::vector<std::string> addresses() const;
 
-  // All that waits, in the order of each stream; waits for something, but no longer than `timeout`. A stream's end comes
-  // after its last word, and only of streams that said something and were not ended by End().
+  // All that waits, in the order of each stream; waits for something, but no longer than `timeout`. The end of a stream
+  // that said something comes once, after its last word, whoever ended it.
   std::vector<controller::TrafficInput> TakeInputs(std::chrono::milliseconds timeout);
   // Makes the TakeInputs() that waits, or else the next one, return at once. Any thread.
   void Wake();

@@ -96,7 +96,10 @@ TEST(ControllerStream, AnEndedStreamIsFollowedByANewOne) {
   EXPECT_EQ(client->num_dropped(), 1u);
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
   client->Send(HelloOf("h1"));
-  // The core ended the first one itself, and is not told of it again.
+  // The core ended the first one itself, and still hears when it is over.
+  const controller::TrafficInput ended = inputs.Next();
+  ASSERT_TRUE(std::holds_alternative<StreamEnded>(ended));
+  EXPECT_EQ(std::get<StreamEnded>(ended).stream, first.stream);
   const StreamSaid second = NextSaid(&inputs);
   EXPECT_TRUE(second.message == controller::FromAgent(HelloOf("h1")));
   EXPECT_NE(second.stream, first.stream);

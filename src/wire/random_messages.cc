@@ -125,7 +125,8 @@ QueuePairChanged AnyChange(Random* random) {
           .connection = AnyInteger<uint64_t>(random),
           .queue_pair = AnyInteger<uint32_t>(random),
           .answer = AnyAnswer(random),
-          .cause = static_cast<traffic::MoveCause>(random->Below(traffic::kNumMoveCauses))};
+          .cause = static_cast<traffic::MoveCause>(random->Below(traffic::kNumMoveCauses)),
+          .is_prepared = random->Below(2) == 0};
 }
 
 PortScanWanted AnyScan(Random* random) {

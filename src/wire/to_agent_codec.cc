@@ -92,6 +92,7 @@ void Write(const PathsChanged& in, v1::ControllerMessage* out) {
     proto->set_queue_pair(change.queue_pair);
     Write(change.answer, proto->mutable_answer());
     proto->set_cause(WriteCause(change.cause));
+    proto->set_is_prepared(change.is_prepared);
   }
 }
 
@@ -181,6 +182,7 @@ Status Read(const v1::PathsChanged& in, PathsChanged* out) {
     change.queue_pair = proto.queue_pair();
     FL_RETURN_IF_ERROR(Read(proto.answer(), &change.answer));
     FL_RETURN_IF_ERROR(ReadCause(proto.cause(), &change.cause));
+    change.is_prepared = proto.is_prepared();
   }
   return OkStatus();
 }

@@ -1,0 +1,69 @@
+// fairlead cert: keys for mutual TLS between the controller and the agents of a cluster.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/command.h"
+#include "report/json_report.h"
+#include "service/cluster_certificates.h"
+
+namespace fairlead::cli {
+namespace {
+
+struct CertCommandOptions {
+  service::AuthorityOptions authority;
+  service::HostCertificateOptions host;
+  std::string json;
+};
+
+int Report(const Result<service::CertificateFiles>& files, const std::string& json, const std::string& next) {
+  if (!files.ok()) return ReportError(files.status());
+  if (!IsStdout(json)) fmt::print("made {} and {}\n{}\n", files->certificate, files->key, next);
+  if (json.empty()) return kExitOk;
+  const Status written =
+      WriteOutput(json, report::Dump(report::Json{{"certificate", files->certificate}, {"key", files->key}}));
+  return written.ok() ? kExitOk : ReportError(written);
+}
+
+void AddJsonOption(CLI::App* command, CertCommandOptions* options) {
+  command->add_option("--json", options->json, "Write the names of the files to FILE; - prints only that")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void AddCertCommands(CLI::App& app, Invocation* invocation) {
+  CLI::App* cert = app.add_subcommand("cert", "Keys for mutual TLS between the controller and agents.");
+  cert->require_subcommand(1);
+  auto options = std::make_shared<CertCommandOptions>();
+  CLI::App* init = cert->add_subcommand("init", "Make the authority of a cluster.");
+  init->add_option("folder", options->authority.folder, "Where its files go")->required();
+  init->add_option("--name", options->authority.name, "Name of the cluster")->capture_default_str();
+  init->add_option("--days", options->authority.days, "Days of validity")->capture_default_str();
+  AddJsonOption(init, options.get());
+  init->footer("Example: fairlead cert init /etc/fairlead/keys");
+  init->callback([options, invocation] {
+    invocation->exit_code = Report(service::CreateAuthority(options->authority), options->json,
+                                   fmt::format("next: fairlead cert host {} HOST", options->authority.folder));
+  });
+  CLI::App* host = cert->add_subcommand("host", "Make the certificate of a host, or of the controller.");
+  host->add_option("folder", options->host.folder, "The folder of the authority")->required();
+  host->add_option("host", options->host.host, "The host, as the fabric names it; or controller")->required();
+  host->add_option("--address", options->host.addresses,
+                   "Address or name by which others reach it; repeatable. The controller needs it")
+      ->type_name("ADDRESS");
+  host->add_option("--days", options->host.days, "Days of validity")->capture_default_str();
+  AddJsonOption(host, options.get());
+  host->footer(
+      "Example: fairlead cert host /etc/fairlead/keys controller --address 10.0.0.1\n"
+      "A host needs its two files and ca.pem; ca-key.pem stays where it is.");
+  host->callback([options, invocation] {
+    invocation->exit_code = Report(service::CreateHostCertificate(options->host), options->json,
+                                   "the host needs these two and ca.pem; nobody needs ca-key.pem but this command");
+  });
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,132 @@
+// fairlead controller: gives the connections of running jobs their paths and levels.
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "cli/command.h"
+#include "service/controller_daemon.h"
+#include "version.h"
+
+namespace fairlead::cli {
+namespace {
+
+struct ControllerCommandOptions {
+  service::ControllerDaemonOptions daemon;
+  double heartbeat_s = 5;
+  double lease_s = 60;
+  double probe_s = 5;
+  std::string log_level = "info";
+};
+
+void StartLog(const std::string& level) {
+  auto log = spdlog::stderr_logger_mt("controller");
+  log->set_level(spdlog::level::from_str(level));
+  log->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
+  spdlog::set_default_logger(std::move(log));
+}
+
+int RunController(const ControllerCommandOptions& options) {
+  const std::atomic<bool>& stop = StopRequested();
+  // Sockets whose other end is gone say so by errors.
+  std::signal(SIGPIPE, SIG_IGN);
+  StartLog(options.log_level);
+  service::ControllerDaemonOptions daemon_options = options.daemon;
+  daemon_options.fabric_file = FindInputFile(options.daemon.fabric_file);
+  daemon_options.core.version = kVersion;
+  daemon_options.core.heartbeat_period = SimDuration::FromSeconds(Seconds(options.heartbeat_s));
+  daemon_options.core.lease_ttl = SimDuration::FromSeconds(Seconds(options.lease_s));
+  daemon_options.paths.probe_period = SimDuration::FromSeconds(Seconds(options.probe_s));
+  auto daemon = service::ControllerDaemon::Start(daemon_options);
+  if (!daemon.ok()) return ReportError(daemon.status());
+  for (const std::string& address : (*daemon)->addresses()) {
+    const bool is_plain = !daemon_options.server.tls.is_set();
+    spdlog::info("listening to agents on {}{}", address, is_plain ? ", plaintext" : "");
+  }
+  if (!(*daemon)->http_address().empty()) spdlog::info("page and metrics on http://{}/", (*daemon)->http_address());
+  if (daemon_options.server.is_insecure_allowed && !daemon_options.server.tls.is_set()) {
+    spdlog::warn("--insecure: whoever reaches these addresses can speak for any host");
+  }
+  if (daemon_options.store == "memory") spdlog::warn("--store memory: all is forgotten when this process ends");
+  while (!stop) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    (*daemon)->LogChanges();
+  }
+  spdlog::info("stopping");
+  return kExitOk;
+}
+
+void AddAgentOptions(CLI::App* command, ControllerCommandOptions* options) {
+  auto& server = options->daemon.server;
+  command->add_option("--listen", server.listen, "Where agents connect: unix:PATH or HOST:PORT; repeatable")
+      ->required()
+      ->type_name("ADDRESS");
+  command->add_option("--tls-ca", server.tls.ca, "Certificates of the authority that agents' are signed by")
+      ->type_name("FILE");
+  command->add_option("--tls-certificate", server.tls.certificate, "Certificate of this controller")->type_name("FILE");
+  command->add_option("--tls-key", server.tls.key, "Its private key")->type_name("FILE");
+  command->add_flag("--insecure", server.is_insecure_allowed,
+                    "Plaintext for other machines too: anybody on the network can then speak for any host");
+  command->add_option("--heartbeat", options->heartbeat_s, "Seconds between the heartbeats of an agent")
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
+  command->add_option("--lease", options->lease_s, "Seconds without one after which a host's paths are given to others")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  command->add_option("--probe-period", options->probe_s, "Seconds between rounds of probes over all links")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+}
+
+void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
+  auto& daemon = options->daemon;
+  command->add_option("--http", daemon.http, "Page, JSON and metrics; none without")->type_name("HOST:PORT");
+  command
+      ->add_option("--http-read-token-file", daemon.http_roles.read_token_file,
+                   "Readers must send the token in FILE; without, only this machine may read")
+      ->type_name("FILE");
+  command
+      ->add_option("--http-operator-token-file", daemon.http_roles.operator_token_file,
+                   "Who sends the token in FILE may also change")
+      ->type_name("FILE");
+  command->add_flag("--http-operator-open", daemon.http_roles.is_operator_open,
+                    "Anybody on this machine may change, without a token");
+  command->add_option("--audit", daemon.audit_file, "Add a line of JSON to FILE for all that operators do")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void AddControllerCommand(CLI::App& app, Invocation* invocation) {
+  auto options = std::make_shared<ControllerCommandOptions>();
+  CLI::App* command =
+      app.add_subcommand("controller", "Serve agents: give running jobs' connections their paths and levels.");
+  auto& daemon = options->daemon;
+  command->add_option("--fabric", daemon.fabric_file, "The fabric, as a YAML file")->required()->type_name("FILE");
+  command->add_option("--addresses", daemon.addresses_file, "Addresses of its NICs and routers, as a JSON file")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--store", daemon.store, "What must outlive this process: sqlite:PATH, or memory: nothing does")
+      ->capture_default_str();
+  command->add_flag("--restore", daemon.restore_copy,
+                    "Where the store is damaged: go on from its last good copy, and keep the damaged file");
+  command->add_option("--policy", daemon.policy, "Traffic policy that orders jobs")->capture_default_str();
+  AddAgentOptions(command, options.get());
+  AddHttpOptions(command, options.get());
+  command->add_option("--log-level", options->log_level, "How much is logged to stderr")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str();
+  command->footer(
+      "Example: fairlead controller --fabric fabric.yaml --addresses addresses.json --store sqlite:fairlead.db\n"
+      "           --listen unix:/run/fairlead.sock --http 127.0.0.1:8080\n"
+      "Runs until SIGTERM or Ctrl-C. Killed at any moment, the next one goes on where it was.");
+  command->callback([options, invocation] { invocation->exit_code = RunController(*options); });
+}
+
+}  // namespace fairlead::cli

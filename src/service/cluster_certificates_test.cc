@@ -1,0 +1,130 @@
+// Keys made by this program, and real streams with mutual TLS between processes' ends that have them.
+#include "service/cluster_certificates.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "service/stream_example.h"
+
+namespace fairlead::service {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ClusterCertificatesTest : public testing::Test {
+ protected:
+  ~ClusterCertificatesTest() override { fs::remove_all(folder_); }
+
+  // Of a host of the cluster in `name`, whose authority is made where it is missing.
+  TlsFiles FilesOf(const std::string& cluster, const std::string& host) const {
+    const std::string folder = folder_ / cluster;
+    if (!fs::exists(folder)) {
+      EXPECT_TRUE(CreateAuthority({.folder = folder}).ok());
+    }
+    const auto files = CreateHostCertificate({.folder = folder, .host = host, .addresses = {"127.0.0.1"}});
+    EXPECT_TRUE(files.ok()) << files.status().message();
+    return {.ca = folder + "/ca.pem", .certificate = files->certificate, .key = files->key};
+  }
+
+  const fs::path folder_ = fs::temp_directory_path() / ("certificates." + std::to_string(getpid()));
+};
+
+TEST_F(ClusterCertificatesTest, FilesAreTheOwnersAndNotWrittenOver) {
+  const std::string folder = folder_;
+  const auto authority = CreateAuthority({.folder = folder});
+  ASSERT_TRUE(authority.ok()) << authority.status().message();
+  const auto host = CreateHostCertificate({.folder = folder, .host = "h0"});
+  ASSERT_TRUE(host.ok()) << host.status().message();
+  for (const std::string& path : {authority->certificate, authority->key, host->certificate, host->key}) {
+    struct stat about = {};
+    ASSERT_EQ(stat(path.c_str(), &about), 0) << path;
+    EXPECT_EQ(about.st_mode & 0777u, 0600u) << path;
+  }
+  EXPECT_EQ(CreateAuthority({.folder = folder}).status().code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(CreateHostCertificate({.folder = folder, .host = "h0"}).status().code(), StatusCode::kAlreadyExists);
+}
+
+TEST_F(ClusterCertificatesTest, NamesThatAreNoFileNamesAreRefused) {
+  ASSERT_TRUE(CreateAuthority({.folder = folder_}).ok());
+  for (const char* host : {"", "../h0", "h0,DNS:h1", "ca", ".h", "-h", "h 0"}) {
+    EXPECT_EQ(CreateHostCertificate({.folder = folder_, .host = host}).status().code(), StatusCode::kInvalidArgument)
+        << host;
+    EXPECT_EQ(CreateHostCertificate({.folder = folder_, .host = "h9", .addresses = {host}}).status().code(),
+              StatusCode::kInvalidArgument)
+        << host;
+  }
+  EXPECT_EQ(CreateHostCertificate({.folder = folder_ / "none", .host = "h0"}).status().code(), StatusCode::kNotFound);
+}
+
+class TlsStreamTest : public ClusterCertificatesTest {
+ protected:
+  void SetUp() override {
+    auto server = ControllerServer::Start({.listen = {"127.0.0.1:0"}, .tls = FilesOf("cluster", "controller")});
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    server_ = std::move(server).value();
+  }
+  std::unique_ptr<ControllerClient> Connect(const TlsFiles& files) const {
+    auto client = ControllerClient::Start({.address = server_->addresses()[0], .tls = files});
+    EXPECT_TRUE(client.ok()) << client.status().message();
+    return std::move(client).value();
+  }
+
+  std::unique_ptr<ControllerServer> server_;
+};
+
+TEST_F(TlsStreamTest, AHostSpeaksForItself) {
+  const auto client = Connect(FilesOf("cluster", "h0"));
+  ClientEvents events(client.get());
+  ServerInputs inputs(server_.get());
+  events.NextOf<StreamOpened>();
+  client->Send(HelloOf("h0"));
+  const controller::TrafficInput input = inputs.Next();
+  EXPECT_TRUE(std::get<controller::StreamSaid>(input).message == controller::FromAgent(HelloOf("h0")));
+}
+
+TEST_F(TlsStreamTest, AHostDoesNotSpeakForAnother) {
+  const auto client = Connect(FilesOf("cluster", "h0"));
+  ClientEvents events(client.get());
+  events.NextOf<StreamOpened>();
+  client->Send(HelloOf("h1"));
+  const auto answer = events.NextOf<controller::ToAgent>();
+  ASSERT_TRUE(std::holds_alternative<controller::Refused>(answer));
+  EXPECT_NE(std::get<controller::Refused>(answer).reason.find("h1"), std::string::npos);
+  events.NextOf<StreamClosed>();
+  EXPECT_TRUE(server_->TakeInputs(std::chrono::milliseconds(0)).empty());
+  EXPECT_EQ(server_->counters().refused, 1u);
+}
+
+TEST_F(TlsStreamTest, StrangersAreNotLetIn) {
+  const auto stranger = Connect(FilesOf("other", "h0"));
+  ClientEvents stranger_events(stranger.get());
+  EXPECT_TRUE(std::holds_alternative<StreamClosed>(stranger_events.Next()));
+  const auto plain = Connect({});
+  ClientEvents plain_events(plain.get());
+  EXPECT_TRUE(std::holds_alternative<StreamClosed>(plain_events.Next()));
+  EXPECT_EQ(server_->counters().opened, 0u);
+}
+
+// An agent that trusts another authority does not say a word to this controller.
+TEST_F(TlsStreamTest, AnAgentKnowsItsController) {
+  TlsFiles files = FilesOf("cluster", "h0");
+  files.ca = FilesOf("other", "h1").ca;
+  const auto client = Connect(files);
+  ClientEvents events(client.get());
+  EXPECT_TRUE(std::holds_alternative<StreamClosed>(events.Next()));
+}
+
+TEST_F(TlsStreamTest, FilesThatAreMissingOrOpenToOthersAreErrors) {
+  TlsFiles files = FilesOf("cluster", "h0");
+  chmod(files.key.c_str(), 0640);
+  EXPECT_EQ(ControllerClient::Start({.address = "10.0.0.1:1", .tls = files}).status().code(),
+            StatusCode::kInvalidArgument);
+  files.key.clear();
+  EXPECT_EQ(ControllerClient::Start({.address = "10.0.0.1:1", .tls = files}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace fairlead::service

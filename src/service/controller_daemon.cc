@@ -1,0 +1,273 @@
+#include "service/controller_daemon.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <charconv>
+#include <deque>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "service/audit_log.h"
+#include "service/controller_loop.h"
+#include "service/controller_metrics.h"
+#include "service/endpoint.h"
+#include "service/http_gateway.h"
+#include "service/traffic_json.h"
+#include "store/memory_store.h"
+#include "store/sqlite_store.h"
+#include "topology/address_book.h"
+#include "topology/fabric_yaml.h"
+#include "traffic/c4p/c4p_master.h"
+#include "traffic/policy_registry.h"
+
+namespace fairlead::service {
+namespace {
+
+constexpr char kStartsKey[] = "controller/starts";
+constexpr std::string_view kSqlitePrefix = "sqlite:";
+constexpr size_t kEventsMax = 1000;
+
+Result<topology::AddressBook> LoadAddresses(const std::string& path, const topology::Fabric& fabric) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return InvalidArgument(fmt::format("--addresses {}: the file can't be read", path));
+  return topology::ReadAddressBook(text.str(), path, fabric);
+}
+
+Result<std::unique_ptr<store::Store>> OpenStore(const ControllerDaemonOptions& options) {
+  if (options.store == "memory") return std::unique_ptr<store::Store>(std::make_unique<store::MemoryStore>());
+  if (!options.store.starts_with(kSqlitePrefix)) {
+    return InvalidArgument(fmt::format("--store: expected sqlite:PATH or memory, found '{}'", options.store));
+  }
+  const std::string path = options.store.substr(kSqlitePrefix.size());
+  auto opened = store::SqliteStore::Open({.path = path});
+  if (!opened.ok() && opened.status().code() == StatusCode::kDataLoss && options.restore_copy) {
+    spdlog::warn("{}", opened.status().message());
+    FL_RETURN_IF_ERROR(store::SqliteStore::RestoreCopy(path));
+    spdlog::warn("store {}: went on from its last good copy", path);
+    opened = store::SqliteStore::Open({.path = path});
+  }
+  if (!opened.ok()) return opened.status();
+  return std::unique_ptr<store::Store>(std::move(opened).value());
+}
+
+// How often a controller has started on this store, this time included.
+Result<uint32_t> CountStart(store::Store* store) {
+  FL_ASSIGN_OR_RETURN(const auto records, store->List(kStartsKey));
+  uint32_t starts = 0;
+  if (!records.empty()) {
+    const std::string& value = records.front().value;
+    if (std::from_chars(value.data(), value.data() + value.size(), starts).ec != std::errc()) {
+      return Status(StatusCode::kDataLoss, fmt::format("store: record {} is no number", kStartsKey));
+    }
+  }
+  ++starts;
+  const store::Change change = {kStartsKey, std::to_string(starts)};
+  FL_RETURN_IF_ERROR(store->Apply({&change, 1}));
+  return starts;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> LoadRecords(const store::Store& store) {
+  FL_ASSIGN_OR_RETURN(const auto records, store.List(""));
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const store::Record& record : records) pairs.emplace_back(record.key, record.value);
+  return pairs;
+}
+
+// The last events, for those who look.
+class EventList {
+ public:
+  void Add(SimTime time, const controller::Noted& note) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back({.number = ++num_events_, .time = time, .note = note});
+    if (events_.size() > kEventsMax) events_.pop_front();
+  }
+  Json ToJson() const {
+    const std::lock_guard lock(mutex_);
+    return EventsJson(events_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  uint64_t num_events_ = 0;
+  std::deque<TrafficEvent> events_;
+};
+
+}  // namespace
+
+// In the order in which they need one another; taken down from the end.
+class ControllerDaemon::Parts {
+ public:
+  Parts(const ControllerDaemonOptions& options, topology::Fabric fabric)
+      : options_(options), fabric_(std::move(fabric)) {}
+
+  Status Begin();
+  std::vector<std::string> addresses() const { return server_->addresses(); }
+  std::string http_address() const { return gateway_ == nullptr ? "" : gateway_->address(); }
+  void LogChanges();
+
+ private:
+  Status BuildCore();
+  Status BuildGateway();
+  GatewaySource MakeSource();
+  void Note(SimTime time, const controller::Noted& note);
+  std::string Metrics();
+  Status ReportLink(const std::string& name, double health, bool both_directions, const std::string& who);
+  // What `look` makes of the core, between two batches.
+  template <class Look>
+  auto Ask(const Look& look) {
+    std::optional<decltype(look(*core_))> answer;
+    loop_->Ask([&] { answer = look(*core_); });
+    return *std::move(answer);
+  }
+
+  const ControllerDaemonOptions options_;
+  const topology::Fabric fabric_;
+  topology::AddressBook addresses_;
+  std::unique_ptr<store::Store> store_;
+  std::optional<traffic::c4p::C4pMaster> paths_;
+  std::unique_ptr<traffic::TrafficPolicy> policy_;
+  std::optional<controller::TrafficController> core_;
+  EventList events_;
+  std::mutex audit_mutex_;
+  std::optional<AuditLog> audit_;
+  std::unique_ptr<ControllerServer> server_;
+  std::unique_ptr<ControllerLoop> loop_;
+  std::unique_ptr<HttpGateway> gateway_;
+  Status logged_store_status_;
+};
+
+Status ControllerDaemon::Parts::BuildCore() {
+  FL_ASSIGN_OR_RETURN(addresses_, LoadAddresses(options_.addresses_file, fabric_));
+  FL_RETURN_IF_ERROR(options_.core.Validate());
+  FL_ASSIGN_OR_RETURN(policy_, traffic::CreatePolicy(options_.policy, {}));
+  FL_ASSIGN_OR_RETURN(store_, OpenStore(options_));
+  FL_ASSIGN_OR_RETURN(const uint32_t starts, CountStart(store_.get()));
+  traffic::c4p::C4pOptions paths = options_.paths;
+  paths.lease_ttl = options_.core.lease_ttl;
+  paths.epoch_base = uint64_t{starts} << 32;
+  FL_RETURN_IF_ERROR(paths.Validate());
+  paths_.emplace(fabric_, paths);
+  core_.emplace(fabric_, addresses_, *paths_, *policy_, options_.core);
+  FL_ASSIGN_OR_RETURN(const auto records, LoadRecords(*store_));
+  return core_->Restore(records);
+}
+
+Status ControllerDaemon::Parts::Begin() {
+  FL_RETURN_IF_ERROR(BuildCore());
+  if (!options_.audit_file.empty()) {
+    FL_ASSIGN_OR_RETURN(audit_, AuditLog::Open(options_.audit_file));
+  }
+  FL_ASSIGN_OR_RETURN(server_, ControllerServer::Start(options_.server));
+  loop_ = std::make_unique<ControllerLoop>(
+      ControllerLoopOptions{},
+      [this](SimTime clock, std::span<const controller::TrafficInput> inputs) { return core_->Handle(clock, inputs); },
+      [this](SimTime clock, const controller::Noted& note) { Note(clock, note); }, *store_, *server_);
+  return options_.http.empty() ? OkStatus() : BuildGateway();
+}
+
+Status ControllerDaemon::Parts::BuildGateway() {
+  FL_ASSIGN_OR_RETURN(const Endpoint endpoint, ParseEndpoint(options_.http));
+  FL_ASSIGN_OR_RETURN(const HttpRoles roles, HttpRoles::Load(options_.http_roles, endpoint.is_local()));
+  FL_ASSIGN_OR_RETURN(gateway_, HttpGateway::Start(endpoint, roles, MakeSource()));
+  return OkStatus();
+}
+
+GatewaySource ControllerDaemon::Parts::MakeSource() {
+  GatewaySource source;
+  source.health = [this] { return loop_->store_status(); };
+  source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
+  source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); })); };
+  source.links = [this] { return LinksJson(Ask([](const auto& core) { return core.Links(); }), fabric_); };
+  source.connections = [this](const std::string& job, size_t limit) {
+    return ConnectionsJson(Ask([](const auto& core) { return core.QueuePairs(); }), fabric_, job, limit);
+  };
+  source.events = [this] { return events_.ToJson(); };
+  source.metrics = [this] { return Metrics(); };
+  source.report_link = [this](const std::string& link, double health, bool both_directions, const std::string& who) {
+    return ReportLink(link, health, both_directions, who);
+  };
+  return source;
+}
+
+void ControllerDaemon::Parts::Note(SimTime time, const controller::Noted& note) {
+  events_.Add(time, note);
+  const auto level = note.severity == controller::Noted::Severity::kWarning ? spdlog::level::warn : spdlog::level::info;
+  spdlog::log(level, "{}: {}", note.subject, note.text);
+}
+
+std::string ControllerDaemon::Parts::Metrics() {
+  ControllerSnapshot snapshot;
+  loop_->Ask([&] {
+    snapshot.hosts = core_->Hosts();
+    snapshot.jobs = core_->Jobs();
+    snapshot.links = core_->Links();
+    snapshot.paths = paths_->counters();
+  });
+  snapshot.version = options_.core.version;
+  snapshot.streams = server_->counters();
+  snapshot.loop = loop_->counters();
+  snapshot.is_store_ok = loop_->store_status().ok();
+  return WriteMetrics(snapshot, fabric_);
+}
+
+Status ControllerDaemon::Parts::ReportLink(const std::string& name, double health, bool both_directions,
+                                           const std::string& who) {
+  const LinkId link = fabric_.FindLink(name);
+  if (!link.valid() || !topology::IsNetwork(fabric_.tier(link))) {
+    return NotFound(fmt::format("no link '{}' in the network; names are those of /v1/links", name));
+  }
+  spdlog::info("operator at {} says: health of {} is {}{}", who, fabric_.LinkName(link), health,
+               both_directions ? ", both directions" : "");
+  if (audit_) {
+    const std::lock_guard lock(audit_mutex_);
+    FL_RETURN_IF_ERROR(audit_->Write(Json{{"at_s", std::time(nullptr)},
+                                          {"kind", "operator"},
+                                          {"who", who},
+                                          {"action", "report link"},
+                                          {"link", fabric_.LinkName(link)},
+                                          {"health", health},
+                                          {"both_directions", both_directions}}));
+  }
+  const std::string source = "operator at " + who;
+  loop_->Put(controller::LinkHealthReported{.link = link, .health = health, .source = source});
+  if (both_directions) {
+    loop_->Put(controller::LinkHealthReported{.link = fabric_.reverse(link), .health = health, .source = source});
+  }
+  return OkStatus();
+}
+
+void ControllerDaemon::Parts::LogChanges() {
+  const Status status = loop_->store_status();
+  if (status == logged_store_status_) return;
+  if (status.ok()) {
+    spdlog::warn("the store keeps what happens again; agents are answered");
+  } else {
+    spdlog::error("nothing is kept, so no agent is answered until it is: {}", status.message());
+  }
+  logged_store_status_ = status;
+}
+
+ControllerDaemon::ControllerDaemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+ControllerDaemon::~ControllerDaemon() = default;
+
+Result<std::unique_ptr<ControllerDaemon>> ControllerDaemon::Start(const ControllerDaemonOptions& options) {
+  FL_ASSIGN_OR_RETURN(topology::Fabric fabric, topology::LoadFabricFile(options.fabric_file));
+  auto parts = std::make_unique<Parts>(options, std::move(fabric));
+  FL_RETURN_IF_ERROR(parts->Begin());
+  return std::unique_ptr<ControllerDaemon>(new ControllerDaemon(std::move(parts)));
+}
+
+std::vector<std::string> ControllerDaemon::addresses() const { return parts_->addresses(); }
+
+std::string ControllerDaemon::http_address() const { return parts_->http_address(); }
+
+void ControllerDaemon::LogChanges() { parts_->LogChanges(); }
+
+}  // namespace fairlead::service

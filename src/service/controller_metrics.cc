@@ -1,0 +1,140 @@
+#include "service/controller_metrics.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/process_usage.h"
+
+namespace fairlead::service {
+namespace {
+
+using Label = prometheus::ClientMetric::Label;
+
+class MetricList {
+ public:
+  void Counter(const std::string& name, const std::string& help, double value) {
+    Family(name, help, prometheus::MetricType::Counter);
+    Add({}, value);
+  }
+  void Gauge(const std::string& name, const std::string& help, double value) {
+    Family(name, help, prometheus::MetricType::Gauge);
+    Add({}, value);
+  }
+  // One with labels: Add() follows, for each of its series.
+  void Family(const std::string& name, const std::string& help, prometheus::MetricType type) {
+    families_.push_back({.name = name, .help = help, .type = type, .metric = {}});
+  }
+  void Add(std::vector<Label> labels, double value) {
+    prometheus::ClientMetric metric;
+    metric.label = std::move(labels);
+    metric.counter.value = metric.gauge.value = value;
+    families_.back().metric.push_back(std::move(metric));
+  }
+  std::string Write() const { return prometheus::TextSerializer().Serialize(families_); }
+
+ private:
+  std::vector<prometheus::MetricFamily> families_;
+};
+
+void AddProcess(const ControllerSnapshot& snapshot, MetricList* list) {
+  list->Family("fairlead_build_info", "Always 1; the label has the version.", prometheus::MetricType::Gauge);
+  list->Add({{"version", snapshot.version}}, 1);
+  list->Counter("process_cpu_seconds_total", "User and system time of all threads, in seconds.", CpuSeconds());
+  list->Gauge("fairlead_peak_memory_bytes", "Most memory that was resident, in bytes.", PeakRssMb() * 1e6);
+}
+
+void AddStreams(const ControllerServerCounters& streams, MetricList* list) {
+  list->Gauge("fairlead_streams", "Streams of agents that are open.", static_cast<double>(streams.num_streams));
+  list->Counter("fairlead_streams_opened_total", "Streams that agents opened.", static_cast<double>(streams.opened));
+  list->Counter("fairlead_streams_refused_total", "Streams refused: another host's certificate, or one too many.",
+                static_cast<double>(streams.refused));
+  list->Counter("fairlead_streams_unreadable_total", "Streams ended for a message that can't be read.",
+                static_cast<double>(streams.unreadable));
+  list->Counter("fairlead_streams_slow_total", "Streams ended for not listening, or for not speaking.",
+                static_cast<double>(streams.slow));
+  list->Counter("fairlead_messages_received_total", "Messages of agents.", static_cast<double>(streams.messages_in));
+  list->Counter("fairlead_messages_sent_total", "Messages to agents.", static_cast<double>(streams.messages_out));
+}
+
+void AddLoop(const ControllerSnapshot& snapshot, MetricList* list) {
+  const LoopCounters& loop = snapshot.loop;
+  list->Counter("fairlead_core_batches_total", "Batches of inputs that the core handled.",
+                static_cast<double>(loop.batches));
+  list->Counter("fairlead_core_inputs_total", "Inputs that the core handled.", static_cast<double>(loop.inputs));
+  list->Counter("fairlead_core_handling_seconds_total", "Time that the core spent on them, in seconds.",
+                loop.handling.value());
+  list->Counter("fairlead_store_changes_total", "Records that were changed in the store.",
+                static_cast<double>(loop.records_changed));
+  list->Counter("fairlead_store_failures_total", "Times that the store could not keep a batch, which was tried again.",
+                static_cast<double>(loop.store_failures));
+  list->Gauge("fairlead_store_ok", "1: what happens is kept. 0: it is not, and agents wait.", snapshot.is_store_ok);
+}
+
+void AddJobs(const ControllerSnapshot& snapshot, MetricList* list) {
+  list->Gauge("fairlead_hosts", "Hosts of the fabric.", static_cast<double>(snapshot.hosts.size()));
+  list->Gauge("fairlead_hosts_connected", "Hosts whose agent has a stream.",
+              static_cast<double>(std::count_if(snapshot.hosts.begin(), snapshot.hosts.end(),
+                                                [](const auto& host) { return host.is_connected; })));
+  list->Gauge("fairlead_jobs", "Jobs that have connections.", static_cast<double>(snapshot.jobs.size()));
+  list->Family("fairlead_job_level", "Priority level of a job; 0 goes first.", prometheus::MetricType::Gauge);
+  for (const auto& job : snapshot.jobs) list->Add({{"job", job.name}}, job.level);
+  list->Family("fairlead_job_connections", "Connections of a job.", prometheus::MetricType::Gauge);
+  for (const auto& job : snapshot.jobs) list->Add({{"job", job.name}}, job.num_connections);
+  list->Family("fairlead_job_unmanaged_queue_pairs", "Queue pairs of a job that have no path of ours.",
+               prometheus::MetricType::Gauge);
+  for (const auto& job : snapshot.jobs) list->Add({{"job", job.name}}, job.num_unmanaged);
+  list->Family("fairlead_job_iteration_seconds", "Time of an iteration of a job, as its hosts measured it.",
+               prometheus::MetricType::Gauge);
+  for (const auto& job : snapshot.jobs) {
+    if (job.iteration_time) list->Add({{"job", job.name}}, job.iteration_time->value());
+  }
+}
+
+void AddPaths(const traffic::c4p::C4pCounters& paths, MetricList* list) {
+  list->Counter("fairlead_path_requests_total", "Requests of connections for paths, repeated ones included.",
+                static_cast<double>(paths.requests));
+  list->Counter("fairlead_path_requests_refused_total", "Requests that can't be right.",
+                static_cast<double>(paths.refused_requests));
+  list->Counter("fairlead_leases_expired_total", "Jobs on hosts that nobody renewed; their paths are free again.",
+                static_cast<double>(paths.leases_expired));
+  list->Family("fairlead_path_moves_total", "Queue pairs whose answer changed, by cause.",
+               prometheus::MetricType::Counter);
+  for (size_t i = 0; i < traffic::kNumMoveCauses; ++i) {
+    list->Add({{"cause", std::string(Name(static_cast<traffic::MoveCause>(i)))}}, static_cast<double>(paths.moves[i]));
+  }
+}
+
+void AddLinks(std::span<const controller::LinkOnFabric> links, const topology::Fabric& fabric, MetricList* list) {
+  list->Family("fairlead_links", "Links of the network, by state.", prometheus::MetricType::Gauge);
+  for (const auto state : {traffic::LinkState::kUp, traffic::LinkState::kSuspect, traffic::LinkState::kDown,
+                           traffic::LinkState::kProbation}) {
+    const auto count = std::count_if(links.begin(), links.end(), [&](const auto& link) { return link.state == state; });
+    list->Add({{"state", std::string(Name(state))}}, static_cast<double>(count));
+  }
+  // Healthy links have no series: a large fabric has a hundred thousand of them.
+  list->Family("fairlead_link_health",
+               "Fraction of its capacity that a link has left; links that have all are left out.",
+               prometheus::MetricType::Gauge);
+  for (const auto& link : links) {
+    if (link.health < 1) list->Add({{"link", fabric.LinkName(link.link)}}, link.health);
+  }
+}
+
+}  // namespace
+
+std::string WriteMetrics(const ControllerSnapshot& snapshot, const topology::Fabric& fabric) {
+  MetricList list;
+  AddProcess(snapshot, &list);
+  AddStreams(snapshot.streams, &list);
+  AddLoop(snapshot, &list);
+  AddJobs(snapshot, &list);
+  AddPaths(snapshot.paths, &list);
+  AddLinks(snapshot.links, fabric, &list);
+  return list.Write();
+}
+
+}  // namespace fairlead::service

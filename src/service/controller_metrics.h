@@ -1,0 +1,30 @@
+// What the controller tells Prometheus. Names and meanings: docs/metrics.md.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "controller/traffic_controller.h"
+#include "service/controller_loop.h"
+#include "service/controller_server.h"
+#include "topology/fabric.h"
+#include "traffic/c4p/c4p_master.h"
+
+namespace fairlead::service {
+
+// Of one moment.
+struct ControllerSnapshot {
+  std::string version;
+  std::vector<controller::HostView> hosts;
+  std::vector<controller::JobOnFabric> jobs;
+  std::vector<controller::LinkOnFabric> links;
+  traffic::c4p::C4pCounters paths;
+  ControllerServerCounters streams;
+  LoopCounters loop;
+  bool is_store_ok = true;
+};
+
+// Prometheus' text format.
+std::string WriteMetrics(const ControllerSnapshot& snapshot, const topology::Fabric& fabric);
+
+}  // namespace fairlead::service

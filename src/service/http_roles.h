@@ -1,0 +1,40 @@
+// Who may do what over HTTP: readers look, operators also change; each shows a token.
+//
+//     Authorization: Bearer TOKEN
+//
+// Without any token, loopback may read; it may also change where that was allowed on purpose. A token is a line of at
+// least 16 characters in a file that only its owner may read. Tokens are never logged.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace fairlead::service {
+
+enum class HttpRole { kNobody, kReader, kOperator };
+
+struct HttpRoleOptions {
+  std::string read_token_file = {};  // empty: loopback may read without
+  std::string operator_token_file = {};
+  bool is_operator_open = false;  // loopback may change without a token
+};
+
+class HttpRoles {
+ public:
+  // Args: is_local: whether only this machine can reach the gateway.
+  // Errors: kInvalidArgument: a token file that can't be used; a gateway that others reach without a token for readers,
+  // or open to any operator.
+  static Result<HttpRoles> Load(const HttpRoleOptions& options, bool is_local);
+
+  // What somebody may do who sends this Authorization header. Cost: the same for every wrong token of a length.
+  HttpRole RoleOf(std::string_view authorization) const;
+
+ private:
+  std::string read_token_;
+  std::string operator_token_;
+  HttpRole without_token_ = HttpRole::kNobody;
+};
+
+}  // namespace fairlead::service

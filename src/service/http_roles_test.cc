@@ -1,0 +1,65 @@
+#include "service/http_roles.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace fairlead::service {
+namespace {
+
+class HttpRolesTest : public testing::Test {
+ protected:
+  HttpRolesTest() { std::filesystem::create_directories(folder_); }
+  ~HttpRolesTest() override { std::filesystem::remove_all(folder_); }
+  std::string TokenFile(const std::string& name, const std::string& text, mode_t mode = 0600) const {
+    const std::string path = folder_ / name;
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+    return path;
+  }
+
+  const std::filesystem::path folder_ = std::filesystem::temp_directory_path() / ("roles." + std::to_string(getpid()));
+};
+
+TEST_F(HttpRolesTest, EachTokenHasItsRole) {
+  const auto roles = HttpRoles::Load({.read_token_file = TokenFile("read", "0123456789abcdef\n"),
+                                      .operator_token_file = TokenFile("operator", "fedcba9876543210")},
+                                     false);
+  ASSERT_TRUE(roles.ok()) << roles.status().message();
+  EXPECT_EQ(roles->RoleOf("Bearer 0123456789abcdef"), HttpRole::kReader);
+  EXPECT_EQ(roles->RoleOf("Bearer fedcba9876543210"), HttpRole::kOperator);
+  for (const char* text : {"", "Bearer ", "Bearer 0123456789abcdeX", "Bearer 0123456789abcdef ", "0123456789abcdef"}) {
+    EXPECT_EQ(roles->RoleOf(text), HttpRole::kNobody) << text;
+  }
+}
+
+TEST_F(HttpRolesTest, WithoutTokensThisMachineReads) {
+  const auto roles = HttpRoles::Load({}, true);
+  ASSERT_TRUE(roles.ok());
+  EXPECT_EQ(roles->RoleOf(""), HttpRole::kReader);
+  // A token that nobody has set is none.
+  EXPECT_EQ(roles->RoleOf("Bearer "), HttpRole::kNobody);
+  EXPECT_EQ(HttpRoles::Load({.is_operator_open = true}, true)->RoleOf(""), HttpRole::kOperator);
+}
+
+TEST_F(HttpRolesTest, AnOperatorsTokenAloneLeavesReadingOpen) {
+  const auto roles = HttpRoles::Load({.operator_token_file = TokenFile("operator", "fedcba9876543210")}, true);
+  ASSERT_TRUE(roles.ok());
+  EXPECT_EQ(roles->RoleOf(""), HttpRole::kReader);
+}
+
+TEST_F(HttpRolesTest, UnsafeSettingsAreErrors) {
+  EXPECT_FALSE(HttpRoles::Load({}, false).ok());
+  EXPECT_FALSE(
+      HttpRoles::Load({.read_token_file = TokenFile("r", "0123456789abcdef"), .is_operator_open = true}, false).ok());
+  EXPECT_FALSE(HttpRoles::Load({.read_token_file = folder_ / "missing"}, true).ok());
+  EXPECT_FALSE(HttpRoles::Load({.read_token_file = TokenFile("short", "0123456789abcde")}, true).ok());
+  const auto open = HttpRoles::Load({.read_token_file = TokenFile("open", "0123456789abcdef", 0644)}, true);
+  ASSERT_FALSE(open.ok());
+  EXPECT_EQ(open.status().message().find("0123456789"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fairlead::service

@@ -1,0 +1,97 @@
+#include "service/traffic_json.h"
+
+#include "traffic/path_messages.h"
+
+namespace fairlead::service {
+namespace {
+
+Json SecondsOf(SimTime time) { return time.ns() == 0 ? Json() : Json(time.seconds().value()); }
+
+template <class Quantity>
+Json ValueOf(const std::optional<Quantity>& quantity) {
+  return quantity ? Json(quantity->value()) : Json();
+}
+
+Json ToJson(const controller::QueuePairOnFabric& queue_pair, const topology::Fabric& fabric) {
+  Json links = Json::array();
+  for (const LinkId link : queue_pair.links) links.push_back(fabric.LinkName(link));
+  return {{"job", queue_pair.job},
+          {"connection", queue_pair.connection},
+          {"queue_pair", queue_pair.queue_pair},
+          {"source", fabric.NodeName(fabric.node_of(queue_pair.source))},
+          {"destination", fabric.NodeName(fabric.node_of(queue_pair.destination))},
+          {"answer", Name(queue_pair.answer.kind)},
+          {"plane", queue_pair.answer.plane},
+          {"source_port", queue_pair.answer.port},
+          {"links", std::move(links)}};
+}
+
+}  // namespace
+
+Json HostsJson(std::span<const controller::HostView> hosts) {
+  Json list = Json::array();
+  for (const controller::HostView& host : hosts) {
+    list.push_back({{"name", host.name},
+                    {"connected", host.is_connected},
+                    {"agent_version", host.agent_version},
+                    {"last_word_s", SecondsOf(host.last_word)}});
+  }
+  return {{"hosts", std::move(list)}};
+}
+
+Json JobsJson(std::span<const controller::JobOnFabric> jobs) {
+  Json list = Json::array();
+  for (const controller::JobOnFabric& job : jobs) {
+    list.push_back({{"name", job.name},
+                    {"level", job.level},
+                    {"reason", job.reason},
+                    {"hosts", job.num_hosts},
+                    {"connections", job.num_connections},
+                    {"unmanaged_queue_pairs", job.num_unmanaged},
+                    {"iteration_s", ValueOf(job.iteration_time)},
+                    {"intensity_flop_per_s", ValueOf(job.intensity)}});
+  }
+  return {{"jobs", std::move(list)}};
+}
+
+Json LinksJson(std::span<const controller::LinkOnFabric> links, const topology::Fabric& fabric) {
+  Json list = Json::array();
+  for (const controller::LinkOnFabric& link : links) {
+    list.push_back({{"name", fabric.LinkName(link.link)},
+                    {"from", fabric.NodeName(fabric.source(link.link))},
+                    {"to", fabric.NodeName(fabric.destination(link.link))},
+                    {"tier", topology::Name(fabric.tier(link.link))},
+                    {"state", traffic::Name(link.state)},
+                    {"health", link.health},
+                    {"capacity_bytes_per_s", fabric.capacity(link.link).value()},
+                    {"queue_pairs", link.num_queue_pairs},
+                    {"load", link.load}});
+  }
+  return {{"links", std::move(list)}};
+}
+
+Json ConnectionsJson(std::span<const controller::QueuePairOnFabric> queue_pairs, const topology::Fabric& fabric,
+                     const std::string& job, size_t limit) {
+  Json list = Json::array();
+  size_t total = 0;
+  for (const controller::QueuePairOnFabric& queue_pair : queue_pairs) {
+    if (!job.empty() && queue_pair.job != job) continue;
+    if (total++ < limit) list.push_back(ToJson(queue_pair, fabric));
+  }
+  return {{"total", total}, {"connections", std::move(list)}};
+}
+
+Json EventsJson(const std::deque<TrafficEvent>& events) {
+  Json list = Json::array();
+  for (const TrafficEvent& event : events) {
+    const bool is_warning = event.note.severity == controller::Noted::Severity::kWarning;
+    list.push_back({{"number", event.number},
+                    {"time_s", SecondsOf(event.time)},
+                    {"severity", is_warning ? "warning" : "info"},
+                    {"subject", event.note.subject},
+                    {"text", event.note.text}});
+  }
+  return {{"events", std::move(list)}};
+}
+
+}  // namespace fairlead::service

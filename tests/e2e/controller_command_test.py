@@ -1,0 +1,188 @@
+"""fairlead controller and fairlead cert as processes: starting, failing to start, HTTP, the page, stopping.
+
+Usage: controller_command_test.py FAIRLEAD SOURCE_DIR
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.error
+import urllib.request
+
+FAIRLEAD = sys.argv[1]
+SOURCE_DIR = pathlib.Path(sys.argv[2])
+
+FABRIC = """fabric:
+  kind: clos2
+  leaves: 2
+  hosts_per_leaf: 1
+  spines: 2
+  uplink_gbps: 100
+  host: {gpus: 1, nics: 1, ports_per_nic: 1, port_gbps: 100}
+"""
+ADDRESSES = {"nics": {"10.0.0.1": "h0/nic0", "10.0.1.1": "h1/nic0"}, "interfaces": {}}
+
+
+class Controller:
+    """A running controller; `http` is where its gateway is."""
+
+    def __init__(self, folder, *arguments):
+        self.process = subprocess.Popen(
+            [FAIRLEAD, "controller", *Controller.inputs(folder), "--listen", f"unix:{folder}/agents.sock", "--http",
+             "127.0.0.1:0", *arguments], stderr=subprocess.PIPE, text=True)
+        self.log = ""
+        self.http = None
+        for line in self.process.stderr:
+            self.log += line
+            match = re.search(r"http://(\S+)/", line)
+            if match:
+                self.http = match.group(1)
+                return
+        raise AssertionError(f"the controller did not start: {self.log}")
+
+    @staticmethod
+    def inputs(folder):
+        return ["--fabric", f"{folder}/fabric.yaml", "--addresses", f"{folder}/addresses.json"]
+
+    def stop(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        self.log += self.process.communicate(timeout=60)[1]
+        return self.process.returncode
+
+    def ask(self, path, body=None, token=None):
+        request = urllib.request.Request(f"http://{self.http}{path}", data=body and json.dumps(body).encode())
+        request.add_header("Content-Type", "application/json")
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+class ControllerCommandTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="fairlead.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        pathlib.Path(self.folder, "fabric.yaml").write_text(FABRIC)
+        pathlib.Path(self.folder, "addresses.json").write_text(json.dumps(ADDRESSES))
+
+    def start(self, *arguments):
+        controller = Controller(self.folder, *arguments)
+
+        def kill():
+            if controller.process.poll() is None:
+                controller.stop(signal.SIGKILL)
+
+        self.addCleanup(kill)
+        return controller
+
+    def fail_to_start(self, code, *arguments):
+        done = subprocess.run([FAIRLEAD, "controller", *arguments], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, code, done.stderr)
+        messages = [line for line in done.stderr.splitlines() if line.startswith("fairlead: ")]
+        self.assertEqual(len(messages), 1, done.stderr)
+        return messages[0]
+
+    def test_starts_answers_and_stops(self):
+        controller = self.start("--store", f"sqlite:{self.folder}/store.db")
+        self.assertEqual(controller.ask("/healthz"), (200, '{"status":"ok"}\n'))
+        code, hosts = controller.ask("/v1/hosts")
+        self.assertEqual([host["name"] for host in json.loads(hosts)["hosts"]], ["h0", "h1"])
+        self.assertEqual(controller.stop(), 0)
+        self.assertIn("stopping", controller.log)
+        self.assertFalse(controller.process.poll() is None)
+
+    def test_goes_on_after_a_kill(self):
+        arguments = ["--store", f"sqlite:{self.folder}/store.db"]
+        self.start(*arguments).stop(signal.SIGKILL)
+        self.assertEqual(self.start(*arguments).ask("/healthz")[0], 200)
+
+    def test_says_why_it_does_not_start(self):
+        inputs = Controller.inputs(self.folder)
+        listen = ["--listen", f"unix:{self.folder}/other.sock"]
+        self.assertIn("missing.yaml",
+                      self.fail_to_start(2, "--fabric", "missing.yaml", "--addresses", inputs[3], *listen))
+        self.assertIn("plaintext", self.fail_to_start(2, *inputs, "--listen", "0.0.0.0:0"))
+        self.assertIn("token", self.fail_to_start(2, *inputs, *listen, "--http", "0.0.0.0:0"))
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            message = self.fail_to_start(2, *inputs, "--listen", f"127.0.0.1:{port}")
+            self.assertIn(f"127.0.0.1:{port}", message)
+            message = self.fail_to_start(2, *inputs, *listen, "--http", f"127.0.0.1:{port}")
+            self.assertIn(f"127.0.0.1:{port}", message)
+        pathlib.Path(self.folder, "bad.db").write_bytes(b"x" * 8192)
+        self.assertIn("bad.db", self.fail_to_start(2, *inputs, *listen, "--store", f"sqlite:{self.folder}/bad.db"))
+
+    def test_metrics_are_those_of_the_documents(self):
+        controller = self.start()
+        code, text = controller.ask("/metrics")
+        self.assertEqual(code, 200)
+        given = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+        told = set(re.findall(r"^\| `([a-z_]+)", (SOURCE_DIR / "docs" / "metrics.md").read_text(), re.MULTILINE))
+        self.assertEqual(given, told)
+        promtool = shutil.which("promtool")
+        if promtool is None:
+            self.skipTest("promtool (package prometheus) is not installed")
+        done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+    def test_operators_change_and_are_audited(self):
+        token_file = pathlib.Path(self.folder, "token")
+        token_file.touch(mode=0o600)
+        token_file.write_text("a-secret-of-the-operators\n")
+        audit = pathlib.Path(self.folder, "audit")
+        controller = self.start("--http-operator-token-file", str(token_file), "--audit", str(audit))
+        self.assertEqual(controller.ask("/v1/links/leaf0->spine1".replace(">", "%3E"), {"health": 0})[0], 403)
+        self.assertFalse(audit.read_text())
+        code, text = controller.ask("/v1/links/leaf0-%3Espine1", {"health": 0}, "a-secret-of-the-operators")
+        self.assertEqual(code, 200, text)
+        entry = json.loads(audit.read_text())
+        self.assertEqual((entry["action"], entry["link"], entry["health"]), ("report link", "leaf0->spine1", 0))
+        self.assertEqual(controller.stop(), 0)
+        self.assertNotIn("a-secret", controller.log + audit.read_text())
+
+    def test_the_page_shows_the_fabric(self):
+        browser = shutil.which("chromium") or shutil.which("google-chrome")
+        if browser is None:
+            self.skipTest("no Chromium is installed")
+        controller = self.start("--http-operator-open")
+        self.assertEqual(controller.ask("/v1/links/leaf0-%3Espine1", {"health": 0})[0], 200)
+        done = subprocess.run(
+            [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=5000", "--dump-dom",
+             f"http://{controller.http}/"], capture_output=True, text=True, timeout=240)
+        page = done.stdout
+        for shown in ("h0", "h1", "leaf0-&gt;spine1", "down", "0 of 2", "leaf1", "spine0", "link leaf0-&gt;spine1"):
+            self.assertIn(shown, page, done.stderr[-2000:])
+        self.assertIn("no job has a connection yet", page)
+
+    def test_keys(self):
+        keys = f"{self.folder}/keys"
+
+        def cert(*arguments):
+            return subprocess.run([FAIRLEAD, "cert", *arguments], capture_output=True, text=True, timeout=60)
+
+        self.assertEqual(cert("init", keys).returncode, 0)
+        self.assertEqual(cert("init", keys).returncode, 2)
+        made = cert("host", keys, "controller", "--address", "127.0.0.1", "--json", "-")
+        self.assertEqual(json.loads(made.stdout)["certificate"], f"{keys}/controller.pem")
+        for path in pathlib.Path(keys).iterdir():
+            self.assertEqual(path.stat().st_mode & 0o777, 0o600, path)
+        self.start("--listen", "127.0.0.1:0", "--tls-ca", f"{keys}/ca.pem", "--tls-certificate",
+                   f"{keys}/controller.pem", "--tls-key", f"{keys}/controller-key.pem")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
