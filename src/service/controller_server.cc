@@ -1,5 +1,6 @@
 #include "service/controller_server.h"
 
+#include <absl/synchronization/mutex.h>
 #include <fmt/format.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
@@ -305,6 +306,8 @@ Status ControllerServer::Streams::Listen() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
   builder.RegisterCallbackGenericService(this);
+  // Debian's library looks for deadlocks inside gRPC at each lock.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (options_.listen.empty()) return InvalidArgument("no address to listen on");
   std::vector<int> ports(options_.listen.size());
   for (size_t i = 0; i < options_.listen.size(); ++i) {
