@@ -82,6 +82,26 @@ TEST_P(AllocationLawsTest, NoJobsNoGpusNoTrouble) {
   EXPECT_EQ(plan.jobs[0].reason.cause, PendingCause::kTooLarge);
 }
 
+// Alone in a cluster, a job of parameter servers runs in any configuration that fits into it: also one of a GPU and
+// more cores than a node has. More servers help so much that policies that size jobs take all that there are.
+TEST_P(AllocationLawsTest, AJobOfServersAloneRuns) {
+  PsWorkerJob servers;
+  servers.limits.max = {.num_ps = 10, .num_workers = 1, .cores_per_ps = 5, .cores_per_worker = 5, .num_gpus = 1};
+  servers.config = {.num_ps = 4, .num_workers = 1, .cores_per_ps = 5, .cores_per_worker = 5, .num_gpus = 1};
+  servers.iteration_s = [](const PsWorkerConfig& c) {
+    return 1.0 / c.num_ps + 1.0 / c.cores_per_ps + 10.0 / (1 + c.num_gpus);
+  };
+  ExampleSnapshot example(4, 4, 16);
+  example.AddJobWith({{1, 25, servers.iteration_s(servers.config)}}, 5000).ps_worker = &servers;
+  for (int round = 0; round < 5; ++round) {
+    const AllocationPlan plan = Decide(example.snapshot);
+    ExpectLegal(example.snapshot, plan);
+    EXPECT_FALSE(plan.jobs[0].nodes.empty()) << "round " << round;
+    if (plan.jobs[0].config) servers.config = *plan.jobs[0].config;
+    example.Apply(plan, 500);
+  }
+}
+
 // A job that never fits is told so, and holds up nobody.
 TEST_P(AllocationLawsTest, AJobLargerThanTheClusterWaitsAlone) {
   ExampleSnapshot example(1, 4);

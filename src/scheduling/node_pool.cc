@@ -126,22 +126,30 @@ bool NodePool::TakeCores(uint64_t num_cores, std::vector<NodeShare>* shares) {
   return true;
 }
 
-std::optional<std::vector<NodeShare>> NodePool::TakeBy(Rule rule, const Resources& wanted) {
-  if (!wanted.Fits(free_)) return std::nullopt;
+std::optional<std::vector<NodeShare>> NodePool::TakeWith(Rule rule, const Resources& wanted, uint64_t cores_per_gpu) {
   std::vector<NodeShare> shares;
-  const uint64_t cores_per_gpu = wanted.num_gpus > 0 ? wanted.num_cores / wanted.num_gpus : 0;
   const uint64_t other_cores = wanted.num_cores - cores_per_gpu * wanted.num_gpus;
   if (TakeGpus(rule, wanted.num_gpus, cores_per_gpu, &shares) && TakeCores(other_cores, &shares)) return shares;
   Release(shares);
   return std::nullopt;
 }
 
-std::optional<std::vector<NodeShare>> NodePool::Take(const Resources& wanted) {
-  return TakeBy(Rule::kEmptiest, wanted);
+std::optional<std::vector<NodeShare>> NodePool::TakeBy(Rule rule, const Resources& wanted,
+                                                       std::optional<uint32_t> least_per_gpu) {
+  if (!wanted.Fits(free_)) return std::nullopt;
+  const uint64_t cores_per_gpu = wanted.num_gpus > 0 ? wanted.num_cores / wanted.num_gpus : 0;
+  auto shares = TakeWith(rule, wanted, cores_per_gpu);
+  if (shares || !least_per_gpu || *least_per_gpu >= cores_per_gpu) return shares;
+  return TakeWith(rule, wanted, *least_per_gpu);
 }
 
-std::optional<std::vector<NodeShare>> NodePool::TakeDense(const Resources& wanted) {
-  return TakeBy(Rule::kDense, wanted);
+std::optional<std::vector<NodeShare>> NodePool::Take(const Resources& wanted, std::optional<uint32_t> least_per_gpu) {
+  return TakeBy(Rule::kEmptiest, wanted, least_per_gpu);
+}
+
+std::optional<std::vector<NodeShare>> NodePool::TakeDense(const Resources& wanted,
+                                                          std::optional<uint32_t> least_per_gpu) {
+  return TakeBy(Rule::kDense, wanted, least_per_gpu);
 }
 
 }  // namespace fairlead::scheduling

@@ -1,8 +1,9 @@
 // Which GPUs and cores of which node are free, and the rule by which jobs take them.
 //
 // Rule   GPUs come from the node with most free GPUs, lowest index among equals, as many as it has or the job still
-//        needs; each with its part of the job's cores, as far as the node has them. Cores that belong to no GPU (CPU
-//        workers, parameter servers) come from the node with most free cores, likewise.
+//        needs; each with its part of the job's cores. Where that fits nowhere, and the job says how many cores have to
+//        stand beside each GPU: with so many. Cores that belong to no GPU (CPU workers, parameter servers) come from
+//        the node with most free cores, likewise.
 // Dense  the other rule, for policies that choose it: as few nodes as possible, and the rest of the job into the node
 //        where it leaves least free. Emptier nodes stay whole for larger jobs.
 // Cost   Take: O(shares * log nodes), but for jobs with cores per GPU on nodes without enough cores: O(nodes).
@@ -24,10 +25,13 @@ class NodePool {
 
   // Takes exactly these shares; false, and nothing taken, when a node has too little.
   bool TakeShares(const std::vector<NodeShare>& shares);
-  // Takes `wanted` by the rule; nothing when it isn't there.
-  std::optional<std::vector<NodeShare>> Take(const Resources& wanted);
+  // Takes `wanted` by the rule; nothing when it isn't there. Args: least_per_gpu: cores that have to stand beside each
+  // GPU, at most wanted.num_cores / wanted.num_gpus; none: all of them.
+  std::optional<std::vector<NodeShare>> Take(const Resources& wanted,
+                                             std::optional<uint32_t> least_per_gpu = std::nullopt);
   // The same by the dense rule.
-  std::optional<std::vector<NodeShare>> TakeDense(const Resources& wanted);
+  std::optional<std::vector<NodeShare>> TakeDense(const Resources& wanted,
+                                                  std::optional<uint32_t> least_per_gpu = std::nullopt);
   void Release(const std::vector<NodeShare>& shares);
 
   const Resources& free() const { return free_; }
@@ -43,7 +47,9 @@ class NodePool {
   // The node with fewest free GPUs that still gives `num_gpus`, each with this many cores; invalid when none does.
   HostId FindTightestNode(uint64_t num_gpus, uint64_t cores_per_gpu) const;
   enum class Rule : uint8_t { kEmptiest, kDense };
-  std::optional<std::vector<NodeShare>> TakeBy(Rule rule, const Resources& wanted);
+  std::optional<std::vector<NodeShare>> TakeBy(Rule rule, const Resources& wanted,
+                                               std::optional<uint32_t> least_per_gpu);
+  std::optional<std::vector<NodeShare>> TakeWith(Rule rule, const Resources& wanted, uint64_t cores_per_gpu);
   bool TakeGpus(Rule rule, uint64_t num_gpus, uint64_t cores_per_gpu, std::vector<NodeShare>* shares);
   bool TakeCores(uint64_t num_cores, std::vector<NodeShare>* shares);
 

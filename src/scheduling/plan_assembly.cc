@@ -44,7 +44,7 @@ void AssignNodes(const AllocationSnapshot& snapshot, const ServiceOrder& order, 
   }
   for (const uint32_t j : OrderOfPlacing(snapshot, order, placing, *plan)) {
     JobGrant& grant = plan->jobs[j];
-    if (auto shares = pool.Take(grant.resources)) {
+    if (auto shares = pool.Take(grant.resources, LeastCoresPerGpu(snapshot.jobs[j], grant))) {
       grant.nodes = std::move(*shares);
       continue;
     }
@@ -118,6 +118,13 @@ void ExpectStarts(const ServiceOrder& order, const AllocationSnapshot& snapshot,
 }
 
 }  // namespace
+
+std::optional<uint32_t> LeastCoresPerGpu(const AllocationJob& job, const JobGrant& grant) {
+  if (grant.config) return grant.config->cores_per_worker;
+  // Sizes of a policy that knows no configurations: workers are as they were asked for.
+  if (job.ps_worker != nullptr) return job.ps_worker->config.cores_per_worker;
+  return std::nullopt;
+}
 
 AllocationPlan BeginPlan(const AllocationSnapshot& snapshot) {
   AllocationPlan plan;

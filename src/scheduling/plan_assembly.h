@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "scheduling/allocation_policy.h"
@@ -33,6 +34,10 @@ void KeepRunning(const AllocationSnapshot& snapshot, const ServiceOrder& order, 
 // Jobs that already have a grant in `plan` keep it and `room` doesn't count it again.
 void GrantRequested(const AllocationSnapshot& snapshot, const ServiceOrder& order, bool strict, Resources* room,
                     AllocationPlan* plan);
+
+// Cores that stand beside each GPU of the job in any case: those of its worker. Nothing for jobs without servers, whose
+// cores all belong to GPUs.
+std::optional<uint32_t> LeastCoresPerGpu(const AllocationJob& job, const JobGrant& grant);
 
 // Jobs whose nodes the policy has set keep these. Jobs of unchanged size keep their nodes where these still have room;
 // the others take nodes in `placing` order by the rule of NodePool. A job whose grant can't be placed waits. Then fills

@@ -43,7 +43,7 @@ class Packer {
 
   void Place(uint32_t j) {
     JobGrant& grant = plan_.jobs[j];
-    auto shares = pool_.TakeDense(grant.resources);
+    auto shares = pool_.TakeDense(grant.resources, LeastCoresPerGpu(snapshot_.jobs[j], grant));
     if (!shares) return;
     grant.nodes = std::move(*shares);
     if (grant.nodes.size() > 1 && grant.resources.num_gpus <= node_gpus_) Cut(j);

@@ -143,7 +143,7 @@ class Gavel : public AllocationPolicy {
     const Resources wanted = RequestedSize(job).resources();
     if (!job.current.empty() && CurrentResources(job) == wanted && pool->TakeShares(job.current)) {
       grant->nodes = job.current;
-    } else if (auto shares = pool->Take(wanted)) {
+    } else if (auto shares = pool->Take(wanted, LeastCoresPerGpu(job, *grant))) {
       grant->nodes = std::move(*shares);
     } else {
       return;
