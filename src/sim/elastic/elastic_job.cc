@@ -4,23 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
 #include "sim/elastic/epoch_run.h"
 #include "sim/elastic/ps_worker_run.h"
+#include "sim/elastic/workload_draws.h"
 
 namespace fairlead::sim {
 namespace {
 
-// exp(sigma * N(0, 1)), by Box and Muller.
+// exp(sigma * N(0, 1))
 double DrawFactor(double sigma, uint64_t seed) {
   if (sigma <= 0) return 1;
   Random random(seed);
-  const double radius = std::sqrt(-2 * std::log(1 - random.Uniform()));
-  return std::exp(sigma * radius * std::cos(2 * std::numbers::pi * random.Uniform()));
+  return std::exp(DrawNormal(sigma, &random));
 }
 
 std::unique_ptr<TrainingRun> BeginRun(const ElasticJobSpec& spec, const ElasticCluster& cluster) {

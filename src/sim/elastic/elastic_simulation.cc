@@ -175,7 +175,7 @@ class Simulation {
     described.submission = TimeOf(job.spec().submission_s);
     described.sizes = learned_ ? learned_->sizes(j) : job.sizes();
     described.requested = job.run().requested_size();
-    described.ps_worker = job.run().ps_worker();
+    described.ps_worker = learned_ ? learned_->ps_worker(j, job) : job.run().ps_worker();
     described.current = job.allocation().shares;
     described.attained_service =
         options_.units.gpu * job.attained_gpu_s() + options_.units.core * job.attained_core_s();

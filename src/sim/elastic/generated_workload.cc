@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "sim/elastic/workload_draws.h"
 
 namespace fairlead::sim {
 namespace {
@@ -103,15 +104,6 @@ void AddConvergence(const Kind& kind, ProfileTables* tables) {
   }
 }
 
-const Kind& DrawKind(Random* random) {
-  double left = random->Uniform();
-  for (const Kind& kind : kKinds) {
-    left -= kind.frequency;
-    if (left < 0) return kind;
-  }
-  return kKinds[0];
-}
-
 }  // namespace
 
 Result<ProfileSet> GenerateProfiles(uint64_t seed) {
@@ -146,12 +138,9 @@ Result<std::vector<ElasticJobSpec>> GenerateWorkload(const ProfileSet& profiles,
                                                      const GeneratedWorkloadOptions& options) {
   FL_RETURN_IF_ERROR(options.Validate());
   Random random(options.seed);
-  std::vector<double> arrivals;
-  for (uint32_t j = 0; j < options.num_jobs; ++j) arrivals.push_back(random.Uniform(0, options.arrivals_s));
-  std::ranges::sort(arrivals);
   std::vector<ElasticJobSpec> jobs;
-  for (const double arrival : arrivals) {
-    const Kind& kind = DrawKind(&random);
+  for (const double arrival : DrawArrivals(options.num_jobs, options.arrivals_s, &random)) {
+    const Kind& kind = DrawKind(kKinds, &random);
     const auto profile = profiles.find(std::string(kind.name));
     if (profile == profiles.end()) {
       return InvalidArgument(fmt::format("generated workload: no profile of '{}'; pass GenerateProfiles()", kind.name));

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <span>
 #include <utility>
 
 #include "prediction/convergence_model.h"
 #include "prediction/feature_selection.h"
 #include "prediction/job_table.h"
+#include "sim/elastic/ps_worker_run.h"
+#include "sim/elastic/workload_draws.h"
 
 namespace fairlead::sim {
 namespace {
@@ -44,10 +45,17 @@ ReplicaConfiguration ConfigurationOf(const BatchSplit& split, double replicas, d
 
 LearnedModels::LearnedModels(prediction::PredictabilityModel classifier, const ElasticCluster& cluster,
                              const LearnedOptions& options)
-    : classifier_(std::move(classifier)), cluster_(cluster), options_(options), noise_(options.seed) {}
+    : classifier_(std::move(classifier)),
+      cluster_(cluster),
+      options_(options),
+      noise_(options.seed),
+      ps_speeds_(options.fewest_ps_configurations) {}
 
 Result<LearnedModels> LearnedModels::Create(const std::vector<ElasticJobSpec>& workload, const ElasticCluster& cluster,
                                             const LearnedOptions& options) {
+  if (options.fewest_ps_configurations == 0) {
+    return InvalidArgument("learned models: speeds are used after 0 measured configurations; expected 1 or more");
+  }
   FL_ASSIGN_OR_RETURN(auto classifier, TrainClassifier(options));
   LearnedModels models(std::move(classifier), cluster, options);
   prediction::JobGeneratorOptions logs;
@@ -55,10 +63,6 @@ Result<LearnedModels> LearnedModels::Create(const std::vector<ElasticJobSpec>& w
   logs.num_jobs = workload.size();
   std::vector<prediction::GeneratedJob> drawn = prediction::GenerateJobs(logs);
   for (size_t j = 0; j < workload.size(); ++j) {
-    if (workload[j].profile == nullptr) {
-      return InvalidArgument(fmt::format(
-          "learned models: job '{}' has parameter servers; expected jobs with a profile only", workload[j].name));
-    }
     JobKnowledge job;
     job.spec = &workload[j];
     job.log = std::move(drawn[j]);
@@ -75,17 +79,28 @@ void LearnedModels::Observe(uint32_t j, const ElasticJob& job, double now_s) {
 }
 
 void LearnedModels::Measure(const ElasticJob& job) {
-  auto observation = job.run().ObserveReplicas();
-  if (!observation) return;
+  if (const auto replicas = job.run().ObserveReplicas()) MeasureReplicas(job, *replicas);
+  if (const auto servers = job.run().ObserveServers()) MeasureServers(job, *servers);
+}
+
+void LearnedModels::MeasureServers(const ElasticJob& job, prediction::SpeedObservation observation) {
+  const PsApplication& application = *job.spec().ps_application;
+  if (ps_speeds_.IsMeasured(application.name, observation.configuration)) return;
+  observation.iteration_time = Seconds(observation.iteration_time.value() * DrawNoise());
+  ps_speeds_.Measure(application, observation);
+}
+
+double LearnedModels::DrawNoise() { return std::max(1 + DrawNormal(options_.speed_noise, &noise_), 0.5); }
+
+void LearnedModels::MeasureReplicas(const ElasticJob& job, ReplicaObservation observation) {
   Speeds& speeds = speeds_[job.spec().profile->name()];
-  const ReplicaConfiguration& c = observation->configuration;
+  const ReplicaConfiguration& c = observation.configuration;
   const std::tuple key(c.replicas, c.nodes, c.local_batch, c.accumulations);
   if (!speeds.known.emplace(key, speeds.observations.size()).second) return;
-  const double radius = std::sqrt(-2 * std::log(1 - noise_.Uniform()));
-  const double noise = 1 + options_.speed_noise * radius * std::cos(2 * std::numbers::pi * noise_.Uniform());
-  observation->iteration_time = Seconds(observation->iteration_time.value() * std::max(noise, 0.5));
-  observation->compute_time = Seconds(observation->compute_time.value() * std::max(noise, 0.5));
-  speeds.observations.push_back(*observation);
+  const double noise = DrawNoise();
+  observation.iteration_time = Seconds(observation.iteration_time.value() * noise);
+  observation.compute_time = Seconds(observation.compute_time.value() * noise);
+  speeds.observations.push_back(observation);
   auto fitted = prediction::FitReplicaSpeedModel(speeds.observations);
   if (!fitted.ok()) return;
   speeds.model = *fitted;
@@ -147,9 +162,25 @@ void LearnedModels::RefreshSizes(JobKnowledge* job) const {
   }
 }
 
+// The requested configuration stands for the job: it has the same workers as all the sizes that are listed.
+void LearnedModels::RefreshPsSizes(JobKnowledge* job) const {
+  const scheduling::PsWorkerJob told = ps_speeds_.Describe(*job->spec, job->spec->requested_config);
+  job->sizes.clear();
+  for (const scheduling::PsWorkerConfig& config : ListConfigs(*job->spec)) {
+    job->sizes.push_back({config.num_gpus, config.num_cores(), told.iteration_s ? told.iteration_s(config) : 0});
+  }
+}
+
 const std::vector<scheduling::JobSize>& LearnedModels::sizes(uint32_t j) const {
-  RefreshSizes(&jobs_[j]);
-  return jobs_[j].sizes;
+  JobKnowledge& job = jobs_[j];
+  job.spec->ps_application != nullptr ? RefreshPsSizes(&job) : RefreshSizes(&job);
+  return job.sizes;
+}
+
+const scheduling::PsWorkerJob* LearnedModels::ps_worker(uint32_t j, const ElasticJob& job) const {
+  if (job.run().ps_worker() == nullptr) return nullptr;
+  jobs_[j].ps_worker = ps_speeds_.Describe(job.spec(), job.run().ps_worker()->config);
+  return &jobs_[j].ps_worker;
 }
 
 uint32_t LearnedModels::num_flips() const {

@@ -9,10 +9,10 @@
 //                      that moves by more than half of what is left, twice in a row, is withdrawn.
 //             speeds   every configuration that a job trains in is measured, with 2 % noise; a model for each
 //                      application is fitted to all that was measured, of whichever job. Before the first measurement
-//                      nothing is known.
+//                      nothing is known; of parameter servers, before the seventh: learned_ps_speeds.h.
 // Cost        a fit for each new configuration of an application, an evaluation for each job and 240 s.
 // Guarantees  same options and workload, same knowledge. No number of the simulation is looked at beyond the losses so
-//             far and the measured times. A job whose spec says "never predictable" never is.
+//             far, the measured times and the CPU curves. A job whose spec says "never predictable" never is.
 // Differs     the logs' epochs are those of the generator (30 to 80 of a run), not of the job's profile.
 // Reference   Zhao et al., AITurbo, HPDC 2021; prediction/predictability.h, allreduce_speed_model.h.
 #pragma once
@@ -31,6 +31,7 @@
 #include "prediction/predictability_model.h"
 #include "sim/elastic/elastic_job.h"
 #include "sim/elastic/elastic_workload.h"
+#include "sim/elastic/learned_ps_speeds.h"
 
 namespace fairlead::sim {
 
@@ -38,12 +39,15 @@ struct LearnedOptions {
   uint64_t seed = 1;
   size_t num_training_jobs = 120;  // finished before the run begins
   double speed_noise = 0.02;       // sigma of a measured time, relative
+  // Configurations of parameter servers that are measured before the model of their application is used: as many as
+  // it has coefficients. Lower: used earlier, and wrong more often.
+  size_t fewest_ps_configurations = prediction::kNumSpeedTerms;
 };
 
 class LearnedModels {
  public:
-  // `workload` must outlive it. Errors: kInvalidArgument for jobs of parameter servers and workers, whose speeds are
-  // not learned yet, and for training jobs that teach nothing.
+  // `workload` must outlive it. Errors: kInvalidArgument for training jobs that teach nothing, and for a model that is
+  // used before anything is measured.
   static Result<LearnedModels> Create(const std::vector<ElasticJobSpec>& workload, const ElasticCluster& cluster,
                                       const LearnedOptions& options);
 
@@ -55,6 +59,9 @@ class LearnedModels {
   double remaining_iterations(uint32_t j) const { return jobs_[j].remaining_iterations; }
   // As last learned; times of 0 where nothing is known.
   const std::vector<scheduling::JobSize>& sizes(uint32_t j) const;
+  // Configurations of `job`, which is job `j`, with times as last learned; null where it has none. Valid until the next
+  // Observe() or ps_worker() of this job.
+  const scheduling::PsWorkerJob* ps_worker(uint32_t j, const ElasticJob& job) const;
 
   // Evaluations that made a job predictable, and predictions that were withdrawn.
   uint32_t num_flips() const;
@@ -71,6 +78,7 @@ class LearnedModels {
     double predicted_end = 0;  // in iterations of the log
     size_t num_fits = 0;       // of its application, when `sizes` was made
     std::vector<scheduling::JobSize> sizes;
+    scheduling::PsWorkerJob ps_worker;
   };
   struct Speeds {
     std::map<std::tuple<double, double, double, double>, size_t> known;  // configuration -> observation
@@ -82,8 +90,12 @@ class LearnedModels {
   LearnedModels(prediction::PredictabilityModel classifier, const ElasticCluster& cluster,
                 const LearnedOptions& options);
   void Measure(const ElasticJob& job);
+  double DrawNoise();  // a factor
+  void MeasureReplicas(const ElasticJob& job, prediction::ReplicaObservation observation);
+  void MeasureServers(const ElasticJob& job, prediction::SpeedObservation observation);
   void Evaluate(JobKnowledge* job, const ElasticJob& running, double now_s);
   void RefreshSizes(JobKnowledge* job) const;
+  void RefreshPsSizes(JobKnowledge* job) const;
 
   prediction::PredictabilityModel classifier_;
   ElasticCluster cluster_;
@@ -91,6 +103,7 @@ class LearnedModels {
   Random noise_;
   mutable std::vector<JobKnowledge> jobs_;  // [workload]
   std::map<std::string, Speeds> speeds_;    // by application
+  LearnedPsSpeeds ps_speeds_;
 };
 
 }  // namespace fairlead::sim

@@ -41,6 +41,15 @@ double ComputeSeconds(const WorkerSpeed& cpu, double num_cpu, const WorkerSpeed&
 
 }  // namespace
 
+prediction::ServerConfiguration ConfigurationOf(const PsWorkerConfig& config, double global_batch) {
+  return {.workers = static_cast<double>(config.num_workers),
+          .servers = static_cast<double>(config.num_ps),
+          .global_batch = global_batch,
+          .gpus = static_cast<double>(config.num_gpus),
+          .worker_cores = static_cast<double>(config.cores_per_worker),
+          .server_cores = static_cast<double>(config.cores_per_ps)};
+}
+
 PsIteration PlayIteration(const PsApplication& application, const PsWorkerConfig& config, double global_batch) {
   const double workers = config.num_workers;
   const double servers = config.num_ps;

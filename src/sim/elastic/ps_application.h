@@ -34,6 +34,9 @@ struct PsApplication {
   Status Validate() const;
 };
 
+// The same as the speed model has it.
+prediction::ServerConfiguration ConfigurationOf(const scheduling::PsWorkerConfig& config, double global_batch);
+
 // Seconds of one iteration, and what it keeps busy.
 struct PsIteration {
   double iteration_s = 0;

@@ -20,18 +20,26 @@ PsWorkerConfig WithWorkers(const PsWorkerConfig& asked, uint32_t num_workers, co
 
 }  // namespace
 
+std::vector<PsWorkerConfig> ListConfigs(const ElasticJobSpec& job) {
+  const scheduling::PsWorkerLimits& limits = job.ps_application->limits;
+  std::vector<PsWorkerConfig> configs;
+  for (uint32_t n = limits.min.num_workers; n <= limits.max.num_workers; ++n) {
+    configs.push_back(n == job.requested_config.num_workers ? job.requested_config
+                                                            : WithWorkers(job.requested_config, n, limits.max));
+  }
+  return configs;
+}
+
 PsWorkerRun::PsWorkerRun(const ElasticJobSpec& spec) : spec_(&spec) {
   ps_worker_.config = spec.requested_config;
   ps_worker_.limits = spec.ps_application->limits;
   ps_worker_.iteration_s = [&spec](const PsWorkerConfig& config) {
     return PlayIteration(*spec.ps_application, config, spec.global_batch).iteration_s;
   };
-  const auto& limits = ps_worker_.limits;
-  for (uint32_t n = limits.min.num_workers; n <= limits.max.num_workers; ++n) {
-    const PsWorkerConfig config = WithWorkers(spec.requested_config, n, limits.max);
-    if (n == spec.requested_config.num_workers) requested_size_ = static_cast<uint32_t>(configs_.size());
-    configs_.push_back(n == spec.requested_config.num_workers ? spec.requested_config : config);
-    sizes_.push_back({configs_.back().num_gpus, configs_.back().num_cores(), ps_worker_.iteration_s(configs_.back())});
+  configs_ = ListConfigs(spec);
+  requested_size_ = spec.requested_config.num_workers - ps_worker_.limits.min.num_workers;
+  for (const PsWorkerConfig& config : configs_) {
+    sizes_.push_back({config.num_gpus, config.num_cores(), ps_worker_.iteration_s(config)});
   }
 }
 
@@ -49,6 +57,12 @@ PsWorkerConfig PsWorkerRun::ConfigOf(const Allocation& allocation) const {
 void PsWorkerRun::Place(const Allocation& allocation) {
   ps_worker_.config = ConfigOf(allocation);
   iteration_ = PlayIteration(*spec_->ps_application, ps_worker_.config, spec_->global_batch);
+}
+
+std::optional<prediction::SpeedObservation> PsWorkerRun::ObserveServers() const {
+  const PsWorkerConfig& config = ps_worker_.config;
+  if (config.num_gpus != 0 && config.num_gpus != config.num_workers) return std::nullopt;
+  return prediction::SpeedObservation{ConfigurationOf(config, spec_->global_batch), Seconds(iteration_.iteration_s)};
 }
 
 double PsWorkerRun::Train(double seconds) {

@@ -11,13 +11,16 @@
 
 namespace fairlead::sim {
 
+// What `job` asks for with one worker, two, … up to the limit, and servers in proportion.
+std::vector<scheduling::PsWorkerConfig> ListConfigs(const ElasticJobSpec& job);
+
 class PsWorkerRun : public TrainingRun {
  public:
   // `spec` and its application must outlive the run.
   explicit PsWorkerRun(const ElasticJobSpec& spec);
 
   std::unique_ptr<TrainingRun> Clone() const override { return std::make_unique<PsWorkerRun>(*this); }
-  // What was asked for with one worker, two, … up to the limit, and servers in proportion.
+  // Those of ListConfigs().
   const std::vector<scheduling::JobSize>& sizes() const override { return sizes_; }
   uint32_t requested_size() const override { return requested_size_; }
   const scheduling::PsWorkerJob* ps_worker() const override { return &ps_worker_; }
@@ -29,6 +32,7 @@ class PsWorkerRun : public TrainingRun {
   void Place(const Allocation& allocation) override;
   double iteration_s() const override { return iteration_.iteration_s; }
   BusyResources busy() const override { return iteration_.busy; }
+  std::optional<prediction::SpeedObservation> ObserveServers() const override;
   double Train(double seconds) override;
 
  private:

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <string_view>
 
 #include "base/random.h"
 #include "sim/elastic/generated_workload.h"
+#include "sim/elastic/workload_draws.h"
 
 namespace fairlead::sim {
 namespace {
@@ -58,20 +57,6 @@ void SetTerms(const Kind& kind, double sample_s, SpeedModel* model) {
   model->options.server_efficiency = kServerCurve;
 }
 
-const Kind& DrawKind(Random* random) {
-  double left = random->Uniform();
-  for (const Kind& kind : kKinds) {
-    left -= kind.frequency;
-    if (left < 0) return kind;
-  }
-  return kKinds[0];
-}
-
-double DrawLogNormal(double median, double sigma, Random* random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random->Uniform()));
-  return median * std::exp(sigma * radius * std::cos(2 * std::numbers::pi * random->Uniform()));
-}
-
 scheduling::PsWorkerConfig DrawRequest(const Kind& kind, Random* random) {
   scheduling::PsWorkerConfig config;
   config.num_workers = 1 + static_cast<uint32_t>(random->Below(4));
@@ -117,12 +102,9 @@ Result<std::vector<ElasticJobSpec>> GeneratePsWorkload(const PsApplicationSet& a
                                                        const PsWorkloadOptions& options) {
   FL_RETURN_IF_ERROR(options.Validate());
   Random random(options.seed);
-  std::vector<double> arrivals;
-  for (uint32_t j = 0; j < options.num_jobs; ++j) arrivals.push_back(random.Uniform(0, options.arrivals_s));
-  std::ranges::sort(arrivals);
   std::vector<ElasticJobSpec> jobs;
-  for (const double arrival : arrivals) {
-    const Kind& kind = DrawKind(&random);
+  for (const double arrival : DrawArrivals(options.num_jobs, options.arrivals_s, &random)) {
+    const Kind& kind = DrawKind(kKinds, &random);
     const auto application = applications.find(std::string(kind.name));
     if (application == applications.end()) {
       return InvalidArgument(
@@ -135,7 +117,8 @@ Result<std::vector<ElasticJobSpec>> GeneratePsWorkload(const PsApplicationSet& a
     job.requested_config = DrawRequest(kind, &random);
     job.global_batch = static_cast<uint32_t>(kind.batch);
     const double asked_s = PlayIteration(application->second, job.requested_config, kind.batch).iteration_s;
-    job.num_iterations = std::ceil(DrawLogNormal(options.median_run_s, options.run_sigma, &random) / asked_s);
+    const double run_s = options.median_run_s * std::exp(DrawNormal(options.run_sigma, &random));
+    job.num_iterations = std::ceil(run_s / asked_s);
     if (!options.predictable_at_once) job.predictable_after = random.Uniform(0.09, 0.89);
     jobs.push_back(std::move(job));
   }

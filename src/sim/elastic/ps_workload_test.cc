@@ -12,6 +12,7 @@
 #include "sim/elastic/elastic_metrics.h"
 #include "sim/elastic/elastic_simulation.h"
 #include "sim/elastic/generated_workload.h"
+#include "sim/elastic/learned_ps_speeds.h"
 
 namespace fairlead::sim {
 namespace {
@@ -19,12 +20,6 @@ namespace {
 using scheduling::CreateAllocationPolicy;
 using scheduling::PsWorkerConfig;
 using testing::HasSubstr;
-
-prediction::ServerConfiguration ServersOf(const PsWorkerConfig& c, double batch) {
-  return {
-      static_cast<double>(c.num_workers), static_cast<double>(c.num_ps),           batch,
-      static_cast<double>(c.num_gpus),    static_cast<double>(c.cores_per_worker), static_cast<double>(c.cores_per_ps)};
-}
 
 PsWorkerConfig DrawConfig(Random* random) {
   const auto one_to = [&](uint32_t n) { return 1 + static_cast<uint32_t>(random->Below(n)); };
@@ -39,10 +34,10 @@ TEST(PsApplicationTest, WorkersOfOneKindFollowTheSpeedModel) {
     for (int i = 0; i < 30; ++i) {
       PsWorkerConfig config = DrawConfig(&random);
       EXPECT_NEAR(PlayIteration(application, config, 64).iteration_s,
-                  application.cpu_workers.IterationTime(ServersOf(config, 64)).value(), 1e-9);
+                  application.cpu_workers.IterationTime(ConfigurationOf(config, 64)).value(), 1e-9);
       config.num_gpus = config.num_workers;
       EXPECT_NEAR(PlayIteration(application, config, 64).iteration_s,
-                  application.gpu_workers.IterationTime(ServersOf(config, 64)).value(), 1e-9);
+                  application.gpu_workers.IterationTime(ConfigurationOf(config, 64)).value(), 1e-9);
     }
   }
 }
@@ -207,9 +202,93 @@ TEST_F(OnePsJobTest, BadInputIsRefused) {
   EXPECT_THAT(message(job_, options), HasSubstr("node 7 fails or returns at 5 s; expected one of 2 nodes"));
   options = options_;
   options.learned = LearnedOptions{};
-  EXPECT_THAT(message(job_, options), HasSubstr("has parameter servers"));
+  options.learned->fewest_ps_configurations = 0;
+  EXPECT_THAT(message(job_, options), HasSubstr("used after 0 measured configurations"));
   application_.cpu_workers.coefficients[1] = 0;
   EXPECT_THAT(message(job_, options_), HasSubstr("an iteration takes 0 s"));
+}
+
+class LearnedPsSpeedsTest : public testing::Test {
+ protected:
+  LearnedPsSpeedsTest() : application_(GeneratePsApplications(1).at("conv-small")) {
+    job_.ps_application = &application_;
+    job_.global_batch = 128;
+  }
+  // Without noise.
+  void Measure(const PsWorkerConfig& config) {
+    const double iteration_s = PlayIteration(application_, config, job_.global_batch).iteration_s;
+    speeds_.Measure(application_, {ConfigurationOf(config, job_.global_batch), Seconds(iteration_s)});
+  }
+
+  PsApplication application_;
+  ElasticJobSpec job_;
+  LearnedPsSpeeds speeds_{prediction::kNumSpeedTerms};
+};
+
+// Six configurations are not enough, seven are; the same one again teaches nothing.
+TEST_F(LearnedPsSpeedsTest, SevenConfigurationsMakeASpeedKnown) {
+  for (uint32_t w = 1; w <= 3; ++w) {
+    for (uint32_t p = 1; p <= 2; ++p) Measure({p, w, 5, 5, 0});
+  }
+  Measure({1, 1, 5, 5, 0});
+  EXPECT_TRUE(speeds_.IsMeasured("conv-small", ConfigurationOf({1, 1, 5, 5, 0}, 128)));
+  EXPECT_FALSE(speeds_.IsMeasured("conv-small", ConfigurationOf({1, 1, 5, 5, 0}, 64)));
+  EXPECT_FALSE(speeds_.Describe(job_, {1, 1, 5, 5, 0}).iteration_s);
+  Measure({3, 3, 5, 5, 0});
+  EXPECT_TRUE(speeds_.Describe(job_, {1, 1, 5, 5, 0}).iteration_s);
+  // Nobody has measured a GPU: a job on CPUs is told that there are none, one on a GPU nothing.
+  EXPECT_EQ(speeds_.Describe(job_, {1, 1, 5, 5, 0}).limits.max.num_gpus, 0u);
+  job_.requested_config.num_gpus = 1;
+  EXPECT_FALSE(speeds_.Describe(job_, job_.requested_config).iteration_s);
+}
+
+// The form of the model is the true one, and configurations that differ in every number show its terms: without noise,
+// what was never measured is known. But jobs of GPU workers alone have as many GPUs as workers, so the overhead of a
+// GPU is taken for one of a worker: in a mixed job, w - g times too often.
+TEST_F(LearnedPsSpeedsTest, WithoutNoiseTheTruthIsFound) {
+  Random random(4);
+  for (int i = 0; i < 40; ++i) {
+    PsWorkerConfig config = DrawConfig(&random);
+    config.num_gpus = i % 2 == 0 ? config.num_workers : 0;
+    Measure(config);
+  }
+  const scheduling::PsWorkerJob told = speeds_.Describe(job_, {1, 1, 1, 1, 0});
+  ASSERT_TRUE(told.iteration_s);
+  EXPECT_EQ(told.limits.max.num_gpus, application_.limits.max.num_gpus);
+  for (int i = 0; i < 100; ++i) {
+    PsWorkerConfig config = DrawConfig(&random);
+    config.num_gpus = static_cast<uint32_t>(random.Below(config.num_workers + 1));
+    const double truth_s = PlayIteration(application_, config, job_.global_batch).iteration_s;
+    const double of_gpu_s = application_.gpu_workers.coefficient(prediction::SpeedTerm::kGpuAggregation);
+    const double too_often = config.num_gpus == 0 ? 0 : config.num_workers - config.num_gpus;
+    EXPECT_NEAR(told.iteration_s(config), truth_s + too_often * of_gpu_s, 1e-5 * truth_s);
+  }
+}
+
+// Jobs of servers whose speeds are learned on the way all end, and the same way each time. Knowing them beforehand is
+// better than learning them, and learning better than a policy that knows nothing: 3 times as many jobs as the cluster
+// can run as they are asked for.
+TEST(LearnedModelsTest, LearnSpeedsOfServers) {
+  const PsApplicationSet applications = GeneratePsApplications(1);
+  PsWorkloadOptions workload;
+  workload.num_jobs = 160;
+  workload.arrivals_s = 4 * 3600;
+  const auto jobs = GeneratePsWorkload(applications, workload).value();
+  ElasticOptions options = PsCluster();
+  const auto mean_jct_s = [&](std::string_view policy) {
+    const auto created = CreateAllocationPolicy(policy, 1).value();
+    const ElasticResult result = RunElasticSimulation(jobs, *created, options).value();
+    EXPECT_TRUE(result.is_complete) << policy;
+    return Summarize(result, options.cluster, workload.arrivals_s).mean_jct_s;
+  };
+  const double known_s = mean_jct_s("aiturbo");
+  const double unknown_s = mean_jct_s("tiresias");
+  options.learned = LearnedOptions{};
+  options.learned->num_training_jobs = 30;
+  const double learned_s = mean_jct_s("aiturbo");
+  EXPECT_LT(known_s, learned_s);
+  EXPECT_LT(learned_s, unknown_s);
+  EXPECT_EQ(learned_s, mean_jct_s("aiturbo"));
 }
 
 // Every job ends, some are found predictable, and none of those that may not be.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "prediction/allreduce_speed_model.h"
+#include "prediction/speed_model.h"
 #include "scheduling/allocation_policy.h"
 
 namespace fairlead::sim {
@@ -68,6 +69,8 @@ class TrainingRun {
   virtual uint32_t num_unknown_placements() const { return 0; }
   // The time of an iteration as it would be measured; nothing where it is not of this kind.
   virtual std::optional<prediction::ReplicaObservation> ObserveReplicas() const { return std::nullopt; }
+  // The same for parameter servers with workers of one kind.
+  virtual std::optional<prediction::SpeedObservation> ObserveServers() const { return std::nullopt; }
   // Trains for at most `seconds`. Returns the seconds that it took: others than these only when it came to its end.
   virtual double Train(double seconds) = 0;
 };
