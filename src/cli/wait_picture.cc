@@ -105,9 +105,9 @@ void PaintOperations(const JobPicture& picture, const WaitGraph& graph, WaitPain
 }
 
 // For whom the oldest message of a connection waits.
-void PaintConnection(RankId rank, const ConnectionState& connection, WaitPainter* painter) {
+void PaintConnection(const JobPicture& picture, RankId rank, const ConnectionState& connection, WaitPainter* painter) {
   const RankId peer = connection.key.peer;
-  switch (connection.phase) {
+  switch (picture.PhaseOf(rank, connection)) {
     case TransferPhase::kSendWaitsForPeer:
     case TransferPhase::kReceivePosted:
       painter->AddEdge(painter->RankNode(rank), painter->RankNode(peer));
@@ -128,7 +128,8 @@ report::WaitGraphFigure PictureWaits(const JobPicture& picture, const model::Fin
   if (finding.syndrome == model::Syndrome::kCommHang) {
     for (size_t rank = 0; rank < picture.ranks().size(); ++rank) {
       for (const ConnectionState& connection : picture.ranks()[RankId(rank)].connections) {
-        if (connection.key.communicator == finding.communicator) PaintConnection(RankId(rank), connection, &painter);
+        if (connection.key.communicator != finding.communicator) continue;
+        PaintConnection(picture, RankId(rank), connection, &painter);
       }
     }
   } else {
