@@ -18,7 +18,8 @@ class HookBackend final : public controller::ActionBackend {
       : options_(std::move(options)), host_names_(std::move(host_names)) {}
 
   std::string_view name() const override { return "hook"; }
-  // Blocks until the program has ended, at most until its deadline: call it where waiting hurts nobody.
+  // Blocks until the program has ended, at most for its deadline and its grace. n actions take n times as long, and
+  // what they report comes with the next TakeOutcomes(): call it where waiting hurts nobody.
   void Begin(SimTime now, const controller::SteeringAction& action) override;
   std::vector<controller::SteeringEvent> TakeOutcomes(SimTime) override { return std::exchange(outcomes_, {}); }
 

@@ -92,43 +92,85 @@ std::vector<model::TelemetryRecord> SecondOf(const model::JobLayout& layout, uin
   return records;
 }
 
+// A master that has heard everybody for some seconds.
+class TickingMaster {
+ public:
+  explicit TickingMaster(uint32_t num_ranks)
+      : layout_(LayoutOf(num_ranks)), memory_before_(static_cast<int64_t>(mallinfo2().uordblks)) {
+    master_.Handle(SimTime(1), std::vector<model::TelemetryRecord>{layout_});
+    for (int i = 0; i < 5; ++i) Tick(false);
+  }
+
+  // The reports of the next second.
+  std::vector<model::TelemetryRecord> NextSecond(bool is_stuck) { return SecondOf(layout_, second_++, is_stuck); }
+  void Handle(const std::vector<model::TelemetryRecord>& records) {
+    benchmark::DoNotOptimize(master_.Handle(now(), records));
+  }
+  void Tick(bool is_stuck) { Handle(NextSecond(is_stuck)); }
+  void SkipSeconds(uint64_t seconds) { second_ += seconds; }
+
+  uint64_t num_windows() const { return master_.counters().windows + master_.counters().idle_windows; }
+  void Count(benchmark::State* state) const {
+    const auto grown = static_cast<double>(static_cast<int64_t>(mallinfo2().uordblks) - memory_before_);
+    const auto num_connections = static_cast<double>(layout_.ranks.size() * kConnections);
+    state->counters["bytes_per_connection"] = grown / num_connections;
+    state->counters["findings"] = static_cast<double>(master_.findings().size());
+  }
+
+ private:
+  SimTime now() const { return SimTime(static_cast<int64_t>(second_) * 1'000'000'000 + 2'000'000); }
+
+  const model::JobLayout layout_;
+  const int64_t memory_before_;
+  C4dMaster master_{C4dOptions()};
+  uint64_t second_ = 0;
+};
+
+// Making and freeing the reports is not counted.
 void BM_Tick(benchmark::State& state) {
-  const model::JobLayout layout = LayoutOf(static_cast<uint32_t>(state.range(0)));
+  TickingMaster master(static_cast<uint32_t>(state.range(0)));
   const bool stuck = state.range(1) != 0;
-  const int64_t memory_before = static_cast<int64_t>(mallinfo2().uordblks);
-  C4dMaster master{C4dOptions()};
-  master.Handle(SimTime(1), std::vector<model::TelemetryRecord>{layout});
-  uint64_t second = 0;
-  const auto tick = [&](bool is_stuck) {
-    const std::vector<model::TelemetryRecord> records = SecondOf(layout, second, is_stuck);
-    ++second;
-    return records;
-  };
-  const auto now = [&] { return SimTime(static_cast<int64_t>(second) * 1'000'000'000 + 2'000'000); };
-  for (int i = 0; i < 5; ++i) {
-    const auto records = tick(false);
-    master.Handle(now(), records);
-  }
   if (stuck) {
-    const auto records = tick(true);
-    master.Handle(now(), records);
-    second += 15;  // beyond the suspect time
+    master.Tick(true);
+    master.SkipSeconds(15);  // beyond the suspect time
   }
+  std::vector<model::TelemetryRecord> records;
   for (auto _ : state) {
     state.PauseTiming();
-    const std::vector<model::TelemetryRecord> records = stuck ? std::vector<model::TelemetryRecord>() : tick(false);
+    records.clear();
+    if (!stuck) records = master.NextSecond(false);
     state.ResumeTiming();
-    benchmark::DoNotOptimize(master.Handle(now(), records));
+    master.Handle(records);
   }
-  const auto grown = static_cast<double>(static_cast<int64_t>(mallinfo2().uordblks) - memory_before);
-  state.counters["bytes_per_connection"] = grown / (static_cast<double>(state.range(0)) * kConnections);
-  state.counters["findings"] = static_cast<double>(master.findings().size());
+  records = {};
+  master.Count(&state);
 }
 BENCHMARK(BM_Tick)
     ->ArgNames({"ranks", "stuck"})
     ->ArgsProduct({{1024, 16384}, {0, 1}})
     ->Unit(benchmark::kMillisecond)
     ->Iterations(9);
+
+// The tick that ends a window of 10 s: the detectors of slow syndromes judge it.
+void BM_WindowEnd(benchmark::State& state) {
+  TickingMaster master(static_cast<uint32_t>(state.range(0)));
+  while (master.num_windows() == 0) master.Tick(false);
+  uint64_t num_windows = master.num_windows();
+  for (auto _ : state) {
+    state.PauseTiming();
+    for (int i = 0; i < 9; ++i) master.Tick(false);
+    const bool has_ended = master.num_windows() > num_windows;
+    std::vector<model::TelemetryRecord> records = master.NextSecond(false);
+    state.ResumeTiming();
+    master.Handle(records);
+    state.PauseTiming();
+    if (has_ended || master.num_windows() != ++num_windows) state.SkipWithError("the window ends at another tick");
+    records = {};
+    state.ResumeTiming();
+  }
+  master.Count(&state);
+}
+BENCHMARK(BM_WindowEnd)->ArgName("ranks")->Arg(1024)->Arg(16384)->Unit(benchmark::kMillisecond)->Iterations(3);
 
 }  // namespace
 }  // namespace fairlead::diagnosis::c4d
