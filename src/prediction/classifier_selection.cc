@@ -1,6 +1,7 @@
 #include "prediction/classifier_selection.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -12,6 +13,8 @@
 namespace fairlead::prediction {
 
 namespace {
+
+constexpr double kFarAway = 1e6;  // deviations from the mean
 
 struct Group {
   std::vector<size_t> rows;
@@ -69,7 +72,9 @@ std::vector<size_t> GroupedFolds(const FeatureTable& table, size_t num_folds, ui
 double TrainedClassifier::Score(const Eigen::VectorXd& features) const {
   const std::vector<Eigen::Index> indices(columns.begin(), columns.end());
   const Eigen::VectorXd kept = features(indices);
-  return learner->Score((kept - standardization.mean).cwiseQuotient(standardization.deviation));
+  const Eigen::VectorXd standardized = (kept - standardization.mean).cwiseQuotient(standardization.deviation);
+  const double score = learner->Score(standardized.cwiseMax(-kFarAway).cwiseMin(kFarAway));
+  return std::isfinite(score) ? score : 0;
 }
 
 TrainedClassifier TrainClassifier(const FeatureTable& table, LearnerKind kind, const FeatureSelection& selection,

@@ -46,7 +46,8 @@ struct TrainedClassifier {
   Standardization standardization;
   std::unique_ptr<Learner> learner;
 
-  // Args: all features of the table.
+  // Args: all features of the table. Deviations beyond a million from the mean count as a million, so that no learner
+  // overflows. Returns: in [0, 1]; 0, unpredictable, where a learner read from a file gives no number.
   double Score(const Eigen::VectorXd& features) const;
 };
 TrainedClassifier TrainClassifier(const FeatureTable& table, LearnerKind kind, const FeatureSelection& selection,

@@ -158,6 +158,22 @@ TEST_F(PredictabilityModelTest, SavedAndParsedScoresAreTheSame) {
   }
 }
 
+// Squares of distances to such jobs are no numbers any more: a job that is as far from all others is no reason for a
+// score that is none.
+TEST_F(PredictabilityModelTest, JobsUnlikeAllOthersHaveScores) {
+  for (const LearnerKind kind : kAllLearnerKinds) {
+    SCOPED_TRACE(Name(kind));
+    const PredictabilityModel model = TrainSmall(kind);
+    for (const double value : {-1e300, -1e9, 1e9, 1e300}) {
+      FeatureValues features{};
+      features.fill(value);
+      const double score = model.Score(features);
+      EXPECT_GE(score, 0) << value;
+      EXPECT_LE(score, 1) << value;
+    }
+  }
+}
+
 TEST_F(PredictabilityModelTest, ExplanationNamesWhatMovedTheScore) {
   const PredictabilityModel model = TrainSmall(LearnerKind::kLogisticRegression);
   for (const GeneratedJob& job : GenerateJobs({.seed = 77, .num_jobs = 5})) {
