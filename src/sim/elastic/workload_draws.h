@@ -21,8 +21,8 @@ inline std::vector<double> DrawArrivals(uint32_t num_jobs, double within_s, Rand
 }
 
 // Each with the probability `frequency` that it has; they add up to 1.
-template <class Kind, size_t num_kinds>
-const Kind& DrawKind(const Kind (&kinds)[num_kinds], Random* random) {
+template <class Kind, size_t NumKinds>
+const Kind& DrawKind(const Kind (&kinds)[NumKinds], Random* random) {
   double left = random->Uniform();
   for (const Kind& kind : kinds) {
     left -= kind.frequency;
