@@ -36,7 +36,7 @@ std::vector<double> DifferencesToSimulator(const lab::LabComparison& comparison)
       double sum = 0;
       for (const double time : times) sum += time;
       const double mean = sum / static_cast<double>(times.size());
-      differences.push_back(100 * std::abs(mean / comparison.simulated_steered[j].mean_s - 1));
+      differences.push_back(100 * std::abs(mean / comparison.simulated_steered.jobs[j].mean_s - 1));
     }
   }
   return differences;

@@ -198,13 +198,14 @@ class TrafficController {
     std::vector<uint16_t> socket_ports;  // [queue pair]; 0: not open
   };
   // What a host has measured of a job, smoothed.
+  // Per second where it can be: hosts that see different iterations in the same traffic (two as one) agree on that.
   struct Measurement {
     uint32_t num_gpus = 0;
     Seconds iteration_time;
-    Seconds compute_time;
+    double compute_share = 0;  // of iteration_time
     double start_fraction = 1;
-    Flop work;
-    std::map<uint64_t, Bytes> bytes;  // [connection]
+    FlopPerSecond work;
+    std::map<uint64_t, BytesPerSecond> bytes;  // [connection]
   };
   // What a job has on a host: one lease.
   struct Share {
@@ -329,10 +330,11 @@ class TrafficController {
   struct MeasuredJob {
     JobId id;
     uint32_t num_gpus = 0;
-    std::map<uint64_t, Bytes> bytes;  // [connection]
-    model::Iteration actual;          // endpoints only
-    std::vector<Bytes> flow_bytes;    // [flow]
-    std::vector<model::Path> paths;   // [flow]
+    Seconds iteration_time;
+    std::map<uint64_t, BytesPerSecond> bytes;  // [connection]
+    model::Iteration actual;                   // endpoints only
+    std::vector<Bytes> flow_bytes;             // [flow]
+    std::vector<model::Path> paths;            // [flow]
     model::Iteration iteration;
   };
   void Hear(HostId host, const JobMeasured& word);

@@ -61,14 +61,15 @@ void TrafficController::Hear(HostId host, const JobMeasured& word) {
   };
   known.num_gpus = std::min<uint32_t>(word.num_gpus, fabric_.num_gpus_of(host));
   known.iteration_time = Seconds(mix(known.iteration_time.value(), word.profile.iteration_time.value()));
-  known.compute_time = Seconds(mix(known.compute_time.value(), word.profile.compute_time.value()));
+  const double time = word.profile.iteration_time.value();
+  known.compute_share = mix(known.compute_share, word.profile.compute_time.value() / time);
   known.start_fraction = mix(known.start_fraction, word.profile.start_fraction);
-  known.work = Flop(mix(known.work.value(), word.profile.work.value()));
+  known.work = FlopPerSecond(mix(known.work.value(), word.profile.work.value() / time));
   for (size_t c = 0; c < word.connections.size(); ++c) {
     if (!share.connections.contains(word.connections[c])) continue;
-    const double now = word.profile.flow_bytes[c].value();
-    const auto [place, is_new] = known.bytes.try_emplace(word.connections[c], Bytes(now));
-    if (!is_new) place->second = Bytes(mix(place->second.value(), now));
+    const double now = word.profile.flow_bytes[c].value() / time;
+    const auto [place, is_new] = known.bytes.try_emplace(word.connections[c], BytesPerSecond(now));
+    if (!is_new) place->second = BytesPerSecond(mix(place->second.value(), now));
   }
   are_levels_stale_ = true;
 }
@@ -76,21 +77,21 @@ void TrafficController::Hear(HostId host, const JobMeasured& word) {
 std::optional<TrafficController::Measurement> TrafficController::Sum(const Job& job) const {
   Measurement sum;
   std::vector<double> times;
-  std::vector<double> compute_times;
+  std::vector<double> compute_shares;
   std::vector<double> start_fractions;
   for (const auto& [host, share] : job.shares) {
     if (!share.measured) continue;
     sum.num_gpus += share.measured->num_gpus;
     sum.work += share.measured->work;
     times.push_back(share.measured->iteration_time.value());
-    compute_times.push_back(share.measured->compute_time.value());
+    compute_shares.push_back(share.measured->compute_share);
     start_fractions.push_back(share.measured->start_fraction);
   }
   if (times.empty()) return std::nullopt;
   // Hosts report one after the other: those that have not yet do as much as the others.
   sum.work = sum.work * (static_cast<double>(job.shares.size()) / static_cast<double>(times.size()));
   sum.iteration_time = Seconds(MedianOf(std::move(times)));
-  sum.compute_time = Seconds(MedianOf(std::move(compute_times)));
+  sum.compute_share = MedianOf(std::move(compute_shares));
   sum.start_fraction = MedianOf(std::move(start_fractions));
   return sum;
 }
@@ -112,7 +113,7 @@ void TrafficController::AddFlow(const traffic::HeldQueuePair& held, MeasuredJob*
   // Without a path, or without anything on it, it tells nothing of the job.
   if (held.links.empty() || bytes == job->bytes.end() || !source.valid() || !destination.valid()) return;
   const uint32_t num_queue_pairs = held.request->num_queue_pairs;
-  job->flow_bytes.push_back(bytes->second / num_queue_pairs);
+  job->flow_bytes.push_back(bytes->second * job->iteration_time / num_queue_pairs);
   job->paths.emplace_back(held.links.begin(), held.links.end());
   job->actual.flows.push_back({.source = source,
                                .destination = destination,
@@ -125,6 +126,9 @@ void TrafficController::AddFlow(const traffic::HeldQueuePair& held, MeasuredJob*
 std::vector<TrafficController::MeasuredJob> TrafficController::CollectMeasuredJobs() const {
   std::map<JobId, MeasuredJob> measured;
   for (const auto& [id, job] : jobs_) {
+    const std::optional<Measurement> sum = Sum(job);
+    if (!sum) continue;
+    measured[id].iteration_time = sum->iteration_time;
     for (const auto& [host, share] : job.shares) {
       if (!share.measured) continue;
       measured[id].bytes.insert(share.measured->bytes.begin(), share.measured->bytes.end());
@@ -142,9 +146,9 @@ std::vector<TrafficController::MeasuredJob> TrafficController::CollectMeasuredJo
     job.id = id;
     job.num_gpus = sum.num_gpus;
     const model::MeasuredProfile profile = {.iteration_time = sum.iteration_time,
-                                            .compute_time = sum.compute_time,
+                                            .compute_time = sum.iteration_time * sum.compute_share,
                                             .start_fraction = sum.start_fraction,
-                                            .work = sum.work,
+                                            .work = sum.work * sum.iteration_time,
                                             .flow_bytes = job.flow_bytes};
     job.iteration = model::MakeMeasuredIteration(job.actual, profile);
     jobs.push_back(std::move(job));

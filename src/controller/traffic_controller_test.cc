@@ -163,6 +163,29 @@ TEST(TrafficControllerTest, MeasuredJobsAreOrderedAndOthersComeLast) {
   }
 }
 
+TEST(TrafficControllerTest, HostsThatTakeTwoIterationsForOneAgreeWithTheOthers) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "one");
+  StartJob(&cluster, "two", 11);
+  for (uint32_t h = 0; h < 3; ++h) {
+    cluster.Say(h, cluster.Measured(h, "one", 1e12));
+    // The same traffic and work, seen as iterations of twice the length on every other host.
+    JobMeasured word = cluster.Measured(h, "two", 1e12);
+    if (h % 2 == 0) {
+      word.profile.iteration_time = word.profile.iteration_time * 2;
+      word.profile.compute_time = word.profile.compute_time * 2;
+      word.profile.work = word.profile.work * 2;
+      for (Bytes& bytes : word.profile.flow_bytes) bytes = bytes * 2;
+    }
+    cluster.Say(h, word);
+  }
+  cluster.Run(3);
+  const auto jobs = cluster.controller().Jobs();
+  ASSERT_TRUE(jobs[0].intensity && jobs[1].intensity);
+  EXPECT_NEAR(*jobs[1].intensity / *jobs[0].intensity, 1, 1e-9);
+}
+
 TEST(TrafficControllerTest, JobNumbersAreNeverUsedAgain) {
   LiveCluster cluster;
   cluster.ConnectAll();

@@ -18,11 +18,16 @@ namespace {
 using report::Align;
 using report::Json;
 
-Result<std::vector<SimulatedJob>> Simulate(sim::Scenario scenario, const std::string& policy,
-                                           const std::atomic<bool>& stop) {
+Result<SimulatedRuns> Simulate(sim::Scenario scenario, const std::string& policy, const std::atomic<bool>& stop) {
   scenario.policies = {policy};
   FL_ASSIGN_OR_RETURN(const auto report, sim::RunScenario(scenario, {}, stop, sim::RunProgress()));
-  return SummarizeSimulation(report, policy);
+  SimulatedRuns runs;
+  runs.jobs = SummarizeSimulation(report, policy);
+  for (const sim::RunResult& run : report.runs) {
+    auto& times = runs.iteration_s.emplace_back();
+    for (const sim::JobResult& job : run.jobs) times.push_back(job.iteration_s);
+  }
+  return runs;
 }
 
 double Gbps(const LabComparison& comparison, const LabRunResult& run) {
@@ -40,11 +45,15 @@ double MeanIteration(const LabComparison& comparison, size_t job, LabRunResult H
   return Mean(means);
 }
 
-// Of jobs that all send the same at each iteration: the sum of iterations per second.
-double IterationsPerSecond(const std::vector<SimulatedJob>& jobs) {
-  double sum = 0;
-  for (const SimulatedJob& job : jobs) sum += job.mean_s > 0 ? 1 / job.mean_s : 0;
-  return sum;
+// Bytes per second of all jobs, mean over seeds. Args: jobs: of any run in the lab, for their bytes.
+double SimulatedThroughput(const SimulatedRuns& runs, const std::vector<LabJobResult>& jobs) {
+  std::vector<double> of_seeds;
+  for (const auto& times : runs.iteration_s) {
+    double sum = 0;
+    for (size_t j = 0; j < times.size(); ++j) sum += times[j] > 0 ? jobs[j].bytes_per_iteration / times[j] : 0;
+    of_seeds.push_back(sum);
+  }
+  return Mean(of_seeds);
 }
 
 }  // namespace
@@ -86,23 +95,24 @@ ThroughputGain GainOf(const LabComparison& comparison) {
   gain.hashed_gbps = Mean(hashed);
   gain.steered_gbps = Mean(steered);
   if (gain.hashed_gbps > 0) gain.gain = gain.steered_gbps / gain.hashed_gbps;
-  const double simulated = IterationsPerSecond(comparison.simulated_hashed);
-  if (simulated > 0) gain.simulated_gain = IterationsPerSecond(comparison.simulated_steered) / simulated;
+  const auto& jobs = comparison.runs.front().hashed.jobs;
+  const double simulated = SimulatedThroughput(comparison.simulated_hashed, jobs);
+  if (simulated > 0) gain.simulated_gain = SimulatedThroughput(comparison.simulated_steered, jobs) / simulated;
   return gain;
 }
 
 std::string RenderComparison(const LabComparison& comparison) {
   report::TextTable table({{"job", Align::kLeft, ""},
-                           {"ECMP", Align::kRight, "lab, s per iteration"},
-                           {"Fairlead", Align::kRight, "lab, s per iteration"},
+                           {"ECMP", Align::kRight, "lab, s"},
+                           {"Fairlead", Align::kRight, "lab, s"},
                            {"ECMP", Align::kRight, "simulated"},
                            {"Fairlead", Align::kRight, "simulated"}});
-  for (size_t j = 0; j < comparison.simulated_hashed.size(); ++j) {
-    table.AddRow({comparison.simulated_hashed[j].name,
+  for (size_t j = 0; j < comparison.simulated_hashed.jobs.size(); ++j) {
+    table.AddRow({comparison.simulated_hashed.jobs[j].name,
                   report::FormatFixed(MeanIteration(comparison, j, &HashedAndSteered::hashed), 3),
                   report::FormatFixed(MeanIteration(comparison, j, &HashedAndSteered::steered), 3),
-                  report::FormatFixed(comparison.simulated_hashed[j].mean_s, 3),
-                  report::FormatFixed(comparison.simulated_steered[j].mean_s, 3)});
+                  report::FormatFixed(comparison.simulated_hashed.jobs[j].mean_s, 3),
+                  report::FormatFixed(comparison.simulated_steered.jobs[j].mean_s, 3)});
   }
   const ThroughputGain gain = GainOf(comparison);
   std::string text = comparison.title + "\n\n" + table.Render();
@@ -120,12 +130,12 @@ Json ComparisonJson(const LabComparison& comparison) {
       {"scenario", comparison.title},          {"scale", comparison.scale},       {"gain", gain.gain},
       {"simulated_gain", gain.simulated_gain}, {"hashed_gbps", gain.hashed_gbps}, {"steered_gbps", gain.steered_gbps},
       {"steered_spread", gain.steered_spread}, {"jobs", Json::array()},           {"seeds", Json::array()}};
-  for (size_t j = 0; j < comparison.simulated_hashed.size(); ++j) {
-    json["jobs"].push_back({{"name", comparison.simulated_hashed[j].name},
+  for (size_t j = 0; j < comparison.simulated_hashed.jobs.size(); ++j) {
+    json["jobs"].push_back({{"name", comparison.simulated_hashed.jobs[j].name},
                             {"hashed_s", MeanIteration(comparison, j, &HashedAndSteered::hashed)},
                             {"steered_s", MeanIteration(comparison, j, &HashedAndSteered::steered)},
-                            {"simulated_hashed_s", comparison.simulated_hashed[j].mean_s},
-                            {"simulated_steered_s", comparison.simulated_steered[j].mean_s}});
+                            {"simulated_hashed_s", comparison.simulated_hashed.jobs[j].mean_s},
+                            {"simulated_steered_s", comparison.simulated_steered.jobs[j].mean_s}});
   }
   for (const HashedAndSteered& seed : comparison.runs) {
     json["seeds"].push_back({{"hash_seed", seed.hash_seed},

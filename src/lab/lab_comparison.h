@@ -29,12 +29,18 @@ struct HashedAndSteered {
   LabRunResult steered;
 };
 
+// The same jobs in the simulator under one policy.
+struct SimulatedRuns {
+  std::vector<SimulatedJob> jobs;                // [job]
+  std::vector<std::vector<double>> iteration_s;  // [seed][job] mean; 0: it ended none
+};
+
 struct LabComparison {
   std::string title;  // of the scenario
   double scale = 1;
-  std::vector<HashedAndSteered> runs;           // [seed]
-  std::vector<SimulatedJob> simulated_hashed;   // [job]
-  std::vector<SimulatedJob> simulated_steered;  // [job]
+  std::vector<HashedAndSteered> runs;  // [seed]
+  SimulatedRuns simulated_hashed;
+  SimulatedRuns simulated_steered;
 };
 
 // Told before each part what comes now.

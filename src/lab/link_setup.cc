@@ -64,6 +64,9 @@ std::vector<KernelSetting> SettingsOf(const LabNode& node) {
     // A probe whose time to live ends is answered by the interface it came in by, however many of them come at once.
     settings.push_back({"net/ipv4/icmp_errors_use_inbound_ifaddr", "1"});
     settings.push_back({"net/ipv4/icmp_ratelimit", "0", true});
+    // Since Linux 6.11 of each namespace; before, of the machine, and out of reach here.
+    settings.push_back({"net/ipv4/icmp_msgs_per_sec", "1000000", true});
+    settings.push_back({"net/ipv4/icmp_msgs_burst", "1000000", true});
     return settings;
   }
   // Reno fills its window and stays there when nothing is lost; others would measure the lab's queues and hold back.
