@@ -22,6 +22,7 @@ struct ControllerCommandOptions {
   double heartbeat_s = 5;
   double lease_s = 60;
   double probe_s = 5;
+  double rtt_tolerance_ms = 1;
   std::string log_level = "info";
 };
 
@@ -43,6 +44,7 @@ int RunController(const ControllerCommandOptions& options) {
   daemon_options.core.heartbeat_period = SimDuration::FromSeconds(Seconds(options.heartbeat_s));
   daemon_options.core.lease_ttl = SimDuration::FromSeconds(Seconds(options.lease_s));
   daemon_options.paths.probe_period = SimDuration::FromSeconds(Seconds(options.probe_s));
+  daemon_options.paths.health.min_rtt_excess = Seconds(options.rtt_tolerance_ms * 1e-3);
   auto daemon = service::ControllerDaemon::Start(daemon_options);
   if (!daemon.ok()) return ReportError(daemon.status());
   for (const std::string& address : (*daemon)->addresses()) {
@@ -81,6 +83,11 @@ void AddAgentOptions(CLI::App* command, ControllerCommandOptions* options) {
       ->capture_default_str();
   command->add_option("--probe-period", options->probe_s, "Seconds between rounds of probes over all links")
       ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command
+      ->add_option("--rtt-tolerance-ms", options->rtt_tolerance_ms,
+                   "Milliseconds by which probes may be late without their links being sick")
+      ->check(CLI::Range(0.0, 60'000.0))
       ->capture_default_str();
 }
 

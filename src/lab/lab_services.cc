@@ -30,6 +30,8 @@ constexpr std::chrono::milliseconds kPollPeriod{50};
 constexpr size_t kLogTailBytes = 600;
 // Of the controller, in seconds: ten times as often as on a cluster, because a lab has few leaves to probe.
 constexpr std::string_view kProbePeriod = "0.5";
+// Milliseconds: processors are shared, and packets of 16 KiB on slow links are in the way.
+constexpr std::string_view kRttTolerance = "200";
 
 // Whether somebody listens on a UNIX socket.
 bool Answers(const std::string& path, int type) {
@@ -65,7 +67,8 @@ Service ControllerOf(const std::string& folder, const LabServicesOptions& option
                   .node = LabNodeId(),
                   .words = {options.program, "controller", "--fabric", folder + "/fabric.yaml", "--addresses",
                             folder + "/addresses.json", "--store", "sqlite:" + folder + "/controller.sqlite",
-                            "--listen", "unix:" + folder + "/controller.sock", "--probe-period", std::string(kProbePeriod)},
+                            "--listen", "unix:" + folder + "/controller.sock", "--rtt-tolerance-ms",
+                            std::string(kRttTolerance), "--probe-period", std::string(kProbePeriod)},
                   .socket = folder + "/controller.sock",
                   .log = folder + "/controller.log"};
   if (!options.http.empty()) {

@@ -64,7 +64,6 @@ Result<std::vector<controller::PortProbe>> HostProber::Probe(const controller::P
   FL_ASSIGN_OR_RETURN(const std::vector<ProbedPath> paths, ProbePaths(options));
   std::vector<controller::PortProbe> probes;
   for (const ProbedPath& path : paths) {
-    if (path.is_taken || path.hops.empty()) continue;
     controller::PortProbe& probe = probes.emplace_back();
     probe.source = scan.source;
     probe.destination = scan.destination;
@@ -73,6 +72,7 @@ Result<std::vector<controller::PortProbe>> HostProber::Probe(const controller::P
     probe.destination_port = scan.destination_port;
     probe.source_port = path.source_port;
     probe.epoch = scan.epoch;
+    if (path.is_taken || path.hops.empty()) continue;
     for (const ProbedHop& hop : path.hops) {
       if (hop.kind != ProbedHop::Kind::kDestination) probe.hops.push_back(hop.address);
     }

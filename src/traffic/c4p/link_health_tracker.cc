@@ -40,6 +40,7 @@ Status LinkHealthOptions::Validate() const {
   FL_RETURN_IF_ERROR(
       Expect(dead_loss >= bad_loss && dead_loss <= 1, "dead_loss", "a fraction in [bad_loss, 1]", dead_loss));
   FL_RETURN_IF_ERROR(Expect(bad_rtt_z > 0, "bad_rtt_z", "> 0", bad_rtt_z));
+  FL_RETURN_IF_ERROR(Expect(min_rtt_excess.value() >= 0, "min_rtt_excess", ">= 0 s", min_rtt_excess.value()));
   FL_RETURN_IF_ERROR(Expect(max_rtt_outliers >= 0 && max_rtt_outliers <= 1, "max_rtt_outliers", "a fraction in [0, 1]",
                             max_rtt_outliers));
   FL_RETURN_IF_ERROR(Expect(window_rounds >= 1 && window_rounds <= 32, "window_rounds", "1 to 32", window_rounds));
@@ -65,8 +66,8 @@ Result<std::vector<LinkChange>> LinkHealthTracker::ObserveRound(SimTime now,
   for (const Scored& scored : round) {
     const LinkId id = scored.observation.link;
     Link& link = links_[id];
-    const Verdict verdict = Judge(scored);
-    Count(verdict, &link);
+    const Verdict verdict = Judge(link, scored);
+    Count(verdict, scored.observation.sent, &link);
     const LinkState next = NextState(link, verdict);
     if (next != link.state) changes.push_back(Change(id, next, Explain(id, next, scored)));
     if (verdict == Verdict::kClean && IsMeasured(scored.observation.rtt)) link.baseline.Add(scored.observation.rtt);
@@ -151,9 +152,11 @@ bool LinkHealthTracker::ScoreRtts(std::vector<Scored>* round) const {
   size_t num_outliers = 0;
   for (Scored& scored : *round) {
     if (!IsMeasured(scored.observation.rtt)) continue;
-    const std::optional<double> z = links_[scored.observation.link].baseline.Score(scored.observation.rtt);
+    const RttBaseline& baseline = links_[scored.observation.link].baseline;
+    const std::optional<double> z = baseline.Score(scored.observation.rtt);
     scored.is_scored = z.has_value();
-    scored.z = z.value_or(0);
+    const bool matters = scored.observation.rtt - baseline.Median() > options_.min_rtt_excess;
+    scored.z = matters ? z.value_or(0) : std::min(z.value_or(0), 0.0);
     num_scored += scored.is_scored ? 1 : 0;
     num_outliers += scored.z >= options_.bad_rtt_z ? 1 : 0;
   }
@@ -169,18 +172,24 @@ bool LinkHealthTracker::ScoreRtts(std::vector<Scored>* round) const {
   return false;
 }
 
-LinkHealthTracker::Verdict LinkHealthTracker::Judge(const Scored& scored) const {
+LinkHealthTracker::Verdict LinkHealthTracker::Judge(const Link& link, const Scored& scored) const {
   const LinkObservation& seen = scored.observation;
   const double loss = LossOf(seen);
   const bool loses = loss >= options_.bad_loss && (seen.lost >= 2 || seen.lost == seen.sent);
   if (loses && loss >= options_.dead_loss) return Verdict::kDead;
   if (loses || scored.z >= options_.bad_rtt_z) return Verdict::kBad;
-  return loss < options_.clean_loss && seen.sent >= options_.min_packets ? Verdict::kClean : Verdict::kUnclear;
+  if (loss >= options_.clean_loss) return Verdict::kUnclear;
+  return seen.sent + link.thin_packets >= options_.min_packets ? Verdict::kClean : Verdict::kThin;
 }
 
-void LinkHealthTracker::Count(Verdict verdict, Link* link) const {
+void LinkHealthTracker::Count(Verdict verdict, uint64_t num_packets, Link* link) const {
   const bool bad = verdict == Verdict::kBad || verdict == Verdict::kDead;
   link->bad_history = link->bad_history << 1 | (bad ? 1u : 0u);
+  if (verdict == Verdict::kThin) {
+    link->thin_packets += static_cast<uint32_t>(num_packets);
+    return;
+  }
+  link->thin_packets = 0;
   link->clean_streak = verdict == Verdict::kClean ? link->clean_streak + 1 : 0;
   if (link->state == LinkState::kUp && link->clean_streak >= options_.forget_rounds) link->relapses = 0;
 }

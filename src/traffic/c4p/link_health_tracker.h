@@ -11,6 +11,7 @@
 // Method      a round is  bad    loss >= bad_loss, by two packets or by all of them, or RTT z >= bad_rtt_z
 //                         dead   loss >= dead_loss; counts as two bad rounds
 //                         clean  loss < clean_loss and no RTT outlier
+//                         thin    as clean, but of few packets: the round in which they are enough together is clean
 //                         unclear otherwise; neither bad nor clean
 //             `bad_rounds` of the last `window_rounds` since the last transition go one step down. `clean_rounds` in a
 //             row lead back to up, twice as many for each time that the link left up or failed its probation before
@@ -61,12 +62,16 @@ struct LinkHealthOptions {
   double clean_loss = 0.005;  // in (0, bad_loss]. Smaller: links come back later, and flap less.
   double dead_loss = 0.5;     // in [bad_loss, 1]. Smaller: heavy losses act a round sooner.
   double bad_rtt_z = 5;       // > 0. Smaller: finer delays, more false alarms.
+  // >= 0: a delay of no more than this over the link's median is no matter, however unusual. Larger: probes that hosts
+  // and queues hold up make no link look sick, and sick links must be slower.
+  Seconds min_rtt_excess = Seconds(0);
   // Share of the links with a baseline, in [0, 1]; one link may always be slow. Larger: a loaded fabric looks sick.
   double max_rtt_outliers = 0.25;
-  uint32_t bad_rounds = 2;       // in [1, window_rounds]. More: fewer false alarms, later true ones.
-  uint32_t window_rounds = 3;    // in [1, 32]. More: faults that come and go are caught.
-  uint32_t clean_rounds = 3;     // >= 1. More: later back.
-  uint32_t min_packets = 10;     // a clean round has this many or more. >= 1. More: thin rounds prove less.
+  uint32_t bad_rounds = 2;     // in [1, window_rounds]. More: fewer false alarms, later true ones.
+  uint32_t window_rounds = 3;  // in [1, 32]. More: faults that come and go are caught.
+  uint32_t clean_rounds = 3;   // >= 1. More: later back.
+  // >= 1: a clean round has this many or more; thinner ones without loss count together. More: thin rounds prove less.
+  uint32_t min_packets = 10;
   uint32_t max_doublings = 5;    // of clean_rounds, at most 16. More: flapping links stay out longer.
   uint32_t forget_rounds = 100;  // >= 1. More: old sins count longer.
 
@@ -109,7 +114,7 @@ class LinkHealthTracker {
   uint64_t num_slow_rounds() const { return num_slow_rounds_; }
 
  private:
-  enum class Verdict : uint8_t { kClean, kUnclear, kBad, kDead };
+  enum class Verdict : uint8_t { kClean, kThin, kUnclear, kBad, kDead };
 
   struct Link {
     LinkState state = LinkState::kUp;
@@ -117,6 +122,7 @@ class LinkHealthTracker {
     uint8_t relapses = 0;       // times it left up or failed its probation, until forgotten
     uint32_t bad_history = 0;   // bit i: bad i rounds ago; since the last transition
     uint32_t clean_streak = 0;  // since the last transition
+    uint32_t thin_packets = 0;  // of thin rounds in a row
     RttBaseline baseline;
   };
 
@@ -133,8 +139,8 @@ class LinkHealthTracker {
   Status CheckLink(LinkId link) const;
   std::vector<Scored> Combine(std::span<const LinkObservation> observations);
   bool ScoreRtts(std::vector<Scored>* round) const;
-  Verdict Judge(const Scored& scored) const;
-  void Count(Verdict verdict, Link* link) const;
+  Verdict Judge(const Link& link, const Scored& scored) const;
+  void Count(Verdict verdict, uint64_t num_packets, Link* link) const;
   LinkState NextState(const Link& link, Verdict verdict) const;
   LinkChange Change(LinkId id, LinkState to, std::string reason);
   std::string Explain(LinkId id, LinkState to, const Scored& scored) const;

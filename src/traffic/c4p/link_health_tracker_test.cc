@@ -78,8 +78,8 @@ TEST(LinkHealthTrackerTest, OnePacketIsNoEvidence) {
   EXPECT_EQ(rounds.state(), LinkState::kUp);
   rounds.Observe({Saw(kLink, 1, 1)});  // unless it is all there was
   EXPECT_EQ(rounds.state(), LinkState::kSuspect);
-  // Nor do nine packets prove a round clean.
-  for (int i = 0; i < 10; ++i) rounds.Observe({Saw(kLink, 9, 0)});
+  // Nor do nine packets prove a round clean: two rounds of nine are one, and three are needed.
+  for (int i = 0; i < 5; ++i) rounds.Observe({Saw(kLink, 9, 0)});
   EXPECT_EQ(rounds.state(), LinkState::kSuspect);
 }
 
@@ -113,6 +113,40 @@ TEST(LinkHealthTrackerTest, SlowLinkIsJudgedByItsOwnPast) {
   // 25 us is z 4.6.
   for (int i = 0; i < 3; ++i) rounds.Observe({Saw(kLink, 100, 0, 25)});
   EXPECT_EQ(rounds.state(), LinkState::kUp);
+}
+
+TEST(LinkHealthTrackerTest, ADelayWithinTheToleranceIsNoMatterHoweverUnusual) {
+  LinkHealthOptions tolerant;
+  tolerant.min_rtt_excess = Seconds(1e-3);
+  Rounds rounds(1, tolerant);
+  for (int i = 0; i < 8; ++i) rounds.Observe({Saw(kLink, 100, 0, 20)});
+  // 50 times the median, 980 us more.
+  for (int i = 0; i < 10; ++i) EXPECT_THAT(rounds.Observe({Saw(kLink, 100, 0, 1000)}), IsEmpty());
+  Rounds other(1, tolerant);
+  for (int i = 0; i < 8; ++i) other.Observe({Saw(kLink, 100, 0, 20)});
+  other.Observe({Saw(kLink, 100, 0, 1030)});
+  EXPECT_EQ(other.Observe({Saw(kLink, 100, 0, 1030)}).size(), 1u);
+}
+
+TEST(LinkHealthTrackerTest, ThinRoundsCountTogether) {
+  Rounds rounds;
+  rounds.Lose(1000, 2);
+  ASSERT_EQ(rounds.state(), LinkState::kDown);
+  // 10 packets are a clean round: 4 + 4 + 4. One opens the probation, three end it.
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(rounds.Observe({Saw(kLink, 4, 0)}), IsEmpty());
+  EXPECT_EQ(rounds.Observe({Saw(kLink, 4, 0)}).size(), 1u);
+  EXPECT_EQ(rounds.state(), LinkState::kProbation);
+  const uint32_t needed = rounds.tracker().CleanRoundsNeeded(kLink);
+  for (uint32_t i = 0; i < 3 * needed - 1; ++i) EXPECT_THAT(rounds.Observe({Saw(kLink, 4, 0)}), IsEmpty());
+  rounds.Observe({Saw(kLink, 4, 0)});
+  EXPECT_EQ(rounds.state(), LinkState::kUp);
+  // A loss that is neither bad nor clean begins the count anew.
+  rounds.Lose(1000, 2);
+  for (int i = 0; i < 20; ++i) {
+    rounds.Observe({Saw(kLink, 4, 0)});
+    rounds.Observe({Saw(kLink, 150, 1)});
+  }
+  EXPECT_EQ(rounds.state(), LinkState::kDown);
 }
 
 TEST(LinkHealthTrackerTest, LoadedFabricIsNoFaultOfItsLinks) {

@@ -58,7 +58,7 @@ std::vector<QuietLinks::QuietLink> QuietLinks::Observe(std::span<const PathProbe
         link.seen /= 2;
       }
     }
-    if (link.seen == 0 || catalogue->health(id) == 0) continue;
+    if (catalogue->health(id) == 0) continue;
     const double share = link.expected > 0 ? std::min(1.0, link.seen / link.expected) : 1.0;
     if (link.pending * share >= limit_) quiet.push_back({id, link.pending * share});
   }

@@ -92,11 +92,15 @@ TEST_F(QuietLinksTest, ChanceAloneHardlyEverMakesALinkQuiet) {
   EXPECT_LE(num_quiet, 4u);
 }
 
-TEST_F(QuietLinksTest, ALinkThatTheHashNeverChoseIsNotMissed) {
+TEST_F(QuietLinksTest, ALinkThatWasDeadFromTheStartIsQuietToo) {
   QuietLinks links(fabric_.num_links(), kProbability);
-  const LinkId unused = Uplink(0);
-  const auto around = [&](std::span<const LinkId> path) { return path[0] != unused; };
-  for (int round = 0; round < 200; ++round) EXPECT_TRUE(links.Observe(Probe(50, around), &catalogue_).empty());
+  const LinkId dead = Uplink(0);
+  const auto around = [&](std::span<const LinkId> path) { return path[0] != dead; };
+  // 6 probes a round should cross it: the third round makes 18.
+  EXPECT_TRUE(links.Observe(Probe(12, around), &catalogue_).empty());
+  EXPECT_TRUE(links.Observe(Probe(12, around), &catalogue_).empty());
+  const auto quiet = links.Observe(Probe(12, around), &catalogue_);
+  EXPECT_TRUE(std::any_of(quiet.begin(), quiet.end(), [&](const auto& link) { return link.link == dead; }));
 }
 
 TEST_F(QuietLinksTest, ALinkThatTheHashPrefersLessNeedsMoreProbes) {
