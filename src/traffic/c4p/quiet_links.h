@@ -7,7 +7,7 @@
 // Method      each probe with a known route took one of the usable paths of its two leaves, each as likely. A link with
 //             pending_l * r_l >= -ln(absence_probability) is quiet: had it still carried its share, it would have been
 //             missed by all of them with that probability (Poisson). Links that hashes prefer less need more probes. A
-//             link that was never seen has r_l = 1: dead from the start, or one that no port leads over, which is as bad.
+//             link that was never seen has r_l = 1: dead from the start, or one that no port leads over.
 // Cost        a round: O(probes + paths of the pairs of leaves that were probed). 32 bytes a link.
 // Limits      a link that no destination is routed over is quiet, too: of a path whose far half is cut, the near half
 //             counts as lost unless other destinations use it. It carries nothing then, so nothing is lost with it.
