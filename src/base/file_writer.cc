@@ -103,16 +103,16 @@ void SyncFolder(const std::string& folder) {
   if (file.descriptor() >= 0) static_cast<void>(::fsync(file.descriptor()));
 }
 
-Status WriteAndSync(const std::string& path, OpenFile& file, std::string_view content) {
+Status WriteAndClose(const std::string& path, OpenFile& file, std::string_view content, Outlives what) {
   if (const int error = WriteAll(file.descriptor(), content); error != 0) return Failure(path, "write", error);
-  if (::fsync(file.descriptor()) != 0) return Failure(path, "sync to disk", errno);
+  if (what == Outlives::kPowerCut && ::fsync(file.descriptor()) != 0) return Failure(path, "sync to disk", errno);
   if (const int error = file.Close(); error != 0) return Failure(path, "finish writing", error);
   return OkStatus();
 }
 
 }  // namespace
 
-Status WriteFileAtomically(const std::string& path, std::string_view content) {
+Status WriteFileAtomically(const std::string& path, std::string_view content, Outlives what) {
   if (path.empty()) return InvalidArgument("cannot write a file without a name");
   struct stat old {};
   const bool exists = ::stat(path.c_str(), &old) == 0;
@@ -126,7 +126,7 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
   // Permissions are a courtesy: where they can't be kept, the new file has the usual ones.
   if (exists) static_cast<void>(::fchmod(descriptor, old.st_mode & 07777));
 
-  Status status = WriteAndSync(path, file, content);
+  Status status = WriteAndClose(path, file, content, what);
   if (status.ok() && ::rename(temporary.c_str(), target.c_str()) != 0) {
     status = Failure(path, "put the finished file in place", errno);
   }
@@ -134,7 +134,7 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
     ::unlink(temporary.c_str());
     return status;
   }
-  SyncFolder(FolderOf(target));
+  if (what == Outlives::kPowerCut) SyncFolder(FolderOf(target));
   return OkStatus();
 }
 

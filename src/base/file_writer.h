@@ -16,6 +16,8 @@ namespace fairlead {
 // size limit), kFailedPrecondition
 //   (not writable, a folder, …), kInvalidArgument (empty path).
 // Cost: one write of the content and two syncs. Thread: any; of two writers of one path the later rename wins.
-Status WriteFileAtomically(const std::string& path, std::string_view content);
+// Args: kProcess: what has been written outlives this process, but perhaps not a power cut; no syncs.
+enum class Outlives { kPowerCut, kProcess };
+Status WriteFileAtomically(const std::string& path, std::string_view content, Outlives what = Outlives::kPowerCut);
 
 }  // namespace fairlead

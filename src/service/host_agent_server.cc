@@ -31,7 +31,7 @@ namespace fairlead::service {
 namespace {
 
 constexpr SimDuration kLongestWait(100'000'000);
-constexpr SimDuration kSavePeriod(50'000'000);
+constexpr SimDuration kSavePeriod(5'000'000);
 constexpr SimDuration kProcessPeriod(1'000'000'000);
 constexpr SimDuration kOrphanPeriod(10'000'000'000);
 constexpr int64_t kRestFactor = 20;  // a sample may take a twentieth of the time
@@ -237,7 +237,7 @@ void HostAgentServer::Loop::Save(SimTime now) {
   saved_revision_ = agent_.revision();
   next_save_ = now + kSavePeriod;
   saver_.Do([this, state = agent_.State()] {
-    const Status status = WriteFileAtomically(options_.state_path, agent::WriteAgentState(state));
+    const Status status = WriteFileAtomically(options_.state_path, agent::WriteAgentState(state), Outlives::kProcess);
     if (!status.ok()) LogOnce("can't keep what this agent holds: " + status.message());
   });
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "service/path_probe.h"
+#include "service/taken_port_probe.h"
 
 namespace fairlead::service {
 
@@ -61,7 +62,10 @@ Result<std::vector<controller::PortProbe>> HostProber::Probe(const controller::P
   const auto patience = std::chrono::duration<double>(distance.rtt.value() * kPatienceRtts);
   options.timeout = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(patience), kShortestPatience, kPatience);
   options.num_attempts = kNumAttempts;
-  FL_ASSIGN_OR_RETURN(const std::vector<ProbedPath> paths, ProbePaths(options));
+  FL_ASSIGN_OR_RETURN(std::vector<ProbedPath> paths, ProbePaths(options));
+  // Nobody waits for these, and not to see one moves its connection. Without the right to it they stay unseen.
+  options.timeout = kPatience;
+  static_cast<void>(ProbeTakenPorts(options, &paths).ok());
   std::vector<controller::PortProbe> probes;
   for (const ProbedPath& path : paths) {
     controller::PortProbe& probe = probes.emplace_back();
@@ -72,7 +76,7 @@ Result<std::vector<controller::PortProbe>> HostProber::Probe(const controller::P
     probe.destination_port = scan.destination_port;
     probe.source_port = path.source_port;
     probe.epoch = scan.epoch;
-    if (path.is_taken || path.hops.empty()) continue;
+    if (path.hops.empty()) continue;
     for (const ProbedHop& hop : path.hops) {
       if (hop.kind != ProbedHop::Kind::kDestination) probe.hops.push_back(hop.address);
     }

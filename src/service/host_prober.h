@@ -21,7 +21,7 @@ namespace fairlead::service {
 class HostProber {
  public:
   // Blocks. One probe for each port; hops are the routers before the destination. Lost: the last of these routers has not
-  // answered. A port that a connection has can't be probed beside it: no hops, nothing sent.
+  // answered. A port that a connection has needs CAP_NET_RAW; without it: no hops, nothing sent.
   // Errors: kUnavailable: this host has no way there, or no router answers.
   Result<std::vector<controller::PortProbe>> Probe(const controller::PortScanWanted& scan);
 

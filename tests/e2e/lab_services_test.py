@@ -20,23 +20,6 @@ import urllib.request
 PROGRAM = ""
 PATIENCE_S = 60
 
-SCENARIO = """
-title: Two jobs over four spines
-fabric:
-  kind: clos2
-  leaves: 2
-  hosts_per_leaf: 2
-  spines: 4
-  uplink_gbps: 100
-  host: {gpus: 1, nics: 1, ports_per_nic: 1, port_gbps: 100, pcie_switches: 1, sockets: 1}
-policies: [ecmp]
-goodput: 1
-simulate_s: 5
-jobs:
-  - {name: a, hosts: [h0, h2], gpus: 2, gpus_per_host: 1, compute_s: 0.05, size_mb: 1000, collective: ring-all-reduce}
-  - {name: b, hosts: [h1, h3], gpus: 2, gpus_per_host: 1, compute_s: 0.05, size_mb: 1000, collective: ring-all-reduce}
-"""
-
 
 class LabServicesTest(unittest.TestCase):
     @classmethod
@@ -44,8 +27,7 @@ class LabServicesTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="fl-lab-")
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        cls.scenario = cls.folder / "two-jobs.yaml"
-        cls.scenario.write_text(SCENARIO)
+        cls.scenario = pathlib.Path(__file__).with_name("two_jobs.yaml")
         up = cls.lab("up", str(cls.scenario), "--scale", "0.0001")
         if up.returncode == 2 and "namespace" in up.stderr:
             raise unittest.SkipTest(up.stderr.strip())
