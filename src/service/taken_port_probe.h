@@ -3,11 +3,11 @@
 // Problem     a port that a connection has can't be probed by opening another one beside it (path_probe.h).
 // Method      segments with the connection's addresses and ports and a small TTL are sent past its socket: the routers
 //             answer as they do for SYNs, and quote the segment's sequence number, which says which probe it was. None
-//             gets as far as the destination: `last_hop` must be below it. The way out of the host is looked up with the
-//             ports, as the kernel does for the connection itself, because raw sockets have none.
+//             gets as far as the destination: `last_hop` must be below it. The way out of the host is looked up with
+//             the ports, as the kernel does for the connection itself, because raw sockets have none.
 // Guarantees  the connection sees nothing: its own host drops what routers say about sequence numbers that it has not
 //             sent (those here are drawn at random).
-// Limits      IPv4; needs CAP_NET_RAW. Of a port that is rewritten on the way out (port_rewriter.h) the new one is seen.
+// Limits      IPv4; needs CAP_NET_RAW. Of a port that is rewritten on the way out (port_rewriter.h) nothing is seen.
 #pragma once
 
 #include <vector>
