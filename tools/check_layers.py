@@ -21,9 +21,9 @@ import re
 import sys
 
 MODULES = [
-    "base", "model", "topology", "collective", "workload", "fluid", "trace", "telemetry", "execution", "prediction",
-    "scheduling", "traffic", "diagnosis", "controller", "agent", "sim", "report", "experiment", "shm", "wire", "store",
-    "service", "lab", "ccl", "cli"
+    "base", "shm", "model", "topology", "collective", "workload", "fluid", "trace", "telemetry", "execution",
+    "prediction", "scheduling", "traffic", "diagnosis", "controller", "agent", "sim", "report", "experiment", "wire",
+    "store", "service", "lab", "ccl", "cli"
 ]
 POLICY_MODULES = {"scheduling", "traffic", "diagnosis"}
 POLICY_USERS = {"controller", "agent"}
