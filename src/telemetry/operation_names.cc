@@ -134,4 +134,12 @@ uint64_t TorchTypeBytes(std::string_view torch_type) {
   return type == nullptr ? 0 : type->bytes;
 }
 
+uint64_t NcclTypeBytes(std::string_view nccl_type) {
+  // Those that PyTorch has no name for.
+  if (nccl_type == "ncclUint32") return 4;
+  if (nccl_type == "ncclUint64") return 8;
+  const auto entry = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeName& t) { return t.nccl == nccl_type; });
+  return entry == kTypes.end() ? 0 : entry->bytes;
+}
+
 }  // namespace fairlead::telemetry

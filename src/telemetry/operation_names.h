@@ -29,5 +29,7 @@ std::optional<TorchOperation> ParseTorchOperation(std::string_view profiling_nam
 std::string NcclDataType(std::string_view torch_type);
 // Bytes of one element of PyTorch's type; 0: unknown.
 uint64_t TorchTypeBytes(std::string_view torch_type);
+// The same of NCCL's names.
+uint64_t NcclTypeBytes(std::string_view nccl_type);
 
 }  // namespace fairlead::telemetry

@@ -1,0 +1,282 @@
+#include "telemetry/job_assembler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+namespace fairlead::telemetry {
+
+namespace {
+
+using model::CommunicatorId;
+using model::RankId;
+
+// Between two tries to make a layout that waits for ranks.
+constexpr SimDuration kTryAgainAfter(1'000'000'000);
+
+std::string NameOf(const ProcessCommunicator& communicator) {
+  return communicator.name.empty() ? fmt::format("{:016x}", communicator.id) : communicator.name;
+}
+
+}  // namespace
+
+JobAssembler::JobAssembler(JobId job, const JobAssemblerOptions& options) : job_(job), options_(options) {}
+
+std::vector<model::TelemetryRecord> JobAssembler::Add(SimTime now, const HostLook& look) {
+  Note(now, look);
+  std::vector<model::TelemetryRecord> records;
+  if (const model::JobLayout* layout = Settle(now)) records.emplace_back(*layout);
+  if (!plan_.has_value()) return records;
+  for (const HostLook::Process& process : look.processes) {
+    const ProcessReport& report = process.report;
+    const auto rank = plan_->ranks.find({look.host, report.pid, report.process_start});
+    if (rank != plan_->ranks.end()) records.emplace_back(Translate(report, rank->second));
+  }
+  model::HostReport of_host = ReportHost(look);
+  if (!of_host.ranks.empty()) records.emplace_back(std::move(of_host));
+  return records;
+}
+
+// ---- Who is there ----
+
+void JobAssembler::Note(SimTime now, const HostLook& look) {
+  auto known = processes_.lower_bound({.host = look.host, .pid = INT32_MIN, .start = 0});
+  for (; known != processes_.end() && known->first.host == look.host; ++known) known->second.is_there = false;
+  for (const HostLook::Process& seen : look.processes) {
+    const ProcessKey key{look.host, seen.report.pid, seen.report.process_start};
+    const auto [entry, is_new] = processes_.try_emplace(key);
+    Process& process = entry->second;
+    if (is_new) {
+      process.key = key;
+      process.order = num_seen_++;
+      process.global_rank = seen.report.global_rank;
+    }
+    if (is_new && !first_seen_.has_value()) first_seen_ = now;
+    process.is_gone = seen.state == model::ProcessState::kGone;
+    process.is_there = !process.is_gone;
+    if (Merge(seen.report, &process) || is_new) changed_ = now;
+  }
+}
+
+// Returns whether the process has a communicator that it had not.
+bool JobAssembler::Merge(const ProcessReport& report, Process* process) const {
+  bool is_news = false;
+  for (const ProcessCommunicator& told : report.communicators) {
+    if (told.rank < 0 || static_cast<uint32_t>(told.rank) >= told.num_ranks) continue;
+    const auto known = std::ranges::find(process->communicators, told.id, &ProcessCommunicator::id);
+    if (known != process->communicators.end()) {
+      known->is_finalized = told.is_finalized;
+    } else {
+      process->communicators.push_back(told);
+      is_news = true;
+    }
+  }
+  return is_news;
+}
+
+// ---- Layouts ----
+
+const model::JobLayout* JobAssembler::Settle(SimTime now) {
+  if (!changed_.has_value() || now - *changed_ < options_.settle_for) return nullptr;
+  if (tried_.has_value() && now - *tried_ < kTryAgainAfter) return nullptr;
+  tried_ = now;
+  Plan plan = MakePlan();
+  const bool is_due = plan.is_complete || now - *first_seen_ >= options_.wait_for;
+  if (!is_due || plan.layout.ranks.empty()) return nullptr;
+  changed_.reset();
+  tried_.reset();
+  notes_ = plan.notes;
+  std::erase_if(processes_,
+                [&](const auto& entry) { return !entry.second.is_there && !plan.ranks.contains(entry.first); });
+  if (plan_ == plan) return nullptr;
+  plan_ = std::move(plan);
+  return &plan_->layout;
+}
+
+void JobAssembler::NoteLeftOut(const Process& process, const std::string& why, std::vector<std::string>* notes) {
+  if (!process.is_there) return;
+  notes->push_back(
+      fmt::format("process {} of host {} is left out: it {}", process.key.pid, process.key.host.value(), why));
+}
+
+// What earlier claims say against the process; empty: nothing.
+std::string JobAssembler::FindContradiction(const Process& process, const Claims& claims) {
+  const auto other = [](const Process& p) {
+    return fmt::format("process {} of host {}", p.key.pid, p.key.host.value());
+  };
+  const auto owner_of_rank = claims.by_rank.find(process.global_rank);
+  if (claims.are_of_environment && owner_of_rank != claims.by_rank.end()) {
+    return fmt::format("says that it is rank {}, as {} does", process.global_rank, other(*owner_of_rank->second));
+  }
+  for (const ProcessCommunicator& told : process.communicators) {
+    const auto group = claims.groups.find(told.id);
+    if (group == claims.groups.end()) continue;
+    if (group->second.num_ranks != told.num_ranks) {
+      return fmt::format("says that communicator {} has {} ranks, others say {}", NameOf(told), told.num_ranks,
+                         group->second.num_ranks);
+    }
+    if (const auto owner = group->second.members.find(told.rank); owner != group->second.members.end()) {
+      return fmt::format("says that it is rank {} of communicator {}, as {} does", told.rank, NameOf(told),
+                         other(*owner->second));
+    }
+  }
+  return "";
+}
+
+JobAssembler::Claims JobAssembler::TakeClaims(std::vector<std::string>* notes) const {
+  Claims claims;
+  for (const auto& [key, process] : processes_) claims.all.push_back(&process);
+  std::ranges::sort(claims.all, {}, [](const Process* p) { return std::pair(!p->is_there, p->order); });
+  claims.are_of_environment =
+      std::ranges::all_of(claims.all, [](const Process* p) { return !p->is_there || p->global_rank >= 0; });
+  for (const Process* process : claims.all) {
+    const std::string contradiction = FindContradiction(*process, claims);
+    if (!contradiction.empty()) {
+      NoteLeftOut(*process, contradiction, notes);
+      continue;
+    }
+    if (claims.are_of_environment && process->global_rank >= 0) claims.by_rank.emplace(process->global_rank, process);
+    for (const ProcessCommunicator& told : process->communicators) {
+      Group& group = claims.groups[told.id];
+      group.num_ranks = told.num_ranks;
+      group.name = NameOf(told);
+      group.is_finalized &= told.is_finalized || !process->is_there;
+      group.members.emplace(told.rank, process);
+    }
+  }
+  return claims;
+}
+
+void JobAssembler::PlanRanks(Claims* claims, Plan* plan) const {
+  const auto world = std::ranges::max_element(claims->groups, {}, [](const auto& entry) {
+    const auto& members = entry.second.members;
+    const auto living = std::ranges::count_if(members, [](const auto& member) { return member.second->is_there; });
+    return std::pair(entry.second.num_ranks, living);
+  });
+  const uint32_t world_ranks = world == claims->groups.end() ? 0 : world->second.num_ranks;
+  if (!claims->are_of_environment && world_ranks > 0) claims->by_rank = world->second.members;
+  std::map<HostId, uint32_t> num_on_host;
+  for (const auto& [number, process] : claims->by_rank) {
+    plan->ranks.emplace(process->key, RankId(plan->layout.ranks.size()));
+    model::RankPlace place;
+    place.host = process->key.host;
+    place.gpu = num_on_host[place.host]++;
+    plan->layout.ranks.push_back(place);
+  }
+  const auto highest = claims->by_rank.empty() ? 0 : static_cast<uint32_t>(claims->by_rank.rbegin()->first) + 1;
+  const uint32_t expected = std::max(highest, world_ranks);
+  plan->is_complete = world_ranks > 0 && claims->by_rank.size() == expected;
+  if (!plan->is_complete) {
+    plan->notes.push_back(fmt::format("{} of {} ranks are known", claims->by_rank.size(), expected));
+  }
+  for (const Process* process : claims->all) {
+    if (claims->are_of_environment || plan->ranks.contains(process->key)) continue;
+    NoteLeftOut(*process, "is not in the largest communicator", &plan->notes);
+  }
+}
+
+void JobAssembler::PlanCommunicators(const Claims& claims, Plan* plan) const {
+  for (const auto& [id, group] : claims.groups) {
+    if (group.is_finalized) continue;
+    model::Communicator communicator{.name = group.name, .ranks = {}};
+    for (const auto& [position, process] : group.members) {
+      const auto rank = plan->ranks.find(process->key);
+      if (rank != plan->ranks.end()) communicator.ranks.push_back(rank->second);
+    }
+    if (communicator.ranks.size() != group.num_ranks) {
+      plan->notes.push_back(fmt::format("communicator {} is left out: {} of its {} ranks are known", group.name,
+                                        communicator.ranks.size(), group.num_ranks));
+      continue;
+    }
+    plan->communicators.emplace(id, CommunicatorId(plan->layout.communicators.size()));
+    plan->layout.communicators.push_back(std::move(communicator));
+  }
+}
+
+JobAssembler::Plan JobAssembler::MakePlan() const {
+  Plan plan;
+  plan.layout.job = job_;
+  Claims claims = TakeClaims(&plan.notes);
+  PlanRanks(&claims, &plan);
+  PlanCommunicators(claims, &plan);
+  return plan;
+}
+
+// ---- Reports ----
+
+model::RankReport JobAssembler::Translate(const ProcessReport& report, RankId rank) const {
+  // [communicator of the report] that of the job; invalid: not in the layout, or a second one of that id.
+  std::vector<CommunicatorId> communicators;
+  std::set<uint64_t> seen;
+  for (const ProcessCommunicator& told : report.communicators) {
+    const auto known = plan_->communicators.find(told.id);
+    CommunicatorId id;
+    if (known != plan_->communicators.end() && told.rank >= 0 && static_cast<uint32_t>(told.rank) < told.num_ranks) {
+      const std::vector<RankId>& ranks = plan_->layout.communicators[known->second.index()].ranks;
+      const auto position = static_cast<size_t>(told.rank);
+      const bool is_member = told.num_ranks == ranks.size() && ranks[position] == rank;
+      if (is_member && seen.insert(told.id).second) id = known->second;
+    }
+    communicators.push_back(id);
+  }
+  // False: not of the layout.
+  const auto translate = [&](CommunicatorId* communicator, RankId* peer) {
+    if (!communicator->valid() || communicator->index() >= communicators.size()) return false;
+    *communicator = communicators[communicator->index()];
+    if (!communicator->valid()) return false;
+    const std::vector<RankId>& ranks = plan_->layout.communicators[communicator->index()].ranks;
+    if (peer->valid() && peer->index() >= ranks.size()) return false;
+    if (peer->valid()) *peer = ranks[peer->index()];
+    return true;
+  };
+  model::RankReport result;
+  result.job = job_;
+  result.rank = rank;
+  result.number = report.number;
+  result.at = report.at;
+  result.operations_since = report.operations_since;
+  result.is_finalizing = report.is_finalizing;
+  for (model::OperationRecord record : report.operations) {
+    if (translate(&record.communicator, &record.peer)) result.operations.push_back(std::move(record));
+  }
+  for (model::ProgressRecord record : report.progress) {
+    if (translate(&record.communicator, &record.peer)) result.progress.push_back(record);
+  }
+  uint32_t busy = 0;
+  for (model::ConnectionRecord record : report.connections) {
+    if (!translate(&record.key.communicator, &record.key.peer)) continue;
+    busy += record.phase != model::TransferPhase::kIdle ? 1 : 0;
+    result.connections.push_back(record);
+  }
+  result.busy_connections = busy;
+  return result;
+}
+
+model::HostReport JobAssembler::ReportHost(const HostLook& look) const {
+  model::HostReport result;
+  result.job = job_;
+  result.host = look.host;
+  result.number = look.number;
+  result.at = look.at;
+  std::set<RankId> told;
+  for (const HostLook::Process& process : look.processes) {
+    const auto rank = plan_->ranks.find({look.host, process.report.pid, process.report.process_start});
+    if (rank == plan_->ranks.end() || !told.insert(rank->second).second) continue;
+    result.ranks.push_back({.rank = rank->second, .state = process.state});
+  }
+  // Those that were seen to be gone in an earlier look are so still.
+  for (const auto& [key, rank] : plan_->ranks) {
+    const auto process = processes_.find(key);
+    const bool is_gone = key.host == look.host && process != processes_.end() && process->second.is_gone;
+    if (is_gone && told.insert(rank).second) {
+      result.ranks.push_back({.rank = rank, .state = model::ProcessState::kGone});
+    }
+  }
+  std::ranges::sort(result.ranks, {}, &model::RankLiveness::rank);
+  return result;
+}
+
+}  // namespace fairlead::telemetry

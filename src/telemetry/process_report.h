@@ -1,0 +1,47 @@
+// What one training process has done since it was looked at before, in its own words: ids and ranks of communicators,
+// not of the job, which no process knows. job_assembler.h puts the reports of a job's processes together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "model/telemetry.h"
+
+namespace fairlead::telemetry {
+
+struct ProcessCommunicator {
+  uint64_t id = 0;  // the same in all its processes
+  std::string name;
+  uint32_t num_ranks = 0;  // 0: not known; then nothing else is told of it
+  int32_t rank = -1;       // of this process
+  bool is_finalized = false;
+
+  friend bool operator==(const ProcessCommunicator&, const ProcessCommunicator&) = default;
+};
+
+struct ProcessReport {
+  std::string job;  // name; empty: unknown
+  int32_t pid = 0;
+  uint64_t process_start = 0;  // tells it from a later process of the same number
+  int32_t global_rank = -1;    // of the job, as its environment says; -1: unknown
+  uint64_t number = 0;         // of this process's reports; counts from 0
+  SimTime at;                  // on the host's clock
+  std::vector<ProcessCommunicator> communicators;
+  // As in model::RankReport, but `communicator` is an index of `communicators`, and `peer` a rank of that one.
+  std::vector<model::OperationRecord> operations;
+  std::optional<SimTime> operations_since;
+  std::vector<model::ProgressRecord> progress;
+  std::vector<model::ConnectionRecord> connections;
+  uint32_t busy_connections = 0;
+  bool is_finalizing = false;  // all its communicators have been finalized
+  // So far: what its plugin had no room for. In this look: slots with values that can't be.
+  uint64_t num_dropped = 0;
+  uint32_t num_damaged = 0;
+
+  friend bool operator==(const ProcessReport&, const ProcessReport&) = default;
+};
+
+}  // namespace fairlead::telemetry
