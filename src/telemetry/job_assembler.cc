@@ -57,6 +57,7 @@ void JobAssembler::Note(SimTime now, const HostLook& look) {
     if (is_new && !first_seen_.has_value()) first_seen_ = now;
     process.is_gone = seen.state == model::ProcessState::kGone;
     process.is_there = !process.is_gone;
+    process.exit_code = seen.exit_code;
     if (Merge(seen.report, &process) || is_new) changed_ = now;
   }
 }
@@ -265,14 +266,15 @@ model::HostReport JobAssembler::ReportHost(const HostLook& look) const {
   for (const HostLook::Process& process : look.processes) {
     const auto rank = plan_->ranks.find({look.host, process.report.pid, process.report.process_start});
     if (rank == plan_->ranks.end() || !told.insert(rank->second).second) continue;
-    result.ranks.push_back({.rank = rank->second, .state = process.state});
+    result.ranks.push_back({.rank = rank->second, .state = process.state, .exit_code = process.exit_code});
   }
   // Those that were seen to be gone in an earlier look are so still.
   for (const auto& [key, rank] : plan_->ranks) {
     const auto process = processes_.find(key);
     const bool is_gone = key.host == look.host && process != processes_.end() && process->second.is_gone;
     if (is_gone && told.insert(rank).second) {
-      result.ranks.push_back({.rank = rank, .state = model::ProcessState::kGone});
+      result.ranks.push_back(
+          {.rank = rank, .state = model::ProcessState::kGone, .exit_code = process->second.exit_code});
     }
   }
   std::ranges::sort(result.ranks, {}, &model::RankLiveness::rank);

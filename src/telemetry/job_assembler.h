@@ -37,6 +37,7 @@ namespace fairlead::telemetry {
 struct HostLook {
   struct Process {
     model::ProcessState state = model::ProcessState::kRunning;
+    int32_t exit_code = 0;  // of one that is gone; -1: nobody knows
     ProcessReport report;
   };
   HostId host;
@@ -74,8 +75,9 @@ class JobAssembler {
     ProcessKey key;
     uint64_t order = 0;  // of arrival
     int32_t global_rank = -1;
-    bool is_there = false;                           // in the latest look of its host, and alive
-    bool is_gone = false;                            // was seen to be
+    bool is_there = false;  // in the latest look of its host, and alive
+    bool is_gone = false;   // was seen to be
+    int32_t exit_code = 0;
     std::vector<ProcessCommunicator> communicators;  // as first told; of known size, no id twice
   };
   // A communicator as its processes tell.

@@ -1,0 +1,216 @@
+// The agent's view of training processes into which the real plugin is loaded: running, stopped, dead, replaced.
+#include "service/segment_folder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "ccl/profiler/played_process_example.h"
+
+namespace fairlead::service {
+namespace {
+
+using ccl::PlayedProcess;
+using ccl::PlayedProcessOptions;
+using model::ProcessState;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class SegmentFolderTest : public testing::Test {
+ protected:
+  SegmentFolderTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "segments-XXXXXX").string();
+    FL_CHECK(mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+    folder_.emplace(SegmentFolderOptions{.folder = path_});
+    folder_->Look();  // what comes from now on is new
+  }
+  ~SegmentFolderTest() override { std::filesystem::remove_all(path_); }
+
+  PlayedProcessOptions Options() const { return {.folder = path_}; }
+  std::string FileOf(pid_t pid) const { return path_ + "/fairlead-" + std::to_string(pid); }
+  ProcessLook LookAtOne() {
+    FolderLook look = folder_->Look();
+    EXPECT_THAT(look.faults, IsEmpty());
+    EXPECT_THAT(look.processes, SizeIs(1));
+    return look.processes.empty() ? ProcessLook() : look.processes.front();
+  }
+  // Why the file of a living process is not read, after `change`.
+  template <typename Change>
+  std::string FaultAfter(const Change& change) {
+    PlayedProcess process(Options());
+    change(FileOf(process.pid()));
+    const FolderLook look = folder_->Look();
+    EXPECT_THAT(look.processes, IsEmpty());
+    EXPECT_TRUE(std::filesystem::exists(FileOf(process.pid()))) << "not ours to take away";
+    std::filesystem::remove(FileOf(process.pid()));
+    return look.faults.size() == 1 ? look.faults[0].reason : "";
+  }
+
+  std::string path_;
+  std::optional<SegmentFolder> folder_;
+};
+
+TEST_F(SegmentFolderTest, ARunningProcess) {
+  PlayedProcess process(Options());
+  process.Iterate();
+  const ProcessLook look = LookAtOne();
+  EXPECT_EQ(look.state, ProcessState::kRunning);
+  EXPECT_EQ(look.report.job, "gpt");
+  EXPECT_EQ(look.report.pid, process.pid());
+  EXPECT_EQ(look.report.global_rank, 0);
+  ASSERT_THAT(look.report.communicators, SizeIs(1));
+  EXPECT_EQ(look.report.communicators[0].num_ranks, 4u);
+  ASSERT_THAT(look.report.connections, SizeIs(2));
+  EXPECT_EQ(look.report.connections[0].messages, 1u);
+  ASSERT_THAT(look.report.operations, SizeIs(1));
+  EXPECT_THAT(LookAtOne().report.connections, IsEmpty()) << "nothing since";
+}
+
+// What it was doing is there although it does nothing any more.
+TEST_F(SegmentFolderTest, AFrozenProcess) {
+  PlayedProcess process(Options());
+  process.BeginAndWait();
+  process.Freeze();
+  for (int i = 0; i < 2; ++i) {
+    const ProcessLook look = LookAtOne();
+    EXPECT_EQ(look.state, ProcessState::kStopped);
+    EXPECT_EQ(look.report.busy_connections, 2u);
+    ASSERT_THAT(look.report.operations, SizeIs(1));
+    EXPECT_FALSE(look.report.operations[0].finished.has_value());
+  }
+}
+
+TEST_F(SegmentFolderTest, AKilledProcessIsLookedAtOnceMoreAndItsFileTakenAway) {
+  PlayedProcess process(Options());
+  process.Iterate();
+  const pid_t pid = process.pid();
+  LookAtOne();
+  process.BeginAndStick();
+  process.Kill();
+  const ProcessLook look = LookAtOne();
+  EXPECT_EQ(look.state, ProcessState::kGone);
+  EXPECT_EQ(look.exit_code, -1);
+  EXPECT_EQ(look.report.busy_connections, 2u);
+  EXPECT_FALSE(std::filesystem::exists(FileOf(pid)));
+  EXPECT_THAT(folder_->Look().processes, IsEmpty());
+}
+
+// Its file is gone with it; what it did at its end is told all the same.
+TEST_F(SegmentFolderTest, AProcessThatLeavesIsLookedAtOnceMore) {
+  PlayedProcess process(Options());
+  LookAtOne();
+  process.Iterate();
+  process.Leave();
+  const ProcessLook look = LookAtOne();
+  EXPECT_EQ(look.state, ProcessState::kGone);
+  EXPECT_EQ(look.exit_code, 0);
+  EXPECT_TRUE(look.report.is_finalizing);
+  EXPECT_THAT(folder_->Look().processes, IsEmpty());
+}
+
+// A file that an earlier process of that number has left: by its start it is of one that is gone.
+TEST_F(SegmentFolderTest, ANumberThatIsGivenAgain) {
+  PlayedProcess process(Options());
+  const int file = open(FileOf(process.pid()).c_str(), O_RDWR | O_CLOEXEC);
+  const uint64_t start = 1;  // in ticks after the machine's
+  ASSERT_EQ(pwrite(file, &start, sizeof(start), offsetof(shm::SegmentHeader, process_start)), ssize_t{sizeof(start)});
+  close(file);
+  EXPECT_EQ(LookAtOne().state, ProcessState::kGone);
+  EXPECT_FALSE(std::filesystem::exists(FileOf(process.pid())));
+}
+
+// An agent that is started later: the past is not told as if it had happened in the last second.
+TEST_F(SegmentFolderTest, AnAgentThatComesLate) {
+  PlayedProcess process(Options());
+  for (int i = 0; i < 5; ++i) process.Iterate();
+  SegmentFolder late({.folder = path_});
+  FolderLook look = late.Look();
+  ASSERT_THAT(look.processes, SizeIs(1));
+  EXPECT_THAT(look.processes[0].report.connections, IsEmpty());
+  process.Iterate();
+  look = late.Look();
+  ASSERT_THAT(look.processes[0].report.connections, SizeIs(2));
+  EXPECT_EQ(look.processes[0].report.connections[0].messages, 1u);
+}
+
+TEST_F(SegmentFolderTest, AFileThatIsCutShortIsAnErrorAndNoSignal) {
+  PlayedProcess process(Options());
+  LookAtOne();
+  ASSERT_EQ(truncate(FileOf(process.pid()).c_str(), 5000), 0);
+  process.Freeze();  // or it would find out by a signal
+  const FolderLook look = folder_->Look();
+  EXPECT_THAT(look.processes, IsEmpty());
+  ASSERT_THAT(look.faults, SizeIs(1));
+  EXPECT_THAT(look.faults[0].reason, HasSubstr("ends before its tables do"));
+}
+
+TEST_F(SegmentFolderTest, WhatIsNoSegmentIsSaidAndLeftAlone) {
+  const auto replace_by = [](const auto& make) {
+    return [&make](const std::string& path) {
+      std::filesystem::remove(path);
+      make(path);
+    };
+  };
+  EXPECT_THAT(FaultAfter(replace_by([](const std::string& p) { std::ofstream(p) << "hello"; })),
+              HasSubstr("expected 2"));
+  EXPECT_THAT(FaultAfter(replace_by([](const std::string& p) { mkfifo(p.c_str(), 0600); })), HasSubstr("regular file"));
+  EXPECT_THAT(FaultAfter(replace_by([](const std::string& p) { std::filesystem::create_symlink("/dev/zero", p); })),
+              HasSubstr("can't be opened"));
+  EXPECT_THAT(FaultAfter(replace_by([](const std::string& p) {
+                std::ofstream(p).close();
+                std::filesystem::resize_file(p, sizeof(shm::ProfilerSegment));
+              })),
+              HasSubstr("no segment"));
+  EXPECT_THAT(FaultAfter([](const std::string& path) {
+                const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+                const int32_t pid = 1;
+                EXPECT_EQ(pwrite(file, &pid, sizeof(pid), offsetof(shm::SegmentHeader, pid)), ssize_t{sizeof(pid)});
+                close(file);
+              }),
+              HasSubstr("of process 1"));
+}
+
+TEST_F(SegmentFolderTest, AnotherUsersFileIsNotRead) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  EXPECT_THAT(FaultAfter([](const std::string& path) { EXPECT_EQ(chown(path.c_str(), 4242, 0), 0); }),
+              HasSubstr("belongs to user 4242"));
+}
+
+TEST_F(SegmentFolderTest, OtherFilesAreNobodysBusiness) {
+  for (const char* name : {"fairlead-", "fairlead-12x", "fairlead--5", "fairlead-007", "sem.other"}) {
+    std::ofstream(path_ + "/" + name) << "x";
+  }
+  const FolderLook look = folder_->Look();
+  EXPECT_THAT(look.processes, IsEmpty());
+  EXPECT_THAT(look.faults, IsEmpty());
+  SegmentFolder nowhere({.folder = "/nowhere"});
+  EXPECT_THAT(nowhere.Look().processes, IsEmpty());
+}
+
+// A name with blanks and parentheses, as /proc shows it.
+TEST(ProcessStandingTest, StateAndStartAreFoundBehindAnyName) {
+  const auto standing = [](const std::string& text) {
+    const std::string folder = testing::TempDir() + "/standing";
+    std::filesystem::create_directories(folder + "/12");
+    std::ofstream(folder + "/12/stat") << text;
+    return ReadProcessStanding(folder, 12);
+  };
+  const std::string rest = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654 20\n";  // fields 4 to 23
+  EXPECT_EQ(standing("12 (a) R 1 (b)) S" + rest).state, ProcessState::kRunning);
+  EXPECT_EQ(standing("12 (a) R 1 (b)) S" + rest).start, 987654u);
+  EXPECT_EQ(standing("12 (python3) T" + rest).state, ProcessState::kStopped);
+  EXPECT_EQ(standing("12 (python3) t" + rest).state, ProcessState::kStopped);
+  EXPECT_EQ(standing("12 (python3) Z" + rest).state, ProcessState::kGone);
+  EXPECT_EQ(standing("12 (python3) S 1 2 3").state, ProcessState::kGone) << "cut short";
+  EXPECT_EQ(standing("").state, ProcessState::kGone);
+}
+
+}  // namespace
+}  // namespace fairlead::service
