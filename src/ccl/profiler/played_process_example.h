@@ -2,6 +2,7 @@
 // does what it is told, one command at a time.
 #pragma once
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -57,6 +58,18 @@ class PlayedProcess {
   pid_t pid() const { return pid_; }
   // One whole all-reduce.
   void Iterate() { Do('i'); }
+  // Begins to do many of them, and goes on while the test does.
+  static constexpr uint64_t kMany = 5000;
+  void BeginMany() {
+    const char command = 'm';
+    FL_CHECK(write(commands_.get(), &command, 1) == 1);
+  }
+  bool HasDoneMany() {
+    pollfd answer = {.fd = answers_.get(), .events = POLLIN, .revents = 0};
+    if (poll(&answer, 1, 0) != 1) return false;
+    Await();
+    return true;
+  }
   // Begins an all-reduce and comes to a stop, since nothing arrives that its GPU could pass on.
   void BeginAndWait() { Do('w'); }
   // Begins one and comes to a stop: its GPU neither takes what has arrived, nor fills a buffer.
@@ -100,7 +113,8 @@ class PlayedProcess {
     const int previous = (options.rank + options.num_ranks - 1) % options.num_ranks;
     FL_CHECK(write(answers, "!", 1) == 1);
     char command = 0;
-    for (uint64_t sequence = 0; read(commands, &command, 1) == 1; ++sequence) {
+    uint64_t left = 0;  // of many
+    for (uint64_t sequence = 0; left > 0 || read(commands, &command, 1) == 1; ++sequence) {
       if (command == 'q') {
         nccl.Finalize();
         FL_CHECK(write(answers, "!", 1) == 1);
@@ -111,7 +125,8 @@ class PlayedProcess {
       void* kernel = nccl.StartKernel(operation, 0, 1000 * (sequence + 1));
       void* send = nccl.StartProxyOperation(operation, true, next);
       void* receive = nccl.StartProxyOperation(operation, false, previous);
-      if (command == 'i') {
+      if (command == 'm') left = left == 0 ? kMany - 1 : left - 1;
+      if (command == 'i' || command == 'm') {
         nccl.Send(send, 0, 1 << 20);
         nccl.Receive(receive, 0, 1 << 20);
         nccl.Stop(send);
@@ -123,7 +138,7 @@ class PlayedProcess {
         nccl.Record(sent, nccl::kSendGpuWait);
         nccl.Record(nccl.StartStep(receive, 0), command == 'w' ? nccl::kReceiveWait : nccl::kReceiveGpuWait);
       }
-      FL_CHECK(write(answers, "!", 1) == 1);
+      if (left == 0) FL_CHECK(write(answers, "!", 1) == 1);
     }
     _exit(0);
   }

@@ -6,11 +6,15 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "ccl/profiler/played_process_example.h"
+#include "telemetry/segment_example.h"
 
 namespace fairlead::service {
 namespace {
@@ -85,6 +89,38 @@ TEST_F(SegmentFolderTest, AFrozenProcess) {
     ASSERT_THAT(look.report.operations, SizeIs(1));
     EXPECT_FALSE(look.report.operations[0].finished.has_value());
   }
+}
+
+// Looked at while it works: each look fits together, and all looks together are what it did.
+TEST_F(SegmentFolderTest, AProcessThatIsBusyMeanwhile) {
+  PlayedProcess process(Options());
+  process.BeginMany();
+  uint64_t messages[2] = {};
+  uint64_t bytes[2] = {};
+  uint64_t finished = 0;
+  std::map<uint64_t, int> told;
+  bool is_done = false;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (finished < PlayedProcess::kMany && std::chrono::steady_clock::now() < deadline) {
+    is_done = is_done || process.HasDoneMany();
+    const telemetry::ProcessReport report = LookAtOne().report;
+    ASSERT_EQ(telemetry::FindFault(report), "");
+    for (const model::ConnectionRecord& connection : report.connections) {
+      const auto direction = static_cast<size_t>(connection.key.direction);
+      messages[direction] += connection.messages;
+      bytes[direction] += connection.bytes;
+      EXPECT_EQ(bytes[direction], messages[direction] << 20) << "each message is 1 MiB";
+    }
+    for (const model::OperationRecord& operation : report.operations) {
+      if (operation.finished) ++told[operation.sequence];
+    }
+    ASSERT_THAT(report.progress, SizeIs(1));
+    EXPECT_GE(report.progress[0].finished, finished);
+    finished = report.progress[0].finished;
+  }
+  EXPECT_TRUE(is_done);
+  for (const size_t direction : {0, 1}) EXPECT_EQ(messages[direction], PlayedProcess::kMany);
+  EXPECT_THAT(told, SizeIs(PlayedProcess::kMany)) << "fewer than there are slots: none is missed";
 }
 
 TEST_F(SegmentFolderTest, AKilledProcessIsLookedAtOnceMoreAndItsFileTakenAway) {
