@@ -9,7 +9,7 @@
 //             process that takes its file away at its end has its last look, too. /proc/PID/stat tells the process's
 //             state, and by its start whether it is the one that wrote the file. That is asked before the file is read:
 //             of a process that has ended, everything is.
-// Cost        a look: at most some 530 calls of pread() and 5 MiB copied for each process, where its tables are full (4 ms).
+// Cost        a look: at most some 530 calls of pread() and 5 MiB copied for each process, if its tables are full.
 // Guarantees  nothing that stands in the folder or in a file ends the agent or makes it wait. A file is taken away only
 //             when the process that wrote it has ended, after a last look at it.
 // Limits      processes are known by their numbers in this agent's namespace of processes.
