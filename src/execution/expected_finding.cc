@@ -105,7 +105,7 @@ bool IsUnder(const model::RankPlace& place, uint32_t plane, LeafId leaf) { retur
 
 // Whether all traffic of the leaf's plane passes it: then neither can be told from the other.
 bool CarriesItsPlane(const JobShape& shape, const JobLayout& layout, uint32_t plane, LeafId leaf) {
-  return std::ranges::all_of(NetworkPairs(shape, layout), [&](const NetworkPair& pair) {
+  return std::ranges::all_of(NetworkPairsOn(shape, layout, plane), [&](const NetworkPair& pair) {
     return IsUnder(layout.ranks[pair.source.index()], plane, leaf) ||
            IsUnder(layout.ranks[pair.destination.index()], plane, leaf);
   });
@@ -120,7 +120,7 @@ std::set<LeafId> LeavesOf(const JobLayout& layout, uint32_t plane) {
 // NICs that all traffic of the leaf passes, such as that of the only rank of its rail that sends: they carry the same
 // messages as the leaf, and no message tells one from the other.
 std::vector<Culprit> NicsOfAll(const JobShape& shape, const JobLayout& layout, uint32_t plane, LeafId leaf) {
-  std::vector<NetworkPair> through = NetworkPairs(shape, layout);
+  std::vector<NetworkPair> through = NetworkPairsOn(shape, layout, plane);
   std::erase_if(through, [&](const NetworkPair& pair) {
     return !IsUnder(layout.ranks[pair.source.index()], plane, leaf) &&
            !IsUnder(layout.ranks[pair.destination.index()], plane, leaf);

@@ -116,6 +116,38 @@ TEST(ExpectFinding, APlaneOfOneLeafCannotBeToldFromIt) {
   EXPECT_EQ(of_two.culprits.size(), 1u);
 }
 
+// Sixteen hosts under two leaves a plane, and a tree for each of two channels: a binary heap of the hosts in ascending
+// order on plane 0, so that one end of each edge is among the first eight, and in descending order on plane 1.
+TEST(ExpectFinding, EachPlaneIsComparedWithLeavesOfItsOwnTree) {
+  JobShape shape;
+  shape.data_parallel = 16;
+  shape.gpus_per_host = 1;
+  shape.hosts_per_leaf = 8;
+  shape.planes = 2;
+  shape.channels = 2;
+  shape.algorithm = DataParallelAlgorithm::kTree;
+  const model::JobLayout layout = MakeLayout(shape, JobId(0));
+  for (uint32_t plane = 0; plane < 2; ++plane) {
+    // An edge of the heap and back for each host but its root.
+    EXPECT_EQ(NetworkPairsOn(shape, layout, plane).size(), 30u);
+    Fault fault;
+    fault.kind = FaultKind::kSlowPlane;
+    fault.plane = plane;
+    fault.magnitude = 2;
+    const ExpectedFinding expected = ExpectFinding(fault, shape, layout);
+    EXPECT_TRUE(expected.is_required);
+    for (const model::RankPlace& place : layout.ranks) {
+      for (uint32_t p = 0; p < 2; ++p) {
+        const bool has_heap_top = place.host.value() / 8 == plane;
+        Culprit leaf;
+        leaf.kind = CulpritKind::kLeaf;
+        leaf.leaf = place.leaves[p];
+        EXPECT_EQ(Accepts(expected, Naming(Syndrome::kCommSlow, {leaf})), p == plane && has_heap_top);
+      }
+    }
+  }
+}
+
 // Two hosts on rails, four stages of four replicas: data groups stay inside a host, and between the hosts go the
 // activations of ranks 4 to 7 to ranks 8 to 11, GPU 4 to GPU 0 and so on. Through the leaf of rail 0 passes what rank 8
 // has.

@@ -1,6 +1,8 @@
 #include "execution/network_pairs.h"
 
+#include <array>
 #include <set>
+#include <span>
 
 #include "execution/transfer_pattern.h"
 
@@ -9,26 +11,42 @@ namespace fairlead::execution {
 using model::JobLayout;
 using model::RankId;
 
-std::vector<NetworkPair> NetworkPairs(const JobShape& shape, const JobLayout& layout) {
+namespace {
+
+// Pairs whose messages have a channel that is `wanted`.
+template <class Predicate>
+std::vector<NetworkPair> PairsOfChannels(const JobShape& shape, const JobLayout& layout, const Predicate& wanted) {
   std::set<NetworkPair> pairs;
-  const auto add = [&](RankId source, RankId destination) {
-    if (!shape.SameHost(source, destination)) pairs.insert({source, destination});
+  const auto add = [&](std::span<const RankId> ranks, const TransferPattern& pattern) {
+    for (const TransferEdge& edge : pattern.edges) {
+      const NetworkPair pair = {ranks[edge.source], ranks[edge.destination]};
+      if (wanted(edge.channel) && !shape.SameHost(pair.source, pair.destination)) pairs.insert(pair);
+    }
   };
   const CommunicatorIds ids(shape);
   for (uint32_t id = ids.first_data; id < ids.first_pipeline; ++id) {
     const std::vector<RankId>& ranks = layout.communicators[id].ranks;
-    for (const TransferEdge& edge : DataParallelPattern(shape, ranks).edges) {
-      add(ranks[edge.source], ranks[edge.destination]);
-    }
+    add(ranks, DataParallelPattern(shape, ranks));
   }
+  const TransferPattern between_stages = PairPattern(shape);
   for (uint32_t id = ids.first_pipeline; id < ids.first_all; ++id) {
     const std::vector<RankId>& ranks = layout.communicators[id].ranks;
     for (size_t stage = 0; stage + 1 < ranks.size(); ++stage) {
-      add(ranks[stage], ranks[stage + 1]);
-      add(ranks[stage + 1], ranks[stage]);
+      add(std::array{ranks[stage], ranks[stage + 1]}, between_stages);
+      add(std::array{ranks[stage + 1], ranks[stage]}, between_stages);
     }
   }
   return {pairs.begin(), pairs.end()};
+}
+
+}  // namespace
+
+std::vector<NetworkPair> NetworkPairs(const JobShape& shape, const JobLayout& layout) {
+  return PairsOfChannels(shape, layout, [](uint32_t) { return true; });
+}
+
+std::vector<NetworkPair> NetworkPairsOn(const JobShape& shape, const JobLayout& layout, uint32_t plane) {
+  return PairsOfChannels(shape, layout, [&](uint32_t channel) { return channel % shape.planes == plane; });
 }
 
 }  // namespace fairlead::execution

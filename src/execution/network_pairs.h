@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <vector>
 
 #include "execution/job_shape.h"
@@ -17,5 +18,7 @@ struct NetworkPair {
   friend auto operator<=>(const NetworkPair&, const NetworkPair&) = default;
 };
 std::vector<NetworkPair> NetworkPairs(const JobShape& shape, const model::JobLayout& layout);
+// Likewise, of messages on that plane only: channels have planes, and each its own ring or tree.
+std::vector<NetworkPair> NetworkPairsOn(const JobShape& shape, const model::JobLayout& layout, uint32_t plane);
 
 }  // namespace fairlead::execution
