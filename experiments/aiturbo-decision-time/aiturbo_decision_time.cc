@@ -76,10 +76,9 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     figure.series.push_back(std::move(series));
   }
   outcome.figures.push_back({figure.title, Draw(figure), "Processor time, the least of five."});
-  outcome.notes.push_back(
+  outcome.notes.emplace_back(
       "Nodes of 8 GPUs, jobs of up to 64 GPUs, six of ten predictable; the policy has decided once before, and a tenth "
-      "of the "
-      "jobs is new.");
+      "of the jobs is new.");
   return outcome;
 }
 

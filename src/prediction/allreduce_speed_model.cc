@@ -79,8 +79,10 @@ struct SpeedResiduals {
   using InputType = VectorXd;
   using ValueType = VectorXd;
   using JacobianType = Eigen::MatrixXd;
+  // NOLINTBEGIN(readability-identifier-naming): names that Eigen looks for
   static constexpr int InputsAtCompileTime = Eigen::Dynamic;
   static constexpr int ValuesAtCompileTime = Eigen::Dynamic;
+  // NOLINTEND(readability-identifier-naming)
 
   std::span<const ReplicaObservation> observations;
   bool has_across = false;

@@ -29,6 +29,7 @@ std::vector<Group> CollectGroups(const FeatureTable& table) {
     group.positives += table.y(static_cast<Eigen::Index>(row));
   }
   std::vector<Group> groups;
+  groups.reserve(by_id.size());
   for (auto& [id, group] : by_id) groups.push_back(std::move(group));
   return groups;
 }

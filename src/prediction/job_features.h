@@ -74,6 +74,6 @@ std::vector<LossPoint> LossCurve(std::span<const EpochReport> epochs);
 
 // Args: `epochs` of the job so far. Returns: finite values for every input; a loss that is not finite counts as rising
 // and as not fitted. Cost: one FitConvergence without interval.
-FeatureValues ComputeFeatures(const JobDescription& description, std::span<const EpochReport> epochs);
+FeatureValues ComputeFeatures(const JobDescription& job, std::span<const EpochReport> epochs);
 
 }  // namespace fairlead::prediction
