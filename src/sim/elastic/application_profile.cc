@@ -181,7 +181,7 @@ GpusPerNode SmallestRotation(const GpusPerNode& placement) {
   GpusPerNode best = placement;
   GpusPerNode rotated = placement;
   for (size_t i = 1; i < placement.size(); ++i) {
-    std::ranges::rotate(rotated, rotated.begin() + 1);
+    std::rotate(rotated.begin(), rotated.begin() + 1, rotated.end());
     best = std::min(best, rotated);
   }
   return best;
