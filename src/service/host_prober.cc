@@ -19,6 +19,8 @@ constexpr std::chrono::milliseconds kPatience{100};
 constexpr std::chrono::milliseconds kShortestPatience{5};
 constexpr double kPatienceRtts = 8;
 constexpr uint32_t kNumAttempts = 5;
+// So few ports are asked for to confirm what is in use: not to see them moves connections.
+constexpr size_t kFewPorts = 2;
 constexpr size_t kNumRememberedMax = 65'536;
 
 }  // namespace
@@ -61,6 +63,7 @@ Result<std::vector<controller::PortProbe>> HostProber::Probe(const controller::P
   options.last_hop = distance.num_routers;
   const auto patience = std::chrono::duration<double>(distance.rtt.value() * kPatienceRtts);
   options.timeout = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(patience), kShortestPatience, kPatience);
+  if (scan.source_ports.size() <= kFewPorts) options.timeout = kPatience;
   options.num_attempts = kNumAttempts;
   FL_ASSIGN_OR_RETURN(std::vector<ProbedPath> paths, ProbePaths(options));
   // Nobody waits for these, and not to see one moves its connection. Without the right to it they stay unseen.
