@@ -81,7 +81,7 @@ report::LineFigure DrawRuns(const std::vector<std::pair<std::string, std::vector
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
-  FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-eight-jobs.yaml"));
+  FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-link-failure.yaml"));
   const double seconds = context.reduced ? kReducedSeconds : kSeconds;
   experiment::Outcome outcome;
   std::vector<std::pair<std::string, std::vector<double>>> runs;
@@ -89,7 +89,9 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     context.Report(steers ? 0.5 : 0);
     auto session = lab::LabSession::Start(played.file(), played.scenario(), LabOptionsOf(context), *context.stop);
     if (!session.ok()) return WithoutLab(session.status());
-    FL_ASSIGN_OR_RETURN(const auto jobs, lab::PlanJobs(played.scenario(), session->state().plan, 0));
+    // Under ECMP nothing adapts, the shares of queue pairs neither.
+    const auto bytes = steers ? lab::QueuePairBytes::kShared : lab::QueuePairBytes::kFixed;
+    FL_ASSIGN_OR_RETURN(const auto jobs, lab::PlanJobs(played.scenario(), session->state().plan, 0, bytes));
     const auto run = session->Run(jobs, steers, kWarmUp, seconds,
                                   {{.at_s = kCutAt, .act = [&] { return session->SetHealth(kCable, 0); }}});
     if (!run.ok()) return WithoutLab(run.status());

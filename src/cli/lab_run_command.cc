@@ -31,6 +31,7 @@ struct LabRunCommandOptions {
   uint64_t iterations = 0;
   bool simulate = false;
   bool ecmp = false;
+  bool fixed_shares = false;
   std::string trainer;
   std::string json;
 };
@@ -51,7 +52,8 @@ Status RunInLab(const LabRunCommandOptions& options) {
   FL_RETURN_IF_ERROR(lab::LabFolder::Look(options.run_folder, options.name).status());
   FL_ASSIGN_OR_RETURN(const lab::LabFolder folder, lab::LabFolder::OpenForJobs(options.run_folder, options.name));
   FL_ASSIGN_OR_RETURN(const lab::LabState state, folder.Load());
-  FL_ASSIGN_OR_RETURN(const auto jobs, lab::PlanJobs(scenario, state.plan, options.iterations));
+  const auto bytes = options.fixed_shares ? lab::QueuePairBytes::kFixed : lab::QueuePairBytes::kShared;
+  FL_ASSIGN_OR_RETURN(const auto jobs, lab::PlanJobs(scenario, state.plan, options.iterations, bytes));
   lab::LabRunOptions run{.trainer = trainer,
                          .seconds = options.seconds,
                          .warm_up_s = options.warm_up_s,
@@ -91,6 +93,8 @@ void AddLabRunCommand(CLI::App* lab, Invocation* invocation) {
       ->capture_default_str();
   run->add_option("--iterations", options->iterations, "End jobs after so many; 0: as the scenario says");
   run->add_flag("--ecmp", options->ecmp, "Leave connections to the fabric's hashes, although there are agents");
+  run->add_flag("--fixed-shares", options->fixed_shares,
+                "Each queue pair of a connection carries an equal share; default: they share as their paths allow");
   run->add_flag("--simulate", options->simulate, "Simulate the scenario too, under ECMP or crux+c4p, and print both");
   run->add_option("--trainer", options->trainer, "The program fairlead-trainer; default: beside this one")
       ->check(CLI::ExistingFile);

@@ -69,13 +69,15 @@ Result<LabComparison> CompareInLab(const std::string& file, const sim::Scenario&
     session_options.lab.hash_seed += i;
     progress(fmt::format("lab {} of {}: bringing it up", i + 1, options.num_seeds));
     FL_ASSIGN_OR_RETURN(LabSession session, LabSession::Start(file, scenario, session_options, stop));
-    FL_ASSIGN_OR_RETURN(const auto jobs, PlanJobs(scenario, session.state().plan, 0));
+    // Nothing adapts under ECMP, as in the simulator.
+    FL_ASSIGN_OR_RETURN(const auto fixed, PlanJobs(scenario, session.state().plan, 0, QueuePairBytes::kFixed));
+    FL_ASSIGN_OR_RETURN(const auto shared, PlanJobs(scenario, session.state().plan, 0, QueuePairBytes::kShared));
     HashedAndSteered runs;
     runs.hash_seed = session_options.lab.hash_seed;
     progress(fmt::format("lab {} of {}: jobs under ECMP", i + 1, options.num_seeds));
-    FL_ASSIGN_OR_RETURN(runs.hashed, session.Run(jobs, false, options.warm_up_s, options.seconds));
+    FL_ASSIGN_OR_RETURN(runs.hashed, session.Run(fixed, false, options.warm_up_s, options.seconds));
     progress(fmt::format("lab {} of {}: jobs under Fairlead", i + 1, options.num_seeds));
-    FL_ASSIGN_OR_RETURN(runs.steered, session.Run(jobs, true, options.warm_up_s, options.seconds));
+    FL_ASSIGN_OR_RETURN(runs.steered, session.Run(shared, true, options.warm_up_s, options.seconds));
     comparison.runs.push_back(std::move(runs));
   }
   progress("simulating the same jobs");

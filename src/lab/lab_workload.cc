@@ -133,7 +133,9 @@ class JobPlanner {
 
   void AddGroup(const std::vector<const FlowDemand*>& flows,
                 std::map<std::pair<NicId, NicId>, uint32_t>* flows_of_pair) {
-    StreamPlan form;
+    StreamPlan form{.pools = job_.num_queue_pairs > 1 && job_.queue_pair_bytes == QueuePairBytes::kShared,
+                    .sends = {},
+                    .receives = {}};
     if (const auto length = RingLength(flows)) {
       form.parts = 2 * (*length - 1) * kSlicesPerStep;
       form.lead = kSlicesPerStep;
@@ -225,7 +227,8 @@ LabJob PlanJob(const topology::Fabric& fabric, const LabPlan& plan, const Placed
   return JobPlanner(fabric, plan, job).Plan();
 }
 
-Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPlan& plan, uint64_t num_iterations) {
+Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPlan& plan, uint64_t num_iterations,
+                                     QueuePairBytes queue_pair_bytes) {
   FL_ASSIGN_OR_RETURN(const LabPlan expected, PlanLab(scenario.fabric, plan.options));
   if (!(expected == plan)) {
     return InvalidArgument(
@@ -250,6 +253,7 @@ Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPla
                            .placement = placements[job.id.index()],
                            .iteration = std::move(iteration),
                            .num_queue_pairs = scenario.qps_per_connection,
+                           .queue_pair_bytes = queue_pair_bytes,
                            .listen_port = static_cast<uint16_t>(kFirstPort + jobs.size()),
                            .start_s = job.arrival.seconds().value() + phase_s,
                            .num_iterations = num_iterations > 0 ? num_iterations : job.num_iterations};

@@ -7,6 +7,7 @@
 //             sends what it has received, and no more than one step of the ring ahead. All other flows just flow.
 // In a host   flows over NVLink and PCIe become the time that they would take alone: max over links of bytes / speed.
 // Connection  number k of a pair of NICs carries the pair's k-th flow of every phase: queue pairs live as long as jobs.
+// Queue pairs of a connection share its bytes, unless told otherwise (trainer/chunk.h).
 #pragma once
 
 #include <string>
@@ -31,12 +32,19 @@ struct LabJob {
   std::vector<LabWorker> workers;  // by host, in order of their first rank
 };
 
+// What each queue pair of a connection between hosts carries.
+enum class QueuePairBytes {
+  kShared,  // as much as it can; where connections have one queue pair: as kFixed
+  kFixed,   // an equal share, whatever the others do
+};
+
 // A job to be planned: its place, and what an iteration of it is in the fabric, at full speed.
 struct PlacedJob {
   std::string name;
   model::Placement placement;
   model::Iteration iteration;    // its flows not split into queue pairs
   uint32_t num_queue_pairs = 1;  // that each flow between hosts is split into
+  QueuePairBytes queue_pair_bytes = QueuePairBytes::kShared;
   uint16_t listen_port = 0;
   double start_s = 0;
   uint64_t num_iterations = 0;
@@ -47,6 +55,7 @@ LabJob PlanJob(const topology::Fabric& fabric, const LabPlan& plan, const Placed
 
 // All jobs of a scenario, placed as the scenario says. `num_iterations` > 0 overrides theirs.
 // Errors: kInvalidArgument: its fabric is not that of the lab; no jobs, or more than ports; a job finds no place.
-Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPlan& plan, uint64_t num_iterations);
+Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPlan& plan, uint64_t num_iterations,
+                                     QueuePairBytes queue_pair_bytes = QueuePairBytes::kShared);
 
 }  // namespace fairlead::lab

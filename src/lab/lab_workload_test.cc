@@ -25,16 +25,16 @@ sim::Scenario Parse(const std::string& rest) {
   return std::move(scenario).value();
 }
 
-std::vector<LabJob> Plan(const sim::Scenario& scenario, double scale) {
+std::vector<LabJob> Plan(const sim::Scenario& scenario, double scale, QueuePairBytes bytes = QueuePairBytes::kShared) {
   LabOptions options;
   options.scale = scale;
-  auto jobs = PlanJobs(scenario, PlanLab(scenario.fabric, options).value(), 0);
+  auto jobs = PlanJobs(scenario, PlanLab(scenario.fabric, options).value(), 0, bytes);
   EXPECT_TRUE(jobs.ok()) << jobs.status().message();
   return std::move(jobs).value();
 }
 
 // What one end of a connection believes of it in one phase.
-using Belief = std::tuple<std::string, std::string, uint64_t>;
+using Belief = std::tuple<std::string, std::string, uint64_t, bool>;
 
 // What is sent is what is received, between the same addresses, in every phase; every plan is one that trainers take.
 void CheckConsistent(const LabJob& job) {
@@ -47,11 +47,11 @@ void CheckConsistent(const LabJob& job) {
       for (const StreamPlan& stream : worker.plan.phases[p].streams) {
         for (const TransferPlan& t : stream.sends) {
           const ConnectionPlan& c = worker.plan.connections[t.connection];
-          EXPECT_TRUE(sent.insert({c.id, {c.from, c.to, t.bytes}}).second);
+          EXPECT_TRUE(sent.insert({c.id, {c.from, c.to, t.bytes, stream.pools}}).second);
         }
         for (const TransferPlan& t : stream.receives) {
           const ConnectionPlan& c = worker.plan.connections[t.connection];
-          EXPECT_TRUE(received.insert({c.id, {c.from, c.to, t.bytes}}).second);
+          EXPECT_TRUE(received.insert({c.id, {c.from, c.to, t.bytes, stream.pools}}).second);
         }
       }
     }
@@ -89,6 +89,45 @@ TEST(LabWorkload, RingOverThreeHosts) {
     EXPECT_EQ(stream.sends.size(), 2u) << "queue pairs";
     // 2 (n-1) = 4 steps; no more than one ahead.
     EXPECT_EQ(stream.parts, 4 * stream.lead);
+  }
+}
+
+TEST(LabWorkload, QueuePairsOfAConnectionShareItsBytes) {
+  // Two GPUs of a host on NICs of their own: two rings, each with pools of its NICs.
+  for (const char* collective : {"ring-all-reduce", "all-to-all"}) {
+    const auto scenario = Parse(
+        std::string("qps_per_connection: 4\n"
+                    "jobs: [{name: a, hosts: [h0, h1, h2], gpus: 6, gpus_per_host: 2, compute_s: 0.5, size_mb: 900,\n"
+                    "        collective: ") +
+        collective + "}]\n");
+    const LabJob shared = Plan(scenario, 1e-3)[0];
+    const LabJob fixed = Plan(scenario, 1e-3, QueuePairBytes::kFixed)[0];
+    CheckConsistent(shared);
+    EXPECT_EQ(BytesSent(shared), BytesSent(fixed));
+    for (size_t w = 0; w < shared.workers.size(); ++w) {
+      TrainerPlan plan = shared.workers[w].plan;
+      for (PhasePlan& phase : plan.phases) {
+        for (StreamPlan& stream : phase.streams) {
+          EXPECT_TRUE(stream.pools);
+          for (const Pool& pool : PoolsOf(plan.connections, stream.sends, true)) {
+            EXPECT_EQ(pool.connections.size() % 4, 0u);
+          }
+          stream.pools = false;
+        }
+      }
+      EXPECT_EQ(plan, fixed.workers[w].plan) << "nothing else differs";
+    }
+  }
+}
+
+TEST(LabWorkload, OneQueuePairHasNothingToShare) {
+  const auto scenario = Parse(
+      "jobs: [{name: a, hosts: [h0, h2], gpus: 2, gpus_per_host: 1, compute_s: 0.5, size_mb: 900,\n"
+      "        collective: ring-all-reduce}]\n");
+  for (const LabWorker& worker : Plan(scenario, 1e-3)[0].workers) {
+    for (const PhasePlan& phase : worker.plan.phases) {
+      for (const StreamPlan& stream : phase.streams) EXPECT_FALSE(stream.pools);
+    }
   }
 }
 

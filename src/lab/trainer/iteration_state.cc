@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "lab/trainer/chunk.h"
 
 namespace fairlead::lab {
 
@@ -19,7 +20,7 @@ uint64_t BytesOfParts(uint64_t bytes, uint64_t parts, uint64_t of_parts) {
 }  // namespace
 
 IterationState::IterationState(const TrainerPlan& plan, double now_s)
-    : plan_(&plan), begin_s_(now_s), last_s_(now_s), connections_(plan.connections.size()) {
+    : plan_(&plan), begin_s_(now_s), last_s_(now_s), shares_(1), share_of_(plan.connections.size(), 0) {
   Advance(now_s);
 }
 
@@ -66,48 +67,71 @@ void IterationState::BeginPhase(double now_s) {
   const PhasePlan& phase = plan_->phases[phase_];
   phase_runs_ = true;
   phase_local_end_s_ = now_s + phase.local_s;
-  for (ConnectionState& connection : connections_) connection = ConnectionState();
+  shares_.assign(1, Share());
+  share_of_.assign(plan_->connections.size(), 0);
+  streams_.clear();
   for (const StreamPlan& stream : phase.streams) {
-    for (const TransferPlan& transfer : stream.receives) {
-      connections_[transfer.connection] = {.total = transfer.bytes, .allowed = transfer.bytes, .done = 0};
-    }
-    for (const TransferPlan& transfer : stream.sends) connections_[transfer.connection].total = transfer.bytes;
-    AllowParts(stream);
+    streams_.push_back({.plan = &stream,
+                        .sends = AddShares(stream.sends, stream.pools),
+                        .receives = AddShares(stream.receives, stream.pools)});
+    for (const uint32_t share : streams_.back().receives) shares_[share].allowed = shares_[share].total;
+    AllowParts(streams_.back());
   }
+}
+
+std::vector<uint32_t> IterationState::AddShares(const std::vector<TransferPlan>& transfers, bool pools) {
+  std::vector<uint32_t> added;
+  for (const Pool& pool : PoolsOf(plan_->connections, transfers, pools)) {
+    added.push_back(static_cast<uint32_t>(shares_.size()));
+    for (const uint32_t connection : pool.connections) share_of_[connection] = added.back();
+    shares_.push_back({.total = pool.bytes, .num_connections = static_cast<uint32_t>(pool.connections.size())});
+  }
+  return added;
 }
 
 bool IterationState::PhaseIsOver(double now_s) const {
   if (now_s + kSlack < phase_local_end_s_) return false;
-  return std::all_of(connections_.begin(), connections_.end(),
-                     [](const ConnectionState& connection) { return connection.done == connection.total; });
+  return std::all_of(shares_.begin(), shares_.end(), [](const Share& share) { return share.done == share.total; });
 }
 
-void IterationState::AllowParts(const StreamPlan& stream) {
+void IterationState::AllowParts(const StreamState& stream) {
   // Whole parts that have come in over all queue pairs.
-  uint64_t parts = stream.parts;
-  for (const TransferPlan& transfer : stream.receives) {
-    const uint64_t received = connections_[transfer.connection].done;
+  uint64_t parts = stream.plan->parts;
+  for (const uint32_t share : stream.receives) {
     uint64_t whole = 0;
-    while (whole < parts && BytesOfParts(transfer.bytes, whole + 1, stream.parts) <= received) ++whole;
+    while (whole < parts && BytesOfParts(shares_[share].total, whole + 1, stream.plan->parts) <= shares_[share].done) {
+      ++whole;
+    }
     parts = std::min(parts, whole);
   }
-  const uint64_t allowed = parts + stream.lead;
-  for (const TransferPlan& transfer : stream.sends) {
-    ConnectionState& connection = connections_[transfer.connection];
-    connection.allowed = std::max(connection.allowed, BytesOfParts(transfer.bytes, allowed, stream.parts));
+  const uint64_t allowed = parts + stream.plan->lead;
+  for (const uint32_t index : stream.sends) {
+    Share& share = shares_[index];
+    share.allowed = std::max(share.allowed, BytesOfParts(share.total, allowed, stream.plan->parts));
   }
+}
+
+uint64_t IterationState::next_chunk(uint32_t connection) const {
+  const Share& share = ShareOf(connection);
+  return std::min(sendable(connection), ChunkBytes(share.total, share.num_connections));
+}
+
+void IterationState::Take(uint32_t connection, uint64_t bytes) {
+  FL_CHECK(bytes <= sendable(connection));
+  ShareOf(connection).taken += bytes;
 }
 
 void IterationState::OnSent(uint32_t connection, uint64_t bytes) {
-  FL_CHECK(bytes <= sendable(connection));
-  connections_[connection].done += bytes;
+  Share& share = ShareOf(connection);
+  FL_CHECK(bytes <= share.taken - share.done);
+  share.done += bytes;
 }
 
 void IterationState::OnReceived(uint32_t connection, uint64_t bytes) {
-  FL_CHECK(bytes <= expected(connection));
-  connections_[connection].done += bytes;
-  for (const StreamPlan& stream : plan_->phases[phase_].streams) {
-    if (stream.lead < stream.parts) AllowParts(stream);
+  Take(connection, bytes);
+  ShareOf(connection).done += bytes;
+  for (const StreamState& stream : streams_) {
+    if (stream.plan->lead < stream.plan->parts) AllowParts(stream);
   }
 }
 

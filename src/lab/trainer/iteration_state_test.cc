@@ -21,7 +21,8 @@ TrainerPlan LoopPlan(double compute_s) {
 
 PhasePlan Phase(double start_fraction, bool blocks, uint64_t bytes) {
   PhasePlan phase{.name = "p", .start_fraction = start_fraction, .blocks_compute = blocks, .local_s = 0, .streams = {}};
-  if (bytes > 0) phase.streams = {{.parts = 1, .lead = 1, .sends = {{0, bytes}}, .receives = {{1, bytes}}}};
+  if (bytes > 0)
+    phase.streams = {{.parts = 1, .lead = 1, .pools = false, .sends = {{0, bytes}}, .receives = {{1, bytes}}}};
   return phase;
 }
 
@@ -39,6 +40,7 @@ double Play(const TrainerPlan& plan, double speed) {
     const auto bytes = std::min<uint64_t>(state.sendable(0), static_cast<uint64_t>(credit));
     if (bytes > 0) {
       credit -= static_cast<double>(bytes);
+      state.Take(0, bytes);
       state.OnSent(0, bytes);
       state.OnReceived(1, bytes);
     }
@@ -95,6 +97,7 @@ TEST(IterationState, RingMovesInLockstep) {
       const size_t w = random.Below(n);
       const uint64_t count = std::min(states[w].sendable(0), 1 + random.Below(bytes));
       if (count == 0) continue;
+      states[w].Take(0, count);
       states[w].OnSent(0, count);
       sent[w] += count;
       states[(w + 1) % n].OnReceived(1, count);
@@ -102,6 +105,88 @@ TEST(IterationState, RingMovesInLockstep) {
       const uint64_t received = sent[(w + n - 1) % n];
       // A part has at most bytes / parts + 1 bytes, and one may be under way.
       EXPECT_LE(sent[w], received + (lead + 1) * (bytes / parts + 1)) << "seed " << seed;
+    }
+    for (const uint64_t count : sent) EXPECT_EQ(count, bytes);
+  }
+}
+
+// One worker with `num` queue pairs to itself that share the bytes: q sends what num + q receives.
+TrainerPlan PooledPlan(uint32_t num, uint64_t bytes_of_each) {
+  TrainerPlan plan;
+  plan.connections.resize(2 * size_t{num});
+  plan.phases = {Phase(0, false, 0)};
+  StreamPlan stream{.parts = 1, .lead = 1, .pools = true, .sends = {}, .receives = {}};
+  for (uint32_t q = 0; q < num; ++q) {
+    plan.connections[q].is_outgoing = true;
+    stream.sends.push_back({q, bytes_of_each});
+    stream.receives.push_back({num + q, bytes_of_each});
+  }
+  plan.phases[0].streams = {stream};
+  return plan;
+}
+
+TEST(IterationState, WhatAConnectionOfAPoolTakesNoOtherOneSends) {
+  const TrainerPlan plan = PooledPlan(2, 30'000);
+  IterationState state(plan, 0);
+  EXPECT_EQ(state.sendable(0), 60'000u);
+  EXPECT_EQ(state.sendable(1), 60'000u);
+  EXPECT_EQ(state.next_chunk(0), 4096u);  // 60000 / 32 is below the least
+  state.Take(0, 59'000);
+  EXPECT_EQ(state.sendable(1), 1000u);
+  EXPECT_EQ(state.next_chunk(1), 1000u);
+  state.Take(1, 1000);
+  EXPECT_EQ(state.sendable(0), 0u);
+  state.OnReceived(2, 60'000);
+  EXPECT_EQ(state.expected(3), 0u);
+  state.OnSent(1, 1000);
+  state.OnSent(0, 58'999);
+  state.Advance(1);
+  EXPECT_FALSE(state.is_over()) << "one byte is taken and not sent";
+  state.OnSent(0, 1);
+  state.Advance(2);
+  EXPECT_TRUE(state.is_over());
+}
+
+TEST(IterationState, PoolsLieBetweenTwoNics) {
+  TrainerPlan plan = PooledPlan(3, 100);
+  for (const uint32_t q : {2u, 5u}) plan.connections[q].to = "10.0.0.9";
+  const IterationState state(plan, 0);
+  EXPECT_EQ(state.sendable(0), 200u);
+  EXPECT_EQ(state.sendable(2), 100u);
+  EXPECT_EQ(state.expected(4), 200u);
+  EXPECT_EQ(state.expected(5), 100u);
+  EXPECT_TRUE(state.HaveOnePool(3, 4));
+  EXPECT_FALSE(state.HaveOnePool(3, 5));
+  EXPECT_FALSE(state.HaveOnePool(0, 3)) << "each direction has its own";
+}
+
+// A ring of n workers whose queue pairs take what chance gives them: every pool is sent in full, and nobody is more
+// than `lead` parts of the pool ahead of what it has received.
+TEST(IterationState, RingOfPoolsMovesInLockstep) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    Random random(seed);
+    const size_t n = 2 + random.Below(4);
+    const auto num = static_cast<uint32_t>(2 + random.Below(7));
+    const auto lead = static_cast<uint32_t>(1 + random.Below(8));
+    const auto parts = static_cast<uint32_t>(2 * (n - 1)) * lead;
+    TrainerPlan plan = PooledPlan(num, 1 + random.Below(20'000));
+    plan.phases[0].streams[0].parts = parts;
+    plan.phases[0].streams[0].lead = lead;
+    const uint64_t bytes = num * plan.phases[0].streams[0].sends[0].bytes;
+    std::vector<IterationState> states(n, IterationState(plan, 0));
+    std::vector<uint64_t> sent(n);  // by worker w, received by worker w + 1
+    while (!std::all_of(states.begin(), states.end(), [](const IterationState& s) { return s.is_over(); })) {
+      const size_t w = random.Below(n);
+      const auto q = static_cast<uint32_t>(random.Below(num));
+      const uint64_t count = std::min(states[w].sendable(q), 1 + random.Below(bytes));
+      if (count == 0) continue;
+      states[w].Take(q, count);
+      states[w].OnSent(q, count);
+      sent[w] += count;
+      states[(w + 1) % n].OnReceived(num + q, count);
+      for (IterationState& state : states) state.Advance(0);
+      // A part has at most bytes / parts + 1 bytes, and one may be under way.
+      EXPECT_LE(sent[w], sent[(w + n - 1) % n] + (lead + 1) * (bytes / parts + 1)) << "seed " << seed;
     }
     for (const uint64_t count : sent) EXPECT_EQ(count, bytes);
   }
@@ -115,6 +200,7 @@ TEST(IterationState, WaitsForDataWhereNothingElseCanHappen) {
   EXPECT_EQ(state.next_instant_s(), std::nullopt);
   EXPECT_EQ(state.sendable(0), 10u);
   EXPECT_EQ(state.expected(1), 10u);
+  state.Take(0, 10);
   state.OnSent(0, 10);
   state.Advance(6);
   EXPECT_FALSE(state.is_over());

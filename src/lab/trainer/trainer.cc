@@ -13,7 +13,9 @@
 #include <ctime>
 #include <optional>
 #include <thread>
+#include <vector>
 
+#include "lab/trainer/chunk.h"
 #include "lab/trainer/iteration_state.h"
 
 namespace fairlead::lab {
@@ -37,13 +39,19 @@ class Worker {
         connections_(std::move(connections)),
         stop_(stop),
         watched_(connections_.size(), kNotWatched),
+        shares_(connections_.size(), false),
+        senders_(connections_.size()),
+        receivers_(connections_.size()),
         buffer_(kBufferBytes, 'x'),
-        poller_(epoll_create1(EPOLL_CLOEXEC)) {}
+        poller_(epoll_create1(EPOLL_CLOEXEC)) {
+    PrepareSharing();
+  }
 
   // The iteration that just ended, or nothing when it did not: stopped, or a peer was lost.
   std::optional<std::string> PlayIteration(uint64_t index) {
     const double begin_s = NowSeconds();
     IterationState state(plan_, begin_s);
+    first_phase_ = index * plan_.phases.size();
     while (!state.is_over()) {
       if (stop_ || !MoveData(&state)) return std::nullopt;
       const double now_s = NowSeconds();
@@ -65,21 +73,105 @@ class Worker {
  private:
   static constexpr int kNotWatched = -1;
 
-  // Sends and receives what is allowed and possible without waiting. False: a peer was lost.
-  bool MoveData(IterationState* state) {
-    for (uint32_t c = 0; c < connections_.size(); ++c) {
-      while (const uint64_t room = state->sendable(c)) {
-        const ssize_t moved = plan_.connections[c].is_outgoing ? Send(c, room) : Receive(c, room);
-        if (moved < 0) return false;
-        if (moved == 0) break;
-        if (plan_.connections[c].is_outgoing) {
-          state->OnSent(c, static_cast<uint64_t>(moved));
-        } else {
-          state->OnReceived(c, static_cast<uint64_t>(moved));
+  // Connections of pools have room for two chunks, so that the next ones go where chunks arrive.
+  void PrepareSharing() {
+    std::vector<uint64_t> chunk(connections_.size(), 0);
+    for (const PhasePlan& phase : plan_.phases) {
+      for (const StreamPlan& stream : phase.streams) {
+        if (!stream.pools) continue;
+        for (const TransferPlan& transfer : stream.receives) shares_[transfer.connection] = true;
+        for (const Pool& pool : PoolsOf(plan_.connections, stream.sends, true)) {
+          const uint64_t bytes = ChunkBytes(pool.bytes, static_cast<uint32_t>(pool.connections.size()));
+          for (const uint32_t c : pool.connections) chunk[c] = std::max(chunk[c], bytes);
         }
       }
     }
+    for (uint32_t c = 0; c < connections_.size(); ++c) {
+      if (chunk[c] == 0) continue;
+      shares_[c] = true;
+      const int room = static_cast<int>(2 * chunk[c]);
+      setsockopt(connections_[c].get(), SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    }
+  }
+
+  // Sends and receives what is allowed and possible without waiting. False: a peer was lost.
+  bool MoveData(IterationState* state) {
+    movable_.clear();
+    for (uint32_t c = 0; c < connections_.size(); ++c) {
+      if (IsWanted(*state, c)) movable_.push_back(c);
+    }
+    // In turns, so that a pool does not go to its first connections.
+    while (!movable_.empty()) {
+      size_t kept = 0;
+      for (const uint32_t c : movable_) {
+        const ssize_t moved = Move(c, state);
+        if (moved < 0) return false;
+        if (moved > 0 && IsWanted(*state, c)) movable_[kept++] = c;
+      }
+      movable_.resize(kept);
+    }
     return true;
+  }
+
+  // Something is to be sent or received on a connection.
+  bool IsWanted(const IterationState& state, uint32_t c) const {
+    if (senders_[c].is_open()) return true;
+    if (receivers_[c].has_ended() || receivers_[c].is_early(first_phase_ + state.phase())) return false;
+    return state.sendable(c) > 0;
+  }
+
+  // As Send and Receive, and tells the state.
+  ssize_t Move(uint32_t c, IterationState* state) {
+    const uint64_t room = state->sendable(c);
+    if (!plan_.connections[c].is_outgoing) {
+      const ssize_t moved = shares_[c] ? ReceiveChunks(c, *state) : Receive(c, room);
+      if (moved > 0) state->OnReceived(c, static_cast<uint64_t>(moved));
+      return moved;
+    }
+    if (shares_[c]) return SendChunks(c, state);
+    const ssize_t moved = Send(c, room);
+    if (moved > 0) {
+      state->Take(c, static_cast<uint64_t>(moved));
+      state->OnSent(c, static_cast<uint64_t>(moved));
+    }
+    return moved;
+  }
+
+  ssize_t SendChunks(uint32_t c, IterationState* state) {
+    ChunkSender& sender = senders_[c];
+    if (!sender.is_open()) {
+      const uint64_t bytes = state->next_chunk(c);
+      if (bytes == 0) return 0;  // others of the pool were quicker
+      const auto begun =
+          sender.Begin(connections_[c].get(), first_phase_ + state->phase(), static_cast<uint32_t>(bytes));
+      if (!begun.ok()) return Lose(c, begun.status().message());
+      if (!*begun) return 0;
+      state->Take(c, bytes);
+    }
+    const auto sent = sender.Send(connections_[c].get(), buffer_);
+    if (!sent.ok()) return Lose(c, sent.status().message());
+    state->OnSent(c, *sent);
+    sent_bytes_ += *sent;
+    return static_cast<ssize_t>(*sent);
+  }
+
+  // All connections of a pool have ended.
+  bool PoolHasEnded(const IterationState& state, uint32_t member) const {
+    for (uint32_t c = 0; c < connections_.size(); ++c) {
+      if (state.HaveOnePool(c, member) && !receivers_[c].has_ended()) return false;
+    }
+    return true;
+  }
+
+  ssize_t ReceiveChunks(uint32_t c, const IterationState& state) {
+    const uint64_t expected = state.expected(c);
+    if (expected == 0) return 0;  // others of the pool were quicker
+    const auto received =
+        receivers_[c].Receive(connections_[c].get(), first_phase_ + state.phase(), expected, &buffer_);
+    if (!received.ok()) return Lose(c, received.status().message());
+    if (receivers_[c].has_ended() && PoolHasEnded(state, c)) return Lose(c, "it has closed its connections");
+    received_bytes_ += *received;
+    return static_cast<ssize_t>(*received);
   }
 
   // Bytes moved; 0: would block; -1: the peer was lost.
@@ -112,7 +204,7 @@ class Worker {
   void Watch(const IterationState& state) {
     for (uint32_t c = 0; c < connections_.size(); ++c) {
       int wanted = 0;
-      if (state.sendable(c) > 0) wanted = plan_.connections[c].is_outgoing ? EPOLLOUT : EPOLLIN;
+      if (IsWanted(state, c)) wanted = plan_.connections[c].is_outgoing ? EPOLLOUT : EPOLLIN;
       if (wanted == watched_[c]) continue;
       epoll_event event = {static_cast<uint32_t>(wanted), {.u32 = c}};
       epoll_ctl(poller_.get(), watched_[c] == kNotWatched ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, connections_[c].get(),
@@ -134,7 +226,7 @@ class Worker {
       const uint32_t c = events[static_cast<size_t>(i)].data.u32;
       // Also on connections that nothing is waited for on: a peer that died is noticed at once.
       const bool is_dead = (events[static_cast<size_t>(i)].events & (EPOLLERR | EPOLLHUP)) != 0;
-      if (is_dead && state.sendable(c) == 0) return Lose(c, "the connection has broken") >= 0;
+      if (is_dead && !IsWanted(state, c)) return Lose(c, "the connection has broken") >= 0;
     }
     return true;
   }
@@ -142,7 +234,12 @@ class Worker {
   const TrainerPlan& plan_;
   Connections connections_;
   const std::atomic<bool>& stop_;
-  std::vector<int> watched_;  // [connection] epoll events
+  std::vector<int> watched_;              // [connection] epoll events
+  std::vector<bool> shares_;              // [connection] its bytes with others
+  std::vector<ChunkSender> senders_;      // [connection] of those that share
+  std::vector<ChunkReceiver> receivers_;  // the same
+  uint64_t first_phase_ = 0;              // number of the iteration's first phase
+  std::vector<uint32_t> movable_;         // connections; of MoveData, kept for its memory
   std::string buffer_;
   Descriptor poller_;
   std::string lost_peer_;

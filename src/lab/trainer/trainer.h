@@ -16,6 +16,7 @@ namespace fairlead::lab {
 //   {"iteration": 3, "begin_s": 71.25, "seconds": 0.51, "exposed_s": 0.21}   seconds of CLOCK_MONOTONIC; exposed: the
 //                                                                          part in which compute stood still
 //   {"end": "done" | "stopped" | "peer lost", "iterations": 40, "sent_bytes": 1, "received_bytes": 1}
+//                                                                          without headers of chunks
 using RecordSink = std::function<void(const std::string&)>;
 
 // Args: gpus: told of each iteration's work; null: nobody counts.

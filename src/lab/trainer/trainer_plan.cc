@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 namespace fairlead::lab {
 
@@ -28,6 +30,7 @@ Json ToJson(const PhasePlan& phase) {
   for (const StreamPlan& stream : phase.streams) {
     streams.push_back({{"parts", stream.parts},
                        {"lead", stream.lead},
+                       {"pools", stream.pools},
                        {"sends", ToJson(stream.sends)},
                        {"receives", ToJson(stream.receives)}});
   }
@@ -47,11 +50,70 @@ PhasePlan PhaseFromJson(const Json& json) {
   for (const Json& stream : json.at("streams")) {
     phase.streams.push_back({.parts = stream.at("parts"),
                              .lead = stream.at("lead"),
+                             .pools = stream.value("pools", false),
                              .sends = TransfersFromJson(stream.at("sends")),
                              .receives = TransfersFromJson(stream.at("receives"))});
   }
   return phase;
 }
+
+// Finds the first thing that is wrong with the phases of a plan.
+class PhaseCheck {
+ public:
+  explicit PhaseCheck(const TrainerPlan& plan) : plan_(plan) {}
+
+  // Empty: nothing is wrong.
+  std::string FindMistake() {
+    double last_fraction = 0;
+    for (const PhasePlan& phase : plan_.phases) {
+      if (!(phase.start_fraction >= last_fraction && phase.start_fraction <= 1)) {
+        return "start_fraction must lie in [0, 1] and not decrease";
+      }
+      if (!(phase.local_s >= 0)) return "local_s must not be negative";
+      last_fraction = phase.start_fraction;
+      used_.clear();
+      for (const StreamPlan& stream : phase.streams) {
+        if (stream.lead == 0 || stream.lead > stream.parts) return "lead must lie in [1, parts]";
+        for (const bool outgoing : {true, false}) {
+          const auto& transfers = outgoing ? stream.sends : stream.receives;
+          std::string mistake = FindIn(transfers, outgoing, stream.pools);
+          if (mistake.empty() && stream.pools) mistake = FindInPools(transfers);
+          if (!mistake.empty()) return mistake;
+        }
+      }
+    }
+    return "";
+  }
+
+ private:
+  std::string FindIn(const std::vector<TransferPlan>& transfers, bool outgoing, bool pools) {
+    for (const TransferPlan& transfer : transfers) {
+      if (transfer.connection >= plan_.connections.size()) return "a transfer names no connection";
+      if (plan_.connections[transfer.connection].is_outgoing != outgoing) return "a transfer goes the wrong way";
+      if (transfer.bytes == 0) return "a transfer has no bytes";
+      if (!used_.insert(transfer.connection).second) return "a connection has two transfers in one phase";
+      if (shares_.emplace(transfer.connection, pools).first->second != pools) {
+        return "a connection shares its bytes in one phase and not in another";
+      }
+    }
+    return "";
+  }
+
+  std::string FindInPools(const std::vector<TransferPlan>& transfers) const {
+    for (const Pool& pool : PoolsOf(plan_.connections, transfers, true)) {
+      for (const uint32_t c : pool.connections) {
+        if (plan_.connections[c].peer != plan_.connections[pool.connections[0]].peer) {
+          return "connections that share their bytes lead to different workers";
+        }
+      }
+    }
+    return "";
+  }
+
+  const TrainerPlan& plan_;
+  std::set<uint32_t> used_;          // connections, in the phase
+  std::map<uint32_t, bool> shares_;  // [connection] whether it shares its bytes, once it is known
+};
 
 // The first thing that is wrong, or nothing.
 std::string FindMistake(const TrainerPlan& plan) {
@@ -59,31 +121,24 @@ std::string FindMistake(const TrainerPlan& plan) {
   if (plan.num_gpus == 0 || !(plan.work_flop >= 0)) return "num_gpus and work_flop must not be negative, or no GPU";
   if (plan.worker >= plan.num_workers) return "worker must be below num_workers";
   if (plan.compute_s == 0 && plan.phases.empty()) return "an iteration without compute and phases takes no time";
-  double last_fraction = 0;
-  std::set<uint32_t> used;
-  for (const PhasePlan& phase : plan.phases) {
-    if (!(phase.start_fraction >= last_fraction && phase.start_fraction <= 1)) {
-      return "start_fraction must lie in [0, 1] and not decrease";
-    }
-    if (!(phase.local_s >= 0)) return "local_s must not be negative";
-    last_fraction = phase.start_fraction;
-    used.clear();
-    for (const StreamPlan& stream : phase.streams) {
-      if (stream.lead == 0 || stream.lead > stream.parts) return "lead must lie in [1, parts]";
-      for (const bool outgoing : {true, false}) {
-        for (const TransferPlan& transfer : outgoing ? stream.sends : stream.receives) {
-          if (transfer.connection >= plan.connections.size()) return "a transfer names no connection";
-          if (plan.connections[transfer.connection].is_outgoing != outgoing) return "a transfer goes the wrong way";
-          if (transfer.bytes == 0) return "a transfer has no bytes";
-          if (!used.insert(transfer.connection).second) return "a connection has two transfers in one phase";
-        }
-      }
-    }
-  }
-  return "";
+  return PhaseCheck(plan).FindMistake();
 }
 
 }  // namespace
+
+std::vector<Pool> PoolsOf(const std::vector<ConnectionPlan>& connections, const std::vector<TransferPlan>& transfers,
+                          bool pools) {
+  std::vector<Pool> result;
+  std::map<std::pair<std::string_view, std::string_view>, size_t> known;  // (sender's NIC, receiver's) -> pool
+  for (const TransferPlan& transfer : transfers) {
+    const ConnectionPlan& c = connections[transfer.connection];
+    const size_t at = pools ? known.try_emplace({c.from, c.to}, result.size()).first->second : result.size();
+    if (at == result.size()) result.emplace_back();
+    result[at].bytes += transfer.bytes;
+    result[at].connections.push_back(transfer.connection);
+  }
+  return result;
+}
 
 std::string WriteTrainerPlan(const TrainerPlan& plan) {
   Json json = {{"job", plan.job},

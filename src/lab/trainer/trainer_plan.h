@@ -36,14 +36,29 @@ struct TransferPlan {
 // Transfers of one collective that hang together. In a ring a worker passes on what it has received: of `parts` equal
 // parts of its bytes it may have sent `lead` more than have come in over all its queue pairs. Elsewhere lead = parts,
 // and nothing waits.
+//
+// With `pools` the transfers between the same two NICs are one pool: the sum of their bytes goes over whichever of its
+// connections takes more, in chunks (chunk.h). A connection shares its bytes in all phases, or in none.
 struct StreamPlan {
   uint32_t parts = 1;  // >= 1
   uint32_t lead = 1;   // in [1, parts]
+  bool pools = false;
   std::vector<TransferPlan> sends;
   std::vector<TransferPlan> receives;
 
   friend bool operator==(const StreamPlan&, const StreamPlan&) = default;
 };
+
+// Bytes that go over any of some connections.
+struct Pool {
+  uint64_t bytes = 0;
+  std::vector<uint32_t> connections;  // indices into TrainerPlan::connections
+};
+
+// Args: transfers: the sends or the receives of one stream. Without `pools` each of them is alone. By the first
+// transfer of each.
+std::vector<Pool> PoolsOf(const std::vector<ConnectionPlan>& connections, const std::vector<TransferPlan>& transfers,
+                          bool pools);
 
 struct PhasePlan {
   std::string name;
@@ -75,7 +90,8 @@ struct TrainerPlan {
 std::string WriteTrainerPlan(const TrainerPlan& plan);
 
 // Errors: kInvalidArgument: no JSON, a missing or mistyped key, numbers out of range, a transfer without its
-// connection, in the wrong direction, or beside another one of its connection and phase; `path` stands in the message.
+// connection, in the wrong direction, or beside another one of its connection and phase; a pool of several peers, a
+// connection that shares its bytes in some phases only; `path` stands in the message.
 Result<TrainerPlan> ReadTrainerPlan(std::string_view text, const std::string& path);
 
 }  // namespace fairlead::lab

@@ -1,6 +1,8 @@
 #include "lab/trainer/trainer.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/descriptor.h"
+#include "lab/trainer/chunk.h"
 #include "lab/trainer/connections.h"
 #include "lab/trainer/trainer_plan.h"
 
@@ -23,7 +27,7 @@ uint16_t SomePort() {
 }
 
 // A ring of two workers with three queue pairs in each direction, then an exchange without order.
-std::vector<TrainerPlan> TwoWorkers(uint64_t iterations) {
+std::vector<TrainerPlan> TwoWorkers(uint64_t iterations, bool pools = false) {
   const uint16_t port = SomePort();
   std::vector<TrainerPlan> plans(2);
   for (uint32_t w = 0; w < 2; ++w) {
@@ -36,8 +40,8 @@ std::vector<TrainerPlan> TwoWorkers(uint64_t iterations) {
     plan.listen_port = port;
     const std::string address[2] = {"127.0.0.2", "127.0.0.3"};
     plan.listen_addresses = {address[w]};
-    StreamPlan ring{.parts = 16, .lead = 8, .sends = {}, .receives = {}};
-    StreamPlan exchange;
+    StreamPlan ring{.parts = 16, .lead = 8, .pools = pools, .sends = {}, .receives = {}};
+    StreamPlan exchange{.pools = pools, .sends = {}, .receives = {}};
     for (uint32_t q = 0; q < 2 * kQueuePairs; ++q) {
       const uint32_t sender = q / kQueuePairs;
       plan.connections.push_back({.id = q,
@@ -84,9 +88,13 @@ std::vector<WorkerRun> RunAll(const std::vector<TrainerPlan>& plans, std::vector
   return runs;
 }
 
-TEST(Trainer, DoesItsIterationsAndSendsEveryByte) {
+class TrainerWithShares : public testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(FixedAndShared, TrainerWithShares, testing::Bool());
+
+TEST_P(TrainerWithShares, DoesItsIterationsAndSendsEveryByte) {
   std::vector<std::atomic<bool>> stops(2);
-  const auto runs = RunAll(TwoWorkers(5), stops);
+  const auto runs = RunAll(TwoWorkers(5, GetParam()), stops);
   for (const WorkerRun& run : runs) {
     EXPECT_TRUE(run.status.ok()) << run.status.message();
     ASSERT_EQ(run.records.size(), 6u);
@@ -96,9 +104,9 @@ TEST(Trainer, DoesItsIterationsAndSendsEveryByte) {
   }
 }
 
-TEST(Trainer, NamesThePeerThatIsLost) {
+TEST_P(TrainerWithShares, NamesThePeerThatIsLost) {
   // Worker 1 ends after 3 iterations, and worker 0 would go on.
-  auto plans = TwoWorkers(0);
+  auto plans = TwoWorkers(0, GetParam());
   plans[1].iterations = 3;
   std::vector<std::atomic<bool>> stops(2);
   const auto runs = RunAll(plans, stops);
@@ -107,6 +115,89 @@ TEST(Trainer, NamesThePeerThatIsLost) {
   EXPECT_NE(runs[0].status.message().find("worker 1 (127.0.0.3) is lost"), std::string::npos)
       << runs[0].status.message();
   EXPECT_NE(runs[0].records.back().find("peer lost"), std::string::npos);
+}
+
+TEST(Trainer, APeerThatSharesWhereThisOneDoesNotIsLost) {
+  // Worker 0 reads headers, worker 1 sends none.
+  auto plans = TwoWorkers(0, true);
+  plans[1] = TwoWorkers(0, false)[1];
+  plans[1].listen_port = plans[0].listen_port;
+  for (ConnectionPlan& c : plans[1].connections) c.port = plans[0].listen_port;
+  std::vector<std::atomic<bool>> stops(2);
+  const auto runs = RunAll(plans, stops);
+  EXPECT_NE(runs[0].status.message().find("it sends no chunks of shared bytes"), std::string::npos)
+      << runs[0].status.message();
+}
+
+// A peer that reads from one queue pair only when all others have brought what that one left them.
+class SlowReader {
+ public:
+  SlowReader(uint32_t num, uint64_t bytes) : far_(num), receivers_(num), read_(num), left_(bytes) {
+    for (uint32_t q = 0; q < num; ++q) {
+      int ends[2];
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+      near_.emplace_back(ends[0]);
+      far_[q] = Descriptor(ends[1]);
+    }
+  }
+
+  Connections TakeNearEnds() { return std::move(near_); }
+  const std::vector<uint64_t>& read() const { return read_; }
+  uint64_t left() const { return left_; }
+
+  // Reads from connections first, first + 1, ... until `left` bytes of the pool are left. False: nothing comes for long.
+  bool ReadFrom(uint32_t first, uint64_t left) {
+    std::string scratch(64 * 1024, 'y');
+    while (left_ > left) {
+      std::vector<pollfd> watched;
+      for (uint32_t q = first; q < far_.size(); ++q) watched.push_back({far_[q].get(), POLLIN, 0});
+      if (poll(watched.data(), watched.size(), 30'000) <= 0) return false;
+      for (uint32_t q = first; q < far_.size() && left_ > 0; ++q) {
+        if (!far_[q].is_open()) continue;
+        const auto count = receivers_[q].Receive(far_[q].get(), 0, left_, &scratch);
+        if (!count.ok()) return false;
+        read_[q] += *count;
+        left_ -= *count;
+        if (receivers_[q].has_ended()) far_[q] = Descriptor();
+      }
+    }
+    return true;
+  }
+
+ private:
+  Connections near_;
+  Connections far_;
+  std::vector<ChunkReceiver> receivers_;
+  std::vector<uint64_t> read_;
+  uint64_t left_;
+};
+
+TEST(Trainer, AStuckQueuePairLeavesItsBytesToTheOthers) {
+  constexpr uint64_t kBytes = 16'000'000;
+  TrainerPlan plan;
+  plan.iterations = 1;
+  plan.phases.resize(1);
+  StreamPlan stream{.pools = true, .sends = {}, .receives = {}};
+  for (uint32_t q = 0; q < 4; ++q) {
+    plan.connections.push_back({.id = q, .is_outgoing = true, .from = "a", .to = "b"});
+    stream.sends.push_back({q, kBytes / 4});
+  }
+  plan.phases[0].streams = {stream};
+  SlowReader reader(4, kBytes);
+  const std::atomic<bool> stop = false;
+  std::string end;
+  std::thread worker([&, near = reader.TakeNearEnds()]() mutable {
+    EXPECT_TRUE(Train(plan, std::move(near), stop, [&](const std::string& line) { end = line; }).ok());
+  });
+  // Chunks have 16 MB / (16 x 4) = 250 kB, and a send buffer is 500 kB, of which the kernel gives up to twice as much:
+  // less than 1.5 MB can be stuck. With fixed shares it would be 4 MB, and nothing would come for ever.
+  EXPECT_TRUE(reader.ReadFrom(1, 1'500'000));
+  EXPECT_TRUE(reader.ReadFrom(0, 0));
+  worker.join();
+  EXPECT_EQ(reader.left(), 0u);
+  EXPECT_LT(reader.read()[0], 1'500'001u);
+  for (uint32_t q = 1; q < 4; ++q) EXPECT_GT(reader.read()[q], reader.read()[0]);
+  EXPECT_NE(end.find(R"("sent_bytes": 16000000)"), std::string::npos) << end;
 }
 
 TEST(Trainer, StopsWhenTold) {
@@ -137,8 +228,8 @@ TEST(Trainer, GivesUpOnAPeerThatNeverComes) {
       << connections.status().message();
 }
 
-TEST(TrainerPlan, IsReadAsItWasWritten) {
-  for (const TrainerPlan& plan : TwoWorkers(9)) {
+TEST_P(TrainerWithShares, PlansAreReadAsTheyWereWritten) {
+  for (const TrainerPlan& plan : TwoWorkers(9, GetParam())) {
     const auto read = ReadTrainerPlan(WriteTrainerPlan(plan), "plan.json");
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(*read, plan);
@@ -166,6 +257,12 @@ TEST(TrainerPlan, MistakesAreNamed) {
   plan = good;
   plan.phases[1].start_fraction = -0.5;
   EXPECT_EQ(refusal(plan), "plan.json: start_fraction must lie in [0, 1] and not decrease");
+  plan = good;
+  plan.phases[1].streams[0].pools = true;
+  EXPECT_EQ(refusal(plan), "plan.json: a connection shares its bytes in one phase and not in another");
+  plan = TwoWorkers(1, true)[0];
+  plan.connections[1].peer = 7;  // beside 0 and 2, between the same NICs
+  EXPECT_EQ(refusal(plan), "plan.json: connections that share their bytes lead to different workers");
   EXPECT_FALSE(ReadTrainerPlan("{", "plan.json").ok());
   EXPECT_FALSE(ReadTrainerPlan("{\"job\": 3}", "plan.json").ok());
 }
