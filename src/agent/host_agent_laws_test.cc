@@ -292,7 +292,9 @@ TEST(HostAgentLaws, AForgetfulControllerLearnsItAllAndChangesNothing) {
     handle(ControllerSaid{controller::Welcome{}});
     size_t num_announced = 0;
     for (const HostAction& action : handle(ControllerSaid{controller::AnnouncementWanted{}})) {
-      const auto& held = std::get<controller::ConnectionsHeld>(std::get<SayToController>(action).message);
+      const controller::FromAgent& word = std::get<SayToController>(action).message;
+      if (std::holds_alternative<controller::AnnouncementFinished>(word)) continue;
+      const auto& held = std::get<controller::ConnectionsHeld>(word);
       controller::PathsAnswered answers{.request = 0, .job = held.job, .connections = {}};
       for (const controller::HeldConnection& connection : held.connections) {
         ++num_announced;

@@ -62,6 +62,7 @@ void HostAgent::Hear(const controller::Refused& word) {
 
 void HostAgent::Hear(const controller::AnnouncementWanted&) {
   for (const auto& [job, numbers] : jobs_) Announce(job);
+  Say(controller::AnnouncementFinished{});
   AskAgain();
 }
 

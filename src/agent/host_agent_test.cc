@@ -331,6 +331,23 @@ TEST_F(HostAgentTest, TheNextAgentGoesOnFromTheState) {
   EXPECT_EQ(held[0].connections[0].socket_ports[0], 50'001);
 }
 
+// The controller may remember what this host has forgotten.
+TEST_F(HostAgentTest, AnAgentWithoutStateAnnouncesThatItHoldsNothing) {
+  Connect();
+  EXPECT_EQ(Said<controller::AnnouncementFinished>(Hear(controller::AnnouncementWanted{})).size(), 1u);
+  // What is held is named before, what is asked for again comes after.
+  OpenFrom(1, 50'001);
+  Do(StreamBroken{});
+  Do(Question(2));
+  Do(ProcessTold{2, 40'000, 0});
+  Connect();
+  const auto words = Of<SayToController>(Hear(controller::AnnouncementWanted{}));
+  ASSERT_EQ(words.size(), 3u);
+  EXPECT_TRUE(std::holds_alternative<controller::ConnectionsHeld>(words[0].message));
+  EXPECT_TRUE(std::holds_alternative<controller::AnnouncementFinished>(words[1].message));
+  EXPECT_TRUE(std::holds_alternative<controller::PathsWanted>(words[2].message));
+}
+
 TEST_F(HostAgentTest, ARefusedAgentSaysWhyAndServesOn) {
   Do(StreamOpened{});
   const auto notes = Of<Noted>(Hear(controller::Refused{"version 7 is wanted"}));

@@ -1,8 +1,8 @@
 // What agents and the controller tell each other, as plain values.
 //
-// One stream for each agent, messages in order. Addresses are IP addresses, jobs are names: agents know no fabric. When
-// a stream breaks both sides may have missed something; on the next one the agent says who it is and, asked, what it
-// holds.
+// One stream for each agent, messages in order, several of them sent as one where they come together. Addresses are IP
+// addresses, jobs are names: agents know no fabric. When a stream breaks both sides may have missed something; on the next
+// one the agent says who it is and, asked, what it holds.
 //
 //     agent                                    controller
 //       | -- HostHello ------------------------> |    first on each stream
@@ -90,12 +90,18 @@ struct HeldConnection {
 
   friend bool operator==(const HeldConnection&, const HeldConnection&) = default;
 };
-// All that a job has on this host; answers AnnouncementWanted.
+// All that a job has on this host. One for each job answers AnnouncementWanted, then AnnouncementFinished.
 struct ConnectionsHeld {
   std::string job;
   std::vector<HeldConnection> connections;
 
   friend bool operator==(const ConnectionsHeld&, const ConnectionsHeld&) = default;
+};
+
+// The host holds nothing of jobs that it has not named since it was asked: an agent that lost its state announces just
+// this.
+struct AnnouncementFinished {
+  friend bool operator==(const AnnouncementFinished&, const AnnouncementFinished&) = default;
 };
 
 // Where packets from one source port went.
@@ -140,7 +146,7 @@ struct JobMeasured {
 };
 
 using FromAgent = std::variant<HostHello, Heartbeat, PathsWanted, ConnectionOpened, ConnectionsClosed, ConnectionsHeld,
-                               ProbesFinished, ArrivalPrepared, JobMeasured>;
+                               ProbesFinished, ArrivalPrepared, JobMeasured, AnnouncementFinished>;
 
 // ---- To an agent ----
 
@@ -225,7 +231,8 @@ struct ForgetArrival {
   friend bool operator==(const ForgetArrival&, const ForgetArrival&) = default;
 };
 
-// The controller may have forgotten what this host holds: say it (ConnectionsHeld of each job).
+// The controller may have forgotten what this host holds, or the host itself: say it (ConnectionsHeld of each job, then
+// AnnouncementFinished).
 struct AnnouncementWanted {
   friend bool operator==(const AnnouncementWanted&, const AnnouncementWanted&) = default;
 };

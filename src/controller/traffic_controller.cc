@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,6 +17,7 @@ namespace {
 constexpr SimDuration kClockStepMax(2'000'000'000);
 constexpr std::string_view kJobPrefix = "job/";
 constexpr std::string_view kNextJobKey = "next_job";
+constexpr std::string_view kLinkPrefix = "link/";
 
 Status DamagedRecord(const std::string& key) {
   return {StatusCode::kDataLoss, fmt::format("record '{}': can't be read; restore the last good state", key)};
@@ -76,25 +78,68 @@ Status TrafficController::Restore(std::span<const std::pair<std::string, std::st
       next_job_ = std::max(next_job_, *number);
       continue;
     }
-    if (!key.starts_with(kJobPrefix)) continue;
-    const auto number = ParseNumber(std::string_view(key).substr(kJobPrefix.size()));
-    const auto json = nlohmann::json::parse(value, nullptr, false);
-    if (!number || !JobId(*number).valid() || !json.is_object() || !json.contains("name") ||
-        !json["name"].is_string() || !json.contains("level") || !json["level"].is_number_unsigned()) {
-      return DamagedRecord(key);
-    }
-    const JobId id(*number);
-    const auto name = json["name"].get<std::string>();
-    if (!job_ids_.emplace(name, id).second) return DamagedRecord(key);
-    Job& job = jobs_[id];
-    job.name = name;
-    job.level = std::min(json["level"].get<uint32_t>(), options_.num_levels - 1);
-    job.reason = "as before the controller's restart";
-    job.is_restored = true;
-    next_job_ = std::max(next_job_, *number + 1);
-    has_restored_ = true;
+    if (key.starts_with(kJobPrefix)) FL_RETURN_IF_ERROR(RestoreJob(key, value));
+    if (key.starts_with(kLinkPrefix)) FL_RETURN_IF_ERROR(RestoreReport(key, value));
   }
   return OkStatus();
+}
+
+Status TrafficController::RestoreJob(const std::string& key, const std::string& value) {
+  const auto number = ParseNumber(std::string_view(key).substr(kJobPrefix.size()));
+  const auto json = nlohmann::json::parse(value, nullptr, false);
+  if (!number || !JobId(*number).valid() || !json.is_object() || !json.contains("name") || !json["name"].is_string() ||
+      !json.contains("level") || !json["level"].is_number_unsigned()) {
+    return DamagedRecord(key);
+  }
+  const JobId id(*number);
+  const auto name = json["name"].get<std::string>();
+  if (!job_ids_.emplace(name, id).second) return DamagedRecord(key);
+  Job& job = jobs_[id];
+  job.name = name;
+  job.level = std::min(json["level"].get<uint32_t>(), options_.num_levels - 1);
+  job.reason = "as before the controller's restart";
+  job.is_restored = true;
+  next_job_ = std::max(next_job_, *number + 1);
+  has_restored_ = true;
+  return OkStatus();
+}
+
+// The path service hears of it with the first call.
+Status TrafficController::RestoreReport(const std::string& key, const std::string& value) {
+  const std::string name = key.substr(kLinkPrefix.size());
+  const auto json = nlohmann::json::parse(value, nullptr, false);
+  if (!json.is_object() || !json.contains("health") || !json["health"].is_number() || !json.contains("source") ||
+      !json["source"].is_string()) {
+    return DamagedRecord(key);
+  }
+  const auto health = json["health"].get<double>();
+  if (!(health >= 0 && health <= 1)) return DamagedRecord(key);
+  const LinkId link = fabric_.FindLink(name);
+  if (!link.valid()) {
+    // It was taken away: a report of it is of no use to anybody.
+    Note(Noted::Severity::kWarning, "link " + name, "was reported before; the fabric has no such link any more");
+    outputs_.emplace_back(RecordChanged{key, std::nullopt});
+    return OkStatus();
+  }
+  reported_[link] = health;
+  Pass(traffic::LinkReported{.link = link, .health = health, .source = json["source"].get<std::string>()});
+  return OkStatus();
+}
+
+void TrafficController::KeepReport(const LinkHealthReported& report) {
+  const auto kept = reported_.find(report.link);
+  const double before = kept == reported_.end() ? 1 : kept->second;
+  if (report.health == before) return;
+  const std::string key = fmt::format("{}{}", kLinkPrefix, fabric_.LinkName(report.link));
+  if (report.health == 1) {
+    reported_.erase(kept);
+    outputs_.emplace_back(RecordChanged{key, std::nullopt});
+    return;
+  }
+  reported_[report.link] = report.health;
+  const nlohmann::json value = {{"health", report.health}, {"source", report.source}};
+  // Who says so is any text.
+  outputs_.emplace_back(RecordChanged{key, value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
 }
 
 void TrafficController::KeepRecord(JobId id, const Job& job) {
@@ -119,7 +164,8 @@ std::optional<JobId> TrafficController::Intern(const std::string& name) {
 
 void TrafficController::ForgetIfUnused(JobId id) {
   const auto job = jobs_.find(id);
-  if (job == jobs_.end() || !job->second.shares.empty() || (job->second.is_restored && has_restored_)) return;
+  if (job == jobs_.end() || !job->second.shares.empty() || job->second.num_pending > 0) return;
+  if (job->second.is_restored && has_restored_) return;
   job_ids_.erase(job->second.name);
   jobs_.erase(job);
   are_levels_stale_ = true;
@@ -154,19 +200,20 @@ void TrafficController::Take(const StreamSaid& input) {
     return Refuse(input.stream, "the first word on a stream must be a hello; is this a Fairlead agent?");
   }
   hosts_[stream.host].last_word = clock_;
-  // What only asks the path service is passed on together; everything else looks at what came of that.
+  // What only asks the path service is passed on together; everything else looks at what came of what the same host
+  // has said before. Hosts say such things all the time, and a flush for each of them would be a batch for each.
   const bool is_passed_on = std::holds_alternative<PathsWanted>(input.message) ||
                             std::holds_alternative<Heartbeat>(input.message) ||
                             std::holds_alternative<ProbesFinished>(input.message);
-  if (!is_passed_on && !events_.empty()) Flush();
+  if (!is_passed_on && IsWaiting(stream.host)) Flush();
   std::visit([&](const auto& word) { Hear(stream.host, word); }, input.message);
 }
 
 void TrafficController::Take(const StreamEnded& input) {
   const auto stream = streams_.find(input.stream);
   if (stream == streams_.end()) return;
-  if (!events_.empty()) Flush();
   const HostId host = stream->second.host;
+  if (host.valid() && IsWaiting(host)) Flush();
   if (host.valid() && hosts_[host].stream == input.stream) {
     hosts_[host].stream.reset();
     LoseArrivals(host);
@@ -180,16 +227,29 @@ void TrafficController::Take(const LinkHealthReported& input) {
     return Note(Noted::Severity::kWarning, "links",
                 fmt::format("report of link {}: the fabric has {} links", input.link.value(), fabric_.num_links()));
   }
+  if (input.health >= 0 && input.health <= 1) KeepReport(input);
   Pass(traffic::LinkReported{.link = input.link, .health = input.health, .source = input.source});
 }
 
+void TrafficController::PassOn(HostId host, traffic::PathEvent event) {
+  hosts_[host].passed_on_in = num_flushes_ + 1;
+  Pass(std::move(event));
+}
+
 void TrafficController::Flush() {
-  const std::vector<traffic::PathEvent> events = std::exchange(events_, {});
-  std::set<JobId> asking;
-  for (const auto& [number, request] : requests_) asking.insert(request.job);
-  const std::vector<traffic::PathAction> actions = paths_.Handle(clock_, events);
-  for (const traffic::PathAction& action : actions) {
-    std::visit([this](const auto& one) { Carry(one); }, action);
+  ++num_flushes_;
+  std::vector<traffic::PathEvent> events = std::exchange(releases_, {});
+  std::move(events_.begin(), events_.end(), std::back_inserter(events));
+  events_.clear();
+  std::vector<JobId> asking;
+  asking.reserve(requests_.size());
+  for (const auto& [number, request] : requests_) {
+    asking.push_back(request.job);
+    jobs_.at(request.job).num_pending = 0;
+  }
+  std::vector<traffic::PathAction> actions = paths_.Handle(clock_, events);
+  for (traffic::PathAction& action : actions) {
+    std::visit([this](auto& one) { Carry(one); }, action);
   }
   // Whoever was refused everything holds nothing. Requests that were rejected as a whole have no answer.
   for (const JobId job : asking) ForgetIfUnused(job);
@@ -205,7 +265,7 @@ void TrafficController::Carry(const traffic::LeaseExpired& action) {
   RemoveShare(action.lease.job, action.lease.host);
 }
 
-void TrafficController::Carry(const traffic::AnnouncementWanted& action) { SayTo(action.host, AnnouncementWanted{}); }
+void TrafficController::Carry(const traffic::AnnouncementWanted& action) { AskForAnnouncement(action.host); }
 
 void TrafficController::Carry(const traffic::LinkStateChanged& action) {
   if (health_[action.link] != action.health) is_router_stale_ = true;

@@ -23,10 +23,11 @@
 //                      for each queue pair that has a path; then the policy orders the jobs that anybody measured
 // Guarantees  same inputs, same outputs. Nothing is said to a stream after its end. No agent changes what another host
 //             holds. An open TCP queue pair is told a port only when the other end rewrites it. After a restart from
-//             the kept records, once agents have announced: the same job numbers, reservations and levels.
+//             the kept records, once agents have announced: the same job numbers, reservations and levels, and the same
+//             reported links.
 // Cost        a path request O(log of addresses, jobs and connections) beside the path service's. Planning levels:
 //             O(links + links of all paths) and the policy's, at most once per level_period. See BM_Controller….
-// Limits      states of links are not kept: after a restart whoever reported one has to say it again.
+// Limits      what probes have shown of links is not kept: after a restart they have to show it again.
 // Differs     the papers have one process per job speak for it; here a job is what its hosts' agents say of it.
 // Reference   Dong et al., C4, HPCA 2025; Cao et al., Crux, SIGCOMM 2024, section 5; spec c4.md 9, crux.md.
 // Oracle      traffic_controller_laws_test.cc: random agents, links and restarts over a fabric that hashes.
@@ -191,6 +192,10 @@ class TrafficController {
     std::optional<StreamId> stream;
     std::string agent_version;
     SimTime last_word;
+    uint64_t passed_on_in = 0;   // the flush that takes what it said last
+    std::set<JobId> jobs;        // with a share here
+    bool is_announcing = false;  // it was asked what it holds, and has not said all yet
+    std::set<JobId> announced;   // since it was asked
   };
   struct Connection {
     HostId host;
@@ -217,6 +222,7 @@ class TrafficController {
     uint32_t level = 0;
     std::string reason;
     bool is_restored = false;
+    uint32_t num_pending = 0;  // requests of the service until the next flush
     std::map<HostId, Share> shares;
     std::unordered_map<uint64_t, Connection> connections;
     std::optional<FlopPerSecond> intensity;
@@ -260,8 +266,10 @@ class TrafficController {
   void Take(const StreamEnded& input);
   void Take(const LinkHealthReported& input);
   void Pass(traffic::PathEvent event) { events_.push_back(std::move(event)); }
+  void PassOn(HostId host, traffic::PathEvent event);
+  bool IsWaiting(HostId host) const { return hosts_[host].passed_on_in == num_flushes_ + 1; }
   void Flush();
-  void Carry(const traffic::PathsGranted& action);
+  void Carry(traffic::PathsGranted& action);
   void Carry(const traffic::PathsMoved& action);
   void Carry(const traffic::ScanPorts& action);
   void Carry(const traffic::LeaseExpired& action);
@@ -269,6 +277,9 @@ class TrafficController {
   void Carry(const traffic::LinkStateChanged& action);
   void Carry(const traffic::ProbeRoundStarted& action);
   void Carry(const traffic::EventRejected& action);
+  void KeepReport(const LinkHealthReported& report);
+  Status RestoreJob(const std::string& key, const std::string& value);
+  Status RestoreReport(const std::string& key, const std::string& value);
   void Note(Noted::Severity severity, std::string subject, std::string text);
   void Object(HostId host, std::string text);
 
@@ -287,6 +298,8 @@ class TrafficController {
   void Hear(HostId host, const ConnectionOpened& word);
   void Hear(HostId host, const ConnectionsClosed& word);
   void Hear(HostId host, const ConnectionsHeld& word);
+  void Hear(HostId host, const AnnouncementFinished& word);
+  void AskForAnnouncement(HostId host);
   std::string Translate(HostId host, const WantedConnection& wanted, traffic::ConnectionRequest* request) const;
   std::string TranslateHeld(HostId host, const HeldConnection& held, traffic::ConnectionRequest* request) const;
   void TakeHeld(JobId job, HostId host, const traffic::HeldConnection& held, const std::vector<uint16_t>& socket_ports);
@@ -359,6 +372,7 @@ class TrafficController {
   topology::Router router_;
   topology::LinkHealth health_;
   bool is_router_stale_ = false;
+  std::map<LinkId, double> reported_;  // health of links that somebody said is not whole; they are kept
 
   SimTime clock_;
   traffic::SteadyTime time_;
@@ -379,9 +393,13 @@ class TrafficController {
   std::deque<std::pair<SimTime, QueuePairKey>> due_arrivals_;  // in order of time; some are answered
 
   bool are_levels_stale_ = false;
+  size_t num_measured_shares_ = 0;
   SimTime next_level_plan_;
 
+  // Until the next flush. Releases go first: whoever has something else waiting flushes before it says one.
+  std::vector<traffic::PathEvent> releases_;
   std::vector<traffic::PathEvent> events_;
+  uint64_t num_flushes_ = 0;
   std::vector<TrafficOutput> outputs_;
 };
 

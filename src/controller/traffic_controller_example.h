@@ -401,6 +401,7 @@ class LiveCluster {
       jobs[key.first].connections.push_back(held.connection);
     }
     for (auto& [job, held] : jobs) Say(host, std::move(held));
+    Say(host, AnnouncementFinished{});
   }
   void Hear(uint32_t host, const LevelSet& word) { agents_[host].levels[word.job] = word.level; }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "controller/traffic_controller.h"
 
@@ -47,7 +48,8 @@ bool TrafficController::IsOwn(HostId host, const IpAddress& address) const {
 // Returns what is wrong; the rest is the path service's to judge.
 std::string TrafficController::Translate(HostId host, const WantedConnection& wanted,
                                          traffic::ConnectionRequest* request) const {
-  if (!IsOwn(host, wanted.source)) {
+  const std::optional<NicId> source = addresses_.FindNic(wanted.source);
+  if (!source || fabric_.host_of(*source) != host) {
     return fmt::format("source {} is no NIC of host {}: agents ask for their own host only", wanted.source.ToString(),
                        fabric_.HostName(host));
   }
@@ -63,7 +65,7 @@ std::string TrafficController::Translate(HostId host, const WantedConnection& wa
     return fmt::format("queue pairs: expected 1 to {}, found {}", traffic::kMaxQueuePairs, wanted.num_queue_pairs);
   }
   *request = {.connection = wanted.connection,
-              .source = *addresses_.FindNic(wanted.source),
+              .source = *source,
               .destination = *destination,
               .num_queue_pairs = wanted.num_queue_pairs,
               .weight = wanted.weight,
@@ -80,6 +82,9 @@ void TrafficController::Hear(HostId host, const PathsWanted& word) {
                      .places = {},
                      .asked = {}};
   traffic::PathsRequested wanted = {.request = ++num_requests_, .host = host, .job = {}, .connections = {}};
+  request.answer.connections.reserve(word.connections.size());
+  request.places.reserve(word.connections.size());
+  wanted.connections.reserve(word.connections.size());
   for (const WantedConnection& one : word.connections) {
     traffic::ConnectionRequest translated;
     std::string fault = Translate(host, one, &translated);
@@ -98,11 +103,13 @@ void TrafficController::Hear(HostId host, const PathsWanted& word) {
   }
   wanted.job = request.job = *job;
   request.asked = wanted.connections;
+  jobs_.at(*job).num_pending++;
+  if (hosts_[host].is_announcing) hosts_[host].announced.insert(*job);
   requests_.emplace(wanted.request, std::move(request));
-  Pass(std::move(wanted));
+  PassOn(host, std::move(wanted));
 }
 
-void TrafficController::Carry(const traffic::PathsGranted& action) {
+void TrafficController::Carry(traffic::PathsGranted& action) {
   const auto found = requests_.find(action.request);
   const auto job = jobs_.find(action.lease.job);
   if (found == requests_.end() || job == jobs_.end()) return;
@@ -110,7 +117,7 @@ void TrafficController::Carry(const traffic::PathsGranted& action) {
   for (size_t c = 0; c < action.connections.size() && c < request.places.size(); ++c) {
     // Without queue pairs it is refused, and not held.
     if (!action.connections[c].queue_pairs.empty()) AddConnection(request.job, action.lease.host, request.asked[c]);
-    request.answer.connections[request.places[c]] = action.connections[c];
+    request.answer.connections[request.places[c]] = std::move(action.connections[c]);
   }
   request.answer.level = job->second.level;
   if (!streams_[request.stream].is_closed) Say(request.stream, std::move(request.answer));
@@ -124,6 +131,7 @@ void TrafficController::AddConnection(JobId id, HostId host, const traffic::Conn
   place->second = {.host = host, .request = request, .socket_ports = {}};
   place->second.socket_ports.resize(request.num_queue_pairs);
   job.shares[host].connections.insert(request.connection);
+  hosts_[host].jobs.insert(id);
   are_levels_stale_ = true;
 }
 
@@ -141,7 +149,11 @@ void TrafficController::Remove(JobId id, HostId host, std::span<const uint64_t> 
     if (share->second.measured) share->second.measured->bytes.erase(name);
     are_levels_stale_ = true;
   }
-  if (share->second.connections.empty()) job->second.shares.erase(share);
+  if (share->second.connections.empty()) {
+    if (share->second.measured) --num_measured_shares_;
+    job->second.shares.erase(share);
+    hosts_[host].jobs.erase(id);
+  }
   ForgetIfUnused(id);
 }
 
@@ -170,8 +182,8 @@ void TrafficController::Hear(HostId host, const ConnectionOpened& word) {
 void TrafficController::Hear(HostId host, const ConnectionsClosed& word) {
   const std::optional<JobId> job = FindJob(word.job);
   if (!job) return;
-  Pass(traffic::ConnectionsReleased{.host = host, .job = *job, .connections = word.connections});
-  Flush();
+  // Nothing that this host has said before waits.
+  releases_.emplace_back(traffic::ConnectionsReleased{.host = host, .job = *job, .connections = word.connections});
   if (word.connections.empty()) {
     RemoveShare(*job, host);
   } else {
@@ -197,6 +209,7 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& word) {
   const std::optional<JobId> job = taken.empty() ? FindJob(word.job) : Intern(word.job);
   if (!job) return;
   announced.job = *job;
+  if (hosts_[host].is_announcing) hosts_[host].announced.insert(*job);
   std::set<uint64_t> named;
   for (size_t c = 0; c < taken.size(); ++c) {
     named.insert(taken[c]->wanted.connection);
@@ -216,6 +229,21 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& word) {
   }
   const Job& known = jobs_.at(*job);
   SayTo(host, LevelSet{.job = known.name, .level = known.level, .reason = known.reason});
+}
+
+// What an earlier agent of this host held, and this one has forgotten: heartbeats would keep it for ever.
+void TrafficController::Hear(HostId host, const AnnouncementFinished&) {
+  if (!std::exchange(hosts_[host].is_announcing, false)) return;
+  const std::set<JobId> announced = std::exchange(hosts_[host].announced, {});
+  const std::set<JobId> held = hosts_[host].jobs;
+  for (const JobId job : held) {
+    if (announced.contains(job)) continue;
+    Note(Noted::Severity::kWarning, HostSubject(host),
+         fmt::format("its agent no longer knows of {} connections of job {}: they are given up",
+                     jobs_.at(job).shares.at(host).connections.size(), jobs_.at(job).name));
+    releases_.emplace_back(traffic::ConnectionsReleased{.host = host, .job = job, .connections = {}});
+    RemoveShare(job, host);
+  }
 }
 
 std::string TrafficController::TranslateHeld(HostId host, const HeldConnection& held,

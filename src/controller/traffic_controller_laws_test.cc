@@ -45,10 +45,7 @@ class Chaos {
       case 11:
         return cluster_.Run(static_cast<int>(1 + Draw(4)));
       default:
-        cluster_.Restart();
-        // Nobody keeps the states of links: switches have to say them again.
-        if (lost_) cluster_.SetLink(*lost_, 0);
-        return;
+        return cluster_.Restart();
     }
   }
   // Everybody is back, all is repaired, and time has passed.
@@ -192,7 +189,7 @@ class Nonsense {
   explicit Nonsense(uint64_t seed) : random_(seed) {}
 
   FromAgent Word() {
-    switch (random_.Below(8)) {
+    switch (random_.Below(9)) {
       case 0:
         return Heartbeat{static_cast<uint32_t>(Number())};
       case 1:
@@ -210,6 +207,8 @@ class Nonsense {
         return ArrivalPrepared{.alias = Number(), .error = Name()};
       case 6:
         return Probes();
+      case 7:
+        return AnnouncementFinished{};
       default:
         return JobMeasured{.job = Name(),
                            .num_gpus = static_cast<uint32_t>(Number()),

@@ -55,6 +55,7 @@ void TrafficController::Hear(HostId host, const JobMeasured& word) {
   }
   Share& share = jobs_.at(*id).shares.at(host);
   const bool is_first = !share.measured.has_value();
+  if (is_first) ++num_measured_shares_;
   Measurement& known = is_first ? share.measured.emplace() : *share.measured;
   const auto mix = [&](double before, double now) {
     return is_first ? now : before + options_.measurement_weight * (now - before);
@@ -167,11 +168,12 @@ void TrafficController::NoteIntensities(const traffic::TrafficSnapshot& snapshot
 }
 
 void TrafficController::PlanLevels() {
-  if (!are_levels_stale_ || time_.now() < next_level_plan_) return;
+  // Whether there is anything to plan is seen from end to end of all connections: not with each word.
+  if (!are_levels_stale_ || num_measured_shares_ == 0 || time_.now() < next_level_plan_) return;
   are_levels_stale_ = false;
+  next_level_plan_ = time_.now() + options_.level_period;
   const std::vector<MeasuredJob> jobs = CollectMeasuredJobs();
   if (jobs.empty()) return;
-  next_level_plan_ = time_.now() + options_.level_period;
   if (std::exchange(is_router_stale_, false)) router_.SetHealth(health_);
   std::vector<traffic::JobView> views;
   for (const MeasuredJob& job : jobs) {

@@ -60,12 +60,19 @@ void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
   Say(stream, controller::Welcome{.controller_version = options_.version,
                                   .heartbeat_period = options_.heartbeat_period,
                                   .lease_ttl = options_.lease_ttl});
-  Say(stream, AnnouncementWanted{});
-  for (const auto& [job_id, job] : jobs_) {
-    if (job.shares.contains(id)) Say(stream, LevelSet{.job = job.name, .level = job.level, .reason = job.reason});
+  AskForAnnouncement(id);
+  for (const JobId job_id : host.jobs) {
+    const Job& job = jobs_.at(job_id);
+    Say(stream, LevelSet{.job = job.name, .level = job.level, .reason = job.reason});
   }
   RenewArrivals(id);
   Note(Noted::Severity::kInfo, HostSubject(id), "its agent is here, version " + host.agent_version);
+}
+
+void TrafficController::AskForAnnouncement(HostId host) {
+  hosts_[host].is_announcing = true;
+  hosts_[host].announced.clear();
+  SayTo(host, AnnouncementWanted{});
 }
 
 void TrafficController::Refuse(StreamId stream, std::string reason) {
@@ -92,7 +99,7 @@ void TrafficController::Hear(HostId host, const HostHello&) {
 }
 
 void TrafficController::Hear(HostId host, const Heartbeat& word) {
-  Pass(traffic::LeasesRenewed{.host = host, .num_leases = word.num_leases, .jobs = std::nullopt});
+  PassOn(host, traffic::LeasesRenewed{.host = host, .num_leases = word.num_leases, .jobs = std::nullopt});
 }
 
 }  // namespace fairlead::controller

@@ -199,12 +199,85 @@ TEST(TrafficControllerTest, JobNumbersAreNeverUsedAgain) {
   EXPECT_TRUE(cluster.store().contains("job/1"));
 }
 
+// Switches say what changes, once; nobody would tell a new controller.
+TEST(TrafficControllerTest, ReportedLinksOutliveARestart) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  const LinkId lost = cluster.Route(0, 3, 2)[1];
+  const LinkId degraded = cluster.Route(0, 3, 1)[1];
+  cluster.SetLink(lost, 0);
+  cluster.SetLink(degraded, 0.5);
+  const auto store = cluster.store();
+  EXPECT_TRUE(store.contains("link/" + cluster.fabric().LinkName(lost)));
+  EXPECT_EQ(store.size(), 4u) << "two links in both directions, and no jobs yet";
+  cluster.Restart();
+  cluster.Wait(SimDuration(1));
+  EXPECT_EQ(cluster.paths().state(lost), traffic::LinkState::kDown);
+  EXPECT_EQ(cluster.paths().health(degraded), 0.5);
+  EXPECT_EQ(cluster.store(), store);
+  // No new connection crosses it: ten over three spines, where four would do.
+  cluster.ConnectAll();
+  for (uint64_t c = 1; c <= 10; ++c) cluster.Ask(0, "gpt", c, 3);
+  for (const QueuePairOnFabric& qp : cluster.controller().QueuePairs()) {
+    EXPECT_EQ(std::ranges::find(qp.links, lost), qp.links.end());
+  }
+  cluster.SetLink(lost, 1);
+  cluster.SetLink(degraded, 1);
+  for (const auto& [key, value] : cluster.store()) EXPECT_FALSE(key.starts_with("link/")) << key;
+}
+
+TEST(TrafficControllerTest, ReportsOfLinksThatAreGoneAreDropped) {
+  LiveCluster cluster;
+  ASSERT_TRUE(cluster.controller()
+                  .Restore(std::vector<std::pair<std::string, std::string>>{
+                      {"link/leaf9->spine9", R"({"health": 0, "source": "switch"})"}})
+                  .ok());
+  const auto outputs = cluster.Send({});
+  ASSERT_TRUE(std::ranges::any_of(outputs, [](const TrafficOutput& output) {
+    const auto* record = std::get_if<RecordChanged>(&output);
+    return record != nullptr && record->key == "link/leaf9->spine9" && !record->value;
+  }));
+}
+
+// An agent that lost its state beats on, and even for as many leases as before: what it does not announce ends.
+TEST(TrafficControllerTest, WhatAnAgentHasForgottenEnds) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "gpt");
+  cluster.Ask(0, "bert", 50, 4);
+  cluster.Settle();
+  ASSERT_EQ(cluster.Reservations().size(), 4u);
+  auto& held = cluster.agent(0).held;
+  held.erase({"gpt", 1});
+  cluster.Disconnect(0);
+  cluster.Connect(0);
+  cluster.Settle();
+  // Host 0 has connection 1 of gpt and 50 of bert; the others have theirs.
+  const auto reservations = cluster.Reservations();
+  EXPECT_EQ(reservations.size(), 3u);
+  EXPECT_FALSE(reservations.contains({"gpt", 1}));
+  EXPECT_TRUE(reservations.contains({"bert", 50}));
+  // Everything, now: the job of this host alone is gone with it.
+  held.clear();
+  cluster.Disconnect(0);
+  cluster.Connect(0);
+  cluster.Settle();
+  EXPECT_EQ(cluster.Reservations().size(), 2u);
+  EXPECT_EQ(cluster.controller().Jobs().size(), 1u);
+  // What an agent says before it was asked ends nothing.
+  cluster.Say(1, AnnouncementFinished{});
+  EXPECT_EQ(cluster.Reservations().size(), 2u);
+}
+
 TEST(TrafficControllerTest, DamagedRecordsAreNamed) {
   LiveCluster cluster;
   using Records = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(cluster.controller().Restore(Records{{"job/x", "{}"}}).code(), StatusCode::kDataLoss);
   EXPECT_EQ(cluster.controller().Restore(Records{{"job/1", "{"}}).code(), StatusCode::kDataLoss);
   EXPECT_EQ(cluster.controller().Restore(Records{{"next_job", "-3"}}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(cluster.controller().Restore(Records{{"link/a->b", "0"}}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(cluster.controller().Restore(Records{{"link/a->b", R"({"health": 2, "source": ""})"}}).code(),
+            StatusCode::kDataLoss);
   EXPECT_TRUE(cluster.controller().Restore(Records{{"starts", "3"}}).ok());
 }
 

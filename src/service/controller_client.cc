@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "base/random.h"
 #include "service/endpoint.h"
 #include "service/stream_bytes.h"
+#include "service/unsent_words.h"
 #include "wire/host_message_codec.h"
 
 namespace fairlead::service {
@@ -30,6 +30,8 @@ grpc::ChannelArguments ChannelArgumentsOf(const ControllerClientOptions& options
   arguments.SetMaxReceiveMessageSize(static_cast<int>(wire::kMessageBytesMax));
   // The connection to the controller is none of the proxy's that jobs may have in their environment.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // As the controller has it: no ping for each read.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   // Each attempt stands for itself: the delays are ours.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // A controller whose machine is gone says nothing: it is asked.
@@ -148,8 +150,8 @@ class ControllerClient::Connection {
   bool is_saying_ = false;    // one message is under way
   bool is_deaf_ = false;      // reading waits for the owner
   std::string end_reason_;    // of stream_, where we ended it
-  std::deque<std::string> unsent_;
-  size_t unsent_bytes_ = 0;
+  UnsentWords unsent_;
+  size_t num_under_way_ = 0;  // words of the message that is
   std::vector<ClientEvent> events_;
   uint64_t num_dropped_ = 0;
 };
@@ -247,12 +249,14 @@ void ControllerClient::Connection::OnHeard(bool ok, const grpc::ByteBuffer& buff
     const std::lock_guard lock(mutex_);
     return End("");
   }
-  auto message = wire::ReadToAgent(WholeMessage(buffer).bytes());
+  auto words = wire::ReadToAgent(WholeMessage(buffer).bytes());
   const std::lock_guard lock(mutex_);
   if (!is_live_) return;
-  if (!message.ok()) return End("the controller said what can't be read: " + message.status().message());
-  if (std::holds_alternative<controller::Welcome>(*message)) delay_ = options_.delay_min;
-  Announce(std::move(*message));
+  if (!words.ok()) return End("the controller said what can't be read: " + words.status().message());
+  for (controller::ToAgent& word : *words) {
+    if (std::holds_alternative<controller::Welcome>(word)) delay_ = options_.delay_min;
+    Announce(std::move(word));
+  }
   is_deaf_ = events_.size() >= options_.unheard_max;
   if (!is_deaf_) stream_->Read();
 }
@@ -261,7 +265,7 @@ void ControllerClient::Connection::OnSaid(bool ok) {
   const std::lock_guard lock(mutex_);
   is_saying_ = false;
   if (!ok) {
-    ++num_dropped_;
+    num_dropped_ += num_under_way_;
     return End("");
   }
   if (is_live_) SayNext();
@@ -270,8 +274,7 @@ void ControllerClient::Connection::OnSaid(bool ok) {
 void ControllerClient::Connection::OnDone(const grpc::Status& status) {
   const std::lock_guard lock(mutex_);
   num_dropped_ += unsent_.size();
-  unsent_.clear();
-  unsent_bytes_ = 0;
+  unsent_.Clear();
   is_heard_of_ = false;
   is_done_ = true;
   std::string reason = end_reason_;
@@ -283,18 +286,17 @@ void ControllerClient::Connection::OnDone(const grpc::Status& status) {
 
 void ControllerClient::Connection::SayNext() {
   if (is_saying_ || unsent_.empty()) return;
-  const std::string bytes = std::move(unsent_.front());
-  unsent_.pop_front();
-  unsent_bytes_ -= bytes.size();
+  const UnsentWords::Message message = unsent_.Take();
+  num_under_way_ = message.num_words;
   is_saying_ = true;
-  stream_->Write(bytes, !unsent_.empty());
+  stream_->Write(message.bytes, !unsent_.empty());
 }
 
 bool ControllerClient::Connection::Send(const controller::FromAgent& message) {
   std::string bytes = wire::WriteFromAgent(message);
   const std::lock_guard lock(mutex_);
   const bool is_open = is_live_ && is_heard_of_;
-  const bool has_room = unsent_bytes_ + bytes.size() <= options_.unsent_bytes_max;
+  const bool has_room = unsent_.num_bytes() + bytes.size() <= options_.unsent_bytes_max;
   if (!is_open || !has_room || bytes.size() > wire::kMessageBytesMax) {
     ++num_dropped_;
     if (is_open && !has_room) {
@@ -302,8 +304,7 @@ bool ControllerClient::Connection::Send(const controller::FromAgent& message) {
     }
     return false;
   }
-  unsent_bytes_ += bytes.size();
-  unsent_.push_back(std::move(bytes));
+  unsent_.Push(std::move(bytes));
   SayNext();
   return true;
 }

@@ -90,10 +90,11 @@ bool ControllerLoop::CarryOut() {
   }
   if (!status.ok()) return false;
   for (const TrafficOutput& output : outputs_) {
-    if (const auto* say = std::get_if<controller::SayToStream>(&output)) server_.Send(say->stream, say->message);
+    if (const auto* say = std::get_if<controller::SayToStream>(&output)) server_.Queue(say->stream, say->message);
     if (const auto* end = std::get_if<controller::EndStream>(&output)) server_.End(end->stream);
     if (const auto* noted = std::get_if<controller::Noted>(&output)) listener_(clock_, *noted);
   }
+  server_.Flush();
   outputs_.clear();
   return true;
 }

@@ -9,14 +9,16 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
+#include <iterator>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "service/endpoint.h"
 #include "service/stream_bytes.h"
+#include "service/unsent_words.h"
 #include "wire/host_message_codec.h"
 
 namespace fairlead::service {
@@ -38,12 +40,16 @@ struct Counters {
 // What waits for the core.
 class Inbox {
  public:
-  void Put(controller::TrafficInput input) {
+  void Put(controller::TrafficInput input) { Put(std::span(&input, 1)); }
+  void Put(std::span<controller::TrafficInput> inputs) {
+    bool was_empty = false;
     {
       const std::lock_guard lock(mutex_);
-      inputs_.push_back(std::move(input));
+      was_empty = inputs_.empty();
+      std::move(inputs.begin(), inputs.end(), std::back_inserter(inputs_));
     }
-    filled_.notify_one();
+    // Whoever waits was woken by the first one already.
+    if (was_empty) filled_.notify_one();
   }
   void Wake() {
     {
@@ -51,18 +57,28 @@ class Inbox {
       is_woken_ = true;
     }
     filled_.notify_one();
+    gathered_.notify_one();
   }
   std::vector<controller::TrafficInput> Take(std::chrono::milliseconds timeout) {
     std::unique_lock lock(mutex_);
+    // Under load more is on its way: a thread that is woken for each input does little else.
+    if (num_taken_ >= kLoad) gathered_.wait_for(lock, kGathering, [&] { return is_woken_; });
     filled_.wait_for(lock, timeout, [&] { return is_woken_ || !inputs_.empty(); });
     is_woken_ = false;
+    num_taken_ = inputs_.size();
     return std::exchange(inputs_, {});
   }
 
  private:
+  // So many inputs at once are load; answers then wait for as long, as they would for the processor otherwise.
+  static constexpr size_t kLoad = 4;
+  static constexpr std::chrono::milliseconds kGathering{1};
+
   std::mutex mutex_;
   std::condition_variable filled_;
+  std::condition_variable gathered_;
   bool is_woken_ = false;
+  size_t num_taken_ = 0;  // the last time
   std::vector<controller::TrafficInput> inputs_;
 };
 
@@ -90,7 +106,23 @@ class AgentStream final : public grpc::ServerGenericBidiReactor {
     StartRead(&heard_);
   }
 
-  void Send(const controller::ToAgent& message) { Queue(wire::WriteToAgent(message)); }
+  // It leaves with the next Flush(), if not before.
+  void Queue(const controller::ToAgent& message) {
+    std::string bytes = wire::WriteToAgent(message);
+    const std::lock_guard lock(mutex_);
+    if (is_finished_ || is_ending_) return;
+    if (unsent_.num_bytes() + bytes.size() > options_.unsent_bytes_max) {
+      counters_->slow++;
+      // What is under way waits for the other side: only a cancelled stream is done before that.
+      context_->TryCancel();
+      return FinishLocked({grpc::StatusCode::RESOURCE_EXHAUSTED, "this agent does not listen"});
+    }
+    unsent_.Push(std::move(bytes));
+  }
+  void Flush() {
+    const std::lock_guard lock(mutex_);
+    SayNext();
+  }
 
   // After what was sent before.
   void End() {
@@ -98,11 +130,11 @@ class AgentStream final : public grpc::ServerGenericBidiReactor {
     EndAfterQueue();
   }
 
-  // The core has taken so many of its messages.
+  // The core has taken one of its words.
   void Taken() {
     const std::lock_guard lock(mutex_);
     --num_unread_;
-    if (is_deaf_ && !is_finished_) {
+    if (is_deaf_ && num_unread_ < options_.num_unread_max && !is_finished_) {
       is_deaf_ = false;
       StartRead(&heard_);
     }
@@ -119,28 +151,36 @@ class AgentStream final : public grpc::ServerGenericBidiReactor {
 
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::OK);
-    counters_->messages_in++;
-    auto message = wire::ReadFromAgent(WholeMessage(heard_).bytes());
-    if (!message.ok()) {
+    auto words = wire::ReadFromAgent(WholeMessage(heard_).bytes());
+    heard_.Clear();
+    if (!words.ok()) {
       counters_->unreadable++;
-      return Refuse(message.status().message());
+      return Refuse(words.status().message());
     }
-    if (const auto* hello = std::get_if<controller::HostHello>(&*message); hello != nullptr && !MaySpeakFor(*hello)) {
-      counters_->refused++;
-      return Refuse(fmt::format("host '{}': its certificate is that of {}", hello->host, fmt::join(names_, ", ")));
+    counters_->messages_in += words->size();
+    std::vector<controller::TrafficInput> inputs;
+    inputs.reserve(words->size());
+    for (controller::FromAgent& word : *words) {
+      if (const auto* hello = std::get_if<controller::HostHello>(&word); hello != nullptr && !MaySpeakFor(*hello)) {
+        counters_->refused++;
+        return Refuse(fmt::format("host '{}': its certificate is that of {}", hello->host, fmt::join(names_, ", ")));
+      }
+      inputs.emplace_back(controller::StreamSaid{id_, std::move(word)});
     }
     const std::lock_guard lock(mutex_);
     if (is_finished_ || is_ending_) return;
     deadline_.reset();
     has_spoken_ = true;
-    inbox_->Put(controller::StreamSaid{id_, *std::move(message)});
-    is_deaf_ = ++num_unread_ >= options_.num_unread_max;
+    num_unread_ += inputs.size();
+    inbox_->Put(inputs);
+    is_deaf_ = num_unread_ >= options_.num_unread_max;
     if (!is_deaf_) StartRead(&heard_);
   }
 
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(mutex_);
     is_saying_ = false;
+    said_.Clear();
     if (is_finished_) return;
     if (!ok) return FinishLocked({grpc::StatusCode::UNAVAILABLE, "the stream broke"});
     SayNext();
@@ -154,23 +194,9 @@ class AgentStream final : public grpc::ServerGenericBidiReactor {
     return !is_authenticated_ || std::find(names_.begin(), names_.end(), hello.host) != names_.end();
   }
 
-  void Queue(const std::string& bytes) {
-    const std::lock_guard lock(mutex_);
-    if (is_finished_ || is_ending_) return;
-    if (unsent_bytes_ + bytes.size() > options_.unsent_bytes_max) {
-      counters_->slow++;
-      // What is under way waits for the other side: only a cancelled stream is done before that.
-      context_->TryCancel();
-      return FinishLocked({grpc::StatusCode::RESOURCE_EXHAUSTED, "this agent does not listen"});
-    }
-    unsent_bytes_ += bytes.size();
-    unsent_.push_back(bytes);
-    SayNext();
-  }
-
   // Says why, and ends.
   void Refuse(const std::string& reason) {
-    Queue(wire::WriteToAgent(controller::Refused{reason}));
+    Queue(controller::Refused{reason});
     const std::lock_guard lock(mutex_);
     TellCoreOfEnd();
     EndAfterQueue();
@@ -194,11 +220,10 @@ class AgentStream final : public grpc::ServerGenericBidiReactor {
       if (is_ending_) FinishLocked(grpc::Status::OK);
       return;
     }
-    unsent_bytes_ -= unsent_.front().size();
-    said_ = ToBuffer(unsent_.front());
-    unsent_.pop_front();
+    const UnsentWords::Message message = unsent_.Take();
+    said_ = ToBuffer(message.bytes);
     is_saying_ = true;
-    counters_->messages_out++;
+    counters_->messages_out += message.num_words;
     StartWrite(&said_, unsent_.empty() ? grpc::WriteOptions() : grpc::WriteOptions().set_buffer_hint());
   }
 
@@ -224,8 +249,7 @@ class AgentStream final : public grpc::ServerGenericBidiReactor {
   grpc::ByteBuffer heard_;
   grpc::ByteBuffer said_;
   std::mutex mutex_;
-  std::deque<std::string> unsent_;
-  size_t unsent_bytes_ = 0;
+  UnsentWords unsent_;
   size_t num_unread_ = 0;
   bool has_spoken_ = false;                    // the core knows of it
   bool is_told_of_end_ = false;                // the core knows that it is over
@@ -274,6 +298,8 @@ class ControllerServer::Streams final : public grpc::CallbackGenericService, pub
   std::vector<controller::TrafficInput> TakeInputs(std::chrono::milliseconds timeout);
   void Wake() { inbox_.Wake(); }
   std::shared_ptr<AgentStream> Find(StreamId id) const;
+  void Queue(StreamId id, const controller::ToAgent& message);
+  void Flush();
   ControllerServerCounters counters() const;
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
@@ -286,6 +312,7 @@ class ControllerServer::Streams final : public grpc::CallbackGenericService, pub
   Counters counters_;
   Inbox inbox_;
   Clock::time_point next_check_;
+  std::vector<std::shared_ptr<AgentStream>> queued_;  // of the core's thread: until the next flush
 
   mutable std::mutex mutex_;
   std::condition_variable emptied_;
@@ -305,6 +332,8 @@ Status ControllerServer::Streams::Listen() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  // Else each read is followed by a ping, to find out how much may be under way: for messages of some kB it is all.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.RegisterCallbackGenericService(this);
   // Debian's library looks for deadlocks inside gRPC at each lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -376,6 +405,18 @@ std::shared_ptr<AgentStream> ControllerServer::Streams::Find(StreamId id) const 
   return found == streams_.end() ? nullptr : found->second;
 }
 
+void ControllerServer::Streams::Queue(StreamId id, const controller::ToAgent& message) {
+  auto stream = Find(id);
+  if (stream == nullptr) return;
+  stream->Queue(message);
+  queued_.push_back(std::move(stream));
+}
+
+void ControllerServer::Streams::Flush() {
+  for (const auto& stream : queued_) stream->Flush();
+  queued_.clear();
+}
+
 std::vector<controller::TrafficInput> ControllerServer::Streams::TakeInputs(std::chrono::milliseconds timeout) {
   std::vector<controller::TrafficInput> inputs = inbox_.Take(timeout);
   for (const controller::TrafficInput& input : inputs) {
@@ -428,8 +469,13 @@ std::vector<controller::TrafficInput> ControllerServer::TakeInputs(std::chrono::
 
 void ControllerServer::Wake() { streams_->Wake(); }
 
+void ControllerServer::Queue(StreamId stream, const controller::ToAgent& message) { streams_->Queue(stream, message); }
+
+void ControllerServer::Flush() { streams_->Flush(); }
+
 void ControllerServer::Send(StreamId stream, const controller::ToAgent& message) {
-  if (const auto found = streams_->Find(stream)) found->Send(message);
+  Queue(stream, message);
+  Flush();
 }
 
 void ControllerServer::End(StreamId stream) {

@@ -2,7 +2,9 @@
 //
 // Threads     gRPC's few threads read, check and queue; no stream has a thread of its own. One thread, the core's,
 //             takes all that waits at once, and answers.
-// Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` messages wait is not
+// Batches     what has come while the core was at work is its next batch, and what a batch says to an agent is one
+//             message. Under load the core lets inputs gather for a millisecond before it looks.
+// Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` words wait is not
 //             read on until the core has taken them: the agent has to wait. One that lets more than `unsent_bytes_max`
 //             wait on our side is ended, as is one that does not take its last words, or says nothing at first, for
 //             `patience`.
@@ -28,7 +30,7 @@ struct ControllerServerOptions {
   TlsFiles tls = {};                     // none set: plaintext. UNIX sockets have plaintext always
   bool is_insecure_allowed = false;
   size_t num_streams_max = 100'000;
-  size_t num_unread_max = 64;
+  size_t num_unread_max = 64;  // words, beside those of one message
   size_t unsent_bytes_max = size_t{16} << 20;
   std::chrono::milliseconds patience{10'000};
 };
@@ -39,7 +41,7 @@ struct ControllerServerCounters {
   uint64_t refused = 0;      // the wrong name, or one stream too many
   uint64_t unreadable = 0;   // ended for what they said
   uint64_t slow = 0;         // ended for not listening, or for not speaking
-  uint64_t messages_in = 0;
+  uint64_t messages_in = 0;  // words, of which several may have come as one
   uint64_t messages_out = 0;
 };
 
@@ -62,7 +64,10 @@ class ControllerServer {
   // Makes the TakeInputs() that waits, or else the next one, return at once. Any thread.
   void Wake();
 
-  // Nothing happens where the stream is gone.
+  // Nothing happens where the stream is gone. What is queued leaves with the next Flush(): the words of a stream
+  // together. Send() does both. Thread: that of TakeInputs().
+  void Queue(controller::StreamId stream, const controller::ToAgent& message);
+  void Flush();
   void Send(controller::StreamId stream, const controller::ToAgent& message);
   // After what was sent before.
   void End(controller::StreamId stream);

@@ -18,6 +18,7 @@
 #include "service/endpoint.h"
 #include "service/stream_bytes.h"
 #include "service/stream_example.h"
+#include "service/unsent_words.h"
 #include "wire/host_message_codec.h"
 #include "wire/random_messages.h"
 
@@ -79,6 +80,34 @@ TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
   }
 }
 
+// Long ones and short ones: the joined message is all of them, and within its limits.
+TEST(ControllerStream, WordsThatWaitLeaveTogether) {
+  Random random(11);
+  for (int round = 0; round < 200; ++round) {
+    UnsentWords unsent;
+    std::string all;
+    const uint64_t num_words = 1 + random.Below(200);
+    for (uint64_t i = 0; i < num_words; ++i) {
+      const std::string word(random.Below(10) == 0 ? random.Below(100'000) : random.Below(10), static_cast<char>(i));
+      all += word;
+      unsent.Push(word);
+    }
+    EXPECT_EQ(unsent.num_bytes(), all.size());
+    std::string taken;
+    size_t num_taken = 0;
+    while (!unsent.empty()) {
+      const UnsentWords::Message message = unsent.Take();
+      EXPECT_LE(message.num_words, UnsentWords::kWordsMax);
+      EXPECT_TRUE(message.num_words == 1 || message.bytes.size() <= UnsentWords::kBytesMax);
+      taken += message.bytes;
+      num_taken += message.num_words;
+    }
+    EXPECT_EQ(taken, all);
+    EXPECT_EQ(num_taken, num_words);
+    EXPECT_EQ(unsent.num_bytes(), 0u);
+  }
+}
+
 TEST(ControllerStream, AnEndedStreamIsFollowedByANewOne) {
   const auto server = StartServer({.listen = {TestSocket()}});
   const auto client = StartClient({.address = server->addresses()[0]});
@@ -134,7 +163,8 @@ TEST(ControllerStream, AnAgentWaitsForItsController) {
   }
 }
 
-// 1000 heartbeats are sent and the core takes none: 8 wait for it, the others on their way. None is lost.
+// 1000 heartbeats are sent and the core takes none: less than 8 and those of one message wait for it, the others on
+// their way. None is lost.
 TEST(ControllerStream, AnAgentHasToWaitForTheCore) {
   const auto server = StartServer({.listen = {TestSocket()}, .num_unread_max = 8});
   const auto client = StartClient({.address = server->addresses()[0]});
@@ -145,7 +175,7 @@ TEST(ControllerStream, AnAgentHasToWaitForTheCore) {
   while (next < 1000) {
     const auto inputs = server->TakeInputs(kLongWait);
     ASSERT_FALSE(inputs.empty());
-    ASSERT_LE(inputs.size(), 8u);
+    ASSERT_LE(inputs.size(), 7 + UnsentWords::kWordsMax);
     for (const auto& input : inputs) {
       ASSERT_EQ(std::get<controller::Heartbeat>(std::get<StreamSaid>(input).message).num_leases, next++);
     }
@@ -229,7 +259,8 @@ TEST(ControllerStream, WordsThatCannotBeReadEndTheirStream) {
     ASSERT_EQ(call.answers().size(), 1u);
     const auto answer = wire::ReadToAgent(call.answers()[0]);
     ASSERT_TRUE(answer.ok());
-    EXPECT_TRUE(std::holds_alternative<controller::Refused>(*answer));
+    ASSERT_EQ(answer->size(), 1u);
+    EXPECT_TRUE(std::holds_alternative<controller::Refused>(answer->front()));
   }
   EXPECT_EQ(server->counters().unreadable, 3u);
   RawCall other(address, "/fairlead.v1.AgentService/Other", "");

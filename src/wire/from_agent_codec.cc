@@ -6,6 +6,7 @@
 
 #include "wire/field_codec.h"
 #include "wire/host_message_codec.h"
+#include "wire/proto_arena.h"
 
 namespace fairlead::wire {
 namespace {
@@ -109,6 +110,8 @@ void Write(const JobMeasured& in, v1::AgentMessage* out) {
   measured->mutable_connections()->Add(in.connections.begin(), in.connections.end());
   for (const Bytes bytes : in.profile.flow_bytes) measured->add_connection_bytes(bytes.value());
 }
+
+void Write(const AnnouncementFinished& /*in*/, v1::AgentMessage* out) { out->mutable_announcement_finished(); }
 
 // ---- From protobuf ----
 
@@ -250,6 +253,8 @@ Status Read(const v1::JobMeasured& in, JobMeasured* out) {
   return OkStatus();
 }
 
+Status Read(const v1::AnnouncementFinished& /*in*/, AnnouncementFinished* /*out*/) { return OkStatus(); }
+
 template <class Message, class Proto>
 Result<FromAgent> ReadAs(const Proto& in) {
   Message message;
@@ -257,20 +262,7 @@ Result<FromAgent> ReadAs(const Proto& in) {
   return FromAgent(std::move(message));
 }
 
-}  // namespace
-
-std::string WriteFromAgent(const FromAgent& message) {
-  v1::AgentMessage proto;
-  std::visit([&](const auto& kind) { Write(kind, &proto); }, message);
-  return proto.SerializeAsString();
-}
-
-Result<FromAgent> ReadFromAgent(std::string_view bytes) {
-  SilenceLibrary();
-  v1::AgentMessage proto;
-  if (bytes.size() > kMessageBytesMax || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return InvalidArgument(fmt::format("expected a message of an agent, found {} bytes that are none", bytes.size()));
-  }
+Result<FromAgent> ReadWord(const v1::AgentMessage& proto) {
   switch (proto.kind_case()) {
     case v1::AgentMessage::kHello:
       return ReadAs<HostHello>(proto.hello());
@@ -290,10 +282,38 @@ Result<FromAgent> ReadFromAgent(std::string_view bytes) {
       return ReadAs<ArrivalPrepared>(proto.arrival_prepared());
     case v1::AgentMessage::kJobMeasured:
       return ReadAs<JobMeasured>(proto.job_measured());
+    case v1::AgentMessage::kAnnouncementFinished:
+      return ReadAs<AnnouncementFinished>(proto.announcement_finished());
     case v1::AgentMessage::KIND_NOT_SET:
       break;
   }
   return InvalidArgument("expected one kind of message of an agent, found none that this version knows");
+}
+
+}  // namespace
+
+std::string WriteFromAgent(const FromAgent& message) {
+  ProtoArena arena;
+  auto* words = arena.Create<v1::AgentWords>();
+  std::visit([&](const auto& kind) { Write(kind, words->add_words()); }, message);
+  return words->SerializeAsString();
+}
+
+Result<std::vector<FromAgent>> ReadFromAgent(std::string_view bytes) {
+  SilenceLibrary();
+  ProtoArena arena;
+  auto* proto = arena.Create<v1::AgentWords>();
+  if (bytes.size() > kMessageBytesMax || !proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidArgument(fmt::format("expected a message of an agent, found {} bytes that are none", bytes.size()));
+  }
+  if (proto->words().empty()) return InvalidArgument("expected a message of an agent, found no word in it");
+  std::vector<FromAgent> words;
+  words.reserve(static_cast<size_t>(proto->words_size()));
+  for (const v1::AgentMessage& word : proto->words()) {
+    FL_ASSIGN_OR_RETURN(FromAgent read, ReadWord(word));
+    words.push_back(std::move(read));
+  }
+  return words;
 }
 
 }  // namespace fairlead::wire

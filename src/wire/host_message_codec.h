@@ -8,13 +8,15 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "controller/host_messages.h"
 
 namespace fairlead::wire {
 
-// The stream's full name in gRPC; each message on it is what Write…() returns.
+// The stream's full name in gRPC; each message on it is what Write…() returns, or several of these, one after the
+// other.
 inline constexpr std::string_view kAttachMethod = "/fairlead.v1.AgentService/Attach";
 
 // Larger messages are refused by both ends.
@@ -25,9 +27,10 @@ inline constexpr size_t kNameBytesMax = 255;
 std::string WriteFromAgent(const controller::FromAgent& message);
 std::string WriteToAgent(const controller::ToAgent& message);
 
+// All words of a message, at least one.
 // Errors: kInvalidArgument: not such a message, or the first field that can't be right, by its name.
-Result<controller::FromAgent> ReadFromAgent(std::string_view bytes);
-Result<controller::ToAgent> ReadToAgent(std::string_view bytes);
+Result<std::vector<controller::FromAgent>> ReadFromAgent(std::string_view bytes);
+Result<std::vector<controller::ToAgent>> ReadToAgent(std::string_view bytes);
 
 // Whether a name can be sent: 1 .. kNameBytesMax bytes of UTF-8. Job names come from strangers' environments.
 bool IsName(std::string_view text);

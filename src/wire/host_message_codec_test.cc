@@ -19,6 +19,26 @@ namespace {
 using controller::FromAgent;
 using controller::ToAgent;
 
+template <class Word>
+Result<Word> One(Result<std::vector<Word>> words) {
+  if (!words.ok()) return words.status();
+  EXPECT_EQ(words->size(), 1u);
+  return std::move(words->front());
+}
+Result<FromAgent> ReadOneFromAgent(const std::string& bytes) { return One(ReadFromAgent(bytes)); }
+Result<ToAgent> ReadOneToAgent(const std::string& bytes) { return One(ReadToAgent(bytes)); }
+// The message of this one word.
+std::string BytesOf(const v1::AgentMessage& word) {
+  v1::AgentWords words;
+  *words.add_words() = word;
+  return words.SerializeAsString();
+}
+std::string BytesOf(const v1::ControllerMessage& word) {
+  v1::ControllerWords words;
+  *words.add_words() = word;
+  return words.SerializeAsString();
+}
+
 TEST(HostMessageCodec, EveryMessageComesOutAsItWentIn) {
   std::set<size_t> from_kinds;
   std::set<size_t> to_kinds;
@@ -26,11 +46,11 @@ TEST(HostMessageCodec, EveryMessageComesOutAsItWentIn) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const FromAgent from = RandomFromAgent(&random);
-    const Result<FromAgent> from_again = ReadFromAgent(WriteFromAgent(from));
+    const Result<FromAgent> from_again = ReadOneFromAgent(WriteFromAgent(from));
     ASSERT_TRUE(from_again.ok()) << from_again.status().message();
     ASSERT_TRUE(*from_again == from) << "kind " << from.index();
     const ToAgent to = RandomToAgent(&random);
-    const Result<ToAgent> to_again = ReadToAgent(WriteToAgent(to));
+    const Result<ToAgent> to_again = ReadOneToAgent(WriteToAgent(to));
     ASSERT_TRUE(to_again.ok()) << to_again.status().message();
     ASSERT_TRUE(*to_again == to) << "kind " << to.index();
     from_kinds.insert(from.index());
@@ -38,6 +58,27 @@ TEST(HostMessageCodec, EveryMessageComesOutAsItWentIn) {
   }
   EXPECT_EQ(from_kinds.size(), std::variant_size_v<FromAgent>);
   EXPECT_EQ(to_kinds.size(), std::variant_size_v<ToAgent>);
+}
+
+TEST(HostMessageCodec, MessagesOneAfterTheOtherAreOneWithAllWords) {
+  Random random(5);
+  std::vector<FromAgent> said;
+  std::vector<ToAgent> answered;
+  std::string said_bytes;
+  std::string answered_bytes;
+  for (int i = 0; i < 100; ++i) {
+    said_bytes += WriteFromAgent(said.emplace_back(RandomFromAgent(&random)));
+    answered_bytes += WriteToAgent(answered.emplace_back(RandomToAgent(&random)));
+  }
+  const auto said_again = ReadFromAgent(said_bytes);
+  const auto answered_again = ReadToAgent(answered_bytes);
+  ASSERT_TRUE(said_again.ok() && answered_again.ok());
+  EXPECT_TRUE(*said_again == said);
+  EXPECT_TRUE(*answered_again == answered);
+  // One that can't be read is an error, whatever stands around it.
+  v1::AgentMessage empty;
+  EXPECT_FALSE(ReadFromAgent(said_bytes + BytesOf(empty)).ok());
+  EXPECT_FALSE(ReadFromAgent("").ok());
 }
 
 // Damaged messages: an error with a text, or another message that is a value again.
@@ -50,9 +91,11 @@ TEST(HostMessageCodec, DamageIsAnErrorOrAnotherMessage) {
     if (bytes.empty()) continue;
     for (uint64_t i = random.Below(4); i > 0; --i) bytes[random.Below(bytes.size())] = static_cast<char>(random());
     if (random.Below(2) == 0) bytes.resize(random.Below(bytes.size() + 1));
-    const Result<FromAgent> message = ReadFromAgent(bytes);
+    const auto message = ReadFromAgent(bytes);
     if (message.ok()) {
-      const Result<FromAgent> again = ReadFromAgent(WriteFromAgent(*message));
+      std::string written;
+      for (const FromAgent& word : *message) written += WriteFromAgent(word);
+      const auto again = ReadFromAgent(written);
       ASSERT_TRUE(again.ok()) << again.status().message();
       EXPECT_TRUE(*again == *message);
     } else {
@@ -80,7 +123,7 @@ v1::AgentMessage GoodPathsWanted() {
 }
 
 TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
-  ASSERT_TRUE(ReadFromAgent(GoodPathsWanted().SerializeAsString()).ok());
+  ASSERT_TRUE(ReadOneFromAgent(BytesOf(GoodPathsWanted())).ok());
   const auto connection = [](v1::AgentMessage* m) { return m->mutable_paths_wanted()->mutable_connections(0); };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const BadMessage bad_messages[] = {
@@ -120,7 +163,7 @@ TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
   for (const BadMessage& bad : bad_messages) {
     v1::AgentMessage message = GoodPathsWanted();
     bad.damage(&message);
-    const Result<FromAgent> read = ReadFromAgent(message.SerializeAsString());
+    const Result<FromAgent> read = ReadOneFromAgent(BytesOf(message));
     ASSERT_FALSE(read.ok()) << bad.field;
     EXPECT_NE(read.status().message().find(bad.field), std::string::npos) << read.status().message();
   }
@@ -132,24 +175,24 @@ TEST(HostMessageCodec, ValuesOfALaterControllerAreErrors) {
   change->set_job("gpt");
   change->mutable_answer()->set_kind(v1::ANSWER_KIND_USE);
   change->set_cause(v1::MOVE_CAUSE_LINK_DOWN);
-  ASSERT_TRUE(ReadToAgent(message.SerializeAsString()).ok());
+  ASSERT_TRUE(ReadOneToAgent(BytesOf(message)).ok());
   change->set_cause(static_cast<v1::MoveCause>(99));
-  EXPECT_FALSE(ReadToAgent(message.SerializeAsString()).ok());
+  EXPECT_FALSE(ReadOneToAgent(BytesOf(message)).ok());
   change->set_cause(v1::MOVE_CAUSE_UNSPECIFIED);
-  EXPECT_FALSE(ReadToAgent(message.SerializeAsString()).ok());
+  EXPECT_FALSE(ReadOneToAgent(BytesOf(message)).ok());
   change->set_cause(v1::MOVE_CAUSE_LINK_DOWN);
   change->mutable_answer()->set_kind(static_cast<v1::AnswerKind>(5));
-  EXPECT_FALSE(ReadToAgent(message.SerializeAsString()).ok());
+  EXPECT_FALSE(ReadOneToAgent(BytesOf(message)).ok());
   message.mutable_welcome()->set_heartbeat_period_ns(-1);
   message.mutable_welcome()->set_lease_ttl_ns(1);
-  EXPECT_FALSE(ReadToAgent(message.SerializeAsString()).ok());
+  EXPECT_FALSE(ReadOneToAgent(BytesOf(message)).ok());
 }
 
 // Agents of another version are to be told so, whatever else they say.
 TEST(HostMessageCodec, AHelloOfAnotherVersionCanBeRead) {
   v1::AgentMessage message;
   message.mutable_hello()->set_protocol_version(controller::kProtocolVersion + 1);
-  const Result<FromAgent> read = ReadFromAgent(message.SerializeAsString());
+  const Result<FromAgent> read = ReadOneFromAgent(BytesOf(message));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(std::get<controller::HostHello>(*read).protocol_version, controller::kProtocolVersion + 1);
 }
@@ -172,7 +215,7 @@ TEST(HostMessageCodec, TheMethodIsThatOfTheSchema) {
   text << file.rdbuf();
   EXPECT_NE(text.str().find("package fairlead.v1;"), std::string::npos);
   EXPECT_NE(text.str().find("service AgentService {"), std::string::npos);
-  EXPECT_NE(text.str().find("rpc Attach(stream AgentMessage) returns (stream ControllerMessage);"), std::string::npos);
+  EXPECT_NE(text.str().find("rpc Attach(stream AgentWords) returns (stream ControllerWords);"), std::string::npos);
   EXPECT_EQ(kAttachMethod, "/fairlead.v1.AgentService/Attach");
 }
 

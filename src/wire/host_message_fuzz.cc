@@ -1,6 +1,7 @@
 // Any bytes are a message or a clear error; a message that can be read is written and read again as the same.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/check.h"
@@ -9,15 +10,19 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fairlead::wire;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  if (const auto message = ReadFromAgent(bytes); message.ok()) {
-    const auto again = ReadFromAgent(WriteFromAgent(*message));
-    FL_CHECK(again.ok() && *again == *message);
+  if (const auto words = ReadFromAgent(bytes); words.ok()) {
+    std::string written;
+    for (const auto& word : *words) written += WriteFromAgent(word);
+    const auto again = ReadFromAgent(written);
+    FL_CHECK(again.ok() && *again == *words);
   } else {
-    FL_CHECK(!message.status().message().empty());
+    FL_CHECK(!words.status().message().empty());
   }
-  if (const auto message = ReadToAgent(bytes); message.ok()) {
-    const auto again = ReadToAgent(WriteToAgent(*message));
-    FL_CHECK(again.ok() && *again == *message);
+  if (const auto words = ReadToAgent(bytes); words.ok()) {
+    std::string written;
+    for (const auto& word : *words) written += WriteToAgent(word);
+    const auto again = ReadToAgent(written);
+    FL_CHECK(again.ok() && *again == *words);
   }
   return 0;
 }

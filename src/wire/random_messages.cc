@@ -171,8 +171,10 @@ FromAgent RandomFromAgent(Random* random) {
                             .probes = AnyList(random, [&] { return AnyProbe(random); })};
     case 7:
       return ArrivalPrepared{.alias = AnyInteger<uint64_t>(random), .error = AnyText(random, 0)};
-    default:
+    case 8:
       return AnyMeasured(random);
+    default:
+      return AnnouncementFinished{};
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "wire/field_codec.h"
 #include "wire/host_message_codec.h"
+#include "wire/proto_arena.h"
 
 namespace fairlead::wire {
 namespace {
@@ -239,21 +240,7 @@ Result<ToAgent> ReadAs(const Proto& in) {
   return ToAgent(std::move(message));
 }
 
-}  // namespace
-
-std::string WriteToAgent(const ToAgent& message) {
-  v1::ControllerMessage proto;
-  std::visit([&](const auto& kind) { Write(kind, &proto); }, message);
-  return proto.SerializeAsString();
-}
-
-Result<ToAgent> ReadToAgent(std::string_view bytes) {
-  SilenceLibrary();
-  v1::ControllerMessage proto;
-  if (bytes.size() > kMessageBytesMax || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return InvalidArgument(
-        fmt::format("expected a message of the controller, found {} bytes that are none", bytes.size()));
-  }
+Result<ToAgent> ReadWord(const v1::ControllerMessage& proto) {
   switch (proto.kind_case()) {
     case v1::ControllerMessage::kWelcome:
       return ReadAs<Welcome>(proto.welcome());
@@ -277,6 +264,33 @@ Result<ToAgent> ReadToAgent(std::string_view bytes) {
       break;
   }
   return InvalidArgument("expected one kind of message of the controller, found none that this version knows");
+}
+
+}  // namespace
+
+std::string WriteToAgent(const ToAgent& message) {
+  ProtoArena arena;
+  auto* words = arena.Create<v1::ControllerWords>();
+  std::visit([&](const auto& kind) { Write(kind, words->add_words()); }, message);
+  return words->SerializeAsString();
+}
+
+Result<std::vector<ToAgent>> ReadToAgent(std::string_view bytes) {
+  SilenceLibrary();
+  ProtoArena arena;
+  auto* proto = arena.Create<v1::ControllerWords>();
+  if (bytes.size() > kMessageBytesMax || !proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidArgument(
+        fmt::format("expected a message of the controller, found {} bytes that are none", bytes.size()));
+  }
+  if (proto->words().empty()) return InvalidArgument("expected a message of the controller, found no word in it");
+  std::vector<ToAgent> words;
+  words.reserve(static_cast<size_t>(proto->words_size()));
+  for (const v1::ControllerMessage& word : proto->words()) {
+    FL_ASSIGN_OR_RETURN(ToAgent read, ReadWord(word));
+    words.push_back(std::move(read));
+  }
+  return words;
 }
 
 }  // namespace fairlead::wire
