@@ -10,9 +10,11 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -28,7 +30,13 @@ FABRIC = """fabric:
   uplink_gbps: 100
   host: {gpus: 1, nics: 1, ports_per_nic: 1, port_gbps: 100}
 """
-ADDRESSES = {"nics": {"10.0.0.1": "h0/nic0", "10.0.1.1": "h1/nic0"}, "interfaces": {}}
+ADDRESSES = {"nics": {"127.0.0.1": "h0/nic0", "127.0.1.1": "h1/nic0"}, "interfaces": {}}
+
+
+def question(job, destination):
+    """shm/steering_messages.h: SteeringQuestion of a process that is about to connect."""
+    address = b"\0" * 10 + b"\xff\xff" + socket.inet_aton(destination)
+    return struct.pack("=IHHQ16s16sHHI64s", 0x534C4146, 1, 1, 4711, b"\0" * 16, address, 0, 5001, 0, job.encode())
 
 
 class Controller:
@@ -153,19 +161,66 @@ class ControllerCommandTest(unittest.TestCase):
         self.assertEqual(controller.stop(), 0)
         self.assertNotIn("a-secret", controller.log + audit.read_text())
 
+    def start_job(self, job):
+        """An agent of h0, and a process of the job that connects to h1, which stays as long as the test."""
+        path = f"{self.folder}/agent.sock"
+        agent = subprocess.Popen(
+            [FAIRLEAD, "agent", "run", "--controller", f"unix:{self.folder}/agents.sock", "--host", "h0", "--nic",
+             "127.0.0.1", "--socket", path, "--state", f"{self.folder}/state", "--keep-ports"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(agent.communicate)
+        self.addCleanup(agent.kill)
+        said = ""
+        while "listens at" not in said:
+            line = agent.stderr.readline()
+            self.assertTrue(line, said)
+            said += line
+        process = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(process.close)
+        process.connect(path)
+        process.send(question(job, "127.0.1.1"))
+
+    def jobs_of(self, controller):
+        return json.loads(controller.ask("/v1/jobs")[1])["jobs"]
+
+    def page_of(self, browser, controller):
+        done = subprocess.run(
+            [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=5000", "--dump-dom",
+             f"http://{controller.http}/"], capture_output=True, text=True, timeout=240)
+        self.assertIn("<html", done.stdout, done.stderr[-2000:])
+        return done.stdout
+
+    def test_the_page_shows_jobs(self):
+        browser = shutil.which("chromium") or shutil.which("google-chrome")
+        if browser is None:
+            self.skipTest("no Chromium is installed")
+        controller = self.start()
+        self.start_job("gpt-of-team-a")
+        deadline = time.monotonic() + 60
+        while not self.jobs_of(controller):
+            self.assertLess(time.monotonic(), deadline, "the controller hears of no job")
+            time.sleep(0.1)
+        job = self.jobs_of(controller)[0]
+        self.assertEqual((job["name"], job["hosts"], job["connections"]), ("gpt-of-team-a", 1, 1))
+        page = self.page_of(browser, controller)
+        # Name, level (the last of 8), its reason, hosts and connections: a row of the table.
+        row = re.search(r"<tr[^>]*>(?:(?!</tr>).)*gpt-of-team-a.*?</tr>", page, re.DOTALL)
+        self.assertIsNotNone(row, page[:5000])
+        cells = [re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row.group(), re.DOTALL)]
+        self.assertEqual(cells[:5], ["gpt-of-team-a", "7", "not measured yet: last level", "1", "1"])
+        self.assertIn("1 of 2", page)
+        self.assertNotIn("no job has a connection yet", page)
+
     def test_the_page_shows_the_fabric(self):
         browser = shutil.which("chromium") or shutil.which("google-chrome")
         if browser is None:
             self.skipTest("no Chromium is installed")
         controller = self.start("--http-operator-open")
         self.assertEqual(controller.ask("/v1/links/leaf0-%3Espine1", {"health": 0})[0], 200)
-        done = subprocess.run(
-            [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=5000", "--dump-dom",
-             f"http://{controller.http}/"], capture_output=True, text=True, timeout=240)
-        page = done.stdout
+        page = self.page_of(browser, controller)
         for shown in ("h0", "h1", "leaf0-&gt;spine1", "down", "0 of 2", "leaf1", "spine0", "link leaf0-&gt;spine1"):
-            self.assertIn(shown, page, done.stderr[-2000:])
+            self.assertIn(shown, page)
         self.assertIn("no job has a connection yet", page)
 
     def test_keys(self):
