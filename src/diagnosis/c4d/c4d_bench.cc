@@ -27,11 +27,11 @@ model::JobLayout LayoutOf(uint32_t num_ranks) {
   }
   for (uint32_t g = 0; g < num_ranks / 8; ++g) {
     model::Communicator& tensor = layout.communicators.emplace_back();
-    for (uint32_t i = 0; i < 8; ++i) tensor.ranks.push_back(model::RankId(g * 8 + i));
+    for (uint32_t i = 0; i < 8; ++i) tensor.ranks.emplace_back(g * 8 + i);
   }
   for (uint32_t g = 0; g < num_ranks / 64; ++g) {
     model::Communicator& data = layout.communicators.emplace_back();
-    for (uint32_t i = 0; i < 64; ++i) data.ranks.push_back(model::RankId(g / 8 * 512 + g % 8 + i * 8));
+    for (uint32_t i = 0; i < 64; ++i) data.ranks.emplace_back(g / 8 * 512 + g % 8 + i * 8);
   }
   return layout;
 }
@@ -55,7 +55,7 @@ std::vector<model::TelemetryRecord> SecondOf(const model::JobLayout& layout, uin
       record.kind = model::OperationKind::kAllReduce;
       record.sequence = record.issue_index = of_second * kOperations + i / 2;
       record.bytes = 1 << 20;
-      record.enqueued = SimTime(static_cast<int64_t>(of_second) * 1'000'000'000) + SimDuration(i * 1'000'000);
+      record.enqueued = SimTime(static_cast<int64_t>(of_second) * 1'000'000'000) + SimDuration(int64_t{i} * 1'000'000);
       record.started = record.enqueued;
       if (has_finished) record.finished = record.enqueued + SimDuration(900'000);
       report.operations.push_back(record);

@@ -51,7 +51,7 @@ std::vector<RankId> FindFirstDeaths(const JobPicture& picture) {
   for (size_t r = 0; r < picture.ranks().size(); ++r) {
     const RankState& rank = picture.ranks()[RankId(r)];
     if (rank.process == ProcessState::kGone && !IsRegularEnd(rank) && rank.process_since == first) {
-      ranks.push_back(RankId(r));
+      ranks.emplace_back(r);
     }
   }
   KeepIfAny(&ranks, [&](RankId rank) { return FindGpuError(picture, rank) != nullptr; });
