@@ -30,7 +30,7 @@ class DryRun final : public ActionBackend {
  public:
   std::string_view name() const override { return "log"; }
   void Begin(SimTime, const SteeringAction& action) override {
-    outcomes_.push_back(StepDone{.action = action.number, .attempt = action.attempt, .message = "not carried out"});
+    outcomes_.emplace_back(StepDone{.action = action.number, .attempt = action.attempt, .message = "not carried out"});
   }
   std::vector<SteeringEvent> TakeOutcomes(SimTime) override { return std::exchange(outcomes_, {}); }
 

@@ -26,11 +26,11 @@ inline model::JobLayout MakeExampleLayout(const ExampleShape& shape) {
     const uint32_t gpu = rank % shape.gpus;
     model::RankPlace place{.host = HostId(host), .gpu = gpu, .nic = NicId(rank), .leaves = {}};
     for (uint32_t plane = 0; plane < shape.planes; ++plane) {
-      place.leaves.push_back(model::LeafId(plane * leaves + host / shape.hosts_per_leaf));
+      place.leaves.emplace_back(plane * leaves + host / shape.hosts_per_leaf);
     }
     layout.ranks.push_back(place);
-    layout.communicators[host].ranks.push_back(model::RankId(rank));
-    layout.communicators[shape.hosts + gpu].ranks.push_back(model::RankId(rank));
+    layout.communicators[host].ranks.emplace_back(rank);
+    layout.communicators[shape.hosts + gpu].ranks.emplace_back(rank);
   }
   return layout;
 }
