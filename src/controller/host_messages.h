@@ -1,8 +1,8 @@
 // What agents and the controller tell each other, as plain values.
 //
 // One stream for each agent, messages in order, several of them sent as one where they come together. Addresses are IP
-// addresses, jobs are names: agents know no fabric. When a stream breaks both sides may have missed something; on the next
-// one the agent says who it is and, asked, what it holds.
+// addresses, jobs are names: agents know no fabric. When a stream breaks both sides may have missed something; on the
+// next one the agent says who it is and, asked, what it holds.
 //
 //     agent                                    controller
 //       | -- HostHello ------------------------> |    first on each stream
