@@ -110,8 +110,11 @@ class Soak:
         return self.held()
 
     def kill_daemon(self, name, before):
-        os.kill(self.daemons()[name], signal.SIGKILL)
+        killed = self.daemons()[name]
+        os.kill(killed, signal.SIGKILL)
         self.restart(name)
+        # The controller may still take the one that was killed for connected.
+        self.wait_until(f"{name} does not start", lambda: self.daemons().get(name, killed) != killed)
         self.wait_until(f"{name} does not come back", self.all_connected)
         # A path may have become another one while nobody could be asked: then it is told, and stays.
         self.wait_until(f"after {name} was killed connections have not what they had", lambda: self.held() == before)
