@@ -175,6 +175,9 @@ def main():
         finally:
             if soak.run is not None:
                 soak.run.kill()
+            # A controller that was started again is no process of the lab.
+            for pid in soak.daemons().values():
+                os.kill(pid, signal.SIGKILL)
             soak.lab("down")
 
 
