@@ -5,9 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
+#include "lab/lab_comparison.h"
 #include "lab/lab_folder.h"
 #include "lab/lab_programs.h"
 #include "lab/lab_run.h"
@@ -16,7 +18,6 @@
 #include "lab/lab_workload.h"
 #include "report/json_report.h"
 #include "sim/scenario.h"
-#include "sim/scenario_runner.h"
 
 namespace fairlead::cli {
 
@@ -35,12 +36,6 @@ struct LabRunCommandOptions {
   std::string trainer;
   std::string json;
 };
-
-Result<std::vector<lab::SimulatedJob>> Simulate(sim::Scenario scenario, const std::string& policy) {
-  scenario.policies = {policy};
-  FL_ASSIGN_OR_RETURN(const auto report, sim::RunScenario(scenario, {}, StopRequested(), sim::RunProgress()));
-  return lab::SummarizeSimulation(report, policy);
-}
 
 Status RunInLab(const LabRunCommandOptions& options) {
   std::string trainer = options.trainer;
@@ -67,7 +62,9 @@ Status RunInLab(const LabRunCommandOptions& options) {
   FL_ASSIGN_OR_RETURN(const lab::LabRunResult result, lab::RunJobs(state, jobs, run, StopRequested()));
   std::vector<lab::SimulatedJob> simulated;
   if (options.simulate) {
-    FL_ASSIGN_OR_RETURN(simulated, Simulate(scenario, steers ? "crux+c4p" : "ecmp"));
+    FL_ASSIGN_OR_RETURN(lab::SimulatedRuns runs,
+                        lab::SimulateUnder(scenario, steers ? "crux+c4p" : "ecmp", StopRequested()));
+    simulated = std::move(runs.jobs);
   }
   if (!IsStdout(options.json)) fmt::print("{}", lab::RenderRun(state, result, simulated));
   if (options.json.empty()) return OkStatus();

@@ -18,18 +18,6 @@ namespace {
 using report::Align;
 using report::Json;
 
-Result<SimulatedRuns> Simulate(sim::Scenario scenario, const std::string& policy, const std::atomic<bool>& stop) {
-  scenario.policies = {policy};
-  FL_ASSIGN_OR_RETURN(const auto report, sim::RunScenario(scenario, {}, stop, sim::RunProgress()));
-  SimulatedRuns runs;
-  runs.jobs = SummarizeSimulation(report, policy);
-  for (const sim::RunResult& run : report.runs) {
-    auto& times = runs.iteration_s.emplace_back();
-    for (const sim::JobResult& job : run.jobs) times.push_back(job.iteration_s);
-  }
-  return runs;
-}
-
 double Gbps(const LabComparison& comparison, const LabRunResult& run) {
   return ThroughputOf(run).total_bytes_per_s * 8e-9 / comparison.scale;
 }
@@ -58,6 +46,18 @@ double SimulatedThroughput(const SimulatedRuns& runs, const std::vector<LabJobRe
 
 }  // namespace
 
+Result<SimulatedRuns> SimulateUnder(sim::Scenario scenario, const std::string& policy, const std::atomic<bool>& stop) {
+  scenario.policies = {policy};
+  FL_ASSIGN_OR_RETURN(const auto report, sim::RunScenario(scenario, {}, stop, sim::RunProgress()));
+  SimulatedRuns runs;
+  runs.jobs = SummarizeSimulation(report, policy);
+  for (const sim::RunResult& run : report.runs) {
+    auto& times = runs.iteration_s.emplace_back();
+    for (const sim::JobResult& job : run.jobs) times.push_back(job.iteration_s);
+  }
+  return runs;
+}
+
 Result<LabComparison> CompareInLab(const std::string& file, const sim::Scenario& scenario,
                                    const LabComparisonOptions& options, const ComparisonProgress& progress,
                                    const std::atomic<bool>& stop) {
@@ -81,8 +81,8 @@ Result<LabComparison> CompareInLab(const std::string& file, const sim::Scenario&
     comparison.runs.push_back(std::move(runs));
   }
   progress("simulating the same jobs");
-  FL_ASSIGN_OR_RETURN(comparison.simulated_hashed, Simulate(scenario, "ecmp", stop));
-  FL_ASSIGN_OR_RETURN(comparison.simulated_steered, Simulate(scenario, options.policy, stop));
+  FL_ASSIGN_OR_RETURN(comparison.simulated_hashed, SimulateUnder(scenario, "ecmp", stop));
+  FL_ASSIGN_OR_RETURN(comparison.simulated_steered, SimulateUnder(scenario, options.policy, stop));
   return comparison;
 }
 

@@ -35,6 +35,9 @@ struct SimulatedRuns {
   std::vector<std::vector<double>> iteration_s;  // [seed][job] mean; 0: it ended none
 };
 
+// Errors: those of sim::RunScenario.
+Result<SimulatedRuns> SimulateUnder(sim::Scenario scenario, const std::string& policy, const std::atomic<bool>& stop);
+
 struct LabComparison {
   std::string title;  // of the scenario
   double scale = 1;
