@@ -1,30 +1,45 @@
-// fairlead-trainer PLAN.json: one worker of a training job in the lab. Records go to standard output.
+// fairlead-trainer [--ccl=plugin] PLAN.json: one worker of a training job in the lab. Records go to standard output.
 //
+// With --ccl=plugin it plays NCCL to the profiler plugin that NCCL_PROFILER_PLUGIN names (ccl/profiler/nccl_player.h);
+// RANK and FAIRLEAD_JOB are then those of the plan, unless they are set.
+// FAIRLEAD_TRAINER_CONTROL names a file that makes it misbehave (lab/trainer/trainer_control.h).
 // FAIRLEAD_GPU_COUNTERS names a folder for the counters of the GPUs that it plays (shm/gpu_counters.h).
-// SIGTERM and SIGINT end it cleanly. Exit codes: 0 done or stopped, 2 usage or a bad plan, 3 a peer was lost or not
-// reached.
+// SIGTERM and SIGINT end it cleanly. Exit codes: 0 done or stopped, 2 usage, a bad plan, no plugin, 3 a peer was lost
+// or not reached.
 #include <fmt/format.h>
 
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/file_reader.h"
+#include "ccl/profiler/nccl_player.h"
+#include "ccl/profiler/plugin_calls.h"
+#include "lab/trainer/checkpoint.h"
 #include "lab/trainer/connections.h"
 #include "lab/trainer/trainer.h"
 #include "lab/trainer/trainer_plan.h"
 
 namespace {
 
+using fairlead::ccl::NcclPlayer;
+using fairlead::lab::Protocol;
+using fairlead::lab::TrainerPlan;
+using fairlead::lab::TrainOptions;
+
 constexpr int kExitBadInput = 2;
 constexpr int kExitUnavailable = 3;
 // Workers start one after the other, on a machine that may be busy.
 constexpr double kConnectPatience = 60;
+// NCCL does not notice that a peer has gone before InfiniBand gives up trying, which is after half a minute by default.
+// Until then the job stands still, and whoever watches it has something to see.
+constexpr double kNcclPatience = 30;
 
 std::atomic<bool> stop_requested = false;
 
@@ -40,38 +55,98 @@ void PrintLine(const std::string& line) {
   std::fflush(stdout);
 }
 
+struct Arguments {
+  std::string plan;
+  bool plays_nccl = false;
+};
+
+constexpr const char* kUsage =
+    "Usage: fairlead-trainer [--ccl=plugin] PLAN.json\n"
+    "One worker of a training job in the lab; fairlead lab run writes plans and starts workers.\n"
+    "  --ccl=plugin  play NCCL to the profiler plugin that NCCL_PROFILER_PLUGIN names\n"
+    "Example: fairlead lab exec h0 -- fairlead-trainer worker0.json\n";
+
+// Nothing: they can't be understood.
+std::optional<Arguments> ParseArguments(const std::vector<std::string_view>& words) {
+  Arguments arguments;
+  for (const std::string_view word : words) {
+    if (word == "--ccl=plugin") {
+      arguments.plays_nccl = true;
+    } else if (word.starts_with("-") || !arguments.plan.empty()) {
+      return std::nullopt;
+    } else {
+      arguments.plan = word;
+    }
+  }
+  if (arguments.plan.empty()) return std::nullopt;
+  return arguments;
+}
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+fairlead::Result<TrainerPlan> ReadPlan(const std::string& path) {
+  FL_ASSIGN_OR_RETURN(const std::string text, fairlead::ReadWholeFile(path));
+  return fairlead::lab::ReadTrainerPlan(text, path);
+}
+
+// The plugin reads its variables when it is opened.
+fairlead::Result<std::unique_ptr<NcclPlayer>> BeginNccl(const TrainerPlan& plan) {
+  setenv("RANK", std::to_string(plan.worker).c_str(), 0);
+  setenv("FAIRLEAD_JOB", plan.job.c_str(), 0);
+  FL_ASSIGN_OR_RETURN(auto plugin, fairlead::ccl::LoadPlugin(std::getenv("NCCL_PROFILER_PLUGIN")));
+  auto player = std::make_unique<NcclPlayer>(plan, std::move(plugin));
+  FL_RETURN_IF_ERROR(player->Begin());
+  return player;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  using fairlead::StatusCode;
-  const std::string path = argc == 2 ? argv[1] : "";
-  if (path.empty() || path == "--help") {
-    fmt::print(path.empty() ? stderr : stdout,
-               "Usage: fairlead-trainer PLAN.json\n"
-               "One worker of a training job in the lab; fairlead lab run writes plans and starts workers.\n"
-               "Example: fairlead lab exec h0 -- fairlead-trainer worker0.json\n");
-    return path.empty() ? kExitBadInput : 0;
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  const auto arguments = ParseArguments(words);
+  if (!arguments) {
+    const bool asks_for_help = words.size() == 1 && words[0] == "--help";
+    fmt::print(asks_for_help ? stdout : stderr, "{}", kUsage);
+    return asks_for_help ? 0 : kExitBadInput;
   }
-  std::ifstream file(path);
-  if (!file) return Fail(fairlead::NotFound(path + ": can't be read"), kExitBadInput);
-  std::ostringstream text;
-  text << file.rdbuf();
-  const auto plan = fairlead::lab::ReadTrainerPlan(text.str(), path);
+  const auto plan = ReadPlan(arguments->plan);
   if (!plan.ok()) return Fail(plan.status(), kExitBadInput);
+  TrainOptions options{.control = Variable("FAIRLEAD_TRAINER_CONTROL")};
+  if (!plan->checkpoint.empty()) {
+    const auto iteration = fairlead::lab::ReadCheckpoint(plan->checkpoint);
+    if (!iteration.ok()) return Fail(iteration.status(), kExitBadInput);
+    options.first_iteration = *iteration;
+  }
+  std::unique_ptr<NcclPlayer> player;
+  if (arguments->plays_nccl) {
+    auto begun = BeginNccl(*plan);
+    if (!begun.ok()) return Fail(begun.status(), kExitBadInput);
+    player = std::move(*begun);
+    options.lost_peer_grace_s = kNcclPatience;
+  }
   std::signal(SIGTERM, HandleStopSignal);
   std::signal(SIGINT, HandleStopSignal);
-  auto connections = fairlead::lab::Connect(*plan, kConnectPatience, stop_requested);
+  auto connections =
+      fairlead::lab::Connect(*plan, kConnectPatience, stop_requested, player ? Protocol::kMessages : Protocol::kData);
   if (!connections.ok()) {
-    return connections.status().code() == StatusCode::kCancelled ? 0 : Fail(connections.status(), kExitUnavailable);
+    return connections.status().code() == fairlead::StatusCode::kCancelled
+               ? 0
+               : Fail(connections.status(), kExitUnavailable);
   }
   std::optional<fairlead::lab::PlayedGpus> gpus;
-  if (const char* folder = std::getenv("FAIRLEAD_GPU_COUNTERS"); folder != nullptr && *folder != '\0') {
+  if (const std::string folder = Variable("FAIRLEAD_GPU_COUNTERS"); !folder.empty()) {
     auto played = fairlead::lab::PlayedGpus::Create(folder, plan->job, plan->num_gpus);
     if (!played.ok()) return Fail(played.status(), kExitUnavailable);
     gpus = std::move(*played);
+    options.gpus = &*gpus;
   }
   PrintLine(fmt::format(R"({{"connected": {}}})", connections->size()));
   const fairlead::Status status =
-      fairlead::lab::Train(*plan, std::move(*connections), stop_requested, PrintLine, gpus ? &*gpus : nullptr);
+      player ? fairlead::ccl::TrainPlayingNccl(*plan, std::move(*connections), stop_requested, PrintLine, options,
+                                               player.get())
+             : fairlead::lab::Train(*plan, std::move(*connections), stop_requested, PrintLine, options);
   return status.ok() ? 0 : Fail(status, kExitUnavailable);
 }

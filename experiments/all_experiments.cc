@@ -24,8 +24,12 @@
 #include "experiments/crux-trace-double-sided/crux_trace_double_sided.h"
 #include "experiments/embedded_texts.h"
 #include "experiments/joint/joint.h"
+#include "experiments/lab-bonded-ports/lab_bonded_ports.h"
+#include "experiments/lab-crux/lab_crux.h"
+#include "experiments/lab-diagnosis/lab_diagnosis.h"
 #include "experiments/lab-eight-jobs/lab_eight_jobs.h"
 #include "experiments/lab-link-failure/lab_link_failure.h"
+#include "experiments/lab-torch/lab_torch.h"
 
 namespace fairlead::experiments {
 
@@ -58,7 +62,11 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
       {"joint", FindEmbeddedText("experiments/joint/paper.yaml"), joint::Run},
       {"lab-eight-jobs", FindEmbeddedText("experiments/lab-eight-jobs/paper.yaml"), lab_eight_jobs::Run},
+      {"lab-bonded-ports", FindEmbeddedText("experiments/lab-bonded-ports/paper.yaml"), lab_bonded_ports::Run},
       {"lab-link-failure", FindEmbeddedText("experiments/lab-link-failure/paper.yaml"), lab_link_failure::Run},
+      {"lab-crux", FindEmbeddedText("experiments/lab-crux/paper.yaml"), lab_crux::Run},
+      {"lab-diagnosis", FindEmbeddedText("experiments/lab-diagnosis/paper.yaml"), lab_diagnosis::Run},
+      {"lab-torch", FindEmbeddedText("experiments/lab-torch/paper.yaml"), lab_torch::Run},
   };
 }
 

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "base/file_writer.h"
 #include "experiments/embedded_texts.h"
@@ -16,19 +20,27 @@ Result<LabScenario> LabScenario::Write(std::string_view name) {
   std::string folder = (std::filesystem::temp_directory_path() / "fairlead-lab-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return Unavailable(fmt::format("{}: can't be made", folder));
   LabScenario made;
-  made.file_ = folder + "/scenario.yaml";
-  const std::string_view text = FindEmbeddedText(name);
-  FL_RETURN_IF_ERROR(WriteFileAtomically(made.file_, std::string(text)));
-  FL_ASSIGN_OR_RETURN(made.scenario_, sim::ParseScenario(text, std::string(name), {}));
+  made.folder_ = folder;
+  for (const EmbeddedText& text : EmbeddedTexts()) {
+    // What scenarios refer to stands beside them, as in the source tree.
+    if (text.path != name && !text.path.starts_with("workloads/")) continue;
+    const std::filesystem::path path = std::filesystem::path(folder) / text.path;
+    std::error_code error;
+    std::filesystem::create_directories(path.parent_path(), error);
+    FL_RETURN_IF_ERROR(WriteFileAtomically(path.string(), text.text));
+    if (text.path == name) made.file_ = path.string();
+  }
+  FL_CHECK_MSG(!made.file_.empty(), "the scenario is not embedded");
+  FL_ASSIGN_OR_RETURN(made.scenario_, sim::LoadScenario(made.file_, {}));
   return made;
 }
 
 LabScenario::LabScenario(LabScenario&& other) noexcept
-    : file_(std::exchange(other.file_, "")), scenario_(std::move(other.scenario_)) {}
+    : folder_(std::exchange(other.folder_, "")), file_(std::move(other.file_)), scenario_(std::move(other.scenario_)) {}
 
 LabScenario::~LabScenario() {
   std::error_code error;
-  if (!file_.empty()) std::filesystem::remove_all(std::filesystem::path(file_).parent_path(), error);
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, error);
 }
 
 lab::LabSessionOptions LabOptionsOf(const experiment::RunContext& context) {
@@ -39,6 +51,21 @@ lab::LabSessionOptions LabOptionsOf(const experiment::RunContext& context) {
   return options;
 }
 
+double MedianDifference(const lab::LabComparison& comparison) {
+  std::vector<double> differences;
+  for (const lab::HashedAndSteered& run : comparison.runs) {
+    for (size_t j = 0; j < run.steered.jobs.size(); ++j) {
+      const auto& times = run.steered.jobs[j].iteration_s;
+      if (times.empty()) continue;
+      const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+      differences.push_back(100 * std::abs(mean / comparison.simulated_steered.jobs[j].mean_s - 1));
+    }
+  }
+  if (differences.empty()) return std::nan("");
+  std::sort(differences.begin(), differences.end());
+  return (differences[(differences.size() - 1) / 2] + differences[differences.size() / 2]) / 2;
+}
+
 Result<experiment::Outcome> WithoutLab(const Status& status) {
   experiment::Outcome outcome;
   if (status.code() == StatusCode::kCancelled) {
@@ -46,6 +73,7 @@ Result<experiment::Outcome> WithoutLab(const Status& status) {
     return outcome;
   }
   if (status.code() != StatusCode::kFailedPrecondition) return status;
+  outcome.is_partial = true;
   outcome.notes.push_back(fmt::format("Not run: {}", status.message()));
   return outcome;
 }

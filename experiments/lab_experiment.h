@@ -6,12 +6,14 @@
 
 #include "base/status.h"
 #include "experiment/experiment.h"
+#include "lab/lab_comparison.h"
 #include "lab/lab_session.h"
 #include "sim/scenario.h"
 
 namespace fairlead::experiments {
 
-// A scenario that is embedded in the program, as a file for the programs in the lab. The file goes with this object.
+// A scenario that is embedded in the program, as a file for the programs in the lab, beside the workloads that it may
+// refer to. The files go with this object.
 class LabScenario {
  public:
   // Args: name: "scenarios/lab-eight-jobs.yaml". Errors: kUnavailable: no room for the file.
@@ -26,12 +28,16 @@ class LabScenario {
  private:
   LabScenario() = default;
 
+  std::string folder_;
   std::string file_;
   sim::Scenario scenario_;
 };
 
 // A lab of this process, at 1/10,000 of the speeds; its first hash seed is that of the experiment.
 lab::LabSessionOptions LabOptionsOf(const experiment::RunContext& context);
+
+// By how many percent the mean iterations of the steered jobs differ from the simulator's: median over jobs and seeds.
+double MedianDifference(const lab::LabComparison& comparison);
 
 // Where the user has no right to make a lab, or Ctrl-C came, an experiment has no values but a note; all other errors
 // are its own.

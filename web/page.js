@@ -6,6 +6,7 @@ import { bar, element, fill } from "./table.js";
 const PERIOD_MS = 2000;
 const PATHS_MAX = 100;
 const EVENTS_MAX = 100;
+const FINDINGS_MAX = 50;
 const byId = (id) => document.getElementById(id);
 
 // Kept for this tab only.
@@ -35,6 +36,25 @@ function showJobs(jobs) {
       flops(job.intensity_flop_per_s),
     ]),
     "no job has a connection yet",
+  );
+}
+
+// Those that hold first, then the latest.
+function showFindings(findings) {
+  const holds = (finding) => finding.cleared_at_s === null;
+  const shown = [...findings.filter(holds), ...findings.filter((finding) => !holds(finding)).reverse()];
+  fill(
+    byId("findings"),
+    shown.slice(0, FINDINGS_MAX).map((finding) => [
+      finding.job,
+      element("span", finding.syndrome, holds(finding) ? "bad" : ""),
+      finding.culprits.join(", "),
+      time(finding.suspected_at_s),
+      time(finding.cleared_at_s),
+      finding.action,
+      finding.text,
+    ]),
+    "nothing was found",
   );
 }
 
@@ -100,13 +120,15 @@ function showEvents(events) {
   );
 }
 
-function showTotals(jobs, hosts, links) {
+function showTotals(jobs, hosts, links, findings) {
+  const numHolding = findings.filter((finding) => finding.cleared_at_s === null).length;
   const numConnected = hosts.filter((host) => host.connected).length;
   const numUp = links.filter((link) => link.state === "up").length;
   const totals = [
     [count(jobs.length), jobs.length === 1 ? "job" : "jobs"],
     [`${count(numConnected)} of ${count(hosts.length)}`, "hosts connected"],
     [`${count(numUp)} of ${count(links.length)}`, "links up"],
+    [count(numHolding), numHolding === 1 ? "finding" : "findings"],
   ];
   byId("totals").replaceChildren(
     ...totals.map(([number, what]) => {
@@ -124,15 +146,17 @@ function showState(text, isBad) {
 
 async function refresh() {
   try {
-    const [{ jobs }, { hosts }, { links }, paths, { events }] = await Promise.all([
+    const [{ jobs }, { findings }, { hosts }, { links }, paths, { events }] = await Promise.all([
       ask("/v1/jobs"),
+      ask("/v1/findings"),
       ask("/v1/hosts"),
       ask("/v1/links"),
       ask(`/v1/connections?limit=${PATHS_MAX}`),
       ask("/v1/events"),
     ]);
-    showTotals(jobs, hosts, links);
+    showTotals(jobs, hosts, links, findings);
     showJobs(jobs);
+    showFindings(findings);
     showLinks(links);
     showPaths(paths);
     showHosts(hosts);

@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <string>
-#include <vector>
 
 #include "experiments/lab_experiment.h"
 #include "lab/lab_comparison.h"
@@ -20,27 +17,6 @@ constexpr double kSeconds = 20;
 constexpr double kReducedSeconds = 8;
 // Of the 16 NICs of 200 Gb/s, when nothing collides.
 constexpr double kIdealGbps = 3200;
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return std::nan("");
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
-// Of the steered jobs: by how many percent their mean iterations differ from the simulator's.
-std::vector<double> DifferencesToSimulator(const lab::LabComparison& comparison) {
-  std::vector<double> differences;
-  for (const lab::HashedAndSteered& run : comparison.runs) {
-    for (size_t j = 0; j < run.steered.jobs.size(); ++j) {
-      const auto& times = run.steered.jobs[j].iteration_s;
-      double sum = 0;
-      for (const double time : times) sum += time;
-      const double mean = sum / static_cast<double>(times.size());
-      differences.push_back(100 * std::abs(mean / comparison.simulated_steered.jobs[j].mean_s - 1));
-    }
-  }
-  return differences;
-}
 
 report::BarFigure DrawJobs(const lab::LabComparison& comparison) {
   report::BarFigure figure;
@@ -81,7 +57,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.Set("Fairlead: total", gain.steered_gbps);
   outcome.Set("Fairlead: of the ideal", 100 * gain.steered_gbps / kIdealGbps);
   outcome.Set("Fairlead: spread between jobs", 100 * gain.steered_spread);
-  outcome.Set("iterations, lab against simulator", Median(DifferencesToSimulator(*comparison)));
+  outcome.Set("iterations, lab against simulator", MedianDifference(*comparison));
   const report::BarFigure figure = DrawJobs(*comparison);
   outcome.figures.push_back({figure.title, Draw(figure), "One hash seed; the table has means over seeds."});
   outcome.notes.push_back(

@@ -13,12 +13,6 @@ using traffic::QueuePairAnswer;
 
 constexpr uint64_t kNumberMask = (uint64_t{1} << 53) - 1;
 
-// What both the library and the controller take for a name.
-bool IsJobName(const std::string& name) {
-  return !name.empty() && name.size() < 64 &&
-         std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
-}
-
 }  // namespace
 
 HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now)
@@ -63,7 +57,7 @@ void HostAgent::TakeTime() {
     const uint64_t number = deadlines_.begin()->second;
     deadlines_.erase(deadlines_.begin());
     const auto found = connections_.find(number);
-    if (found != connections_.end() && found->second.stage == Stage::kAsked) Answer(&found->second, 0);
+    if (found != connections_.end() && found->second.stage == Stage::kAsked) AnswerLate(&found->second);
   }
   if (is_welcome_ && heartbeat_due_ <= now_) {
     Say(controller::Heartbeat{.num_leases = NumLeases()});
@@ -170,9 +164,18 @@ void HostAgent::Begin(const ProcessAsked& event) {
   ended_away_.erase(event.job);
   questions_[event.question] = number;
   if (event.inode != 0) by_socket_[{event.pid, event.inode}] = number;
-  if (!is_welcome_) return Answer(&held, 0);
-  deadlines_.insert({now_ + options_.answer_deadline, number});
   Say(controller::PathsWanted{.request = ++num_requests_, .job = event.job, .connections = {held.kept.wanted}});
+  if (!is_welcome_ || is_silent_) return Answer(&held, 0);
+  deadlines_.insert({now_ + options_.answer_deadline, number});
+}
+
+void HostAgent::AnswerLate(Connection* connection) {
+  // While a port is searched for, the controller has spoken; without a word about the connection it has not.
+  if (is_welcome_ && !is_silent_ && !connection->kept.is_answered) {
+    is_silent_ = true;
+    Note("the controller does not answer in time: processes do not wait for it until it does");
+  }
+  Answer(connection, 0);
 }
 
 void HostAgent::Answer(Connection* connection, uint16_t port) {

@@ -12,7 +12,9 @@
 //             JSON carries whole), unlike all others here; job and number name it among all hosts: a million
 //             connections of one job meet with a chance of 6e-5. While the controller is away levels and
 //             connections stay as they are, new connections get the class of their job, and are asked after when it
-//             returns. Destinations that are no training NIC are left alone, and remembered for a while.
+//             returns. The same while it stands still: from a question that it let run into the deadline until it says
+//             anything, processes do not wait for it. Destinations that are no training NIC are left alone, and
+//             remembered for a while.
 // Moves       a connection that stands is moved by rewriting its source port: here after the socket (departure), at the
 //             other end before it (arrival), which the controller has prepared first. An arrival's older port stays for
 //             `arrival_linger`, because its packets are still on their way.
@@ -35,6 +37,7 @@
 #include "agent/host_agent_messages.h"
 #include "agent/job_meter.h"
 #include "agent/probe_schedule.h"
+#include "agent/process_teller.h"
 #include "base/random.h"
 #include "base/sim_time.h"
 
@@ -120,6 +123,7 @@ class HostAgent {
   void Take(const RewriteDone& event);
   void Take(const SocketsSeen& event);
   void Take(const ProcessEnded& event);
+  void Take(const SegmentsSeen& event);
   void TakeTime();
 
   // The controller's words (host_agent_stream.cc).
@@ -132,6 +136,7 @@ class HostAgent {
   void Hear(const controller::ForgetArrival& word);
   void Hear(const controller::AnnouncementWanted& word);
   void Hear(const controller::LevelSet& word);
+  void Hear(const controller::HostJudged& word) { Act(KeepJudgement{word}); }
   void HearAnswer(const controller::PathsAnswered& word, const traffic::ConnectionAnswer& answer);
   void HearChange(const controller::QueuePairChanged& change);
   void Say(controller::FromAgent message);  // nothing unless the agent is welcome
@@ -153,6 +158,8 @@ class HostAgent {
   void Answer(Connection* connection, uint16_t port);
   // What `connection` can have now is known, or not yet.
   void AnswerByPlan(Connection* connection);
+  // Its deadline has passed.
+  void AnswerLate(Connection* connection);
   void Open(Connection* connection, uint16_t port);
   // Also tells the controller. The connection is gone after.
   void Close(uint64_t number);
@@ -209,8 +216,10 @@ class HostAgent {
   ProbeSchedule probes_;
   std::map<uint64_t, std::vector<controller::PortProbe>> rounds_;  // under way
   JobMeter meter_;
+  ProcessTeller teller_;
   bool is_open_ = false;
   bool is_welcome_ = false;
+  bool is_silent_ = false;  // the controller has let a question run into its deadline, and said nothing since
   SimDuration heartbeat_period_ = SimDuration(5'000'000'000);
   SimTime heartbeat_due_ = SimTime::Never();
   uint64_t num_requests_ = 0;

@@ -89,9 +89,14 @@ struct SocketsSeen {
 struct ProcessEnded {
   int32_t pid = 0;
 };
+// One look at the segments of this host's training processes; there is one about each second.
+struct SegmentsSeen {
+  SimTime at;  // on the host's clock, as reports have it
+  std::vector<telemetry::SeenProcess> processes;
+};
 
 using HostEvent = std::variant<ProcessAsked, ProcessTold, ProcessLeft, StreamOpened, StreamBroken, ControllerSaid,
-                               ProbesDone, RewriteDone, SocketsSeen, ProcessEnded>;
+                               ProbesDone, RewriteDone, SocketsSeen, ProcessEnded, SegmentsSeen>;
 
 // ---- Actions ----
 
@@ -143,12 +148,16 @@ struct SetSocketClass {
   bool is_ipv6 = false;
   uint8_t traffic_class = 0;
 };
+// What is found about this host, whole: the last one counts.
+struct KeepJudgement {
+  controller::HostJudged judged;
+};
 // For the log.
 struct Noted {
   std::string text;
 };
 
-using HostAction =
-    std::variant<AnswerProcess, SayToController, ProbePorts, SetRewrite, ClearRewrite, SetSocketClass, Noted>;
+using HostAction = std::variant<AnswerProcess, SayToController, ProbePorts, SetRewrite, ClearRewrite, SetSocketClass,
+                                KeepJudgement, Noted>;
 
 }  // namespace fairlead::agent

@@ -30,7 +30,7 @@ void HostAgent::Take(const StreamOpened&) {
 
 void HostAgent::Take(const StreamBroken&) {
   if (is_welcome_) Note("the controller is away: levels and connections stay as they are");
-  is_open_ = is_welcome_ = false;
+  is_open_ = is_welcome_ = is_silent_ = false;
   probes_.Forget();
   rounds_.clear();
   deadlines_.clear();
@@ -42,6 +42,7 @@ void HostAgent::Take(const StreamBroken&) {
 
 void HostAgent::Take(const ControllerSaid& event) {
   if (!is_open_) return;  // of a stream that has ended
+  is_silent_ = false;
   std::visit([this](const auto& word) { Hear(word); }, event.message);
 }
 
@@ -180,6 +181,11 @@ void HostAgent::SendProbes() {
       Act(ProbePorts{.order = order->number, .is_urgent = urgency == ProbeSchedule::kScan, .scan = order->scan});
     }
   }
+}
+
+void HostAgent::Take(const SegmentsSeen& event) {
+  for (controller::ProcessesSeen& seen : teller_.Tell(event.at, event.processes, is_welcome_)) Say(std::move(seen));
+  for (std::string& note : teller_.TakeNotes()) Note(std::move(note));
 }
 
 void HostAgent::Take(const ProbesDone& event) {

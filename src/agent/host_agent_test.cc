@@ -97,6 +97,33 @@ TEST_F(HostAgentTest, SaysWhoItIsFirst) {
   EXPECT_EQ(std::get<controller::HostHello>(hello[0].message).nics, options_.nics);
 }
 
+// Numbers count looks of which nobody hears, too.
+TEST_F(HostAgentTest, LooksAtProcessesAreSaidToAControllerThatIsThere) {
+  telemetry::SeenProcess process;
+  process.report.job = "gpt";
+  process.report.pid = 7;
+  const SegmentsSeen look{now_, {process}};
+  EXPECT_TRUE(Of<SayToController>(Do(look)).empty());
+  Connect();
+  auto said = Said<controller::ProcessesSeen>(Do(look));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0], (controller::ProcessesSeen{"gpt", 1, now_, {process}}));
+  Do(StreamBroken{});
+  EXPECT_TRUE(Of<SayToController>(Do(look)).empty());
+  Connect();
+  said = Said<controller::ProcessesSeen>(Do(look));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].number, 3u);
+}
+
+TEST_F(HostAgentTest, WhatIsFoundAboutTheHostIsKept) {
+  const controller::HostJudged judged{{{"gpt", model::Syndrome::kDead, "gone", model::RecommendedAction::kRestart}}};
+  Connect();
+  const auto kept = Of<KeepJudgement>(Hear(judged));
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].judged, judged);
+}
+
 TEST_F(HostAgentTest, AKnownPortIsGivenAtOnce) {
   Connect();
   const uint64_t connection = Ask(1);
@@ -124,6 +151,33 @@ TEST_F(HostAgentTest, WithoutAnAnswerTheConnectionGoesOnItsWayAtTheDeadline) {
   EXPECT_EQ(Of<SetRewrite>(Change(connection, 50'007)).size(), 1u);
   ASSERT_EQ(Of<SetSocketClass>(late).size(), 1u) << "the level is told with it";
   EXPECT_EQ(Of<SetSocketClass>(late)[0].traffic_class, 160);
+}
+
+TEST_F(HostAgentTest, AControllerThatStandsStillHoldsUpOneConnectionOnly) {
+  Connect();
+  Ask(1);
+  const auto late = Wait(15);
+  EXPECT_EQ(Of<AnswerProcess>(late).size(), 1u);
+  EXPECT_EQ(Of<Noted>(late).size(), 1u);
+  // The others are asked for all the same, and wait for nothing.
+  const auto second = Do(Question(2));
+  EXPECT_EQ(Of<AnswerProcess>(second), (std::vector<AnswerProcess>{{2, false, 0, false, 0}}));
+  const auto wanted = Said<controller::PathsWanted>(second);
+  ASSERT_EQ(wanted.size(), 1u);
+  Do(ProcessTold{2, 33'333, 0});
+  // It goes on: the connection that stands hears of its path, and the next process waits again.
+  const uint64_t connection = wanted[0].connections[0].connection;
+  EXPECT_EQ(Said<controller::ConnectionOpened>(Answer(connection, Use(50'007))).size(), 1u);
+  EXPECT_TRUE(Of<AnswerProcess>(Do(Question(3))).empty());
+  EXPECT_EQ(Of<AnswerProcess>(Wait(15)).size(), 1u);
+}
+
+TEST_F(HostAgentTest, ASearchThatTakesLongIsNoSilence) {
+  Connect();
+  const uint64_t connection = Ask(1);
+  Answer(connection, {.kind = QueuePairAnswer::Kind::kScan, .path = 3});
+  EXPECT_EQ(Of<AnswerProcess>(Wait(15)).size(), 1u);
+  EXPECT_TRUE(Of<AnswerProcess>(Do(Question(2))).empty());
 }
 
 TEST_F(HostAgentTest, AScanIsRunAndItsPortStillGivenInTime) {

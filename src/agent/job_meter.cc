@@ -76,7 +76,8 @@ std::vector<controller::JobMeasured> JobMeter::Measure(const std::string& name, 
   const int64_t last_bin = BinOf(std::min(job.sampled_at, last.at)) - 1;  // the latest one may be half filled
   const int64_t first_bin =
       std::max({BinOf(first.at), BinOf(job.began_at) + 1, BinOf(job.sampled_at) - num_bins() + 1});
-  if (last_bin - first_bin < 8) return {};
+  // What a job does while it begins is not what it is like.
+  if (last_bin - first_bin + 2 + num_bins() / 10 < num_bins()) return {};
   const auto length = static_cast<size_t>(last_bin - first_bin + 1);
   WindowCounters counters;
   counters.bin = options_.bin.seconds();
@@ -86,6 +87,7 @@ std::vector<controller::JobMeasured> JobMeter::Measure(const std::string& name, 
   const Seconds busy = (last.sums.busy - first.sums.busy) * (share / std::max(1u, last.sums.num_gpus));
   counters.stalled = std::clamp(counters.length - busy, Seconds(0), counters.length);
   counters.series.assign(length, 0);
+  counters.busy_series = BusySeries(job, first_bin, length);
   controller::JobMeasured measured{.job = name, .num_gpus = last.sums.num_gpus, .profile = {}, .connections = {}};
   for (const auto& [connection, series] : job.connections) {
     double bytes = 0;
@@ -97,14 +99,31 @@ std::vector<controller::JobMeasured> JobMeter::Measure(const std::string& name, 
     counters.flow_bytes.push_back(Bytes(bytes));
     measured.connections.push_back(connection);
   }
-  if (const auto profile = MeasureProfile(counters)) {
-    measured.profile = *profile;
-  } else if (last_bin - first_bin + 2 + num_bins() / 10 >= num_bins()) {
-    measured.profile = WholeWindowProfile(counters);
-  } else {
-    return {};
-  }
+  measured.profile = MeasureProfile(counters).value_or(WholeWindowProfile(counters));
   return {std::move(measured)};
+}
+
+// What GPUs computed between two samples is spread over the time between them; what is more than fits there was counted
+// at the end of a stretch of computing, and is spread over the time that this took before the later sample.
+std::vector<float> JobMeter::BusySeries(const Job& job, int64_t first_bin, size_t length) const {
+  std::vector<float> series(length, 0.0f);
+  for (size_t s = 1; s < job.gpus.size(); ++s) {
+    const GpuSample& before = job.gpus[s - 1];
+    const GpuSample& after = job.gpus[s];
+    const Seconds busy = after.sums.busy - before.sums.busy;
+    if (after.at <= before.at || busy <= Seconds(0)) continue;
+    const auto took = SimDuration::FromSeconds(busy * (1.0 / std::max(1u, after.sums.num_gpus)));
+    const SimTime from = after.at - std::max(took, after.at - before.at);
+    const double per_ns = busy.value() / static_cast<double>((after.at - from).ns());
+    const int64_t last = std::min(BinOf(after.at), first_bin + static_cast<int64_t>(length) - 1);
+    for (int64_t bin = std::max(BinOf(from), first_bin); bin <= last; ++bin) {
+      const int64_t begin = std::max(from.ns(), bin * options_.bin.ns());
+      const int64_t end = std::min(after.at.ns(), (bin + 1) * options_.bin.ns());
+      series[static_cast<size_t>(bin - first_bin)] +=
+          static_cast<float>(per_ns * static_cast<double>(std::max<int64_t>(0, end - begin)));
+    }
+  }
+  return series;
 }
 
 std::vector<controller::JobMeasured> JobMeter::Report(SimTime now) {

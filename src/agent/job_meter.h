@@ -1,10 +1,12 @@
 // What a job is like, from samples of its connections' and GPUs' counters on this host.
 //
 // Method      a sliding window of bins: bytes of each connection since the sample before are spread evenly over the
-//             bins in between; MeasureProfile (job_profiler.h) makes a profile of it every few seconds. Where no
-//             period can be seen in a full window, the window counts as one iteration, for which intensity is right.
+//             bins in between, and what GPUs computed likewise; MeasureProfile (job_profiler.h) makes a profile of
+//             both every few seconds. Where no period can be seen in a full window, the window counts as one
+//             iteration of unknown period, for which intensity is right.
 // Cost        4 bytes for each bin of each connection; a report O(bins * connections) and two FFTs.
-// Guarantees  a job without GPU counters is never reported: its intensity would be an invention.
+// Guarantees  nothing is reported before the window is full: Crux takes a first measurement for what a job is like.
+//             A job without GPU counters is never reported: its intensity would be an invention.
 // Reference   Cao et al., Crux, SIGCOMM 2024, section 5 (profiling).
 #pragma once
 
@@ -76,6 +78,7 @@ class JobMeter {
   int64_t num_bins() const { return options_.window / options_.bin; }
   void Spread(Series* series, SimTime from, SimTime to, double bytes) const;
   void ClearBins(Series* series, SimTime from, SimTime to) const;
+  std::vector<float> BusySeries(const Job& job, int64_t first_bin, size_t length) const;
   std::vector<controller::JobMeasured> Measure(const std::string& name, const Job& job) const;
 
   JobMeterOptions options_;

@@ -44,20 +44,56 @@ std::vector<controller::JobMeasured> Play(JobMeter* meter, double end, bool with
 
 TEST(JobMeter, FindsIterationsWorkAndBytes) {
   JobMeter meter({});
-  const auto reports = Play(&meter, 14, true);
-  // Every 3 s from 0.1 s on: at 3.1, 6.1, 9.1 and 12.1 s.
+  const auto reports = Play(&meter, 20, true);
+  // Every 3 s from 0.1 s on, of windows of at least 9 s: at 9.1, 12.1, 15.1 and 18.1 s.
   ASSERT_EQ(reports.size(), 4u);
   for (const auto& report : reports) {
     EXPECT_EQ(report.job, "gpt");
     EXPECT_EQ(report.num_gpus, 2u);
     EXPECT_EQ(report.connections, (std::vector<uint64_t>{5, 9}));
-    const double n = 3 / PlayedJob::kIteration;  // iterations in the shortest window: errors of up to 1/n
+    const double n = 9 / PlayedJob::kIteration;  // iterations in the shortest window: errors of up to 1/n
     EXPECT_NEAR(report.profile.iteration_time.value(), 0.5, 0.02);
     EXPECT_NEAR(report.profile.work.value(), 1e12, 1e12 / n);
     EXPECT_NEAR(report.profile.compute_time.value(), 0.3, 0.3 / n);
     ASSERT_EQ(report.profile.flow_bytes.size(), 2u);
     EXPECT_NEAR(report.profile.flow_bytes[0].value(), 30e6, 30e6 / n);
     EXPECT_NEAR(report.profile.flow_bytes[1].value(), 10e6, 10e6 / n);
+  }
+}
+
+// A job that sends without a break, with all the noise of real counters: bytes come unevenly, samples at odd instants,
+// and played GPUs count at the end of each stretch of computing.
+TEST(JobMeter, SeesIterationsOfAJobThatAlwaysSends) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    JobMeter meter({});
+    std::vector<controller::JobMeasured> reports;
+    double bytes = 0;
+    double iteration_end = 0;
+    double computed = 0;
+    double before = 0;
+    for (double t = 0.1; t < 14; t += random.Uniform(0.012, 0.04)) {
+      bytes += (t - before) * 100e6 * random.Uniform(0.5, 1.5);
+      before = t;
+      while (t >= iteration_end + 0.2) {
+        // Iterations of 0.6 s and 2 % more or less; 0.2 s of them are computing.
+        computed += 1;
+        iteration_end += 0.6 * random.Uniform(0.98, 1.02);
+      }
+      const SimTime at = SimTime::FromSeconds(Seconds(t));
+      const JobMeter::ConnectionSum sums[] = {{5, bytes}};
+      meter.AddBytes(at, "busy", sums);
+      const GpuSums gpus[] = {
+          {.job = "busy", .num_gpus = 1, .flop = Flop(1e12 * computed), .busy = Seconds(0.2 * computed)}};
+      meter.AddGpus(at, gpus);
+      for (auto& report : meter.Report(at)) reports.push_back(report);
+    }
+    ASSERT_FALSE(reports.empty());
+    const model::MeasuredProfile& profile = reports.back().profile;  // of a full window: 10 s, 16 iterations
+    EXPECT_TRUE(profile.is_period_known) << "seed " << seed;
+    EXPECT_NEAR(profile.iteration_time.value(), 0.6, 0.02) << "seed " << seed;
+    EXPECT_NEAR(profile.work.value(), 1e12, 1e12 / 16) << "seed " << seed;
+    EXPECT_NEAR(profile.compute_time.value(), 0.2, 0.2 / 8) << "seed " << seed;
   }
 }
 

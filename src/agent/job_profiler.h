@@ -1,6 +1,7 @@
 // What a job is like, told from the counters of its hosts over a window in which nothing went ahead of it.
 //
-// Notation    P -> iteration_time (EstimatePeriod of the traffic series);  N = length / P iterations in the window
+// Notation    P -> iteration_time (EstimatePeriod of the series of traffic or of computing, whichever repeats better: a
+//             job that sends nearly always computes by turns all the same);  N = length / P iterations in the window
 // Method      W = FLOP / N; bytes of a connection / N; C = P - stalled / N, where `stalled` is the time in which GPUs
 //             waited for the network. The network was busy for a/N per iteration (bins with traffic), of which all but
 //             stalled/N was hidden behind compute: s = 1 - (a - stalled) / (N*C).
@@ -26,6 +27,7 @@ struct WindowCounters {
   std::vector<Bytes> flow_bytes;  // [flow]; 0 for connections that stay inside a host
   std::vector<float> series;      // bytes in each bin of the window, all flows together
   Seconds bin;
+  std::vector<float> busy_series = {};  // seconds of computing in each bin, all GPUs together; empty: not known
 };
 
 // Nothing when no period shows itself: the window is too short, or the job has not begun. A job without traffic has no
@@ -35,8 +37,8 @@ std::optional<model::MeasuredProfile> MeasureProfile(const WindowCounters& count
 // No byte left a host.
 bool IsSilent(const WindowCounters& counters);
 
-// The window as one iteration: for a job that never communicates, whose intensity is infinite whatever its iterations
-// are, and for one in which no period can be seen; intensity is right for both.
+// The window as one iteration whose period is not known: for a job that never communicates, whose intensity is infinite
+// whatever its iterations are, and for one in which no period can be seen; intensity is right for both.
 model::MeasuredProfile WholeWindowProfile(const WindowCounters& counters);
 
 }  // namespace fairlead::agent

@@ -60,6 +60,36 @@ TEST(JobProfilerTest, TellsSilenceFromAWindowThatIsTooShort) {
   EXPECT_FALSE(MeasureProfile(slow).has_value());
 }
 
+// Communication without a break: GPUs compute by turns all the same.
+TEST(JobProfilerTest, SeesThePeriodOfGpusWhereTrafficShowsNone) {
+  WindowCounters counters = CountersOf(0.3, 0, 0.7, 1e15, 2e9);  // iterations of 0.7 s, always sending
+  counters.busy_series.assign(counters.series.size(), 0.0f);
+  for (double start = 0.1; start < 30; start += 0.7) {
+    for (size_t i = 0; i < 300; ++i) {
+      const auto bin = static_cast<size_t>(start * 1e3) + i;
+      if (bin < counters.busy_series.size()) counters.busy_series[bin] = 1e-3f;
+    }
+  }
+  const auto profile = MeasureProfile(counters);
+  ASSERT_TRUE(profile.has_value());
+  EXPECT_TRUE(profile->is_period_known);
+  EXPECT_NEAR(profile->iteration_time.value(), 0.7, 0.007);
+  EXPECT_NEAR(profile->compute_time.value(), 0.3, 0.007);
+  EXPECT_NEAR(profile->start_fraction, 0, 0.03);
+  EXPECT_NEAR(profile->work.value(), 1e15, 0.01e15);
+}
+
+// Nothing shows a period: intensity and the shares of the time are right, and the rest is said to be unknown.
+TEST(JobProfilerTest, AWindowWithoutAPeriodSaysSo) {
+  const WindowCounters counters = CountersOf(0.3, 0, 0.7, 1e15, 2e9);
+  const model::MeasuredProfile profile = WholeWindowProfile(counters);
+  EXPECT_FALSE(profile.is_period_known);
+  EXPECT_EQ(profile.iteration_time, Seconds(30));
+  EXPECT_NEAR(profile.compute_time.value(), 30 * 0.3 / 0.7, 1e-6);
+  EXPECT_NEAR(profile.start_fraction, 0, 1e-6);
+  EXPECT_NEAR(profile.work.value() / profile.flow_bytes[0].value(), 1e15 / 2e9, 1);
+}
+
 TEST(MeasuredIterationTest, KeepsConnectionsAndFlowIndices) {
   model::Iteration actual;
   actual.flows = {{GpuId(0), GpuId(1), Bytes(5), 0}, {GpuId(2), GpuId(3), Bytes(6), 1}};

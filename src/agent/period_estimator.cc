@@ -19,6 +19,8 @@ namespace {
 
 // How far a maximum of the autocorrelation may be from where the spectrum says, as a share.
 constexpr double kNearby = 0.1;
+// Of the mean: what sums of floats are off by.
+constexpr double kRounding = 1e-5;
 
 struct FreeFft {
   void operator()(kiss_fftr_state* state) const { kiss_fftr_free(state); }
@@ -63,6 +65,16 @@ std::vector<double> Autocorrelation(std::span<const float> series) {
     correlation[lag] = at_zero > 0 ? mean / at_zero : 0;
   }
   return correlation;
+}
+
+// Whether all bins are the same but for rounding. Args: after RemoveMean.
+bool IsFlat(std::span<const float> centred, std::span<const float> series) {
+  const auto largest = [](std::span<const float> values) {
+    float most = 0;
+    for (const float value : values) most = std::max(most, std::abs(value));
+    return most;
+  };
+  return largest(centred) <= kRounding * largest(series);
 }
 
 std::vector<float> RemoveMean(std::span<const float> series) {
@@ -119,7 +131,8 @@ size_t NearbyMaximum(const std::vector<double>& correlation, double lag, double 
 
 class Estimator {
  public:
-  explicit Estimator(std::span<const float> series) : centred_(RemoveMean(series)) {}
+  explicit Estimator(std::span<const float> series)
+      : centred_(RemoveMean(series)), is_flat_(IsFlat(centred_, series)) {}
 
   std::optional<PeriodEstimate> Run(Seconds bin);
 
@@ -137,6 +150,7 @@ class Estimator {
 
   std::vector<double> periods_;  // candidates, ascending
   std::vector<float> centred_;
+  bool is_flat_;
   std::map<size_t, std::vector<double>> by_width_;
 };
 
@@ -182,6 +196,7 @@ Estimator::Candidate Estimator::FindShortestNotWorse(const Candidate& than) {
 }
 
 std::optional<PeriodEstimate> Estimator::Run(Seconds bin) {
+  if (is_flat_) return std::nullopt;
   periods_ = FindCandidates(centred_);
   std::erase_if(periods_, [this](double period) {
     return period < 3 || period * kMinPeriods > static_cast<double>(centred_.size());

@@ -6,15 +6,30 @@
 
 namespace fairlead::agent {
 
+namespace {
+
+constexpr size_t kPiecesPerSearchMax = 4;
+
+}  // namespace
+
 ProbeSchedule::ProbeSchedule(const ProbeScheduleOptions& options, SimTime now)
     : options_(options), tokens_(options.probes_per_second), filled_at_(now) {}
+
+size_t ProbeSchedule::NumPieces(size_t num_ports, bool is_search) const {
+  const size_t fewest = (num_ports + options_.ports_per_order - 1) / options_.ports_per_order;
+  if (!is_search || num_ports == 0) return fewest;
+  return std::max(fewest, std::clamp<size_t>(num_ports / options_.ports_per_search_piece, 1, kPiecesPerSearchMax));
+}
 
 size_t ProbeSchedule::Take(const controller::ProbesWanted& wanted) {
   std::deque<ProbeOrder>& queue = waiting_[wanted.round == 0 ? kScan : kWatch];
   ProbeOrder* last = nullptr;
   for (const controller::PortScanWanted& scan : wanted.scans) {
-    for (size_t first = 0; first < scan.source_ports.size(); first += options_.ports_per_order) {
-      const size_t end = std::min<size_t>(first + options_.ports_per_order, scan.source_ports.size());
+    const size_t num_ports = scan.source_ports.size();
+    const size_t num_pieces = NumPieces(num_ports, wanted.round == 0);
+    for (size_t i = 0; i < num_pieces; ++i) {
+      const size_t first = i * num_ports / num_pieces;
+      const size_t end = (i + 1) * num_ports / num_pieces;
       ProbeOrder order{.number = 0, .round = wanted.round, .scan = scan, .ends_round = false};
       order.scan.source_ports.assign(scan.source_ports.begin() + static_cast<ptrdiff_t>(first),
                                      scan.source_ports.begin() + static_cast<ptrdiff_t>(end));

@@ -2,7 +2,8 @@
 //
 // Problem     a scan for the port of a new connection is waited for by a process; the mesh's rounds only watch. Probes
 //             cost switches work (each expires in one), so a host may not send as many as it likes.
-// Method      two queues, one order of each urgency under way. Orders are cut into pieces. A bucket of tokens, filled
+// Method      two queues, one order of each urgency under way. Orders are cut into pieces: those of a search into up to
+//             four, because the port that somebody waits for may be in the first. A bucket of tokens, filled
 //             at `probes_per_second`, holds one second's worth: watching waits until it is not empty; scans take tokens
 //             that are not there yet, a second's worth at most, so that a burst of new connections is served at once.
 // Guarantees  over any time t no more than (2 + t) * probes_per_second probes and a piece, of each urgency. Every
@@ -24,8 +25,10 @@ namespace fairlead::agent {
 struct ProbeScheduleOptions {
   // Packets. More: rounds and bursts of scans end sooner, for more work of the switches.
   double probes_per_second = 20'000;
-  double packets_per_port = 3;  // hops that a probe of one port expires at
-  uint32_t ports_per_order = 64;
+  double packets_per_port = 3;    // hops that a probe of one port expires at
+  uint32_t ports_per_order = 64;  // at most
+  // > 0. A search is cut where each piece has so many ports. Fewer: the first answer comes sooner, for more messages.
+  uint32_t ports_per_search_piece = 4;
   uint32_t num_scans_max = 4096;  // that wait, of each urgency
 };
 
@@ -55,6 +58,7 @@ class ProbeSchedule {
   SimTime NextDue() const;
 
  private:
+  size_t NumPieces(size_t num_ports, bool is_search) const;
   void Fill(SimTime now);
   double CostOf(const ProbeOrder& order) const;
 

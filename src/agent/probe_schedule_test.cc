@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 
@@ -19,18 +21,43 @@ controller::ProbesWanted Wanted(uint64_t round, size_t num_ports, size_t num_sca
 
 TEST(ProbeSchedule, CutsScansAndMarksTheLastPiece) {
   ProbeSchedule schedule({.ports_per_order = 64}, SimTime());
-  schedule.Take(Wanted(0, 150));
-  // 150 ports are 64 + 64 + 22.
-  for (const size_t size : {64u, 64u, 22u}) {
-    const auto order = schedule.Next(SimTime(), ProbeSchedule::kScan);
+  schedule.Take(Wanted(7, 151));
+  // 151 ports need three pieces of at most 64: 50, 50 and 51, one after the other.
+  uint16_t next_port = 50'000;
+  for (const size_t size : {50u, 50u, 51u}) {
+    const auto order = schedule.Next(SimTime(), ProbeSchedule::kWatch);
     ASSERT_TRUE(order.has_value());
     EXPECT_EQ(order->scan.source_ports.size(), size);
-    EXPECT_EQ(order->ends_round, size == 22);
-    EXPECT_FALSE(schedule.Next(SimTime(), ProbeSchedule::kScan).has_value()) << "one at a time";
+    EXPECT_EQ(order->scan.source_ports.front(), next_port);
+    next_port += static_cast<uint16_t>(size);
+    EXPECT_EQ(order->ends_round, size == 51);
+    EXPECT_FALSE(schedule.Next(SimTime(), ProbeSchedule::kWatch).has_value()) << "one at a time";
     EXPECT_TRUE(schedule.Finish(order->number).has_value());
     EXPECT_FALSE(schedule.Finish(order->number).has_value());
   }
   EXPECT_EQ(schedule.NextDue(), SimTime::Never());
+}
+
+// The port that somebody waits for may be in the first piece: at least 4 ports in each, at most 4 pieces, or as many as
+// 64 ports in each need. All ports are there once, in order.
+TEST(ProbeSchedule, SearchesAreCutIntoFew) {
+  for (const auto& [num_ports, num_pieces] : std::vector<std::pair<size_t, size_t>>{
+           {1, 1}, {7, 1}, {8, 2}, {15, 3}, {16, 4}, {64, 4}, {256, 4}, {257, 5}, {0, 0}}) {
+    ProbeSchedule schedule({.ports_per_order = 64, .ports_per_search_piece = 4}, SimTime());
+    const controller::ProbesWanted wanted = Wanted(0, num_ports);
+    schedule.Take(wanted);
+    std::vector<uint16_t> probed;
+    size_t num_orders = 0;
+    while (const auto order = schedule.Next(SimTime(), ProbeSchedule::kScan)) {
+      ++num_orders;
+      EXPECT_LE(order->scan.source_ports.size(), 64u);
+      probed.insert(probed.end(), order->scan.source_ports.begin(), order->scan.source_ports.end());
+      EXPECT_EQ(order->ends_round, probed.size() == num_ports);
+      schedule.Finish(order->number);
+    }
+    EXPECT_EQ(num_orders, num_pieces) << num_ports;
+    EXPECT_EQ(probed, wanted.scans.front().source_ports);
+  }
 }
 
 // 1000 packets a second, 3 for a port: a piece of 50 ports is 150. The bucket begins full with 1000: 7 pieces leave

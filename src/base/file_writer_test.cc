@@ -15,31 +15,24 @@
 #include <thread>
 #include <vector>
 
+#include "base/file_reader.h"
+#include "base/temporary_folder.h"
+
 namespace fairlead {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-// A folder of the test's own, removed at the end.
 class FileWriterTest : public testing::Test {
  protected:
-  FileWriterTest() {
-    std::string name = (fs::temp_directory_path() / "file_writer_test.XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~FileWriterTest() override { fs::remove_all(folder_); }
-
-  std::string PathOf(const std::string& name) const { return (folder_ / name).string(); }
-  static std::string Read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string PathOf(const std::string& name) const { return folder_.File(name); }
+  static std::string Read(const std::string& path) { return ReadWholeFile(path).value(); }
   size_t NumFiles() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
 
-  fs::path folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(FileWriterTest, WritesEveryByteAndLeavesNothingElse) {
@@ -78,9 +71,9 @@ TEST_F(FileWriterTest, ErrorsNameThePath) {
   EXPECT_EQ(missing.code(), StatusCode::kNotFound);
   EXPECT_THAT(missing.message(), HasSubstr(PathOf("no/such/out")));
 
-  const Status folder = WriteFileAtomically(folder_.string(), "x");
+  const Status folder = WriteFileAtomically(folder_.path(), "x");
   EXPECT_EQ(folder.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(folder.message(), HasSubstr(folder_.string()));
+  EXPECT_THAT(folder.message(), HasSubstr(folder_.path().string()));
 
   ASSERT_TRUE(WriteFileAtomically(PathOf("file"), "x").ok());
   EXPECT_EQ(WriteFileAtomically(PathOf("file/out"), "x").code(), StatusCode::kFailedPrecondition);
@@ -90,9 +83,9 @@ TEST_F(FileWriterTest, ErrorsNameThePath) {
 TEST_F(FileWriterTest, UnwritableFolderKeepsTheOldFile) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
   ASSERT_TRUE(WriteFileAtomically(PathOf("out"), "old").ok());
-  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+  fs::permissions(folder_.path(), fs::perms::owner_read | fs::perms::owner_exec);
   const Status status = WriteFileAtomically(PathOf("out"), "new");
-  fs::permissions(folder_, fs::perms::owner_all);
+  fs::permissions(folder_.path(), fs::perms::owner_all);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(Read(PathOf("out")), "old");
 }

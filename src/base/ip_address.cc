@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/random.h"
+
 namespace fairlead {
 namespace {
 
@@ -28,6 +30,13 @@ uint32_t IpAddress::ipv4() const {
   uint32_t network_order = 0;
   std::memcpy(&network_order, bytes_.data() + kIpv4Prefix.size(), sizeof(network_order));
   return ntohl(network_order);
+}
+
+size_t IpAddressHash::operator()(const IpAddress& address) const {
+  std::array<uint64_t, 2> words;
+  static_assert(sizeof(words) == sizeof(address.bytes()));
+  std::memcpy(words.data(), address.bytes().data(), sizeof(words));
+  return CombineHash(words[0], words[1]);
 }
 
 std::string IpAddress::ToString() const {

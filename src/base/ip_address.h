@@ -3,6 +3,7 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +32,11 @@ class IpAddress {
 
  private:
   std::array<uint8_t, 16> bytes_ = {};
+};
+
+// For unordered maps.
+struct IpAddressHash {
+  size_t operator()(const IpAddress& address) const;
 };
 
 // "10.0.0.1" or "fd00::1"; no names, no port, no zone. Errors: kInvalidArgument: what was found.

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <set>
+
+#include "base/file_reader.h"
 
 namespace fairlead {
 
@@ -128,19 +129,11 @@ std::string RangeText(T min, T max) {
 }  // namespace
 
 Result<YamlDocument> YamlDocument::LoadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(fmt::format("{}: cannot open the file; check the path and its permissions", path));
-  std::string text;
-  char buffer[65536];
-  while (file.read(buffer, sizeof(buffer)) || file.gcount() > 0) {
-    text.append(buffer, static_cast<size_t>(file.gcount()));
-    if (text.size() > kMaxFileBytes) {
-      return Status(StatusCode::kResourceExhausted,
-                    fmt::format("{}: larger than {} MiB; this is no configuration file", path, kMaxFileBytes >> 20));
-    }
-  }
-  if (file.bad()) return InvalidArgument(fmt::format("{}: reading failed; expected a file, is it a folder?", path));
-  return Parse(text, path);
+  const Result<std::string> text = ReadWholeFile(path, kMaxFileBytes);
+  if (text.ok()) return Parse(*text, path);
+  if (text.status().code() != StatusCode::kResourceExhausted) return text.status();
+  return Status(StatusCode::kResourceExhausted,
+                fmt::format("{}: larger than {} MiB; this is no configuration file", path, kMaxFileBytes >> 20));
 }
 
 Result<YamlDocument> YamlDocument::Parse(std::string_view text, const std::string& name) {

@@ -40,8 +40,8 @@ class YamlDocument {
   // Larger files are refused: configuration is written by people.
   static constexpr size_t kMaxFileBytes = 16u << 20;
 
-  // Errors: kNotFound (no such file), kResourceExhausted (too large), kInvalidArgument (not YAML, empty, or the top
-  // level is no map), each naming file and line.
+  // Errors: kNotFound (no such file), kFailedPrecondition (it can't be read), kResourceExhausted (too large),
+  // kInvalidArgument (not YAML, empty, or the top level is no map), each naming file and line.
   static Result<YamlDocument> LoadFile(const std::string& path);
   // `name` stands in for the file name in messages.
   static Result<YamlDocument> Parse(std::string_view text, const std::string& name);

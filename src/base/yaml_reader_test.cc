@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <fstream>
+
+#include "base/temporary_folder.h"
 
 namespace fairlead {
 namespace {
@@ -86,13 +87,13 @@ TEST(YamlReaderTest, RefusesDeepNestingInsteadOfOverflowingTheStack) {
 TEST(YamlReaderTest, MissingAndHugeFilesAreErrors) {
   EXPECT_EQ(YamlDocument::LoadFile("/nonexistent/x.yaml").status().code(), StatusCode::kNotFound);
   EXPECT_FALSE(YamlDocument::LoadFile("/").ok());
-  const std::string path = ::testing::TempDir() + "/huge.yaml";
+  const TemporaryFolder folder;
+  const std::string path = folder.File("huge.yaml");
   {
     std::ofstream file(path);
     file << "a: " << std::string(YamlDocument::kMaxFileBytes, 'x');
   }
   EXPECT_EQ(YamlDocument::LoadFile(path).status().code(), StatusCode::kResourceExhausted);
-  std::remove(path.c_str());
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // The clock of the libraries for training processes. In the vDSO: no system call where the machine has a counter.
 #pragma once
 
-#include <time.h>
-
 #include <cstdint>
+#include <ctime>
 
 namespace fairlead::ccl {
 

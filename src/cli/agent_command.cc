@@ -180,6 +180,7 @@ void AddAgentCommands(CLI::App& app, Invocation* invocation) {
       "agent", "On a host of the cluster: be its agent, or find out which ways lead to other hosts.");
   agent->require_subcommand(1);
   AddAgentRunCommand(agent, invocation);
+  AddAgentCheckCommand(agent, invocation);
   auto options = std::make_shared<ProbeCommandOptions>();
   CLI::App* probe = agent->add_subcommand("probe", "Find out over which routers TCP connections go, port by port.");
   probe->add_option("destination", options->destination, "Address of another host")->required();

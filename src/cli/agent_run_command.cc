@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "report/json_report.h"
 #include "report/printable_text.h"
+#include "service/client_link.h"
 #include "service/controller_client.h"
 #include "service/host_agent_server.h"
 #include "version.h"
@@ -29,18 +30,6 @@ struct AgentRunOptions {
   double window_s = 10;
   bool keeps_ports = false;
   std::string json;
-};
-
-class ClientLink : public service::ControllerLink {
- public:
-  explicit ClientLink(std::unique_ptr<service::ControllerClient> client) : client_(std::move(client)) {}
-
-  int event_descriptor() const override { return client_->event_descriptor(); }
-  std::vector<service::ClientEvent> Poll() override { return client_->Poll(); }
-  bool Send(const controller::FromAgent& message) override { return client_->Send(message); }
-
- private:
-  std::unique_ptr<service::ControllerClient> client_;
 };
 
 Result<std::vector<IpAddress>> ReadNics(const std::vector<std::string>& texts) {
@@ -77,6 +66,7 @@ Status WriteCounts(const AgentRunOptions& options, const service::HostAgentCount
 Status Run(AgentRunOptions options) {
   if (!options.json.empty()) FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
   if (!options.server.state_path.empty()) FL_RETURN_IF_ERROR(PrepareOutputFolder(options.server.state_path));
+  if (!options.server.health_path.empty()) FL_RETURN_IF_ERROR(PrepareOutputFolder(options.server.health_path));
   service::HostAgentServerOptions& server = options.server;
   FL_ASSIGN_OR_RETURN(server.agent.nics, ReadNics(options.nics));
   server.agent.host = options.host;
@@ -92,7 +82,7 @@ Status Run(AgentRunOptions options) {
   options.client.random_seed = DrawSeed();
   const std::atomic<bool>& stop = StopRequested();
   FL_ASSIGN_OR_RETURN(auto client, service::ControllerClient::Start(options.client));
-  ClientLink link(std::move(client));
+  service::ClientLink link(std::move(client));
   FL_ASSIGN_OR_RETURN(const auto agent, service::HostAgentServer::Open(server, &link));
   server.log(fmt::format("listens at {}, asks {}", server.socket.path, options.client.address));
   agent->Run(stop);
@@ -123,6 +113,13 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
       ->type_name("FILE");
   run->add_option("--gpu-counters", options->server.gpu_counters, "Folder with counters of GPUs that are played")
       ->type_name("FOLDER");
+  run->add_option("--segments", options->server.segments,
+                  "Folder where the profiler plugin of training processes makes its segments; empty: none are watched")
+      ->type_name("FOLDER")
+      ->default_val("/dev/shm");
+  run->add_option("--health-file", options->server.health_path,
+                  "File that says what is found about this host, for others on it (agent check)")
+      ->type_name("FILE");
   run->add_option("--answer-deadline-ms", options->answer_deadline_ms, "How long a process may wait for its port")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -51,6 +51,7 @@ struct Invocation {
 // Each adds its commands to the app. The invocation outlives the app.
 void AddSimCommands(CLI::App& app, Invocation* invocation);
 void AddAgentCommands(CLI::App& app, Invocation* invocation);
+void AddAgentCheckCommand(CLI::App* agent, Invocation* invocation);
 void AddAgentRunCommand(CLI::App* agent, Invocation* invocation);
 void AddCertCommands(CLI::App& app, Invocation* invocation);
 void AddControllerCommand(CLI::App& app, Invocation* invocation);
@@ -63,6 +64,8 @@ void AddPredictCommands(CLI::App& app, Invocation* invocation);
 void AddLabCommands(CLI::App& app, Invocation* invocation);
 void AddLabRunCommand(CLI::App* lab, Invocation* invocation);
 void AddLabDemoCommand(CLI::App* lab, Invocation* invocation);
+void AddLabDiagnoseCommand(CLI::App* lab, Invocation* invocation);
+void AddLabHookCommand(CLI::App* lab, Invocation* invocation);
 void AddTraceCommands(CLI::App& app, Invocation* invocation);
 void AddExperimentCommands(CLI::App& app, std::span<const experiment::Experiment> experiments, Invocation* invocation);
 

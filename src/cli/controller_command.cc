@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/steering_options.h"
 #include "service/controller_daemon.h"
 #include "version.h"
 
@@ -23,6 +24,7 @@ struct ControllerCommandOptions {
   double lease_s = 60;
   double probe_s = 5;
   double rtt_tolerance_ms = 1;
+  SteeringCommandOptions steering;
   std::string log_level = "info";
 };
 
@@ -45,6 +47,9 @@ int RunController(const ControllerCommandOptions& options) {
   daemon_options.core.lease_ttl = SimDuration::FromSeconds(Seconds(options.lease_s));
   daemon_options.paths.probe_period = SimDuration::FromSeconds(Seconds(options.probe_s));
   daemon_options.paths.health.min_rtt_excess = Seconds(options.rtt_tolerance_ms * 1e-3);
+  auto actions = ToLiveActionsOptions(options.steering, daemon_options.server.is_insecure_allowed);
+  if (!actions.ok()) return ReportError(actions.status());
+  daemon_options.actions = std::move(actions).value();
   auto daemon = service::ControllerDaemon::Start(daemon_options);
   if (!daemon.ok()) return ReportError(daemon.status());
   for (const std::string& address : (*daemon)->addresses()) {
@@ -54,6 +59,11 @@ int RunController(const ControllerCommandOptions& options) {
   if (!(*daemon)->http_address().empty()) spdlog::info("page and metrics on http://{}/", (*daemon)->http_address());
   if (daemon_options.server.is_insecure_allowed && !daemon_options.server.tls.is_set()) {
     spdlog::warn("--insecure: whoever reaches these addresses can speak for any host");
+  }
+  spdlog::info("findings: mode {}{}", options.steering.mode,
+               options.steering.hook.empty() ? "" : ", carried out by " + options.steering.hook);
+  if (options.steering.mode == "act" && daemon_options.audit_file.empty()) {
+    spdlog::warn("--steer act without --audit: what was done stands in this log only");
   }
   if (daemon_options.store == "memory") spdlog::warn("--store memory: all is forgotten when this process ends");
   while (!stop) {
@@ -104,7 +114,7 @@ void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
       ->type_name("FILE");
   command->add_flag("--http-operator-open", daemon.http_roles.is_operator_open,
                     "Anybody on this machine may change, without a token");
-  command->add_option("--audit", daemon.audit_file, "Add a line of JSON to FILE for all that operators do")
+  command->add_option("--audit", daemon.audit_file, "Add a line of JSON to FILE for all that operators and steering do")
       ->type_name("FILE");
 }
 
@@ -112,8 +122,8 @@ void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
 
 void AddControllerCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<ControllerCommandOptions>();
-  CLI::App* command =
-      app.add_subcommand("controller", "Serve agents: give running jobs' connections their paths and levels.");
+  CLI::App* command = app.add_subcommand(
+      "controller", "Serve agents: give running jobs' connections their paths and levels, and find what is broken.");
   auto& daemon = options->daemon;
   command->add_option("--fabric", daemon.fabric_file, "The fabric, as a YAML file")->required()->type_name("FILE");
   command->add_option("--addresses", daemon.addresses_file, "Addresses of its NICs and routers, as a JSON file")
@@ -123,9 +133,14 @@ void AddControllerCommand(CLI::App& app, Invocation* invocation) {
       ->capture_default_str();
   command->add_flag("--restore", daemon.restore_copy,
                     "Where the store is damaged: go on from its last good copy, and keep the damaged file");
-  command->add_option("--policy", daemon.policy, "Traffic policy that orders jobs")->capture_default_str();
+  command
+      ->add_option(
+          "--policy", daemon.policy,
+          "What is decided about running jobs: ecmp (nothing), c4p (paths), crux-levels (priorities), crux+c4p (both)")
+      ->capture_default_str();
   AddAgentOptions(command, options.get());
   AddHttpOptions(command, options.get());
+  AddSteeringOptions(command, &options->steering);
   command->add_option("--log-level", options->log_level, "How much is logged to stderr")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "diagnosis/c4d/wording.h"
+#include "report/finding_text.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
 #include "report/text_table.h"
@@ -19,7 +20,6 @@ namespace fairlead::cli {
 namespace {
 
 using model::Culprit;
-using model::CulpritKind;
 using model::Finding;
 using report::Json;
 
@@ -59,13 +59,6 @@ std::string CulpritNames(const Finding& finding, const DiagReport& report) {
   }
   if (finding.culprits.size() > kNumShown) names.push_back(fmt::format("{} more", finding.culprits.size() - kNumShown));
   return names.empty() ? "nobody" : fmt::format("{}", fmt::join(names, "; "));
-}
-
-std::string EvidenceText(const model::Evidence& evidence) {
-  std::string text = fmt::format("{}: {}", evidence.what, fmt::format("{:.3g}", evidence.value));
-  if (!evidence.unit.empty()) text += " " + evidence.unit;
-  if (evidence.baseline != 0) text += fmt::format(" (normal: {:.3g})", evidence.baseline);
-  return text;
 }
 
 template <class IdType>
@@ -163,24 +156,9 @@ std::string HostName(HostId host, const DiagReport& report) {
 }
 
 std::string CulpritName(const Culprit& culprit, const DiagReport& report) {
-  const std::string on_host = culprit.host.valid() ? " on " + HostName(culprit.host, report) : "";
-  switch (culprit.kind) {
-    case CulpritKind::kRank:
-      return fmt::format("rank {}{}", culprit.rank.value(), on_host);
-    case CulpritKind::kHost:
-      return HostName(culprit.host, report);
-    case CulpritKind::kNicSend:
-    case CulpritKind::kNicReceive:
-    case CulpritKind::kNic:
-      return fmt::format("{} {}{}", model::Name(culprit.kind), culprit.nic.value(), on_host);
-    case CulpritKind::kConnection:
-      return fmt::format("connection from rank {} to rank {}", culprit.rank.value(), culprit.peer.value());
-    case CulpritKind::kLeaf:
-      return fmt::format("leaf {}", culprit.leaf.value());
-    case CulpritKind::kPlane:
-      return fmt::format("plane {}", culprit.plane.value_or(0));
-  }
-  return "";
+  return report::CulpritText(culprit, {.host = [&](HostId host) { return HostName(host, report); },
+                                       .nic = [](NicId nic) { return fmt::format("{}", nic.value()); },
+                                       .leaf = [](model::LeafId leaf) { return fmt::format("{}", leaf.value()); }});
 }
 
 std::string RenderText(const DiagReport& report) {
@@ -201,7 +179,7 @@ std::string RenderText(const DiagReport& report) {
     text += "\n" + report::WrapText(fmt::format("#{} {}", finding.id.value(), report::CleanText(finding.summary)),
                                     report::kTextWidth, 4);
     for (const model::Evidence& evidence : finding.evidence) {
-      text += "    " + report::WrapText(report::CleanText(EvidenceText(evidence)), report::kTextWidth - 4, 6);
+      text += "    " + report::WrapText(report::CleanText(report::EvidenceText(evidence)), report::kTextWidth - 4, 6);
     }
   }
   if (report.steering) text += RenderSteering(report);

@@ -65,7 +65,7 @@ std::string RenderFaults(const DrillReport& report) {
 void AddTotal(const DrillReport& report, const DrillRun& run, const char* who, report::TextTable* table) {
   table->AddRow({who, report::FormatCount(run.num_iterations), report::FormatCount(run.num_lost),
                  report::FormatDuration(run.lost_s), report::FormatPercent(run.lost_s / SecondsOf(report.options.end)),
-                 std::string(Name(run.condition))});
+                 std::string(Describe(run.condition))});
 }
 
 std::string RenderTotals(const DrillReport& report) {
@@ -136,7 +136,7 @@ Json RunToJson(const DrillReport& report, const DrillRun& run, bool has_diagnosi
           {"iterations", run.num_iterations},
           {"iterations_lost", run.num_lost},
           {"without_progress_s", run.lost_s},
-          {"condition", Name(run.condition)},
+          {"condition", Describe(run.condition)},
           {"faults", stories},
           {"events", events},
           {"job", stretches}};
@@ -149,7 +149,7 @@ std::string_view Name(sim::JobActivity activity) {
   return kNames.at(static_cast<size_t>(activity));
 }
 
-std::string_view Name(controller::JobCondition condition) {
+std::string_view Describe(controller::JobCondition condition) {
   static constexpr std::array<std::string_view, 4> kNames = {"running", "steered", "waits for a spare",
                                                              "needs an operator"};
   return kNames.at(static_cast<size_t>(condition));

@@ -34,6 +34,6 @@ std::string RenderPage(const DrillReport& report, const std::string& command_lin
 // "training", "repeating", "standing", "restarting".
 std::string_view Name(sim::JobActivity activity);
 // "running", "steered", "waits for a spare", "needs an operator".
-std::string_view Name(controller::JobCondition condition);
+std::string_view Describe(controller::JobCondition condition);
 
 }  // namespace fairlead::cli

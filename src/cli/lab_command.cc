@@ -1,4 +1,5 @@
-// fairlead lab up|status|fault|exec|run|demo|down: an emulated fabric of network namespaces on this machine.
+// fairlead lab up|status|fault|exec|down: an emulated fabric of network namespaces on this machine. The other commands
+// of `lab` stand in files of their own.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "lab/lab_source.h"
 #include "lab/namespace_command.h"
 #include "report/json_report.h"
+#include "service/live_policy.h"
 
 namespace fairlead::cli {
 
@@ -37,11 +39,13 @@ struct LabCommandOptions {
   lab::LabOptions lab;
   bool is_bare = false;
   std::string page = std::string(kAnyPage);
+  std::string policy = "crux+c4p";
   std::string json;
   double interval_s = 0.5;
   bool all = false;
   std::string cable;
   double health = 0;
+  std::string side = "both";
   std::string node;
   std::vector<std::string> words;
 };
@@ -62,6 +66,8 @@ int LabUp(const LabCommandOptions& options) {
   const std::string path = FindInputFile(options.file);
   const auto fabric = lab::LoadLabFabric(path);
   if (!fabric.ok()) return ReportError(fabric.status());
+  const auto policy = service::FindLivePolicy(options.policy);
+  if (!policy.ok()) return ReportError(policy.status());
   const auto plan = lab::PlanLab(*fabric, options.lab);
   if (!plan.ok()) return ReportError(plan.status());
   const auto folder = lab::LabFolder::Open(options.run_folder, options.name);
@@ -73,7 +79,7 @@ int LabUp(const LabCommandOptions& options) {
   }
   std::string page = "none";
   if (!options.is_bare) {
-    const auto served = StartLabServices(*state, *fabric, *folder, options.page);
+    const auto served = StartLabServices(*state, *fabric, *folder, options.page, options.policy);
     if (!served.ok()) {
       const int code = ReportError(served.status());
       bool was_up = false;
@@ -112,6 +118,19 @@ int LabStatus(const LabCommandOptions& options) {
   return WriteJson(options.json, lab::StatusJson(*state, *look));
 }
 
+// One direction of a cable: what its lower or its upper end sends.
+int SlowSide(const LabCommandOptions& options, const lab::LabState& state, lab::CableId cable) {
+  if (options.health <= 0) {
+    return ReportError(InvalidArgument("--side: a cable is cut in both directions; expected a --health above 0"));
+  }
+  const size_t end = options.side == "up" ? 0 : 1;
+  const Status status = lab::SetEndSpeed(state, cable, end, options.health);
+  if (!status.ok()) return ReportError(status);
+  fmt::print("{}: what {} sends has {:g} of its speed\n", lab::CableName(state.plan, cable),
+             state.plan.nodes[state.plan.cables[cable].ends[end].node].name, options.health);
+  return kExitOk;
+}
+
 int LabFault(const LabCommandOptions& options) {
   const auto folder = lab::LabFolder::Open(options.run_folder, options.name);
   if (!folder.ok()) return ReportError(folder.status());
@@ -124,6 +143,7 @@ int LabFault(const LabCommandOptions& options) {
         options.cable, lab::CableName(state->plan, lab::CableId(state->plan.cables.size() - 1)))));
   }
   const auto begin = std::chrono::steady_clock::now();
+  if (options.side != "both") return SlowSide(options, *state, cable);
   const Status status = lab::SetCableHealth(*folder, &*state, cable, options.health);
   if (!status.ok()) return ReportError(status);
   fmt::print("{} {}; routes are those of a healthy protocol again after {:.0f} ms\n",
@@ -213,6 +233,9 @@ void AddUp(CLI::App* lab, Invocation* invocation) {
   up->add_option("--page", options->page, "Address of the controller's page; any: a free port on 127.0.0.1")
       ->type_name("HOST:PORT")
       ->capture_default_str();
+  up->add_option("--policy", options->policy,
+                 "Of the controller: ecmp, c4p (paths), crux-levels (priorities), crux+c4p")
+      ->capture_default_str();
   up->footer("Example: fairlead lab up scenarios/lab-eight-jobs.yaml --scale 0.0005");
   up->callback([options, invocation] { invocation->exit_code = LabUp(*options); });
 }
@@ -231,12 +254,18 @@ void AddStatus(CLI::App* lab, Invocation* invocation) {
 
 void AddFault(CLI::App* lab, Invocation* invocation) {
   const auto options = std::make_shared<LabCommandOptions>();
-  CLI::App* fault = AddLabCommand(lab, "fault", "Cut, slow down or repair a cable, in both directions.", options);
+  CLI::App* fault =
+      AddLabCommand(lab, "fault", "Cut, slow down or repair a cable, in both directions or in one.", options);
   fault->add_option("CABLE", options->cable, "Such as leaf0-spine3 or h2/nic0-leaf1")->required();
   fault->add_option("--health", options->health, "What is left of its speed: 0 cuts it, 1 repairs it")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  fault->footer("Example: fairlead lab fault leaf0-spine3 --health 0.25");
+  fault->add_option("--side", options->side, "Only what goes up, as from a host, or down; not remembered by status")
+      ->check(CLI::IsMember({"both", "up", "down"}))
+      ->capture_default_str();
+  fault->footer(
+      "Example: fairlead lab fault leaf0-spine3 --health 0.25\n"
+      "         fairlead lab fault h2/nic0-leaf0 --health 0.5 --side up    the NIC of h2 sends slowly");
   fault->callback([options, invocation] { invocation->exit_code = LabFault(*options); });
 }
 
@@ -275,6 +304,8 @@ void AddLabCommands(CLI::App& app, Invocation* invocation) {
   AddExec(lab, invocation);
   AddDown(lab, invocation);
   AddLabDemoCommand(lab, invocation);
+  AddLabDiagnoseCommand(lab, invocation);
+  AddLabHookCommand(lab, invocation);
 }
 
 }  // namespace fairlead::cli

@@ -33,6 +33,7 @@ struct LabRunCommandOptions {
   bool simulate = false;
   bool ecmp = false;
   bool fixed_shares = false;
+  bool diagnose = false;
   std::string trainer;
   std::string json;
 };
@@ -49,15 +50,22 @@ Status RunInLab(const LabRunCommandOptions& options) {
   FL_ASSIGN_OR_RETURN(const lab::LabState state, folder.Load());
   const auto bytes = options.fixed_shares ? lab::QueuePairBytes::kFixed : lab::QueuePairBytes::kShared;
   FL_ASSIGN_OR_RETURN(const auto jobs, lab::PlanJobs(scenario, state.plan, options.iterations, bytes));
-  lab::LabRunOptions run{.trainer = trainer,
-                         .seconds = options.seconds,
-                         .warm_up_s = options.warm_up_s,
-                         .jobs_folder = folder.JobsFolder(),
-                         .steering_library = "",
-                         .lab_folder = folder.path()};
-  const bool steers = !options.ecmp && lab::HasServices(run.lab_folder);
+  lab::LabRunOptions run;
+  run.programs = {.trainer = trainer, .steering_library = "", .profiler_plugin = "", .lab_folder = folder.path()};
+  run.seconds = options.seconds;
+  run.warm_up_s = options.warm_up_s;
+  run.jobs_folder = folder.JobsFolder();
+  const bool has_services = lab::HasServices(run.programs.lab_folder);
+  const bool steers = !options.ecmp && has_services;
   if (steers) {
-    FL_ASSIGN_OR_RETURN(run.steering_library, lab::FindSteeringLibrary());
+    FL_ASSIGN_OR_RETURN(run.programs.steering_library, lab::FindSteeringLibrary());
+  }
+  if (options.diagnose && !has_services) {
+    return InvalidArgument(
+        fmt::format("--diagnose: lab '{}' has no controller and no agents; bring it up without --bare", options.name));
+  }
+  if (options.diagnose) {
+    FL_ASSIGN_OR_RETURN(run.programs.profiler_plugin, lab::FindProfilerPlugin());
   }
   FL_ASSIGN_OR_RETURN(const lab::LabRunResult result, lab::RunJobs(state, jobs, run, StopRequested()));
   std::vector<lab::SimulatedJob> simulated;
@@ -92,6 +100,8 @@ void AddLabRunCommand(CLI::App* lab, Invocation* invocation) {
   run->add_flag("--ecmp", options->ecmp, "Leave connections to the fabric's hashes, although there are agents");
   run->add_flag("--fixed-shares", options->fixed_shares,
                 "Each queue pair of a connection carries an equal share; default: they share as their paths allow");
+  run->add_flag("--diagnose", options->diagnose,
+                "Trainers play NCCL to the profiler plugin, so that the controller sees what they do");
   run->add_flag("--simulate", options->simulate, "Simulate the scenario too, under ECMP or crux+c4p, and print both");
   run->add_option("--trainer", options->trainer, "The program fairlead-trainer; default: beside this one")
       ->check(CLI::ExistingFile);

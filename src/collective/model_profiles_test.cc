@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/temporary_folder.h"
 #include "collective/embedded_profiles.h"
 #include "collective/model_profile_yaml.h"
 #include "collective/training_iteration.h"
@@ -29,19 +30,11 @@ std::string ReadText(const std::filesystem::path& path) {
   return text.str();
 }
 
-// A folder of its own for each test, removed at the end.
 class ProfileDirectoryTest : public testing::Test {
  protected:
-  void SetUp() override {
-    directory_ = std::filesystem::path(testing::TempDir()) /
-                 ("fairlead_profiles_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-  void Write(const std::string& name, std::string_view text) { std::ofstream(directory_ / name) << text; }
+  void Write(const std::string& name, std::string_view text) { std::ofstream(directory_.File(name)) << text; }
 
-  std::filesystem::path directory_;
+  const TemporaryFolder directory_;
 };
 
 TEST(BuiltInProfilesTest, AreTheFilesOfTheSourceTree) {
@@ -103,7 +96,7 @@ TEST_F(ProfileDirectoryTest, UserProfilesComeOnTopAndReplaceByName) {
         "name: bert-large\nconvolution: {parameters: 3, forward_multiply_adds: 2}\n"
         "training: {samples_per_micro_batch: 1, efficiency: 1}\n");
   Write("notes.txt", "not a profile");
-  const ModelProfiles profiles = LoadModelProfiles(directory_.string()).value();
+  const ModelProfiles profiles = LoadModelProfiles(directory_.path()).value();
   EXPECT_EQ(profiles.size(), ModelProfiles::BuiltIn().size() + 1);
   EXPECT_TRUE(profiles.Find("tiny").ok());
   EXPECT_EQ(Parameters(*profiles.Find("bert-large").value()), 3);
@@ -112,7 +105,7 @@ TEST_F(ProfileDirectoryTest, UserProfilesComeOnTopAndReplaceByName) {
 TEST_F(ProfileDirectoryTest, OneNameTwiceIsAnErrorThatNamesBothFiles) {
   Write("a.yaml", kTiny);
   Write("b.yaml", kTiny);
-  const auto profiles = LoadModelProfiles(directory_.string());
+  const auto profiles = LoadModelProfiles(directory_.path());
   ASSERT_FALSE(profiles.ok());
   EXPECT_EQ(profiles.status().code(), StatusCode::kAlreadyExists);
   EXPECT_THAT(profiles.status().message(), HasSubstr("b.yaml: the model profile 'tiny' is already defined by"));
@@ -120,7 +113,7 @@ TEST_F(ProfileDirectoryTest, OneNameTwiceIsAnErrorThatNamesBothFiles) {
 }
 
 TEST_F(ProfileDirectoryTest, MissingDirectoryIsNamed) {
-  const auto profiles = LoadModelProfiles((directory_ / "absent").string());
+  const auto profiles = LoadModelProfiles(directory_.File("absent"));
   ASSERT_FALSE(profiles.ok());
   EXPECT_EQ(profiles.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(profiles.status().message(), HasSubstr("absent"));

@@ -93,6 +93,16 @@ std::vector<ActionAttempts::End> ActionAttempts::Advance(SimTime now, std::vecto
   return ends;
 }
 
+std::vector<SteeringAction> ActionAttempts::BeginAnew(SimTime now) {
+  std::vector<SteeringAction> actions;
+  for (auto& [number, open] : open_) {
+    if (!open.is_told) continue;
+    open.due = now + DeadlineOf(open.action);
+    actions.push_back(open.action);
+  }
+  return actions;
+}
+
 SimTime ActionAttempts::NextDue() const {
   SimTime due = SimTime::Never();
   for (const auto& [number, open] : open_) due = std::min(due, open.due);

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/sim_time.h"
@@ -59,17 +60,22 @@ class ActionAttempts {
   // When Advance has something to do; Never(): nothing is open.
   SimTime NextDue() const;
 
-  size_t num_open() const { return open_.size(); }
-  // Nothing if it is not open.
-  const SteeringAction* Find(uint64_t number) const;
-
- private:
+  // For those who keep what is open over the end of a process.
   struct Open {
     SteeringAction action;
     bool is_told = true;  // false: it pauses
     SimTime due;          // end of the attempt, or of the pause
   };
+  const std::map<uint64_t, Open>& open() const { return open_; }
+  void Restore(Open open) { open_.insert_or_assign(open.action.number, std::move(open)); }
+  // Attempts that wait for an answer wait from now on. Returns their actions, by number.
+  std::vector<SteeringAction> BeginAnew(SimTime now);
 
+  size_t num_open() const { return open_.size(); }
+  // Nothing if it is not open.
+  const SteeringAction* Find(uint64_t number) const;
+
+ private:
   SimDuration DeadlineOf(const SteeringAction& action) const;
   std::optional<End> Fail(SimTime now, uint64_t number, bool is_final, const std::string& message);
 

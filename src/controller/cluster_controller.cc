@@ -199,6 +199,7 @@ void ClusterController::AdoptProfile(const JobProfiled& event) {
   RunningJob& job = found->second;
   FL_CHECK(event.profile.flow_bytes.size() == job.iteration.flows.size());
   job.measured = model::MakeMeasuredIteration(job.iteration, event.profile);
+  job.is_period_known = event.profile.is_period_known;
   plan_is_stale_ = true;
   if (profiling_ == event.job) profiling_ = JobId();
 }
@@ -224,6 +225,8 @@ traffic::JobView ClusterController::ViewOf(const RunningJob& job) const {
           .paths = job.paths,
           .level = job.level - std::min(job.level, FirstLevel()),
           .relative_speed = job.relative_speed,
+          .priority_uncertainty = 0,
+          .is_period_known = job.is_period_known,
           .starved_for = job.starved_for};
 }
 

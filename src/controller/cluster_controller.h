@@ -153,6 +153,7 @@ class ClusterController {
     uint64_t arrival_order = 0;
     bool is_private = false;  // never leaves NVLink: changes nothing for other jobs
     bool is_planned = false;
+    bool is_period_known = true;               // of `measured`
     std::optional<model::Iteration> measured;  // what policies see when jobs are profiled
     double relative_speed = 1;
     Seconds starved_for;

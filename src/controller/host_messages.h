@@ -19,13 +19,15 @@
 #include "base/ip_address.h"
 #include "base/sim_time.h"
 #include "base/units.h"
+#include "model/finding.h"
 #include "model/measured_profile.h"
+#include "telemetry/process_report.h"
 #include "traffic/path_messages.h"
 
 namespace fairlead::controller {
 
 // Both sides must have the same. Raised with each change that an older side would misunderstand.
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 // ---- From an agent ----
 
@@ -145,8 +147,23 @@ struct JobMeasured {
   friend bool operator==(const JobMeasured&, const JobMeasured&) = default;
 };
 
+// What the agent saw in one look at the processes of a job on this host, once a second while there are any. One that is
+// gone stands in looks for a while after, the last time that it was read without its records. Nothing is said while the
+// controller is away, but numbers go on.
+struct ProcessesSeen {
+  std::string job;
+  uint64_t number = 0;  // of the agent's looks, of whatever job; counts from 0
+  SimTime at;           // on the host's clock
+  // At most kProcessesMax, with kProcessRecordsMax records together; what each tells is within FindFault's bounds, and
+  // `job` is this one (telemetry/process_report.h).
+  std::vector<telemetry::SeenProcess> processes;
+
+  friend bool operator==(const ProcessesSeen&, const ProcessesSeen&) = default;
+};
+inline constexpr size_t kProcessesMax = 1024;  // of a job on a host
+
 using FromAgent = std::variant<HostHello, Heartbeat, PathsWanted, ConnectionOpened, ConnectionsClosed, ConnectionsHeld,
-                               ProbesFinished, ArrivalPrepared, JobMeasured, AnnouncementFinished>;
+                               ProbesFinished, ArrivalPrepared, JobMeasured, AnnouncementFinished, ProcessesSeen>;
 
 // ---- To an agent ----
 
@@ -245,7 +262,22 @@ struct LevelSet {
   friend bool operator==(const LevelSet&, const LevelSet&) = default;
 };
 
+// What is found about this host and still holds: told after each Welcome, and whenever it changes, whole each time.
+struct HostJudged {
+  struct Finding {
+    std::string job;
+    model::Syndrome syndrome = model::Syndrome::kCommHang;
+    std::string text;  // for people
+    model::RecommendedAction action = model::RecommendedAction::kNone;
+
+    friend bool operator==(const Finding&, const Finding&) = default;
+  };
+  std::vector<Finding> findings;
+
+  friend bool operator==(const HostJudged&, const HostJudged&) = default;
+};
+
 using ToAgent = std::variant<Welcome, Refused, PathsAnswered, PathsChanged, ProbesWanted, PrepareArrival, ForgetArrival,
-                             AnnouncementWanted, LevelSet>;
+                             AnnouncementWanted, LevelSet, HostJudged>;
 
 }  // namespace fairlead::controller

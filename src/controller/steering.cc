@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace fairlead::controller {
@@ -37,6 +38,22 @@ Status SteeringOptions::Validate() const {
     return InvalidArgument(fmt::format("steering: hold_off: expected >= 0 s, found {} s", hold_off.seconds().value()));
   }
   return attempts.Validate();
+}
+
+std::string_view Name(SteeringMode mode) {
+  static constexpr std::array<std::string_view, 3> kNames = {"observe", "recommend", "act"};
+  return kNames.at(static_cast<size_t>(mode));
+}
+
+std::string_view Name(JobCondition condition) {
+  static constexpr std::array<std::string_view, 4> kNames = {"running", "steered", "waits_for_spare", "needs_operator"};
+  return kNames.at(static_cast<size_t>(condition));
+}
+
+std::string_view Name(HostCondition condition) {
+  static constexpr std::array<std::string_view, 7> kNames = {"unknown",   "in_job",   "spare",   "reserved",
+                                                             "isolating", "isolated", "in_doubt"};
+  return kNames.at(static_cast<size_t>(condition));
 }
 
 uint32_t RecommendedSpares(uint32_t num_hosts) {
@@ -97,10 +114,10 @@ void Steering::Take(SimTime now, const JobRunning& event) {
   }
   Job& job = jobs_[event.job];
   job.can_shrink = event.can_shrink;
-  job.needs_operator = false;
+  if (event.is_new_run || job.hosts != event.hosts) job.needs_operator = false;
   for (const HostId host : event.hosts) {
     spares_.erase(host);
-    in_doubt_.erase(host);
+    if (event.is_new_run) in_doubt_.erase(host);
     for (auto& [other, sequence] : sequences_) sequence.reserved.erase(host);
   }
   const bool is_restart = !job.hosts.empty() && job.hosts != event.hosts;
@@ -115,7 +132,7 @@ void Steering::Take(SimTime now, const JobRunning& event) {
 void Steering::Take(SimTime now, const JobGone& event) {
   Drop(event.job);
   jobs_.erase(event.job);
-  std::erase_if(judged_, [&](const auto& judged) { return judged.first == event.job; });
+  std::erase_if(judged_, [&](const auto& judged) { return std::get<JobId>(judged) == event.job; });
   ServeWaiting(now);
 }
 
@@ -133,7 +150,7 @@ void Steering::Take(SimTime now, const FindingTold& event) {
   if (finding.state == model::FindingState::kCleared) job->second.held_up.erase(finding.id);
   if (finding.state != model::FindingState::kConfirmed) return;
   // A finding is told again with each change; it is judged when it is confirmed, and while it is held up.
-  if (judged_.emplace(finding.job, finding.id).second) Judge(now, finding);
+  if (judged_.emplace(finding.job, finding.id, finding.first_seen).second) Judge(now, finding);
 }
 
 void Steering::Take(SimTime now, const StepDone& event) {
@@ -180,7 +197,7 @@ void Steering::Judge(SimTime now, const Finding& finding) {
   const auto held_up = job.held_up.find(finding.id);
   const bool is_known = held_up != job.held_up.end() && held_up->second.second == objection.rule;
   if (objection.may_pass) {
-    job.held_up.insert_or_assign(finding.id, std::pair(finding, objection.rule));
+    job.held_up.insert_or_assign(finding.id, std::pair(finding, std::string(objection.rule)));
   } else {
     job.held_up.erase(finding.id);
   }
@@ -270,6 +287,35 @@ Steering::Objection Steering::FindLimit(SimTime now, const Finding& finding, con
     return {"spares", fmt::format("{} spares for {}", spares_.size(), HostCount(guilty.size())), true};
   }
   return {};
+}
+
+std::set<HostId> Steering::MarkedHosts() const {
+  std::set<HostId> hosts = isolated_;
+  hosts.insert(spares_.begin(), spares_.end());
+  hosts.insert(in_doubt_.begin(), in_doubt_.end());
+  for (const auto& [job, sequence] : sequences_) {
+    hosts.insert(sequence.reserved.begin(), sequence.reserved.end());
+    hosts.insert(sequence.taken.begin(), sequence.taken.end());
+  }
+  return hosts;
+}
+
+bool Steering::IsStopped(JobId job) const {
+  const auto found = sequences_.find(job);
+  if (found == sequences_.end()) return false;
+  const SteeringAction* current = attempts_.Find(found->second.current);
+  return found->second.is_stopped || (current != nullptr && std::holds_alternative<StopJob>(current->step));
+}
+
+std::vector<JobId> Steering::Jobs() const {
+  std::vector<JobId> jobs;
+  for (const auto& [job, what] : jobs_) jobs.push_back(job);
+  return jobs;
+}
+
+SimTime Steering::PausedUntil(JobId job) const {
+  const auto found = jobs_.find(job);
+  return found == jobs_.end() ? SimTime() : found->second.paused_until;
 }
 
 size_t Steering::NumIsolatedSince(SimTime since, JobId job) const {

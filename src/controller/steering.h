@@ -18,6 +18,7 @@
 //             isolated once, whatever is found about it meanwhile. Every host is in one HostCondition and every job in
 //             one JobCondition. In the modes observe and recommend nothing is touched. Every decision, done or not,
 //             says why.
+//             Records() and Restore() keep the whole state over the end of a process, at any moment between two calls.
 // Reference   Dong et al., C4, HPCA 2025; spec sections 7.3 to 7.5.
 #pragma once
 
@@ -29,6 +30,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -67,6 +69,9 @@ struct SteeringOptions {
   Status Validate() const;
 };
 
+// "observe", "recommend", "act".
+std::string_view Name(SteeringMode mode);
+
 // Spare hosts for a job of that many hosts: 8 per 128, at least one.
 uint32_t RecommendedSpares(uint32_t num_hosts);
 
@@ -87,6 +92,11 @@ enum class HostCondition : uint8_t {
   kInDoubt,    // an action on it was given up: whether it was carried out is not known
 };
 
+// "running", "steered", "waits_for_spare", "needs_operator".
+std::string_view Name(JobCondition condition);
+// "unknown", "in_job", "spare", "reserved", "isolating", "isolated", "in_doubt".
+std::string_view Name(HostCondition condition);
+
 class Steering {
  public:
   // Args: options valid; hosts of the cluster, spares included.
@@ -101,15 +111,42 @@ class Steering {
   // Hosts that are isolated, or about to be.
   const std::set<HostId>& isolated() const { return isolated_; }
   const std::set<HostId>& spares() const { return spares_; }
+  // Hosts that are more than unknown or of a job.
+  std::set<HostId> MarkedHosts() const;
+  // What was told and is not answered, or is to be tried again.
+  const ActionAttempts& attempts() const { return attempts_; }
   bool IsBusy(JobId job) const { return sequences_.contains(job); }
+  // Whether an action under way has stopped it, or is about to.
+  bool IsStopped(JobId job) const;
   // Nothing: no such job runs.
   std::optional<JobCondition> ConditionOf(JobId job) const;
   HostCondition ConditionOf(HostId host) const;
   // Hosts of the job in rank order, as of its last start; must be known.
   const std::vector<HostId>& HostsOf(JobId job) const { return jobs_.at(job).hosts; }
+  // Jobs that steering has been told of and that have not ended, ascending.
+  std::vector<JobId> Jobs() const;
+  // Until when the job pauses as announced; the past: it does not.
+  SimTime PausedUntil(JobId job) const;
   size_t NumIsolatedSince(SimTime since, JobId job) const;
 
+  // What must outlive the process, as records by key: Restore() of them makes the same state (steering_records.cc).
+  // Args: host_names [host]: as the records name hosts, so that they outlive other ids; those beyond it have numbers.
+  std::vector<std::pair<std::string, std::string>> Records(std::span<const std::string> host_names) const;
+  // To be called before anything else. Hosts that have no id any more are forgotten, with the jobs that they were of.
+  // Returns what was forgotten, for people. Errors: kDataLoss: names the record; the object is of no use then.
+  Result<std::vector<std::string>> Restore(std::span<const std::pair<std::string, std::string>> records,
+                                           std::span<const std::string> host_names);
+  // After Restore(): findings are found anew, by a diagnosis that knows nothing of those before. Actions that were told
+  // and not answered have their time from now on. Returns them, in order: whether they were carried out is not known.
+  std::vector<SteeringAction> Resume(SimTime now);
+  // Nothing that is under way goes on, for nobody carries it out any more: people are asked about the jobs, isolated
+  // hosts stay so. Returns what is told about that.
+  std::vector<SteeringAction> Abandon(SimTime now, const std::string& why);
+
  private:
+  friend class SteeringRecordWriter;
+  friend class SteeringRecordReader;
+
   struct Job {
     std::vector<HostId> hosts;
     bool can_shrink = false;
@@ -118,7 +155,7 @@ class Steering {
     SimTime paused_until;
     std::string pause_reason;
     // Confirmed findings that something holds up, and the rule that did when this was last told.
-    std::map<model::FindingId, std::pair<model::Finding, std::string_view>> held_up;
+    std::map<model::FindingId, std::pair<model::Finding, std::string>> held_up;
   };
   // One action in flight of a job.
   struct Sequence {
@@ -175,6 +212,8 @@ class Steering {
   void KeepPlace(SimTime now, HostId host);
   void BeginReturn(SimTime now, HostId host, std::string reason);
   bool IsOfJob(HostId host) const;
+  // With what was restored of them.
+  void Forget(std::span<const JobId> jobs, std::span<const uint64_t> actions);
 
   // Args: finding: that it follows from; null: none. Returns the number of the action.
   uint64_t Tell(SimTime now, SteeringStep step, JobId job, const model::Finding* finding, std::string reason);
@@ -193,7 +232,8 @@ class Steering {
   std::map<JobId, Sequence> sequences_;
   ActionAttempts attempts_;
   std::vector<Isolation> history_;
-  std::set<std::pair<JobId, model::FindingId>> judged_;
+  // By their first sight too: a diagnosis that begins anew counts from 0 again.
+  std::set<std::tuple<JobId, model::FindingId, SimTime>> judged_;
   uint64_t num_actions_ = 0;
   std::vector<SteeringAction> actions_;
 };

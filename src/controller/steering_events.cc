@@ -9,30 +9,38 @@ namespace fairlead::controller {
 namespace {
 
 struct Describer {
-  std::string operator()(const IsolateHost& step) const { return fmt::format("isolate host {}", step.host.value()); }
-  std::string operator()(const StopJob& step) const { return fmt::format("stop job {}", step.job.value()); }
+  const SteeringNames& names;
+
+  std::string operator()(const IsolateHost& step) const { return "isolate host " + names.Of(step.host); }
+  std::string operator()(const StopJob& step) const { return "stop job " + names.Of(step.job); }
   std::string operator()(const TakeSpare& step) const {
-    return fmt::format("take host {} for host {} of job {}", step.spare.value(), step.replaces.value(),
-                       step.job.value());
+    return fmt::format("take host {} for host {} of job {}", names.Of(step.spare), names.Of(step.replaces),
+                       names.Of(step.job));
   }
   std::string operator()(const RestartJob& step) const {
-    return fmt::format("restart job {} on {} hosts from its newest complete checkpoint", step.job.value(),
+    return fmt::format("restart job {} on {} hosts from its newest complete checkpoint", names.Of(step.job),
                        step.hosts.size());
   }
-  std::string operator()(const TestHost& step) const { return fmt::format("test host {}", step.host.value()); }
-  std::string operator()(const ReturnHost& step) const { return fmt::format("return host {}", step.host.value()); }
+  std::string operator()(const TestHost& step) const { return "test host " + names.Of(step.host); }
+  std::string operator()(const ReturnHost& step) const { return "return host " + names.Of(step.host); }
   std::string operator()(const Advise& step) const {
-    return fmt::format("advice about job {}: {}", step.job.value(), model::Name(step.action));
+    return fmt::format("advice about job {}: {}", names.Of(step.job), model::Name(step.action));
   }
   std::string operator()(const AskOperator& step) const {
-    if (step.job.valid()) return fmt::format("an operator has to look at job {}", step.job.value());
-    return fmt::format("an operator has to look at host {}", step.host.value());
+    if (step.job.valid()) return "an operator has to look at job " + names.Of(step.job);
+    return "an operator has to look at host " + names.Of(step.host);
   }
   std::string operator()(const ExcuseJob& step) const {
-    if (step.until == SimTime::Never()) return fmt::format("job {} is not judged", step.job.value());
-    return fmt::format("job {} is not judged until {:.0f} s", step.job.value(), step.until.seconds().value());
+    if (step.until == SimTime::Never()) return fmt::format("job {} is not judged", names.Of(step.job));
+    return fmt::format("job {} is not judged until {:.0f} s", names.Of(step.job), step.until.seconds().value());
   }
 };
+
+template <class IdType>
+std::string NameOf(IdType id, const std::function<std::string(IdType)>& look_up) {
+  std::string name = look_up ? look_up(id) : "";
+  return name.empty() ? std::to_string(id.value()) : name;
+}
 
 }  // namespace
 
@@ -43,7 +51,13 @@ std::string_view Name(const SteeringStep& step) {
   return kNames.at(step.index());
 }
 
-std::string Describe(const SteeringStep& step) { return std::visit(Describer(), step); }
+std::string SteeringNames::Of(HostId id) const { return NameOf(id, host); }
+
+std::string SteeringNames::Of(JobId id) const { return NameOf(id, job); }
+
+std::string Describe(const SteeringStep& step, const SteeringNames& names) {
+  return std::visit(Describer{names}, step);
+}
 
 bool IsAnswered(const SteeringStep& step) {
   return !std::holds_alternative<Advise>(step) && !std::holds_alternative<AskOperator>(step) &&

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -19,6 +20,9 @@ struct JobRunning {
   std::vector<HostId> hosts;  // in rank order
   // Whether it can go on with fewer hosts when nobody takes the place of a dead one.
   bool can_shrink = false;
+  // Somebody has started it; false: it runs as before, and is only told of again. That is no person's word that what an
+  // action left behind is in order.
+  bool is_new_run = true;
 };
 struct JobGone {
   JobId job;
@@ -101,8 +105,17 @@ using SteeringStep =
 // "excuse_job".
 std::string_view Name(const SteeringStep& step);
 
-// "isolate host 7", "take host 100 for host 7 of job 1", ..
-std::string Describe(const SteeringStep& step);
+// What people call hosts and jobs; an empty function, or an empty name: the number.
+struct SteeringNames {
+  std::function<std::string(HostId)> host = {};
+  std::function<std::string(JobId)> job = {};
+
+  std::string Of(HostId id) const;
+  std::string Of(JobId id) const;
+};
+
+// "isolate host 7", "take host h100 for host h7 of job gpt", ..
+std::string Describe(const SteeringStep& step, const SteeringNames& names = {});
 
 // Whether somebody has to carry it out and say so; the others are only told.
 bool IsAnswered(const SteeringStep& step);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/random.h"
 #include "controller/steering.h"
@@ -33,6 +34,12 @@ model::Finding RandomFinding(uint32_t number, Random& random) {
   finding.syndrome = static_cast<model::Syndrome>(random.Below(model::kNumSyndromes));
   finding.state = random.Below(8) == 0 ? model::FindingState::kCleared : model::FindingState::kConfirmed;
   finding.summary = "something is sick";
+  finding.sub_cause = static_cast<model::SubCause>(random.Below(7));
+  finding.operation = static_cast<model::OperationKind>(random.Below(model::kNumOperationKinds));
+  finding.first_seen = SimTime(static_cast<int64_t>(number));
+  finding.cleared = SimTime::Never();
+  finding.evidence = {{"seconds per GB", random.Uniform(0, 10), std::numeric_limits<double>::infinity(), "s"}};
+  finding.symptoms = {model::FindingId(number + 1)};
   finding.confidence = random.Uniform(0.7, 1);
   finding.action =
       random.Below(4) == 0 ? model::RecommendedAction::kRestart : model::RecommendedAction::kIsolateAndRestart;
@@ -45,11 +52,13 @@ model::Finding RandomFinding(uint32_t number, Random& random) {
   return finding;
 }
 
+enum class Manner { kPlain, kEventsTwice, kKilledAtEveryEvent };
+
 // One life. Answers are kept for a while, so that they come late and in another order.
 class Life {
  public:
-  Life(uint64_t seed, bool repeats)
-      : random_(seed), repeats_(repeats), options_(RandomOptions(random_)), steering_(options_, kNumHosts) {
+  Life(uint64_t seed, Manner manner)
+      : random_(seed), manner_(manner), options_(RandomOptions(random_)), steering_(options_, kNumHosts) {
     for (uint32_t job = 0; job < kNumJobs; ++job) StartJob(job);
     for (uint32_t spare = 0; spare < kNumSpares; ++spare) {
       Send(SpareOffered{HostId(kNumJobs * kHostsOfJob + spare)});
@@ -124,10 +133,27 @@ class Life {
 
   void Send(const SteeringEvent& event) {
     Note(steering_.Handle(now_, std::span<const SteeringEvent>(&event, 1)));
-    if (!repeats_) return;
+    if (manner_ == Manner::kKilledAtEveryEvent) Restart();
+    if (manner_ != Manner::kEventsTwice) return;
     EXPECT_TRUE(HasNoNews(steering_.Handle(now_, std::span<const SteeringEvent>(&event, 1))));
   }
-  void Tick() { Note(steering_.Handle(now_, {})); }
+  void Tick() {
+    Note(steering_.Handle(now_, {}));
+    if (manner_ == Manner::kKilledAtEveryEvent) Restart();
+  }
+
+  // What was kept is all that is left; it is read back in an order that nobody promised.
+  void Restart() {
+    auto records = steering_.Records({});
+    const auto kept = records;
+    std::reverse(records.begin(), records.end());
+    Steering restored(options_, kNumHosts);
+    const auto forgotten = restored.Restore(records, {});
+    ASSERT_TRUE(forgotten.ok()) << forgotten.status().message();
+    EXPECT_TRUE(forgotten->empty());
+    EXPECT_EQ(restored.Records({}), kept);
+    steering_ = std::move(restored);
+  }
 
   // Whether nothing is told that somebody carries out.
   static bool HasNoNews(const std::vector<SteeringAction>& actions) {
@@ -186,7 +212,7 @@ class Life {
   }
 
   Random random_;
-  bool repeats_;
+  Manner manner_;
   bool fails_ = true;
   SteeringOptions options_;
   Steering steering_;
@@ -199,7 +225,7 @@ TEST(SteeringLawsTest, LimitsHoldAndEveryJobEndsInAStatedCondition) {
   size_t num_actions = 0;
   for (uint64_t seed = 0; seed < 60 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    Life life(seed, false);
+    Life life(seed, Manner::kPlain);
     life.Live(200);
     life.Settle();
     num_actions += life.history().size();
@@ -211,17 +237,30 @@ TEST(SteeringLawsTest, LimitsHoldAndEveryJobEndsInAStatedCondition) {
 TEST(SteeringLawsTest, EventsThatComeTwiceChangeNothing) {
   for (uint64_t seed = 0; seed < 25 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    Life once(seed, false);
-    Life twice(seed, true);
+    Life once(seed, Manner::kPlain);
+    Life twice(seed, Manner::kEventsTwice);
     once.Live(200);
     twice.Live(200);
     EXPECT_EQ(once.history(), twice.history());
   }
 }
 
+// The records are the state: whoever goes on from them does what the one before would have done.
+TEST(SteeringLawsTest, ADeathAtEveryEventChangesNothing) {
+  for (uint64_t seed = 0; seed < 25 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Life whole(seed, Manner::kPlain);
+    Life killed(seed, Manner::kKilledAtEveryEvent);
+    whole.Live(200);
+    killed.Live(200);
+    EXPECT_EQ(whole.history(), killed.history());
+    killed.Settle();
+  }
+}
+
 TEST(SteeringLawsTest, SameEventsSameActions) {
-  Life one(7, false);
-  Life other(7, false);
+  Life one(7, Manner::kPlain);
+  Life other(7, Manner::kPlain);
   one.Live(300);
   other.Live(300);
   EXPECT_EQ(one.history(), other.history());

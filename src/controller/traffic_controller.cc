@@ -48,6 +48,9 @@ Status TrafficControllerOptions::Validate() const {
   if (!(measurement_weight > 0 && measurement_weight <= 1)) {
     return OutOfRange("measurement_weight", "(0, 1]", fmt::format("{}", measurement_weight));
   }
+  if (!(order_error_probability > 0 && order_error_probability <= 0.5)) {
+    return OutOfRange("order_error_probability", "(0, 0.5]", fmt::format("{}", order_error_probability));
+  }
   if (probe_protocol != 6 && probe_protocol != 17) {
     return OutOfRange("probe_protocol", "6 or 17", std::to_string(probe_protocol));
   }
@@ -96,8 +99,9 @@ Status TrafficController::RestoreJob(const std::string& key, const std::string& 
   if (!job_ids_.emplace(name, id).second) return DamagedRecord(key);
   Job& job = jobs_[id];
   job.name = name;
-  job.level = std::min(json["level"].get<uint32_t>(), options_.num_levels - 1);
-  job.reason = "as before the controller's restart";
+  const uint32_t last_level = options_.num_levels - 1;
+  job.level = options_.sets_levels ? std::min(json["level"].get<uint32_t>(), last_level) : last_level;
+  job.reason = options_.sets_levels ? "as before the controller's restart" : FirstReason();
   job.is_restored = true;
   next_job_ = std::max(next_job_, *number + 1);
   has_restored_ = true;
@@ -155,11 +159,15 @@ std::optional<JobId> TrafficController::Intern(const std::string& name) {
   Job& job = jobs_[id];
   job.name = name;
   job.level = options_.num_levels - 1;
-  job.reason = "not measured yet: last level";
+  job.reason = FirstReason();
   job_ids_.emplace(name, id);
   outputs_.emplace_back(RecordChanged{std::string(kNextJobKey), std::to_string(next_job_)});
   KeepRecord(id, job);
   return id;
+}
+
+std::string TrafficController::FirstReason() const {
+  return options_.sets_levels ? "not measured yet: last level" : "the policy sets no levels";
 }
 
 void TrafficController::ForgetIfUnused(JobId id) {
@@ -241,6 +249,8 @@ void TrafficController::Flush() {
   std::vector<traffic::PathEvent> events = std::exchange(releases_, {});
   std::move(events_.begin(), events_.end(), std::back_inserter(events));
   events_.clear();
+  std::move(opened_.begin(), opened_.end(), std::back_inserter(events));
+  opened_.clear();
   std::vector<JobId> asking;
   asking.reserve(requests_.size());
   for (const auto& [number, request] : requests_) {

@@ -7,7 +7,7 @@
 //     StreamSaid, StreamEnded,          +--> PathService (paths, ports, leases, links)
 //     LinkHealthReported --> Handle() --+--> TrafficPolicy (levels, from measured jobs on these paths)
 //                               |
-//                               +--> SayToStream, EndStream, RecordChanged, Noted
+//                               +--> SayToStream, EndStream, RecordChanged, Noted, ProcessesLooked
 //
 // Problem     agents speak of addresses and names, come and go, and may be wrong or hostile; the path service and the
 //             policy speak of a fabric, and believe what they are told. A TCP connection breaks when its packets arrive
@@ -20,7 +20,8 @@
 //                      (another move, an error, silence) leaves the source where it is and the destination as it was
 //             level    per host what it measured, smoothed; per job: work summed (hosts that have not measured yet
 //                      count as the mean of those that have), times the median of hosts, bytes by connection; one flow
-//                      for each queue pair that has a path; then the policy orders the jobs that anybody measured
+//                      for each queue pair that has a path; then the policy orders the jobs that anybody measured,
+//                      and turns their order only by more than their priorities were seen to vary (priority_spread.h)
 // Guarantees  same inputs, same outputs. Nothing is said to a stream after its end. No agent changes what another host
 //             holds. An open TCP queue pair is told a port only when the other end rewrites it. After a restart from
 //             the kept records, once agents have announced: the same job numbers, reservations and levels, and the same
@@ -50,6 +51,7 @@
 #include "base/sim_time.h"
 #include "base/status.h"
 #include "controller/host_messages.h"
+#include "controller/priority_spread.h"
 #include "topology/address_book.h"
 #include "topology/fabric.h"
 #include "topology/router.h"
@@ -77,7 +79,12 @@ struct LinkHealthReported {
   double health = 1;  // fraction of the capacity that is left; 0 = down
   std::string source;
 };
-using TrafficInput = std::variant<StreamSaid, StreamEnded, LinkHealthReported>;
+// What is found about a host has changed.
+struct JudgementChanged {
+  HostId host;
+  HostJudged judged;
+};
+using TrafficInput = std::variant<StreamSaid, StreamEnded, LinkHealthReported, JudgementChanged>;
 
 // ---- Outputs ----
 struct SayToStream {
@@ -100,7 +107,12 @@ struct Noted {
   std::string subject;  // "link leaf0->spine3", "host h4", "job gpt"
   std::string text;
 };
-using TrafficOutput = std::variant<SayToStream, EndStream, RecordChanged, Noted>;
+// For the watch over jobs: what the agent of this host saw of a job.
+struct ProcessesLooked {
+  HostId host;
+  ProcessesSeen look;
+};
+using TrafficOutput = std::variant<SayToStream, EndStream, RecordChanged, Noted, ProcessesLooked>;
 
 struct TrafficControllerOptions {
   std::string version;  // of this program, for people
@@ -108,8 +120,13 @@ struct TrafficControllerOptions {
   SimDuration heartbeat_period = SimDuration(5'000'000'000);
   SimDuration lease_ttl = SimDuration(60'000'000'000);  // that of the path service, for Welcome
   uint32_t num_levels = 8;                              // 1 .. 8
+  // False: all jobs stay on the last level; what they were measured to do is shown all the same.
+  bool sets_levels = true;
   // Weight of a job's new measurement in what is known of it; (0, 1]. Smaller: levels are calmer, and follow later.
   double measurement_weight = 0.5;
+  // (0, 0.5]: the chance with which noise alone may turn the order of two jobs at a measurement. Smaller: levels are
+  // calmer, and jobs that are nearly alike stay as they are.
+  double order_error_probability = 1e-3;
   // > 0: how often levels may be planned anew.
   SimDuration level_period = SimDuration(2'000'000'000);
   uint64_t random_seed = 1;  // for policies that sample
@@ -196,6 +213,7 @@ class TrafficController {
     std::set<JobId> jobs;        // with a share here
     bool is_announcing = false;  // it was asked what it holds, and has not said all yet
     std::set<JobId> announced;   // since it was asked
+    HostJudged judged;
   };
   struct Connection {
     HostId host;
@@ -208,6 +226,7 @@ class TrafficController {
     uint32_t num_gpus = 0;
     Seconds iteration_time;
     double compute_share = 0;  // of iteration_time
+    bool is_period_known = true;
     double start_fraction = 1;
     FlopPerSecond work;
     std::map<uint64_t, BytesPerSecond> bytes;  // [connection]
@@ -226,6 +245,9 @@ class TrafficController {
     std::map<HostId, Share> shares;
     std::unordered_map<uint64_t, Connection> connections;
     std::optional<FlopPerSecond> intensity;
+    PrioritySpread spread;
+    bool is_measured_anew = false;  // since levels were planned
+    uint64_t paths_hash = 0;        // of the paths that `spread` is of
   };
   struct QueuePairKey {
     JobId job;
@@ -265,8 +287,11 @@ class TrafficController {
   void Take(const StreamSaid& input);
   void Take(const StreamEnded& input);
   void Take(const LinkHealthReported& input);
+  void Take(const JudgementChanged& input);
   void Pass(traffic::PathEvent event) { events_.push_back(std::move(event)); }
   void PassOn(HostId host, traffic::PathEvent event);
+  // A queue pair whose packets carry this port.
+  void PassPort(const QueuePairKey& key, HostId host, uint16_t port);
   bool IsWaiting(HostId host) const { return hosts_[host].passed_on_in == num_flushes_ + 1; }
   void Flush();
   void Carry(traffic::PathsGranted& action);
@@ -277,6 +302,7 @@ class TrafficController {
   void Carry(const traffic::LinkStateChanged& action);
   void Carry(const traffic::ProbeRoundStarted& action);
   void Carry(const traffic::EventRejected& action);
+  std::string FirstReason() const;
   void KeepReport(const LinkHealthReported& report);
   Status RestoreJob(const std::string& key, const std::string& value);
   Status RestoreReport(const std::string& key, const std::string& value);
@@ -294,6 +320,7 @@ class TrafficController {
   // traffic_controller_jobs.cc: what hosts hold.
   void Hear(HostId host, const HostHello& word);
   void Hear(HostId host, const Heartbeat& word);
+  void Hear(HostId host, const ProcessesSeen& word) { outputs_.emplace_back(ProcessesLooked{host, word}); }
   void Hear(HostId host, const PathsWanted& word);
   void Hear(HostId host, const ConnectionOpened& word);
   void Hear(HostId host, const ConnectionsClosed& word);
@@ -322,6 +349,7 @@ class TrafficController {
 
   // traffic_controller_moves.cc: queue pairs that change their port.
   void Hear(HostId host, const ArrivalPrepared& word);
+  void NoteImmovable(const traffic::PathsMoved& action);
   uint16_t WirePortOf(const QueuePairKey& key, uint16_t socket_port) const;
   Arrival& ArrivalOf(const QueuePairKey& key, const Connection& connection);
   void TakeHeldPort(const QueuePairKey& key, const Connection& connection, const traffic::HeldPath& held);
@@ -344,6 +372,7 @@ class TrafficController {
     JobId id;
     uint32_t num_gpus = 0;
     Seconds iteration_time;
+    bool is_period_known = true;
     std::map<uint64_t, BytesPerSecond> bytes;  // [connection]
     model::Iteration actual;                   // endpoints only
     std::vector<Bytes> flow_bytes;             // [flow]
@@ -359,6 +388,8 @@ class TrafficController {
   GpuId GpuBeside(NicId nic) const;
   // What all hosts say together, but for the bytes; nothing: nobody has measured.
   std::optional<Measurement> Sum(const Job& job) const;
+  // Of a job on these paths.
+  double PriorityUncertainty(const MeasuredJob& measured);
   void NoteIntensities(const traffic::TrafficSnapshot& snapshot);
   void SetLevel(JobId id, uint32_t level, const std::string& reason);
 
@@ -399,6 +430,7 @@ class TrafficController {
   // Until the next flush. Releases go first: whoever has something else waiting flushes before it says one.
   std::vector<traffic::PathEvent> releases_;
   std::vector<traffic::PathEvent> events_;
+  std::vector<traffic::PathEvent> opened_;  // after all others: they would part requests that are placed together
   uint64_t num_flushes_ = 0;
   std::vector<TrafficOutput> outputs_;
 };

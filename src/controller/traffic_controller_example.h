@@ -66,11 +66,18 @@ struct FakeAgent {
   std::vector<FromAgent> unsent;  // answers
 };
 
+// What the controller of a cluster decides about.
+struct LiveDecisions {
+  bool paths = true;
+  bool levels = true;
+};
+
 // A controller, a path service behind it, a store, and all agents.
 class LiveCluster {
  public:
-  LiveCluster()
-      : fabric_(LiveFabric()),
+  explicit LiveCluster(LiveDecisions decisions = {})
+      : decisions_(decisions),
+        fabric_(LiveFabric()),
         addresses_(LiveAddresses(fabric_)),
         policy_(traffic::CreatePolicy("crux-levels", {}).value()),
         health_(fabric_.num_links(), 1.0),
@@ -79,6 +86,7 @@ class LiveCluster {
   }
 
   TrafficController& controller() { return *controller_; }
+  const TrafficController& controller() const { return *controller_; }
   const traffic::PathService& paths() const { return *paths_; }
   const topology::Fabric& fabric() const { return fabric_; }
   FakeAgent& agent(uint32_t host) { return agents_[host]; }
@@ -86,10 +94,14 @@ class LiveCluster {
   const std::map<std::string, std::string>& store() const { return store_; }
   const std::vector<Noted>& notes() const { return notes_; }
   const std::vector<QueuePairChanged>& changes() const { return changes_; }
+  const std::map<uint32_t, HostJudged>& judged() const { return judged_; }
   uint64_t num_moves_of_open_sockets() const { return num_moves_of_open_sockets_; }
 
   // Kills the controller, keeping what it had said to keep, and starts another one.
-  void Restart() {
+  void Restart() { Restart(decisions_); }
+  // The next one decides about something else.
+  void Restart(LiveDecisions decisions) {
+    decisions_ = decisions;
     for (FakeAgent& agent : agents_) {
       agent.stream.reset();
       agent.unsent.clear();
@@ -256,14 +268,16 @@ class LiveCluster {
     std::string outputs;
   };
 
-  static TrafficControllerOptions Options() {
+  TrafficControllerOptions Options() const {
     TrafficControllerOptions options;
+    options.sets_levels = decisions_.levels;
     options.version = "test";
     return options;
   }
   std::unique_ptr<traffic::PathService> MakePaths() const {
     traffic::c4p::C4pOptions options;
     options.epoch_base = epoch_base_;
+    options.chooses_paths = decisions_.paths;
     options.probes.max_probes_per_round = 200;
     return traffic::CreatePathService(fabric_, options);
   }
@@ -317,6 +331,7 @@ class LiveCluster {
     }
   }
   void Hear(uint32_t, const Welcome&) {}
+  void Hear(uint32_t h, const HostJudged& judged) { judged_[h] = judged; }
   void Hear(uint32_t host, const Refused& word) { ADD_FAILURE() << host << " refused: " << word.reason; }
   void Hear(uint32_t host, const PathsAnswered& word) {
     for (const traffic::ConnectionAnswer& answer : word.connections) {
@@ -405,6 +420,7 @@ class LiveCluster {
   }
   void Hear(uint32_t host, const LevelSet& word) { agents_[host].levels[word.job] = word.level; }
 
+  LiveDecisions decisions_;
   const topology::Fabric fabric_;
   const topology::AddressBook addresses_;
   const std::unique_ptr<traffic::TrafficPolicy> policy_;
@@ -420,6 +436,7 @@ class LiveCluster {
   std::set<StreamId> ended_;
   std::vector<Noted> notes_;
   std::vector<QueuePairChanged> changes_;
+  std::map<uint32_t, HostJudged> judged_;  // as each agent was told last
   uint64_t num_moves_of_open_sockets_ = 0;
   uint32_t num_streams_ = 0;
   uint64_t num_requests_ = 0;

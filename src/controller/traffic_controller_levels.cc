@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/random.h"
 #include "controller/traffic_controller.h"
 #include "traffic/gpu_intensity.h"
 #include "traffic/link_traffic.h"
@@ -63,6 +64,7 @@ void TrafficController::Hear(HostId host, const JobMeasured& word) {
   known.num_gpus = std::min<uint32_t>(word.num_gpus, fabric_.num_gpus_of(host));
   known.iteration_time = Seconds(mix(known.iteration_time.value(), word.profile.iteration_time.value()));
   const double time = word.profile.iteration_time.value();
+  known.is_period_known = word.profile.is_period_known;
   known.compute_share = mix(known.compute_share, word.profile.compute_time.value() / time);
   known.start_fraction = mix(known.start_fraction, word.profile.start_fraction);
   known.work = FlopPerSecond(mix(known.work.value(), word.profile.work.value() / time));
@@ -72,6 +74,7 @@ void TrafficController::Hear(HostId host, const JobMeasured& word) {
     const auto [place, is_new] = known.bytes.try_emplace(word.connections[c], BytesPerSecond(now));
     if (!is_new) place->second = BytesPerSecond(mix(place->second.value(), now));
   }
+  jobs_.at(*id).is_measured_anew = true;
   are_levels_stale_ = true;
 }
 
@@ -80,6 +83,7 @@ std::optional<TrafficController::Measurement> TrafficController::Sum(const Job& 
   std::vector<double> times;
   std::vector<double> compute_shares;
   std::vector<double> start_fractions;
+  size_t num_known = 0;
   for (const auto& [host, share] : job.shares) {
     if (!share.measured) continue;
     sum.num_gpus += share.measured->num_gpus;
@@ -87,10 +91,12 @@ std::optional<TrafficController::Measurement> TrafficController::Sum(const Job& 
     times.push_back(share.measured->iteration_time.value());
     compute_shares.push_back(share.measured->compute_share);
     start_fractions.push_back(share.measured->start_fraction);
+    num_known += share.measured->is_period_known ? 1 : 0;
   }
   if (times.empty()) return std::nullopt;
   // Hosts report one after the other: those that have not yet do as much as the others.
   sum.work = sum.work * (static_cast<double>(job.shares.size()) / static_cast<double>(times.size()));
+  sum.is_period_known = 2 * num_known > times.size();
   sum.iteration_time = Seconds(MedianOf(std::move(times)));
   sum.compute_share = MedianOf(std::move(compute_shares));
   sum.start_fraction = MedianOf(std::move(start_fractions));
@@ -146,6 +152,7 @@ std::vector<TrafficController::MeasuredJob> TrafficController::CollectMeasuredJo
     const Measurement sum = *Sum(jobs_.at(id));
     job.id = id;
     job.num_gpus = sum.num_gpus;
+    job.is_period_known = sum.is_period_known;
     const model::MeasuredProfile profile = {.iteration_time = sum.iteration_time,
                                             .compute_time = sum.iteration_time * sum.compute_share,
                                             .start_fraction = sum.start_fraction,
@@ -155,6 +162,19 @@ std::vector<TrafficController::MeasuredJob> TrafficController::CollectMeasuredJo
     jobs.push_back(std::move(job));
   }
   return jobs;
+}
+
+double TrafficController::PriorityUncertainty(const MeasuredJob& measured) {
+  Job& job = jobs_.at(measured.id);
+  uint64_t hash = measured.paths.size();
+  for (const model::Path& path : measured.paths) {
+    for (const LinkId link : path) hash = CombineHash(hash, link.value());
+  }
+  // Nor is what some of its hosts have measured a measurement of the job.
+  const bool is_whole =
+      std::all_of(job.shares.begin(), job.shares.end(), [](const auto& share) { return share.second.measured; });
+  if (std::exchange(job.paths_hash, hash) != hash || !is_whole) job.spread.Forget();
+  return job.spread.HalfWidth(options_.order_error_probability);
 }
 
 void TrafficController::NoteIntensities(const traffic::TrafficSnapshot& snapshot) {
@@ -184,6 +204,8 @@ void TrafficController::PlanLevels() {
                      .paths = job.paths,
                      .level = jobs_.at(job.id).level,
                      .relative_speed = 1,
+                     .priority_uncertainty = PriorityUncertainty(job),
+                     .is_period_known = job.is_period_known,
                      .starved_for = Seconds(0)});
   }
   const traffic::TrafficSnapshot snapshot = {.router = &router_,
@@ -194,9 +216,13 @@ void TrafficController::PlanLevels() {
                                              .random_seed = options_.random_seed,
                                              .changed_links = {}};
   NoteIntensities(snapshot);
+  if (!options_.sets_levels) return;
   const traffic::TrafficPlan plan = policy_.Plan(snapshot);
   FL_CHECK(plan.jobs.size() == jobs.size());
-  for (const traffic::JobPlan& job : plan.jobs) SetLevel(job.id, job.level, job.reason);
+  for (const traffic::JobPlan& job : plan.jobs) {
+    if (std::exchange(jobs_.at(job.id).is_measured_anew, false)) jobs_.at(job.id).spread.Add(job.priority);
+    SetLevel(job.id, job.level, job.reason);
+  }
 }
 
 void TrafficController::SetLevel(JobId id, uint32_t level, const std::string& reason) {

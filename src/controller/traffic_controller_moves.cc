@@ -29,6 +29,7 @@ uint64_t HashOf(const std::string& job, uint64_t connection, uint32_t queue_pair
 }  // namespace
 
 void TrafficController::Carry(const traffic::PathsMoved& action) {
+  NoteImmovable(action);
   PathsChanged told;
   for (const traffic::PathMove& move : action.moves) {
     const Connection* connection = FindConnection(move.job, action.host, move.connection);
@@ -55,6 +56,28 @@ void TrafficController::Carry(const traffic::PathsMoved& action) {
     told.changes.push_back(std::move(change));
   }
   if (!told.changes.empty()) SayTo(action.host, std::move(told));
+}
+
+// An open queue pair of RoCE keeps its port: only its own process could change it.
+void TrafficController::NoteImmovable(const traffic::PathsMoved& action) {
+  std::map<std::pair<JobId, traffic::MoveCause>, uint32_t> counts;
+  for (const traffic::PathMove& move : action.moves) {
+    if (move.cause == traffic::MoveCause::kCorrected) continue;  // its host has told that it stays
+    const Connection* connection = FindConnection(move.job, action.host, move.connection);
+    if (connection == nullptr || move.queue_pair >= connection->socket_ports.size()) continue;
+    const uint16_t socket_port = connection->socket_ports[move.queue_pair];
+    const bool is_open = connection->request.protocol != kTcp && socket_port != 0;
+    if (is_open && move.answer.kind == Kind::kUse && move.answer.port != socket_port) {
+      ++counts[{move.job, move.cause}];
+    }
+  }
+  for (const auto& [key, count] : counts) {
+    Note(
+        Noted::Severity::kWarning, "job " + jobs_.at(key.first).name,
+        fmt::format("{} open queue pairs of RoCE on {} can't be moved from outside of their process ({}): they stay on "
+                    "their paths, whatever is planned for them; a restart of the job opens them on new ones",
+                    count, fabric_.HostName(action.host), traffic::Name(key.second)));
+  }
 }
 
 uint16_t TrafficController::WirePortOf(const QueuePairKey& key, uint16_t socket_port) const {

@@ -110,12 +110,10 @@ void TrafficController::Hear(HostId host, const ProbesFinished& word) {
   }
   // Whoever was not asked, or is late, tells of ports only.
   const auto round = rounds_.find(word.round);
-  if (round == rounds_.end() || round->second.waiting_for.erase(host) == 0) {
-    if (!probes.empty()) Pass(traffic::PortsScanned{std::move(probes)});
-    return;
-  }
-  std::move(probes.begin(), probes.end(), std::back_inserter(round->second.probes));
-  if (round->second.waiting_for.empty()) FinishRounds();
+  const bool was_asked = round != rounds_.end() && round->second.waiting_for.erase(host) > 0;
+  if (was_asked) round->second.probes.insert(round->second.probes.end(), probes.begin(), probes.end());
+  if (!probes.empty()) Pass(traffic::PortsScanned{std::move(probes)});
+  if (was_asked && round->second.waiting_for.empty()) FinishRounds();
 }
 
 // Those that everybody has answered, and those that have waited for long enough.
@@ -125,7 +123,7 @@ void TrafficController::FinishRounds() {
       ++round;
       continue;
     }
-    Pass(traffic::ProbeRoundFinished{std::move(round->second.probes)});
+    Pass(traffic::ProbeRoundFinished{.probes = std::move(round->second.probes), .are_ports_told = true});
     round = rounds_.erase(round);
   }
 }

@@ -65,8 +65,15 @@ void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
     const Job& job = jobs_.at(job_id);
     Say(stream, LevelSet{.job = job.name, .level = job.level, .reason = job.reason});
   }
+  // Also where nothing is: an earlier controller may have found something.
+  Say(stream, host.judged);
   RenewArrivals(id);
   Note(Noted::Severity::kInfo, HostSubject(id), "its agent is here, version " + host.agent_version);
+}
+
+void TrafficController::Take(const JudgementChanged& input) {
+  hosts_[input.host].judged = input.judged;
+  SayTo(input.host, input.judged);
 }
 
 void TrafficController::AskForAnnouncement(HostId host) {

@@ -41,6 +41,35 @@ TEST(TrafficControllerTest, OptionsAreValidated) {
   EXPECT_EQ(options.Validate(), InvalidArgument("controller: level_period: expected > 0, found 0 ns"));
 }
 
+// As what the host of its stream saw, whatever the word says.
+TEST(TrafficControllerTest, LooksAtProcessesAreHandedOn) {
+  LiveCluster cluster;
+  const ProcessesSeen look{.job = "gpt", .number = 3, .at = SimTime(4), .processes = {}};
+  EXPECT_EQ(Count<ProcessesLooked>(cluster.Send({StreamSaid{StreamId(900u), look}})), 0u) << "before the hello";
+  cluster.Connect(2);
+  const auto outputs = cluster.Send({StreamSaid{*cluster.agent(2).stream, look}});
+  ASSERT_EQ(Count<ProcessesLooked>(outputs), 1u);
+  const auto& looked = std::get<ProcessesLooked>(outputs[0]);
+  EXPECT_EQ(looked.host, HostId(2));
+  EXPECT_EQ(looked.look, look);
+}
+
+TEST(TrafficControllerTest, HostsAreToldWhatIsFoundAboutThem) {
+  LiveCluster cluster;
+  const HostJudged judged{{{"gpt", model::Syndrome::kDead, "rank 3 is gone", model::RecommendedAction::kRestart}}};
+  cluster.Connect(1);
+  EXPECT_EQ(cluster.judged().at(1), HostJudged());
+  cluster.Send({JudgementChanged{HostId(1), judged}, JudgementChanged{HostId(2), judged}});
+  EXPECT_EQ(cluster.judged().at(1), judged);
+  EXPECT_FALSE(cluster.judged().contains(2)) << "its agent is not here";
+  cluster.Connect(2);
+  EXPECT_EQ(cluster.judged().at(2), judged);
+  // Another controller knows of nothing, and says so.
+  cluster.Restart();
+  cluster.Connect(2);
+  EXPECT_EQ(cluster.judged().at(2), HostJudged());
+}
+
 TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesTheFirst) {
   LiveCluster cluster;
   const auto refusal = [&](uint32_t stream, FromAgent message) {
@@ -55,7 +84,7 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
   EXPECT_TRUE(cluster.Send({StreamSaid{StreamId(100u), hello}}).empty());
   hello.protocol_version = 7;
   EXPECT_EQ(refusal(101, hello),
-            "agent test speaks protocol 7, this controller (test) speaks 1: install the same version of Fairlead on "
+            "agent test speaks protocol 7, this controller (test) speaks 2: install the same version of Fairlead on "
             "both");
   hello = cluster.Hello(0);
   hello.host = "h99\n";
@@ -86,10 +115,10 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
 }
 
 // Connections of one job from h0..h2 (leaf0) to h3..h5 (leaf1); all settled and open.
-void StartJob(LiveCluster* cluster, const std::string& job, uint64_t first_name = 1) {
+void StartJob(LiveCluster* cluster, const std::string& job, uint64_t first_name = 1, uint16_t port = 40000) {
   for (uint32_t h = 0; h < 3; ++h) cluster->Ask(h, job, first_name + h, h + 3);
   cluster->Settle();
-  for (uint32_t h = 0; h < 3; ++h) cluster->Open(h, job, first_name + h, 40000);
+  for (uint32_t h = 0; h < 3; ++h) cluster->Open(h, job, first_name + h, port);
   cluster->Settle();
 }
 
@@ -106,6 +135,126 @@ TEST(TrafficControllerTest, ConnectionsGetPortsThatLeadOverDifferentSpines) {
   EXPECT_EQ(jobs[0].num_connections, 3u);
   EXPECT_EQ(jobs[0].level, 7u);
   EXPECT_EQ(jobs[0].reason, "not measured yet: last level");
+}
+
+// The routes that packets really take.
+void ExpectTrueRoutes(const LiveCluster& cluster) {
+  for (const QueuePairOnFabric& qp : cluster.controller().QueuePairs()) {
+    const uint32_t from = qp.source.value();
+    const uint32_t to = qp.destination.value();
+    const uint16_t port = cluster.WirePort(from, qp.job, qp.connection);
+    EXPECT_EQ(qp.answer.kind, traffic::QueuePairAnswer::Kind::kUnmanaged);
+    EXPECT_EQ(qp.links, cluster.Route(from, to, cluster.SpineOf(from, to, port))) << qp.connection;
+  }
+}
+
+TEST(TrafficControllerTest, HashedPathsAreFoundOutAndNobodyIsMoved) {
+  LiveCluster cluster(LiveDecisions{.paths = false, .levels = true});
+  cluster.ConnectAll();
+  StartJob(&cluster, "gpt");
+  StartJob(&cluster, "bert", 11, 40001);
+  cluster.Run(1);
+  ASSERT_EQ(cluster.controller().QueuePairs().size(), 6u);
+  for (uint32_t h = 0; h < 3; ++h) EXPECT_EQ(cluster.WirePort(h, "gpt", 1 + h), 40000) << "its socket's own";
+  ExpectTrueRoutes(cluster);
+  // The hash changes for all when a link is lost, and changes back.
+  const LinkId lost = cluster.Route(0, 3, cluster.SpineOf(0, 3, 40000))[1];
+  for (const double health : {0.0, 1.0}) {
+    cluster.SetLink(lost, health);
+    cluster.Run(2);
+    ExpectTrueRoutes(cluster);
+  }
+  // They meet on the hosts' links, so levels can be told apart.
+  for (uint32_t h = 0; h < 3; ++h) {
+    cluster.Say(h, cluster.Measured(h, "gpt", 1e15));
+    cluster.Say(h, cluster.Measured(h, "bert", 1e12));
+  }
+  cluster.Run(3);
+  EXPECT_LT(cluster.agent(0).levels["gpt"], cluster.agent(0).levels["bert"]);
+  EXPECT_EQ(cluster.num_moves_of_open_sockets(), 0u);
+  // Its port is used again before its end is heard of.
+  cluster.Ask(0, "gpt", 30, 3);
+  cluster.Open(0, "gpt", 30, 40000);
+  cluster.Close(0, "gpt", 1);
+  cluster.Run(1);
+  EXPECT_EQ(cluster.controller().QueuePairs().size(), 6u);
+  ExpectTrueRoutes(cluster);
+}
+
+// Connections come and go, links fail, controllers die.
+TEST(TrafficControllerTest, HashedPathsAreTrueWhateverHappens) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    LiveCluster cluster(LiveDecisions{.paths = false, .levels = random.Below(2) == 0});
+    cluster.ConnectAll();
+    std::set<std::pair<uint32_t, uint64_t>> open;
+    for (uint64_t step = 1; step <= 40; ++step) {
+      const auto host = static_cast<uint32_t>(random.Below(6));
+      const uint64_t choice = random.Below(10);
+      if (choice < 6) {
+        cluster.Ask(host, "gpt", step, (host + 1 + static_cast<uint32_t>(random.Below(5))) % 6);
+        cluster.Open(host, "gpt", step, static_cast<uint16_t>(40000 + step));
+        open.insert({host, step});
+      } else if (choice < 8 && !open.empty()) {
+        cluster.Close(open.begin()->first, "gpt", open.begin()->second);
+        open.erase(open.begin());
+      } else if (choice < 9) {
+        const LinkId link = cluster.Route(0, 3, static_cast<uint32_t>(random.Below(2)))[1];
+        cluster.SetLink(link, random.Below(2) == 0 ? 0 : 1);
+      } else {
+        cluster.Restart();
+        cluster.ConnectAll();
+      }
+    }
+    cluster.Run(3);
+    ASSERT_EQ(cluster.controller().QueuePairs().size(), open.size()) << "seed " << seed;
+    ExpectTrueRoutes(cluster);
+    EXPECT_EQ(cluster.num_moves_of_open_sockets(), 0u);
+    cluster.ExpectReplay();
+  }
+}
+
+TEST(TrafficControllerTest, WithoutLevelsJobsAreMeasuredAndStayOnTheLastOne) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "gpt");
+  StartJob(&cluster, "bert", 11);
+  const auto measure = [&] {
+    for (uint32_t h = 0; h < 3; ++h) {
+      cluster.Say(h, cluster.Measured(h, "gpt", 1e15));
+      cluster.Say(h, cluster.Measured(h, "bert", 1e12));
+    }
+    cluster.Run(3);
+  };
+  measure();
+  EXPECT_NE(cluster.agent(0).levels["gpt"], 7u);
+  // The next controller sets none; what the last one has set ends with it.
+  cluster.Restart({.paths = true, .levels = false});
+  cluster.ConnectAll();
+  cluster.Settle();
+  measure();
+  for (const JobOnFabric& job : cluster.controller().Jobs()) {
+    EXPECT_EQ(job.level, 7u);
+    EXPECT_EQ(job.reason, "the policy sets no levels");
+    EXPECT_TRUE(job.intensity.has_value());
+  }
+  for (uint32_t h = 0; h < 3; ++h) EXPECT_EQ(cluster.agent(h).levels["gpt"], 7u);
+}
+
+// From chosen paths to hashed ones: connections that stand stay where they are, by the ports that they use.
+TEST(TrafficControllerTest, ConnectionsThatWereMovedStayThereWhenPathsAreLeftToTheHash) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "gpt");
+  cluster.SetLink(cluster.Route(0, 3, cluster.SpineOf(0, 3, cluster.WirePort(0, "gpt", 1)))[1], 0);
+  cluster.Run(3);
+  const uint64_t num_moves = cluster.num_moves_of_open_sockets();
+  ASSERT_GE(num_moves, 1u);
+  cluster.Restart({.paths = false, .levels = true});
+  cluster.ConnectAll();
+  cluster.Run(3);
+  ExpectTrueRoutes(cluster);
+  EXPECT_EQ(cluster.num_moves_of_open_sockets(), num_moves);
 }
 
 TEST(TrafficControllerTest, OpenConnectionsMoveWhenTheOtherEndIsPrepared) {
@@ -137,6 +286,29 @@ TEST(TrafficControllerTest, OpenConnectionsMoveWhenTheOtherEndIsPrepared) {
   EXPECT_TRUE(cluster.agent(3).arrivals.empty());
 }
 
+// The answer to a lost path is another port, which an open queue pair of RoCE can't take: people are told.
+TEST(TrafficControllerTest, OpenQueuePairsOfRoceStayAndPeopleAreTold) {
+  constexpr uint8_t kRoce = 17;
+  for (const bool is_open : {true, false}) {
+    LiveCluster cluster;
+    cluster.ConnectAll();
+    cluster.Ask(0, "gpt", 1, 3, kRoce);
+    cluster.Settle();
+    const uint16_t port = cluster.WirePort(0, "gpt", 1);
+    ASSERT_NE(port, 0);
+    if (is_open) cluster.Open(0, "gpt", 1, port);
+    cluster.Settle();
+    cluster.SetLink(cluster.Route(0, 3, cluster.SpineOf(0, 3, port))[1], 0);
+    cluster.Run(6);
+    EXPECT_TRUE(cluster.agent(3).arrivals.empty()) << "nothing is rewritten";
+    const auto is_it = [](const Noted& note) {
+      return note.subject == "job gpt" && note.severity == Noted::Severity::kWarning &&
+             note.text.find("1 open queue pairs of RoCE on h0 can't be moved") != std::string::npos;
+    };
+    EXPECT_EQ(std::ranges::any_of(cluster.notes(), is_it), is_open);
+  }
+}
+
 TEST(TrafficControllerTest, MeasuredJobsAreOrderedAndOthersComeLast) {
   LiveCluster cluster;
   cluster.ConnectAll();
@@ -161,6 +333,70 @@ TEST(TrafficControllerTest, MeasuredJobsAreOrderedAndOthersComeLast) {
     EXPECT_EQ(cluster.agent(h).levels["large"], jobs[1].level);
     EXPECT_EQ(cluster.agent(h).levels["small"], jobs[0].level);
   }
+}
+
+// Two jobs that are alike but for noise of 5 %: whoever goes first goes on going first.
+TEST(TrafficControllerTest, NoiseOfMeasurementsChangesNoLevel) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "one");
+  StartJob(&cluster, "two", 11);
+  Random random(5);
+  const auto measure = [&](const std::string& job, double work) {
+    for (uint32_t h = 0; h < 3; ++h) cluster.Say(h, cluster.Measured(h, job, work * random.Uniform(0.95, 1.05)));
+  };
+  const auto levels = [&] { return std::pair(cluster.agent(0).levels["one"], cluster.agent(0).levels["two"]); };
+  int num_changes = 0;
+  for (int i = 0; i < 100; ++i) {
+    const auto before = levels();
+    measure("one", 1e12);
+    measure("two", 1e12);
+    cluster.Run(3);
+    if (i > 0 && levels() != before) ++num_changes;
+  }
+  EXPECT_NE(levels().first, levels().second) << "they meet on all links, and there are levels enough";
+  EXPECT_LE(num_changes, 1) << "of 100, where chance alone would turn every other one";
+  // A real difference is believed: 1.5 times the work.
+  const bool one_is_first = levels().first < levels().second;
+  for (int i = 0; i < 30; ++i) {
+    measure("one", one_is_first ? 1e12 : 1.5e12);
+    measure("two", one_is_first ? 1.5e12 : 1e12);
+    cluster.Run(3);
+  }
+  EXPECT_NE(levels().first < levels().second, one_is_first);
+}
+
+// Hosts report one after the other, and what they say at first differs: no reason to doubt the job for long.
+TEST(TrafficControllerTest, LevelsComeWithTheFirstWholeMeasurement) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "one");
+  StartJob(&cluster, "two", 11);
+  for (uint32_t h = 0; h < 3; ++h) {
+    for (int i = 0; i < 3; ++i) {
+      cluster.Say(h, cluster.Measured(h, "one", 1e12 * (1 + h)));
+      cluster.Say(h, cluster.Measured(h, "two", 1e15 * (3 - h)));
+      cluster.Run(3);
+    }
+  }
+  EXPECT_LT(cluster.agent(0).levels["two"], cluster.agent(0).levels["one"]);
+}
+
+TEST(TrafficControllerTest, WhereIterationsAreNotSeenIntensityDecides) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "seen");
+  StartJob(&cluster, "blurred", 11);
+  for (uint32_t h = 0; h < 3; ++h) {
+    cluster.Say(h, cluster.Measured(h, "seen", 1e12));
+    JobMeasured word = cluster.Measured(h, "blurred", 1.5e12);
+    word.profile.is_period_known = false;
+    cluster.Say(h, word);
+  }
+  cluster.Run(3);
+  const auto jobs = cluster.controller().Jobs();
+  EXPECT_LT(jobs[1].level, jobs[0].level);
+  EXPECT_NE(jobs[1].reason.find("correction factor 1 (iterations not seen)"), std::string::npos) << jobs[1].reason;
 }
 
 TEST(TrafficControllerTest, HostsThatTakeTwoIterationsForOneAgreeWithTheOthers) {

@@ -119,6 +119,58 @@ TEST(JobExecution, DataParallelIterationTakesItsClosedForm) {
   EXPECT_NEAR(job.IterationEnds().front().seconds().value(), expected, 1e-6);
 }
 
+// As above, with an opening: the bytes for three peers pass one port.
+TEST(JobExecution, AnOpeningTakesTheTimeOfItsBytes) {
+  JobShape shape;
+  shape.data_parallel = 4;
+  shape.gpus_per_host = 1;
+  shape.warm_up_iterations = 0;
+  JobExecution without(shape, {}, NoNoise(), 1);
+  Play(without, 3);
+  shape.opening_bytes = 400'000'000;
+  JobExecution with(shape, {}, NoNoise(), 1);
+  Play(with, 3);
+  const double bytes_s = 3 * static_cast<double>(shape.opening_bytes) / shape.link_speed.value();
+  const double opening = (with.IterationEnds().front() - without.IterationEnds().front()).seconds().value();
+  // Beside its bytes each message has at most a latency and a flush.
+  EXPECT_GE(opening, bytes_s);
+  EXPECT_LE(opening, bytes_s + shape.messages_per_pair * (shape.latency + shape.flush_time).seconds().value());
+}
+
+// Who comes late to the opening keeps all of its group waiting, nobody of another one.
+TEST(JobExecution, InAnOpeningAllWaitForTheLast) {
+  JobShape shape = SmallShape();
+  shape.opening_bytes = 1'000'000;
+  shape.warm_up_iterations = 0;
+  // Host 0 has the ranks 0 to 3: both tensor ranks of the first two replicas.
+  Fault late = On(FaultKind::kSlowLoader, 0, 0, 50);
+  late.host = HostId(0);
+  std::map<std::pair<uint64_t, RankId>, std::set<RankId>> peers;  // [iteration, rank] that were met both ways
+  std::map<uint64_t, SimTime> last_start;
+  std::map<uint64_t, SimTime> first_end;
+  for (const RankReport& report : Only<RankReport>(Play(shape, {late}, NoNoise(), 1, 10))) {
+    for (const model::OperationRecord& operation : report.operations) {
+      const bool is_pair = operation.kind == OperationKind::kSend || operation.kind == OperationKind::kReceive;
+      // The communicators of the first stage's data-parallel groups come after the eight of tensor groups.
+      const bool is_opening = operation.communicator.value() >= 8 && operation.communicator.value() < 10;
+      if (!is_pair || !is_opening || !operation.finished) continue;
+      ASSERT_LT(report.rank.value(), 8u) << "of the first stage";
+      EXPECT_EQ(report.rank.value() % 2, operation.peer.value() % 2) << "of one tensor rank";
+      peers[{operation.sequence, report.rank}].insert(operation.peer);
+      const auto [latest, is_new] = last_start.try_emplace(operation.sequence, *operation.started);
+      if (!is_new) latest->second = std::max(latest->second, *operation.started);
+      const auto [end, is_first] = first_end.try_emplace(operation.sequence, *operation.finished);
+      if (!is_first) end->second = std::min(end->second, *operation.finished);
+    }
+  }
+  ASSERT_GE(last_start.size(), 3u);
+  for (const auto& [key, met] : peers) {
+    const bool may_go_on = key.first + 1 == last_start.size();
+    EXPECT_TRUE(met.size() == 3 || may_go_on) << "iteration " << key.first;
+  }
+  for (const auto& [iteration, start] : last_start) EXPECT_LT(start, first_end.at(iteration));
+}
+
 TEST(JobExecution, SameSeedSameRecords) {
   const std::vector<Fault> faults = {On(FaultKind::kProcessFrozen, 3, 6)};
   NoiseOptions noise;

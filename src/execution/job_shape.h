@@ -60,6 +60,9 @@ struct JobShape {
   SimDuration optimizer_time{20'000'000};
   // The host thread enqueues a micro-batch in this part of the time that the GPU takes for it; in [0, 1].
   double enqueue_share = 0.2;
+  // That each data-parallel rank of the first stage sends to each other one when it has its samples, by single sends and
+  // receives, as programs that deal out tokens do; 0: it does not.
+  uint64_t opening_bytes = 0;
   uint64_t activation_bytes = 32'000'000;  // of a micro-batch between stages
   uint64_t gradient_bytes = 1'000'000'000;
   uint32_t gradient_buckets = 2;  // operations that exchange them, one after the other; bucket b is b + 1 parts

@@ -27,6 +27,7 @@ std::vector<NetworkPair> PairsOfChannels(const JobShape& shape, const JobLayout&
   for (uint32_t id = ids.first_data; id < ids.first_pipeline; ++id) {
     const std::vector<RankId>& ranks = layout.communicators[id].ranks;
     add(ranks, DataParallelPattern(shape, ranks));
+    if (shape.opening_bytes > 0 && shape.StageOf(ranks.front()) == 0) add(ranks, OpeningPattern(shape, ranks));
   }
   const TransferPattern between_stages = PairPattern(shape);
   for (uint32_t id = ids.first_pipeline; id < ids.first_all; ++id) {

@@ -9,7 +9,6 @@ namespace fairlead::execution {
 
 namespace {
 
-using model::Communicator;
 using model::CommunicatorId;
 using model::OperationKind;
 using model::RankId;
@@ -67,6 +66,12 @@ void TrainingProgram::MakeRoutes() {
       data_routes_.push_back(player_->MakeRoute(id, ranks, DataParallelPattern(shape_, ranks)));
     }
   }
+  for (uint32_t tensor = 0; tensor < shape_.tensor_parallel && shape_.opening_bytes > 0; ++tensor) {
+    if (shape_.data_parallel < 2) break;
+    const CommunicatorId id(ids_.first_data + tensor);
+    const std::vector<RankId>& ranks = layout_->communicators[id.index()].ranks;
+    opening_routes_.push_back(player_->MakeRoute(id, ranks, OpeningPattern(shape_, ranks)));
+  }
   const uint32_t ranks_of_stage = shape_.tensor_parallel * shape_.data_parallel;
   for (uint32_t r = 0; r + ranks_of_stage < shape_.NumRanks(); ++r) {
     const RankId upper(r);
@@ -82,6 +87,7 @@ Instant TrainingProgram::Frontier() const { return *std::ranges::min_element(end
 void TrainingProgram::PlayIteration() {
   if (HasEnded()) return;
   BeginIteration();
+  for (const Route& route : opening_routes_) PlayOpening(route);
   for (const PipelineTask& task : tasks_) PlayTask(task);
   ExchangeGradients();
   EndIteration();
@@ -104,6 +110,41 @@ void TrainingProgram::BeginIteration() {
   }
 }
 
+// One launch of a rank's sends and receives, which ends when all data have come and gone.
+void TrainingProgram::PlayOpening(const Route& route) {
+  const size_t n = route.ranks.size();
+  starts_.assign(n, 0);
+  finishes_.assign(n, 0);
+  logged_.clear();
+  for (size_t i = 0; i < n; ++i) {
+    const RankId rank = route.ranks[i];
+    PlayedOperation operation;
+    operation.communicator = ids_.Data(rank);
+    operation.bytes = shape_.opening_bytes;
+    operation.sequence = iteration_ends_.size();
+    operation.enqueued = Enqueue(rank);
+    for (const RankId peer : route.ranks) {
+      if (peer == rank) continue;
+      operation.peer = peer;
+      for (const OperationKind kind : {OperationKind::kSend, OperationKind::kReceive}) {
+        operation.kind = kind;
+        logged_.push_back(Log(rank, kData, operation));
+      }
+    }
+    starts_[i] = effects_->Gpu(rank, std::max(operation.enqueued, At(rank).stream));
+  }
+  Transfer transfer;
+  transfer.messages = shape_.messages_per_pair;
+  transfer.bytes_per_message = static_cast<double>(shape_.opening_bytes) / shape_.messages_per_pair;
+  transfer.starts = starts_;
+  player_->Play(route, transfer, finishes_);
+  for (size_t o = 0; o < logged_.size(); ++o) {
+    const size_t i = o / (2 * (n - 1));
+    SetInstants(logged_[o], starts_[i], finishes_[i]);
+  }
+  for (size_t i = 0; i < n; ++i) At(route.ranks[i]).stream = finishes_[i];
+}
+
 Instant TrainingProgram::Enqueue(RankId rank) {
   Instant& host = At(rank).host;
   host = effects_->Process(rank, host);
@@ -122,7 +163,8 @@ TrainingProgram::Logged TrainingProgram::Log(RankId rank, Axis axis, PlayedOpera
   RankState& state = At(rank);
   if (IsNever(operation.enqueued)) return std::nullopt;
   operation.issue_index = state.issued[axis]++;
-  if (axis != kPipeline) operation.sequence = state.sequences[axis][static_cast<size_t>(operation.kind)]++;
+  const bool is_pair = operation.kind == OperationKind::kSend || operation.kind == OperationKind::kReceive;
+  if (!is_pair) operation.sequence = state.sequences[axis][static_cast<size_t>(operation.kind)]++;
   return log_->Add(rank, operation);
 }
 

@@ -5,9 +5,10 @@
 // Method      A rank is a host thread, which loads samples and enqueues the operations of an iteration ahead of the
 //             GPU, and a GPU with one stream of kernels and one more for each direction of its pipeline. Tasks are
 //             played in an order in which the sender of activations comes before the receiver (pipeline_schedule),
-//             then the exchanges of gradients. The host thread begins an iteration when its GPU has ended the one
-//             before, as programs that read their loss do. Nothing of an iteration happens on a rank before the rank's
-//             end of the one before, so what lies before the earliest end is final and can be reported.
+//             after the opening that some shapes have, and before the exchanges of gradients. The host thread begins
+//             an iteration when its GPU has ended the one before, as programs that read their loss do. Nothing of an
+//             iteration happens on a rank before the rank's end of the one before, so what lies before the earliest
+//             end is final and can be reported.
 // Cost        O(messages) an iteration.
 // Differs     Tensor groups exchange over NVLink in one fixed time; a barrier takes a few latencies; neither has
 //             messages.
@@ -78,6 +79,7 @@ class TrainingProgram {
 
   void MakeRoutes();
   void BeginIteration();
+  void PlayOpening(const Route& route);
   void PlayTask(const PipelineTask& task);
   void ReceiveAndCompute(const PipelineTask& task, model::RankId rank);
   Instant ReceiveFromStage(model::RankId rank, PipelineDirection direction);
@@ -116,6 +118,7 @@ class TrainingProgram {
   std::vector<PipelineTask> tasks_;
   std::vector<Exchange> exchanges_;
   std::vector<Route> data_routes_;                                     // [tensor + T * stage]
+  std::vector<Route> opening_routes_;                                  // [tensor]; empty: there is none
   std::array<std::vector<Route>, 2> stage_routes_;                     // [direction][sender]
   std::array<std::vector<std::deque<PendingSend>>, 2> pending_sends_;  // [direction][sender]
   std::vector<RankState> states_;                                      // [rank]

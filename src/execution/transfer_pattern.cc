@@ -150,6 +150,12 @@ TransferPattern DataParallelPattern(const JobShape& shape, std::span<const RankI
   return RingPattern(shape, ranks);
 }
 
+TransferPattern OpeningPattern(const JobShape& shape, std::span<const RankId> ranks) {
+  TransferPattern pattern = AllToAllPattern(shape, ranks);
+  for (TransferEdge& edge : pattern.edges) edge.channel = static_cast<uint16_t>(edge.channel + shape.channels);
+  return pattern;
+}
+
 TransferPattern PairPattern(const JobShape& shape) {
   TransferPattern pattern;
   for (uint32_t channel = 0; channel < shape.channels; ++channel) {

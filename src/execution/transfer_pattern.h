@@ -68,6 +68,8 @@ TransferPattern TreePattern(const JobShape& shape, std::span<const model::RankId
 TransferPattern AllToAllPattern(const JobShape& shape, std::span<const model::RankId> ranks);
 // The one of the three that the shape's exchanges of gradients use.
 TransferPattern DataParallelPattern(const JobShape& shape, std::span<const model::RankId> ranks);
+// All to all, on connections of its own: channels from the shape's number of channels on.
+TransferPattern OpeningPattern(const JobShape& shape, std::span<const model::RankId> ranks);
 // From member 0 to member 1, over all channels.
 TransferPattern PairPattern(const JobShape& shape);
 

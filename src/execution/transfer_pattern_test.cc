@@ -94,6 +94,19 @@ TEST(AllToAllPattern, HasEveryPairOnce) {
 
 // What the player relies on: an edge is filled by one stage of its source and taken by one of its destination, and with
 // lag 0 the filling stage comes first.
+TEST(OpeningPattern, IsAllToAllOnConnectionsOfItsOwn) {
+  JobShape shape;
+  const std::vector<RankId> ranks = {RankId(0u), RankId(1u), RankId(2u)};
+  const TransferPattern all_to_all = AllToAllPattern(shape, ranks);
+  const TransferPattern opening = OpeningPattern(shape, ranks);
+  ASSERT_EQ(opening.edges.size(), all_to_all.edges.size());
+  for (size_t e = 0; e < opening.edges.size(); ++e) {
+    EXPECT_EQ(opening.edges[e].source, all_to_all.edges[e].source);
+    EXPECT_EQ(opening.edges[e].destination, all_to_all.edges[e].destination);
+    EXPECT_EQ(opening.edges[e].channel, all_to_all.edges[e].channel + shape.channels);
+  }
+}
+
 TEST(TransferPattern, FillsEachEdgeOnceBeforeTakingIt) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);

@@ -124,12 +124,12 @@ void TransferPlayer::PrepareEdges(const Route& route, const Transfer& transfer) 
   }
 }
 
-template <bool kHasGates>
+template <bool HasGates>
 void TransferPlayer::PlayAll(const Route& route, const Transfer& transfer, std::span<Instant> finishes) {
   const TransferPattern& pattern = route.pattern;
   for (uint32_t k = 0; k < transfer.messages + pattern.lag_max; ++k) {
     for (size_t s = 0; s < pattern.stages.size(); ++s) {
-      PlayStage<kHasGates>(route, transfer, s, k);
+      PlayStage<HasGates>(route, transfer, s, k);
     }
   }
   for (size_t s = 0; s < pattern.stages.size(); ++s) {
@@ -143,7 +143,7 @@ void TransferPlayer::PlayAll(const Route& route, const Transfer& transfer, std::
   }
 }
 
-template <bool kHasGates>
+template <bool HasGates>
 void TransferPlayer::PlayStage(const Route& route, const Transfer& transfer, size_t stage_index, uint32_t message) {
   const TransferStage& stage = route.pattern.stages[stage_index];
   const bool takes = stage.num_inputs > 0 && message >= stage.lag;
@@ -163,22 +163,22 @@ void TransferPlayer::PlayStage(const Route& route, const Transfer& transfer, siz
   if (fills && message >= kSlots) {
     for (const EdgeIndex edge : route.pattern.Outputs(stage)) t = std::max(t, edges_[edge].slots[slot].done);
   }
-  if constexpr (kHasGates) t = effects_->Gpu(route.ranks[stage.member], t);
+  if constexpr (HasGates) t = effects_->Gpu(route.ranks[stage.member], t);
   if (stage.member == transfer.short_member && message >= transfer.messages / 2) t = kNever;
   stage_times_[stage_index] = t;
   if (takes) {
     for (const EdgeIndex edge : route.pattern.Inputs(stage)) {
       const Connection& connection = route.connections[edge];
       Slot& input = edges_[edge].slots[input_slot];
-      input.taken = Process<kHasGates>(connection, connection.path.destination, t);
+      input.taken = Process<HasGates>(connection, connection.path.destination, t);
       if (connection.is_network) CountReceived(connection, input, transfer, message - stage.lag);
     }
   }
   if (!fills) return;
-  for (const EdgeIndex edge : route.pattern.Outputs(stage)) Send<kHasGates>(route, transfer, edge, message, t);
+  for (const EdgeIndex edge : route.pattern.Outputs(stage)) Send<HasGates>(route, transfer, edge, message, t);
 }
 
-template <bool kHasGates>
+template <bool HasGates>
 void TransferPlayer::Send(const Route& route, const Transfer& transfer, EdgeIndex edge, uint32_t message,
                           Instant filled) {
   const Connection& connection = route.connections[edge];
@@ -193,15 +193,15 @@ void TransferPlayer::Send(const Route& route, const Transfer& transfer, EdgeInde
     posted = std::max(posted, slot.done);
     clear = std::max(clear, slot.taken);
   }
-  posted = Process<kHasGates>(connection, source, posted);
-  clear = Process<kHasGates>(connection, destination, clear);
-  filled = Process<kHasGates>(connection, source, std::max(filled, posted));
-  const Instant sent = Process<kHasGates>(connection, source, std::max(filled, clear));
+  posted = Process<HasGates>(connection, source, posted);
+  clear = Process<HasGates>(connection, destination, clear);
+  filled = Process<HasGates>(connection, source, std::max(filled, posted));
+  const Instant sent = Process<HasGates>(connection, source, std::max(filled, clear));
   const Instant wire_done = OnWire(connection, state, sent);
   if (!IsNever(wire_done)) state.wire_free = wire_done - connection.latency;
   slot.clear = clear;
-  slot.done = Process<kHasGates>(connection, source, wire_done);
-  slot.arrived = Process<kHasGates>(connection, destination, wire_done);
+  slot.done = Process<HasGates>(connection, source, wire_done);
+  slot.arrived = Process<HasGates>(connection, destination, wire_done);
   if (!connection.is_network) return;
   accounts_[connection.send_account].Add({.posted = posted,
                                           .first = filled,
@@ -224,7 +224,7 @@ void TransferPlayer::CountReceived(const Connection& connection, const Slot& slo
 Instant TransferPlayer::OnWire(const Connection& connection, const EdgeState& state, Instant sent) {
   if (IsNever(sent)) return kNever;
   const double noise = connection.is_network ? wire_noise_.Next() : 1;
-  const auto duration = static_cast<Instant>(state.ns * noise + 0.5);
+  const auto duration = static_cast<Instant>(std::llround(state.ns * noise));
   const Instant begin = std::max(sent, state.wire_free);
   if (!connection.faults.empty()) return OnFaultyWire(connection, sent, begin, duration);
   return begin + duration + connection.latency;

@@ -97,20 +97,20 @@ class TransferPlayer {
     double ns = 0;  // of a message on the wire, without noise and faults
   };
 
-  template <bool kHasGates>
+  template <bool HasGates>
   void PlayAll(const Route& route, const Transfer& transfer, std::span<Instant> finishes);
-  template <bool kHasGates>
+  template <bool HasGates>
   void PlayStage(const Route& route, const Transfer& transfer, size_t stage_index, uint32_t message);
-  template <bool kHasGates>
+  template <bool HasGates>
   void Send(const Route& route, const Transfer& transfer, EdgeIndex edge, uint32_t message, Instant filled);
   void CountReceived(const Connection& connection, const Slot& slot, const Transfer& transfer, uint32_t message);
   void PrepareEdges(const Route& route, const Transfer& transfer);
   void DrawCongestion();
   Instant OnWire(const Connection& connection, const EdgeState& state, Instant sent);
   Instant OnFaultyWire(const Connection& connection, Instant sent, Instant begin, Instant duration);
-  template <bool kHasGates>
+  template <bool HasGates>
   Instant Process(const Connection& connection, model::RankId rank, Instant t) {
-    if constexpr (!kHasGates) return t;
+    if constexpr (!HasGates) return t;
     return connection.is_network ? effects_->Process(rank, t) : t;
   }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 
+#include "base/temporary_folder.h"
 #include "experiment/experiment_runner.h"
 
 namespace fairlead::experiment {
@@ -27,27 +28,19 @@ Result<Outcome> RunCounted(const RunContext& context) {
 
 class OutcomeStoreTest : public testing::Test {
  protected:
-  OutcomeStoreTest() {
-    folder_ =
-        (std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name())
-            .string();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    num_runs = 0;
-  }
-  ~OutcomeStoreTest() override { std::filesystem::remove_all(folder_); }
+  OutcomeStoreTest() { num_runs = 0; }
 
   ExperimentResult Run(RunOptions options = {}) {
-    options.keep_folder = folder_;
+    options.keep_folder = folder_.path();
     const Experiment experiment{
         .name = "counted",
         .paper_yaml = "title: t\npaper: p\nseed: 5\nrows:\n  - {name: a, unit: s, low: 1}\n  - {name: b, unit: s}\n",
         .run = RunCounted};
     return RunExperiment(experiment, options, stop_, nullptr).value();
   }
-  std::string File() const { return folder_ + "/counted.json"; }
+  std::string File() const { return folder_.File("counted.json"); }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   std::atomic<bool> stop_ = false;
 };
 
@@ -97,8 +90,8 @@ TEST_F(OutcomeStoreTest, FilesThatAreNotOursAreRunAgain) {
 }
 
 TEST_F(OutcomeStoreTest, AFolderThatIsGoneIsAnError) {
-  std::filesystem::remove_all(folder_);
-  const OutcomeStore store(folder_);
+  std::filesystem::remove_all(folder_.path());
+  const OutcomeStore store(folder_.path());
   EXPECT_EQ(store.Keep({"counted", 5, false}, {}).code(), StatusCode::kNotFound);
   EXPECT_FALSE(store.Find({"counted", 5, false}).has_value());
 }

@@ -16,9 +16,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "base/file_reader.h"
 
 namespace fairlead::lab {
 
@@ -38,22 +39,15 @@ int WriteSetting(const std::string& path, std::string_view value) {
   return written == static_cast<ssize_t>(value.size()) ? 0 : errno;
 }
 
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 std::string BootId() {
-  std::string id = ReadFile("/proc/sys/kernel/random/boot_id");
+  std::string id = ReadFileIfThere("/proc/sys/kernel/random/boot_id");
   while (!id.empty() && id.back() == '\n') id.pop_back();
   return id;
 }
 
 // Field 22 of /proc/PID/stat; 0 when there is no such process, or only its remains.
 uint64_t StartTicks(pid_t pid) {
-  const std::string stat = ReadFile(fmt::format("/proc/{}/stat", pid));
+  const std::string stat = ReadFileIfThere(fmt::format("/proc/{}/stat", pid));
   const size_t name_end = stat.rfind(')');  // the name may contain anything
   if (name_end == stat.npos) return 0;
   std::istringstream fields(stat.substr(name_end + 1));

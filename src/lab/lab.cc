@@ -18,6 +18,7 @@ namespace {
 
 const std::vector<std::string> kIpBatch = {"ip", "-batch", "-"};
 const std::vector<std::string> kTcBatch = {"tc", "-batch", "-"};
+const std::vector<std::string> kNftBatch = {"nft", "-f", "-"};
 
 Status Missing(std::string message) { return {StatusCode::kFailedPrecondition, std::move(message)}; }
 
@@ -26,6 +27,7 @@ struct Requirement {
   std::vector<std::string> words;
   std::string what;    // "virtual Ethernet pairs (veth)"
   std::string remedy;  // "modprobe veth, or …"
+  std::string input = "";
 };
 
 // User namespaces may be made and still give no rights (Ubuntu 24.04 and later).
@@ -67,18 +69,27 @@ std::vector<Requirement> Requirements() {
   };
 }
 
+// Of NICs with several ports only.
+std::vector<Requirement> BondRequirements() {
+  return {{kNftBatch, "chains of nftables that choose the route again (NICs have several ports)",
+           "use a kernel that is built with nf_tables", BondCommands()},
+          {{"nft", "delete", "table", "inet", "fairlead_lab"},
+           "tables of nftables that can be removed",
+           "see the message"}};
+}
+
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // Tries each requirement, in the first node's namespace, which is left as it was found.
-Status CheckRequirements(const KeeperId& keeper) {
-  for (const Requirement& requirement : Requirements()) {
-    FL_ASSIGN_OR_RETURN(const auto outcomes, RunCommands(keeper, {{LabNodeId(0u), requirement.words, ""}}));
+Status CheckRequirements(const KeeperId& keeper, const std::vector<Requirement>& requirements) {
+  for (const Requirement& requirement : requirements) {
+    FL_ASSIGN_OR_RETURN(const auto outcomes,
+                        RunCommands(keeper, {{LabNodeId(0u), requirement.words, requirement.input}}));
     const CommandOutcome& outcome = outcomes.front();
     if (outcome.exit_code == 127) {
-      return Missing(
-          fmt::format("a lab needs the program '{}' of iproute2, which was not found. Install it: "
-                      "apt-get install iproute2",
-                      requirement.words.front()));
+      const std::string& program = requirement.words.front();
+      return Missing(fmt::format("a lab needs the program '{}', which was not found. Install it: apt-get install {}",
+                                 program, program == "nft" ? "nftables" : "iproute2"));
     }
     if (outcome.exit_code != 0) {
       return Missing(fmt::format("a lab needs {}, which this kernel refuses: {}. Next: {}", requirement.what,
@@ -130,7 +141,10 @@ Status Build(const KeeperId& keeper, const LabPlan& plan, const std::atomic<bool
   const auto check_stop = [&] {
     return stop ? Status(StatusCode::kCancelled, "stopped; nothing of the lab is left") : OkStatus();
   };
-  FL_RETURN_IF_ERROR(CheckRequirements(keeper));
+  FL_RETURN_IF_ERROR(CheckRequirements(keeper, Requirements()));
+  const auto bond = [&](LabNodeId node) { return HasBondedNic(plan, node) ? BondCommands() : std::string(); };
+  const auto bonds = ForEachNode(plan, kNftBatch, bond);
+  if (!bonds.empty()) FL_RETURN_IF_ERROR(CheckRequirements(keeper, BondRequirements()));
   FL_RETURN_IF_ERROR(check_stop());
   const auto path = [&](LabNodeId node) { return NetworkNamespacePath(keeper, node); };
   FL_RETURN_IF_ERROR(RunAll(keeper, plan, {{LabNodeId(0u), kIpBatch, CableCommands(plan, path)}}));
@@ -140,6 +154,7 @@ Status Build(const KeeperId& keeper, const LabPlan& plan, const std::atomic<bool
   FL_RETURN_IF_ERROR(check_stop());
   FL_RETURN_IF_ERROR(
       RunAll(keeper, plan, ForEachNode(plan, kIpBatch, [&](LabNodeId n) { return AddressCommands(plan, n); })));
+  FL_RETURN_IF_ERROR(RunAll(keeper, plan, bonds));
   const LabRoutes routes = ComputeRoutes(plan, CableHealth(plan.cables.size(), 1));
   FL_RETURN_IF_ERROR(ChangeRoutes(keeper, plan, LabRoutes(plan.nodes.size()), routes));
   return check_stop();
@@ -241,6 +256,23 @@ Status SetCableHealth(const LabFolder& folder, LabState* state, CableId cable, d
     FL_RETURN_IF_ERROR(ChangeRoutes(state->keeper, plan, in_force, ComputeRoutes(plan, state->health)));
   }
   return folder.Save(*state);
+}
+
+Status SetEndSpeed(const LabState& state, CableId cable, size_t end, double share) {
+  const CableEnd& at = state.plan.cables[cable].ends[end];
+  return RunAll(state.keeper, state.plan, {{at.node, kTcBatch, SpeedCommand(state.plan, cable, at.interface, share)}});
+}
+
+Status SlowConnections(const LabState& state, CableId cable, size_t end, const ConnectionFilter& filter, double share) {
+  const LabCable& wire = state.plan.cables[cable];
+  const CableEnd& at = wire.ends[end];
+  const std::string text = SlowConnectionCommands(filter, at.interface, wire.bits_per_s * share);
+  return RunAll(state.keeper, state.plan, {{at.node, kTcBatch, text}});
+}
+
+Status EndSlowConnections(const LabState& state, CableId cable, size_t end) {
+  const CableEnd& at = state.plan.cables[cable].ends[end];
+  return RunAll(state.keeper, state.plan, {{at.node, kTcBatch, EndSlowConnectionCommands(at.interface)}});
 }
 
 }  // namespace fairlead::lab

@@ -8,6 +8,7 @@
 #include "lab/lab_folder.h"
 #include "lab/lab_plan.h"
 #include "lab/lab_state.h"
+#include "lab/link_shaping.h"
 
 namespace fairlead::lab {
 
@@ -26,5 +27,14 @@ Status TakeDown(const LabFolder& folder, bool* was_up);
 // convergence time, in which this blocks. A repair is announced in the same order: carrier, time, routes.
 // Errors: kUnavailable: the lab is gone, or a command failed in it.
 Status SetCableHealth(const LabFolder& folder, LabState* state, CableId cable, double health);
+
+// Gives what one end of a cable sends `share` > 0 of the cable's speed; 1 is all of it. Nobody remembers it: the next
+// SetCableHealth() above 0 replaces it. Args: end: 0 or 1. Errors: kUnavailable, as above.
+Status SetEndSpeed(const LabState& state, CableId cable, size_t end, double share);
+
+// Gives the connections that pass the filter a speed of their own at that end, 0 < share < 1 of the cable's, and takes
+// it away again. One at each end. Errors: as above.
+Status SlowConnections(const LabState& state, CableId cable, size_t end, const ConnectionFilter& filter, double share);
+Status EndSlowConnections(const LabState& state, CableId cable, size_t end);
 
 }  // namespace fairlead::lab

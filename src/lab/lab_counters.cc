@@ -2,26 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/file_reader.h"
 #include "lab/namespace_command.h"
 
 namespace fairlead::lab {
 
 namespace {
 
-std::string ReadNodeTexts() {
-  std::ostringstream text;
-  for (const char* path : {"/proc/self/net/dev", "/proc/self/net/snmp"}) {
-    std::ifstream file(path);
-    text << file.rdbuf();
-  }
-  return text.str();
-}
+std::string ReadNodeTexts() { return ReadFileIfThere("/proc/self/net/dev") + ReadFileIfThere("/proc/self/net/snmp"); }
 
 // "Tcp: RtoAlgorithm … RetransSegs …", and below it the values.
 uint64_t ReadRetransmissions(std::istringstream names, std::istringstream values) {

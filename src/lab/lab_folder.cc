@@ -11,9 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "base/file_reader.h"
 #include "base/file_writer.h"
 
 namespace fairlead::lab {
@@ -57,14 +56,10 @@ std::string StatePath(const std::string& run_folder, const std::string& name) {
 }
 
 Result<std::string> LoadText(const std::string& path, const std::string& name) {
-  std::ifstream file(path);
-  if (!file) {
-    return NotFound(fmt::format(
-        "no lab '{}' is up ({} does not exist). Bring it up: fairlead lab up FABRIC.yaml --name {}", name, path, name));
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  Result<std::string> text = ReadWholeFile(path);
+  if (text.status().code() != StatusCode::kNotFound) return text;
+  return NotFound(fmt::format(
+      "no lab '{}' is up ({} does not exist). Bring it up: fairlead lab up FABRIC.yaml --name {}", name, path, name));
 }
 
 Result<LabState> LoadState(const std::string& path, const std::string& name) {

@@ -1,17 +1,18 @@
 // Labs with real namespaces. Where the kernel or the user's rights do not allow them the tests are skipped, with the
 // reason that a user would read.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <thread>
 
+#include "base/temporary_folder.h"
 #include "lab/lab.h"
 #include "lab/lab_counters.h"
 #include "lab/lab_routes.h"
@@ -42,23 +43,21 @@ LabPlan SmallPlan(uint64_t seed) {
 class LabNamespaces : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "fairlead-lab-test-" + std::to_string(getpid());
     auto up = Up("one", 1);
     if (!up.ok()) GTEST_SKIP() << up.status().message();
     state_ = std::move(*up);
   }
 
   void TearDown() override {
-    for (const std::string& name : LabFolder::List(folder_)) {
-      auto folder = LabFolder::Open(folder_, name);
+    for (const std::string& name : LabFolder::List(folder_.path())) {
+      auto folder = LabFolder::Open(folder_.path(), name);
       bool was_up = false;
       EXPECT_TRUE(folder.ok() && TakeDown(*folder, &was_up).ok());
     }
-    std::filesystem::remove_all(folder_);
   }
 
   Result<LabState> Up(const std::string& name, uint64_t seed) {
-    FL_ASSIGN_OR_RETURN(const LabFolder folder, LabFolder::Open(folder_, name));
+    FL_ASSIGN_OR_RETURN(const LabFolder folder, LabFolder::Open(folder_.path(), name));
     return BringUp(folder, "test", SmallPlan(seed), kNeverStop);
   }
 
@@ -90,7 +89,7 @@ class LabNamespaces : public testing::Test {
     return count;
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   LabState state_;
 };
 
@@ -105,8 +104,33 @@ TEST_F(LabNamespaces, LeavesRouteOverBothSpinesByTheFiveTuple) {
   EXPECT_EQ(interfaces, (std::set<std::string>{"p1", "p2"}));
 }
 
+// Also where the kernel chose the source port when the connection began, and, since Linux 6.16, the cable before that.
+TEST_F(LabNamespaces, WhatABondedNicSendsLeavesByTheHashOfItsHeader) {
+  const std::string from = FormatAddress(state_.plan.nics[NicId(0u)].address);
+  const std::string to = FormatAddress(state_.plan.nics[NicId(1u)].address);
+  Run(state_, "h0",
+      {"nft",
+       "add table inet seen; add set inet seen ports { type ifname . inet_service; flags dynamic; "
+       "size 256; }; add chain inet seen leave { type filter hook postrouting priority 200; }; "
+       "add rule inet seen leave tcp dport 20000 update @ports { oifname . tcp sport }"});
+  // Nobody listens: each connection is one packet.
+  Run(state_, "h0", {"bash", "-c", "for i in {1..16}; do (exec 3<>/dev/tcp/" + to + "/20000); done 2>/dev/null"});
+  std::string text = Run(state_, "h0", {"nft", "list", "set", "inet", "seen", "ports"});
+  // elements = { "nic0p0" . 50412, "nic0p1" . 50414, … }
+  const std::regex element("\"(nic0p[01])\" \\. ([0-9]+)");
+  std::set<std::string> ports;
+  for (std::sregex_iterator found(text.begin(), text.end(), element), end; found != end; ++found) {
+    const std::string route =
+        Run(state_, "h0",
+            {"ip", "route", "get", to, "from", from, "ipproto", "tcp", "sport", (*found)[2], "dport", "20000"});
+    EXPECT_NE(route.find(" dev " + (*found)[1].str() + " "), std::string::npos) << (*found)[0] << ": " << route;
+    EXPECT_TRUE(ports.insert((*found)[2]).second) << "a connection that used both cables";
+  }
+  EXPECT_EQ(ports.size(), 16u) << text;
+}
+
 TEST_F(LabNamespaces, ACutCableIsAvoidedAndComesBack) {
-  auto folder = LabFolder::Open(folder_, "one");
+  auto folder = LabFolder::Open(folder_.path(), "one");
   ASSERT_TRUE(folder.ok());
   std::vector<std::string> before;
   for (int port = 50'000; port < 50'008; ++port) before.push_back(InterfaceFor(state_, port));
@@ -122,7 +146,7 @@ TEST_F(LabNamespaces, ACutCableIsAvoidedAndComesBack) {
 }
 
 TEST_F(LabNamespaces, ADegradedCableHasAnotherSpeed) {
-  auto folder = LabFolder::Open(folder_, "one");
+  auto folder = LabFolder::Open(folder_.path(), "one");
   ASSERT_TRUE(folder.ok());
   ASSERT_TRUE(SetCableHealth(*folder, &state_, FindCable(state_.plan, "leaf0-spine0"), 0.25).ok());
   // Uplinks of leaf0: one host port of 200 Gb/s over two spines, a thousandth here, a quarter of it left.
@@ -135,7 +159,7 @@ TEST_F(LabNamespaces, ADegradedCableHasAnotherSpeed) {
 TEST_F(LabNamespaces, TwoLabsStandSideBySide) {
   const auto other = Up("two", 2);
   ASSERT_TRUE(other.ok()) << other.status().message();
-  EXPECT_EQ(LabFolder::List(folder_), (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(LabFolder::List(folder_.path()), (std::vector<std::string>{"one", "two"}));
   EXPECT_TRUE(ReadCounters(*other).ok());
   const auto again = Up("two", 2);
   ASSERT_FALSE(again.ok());
@@ -144,7 +168,7 @@ TEST_F(LabNamespaces, TwoLabsStandSideBySide) {
 }
 
 TEST_F(LabNamespaces, NothingIsLeftAfterDownAndDownIsIdempotent) {
-  auto folder = LabFolder::Open(folder_, "one");
+  auto folder = LabFolder::Open(folder_.path(), "one");
   ASSERT_TRUE(folder.ok());
   bool was_up = false;
   ASSERT_TRUE(TakeDown(*folder, &was_up).ok());
@@ -153,18 +177,18 @@ TEST_F(LabNamespaces, NothingIsLeftAfterDownAndDownIsIdempotent) {
   EXPECT_FALSE(ReadCounters(state_).ok());
   ASSERT_TRUE(TakeDown(*folder, &was_up).ok());
   EXPECT_FALSE(was_up);
-  EXPECT_TRUE(LabFolder::List(folder_).empty());
+  EXPECT_TRUE(LabFolder::List(folder_.path()).empty());
 }
 
 TEST_F(LabNamespaces, AnInterruptedUpLeavesNothing) {
   const std::atomic<bool> stop = true;
-  const auto folder = LabFolder::Open(folder_, "two");
+  const auto folder = LabFolder::Open(folder_.path(), "two");
   ASSERT_TRUE(folder.ok());
   const auto up = BringUp(*folder, "test", SmallPlan(1), stop);
   ASSERT_FALSE(up.ok());
   EXPECT_EQ(up.status().code(), StatusCode::kCancelled);
-  EXPECT_EQ(LabFolder::List(folder_), std::vector<std::string>{"one"});
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/two"));
+  EXPECT_EQ(LabFolder::List(folder_.path()), std::vector<std::string>{"one"});
+  EXPECT_FALSE(std::filesystem::exists(folder_.File("two")));
 }
 
 TEST_F(LabNamespaces, ALabWhoseProcessDiedCanBeBroughtUpAnew) {
@@ -175,7 +199,7 @@ TEST_F(LabNamespaces, ALabWhoseProcessDiedCanBeBroughtUpAnew) {
 }
 
 TEST_F(LabNamespaces, ADaemonRunsInItsHostAndEndsWithTheLab) {
-  const std::string log = folder_ + "/daemon.log";
+  const std::string log = folder_.File("daemon.log");
   const LabNodeId host = FindNode(state_.plan, "h1");
   // The number of the process as this machine knows it is in none of its own files; its network is.
   ASSERT_TRUE(
@@ -195,7 +219,7 @@ TEST_F(LabNamespaces, ADaemonRunsInItsHostAndEndsWithTheLab) {
 }
 
 TEST_F(LabNamespaces, HostsKnowEachOtherByName) {
-  auto folder = LabFolder::Open(folder_, "one");
+  auto folder = LabFolder::Open(folder_.path(), "one");
   ASSERT_TRUE(folder.ok());
   std::ifstream file(folder->HostsFile());
   std::ostringstream text;

@@ -144,5 +144,14 @@ TEST(LinkSetup, SwitchesForwardAndHostsDoNot) {
   }
 }
 
+TEST(LinkSetup, OnlyHostsWithSeveralPortsPerNicAreBonded) {
+  const LabPlan bonded = PlanLab(DualPlaneFabric(), {}).value();
+  for (LabNodeId id(0u); id.index() < bonded.nodes.size(); id = LabNodeId(id.index() + 1)) {
+    EXPECT_EQ(HasBondedNic(bonded, id), bonded.nodes[id].role == NodeRole::kHost);
+    // The rule that makes the kernel look at ports.
+    EXPECT_EQ(AddressCommands(bonded, id).find("ipproto tcp sport") != std::string::npos, HasBondedNic(bonded, id));
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::lab

@@ -38,4 +38,9 @@ Result<std::string> FindSteeringLibrary() {
   return FindBeside("libfairlead-steer.so", {".", "../lib/fairlead", "../lib", "../src/ccl"}, R_OK, "fairlead_steer");
 }
 
+Result<std::string> FindProfilerPlugin() {
+  return FindBeside("libnccl-profiler-fairlead.so", {".", "../lib/fairlead", "../lib", "../src/ccl"}, R_OK,
+                    "fairlead_nccl_profiler");
+}
+
 }  // namespace fairlead::lab

@@ -13,5 +13,6 @@ Result<std::string> ThisProgram();
 // Paths that exist. Errors: kNotFound: what is missing, where it was looked for, what to do.
 Result<std::string> FindTrainer();
 Result<std::string> FindSteeringLibrary();
+Result<std::string> FindProfilerPlugin();
 
 }  // namespace fairlead::lab

@@ -1,26 +1,17 @@
 #include "lab/lab_run.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
-#include "base/file_writer.h"
-#include "lab/lab_services.h"
-#include "lab/namespace_command.h"
+#include "lab/trainer_process.h"
 
 namespace fairlead::lab {
 
@@ -35,52 +26,6 @@ constexpr double kStopPatience = 10;
 
 double NowSeconds() { return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count(); }
 
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-pid_t child_of_forwarder = 0;
-extern "C" void ForwardSignal(int number) { kill(child_of_forwarder, number); }
-
-using Environment = std::vector<std::pair<std::string, std::string>>;
-
-// In a new process: enters the lab and becomes the parent of the program there, because only children are born into
-// another process namespace. Ends with `lab run`, and the program with it.
-[[noreturn]] void RunInLab(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& words,
-                           const Environment& environment, int output, int errors) {
-  setpgid(0, 0);  // Ctrl-C is for `lab run`, which then tells all
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  dup2(output, STDOUT_FILENO);
-  dup2(errors, STDERR_FILENO);
-  int error = EnterNode(keeper, node);
-  if (error == 0) error = EnterProcesses(keeper);
-  if (error != 0) {
-    fmt::print(stderr, "can't enter the lab: {}\n", std::strerror(error));
-    std::fflush(stderr);
-    _exit(126);
-  }
-  child_of_forwarder = fork();
-  if (child_of_forwarder == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    signal(SIGTERM, SIG_DFL);
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    execv(arguments.front(), arguments.data());
-    fmt::print(stderr, "{}: {}\n", words.front(), std::strerror(errno));
-    std::fflush(stderr);
-    _exit(127);
-  }
-  signal(SIGTERM, ForwardSignal);
-  int status = 0;
-  while (waitpid(child_of_forwarder, &status, 0) < 0 && errno == EINTR) continue;
-  _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-}
-
 // The trainers of a run. Ends them with itself.
 class Trainers {
  public:
@@ -93,109 +38,66 @@ class Trainers {
     std::error_code error;
     std::filesystem::remove_all(options_.jobs_folder, error);
     std::filesystem::create_directories(options_.jobs_folder, error);
-    for (const LabJob& job : jobs) {
-      for (const LabWorker& worker : job.workers) FL_RETURN_IF_ERROR(StartOne(worker));
+    const auto draw = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+    for (LabJob job : jobs) {
+      DrawCommunicatorIds(draw, &job);
+      for (const LabWorker& worker : job.workers) {
+        const std::string path = fmt::format("{}/{}.{}", options_.jobs_folder, processes_.size(), worker.plan.worker);
+        FL_ASSIGN_OR_RETURN(TrainerProcess process, TrainerProcess::Start(state_, worker, options_.programs, path));
+        processes_.push_back(std::move(process));
+      }
     }
     return OkStatus();
   }
 
   // Looks who has ended. Errors: kUnavailable: one of them failed.
   Status Check() {
-    for (Process& process : processes_) {
-      int status = 0;
-      if (process.has_ended || waitpid(process.pid, &status, WNOHANG) == 0) continue;
-      process.has_ended = true;
-      const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-      if (code == 0 || is_stopping_) continue;
-      return ExplainEnd(process, code);
+    for (TrainerProcess& process : processes_) {
+      if (process.HasEnded() && process.exit_code() != 0 && !is_stopping_) return ExplainEnd(process);
     }
     return OkStatus();
   }
 
   bool AllConnected() const {
-    return std::all_of(processes_.begin(), processes_.end(), [](const Process& process) {
-      return ReadFile(process.path + ".jsonl").find("\"connected\"") != std::string::npos;
-    });
+    return std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.IsConnected(); });
   }
 
-  bool AllEnded() const {
-    return std::all_of(processes_.begin(), processes_.end(), [](const Process& p) { return p.has_ended; });
+  bool AllEnded() {
+    return std::all_of(processes_.begin(), processes_.end(), [](auto& p) { return p.HasEnded(); });
   }
 
   // SIGTERM, then SIGKILL.
   void Stop() {
     is_stopping_ = true;
     const double end_s = NowSeconds() + kStopPatience;
-    for (const Process& process : processes_) {
-      if (!process.has_ended) kill(process.pid, SIGTERM);
-    }
-    while (Check().ok() && !AllEnded() && NowSeconds() < end_s) std::this_thread::sleep_for(kPollPeriod / 10);
-    for (Process& process : processes_) {
-      if (process.has_ended) continue;
-      kill(process.pid, SIGKILL);
-      waitpid(process.pid, nullptr, 0);
-      process.has_ended = true;
-    }
+    for (TrainerProcess& process : processes_) process.AskToEnd();
+    while (!AllEnded() && NowSeconds() < end_s) std::this_thread::sleep_for(kPollPeriod / 10);
+    for (TrainerProcess& process : processes_) process.Kill();
   }
 
   // [worker in the order of Start()]
   std::vector<std::string> Records() const {
     std::vector<std::string> records;
-    for (const Process& process : processes_) records.push_back(ReadFile(process.path + ".jsonl"));
+    for (const TrainerProcess& process : processes_) records.push_back(process.Records());
     return records;
   }
 
  private:
-  struct Process {
-    pid_t pid = -1;
-    std::string path;  // of its files, without their endings
-    std::string job;
-    uint32_t worker = 0;
-    bool has_ended = false;
-  };
-
-  Status ExplainEnd(const Process& process, int code) const {
+  Status ExplainEnd(const TrainerProcess& process) const {
+    const int code = process.exit_code();
     // When a lab is taken down its keeper ends last.
     if (code == 128 + SIGKILL) std::this_thread::sleep_for(3 * kPollPeriod);
     if (!IsAlive(state_.keeper)) {
       return Unavailable(fmt::format("lab '{}' was taken down while its jobs ran", state_.name));
     }
-    std::string message = ReadFile(process.path + ".log");
-    while (!message.empty() && message.back() == '\n') message.pop_back();
-    if (code > 128) message = fmt::format("it was ended by signal {}", code - 128);
-    return Unavailable(fmt::format("worker {} of job {} failed: {} (exit code {}; its files: {}.*)", process.worker,
-                                   process.job, message, code, process.path));
-  }
-
-  Environment EnvironmentOf(const LabWorker& worker) const {
-    if (options_.steering_library.empty()) return {};
-    const std::string& host = state_.plan.nodes[worker.host].name;
-    return {{"LD_PRELOAD", options_.steering_library},
-            {"FAIRLEAD_JOB", worker.plan.job},
-            {"FAIRLEAD_AGENT_SOCKET", AgentSocket(options_.lab_folder, host)},
-            {"FAIRLEAD_GPU_COUNTERS", GpuFolder(options_.lab_folder, host)}};
-  }
-
-  Status StartOne(const LabWorker& worker) {
-    const std::string path = fmt::format("{}/{}.{}", options_.jobs_folder, processes_.size(), worker.plan.worker);
-    FL_RETURN_IF_ERROR(WriteFileAtomically(path + ".json", WriteTrainerPlan(worker.plan)));
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-    const Descriptor output(open((path + ".jsonl").c_str(), flags, 0600));
-    const Descriptor errors(open((path + ".log").c_str(), flags, 0600));
-    if (!output.is_open() || !errors.is_open()) return Unavailable(fmt::format("{}: {}", path, std::strerror(errno)));
-    const pid_t pid = fork();
-    if (pid < 0) return Unavailable(fmt::format("fork: {}", std::strerror(errno)));
-    if (pid == 0) {
-      RunInLab(state_.keeper, worker.host, {options_.trainer, path + ".json"}, EnvironmentOf(worker), output.get(),
-               errors.get());
-    }
-    processes_.push_back({.pid = pid, .path = path, .job = worker.plan.job, .worker = worker.plan.worker});
-    return OkStatus();
+    const std::string message = code > 128 ? fmt::format("it was ended by signal {}", code - 128) : process.Log();
+    return Unavailable(fmt::format("worker {} of job {} failed: {} (exit code {}; its files: {}.*)", process.worker(),
+                                   process.job(), message, code, process.path()));
   }
 
   const LabState& state_;
   const LabRunOptions& options_;
-  std::vector<Process> processes_;
+  std::vector<TrainerProcess> processes_;
   bool is_stopping_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include "lab/lab_folder.h"
 #include "lab/lab_state.h"
 #include "lab/lab_workload.h"
+#include "lab/trainer_process.h"
 
 namespace fairlead::lab {
 
@@ -21,14 +22,10 @@ struct LabDeed {
 };
 
 struct LabRunOptions {
-  std::string trainer;      // path of fairlead-trainer
-  double seconds = 30;      // that are measured, after the warm-up; > 0
-  double warm_up_s = 2;     // after the last connection stands; >= 0
-  std::string jobs_folder;  // where plans and records go; its old content is removed
-  // Loaded into the trainers, which then ask the agent of their host (libfairlead-steer.so). Empty: their connections
-  // are left to the fabric's hashes.
-  std::string steering_library;
-  std::string lab_folder;           // where the agents are found
+  TrainerPrograms programs;
+  double seconds = 30;              // that are measured, after the warm-up; > 0
+  double warm_up_s = 2;             // after the last connection stands; >= 0
+  std::string jobs_folder;          // where plans and records go; its old content is removed
   std::vector<LabDeed> deeds = {};  // by time
 };
 

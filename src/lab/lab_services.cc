@@ -8,12 +8,11 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/file_reader.h"
 #include "base/file_writer.h"
 #include "lab/lab_addresses.h"
 #include "lab/lab_source.h"
@@ -44,10 +43,7 @@ bool Answers(const std::string& path, int type) {
 }
 
 std::string TailOf(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  std::string tail = text.str();
+  std::string tail = ReadFileIfThere(path);
   if (tail.size() > kLogTailBytes) tail.erase(0, tail.size() - kLogTailBytes);
   while (!tail.empty() && tail.back() == '\n') tail.pop_back();
   return tail.empty() ? "it has said nothing" : tail;
@@ -74,19 +70,21 @@ Service ControllerOf(const std::string& folder, const LabServicesOptions& option
   if (!options.http.empty()) {
     service.words.insert(service.words.end(), {"--http", options.http, "--http-operator-open"});
   }
+  service.words.insert(service.words.end(), options.controller_arguments.begin(), options.controller_arguments.end());
   return service;
 }
 
 Service AgentOf(const LabPlan& plan, LabNodeId node, const std::string& folder, const std::string& program) {
   const std::string& host = plan.nodes[node].name;
-  Service service{.name = "the agent of " + host,
-                  .node = node,
-                  .words = {program, "agent", "run", "--controller", "unix:" + folder + "/controller.sock", "--host",
-                            host, "--socket", AgentSocket(folder, host), "--state",
-                            folder + "/agents/" + host + ".state", "--gpu-counters", GpuFolder(folder, host)},
-                  .socket = AgentSocket(folder, host),
-                  .socket_type = SOCK_SEQPACKET,
-                  .log = folder + "/agents/" + host + ".log"};
+  Service service{
+      .name = "the agent of " + host,
+      .node = node,
+      .words = {program, "agent", "run", "--controller", "unix:" + folder + "/controller.sock", "--host", host,
+                "--socket", AgentSocket(folder, host), "--state", folder + "/agents/" + host + ".state",
+                "--gpu-counters", GpuFolder(folder, host), "--segments", SegmentFolder(folder, host)},
+      .socket = AgentSocket(folder, host),
+      .socket_type = SOCK_SEQPACKET,
+      .log = folder + "/agents/" + host + ".log"};
   for (const NicId nic : plan.nodes[node].nics) {
     service.words.insert(service.words.end(), {"--nic", FormatAddress(plan.nics[nic].address)});
   }
@@ -111,6 +109,10 @@ std::string AgentSocket(const std::string& lab_folder, const std::string& host) 
   return fmt::format("{}/agents/{}.sock", lab_folder, host);
 }
 
+std::string SegmentFolder(const std::string& lab_folder, const std::string& host) {
+  return fmt::format("{}/segments/{}", lab_folder, host);
+}
+
 std::string GpuFolder(const std::string& lab_folder, const std::string& host) {
   return fmt::format("{}/gpus/{}", lab_folder, host);
 }
@@ -125,18 +127,23 @@ Status StartServices(const LabState& state, const topology::Fabric& fabric, cons
                                          topology::WriteAddressBook(AddressBookOf(fabric, state.plan), fabric)));
   FL_ASSIGN_OR_RETURN(const std::string fabric_text, ExtractFabric(state.source));
   FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/fabric.yaml", fabric_text));
-  std::vector<Service> services = {ControllerOf(lab_folder, options)};
+  const auto end = steady_clock::now() + kStartPatience;
+  // First: an agent that finds none looks again a second later, and its host's jobs are not steered until then.
+  const Service controller = ControllerOf(lab_folder, options);
+  FL_RETURN_IF_ERROR(StartDaemon(state.keeper, controller.node, controller.words, controller.log));
+  FL_RETURN_IF_ERROR(WaitFor(controller, end, stop));
+  std::vector<Service> agents;
   for (LabNodeId node(0u); node.index() < state.plan.nodes.size(); node = LabNodeId(node.index() + 1)) {
     const LabNode& host = state.plan.nodes[node];
     if (host.role != NodeRole::kHost || host.nics.empty()) continue;
     std::filesystem::create_directories(GpuFolder(lab_folder, host.name), error);
-    services.push_back(AgentOf(state.plan, node, lab_folder, options.program));
+    std::filesystem::create_directories(SegmentFolder(lab_folder, host.name), error);
+    agents.push_back(AgentOf(state.plan, node, lab_folder, options.program));
   }
-  const auto end = steady_clock::now() + kStartPatience;
-  for (const Service& service : services) {
-    FL_RETURN_IF_ERROR(StartDaemon(state.keeper, service.node, service.words, service.log));
+  for (const Service& agent : agents) {
+    FL_RETURN_IF_ERROR(StartDaemon(state.keeper, agent.node, agent.words, agent.log));
   }
-  for (const Service& service : services) FL_RETURN_IF_ERROR(WaitFor(service, end, stop));
+  for (const Service& agent : agents) FL_RETURN_IF_ERROR(WaitFor(agent, end, stop));
   return OkStatus();
 }
 

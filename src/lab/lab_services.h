@@ -6,10 +6,12 @@
 //                                 management network of the lab; controller.log, controller.sqlite
 //     RUN/NAME/agents/HOST.sock   where the processes of a host find its agent; HOST.log, HOST.state
 //     RUN/NAME/gpus/HOST/         counters of the GPUs that trainers play
+//     RUN/NAME/segments/HOST/     segments of the profiler plugin: as /dev/shm of that host
 #pragma once
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "lab/lab_state.h"
@@ -20,9 +22,11 @@ namespace fairlead::lab {
 struct LabServicesOptions {
   std::string program;  // path of `fairlead`
   std::string http;     // address of the controller's page, "127.0.0.1:8480"; empty: none
+  std::vector<std::string> controller_arguments = {};  // more of them
 };
 
 std::string AgentSocket(const std::string& lab_folder, const std::string& host);
+std::string SegmentFolder(const std::string& lab_folder, const std::string& host);
 std::string GpuFolder(const std::string& lab_folder, const std::string& host);
 // Whether the lab has been given its services.
 bool HasServices(const std::string& lab_folder);

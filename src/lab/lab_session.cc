@@ -27,8 +27,9 @@ Result<LabSession> LabSession::Start(const std::string& file, const sim::Scenari
   LabSession session(std::move(folder), std::move(state), stop);
   if (options.has_services) {
     FL_ASSIGN_OR_RETURN(const std::string program, ThisProgram());
-    FL_RETURN_IF_ERROR(StartServices(session.state_, scenario.fabric, session.folder_->path(),
-                                     {.program = program, .http = options.page}, stop));
+    FL_RETURN_IF_ERROR(StartServices(
+        session.state_, scenario.fabric, session.folder_->path(),
+        {.program = program, .http = options.page, .controller_arguments = options.controller_arguments}, stop));
   }
   return session;
 }
@@ -39,11 +40,11 @@ Result<LabRunResult> LabSession::Run(const std::vector<LabJob>& jobs, bool steer
   options.seconds = seconds;
   options.warm_up_s = warm_up_s;
   options.jobs_folder = folder_->JobsFolder();
-  options.lab_folder = folder_->path();
+  options.programs.lab_folder = folder_->path();
   options.deeds = std::move(deeds);
-  FL_ASSIGN_OR_RETURN(options.trainer, FindTrainer());
+  FL_ASSIGN_OR_RETURN(options.programs.trainer, FindTrainer());
   if (steers) {
-    FL_ASSIGN_OR_RETURN(options.steering_library, FindSteeringLibrary());
+    FL_ASSIGN_OR_RETURN(options.programs.steering_library, FindSteeringLibrary());
   }
   return RunJobs(state_, jobs, options, *stop_);
 }
@@ -51,7 +52,9 @@ Result<LabRunResult> LabSession::Run(const std::vector<LabJob>& jobs, bool steer
 Status LabSession::SetHealth(const std::string& cable, double health) {
   const CableId id = FindCable(state_.plan, cable);
   if (!id.valid()) return InvalidArgument(fmt::format("the lab has no cable '{}'", cable));
-  return SetCableHealth(*folder_, &state_, id, health);
+  return SetHealth(id, health);
 }
+
+Status LabSession::SetHealth(CableId cable, double health) { return SetCableHealth(*folder_, &state_, cable, health); }
 
 }  // namespace fairlead::lab

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "lab/lab_folder.h"
@@ -19,8 +20,9 @@ struct LabSessionOptions {
   std::string run_folder = DefaultRunFolder();
   std::string name;  // of the lab
   LabOptions lab;
-  bool has_services = true;  // controller and agents
-  std::string page;          // address of the controller's page; empty: none
+  bool has_services = true;                            // controller and agents
+  std::string page;                                    // address of the controller's page; empty: none
+  std::vector<std::string> controller_arguments = {};  // beside those that every lab's controller has
 };
 
 class LabSession {
@@ -34,12 +36,14 @@ class LabSession {
   LabSession& operator=(LabSession&&) = delete;
 
   const LabState& state() const { return state_; }
+  const LabFolder& folder() const { return *folder_; }
 
   // Trains jobs for `seconds` after a warm-up. Args: steers: by the agents' word; else the fabric hashes.
   Result<LabRunResult> Run(const std::vector<LabJob>& jobs, bool steers, double warm_up_s, double seconds,
                            std::vector<LabDeed> deeds = {});
 
   // As lab.h. `cable`: its name.
+  Status SetHealth(CableId cable, double health);
   Status SetHealth(const std::string& cable, double health);
 
  private:

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "controller/cluster_controller.h"
+#include "lab/lab_operations.h"
 #include "scheduling/placement_policy.h"
 #include "topology/router.h"
 #include "traffic/policy_registry.h"
@@ -36,7 +37,7 @@ uint64_t ScaledBytes(Bytes bytes, double scale) {
 class JobPlanner {
  public:
   JobPlanner(const topology::Fabric& fabric, const LabPlan& plan, const PlacedJob& job)
-      : fabric_(fabric), plan_(plan), job_(job), router_(fabric) {
+      : fabric_(fabric), plan_(plan), job_(job), router_(fabric), operations_(job.name) {
     for (const GpuId gpu : job.placement.gpus) {
       const LabNodeId host(fabric.host_of(gpu).value());
       const auto [worker, is_new] = worker_of_.emplace(host, worker_of_.size());
@@ -97,7 +98,11 @@ class JobPlanner {
       if (!IsLocal(flow)) groups[flow.group].push_back(&flow);
     }
     std::map<std::pair<NicId, NicId>, uint32_t> flows_of_pair;
-    for (const auto& [group, members] : groups) AddGroup(members, &flows_of_pair);
+    std::vector<HostFlow> host_flows;
+    for (const auto& [group, members] : groups) AddGroup(members, &flows_of_pair, &host_flows);
+    std::vector<TrainerPlan*> plans;
+    for (LabWorker& worker : planned_.workers) plans.push_back(&worker.plan);
+    operations_.AddPhase(phase.name, host_flows, plans);
   }
 
   // Seconds that the flows inside hosts take; the links of hosts are nobody else's, but for GPUs of other jobs.
@@ -131,8 +136,8 @@ class JobPlanner {
     return std::nullopt;
   }
 
-  void AddGroup(const std::vector<const FlowDemand*>& flows,
-                std::map<std::pair<NicId, NicId>, uint32_t>* flows_of_pair) {
+  void AddGroup(const std::vector<const FlowDemand*>& flows, std::map<std::pair<NicId, NicId>, uint32_t>* flows_of_pair,
+                std::vector<HostFlow>* host_flows) {
     StreamPlan form{.pools = job_.num_queue_pairs > 1 && job_.queue_pair_bytes == QueuePairBytes::kShared,
                     .sends = {},
                     .receives = {}};
@@ -142,16 +147,28 @@ class JobPlanner {
     }
     std::map<size_t, StreamPlan> streams;  // [worker]
     for (const FlowDemand* flow : flows) {
+      const NicId source = fabric_.nic_of(flow->source);
+      const NicId destination = fabric_.nic_of(flow->destination);
+      HostFlow host_flow{.group = flow->group,
+                         .sender = WorkerOf(flow->source),
+                         .receiver = WorkerOf(flow->destination),
+                         .source = source,
+                         .destination = destination,
+                         .number = (*flows_of_pair)[{source, destination}],
+                         .at_sender = {},
+                         .at_receiver = {}};
       for (uint32_t q = 0; q < job_.num_queue_pairs; ++q) {
-        const NicId source = fabric_.nic_of(flow->source);
-        const NicId destination = fabric_.nic_of(flow->destination);
         const uint32_t number = (*flows_of_pair)[{source, destination}]++;
         const ConnectionEnds ends = ConnectionOf(*flow, {source, destination, number});
         const uint64_t bytes = ScaledBytes(flow->bytes / job_.num_queue_pairs, plan_.options.scale);
         streams.emplace(WorkerOf(flow->source), form).first->second.sends.push_back({ends.at_source, bytes});
         streams.emplace(WorkerOf(flow->destination), form)
             .first->second.receives.push_back({ends.at_destination, bytes});
+        host_flow.bytes += bytes;
+        host_flow.at_sender.push_back(ends.at_source);
+        host_flow.at_receiver.push_back(ends.at_destination);
       }
+      host_flows->push_back(std::move(host_flow));
     }
     for (auto& [worker, stream] : streams) {
       planned_.workers[worker].plan.phases.back().streams.push_back(std::move(stream));
@@ -184,6 +201,7 @@ class JobPlanner {
   const LabPlan& plan_;
   const PlacedJob& job_;
   topology::Router router_;
+  OperationPlanner operations_;
   std::map<LabNodeId, size_t> worker_of_;
   std::map<ConnectionKey, ConnectionEnds> connections_;
   LabJob planned_;
@@ -225,6 +243,14 @@ double StartPhaseSeconds(const model::Iteration& iteration) {
 
 LabJob PlanJob(const topology::Fabric& fabric, const LabPlan& plan, const PlacedJob& job) {
   return JobPlanner(fabric, plan, job).Plan();
+}
+
+void DrawCommunicatorIds(uint64_t draw, LabJob* job) {
+  for (LabWorker& worker : job->workers) {
+    for (CommunicatorPlan& communicator : worker.plan.communicators) {
+      communicator.id = CombineHash(draw, communicator.id);
+    }
+  }
 }
 
 Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPlan& plan, uint64_t num_iterations,

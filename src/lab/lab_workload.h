@@ -50,7 +50,10 @@ struct PlacedJob {
   uint64_t num_iterations = 0;
 };
 
-// Args: fabric: the one that `plan` was made of.
+// Gives the communicators of a job new ids, as NCCL draws them at each start of it; without that, processes of one
+// start could be taken for those of another. Args: draw: another one for each start.
+void DrawCommunicatorIds(uint64_t draw, LabJob* job);
+// Args: fabric: the one that `plan` was made of. Ids of communicators follow from the job's name and place.
 LabJob PlanJob(const topology::Fabric& fabric, const LabPlan& plan, const PlacedJob& job);
 
 // All jobs of a scenario, placed as the scenario says. `num_iterations` > 0 overrides theirs.

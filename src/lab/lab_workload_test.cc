@@ -1,12 +1,18 @@
 #include "lab/lab_workload.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "collective/collective_kind.h"
 #include "sim/scenario.h"
 
 namespace fairlead::lab {
@@ -36,8 +42,62 @@ std::vector<LabJob> Plan(const sim::Scenario& scenario, double scale, QueuePairB
 // What one end of a connection believes of it in one phase.
 using Belief = std::tuple<std::string, std::string, uint64_t, bool>;
 
+// What one end says of a channel in one phase: communicator, ranks of sender and receiver, number, connections.
+using ChannelBelief = std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, std::vector<uint32_t>>;
+// What a worker calls on a communicator.
+using Calls = std::vector<std::pair<std::string, uint64_t>>;
+
+uint32_t OwnRank(const CommunicatorPlan& communicator, uint32_t worker) {
+  return static_cast<uint32_t>(std::ranges::find(communicator.workers, worker) - communicator.workers.begin());
+}
+
+// Both ends say the same of each channel, all that flows is in one, and members of a communicator make the same calls.
+void CheckOperations(const LabJob& job, size_t p) {
+  std::set<ChannelBelief> sent;
+  std::set<ChannelBelief> received;
+  std::map<uint64_t, std::map<uint32_t, Calls>> calls;  // [communicator][rank] of collectives
+  std::map<uint64_t, size_t> sizes;
+  std::map<std::tuple<uint64_t, uint32_t, uint32_t>, std::vector<uint64_t>> transfers[2];  // sends, receives
+  for (const LabWorker& worker : job.workers) {
+    const TrainerPlan& plan = worker.plan;
+    size_t num_carried = 0;
+    for (const OperationPlan& operation : plan.phases[p].operations) {
+      const CommunicatorPlan& communicator = plan.communicators[operation.communicator];
+      const uint32_t own = OwnRank(communicator, plan.worker);
+      sizes[communicator.id] = communicator.workers.size();
+      if (operation.peer < 0) {
+        calls[communicator.id][own].emplace_back(operation.function, operation.bytes);
+      } else {
+        const auto peer = static_cast<uint32_t>(operation.peer);
+        const bool is_send = operation.function == "Send";
+        transfers[is_send ? 0 : 1][{communicator.id, is_send ? own : peer, is_send ? peer : own}].push_back(
+            operation.bytes);
+      }
+      for (const ChannelPlan& channel : operation.channels) {
+        std::vector<uint32_t> ids;
+        for (const uint32_t c : channel.connections) ids.push_back(plan.connections[c].id);
+        num_carried += ids.size();
+        const uint32_t from = channel.is_send ? own : channel.peer;
+        const uint32_t to = channel.is_send ? channel.peer : own;
+        EXPECT_TRUE(
+            (channel.is_send ? sent : received).insert({communicator.id, from, to, channel.channel, ids}).second);
+      }
+    }
+    size_t num_flowing = 0;
+    for (const StreamPlan& stream : plan.phases[p].streams) num_flowing += stream.sends.size() + stream.receives.size();
+    EXPECT_EQ(num_carried, num_flowing) << plan.phases[p].name;
+  }
+  EXPECT_EQ(sent, received);
+  EXPECT_EQ(transfers[0], transfers[1]);
+  for (const auto& [id, of_rank] : calls) {
+    EXPECT_EQ(of_rank.size(), sizes[id]) << "all take part";
+    for (const auto& [rank, own] : of_rank) EXPECT_EQ(own, of_rank.begin()->second);
+  }
+}
+
 // What is sent is what is received, between the same addresses, in every phase; every plan is one that trainers take.
 void CheckConsistent(const LabJob& job) {
+  for (size_t p = 0; p < job.workers[0].plan.phases.size(); ++p) CheckOperations(job, p);
   for (size_t p = 0; p < job.workers[0].plan.phases.size(); ++p) {
     std::map<uint32_t, Belief> sent;
     std::map<uint32_t, Belief> received;
@@ -128,6 +188,84 @@ TEST(LabWorkload, OneQueuePairHasNothingToShare) {
     for (const PhasePlan& phase : worker.plan.phases) {
       for (const StreamPlan& stream : phase.streams) EXPECT_FALSE(stream.pools);
     }
+  }
+}
+
+TEST(LabWorkload, EveryCollectiveBecomesCallsThatAllItsHostsMake) {
+  for (const std::string_view collective : collective::CollectiveNames()) {
+    for (const char* queue_pairs : {"1", "3"}) {
+      SCOPED_TRACE(std::string(collective) + ", queue pairs " + queue_pairs);
+      const auto scenario = Parse(fmt::format(
+          "qps_per_connection: {}\n"
+          "jobs: [{{name: a, hosts: [h0, h1, h2], gpus: 6, gpus_per_host: 2, compute_s: 0.5, size_mb: 900,\n"
+          "        collective: {}}}]\n",
+          queue_pairs, collective));
+      const LabJob job = Plan(scenario, 1e-3)[0];
+      CheckConsistent(job);
+      for (const LabWorker& worker : job.workers) {
+        ASSERT_EQ(worker.plan.communicators.size(), 1u) << "three hosts that all meet";
+        EXPECT_EQ(worker.plan.communicators[0].workers, (std::vector<uint32_t>{0, 1, 2}));
+        EXPECT_FALSE(worker.plan.phases[0].operations.empty());
+      }
+    }
+  }
+}
+
+// Workers of a start know a communicator by one id, which no other start uses, nor another communicator of this one.
+TEST(LabWorkload, EachStartHasCommunicatorsOfItsOwn) {
+  const LabJob planned =
+      Plan(Parse("jobs: [{name: a, hosts: [h0, h1, h2, h3], gpus: 8, gpus_per_host: 2, compute_s: 0.5,\n"
+                 "        size_mb: 900, collective: hierarchical-all-reduce}]\n"),
+           1e-3)[0];
+  std::set<uint64_t> ids;
+  size_t num_communicators = 0;
+  for (uint64_t draw = 0; draw < 50; ++draw) {
+    LabJob job = planned;
+    DrawCommunicatorIds(draw, &job);
+    CheckConsistent(job);
+    std::set<uint64_t> own;
+    for (const LabWorker& worker : job.workers) {
+      for (const CommunicatorPlan& communicator : worker.plan.communicators) own.insert(communicator.id);
+    }
+    num_communicators += own.size();
+    ids.insert(own.begin(), own.end());
+  }
+  EXPECT_GT(num_communicators, 0u);
+  EXPECT_EQ(ids.size(), num_communicators);
+}
+
+TEST(LabWorkload, ARingOnEachRailIsOneCollectiveOfTwoChannels) {
+  const auto scenario = Parse(
+      "jobs: [{name: a, hosts: [h0, h1, h2], gpus: 6, gpus_per_host: 2, compute_s: 0.5, size_mb: 900,\n"
+      "        collective: hierarchical-all-reduce}]\n");
+  for (const LabWorker& worker : Plan(scenario, 1e-3)[0].workers) {
+    ASSERT_EQ(worker.plan.phases[0].operations.size(), 1u);
+    const OperationPlan& operation = worker.plan.phases[0].operations[0];
+    EXPECT_EQ(operation.function, "AllReduce");
+    // Between hosts each of two rails moves 2 (3-1)/3 of half the bytes on each of three edges: together what an
+    // all-reduce of 900 MB moves between three ranks.
+    EXPECT_NEAR(static_cast<double>(operation.bytes), 0.9e6, 5);
+    EXPECT_EQ(operation.channels.size(), 4u) << "two rails, both ways";
+  }
+}
+
+TEST(LabWorkload, StagesSendAndDataGroupsReduce) {
+  // Four hosts of two GPUs: two stages of two hosts each, tensor groups inside the hosts.
+  const auto scenario = Parse(
+      "jobs: [{name: a, gpus: 8, gpus_per_host: 2, model: gpt-1.3b,\n"
+      "        parallelism: {tensor: 2, pipeline: 2, data: 2, micro_batches: 4}}]\n");
+  const LabJob job = Plan(scenario, 1e-4)[0];
+  CheckConsistent(job);
+  for (const LabWorker& worker : job.workers) {
+    std::set<std::string> functions;
+    for (const PhasePlan& phase : worker.plan.phases) {
+      for (const OperationPlan& operation : phase.operations) {
+        functions.insert(operation.function);
+        EXPECT_EQ(worker.plan.communicators[operation.communicator].workers.size(), 2u);
+      }
+    }
+    EXPECT_EQ(functions, (std::set<std::string>{"AllReduce", "Recv", "Send"}));
+    EXPECT_EQ(worker.plan.communicators.size(), 2u) << "with its stage's other host, and with the other stage's";
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace fairlead::lab {
 
 namespace {
@@ -11,6 +13,18 @@ constexpr uint32_t kMtu = 4200;
 // TCP hands over up to 64 KiB at once. On a slow link that is milliseconds for which a more important packet waits, so
 // four frames are the most.
 constexpr uint32_t kPacketBytesMax = 16 * 1024;
+
+// After all rules that lead anywhere. That a rule looks at ports makes the look-up of a packet on its way see them.
+constexpr std::string_view kPortRule = "rule add pref 40001 ipproto tcp sport 1-65534 lookup main\n";
+
+// A changed mark has the route looked up again, after agents have rewritten ports (priority -150).
+constexpr std::string_view kBondTable = R"(
+add table inet fairlead_lab
+add chain inet fairlead_lab leave { type route hook output priority -140; policy accept; }
+add chain inet fairlead_lab unmark { type filter hook output priority -139; policy accept; }
+add rule inet fairlead_lab leave meta l4proto tcp meta mark set meta mark | 0x20000000
+add rule inet fairlead_lab unmark meta mark & 0x20000000 != 0 meta mark set meta mark & 0xdfffffff
+)";
 
 std::string EndCommand(const CableEnd& end, const NamespacePath& path) {
   return fmt::format("netns {} address {} mtu {} gso_max_size {}", path(end.node), FormatHardwareAddress(end.address),
@@ -28,9 +42,17 @@ std::string CableCommands(const LabPlan& plan, const NamespacePath& path) {
   return text;
 }
 
+bool HasBondedNic(const LabPlan& plan, LabNodeId node) {
+  const auto& nics = plan.nodes[node].nics;
+  return std::any_of(nics.begin(), nics.end(), [&](NicId nic) { return plan.nics[nic].cables.size() > 1; });
+}
+
+std::string BondCommands() { return std::string(kBondTable); }
+
 std::string AddressCommands(const LabPlan& plan, LabNodeId id) {
   const LabNode& node = plan.nodes[id];
   std::string text = "link set lo up\n";
+  if (HasBondedNic(plan, id)) text += kPortRule;
   for (size_t i = 0; i < node.nics.size(); ++i) {
     const std::string address = FormatAddress(plan.nics[node.nics[i]].address);
     text += fmt::format("addr add {}/32 dev lo\n", address);
@@ -49,10 +71,12 @@ std::string AddressCommands(const LabPlan& plan, LabNodeId id) {
 }
 
 std::vector<KernelSetting> SettingsOf(const LabNode& node) {
-  // Source and destination address, protocol, ports: the path follows from the five-tuple, whoever sends it.
-  std::vector<KernelSetting> settings = {{"net/ipv4/fib_multipath_hash_policy", "3"},
-                                         {"net/ipv4/fib_multipath_hash_fields", "0x0037"},
-                                         {kHashSeedSetting, fmt::format("{}", node.hash_seed), true}};
+  // Source and destination address, protocol, ports: the path follows from the five-tuple, whoever sends it. Of what a
+  // host sends itself policy 1 takes the same; under 3 `ip route get` would hash otherwise than its sockets.
+  std::vector<KernelSetting> settings = {
+      {"net/ipv4/fib_multipath_hash_policy", node.role == NodeRole::kHost ? "1" : "3"},
+      {"net/ipv4/fib_multipath_hash_fields", "0x0037"},
+      {kHashSeedSetting, fmt::format("{}", node.hash_seed), true}};
   // A reply may come in by another cable than the one its destination is reached by.
   for (const char* interfaces : {"all", "default"}) {
     settings.push_back({fmt::format("net/ipv4/conf/{}/rp_filter", interfaces), "0"});

@@ -24,6 +24,14 @@ std::string AddressCommands(const LabPlan& plan, LabNodeId node);
 // Routing table of a host's NIC number `index`: packets leave by the NIC whose address the sender has bound to.
 constexpr uint32_t RoutingTable(size_t index) { return static_cast<uint32_t>(100 + index); }
 
+// Whether one of the host's NICs has several ports. False for switches.
+bool HasBondedNic(const LabPlan& plan, LabNodeId node);
+
+// The script for `nft -f` in the namespace of a host with a bonded NIC: every packet of TCP leaves by the port that the
+// hash of its own header says, as a bond sends (xmit_hash_policy layer3+4). The kernel by itself goes by what it knew
+// when the connection began, and since Linux 6.16 by chance where the source port was still open then.
+std::string BondCommands();
+
 // One kernel setting of a namespace.
 struct KernelSetting {
   std::string name;  // below /proc/sys: "net/ipv4/ip_forward"

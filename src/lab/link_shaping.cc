@@ -11,6 +11,10 @@ namespace fairlead::lab {
 namespace {
 
 constexpr uint32_t kRootClass = 0xffff;
+constexpr uint32_t kSlowClass = 0xfffe;
+// Order in which filters are asked.
+constexpr int kSlowFilter = 1;
+constexpr int kLevelFilter = 2;
 // A packet as it crosses the lab is at most as long as the interfaces' gso_max_size; a queue's turn is one such packet.
 constexpr uint32_t kQuantumBytes = 16 * 1024;
 // What a link may send at once after its timer came late. Less: a busy machine loses speed. More: bursts that no link
@@ -29,6 +33,7 @@ constexpr uint32_t kTypeOfService = 14 + 1;
 constexpr uint32_t kSourceAddress = 14 + 12;
 constexpr uint32_t kDestinationAddress = 14 + 16;
 constexpr uint32_t kPorts = 14 + 20;
+constexpr uint32_t kDestinationPort = 14 + 22;
 
 constexpr uint32_t kMemoryLevel = 0;  // words of the BPF machine's memory
 constexpr uint32_t kMemoryHash = 1;
@@ -43,12 +48,22 @@ uint64_t BurstBytes(double bits_per_s) {
   return static_cast<uint64_t>(std::max(kBurstBytesMin, bits_per_s / 8 * kBurstSeconds));
 }
 
-std::string RootClassCommand(std::string_view verb, const std::string& interface, double bits_per_s) {
+// A class below the tree's root that borrows from nobody.
+std::string TopClassCommand(std::string_view verb, const std::string& interface, uint32_t number, double bits_per_s) {
   const uint64_t rate = std::max<uint64_t>(static_cast<uint64_t>(bits_per_s), 8);
   const uint64_t burst = BurstBytes(bits_per_s);
   return fmt::format(
       "class {} dev {} parent 1: classid 1:{:x} htb rate {}bit ceil {}bit burst {}b cburst {}b quantum {}\n", verb,
-      interface, kRootClass, rate, rate, burst, burst, kQuantumBytes);
+      interface, number, rate, rate, burst, burst, kQuantumBytes);
+}
+
+// As `tc` reads it.
+std::string Bytecode(const std::vector<BpfInstruction>& program) {
+  std::string text = std::to_string(program.size());
+  for (const BpfInstruction& i : program) {
+    text += fmt::format(",{} {} {} {}", i.code, i.jump_true, i.jump_false, i.operand);
+  }
+  return text;
 }
 
 }  // namespace
@@ -105,7 +120,7 @@ std::string ShapingCommands(const LabPlan& plan, CableId cable, const std::strin
   // What the program can't read (frames of other protocols, or too short) goes the way of unmarked packets.
   std::string text =
       fmt::format("qdisc replace dev {} root handle 1: htb default {:x}\n", interface, (kNumLevels - 1) * queues + 1);
-  text += RootClassCommand("add", interface, bits_per_s);
+  text += TopClassCommand("add", interface, kRootClass, bits_per_s);
   for (uint32_t queue = 0; queue < kNumLevels * queues; ++queue) {
     text += fmt::format(
         "class add dev {} parent 1:{:x} classid 1:{:x} htb rate 8bit ceil {}bit burst 1b cburst {}b prio {} quantum "
@@ -114,15 +129,38 @@ std::string ShapingCommands(const LabPlan& plan, CableId cable, const std::strin
         kQuantumBytes);
   }
   const std::vector<BpfInstruction> program = ClassifierProgram(queues);
-  text += fmt::format("filter add dev {} parent 1: protocol ip prio 1 bpf bytecode '{}", interface, program.size());
-  for (const BpfInstruction& i : program) {
-    text += fmt::format(",{} {} {} {}", i.code, i.jump_true, i.jump_false, i.operand);
-  }
-  return text + "'\n";
+  text += fmt::format("filter add dev {} parent 1: protocol ip prio {} bpf bytecode '", interface, kLevelFilter);
+  return text + Bytecode(program) + "'\n";
 }
 
 std::string SpeedCommand(const LabPlan& plan, CableId cable, const std::string& interface, double health) {
-  return RootClassCommand("change", interface, plan.cables[cable].bits_per_s * health);
+  return TopClassCommand("change", interface, kRootClass, plan.cables[cable].bits_per_s * health);
+}
+
+std::vector<BpfInstruction> ConnectionProgram(const ConnectionFilter& filter) {
+  constexpr uint16_t kLoadWord = BPF_LD | BPF_W | BPF_ABS;
+  constexpr uint16_t kLoadHalf = BPF_LD | BPF_H | BPF_ABS;
+  constexpr uint16_t kIsEqual = BPF_JMP | BPF_JEQ | BPF_K;
+  // A jump counts the instructions that it passes over; all of these lead to the last one.
+  return {{kLoadWord, 0, 0, kSourceAddress},
+          {kIsEqual, 0, 5, filter.from},
+          {kLoadWord, 0, 0, kDestinationAddress},
+          {kIsEqual, 0, 3, filter.to},
+          {kLoadHalf, 0, 0, kDestinationPort},
+          {kIsEqual, 0, 1, filter.port},
+          {BPF_RET | BPF_K, 0, 0, 1u << 16 | kSlowClass},
+          {BPF_RET | BPF_K, 0, 0, 0}};
+}
+
+std::string SlowConnectionCommands(const ConnectionFilter& filter, const std::string& interface, double bits_per_s) {
+  return TopClassCommand("add", interface, kSlowClass, bits_per_s) +
+         fmt::format("filter add dev {} parent 1: protocol ip prio {} bpf bytecode '{}'\n", interface, kSlowFilter,
+                     Bytecode(ConnectionProgram(filter)));
+}
+
+std::string EndSlowConnectionCommands(const std::string& interface) {
+  return fmt::format("filter del dev {} parent 1: protocol ip prio {}\nclass del dev {} classid 1:{:x}\n", interface,
+                     kSlowFilter, interface, kSlowClass);
 }
 
 }  // namespace fairlead::lab

@@ -45,4 +45,22 @@ std::string ShapingCommands(const LabPlan& plan, CableId cable, const std::strin
 // The line that gives a shaped interface another speed: `health` > 0 times its own.
 std::string SpeedCommand(const LabPlan& plan, CableId cable, const std::string& interface, double health);
 
+// One direction of all connections from one address to another that lead to a port: of a job, the data that a worker
+// sends to another one, and not what acknowledges the data of the other way.
+struct ConnectionFilter {
+  uint32_t from = 0;  // IPv4, host byte order
+  uint32_t to = 0;
+  uint16_t port = 0;  // of the receiver
+
+  friend bool operator==(const ConnectionFilter&, const ConnectionFilter&) = default;
+};
+
+// The program that returns the class of slow connections where a frame is of one, else 0: then others decide.
+std::vector<BpfInstruction> ConnectionProgram(const ConnectionFilter& filter);
+
+// The lines that give one end's connections a class of their own, of so many bit/s, and those that take it away. There
+// is one such class at each end.
+std::string SlowConnectionCommands(const ConnectionFilter& filter, const std::string& interface, double bits_per_s);
+std::string EndSlowConnectionCommands(const std::string& interface);
+
 }  // namespace fairlead::lab

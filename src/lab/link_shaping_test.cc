@@ -14,12 +14,13 @@
 namespace fairlead::lab {
 namespace {
 
-// A machine for those instructions of classic BPF that have no jumps, after the kernel's documentation.
+// A machine for some instructions of classic BPF, after the kernel's documentation.
 uint32_t RunProgram(const std::vector<BpfInstruction>& program, std::string_view frame) {
   uint32_t a = 0;
   uint32_t x = 0;
   std::array<uint32_t, BPF_MEMWORDS> memory{};
-  for (const BpfInstruction& i : program) {
+  for (size_t at = 0; at < program.size(); ++at) {
+    const BpfInstruction& i = program[at];
     const uint32_t operand = BPF_SRC(i.code) == BPF_X ? x : i.operand;
     switch (BPF_CLASS(i.code)) {
       case BPF_LD: {
@@ -37,8 +38,12 @@ uint32_t RunProgram(const std::vector<BpfInstruction>& program, std::string_view
       case BPF_MISC:
         x = a;  // TAX
         break;
+      case BPF_JMP:
+        EXPECT_EQ(BPF_OP(i.code), BPF_JEQ);
+        at += a == operand ? i.jump_true : i.jump_false;
+        break;
       case BPF_RET:
-        return a;
+        return BPF_RVAL(i.code) == BPF_A ? a : i.operand;
       case BPF_ALU:
         switch (BPF_OP(i.code)) {
           case BPF_ADD:
@@ -125,6 +130,25 @@ TEST(LinkShaping, EveryLevelHasItsQueues) {
   }
   // Half of 200 Mb/s.
   EXPECT_NE(SpeedCommand(plan, CableId(0u), "p0", 0.5).find("rate 100000000bit ceil 100000000bit"), std::string::npos);
+}
+
+// Whatever else stands in a frame: it is of the connection exactly if both addresses and the receiver's port are.
+TEST(LinkShaping, ASlowConnectionIsKnownByItsAddressesAndPort) {
+  const ConnectionFilter filter{.from = 0x0a000201, .to = 0x0a000501, .port = 20'003};
+  const auto program = ConnectionProgram(filter);
+  Random random(11);
+  for (int i = 0; i < 200; ++i) {
+    std::string frame = RandomFrame(&random);
+    const auto put = [&](size_t offset, uint32_t value, size_t size) {
+      for (size_t b = 0; b < size; ++b) frame[offset + b] = static_cast<char>(value >> 8 * (size - 1 - b));
+    };
+    // Each of the three is right or off by one bit.
+    const uint32_t off = static_cast<uint32_t>(random.Below(8));
+    put(14 + 12, filter.from ^ (off & 1), 4);
+    put(14 + 16, filter.to ^ (off & 2), 4);
+    put(14 + 22, filter.port ^ (off & 4), 2);
+    EXPECT_EQ(RunProgram(program, frame), off == 0 ? 0x1fffeu : 0u) << off;
+  }
 }
 
 }  // namespace

@@ -33,8 +33,9 @@ int EnterNode(const KeeperId& keeper, LabNodeId node);
 // The same for the process namespace: children born from now on end with the lab.
 int EnterProcesses(const KeeperId& keeper);
 
-// Starts a program that ends with the lab, if not before; what it prints is appended to the file `log`. Args: node:
-// invalid: it runs in the network of this machine. Errors: kUnavailable: it can't be started or enter the lab.
+// Starts a program that ends with the lab, if not before; what it prints is appended to the file `log`. Its /proc shows
+// the processes of the lab. Args: node: invalid: it runs in the network of this machine.
+// Errors: kUnavailable: it can't be started or enter the lab.
 Status StartDaemon(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& words,
                    const std::string& log);
 

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "base/temporary_folder.h"
 #include "prediction/job_generator.h"
 #include "prediction/speed_table.h"
 
@@ -19,15 +19,8 @@ using testing::HasSubstr;
 
 class TableFilesTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) / (std::string("fairlead_") + test->name());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(const std::string& name, const std::string& text) const {
-    const std::string path = (folder_ / name).string();
+    const std::string path = folder_.File(name);
     std::ofstream(path) << text;
     return path;
   }
@@ -35,7 +28,7 @@ class TableFilesTest : public testing::Test {
     return LoadJobTable(Write("jobs.csv", jobs), Write("curves.csv", curves)).status().message();
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(TableFilesTest, WrittenAndReadIsTheSame) {

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/check.h"
+#include "base/file_reader.h"
 #include "base/file_writer.h"
 #include "base/random.h"
 #include "prediction/loss_cleaning.h"
@@ -153,11 +152,9 @@ Result<PredictabilityModel> PredictabilityModel::ParseContent(std::string_view t
 }
 
 Result<PredictabilityModel> PredictabilityModel::Load(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return NotFound(path + ": cannot be read; make one with 'fairlead predict train'");
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return Parse(text.str(), path);
+  const Result<std::string> text = ReadWholeFile(path);
+  if (text.ok()) return Parse(*text, path);
+  return Status(text.status().code(), text.status().message() + "; make one with 'fairlead predict train'");
 }
 
 FeatureTable MakeTrainingTable(const JobTable& jobs, size_t stride) {

@@ -110,6 +110,22 @@ Json ToJson(const SteeringAction& action) {
   return json;
 }
 
+void AddNames(const SteeringAction& action, const controller::SteeringNames& names, Json* json) {
+  const auto host_name = [&](const Json& id) {
+    return id.is_number() && names.host ? report::NameOrNull(names.host(HostId(id.get<uint32_t>()))) : Json();
+  };
+  (*json)["job_name"] = action.job.valid() && names.job ? report::NameOrNull(names.job(action.job)) : Json();
+  (*json)["host_name"] = host_name((*json)["host"]);
+  (*json)["spare_name"] = host_name((*json)["spare"]);
+  Json host_names;
+  if ((*json)["hosts"].is_array()) {
+    host_names = Json::array();
+    for (const Json& host : (*json)["hosts"]) host_names.push_back(host_name(host));
+  }
+  (*json)["host_names"] = std::move(host_names);
+  (*json)["says"] = controller::Describe(action.step, names);
+}
+
 Json ToJson(const controller::AuditEntry& entry) {
   const auto* action = std::get_if<SteeringAction>(&entry.what);
   Json json = {{"at_s", entry.at.seconds().value()}, {"kind", action != nullptr ? "action" : "outcome"}};

@@ -16,11 +16,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "base/descriptor.h"
+#include "base/file_reader.h"
 #include "base/ip_address.h"
 
 namespace fairlead::service {
@@ -152,12 +151,10 @@ Result<CertificateFiles> WriteBoth(const std::string& base, X509* certificate, E
   return files;
 }
 
-Result<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return NotFound(fmt::format("{} can't be read: make an authority first by fairlead cert init", path));
-  return text.str();
+Result<std::string> ReadFileOfAuthority(const std::string& path) {
+  Result<std::string> text = ReadWholeFile(path);
+  if (text.status().code() != StatusCode::kNotFound) return text;
+  return NotFound(fmt::format("{} is not there: make an authority first by fairlead cert init", path));
 }
 
 struct Authority {
@@ -166,8 +163,8 @@ struct Authority {
 };
 Result<Authority> LoadAuthority(const std::string& folder) {
   const std::string base = fs::path(folder) / "ca";
-  FL_ASSIGN_OR_RETURN(const std::string certificate_text, ReadFile(base + ".pem"));
-  FL_ASSIGN_OR_RETURN(const std::string key_text, ReadFile(base + "-key.pem"));
+  FL_ASSIGN_OR_RETURN(const std::string certificate_text, ReadFileOfAuthority(base + ".pem"));
+  FL_ASSIGN_OR_RETURN(const std::string key_text, ReadFileOfAuthority(base + "-key.pem"));
   const Bio certificate_bio(BIO_new_mem_buf(certificate_text.data(), static_cast<int>(certificate_text.size())));
   const Bio key_bio(BIO_new_mem_buf(key_text.data(), static_cast<int>(key_text.size())));
   Authority authority = {Certificate(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr)),

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "base/temporary_folder.h"
 #include "service/stream_example.h"
 
 namespace fairlead::service {
@@ -15,11 +16,9 @@ namespace fs = std::filesystem;
 
 class ClusterCertificatesTest : public testing::Test {
  protected:
-  ~ClusterCertificatesTest() override { fs::remove_all(folder_); }
-
   // Of a host of the cluster in `name`, whose authority is made where it is missing.
   TlsFiles FilesOf(const std::string& cluster, const std::string& host) const {
-    const std::string folder = folder_ / cluster;
+    const std::string folder = folder_.File(cluster);
     if (!fs::exists(folder)) {
       EXPECT_TRUE(CreateAuthority({.folder = folder}).ok());
     }
@@ -28,11 +27,11 @@ class ClusterCertificatesTest : public testing::Test {
     return {.ca = folder + "/ca.pem", .certificate = files->certificate, .key = files->key};
   }
 
-  const fs::path folder_ = fs::temp_directory_path() / ("certificates." + std::to_string(getpid()));
+  const TemporaryFolder folder_;
 };
 
 TEST_F(ClusterCertificatesTest, FilesAreTheOwnersAndNotWrittenOver) {
-  const std::string folder = folder_;
+  const std::string folder = folder_.File("made");
   const auto authority = CreateAuthority({.folder = folder});
   ASSERT_TRUE(authority.ok()) << authority.status().message();
   const auto host = CreateHostCertificate({.folder = folder, .host = "h0"});
@@ -47,15 +46,17 @@ TEST_F(ClusterCertificatesTest, FilesAreTheOwnersAndNotWrittenOver) {
 }
 
 TEST_F(ClusterCertificatesTest, NamesThatAreNoFileNamesAreRefused) {
-  ASSERT_TRUE(CreateAuthority({.folder = folder_}).ok());
+  ASSERT_TRUE(CreateAuthority({.folder = folder_.path()}).ok());
   for (const char* host : {"", "../h0", "h0,DNS:h1", "ca", ".h", "-h", "h 0"}) {
-    EXPECT_EQ(CreateHostCertificate({.folder = folder_, .host = host}).status().code(), StatusCode::kInvalidArgument)
+    EXPECT_EQ(CreateHostCertificate({.folder = folder_.path(), .host = host}).status().code(),
+              StatusCode::kInvalidArgument)
         << host;
-    EXPECT_EQ(CreateHostCertificate({.folder = folder_, .host = "h9", .addresses = {host}}).status().code(),
+    EXPECT_EQ(CreateHostCertificate({.folder = folder_.path(), .host = "h9", .addresses = {host}}).status().code(),
               StatusCode::kInvalidArgument)
         << host;
   }
-  EXPECT_EQ(CreateHostCertificate({.folder = folder_ / "none", .host = "h0"}).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(CreateHostCertificate({.folder = folder_.File("none"), .host = "h0"}).status().code(),
+            StatusCode::kNotFound);
 }
 
 class TlsStreamTest : public ClusterCertificatesTest {

@@ -5,22 +5,26 @@
 
 #include <charconv>
 #include <deque>
-#include <fstream>
 #include <mutex>
 #include <optional>
-#include <sstream>
 #include <utility>
 
+#include "base/file_reader.h"
+#include "diagnosis/c4d/c4d_diagnosis.h"
 #include "service/audit_log.h"
 #include "service/controller_loop.h"
 #include "service/controller_metrics.h"
 #include "service/endpoint.h"
+#include "service/finding_json.h"
 #include "service/http_gateway.h"
+#include "service/live_policy.h"
 #include "service/traffic_json.h"
+#include "store/locked_store.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
 #include "topology/address_book.h"
 #include "topology/fabric_yaml.h"
+#include "topology/place_names.h"
 #include "traffic/c4p/c4p_master.h"
 #include "traffic/policy_registry.h"
 
@@ -32,11 +36,14 @@ constexpr std::string_view kSqlitePrefix = "sqlite:";
 constexpr size_t kEventsMax = 1000;
 
 Result<topology::AddressBook> LoadAddresses(const std::string& path, const topology::Fabric& fabric) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return InvalidArgument(fmt::format("--addresses {}: the file can't be read", path));
-  return topology::ReadAddressBook(text.str(), path, fabric);
+  const Result<std::string> text = ReadWholeFile(path);
+  if (!text.ok()) return Status(text.status().code(), "--addresses: " + text.status().message());
+  return topology::ReadAddressBook(*text, path, fabric);
+}
+
+// While it runs a full disk is waited for; a start is refused, and not because of what was asked for.
+Status AtStart(const Status& status) {
+  return status.code() == StatusCode::kResourceExhausted ? Unavailable(status.message()) : status;
 }
 
 Result<std::unique_ptr<store::Store>> OpenStore(const ControllerDaemonOptions& options) {
@@ -52,7 +59,7 @@ Result<std::unique_ptr<store::Store>> OpenStore(const ControllerDaemonOptions& o
     spdlog::warn("store {}: went on from its last good copy", path);
     opened = store::SqliteStore::Open({.path = path});
   }
-  if (!opened.ok()) return opened.status();
+  if (!opened.ok()) return AtStart(opened.status());
   return std::unique_ptr<store::Store>(std::move(opened).value());
 }
 
@@ -68,7 +75,7 @@ Result<uint32_t> CountStart(store::Store* store) {
   }
   ++starts;
   const store::Change change = {kStartsKey, std::to_string(starts)};
-  FL_RETURN_IF_ERROR(store->Apply({&change, 1}));
+  FL_RETURN_IF_ERROR(AtStart(store->Apply({&change, 1})));
   return starts;
 }
 
@@ -105,6 +112,7 @@ class ControllerDaemon::Parts {
  public:
   Parts(const ControllerDaemonOptions& options, topology::Fabric fabric)
       : options_(options), fabric_(std::move(fabric)) {}
+  ~Parts();
 
   Status Begin();
   std::vector<std::string> addresses() const { return server_->addresses(); }
@@ -113,6 +121,9 @@ class ControllerDaemon::Parts {
 
  private:
   Status BuildCore();
+  Status BuildActions();
+  Status BuildDiagnosis();
+  void Watch(controller::ProcessesLooked&& look);
   Status BuildGateway();
   GatewaySource MakeSource();
   void Note(SimTime time, const controller::Noted& note);
@@ -138,6 +149,10 @@ class ControllerDaemon::Parts {
   std::optional<AuditLog> audit_;
   std::unique_ptr<ControllerServer> server_;
   std::unique_ptr<ControllerLoop> loop_;
+  std::unique_ptr<LiveActions> actions_;
+  // It and the loop use each other: whoever is there first and last finds nothing here.
+  std::mutex diagnosis_mutex_;
+  std::unique_ptr<DiagnosisLoop> diagnosis_;
   std::unique_ptr<HttpGateway> gateway_;
   Status logged_store_status_;
 };
@@ -145,15 +160,20 @@ class ControllerDaemon::Parts {
 Status ControllerDaemon::Parts::BuildCore() {
   FL_ASSIGN_OR_RETURN(addresses_, LoadAddresses(options_.addresses_file, fabric_));
   FL_RETURN_IF_ERROR(options_.core.Validate());
-  FL_ASSIGN_OR_RETURN(policy_, traffic::CreatePolicy(options_.policy, {}));
-  FL_ASSIGN_OR_RETURN(store_, OpenStore(options_));
+  FL_ASSIGN_OR_RETURN(const LivePolicy live, FindLivePolicy(options_.policy));
+  FL_ASSIGN_OR_RETURN(policy_, traffic::CreatePolicy(kLevelPolicy, {}));
+  FL_ASSIGN_OR_RETURN(auto store, OpenStore(options_));
+  store_ = std::make_unique<store::LockedStore>(std::move(store));
   FL_ASSIGN_OR_RETURN(const uint32_t starts, CountStart(store_.get()));
   traffic::c4p::C4pOptions paths = options_.paths;
   paths.lease_ttl = options_.core.lease_ttl;
   paths.epoch_base = uint64_t{starts} << 32;
+  paths.chooses_paths = live.chooses_paths;
   FL_RETURN_IF_ERROR(paths.Validate());
   paths_.emplace(fabric_, paths);
-  core_.emplace(fabric_, addresses_, *paths_, *policy_, options_.core);
+  controller::TrafficControllerOptions core = options_.core;
+  core.sets_levels = live.sets_levels;
+  core_.emplace(fabric_, addresses_, *paths_, *policy_, core);
   FL_ASSIGN_OR_RETURN(const auto records, LoadRecords(*store_));
   return core_->Restore(records);
 }
@@ -167,8 +187,69 @@ Status ControllerDaemon::Parts::Begin() {
   loop_ = std::make_unique<ControllerLoop>(
       ControllerLoopOptions{},
       [this](SimTime clock, std::span<const controller::TrafficInput> inputs) { return core_->Handle(clock, inputs); },
-      [this](SimTime clock, const controller::Noted& note) { Note(clock, note); }, *store_, *server_);
+      [this](SimTime clock, const controller::Noted& note) { Note(clock, note); }, *store_, *server_,
+      [this](controller::ProcessesLooked&& look) { Watch(std::move(look)); });
+  FL_RETURN_IF_ERROR(BuildDiagnosis());
   return options_.http.empty() ? OkStatus() : BuildGateway();
+}
+
+Status ControllerDaemon::Parts::BuildActions() {
+  std::vector<std::string> host_names;
+  for (uint32_t host = 0; host < fabric_.num_hosts(); ++host) host_names.emplace_back(fabric_.HostName(HostId(host)));
+  SteeringSurroundings surroundings;
+  surroundings.store = store_.get();
+  surroundings.job_name = [this](JobId job) {
+    const std::lock_guard lock(diagnosis_mutex_);
+    if (diagnosis_ == nullptr) return std::string();
+    return diagnosis_->Ask([&](const controller::JobWatch& watch) { return watch.JobName(job); });
+  };
+  surroundings.excuse = [this](JobId job, SimTime until) {
+    const std::lock_guard lock(diagnosis_mutex_);
+    if (diagnosis_ != nullptr) diagnosis_->Excuse(job, until);
+  };
+  if (audit_) {
+    surroundings.audit = [this](const Json& line) {
+      const std::lock_guard lock(audit_mutex_);
+      return audit_->Write(line);
+    };
+  }
+  surroundings.note = [this](SimTime time, const controller::Noted& note) { Note(time, note); };
+  FL_ASSIGN_OR_RETURN(
+      actions_, LiveActions::Start(SteadyUnixTime(), options_.actions, std::move(host_names), std::move(surroundings)));
+  return OkStatus();
+}
+
+Status ControllerDaemon::Parts::BuildDiagnosis() {
+  FL_RETURN_IF_ERROR(options_.c4d.Validate());
+  FL_RETURN_IF_ERROR(BuildActions());
+  DiagnosisLoop::Outputs outputs;
+  outputs.judge = [this](HostId host, const controller::HostJudged& judged) {
+    loop_->Put(controller::JudgementChanged{host, judged});
+  };
+  outputs.listener = [this](SimTime clock, const controller::Noted& note) { Note(clock, note); };
+  outputs.steer = [this](SimTime clock, std::span<const controller::SteeringEvent> events) {
+    actions_->Handle(clock, events);
+  };
+  auto diagnosis = std::make_unique<DiagnosisLoop>(
+      options_.diagnosis, fabric_, diagnosis::c4d::DiagnoseByC4d(options_.c4d, topology::NamePlaces(fabric_)),
+      std::move(outputs), [this](controller::JobWatch& watch) { actions_->Prepare(watch); });
+  const std::lock_guard lock(diagnosis_mutex_);
+  diagnosis_ = std::move(diagnosis);
+  return OkStatus();
+}
+
+void ControllerDaemon::Parts::Watch(controller::ProcessesLooked&& look) {
+  const std::lock_guard lock(diagnosis_mutex_);
+  if (diagnosis_ != nullptr) diagnosis_->Put(std::move(look));
+}
+
+ControllerDaemon::Parts::~Parts() {
+  gateway_.reset();
+  std::unique_ptr<DiagnosisLoop> diagnosis;
+  {
+    const std::lock_guard lock(diagnosis_mutex_);
+    diagnosis = std::move(diagnosis_);
+  }
 }
 
 Status ControllerDaemon::Parts::BuildGateway() {
@@ -180,12 +261,19 @@ Status ControllerDaemon::Parts::BuildGateway() {
 
 GatewaySource ControllerDaemon::Parts::MakeSource() {
   GatewaySource source;
-  source.health = [this] { return loop_->store_status(); };
+  source.health = [this] {
+    const Status status = loop_->store_status();
+    return status.ok() ? actions_->steering().status() : status;
+  };
+  source.routes = actions_->Routes();
   source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
   source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); })); };
   source.links = [this] { return LinksJson(Ask([](const auto& core) { return core.Links(); }), fabric_); };
   source.connections = [this](const std::string& job, size_t limit) {
     return ConnectionsJson(Ask([](const auto& core) { return core.QueuePairs(); }), fabric_, job, limit);
+  };
+  source.findings = [this] {
+    return FindingsJson(diagnosis_->Ask([](const auto& watch) { return watch.Findings(); }), fabric_);
   };
   source.events = [this] { return events_.ToJson(); };
   source.metrics = [this] { return Metrics(); };
@@ -209,6 +297,15 @@ std::string ControllerDaemon::Parts::Metrics() {
     snapshot.links = core_->Links();
     snapshot.paths = paths_->counters();
   });
+  diagnosis_->Ask([&](const controller::JobWatch& watch) {
+    snapshot.watched_jobs = watch.Jobs();
+    snapshot.findings = watch.Findings();
+    snapshot.watch = watch.counters();
+    return 0;
+  });
+  snapshot.diagnosis = diagnosis_->counters();
+  snapshot.steering = actions_->steering().numbers();
+  snapshot.health_events = actions_->health_events();
   snapshot.version = options_.core.version;
   snapshot.streams = server_->counters();
   snapshot.loop = loop_->counters();

@@ -1,8 +1,13 @@
 // The controller of running jobs' traffic as a whole: fabric, path service, policy, core, store, streams, gateway.
 //
 //     agents <--> ControllerServer <--> ControllerLoop <--> TrafficController --> PathService, TrafficPolicy
-//                                            |                    ^
-//                                          Store             HttpGateway
+//                                         |  |                    ^
+//                                         |  Store           HttpGateway
+//                                         v                       v
+//                               looks --> DiagnosisLoop --> JobWatch --> C4dMaster of each job
+//                                                  |
+//                                                  v
+//                                             LiveActions --> steering, health events
 //
 // Wiring only. Records of the daemon itself begin with "controller/": "controller/starts" counts its starts, from which
 // the epochs of answers follow, so that those of an earlier one are void.
@@ -14,8 +19,11 @@
 
 #include "base/status.h"
 #include "controller/traffic_controller.h"
+#include "diagnosis/c4d/c4d_options.h"
 #include "service/controller_server.h"
+#include "service/diagnosis_loop.h"
 #include "service/http_roles.h"
+#include "service/live_actions.h"
 #include "traffic/c4p/c4p_options.h"
 
 namespace fairlead::service {
@@ -23,15 +31,18 @@ namespace fairlead::service {
 struct ControllerDaemonOptions {
   std::string fabric_file = {};
   std::string addresses_file = {};
-  std::string store = "memory";        // or "sqlite:PATH"
-  bool restore_copy = false;           // put the store's last good copy in its place, where it can't be opened
-  std::string policy = "crux-levels";  // that orders jobs
+  std::string store = "memory";     // or "sqlite:PATH"
+  bool restore_copy = false;        // put the store's last good copy in its place, where it can't be opened
+  std::string policy = "crux+c4p";  // live_policy.h
   ControllerServerOptions server = {};
   std::string http = {};  // "HOST:PORT"; empty: no gateway
   HttpRoleOptions http_roles = {};
-  std::string audit_file = {};  // of what operators do; empty: only the log has it
+  std::string audit_file = {};  // of what operators and steering do; empty: only the log has it
   controller::TrafficControllerOptions core = {};
   traffic::c4p::C4pOptions paths = {};
+  DiagnosisLoopOptions diagnosis = {};
+  diagnosis::c4d::C4dOptions c4d = {};
+  LiveActionsOptions actions = {};
 };
 
 class ControllerDaemon {

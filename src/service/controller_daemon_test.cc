@@ -13,6 +13,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/temporary_folder.h"
 #include "service/stream_example.h"
 #include "service/traffic_json.h"
 
@@ -35,23 +36,21 @@ constexpr char kAddresses[] = R"({"nics": {"10.0.0.1": "h0/nic0", "10.0.1.1": "h
 class ControllerDaemonTest : public testing::Test {
  protected:
   ControllerDaemonTest() {
-    fs::create_directories(folder_);
-    std::ofstream(folder_ / "fabric.yaml") << kFabric;
-    std::ofstream(folder_ / "addresses.json") << kAddresses;
+    std::ofstream(folder_.File("fabric.yaml")) << kFabric;
+    std::ofstream(folder_.File("addresses.json")) << kAddresses;
   }
-  ~ControllerDaemonTest() override { fs::remove_all(folder_); }
 
   ControllerDaemonOptions Options() const {
-    return {.fabric_file = folder_ / "fabric.yaml",
-            .addresses_file = folder_ / "addresses.json",
-            .store = "sqlite:" + (folder_ / "store.db").string(),
-            .server = {.listen = {"unix:" + (folder_ / "agents.sock").string()}},
+    return {.fabric_file = folder_.File("fabric.yaml"),
+            .addresses_file = folder_.File("addresses.json"),
+            .store = "sqlite:" + folder_.File("store.db"),
+            .server = {.listen = {"unix:" + folder_.File("agents.sock")}},
             .http = "127.0.0.1:0",
             .http_roles = {.is_operator_open = true},
             .core = {.version = "test"}};
   }
   std::unique_ptr<ControllerClient> Connect() const {
-    auto client = ControllerClient::Start({.address = "unix:" + (folder_ / "agents.sock").string(),
+    auto client = ControllerClient::Start({.address = "unix:" + folder_.File("agents.sock"),
                                            .delay_min = std::chrono::milliseconds(5),
                                            .delay_max = std::chrono::milliseconds(50)});
     EXPECT_TRUE(client.ok());
@@ -64,7 +63,7 @@ class ControllerDaemonTest : public testing::Test {
     return daemon.status().message();
   }
 
-  const fs::path folder_ = fs::temp_directory_path() / ("daemon." + std::to_string(getpid()));
+  const TemporaryFolder folder_;
 };
 
 // As an agent of host h0 does: hello, and what it holds when it is asked.
@@ -133,10 +132,10 @@ TEST_F(ControllerDaemonTest, ServesAgentsAndPeople) {
 
 TEST_F(ControllerDaemonTest, StartErrorsSayWhatIsWrong) {
   ControllerDaemonOptions options = Options();
-  options.fabric_file = folder_ / "missing.yaml";
+  options.fabric_file = folder_.File("missing.yaml");
   EXPECT_NE(StartError(options, StatusCode::kNotFound).find("missing.yaml"), std::string::npos);
   options = Options();
-  options.addresses_file = folder_ / "fabric.yaml";
+  options.addresses_file = folder_.File("fabric.yaml");
   EXPECT_NE(StartError(options, StatusCode::kInvalidArgument).find("fabric.yaml"), std::string::npos);
   options = Options();
   options.policy = "nonsense";
@@ -154,7 +153,7 @@ TEST_F(ControllerDaemonTest, StartErrorsSayWhatIsWrong) {
 
 TEST_F(ControllerDaemonTest, ADamagedStoreIsRestoredWhenAskedFor) {
   { ASSERT_TRUE(ControllerDaemon::Start(Options()).ok()); }
-  const std::string store = folder_ / "store.db";
+  const std::string store = folder_.File("store.db");
   fs::remove(store + "-wal");
   fs::remove(store + "-shm");
   std::ofstream(store, std::ios::trunc) << std::string(8192, 'x');
@@ -220,7 +219,7 @@ TEST_F(ControllerDaemonTest, AKilledControllerGoesOnWhereItWas) {
   std::optional<controller::PathsAnswered> before;
   for (int life = 0; life < 4; ++life) {
     SCOPED_TRACE(life);
-    const Child child(folder_);
+    const Child child(folder_.path());
     events.NextOf<StreamOpened>();
     agent->Send(HelloOf("h0"));
     NextWord<controller::Welcome>(&events);

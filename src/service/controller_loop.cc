@@ -27,10 +27,11 @@ std::vector<store::Change> RecordsOf(std::span<const TrafficOutput> outputs) {
 }  // namespace
 
 ControllerLoop::ControllerLoop(const ControllerLoopOptions& options, Handler handler, Listener listener,
-                               store::Store& store, ControllerServer& server)
+                               store::Store& store, ControllerServer& server, Watcher watcher)
     : options_(options),
       handler_(std::move(handler)),
       listener_(std::move(listener)),
+      watcher_(std::move(watcher)),
       store_(store),
       server_(server),
       thread_([this] { Run(); }) {}
@@ -89,10 +90,12 @@ bool ControllerLoop::CarryOut() {
     (status.ok() ? counters_.records_changed : counters_.store_failures) += status.ok() ? changes.size() : 1;
   }
   if (!status.ok()) return false;
-  for (const TrafficOutput& output : outputs_) {
+  for (TrafficOutput& output : outputs_) {
     if (const auto* say = std::get_if<controller::SayToStream>(&output)) server_.Queue(say->stream, say->message);
     if (const auto* end = std::get_if<controller::EndStream>(&output)) server_.End(end->stream);
     if (const auto* noted = std::get_if<controller::Noted>(&output)) listener_(clock_, *noted);
+    auto* looked = std::get_if<controller::ProcessesLooked>(&output);
+    if (looked != nullptr && watcher_) watcher_(std::move(*looked));
   }
   server_.Flush();
   outputs_.clear();

@@ -44,10 +44,12 @@ class ControllerLoop {
       std::function<std::vector<controller::TrafficOutput>(SimTime, std::span<const controller::TrafficInput>)>;
   // Told on the loop's thread of all that the core notes, once it is kept.
   using Listener = std::function<void(SimTime, const controller::Noted&)>;
+  // Told there of all looks at processes, in their order.
+  using Watcher = std::function<void(controller::ProcessesLooked&&)>;
 
   // Runs from here on. The references must outlive this, and nobody else uses what `handler` does, but by Ask().
   ControllerLoop(const ControllerLoopOptions& options, Handler handler, Listener listener, store::Store& store,
-                 ControllerServer& server);
+                 ControllerServer& server, Watcher watcher = {});
   // Ends after the batch under way.
   ~ControllerLoop();
   ControllerLoop(const ControllerLoop&) = delete;
@@ -72,6 +74,7 @@ class ControllerLoop {
   const ControllerLoopOptions options_;
   const Handler handler_;
   const Listener listener_;
+  const Watcher watcher_;  // may be empty
   store::Store& store_;
   ControllerServer& server_;
 

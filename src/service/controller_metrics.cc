@@ -124,6 +124,70 @@ void AddLinks(std::span<const controller::LinkOnFabric> links, const topology::F
   }
 }
 
+void AddFindings(const ControllerSnapshot& snapshot, MetricList* list) {
+  list->Family("fairlead_findings", "Findings about jobs that hold, by syndrome.", prometheus::MetricType::Gauge);
+  for (size_t i = 0; i < model::kNumSyndromes; ++i) {
+    const auto count = std::count_if(snapshot.findings.begin(), snapshot.findings.end(), [&](const auto& watched) {
+      return watched.finding.state == model::FindingState::kConfirmed &&
+             watched.finding.syndrome == static_cast<model::Syndrome>(i);
+    });
+    list->Add({{"syndrome", std::string(model::Name(static_cast<model::Syndrome>(i)))}}, static_cast<double>(count));
+  }
+  list->Family("fairlead_findings_total", "Findings about jobs, by syndrome.", prometheus::MetricType::Counter);
+  for (size_t i = 0; i < model::kNumSyndromes; ++i) {
+    list->Add({{"syndrome", std::string(model::Name(static_cast<model::Syndrome>(i)))}},
+              static_cast<double>(snapshot.watch.findings[i]));
+  }
+  list->Gauge("fairlead_watched_jobs", "Jobs of which agents see processes.",
+              static_cast<double>(snapshot.watched_jobs.size()));
+  list->Family("fairlead_watched_ranks", "Ranks of a job that are diagnosed.", prometheus::MetricType::Gauge);
+  for (const auto& job : snapshot.watched_jobs) list->Add({{"job", job.name}}, static_cast<double>(job.num_ranks));
+  list->Counter("fairlead_jobs_stopped_total", "Jobs all of whose processes ended at once, and not by themselves.",
+                static_cast<double>(snapshot.watch.ends));
+  list->Counter("fairlead_looks_total", "Looks of agents at processes of a job.",
+                static_cast<double>(snapshot.watch.looks));
+  list->Counter("fairlead_looks_dropped_total", "Looks that were too many to be taken.",
+                static_cast<double>(snapshot.watch.dropped_looks + snapshot.diagnosis.looks_dropped));
+  list->Counter("fairlead_diagnosis_seconds_total", "Time spent on diagnosing, in seconds.",
+                snapshot.diagnosis.handling.value());
+}
+
+void AddActions(const ControllerSnapshot& snapshot, MetricList* list) {
+  using controller::HostCondition;
+  using controller::JobCondition;
+  const auto count = [](const auto& counts, const auto& key) {
+    const auto found = counts.find(key);
+    return found == counts.end() ? 0.0 : static_cast<double>(found->second);
+  };
+  const SteeringNumbers& steering = snapshot.steering;
+  list->Gauge("fairlead_steering_ok", "1: actions are kept and logged. 0: they are not, and none is begun.",
+              steering.is_ok);
+  list->Family("fairlead_steering_hosts", "Hosts that steering knows something of, by condition.",
+               prometheus::MetricType::Gauge);
+  for (const HostCondition condition : {HostCondition::kSpare, HostCondition::kReserved, HostCondition::kIsolating,
+                                        HostCondition::kIsolated, HostCondition::kInDoubt}) {
+    list->Add({{"condition", std::string(controller::Name(condition))}}, count(steering.hosts, condition));
+  }
+  list->Family("fairlead_steering_jobs", "Jobs that steering knows, by condition.", prometheus::MetricType::Gauge);
+  for (const JobCondition condition :
+       {JobCondition::kRunning, JobCondition::kSteered, JobCondition::kWaitsForSpare, JobCondition::kNeedsOperator}) {
+    list->Add({{"condition", std::string(controller::Name(condition))}}, count(steering.jobs, condition));
+  }
+  list->Family("fairlead_steering_attempts_total", "Attempts at actions that were begun, by step.",
+               prometheus::MetricType::Counter);
+  using Steps = std::array<std::string, 6>;
+  for (const std::string& step :
+       Steps{"isolate_host", "stop_job", "take_spare", "restart_job", "test_host", "return_host"}) {
+    list->Add({{"step", step}}, count(steering.begun, step));
+  }
+  list->Counter("fairlead_health_events_total", "Health events that a receiver has taken.",
+                static_cast<double>(snapshot.health_events.events_sent));
+  list->Counter("fairlead_health_event_failures_total", "Messages of health events that were not taken.",
+                static_cast<double>(snapshot.health_events.failures));
+  list->Gauge("fairlead_health_events_waiting", "Health events that wait to be sent.",
+              static_cast<double>(snapshot.health_events.waiting));
+}
+
 }  // namespace
 
 std::string WriteMetrics(const ControllerSnapshot& snapshot, const topology::Fabric& fabric) {
@@ -134,6 +198,8 @@ std::string WriteMetrics(const ControllerSnapshot& snapshot, const topology::Fab
   AddJobs(snapshot, &list);
   AddPaths(snapshot.paths, &list);
   AddLinks(snapshot.links, fabric, &list);
+  AddFindings(snapshot, &list);
+  AddActions(snapshot, &list);
   return list.Write();
 }
 

@@ -7,6 +7,8 @@
 #include "controller/traffic_controller.h"
 #include "service/controller_loop.h"
 #include "service/controller_server.h"
+#include "service/diagnosis_loop.h"
+#include "service/live_actions.h"
 #include "topology/fabric.h"
 #include "traffic/c4p/c4p_master.h"
 
@@ -21,6 +23,12 @@ struct ControllerSnapshot {
   traffic::c4p::C4pCounters paths;
   ControllerServerCounters streams;
   LoopCounters loop;
+  std::vector<controller::WatchedJob> watched_jobs;
+  std::vector<controller::WatchedFinding> findings;
+  controller::JobWatchCounters watch;
+  DiagnosisLoopCounters diagnosis;
+  SteeringNumbers steering;
+  HealthEventCounters health_events;
   bool is_store_ok = true;
 };
 

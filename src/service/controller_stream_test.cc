@@ -272,17 +272,38 @@ TEST(ControllerStream, WordsThatCannotBeReadEndTheirStream) {
 }
 
 // Bytes that are not even gRPC: the server lives on.
+// A connection of something that speaks no gRPC.
+Descriptor ConnectStranger(const ControllerServer& server) {
+  const auto endpoint = ParseEndpoint(server.addresses()[0]);
+  Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(endpoint->port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return connection;
+}
+
+// Some say nothing, some stop in the middle of a frame, none goes away.
+TEST(ControllerStream, SlowStrangersHoldUpNobody) {
+  const auto server = StartServer({.listen = {"127.0.0.1:0"}});
+  const std::string begun("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x10", 27);
+  std::vector<Descriptor> strangers;
+  for (size_t i = 0; i < 100; ++i) {
+    strangers.push_back(ConnectStranger(*server));
+    const size_t length = i % (begun.size() + 1);
+    ASSERT_EQ(send(strangers.back().get(), begun.data(), length, MSG_NOSIGNAL), static_cast<ssize_t>(length));
+  }
+  const auto client = StartClient({.address = server->addresses()[0]});
+  ClientEvents events(client.get());
+  events.NextOf<StreamOpened>();
+}
+
 TEST(ControllerStream, NoiseOnTheSocketHurtsNobody) {
   const auto server = StartServer({.listen = {"127.0.0.1:0"}});
-  const auto endpoint = ParseEndpoint(server->addresses()[0]);
   Random random(3);
   for (int i = 0; i < 20; ++i) {
-    const Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(endpoint->port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    const Descriptor connection = ConnectStranger(*server);
     std::string noise = i % 2 == 0 ? "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" : "";
     while (noise.size() < 2000) noise.push_back(static_cast<char>(random()));
     [[maybe_unused]] const ssize_t sent = send(connection.get(), noise.data(), noise.size(), MSG_NOSIGNAL);

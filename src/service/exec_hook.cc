@@ -139,7 +139,8 @@ bool HookRun::HasEnded() {
 }
 
 void HookRun::KillAtDeadline(Clock::time_point now) {
-  if (now < deadline_) return;
+  const bool is_stopped = !outcome_.timed_out && options_.stop != nullptr && options_.stop->load();
+  if (now < deadline_ && !is_stopped) return;
   kill(-pid_, outcome_.timed_out ? SIGKILL : SIGTERM);
   outcome_.timed_out = true;
   deadline_ = now + options_.grace;

@@ -5,6 +5,7 @@
 // grace later SIGKILL, to the whole group.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ struct ExecHookOptions {
   std::chrono::milliseconds deadline{60'000};
   // Between SIGTERM and SIGKILL.
   std::chrono::milliseconds grace{2'000};
+  // When it turns true, the program is ended as if its deadline had come. May be null.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 struct ExecHookOutcome {

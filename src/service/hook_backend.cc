@@ -5,7 +5,7 @@
 namespace fairlead::service {
 
 void HookBackend::Begin(SimTime, const controller::SteeringAction& action) {
-  HookOutcome outcome = JudgeHook(action, RunExecHook(options_, HookInput(action, host_names_)));
+  HookOutcome outcome = JudgeHook(action, RunExecHook(options_, HookInput(action, NamesFrom(host_names_))));
   outcomes_.emplace_back(std::move(outcome.done));
   if (outcome.tested) outcomes_.emplace_back(*outcome.tested);
 }

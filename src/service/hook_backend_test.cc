@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "controller/steering_desk.h"
 #include "report/printable_text.h"
 #include "service/action_json.h"
@@ -53,7 +53,26 @@ TEST(HookMessageTest, TheInputIsOneLineThatSaysWhatAndWhy) {
   EXPECT_EQ(json["says"], "take host 40 for host 12 of job 3");
   EXPECT_TRUE(json["host_name"].is_null());
   const std::vector<std::string> names = {"worker-0", "worker-1"};
-  EXPECT_EQ(nlohmann::json::parse(HookInput(ActionOf(IsolateHost{HostId(1)}), names))["host_name"], "worker-1");
+  const auto names_of_hosts = NamesFrom(names);
+  EXPECT_EQ(nlohmann::json::parse(HookInput(ActionOf(IsolateHost{HostId(1)}), names_of_hosts))["host_name"],
+            "worker-1");
+}
+
+TEST(HookMessageTest, NamesStandBesideNumbers) {
+  const controller::SteeringNames names = {
+      .host = [](HostId host) { return host == HostId(9) ? "" : "w" + std::to_string(host.value()); },
+      .job = [](JobId) { return "gpt"; }};
+  const auto restart =
+      nlohmann::json::parse(HookInput(ActionOf(controller::RestartJob{JobId(3), {HostId(4), HostId(9)}}), names));
+  EXPECT_EQ(restart["job"], 3);
+  EXPECT_EQ(restart["job_name"], "gpt");
+  EXPECT_EQ(restart["hosts"], nlohmann::json({4, 9}));
+  EXPECT_EQ(restart["host_names"], nlohmann::json({"w4", nullptr}));
+  EXPECT_TRUE(restart["host_name"].is_null());
+  const auto take = nlohmann::json::parse(HookInput(ActionOf(TakeSpare{JobId(3), HostId(40), HostId(12)}), names));
+  EXPECT_EQ(take["spare_name"], "w40");
+  EXPECT_EQ(take["host_name"], "w12");
+  EXPECT_EQ(take["says"], "take host w40 for host w12 of job gpt");
 }
 
 TEST(HookMessageTest, TheLastLineIsTheAnswer) {
@@ -132,11 +151,9 @@ model::Finding SickHost() {
 
 // Steering, the operator's program and the audit log together.
 TEST(HookBackendTest, AProgramCarriesAFindingOutAndTheLogTellsIt) {
-  const std::filesystem::path folder = testing::TempDir();
-  const std::string seen = (folder / "hook_seen").string();
-  const std::string log = (folder / "hook_audit.jsonl").string();
-  std::filesystem::remove(seen);
-  std::filesystem::remove(log);
+  const TemporaryFolder folder;
+  const std::string seen = folder.File("seen");
+  const std::string log = folder.File("audit.jsonl");
   // Isolating fails the first time; every input is kept.
   const std::string script =
       "cat >> " + seen + "; test $(wc -l < " + seen + ") -gt 1 || exit 1; echo '{\"healthy\": true}'";

@@ -16,7 +16,7 @@ using controller::SteeringAction;
 constexpr int kExitNever = 2;  // of a hook: do not try again
 constexpr size_t kMaxMessage = 200;
 // Deeper nesting than any answer needs would only cost stack.
-constexpr size_t kMaxAnswer = 8 * 1024;
+constexpr size_t kMaxAnswer = size_t{8} * 1024;
 
 std::string Shorten(std::string_view text) {
   std::string clean = report::CleanText(text);
@@ -36,12 +36,16 @@ std::string_view LastLine(std::string_view output) {
 
 }  // namespace
 
-std::string HookInput(const SteeringAction& action, std::span<const std::string> host_names) {
+controller::SteeringNames NamesFrom(std::span<const std::string> host_names) {
+  return {.host = [host_names](HostId host) {
+    return host.index() < host_names.size() ? host_names[host.index()] : std::string();
+  }};
+}
+
+std::string HookInput(const SteeringAction& action, const controller::SteeringNames& names) {
   report::Json json = {{"fairlead_action", 1}};
   json.update(ToJson(action));
-  const report::Json& host = json["host"];
-  const bool has_name = host.is_number() && host.get<size_t>() < host_names.size();
-  json["host_name"] = has_name ? report::Json(host_names[host.get<size_t>()]) : report::Json();
+  AddNames(action, names, &json);
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -3,11 +3,12 @@
 // On its standard input it finds one JSON object:
 //   {"fairlead_action": 1, "action": 7, "attempt": 1, "step": "take_spare", "job": 3, "host": 12, "spare": 40,
 //    "hosts": [..], "finding": 2, "confidence": 0.95, "reason": "..",
-//    "evidence": [{"what", "value", "baseline", "unit"}], "says": "take host 40 for host 12 of job 3",
-//    "host_name": "worker-12"}
+//    "evidence": [{"what", "value", "baseline", "unit"}], "says": "take host worker-40 for host worker-12 of job gpt",
+//    "job_name": "gpt", "host_name": "worker-12", "spare_name": "worker-40", "host_names": [..]}
 // "host" is the host that the step is about, of take_spare the one that is replaced; "hosts" those of restart_job in
-// rank order. What does not apply is null. Steps: isolate_host, stop_job, take_spare, restart_job, test_host,
-// return_host. An action that has been done already is to be reported as done.
+// rank order, "host_names" the same by name. What does not apply, or has no name, is null. Steps: isolate_host,
+// stop_job, take_spare, restart_job, test_host, return_host. An action that has been done already is to be reported as
+// done.
 //
 // Exit codes: 0 done; 2 it can't be done here and is not to be tried again; anything else, a signal, or no end before
 // the deadline: failed, tried again later. The last line of its output may be a JSON object:
@@ -27,8 +28,10 @@
 
 namespace fairlead::service {
 
-// One line, with a line break. Args: host_names [host]: what the site calls its hosts; those beyond it have no name.
-std::string HookInput(const controller::SteeringAction& action, std::span<const std::string> host_names = {});
+// One line, with a line break. Args: names: what the site calls its hosts and jobs.
+std::string HookInput(const controller::SteeringAction& action, const controller::SteeringNames& names = {});
+// Args: host_names [host]; must outlive the result. Hosts beyond it have no name, and jobs none.
+controller::SteeringNames NamesFrom(std::span<const std::string> host_names);
 
 struct HookAnswer {
   std::string message;

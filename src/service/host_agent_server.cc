@@ -12,17 +12,19 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "base/file_reader.h"
 #include "base/file_writer.h"
 #include "service/gpu_counter_files.h"
+#include "service/health_file.h"
 #include "service/host_prober.h"
 #include "service/port_rewriter.h"
+#include "service/segment_folder.h"
 #include "service/tcp_sockets.h"
 #include "service/worker_thread.h"
 
@@ -43,10 +45,10 @@ SimTime Now() {
 }
 
 agent::AgentState LoadState(const HostAgentServerOptions& options) {
-  std::ifstream file(options.state_path, std::ios::binary);
-  if (options.state_path.empty() || !file) return {};
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  auto state = agent::ReadAgentState(text, options.state_path);
+  if (options.state_path.empty()) return {};
+  const Result<std::string> text = ReadWholeFile(options.state_path);
+  if (text.status().code() == StatusCode::kNotFound) return {};
+  auto state = text.ok() ? agent::ReadAgentState(*text, options.state_path) : text.status();
   if (state.ok()) return std::move(*state);
   options.log(fmt::format("{}; starting without it: connections that stand are not known", state.status().message()));
   return {};
@@ -57,8 +59,13 @@ agent::AgentState LoadState(const HostAgentServerOptions& options) {
 class HostAgentServer::Loop {
  public:
   Loop(const HostAgentServerOptions& options, ControllerLink* link, SteeringSocket socket)
-      : options_(options), link_(link), socket_(std::move(socket)), agent_(options.agent, LoadState(options), Now()) {
+      : options_(options),
+        link_(link),
+        socket_(std::move(socket)),
+        agent_(options.agent, LoadState(options), Now()),
+        health_(options.agent.host) {
     OpenRewriter();
+    if (!options_.segments.empty()) segments_.emplace(SegmentFolderOptions{.folder = options_.segments});
   }
 
   void Run(const std::atomic<bool>& stop);
@@ -78,11 +85,14 @@ class HostAgentServer::Loop {
   void Do(const agent::SetRewrite& action) { rewrites_.push_back({action.ticket, {action.rule, action.to_port}}); }
   void Do(const agent::ClearRewrite& action) { rewrites_.push_back({0, {action.rule, 0}}); }
   void Do(const agent::SetSocketClass& action) { classes_.push_back(action); }
+  void Do(const agent::KeepJudgement& action);
   void Do(const agent::Noted& action) { options_.log(action.text); }
   void FlushRewrites();
   void FlushClasses();
   void Sample(SimTime now);
+  void LookAtSegments(SimTime now);
   void Save(SimTime now);
+  void KeepHealth(SimTime now);
   void ClearOrphans(SimTime now, const agent::SocketsSeen& seen);
   void LookForProcesses(SimTime now, Events* events);
   // Each text once: a condition of the host is not told with every connection.
@@ -97,6 +107,7 @@ class HostAgentServer::Loop {
   ControllerLink* link_;
   SteeringSocket socket_;
   agent::HostAgent agent_;
+  HealthKeeper health_;
   HostAgentCounts counts_;
   std::optional<PortRewriter> rewriter_;  // of the kernel worker
   std::string no_rewriter_because_;
@@ -105,6 +116,7 @@ class HostAgentServer::Loop {
   std::set<int32_t> queue_pair_processes_;
   SimTime next_sample_;
   SimTime next_save_;
+  SimTime next_look_;
   SimTime next_process_look_;
   uint64_t saved_revision_ = 0;
   SimTime next_orphan_look_;
@@ -114,9 +126,11 @@ class HostAgentServer::Loop {
   std::atomic<bool> is_measured_ = false;
   std::mutex gpus_mutex_;
   std::vector<std::pair<SimTime, std::vector<agent::GpuSums>>> gpus_;
-  std::array<HostProber, 2> probers_;  // each of its worker
+  std::array<HostProber, 2> probers_;      // each of its worker
+  std::optional<SegmentFolder> segments_;  // of the watcher
   EventInbox inbox_;
   // Last: they end before what they use.
+  WorkerThread watcher_;
   WorkerThread saver_;
   WorkerThread sampler_;
   WorkerThread kernel_;
@@ -176,6 +190,18 @@ void HostAgentServer::Loop::Do(const agent::ProbePorts& action) {
     inbox_.Push(
         agent::ProbesDone{action.order, probes.ok() ? std::move(*probes) : std::vector<controller::PortProbe>()});
   });
+}
+
+void HostAgentServer::Loop::Do(const agent::KeepJudgement& action) {
+  if (options_.judged) options_.judged(action.judged);
+  std::vector<HealthFinding> findings;
+  for (const controller::HostJudged::Finding& finding : action.judged.findings) {
+    findings.push_back({.job = finding.job,
+                        .syndrome = std::string(model::Name(finding.syndrome)),
+                        .text = finding.text,
+                        .action = std::string(model::Name(finding.action))});
+  }
+  health_.Judge(std::move(findings));
 }
 
 void HostAgentServer::Loop::FlushRewrites() {
@@ -242,6 +268,27 @@ void HostAgentServer::Loop::Save(SimTime now) {
   });
 }
 
+void HostAgentServer::Loop::KeepHealth(SimTime now) {
+  if (options_.health_path.empty()) return;
+  const std::optional<HostHealth> health = health_.TakeDue(now, std::time(nullptr));
+  if (!health) return;
+  saver_.Do([this, text = WriteHealth(*health)] {
+    const Status status = WriteFileAtomically(options_.health_path, text, Outlives::kProcess);
+    if (!status.ok()) LogOnce("can't keep what is found about this host: " + status.message());
+  });
+}
+
+// Another one waits until the look before is told: what a process did meanwhile is in the next one.
+void HostAgentServer::Loop::LookAtSegments(SimTime now) {
+  if (!segments_.has_value() || now < next_look_ || watcher_.num_waiting() > 0) return;
+  next_look_ = now + options_.look_period;
+  watcher_.Do([this] {
+    FolderLook look = segments_->Look();
+    for (const SegmentFault& fault : look.faults) LogOnce(fault.path + " is not watched: " + fault.reason);
+    inbox_.Push(agent::SegmentsSeen{look.at, std::move(look.processes)});
+  });
+}
+
 void HostAgentServer::Loop::LookForProcesses(SimTime now, Events* events) {
   if (now < next_process_look_) return;
   next_process_look_ = now + kProcessPeriod;
@@ -272,6 +319,7 @@ HostAgentServer::Loop::Events HostAgentServer::Loop::Gather(SimTime now) {
       events.emplace_back(agent::ControllerSaid{std::move(*message)});
     } else if (const auto* closed = std::get_if<StreamClosed>(&event)) {
       LogOnce("no stream to the controller: " + closed->reason);
+      health_.Lose();
       events.emplace_back(agent::StreamBroken{});
     } else {
       events.emplace_back(agent::StreamOpened{});
@@ -292,6 +340,7 @@ void HostAgentServer::Loop::Wait() {
   SimTime until = std::min(now + kLongestWait, std::max(now, agent_.NextDue()));
   // What a worker is busy with wakes the loop by itself.
   if (sampler_.num_waiting() == 0) until = std::min(until, std::max(now, next_sample_));
+  if (segments_.has_value() && watcher_.num_waiting() == 0) until = std::min(until, std::max(now, next_look_));
   const bool is_unsaved = !options_.state_path.empty() && agent_.revision() != saved_revision_;
   if (is_unsaved && saver_.num_waiting() == 0) until = std::min(until, std::max(now, next_save_));
   const int64_t wait_ns = (until - now).ns();
@@ -311,7 +360,9 @@ void HostAgentServer::Loop::Run(const std::atomic<bool>& stop) {
     }
     Heed(agent_.Handle(now, events));
     Sample(now);
+    LookAtSegments(now);
     Save(now);
+    KeepHealth(now);
   }
   next_save_ = SimTime();
   saver_.Finish();

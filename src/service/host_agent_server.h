@@ -4,7 +4,7 @@
 //
 // Threads     one loop that never blocks, and workers for what does: two for probes (searches that processes wait for,
 //             and the watching of the mesh), one for the kernel's tables (nft, classes of sockets), one that lists
-//             sockets, one that keeps the state. Their words come back through an inbox.
+//             sockets, one that keeps the state, one that looks at processes. Their words come back through an inbox.
 // Degraded    what a host does not allow (rewriting, classes of other users' sockets) is said once, in the log and to
 //             the controller; the rest goes on.
 #pragma once
@@ -27,6 +27,12 @@ struct HostAgentServerOptions {
   SteeringSocketOptions socket;
   std::string state_path;    // empty: nothing is kept
   std::string gpu_counters;  // folder; empty: none
+  std::string segments;      // folder of training processes' segments (segment_folder.h); empty: none
+  // > 0. How often they are looked at; the controller counts on a second.
+  SimDuration look_period = SimDuration(1'000'000'000);
+  // Called on the thread of Run() with what is found about this host, whenever that changes; may be empty.
+  std::function<void(const controller::HostJudged&)> judged;
+  std::string health_path;  // file that says what is found about this host (health_file.h); empty: none
   // How often sockets are listed: where jobs are measured, and otherwise.
   SimDuration sample_period = SimDuration(20'000'000);
   SimDuration idle_sample_period = SimDuration(500'000'000);

@@ -10,18 +10,24 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <sstream>
 #include <thread>
 
+#include "base/temporary_folder.h"
+#include "service/health_file.h"
 #include "service/tcp_sockets.h"
 #include "shm/steering_messages.h"
+#include "telemetry/segment_example.h"
 
 namespace fairlead::service {
 namespace {
@@ -108,11 +114,10 @@ uint16_t PortOf(int socket) {
 class HostAgentServerTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "fairlead-agent-" + std::to_string(getpid());
     options_.agent.host = "h0";
     options_.agent.nics = {IpAddress::FromIpv4(0x7f000001)};
-    options_.socket.path = folder_ + "/agent.sock";
-    options_.state_path = folder_ + "/state";
+    options_.socket.path = folder_.File("agent.sock");
+    options_.state_path = folder_.File("state");
     options_.rewrites_ports = false;
     options_.log = [](const std::string&) {};
     link_.answer = [] { return QueuePairAnswer{.kind = QueuePairAnswer::Kind::kUse, .port = 0}; };
@@ -120,10 +125,7 @@ class HostAgentServerTest : public testing::Test {
     ASSERT_EQ(bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     ASSERT_EQ(listen(listener_.get(), 64), 0);
   }
-  void TearDown() override {
-    Stop();
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { Stop(); }
   void Start() {
     auto server = HostAgentServer::Open(options_, &link_);
     ASSERT_TRUE(server.ok()) << server.status().message();
@@ -157,7 +159,7 @@ class HostAgentServerTest : public testing::Test {
     return PortOf(socket.get());
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   HostAgentServerOptions options_;
   PlayedController link_;
   Descriptor listener_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -247,6 +249,31 @@ TEST_F(HostAgentServerTest, ALevelReachesASocketThatStandsAndTheNextAgentKnowsIt
   EXPECT_EQ(held->connections[0].socket_ports, (std::vector<uint16_t>{PortOf(connection.get())}));
 }
 
+TEST_F(HostAgentServerTest, WhatIsFoundAboutTheHostStandsInAFile) {
+  options_.health_path = options_.socket.path + ".health";
+  const auto wait_for = [&](HealthVerdict::Kind kind) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    HealthVerdict verdict;
+    do {
+      poll(nullptr, 0, 1);
+      verdict = CheckHealth({.path = options_.health_path, .max_age_s = 60, .action = ""}, std::time(nullptr));
+    } while (verdict.kind != kind && std::chrono::steady_clock::now() < until);
+    EXPECT_EQ(verdict.kind, kind) << verdict.line;
+    return verdict.line;
+  };
+  Start();
+  link_.Push(controller::ToAgent(controller::HostJudged{}));
+  wait_for(HealthVerdict::Kind::kWell);
+  controller::HostJudged judged;
+  judged.findings.push_back({.job = "gpt",
+                             .syndrome = model::Syndrome::kDead,
+                             .text = "rank 3 is gone",
+                             .action = model::RecommendedAction::kRestart});
+  link_.Push(controller::ToAgent(judged));
+  EXPECT_EQ(wait_for(HealthVerdict::Kind::kProblem), "dead: job gpt: rank 3 is gone");
+  std::filesystem::remove(options_.health_path);
+}
+
 TEST_F(HostAgentServerTest, RewritingThatIsNotAllowedIsRefusedWithTheReason) {
   Start();
   link_.Push(controller::ToAgent(controller::PrepareArrival{.alias = 4,
@@ -262,7 +289,6 @@ TEST_F(HostAgentServerTest, RewritingThatIsNotAllowedIsRefusedWithTheReason) {
 }
 
 TEST_F(HostAgentServerTest, ADamagedStateIsSaidAndPassedOver) {
-  std::filesystem::create_directories(folder_);
   FILE* file = fopen(options_.state_path.c_str(), "w");
   fputs("fairlead-agent-state 1 0\n{}", file);
   fclose(file);
@@ -275,6 +301,55 @@ TEST_F(HostAgentServerTest, ADamagedStateIsSaidAndPassedOver) {
 }
 
 // 127.0.0.1 -> 127.0.0.3 has no router: a search ends with nothing found, not with silence.
+// This process has a segment; a stranger's file is none, which is said once however often it is looked at.
+TEST_F(HostAgentServerTest, ProcessesAreLookedAtAndFaultsSaidOnce) {
+  options_.segments = folder_.File("segments");
+  options_.look_period = SimDuration(5'000'000);
+  std::filesystem::create_directories(options_.segments);
+  telemetry::HandMadeSegment segment;
+  segment->header.pid = getpid();
+  segment->header.process_start = 0;
+  segment.AddCommunicator(5, 2, 1);
+  const auto bytes = segment.bytes();
+  std::ofstream(options_.segments + "/fairlead-" + std::to_string(getpid()), std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(options_.segments + "/fairlead-1") << "no segment";
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  options_.log = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    lines.push_back(line);
+  };
+  std::condition_variable is_told;
+  std::optional<controller::HostJudged> told;
+  options_.judged = [&](const controller::HostJudged& judged) {
+    const std::lock_guard lock(mutex);
+    told = judged;
+    is_told.notify_all();
+  };
+  Start();
+  const auto first = link_.Wait<controller::ProcessesSeen>();
+  const auto later = link_.Wait<controller::ProcessesSeen>(3);
+  ASSERT_TRUE(first.has_value() && later.has_value());
+  EXPECT_GT(later->number, first->number);
+  EXPECT_GT(later->at, first->at);
+  ASSERT_EQ(first->processes.size(), 1u);
+  const telemetry::ProcessReport& report = first->processes[0].report;
+  EXPECT_EQ(first->job, "gpt");
+  EXPECT_EQ(report.pid, getpid());
+  ASSERT_EQ(report.communicators.size(), 1u);
+  EXPECT_EQ(report.communicators[0].rank, 1);
+  link_.Push(controller::ToAgent(
+      controller::HostJudged{{{"gpt", model::Syndrome::kCommHang, "it hangs", model::RecommendedAction::kNone}}}));
+  std::unique_lock lock(mutex);
+  ASSERT_TRUE(is_told.wait_for(lock, kPatience, [&] { return told.has_value(); }));
+  EXPECT_EQ(told->findings.at(0).text, "it hangs");
+  EXPECT_EQ(std::ranges::count_if(lines, [](const auto& line) { return line.find("fairlead-1 is not") != line.npos; }),
+            1);
+  lock.unlock();
+  Stop();
+}
+
 TEST_F(HostAgentServerTest, AnOrderToProbeIsAlwaysAnswered) {
   Start();
   controller::PortScanWanted scan;

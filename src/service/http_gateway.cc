@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <charconv>
@@ -20,6 +21,11 @@ using httplib::Response;
 constexpr char kJsonType[] = "application/json";
 constexpr size_t kConnectionsMax = 10'000;
 constexpr size_t kBodyBytesMax = 64 << 10;
+// A connection holds a thread while it lasts, also one that says nothing, or keeps itself for a next request: pages in
+// browsers have up to six. Few threads, and two open pages would shut out all others.
+constexpr size_t kThreads = 64;
+constexpr time_t kIdleSeconds = 1;     // before a request begins
+constexpr time_t kSilenceSeconds = 2;  // in the middle of one
 
 std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
@@ -99,11 +105,13 @@ class HttpGateway::Impl {
   void ShowHealth(Response& response) const;
   void ShowConnections(const Request& request, Response& response) const;
   void ReportLink(const Request& request, Response& response) const;
+  void AddRoute(const HttpRoute& route);
 
   Endpoint endpoint_;
   const HttpRoles roles_;
   const GatewaySource source_;
   httplib::Server server_;
+  int listener_ = -1;  // of server_
   std::thread thread_;
 };
 
@@ -111,14 +119,17 @@ Status HttpGateway::Impl::Listen() {
   if (endpoint_.is_unix()) return InvalidArgument("--http: expected HOST:PORT, found a UNIX socket");
   FL_RETURN_IF_ERROR(CheckCanListen(endpoint_));
   server_.set_payload_max_length(kBodyBytesMax);
-  // One connection must not keep a thread for long.
   server_.set_keep_alive_max_count(100);
+  server_.set_keep_alive_timeout(kIdleSeconds);
+  server_.set_read_timeout(kSilenceSeconds);
+  server_.set_write_timeout(kSilenceSeconds);
   // The library's default is SO_REUSEPORT, with which two gateways would share a port.
-  server_.set_socket_options([](int socket) {
+  server_.set_socket_options([this](int socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    listener_ = socket;
   });
-  server_.new_task_queue = [] { return new httplib::ThreadPool(4); };
+  server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   AddRoutes();
   const int port = endpoint_.port == 0
                        ? server_.bind_to_any_port(endpoint_.host.c_str())
@@ -127,6 +138,8 @@ Status HttpGateway::Impl::Listen() {
     return {StatusCode::kFailedPrecondition, fmt::format("can't listen on {} for HTTP", endpoint_.ToString())};
   }
   endpoint_.port = static_cast<uint16_t>(port);
+  // The library lets five connections wait, and who comes sixth tries again a second later.
+  listen(listener_, SOMAXCONN);
   thread_ = std::thread([this] { server_.listen_after_bind(); });
   while (!server_.is_running()) std::this_thread::yield();
   return OkStatus();
@@ -179,11 +192,28 @@ void HttpGateway::Impl::ReportLink(const Request& request, Response& response) c
   Answer(response, {{"link", name}, {"health", report->health}, {"both_directions", report->both_directions}});
 }
 
+void HttpGateway::Impl::AddRoute(const HttpRoute& route) {
+  if (route.show) AddJson(route.path, route.show);
+  if (!route.change) return;
+  server_.Post(route.path, [this, &route](const Request& request, Response& response) {
+    if (!Allow(request, HttpRole::kOperator, response)) return;
+    if (!request.get_header_value("Content-Type").starts_with(kJsonType)) {
+      return AnswerError(response, 400, "expected Content-Type: application/json");
+    }
+    const Json body = Json::parse(request.body, nullptr, false);
+    if (!body.is_object()) return AnswerError(response, 400, "expected a JSON object");
+    const auto done = route.change(body, request.remote_addr);
+    if (!done.ok()) return AnswerError(response, CodeOf(done.status()), done.status().message());
+    Answer(response, *done);
+  });
+}
+
 void HttpGateway::Impl::AddRoutes() {
   server_.Get("/healthz", [this](const Request&, Response& response) { ShowHealth(response); });
   AddJson("/v1/hosts", source_.hosts);
   AddJson("/v1/jobs", source_.jobs);
   AddJson("/v1/links", source_.links);
+  AddJson("/v1/findings", source_.findings);
   AddJson("/v1/events", source_.events);
   server_.Get("/v1/connections", [this](const Request& request, Response& response) {
     if (Allow(request, HttpRole::kReader, response)) ShowConnections(request, response);
@@ -195,6 +225,7 @@ void HttpGateway::Impl::AddRoutes() {
   server_.Post(R"(/v1/links/(.+))", [this](const Request& request, Response& response) {
     if (Allow(request, HttpRole::kOperator, response)) ReportLink(request, response);
   });
+  for (const HttpRoute& route : source_.routes) AddRoute(route);
   // The page itself says nothing of the cluster: it asks for the rest with the reader's token.
   for (const WebFile& file : WebFiles()) {
     const std::string path = file.name == "index.html" ? "/" : "/" + std::string(file.name);

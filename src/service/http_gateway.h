@@ -2,9 +2,10 @@
 //
 //     GET  /healthz                       200 while all is kept, 503 with the reason while not; needs no token
 //     GET  /metrics                       Prometheus' text format (docs/metrics.md)
-//     GET  /v1/hosts, /v1/jobs, /v1/links, /v1/events, /v1/connections?job=NAME&limit=N
+//     GET  /v1/hosts, /v1/jobs, /v1/links, /v1/findings, /v1/events, /v1/connections?job=NAME&limit=N
 //     POST /v1/links/NAME {"health": 0.5, "both_directions": true}       operators only; audited
 //     GET  /                              the page
+//     and the routes of other parts (GatewaySource::routes), such as steering_routes.h
 //
 // Errors are {"error": "…"} with 400 (bad input), 401 (no or a wrong token), 403 (a reader who would change), 404, 503.
 // What changes something has to come as application/json, which other sites' pages can't send.
@@ -13,10 +14,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "service/endpoint.h"
 #include "service/http_roles.h"
+#include "service/http_route.h"
 #include "service/traffic_json.h"
 
 namespace fairlead::service {
@@ -28,12 +31,14 @@ struct GatewaySource {
   std::function<Json()> jobs;
   std::function<Json()> links;
   std::function<Json(const std::string& job, size_t limit)> connections;
+  std::function<Json()> findings;
   std::function<Json()> events;
   std::function<std::string()> metrics;
   // Args: health 0 .. 1; `who`: for the audit log. Errors: kNotFound; kUnavailable: the audit log can't be written, and
   // nothing was done.
   std::function<Status(const std::string& link, double health, bool both_directions, const std::string& who)>
       report_link;
+  std::vector<HttpRoute> routes;  // of other parts
 };
 
 class HttpGateway {

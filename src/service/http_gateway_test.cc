@@ -2,8 +2,16 @@
 
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <optional>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/random.h"
 
 namespace fairlead::service {
 namespace {
@@ -13,7 +21,9 @@ class HttpGatewayTest : public testing::Test {
   void Start(const HttpRoleOptions& role_options) {
     GatewaySource source;
     source.health = [this] { return health_; };
-    source.hosts = source.jobs = source.links = source.events = [] { return Json{{"list", Json::array()}}; };
+    source.hosts = source.jobs = source.links = source.findings = source.events = [] {
+      return Json{{"list", Json::array()}};
+    };
     source.connections = [](const std::string& job, size_t limit) { return Json{{"job", job}, {"limit", limit}}; };
     source.metrics = [] { return "# HELP a b\n"; };
     source.report_link = [this](const std::string& link, double health, bool both, const std::string&) {
@@ -40,6 +50,19 @@ class HttpGatewayTest : public testing::Test {
     return answer ? answer->status : 0;
   }
 
+  // A connection to the gateway that has said this.
+  Descriptor Say(const std::string& bytes) const {
+    const auto endpoint = ParseEndpoint(gateway_->address());
+    Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(endpoint->port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    return connection;
+  }
+
   Status health_;
   std::optional<double> reported_;
   bool both_ = false;
@@ -50,7 +73,7 @@ class HttpGatewayTest : public testing::Test {
 
 TEST_F(HttpGatewayTest, GivesOutWhatItIsAskedFor) {
   Start({});
-  for (const char* path : {"/v1/hosts", "/v1/jobs", "/v1/links", "/v1/events"}) {
+  for (const char* path : {"/v1/hosts", "/v1/jobs", "/v1/links", "/v1/findings", "/v1/events"}) {
     EXPECT_EQ(Get(path), 200) << path;
     EXPECT_TRUE(Json::parse(body_).contains("list"));
   }
@@ -103,6 +126,38 @@ TEST_F(HttpGatewayTest, ReadersChangeNothing) {
 TEST_F(HttpGatewayTest, LargeBodiesAreRefused) {
   Start({.is_operator_open = true});
   EXPECT_EQ(Post("/v1/links/leaf0-%3Espine1", std::string(100'000, ' ')), 413);
+}
+
+// As many as the pages of seven people have, that say nothing or stop in the middle.
+TEST_F(HttpGatewayTest, SlowClientsHoldUpNobody) {
+  Start({});
+  std::vector<Descriptor> slow;
+  for (int i = 0; i < 40; ++i) slow.push_back(Say(i % 2 == 0 ? "G" : "GET /healthz HTTP/1.1\r\nX-Name: "));
+  EXPECT_EQ(Get("/healthz"), 200);
+  for (const Descriptor& client : slow) {
+    char byte = 0;
+    EXPECT_EQ(recv(client.get(), &byte, 1, MSG_DONTWAIT), -1) << "it was given up, and only then others were heard";
+    EXPECT_EQ(errno, EAGAIN);
+  }
+}
+
+TEST_F(HttpGatewayTest, NoiseHurtsNobody) {
+  Start({.is_operator_open = true});
+  Random random(7);
+  const std::vector<std::string> beginnings = {
+      "",
+      "GET /",
+      "GET /v1/jobs HTTP/1.1\r\n",
+      "POST /v1/links/leaf0-%3Espine1 HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
+      "POST /v1/links/leaf0-%3Espine1 HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n",
+      "POST /v1/links/x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"};
+  for (int i = 0; i < 60; ++i) {
+    std::string bytes = beginnings[static_cast<size_t>(i) % beginnings.size()];
+    for (uint64_t left = random.Below(3000); left > 0; --left) bytes.push_back(static_cast<char>(random.Below(256)));
+    const Descriptor client = Say(bytes);
+  }
+  EXPECT_EQ(Get("/healthz"), 200);
+  EXPECT_FALSE(reported_.has_value());
 }
 
 TEST_F(HttpGatewayTest, AnAddressInUseIsToldSo) {

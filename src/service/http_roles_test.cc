@@ -3,24 +3,23 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <fstream>
+
+#include "base/temporary_folder.h"
 
 namespace fairlead::service {
 namespace {
 
 class HttpRolesTest : public testing::Test {
  protected:
-  HttpRolesTest() { std::filesystem::create_directories(folder_); }
-  ~HttpRolesTest() override { std::filesystem::remove_all(folder_); }
   std::string TokenFile(const std::string& name, const std::string& text, mode_t mode = 0600) const {
-    const std::string path = folder_ / name;
+    const std::string path = folder_.File(name);
     std::ofstream(path) << text;
     chmod(path.c_str(), mode);
     return path;
   }
 
-  const std::filesystem::path folder_ = std::filesystem::temp_directory_path() / ("roles." + std::to_string(getpid()));
+  const TemporaryFolder folder_;
 };
 
 TEST_F(HttpRolesTest, EachTokenHasItsRole) {
@@ -54,7 +53,7 @@ TEST_F(HttpRolesTest, UnsafeSettingsAreErrors) {
   EXPECT_FALSE(HttpRoles::Load({}, false).ok());
   EXPECT_FALSE(
       HttpRoles::Load({.read_token_file = TokenFile("r", "0123456789abcdef"), .is_operator_open = true}, false).ok());
-  EXPECT_FALSE(HttpRoles::Load({.read_token_file = folder_ / "missing"}, true).ok());
+  EXPECT_FALSE(HttpRoles::Load({.read_token_file = folder_.File("missing")}, true).ok());
   EXPECT_FALSE(HttpRoles::Load({.read_token_file = TokenFile("short", "0123456789abcde")}, true).ok());
   const auto open = HttpRoles::Load({.read_token_file = TokenFile("open", "0123456789abcdef", 0644)}, true);
   ASSERT_FALSE(open.ok());

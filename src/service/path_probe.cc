@@ -174,9 +174,9 @@ class HopRound {
   };
 
   Status Start(Task task);
-  void Wait();
+  Clock::time_point Wait();
   void TakeAnswers();
-  void GiveUpLate();
+  void GiveUpLate(Clock::time_point looked_at);
   void TryAgain(const Task& task);
   void Finish(const Task& task, const ProbedHop& hop) { paths_[task.path].hops.push_back(hop); }
 
@@ -206,9 +206,9 @@ Status HopRound::Run() {
       if (Status status = Start(task); !status.ok()) return status;
     }
     if (under_way_.empty()) continue;
-    Wait();
+    const Clock::time_point looked_at = Wait();
     TakeAnswers();
-    GiveUpLate();
+    GiveUpLate(looked_at);
   }
   return OkStatus();
 }
@@ -233,16 +233,18 @@ Status HopRound::Start(Task task) {
   }
 }
 
-void HopRound::Wait() {
+// Until something happened, or the oldest probe is late. Returns an instant before it looked what has happened.
+Clock::time_point HopRound::Wait() {
   events_.clear();
   Clock::time_point first = Clock::time_point::max();
   for (const UnderWay& entry : under_way_) {
     events_.push_back({entry.probe.socket(), POLLOUT, 0});
     first = std::min(first, entry.probe.sent_at());
   }
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(first + options_.timeout - Clock::now()).count() + 1;
+  const Clock::time_point now = Clock::now();
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(first + options_.timeout - now).count() + 1;
   poll(events_.data(), events_.size(), static_cast<int>(std::max<int64_t>(left, 0)));
+  return now;
 }
 
 void HopRound::TakeAnswers() {
@@ -261,10 +263,11 @@ void HopRound::TakeAnswers() {
   under_way_ = std::move(rest);
 }
 
-void HopRound::GiveUpLate() {
-  const Clock::time_point now = Clock::now();
+// Only what was late already when the answers were looked for: on a busy machine this process may have stood still
+// since then, and what came meanwhile is there.
+void HopRound::GiveUpLate(Clock::time_point looked_at) {
   std::erase_if(under_way_, [&](UnderWay& entry) {
-    if (now < entry.probe.sent_at() + options_.timeout) return false;
+    if (looked_at < entry.probe.sent_at() + options_.timeout) return false;
     TryAgain(entry.task);
     return true;
   });

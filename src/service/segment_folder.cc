@@ -138,6 +138,7 @@ Status SegmentFolder::Open(int32_t pid, Process* process) const {
 
 FolderLook SegmentFolder::Look() {
   FolderLook look;
+  look.at = SimTime(ReadClockNs(CLOCK_MONOTONIC)) + clock_offset_;
   for (const int32_t pid : FindPids(options_.folder)) processes_.try_emplace(pid);
   for (auto process = processes_.begin(); process != processes_.end();) {
     const bool is_over = LookAt(process->first, &process->second, &look);

@@ -30,14 +30,7 @@
 
 namespace fairlead::service {
 
-// One process in one look.
-struct ProcessLook {
-  model::ProcessState state = model::ProcessState::kRunning;
-  // Of one that is gone: 0 where it finalized its communicators, or took its file away with no operation pending, as one
-  // does that ends by itself. Else -1: only its parent knows.
-  int32_t exit_code = 0;
-  telemetry::ProcessReport report;
-};
+using ProcessLook = telemetry::SeenProcess;
 
 // A file that is no segment, or can't be read.
 struct SegmentFault {
@@ -46,6 +39,7 @@ struct SegmentFault {
 };
 
 struct FolderLook {
+  SimTime at;                          // on the host's clock, as reports have it
   std::vector<ProcessLook> processes;  // ascending process numbers; one that has ended stands here once more
   std::vector<SegmentFault> faults;    // ascending paths
 };

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "service/steering_packet.h"
 
 namespace fairlead::service {
@@ -34,17 +35,12 @@ shm::SteeringQuestion Question() {
 class SteeringSocketTest : public testing::Test {
  protected:
   void SetUp() override {
-    options_.path = testing::TempDir() + "fairlead-steering-" + std::to_string(getpid()) + "/agent.sock";
+    options_.path = folder_.File("run/agent.sock");
     options_.num_open_per_process = 8;
     auto opened = SteeringSocket::Open(options_);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     socket_.emplace(std::move(*opened));
   }
-  void TearDown() override {
-    socket_.reset();
-    std::filesystem::remove_all(std::filesystem::path(options_.path).parent_path());
-  }
-
   Descriptor Connect() const {
     Descriptor client(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_un address = {};
@@ -70,6 +66,7 @@ class SteeringSocketTest : public testing::Test {
     return recv(client.get(), &byte, 1, 0) == 0;
   }
 
+  const TemporaryFolder folder_;
   SteeringSocketOptions options_;
   std::optional<SteeringSocket> socket_;
 };

@@ -8,6 +8,8 @@
 // Guarantees  the connection sees nothing: its own host drops what routers say about sequence numbers that it has not
 //             sent (those here are drawn at random).
 // Limits      IPv4; needs CAP_NET_RAW. Of a port that is rewritten on the way out (port_rewriter.h) nothing is seen.
+//             Where a host routes over several interfaces by itself, the kernel's answer is the way of its own sockets
+//             under fib_multipath_hash_policy=1, and not under 3 (Linux 6.18).
 #pragma once
 
 #include <vector>

@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include "base/file_reader.h"
 
 namespace fairlead::service {
 namespace {
@@ -16,21 +13,16 @@ Result<std::string> ReadWhole(const std::string& path, const char* what) {
     return InvalidArgument(
         fmt::format("TLS: no {} named; it needs authority, certificate and key (fairlead cert)", what));
   }
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file || text.str().empty()) {
-    return InvalidArgument(
-        fmt::format("TLS: can't read the {} {}: {}", what, path, errno != 0 ? std::strerror(errno) : "it is empty"));
-  }
-  return text.str();
+  Result<std::string> text = ReadWholeFile(path);
+  if (!text.ok()) return InvalidArgument(fmt::format("TLS: the {} {}", what, text.status().message()));
+  if (text->empty()) return InvalidArgument(fmt::format("TLS: the {} {} is empty", what, path));
+  return text;
 }
 
 }  // namespace
 
 Result<TlsTexts> LoadTlsFiles(const TlsFiles& files) {
   TlsTexts texts;
-  errno = 0;
   FL_ASSIGN_OR_RETURN(texts.ca, ReadWhole(files.ca, "authority's certificate"));
   FL_ASSIGN_OR_RETURN(texts.certificate, ReadWhole(files.certificate, "certificate"));
   FL_ASSIGN_OR_RETURN(texts.key, ReadWhole(files.key, "private key"));

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "base/temporary_folder.h"
 #include "sim/scenario_runner.h"
 
 namespace fairlead::sim {
@@ -151,7 +152,8 @@ TEST(ScenarioTest, EmptyMissingAndJoblessFilesAreErrors) {
 }
 
 TEST(ScenarioTest, TopologyOverridesTheFabric) {
-  const std::string path = ::testing::TempDir() + "/topo.csv";
+  const TemporaryFolder folder;
+  const std::string path = folder.File("topo.csv");
   {
     std::ofstream file(path);
     file << "ip,DSW,PSW,ASW\n";

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "base/temporary_folder.h"
 #include "sim/scenario.h"
 #include "sim/scenario_runner.h"
 
@@ -118,9 +119,7 @@ seeds: 1
 
 class TraceScenarioTest : public ::testing::Test {
  protected:
-  TraceScenarioTest()
-      : path_(::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name() +
-              "_trace_jobs_test.csv") {
+  TraceScenarioTest() {
     std::ofstream file(path_);
     file << "job_id,submit_s,duration_s,gpus,gpus_per_host,model\n"
             "early,0,1000,8,8,\n"
@@ -129,7 +128,6 @@ class TraceScenarioTest : public ::testing::Test {
             "c,130,10.5,8,8,\n"
             "late,200,10,8,8,\n";
   }
-  ~TraceScenarioTest() override { std::remove(path_.c_str()); }
 
   Result<Scenario> Parse(const std::string& from = "", const std::string& to = "") const {
     std::string text = kTraceScenario;
@@ -143,7 +141,8 @@ class TraceScenarioTest : public ::testing::Test {
   }
 
  private:
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.File("trace_jobs_test.csv");
 };
 
 TEST_F(TraceScenarioTest, TheWindowCutsTheTraceAndSetsTheClock) {

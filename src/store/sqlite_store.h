@@ -36,6 +36,7 @@ class SqliteStore : public Store {
   // Errors: kNotFound            no such folder
   //         kFailedPrecondition  another process has it open; it is of another program, or of another version of this one
   //         kDataLoss            it is damaged: says what to do
+  //         kResourceExhausted   the disk is full
   //         kUnavailable         it can't be read or written: says why
   static Result<std::unique_ptr<SqliteStore>> Open(const SqliteOptions& options);
 

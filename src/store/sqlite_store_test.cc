@@ -16,6 +16,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 
 namespace fairlead::store {
 namespace {
@@ -26,14 +27,7 @@ using testing::HasSubstr;
 
 class SqliteStoreTest : public testing::Test {
  protected:
-  SqliteStoreTest() {
-    std::string pattern = testing::TempDir() + "sqlite-store-XXXXXX";
-    EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  ~SqliteStoreTest() override { fs::remove_all(folder_); }
-
-  std::string path() const { return folder_ + "/state.db"; }
+  std::string path() const { return folder_.File("state.db"); }
 
   std::unique_ptr<SqliteStore> Open(SqliteOptions options = {.path = "", .sync = false}) {
     options.path = path();
@@ -51,7 +45,7 @@ class SqliteStoreTest : public testing::Test {
     stream.put(byte);
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 std::vector<Record> All(const Store& store) {
@@ -171,11 +165,11 @@ TEST_F(SqliteStoreTest, NoChangedByteGoesUnnoticed) {
   ASSERT_TRUE(Open({.path = "", .sync = false, .copy_every = 0})->Apply(changes).ok());
   const std::vector<Record> expected = All(*Open({.path = "", .sync = false, .copy_every = 0}));
   const auto size = fs::file_size(path());
-  fs::copy_file(path(), folder_ + "/good");
+  fs::copy_file(path(), folder_.File("good"));
   Random random(5);
   int num_refused = 0;
   for (int i = 0; i < 300; ++i) {
-    fs::copy_file(folder_ + "/good", path(), fs::copy_options::overwrite_existing);
+    fs::copy_file(folder_.File("good"), path(), fs::copy_options::overwrite_existing);
     FlipByte(path(), i < 100 ? static_cast<size_t>(i) : random.Below(size));
     auto store = SqliteStore::Open({.path = path(), .sync = false, .copy_every = 0});
     if (store.ok()) {
@@ -226,7 +220,7 @@ TEST_F(SqliteStoreTest, RestoringNeedsACopyAndADamagedStore) {
 }
 
 TEST_F(SqliteStoreTest, AMissingFolderIsSaid) {
-  const auto store = SqliteStore::Open({.path = folder_ + "/none/state.db"});
+  const auto store = SqliteStore::Open({.path = folder_.File("none/state.db")});
   EXPECT_EQ(store.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(store.status().message(), HasSubstr("there is no folder"));
 }

@@ -3,15 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
 
@@ -28,14 +27,7 @@ struct Kind {
 
 class StoreTest : public testing::TestWithParam<Kind> {
  protected:
-  StoreTest() : path_(testing::TempDir() + "store-" + GetParam().name + "-" + std::to_string(::getpid())) {
-    for (const char* suffix : {"", "-wal", "-shm", ".copy"}) std::filesystem::remove(path_ + suffix);
-    store_ = GetParam().open(path_);
-  }
-  ~StoreTest() override {
-    store_.reset();
-    for (const char* suffix : {"", "-wal", "-shm", ".copy"}) std::filesystem::remove(path_ + suffix);
-  }
+  StoreTest() : store_(GetParam().open(folder_.File("store"))) {}
 
   void Apply(std::vector<Change> changes) {
     const Status status = store_->Apply(changes);
@@ -47,7 +39,7 @@ class StoreTest : public testing::TestWithParam<Kind> {
     return records.ok() ? *records : std::vector<Record>();
   }
 
-  std::string path_;
+  const TemporaryFolder folder_;
   std::unique_ptr<Store> store_;
 };
 

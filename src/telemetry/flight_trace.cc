@@ -80,7 +80,7 @@ void Describe(Archive& archive, Record& status) {
 namespace {
 
 constexpr int64_t kInstantMax = std::numeric_limits<int64_t>::max() / 4;
-constexpr int64_t kNsPerMs = 1000 * 1000;
+constexpr int64_t kNsPerMs = 1'000'000;
 
 // "[0, 1, 5]", or the list itself.
 Result<std::vector<uint32_t>> ParseRanks(const Json& json) {

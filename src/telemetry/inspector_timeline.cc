@@ -47,14 +47,15 @@ void PlaceBackwards(std::vector<Joint*>* joints, std::vector<InspectorOperation>
     return std::tie(a->dumped_us, a_sequence) < std::tie(b->dumped_us, b_sequence);
   });
   int64_t next_start_us = std::numeric_limits<int64_t>::max();
-  for (auto joint = joints->rbegin(); joint != joints->rend(); ++joint) {
-    const int64_t end_us = std::max<int64_t>(0, std::min((*joint)->dumped_us, next_start_us));
-    for (const size_t index : (*joint)->operations) {
+  for (size_t j = joints->size(); j-- > 0;) {
+    const Joint& joint = *(*joints)[j];
+    const int64_t end_us = std::max<int64_t>(0, std::min(joint.dumped_us, next_start_us));
+    for (const size_t index : joint.operations) {
       InspectorOperation& operation = (*operations)[index];
       operation.finished_us = end_us;
       operation.started_us = operation.enqueued_us = std::max<int64_t>(0, end_us - operation.duration_us);
     }
-    next_start_us = end_us - (*joint)->duration_us;
+    next_start_us = end_us - joint.duration_us;
   }
 }
 

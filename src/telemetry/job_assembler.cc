@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <tuple>
 #include <utility>
+
+#include "base/disjoint_sets.h"
 
 namespace fairlead::telemetry {
 
@@ -23,7 +26,8 @@ std::string NameOf(const ProcessCommunicator& communicator) {
 
 }  // namespace
 
-JobAssembler::JobAssembler(JobId job, const JobAssemblerOptions& options) : job_(job), options_(options) {}
+JobAssembler::JobAssembler(JobId job, const JobAssemblerOptions& options, model::PlaceNames names)
+    : job_(job), options_(options), names_(std::move(names)) {}
 
 std::vector<model::TelemetryRecord> JobAssembler::Add(SimTime now, const HostLook& look) {
   Note(now, look);
@@ -97,20 +101,19 @@ const model::JobLayout* JobAssembler::Settle(SimTime now) {
   return &plan_->layout;
 }
 
-void JobAssembler::NoteLeftOut(const Process& process, const std::string& why, std::vector<std::string>* notes) {
-  if (!process.is_there) return;
-  notes->push_back(
-      fmt::format("process {} of host {} is left out: it {}", process.key.pid, process.key.host.value(), why));
+std::string JobAssembler::Describe(const Process& process) const {
+  return fmt::format("process {} of {}", process.key.pid, names_.Of(process.key.host));
+}
+
+void JobAssembler::NoteLeftOut(const Process& process, const std::string& why, std::vector<std::string>* notes) const {
+  if (process.is_there) notes->push_back(fmt::format("{} is left out: it {}", Describe(process), why));
 }
 
 // What earlier claims say against the process; empty: nothing.
-std::string JobAssembler::FindContradiction(const Process& process, const Claims& claims) {
-  const auto other = [](const Process& p) {
-    return fmt::format("process {} of host {}", p.key.pid, p.key.host.value());
-  };
+std::string JobAssembler::FindContradiction(const Process& process, const Claims& claims) const {
   const auto owner_of_rank = claims.by_rank.find(process.global_rank);
   if (claims.are_of_environment && owner_of_rank != claims.by_rank.end()) {
-    return fmt::format("says that it is rank {}, as {} does", process.global_rank, other(*owner_of_rank->second));
+    return fmt::format("says that it is rank {}, as {} does", process.global_rank, Describe(*owner_of_rank->second));
   }
   for (const ProcessCommunicator& told : process.communicators) {
     const auto group = claims.groups.find(told.id);
@@ -121,10 +124,50 @@ std::string JobAssembler::FindContradiction(const Process& process, const Claims
     }
     if (const auto owner = group->second.members.find(told.rank); owner != group->second.members.end()) {
       return fmt::format("says that it is rank {} of communicator {}, as {} does", told.rank, NameOf(told),
-                         other(*owner->second));
+                         Describe(*owner->second));
     }
   }
   return "";
+}
+
+// Old processes that nobody waits for live beside those of the next start. A rank that was replaced by itself is no
+// other start: it meets those that are left, and so hangs together with them and with its predecessor.
+std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
+  std::vector<const Process*> all;
+  for (const auto& [key, process] : processes_) all.push_back(&process);
+  DisjointSets sets(all.size());
+  std::map<uint64_t, uint32_t> met;  // [communicator] one of its processes
+  for (uint32_t p = 0; p < all.size(); ++p) {
+    for (const ProcessCommunicator& told : all[p]->communicators)
+      sets.Join(met.try_emplace(told.id, p).first->second, p);
+  }
+  struct Start {
+    size_t num_living = 0;
+    uint64_t order = UINT64_MAX;
+    std::vector<const Process*> processes;
+  };
+  std::map<uint32_t, Start> starts;
+  for (uint32_t p = 0; p < all.size(); ++p) {
+    Start& start = starts[sets.Find(p)];
+    start.num_living += all[p]->is_there ? 1 : 0;
+    start.order = std::min(start.order, all[p]->order);
+    start.processes.push_back(all[p]);
+  }
+  std::vector<const Start*> by_weight;
+  for (const auto& [root, start] : starts) by_weight.push_back(&start);
+  std::ranges::sort(by_weight, {},
+                    [](const Start* s) { return std::tuple(-static_cast<int64_t>(s->num_living), s->order); });
+  std::set<int32_t> taken;
+  std::set<const Process*> others;
+  for (const Start* start : by_weight) {
+    const bool is_other =
+        std::ranges::any_of(start->processes, [&](const Process* p) { return taken.contains(p->global_rank); });
+    for (const Process* process : start->processes) {
+      if (is_other) others.insert(process);
+      if (!is_other && process->global_rank >= 0) taken.insert(process->global_rank);
+    }
+  }
+  return others;
 }
 
 JobAssembler::Claims JobAssembler::TakeClaims(std::vector<std::string>* notes) const {
@@ -133,8 +176,12 @@ JobAssembler::Claims JobAssembler::TakeClaims(std::vector<std::string>* notes) c
   std::ranges::sort(claims.all, {}, [](const Process* p) { return std::pair(!p->is_there, p->order); });
   claims.are_of_environment =
       std::ranges::all_of(claims.all, [](const Process* p) { return !p->is_there || p->global_rank >= 0; });
+  const std::set<const Process*> others = claims.are_of_environment ? FindOtherStarts() : std::set<const Process*>();
+  // The others come last, so that it can be said whom they contradict.
+  std::ranges::stable_sort(claims.all, {}, [&](const Process* p) { return others.contains(p); });
   for (const Process* process : claims.all) {
-    const std::string contradiction = FindContradiction(*process, claims);
+    std::string contradiction = FindContradiction(*process, claims);
+    if (contradiction.empty() && others.contains(process)) contradiction = "is of another start of the job";
     if (!contradiction.empty()) {
       NoteLeftOut(*process, contradiction, notes);
       continue;
@@ -269,10 +316,11 @@ model::HostReport JobAssembler::ReportHost(const HostLook& look) const {
     result.ranks.push_back({.rank = rank->second, .state = process.state, .exit_code = process.exit_code});
   }
   // Those that were seen to be gone in an earlier look are so still.
-  for (const auto& [key, rank] : plan_->ranks) {
+  auto of_host = plan_->ranks.lower_bound({.host = look.host, .pid = INT32_MIN, .start = 0});
+  for (; of_host != plan_->ranks.end() && of_host->first.host == look.host; ++of_host) {
+    const auto& [key, rank] = *of_host;
     const auto process = processes_.find(key);
-    const bool is_gone = key.host == look.host && process != processes_.end() && process->second.is_gone;
-    if (is_gone && told.insert(rank).second) {
+    if (process != processes_.end() && process->second.is_gone && told.insert(rank).second) {
       result.ranks.push_back(
           {.rank = rank, .state = model::ProcessState::kGone, .exit_code = process->second.exit_code});
     }

@@ -7,7 +7,8 @@
 // Method      ranks are those of the environment where every process has one, else those of the largest communicator.
 //             Claims are taken in order of arrival, of the living before those of the dead: a process that says
 //             anything that an earlier one denies (same rank of the job or of a communicator, another size) is left
-//             out.
+//             out. So are all of another start of the job: processes that hang together by communicators, and claim a
+//             rank that another such set has, of which more live, or which came first.
 //             A layout is made when nothing new has come for `settle_for` and all ranks are there, or `wait_for` after
 //             the first process with those that are; then again whenever somebody or a communicator has joined, or
 //             another process has taken a rank. Ranks are numbered without gaps, in order.
@@ -24,10 +25,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/sim_time.h"
+#include "model/place_names.h"
 #include "model/telemetry.h"
 #include "telemetry/process_report.h"
 
@@ -35,11 +38,7 @@ namespace fairlead::telemetry {
 
 // What the agent of a host saw in one look, of one job.
 struct HostLook {
-  struct Process {
-    model::ProcessState state = model::ProcessState::kRunning;
-    int32_t exit_code = 0;  // of one that is gone; -1: nobody knows
-    ProcessReport report;
-  };
+  using Process = SeenProcess;
   HostId host;
   uint64_t number = 0;  // of the agent's looks; counts from 0
   SimTime at;           // on the host's clock
@@ -55,7 +54,8 @@ struct JobAssemblerOptions {
 
 class JobAssembler {
  public:
-  JobAssembler(JobId job, const JobAssemblerOptions& options);
+  // Args: names: for texts.
+  JobAssembler(JobId job, const JobAssemblerOptions& options, model::PlaceNames names = {});
 
   // Args: now: of the caller, does not run backwards. Returns a layout if there is a new one, then the reports of the
   // look: each process's that has a rank, and the host's.
@@ -107,8 +107,10 @@ class JobAssembler {
 
   void Note(SimTime now, const HostLook& look);
   bool Merge(const ProcessReport& report, Process* process) const;
-  static std::string FindContradiction(const Process& process, const Claims& claims);
-  static void NoteLeftOut(const Process& process, const std::string& why, std::vector<std::string>* notes);
+  std::string Describe(const Process& process) const;
+  std::string FindContradiction(const Process& process, const Claims& claims) const;
+  void NoteLeftOut(const Process& process, const std::string& why, std::vector<std::string>* notes) const;
+  std::set<const Process*> FindOtherStarts() const;
   Claims TakeClaims(std::vector<std::string>* notes) const;
   void PlanRanks(Claims* claims, Plan* plan) const;
   void PlanCommunicators(const Claims& claims, Plan* plan) const;
@@ -120,6 +122,7 @@ class JobAssembler {
 
   JobId job_;
   JobAssemblerOptions options_;
+  model::PlaceNames names_;
   std::optional<SimTime> first_seen_;
   std::optional<SimTime> changed_;  // nothing: since the latest plan nothing has
   std::optional<SimTime> tried_;

@@ -18,6 +18,7 @@ std::string Printable(std::string_view text, size_t length_max) {
 }
 
 // Builds the value; stops at the first thing that is wrong.
+// NOLINTNEXTLINE(bugprone-exception-escape): of the library's base class, when memory runs out
 class ValueBuilder final : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return Add(nullptr); }

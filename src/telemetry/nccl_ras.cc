@@ -216,7 +216,7 @@ class RasMerger {
   }
 
   Status CheckTimes() const {
-    constexpr int64_t kSpanMax = 1000 * 1000 * 1000;
+    constexpr int64_t kSpanMax = 1'000'000'000;
     if (snapshots_.back().time_s - snapshots_.front().time_s <= kSpanMax) return OkStatus();
     return InvalidArgument(fmt::format("{} and {} are years apart; give the answers of one job",
                                        snapshots_.front().file, snapshots_.back().file));

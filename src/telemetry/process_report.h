@@ -44,4 +44,29 @@ struct ProcessReport {
   friend bool operator==(const ProcessReport&, const ProcessReport&) = default;
 };
 
+// One process in one look: what the kernel says, and what stands in its segment.
+struct SeenProcess {
+  model::ProcessState state = model::ProcessState::kRunning;
+  // Of one that is gone: 0 where it finalized its communicators, or took its file away with no operation pending, as one
+  // does that ends by itself. Else -1: only its parent knows.
+  int32_t exit_code = 0;
+  ProcessReport report;
+
+  friend bool operator==(const SeenProcess&, const SeenProcess&) = default;
+};
+
+// Bounds of what a tracker reports (segment_tracker.h), so that sums and differences of a job's values are numbers:
+// instants -2^61..2^62 ns, sums of durations 0..2^61 ns, other sums up to 2^62, ranks of communicators below 2^20.
+inline constexpr size_t kProcessTextMax = 64;         // bytes of each text, printable ASCII
+inline constexpr size_t kProcessRecordsMax = 32'768;  // communicators, operations, progress and connections together
+
+bool IsReportInstant(SimTime time);
+// Communicators, too.
+size_t NumRecords(const ProcessReport& report);
+
+// Of its job says nothing: that is a name, which whoever takes it has rules for.
+// What is wrong with a report that somebody else has made (ids out of range, values out of those bounds); empty:
+// nothing. Names stand for places: "operations[2].communicator: expected one of 4, found 7". Cost: linear.
+std::string FindFault(const ProcessReport& report);
+
 }  // namespace fairlead::telemetry

@@ -11,7 +11,7 @@ namespace fairlead::telemetry {
 
 namespace {
 
-using namespace model;  // NOLINT(build/namespaces): all of them are used
+using namespace model;  // NOLINT(google-build-using-namespace): all of them are used
 
 // Zero, small and the greatest are as likely as anything between.
 template <class T>
@@ -107,6 +107,7 @@ std::vector<Item> DrawDistinct(uint64_t count, const Draw& draw, const KeyOf& ke
     items.emplace(key_of(item), std::move(item));
   }
   std::vector<Item> list;
+  list.reserve(items.size());
   for (auto& [key, item] : items) list.push_back(std::move(item));
   return list;
 }

@@ -4,11 +4,11 @@
 // address of the interface that it came in by, so the address of a router names the link that leads there.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
@@ -36,19 +36,19 @@ class AddressBook {
   // the leaf to the destination. Of several cables from that leaf it is the one to the port of the same number as that
   // at which the route began (a plane does not change on the way), else the first. Empty where a hop was silent or
   // unknown, or the links do not follow one another.
-  // Cost: O(hops log addresses).
+  // Cost: O(hops).
   std::vector<LinkId> RouteOf(const Fabric& fabric, NicId source, NicId destination,
                               std::span<const IpAddress> hops) const;
 
   size_t num_nics() const { return nics_.size(); }  // addresses of NICs
-  // By address.
-  const std::map<IpAddress, NicId>& nics() const { return nics_; }
-  const std::map<IpAddress, LinkId>& router_interfaces() const { return links_; }
+  // In no order.
+  const std::unordered_map<IpAddress, NicId, IpAddressHash>& nics() const { return nics_; }
+  const std::unordered_map<IpAddress, LinkId, IpAddressHash>& router_interfaces() const { return links_; }
 
  private:
-  std::map<IpAddress, NicId> nics_;
-  std::map<IpAddress, LinkId> links_;
-  std::map<NicId, IpAddress> addresses_;  // the first one of each
+  std::unordered_map<IpAddress, NicId, IpAddressHash> nics_;
+  std::unordered_map<IpAddress, LinkId, IpAddressHash> links_;
+  std::unordered_map<NicId, IpAddress> addresses_;  // the first one of each
 };
 
 // {"nics": {"10.0.0.1": "h0/nic0", …}, "interfaces": {"10.128.0.1": "h0/nic0->leaf0", …}}, names as the fabric has

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <fstream>
 
+#include "base/temporary_folder.h"
 #include "topology/router.h"
 
 namespace fairlead::topology {
@@ -205,18 +205,17 @@ TEST(FabricYamlTest, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
 }
 
 TEST(FabricYamlTest, FilesHaveOneSectionAndRelativeNames) {
-  const std::string directory = ::testing::TempDir();
+  const TemporaryFolder folder;
   const auto write = [&](const std::string& name, const std::string& text) {
-    std::ofstream(directory + name) << text;
-    return directory + name;
+    std::ofstream(folder.File(name)) << text;
+    return folder.File(name);
   };
-  write("topo_for_yaml_test.csv", "ip,DSW,PSW,ASW\na,G,P,S\nb,G,P,S\n");
-  const std::string good =
-      write("fabric_test_good.yaml", "fabric: {kind: lingjun-topo, file: topo_for_yaml_test.csv}\n");
+  write("topo.csv", "ip,DSW,PSW,ASW\na,G,P,S\nb,G,P,S\n");
+  const std::string good = write("good.yaml", "fabric: {kind: lingjun-topo, file: topo.csv}\n");
   const Result<Fabric> fabric = LoadFabricFile(good);
   ASSERT_TRUE(fabric.ok()) << fabric.status().message();
   EXPECT_EQ(fabric->HostName(HostId(1u)), "b");
-  const std::string bad = write("fabric_test_bad.yaml", "fabric: {kind: clos2}\nextra: 1\n");
+  const std::string bad = write("bad.yaml", "fabric: {kind: clos2}\nextra: 1\n");
   EXPECT_THAT(LoadFabricFile(bad).status().message(), StartsWith(bad + ":2: unknown key 'extra'"));
   EXPECT_EQ(LoadFabricFile("/nonexistent.yaml").status().code(), StatusCode::kNotFound);
 }

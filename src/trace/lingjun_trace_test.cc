@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 
+#include "base/temporary_folder.h"
 #include "trace/lingjun_example.h"
 #include "trace/lingjun_time.h"
 #include "trace/neutral_trace.h"
@@ -176,8 +176,8 @@ TEST(LingjunTraceTest, MessagesNameFileLineAndColumn) {
 
 TEST(LingjunTraceTest, StopsWhenTold) {
   // The progress function is asked every 4096 rows; the size of a stream is unknown, so the files go through the disk.
-  const std::string folder = ::testing::TempDir();
-  const std::string jobs = folder + "/lingjun_stop_job.csv", workers = folder + "/lingjun_stop_worker.csv";
+  const TemporaryFolder folder;
+  const std::string jobs = folder.File("job.csv"), workers = folder.File("worker.csv");
   {
     std::ofstream(jobs) << LingjunJobHeader() << RenderRow(GoodRow("1"));
     std::ofstream file(workers);
@@ -194,8 +194,6 @@ TEST(LingjunTraceTest, StopsWhenTold) {
             StatusCode::kCancelled);
   EXPECT_GT(seen, 0.5);
   EXPECT_LE(seen, 1);
-  std::remove(jobs.c_str());
-  std::remove(workers.c_str());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/temporary_folder.h"
 #include "trace/neutral_trace.h"
 
 namespace fairlead::trace {
@@ -57,7 +58,8 @@ TEST(TiresiasTraceTest, BadInputNamesLineAndColumn) {
 }
 
 TEST(TiresiasTraceTest, SamplesOfServiceArePositiveNumbers) {
-  const std::string path = ::testing::TempDir() + "/samples.csv";
+  const TemporaryFolder folder;
+  const std::string path = folder.File("samples.csv");
   const auto read = [&](const std::string& text) {
     std::ofstream(path) << text;
     return LoadServiceSamples(path);
@@ -68,7 +70,6 @@ TEST(TiresiasTraceTest, SamplesOfServiceArePositiveNumbers) {
               HasSubstr(":3: duration: expected GPU-seconds"));
   EXPECT_THAT(std::string(read("duration\ninf\n").status().message()), HasSubstr("above 0, found inf"));
   EXPECT_THAT(std::string(read("service\n5\n").status().message()), HasSubstr("duration"));
-  std::filesystem::remove(path);
 }
 
 TEST(TiresiasTraceTest, PublicFilesAreReadWhole) {

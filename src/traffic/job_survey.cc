@@ -37,7 +37,8 @@ JobSurvey SurveyJobs(const TrafficSnapshot& snapshot, const LinkTable& links) {
     mine.id = job.id;
     mine.paths = DefaultPaths(snapshot, job);
     JobTraffic traffic = meter.Measure(*job.iteration, mine.paths);
-    const JobProfile profile = ComputeProfile(job.id, *job.iteration, traffic);
+    JobProfile profile = ComputeProfile(job.id, *job.iteration, traffic);
+    profile.is_period_known = job.is_period_known;
     if (!profile.communicates()) {
       mine.reason = WhyLeftOut(mine, traffic);
       continue;

@@ -98,6 +98,14 @@ struct HeldConnection {
   ConnectionRequest request;
   std::vector<HeldPath> queue_pairs;  // [queue pair]
 };
+// The port that a queue pair's packets carry. Only those who leave paths to the fabric's hash look at it.
+struct QueuePairOpened {
+  HostId host;
+  JobId job;
+  uint64_t connection = 0;
+  uint32_t queue_pair = 0;
+  uint16_t port = 0;
+};
 // A holder tells a master that may have forgotten it all that a lease has, with what was asked for and not answered
 // yet; what the master knows beyond that is released.
 struct LeasesAnnounced {
@@ -123,6 +131,8 @@ struct PathProbe {
 // A round of the mesh: tells of the health of links, and of ports.
 struct ProbeRoundFinished {
   std::vector<PathProbe> probes;
+  // PortsScanned has told of their ports already: so that a round of many hosts is not learned all at once.
+  bool are_ports_told = false;
 };
 // Answer to ScanPorts, whole or in part: tells of ports only.
 struct PortsScanned {
@@ -137,7 +147,7 @@ struct LinkReported {
 };
 
 using PathEvent = std::variant<PathsRequested, LeasesRenewed, ConnectionsReleased, LeasesAnnounced, ProbeRoundFinished,
-                               PortsScanned, LinkReported>;
+                               PortsScanned, LinkReported, QueuePairOpened>;
 
 // ---- Answers and actions ----
 

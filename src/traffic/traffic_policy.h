@@ -33,6 +33,11 @@ struct JobView {
   uint32_t level = 0;  // level in force; meaningless when paths is empty
   // How fast it ran lately, as a fraction of its speed alone; 1 where nobody has measured.
   double relative_speed = 1;
+  // By how much ln(priority) may be off: priorities of two jobs differ for certain when their logarithms differ by more
+  // than both together (square root of the sum of squares). 0 where nothing is measured.
+  double priority_uncertainty = 0;
+  // Nobody has seen how long an iteration is: its numbers are those of a long stretch, for which intensity is right.
+  bool is_period_known = true;
   // How long relative_speed has been below kStarvedBelow without a break; 0 when it is not.
   Seconds starved_for;
 };
@@ -81,7 +86,8 @@ struct JobPlan {
   // Place in the ideal total order before compression, 0 = most important; equals level where the policy has no such
   // order.
   uint32_t priority_rank = 0;
-  std::optional<TimeShift> time_shift;  // nothing: iterations follow one another at once
+  FlopPerSecond priority = FlopPerSecond(0);  // what the order is by; 0 where the policy has none
+  std::optional<TimeShift> time_shift;        // nothing: iterations follow one another at once
   // The queue pairs of a connection shift bytes among themselves, from those whose messages take long to the others.
   bool balances_shares = false;
   // For people and for `explain`: "intensity 3.1e+15 FLOP/s, correction factor 1.2; level 0 of 3: …".

@@ -15,10 +15,7 @@ namespace {
 
 template <class Small>
 Status ReadSmall(uint32_t value, std::string_view field, Small* out) {
-  if (value > std::numeric_limits<Small>::max()) {
-    return InvalidArgument(
-        fmt::format("{}: expected 0 to {}, found {}", field, std::numeric_limits<Small>::max(), value));
-  }
+  FL_RETURN_IF_ERROR(CheckAtMost(value, std::numeric_limits<Small>::max(), field));
   *out = static_cast<Small>(value);
   return OkStatus();
 }
@@ -40,6 +37,11 @@ size_t CharacterLength(std::string_view text) {
 }
 
 }  // namespace
+
+Status CheckAtMost(uint64_t value, uint64_t most, std::string_view field) {
+  if (value <= most) return OkStatus();
+  return InvalidArgument(fmt::format("{}: expected 0 to {}, found {}", field, most, value));
+}
 
 void SilenceLibrary() {
   [[maybe_unused]] static google::protobuf::LogHandler* const kPrevious = google::protobuf::SetLogHandler(nullptr);

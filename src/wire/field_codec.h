@@ -26,6 +26,10 @@ Status ReadOptionalAddress(const std::string& bytes, std::string_view field, IpA
 Status ReadPort(uint32_t value, std::string_view field, uint16_t* port);
 Status ReadProtocol(uint32_t value, std::string_view field, uint8_t* protocol);
 
+// One of the numbers of an enum of which `last` is the last one; they count from 0.
+template <class Enum>
+Status ReadEnumerator(uint32_t value, Enum last, std::string_view field, Enum* enumerator);
+
 // IsName() of host_message_codec.h.
 Status ReadName(const std::string& text, std::string_view field, std::string* name);
 
@@ -35,5 +39,17 @@ Status ReadAmount(double value, std::string_view field, double* amount);
 Status ReadPositive(double value, std::string_view field, double* amount);
 // Over 0.
 Status ReadPeriod(int64_t ns, std::string_view field, SimDuration* period);
+
+// ---- Inline ----
+
+// An error where the value is more than `most`.
+Status CheckAtMost(uint64_t value, uint64_t most, std::string_view field);
+
+template <class Enum>
+Status ReadEnumerator(uint32_t value, Enum last, std::string_view field, Enum* enumerator) {
+  FL_RETURN_IF_ERROR(CheckAtMost(value, static_cast<uint64_t>(last), field));
+  *enumerator = static_cast<Enum>(value);
+  return OkStatus();
+}
 
 }  // namespace fairlead::wire

@@ -6,6 +6,7 @@
 
 #include "wire/field_codec.h"
 #include "wire/host_message_codec.h"
+#include "wire/process_codec.h"
 #include "wire/proto_arena.h"
 
 namespace fairlead::wire {
@@ -107,11 +108,14 @@ void Write(const JobMeasured& in, v1::AgentMessage* out) {
   measured->set_compute_s(in.profile.compute_time.value());
   measured->set_start_fraction(in.profile.start_fraction);
   measured->set_work_flop(in.profile.work.value());
+  measured->set_is_period_unknown(!in.profile.is_period_known);
   measured->mutable_connections()->Add(in.connections.begin(), in.connections.end());
   for (const Bytes bytes : in.profile.flow_bytes) measured->add_connection_bytes(bytes.value());
 }
 
 void Write(const AnnouncementFinished& /*in*/, v1::AgentMessage* out) { out->mutable_announcement_finished(); }
+
+void Write(const ProcessesSeen& in, v1::AgentMessage* out) { WriteProcesses(in, out->mutable_processes_seen()); }
 
 // ---- From protobuf ----
 
@@ -241,6 +245,7 @@ Status Read(const v1::JobMeasured& in, JobMeasured* out) {
     return InvalidArgument(fmt::format("start_fraction: expected 0 to 1, found {}", profile.start_fraction));
   }
   FL_RETURN_IF_ERROR(ReadQuantity(in.work_flop(), "work_flop", &profile.work));
+  profile.is_period_known = !in.is_period_unknown();
   if (in.connections_size() != in.connection_bytes_size()) {
     return InvalidArgument(fmt::format("connection_bytes: expected one for each of {} connections, found {}",
                                        in.connections_size(), in.connection_bytes_size()));
@@ -254,6 +259,8 @@ Status Read(const v1::JobMeasured& in, JobMeasured* out) {
 }
 
 Status Read(const v1::AnnouncementFinished& /*in*/, AnnouncementFinished* /*out*/) { return OkStatus(); }
+
+Status Read(const v1::ProcessesSeen& in, ProcessesSeen* out) { return ReadProcesses(in, out); }
 
 template <class Message, class Proto>
 Result<FromAgent> ReadAs(const Proto& in) {
@@ -284,6 +291,8 @@ Result<FromAgent> ReadWord(const v1::AgentMessage& proto) {
       return ReadAs<JobMeasured>(proto.job_measured());
     case v1::AgentMessage::kAnnouncementFinished:
       return ReadAs<AnnouncementFinished>(proto.announcement_finished());
+    case v1::AgentMessage::kProcessesSeen:
+      return ReadAs<ProcessesSeen>(proto.processes_seen());
     case v1::AgentMessage::KIND_NOT_SET:
       break;
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -122,8 +123,20 @@ v1::AgentMessage GoodPathsWanted() {
   return message;
 }
 
+// Makes a look of it at one process that has a communicator and an operation.
+v1::SeenProcess* OneProcess(v1::AgentMessage* message) {
+  message->mutable_processes_seen()->set_job("gpt");
+  v1::SeenProcess* process = message->mutable_processes_seen()->add_processes();
+  process->add_communicators()->set_num_ranks(2);
+  process->add_operations()->set_communicator(0);
+  return process;
+}
+
 TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
   ASSERT_TRUE(ReadOneFromAgent(BytesOf(GoodPathsWanted())).ok());
+  v1::AgentMessage seen;
+  OneProcess(&seen);
+  ASSERT_TRUE(ReadOneFromAgent(BytesOf(seen)).ok());
   const auto connection = [](v1::AgentMessage* m) { return m->mutable_paths_wanted()->mutable_connections(0); };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const BadMessage bad_messages[] = {
@@ -158,6 +171,36 @@ TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
          m->mutable_job_measured()->set_iteration_s(1);
          m->mutable_job_measured()->set_start_fraction(1.5);
        }},
+      {"kind", [&](auto* m) { OneProcess(m)->mutable_operations(0)->set_kind(10); }},
+      {"operations[0].communicator", [&](auto* m) { OneProcess(m)->mutable_operations(0)->set_communicator(1); }},
+      {"operations[0].data_type", [&](auto* m) { OneProcess(m)->mutable_operations(0)->set_data_type("\n"); }},
+      {"operations[0].enqueued", [&](auto* m) { OneProcess(m)->mutable_operations(0)->set_enqueued_ns(INT64_MAX); }},
+      {"connections[0].wire_time", [&](auto* m) { OneProcess(m)->add_connections()->set_wire_time_ns(-1); }},
+      {"connections[0].peer", [&](auto* m) { OneProcess(m)->add_connections()->set_peer(1 << 20); }},
+      {"phase", [&](auto* m) { OneProcess(m)->add_connections()->set_phase(7); }},
+      {"wire_time_bins",
+       [&](auto* m) {
+         auto* record = OneProcess(m)->add_connections();
+         for (int i = 0; i < 21; ++i) record->add_wire_time_bins(1);
+       }},
+      {"state", [&](auto* m) { OneProcess(m)->set_state(3); }},
+      {"at_ns",
+       [&](auto* m) {
+         OneProcess(m);
+         m->mutable_processes_seen()->set_at_ns(INT64_MIN);
+       }},
+      {"number of processes",
+       [&](auto* m) {
+         OneProcess(m);
+         for (size_t i = 0; i < controller::kProcessesMax; ++i) m->mutable_processes_seen()->add_processes();
+       }},
+      {"records",
+       [&](auto* m) {
+         // Each process by itself is within bounds.
+         auto* process = OneProcess(m);
+         for (size_t i = 0; i < telemetry::kProcessRecordsMax / 2; ++i) process->add_operations();
+         *m->mutable_processes_seen()->add_processes() = *process;
+       }},
       {"host", [&](auto* m) { m->mutable_hello()->set_protocol_version(controller::kProtocolVersion); }},
   };
   for (const BadMessage& bad : bad_messages) {
@@ -182,6 +225,14 @@ TEST(HostMessageCodec, ValuesOfALaterControllerAreErrors) {
   EXPECT_FALSE(ReadOneToAgent(BytesOf(message)).ok());
   change->set_cause(v1::MOVE_CAUSE_LINK_DOWN);
   change->mutable_answer()->set_kind(static_cast<v1::AnswerKind>(5));
+  EXPECT_FALSE(ReadOneToAgent(BytesOf(message)).ok());
+  auto* finding = message.mutable_host_judged()->add_findings();
+  finding->set_job("gpt");
+  ASSERT_TRUE(ReadOneToAgent(BytesOf(message)).ok());
+  finding->set_syndrome(7);
+  EXPECT_FALSE(ReadOneToAgent(BytesOf(message)).ok());
+  finding->set_syndrome(0);
+  finding->set_action(6);
   EXPECT_FALSE(ReadOneToAgent(BytesOf(message)).ok());
   message.mutable_welcome()->set_heartbeat_period_ns(-1);
   message.mutable_welcome()->set_lease_ttl_ns(1);

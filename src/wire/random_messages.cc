@@ -98,7 +98,8 @@ JobMeasured AnyMeasured(Random* random) {
                                       .compute_time = Seconds(AnyAmount(random)),
                                       .start_fraction = random->Uniform(),
                                       .work = Flop(AnyAmount(random)),
-                                      .flow_bytes = {}},
+                                      .flow_bytes = {},
+                                      .is_period_known = random->Below(2) == 0},
                           .connections = AnyIntegers<uint64_t>(random)};
   for (size_t i = 0; i < measured.connections.size(); ++i) {
     measured.profile.flow_bytes.emplace_back(AnyAmount(random));
@@ -139,6 +140,115 @@ PortScanWanted AnyScan(Random* random) {
           .source_ports = AnyIntegers<uint16_t>(random)};
 }
 
+// Of the bounds of telemetry/process_report.h.
+SimTime AnyInstant(Random* random) {
+  constexpr int64_t kEarliest = -(int64_t{1} << 61);
+  constexpr uint64_t kRange = (uint64_t{1} << 62) + (uint64_t{1} << 61);
+  return SimTime(kEarliest +
+                 static_cast<int64_t>(random->Below(4) == 0 ? kRange * random->Below(2) : random->Below(kRange)));
+}
+SimDuration AnySum(Random* random) { return SimDuration(static_cast<int64_t>(random->Below((uint64_t{1} << 61) + 1))); }
+uint64_t AnyCount(Random* random) { return AnyInteger<uint64_t>(random) >> 2; }
+model::RankId AnyPeer(Random* random) { return model::RankId(static_cast<uint32_t>(random->Below(1 << 20))); }
+model::RankId AnyPeerOrNone(Random* random) { return random->Below(2) == 0 ? model::RankId() : AnyPeer(random); }
+std::string AnyAscii(Random* random) { return random->Below(3) == 0 ? "" : std::string(random->Below(65), '~'); }
+
+template <class Enum>
+Enum AnyOf(Random* random, Enum last) {
+  return static_cast<Enum>(random->Below(static_cast<uint64_t>(last) + 1));
+}
+
+model::OperationRecord AnyOperation(Random* random, model::CommunicatorId communicator) {
+  model::OperationRecord operation = {.communicator = communicator,
+                                      .kind = AnyOf(random, model::OperationKind::kUnknown),
+                                      .sequence = AnyInteger<uint64_t>(random),
+                                      .issue_index = AnyInteger<uint64_t>(random),
+                                      .bytes = AnyCount(random),
+                                      .data_type = AnyAscii(random),
+                                      .root = AnyInteger<int32_t>(random),
+                                      .peer = AnyPeerOrNone(random),
+                                      .enqueued = AnyInstant(random),
+                                      .started = {},
+                                      .finished = {}};
+  if (random->Below(2) == 0) operation.started = AnyInstant(random);
+  if (random->Below(2) == 0) operation.finished = AnyInstant(random);
+  return operation;
+}
+
+model::ConnectionRecord AnyConnection(Random* random, model::CommunicatorId communicator) {
+  model::ConnectionRecord record = {.key = {.communicator = communicator,
+                                            .channel = AnyInteger<uint16_t>(random),
+                                            .plane = AnyInteger<uint8_t>(random),
+                                            .direction = AnyOf(random, model::Direction::kReceive),
+                                            .peer = AnyPeer(random)},
+                                    .messages = AnyCount(random),
+                                    .bytes = AnyCount(random),
+                                    .wire_time = AnySum(random),
+                                    .wire_time_max = AnySum(random),
+                                    .wait_for_gpu = AnySum(random),
+                                    .wait_for_peer = AnySum(random),
+                                    .in_flight = AnyInteger<uint32_t>(random),
+                                    .phase = AnyOf(random, model::TransferPhase::kReceiveWaitsForGpu),
+                                    .phase_since = AnyInstant(random),
+                                    .last_progress = AnyInstant(random)};
+  for (size_t bin = 0; bin < random->Below(model::kNumWireTimeBins + 1); ++bin) {
+    record.wire_time_bins[bin] = AnyInteger<uint32_t>(random);
+  }
+  return record;
+}
+
+telemetry::SeenProcess AnyProcess(Random* random, const std::string& job) {
+  telemetry::SeenProcess process;
+  process.state = AnyOf(random, model::ProcessState::kStopped);
+  process.exit_code = AnyInteger<int32_t>(random);
+  telemetry::ProcessReport& report = process.report;
+  report.job = job;
+  report.pid = AnyInteger<int32_t>(random);
+  report.process_start = AnyInteger<uint64_t>(random);
+  report.global_rank = AnyInteger<int32_t>(random);
+  report.number = AnyInteger<uint64_t>(random);
+  report.at = AnyInstant(random);
+  report.communicators = AnyList(random, [&] {
+    return telemetry::ProcessCommunicator{.id = AnyInteger<uint64_t>(random),
+                                          .name = AnyAscii(random),
+                                          .num_ranks = static_cast<uint32_t>(random->Below((1 << 20) + 1)),
+                                          .rank = static_cast<int32_t>(random->Below(1 << 20)) - 1,
+                                          .is_finalized = random->Below(2) == 0};
+  });
+  if (random->Below(2) == 0) report.operations_since = AnyInstant(random);
+  report.busy_connections = AnyInteger<uint32_t>(random);
+  report.is_finalizing = random->Below(2) == 0;
+  report.num_dropped = AnyInteger<uint64_t>(random);
+  report.num_damaged = AnyInteger<uint32_t>(random);
+  if (report.communicators.empty()) return process;
+  const auto communicator = [&] { return model::CommunicatorId(random->Below(report.communicators.size())); };
+  report.operations = AnyList(random, [&] { return AnyOperation(random, communicator()); });
+  report.progress = AnyList(random, [&] {
+    return model::ProgressRecord{.communicator = communicator(),
+                                 .kind = AnyOf(random, model::OperationKind::kUnknown),
+                                 .peer = AnyPeerOrNone(random),
+                                 .enqueued = AnyInteger<uint64_t>(random),
+                                 .started = AnyInteger<uint64_t>(random),
+                                 .finished = AnyInteger<uint64_t>(random)};
+  });
+  report.connections = AnyList(random, [&] { return AnyConnection(random, communicator()); });
+  return process;
+}
+
+ProcessesSeen AnySeen(Random* random) {
+  ProcessesSeen seen = {
+      .job = AnyName(random), .number = AnyInteger<uint64_t>(random), .at = AnyInstant(random), .processes = {}};
+  seen.processes = AnyList(random, [&] { return AnyProcess(random, seen.job); });
+  return seen;
+}
+
+HostJudged::Finding AnyFinding(Random* random) {
+  return {.job = AnyName(random),
+          .syndrome = AnyOf(random, model::Syndrome::kMismatch),
+          .text = AnyText(random, 0),
+          .action = AnyOf(random, model::RecommendedAction::kRepairPath)};
+}
+
 SimDuration AnyPeriod(Random* random) {
   return SimDuration(1 + static_cast<int64_t>(random->Below(uint64_t{1} << 62)));
 }
@@ -173,8 +283,10 @@ FromAgent RandomFromAgent(Random* random) {
       return ArrivalPrepared{.alias = AnyInteger<uint64_t>(random), .error = AnyText(random, 0)};
     case 8:
       return AnyMeasured(random);
-    default:
+    case 9:
       return AnnouncementFinished{};
+    default:
+      return AnySeen(random);
   }
 }
 
@@ -208,6 +320,8 @@ ToAgent RandomToAgent(Random* random) {
       return ForgetArrival{.alias = AnyInteger<uint64_t>(random)};
     case 7:
       return AnnouncementWanted{};
+    case 8:
+      return HostJudged{.findings = AnyList(random, [&] { return AnyFinding(random); })};
     default:
       return LevelSet{.job = AnyName(random), .level = AnyInteger<uint32_t>(random), .reason = AnyText(random, 0)};
   }

@@ -135,6 +135,17 @@ void Write(const LevelSet& in, v1::ControllerMessage* out) {
   level->set_reason(in.reason);
 }
 
+void Write(const HostJudged& in, v1::ControllerMessage* out) {
+  auto* judged = out->mutable_host_judged();
+  for (const HostJudged::Finding& finding : in.findings) {
+    auto* proto = judged->add_findings();
+    proto->set_job(finding.job);
+    proto->set_syndrome(static_cast<uint32_t>(finding.syndrome));
+    proto->set_text(finding.text);
+    proto->set_action(static_cast<uint32_t>(finding.action));
+  }
+}
+
 // ---- From protobuf ----
 
 Status Read(const v1::Welcome& in, Welcome* out) {
@@ -233,6 +244,20 @@ Status Read(const v1::LevelSet& in, LevelSet* out) {
   return OkStatus();
 }
 
+Status Read(const v1::HostJudged& in, HostJudged* out) {
+  out->findings.resize(in.findings_size());
+  for (int i = 0; i < in.findings_size(); ++i) {
+    HostJudged::Finding& finding = out->findings[i];
+    FL_RETURN_IF_ERROR(ReadName(in.findings(i).job(), "job", &finding.job));
+    FL_RETURN_IF_ERROR(
+        ReadEnumerator(in.findings(i).syndrome(), model::Syndrome::kMismatch, "syndrome", &finding.syndrome));
+    finding.text = in.findings(i).text();
+    FL_RETURN_IF_ERROR(
+        ReadEnumerator(in.findings(i).action(), model::RecommendedAction::kRepairPath, "action", &finding.action));
+  }
+  return OkStatus();
+}
+
 template <class Message, class Proto>
 Result<ToAgent> ReadAs(const Proto& in) {
   Message message;
@@ -260,6 +285,8 @@ Result<ToAgent> ReadWord(const v1::ControllerMessage& proto) {
       return ReadAs<AnnouncementWanted>(proto.announcement_wanted());
     case v1::ControllerMessage::kLevelSet:
       return ReadAs<LevelSet>(proto.level_set());
+    case v1::ControllerMessage::kHostJudged:
+      return ReadAs<HostJudged>(proto.host_judged());
     case v1::ControllerMessage::KIND_NOT_SET:
       break;
   }

@@ -5,13 +5,13 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/file_reader.h"
 #include "workload/chakra_merge.h"
 #include "workload/chakra_single_trace.h"
 
@@ -90,10 +90,10 @@ Result<TraceFiles> FindTraces(const std::string& path) {
 }
 
 Result<std::map<std::string, Ranks>> LoadGroups(const std::string& path) {
-  std::ifstream input(path, std::ios::binary);
-  if (!input) return std::map<std::string, Ranks>();
-  const std::string text{std::istreambuf_iterator<char>(input), {}};
-  return ParseChakraGroups(text, path);
+  const Result<std::string> text = ReadWholeFile(path);
+  if (text.status().code() == StatusCode::kNotFound) return std::map<std::string, Ranks>();
+  if (!text.ok()) return text.status();
+  return ParseChakraGroups(*text, path);
 }
 
 Result<ChakraTrace> LoadTrace(const std::string& path, uint32_t rank, const std::map<std::string, Ranks>& groups,

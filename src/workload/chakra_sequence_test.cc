@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "workload/chakra_example.h"
 #include "workload/chakra_merge.h"
 #include "workload/chakra_single_trace.h"
@@ -212,22 +213,14 @@ TEST(ChakraSequenceTest, OneTraceAndAllTracesAgreeOnEqualRanks) {
 
 class ChakraFilesTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "chakra_files_test";
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void Write(const std::string& name, const std::string& bytes) {
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    std::ofstream(folder_.File(name), std::ios::binary) << bytes;
   }
   Result<CollectiveSequence> Load(const std::string& name, uint32_t num_gpus = 0) const {
-    return LoadChakraWorkload((folder_ / name).string(),
-                              {.num_gpus = num_gpus, .gpu_peak = {}, .memory_bandwidth = {}});
+    return LoadChakraWorkload(folder_.File(name), {.num_gpus = num_gpus, .gpu_peak = {}, .memory_bandwidth = {}});
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(ChakraFilesTest, ATraceAPrefixOrAFolder) {
@@ -243,7 +236,7 @@ TEST_F(ChakraFilesTest, ATraceAPrefixOrAFolder) {
   EXPECT_EQ(one->num_gpus, 8u);
   Write("other.0.et", ExampleTrace().bytes());
   EXPECT_THAT(Load("").status().message(), HasSubstr("found 2 prefixes"));
-  std::filesystem::remove(folder_ / "gpt.1.et");
+  std::filesystem::remove(folder_.File("gpt.1.et"));
   EXPECT_THAT(Load("gpt").status().message(), HasSubstr("gpt.1.et: there is no such trace, but one of rank 2"));
   EXPECT_EQ(Load("nothing").status().code(), StatusCode::kNotFound);
 }

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
+#include "base/temporary_folder.h"
 #include "workload/chakra_example.h"
 
 namespace fairlead::workload {
@@ -14,16 +14,15 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(WorkloadLoaderTest, KnowsTheKindsByTheirFiles) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "workload_loader_test";
-  std::filesystem::create_directories(folder);
-  const std::string text = (folder / "w.txt").string();
-  const std::string trace = (folder / "job.0.et").string();
+  const TemporaryFolder folder;
+  const std::string text = folder.File("w.txt");
+  const std::string trace = folder.File("job.0.et");
   std::ofstream(text) << "DATA all_gpus: 8\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 1\n";
   std::ofstream(trace, std::ios::binary) << ExampleTrace().Collective(1, {}, kAllReduce, 8).bytes();
   EXPECT_EQ(GuessWorkloadKind(text), WorkloadKind::kSimai);
   EXPECT_EQ(GuessWorkloadKind(trace), WorkloadKind::kChakra);
-  EXPECT_EQ(GuessWorkloadKind((folder / "job").string()), WorkloadKind::kChakra);
-  EXPECT_EQ(GuessWorkloadKind(folder.string()), WorkloadKind::kChakra);
+  EXPECT_EQ(GuessWorkloadKind(folder.File("job")), WorkloadKind::kChakra);
+  EXPECT_EQ(GuessWorkloadKind(folder.path()), WorkloadKind::kChakra);
   EXPECT_TRUE(LoadWorkload(WorkloadKind::kSimai, text).ok());
   EXPECT_TRUE(LoadWorkload(WorkloadKind::kSimai, text, {.num_gpus = 8, .gpu_peak = {}, .memory_bandwidth = {}}).ok());
   EXPECT_TRUE(LoadWorkload(WorkloadKind::kChakra, trace).ok());
@@ -31,7 +30,6 @@ TEST(WorkloadLoaderTest, KnowsTheKindsByTheirFiles) {
   EXPECT_THAT(wrong.status().message(), HasSubstr("was made for 8 GPUs; expected a job of as many, found 4"));
   EXPECT_THAT(LoadWorkload(WorkloadKind::kSimai, trace).status().message(), HasSubstr("job.0.et:1: parallelism"));
   EXPECT_FALSE(LoadWorkload(WorkloadKind::kChakra, text).ok());
-  std::filesystem::remove_all(folder);
 }
 
 // What comes with the program can be read, and is what its comments say.

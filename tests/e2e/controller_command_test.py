@@ -3,6 +3,8 @@
 Usage: controller_command_test.py FAIRLEAD SOURCE_DIR
 """
 
+import functools
+import http.server
 import json
 import os
 import pathlib
@@ -14,23 +16,16 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
 import urllib.request
 
+from two_hosts import ADDRESSES, FABRIC
+
 FAIRLEAD = sys.argv[1]
 SOURCE_DIR = pathlib.Path(sys.argv[2])
-
-FABRIC = """fabric:
-  kind: clos2
-  leaves: 2
-  hosts_per_leaf: 1
-  spines: 2
-  uplink_gbps: 100
-  host: {gpus: 1, nics: 1, ports_per_nic: 1, port_gbps: 100}
-"""
-ADDRESSES = {"nics": {"127.0.0.1": "h0/nic0", "127.0.1.1": "h1/nic0"}, "interfaces": {}}
 
 
 def question(job, destination):
@@ -183,11 +178,11 @@ class ControllerCommandTest(unittest.TestCase):
     def jobs_of(self, controller):
         return json.loads(controller.ask("/v1/jobs")[1])["jobs"]
 
-    def page_of(self, browser, controller):
+    def page_of(self, browser, address):
         done = subprocess.run(
             [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
              f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=5000", "--dump-dom",
-             f"http://{controller.http}/"], capture_output=True, text=True, timeout=240)
+             f"http://{address}/"], capture_output=True, text=True, timeout=240)
         self.assertIn("<html", done.stdout, done.stderr[-2000:])
         return done.stdout
 
@@ -203,7 +198,7 @@ class ControllerCommandTest(unittest.TestCase):
             time.sleep(0.1)
         job = self.jobs_of(controller)[0]
         self.assertEqual((job["name"], job["hosts"], job["connections"]), ("gpt-of-team-a", 1, 1))
-        page = self.page_of(browser, controller)
+        page = self.page_of(browser, controller.http)
         # Name, level (the last of 8), its reason, hosts and connections: a row of the table.
         row = re.search(r"<tr[^>]*>(?:(?!</tr>).)*gpt-of-team-a.*?</tr>", page, re.DOTALL)
         self.assertIsNotNone(row, page[:5000])
@@ -212,16 +207,63 @@ class ControllerCommandTest(unittest.TestCase):
         self.assertIn("1 of 2", page)
         self.assertNotIn("no job has a connection yet", page)
 
+    def test_the_page_shows_findings(self):
+        """The page's own files before answers written here: those that hold come first, and names are text."""
+        browser = shutil.which("chromium") or shutil.which("google-chrome")
+        if browser is None:
+            self.skipTest("no Chromium is installed")
+
+        def finding(number, cleared_at_s, text):
+            return {"job": f"job{number}", "id": number, "syndrome": "comm_hang", "culprits": ["rank 3 on h3"],
+                    "hosts": ["h3"], "ranks": [3], "suspected_at_s": 1.7e9, "confirmed_at_s": 1.7e9 + 20,
+                    "cleared_at_s": cleared_at_s, "confidence": 0.9, "action": "isolate and restart", "text": text,
+                    "evidence": []}
+
+        answers = {"/v1/jobs": {"jobs": []}, "/v1/hosts": {"hosts": []}, "/v1/links": {"links": []},
+                   "/v1/connections": {"total": 0, "connections": []}, "/v1/events": {"events": []},
+                   "/v1/findings": {"findings": [finding(1, 1.7e9 + 60, "was <b>bold</b>"),
+                                                 finding(2, None, "holds")]}}
+
+        class Answers(http.server.SimpleHTTPRequestHandler):
+            def do_GET(self):
+                answer = answers.get(self.path.split("?")[0])
+                if answer is None:
+                    return super().do_GET()
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(json.dumps(answer).encode())
+
+            def log_message(self, *_):
+                pass
+
+        handler = functools.partial(Answers, directory=str(SOURCE_DIR / "web"))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever).start()
+        page = self.page_of(browser, f"127.0.0.1:{server.server_port}")
+        table = re.search(r'<table id="findings">.*?</table>', page, re.DOTALL)
+        self.assertIsNotNone(table, page[:5000])
+        rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table.group(), re.DOTALL)[1:]
+        cells = [[re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
+                 for row in rows]
+        self.assertEqual([row[0] for row in cells], ["job2", "job1"])
+        self.assertEqual(cells[0][1:3] + cells[0][4:], ["comm_hang", "rank 3 on h3", "", "isolate and restart", "holds"])
+        self.assertNotEqual(cells[1][4], "")
+        self.assertEqual(cells[1][6], "was &lt;b&gt;bold&lt;/b&gt;")
+        self.assertIn("<b>1</b> finding<", page)
+
     def test_the_page_shows_the_fabric(self):
         browser = shutil.which("chromium") or shutil.which("google-chrome")
         if browser is None:
             self.skipTest("no Chromium is installed")
         controller = self.start("--http-operator-open")
         self.assertEqual(controller.ask("/v1/links/leaf0-%3Espine1", {"health": 0})[0], 200)
-        page = self.page_of(browser, controller)
+        page = self.page_of(browser, controller.http)
         for shown in ("h0", "h1", "leaf0-&gt;spine1", "down", "0 of 2", "leaf1", "spine0", "link leaf0-&gt;spine1"):
             self.assertIn(shown, page)
         self.assertIn("no job has a connection yet", page)
+        self.assertIn("nothing was found", page)
 
     def test_keys(self):
         keys = f"{self.folder}/keys"

@@ -36,8 +36,11 @@ enum EventType : uint64_t {
   kCopyEngineBatch = 1 << 14,
 };
 
-// States of recordEventState that we look at.
+// States of recordEventState.
 enum EventState : int {
+  kProxyOperationInProgress = 19,  // since version 4
+  kGroupStartEnded = 23,           // of kGroupApi, since version 5: the call that opened the group has returned
+  kGroupEndBegan = 24,             // likewise: the call that ends it has begun
   kSendGpuWait = 8,
   kSendWait = 9,
   kReceiveWait = 10,
@@ -103,6 +106,52 @@ struct PointToPointV4 {
   size_t count;
   int peer;
   uint8_t num_channels;
+};
+
+struct CollectiveV5 {
+  uint64_t sequence;
+  const char* function;
+  const void* send_buffer;
+  void* receive_buffer;
+  size_t count;
+  int root;
+  const char* data_type;
+  uint8_t num_channels;
+  uint8_t num_warps;
+  const char* algorithm;
+  const char* protocol;
+  void* parent_group;  // handle of a kGroup event
+};
+struct PointToPointV5 {
+  const char* function;
+  void* buffer;
+  const char* data_type;
+  size_t count;
+  int peer;
+  uint8_t num_channels;
+  void* parent_group;
+};
+struct GroupApi {
+  bool is_graph_captured;
+  int depth;
+};
+struct CollectiveApi {
+  const char* function;
+  size_t count;
+  const char* data_type;
+  int root;
+  void* stream;
+  bool is_graph_captured;
+};
+struct PointToPointApi {
+  const char* function;
+  size_t count;
+  const char* data_type;
+  void* stream;
+  bool is_graph_captured;
+};
+struct KernelLaunch {
+  void* stream;
 };
 
 struct CollectiveV1 {
@@ -186,22 +235,26 @@ struct Descriptor {
   Body body;
 };
 
-template <typename Collective, typename PointToPoint, size_t kBytes>
+template <typename Collective, typename PointToPoint, size_t Bytes>
 union Body {
   Collective collective;
   PointToPoint point_to_point;
   ProxyOperation proxy_operation;
   ProxyStep proxy_step;
   KernelChannel kernel_channel;
-  uint64_t padding[kBytes / 8];
+  // Since version 5.
+  GroupApi group_api;
+  CollectiveApi collective_api;
+  PointToPointApi point_to_point_api;
+  KernelLaunch kernel_launch;
+  uint64_t padding[Bytes / 8];
 };
 
 using DescriptorV1 = Descriptor<uint8_t, Body<CollectiveV1, PointToPointV1, 96>>;
 using DescriptorV2 = Descriptor<uint8_t, Body<CollectiveV2, PointToPointV2, 104>>;
 using DescriptorV3 = Descriptor<uint8_t, Body<CollectiveV3, PointToPointV2, 96>>;
 using DescriptorV4 = Descriptor<uint8_t, Body<CollectiveV4, PointToPointV4, 80>>;
-// Collectives and point-to-point operations have one more field at the end, a parent that we do not need.
-using DescriptorV5 = Descriptor<uint64_t, Body<CollectiveV4, PointToPointV4, 88>>;
+using DescriptorV5 = Descriptor<uint64_t, Body<CollectiveV5, PointToPointV5, 88>>;
 using DescriptorV6 = DescriptorV5;
 
 static_assert(sizeof(DescriptorV1) == 120 && sizeof(DescriptorV2) == 128 && sizeof(DescriptorV3) == 120);
@@ -225,6 +278,18 @@ static_assert(offsetof(CollectiveV4, algorithm) == 88 - 24 && offsetof(Collectiv
 static_assert(offsetof(PointToPointV4, buffer) == 32 - 24 && offsetof(PointToPointV4, data_type) == 40 - 24);
 static_assert(offsetof(PointToPointV4, count) == 48 - 24 && offsetof(PointToPointV4, peer) == 56 - 24);
 static_assert(offsetof(PointToPointV4, num_channels) == 60 - 24);
+static_assert(offsetof(CollectiveV5, sequence) == 24 - 24 && offsetof(CollectiveV5, function) == 32 - 24);
+static_assert(offsetof(CollectiveV5, count) == 56 - 24 && offsetof(CollectiveV5, root) == 64 - 24);
+static_assert(offsetof(CollectiveV5, data_type) == 72 - 24 && offsetof(CollectiveV5, num_channels) == 80 - 24);
+static_assert(offsetof(CollectiveV5, protocol) == 96 - 24 && offsetof(CollectiveV5, parent_group) == 104 - 24);
+static_assert(offsetof(PointToPointV5, data_type) == 40 - 24 && offsetof(PointToPointV5, count) == 48 - 24);
+static_assert(offsetof(PointToPointV5, peer) == 56 - 24 && offsetof(PointToPointV5, num_channels) == 60 - 24);
+static_assert(offsetof(PointToPointV5, parent_group) == 64 - 24);
+static_assert(offsetof(GroupApi, depth) == 28 - 24 && offsetof(CollectiveApi, count) == 32 - 24);
+static_assert(offsetof(CollectiveApi, data_type) == 40 - 24 && offsetof(CollectiveApi, root) == 48 - 24);
+static_assert(offsetof(CollectiveApi, stream) == 56 - 24 && offsetof(CollectiveApi, is_graph_captured) == 64 - 24);
+static_assert(offsetof(PointToPointApi, data_type) == 40 - 24 && offsetof(PointToPointApi, stream) == 48 - 24);
+static_assert(offsetof(PointToPointApi, is_graph_captured) == 56 - 24);
 static_assert(offsetof(CollectiveV1, communicator) == 32 - 24 && offsetof(CollectiveV1, sequence) == 40 - 24);
 static_assert(offsetof(CollectiveV1, function) == 48 - 24 && offsetof(CollectiveV1, send_buffer) == 56 - 24);
 static_assert(offsetof(CollectiveV1, receive_buffer) == 64 - 24 && offsetof(CollectiveV1, count) == 72 - 24);

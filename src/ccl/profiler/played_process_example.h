@@ -2,7 +2,6 @@
 // does what it is told, one command at a time.
 #pragma once
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -58,17 +57,11 @@ class PlayedProcess {
   pid_t pid() const { return pid_; }
   // One whole all-reduce.
   void Iterate() { Do('i'); }
-  // Begins to do many of them, and goes on while the test does.
+  // Begins to do many of them, and goes on while the test does; then it waits until it is killed.
   static constexpr uint64_t kMany = 5000;
   void BeginMany() {
     const char command = 'm';
     FL_CHECK(write(commands_.get(), &command, 1) == 1);
-  }
-  bool HasDoneMany() {
-    pollfd answer = {.fd = answers_.get(), .events = POLLIN, .revents = 0};
-    if (poll(&answer, 1, 0) != 1) return false;
-    Await();
-    return true;
   }
   // Begins an all-reduce and comes to a stop, since nothing arrives that its GPU could pass on.
   void BeginAndWait() { Do('w'); }

@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "ccl/profiler/mock_nccl_example.h"
 #include "ccl/profiler/recorder.h"
 
@@ -33,16 +33,14 @@ using testing::SizeIs;
 // A folder for the segment, before the library makes it: each test has a process of its own under CTest; run together,
 // they share the first one.
 const std::string& Folder() {
-  static const std::string* const folder = [] {
-    std::string pattern = (std::filesystem::temp_directory_path() / "profiler-XXXXXX").string();
-    EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-    setenv("FAIRLEAD_SHM_FOLDER", pattern.c_str(), 1);
+  static const TemporaryFolder folder;
+  static const std::string path = [] {
+    setenv("FAIRLEAD_SHM_FOLDER", folder.path().c_str(), 1);
     setenv("FAIRLEAD_JOB", "gpt", 1);
     setenv("RANK", "5", 1);
-    atexit([] { std::filesystem::remove_all(getenv("FAIRLEAD_SHM_FOLDER")); });
-    return new std::string(pattern);
+    return folder.path();
   }();
-  return *folder;
+  return path;
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

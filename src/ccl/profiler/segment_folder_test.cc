@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "base/temporary_folder.h"
 #include "ccl/profiler/played_process_example.h"
 #include "telemetry/segment_example.h"
 
@@ -29,16 +30,12 @@ using testing::SizeIs;
 class SegmentFolderTest : public testing::Test {
  protected:
   SegmentFolderTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "segments-XXXXXX").string();
-    FL_CHECK(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-    folder_.emplace(SegmentFolderOptions{.folder = path_});
+    folder_.emplace(SegmentFolderOptions{.folder = segments_.path()});
     folder_->Look();  // what comes from now on is new
   }
-  ~SegmentFolderTest() override { std::filesystem::remove_all(path_); }
 
-  PlayedProcessOptions Options() const { return {.folder = path_}; }
-  std::string FileOf(pid_t pid) const { return path_ + "/fairlead-" + std::to_string(pid); }
+  PlayedProcessOptions Options() const { return {.folder = segments_.path()}; }
+  std::string FileOf(pid_t pid) const { return segments_.File("fairlead-" + std::to_string(pid)); }
   ProcessLook LookAtOne() {
     FolderLook look = folder_->Look();
     EXPECT_THAT(look.faults, IsEmpty());
@@ -57,7 +54,7 @@ class SegmentFolderTest : public testing::Test {
     return look.faults.size() == 1 ? look.faults[0].reason : "";
   }
 
-  std::string path_;
+  const TemporaryFolder segments_;
   std::optional<SegmentFolder> folder_;
 };
 
@@ -99,10 +96,8 @@ TEST_F(SegmentFolderTest, AProcessThatIsBusyMeanwhile) {
   uint64_t bytes[2] = {};
   uint64_t finished = 0;
   std::map<uint64_t, int> told;
-  bool is_done = false;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (finished < PlayedProcess::kMany && std::chrono::steady_clock::now() < deadline) {
-    is_done = is_done || process.HasDoneMany();
     const telemetry::ProcessReport report = LookAtOne().report;
     ASSERT_EQ(telemetry::FindFault(report), "");
     for (const model::ConnectionRecord& connection : report.connections) {
@@ -118,7 +113,7 @@ TEST_F(SegmentFolderTest, AProcessThatIsBusyMeanwhile) {
     EXPECT_GE(report.progress[0].finished, finished);
     finished = report.progress[0].finished;
   }
-  EXPECT_TRUE(is_done);
+  EXPECT_EQ(finished, PlayedProcess::kMany);
   for (const size_t direction : {0, 1}) EXPECT_EQ(messages[direction], PlayedProcess::kMany);
   EXPECT_THAT(told, SizeIs(PlayedProcess::kMany)) << "fewer than there are slots: none is missed";
 }
@@ -166,7 +161,7 @@ TEST_F(SegmentFolderTest, ANumberThatIsGivenAgain) {
 TEST_F(SegmentFolderTest, AnAgentThatComesLate) {
   PlayedProcess process(Options());
   for (int i = 0; i < 5; ++i) process.Iterate();
-  SegmentFolder late({.folder = path_});
+  SegmentFolder late({.folder = segments_.path()});
   FolderLook look = late.Look();
   ASSERT_THAT(look.processes, SizeIs(1));
   EXPECT_THAT(look.processes[0].report.connections, IsEmpty());
@@ -221,7 +216,7 @@ TEST_F(SegmentFolderTest, AnotherUsersFileIsNotRead) {
 
 TEST_F(SegmentFolderTest, OtherFilesAreNobodysBusiness) {
   for (const char* name : {"fairlead-", "fairlead-12x", "fairlead--5", "fairlead-007", "sem.other"}) {
-    std::ofstream(path_ + "/" + name) << "x";
+    std::ofstream(segments_.File(name)) << "x";
   }
   const FolderLook look = folder_->Look();
   EXPECT_THAT(look.processes, IsEmpty());
@@ -233,10 +228,10 @@ TEST_F(SegmentFolderTest, OtherFilesAreNobodysBusiness) {
 // A name with blanks and parentheses, as /proc shows it.
 TEST(ProcessStandingTest, StateAndStartAreFoundBehindAnyName) {
   const auto standing = [](const std::string& text) {
-    const std::string folder = testing::TempDir() + "/standing";
-    std::filesystem::create_directories(folder + "/12");
-    std::ofstream(folder + "/12/stat") << text;
-    return ReadProcessStanding(folder, 12);
+    const TemporaryFolder folder;
+    std::filesystem::create_directories(folder.File("12"));
+    std::ofstream(folder.File("12/stat")) << text;
+    return ReadProcessStanding(folder.path(), 12);
   };
   const std::string rest = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654 20\n";  // fields 4 to 23
   EXPECT_EQ(standing("12 (a) R 1 (b)) S" + rest).state, ProcessState::kRunning);

@@ -3,14 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "ccl/profiler/played_process_example.h"
 #include "diagnosis/c4d/c4d_master.h"
 #include "service/segment_folder.h"
@@ -43,19 +44,13 @@ class WatchedJob : public testing::Test {
 
   WatchedJob() {
     for (uint32_t host = 0; host < kHosts; ++host) {
-      std::string pattern = (std::filesystem::temp_directory_path() / "watched-XXXXXX").string();
-      FL_CHECK(mkdtemp(pattern.data()) != nullptr);
-      paths_.push_back(pattern);
-      folders_.emplace_back(service::SegmentFolderOptions{.folder = pattern});
+      folders_.emplace_back(service::SegmentFolderOptions{.folder = segments_[host].path()});
       folders_.back().Look();
     }
     for (int rank = 0; rank < kRanks; ++rank) {
-      ranks_.emplace_back(
-          PlayedProcessOptions{.folder = paths_[static_cast<size_t>(rank)], .rank = rank, .num_ranks = kRanks});
+      ranks_.emplace_back(PlayedProcessOptions{
+          .folder = segments_[static_cast<size_t>(rank)].path(), .rank = rank, .num_ranks = kRanks});
     }
-  }
-  ~WatchedJob() override {
-    for (const std::string& path : paths_) std::filesystem::remove_all(path);
   }
 
   // A second passes: each agent looks, the controller assembles, the diagnosis judges.
@@ -134,7 +129,7 @@ class WatchedJob : public testing::Test {
     return true;
   }
 
-  std::vector<std::string> paths_;
+  const std::array<TemporaryFolder, kHosts> segments_;
   std::vector<service::SegmentFolder> folders_;
   telemetry::JobAssembler assembler_{JobId(1), {}};
   model::JobLayout layout_;

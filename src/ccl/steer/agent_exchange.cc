@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kQuietNs = 1'000 * kNsPerMs;
 
-// Until when nobody asks. Lock-free, so fit for signal handlers.
+// Until when nobody waits for an answer. Lock-free, so fit for signal handlers.
 std::atomic<int64_t> quiet_until_ns = 0;
 static_assert(std::atomic<int64_t>::is_always_lock_free);
 
@@ -88,11 +88,13 @@ bool AgentExchange::Receive(shm::SteeringAnswer* answer) {
 }
 
 bool AgentExchange::Ask(shm::SteeringQuestion question, shm::SteeringAnswer* answer) {
-  if (NowNs() < quiet_until_ns.load(std::memory_order_relaxed) || !Open()) return false;
+  if (!Open()) return false;
   question.magic = shm::kSteeringMagic;
   question.version = shm::kSteeringVersion;
   memcpy(question.job, options_->job, sizeof(question.job));
   if (send(socket_, &question, sizeof(question), MSG_NOSIGNAL) != ssize_t{sizeof(question)}) return false;
+  // The agent learns of the connection all the same, finds its port by the socket and gives it a path later.
+  if (NowNs() < quiet_until_ns.load(std::memory_order_relaxed)) return false;
   return Receive(answer) && answer->magic == shm::kSteeringMagic && answer->version == shm::kSteeringVersion &&
          answer->kind == shm::SteeringAnswerKind::kUse;
 }

@@ -38,7 +38,8 @@ class AgentExchange {
   AgentExchange& operator=(const AgentExchange&) = delete;
 
   // Fills in who asks (magic, version, job). True when the answer is kUse and well-formed. After a deadline has passed
-  // nobody asks for a second, so that a stuck agent costs each process a percent or two of its time at most.
+  // nobody waits for a second, so that a stuck agent costs each process a percent or two of its time at most; it is asked
+  // all the same, so that it knows of the connection.
   bool Ask(shm::SteeringQuestion question, shm::SteeringAnswer* answer);
   // After Ask() was true. Lost when the agent is gone.
   void Tell(uint16_t source_port, int error, bool steered);

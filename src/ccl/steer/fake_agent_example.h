@@ -7,22 +7,15 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "shm/steering_messages.h"
 
 namespace fairlead::ccl {
-
-inline std::string MakeFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "steer-XXXXXX").string();
-  EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-  return pattern;
-}
 
 // An agent that answers each question with what `reply` says.
 class FakeAgent {
@@ -30,7 +23,7 @@ class FakeAgent {
   // Bytes of the answer; empty: none.
   using Reply = std::function<std::string(const shm::SteeringQuestion&)>;
 
-  explicit FakeAgent(Reply reply) : reply_(std::move(reply)), folder_(MakeFolder()) {
+  explicit FakeAgent(Reply reply) : reply_(std::move(reply)) {
     listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
@@ -39,10 +32,7 @@ class FakeAgent {
     EXPECT_EQ(listen(listener_, 64), 0);
     thread_ = std::thread([this] { Serve(); });
   }
-  ~FakeAgent() {
-    Stop();
-    std::filesystem::remove_all(folder_);
-  }
+  ~FakeAgent() { Stop(); }
 
   // Everything that was asked and told, once all clients have ended.
   void Stop() {
@@ -52,7 +42,7 @@ class FakeAgent {
     close(listener_);
   }
 
-  std::string path() const { return folder_ + "/agent.sock"; }
+  std::string path() const { return folder_.File("agent.sock"); }
   const std::vector<shm::SteeringQuestion>& questions() const { return questions_; }
   const std::vector<shm::SteeringOutcome>& outcomes() const { return outcomes_; }
 
@@ -75,7 +65,7 @@ class FakeAgent {
   }
 
   Reply reply_;
-  std::string folder_;
+  const TemporaryFolder folder_;
   int listener_ = -1;
   std::thread thread_;
   std::vector<shm::SteeringQuestion> questions_;

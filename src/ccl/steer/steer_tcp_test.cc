@@ -245,16 +245,24 @@ TEST(SteerTest, BadAnswersChangeNothing) {
   }
 }
 
-// The first connection waits for its 30 ms; the next ones, within a second, ask nobody.
+// The first connection waits for its 30 ms; the next ones, within a second, wait for nobody, and pass over the answers
+// that would have come. The agent learns of all of them.
 TEST(SteerTest, AnAgentThatIsStuckHoldsUpOneConnection) {
   const Listener listener;
-  FakeAgent agent([](const shm::SteeringQuestion&) { return std::string(); });
+  int num_questions = 0;
+  FakeAgent agent(
+      [&](const shm::SteeringQuestion&) { return ++num_questions == 1 ? std::string() : Bytes(Use(0, 0xb8)); });
   const auto connections =
       ConnectTo(Environment(agent) + " FAIRLEAD_STEER_DEADLINE_MS=30", listener.port(), "20 keeps");
   agent.Stop();
   ASSERT_THAT(connections, SizeIs(20));
-  for (const Connection& connection : connections) EXPECT_EQ(connection.error, 0);
-  EXPECT_THAT(agent.questions(), SizeIs(1));
+  for (const Connection& connection : connections) {
+    EXPECT_EQ(connection.error, 0);
+    EXPECT_EQ(connection.traffic_class, 0);
+  }
+  EXPECT_THAT(agent.questions(), SizeIs(20));
+  for (const auto& question : agent.questions()) EXPECT_NE(question.socket_inode, 0u);
+  EXPECT_THAT(agent.outcomes(), IsEmpty());
 }
 
 TEST(SteerTest, AnErrorOfTheCallIsTheCallers) {

@@ -33,14 +33,16 @@ bool Overlap(const std::vector<Culprit>& a, const std::vector<Culprit>& b) {
 }  // namespace
 
 struct C4dMaster::SlowDetectors {
-  explicit SlowDetectors(const model::JobLayout& layout)
-      : transfers(layout, SlowOptions()), stragglers(layout, SlowOptions()) {}
+  explicit SlowDetectors(const JobPicture& picture)
+      : transfers(picture.layout(), SlowOptions(), picture.names()),
+        stragglers(picture.layout(), SlowOptions(), picture.names()) {}
 
   SlowTransferDetector transfers;
   StragglerDetector stragglers;
 };
 
-C4dMaster::C4dMaster(const C4dOptions& options) : options_(options) {}
+C4dMaster::C4dMaster(const C4dOptions& options, model::PlaceNames names)
+    : options_(options), names_(std::move(names)) {}
 C4dMaster::~C4dMaster() = default;
 
 std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::TelemetryRecord> records) {
@@ -119,8 +121,8 @@ void C4dMaster::TakeLayout(SimTime now, const model::JobLayout& layout) {
     book_.emplace(layout.job);
   }
   slow_.reset();  // it refers to the layout of the picture
-  picture_.emplace(layout, now);
-  slow_ = std::make_unique<SlowDetectors>(picture_->layout());
+  picture_.emplace(layout, now, names_);
+  slow_ = std::make_unique<SlowDetectors>(*picture_);
   mismatch_check_ = MismatchCheck();
   window_begin_ = now;
   stood_still_ = false;
@@ -207,8 +209,9 @@ void C4dMaster::EndWindowIfDue(SimTime now) {
   const bool is_late = age >= options_.window.length * options_.window.max_lengths;
   const bool is_full = IsWindowFull();
   if (age < options_.window.length || (!is_full && !is_late)) return;
-  std::vector<Suspect> suspects = slow_->transfers.EndWindow(now);
-  std::vector<Suspect> stragglers = slow_->stragglers.EndWindow(now, !suspects.empty());
+  const std::vector<double> lateness = slow_->stragglers.JudgeWindow();
+  std::vector<Suspect> suspects = slow_->transfers.EndWindow(now, lateness);
+  std::vector<Suspect> stragglers = slow_->stragglers.TakeSuspects(!suspects.empty());
   std::move(stragglers.begin(), stragglers.end(), std::back_inserter(suspects));
   const bool counts = is_full && !stood_still_;
   ++(counts ? counters_.windows : counters_.idle_windows);

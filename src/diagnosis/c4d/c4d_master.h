@@ -37,6 +37,7 @@
 #include "diagnosis/c4d/mismatch_check.h"
 #include "diagnosis/c4d/suspect.h"
 #include "model/finding.h"
+#include "model/place_names.h"
 #include "model/telemetry.h"
 
 namespace fairlead::diagnosis::c4d {
@@ -53,8 +54,8 @@ struct C4dCounters {
 
 class C4dMaster {
  public:
-  // Args: options valid.
-  explicit C4dMaster(const C4dOptions& options);
+  // Args: options valid; names: for texts.
+  explicit C4dMaster(const C4dOptions& options, model::PlaceNames names = {});
   ~C4dMaster();
   C4dMaster(const C4dMaster&) = delete;
   C4dMaster& operator=(const C4dMaster&) = delete;
@@ -95,6 +96,7 @@ class C4dMaster {
   std::vector<model::FindingId> ExplainedBy(const Suspect& suspect) const;
 
   C4dOptions options_;
+  model::PlaceNames names_;
   C4dCounters counters_;
   std::string last_error_;
   SimTime excused_until_;

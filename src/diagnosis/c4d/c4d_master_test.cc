@@ -131,6 +131,38 @@ TEST(C4dMasterTest, AFrozenProcessIsNoBrokenLink) {
   EXPECT_TRUE(IsRank(job.Open().front(), 3));
 }
 
+// All exchange with all, and 3 does not hear that its peers have posted buffers, nor do they hear that 3 has: it froze,
+// or is cut off. Each of them has lost two words, and 3 fourteen.
+TEST(C4dMasterTest, WhoHasLostTheWordsOfAllIsNamed) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted);
+  for (uint32_t r = 0; r < Job::kRanks; ++r) {
+    if (r == 3) continue;
+    job.Connect(3, Direction::kSend, r, TransferPhase::kSendWaitsForPeer);
+    job.Connect(r, Direction::kReceive, 3, TransferPhase::kReceivePosted);
+    job.Connect(r, Direction::kSend, 3, TransferPhase::kSendWaitsForPeer);
+    job.Connect(3, Direction::kReceive, r, TransferPhase::kReceivePosted);
+  }
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(IsRank(job.Open().front(), 3));
+}
+
+// A rank that froze before its peers posted: it waits for all of them, and they have told it.
+TEST(C4dMasterTest, ASenderThatDoesNotListenIsNamed) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted);
+  for (const uint32_t peer : {1u, 5u, 6u}) {
+    job.Connect(2, Direction::kSend, peer, TransferPhase::kSendWaitsForPeer);
+    job.Connect(peer, Direction::kReceive, 2, TransferPhase::kReceivePosted);
+  }
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(IsRank(job.Open().front(), 2));
+}
+
 // A ring through both hosts, 0-1-2-3 and 4-5-6-7, of which the network sees 3 -> 4 and 7 -> 0. What is inside of the
 // hosts is out of sight, so no rank is named: the host that has data and does not pass it on, or nobody.
 TEST(C4dMasterTest, WhoRelaysIsNotNamed) {

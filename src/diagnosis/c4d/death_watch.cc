@@ -71,8 +71,8 @@ std::optional<Suspect> FindDead(const JobPicture& picture) {
   const int32_t exit_code = picture.ranks()[dead.front()].exit_code;
   suspect.evidence.push_back(
       {fmt::format("exit code of rank {}", dead.front().value()), static_cast<double>(exit_code), 0, ""});
-  suspect.summary =
-      fmt::format("The process of {} has ended with exit code {}", Describe(layout, suspect.culprits), exit_code);
+  suspect.summary = fmt::format("The process of {} has ended with exit code {}",
+                                Describe(layout, picture.names(), suspect.culprits), exit_code);
   if (const model::HostSymptomRecord* error = FindGpuError(picture, dead.front())) {
     suspect.sub_cause = SubCause::kGpuError;
     suspect.summary += fmt::format(" after an error of its GPU{}{}", error->text.empty() ? "" : ": ", error->text);
@@ -131,8 +131,8 @@ std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hi
     suspect.confidence = are_all_unseen ? 0.5 : 0.9;
     const double silent = (now - host.last_heard).seconds().value();
     suspect.evidence.push_back({"time without a report", silent, 0, "s"});
-    suspect.summary = fmt::format("The agent of host {} has not answered for {:.0f} s{}", host.id.value(), silent,
-                                  are_all_unseen ? ", and nobody else of the job" : ", while the job goes on");
+    suspect.summary = fmt::format("The agent of {} has not answered for {:.0f} s{}", picture.names().Of(host.id),
+                                  silent, are_all_unseen ? ", and nobody else of the job" : ", while the job goes on");
     suspects.push_back(std::move(suspect));
   }
   return suspects;

@@ -21,6 +21,7 @@ class HangRule {
   HangRule(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query)
       : picture_(picture),
         layout_(picture.layout()),
+        names_(picture.names()),
         hindrances_(hindrances),
         query_(query),
         graph_(BuildWaitGraph(picture, hindrances, query)),
@@ -253,7 +254,7 @@ class HangRule {
     SetOperation(operation, &suspect);
     suspect.sub_cause = CauseOf(ranks.front(), operation);
     const std::string what = operation != nullptr ? OperationText(*operation) : "an operation";
-    const std::string who = Describe(layout_, suspect.culprits);
+    const std::string who = Describe(layout_, names_, suspect.culprits);
     if (syndrome == Syndrome::kDead) {
       suspect.sub_cause = SubCause::kUnknown;
       suspect.summary =
@@ -286,7 +287,7 @@ class HangRule {
     }
     // Any of them may be the one. Nobody is named who is innocent but for one.
     suspect.summary = fmt::format("{} ranks wait for one of {}, of which reports are missing", NumWaiting(),
-                                  Describe(layout_, suspect.culprits));
+                                  Describe(layout_, names_, suspect.culprits));
     suspect.culprits.clear();
     suspect.confidence = 0.3;
   }
@@ -301,9 +302,9 @@ class HangRule {
     if (!is_inside_host) return;
     suspect->culprits = {HostCulprit(host)};
     suspect->summary = fmt::format(
-        "{} has stopped inside of host {}, or {}, of which reports are missing, has not "
+        "{} has stopped inside of {}, or {}, of which reports are missing, has not "
         "begun it; {} ranks wait",
-        OperationText(*operation), host.value(), Describe(layout_, rank), NumWaiting());
+        OperationText(*operation), names_.Of(host), Describe(layout_, names_, rank), NumWaiting());
   }
 
   // A host that is silent is gone with all its ranks.
@@ -342,7 +343,7 @@ class HangRule {
       suspect.evidence.push_back(
           {"connections with data sent that never arrived", static_cast<double>(links_.size()), 0, "connections"});
       suspect.summary = fmt::format("Data of {} was sent over {} and never arrived; {} ranks wait", what,
-                                    Describe(layout_, suspect.culprits), NumWaiting());
+                                    Describe(layout_, names_, suspect.culprits), NumWaiting());
     } else if (!gpus_.empty() || (out_of_sight_.empty() && !relays_.empty())) {
       NameGpu(what, &suspect);
     } else {
@@ -361,14 +362,14 @@ class HangRule {
     if (hosts.size() > 1) {
       suspect->confidence = 0.3;
       suspect->summary = fmt::format("One of {} does not go on inside of {}, and nothing tells which; {} ranks wait",
-                                     Describe(layout_, ranks), what, NumWaiting());
+                                     Describe(layout_, names_, ranks), what, NumWaiting());
       return;
     }
     const bool is_sure = ranks.size() == 1 && !gpus_.empty();
     suspect->culprits = {is_sure ? RankCulprit(layout_, ranks.front()) : HostCulprit(*hosts.begin())};
     suspect->confidence = is_sure ? 0.9 : 0.7;
     suspect->summary = fmt::format("{} of {} does not go on inside of {}; {} ranks wait", is_sure ? "The GPU" : "A GPU",
-                                   Describe(layout_, suspect->culprits), what, NumWaiting());
+                                   Describe(layout_, names_, suspect->culprits), what, NumWaiting());
   }
 
   // Operations over NVLink have no messages: at best, all their ranks are on one host.
@@ -381,7 +382,7 @@ class HangRule {
     if (hosts.size() == 1) {
       suspect->culprits = {HostCulprit(*hosts.begin())};
       suspect->summary =
-          fmt::format("{} has stopped inside of host {}; {} ranks wait", what, hosts.begin()->value(), NumWaiting());
+          fmt::format("{} has stopped inside of {}; {} ranks wait", what, names_.Of(*hosts.begin()), NumWaiting());
       return;
     }
     suspect->confidence = 0.2;
@@ -442,12 +443,13 @@ class HangRule {
     SetOperation(shown, &suspect);
     suspect.summary =
         fmt::format("Ranks wait for each other in a circle: they began {} in different orders; {} went another way",
-                    text, culprits.empty() ? "nothing tells who" : Describe(layout_, suspect.culprits));
+                    text, culprits.empty() ? "nothing tells who" : Describe(layout_, names_, suspect.culprits));
     suspects->push_back(std::move(suspect));
   }
 
   const JobPicture& picture_;
   const model::JobLayout& layout_;
+  const model::PlaceNames& names_;
   const Hindrances& hindrances_;
   const WaitGraphQuery& query_;
   WaitGraph graph_;

@@ -45,8 +45,8 @@ Status JobPicture::ValidateLayout(const model::JobLayout& layout) {
   return OkStatus();
 }
 
-JobPicture::JobPicture(model::JobLayout layout, SimTime start)
-    : layout_(std::move(layout)), last_heard_(start), last_progress_(start) {
+JobPicture::JobPicture(model::JobLayout layout, SimTime start, model::PlaceNames names)
+    : layout_(std::move(layout)), names_(std::move(names)), last_heard_(start), last_progress_(start) {
   ranks_.resize(layout_.ranks.size());
   for (const model::RankPlace& place : layout_.ranks) {
     HostState& host = hosts_.emplace_back();

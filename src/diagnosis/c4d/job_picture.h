@@ -32,6 +32,7 @@
 #include "diagnosis/c4d/duration_history.h"
 #include "diagnosis/c4d/report_sequence.h"
 #include "diagnosis/c4d/transfer_table.h"
+#include "model/place_names.h"
 #include "model/telemetry.h"
 
 namespace fairlead::diagnosis::c4d {
@@ -126,8 +127,8 @@ class JobPicture {
   // Errors: kInvalidArgument: ids out of range, a rank twice in a communicator.
   static Status ValidateLayout(const model::JobLayout& layout);
 
-  // Args: layout valid; start on the master's clock.
-  JobPicture(model::JobLayout layout, SimTime start);
+  // Args: layout valid; start on the master's clock; names: for texts.
+  JobPicture(model::JobLayout layout, SimTime start, model::PlaceNames names = {});
 
   // Returns whether the report was news, not a repetition or somebody else's. Calls `sink` for each collective that all
   // ranks have now finished and told about; its spans live as long as the call.
@@ -135,6 +136,7 @@ class JobPicture {
   bool Add(SimTime now, const model::HostReport& report);
 
   const model::JobLayout& layout() const { return layout_; }
+  const model::PlaceNames& names() const { return names_; }
   const IdVector<model::RankId, RankState>& ranks() const { return ranks_; }
   const std::vector<HostState>& hosts() const { return hosts_; }
   const IdVector<model::CommunicatorId, CommunicatorState>& communicators() const { return communicators_; }
@@ -192,6 +194,7 @@ class JobPicture {
   HostState* FindHost(HostId id);
 
   model::JobLayout layout_;
+  model::PlaceNames names_;
   IdVector<model::RankId, RankState> ranks_;
   std::vector<HostState> hosts_;  // ascending ids
   IdVector<model::CommunicatorId, CommunicatorState> communicators_;

@@ -120,7 +120,7 @@ std::optional<Suspect> JudgeOperation(const JobPicture& picture, CommunicatorId 
   suspect.evidence.push_back(
       {"bytes", static_cast<double>(wrong->signature.bytes), static_cast<double>(other.signature.bytes), "bytes"});
   suspect.summary = fmt::format("{} called {} on {} where {} other ranks called {}: a fault of the program",
-                                Describe(layout, suspect.culprits), TextOf(wrong->signature),
+                                Describe(layout, picture.names(), suspect.culprits), TextOf(wrong->signature),
                                 layout.communicators[id.index()].name, other.ranks.size(), TextOf(other.signature));
   return suspect;
 }
@@ -151,8 +151,9 @@ void JudgeTransfers(const JobPicture& picture, CommunicatorId id, std::vector<Su
       suspect.evidence.push_back(
           {"bytes sent, against bytes expected", static_cast<double>(sent), static_cast<double>(expected), "bytes"});
       suspect.summary =
-          fmt::format("{} sends {} bytes on {} where {} expects {}: a fault of the program", Describe(layout, ranks[i]),
-                      sent, layout.communicators[id.index()].name, Describe(layout, ranks[lane.peer]), expected);
+          fmt::format("{} sends {} bytes on {} where {} expects {}: a fault of the program",
+                      Describe(layout, picture.names(), ranks[i]), sent, layout.communicators[id.index()].name,
+                      Describe(layout, picture.names(), ranks[lane.peer]), expected);
       suspects->push_back(std::move(suspect));
     }
   }

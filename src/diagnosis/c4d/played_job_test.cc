@@ -44,8 +44,9 @@ Fault On(FaultKind kind, uint32_t rank, int64_t begin_s, double magnitude = 1) {
   return fault;
 }
 
-std::vector<Finding> Watch(const std::vector<Fault>& faults, const NoiseOptions& noise, uint64_t seed, int64_t end_s) {
-  execution::JobExecution job(Shape(), faults, noise, seed);
+std::vector<Finding> Watch(const JobShape& shape, const std::vector<Fault>& faults, const NoiseOptions& noise,
+                           uint64_t seed, int64_t end_s) {
+  execution::JobExecution job(shape, faults, noise, seed);
   C4dMaster master({});
   std::vector<model::TelemetryRecord> records;
   for (SimTime now(kSecond); now <= SimTime(end_s * kSecond); now = now + SimDuration(kSecond)) {
@@ -54,6 +55,10 @@ std::vector<Finding> Watch(const std::vector<Fault>& faults, const NoiseOptions&
     master.Handle(now, records);
   }
   return master.findings();
+}
+
+std::vector<Finding> Watch(const std::vector<Fault>& faults, const NoiseOptions& noise, uint64_t seed, int64_t end_s) {
+  return Watch(Shape(), faults, noise, seed, end_s);
 }
 
 bool Names(const std::vector<Finding>& findings, const Fault& fault) {
@@ -131,6 +136,27 @@ TEST(PlayedJobTest, TwoSlowRanksAreBothFound) {
     EXPECT_TRUE(Names(findings, faults[0])) << seed;
     EXPECT_TRUE(Names(findings, faults[1])) << seed;
     EXPECT_TRUE(NamesOnly(findings, faults)) << seed;
+  }
+}
+
+// Iterations open with sends and receives, in which all wait for the late host: at the collectives behind all are
+// together. Its four GPUs are a quarter of all ranks, or half of a stage; then only the other half waits.
+TEST(PlayedJobTest, ALateHostIsFoundWhereIterationsOpenWithSendsAndReceives) {
+  for (const uint32_t stages : {1u, 2u}) {
+    JobShape shape = Shape();
+    shape.tensor_parallel = 1;
+    shape.pipeline_parallel = stages;
+    shape.data_parallel = stages == 1 ? 16 : 8;
+    shape.opening_bytes = 20'000'000;
+    Fault late = On(FaultKind::kSlowLoader, 5, 60, 12);  // 0.22 s more, half of what an iteration computes
+    late.host = HostId(1);
+    const ExpectedFinding expected = ExpectFinding(late, shape, MakeLayout(shape, JobId(0)));
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      const std::vector<Finding> findings = Watch(shape, {late}, {}, seed, 130);
+      ASSERT_EQ(findings.size(), 1u) << stages << " stages, seed " << seed;
+      EXPECT_TRUE(Accepts(expected, findings[0])) << findings[0].summary;
+      EXPECT_GT(findings[0].confirmed, late.begin);
+    }
   }
 }
 

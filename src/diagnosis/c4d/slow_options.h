@@ -23,7 +23,7 @@ struct SlowOptions {
   // window at the start is taken for normal.
   uint32_t baseline_windows = 2;
 
-  // Operations of one kind on one communicator in a window, after the worst are left out, 1 or more. Higher: slow jobs
+  // Operations on one communicator in a window, after the worst are left out, 1 or more. Higher: slow jobs
   // need longer windows. Lower: single late operations count.
   uint32_t operations_min = 4;
   // Share of the window that others must have waited for a straggler. Higher: only what hurts. Lower: names those whose

@@ -34,8 +34,10 @@ bool IsSameLine(const Transfer& a, const Transfer& b) {
 
 }  // namespace
 
-SlowTransferDetector::SlowTransferDetector(const model::JobLayout& layout, const SlowOptions& options)
+SlowTransferDetector::SlowTransferDetector(const model::JobLayout& layout, const SlowOptions& options,
+                                           model::PlaceNames names)
     : layout_(layout),
+      names_(std::move(names)),
       options_(options),
       elements_(layout),
       seen_(layout.ranks.size()),
@@ -58,18 +60,25 @@ void SlowTransferDetector::Add(const model::RankReport& report) {
     if (key.peer.index() >= layout_.ranks.size() || key.peer == report.rank) continue;
     Connection& connection = FindConnection(report.rank, key);
     const bool is_known = connection.baseline_count >= options_.baseline_windows;
-    connection.fit.Add(record, options_.added_delay_min, is_known ? connection.baseline_ratios.usual() : 0);
+    const double usual_seconds = is_known ? std::exp(connection.baseline) / connection.usual_bytes : 0;
+    connection.fit.Add(record, options_.added_delay_min, is_known ? connection.baseline_ratios.usual() : 0,
+                       usual_seconds);
   }
 }
 
-std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples() {
+std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples(std::span<const double> lateness) {
   std::vector<Sample> samples;
+  const auto lateness_of = [&](model::RankId rank) {
+    return rank.index() < lateness.size() ? lateness[rank.index()] : 0;
+  };
   for (uint32_t rank = 0; rank < connections_.size(); ++rank) {
     for (Connection& connection : connections_[rank]) {
       if (connection.fit.messages() >= options_.messages_min) {
         if (connection.baseline_count == 0) connection.usual_bytes = connection.fit.mean_bytes();
         const double log_seconds = std::log(connection.fit.SecondsOf(connection.usual_bytes));
-        const bool is_uneven = connection.fit.uneven_reports() >= kUnevenReportsMin;
+        const double excuse = std::max(lateness_of(model::RankId(rank)), lateness_of(connection.key.peer));
+        const bool is_uneven =
+            connection.fit.uneven_reports() >= kUnevenReportsMin && connection.fit.uneven_seconds() > excuse;
         samples.push_back({.source = model::RankId(rank),
                            .connection = &connection,
                            .log_seconds = log_seconds,
@@ -216,12 +225,12 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
 void SlowTransferDetector::JudgePairs(std::span<PairDelay> pairs, double sigma) const {
   const double effect = std::log1p(options_.matrix.effect_min);
   for (PairDelay& pair : pairs) {
-    if (pair.uneven >= kUnevenShareMin) {
-      pair.transfer.health = TransferHealth::kSlow;
-    } else if (pair.x < kHealthyShare * effect) {
+    const bool is_uneven = pair.uneven >= kUnevenShareMin;
+    const bool is_delayed = pair.x >= std::max(effect, kPairSigmas * sigma) &&
+                            pair.added_seconds >= options_.added_delay_min.seconds().value();
+    if (!is_uneven && pair.x < kHealthyShare * effect) {
       pair.transfer.health = TransferHealth::kHealthy;
-    } else if (pair.x >= std::max(effect, kPairSigmas * sigma) &&
-               pair.added_seconds >= options_.added_delay_min.seconds().value()) {
+    } else if (is_uneven || is_delayed) {
       pair.transfer.health = TransferHealth::kSlow;
     }
   }
@@ -287,9 +296,9 @@ std::optional<Suspect> SlowTransferDetector::MakeSuspect(const SlowElement& elem
   const double share = static_cast<double>(element.hits) / (element.hits + element.misses);
   suspect.confidence = share * (is_slow ? z / (z + limit / 4) : uneven_share);
   suspect.summary = is_slow ? fmt::format("{} takes {:.2f} times as long as normal for each message",
-                                          Describe(layout_, element.culprit), std::exp(x))
+                                          Describe(layout_, names_, element.culprit), std::exp(x))
                             : fmt::format("{} stalls single messages again and again, as if they were lost",
-                                          Describe(layout_, element.culprit));
+                                          Describe(layout_, names_, element.culprit));
   if (is_connection) suspect.summary += "; which end is at fault can't be told";
   return suspect;
 }
@@ -324,8 +333,8 @@ void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::s
   }
 }
 
-std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime) {
-  std::vector<Sample> samples = TakeSamples();
+std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime, std::span<const double> lateness) {
+  std::vector<Sample> samples = TakeSamples(lateness);
   CompareWithPeers(samples);
   const double sigma = RemoveShared(samples);
   std::vector<PairDelay> pairs = PoolPairs(samples);

@@ -14,7 +14,9 @@
 //             3. what all suffer is nobody's fault: unless some are as ever, x is counted from what is normal now;
 //             4. x averaged per pair of ranks and plane; slow: by itself (three sigma and the least effects), as part
 //             of a row or column that ScoreDelays names, or lossy: single messages are much slower again and again,
-//             than it has ever seen, while those of most others are not;
+//             than it has ever seen, while those of most others are not. A rank that comes late sends all that it has
+//             at once, and gets all that others had for it: messages of a burst share their time otherwise than those
+//             that come one by one. What single messages take longer is no loss as long as an end's lateness covers it;
 //             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
 //             connection z_point.
 // Cost        O(connections) per window, about 150 bytes a connection. See BM_SlowTransfers/ranks:16384.
@@ -37,21 +39,23 @@
 #include "diagnosis/c4d/slow_options.h"
 #include "diagnosis/c4d/suspect.h"
 #include "diagnosis/c4d/transfer_fit.h"
+#include "model/place_names.h"
 #include "model/telemetry.h"
 
 namespace fairlead::diagnosis::c4d {
 
 class SlowTransferDetector {
  public:
-  // Args: layout, must outlive this.
-  SlowTransferDetector(const model::JobLayout& layout, const SlowOptions& options);
+  // Args: layout, must outlive this; names: for texts.
+  SlowTransferDetector(const model::JobLayout& layout, const SlowOptions& options, model::PlaceNames names = {});
 
   // Records about ranks that the layout does not know are left out. Cost: O(records of the report).
   void Add(const model::RankReport& report);
 
   // Judges what was added since the window before, and forgets it.
+  // Args: lateness [rank] seconds by which ranks came late in this window, each making others wait; empty: nobody did.
   // Returns: one suspect per element at fault, culprits in their most specific form.
-  std::vector<Suspect> EndWindow(SimTime now);
+  std::vector<Suspect> EndWindow(SimTime now, std::span<const double> lateness = {});
 
  private:
   struct Connection {
@@ -83,7 +87,7 @@ class SlowTransferDetector {
   };
 
   Connection& FindConnection(model::RankId rank, const model::ConnectionKey& key);
-  std::vector<Sample> TakeSamples();
+  std::vector<Sample> TakeSamples(std::span<const double> lateness);
   bool IsLocal(model::RankId a, model::RankId b, uint32_t plane) const;
   uint64_t ClassOf(const Sample& sample, bool by_leaf_pair) const;
   void CompareWithPeers(std::span<Sample> samples) const;
@@ -103,6 +107,7 @@ class SlowTransferDetector {
   void LearnBaseline(std::span<const Sample> samples, std::span<const PairDelay> pairs);
 
   const model::JobLayout& layout_;
+  model::PlaceNames names_;
   SlowOptions options_;
   NetworkElements elements_;
   std::vector<ReportNumbers> seen_;                   // [rank]

@@ -185,6 +185,28 @@ TEST_F(SlowTransferDetectorTest, ALossyConnectionIsSlowThoughItsMeanIsNot) {
   EXPECT_NE(suspects[0].summary.find("lost"), std::string::npos);
 }
 
+// A rank that comes late sends 40 messages at once: together they take the usual 8 ms, but the first one waits for
+// 1.4 ms among those of others, and the rest follow in 169 us each. Beyond the usual 0.2 ms that is 1.2 ms in each of
+// ten seconds.
+TEST_F(SlowTransferDetectorTest, WhatALateRankExplainsIsNoLoss) {
+  LearnNormal(Healthy);
+  const auto suspects_if = [&](uint32_t late_rank, double lateness_s) {
+    for (int second = 0; second < 10; ++second) {
+      std::vector<RankReport> reports = traffic_.Second(Healthy);
+      reports[5].connections[0].wire_time = SimDuration(8'000'000);
+      reports[5].connections[0].wire_time_max = SimDuration(1'400'000);
+      for (const RankReport& report : reports) detector_.Add(report);
+    }
+    std::vector<double> lateness(layout_.ranks.size(), 0.0);
+    lateness[late_rank] = lateness_s;
+    return detector_.EndWindow(now_, lateness).size();
+  };
+  EXPECT_EQ(suspects_if(5, 0.5), 0u) << "the sender is late";
+  EXPECT_EQ(suspects_if(9, 0.5), 0u) << "the receiver is late";
+  EXPECT_EQ(suspects_if(6, 0.5), 1u) << "somebody else is late";
+  EXPECT_EQ(suspects_if(5, 0.006), 1u) << "12 ms are more than that";
+}
+
 // Two sizes and noise can make the slowest message take about twice as long as the mean of the others in every report,
 // so that chance decides how many reports of a connection pass that limit. Nobody's fault, however often it happens.
 TEST_F(SlowTransferDetectorTest, SizesAndNoiseThatMakeSlowMessagesAreNoLoss) {

@@ -37,13 +37,16 @@ double LowerMedian(std::vector<double>& values) {
 
 }  // namespace
 
-StragglerDetector::StragglerDetector(const model::JobLayout& layout, const SlowOptions& options)
+StragglerDetector::StragglerDetector(const model::JobLayout& layout, const SlowOptions& options,
+                                     model::PlaceNames names)
     : layout_(layout),
+      names_(std::move(names)),
       options_(options),
       offsets_(layout),
       own_time_(layout),
       blame_(layout, options.operations_min),
       lag_(layout, options.operations_min),
+      exchanges_(layout),
       has_pairs_(layout.communicators.size(), false),
       baselines_(layout.ranks.size()) {}
 
@@ -72,6 +75,7 @@ void StragglerDetector::Add(const model::RankReport& report) {
       has_pairs_[operation.communicator.index()] = true;
   }
   own_time_.Add(report);
+  exchanges_.Add(report, [this](const CompletedOperation& exchange) { Add(exchange); });
 }
 
 void StragglerDetector::Add(const model::HostReport& report) {
@@ -83,7 +87,8 @@ void StragglerDetector::Add(const model::HostReport& report) {
 std::vector<uint32_t> StragglerDetector::FindStages() const {
   std::vector<uint32_t> stages(layout_.ranks.size(), 0);
   for (size_t c = 0; c < has_pairs_.size(); ++c) {
-    if (!has_pairs_[c]) continue;
+    // Of an exchange all with all nobody stands before anybody else.
+    if (!has_pairs_[c] || exchanges_.HasExchanges(model::CommunicatorId(c))) continue;
     const auto& ranks = layout_.communicators[c].ranks;
     for (uint32_t position = 0; position < ranks.size(); ++position) {
       if (ranks[position].index() < stages.size()) stages[ranks[position].index()] = position;
@@ -260,7 +265,7 @@ std::vector<StragglerDetector::Candidate> StragglerDetector::FindCandidates(cons
   }
   for (size_t rank = 0; rank < own.excess.size(); ++rank) {
     const auto host = ranks_of.find(layout_.ranks[rank].host);
-    if (host != ranks_of.end()) host->second.push_back(model::RankId(rank));
+    if (host != ranks_of.end()) host->second.emplace_back(rank);
   }
   std::vector<Candidate> all;
   for (const auto& [host, ranks] : ranks_of) AddCandidates(window, own, ranks, all);
@@ -336,16 +341,21 @@ bool StragglerDetector::IsKnown(const Signal& signal, const Candidate& candidate
 }
 
 bool StragglerDetector::Agrees(const Signal& signal, const Candidate& candidate, double seconds) const {
-  std::vector<double> others;
+  if (!IsKnown(signal, candidate)) return false;
+  const std::vector<uint32_t> stages = FindStages();
+  const uint32_t stage = stages[candidate.ranks.front().index()];
+  std::vector<double> all;
+  std::vector<double> of_stage;  // who may be all that wait for it
   for (size_t rank = 0; rank < signal.excess.size(); ++rank) {
-    if (signal.is_known[rank]) others.push_back(signal.excess[rank]);
+    if (!signal.is_known[rank]) continue;
+    all.push_back(signal.excess[rank]);
+    if (stages[rank] == stage) of_stage.push_back(signal.excess[rank]);
   }
-  if (others.empty() || !IsKnown(signal, candidate)) return false;
-  if (others.empty()) return false;  // the signal says nothing about anybody
+  double reference = LowerMedian(all);
+  if (!of_stage.empty()) reference = std::min(reference, LowerMedian(of_stage));
   double excess = 0;
   for (const model::RankId rank : candidate.ranks) excess += signal.excess[rank.index()];
-  return excess / static_cast<double>(candidate.ranks.size()) - LowerMedian(others) >=
-         options_.wait_share_min * seconds;
+  return excess / static_cast<double>(candidate.ranks.size()) - reference >= options_.wait_share_min * seconds;
 }
 
 model::SubCause StragglerDetector::FindSubCause(const Window& window, const Candidate& candidate,
@@ -386,7 +396,7 @@ Suspect StragglerDetector::MakeSuspect(const Window& window, const Candidate& ca
                             : suspect.sub_cause == model::SubCause::kHostThread ? "its host thread enqueues late"
                                                                                 : "its GPU takes longer";
   suspect.summary = fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
-                                Describe(layout_, candidate.culprit), greatest(own.excess), cause);
+                                Describe(layout_, names_, candidate.culprit), greatest(own.excess), cause);
   return suspect;
 }
 
@@ -404,15 +414,16 @@ void StragglerDetector::LearnBaseline(const Window& window) {
   }
 }
 
-std::vector<Suspect> StragglerDetector::EndWindow(SimTime, bool has_transport_suspect) {
-  Window window = TakeWindow();
-  std::vector<Suspect> suspects;
-  if (window.seconds > 0 && !has_transport_suspect) {
+std::vector<double> StragglerDetector::JudgeWindow() {
+  verdict_ = {.window = TakeWindow(), .is_healthy = false, .suspects = {}};
+  Window& window = verdict_.window;
+  std::vector<double> lateness(layout_.ranks.size(), 0.0);
+  if (window.seconds > 0) {
     const Signal own = JudgeOwn(window);
     const Signal blame = JudgeWaits(window.blame, &Baseline::blame_share, window.seconds);
     const Signal lag = JudgeWaits(window.lag, &Baseline::lag_share, window.seconds);
     const std::vector<Candidate> candidates = FindCandidates(window, own);
-    if (candidates.empty()) LearnBaseline(window);
+    verdict_.is_healthy = candidates.empty();
     for (const Candidate& candidate : candidates) {
       // Ranks that have few of their like elsewhere wait for each other: waits say little about them.
       uint32_t num_agreeing = IsMostOfStage(candidate) && HasIdleHost(window, candidate) ? 1 : 0;
@@ -420,13 +431,21 @@ std::vector<Suspect> StragglerDetector::EndWindow(SimTime, bool has_transport_su
       num_agreeing += Agrees(lag, candidate, window.seconds) ? 1 : 0;
       // Where nothing else can confirm it, nothing may be missing.
       const bool is_alone = !IsKnown(blame, candidate) && HasAllReports(window, candidate);
-      if (num_agreeing > 0 || is_alone) {
-        suspects.push_back(MakeSuspect(window, candidate, own, blame, lag, num_agreeing));
-      }
+      if (num_agreeing == 0 && !is_alone) continue;
+      verdict_.suspects.push_back(MakeSuspect(window, candidate, own, blame, lag, num_agreeing));
+      if (num_agreeing == 0) continue;
+      for (const model::RankId rank : candidate.ranks) lateness[rank.index()] = own.excess[rank.index()];
     }
   }
   throttled_.clear();
-  return suspects;
+  return lateness;
+}
+
+std::vector<Suspect> StragglerDetector::TakeSuspects(bool has_transport_suspect) {
+  Verdict verdict = std::exchange(verdict_, {});
+  if (has_transport_suspect) return {};
+  if (verdict.is_healthy) LearnBaseline(verdict.window);
+  return std::move(verdict.suspects);
 }
 
 }  // namespace fairlead::diagnosis::c4d

@@ -5,7 +5,8 @@
 //             are late somewhere; the one that waits for nobody is the cause.
 // Notation    three signals per rank and window, in seconds
 //               own    time of its own doing between communications, over the ranks of the same stage (OwnTime)
-//               blame  waits for it less its own waits, from the time inside collectives (WaitBlame)
+//               blame  waits for it less its own waits, from the time inside collectives and exchanges of sends and
+//                      receives all with all (WaitBlame, PairExchanges)
 //               lag    the same from their starts, clocks aligned (WaitBlame, ClockOffsets)
 // Method      1. each signal less what it is in the first windows without a suspect; own also less the lower median of
 //             the ranks at the same position of their pipelines, per operation, so that slower iterations do not
@@ -14,8 +15,9 @@
 //             3. candidates are the late ranks, and instead of several of one host the host, if most of its ranks are
 //             late: the fewest of them, three at most, that have blame_share_min of all own time in excess together.
 //             Own time ends every chain of waits;
-//             4. one is a suspect if blame or lag agrees. Of a host that is most of a stage waits say little: its ranks
-//             are late by their own past, and its host threads must idle more than they used to, those of others not.
+//             4. one is a suspect if blame or lag agrees: beyond the median rank of the job, or of its stage. Of a host
+//             that is most of a stage waits say little: its ranks are late by their own past, and its host threads must
+//             idle more than they used to, those of others not.
 //             A rank without collectives has own alone, at half confidence, and only if no report is missing.
 // Cost        O(operations) in all, O(ranks) per window.
 // Guarantees  lateness that all share names nobody; one stall in a window names nobody.
@@ -34,18 +36,20 @@
 #include "diagnosis/c4d/clock_offsets.h"
 #include "diagnosis/c4d/completed_operation.h"
 #include "diagnosis/c4d/own_time.h"
+#include "diagnosis/c4d/pair_exchanges.h"
 #include "diagnosis/c4d/report_numbers.h"
 #include "diagnosis/c4d/slow_options.h"
 #include "diagnosis/c4d/suspect.h"
 #include "diagnosis/c4d/wait_blame.h"
+#include "model/place_names.h"
 #include "model/telemetry.h"
 
 namespace fairlead::diagnosis::c4d {
 
 class StragglerDetector {
  public:
-  // Args: layout, must outlive this.
-  StragglerDetector(const model::JobLayout& layout, const SlowOptions& options);
+  // Args: layout, must outlive this; names: for texts.
+  StragglerDetector(const model::JobLayout& layout, const SlowOptions& options, model::PlaceNames names = {});
 
   // Each operation once, in any order. Those with ranks that the layout does not know or impossible instants are left
   // out.
@@ -53,9 +57,12 @@ class StragglerDetector {
   void Add(const model::RankReport& report);
   void Add(const model::HostReport& report);
 
-  // Judges what was added since the window before, and forgets it. With a transport suspect nobody is late by himself.
-  // Returns: at most three suspects, the worst first.
-  std::vector<Suspect> EndWindow(SimTime now, bool has_transport_suspect);
+  // Ends the window: judges what was added since the one before, and forgets it.
+  // Returns: [rank] seconds by which it came late and made others wait; 0: it did not.
+  std::vector<double> JudgeWindow();
+  // The verdict of the window that was judged last. With a transport suspect nobody is late by himself, and nothing is
+  // learnt. Returns: at most three suspects, the worst first.
+  std::vector<Suspect> TakeSuspects(bool has_transport_suspect);
 
  private:
   // One signal of all ranks in one window.
@@ -81,6 +88,12 @@ class StragglerDetector {
     std::vector<double> idle_excess;  // [rank] of the host thread's idle time, over its past and that of others
     WaitBlame::Blame blame;
     WaitBlame::Blame lag;
+  };
+  // What was found in a window, until it is told.
+  struct Verdict {
+    Window window;
+    bool is_healthy = false;
+    std::vector<Suspect> suspects;
   };
   struct Candidate {
     std::vector<model::RankId> ranks;
@@ -124,13 +137,16 @@ class StragglerDetector {
   void LearnBaseline(const Window& window);
 
   const model::JobLayout& layout_;
+  model::PlaceNames names_;
   SlowOptions options_;
   ClockOffsets offsets_;
   OwnTime own_time_;
   WaitBlame blame_;
   WaitBlame lag_;
-  std::vector<bool> has_pairs_;                      // [communicator] sends and receives were seen on it
-  std::vector<Baseline> baselines_;                  // [rank]
+  PairExchanges exchanges_;
+  std::vector<bool> has_pairs_;      // [communicator] sends and receives were seen on it
+  std::vector<Baseline> baselines_;  // [rank]
+  Verdict verdict_;
   std::set<std::pair<HostId, uint32_t>> throttled_;  // (host, GPU), of the window
   std::vector<double> arrivals_;                     // scratch
 };

@@ -26,6 +26,8 @@ using model::RankReport;
 struct Planted {
   std::function<double(uint32_t rank, int iteration)> compute;  // of the GPU, beside the usual 0.8 s
   std::function<double(uint32_t rank, int iteration)> loading;  // of the host thread, beside the usual 20 ms
+  // An iteration opens with single sends and receives between all GPUs of equal index, after which all are together.
+  bool opens_with_exchange = false;
 };
 
 // Tensor groups are hosts, data-parallel groups cross them. An iteration: the host thread loads and enqueues all at
@@ -46,8 +48,12 @@ class ExampleJob {
   // One window of ten iterations.
   std::vector<Suspect> Window(StragglerDetector& detector, const Planted& planted, bool has_transport_suspect = false) {
     for (int i = 0; i < 10; ++i) PlayIteration(detector, planted, i);
-    return detector.EndWindow(SimTime(), has_transport_suspect);
+    lateness_ = detector.JudgeWindow();
+    return detector.TakeSuspects(has_transport_suspect);
   }
+
+  // [rank] of the last window.
+  const std::vector<double>& lateness() const { return lateness_; }
 
  private:
   void PlayIteration(StragglerDetector& detector, const Planted& planted, int iteration) {
@@ -57,6 +63,10 @@ class ExampleJob {
       const double loading = planted.loading ? planted.loading(r, iteration) : 0;
       enqueued[r] = free_[r] + 0.02 * LogNormal(random_, 0.2) + loading;
       free_[r] = enqueued[r];
+    }
+    if (planted.opens_with_exchange) {
+      for (uint32_t gpu = 0; gpu < shape_.gpus; ++gpu) Exchange(shape_.hosts + gpu, enqueued, 0.05);
+      ++num_exchanges_;
     }
     for (int part = 0; part < 4; ++part) {
       for (uint32_t r = 0; r < num_ranks; ++r) {
@@ -69,6 +79,36 @@ class ExampleJob {
     for (uint32_t r = 0; r < num_ranks; ++r) Report(detector, r);
   }
 
+  // Each sends to each; a pair's data flow when both have come.
+  void Exchange(uint32_t communicator, const std::vector<double>& enqueued, double seconds) {
+    const auto& ranks = layout_.communicators[communicator].ranks;
+    const std::vector<double> came = free_;
+    for (const RankId rank : ranks) {
+      for (const RankId peer : ranks) {
+        if (peer == rank) continue;
+        const double end = std::max(came[rank.index()], came[peer.index()]) + seconds + random_.Uniform(0, 0.2e-3);
+        OperationRecord record;
+        record.communicator = model::CommunicatorId(communicator);
+        record.sequence = num_exchanges_;
+        record.peer = peer;
+        // The host thread enqueues it before all else of the iteration.
+        record.enqueued = Show(rank, enqueued[rank.index()] - 1e-3);
+        record.started = Show(rank, came[rank.index()]);
+        record.finished = Show(rank, end);
+        for (const OperationKind kind : {OperationKind::kSend, OperationKind::kReceive}) {
+          record.kind = kind;
+          pending_[rank.index()].push_back(record);
+        }
+        free_[rank.index()] = std::max(free_[rank.index()], end);
+      }
+    }
+  }
+
+  // On the clock of the rank's host.
+  SimTime Show(RankId rank, double t) const {
+    return SimTime::FromSeconds(Seconds(t + offsets_[layout_.ranks[rank.index()].host.index()]));
+  }
+
   void AllReduce(StragglerDetector& detector, uint32_t communicator, const std::vector<double>& enqueued,
                  double seconds) {
     const auto& ranks = layout_.communicators[communicator].ranks;
@@ -77,10 +117,7 @@ class ExampleJob {
     std::vector<RankInstants> instants;
     for (const RankId rank : ranks) {
       const double end = last + seconds + random_.Uniform(0, 0.2e-3);
-      const auto show = [&](double t) {
-        return SimTime::FromSeconds(Seconds(t + offsets_[layout_.ranks[rank.index()].host.index()]));
-      };
-      instants.push_back({rank, show(enqueued[rank.index()]), show(free_[rank.index()]), show(end)});
+      instants.push_back({rank, Show(rank, enqueued[rank.index()]), Show(rank, free_[rank.index()]), Show(rank, end)});
       OperationRecord record;
       record.communicator = model::CommunicatorId(communicator);
       record.kind = OperationKind::kAllReduce;
@@ -114,6 +151,8 @@ class ExampleJob {
   std::vector<double> offsets_;  // [host]
   std::vector<double> free_;     // [rank] when its stream is free
   std::vector<uint64_t> next_report_;
+  std::vector<double> lateness_;
+  uint64_t num_exchanges_ = 0;
   std::vector<std::vector<OperationRecord>> pending_;
 };
 
@@ -161,6 +200,33 @@ TEST(StragglerDetectorTest, ASlowLoaderIsItsHosts) {
     EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kHost);
     EXPECT_EQ(suspects[0].culprits[0].host, HostId(2));
     EXPECT_EQ(suspects[0].sub_cause, model::SubCause::kHostThread);
+  }
+}
+
+// All wait for the late host in the exchange, and are together at each collective behind it.
+TEST(StragglerDetectorTest, ALateHostIsFoundWhereAnIterationOpensWithSendsAndReceives) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const int healthy_windows : {0, 3}) {
+      ExampleJob job(kShape, seed);
+      StragglerDetector detector(job.layout(), {});
+      Planted planted{.compute = {}, .loading = {}, .opens_with_exchange = true};
+      for (int window = 0; window < healthy_windows; ++window) {
+        EXPECT_TRUE(job.Window(detector, planted).empty());
+        EXPECT_EQ(job.lateness(), std::vector<double>(16, 0.0));
+      }
+      planted.loading = [](uint32_t rank, int) { return rank / 4 == 2 ? 0.3 : 0.0; };
+      const std::vector<Suspect> suspects = job.Window(detector, planted);
+      ASSERT_EQ(suspects.size(), 1u) << "seed " << seed << " after " << healthy_windows;
+      EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kHost);
+      EXPECT_EQ(suspects[0].culprits[0].host, HostId(2));
+      EXPECT_EQ(suspects[0].sub_cause, model::SubCause::kHostThread);
+      for (uint32_t rank = 0; rank < 16; ++rank) {
+        // 0.3 s in each of ten iterations, but the first one of all has no beginning. The three longest gaps are left
+        // out: of the late ranks three of these, of their like three of 0.2 s.
+        const double expected = rank / 4 == 2 ? (healthy_windows == 0 ? 6 : 7) * 0.3 + 3 * 0.2 : 0;
+        EXPECT_NEAR(job.lateness()[rank], expected, rank / 4 == 2 ? 0.15 : 0);
+      }
+    }
   }
 }
 

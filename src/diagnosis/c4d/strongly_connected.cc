@@ -102,6 +102,7 @@ std::vector<std::vector<uint32_t>> FindReachableSinks(const Digraph& edges, cons
     members[component].push_back(node);
   }
   std::vector<std::vector<uint32_t>> sinks;
+  sinks.reserve(order.size());
   for (const uint32_t component : order) sinks.push_back(std::move(members[component]));
   return sinks;
 }

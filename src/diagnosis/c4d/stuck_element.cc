@@ -128,6 +128,7 @@ std::vector<std::vector<StuckLink>> SplitByNic(const JobLayout& layout, const st
   std::map<uint32_t, std::vector<StuckLink>> groups;
   for (uint32_t i = 0; i < links.size(); ++i) groups[sets.Find(i)].push_back(links[i]);
   std::vector<std::vector<StuckLink>> result;
+  result.reserve(groups.size());
   for (auto& [name, group] : groups) result.push_back(std::move(group));
   return result;
 }

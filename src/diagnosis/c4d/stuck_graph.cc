@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 #include "diagnosis/c4d/strongly_connected.h"
 
@@ -28,9 +30,10 @@ class StuckGraph {
   }
 
   StuckData Find() {
+    FindFrozen();
     for (uint32_t i = 0; i < ranks_.size(); ++i) {
-      if (IsFrozen(i)) {
-        is_frozen_[i] = is_busy_[i] = true;
+      if (is_frozen_[i]) {
+        is_busy_[i] = true;
         continue;
       }
       for (const ConnectionState& state : picture_.ConnectionsOf(ranks_[i], communicator_)) AddConnection(i, state);
@@ -81,25 +84,52 @@ class StuckGraph {
     }
   }
 
-  // Whether the process of a rank does not look after its connections any more: it says that it has posted a buffer for
-  // which the sender waits.
-  bool IsFrozen(uint32_t i) const {
-    const auto connections = picture_.ConnectionsOf(ranks_[i], communicator_);
-    return std::any_of(connections.begin(), connections.end(), [&](const ConnectionState& state) {
-      const TransferPhase phase = picture_.PhaseOf(ranks_[i], state);
-      if (state.key.direction != Direction::kReceive || phase != TransferPhase::kReceivePosted) return false;
-      ConnectionKey opposite = state.key;
-      opposite.direction = Direction::kSend;
-      opposite.peer = ranks_[i];
-      const ConnectionState* sender = picture_.FindConnection(state.key.peer, opposite);
-      return sender != nullptr && picture_.PhaseOf(state.key.peer, *sender) == TransferPhase::kSendWaitsForPeer &&
-             IsUpToDate(ranks_[i], state) && IsUpToDate(state.key.peer, *sender);
-    });
+  // Marks who does not look after its connections any more. A buffer that is posted while its sender waits for one is a
+  // word between the two that was lost: whoever shares more such words with others is the one that does not speak or
+  // does not listen; else it is the receiver. A sender that has left the operation has done its part.
+  void FindFrozen() {
+    std::vector<std::pair<uint32_t, uint32_t>> lost;  // receiver, sender
+    for (uint32_t i = 0; i < ranks_.size(); ++i) {
+      for (const ConnectionState& state : picture_.ConnectionsOf(ranks_[i], communicator_)) {
+        if (!IsWordLost(i, state)) continue;
+        const auto sender = IndexOf(state.key.peer);
+        if (sender) {
+          lost.emplace_back(i, *sender);
+        } else {
+          is_frozen_[i] = true;
+        }
+      }
+    }
+    std::sort(lost.begin(), lost.end());
+    lost.erase(std::unique(lost.begin(), lost.end()), lost.end());  // one for each pair, however many channels it has
+    std::vector<uint32_t> words(ranks_.size(), 0);
+    for (const auto& [receiver, sender] : lost) {
+      ++words[receiver];
+      ++words[sender];
+    }
+    for (const auto& [receiver, sender] : lost) is_frozen_[words[sender] > words[receiver] ? sender : receiver] = true;
+  }
+
+  // Whether a receiver says that it has posted a buffer for which the sender waits.
+  bool IsWordLost(uint32_t receiver, const ConnectionState& state) const {
+    const TransferPhase phase = picture_.PhaseOf(ranks_[receiver], state);
+    if (state.key.direction != Direction::kReceive || phase != TransferPhase::kReceivePosted) return false;
+    ConnectionKey opposite = state.key;
+    opposite.direction = Direction::kSend;
+    opposite.peer = ranks_[receiver];
+    const ConnectionState* sender = picture_.FindConnection(state.key.peer, opposite);
+    return sender != nullptr && picture_.PhaseOf(state.key.peer, *sender) == TransferPhase::kSendWaitsForPeer &&
+           IsUpToDate(ranks_[receiver], state) && IsUpToDate(state.key.peer, *sender);
+  }
+
+  std::optional<uint32_t> IndexOf(RankId rank) const {
+    const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
+    if (found == ranks_.end() || *found != rank) return std::nullopt;
+    return static_cast<uint32_t>(found - ranks_.begin());
   }
 
   void AddEdge(uint32_t i, RankId peer) {
-    const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), peer);
-    if (found != ranks_.end() && *found == peer) edges_[i].push_back(static_cast<uint32_t>(found - ranks_.begin()));
+    if (const auto j = IndexOf(peer)) edges_[i].push_back(*j);
   }
 
   void AddLink(uint32_t i, const ConnectionState& state) {

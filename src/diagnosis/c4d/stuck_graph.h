@@ -16,8 +16,9 @@
 // Guarantees  relabelling ranks relabels the answer.
 // Differs     a message that the sender has not seen completed although the receiver has taken everything that is
 //             under way is no stuck link: the sender does not look any more.
-//             A rank that says that a buffer is posted while the sender waits for one is frozen, whatever it says is on
-//             the wire: nobody tells the sender. (That the way back alone is broken would look the same.)
+//             A buffer that is posted while the sender waits for one is a word that was lost. Of the two the one that
+//             has lost words with more ranks is frozen, whatever it says is on the wire, and the receiver if neither
+//             has. (A NIC that is cut off while all that is under way are such words looks the same.)
 //             A rank of which a report is missing that could have told more is asked last: its connections may be out
 //             of date.
 // Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.

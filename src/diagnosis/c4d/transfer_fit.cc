@@ -37,7 +37,8 @@ void SlowestRatios::Add(const SlowestRatios& others) {
 
 double SlowestRatios::usual() const { return reports_ < kUsualReportsMin ? 0 : greatest_.back(); }
 
-void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_min, double usual_ratio) {
+void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_min, double usual_ratio,
+                      double usual_seconds) {
   const double seconds = record.wire_time.seconds().value();
   const double slowest = record.wire_time_max.seconds().value();
   if (record.messages == 0 || record.bytes == 0 || !(seconds > 0) || slowest < 0 || slowest > seconds) return;
@@ -53,9 +54,12 @@ void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_m
   const double others = (seconds - slowest) / static_cast<double>(record.messages - 1);
   const double ratio = slowest / others;
   slowest_ratios_.Add(ratio);
-  const bool is_uneven = usual_ratio > 0 && ratio >= std::max(kUnevenFactor, kUnusualFactor * usual_ratio) &&
+  const double expected = std::max(others, usual_seconds * bytes);
+  const double beyond_usual = slowest / expected;
+  const bool is_uneven = usual_ratio > 0 && beyond_usual >= std::max(kUnevenFactor, kUnusualFactor * usual_ratio) &&
                          slowest - others >= added_min.seconds().value();
   uneven_reports_ += is_uneven ? 1 : 0;
+  uneven_seconds_ += is_uneven ? slowest - expected : 0;
 }
 
 double TransferFit::SecondsOf(double bytes) const {

@@ -41,8 +41,9 @@ class TransferFit {
  public:
   // Records without messages, without bytes or with impossible times are left out.
   // Args: added_min: a message that takes less than this longer than others is not slow; usual_ratio: of the slowest
-  // message of a report to the others, as it usually is; 0: unknown, and no report is uneven.
-  void Add(const model::ConnectionRecord& record, SimDuration added_min, double usual_ratio);
+  // message of a report to the others, as it usually is; 0: unknown, and no report is uneven; usual_seconds: that a byte
+  // usually takes: messages that are faster than ever don't make the slowest one slow.
+  void Add(const model::ConnectionRecord& record, SimDuration added_min, double usual_ratio, double usual_seconds = 0);
 
   uint64_t messages() const { return messages_; }
   double mean_bytes() const { return sum_bytes_ / static_cast<double>(messages_); }  // per message; messages() > 0
@@ -51,6 +52,8 @@ class TransferFit {
 
   // Reports whose slowest message took much longer than the others, and by an unusual factor.
   uint32_t uneven_reports() const { return uneven_reports_; }
+  // By which the slowest messages of these reports took longer than usual, or than the others if that is longer.
+  double uneven_seconds() const { return uneven_seconds_; }
   // Of those with messages enough to tell; 0 where there are none.
   double UnevenShare() const { return reports_ == 0 ? 0 : static_cast<double>(uneven_reports_) / reports_; }
   const SlowestRatios& slowest_ratios() const { return slowest_ratios_; }
@@ -59,6 +62,7 @@ class TransferFit {
   uint64_t messages_ = 0;
   uint32_t reports_ = 0;
   uint32_t uneven_reports_ = 0;
+  double uneven_seconds_ = 0;
   double slowest_ = 0;  // seconds
   SlowestRatios slowest_ratios_;
   // Over reports, each weighted by its messages w, with mean size b and mean time t.

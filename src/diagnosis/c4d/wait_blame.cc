@@ -25,7 +25,7 @@ void WaitBlame::Count(Tally& tally, std::span<const double> arrivals) {
 
 void WaitBlame::Add(const CompletedOperation& operation, std::span<const double> arrivals) {
   if (arrivals.size() < 2) return;
-  Tally& tally = tallies_[{operation.communicator, operation.kind}];
+  Tally& tally = tallies_[operation.communicator];
   if (tally.ranks.size() != arrivals.size()) {
     tally = {};
     for (const RankInstants& rank : operation.ranks) tally.ranks.push_back(rank.rank);
@@ -49,7 +49,7 @@ void WaitBlame::Add(const CompletedOperation& operation, std::span<const double>
 WaitBlame::Blame WaitBlame::Take() {
   Blame blame{std::vector<double>(num_ranks_, 0.0), std::vector<bool>(num_ranks_, false)};
   std::vector<double> out(num_ranks_, 0.0);
-  for (auto& [key, tally] : tallies_) {
+  for (auto& [communicator, tally] : tallies_) {
     for (size_t i = 0; tally.operations >= operations_min_ && i < tally.ranks.size(); ++i) {
       const size_t rank = tally.ranks[i].index();
       blame.seconds[rank] = std::max(blame.seconds[rank], tally.in[i]);

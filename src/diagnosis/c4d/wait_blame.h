@@ -5,11 +5,12 @@
 // Notation    arrival(i): when rank i came to an operation, in seconds of any common clock
 //             wait(i) = arrival(last) - arrival(i)
 //             in(r) = waits for r, mean over those who waited;  out(r) = waits of r
-// Method      per operation: out(i) += wait(i), in(last) += mean of the others' waits. Of each kind of operation on
-//             each communicator the kSpared ones with the longest waits are left out. blame(r) = the greatest in(r) of
+// Method      per operation: out(i) += wait(i), in(last) += mean of the others' waits. Of the operations on each
+//             communicator the kSpared ones with the longest waits are left out. blame(r) = the greatest in(r) of
 //             its communicators - the sum of its out(r): whoever comes late because it had to wait itself keeps
-//             nothing. The greatest, not the sum: ranks in several communicators wait for one lateness in each of them.
-// Cost        O(ranks of the operation) per operation; 4 numbers per member of a communicator and kind.
+//             nothing. The greatest, not the sum: ranks in several communicators wait for one lateness in each of them,
+//             but on one communicator in the next operation only, whatever its kind.
+// Cost        O(ranks of the operation) per operation; 4 numbers per member of a communicator.
 // Guarantees  order of operations changes nothing; the same shift of all arrivals changes nothing.
 // Differs     the page weighs waits of messages (receiver-driven flow control). In a ring those chain from rank to
 //             rank, and communicators inside a host have no messages at all; instants of kernels name the last
@@ -22,7 +23,6 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "diagnosis/c4d/completed_operation.h"
@@ -64,7 +64,7 @@ class WaitBlame {
 
   uint32_t operations_min_;
   size_t num_ranks_;
-  std::map<std::pair<model::CommunicatorId, model::OperationKind>, Tally> tallies_;
+  std::map<model::CommunicatorId, Tally> tallies_;
 };
 
 }  // namespace fairlead::diagnosis::c4d

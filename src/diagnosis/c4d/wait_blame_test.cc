@@ -14,12 +14,13 @@ using model::RankId;
 
 class WaitBlameTest : public ::testing::Test {
  protected:
-  void Add(uint32_t communicator, const std::vector<double>& arrivals, int times = 1) {
+  void Add(uint32_t communicator, const std::vector<double>& arrivals, int times = 1,
+           model::OperationKind kind = model::OperationKind::kAllReduce) {
     std::vector<RankInstants> instants;
     for (const RankId rank : layout_.communicators[communicator].ranks)
       instants.push_back({.rank = rank, .enqueued = {}, .started = {}, .finished = {}});
     const CompletedOperation operation{.communicator = model::CommunicatorId(communicator),
-                                       .kind = model::OperationKind::kAllReduce,
+                                       .kind = kind,
                                        .sequence = 0,
                                        .bytes = 0,
                                        .ranks = instants};
@@ -52,6 +53,14 @@ TEST_F(WaitBlameTest, TwoStallsAreLeftOut) {
   const WaitBlame::Blame blame = blame_.Take();
   EXPECT_NEAR(blame.seconds[2], 0.4, 1e-12);
   EXPECT_NEAR(blame.seconds[0], -0.4, 1e-12);
+}
+
+// Slow jobs have few operations of each kind in a window.
+TEST_F(WaitBlameTest, OperationsOfAllKindsOnACommunicatorCountTogether) {
+  Add(2, {0, 1}, 3, model::OperationKind::kReduceScatter);
+  Add(2, {0, 1}, 3, model::OperationKind::kAllGather);
+  // Of six two are left out.
+  EXPECT_DOUBLE_EQ(blame_.Take().seconds[2], 4);
 }
 
 TEST_F(WaitBlameTest, WhatWasTakenIsForgotten) {

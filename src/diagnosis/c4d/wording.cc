@@ -13,15 +13,16 @@ using model::Culprit;
 using model::CulpritKind;
 using model::JobLayout;
 using model::OperationKind;
+using model::PlaceNames;
 using model::RankId;
 using model::RecommendedAction;
 using model::Syndrome;
 
-std::string NicText(const Culprit& culprit) {
-  std::string text = culprit.nic.valid()    ? fmt::format("NIC {}", culprit.nic.value())
+std::string NicText(const PlaceNames& names, const Culprit& culprit) {
+  std::string text = culprit.nic.valid()    ? names.Of(culprit.nic)
                      : culprit.rank.valid() ? fmt::format("the NIC of rank {}", culprit.rank.value())
                                             : "a NIC";
-  if (culprit.host.valid()) text += fmt::format(" of host {}", culprit.host.value());
+  if (culprit.host.valid()) text += " of " + names.Of(culprit.host);
   return text;
 }
 
@@ -47,41 +48,41 @@ std::string_view NameOf(OperationKind kind) {
   return kNames.at(static_cast<size_t>(kind));
 }
 
-std::string Describe(const JobLayout& layout, RankId rank) {
+std::string Describe(const JobLayout& layout, const PlaceNames& names, RankId rank) {
   const model::RankPlace& place = layout.ranks[rank.index()];
-  return fmt::format("rank {} (host {}, GPU {})", rank.value(), place.host.value(), place.gpu);
+  return fmt::format("rank {} ({}, GPU {})", rank.value(), names.Of(place.host), place.gpu);
 }
 
-std::string Describe(const JobLayout& layout, const std::vector<RankId>& ranks) {
-  return ListOf(ranks, [&](RankId rank) { return Describe(layout, rank); });
+std::string Describe(const JobLayout& layout, const PlaceNames& names, const std::vector<RankId>& ranks) {
+  return ListOf(ranks, [&](RankId rank) { return Describe(layout, names, rank); });
 }
 
-std::string Describe(const JobLayout& layout, const Culprit& culprit) {
+std::string Describe(const JobLayout& layout, const PlaceNames& names, const Culprit& culprit) {
   const std::string plane = culprit.plane ? fmt::format(" in plane {}", *culprit.plane) : "";
   switch (culprit.kind) {
     case CulpritKind::kRank:
-      return Describe(layout, culprit.rank);
+      return Describe(layout, names, culprit.rank);
     case CulpritKind::kHost:
-      return fmt::format("host {}{}", culprit.host.value(), plane);
+      return names.Of(culprit.host) + plane;
     case CulpritKind::kNicSend:
-      return fmt::format("the send side of {}{}", NicText(culprit), plane);
+      return fmt::format("the send side of {}{}", NicText(names, culprit), plane);
     case CulpritKind::kNicReceive:
-      return fmt::format("the receive side of {}{}", NicText(culprit), plane);
+      return fmt::format("the receive side of {}{}", NicText(names, culprit), plane);
     case CulpritKind::kNic:
-      return NicText(culprit) + plane;
+      return NicText(names, culprit) + plane;
     case CulpritKind::kConnection:
-      return fmt::format("the connection from {} to {}{}", Describe(layout, culprit.rank),
-                         Describe(layout, culprit.peer), plane);
+      return fmt::format("the connection from {} to {}{}", Describe(layout, names, culprit.rank),
+                         Describe(layout, names, culprit.peer), plane);
     case CulpritKind::kLeaf:
-      return fmt::format("leaf switch {}", culprit.leaf.value());
+      return names.Of(culprit.leaf);
     case CulpritKind::kPlane:
       return fmt::format("plane {} of the network", culprit.plane.value_or(0));
   }
   return "somebody";
 }
 
-std::string Describe(const JobLayout& layout, const std::vector<Culprit>& culprits) {
-  return ListOf(culprits, [&](const Culprit& culprit) { return Describe(layout, culprit); });
+std::string Describe(const JobLayout& layout, const PlaceNames& names, const std::vector<Culprit>& culprits) {
+  return ListOf(culprits, [&](const Culprit& culprit) { return Describe(layout, names, culprit); });
 }
 
 std::string DescribeOperation(const JobLayout& layout, model::CommunicatorId communicator, OperationKind kind,

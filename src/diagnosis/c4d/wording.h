@@ -8,19 +8,22 @@
 #include "base/sim_time.h"
 #include "diagnosis/c4d/suspect.h"
 #include "model/finding.h"
+#include "model/place_names.h"
 #include "model/telemetry.h"
 
 namespace fairlead::diagnosis::c4d {
 
 // "all_reduce"
 std::string_view NameOf(model::OperationKind kind);
-// "rank 5 (host 2, GPU 3)"
-std::string Describe(const model::JobLayout& layout, model::RankId rank);
-// "rank 5 (host 2, GPU 3), rank 7 (host 2, GPU 5) and 3 more"
-std::string Describe(const model::JobLayout& layout, const std::vector<model::RankId>& ranks);
-// "the connection from rank 1 to rank 2", "host 3", "the send side of NIC 4 of host 3"
-std::string Describe(const model::JobLayout& layout, const model::Culprit& culprit);
-std::string Describe(const model::JobLayout& layout, const std::vector<model::Culprit>& culprits);
+// "rank 5 (host h2, GPU 3)"
+std::string Describe(const model::JobLayout& layout, const model::PlaceNames& names, model::RankId rank);
+// "rank 5 (host h2, GPU 3), rank 7 (host h2, GPU 5) and 3 more"
+std::string Describe(const model::JobLayout& layout, const model::PlaceNames& names,
+                     const std::vector<model::RankId>& ranks);
+// "the connection from rank 1 to rank 2", "host h3", "the send side of NIC h3/nic0 of host h3"
+std::string Describe(const model::JobLayout& layout, const model::PlaceNames& names, const model::Culprit& culprit);
+std::string Describe(const model::JobLayout& layout, const model::PlaceNames& names,
+                     const std::vector<model::Culprit>& culprits);
 // "all_reduce 17 on data 3"
 std::string DescribeOperation(const model::JobLayout& layout, model::CommunicatorId communicator,
                               model::OperationKind kind, uint64_t sequence);

@@ -32,8 +32,9 @@ static_assert(sizeof(Greeting) == 64);
 
 constexpr std::chrono::milliseconds kRetryPeriod{50};
 
-Greeting GreetingOf(const TrainerPlan& plan, uint32_t connection, uint32_t sender) {
+Greeting GreetingOf(const TrainerPlan& plan, Protocol protocol, uint32_t connection, uint32_t sender) {
   Greeting greeting;
+  if (protocol == Protocol::kMessages) greeting.magic.back() = 'm';
   // Cut short or not: names of jobs of a scenario differ, and so do their ports.
   std::strncpy(greeting.job.data(), plan.job.c_str(), greeting.job.size() - 1);
   greeting.connection = connection;
@@ -71,8 +72,9 @@ Result<Descriptor> Listen(const std::string& text, uint16_t port) {
 // Brings up the connections of one worker.
 class Connector {
  public:
-  Connector(const TrainerPlan& plan, double patience_s, const std::atomic<bool>& stop)
+  Connector(const TrainerPlan& plan, double patience_s, const std::atomic<bool>& stop, Protocol protocol)
       : plan_(plan),
+        protocol_(protocol),
         deadline_(Clock::now() +
                   std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience_s))),
         stop_(stop),
@@ -136,7 +138,7 @@ class Connector {
     if (bind(connection.get(), Generic(*from), sizeof *from) != 0) {
       return Unavailable(fmt::format("can't bind to {}: {}", c.from, std::strerror(errno)));
     }
-    const Greeting greeting = GreetingOf(plan_, c.id, plan_.worker);
+    const Greeting greeting = GreetingOf(plan_, protocol_, c.id, plan_.worker);
     if (connect(connection.get(), Generic(*to), sizeof *to) != 0 ||
         send(connection.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) {
       last_error_ = std::strerror(errno);
@@ -170,12 +172,13 @@ class Connector {
     if (recv(caller.get(), &greeting, sizeof greeting, MSG_WAITALL) != sizeof greeting) return;
     const auto found = incoming_.find(greeting.connection);
     if (found == incoming_.end()) return;
-    const Greeting expected = GreetingOf(plan_, greeting.connection, plan_.connections[found->second].peer);
+    const Greeting expected = GreetingOf(plan_, protocol_, greeting.connection, plan_.connections[found->second].peer);
     if (std::memcmp(&greeting, &expected, sizeof greeting) != 0) return;
     connections_[found->second] = Prepared(std::move(caller));
   }
 
   const TrainerPlan& plan_;
+  const Protocol protocol_;
   const Clock::time_point deadline_;
   const std::atomic<bool>& stop_;
   Connections connections_;
@@ -186,8 +189,9 @@ class Connector {
 
 }  // namespace
 
-Result<Connections> Connect(const TrainerPlan& plan, double patience_s, const std::atomic<bool>& stop) {
-  return Connector(plan, patience_s, stop).Run();
+Result<Connections> Connect(const TrainerPlan& plan, double patience_s, const std::atomic<bool>& stop,
+                            Protocol protocol) {
+  return Connector(plan, patience_s, stop, protocol).Run();
 }
 
 }  // namespace fairlead::lab

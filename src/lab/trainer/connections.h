@@ -16,10 +16,17 @@ namespace fairlead::lab {
 // Sockets by index into TrainerPlan::connections, not blocking.
 using Connections = std::vector<Descriptor>;
 
+// What runs over connections; both ends have to mean the same.
+enum class Protocol {
+  kData,      // data alone
+  kMessages,  // data, and against it which messages the receiver has room for (message_transport.h)
+};
+
 // Blocks until all connections stand. Workers may start in any order: connecting is tried again until `patience_s` has
-// passed.
+// passed. Callers that mean another protocol are turned away.
 // Errors: kUnavailable: an address can't be listened on, or peers did not come in time, naming the first one;
 // kCancelled: `stop` turned true.
-Result<Connections> Connect(const TrainerPlan& plan, double patience_s, const std::atomic<bool>& stop);
+Result<Connections> Connect(const TrainerPlan& plan, double patience_s, const std::atomic<bool>& stop,
+                            Protocol protocol = Protocol::kData);
 
 }  // namespace fairlead::lab

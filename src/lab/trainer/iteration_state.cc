@@ -12,39 +12,66 @@ namespace {
 // Instants are sums of doubles; what is this near has been reached.
 constexpr double kSlack = 1e-9;
 
-// The first `parts` of `of_parts` equal parts of some bytes; a remainder is spread.
+}  // namespace
+
 uint64_t BytesOfParts(uint64_t bytes, uint64_t parts, uint64_t of_parts) {
   return parts >= of_parts ? bytes : bytes / of_parts * parts + bytes % of_parts * parts / of_parts;
 }
 
-}  // namespace
-
-IterationState::IterationState(const TrainerPlan& plan, double now_s)
-    : plan_(&plan), begin_s_(now_s), last_s_(now_s), shares_(1), share_of_(plan.connections.size(), 0) {
+IterationState::IterationState(const TrainerPlan& plan, double now_s, const AddedCompute& added)
+    : plan_(&plan),
+      begin_s_(now_s),
+      last_s_(now_s),
+      compute_s_(plan.compute_s),
+      before_each_phase_s_(0),
+      shares_(1),
+      share_of_(plan.connections.size(), 0) {
+  for (const PhasePlan& phase : plan.phases) starts_s_.push_back(phase.start_fraction * plan.compute_s);
+  Delay(added.at_begin_s);
+  SetComputeBeforeEachPhase(added.before_each_phase_s);
   Advance(now_s);
 }
 
+void IterationState::Delay(double seconds) {
+  for (size_t p = num_reached_; p < starts_s_.size(); ++p) starts_s_[p] += seconds;
+  compute_s_ += seconds;
+}
+
+void IterationState::SetComputeBeforeEachPhase(double seconds) {
+  const double change = seconds - before_each_phase_s_;
+  before_each_phase_s_ = seconds;
+  double sum = 0;
+  for (size_t p = num_reached_; p < starts_s_.size(); ++p) {
+    sum += change;
+    starts_s_[p] += sum;
+  }
+  compute_s_ += sum;
+}
+
+bool IterationState::local_part_is_over() const { return phase_runs_ && last_s_ + kSlack >= phase_local_end_s_; }
+
 double IterationState::ClockLimit() const {
   for (size_t p = phase_; p < plan_->phases.size(); ++p) {
-    if (plan_->phases[p].blocks_compute) return plan_->phases[p].start_fraction * plan_->compute_s;
+    if (plan_->phases[p].blocks_compute) return starts_s_[p];
   }
-  return plan_->compute_s;
+  return compute_s_;
 }
 
 void IterationState::Advance(double now_s) {
   FL_CHECK(now_s >= last_s_);
   clock_s_ = std::max(clock_s_, std::min(clock_s_ + (now_s - last_s_), ClockLimit()));
   last_s_ = now_s;
+  while (num_reached_ < starts_s_.size() && clock_s_ + kSlack >= starts_s_[num_reached_]) ++num_reached_;
   while (phase_ < plan_->phases.size()) {
     if (!phase_runs_) {
-      if (clock_s_ + kSlack < plan_->phases[phase_].start_fraction * plan_->compute_s) return;
+      if (num_reached_ <= phase_) return;
       BeginPhase(now_s);
     }
     if (!PhaseIsOver(now_s)) return;
     phase_runs_ = false;
     ++phase_;
   }
-  is_over_ = clock_s_ + kSlack >= plan_->compute_s;
+  is_over_ = clock_s_ + kSlack >= compute_s_;
 }
 
 std::optional<double> IterationState::next_instant_s() const {
@@ -53,11 +80,9 @@ std::optional<double> IterationState::next_instant_s() const {
   if (phase_runs_ && phase_local_end_s_ > last_s_ + kSlack) add(phase_local_end_s_);
   const double limit = ClockLimit();
   if (clock_s_ + kSlack < limit) {
-    // While a phase runs the clock is of interest only where it ends the iteration's compute.
+    // Where a phase is called, or the iteration's compute ends.
     double target = limit;
-    if (!phase_runs_ && phase_ < plan_->phases.size()) {
-      target = std::min(limit, plan_->phases[phase_].start_fraction * plan_->compute_s);
-    }
+    if (num_reached_ < starts_s_.size()) target = std::min(limit, starts_s_[num_reached_]);
     add(last_s_ + std::max(0.0, target - clock_s_));
   }
   return next;
@@ -118,18 +143,18 @@ uint64_t IterationState::next_chunk(uint32_t connection) const {
 
 void IterationState::Take(uint32_t connection, uint64_t bytes) {
   FL_CHECK(bytes <= sendable(connection));
-  ShareOf(connection).taken += bytes;
+  MutableShareOf(connection).taken += bytes;
 }
 
 void IterationState::OnSent(uint32_t connection, uint64_t bytes) {
-  Share& share = ShareOf(connection);
+  Share& share = MutableShareOf(connection);
   FL_CHECK(bytes <= share.taken - share.done);
   share.done += bytes;
 }
 
 void IterationState::OnReceived(uint32_t connection, uint64_t bytes) {
   Take(connection, bytes);
-  ShareOf(connection).done += bytes;
+  MutableShareOf(connection).done += bytes;
   for (const StreamState& stream : streams_) {
     if (stream.plan->lead < stream.plan->parts) AllowParts(stream);
   }

@@ -210,5 +210,63 @@ TEST(IterationState, WaitsForDataWhereNothingElseCanHappen) {
   EXPECT_NEAR(state.exposed_s(7), 2, 1e-12);
 }
 
+// Plays an iteration with bytes that take no time, told to misbehave.
+double PlayWith(const TrainerPlan& plan, const AddedCompute& added) {
+  double now_s = 100;
+  IterationState state(plan, now_s, added);
+  while (!state.is_over()) {
+    if (state.sendable(0) > 0) {
+      const uint64_t bytes = state.sendable(0);
+      state.Take(0, bytes);
+      state.OnSent(0, bytes);
+      state.OnReceived(1, bytes);
+    } else {
+      now_s = state.next_instant_s().value();
+    }
+    state.Advance(now_s);
+  }
+  return now_s - 100;
+}
+
+TEST(IterationState, AddedComputeMakesTheIterationAsMuchLonger) {
+  TrainerPlan plan = LoopPlan(0.4);
+  plan.phases = {Phase(0.25, true, 10), Phase(0.5, false, 10), Phase(1, true, 10)};
+  EXPECT_NEAR(PlayWith(plan, {}), 0.4, 1e-9);
+  EXPECT_NEAR(PlayWith(plan, {.at_begin_s = 0.3}), 0.7, 1e-9);
+  EXPECT_NEAR(PlayWith(plan, {.before_each_phase_s = 0.2}), 0.4 + 3 * 0.2, 1e-9);
+}
+
+TEST(IterationState, PhasesAreReachedWhenTheirComputeIsDone) {
+  TrainerPlan plan = LoopPlan(1);
+  plan.phases = {Phase(0.5, false, 10), Phase(0.5, false, 10), Phase(1, true, 10)};
+  IterationState state(plan, 0);
+  EXPECT_EQ(state.num_reached(), 0u);
+  state.Advance(0.5);
+  EXPECT_EQ(state.num_reached(), 2u) << "called together, though the second one waits for the first";
+  EXPECT_EQ(state.phase(), 0u);
+  EXPECT_TRUE(state.phase_runs());
+  // From now on: the third phase is another 0.25 s away, and 0.1 s more by a pause.
+  state.SetComputeBeforeEachPhase(0.25);
+  state.Delay(0.1);
+  state.Advance(1.3);
+  EXPECT_EQ(state.num_reached(), 2u);
+  state.Advance(1.35);
+  EXPECT_EQ(state.num_reached(), 3u);
+  EXPECT_EQ(state.phase(), 0u) << "whose bytes nobody has moved";
+}
+
+TEST(IterationState, LimitsHoldUpWhatIsSent) {
+  TrainerPlan plan = LoopPlan(0);
+  plan.phases = {Phase(0, true, 100)};
+  IterationState state(plan, 0);
+  EXPECT_EQ(state.sendable(0), 100u);
+  state.SetLimit(0, 0);
+  EXPECT_EQ(state.sendable(0), 0u);
+  state.SetLimit(0, 30);
+  state.Take(0, 20);
+  EXPECT_EQ(state.sendable(0), 10u);
+  EXPECT_EQ(state.expected(1), 100u);
+}
+
 }  // namespace
 }  // namespace fairlead::lab

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/temporary_folder.h"
+
 namespace fairlead::lab {
 namespace {
 
@@ -15,22 +17,19 @@ namespace fs = std::filesystem;
 
 class PlayedGpusTest : public testing::Test {
  protected:
-  PlayedGpusTest() { fs::create_directories(folder_); }
-  ~PlayedGpusTest() override { fs::remove_all(folder_); }
-
   // The file as another process would read it. False: there is none.
   bool Read(shm::GpuCounters* counters) const {
-    std::ifstream file(folder_ + "/" + std::to_string(getpid()), std::ios::binary);
+    std::ifstream file(folder_.File(std::to_string(getpid())), std::ios::binary);
     file.read(reinterpret_cast<char*>(counters), sizeof(shm::GpuCounters));
     return static_cast<bool>(file);
   }
 
-  std::string folder_ = testing::TempDir() + "fairlead-played-gpus-" + std::to_string(getpid());
+  const TemporaryFolder folder_;
 };
 
 TEST_F(PlayedGpusTest, OthersReadTheSumsWhileItRunsAndNothingAfterwards) {
   {
-    auto gpus = PlayedGpus::Create(folder_, "gpt", 4);
+    auto gpus = PlayedGpus::Create(folder_.path(), "gpt", 4);
     ASSERT_TRUE(gpus.ok()) << gpus.status().message();
     gpus->Add(1e15, 0.25);
     gpus->Add(5e14, 0.5);
@@ -43,11 +42,11 @@ TEST_F(PlayedGpusTest, OthersReadTheSumsWhileItRunsAndNothingAfterwards) {
     EXPECT_EQ(seen.flop.load(), 1.5e15);
     EXPECT_EQ(seen.busy_ns.load(), 3'000'000'000u);  // 4 GPUs x 0.75 s
   }
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
 TEST_F(PlayedGpusTest, LongNamesOfJobsAreCutAndStillEnd) {
-  auto gpus = PlayedGpus::Create(folder_, std::string(200, 'x'), 1);
+  auto gpus = PlayedGpus::Create(folder_.path(), std::string(200, 'x'), 1);
   ASSERT_TRUE(gpus.ok());
   shm::GpuCounters seen = {};
   ASSERT_TRUE(Read(&seen));
@@ -55,9 +54,9 @@ TEST_F(PlayedGpusTest, LongNamesOfJobsAreCutAndStillEnd) {
 }
 
 TEST_F(PlayedGpusTest, SaysWhereItCannotWrite) {
-  const auto gpus = PlayedGpus::Create(folder_ + "/missing", "gpt", 1);
+  const auto gpus = PlayedGpus::Create(folder_.File("missing"), "gpt", 1);
   ASSERT_FALSE(gpus.ok());
-  EXPECT_NE(gpus.status().message().find(folder_ + "/missing/"), std::string::npos) << gpus.status().message();
+  EXPECT_NE(gpus.status().message().find(folder_.File("missing/")), std::string::npos) << gpus.status().message();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "lab/trainer/collective_observer.h"
 #include "lab/trainer/connections.h"
 #include "lab/trainer/played_gpus.h"
 #include "lab/trainer/trainer_plan.h"
@@ -15,16 +16,31 @@ namespace fairlead::lab {
 // One line of JSON, without the line break:
 //   {"iteration": 3, "begin_s": 71.25, "seconds": 0.51, "exposed_s": 0.21}   seconds of CLOCK_MONOTONIC; exposed: the
 //                                                                          part in which compute stood still
-//   {"end": "done" | "stopped" | "peer lost", "iterations": 40, "sent_bytes": 1, "received_bytes": 1}
+//   {"end": "done" | "stopped" | "peer lost" | "failed", "iterations": 40, "sent_bytes": 1, "received_bytes": 1}
 //                                                                          without headers of chunks
 using RecordSink = std::function<void(const std::string&)>;
 
-// Args: gpus: told of each iteration's work; null: nobody counts.
-// Plays iterations until the plan's number is reached, `stop` turns true, or a peer is lost.
+struct TrainOptions {
+  PlayedGpus* gpus = nullptr;  // told of each iteration's work; null: nobody counts
+  // Told of all communication; the connections then have to be of Protocol::kMessages. Null: nobody is told, and
+  // messages are not told apart.
+  CollectiveObserver* observer = nullptr;
+  std::string control = {};  // path of trainer_control.h's file; empty: none
+  // How long a worker that has lost a peer stands still before it gives up, unless it is told to stop: the peer may have
+  // been told a moment before.
+  double lost_peer_grace_s = 0.5;
+  // Iterations that were done before, by the plan's checkpoint. It has to be read before the connections stand: then
+  // nobody has gone on from it yet.
+  uint64_t first_iteration = 0;
+};
+
+// Plays iterations until the plan's number is reached, `stop` turns true, or a peer is
+// lost. With an observer it ends only when the peers have got everything.
 // Errors: kUnavailable: a peer closed its connection or can't be reached any more in the middle of an iteration, and
-// nobody asked to stop within half a second: names it. The last record is written in any case.
+// nobody asked to stop within the grace: names it. The last record is written in any case. Those of
+// WriteCheckpoint.
 // Thread: one; `stop` may be set by a signal handler.
 Status Train(const TrainerPlan& plan, Connections connections, const std::atomic<bool>& stop, const RecordSink& record,
-             PlayedGpus* gpus = nullptr);
+             const TrainOptions& options = {});
 
 }  // namespace fairlead::lab

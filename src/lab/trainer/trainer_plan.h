@@ -60,12 +60,48 @@ struct Pool {
 std::vector<Pool> PoolsOf(const std::vector<ConnectionPlan>& connections, const std::vector<TransferPlan>& transfers,
                           bool pools);
 
+// The channels of a communicator (NCCL's limit). Both ends of a connection of the library know it by the same number.
+inline constexpr uint32_t kNumChannels = 64;
+
+// Workers that call operations of a communication library together, for those who want to see them as such
+// (collective_observer.h). A worker is one rank.
+struct CommunicatorPlan {
+  uint64_t id = 0;  // the same in all its workers
+  std::string name;
+  std::vector<uint32_t> workers;  // [rank of the communicator], ascending; >= 2
+
+  friend bool operator==(const CommunicatorPlan&, const CommunicatorPlan&) = default;
+};
+
+// What an operation moves to or from one peer on one channel.
+struct ChannelPlan {
+  uint32_t peer = 0;  // rank of the communicator
+  uint32_t channel = 0;
+  bool is_send = false;
+  // That carry it in this phase; whole pools. Both ends name the same ones, in the same order. >= 1
+  std::vector<uint32_t> connections;
+
+  friend bool operator==(const ChannelPlan&, const ChannelPlan&) = default;
+};
+
+// One call of the library. A connection is in one channel of a phase at most.
+struct OperationPlan {
+  uint32_t communicator = 0;  // index into TrainerPlan::communicators
+  std::string function;       // AllReduce, AllGather, ReduceScatter, Broadcast, Send, Recv: as NCCL calls them
+  uint64_t bytes = 0;         // the count that the caller gives, of elements of one byte
+  int32_t peer = -1;          // rank of the communicator, of Send and Recv
+  std::vector<ChannelPlan> channels;
+
+  friend bool operator==(const OperationPlan&, const OperationPlan&) = default;
+};
+
 struct PhasePlan {
   std::string name;
   double start_fraction = 1;  // as model::CommunicationPhase
   bool blocks_compute = false;
   double local_s = 0;  // communication inside the host: takes this long, beside the streams
   std::vector<StreamPlan> streams;
+  std::vector<OperationPlan> operations = {};  // in the order of the calls
 
   friend bool operator==(const PhasePlan&, const PhasePlan&) = default;
 };
@@ -81,7 +117,12 @@ struct TrainerPlan {
   uint64_t iterations = 0;  // ends after these; 0: goes on until SIGTERM
   uint16_t listen_port = 0;
   std::vector<std::string> listen_addresses;  // of its NICs
+  // A file in which worker 0 writes down every so many iterations how many are done, and from which all go on at their
+  // start; empty or 0: none.
+  std::string checkpoint;
+  uint64_t checkpoint_every = 0;
   std::vector<ConnectionPlan> connections;
+  std::vector<CommunicatorPlan> communicators;
   std::vector<PhasePlan> phases;
 
   friend bool operator==(const TrainerPlan&, const TrainerPlan&) = default;
@@ -91,7 +132,8 @@ std::string WriteTrainerPlan(const TrainerPlan& plan);
 
 // Errors: kInvalidArgument: no JSON, a missing or mistyped key, numbers out of range, a transfer without its
 // connection, in the wrong direction, or beside another one of its connection and phase; a pool of several peers, a
-// connection that shares its bytes in some phases only; `path` stands in the message.
+// connection that shares its bytes in some phases only; a communicator without this worker, an operation that it does
+// not know or whose channels carry nothing, something else, or a part of a pool; `path` stands in the message.
 Result<TrainerPlan> ReadTrainerPlan(std::string_view text, const std::string& path);
 
 }  // namespace fairlead::lab

@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/temporary_folder.h"
+#include "lab/trainer/checkpoint.h"
 #include "lab/trainer/chunk.h"
 #include "lab/trainer/connections.h"
 #include "lab/trainer/trainer_plan.h"
@@ -69,24 +72,65 @@ struct WorkerRun {
   std::vector<std::string> records;
 };
 
-// Both workers to their ends, each in a thread, with a flag of its own.
-std::vector<WorkerRun> RunAll(const std::vector<TrainerPlan>& plans, std::vector<std::atomic<bool>>& stops) {
+// Both workers to their ends, each in a thread, with a flag of its own. Args: options [worker]; empty: none.
+std::vector<WorkerRun> RunAll(const std::vector<TrainerPlan>& plans, std::vector<std::atomic<bool>>& stops,
+                              std::vector<TrainOptions> options = {}) {
+  options.resize(plans.size());
   std::vector<WorkerRun> runs(plans.size());
   std::vector<std::thread> threads;
   for (size_t w = 0; w < plans.size(); ++w) {
     threads.emplace_back([&, w] {
-      auto connections = Connect(plans[w], 30, stops[w]);
+      const bool is_observed = options[w].observer != nullptr;
+      auto connections = Connect(plans[w], 30, stops[w], is_observed ? Protocol::kMessages : Protocol::kData);
       if (!connections.ok()) {
         runs[w].status = connections.status();
         return;
       }
-      runs[w].status = Train(plans[w], std::move(*connections), stops[w],
-                             [&, w](const std::string& line) { runs[w].records.push_back(line); });
+      runs[w].status = Train(
+          plans[w], std::move(*connections), stops[w],
+          [&, w](const std::string& line) { runs[w].records.push_back(line); }, options[w]);
     });
   }
   for (std::thread& thread : threads) thread.join();
   return runs;
 }
+
+// The plans with operations: an all-reduce, then a send and a receive.
+std::vector<TrainerPlan> WithOperations(std::vector<TrainerPlan> plans) {
+  for (TrainerPlan& plan : plans) {
+    plan.communicators = {{.id = 7, .name = "both", .workers = {0, 1}}};
+    const uint32_t peer = 1 - plan.worker;
+    ChannelPlan out{.peer = peer, .is_send = true, .connections = {}};
+    ChannelPlan in{.peer = peer, .is_send = false, .connections = {}};
+    for (const ConnectionPlan& c : plan.connections) (c.is_outgoing ? out : in).connections.push_back(c.id);
+    plan.phases[0].operations = {{.function = "AllReduce", .bytes = 120'003, .channels = {out, in}}};
+    const auto rank = static_cast<int32_t>(peer);
+    plan.phases[1].operations = {{.function = "Send", .bytes = 21, .peer = rank, .channels = {out}},
+                                 {.function = "Recv", .bytes = 21, .peer = rank, .channels = {in}}};
+  }
+  return plans;
+}
+
+// Counts what it is told.
+class CountingObserver : public CollectiveObserver {
+ public:
+  void OnCalled(uint64_t, size_t) override { ++called; }
+  void OnBegan(uint64_t, size_t) override {
+    ++begun;
+    EXPECT_LE(begun, called);
+  }
+  void OnEnded(uint64_t, size_t, size_t) override { ++ended; }
+  void OnChannelBegan(const ChannelUse&, uint32_t) override { ++channels_begun; }
+  void OnChannelEnded(const ChannelUse&) override { ++channels_ended; }
+  void OnMessage(const ChannelUse&, uint32_t, MessageState state, uint64_t bytes) override {
+    if (state == MessageState::kSendDone) bytes_sent += bytes;
+    if (state == MessageState::kReceiveTaken) bytes_received += bytes;
+    if (state == MessageState::kSendDone || state == MessageState::kReceiveTaken) ++messages;
+  }
+
+  uint64_t called = 0, begun = 0, ended = 0, channels_begun = 0, channels_ended = 0;
+  uint64_t messages = 0, bytes_sent = 0, bytes_received = 0;
+};
 
 class TrainerWithShares : public testing::TestWithParam<bool> {};
 
@@ -102,6 +146,106 @@ TEST_P(TrainerWithShares, DoesItsIterationsAndSendsEveryByte) {
     EXPECT_EQ(run.records.back(),
               R"({"end": "done", "iterations": 5, "sent_bytes": 600120, "received_bytes": 600120})");
   }
+}
+
+TEST_P(TrainerWithShares, ObserversAreToldOfEveryOperationMessageAndByte) {
+  std::vector<std::atomic<bool>> stops(2);
+  CountingObserver observers[2];
+  const auto runs = RunAll(WithOperations(TwoWorkers(5, GetParam())), stops,
+                           {{.observer = &observers[0]}, {.observer = &observers[1]}});
+  for (const WorkerRun& run : runs) {
+    EXPECT_TRUE(run.status.ok()) << run.status.message();
+    EXPECT_EQ(run.records.back(),
+              R"({"end": "done", "iterations": 5, "sent_bytes": 600120, "received_bytes": 600120})");
+  }
+  for (const CountingObserver& seen : observers) {
+    EXPECT_EQ(seen.called, 10u);  // two phases in each of five iterations
+    EXPECT_EQ(seen.begun, 10u);
+    EXPECT_EQ(seen.ended, 15u);           // with one and two operations
+    EXPECT_EQ(seen.channels_begun, 20u);  // two channels each
+    EXPECT_EQ(seen.channels_ended, 20u) << "also those whose last bytes were under way at the end";
+    EXPECT_EQ(seen.bytes_sent, 600'120u);
+    EXPECT_EQ(seen.bytes_received, 600'120u);
+    // The ring's 120003 bytes are 16 parts, of which four fit into 48 KiB: 4 messages. 21 bytes are one. Both ways, five
+    // times.
+    EXPECT_EQ(seen.messages, 5u * 2 * (4 + 1));
+  }
+}
+
+// Remembers which phases are called, and ends the job at the second one.
+class CallObserver : public CountingObserver {
+ public:
+  explicit CallObserver(std::vector<std::atomic<bool>>* stops) : stops_(stops) {}
+  void OnCalled(uint64_t iteration, size_t phase) override {
+    CountingObserver::OnCalled(iteration, phase);
+    phases.push_back(phase);
+    if (phases.size() < 2) return;
+    for (std::atomic<bool>& stop : *stops_) stop = true;
+  }
+
+  std::vector<size_t> phases;
+
+ private:
+  std::vector<std::atomic<bool>>* stops_;
+};
+
+TEST(Trainer, AWorkerThatIsToldToCallsItsPhasesInTheWrongOrder) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("control");
+  std::ofstream(path) << R"({"bad_order": true})";
+  std::vector<std::atomic<bool>> stops(2);
+  CountingObserver good;
+  CallObserver bad(&stops);
+  RunAll(WithOperations(TwoWorkers(0)), stops, {{.observer = &good}, {.observer = &bad, .control = path}});
+  ASSERT_GE(bad.phases.size(), 2u);
+  EXPECT_EQ(bad.phases[0], 1u);
+  EXPECT_EQ(bad.phases[1], 0u);
+}
+
+TEST(Trainer, WorkersMustAgreeOnBeingObserved) {
+  const auto plans = WithOperations(TwoWorkers(1));
+  std::vector<std::atomic<bool>> stops(2);
+  std::vector<Status> ends(2);
+  std::vector<std::thread> threads;
+  for (size_t w = 0; w < 2; ++w) {
+    threads.emplace_back([&, w] {
+      ends[w] = Connect(plans[w], 0.5, stops[w], w == 0 ? Protocol::kMessages : Protocol::kData).status();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& end : ends) EXPECT_EQ(end.code(), StatusCode::kUnavailable);
+}
+
+TEST(Trainer, GoesOnFromItsCheckpoint) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("checkpoint");
+  EXPECT_EQ(ReadCheckpoint(path).value(), 0u);
+  auto plans = TwoWorkers(7);
+  for (TrainerPlan& plan : plans) {
+    plan.checkpoint = path;
+    plan.checkpoint_every = 3;
+  }
+  std::vector<std::atomic<bool>> stops(2);
+  EXPECT_EQ(RunAll(plans, stops)[1].records.size(), 8u);
+  ASSERT_EQ(ReadCheckpoint(path).value(), 6u) << "after three and six of seven";
+  const auto runs = RunAll(plans, stops, {{.first_iteration = 6}, {.first_iteration = 6}});
+  for (const WorkerRun& run : runs) {
+    ASSERT_EQ(run.records.size(), 2u);
+    EXPECT_TRUE(run.records[0].starts_with(R"({"iteration": 6,)")) << run.records[0];
+  }
+  std::ofstream(path) << "{\"iteration\": -1}";
+  EXPECT_EQ(ReadCheckpoint(path).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(Trainer, ACheckpointThatCantBeWrittenEndsIt) {
+  auto plans = TwoWorkers(2);
+  plans[0].checkpoint = "/nowhere/checkpoint";
+  plans[0].checkpoint_every = 1;
+  std::vector<std::atomic<bool>> stops(2);
+  const auto runs = RunAll(plans, stops);
+  EXPECT_FALSE(runs[0].status.ok());
+  EXPECT_NE(runs[0].status.message().find("/nowhere/checkpoint"), std::string::npos) << runs[0].status.message();
+  EXPECT_NE(runs[0].records.back().find("failed"), std::string::npos);
 }
 
 TEST_P(TrainerWithShares, NamesThePeerThatIsLost) {
@@ -229,7 +373,9 @@ TEST(Trainer, GivesUpOnAPeerThatNeverComes) {
 }
 
 TEST_P(TrainerWithShares, PlansAreReadAsTheyWereWritten) {
-  for (const TrainerPlan& plan : TwoWorkers(9, GetParam())) {
+  for (TrainerPlan plan : WithOperations(TwoWorkers(9, GetParam()))) {
+    plan.checkpoint = "somewhere";
+    plan.checkpoint_every = 4;
     const auto read = ReadTrainerPlan(WriteTrainerPlan(plan), "plan.json");
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(*read, plan);
@@ -263,6 +409,32 @@ TEST(TrainerPlan, MistakesAreNamed) {
   plan = TwoWorkers(1, true)[0];
   plan.connections[1].peer = 7;  // beside 0 and 2, between the same NICs
   EXPECT_EQ(refusal(plan), "plan.json: connections that share their bytes lead to different workers");
+  const TrainerPlan called = WithOperations(TwoWorkers(1, true))[0];
+  EXPECT_EQ(refusal(called), "accepted");
+  plan = called;
+  plan.communicators[0].workers = {1, 2};
+  EXPECT_EQ(refusal(plan), "plan.json: a communicator must have this worker and another one, in ascending order");
+  plan = called;
+  plan.phases[0].operations[0].communicator = 1;
+  EXPECT_EQ(refusal(plan), "plan.json: an operation names no communicator");
+  plan = called;
+  plan.phases[0].operations[0].function = "Gather";
+  EXPECT_NE(refusal(plan).find("'Gather' is none of AllReduce"), std::string::npos) << refusal(plan);
+  plan = called;
+  plan.phases[1].operations[0].peer = -1;
+  EXPECT_EQ(refusal(plan), "plan.json: sends and receives must have a peer, collectives none");
+  plan = called;
+  plan.phases[0].operations[0].channels[0].connections.pop_back();
+  EXPECT_EQ(refusal(plan), "plan.json: a channel has a part of a pool");
+  plan = called;
+  plan.phases[0].operations[0].channels[0].is_send = false;
+  EXPECT_EQ(refusal(plan), "plan.json: a channel has a connection that carries nothing its way");
+  plan = called;
+  plan.phases[0].operations[0].channels[0].peer = 0;
+  EXPECT_EQ(refusal(plan), "plan.json: a channel leads to another worker");
+  plan = called;
+  plan.phases[1].operations.push_back(plan.phases[1].operations[0]);
+  EXPECT_EQ(refusal(plan), "plan.json: a connection is in two channels of a phase");
   EXPECT_FALSE(ReadTrainerPlan("{", "plan.json").ok());
   EXPECT_FALSE(ReadTrainerPlan("{\"job\": 3}", "plan.json").ok());
 }

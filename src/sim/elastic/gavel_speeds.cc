@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/file_reader.h"
 
 namespace fairlead::sim {
 namespace {
@@ -71,9 +71,8 @@ Result<ModelSpeeds> ReadType(const json& kinds, const std::string& where) {
 }  // namespace
 
 Result<GpuTypeSpeeds> LoadGavelSpeeds(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path + ": no such file, or it can't be read");
-  return ParseGavelSpeeds(std::string(std::istreambuf_iterator<char>(file), {}), path);
+  FL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  return ParseGavelSpeeds(text, path);
 }
 
 Result<GpuTypeSpeeds> ParseGavelSpeeds(std::string_view text, const std::string& name) {

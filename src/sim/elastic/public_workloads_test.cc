@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "scheduling/allocation_registry.h"
 #include "sim/elastic/elastic_simulation.h"
 #include "sim/elastic/elasticflow_workload.h"
@@ -77,23 +78,19 @@ TEST(MeasuredSpeedsTest, RefusesWhatIsNoApplication) {
 
 class ElasticflowTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = ::testing::TempDir() + "/elasticflow_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-    Write("bert.csv", "global_batch_size,1,2,4\n64,2,3,4\n128,1,,0\n");
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  void Write(const std::string& name, const std::string& text) const { std::ofstream(folder_ + "/" + name) << text; }
+  ElasticflowTest() { Write("bert.csv", "global_batch_size,1,2,4\n64,2,3,4\n128,1,,0\n"); }
+  void Write(const std::string& name, const std::string& text) const { std::ofstream(speeds_.File(name)) << text; }
 
   Result<OwnedWorkload> Load(const std::string& rows, size_t most_jobs = 100) const {
-    const auto speeds = LoadElasticflowSpeeds(folder_);
+    const auto speeds = LoadElasticflowSpeeds(speeds_.path());
     if (!speeds.ok()) return speeds.status();
-    const std::string path = ::testing::TempDir() + "/elasticflow_jobs.csv";
+    const std::string path = jobs_.File("elasticflow_jobs.csv");
     std::ofstream(path) << "job_id,submit_time,model_name,batch_size,num_gpu,iteration\n" << rows;
     return LoadElasticflowWorkload(path, *speeds, most_jobs);
   }
 
-  std::string folder_;
+  // A folder of speeds holds nothing else.
+  const TemporaryFolder speeds_, jobs_;
 };
 
 TEST_F(ElasticflowTest, ReadsSpeedsAndJobs) {
@@ -133,12 +130,14 @@ TEST_F(ElasticflowTest, BadInputNamesLineColumnAndWhatIsExpected) {
                 AllOf(HasSubstr("elasticflow_jobs.csv"), HasSubstr(bad.message)));
   }
   Write("bad.csv", "global_batch_size,1,2\n64,1,2\n64,3,4\n");
-  EXPECT_THAT(std::string(LoadElasticflowSpeeds(folder_).status().message()), HasSubstr("bad.csv:3: the batch 64"));
+  EXPECT_THAT(std::string(LoadElasticflowSpeeds(speeds_.path()).status().message()),
+              HasSubstr("bad.csv:3: the batch 64"));
   Write("bad.csv", "global_batch_size,one\n64,1\n");
-  EXPECT_THAT(std::string(LoadElasticflowSpeeds(folder_).status().message()), HasSubstr("bad.csv:1: no column is a"));
+  EXPECT_THAT(std::string(LoadElasticflowSpeeds(speeds_.path()).status().message()),
+              HasSubstr("bad.csv:1: no column is a"));
   Write("bad.csv", "global_batch_size,1\n64,fast\n");
-  EXPECT_THAT(std::string(LoadElasticflowSpeeds(folder_).status().message()), HasSubstr("found 'fast'"));
-  EXPECT_EQ(LoadElasticflowSpeeds(folder_ + "/none").status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(LoadElasticflowSpeeds(speeds_.path()).status().message()), HasSubstr("found 'fast'"));
+  EXPECT_EQ(LoadElasticflowSpeeds(speeds_.File("none")).status().code(), StatusCode::kNotFound);
 }
 
 // The data's own column says how long a job runs on the GPUs that it asks for: iterations over the measured speed.

@@ -42,6 +42,7 @@ std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEve
   Replan();
   BalanceIfUneven();
   RetryScans();
+  RetryHashedPaths();
   StartProbeRound();
   return TakeActions();
 }
@@ -53,6 +54,7 @@ void C4pMaster::HandleOne(const PathEvent& event) {
   if (const auto* round = std::get_if<ProbeRoundFinished>(&event)) ObserveRound(*round);
   if (const auto* scanned = std::get_if<PortsScanned>(&event)) LearnPorts(scanned->probes);
   if (const auto* reported = std::get_if<LinkReported>(&event)) Report(*reported);
+  if (const auto* opened = std::get_if<QueuePairOpened>(&event)) FindOut(*opened);
 }
 
 void C4pMaster::Reject(std::string reason) {
@@ -160,6 +162,10 @@ void C4pMaster::Compare(uint32_t slot, const HeldConnection& held) {
 }
 
 void C4pMaster::Adopt(QueuePairRef ref, const HeldPath& held) {
+  if (!options_.chooses_paths) {
+    if (held.is_managed) Notify(ref, MoveCause::kCorrected);
+    return;
+  }
   // What was adopted may stand on links that we know to be down, and what has no path may find one.
   must_replan_ = true;
   loads_changed_ = true;
@@ -213,6 +219,7 @@ void C4pMaster::RemoveConnection(uint32_t slot) {
     const QueuePairRef ref{slot, q};
     if (connections_.at(ref).reservation.valid()) allocator_.Release(connections_.at(ref).reservation);
     DropPort(ref);
+    ForgetHashedPath(ref);
     unmanaged_.erase(ref);
     off_plane_.erase(ref);
     moves_.erase(ref);
@@ -248,12 +255,11 @@ void C4pMaster::VisitQueuePairs(const std::function<void(const HeldQueuePair&)>&
     const ConnectionState& connection = connections_.at(slot);
     if (!connection.is_held) continue;
     for (uint32_t q = 0; q < connection.queue_pairs.size(); ++q) {
-      const ReservationId id = connection.queue_pairs[q].reservation;
       visit({.lease = connection.lease,
              .request = &connection.request,
              .queue_pair = q,
              .answer = AnswerOf(QueuePairRef{slot, q}),
-             .links = id.valid() ? allocator_.reservation(id).route() : std::span<const LinkId>()});
+             .links = LinksOf({slot, q})});
     }
   }
 }

@@ -13,6 +13,7 @@
 //             epoch     QPs of healthy paths whose port may lead elsewhere now: that port is probed, and if it does, a
 //                       new one is found for the old path: a re-pin, no move
 //             uneven    imbalance over the limit for long enough: the overloaded links shed QPs
+//             hashed    where paths are not chosen, the port that a QP's packets carry is probed: that shows its path
 //             silence   a lease that nobody renews ends, and with it what it holds
 // Guarantees  every reservation is on links that are up, belongs to one queue pair of one lease, and ends with it. Same
 //             events at the same times: same answers and state. Requests, renewals, announcements and releases may come
@@ -32,6 +33,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "traffic/c4p/c4p_options.h"
@@ -142,6 +144,24 @@ class C4pMaster final : public PathService {
   void Notify(QueuePairRef ref, MoveCause cause);
   void LearnPorts(std::span<const PathProbe> probes);
 
+  // c4p_master_hashed.cc: paths that the fabric's hash chooses.
+  struct HashedPath {
+    uint16_t port = 0;
+    uint64_t epoch = 0;  // of the probe that was asked for last
+    SimTime asked_at;
+    std::vector<LinkId> links;  // as seen last; empty: not yet
+  };
+  // Source, destination, protocol, destination port, source port.
+  using WirePort = std::tuple<NicId, NicId, uint8_t, uint16_t, uint16_t>;
+  WirePort WirePortOf(QueuePairRef ref, uint16_t port) const;
+  void FindOut(const QueuePairOpened& event);
+  void AskForHashedPath(QueuePairRef ref);
+  void LearnHashedPath(const PathProbe& probe);
+  void RetryHashedPaths();
+  void AskForAllHashedPaths();
+  void ForgetHashedPath(QueuePairRef ref);
+  std::span<const LinkId> LinksOf(QueuePairRef ref) const;
+
   // c4p_master_links.cc: changes of the fabric.
   void ObserveRound(const ProbeRoundFinished& event);
   void Report(const LinkReported& event);
@@ -176,6 +196,9 @@ class C4pMaster final : public PathService {
 
   std::set<QueuePairRef> unmanaged_;
   std::set<QueuePairRef> off_plane_;  // on another plane than theirs, which had no path
+  std::map<QueuePairRef, HashedPath> hashed_;
+  std::map<WirePort, QueuePairRef> by_wire_port_;
+  std::set<QueuePairRef> asked_for_;  // of hashed_: not seen since
   std::map<HostId, SimTime> alive_;   // last word of each host's agent
 
   // Of the call under way: what changed, and what to do about it.

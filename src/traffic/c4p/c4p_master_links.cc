@@ -7,7 +7,7 @@
 namespace fairlead::traffic::c4p {
 
 void C4pMaster::ObserveRound(const ProbeRoundFinished& event) {
-  LearnPorts(event.probes);
+  if (!event.are_ports_told) LearnPorts(event.probes);
   std::vector<ProbeResult> results;
   results.reserve(event.probes.size());
   for (const PathProbe& probe : event.probes) {
@@ -62,7 +62,10 @@ void C4pMaster::Replan() {
     RetryUnmanaged();
   }
   if (const auto cause = std::exchange(balance_cause_, {})) Rebalance(*cause);
-  if (std::exchange(epochs_changed_, false)) SteerOutdated();
+  if (std::exchange(epochs_changed_, false)) {
+    SteerOutdated();
+    AskForAllHashedPaths();
+  }
 }
 
 // The allocator has moved it.

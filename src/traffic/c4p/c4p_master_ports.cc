@@ -18,7 +18,9 @@ ConnectionAnswer C4pMaster::AnswerOf(uint32_t slot) const {
     answer.queue_pairs.push_back(AnswerOf(QueuePairRef{slot, q}));
     is_complete = is_complete && answer.queue_pairs.back().kind != QueuePairAnswer::Kind::kUnmanaged;
   }
-  if (!is_complete) answer.reason = ExplainNoPath(connection.request);
+  if (is_complete) return answer;
+  answer.reason =
+      options_.chooses_paths ? ExplainNoPath(connection.request) : "c4p: paths are left to the fabric's hash";
   return answer;
 }
 
@@ -123,6 +125,7 @@ void C4pMaster::Notify(QueuePairRef ref, MoveCause cause) {
 void C4pMaster::LearnPorts(std::span<const PathProbe> probes) {
   std::vector<AddressPair> touched;
   for (const PathProbe& probe : probes) {
+    LearnHashedPath(probe);
     if (!ports_.Learn(probe, time_.now()).ok()) {
       ++counters_.bad_probes;
       continue;

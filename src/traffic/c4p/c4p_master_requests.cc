@@ -20,7 +20,8 @@ void C4pMaster::Grant(std::span<const PathEvent> requests) {
     Register(std::get<PathsRequested>(requests[r]), &errors[r], &newcomers);
   }
   for (const auto& [job, refs] : newcomers) {
-    const std::vector<QueuePairRef> placed = Place(job, refs);
+    std::vector<QueuePairRef> placed;
+    if (options_.chooses_paths) placed = Place(job, refs);
     counters_.queue_pairs_placed += placed.size();
     counters_.queue_pairs_unmanaged += refs.size() - placed.size();
     for (const QueuePairRef ref : placed) Steer(ref);

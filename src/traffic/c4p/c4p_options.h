@@ -13,6 +13,9 @@
 namespace fairlead::traffic::c4p {
 
 struct C4pOptions {
+  // False: connections stay where the fabric's hash puts them; their paths are only found out, for those who order jobs.
+  bool chooses_paths = true;
+
   // > 0. Longer: more missed heartbeats are forgiven, and what dead hosts held is blocked for longer.
   SimDuration lease_ttl = SimDuration(60'000'000'000);
   // > 0. At least as long as the pauses between calls in good days. Longer: our own pauses count more towards leases;

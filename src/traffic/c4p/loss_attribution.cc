@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <numeric>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "base/check.h"
 
@@ -17,7 +20,7 @@ constexpr uint32_t kNobody = ~uint32_t{0};
 // A link that some probe crosses.
 struct Suspect {
   LinkId link;
-  std::vector<uint32_t> probes;  // that cross it, ascending
+  std::span<const uint32_t> probes;  // that cross it, ascending
   uint64_t sent = 0;
   uint64_t lost = 0;
   uint64_t clean_packets = 0;  // of probes without any loss
@@ -41,7 +44,7 @@ struct Claim {
 class Attributor {
  public:
   Attributor(std::span<const ProbeResult> probes, size_t num_links, const AttributionOptions& options)
-      : probes_(probes), options_(options), suspects_of_(probes.size()), explained_by_(probes.size(), kNobody) {
+      : probes_(probes), options_(options), explained_by_(probes.size(), kNobody) {
     CollectSuspects(num_links);
     for (Suspect& suspect : suspects_) Examine(&suspect);
   }
@@ -50,7 +53,7 @@ class Attributor {
     BlameGreedily();
     std::sort(result_.blamed.begin(), result_.blamed.end());
     for (size_t p = 0; p < probes_.size(); ++p) {
-      if (!suspects_of_[p].empty() && IsLossy(probes_[p]) && explained_by_[p] == kNobody) ++result_.num_unexplained;
+      if (is_valid_[p] && IsLossy(probes_[p]) && explained_by_[p] == kNobody) ++result_.num_unexplained;
     }
     for (uint32_t s = 0; s < suspects_.size(); ++s) Observe(s);
     return std::move(result_);
@@ -67,22 +70,53 @@ class Attributor {
            std::all_of(probe.links.begin(), probe.links.end(), [&](LinkId link) { return link.index() < num_links; });
   }
 
+  // Probes of each link and links of each probe, both as one array with the places where each begins.
   void CollectSuspects(size_t num_links) {
-    std::vector<std::pair<LinkId, uint32_t>> crossings;
-    for (uint32_t p = 0; p < probes_.size(); ++p) {
-      if (!IsValid(probes_[p], num_links)) {
+    is_valid_.resize(probes_.size());
+    std::vector<size_t> begins(num_links + 1, 0);  // [link]
+    for (size_t p = 0; p < probes_.size(); ++p) {
+      is_valid_[p] = IsValid(probes_[p], num_links);
+      if (!is_valid_[p]) {
         ++result_.num_ignored_probes;
         continue;
       }
-      for (const LinkId link : probes_[p].links) crossings.emplace_back(link, p);
+      for (const LinkId link : probes_[p].links) ++begins[link.index() + 1];
     }
-    std::sort(crossings.begin(), crossings.end());
-    crossings.erase(std::unique(crossings.begin(), crossings.end()), crossings.end());
-    for (const auto& [link, probe] : crossings) {
-      if (suspects_.empty() || suspects_.back().link != link) suspects_.emplace_back().link = link;
-      suspects_.back().probes.push_back(probe);
-      suspects_of_[probe].push_back(static_cast<uint32_t>(suspects_.size() - 1));
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<size_t> ends = begins;  // [link] so far
+    crossing_probes_.resize(begins.back());
+    for (uint32_t p = 0; p < probes_.size(); ++p) {
+      if (!is_valid_[p]) continue;
+      for (const LinkId link : probes_[p].links) {
+        size_t& end = ends[link.index()];
+        const bool is_known = end > begins[link.index()] && crossing_probes_[end - 1] == p;
+        if (!is_known) crossing_probes_[end++] = p;
+      }
     }
+    for (size_t l = 0; l < num_links; ++l) {
+      if (ends[l] == begins[l]) continue;
+      suspects_.emplace_back().link = LinkId(static_cast<uint32_t>(l));
+      suspects_.back().probes = {crossing_probes_.data() + begins[l], crossing_probes_.data() + ends[l]};
+    }
+    IndexByProbe();
+  }
+
+  void IndexByProbe() {
+    first_suspect_.assign(probes_.size() + 1, 0);
+    for (const Suspect& suspect : suspects_) {
+      for (const uint32_t p : suspect.probes) ++first_suspect_[p + 1];
+    }
+    std::partial_sum(first_suspect_.begin(), first_suspect_.end(), first_suspect_.begin());
+    std::vector<size_t> ends(first_suspect_.begin(), first_suspect_.end() - 1);  // [probe] so far
+    suspects_by_probe_.resize(first_suspect_.back());
+    for (uint32_t s = 0; s < suspects_.size(); ++s) {
+      for (const uint32_t p : suspects_[s].probes) suspects_by_probe_[ends[p]++] = s;
+    }
+  }
+
+  // That the probe crosses, ascending; none where it is ignored.
+  std::span<const uint32_t> SuspectsOf(uint32_t probe) const {
+    return {suspects_by_probe_.data() + first_suspect_[probe], suspects_by_probe_.data() + first_suspect_[probe + 1]};
   }
 
   void Examine(Suspect* suspect) const {
@@ -121,7 +155,7 @@ class Attributor {
 
   void Explain(uint32_t probe, uint32_t blamed, std::set<Claim>* claims) {
     explained_by_[probe] = blamed;
-    for (const uint32_t s : suspects_of_[probe]) {
+    for (const uint32_t s : SuspectsOf(probe)) {
       const bool claims_it = claims->erase(ClaimOf(s)) > 0;
       --suspects_[s].open_probes;
       if (claims_it && suspects_[s].open_probes > 0) claims->insert(ClaimOf(s));
@@ -142,9 +176,12 @@ class Attributor {
 
   std::span<const ProbeResult> probes_;
   const AttributionOptions& options_;
-  std::vector<Suspect> suspects_;                   // ascending by link
-  std::vector<std::vector<uint32_t>> suspects_of_;  // [probe]; empty for ignored ones
-  std::vector<uint32_t> explained_by_;              // [probe] a suspect, or kNobody
+  std::vector<char> is_valid_;             // [probe]
+  std::vector<uint32_t> crossing_probes_;  // by link
+  std::vector<Suspect> suspects_;          // ascending by link
+  std::vector<uint32_t> suspects_by_probe_;
+  std::vector<size_t> first_suspect_;   // [probe] place in suspects_by_probe_, and the end
+  std::vector<uint32_t> explained_by_;  // [probe] a suspect, or kNobody
   Attribution result_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "traffic/crux/certain_order.h"
 #include "traffic/crux/fairness.h"
 #include "traffic/crux/level_stability.h"
 #include "traffic/crux/priority_assignment.h"
@@ -76,6 +77,13 @@ void Rescheduling::AssignRanks() {
   order_ = AssignPrioritiesCached(survey_.profiles, corrections_);
   for (uint32_t p = 0; p < survey_.size(); ++p) losses_.push_back(LossOf(view(p).relative_speed));
   MixInLosses(survey_.profiles, losses_, options_.fairness, &order_);
+  std::vector<double> uncertainties;
+  std::vector<uint32_t> levels;
+  for (uint32_t p = 0; p < survey_.size(); ++p) {
+    uncertainties.push_back(view(p).priority_uncertainty);
+    levels.push_back(view(p).paths.empty() ? num_levels_ : view(p).level);
+  }
+  KeepOrderWhereUncertain(uncertainties, levels, &order_);
 }
 
 ContentionDag Rescheduling::BuildContentionDag() const {
@@ -101,11 +109,13 @@ std::vector<uint32_t> Rescheduling::CompressLevels() const {
   // Levels in force may be lifted ones, which are no basis for the next.
   if (options_.starvation_guard.value() > 0) return levels;
   std::vector<std::optional<uint32_t>> in_force;
+  std::vector<double> uncertainties;
   for (const uint32_t p : order_.by_rank) {
     const JobView& job = view(p);
+    uncertainties.push_back(job.priority_uncertainty);
     in_force.push_back(job.paths.empty() ? std::nullopt : std::optional(job.level));
   }
-  KeepLevelsInForce(dag, in_force, num_levels_, options_.level_hysteresis, &levels);
+  KeepLevelsInForce(dag, in_force, uncertainties, num_levels_, options_.level_hysteresis, &levels);
   return levels;
 }
 
@@ -115,15 +125,17 @@ void Rescheduling::AssignLevels() {
   for (uint32_t p = 0; p < survey_.size(); ++p) {
     JobPlan& mine = survey_.plan_of(p);
     mine.priority_rank = order_.jobs[p].rank;
+    mine.priority = order_.jobs[p].priority;
     mine.level = options_.compress ? levels[mine.priority_rank] : mine.priority_rank;
     lifts_[p] = CountLifts(mine.level, view(p).starved_for, options_.starvation_guard);
     mine.level -= lifts_[p];
   }
 }
 
-std::string ExplainFactor(const PriorityOrder& order, uint32_t participant, JobId reference) {
+std::string ExplainFactor(const PriorityOrder& order, uint32_t participant, JobId reference, bool is_comparable) {
   const CorrectionFactor& correction = order.jobs[participant].correction;
   if (participant == order.reference) return "correction factor 1 (reference job)";
+  if (!is_comparable) return "correction factor 1 (iterations not seen)";
   const std::string factor = correction.factor.has_value() ? fmt::format("{:.3g}", *correction.factor) : "undefined, 1";
   return fmt::format("correction factor {} (d_r {:.3g} s, d_j {:.3g} s against job {})", factor,
                      correction.reference_gain.value(), correction.job_gain.value(), reference.value());
@@ -137,13 +149,14 @@ std::string Rescheduling::ExplainFairness(uint32_t participant) const {
 
 void Rescheduling::Explain(uint32_t participant) {
   const JobProfile& profile = survey_.profiles[participant];
+  const JobProfile& reference = survey_.profiles[order_.reference];
   JobPlan& mine = survey_.plan_of(participant);
-  mine.reason =
-      fmt::format("intensity {:.3g} FLOP/s ({:.3g} FLOP per {:.3g} s on {}), {}{}; rank {} of {}, level {} of {}",
-                  profile.intensity.value(), profile.work.value(), profile.communication_time.value(),
-                  snapshot_.router->fabric().LinkName(survey_.traffic[participant].bounding_link),
-                  ExplainFactor(order_, participant, survey_.profiles[order_.reference].id),
-                  ExplainFairness(participant), mine.priority_rank, survey_.size(), mine.level, num_levels_);
+  mine.reason = fmt::format(
+      "intensity {:.3g} FLOP/s ({:.3g} FLOP per {:.3g} s on {}), {}{}; rank {} of {}, level {} of {}",
+      profile.intensity.value(), profile.work.value(), profile.communication_time.value(),
+      snapshot_.router->fabric().LinkName(survey_.traffic[participant].bounding_link),
+      ExplainFactor(order_, participant, reference.id, profile.is_period_known && reference.is_period_known),
+      ExplainFairness(participant), mine.priority_rank, survey_.size(), mine.level, num_levels_);
   if (lifts_[participant] > 0) {
     mine.reason += fmt::format("; lifted {} levels: starved for {:.3g} s, guard {:.3g} s", lifts_[participant],
                                view(participant).starved_for.value(), options_.starvation_guard.value());

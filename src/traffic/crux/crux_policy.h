@@ -7,6 +7,8 @@
 //             2. paths, most intense job first (path_selection.h)
 //             3. a total order (priority_assignment.h)
 //             4. levels, from the contention on the new paths (priority_compression.h)
+//             Where priorities are measured and uncertain, the order and the levels in force stay until they are wrong
+//             for certain (certain_order.h, level_stability.h).
 //             Options mix losses into step 3 and lift starved jobs after step 4 (fairness.h).
 // Cost        sum of its parts; see BM_CruxPlan.
 // Guarantees  same snapshot, same plan. Of two jobs that share a network link the one of lower rank never has the

@@ -10,6 +10,8 @@ namespace {
 using Levels = std::vector<uint32_t>;
 using InForce = std::vector<std::optional<uint32_t>>;
 
+std::vector<double> Certain(const ContentionDag& dag) { return std::vector<double>(dag.num_jobs); }
+
 double LossOf(const ContentionDag& dag, const Levels& levels) {
   double loss = 0;
   for (const Edge& edge : dag.edges) loss += levels[edge.upper] == levels[edge.lower] ? edge.weight : 0;
@@ -19,7 +21,7 @@ double LossOf(const ContentionDag& dag, const Levels& levels) {
 TEST(LevelStabilityTest, JobsWithoutNeighboursKeepTheirLevels) {
   const ContentionDag dag{.num_jobs = 3, .edges = {}};
   Levels levels = {0, 1, 2};
-  KeepLevelsInForce(dag, InForce{5, std::nullopt, 0}, 8, 0, &levels);
+  KeepLevelsInForce(dag, InForce{5, std::nullopt, 0}, Certain(dag), 8, 0, &levels);
   EXPECT_EQ(levels, (Levels{5, 1, 0}));
 }
 
@@ -27,9 +29,9 @@ TEST(LevelStabilityTest, WhatIsNoLongerValidGoes) {
   // The order has turned round: 0 goes before 1 now. And levels that the fabric has lost are nobody's.
   const ContentionDag dag{.num_jobs = 2, .edges = {{0, 1, 3}}};
   Levels levels = {0, 1};
-  KeepLevelsInForce(dag, InForce{1, 0}, 2, 10, &levels);
+  KeepLevelsInForce(dag, InForce{1, 0}, Certain(dag), 2, 10, &levels);
   EXPECT_EQ(levels, (Levels{0, 1}));
-  KeepLevelsInForce(dag, InForce{1, 2}, 2, 10, &levels);
+  KeepLevelsInForce(dag, InForce{1, 2}, Certain(dag), 2, 10, &levels);
   EXPECT_EQ(levels, (Levels{0, 1}));
 }
 
@@ -39,12 +41,24 @@ TEST(LevelStabilityTest, HysteresisIsAShareOfTheWeight) {
   const InForce in_force = {0, 0, 1};
   for (const double hysteresis : {0.0, 0.24}) {
     Levels levels = {0, 1, 2};
-    KeepLevelsInForce(dag, in_force, 3, hysteresis, &levels);
+    KeepLevelsInForce(dag, in_force, Certain(dag), 3, hysteresis, &levels);
     EXPECT_EQ(levels, (Levels{0, 1, 2})) << hysteresis;
   }
   Levels levels = {0, 1, 2};
-  KeepLevelsInForce(dag, in_force, 3, 0.25, &levels);
+  KeepLevelsInForce(dag, in_force, Certain(dag), 3, 0.25, &levels);
   EXPECT_EQ(levels, (Levels{0, 0, 1}));
+}
+
+TEST(LevelStabilityTest, UncertainDifferencesChangeNothing) {
+  // In force 0 and 1 share a level, which loses 4; new levels put 1 and 2 together, which loses 3. The difference of 1
+  // is uncertain by sqrt((4 u0)^2 + (3 u1)^2).
+  const ContentionDag dag{.num_jobs = 3, .edges = {{0, 1, 4}, {1, 2, 3}}};
+  const InForce in_force = {0, 0, 1};
+  Levels levels = {0, 1, 1};
+  KeepLevelsInForce(dag, in_force, std::vector<double>{0.2, 0.19, 5}, 2, 0, &levels);
+  EXPECT_EQ(levels, (Levels{0, 1, 1})) << "0.8^2 + 0.57^2 = 0.965: certain; job 2 outranks nobody";
+  KeepLevelsInForce(dag, in_force, std::vector<double>{0.2, 0.21, 0}, 2, 0, &levels);
+  EXPECT_EQ(levels, (Levels{0, 0, 1})) << "0.8^2 + 0.63^2 = 1.04";
 }
 
 TEST(LevelStabilityTest, NeverLosesMoreThanAllowedAndStaysValid) {
@@ -64,13 +78,13 @@ TEST(LevelStabilityTest, NeverLosesMoreThanAllowedAndStaysValid) {
     for (uint32_t j = 0; j < dag.num_jobs; ++j) in_force.emplace_back(random.Below(4));
     for (const double hysteresis : {0.0, 0.2}) {
       Levels levels = fresh;
-      KeepLevelsInForce(dag, in_force, 3, hysteresis, &levels);
+      KeepLevelsInForce(dag, in_force, Certain(dag), 3, hysteresis, &levels);
       EXPECT_LE(LossOf(dag, levels), LossOf(dag, fresh) + hysteresis * weight + 1e-9);
       for (const Edge& edge : dag.edges) EXPECT_LE(levels[edge.upper], levels[edge.lower]);
       for (const uint32_t level : levels) EXPECT_LT(level, 3u);
       // What was decided once stays.
       Levels again = fresh;
-      KeepLevelsInForce(dag, InForce(levels.begin(), levels.end()), 3, hysteresis, &again);
+      KeepLevelsInForce(dag, InForce(levels.begin(), levels.end()), Certain(dag), 3, hysteresis, &again);
       EXPECT_EQ(again, levels);
     }
   }

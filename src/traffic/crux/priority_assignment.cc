@@ -11,6 +11,10 @@ BytesPerSecond NetworkRate(const JobProfile& job) { return job.network_bytes / j
 uint32_t FindReference(std::span<const JobProfile> jobs) {
   uint32_t best = 0;
   for (uint32_t j = 1; j < jobs.size(); ++j) {
+    if (jobs[j].is_period_known != jobs[best].is_period_known) {
+      if (jobs[j].is_period_known) best = j;
+      continue;
+    }
     const BytesPerSecond mine = NetworkRate(jobs[j]);
     const BytesPerSecond most = NetworkRate(jobs[best]);
     if (mine > most || (mine == most && jobs[j].id < jobs[best].id)) best = j;
@@ -42,7 +46,8 @@ PriorityOrder AssignPrioritiesCached(std::span<const JobProfile> jobs, Correctio
   for (uint32_t j = 0; j < jobs.size(); ++j) {
     AssignedPriority& assigned = order.jobs[j];
     assigned.correction.factor = 1;
-    if (corrections->options().enabled && j != order.reference) {
+    const bool is_comparable = jobs[j].is_period_known && jobs[order.reference].is_period_known;
+    if (corrections->options().enabled && j != order.reference && is_comparable) {
       assigned.correction = corrections->Find(reference, OnSharedLink(jobs[j]));
     }
     assigned.priority = assigned.correction.factor.value_or(1) * jobs[j].intensity;

@@ -1,0 +1,33 @@
+// The pictures of lab-diagnosis: what was found of what was planted, how soon, and how far a job came through faults.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/lab-diagnosis/downtime_run.h"
+#include "report/page_figures.h"
+
+namespace fairlead::experiments::lab_diagnosis {
+
+// [planted][found] runs; "none" where nothing was.
+using Confusion = std::map<std::string, std::map<std::string, uint32_t>>;
+
+// What became of the runs with one kind of fault.
+struct KindResult {
+  uint32_t runs = 0;
+  uint32_t right = 0;
+  std::vector<double> found_s;  // from the fault to the finding
+  std::vector<double> back_s;   // from there to the job's next iteration, where steering restarted it
+};
+
+// A group for each kind of fault, a bar for each syndrome that was found of any.
+report::PageFigure DrawConfusion(const Confusion& confusion);
+// Means over the runs of each kind that had a finding; no kind: an empty figure.
+report::PageFigure DrawTimes(const std::map<std::string, KindResult>& kinds);
+// Iterations that were done and kept, over the time of the run. Args: runs: by label.
+report::PageFigure DrawProgress(const std::vector<std::pair<std::string, DowntimeRun>>& runs);
+
+}  // namespace fairlead::experiments::lab_diagnosis

@@ -1,0 +1,93 @@
+#include "agent/process_teller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fairlead::agent {
+
+namespace {
+
+using controller::ProcessesSeen;
+using telemetry::SeenProcess;
+
+constexpr size_t kNotedMax = 1000;
+
+SeenProcess WithoutRecords(SeenProcess process) {
+  process.report.operations.clear();
+  process.report.operations_since.reset();
+  process.report.progress.clear();
+  process.report.connections.clear();
+  process.report.busy_connections = 0;
+  return process;
+}
+
+}  // namespace
+
+bool IsJobName(std::string_view name) {
+  return !name.empty() && name.size() < 64 &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+std::vector<ProcessesSeen> ProcessTeller::Tell(SimTime at, const std::vector<SeenProcess>& seen, bool is_heard) {
+  std::map<std::string, ProcessesSeen> words;
+  std::map<std::string, size_t> num_records;
+  const auto add = [&](const SeenProcess& process) {
+    const std::string& job = process.report.job;
+    ProcessesSeen& word = words.try_emplace(job, ProcessesSeen{job, num_looks_, at, {}}).first->second;
+    Add(process, &word, &num_records[job]);
+  };
+  for (auto& [key, ended] : ended_) {
+    add(ended.process);
+    ended.num_told += is_heard ? 1 : 0;
+  }
+  std::erase_if(ended_, [](const auto& entry) { return entry.second.num_told >= kTellEnded; });
+  for (const SeenProcess& process : seen) {
+    if (!IsFit(process)) continue;
+    add(process);
+    if (process.state == model::ProcessState::kGone) Remember(process);
+  }
+  ++num_looks_;
+  std::vector<ProcessesSeen> list;
+  for (auto& [job, word] : words) list.push_back(std::move(word));
+  return list;
+}
+
+bool ProcessTeller::IsFit(const SeenProcess& process) {
+  const telemetry::ProcessReport& report = process.report;
+  if (!IsJobName(report.job)) {
+    NoteOnce(fmt::format("process {} is not diagnosed: its FAIRLEAD_JOB is not set", report.pid));
+    return false;
+  }
+  const std::string fault = telemetry::FindFault(report);
+  if (fault.empty()) return true;
+  NoteOnce(fmt::format("process {} is not diagnosed: {}", report.pid, fault));
+  return false;
+}
+
+void ProcessTeller::Remember(const SeenProcess& process) {
+  const telemetry::ProcessReport& report = process.report;
+  if (ended_.size() >= kEndedMax) return;
+  ended_.try_emplace(Key(report.job, report.pid, report.process_start), Ended{WithoutRecords(process)});
+}
+
+void ProcessTeller::Add(const SeenProcess& process, ProcessesSeen* word, size_t* num_records) {
+  const bool has_room = word->processes.size() < controller::kProcessesMax &&
+                        *num_records + process.report.communicators.size() <= telemetry::kProcessRecordsMax;
+  if (!has_room) {
+    NoteOnce(fmt::format("job {} has more processes here than can be told: some are not diagnosed", word->job));
+    return;
+  }
+  const bool is_whole = *num_records + telemetry::NumRecords(process.report) <= telemetry::kProcessRecordsMax;
+  if (!is_whole) {
+    NoteOnce(fmt::format("job {} does more here than can be told: some of its ranks are seen from outside", word->job));
+  }
+  word->processes.push_back(is_whole ? process : WithoutRecords(process));
+  *num_records += telemetry::NumRecords(word->processes.back().report);
+}
+
+void ProcessTeller::NoteOnce(std::string text) {
+  if (noted_.size() < kNotedMax && noted_.insert(text).second) notes_.push_back(std::move(text));
+}
+
+}  // namespace fairlead::agent

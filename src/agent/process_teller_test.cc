@@ -1,0 +1,147 @@
+#include "agent/process_teller.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+
+namespace fairlead::agent {
+namespace {
+
+using controller::ProcessesSeen;
+using model::ProcessState;
+using telemetry::SeenProcess;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+SeenProcess ProcessOf(const std::string& job, int32_t pid, size_t num_operations = 1) {
+  SeenProcess process;
+  process.report.job = job;
+  process.report.pid = pid;
+  process.report.process_start = 7;
+  process.report.communicators = {{.id = 1, .name = "", .num_ranks = 2, .rank = 0, .is_finalized = false}};
+  process.report.operations.resize(num_operations);
+  for (model::OperationRecord& operation : process.report.operations) operation.communicator = model::CommunicatorId(0);
+  return process;
+}
+
+SeenProcess Ended(SeenProcess process) {
+  process.state = ProcessState::kGone;
+  process.exit_code = -1;
+  return process;
+}
+
+TEST(ProcessTellerTest, EachJobHasAWordAndEachLookANumber) {
+  ProcessTeller teller;
+  teller.Tell(SimTime(1), {}, false);
+  const auto words = teller.Tell(SimTime(2), {ProcessOf("b", 1), ProcessOf("a", 2), ProcessOf("b", 3)}, true);
+  ASSERT_THAT(words, SizeIs(2));
+  EXPECT_EQ(words[0], (ProcessesSeen{"a", 1, SimTime(2), {ProcessOf("a", 2)}}));
+  EXPECT_EQ(words[1], (ProcessesSeen{"b", 1, SimTime(2), {ProcessOf("b", 1), ProcessOf("b", 3)}}));
+  EXPECT_THAT(teller.TakeNotes(), IsEmpty());
+}
+
+TEST(ProcessTellerTest, AnEndIsToldUntilItWasHeardAMinute) {
+  ProcessTeller teller;
+  const SeenProcess ended = Ended(ProcessOf("gpt", 1));
+  ASSERT_THAT(teller.Tell(SimTime(0), {ended}, false), SizeIs(1));
+  // Nobody hears it for an hour.
+  for (int i = 0; i < 3600; ++i) ASSERT_THAT(teller.Tell(SimTime(i), {}, false), SizeIs(1));
+  for (uint32_t i = 0; i < ProcessTeller::kTellEnded; ++i) {
+    const auto words = teller.Tell(SimTime(i), {}, true);
+    ASSERT_THAT(words, SizeIs(1));
+    ASSERT_THAT(words[0].processes, SizeIs(1));
+    EXPECT_EQ(words[0].processes[0].state, ProcessState::kGone);
+    EXPECT_EQ(words[0].processes[0].exit_code, -1);
+    EXPECT_EQ(words[0].processes[0].report.communicators, ended.report.communicators);
+    EXPECT_THAT(words[0].processes[0].report.operations, IsEmpty());
+  }
+  EXPECT_THAT(teller.Tell(SimTime(0), {}, true), IsEmpty());
+}
+
+TEST(ProcessTellerTest, WhatCannotBeToldIsNotedOnce) {
+  ProcessTeller teller;
+  SeenProcess damaged = ProcessOf("gpt", 2);
+  damaged.report.operations[0].communicator = model::CommunicatorId(1);
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(teller.Tell(SimTime(i), {ProcessOf("", 1), damaged}, true), IsEmpty());
+  EXPECT_THAT(teller.TakeNotes(),
+              ElementsAre("process 1 is not diagnosed: its FAIRLEAD_JOB is not set",
+                          "process 2 is not diagnosed: operations[0].communicator: expected one of 1, found 1"));
+  EXPECT_THAT(teller.TakeNotes(), IsEmpty());
+}
+
+TEST(ProcessTellerTest, ProcessesBeyondTheBoundsAreSeenFromOutsideOrNotAtAll) {
+  ProcessTeller teller;
+  // Two fill the word: 1 + 16383 records each. The third has room for its communicator no more.
+  const size_t half = telemetry::kProcessRecordsMax / 2 - 1;
+  auto words =
+      teller.Tell(SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half), ProcessOf("gpt", 3)}, true);
+  ASSERT_THAT(words, SizeIs(1));
+  EXPECT_THAT(words[0].processes, SizeIs(2));
+  EXPECT_THAT(teller.TakeNotes(), ElementsAre(HasSubstr("more processes here")));
+  words =
+      teller.Tell(SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half - 2), ProcessOf("gpt", 3, 2)}, true);
+  ASSERT_THAT(words[0].processes, SizeIs(3));
+  EXPECT_THAT(words[0].processes[2].report.operations, IsEmpty());
+  EXPECT_THAT(teller.TakeNotes(), ElementsAre(HasSubstr("seen from outside")));
+}
+
+// Whatever processes do, words are within their contract, and an end that happened is heard of.
+TEST(ProcessTellerTest, RandomLives) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    ProcessTeller teller;
+    std::map<int32_t, SeenProcess> living;
+    std::set<int32_t> ended;
+    std::set<int32_t> heard;
+    int32_t next_pid = 1;
+    for (uint64_t look = 0; look < 100; ++look) {
+      while (random.Below(3) == 0) {
+        living[next_pid] = ProcessOf(random.Below(9) == 0 ? "" : "job" + std::to_string(random.Below(3)), next_pid);
+        ++next_pid;
+      }
+      std::vector<SeenProcess> seen;
+      for (auto entry = living.begin(); entry != living.end();) {
+        const bool ends = random.Below(10) == 0;
+        seen.push_back(ends ? Ended(entry->second) : entry->second);
+        if (ends && !entry->second.report.job.empty()) ended.insert(entry->first);
+        entry = ends ? living.erase(entry) : std::next(entry);
+      }
+      const bool is_heard = look == 99 || random.Below(2) == 0;
+      std::set<std::string> jobs;
+      for (const ProcessesSeen& word : teller.Tell(SimTime(0), seen, is_heard)) {
+        EXPECT_EQ(word.number, look);
+        EXPECT_TRUE(jobs.insert(word.job).second);
+        EXPECT_LE(word.processes.size(), controller::kProcessesMax);
+        std::set<int32_t> pids;
+        for (const SeenProcess& process : word.processes) {
+          EXPECT_EQ(telemetry::FindFault(process.report), "");
+          EXPECT_EQ(process.report.job, word.job);
+          EXPECT_TRUE(pids.insert(process.report.pid).second);
+          if (is_heard && process.state == ProcessState::kGone) heard.insert(process.report.pid);
+        }
+      }
+    }
+    EXPECT_EQ(heard, ended);
+  }
+}
+
+TEST(ProcessTellerTest, NamesOfJobs) {
+  EXPECT_TRUE(IsJobName("gpt-3 a"));
+  EXPECT_TRUE(IsJobName(std::string(63, 'x')));
+  for (const std::string& name : {std::string(), std::string(64, 'x'), std::string("a\n"), std::string("é")}) {
+    EXPECT_FALSE(IsJobName(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::agent

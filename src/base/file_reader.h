@@ -1,0 +1,21 @@
+// How files are read whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+
+namespace fairlead {
+
+// All bytes of the file at `path`. Its size need not be known: a pipe, or a file of /proc, is read to its end.
+// Args: max_bytes: of a longer file no more is read than tells that it is longer.
+// Errors, each naming `path`: kNotFound (there is none), kResourceExhausted (longer than max_bytes),
+// kFailedPrecondition (a folder, no right to it, a broken disk, …).
+Result<std::string> ReadWholeFile(const std::string& path, size_t max_bytes = SIZE_MAX);
+
+// The same for files that come and go, as those of /proc/PID do: empty where there is nothing to be read.
+std::string ReadFileIfThere(const std::string& path);
+
+}  // namespace fairlead

@@ -1,0 +1,217 @@
+// End to end, from NCCL's calls to what people and hosts are told: ranks in processes of their own with the real
+// plugin, real agents that look at them, a real controller, all with threads, sockets and clocks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/temporary_folder.h"
+#include "ccl/profiler/played_process_example.h"
+#include "service/client_link.h"
+#include "service/controller_daemon.h"
+#include "service/host_agent_server.h"
+
+namespace fairlead::ccl {
+namespace {
+
+using nlohmann::json;
+using service::ControllerDaemon;
+using service::HostAgentServer;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+namespace fs = std::filesystem;
+
+constexpr uint32_t kHosts = 4;
+constexpr std::chrono::minutes kPatience{2};
+
+constexpr char kFabric[] = R"(fabric:
+  kind: clos2
+  leaves: 2
+  hosts_per_leaf: 2
+  spines: 2
+  uplink_gbps: 100
+  host: {gpus: 1, nics: 1, ports_per_nic: 1, port_gbps: 100}
+)";
+
+// The agent of a host, on a thread of its own.
+class LiveAgent {
+ public:
+  LiveAgent(const fs::path& folder, uint32_t host) {
+    service::HostAgentServerOptions options;
+    options.agent.host = "h" + std::to_string(host);
+    options.agent.nics = {IpAddress::FromIpv4(0x0a000001 + host)};
+    options.socket.path = folder / (options.agent.host + ".sock");
+    options.segments = folder / options.agent.host;
+    options.look_period = SimDuration(200'000'000);
+    options.rewrites_ports = false;
+    options.log = [](const std::string&) {};
+    options.judged = [this](const controller::HostJudged& judged) {
+      const std::lock_guard lock(mutex_);
+      judged_ = judged;
+      changed_.notify_all();
+    };
+    auto client = service::ControllerClient::Start({.address = "unix:" + (folder / "agents.sock").string()});
+    FL_CHECK(client.ok());
+    link_ = std::make_unique<service::ClientLink>(std::move(client).value());
+    auto server = HostAgentServer::Open(options, link_.get());
+    FL_CHECK(server.ok());
+    server_ = std::move(server).value();
+    thread_ = std::thread([this] { server_->Run(stop_); });
+  }
+  ~LiveAgent() {
+    stop_ = true;
+    thread_.join();
+  }
+
+  // What it was told last, once that is about something; nothing when it does not come.
+  std::vector<controller::HostJudged::Finding> WaitForFinding() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kPatience, [this] { return !judged_.findings.empty(); });
+    return judged_.findings;
+  }
+  bool IsAccused() {
+    const std::lock_guard lock(mutex_);
+    return !judged_.findings.empty();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  controller::HostJudged judged_;
+  std::unique_ptr<service::ClientLink> link_;
+  std::unique_ptr<HostAgentServer> server_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+// Four hosts with a rank each, in one communicator.
+class LiveDiagnosisTest : public testing::Test {
+ protected:
+  LiveDiagnosisTest() {
+    for (uint32_t host = 0; host < kHosts; ++host) fs::create_directories(SegmentsOf(host));
+    std::ofstream(folder_.File("fabric.yaml")) << kFabric;
+    std::ofstream(folder_.File("addresses.json")) << R"({"nics": {"10.0.0.1": "h0/nic0", "10.0.0.2": "h1/nic0",
+      "10.0.0.3": "h2/nic0", "10.0.0.4": "h3/nic0"}, "interfaces": {}})";
+    // First: threads do not outlive a fork.
+    for (uint32_t rank = 0; rank < kHosts; ++rank) {
+      ranks_.emplace_back(PlayedProcessOptions{
+          .folder = SegmentsOf(rank), .rank = static_cast<int>(rank), .num_ranks = static_cast<int>(kHosts)});
+    }
+  }
+  std::string SegmentsOf(uint32_t host) const { return folder_.File("h" + std::to_string(host)); }
+
+  void SetUp() override {
+    service::ControllerDaemonOptions options;
+    options.fabric_file = folder_.File("fabric.yaml");
+    options.addresses_file = folder_.File("addresses.json");
+    options.server.listen = {"unix:" + folder_.File("agents.sock")};
+    options.http = "127.0.0.1:0";
+    options.core.version = "test";
+    options.diagnosis.watch.assembler.settle_for = SimDuration(1'000'000'000);
+    options.c4d.hang.suspect_after = SimDuration(3'000'000'000);
+    options.c4d.hang.confirm_for = SimDuration(2'000'000'000);
+    options.c4d.hang.warm_up_factor = 1;
+    auto daemon = ControllerDaemon::Start(options);
+    ASSERT_TRUE(daemon.ok()) << daemon.status().message();
+    daemon_ = std::move(daemon).value();
+    client_ = std::make_unique<httplib::Client>("http://" + daemon_->http_address());
+    for (uint32_t host = 0; host < kHosts; ++host) agents_.push_back(std::make_unique<LiveAgent>(folder_.path(), host));
+    ASSERT_TRUE(WaitUntil([&] {
+      Iterate();
+      return Get("/metrics").find("fairlead_watched_ranks{job=\"gpt\"} 4") != std::string::npos;
+    }));
+    for (int i = 0; i < 5; ++i) Iterate();
+  }
+  void Iterate() {
+    for (PlayedProcess& rank : ranks_) rank.Iterate();
+  }
+  std::string Get(const std::string& path) {
+    const auto answer = client_->Get(path);
+    return answer ? answer->body : "";
+  }
+  json Findings() { return json::parse(Get("/v1/findings"))["findings"]; }
+  // Asks again and again: an answer is a round through the controller's threads.
+  static bool WaitUntil(const std::function<bool()>& is_so) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!is_so()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  const TemporaryFolder folder_;
+  std::vector<PlayedProcess> ranks_;
+  std::unique_ptr<ControllerDaemon> daemon_;
+  std::unique_ptr<httplib::Client> client_;
+  std::vector<std::unique_ptr<LiveAgent>> agents_;
+};
+
+TEST_F(LiveDiagnosisTest, AStuckRankBecomesAFindingThatItsHostHearsOf) {
+  EXPECT_THAT(Findings(), IsEmpty());
+  for (const size_t rank : {0, 1, 3}) ranks_[rank].BeginAndWait();
+  ranks_[2].BeginAndStick();
+  const auto told = agents_[2]->WaitForFinding();
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].job, "gpt");
+  EXPECT_EQ(told[0].syndrome, model::Syndrome::kCommHang) << told[0].text;
+  EXPECT_FALSE(told[0].text.empty());
+  const json findings = Findings();
+  ASSERT_THAT(findings, SizeIs(1));
+  const json& finding = findings[0];
+  EXPECT_EQ(finding["job"], "gpt");
+  EXPECT_EQ(finding["id"], 1);
+  EXPECT_EQ(finding["syndrome"], "comm_hang");
+  EXPECT_EQ(finding["hosts"], json::array({"h2"}));
+  EXPECT_EQ(finding["ranks"], json::array({2}));
+  EXPECT_THAT(finding["culprits"][0].get<std::string>(), HasSubstr("h2"));
+  EXPECT_LE(finding["suspected_at_s"].get<double>(), finding["confirmed_at_s"].get<double>());
+  EXPECT_TRUE(finding["cleared_at_s"].is_null());
+  EXPECT_FALSE(finding["evidence"].empty());
+  EXPECT_THAT(Get("/v1/events"), HasSubstr("comm_hang: "));
+  EXPECT_THAT(Get("/metrics"), HasSubstr("fairlead_findings{syndrome=\"comm_hang\"} 1"));
+  for (const size_t host : {0, 1, 3}) EXPECT_FALSE(agents_[host]->IsAccused());
+}
+
+TEST_F(LiveDiagnosisTest, AKilledRankIsFound) {
+  for (PlayedProcess& rank : ranks_) rank.BeginAndWait();
+  ranks_[1].Kill();
+  const auto told = agents_[1]->WaitForFinding();
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].syndrome, model::Syndrome::kDead) << told[0].text;
+  EXPECT_EQ(Findings()[0]["ranks"], json::array({1}));
+}
+
+// As by scancel, in the middle of an operation.
+TEST_F(LiveDiagnosisTest, AJobThatIsStoppedAccusesNobody) {
+  for (PlayedProcess& rank : ranks_) rank.BeginAndWait();
+  for (PlayedProcess& rank : ranks_) rank.Kill();
+  EXPECT_TRUE(WaitUntil([&] { return Get("/metrics").find("fairlead_jobs_stopped_total 1") != std::string::npos; }));
+  EXPECT_THAT(Findings(), IsEmpty());
+  for (const auto& agent : agents_) EXPECT_FALSE(agent->IsAccused());
+}
+
+TEST_F(LiveDiagnosisTest, AHealthyJobAndItsEndHaveNoFindings) {
+  for (int i = 0; i < 20; ++i) Iterate();
+  for (PlayedProcess& rank : ranks_) rank.Leave();
+  EXPECT_TRUE(WaitUntil([&] { return Get("/v1/events").find("is over") != std::string::npos; }));
+  EXPECT_THAT(Findings(), IsEmpty());
+  for (const auto& agent : agents_) EXPECT_FALSE(agent->IsAccused());
+}
+
+}  // namespace
+}  // namespace fairlead::ccl

@@ -1,0 +1,156 @@
+// For tests of what watches training jobs: workers of a ring, each in a process of its own, that move real bytes over
+// loopback and play NCCL to the real plugin.
+#pragma once
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "ccl/profiler/nccl_player.h"
+#include "ccl/profiler/plugin_calls.h"
+
+namespace fairlead::ccl {
+
+struct PlayedRingOptions {
+  uint32_t num_workers = 4;
+  uint64_t iterations = 5;  // 0: until they are killed
+  double compute_s = 0.001;
+  uint64_t bytes = 1'000'000;  // of the all-reduce
+};
+
+// A port that nobody listens on now. Tests bind to addresses of their own, 127.0.1.1 and up.
+inline uint16_t SomePort() {
+  static std::atomic<uint16_t> next = static_cast<uint16_t>(29'500 + getpid() % 2'500);
+  return next++;
+}
+
+// What an edge of the ring carries in an iteration.
+inline uint64_t EdgeBytes(const PlayedRingOptions& options) {
+  return 2 * (options.num_workers - 1) * options.bytes / options.num_workers;
+}
+
+inline std::vector<lab::TrainerPlan> RingPlans(const PlayedRingOptions& options) {
+  const uint32_t n = options.num_workers;
+  const uint16_t port = SomePort();
+  std::vector<lab::TrainerPlan> plans(n);
+  const auto address = [](uint32_t worker) { return "127.0.1." + std::to_string(worker + 1); };
+  for (uint32_t w = 0; w < n; ++w) {
+    const uint32_t next = (w + 1) % n;
+    const uint32_t previous = (w + n - 1) % n;
+    lab::TrainerPlan& plan = plans[w];
+    plan.job = "gpt";
+    plan.worker = w;
+    plan.num_workers = n;
+    plan.compute_s = options.compute_s;
+    plan.iterations = options.iterations;
+    plan.listen_port = port;
+    plan.listen_addresses = {address(w)};
+    plan.connections = {
+        {.id = w, .peer = next, .is_outgoing = true, .from = address(w), .to = address(next), .port = port},
+        {.id = previous,
+         .peer = previous,
+         .is_outgoing = false,
+         .from = address(previous),
+         .to = address(w),
+         .port = port}};
+    plan.communicators = {{.id = 77, .name = "ring", .workers = {}}};
+    for (uint32_t i = 0; i < n; ++i) plan.communicators[0].workers.push_back(i);
+    plan.phases.resize(1);
+    plan.phases[0].name = "ring-all-reduce";
+    plan.phases[0].streams = {{.parts = 2 * (n - 1) * 8,
+                               .lead = 8,
+                               .sends = {{0, EdgeBytes(options)}},
+                               .receives = {{1, EdgeBytes(options)}}}};
+    plan.phases[0].operations = {{.function = "AllReduce",
+                                  .bytes = options.bytes,
+                                  .channels = {{.peer = next, .is_send = true, .connections = {0}},
+                                               {.peer = previous, .is_send = false, .connections = {1}}}}};
+  }
+  return plans;
+}
+
+class PlayedJob {
+ public:
+  // Workers have their segments in `folder`, and what they are told in CONTROL files there.
+  PlayedJob(const std::vector<lab::TrainerPlan>& plans, std::string folder) : folder_(std::move(folder)) {
+    FL_CHECK(pipe(may_leave_) == 0);
+    fflush(nullptr);  // or the children would write it once more
+    for (const lab::TrainerPlan& plan : plans) {
+      pids_.push_back(fork());
+      FL_CHECK(pids_.back() >= 0);
+      if (pids_.back() == 0) Play(plan);
+    }
+  }
+  ~PlayedJob() {
+    for (const int end : may_leave_) close(end);
+    for (const pid_t pid : pids_) {
+      if (pid == 0) continue;
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+    }
+  }
+  PlayedJob(const PlayedJob&) = delete;
+  PlayedJob& operator=(const PlayedJob&) = delete;
+
+  pid_t pid(uint32_t worker) const { return pids_[worker]; }
+  void Signal(uint32_t worker, int number) const { kill(pids_[worker], number); }
+  static std::string ControlOf(const std::string& folder, uint32_t worker) {
+    return folder + "/control-" + std::to_string(worker);
+  }
+  // Those that have done their iterations may end their communicators and themselves.
+  void LetThemLeave() { close(std::exchange(may_leave_[1], -1)); }
+  // Whether all have ended; how is checked.
+  bool HaveEnded() {
+    bool have_all = true;
+    for (pid_t& pid : pids_) {
+      if (pid == 0) continue;
+      int status = 0;
+      if (waitpid(pid, &status, WNOHANG) == 0) {
+        have_all = false;
+        continue;
+      }
+      FL_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+      pid = 0;
+    }
+    return have_all;
+  }
+
+ private:
+  [[noreturn]] void Play(const lab::TrainerPlan& plan) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setenv("FAIRLEAD_SHM_FOLDER", folder_.c_str(), 1);
+    setenv("FAIRLEAD_JOB", plan.job.c_str(), 1);
+    setenv("RANK", std::to_string(plan.worker).c_str(), 1);
+    auto plugin = LoadPlugin(FAIRLEAD_PROFILER_LIBRARY);
+    FL_CHECK_MSG(plugin.ok(), plugin.status().message());
+    NcclPlayer player(plan, std::move(*plugin));
+    FL_CHECK(player.Begin().ok());
+    const std::atomic<bool> stop = false;
+    auto connections = lab::Connect(plan, 60, stop, lab::Protocol::kMessages);
+    FL_CHECK_MSG(connections.ok(), connections.status().message());
+    const Status status = TrainPlayingNccl(
+        plan, std::move(*connections), stop, [](const std::string&) {}, {.control = ControlOf(folder_, plan.worker)},
+        &player);
+    close(may_leave_[1]);
+    char nothing = 0;
+    FL_CHECK(read(may_leave_[0], &nothing, 1) == 0);
+    player.End();
+    exit(status.ok() ? 0 : 1);  // with the library's own end
+  }
+
+  std::string folder_;
+  int may_leave_[2] = {-1, -1};  // a pipe; closed: they may
+  std::vector<pid_t> pids_;      // [worker] 0: has ended
+};
+
+}  // namespace fairlead::ccl

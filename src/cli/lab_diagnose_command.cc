@@ -1,0 +1,155 @@
+// fairlead lab diagnose: faults planted in a job of real processes, and what the diagnosis and steering make of them.
+// fairlead lab hook: what the controller of such a lab runs to have an action done.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/terminal_progress.h"
+#include "lab/fault_tour.h"
+#include "lab/free_page.h"
+#include "lab/jobs_door.h"
+#include "report/json_report.h"
+#include "sim/scenario.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+struct LabDiagnoseOptions {
+  std::string file = "scenarios/lab-diagnosis.yaml";
+  lab::FaultTourOptions tour;
+  std::vector<std::string> faults;
+  double iteration_s = 0.5;
+  std::string json;
+  std::string html;
+};
+
+std::string FaultNames() {
+  std::string names;
+  for (size_t k = 0; k < lab::kNumLabFaultKinds; ++k) {
+    names += fmt::format("{}{}", k == 0 ? "" : ", ", lab::Name(static_cast<lab::LabFaultKind>(k)));
+  }
+  return names;
+}
+
+Result<std::vector<lab::LabFaultKind>> ParseKinds(const std::vector<std::string>& names) {
+  std::vector<lab::LabFaultKind> kinds;
+  for (const std::string& name : names) {
+    const auto kind = lab::FindLabFaultKind(name);
+    if (!kind) return InvalidArgument(fmt::format("--faults: expected some of {}; found '{}'", FaultNames(), name));
+    kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
+Status WriteReports(const LabDiagnoseOptions& options, const lab::FaultTour& tour) {
+  if (!IsStdout(options.json)) fmt::print("{}", lab::RenderTour(tour));
+  if (!options.html.empty()) FL_RETURN_IF_ERROR(WriteOutput(options.html, lab::TourPage(tour)));
+  if (options.json.empty()) return OkStatus();
+  return WriteOutput(options.json, report::Dump(lab::TourJson(tour)));
+}
+
+// Returns whether all of it was right.
+Result<bool> Diagnose(LabDiagnoseOptions options) {
+  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
+  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.html));
+  FL_ASSIGN_OR_RETURN(const auto kinds, ParseKinds(options.faults));
+  const std::string file = FindInputFile(options.file);
+  FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(file, {}));
+  if (scenario.jobs.empty()) return InvalidArgument(fmt::format("{}: expected a job, found none", file));
+  options.tour.faults =
+      lab::PlanTour(kinds, static_cast<uint32_t>(scenario.jobs.front().job.hosts.size()), options.iteration_s);
+  if (options.tour.lab.session.name.empty()) options.tour.lab.session.name = fmt::format("diagnose-{}", getpid());
+  FL_ASSIGN_OR_RETURN(options.tour.lab.session.page, lab::FindFreePage());
+  TerminalProgress bar;
+  const auto progress = [&](const std::string& what, double fraction) { bar.Update(what, fraction); };
+  auto tour = lab::RunFaultTour(file, scenario, options.tour, progress, StopRequested());
+  bar.Finish();
+  if (!tour.ok()) return tour.status();
+  FL_RETURN_IF_ERROR(WriteReports(options, *tour));
+  return tour->IsAllRight();
+}
+
+struct LabHookOptions {
+  std::string run_folder = lab::DefaultRunFolder();
+  std::string name = "lab";
+  double patience_s = 50;
+};
+
+int RunHook(const LabHookOptions& options) {
+  const std::string action{std::istreambuf_iterator<char>(std::cin), {}};
+  const std::string socket = lab::JobsSocket(options.run_folder + "/" + options.name);
+  const auto answer = lab::AskJobs(socket, action, options.patience_s);
+  if (!answer.ok()) return ReportError(answer.status());
+  nlohmann::json json = {{"message", answer->message}};
+  if (answer->is_healthy) json["healthy"] = *answer->is_healthy;
+  fmt::print("{}\n", json.dump());
+  return answer->exit_code;
+}
+
+}  // namespace
+
+void AddLabDiagnoseCommand(CLI::App* lab, Invocation* invocation) {
+  const auto options = std::make_shared<LabDiagnoseOptions>();
+  lab::LabSessionOptions& session = options->tour.lab.session;
+  session.lab.scale = 1e-4;
+  CLI::App* diagnose = lab->add_subcommand(
+      "diagnose", "Plant faults in a job of real processes, one after the other; is the right one found and mended?");
+  diagnose->add_option("SCENARIO", options->file, "Fabric and a job that names its hosts; the others are spares")
+      ->capture_default_str();
+  diagnose->add_option("--faults", options->faults, "Only these: " + FaultNames())->delimiter(',');
+  diagnose->add_option("--scale", session.lab.scale, "Speed here over speed there")->capture_default_str();
+  diagnose->add_option("--healthy", options->tour.healthy_s, "Seconds for which a healthy job is watched")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  diagnose->add_option("--iteration", options->iteration_s, "About the seconds that an iteration of the job takes")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  diagnose->add_option("--name", session.name, "Name of the lab; default: one that nobody else has");
+  diagnose->add_option("--run-dir", session.run_folder, "Where labs are remembered")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  diagnose->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  diagnose->add_option("--html", options->html, "Write a page to FILE")->type_name("FILE");
+  diagnose->footer(
+      "Example: fairlead lab diagnose --faults frozen_rank,slow_send\n"
+      "Exit code 1: something was missed, or found that is not so. Nothing of the lab is left.");
+  diagnose->callback([options, invocation] {
+    static_cast<void>(StopRequested());  // from here on Ctrl-C takes the lab down first
+    const auto is_right = Diagnose(*options);
+    if (is_right.ok()) {
+      invocation->exit_code = *is_right ? kExitOk : kExitNo;
+      return;
+    }
+    invocation->exit_code = ReportError(is_right.status());
+    if (is_right.status().code() == StatusCode::kCancelled) invocation->exit_code = kExitInterrupted;
+  });
+}
+
+void AddLabHookCommand(CLI::App* lab, Invocation* invocation) {
+  const auto options = std::make_shared<LabHookOptions>();
+  CLI::App* hook = lab->add_subcommand(
+      "hook", "For `fairlead controller --hook`: have an action done by whoever runs a lab's jobs.");
+  hook->add_option("--name", options->name, "Name of the lab")->capture_default_str();
+  hook->add_option("--run-dir", options->run_folder, "Where labs are remembered")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  hook->add_option("--patience", options->patience_s, "Seconds to wait for the answer")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  hook->footer(
+      "Example: fairlead controller .. --hook \"fairlead lab hook --name lab\"\n"
+      "Reads the action's JSON from standard input. Exit code 0: done; 1: not now; 2: never; 3: nobody runs jobs "
+      "there.");
+  hook->callback([options, invocation] { invocation->exit_code = RunHook(*options); });
+}
+
+}  // namespace fairlead::cli

@@ -1,0 +1,87 @@
+// The processes of one job, as agents see them: which are alive, have all ended, and have those that are alive come
+// after all others had gone, which makes them a new run?
+//
+// Method      a process is one number and one start on one host. One that a look of its host leaves out has ended, too.
+//             Hosts look once a second, at different instants, so processes of two runs may seem to be alive together
+//             for `overlap`; but those that begin within that time of each other are of one run. Runs may be alive
+//             together for longer, when nobody waits for the old processes: a run draws its communicators anew, so
+//             processes that have communicators, and none that one of the others ever had, are a new run whenever the
+//             others have ended. A process that was never seen alive says nothing about runs: its end was told again,
+//             to a controller that has started since.
+// Cost        O(log processes) for each process in a look, O(processes) for each question; IsNewRun O(1), but for a
+//             while after a process has begun, has ended, or has a new communicator.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "controller/host_messages.h"
+
+namespace fairlead::controller {
+
+struct ProcessKey {
+  HostId host;
+  int32_t pid = 0;
+  uint64_t start = 0;
+
+  friend auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
+};
+
+struct RunOptions {
+  // >= 0. Longer: a restart at once is still one; shorter: a rank that is replaced by itself is less likely taken for
+  // one.
+  SimDuration overlap = SimDuration(3'000'000'000);
+  // > 0. The processes of a host that was not heard for that long are taken for gone when a new run begins elsewhere.
+  SimDuration host_silent_for = SimDuration(10'000'000'000);
+};
+
+class JobProcesses {
+ public:
+  // Args: now does not run backwards; all that the host sees of the job.
+  void Note(SimTime now, HostId host, const std::vector<telemetry::SeenProcess>& seen);
+
+  // Whether all processes that are alive belong to a later run than the others, of which there are some.
+  bool IsNewRun(SimTime now, const RunOptions& options) const;
+  // Forgets the others. Returns them.
+  std::vector<ProcessKey> DropOthers(SimTime now, const RunOptions& options);
+
+  // When the last one ended; nothing: one has not, as far as anybody knows.
+  std::optional<SimTime> AllEndedAt() const;
+  // Whether one of them ended otherwise than by itself.
+  bool HasFailed() const;
+  size_t NumAlive() const;
+  // Those alive that may wait for one that has ended, or whose host is silent: not those that came later and have none
+  // of its communicators. Where nobody is known to have ended, all that are alive.
+  size_t NumLeftBehind(SimTime now, const RunOptions& options) const;
+  std::vector<ProcessKey> Keys() const;
+
+ private:
+  struct Process {
+    SimTime first_seen;
+    bool was_alive = false;           // when it was seen
+    std::optional<SimTime> ended_at;  // seen to be gone, or left out
+    bool has_failed = false;
+    std::set<uint64_t> communicators;  // ids, ever
+  };
+
+  bool IsHeard(SimTime now, HostId host, const RunOptions& options) const {
+    return now - heard_.at(host) < options.host_silent_for;
+  }
+
+  // Ever had by one that has ended.
+  std::set<uint64_t> CommunicatorsOfEnded() const;
+  // Nobody who is alive has a communicator of those who have ended; and all have some.
+  bool AreLivingApart() const;
+
+  std::map<ProcessKey, Process> processes_;
+  std::map<HostId, SimTime> heard_;
+  SimTime changed_;  // when the last process was first seen, had ended, or had another communicator
+};
+
+}  // namespace fairlead::controller

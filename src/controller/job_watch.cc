@@ -1,0 +1,340 @@
+#include "controller/job_watch.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+#include "topology/place_names.h"
+
+namespace fairlead::controller {
+
+namespace {
+
+using model::Finding;
+using model::FindingId;
+using model::FindingState;
+
+// Agents tell for about a minute of processes that have ended.
+constexpr SimDuration kFormerFor(600'000'000'000);
+// Whatever steering keeps a job for: by then somebody has given it up.
+constexpr SimDuration kForgottenAfter(86'400'000'000'000);
+
+// Hosts in the order of their first rank.
+std::vector<HostId> HostsOf(const model::JobLayout& layout) {
+  std::vector<HostId> hosts;
+  std::set<HostId> known;
+  for (const model::RankPlace& place : layout.ranks) {
+    if (known.insert(place.host).second) hosts.push_back(place.host);
+  }
+  return hosts;
+}
+
+bool HasLiving(const ProcessesSeen& look) {
+  return std::ranges::any_of(look.processes, [](const telemetry::SeenProcess& process) {
+    return process.state != model::ProcessState::kGone;
+  });
+}
+
+}  // namespace
+
+struct JobWatch::Job {
+  JobId id;
+  std::string name;
+  JobProcesses processes;
+  std::optional<telemetry::JobAssembler> assembler;
+  std::unique_ptr<diagnosis::JobDiagnosis> diagnosis;
+  std::vector<model::TelemetryRecord> records;  // since it was judged
+  std::vector<HostId> hosts;                    // of the layout
+  size_t num_ranks = 0;
+  bool is_told = false;            // that it runs, of this run
+  std::vector<FindingId> numbers;  // [number of the diagnosis] ours
+  SimTime heard;
+  SimTime judged;
+  SimTime excused_until;
+  std::map<FindingId, std::pair<SimTime, Finding>> deaths;  // not told yet, and when they will be
+  std::set<FindingId> untold;                               // that never will be
+  std::vector<SteeringEvent> events;                        // to be told with the next tick
+};
+
+JobWatch::JobWatch(const topology::Fabric& fabric, diagnosis::JobDiagnosisFactory make_diagnosis,
+                   const JobWatchOptions& options)
+    : fabric_(fabric),
+      names_(topology::NamePlaces(fabric)),
+      make_diagnosis_(std::move(make_diagnosis)),
+      options_(options) {}
+
+JobWatch::~JobWatch() = default;
+
+void JobWatch::Restore(const std::string& name, JobId id) {
+  restored_[name] = id;
+  num_jobs_ = std::max(num_jobs_, id.value() + 1);
+}
+
+void JobWatch::Restore(FindingId last_finding) { num_findings_ = std::max(num_findings_, last_finding.value()); }
+
+// ---- Looks ----
+
+JobWatch::Job* JobWatch::FindOrBegin(SimTime now, const ProcessesSeen& look) {
+  const auto known = ids_.find(look.job);
+  if (known != ids_.end()) return jobs_.at(known->second).get();
+  // What is told of processes that have ended is of a job that has.
+  if (!HasLiving(look)) return nullptr;
+  if (jobs_.size() >= options_.num_jobs_max) {
+    ++counters_.dropped_looks;
+    return nullptr;
+  }
+  const auto restored = restored_.extract(look.job);
+  const JobId id = restored.empty() ? JobId(num_jobs_++) : restored.mapped();
+  ids_[look.job] = id;
+  Job* job = (jobs_[id] = std::make_unique<Job>()).get();
+  job->id = id;
+  job->name = look.job;
+  StartRun(now, job);
+  return job;
+}
+
+void JobWatch::StartRun(SimTime now, Job* job) {
+  ++counters_.runs;
+  job->assembler.emplace(job->id, options_.assembler, names_);
+  job->diagnosis = make_diagnosis_();
+  job->diagnosis->ExcuseUntil(job->excused_until);
+  job->records.clear();
+  job->numbers.clear();
+  job->is_told = false;
+  job->untold.clear();
+  job->judged = now;
+}
+
+void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
+  ++counters_.looks;
+  Job* job = FindOrBegin(now, look);
+  if (job == nullptr) return;
+  telemetry::HostLook news = Restrict(host, look);
+  job->heard = now;
+  job->processes.Note(now, host, news.processes);
+  if (job->processes.IsNewRun(now, options_.run)) {
+    Forget(now, job->name, job->processes.DropOthers(now, options_.run));
+    EndFindings(now, job);
+    StartRun(now, job);
+    news = Restrict(host, look);
+  }
+  for (model::TelemetryRecord& record : job->assembler->Add(now, news)) {
+    if (auto* layout = std::get_if<model::JobLayout>(&record)) {
+      Place(layout);
+      ++counters_.layouts;
+      job->hosts = HostsOf(*layout);
+      job->num_ranks = layout->ranks.size();
+      const bool is_new_run = !std::exchange(job->is_told, true);
+      job->events.emplace_back(JobRunning{.job = job->id, .hosts = job->hosts, .is_new_run = is_new_run});
+    }
+    job->records.push_back(std::move(record));
+  }
+}
+
+telemetry::HostLook JobWatch::Restrict(HostId host, const ProcessesSeen& look) const {
+  telemetry::HostLook news{.host = host, .number = look.number, .at = look.at, .processes = {}};
+  for (const telemetry::SeenProcess& process : look.processes) {
+    const ProcessKey key{host, process.report.pid, process.report.process_start};
+    if (!former_.contains({look.job, key})) news.processes.push_back(process);
+  }
+  return news;
+}
+
+void JobWatch::Forget(SimTime now, const std::string& job, const std::vector<ProcessKey>& processes) {
+  for (const ProcessKey& process : processes) former_[{job, process}] = now;
+}
+
+// A rank has the only NIC of its host, or that of its GPU where the job has one for each, or its own where there are as
+// many. A connection does not tell its plane, so a leaf is that of a NIC with one port.
+void JobWatch::Place(model::JobLayout* layout) const {
+  std::map<HostId, uint32_t> num_ranks;
+  for (const model::RankPlace& place : layout->ranks) ++num_ranks[place.host];
+  for (model::RankPlace& place : layout->ranks) {
+    const uint32_t num_nics = fabric_.num_nics_of(place.host);
+    const uint32_t num_here = num_ranks[place.host];
+    if (num_nics == 1) {
+      place.nic = fabric_.first_nic(place.host);
+    } else if (num_here == fabric_.num_gpus_of(place.host)) {
+      place.nic = fabric_.nic_of(GpuId(fabric_.first_gpu(place.host).value() + place.gpu));
+    } else if (num_here == num_nics) {
+      place.nic = NicId(fabric_.first_nic(place.host).value() + place.gpu);
+    }
+    if (!place.nic.valid()) continue;
+    std::vector<NodeId> leaves;
+    for (const LinkId link : fabric_.links_from(fabric_.node_of(place.nic))) {
+      if (fabric_.tier(link) == topology::LinkTier::kHostLeaf) leaves.push_back(fabric_.destination(link));
+    }
+    const auto all = fabric_.switches(topology::NodeKind::kLeaf);
+    const auto leaf = leaves.size() == 1 ? std::ranges::lower_bound(all, leaves.front()) : all.end();
+    if (leaf != all.end()) place.leaves = {model::LeafId(static_cast<size_t>(leaf - all.begin()))};
+  }
+}
+
+// ---- Judgements ----
+
+std::vector<SteeringEvent> JobWatch::Tick(SimTime now) {
+  std::vector<SteeringEvent> events;
+  for (auto entry = jobs_.begin(); entry != jobs_.end();) {
+    Job* job = entry->second.get();
+    if (!job->records.empty() || now - job->judged >= options_.judge_period) Judge(now, job);
+    const bool is_gone = IsGone(now, *job);
+    if (is_gone) {
+      EndFindings(now, job);
+      job->events.emplace_back(JobGone{job->id});
+      Forget(now, job->name, job->processes.Keys());
+    }
+    std::ranges::move(std::exchange(job->events, {}), std::back_inserter(events));
+    if (is_gone) ids_.erase(job->name);
+    entry = is_gone ? jobs_.erase(entry) : std::next(entry);
+  }
+  if (now >= next_former_look_) {
+    next_former_look_ = now + kFormerFor;
+    std::erase_if(former_, [&](const auto& former) { return now - former.second >= kFormerFor; });
+  }
+  return events;
+}
+
+void JobWatch::Judge(SimTime now, Job* job) {
+  job->judged = now;
+  for (Finding& finding : job->diagnosis->Handle(now, job->records)) Tell(now, job, std::move(finding));
+  job->records.clear();
+  TellSettledDeaths(now, job);
+}
+
+bool JobWatch::IsGone(SimTime now, const Job& job) const {
+  if (now < job.excused_until) return now - job.heard >= kForgottenAfter;
+  if (now - job.heard >= options_.silent_for) return true;
+  const auto ended_at = job.processes.AllEndedAt();
+  if (!ended_at.has_value()) return false;
+  return !job.processes.HasFailed() || now - std::max(*ended_at, job.excused_until) >= options_.restart_within;
+}
+
+void JobWatch::Tell(SimTime now, Job* job, Finding finding) {
+  const auto ours = [&](FindingId id) {
+    while (job->numbers.size() <= id.index()) job->numbers.emplace_back(++num_findings_);
+    return job->numbers[id.index()];
+  };
+  finding.id = ours(finding.id);
+  for (FindingId& symptom : finding.symptoms) symptom = ours(symptom);
+  finding.job = job->id;
+  if (job->untold.contains(finding.id)) return;
+  const bool is_over = finding.state == FindingState::kCleared;
+  if (finding.syndrome != model::Syndrome::kDead || findings_.contains(finding.id)) return Keep(job, finding);
+  if (is_over) {
+    job->deaths.erase(finding.id);
+    job->untold.insert(finding.id);
+  } else {
+    job->deaths.try_emplace(finding.id, now + options_.death_settles_for, Finding()).first->second.second = finding;
+  }
+}
+
+void JobWatch::TellSettledDeaths(SimTime now, Job* job) {
+  for (auto entry = job->deaths.begin(); entry != job->deaths.end();) {
+    auto& [due, finding] = entry->second;
+    if (now < due) {
+      ++entry;
+      continue;
+    }
+    if (job->processes.NumLeftBehind(now, options_.run) > 0) {
+      finding.confirmed = now;
+      Keep(job, finding);
+    } else {
+      job->untold.insert(finding.id);
+      ++counters_.ends;
+    }
+    entry = job->deaths.erase(entry);
+  }
+}
+
+void JobWatch::Keep(Job* job, const Finding& finding) {
+  const auto [entry, is_new] = findings_.insert_or_assign(finding.id, WatchedFinding{job->name, finding});
+  if (is_new) ++counters_.findings[static_cast<size_t>(finding.syndrome)];
+  are_judgements_stale_ = true;
+  if (finding.state == FindingState::kCleared) over_.push_back(finding.id);
+  for (; over_.size() > options_.num_over_max; over_.pop_front()) findings_.erase(over_.front());
+  job->events.emplace_back(FindingTold{finding});
+}
+
+void JobWatch::EndFindings(SimTime now, Job* job) {
+  job->deaths.clear();
+  for (const FindingId id : job->numbers) {
+    const auto found = findings_.find(id);
+    if (found == findings_.end() || found->second.finding.state == FindingState::kCleared) continue;
+    Finding finding = found->second.finding;
+    finding.state = FindingState::kCleared;
+    finding.cleared = now;
+    Keep(job, finding);
+  }
+}
+
+void JobWatch::Excuse(JobId job, SimTime until) {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return;
+  found->second->excused_until = until;
+  found->second->diagnosis->ExcuseUntil(until);
+}
+
+// ---- Views ----
+
+std::string JobWatch::JobName(JobId job) const {
+  const auto running = jobs_.find(job);
+  if (running != jobs_.end()) return running->second->name;
+  const auto found = std::ranges::find(findings_, job, [](const auto& entry) { return entry.second.finding.job; });
+  return found == findings_.end() ? "" : found->second.job;
+}
+
+std::optional<JobId> JobWatch::FindJob(const std::string& name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<WatchedJob> JobWatch::Jobs() const {
+  std::vector<WatchedJob> views;
+  for (const auto& [id, job] : jobs_) {
+    views.push_back({.id = id,
+                     .name = job->name,
+                     .hosts = job->hosts,
+                     .num_ranks = job->num_ranks,
+                     .num_processes = job->processes.NumAlive(),
+                     .excused_until = job->excused_until,
+                     .notes = job->assembler->notes()});
+  }
+  return views;
+}
+
+std::vector<WatchedFinding> JobWatch::Findings() const {
+  std::vector<WatchedFinding> views;
+  for (const auto& [id, finding] : findings_) views.push_back(finding);
+  return views;
+}
+
+std::vector<std::pair<HostId, HostJudged>> JobWatch::TakeJudged() {
+  if (!std::exchange(are_judgements_stale_, false)) return {};
+  std::map<HostId, HostJudged> now;
+  for (const auto& [id, watched] : findings_) {
+    const Finding& finding = watched.finding;
+    if (finding.state != FindingState::kConfirmed) continue;
+    std::set<HostId> hosts;
+    for (const model::Culprit& culprit : finding.culprits) hosts.insert(culprit.host);
+    for (const HostId host : hosts) {
+      if (!host.valid()) continue;
+      now[host].findings.push_back({watched.job, finding.syndrome, finding.summary, finding.action});
+    }
+  }
+  std::vector<std::pair<HostId, HostJudged>> changed;
+  for (const auto& [host, before] : judged_) {
+    if (!now.contains(host)) changed.emplace_back(host, HostJudged());
+  }
+  for (const auto& [host, judged] : now) {
+    const auto before = judged_.find(host);
+    if (before == judged_.end() || before->second != judged) changed.emplace_back(host, judged);
+  }
+  judged_ = std::move(now);
+  std::ranges::sort(changed, {}, [](const auto& one) { return one.first; });
+  return changed;
+}
+
+}  // namespace fairlead::controller

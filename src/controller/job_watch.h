@@ -1,0 +1,170 @@
+// The jobs whose processes agents can see: from looks at processes to findings, and to what steering wants to know.
+//
+//     agents' looks --> Take() --> JobAssembler --> records --+
+//                                                             +--> JobDiagnosis of each job --> Tick() --> events
+//     (time passes)                                  Tick() --+
+//
+// Problem     jobs are started, stopped and restarted by others, who tell nobody; all that is known of them is what the
+//             agents of their hosts see. Which processes are one job, when does it run, is it a new run, is it over?
+//             And agents fall silent, hosts die, and processes that are gone are told of for a while.
+// Method      a job is what has its name. It begins with a living process, and has a number until it is gone:
+//               layout    whenever the assembler has a new one (telemetry/job_assembler.h); NIC and leaf of a rank are
+//                         added where the fabric leaves no choice
+//               new run   all processes that are alive came when all others had gone (job_processes.h): assembler and
+//                         diagnosis begin anew, its findings are over, what belonged to the old run is left out from
+//                         then on
+//               gone      its processes have all ended regularly; or all have ended and nobody has restarted them for
+//                         `restart_within`; or no host has said a word for `silent_for`. Not while it is excused, which
+//                         is how steering keeps a job that it has stopped.
+//             A job that somebody stops looks like one that crashes: exit codes of strangers are not known. So a death
+//             is told when others of its run still live after `death_settles_for`; where all are gone by then, nobody
+//             is left to wait for it, nor can it be told who was first.
+//             Findings get numbers of their own, from 1, which are never used again.
+// Cost        a look: that of the assembler. A tick: that of the diagnosis of jobs with looks since the tick before, or
+//             not judged for `judge_period`.
+// Guarantees  same calls, same events. JobRunning comes before findings about the job, and all its findings are over
+//             before JobGone. What one job's processes say changes nothing about another job.
+// Limits      nothing is kept: after a restart of the controller jobs are assembled and findings made anew.
+// Reference   Dong et al., C4, HPCA 2025; spec sections 3, 4 and 7.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "controller/host_messages.h"
+#include "controller/job_processes.h"
+#include "controller/steering_events.h"
+#include "diagnosis/job_diagnosis.h"
+#include "model/finding.h"
+#include "model/place_names.h"
+#include "telemetry/job_assembler.h"
+#include "topology/fabric.h"
+
+namespace fairlead::controller {
+
+struct JobWatchOptions {
+  telemetry::JobAssemblerOptions assembler;
+  // > 0. A job is judged at least that often, and with each tick that has looks of it.
+  SimDuration judge_period = SimDuration(1'000'000'000);
+  RunOptions run;
+  // >= 0. Longer: a job may take longer to be stopped without a finding; shorter: deaths are told sooner. At least two
+  // periods of looks, or the first host to be looked at stands accused.
+  SimDuration death_settles_for = SimDuration(2'000'000'000);
+  // >= 0. Longer: a job that crashed may take longer to start again as the same one; shorter: it is gone sooner.
+  SimDuration restart_within = SimDuration(120'000'000'000);
+  // > 0. Longer: agents may be away for longer.
+  SimDuration silent_for = SimDuration(300'000'000'000);
+  // Findings that are over and still shown; the oldest go first.
+  size_t num_over_max = 1000;
+  // Jobs at one time; looks of others are dropped and counted.
+  size_t num_jobs_max = 10'000;
+};
+
+struct JobWatchCounters {
+  uint64_t looks = 0;
+  uint64_t dropped_looks = 0;  // of one job too many
+  uint64_t layouts = 0;
+  uint64_t runs = 0;                                         // of jobs, new ones included
+  uint64_t ends = 0;                                         // of jobs at once, with deaths that were not told
+  std::array<uint64_t, model::kNumSyndromes> findings = {};  // confirmed ever, [syndrome]
+};
+
+// A job as people are shown it.
+struct WatchedJob {
+  JobId id;
+  std::string name;
+  std::vector<HostId> hosts;  // in rank order; empty: there is no layout yet
+  size_t num_ranks = 0;
+  size_t num_processes = 0;  // alive
+  SimTime excused_until;
+  std::vector<std::string> notes;  // what is left out of the layout, and why
+};
+
+// A finding of a job that runs, or ran.
+struct WatchedFinding {
+  std::string job;
+  model::Finding finding;
+};
+
+class JobWatch {
+ public:
+  // `fabric` must outlive this.
+  JobWatch(const topology::Fabric& fabric, diagnosis::JobDiagnosisFactory make_diagnosis,
+           const JobWatchOptions& options);
+  ~JobWatch();
+  JobWatch(const JobWatch&) = delete;
+  JobWatch& operator=(const JobWatch&) = delete;
+
+  // What an earlier controller has told of, before the first Take(): the job of that name has this number again, and
+  // numbers of findings go on behind that one.
+  void Restore(const std::string& name, JobId id);
+  void Restore(model::FindingId last_finding);
+
+  // Args: now does not run backwards, here and below; host of the fabric.
+  void Take(SimTime now, HostId host, const ProcessesSeen& look);
+  // What has become of it all. There should be a call each second at least. Returns JobRunning at each new layout,
+  // FindingTold at each opened and changed finding, JobGone; by job, in that order.
+  std::vector<SteeringEvent> Tick(SimTime now);
+
+  // Until then nothing is suspected about the job, and it is not gone, whatever becomes of its processes. Replaces what
+  // was said before. Nothing happens where there is no such job.
+  void Excuse(JobId job, SimTime until);
+
+  // Of a job that runs, or that a finding in findings() is about; empty: none.
+  std::string JobName(JobId job) const;
+  std::optional<JobId> FindJob(const std::string& name) const;  // that runs
+  std::vector<WatchedJob> Jobs() const;                         // by id
+
+  // All that hold and the latest ones that are over, by number.
+  std::vector<WatchedFinding> Findings() const;
+  // Of hosts about which other findings hold than at the call before, what holds now; by host.
+  std::vector<std::pair<HostId, HostJudged>> TakeJudged();
+
+  const JobWatchCounters& counters() const { return counters_; }
+
+ private:
+  struct Job;
+
+  Job* FindOrBegin(SimTime now, const ProcessesSeen& look);
+  void StartRun(SimTime now, Job* job);
+  bool IsGone(SimTime now, const Job& job) const;
+  void Forget(SimTime now, const std::string& job, const std::vector<ProcessKey>& processes);
+  // The look without processes of former runs.
+  telemetry::HostLook Restrict(HostId host, const ProcessesSeen& look) const;
+  void Place(model::JobLayout* layout) const;
+  void Judge(SimTime now, Job* job);
+  // Args: a finding with the diagnosis' own numbers.
+  void Tell(SimTime now, Job* job, model::Finding finding);
+  void TellSettledDeaths(SimTime now, Job* job);
+  void Keep(Job* job, const model::Finding& finding);
+  void EndFindings(SimTime now, Job* job);
+
+  const topology::Fabric& fabric_;
+  const model::PlaceNames names_;
+  const diagnosis::JobDiagnosisFactory make_diagnosis_;
+  const JobWatchOptions options_;
+  std::map<JobId, std::unique_ptr<Job>> jobs_;
+  std::map<std::string, JobId> ids_;
+  std::map<std::string, JobId> restored_;  // of jobs that have not been seen yet
+  uint32_t num_jobs_ = 0;                  // ever
+  // Processes of runs that are over, by the name of their job, and since when.
+  std::map<std::pair<std::string, ProcessKey>, SimTime> former_;
+  SimTime next_former_look_;
+  std::map<model::FindingId, WatchedFinding> findings_;
+  std::deque<model::FindingId> over_;    // of findings_, in order of their end
+  uint32_t num_findings_ = 0;            // ever
+  std::map<HostId, HostJudged> judged_;  // as taken
+  bool are_judgements_stale_ = false;
+  JobWatchCounters counters_;
+};
+
+}  // namespace fairlead::controller

@@ -1,0 +1,179 @@
+// What is left of steering when its process is killed. That a death at any event changes nothing is a law of
+// steering_laws_test.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "controller/sick_host_example.h"
+#include "controller/steering.h"
+
+namespace fairlead::controller {
+namespace {
+
+using Records = std::vector<std::pair<std::string, std::string>>;
+
+constexpr JobId kJob(1);
+constexpr uint32_t kNumHosts = 50;
+
+SimTime At(double s) { return SimTime::FromSeconds(Seconds(s)); }
+
+SteeringOptions Acting() {
+  SteeringOptions options;
+  options.mode = SteeringMode::kAct;
+  return options;
+}
+
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (uint32_t h = 0; h < kNumHosts; ++h) names.push_back("h" + std::to_string(h));
+  return names;
+}
+
+// Hosts 0..39 run the job, 40 and 41 are spares; host 3 is found sick, and its isolation was told.
+class SteeringRecordsTest : public testing::Test {
+ protected:
+  SteeringRecordsTest() {
+    std::vector<HostId> hosts;
+    for (uint32_t h = 0; h < 40; ++h) hosts.push_back(HostId(h));
+    Send(0, JobRunning{kJob, hosts});
+    Send(0, SpareOffered{HostId(40)});
+    Send(0, SpareOffered{HostId(41)});
+    told_ = Send(1, FindingTold{SickHost(1, kJob, HostId(3), At(0.5))});
+  }
+
+  std::vector<SteeringAction> Send(double seconds, SteeringEvent event) {
+    return steering_.Handle(At(seconds), std::span<const SteeringEvent>(&event, 1));
+  }
+  // Another process goes on, in which hosts have these names.
+  std::vector<std::string> RestartWith(const std::vector<std::string>& names) {
+    const Records records = steering_.Records(Names());
+    steering_ = Steering(Acting(), kNumHosts);
+    auto forgotten = steering_.Restore(records, names);
+    EXPECT_TRUE(forgotten.ok()) << forgotten.status().message();
+    return forgotten.ok() ? *forgotten : std::vector<std::string>();
+  }
+
+  Steering steering_{Acting(), kNumHosts};
+  std::vector<SteeringAction> told_;
+};
+
+TEST_F(SteeringRecordsTest, HostsAreKeptByName) {
+  // Two hosts were put before all others: what was 3 is 5 now.
+  std::vector<std::string> names = Names();
+  names.insert(names.begin(), {"new0", "new1"});
+  EXPECT_THAT(RestartWith(names), testing::IsEmpty());
+  EXPECT_EQ(steering_.isolated(), std::set<HostId>{HostId(5)});
+  EXPECT_EQ(steering_.ConditionOf(HostId(5)), HostCondition::kIsolating);
+  EXPECT_EQ(steering_.HostsOf(kJob).front(), HostId(2));
+  const auto open = steering_.Resume(At(2));
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(std::get<IsolateHost>(open[0].step).host, HostId(5));
+}
+
+TEST_F(SteeringRecordsTest, AHostThatWasTakenOutIsForgottenWithItsJob) {
+  Send(2, StepDone{.action = told_[0].number});  // isolated; the job is about to be stopped
+  std::vector<std::string> names = Names();
+  names[3] = "another";
+  EXPECT_THAT(RestartWith(names), testing::ElementsAre(testing::HasSubstr("host h3"), testing::HasSubstr("job 1")));
+  EXPECT_TRUE(steering_.isolated().empty());
+  EXPECT_EQ(steering_.ConditionOf(kJob), std::nullopt);
+  // Host 40 was set aside for it, and host 41 was not.
+  EXPECT_EQ(steering_.spares(), (std::set<HostId>{HostId(40), HostId(41)}));
+  // The test of host 3 is of no use to anybody; the end of the job may still be told to it.
+  for (const SteeringAction& action : steering_.Resume(At(3))) {
+    EXPECT_FALSE(std::holds_alternative<TestHost>(action.step));
+  }
+  EXPECT_EQ(steering_.NumIsolatedSince(At(0), kJob), 1u);  // limits count it all the same
+}
+
+TEST_F(SteeringRecordsTest, WhatWasToldIsToldAgainAsTheSameAttempt) {
+  RestartWith(Names());
+  const auto open = steering_.Resume(At(1000));  // long after its deadline
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].number, told_[0].number);
+  EXPECT_EQ(open[0].attempt, 1u);
+  // It has its time from now on: nothing is due before 1000 s + 120 s.
+  EXPECT_TRUE(steering_.Handle(At(1119), {}).empty());
+  EXPECT_EQ(steering_.NextDue(), At(1120));
+}
+
+TEST_F(SteeringRecordsTest, AStandingFindingIsNotActedUponTwice) {
+  RestartWith(Names());
+  steering_.Resume(At(10));
+  // The diagnosis counts its findings anew, and finds the same host: first it is busy, then the host is not of the job.
+  for (const SteeringAction& action : Send(20, FindingTold{SickHost(0, kJob, HostId(3), At(15))})) {
+    EXPECT_FALSE(IsAnswered(action.step)) << Describe(action.step);
+  }
+  std::vector<SteeringAction> next = Send(21, StepDone{.action = told_[0].number});
+  size_t num_isolations = 0;
+  for (double now = 22; !next.empty() && now < 100; ++now) {
+    std::vector<SteeringAction> after;
+    for (const SteeringAction& action : next) {
+      num_isolations += std::holds_alternative<IsolateHost>(action.step) ? 1 : 0;
+      if (std::holds_alternative<TestHost>(action.step)) continue;
+      for (SteeringAction& more : Send(now, StepDone{.action = action.number})) after.push_back(std::move(more));
+    }
+    next = std::move(after);
+  }
+  EXPECT_EQ(num_isolations, 0u);
+  EXPECT_EQ(steering_.ConditionOf(kJob), JobCondition::kRunning);
+  EXPECT_EQ(steering_.isolated(), std::set<HostId>{HostId(3)});
+  EXPECT_EQ(steering_.NumIsolatedSince(At(0), kJob), 1u);
+}
+
+TEST_F(SteeringRecordsTest, AbandonedIsForPeople) {
+  RestartWith(Names());
+  const auto told = steering_.Abandon(At(5), "nobody acts any more");
+  ASSERT_FALSE(told.empty());
+  for (const SteeringAction& action : told) EXPECT_FALSE(IsAnswered(action.step)) << Describe(action.step);
+  EXPECT_TRUE(std::holds_alternative<AskOperator>(told[0].step));
+  EXPECT_THAT(told[0].reason, testing::HasSubstr("nobody acts any more; isolate host 3 was under way"));
+  EXPECT_EQ(steering_.ConditionOf(kJob), JobCondition::kNeedsOperator);
+  EXPECT_EQ(steering_.ConditionOf(HostId(3)), HostCondition::kIsolated);
+  EXPECT_EQ(steering_.spares().size(), 2u);
+  EXPECT_EQ(steering_.NextDue(), SimTime::Never());
+  // An operator can still take the isolation back.
+  const auto back = Send(6, IsolationUndone{HostId(3)});
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<ReturnHost>(back[0].step));
+}
+
+TEST_F(SteeringRecordsTest, DamagedRecordsAreErrorsThatNameThem) {
+  const Records records = steering_.Records(Names());
+  for (size_t r = 0; r < records.size(); ++r) {
+    for (size_t size = 0; size < records[r].second.size(); size += 7) {
+      Records cut = records;
+      cut[r].second.resize(size);
+      const auto forgotten = Steering(Acting(), kNumHosts).Restore(cut, Names());
+      ASSERT_FALSE(forgotten.ok());
+      EXPECT_EQ(forgotten.status().code(), StatusCode::kDataLoss);
+      EXPECT_THAT(forgotten.status().message(), testing::HasSubstr(records[r].first));
+    }
+  }
+}
+
+// Any bytes are read or refused, and whatever was read can be gone on from.
+TEST_F(SteeringRecordsTest, AnyRecordsAreReadOrRefused) {
+  Send(2, FindingTold{SickHost(2, kJob, HostId(4), At(1))});  // held up
+  const Records records = steering_.Records(Names());
+  Random random(1);
+  size_t num_read = 0;
+  for (int i = 0; i < 3000; ++i) {
+    Records changed = records;
+    std::string& value = changed[random.Below(changed.size())].second;
+    for (uint64_t c = 0; c <= random.Below(3); ++c) {
+      value[random.Below(value.size())] = static_cast<char>(' ' + random.Below(95));
+    }
+    Steering restored(Acting(), kNumHosts);
+    if (!restored.Restore(changed, Names()).ok()) continue;
+    ++num_read;
+    restored.Resume(At(3));
+    restored.Handle(At(3), {});
+  }
+  EXPECT_GT(num_read, 100u);
+}
+
+}  // namespace
+}  // namespace fairlead::controller

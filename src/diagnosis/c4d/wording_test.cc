@@ -1,0 +1,78 @@
+#include "diagnosis/c4d/wording.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "diagnosis/c4d/c4d_master.h"
+#include "diagnosis/c4d/job_example.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::Culprit;
+using model::CulpritKind;
+using model::PlaceNames;
+using model::RankId;
+
+// Two hosts of two GPUs; NICs are numbered as ranks.
+const model::JobLayout kLayout = MakeExampleLayout({.hosts = 2, .gpus = 2});
+
+PlaceNames Names() { return {{"worker-a", "worker-b"}, {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"}, {"rack-7"}}; }
+
+Culprit CulpritOf(CulpritKind kind) {
+  return {.kind = kind,
+          .rank = RankId(3),
+          .peer = RankId(0),
+          .host = HostId(1),
+          .nic = NicId(3),
+          .leaf = model::LeafId(0),
+          .plane = {}};
+}
+
+TEST(WordingTest, ThingsHaveTheNamesOfTheSite) {
+  const auto text = [](CulpritKind kind) { return Describe(kLayout, Names(), CulpritOf(kind)); };
+  EXPECT_EQ(text(CulpritKind::kRank), "rank 3 (host worker-b, GPU 1)");
+  EXPECT_EQ(text(CulpritKind::kHost), "host worker-b");
+  EXPECT_EQ(text(CulpritKind::kNicSend), "the send side of NIC mlx5_3 of host worker-b");
+  EXPECT_EQ(text(CulpritKind::kNic), "NIC mlx5_3 of host worker-b");
+  EXPECT_EQ(text(CulpritKind::kConnection),
+            "the connection from rank 3 (host worker-b, GPU 1) to rank 0 (host worker-a, GPU 0)");
+  EXPECT_EQ(text(CulpritKind::kLeaf), "leaf switch rack-7");
+  // Where nobody has said how things are called, numbers stand.
+  EXPECT_EQ(Describe(kLayout, PlaceNames(), CulpritOf(CulpritKind::kNicSend)), "the send side of NIC 3 of host 1");
+}
+
+// What the master says of a host that is gone is said with its name.
+TEST(WordingTest, FindingsOfTheMasterHaveTheNames) {
+  C4dMaster master({}, Names());
+  SimTime now(1'000'000'000'000);
+  uint32_t number = 0;
+  std::set<std::string> said;
+  const std::vector<model::TelemetryRecord> layout = {kLayout};
+  master.Handle(now, layout);
+  for (int second = 0; second < 5; ++second) {
+    now = now + SimDuration(1'000'000'000);
+    std::vector<model::TelemetryRecord> records;
+    for (uint32_t host = 0; host < 2; ++host) {
+      model::HostReport report;
+      report.job = JobId(0);
+      report.host = HostId(host);
+      report.number = number;
+      report.at = now;
+      for (uint32_t gpu = 0; gpu < 2; ++gpu) {
+        const bool is_dead = second >= 2 && host == 1 && gpu == 0;
+        report.ranks.push_back({.rank = RankId(host * 2 + gpu),
+                                .state = is_dead ? model::ProcessState::kGone : model::ProcessState::kRunning,
+                                .exit_code = is_dead ? -9 : 0});
+      }
+      records.emplace_back(report);
+    }
+    ++number;
+    for (const C4dAction& action : master.Handle(now, records)) said.insert(action.finding.summary);
+  }
+  EXPECT_EQ(said, std::set<std::string>{"The process of rank 2 (host worker-b, GPU 0) has ended with exit code -9"});
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d

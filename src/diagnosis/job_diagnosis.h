@@ -1,0 +1,32 @@
+// The diagnosis of one job, whoever makes it: telemetry in, findings out.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "model/finding.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis {
+
+// A state machine without thread, socket, clock or disk.
+class JobDiagnosis {
+ public:
+  virtual ~JobDiagnosis() = default;
+
+  // Takes what has arrived since the call before; an empty call is a tick. There should be one a second.
+  // Args: now does not run backwards. Returns findings opened and changed, whole, in order. Their ids count from 0, and a
+  // change has the id of before.
+  virtual std::vector<model::Finding> Handle(SimTime now, std::span<const model::TelemetryRecord> records) = 0;
+
+  // Nothing is suspected until then. Replaces what was announced.
+  virtual void ExcuseUntil(SimTime time) = 0;
+};
+
+// Makes the diagnosis of a new job.
+using JobDiagnosisFactory = std::function<std::unique_ptr<JobDiagnosis>()>;
+
+}  // namespace fairlead::diagnosis

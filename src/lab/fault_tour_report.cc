@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "lab/fault_tour.h"
+#include "lab/fault_verdict.h"
+#include "report/html_page.h"
+#include "report/number_format.h"
+#include "report/svg_figure.h"
+#include "report/text_table.h"
+
+namespace fairlead::lab {
+
+namespace {
+
+using report::Align;
+using report::Json;
+
+std::string SecondsText(const std::optional<double>& seconds) {
+  return seconds ? report::FormatFixed(*seconds, 1) : "-";
+}
+
+std::string CulpritText(const PublishedFinding& finding) {
+  return fmt::format("{}", fmt::join(finding.culprits, "; "));
+}
+
+// The finding that a row shows: its first one.
+const PublishedFinding* ShownFinding(const TourStop& stop) {
+  return stop.findings.empty() ? nullptr : &stop.findings.front();
+}
+
+std::string VerdictText(const TourStop& stop) {
+  if (stop.is_right) return "right";
+  return stop.findings.empty() ? "missed" : "wrong";
+}
+
+std::string DoneText(const TourStop& stop) {
+  const PublishedFinding* finding = ShownFinding(stop);
+  if (finding == nullptr) return "-";
+  return stop.was_restarted ? "restarted" : finding->action;
+}
+
+std::vector<std::string> RowOf(const TourStop& stop) {
+  const PublishedFinding* finding = ShownFinding(stop);
+  return {std::string(Name(stop.fault.kind)),
+          NeedsFinding(stop.fault.kind) ? stop.host : "-",
+          finding != nullptr ? finding->syndrome : "none",
+          finding != nullptr ? CulpritText(*finding) : "-",
+          VerdictText(stop),
+          SecondsText(stop.found_s),
+          DoneText(stop),
+          SecondsText(stop.back_s)};
+}
+
+const std::vector<report::TextColumn>& Columns() {
+  static const std::vector<report::TextColumn> kColumns = {
+      {"fault", Align::kLeft, ""},        {"host", Align::kLeft, ""},    {"syndrome", Align::kLeft, "found"},
+      {"culprit", Align::kLeft, "found"}, {"verdict", Align::kLeft, ""}, {"after s", Align::kRight, ""},
+      {"action", Align::kLeft, ""},       {"back s", Align::kRight, ""}};
+  return kColumns;
+}
+
+Json FindingJson(const PublishedFinding& finding) {
+  return {{"id", finding.id},         {"syndrome", finding.syndrome}, {"culprits", finding.culprits},
+          {"hosts", finding.hosts},   {"ranks", finding.ranks},       {"confidence", finding.confidence},
+          {"action", finding.action}, {"text", finding.text}};
+}
+
+Json FindingsJson(const std::vector<PublishedFinding>& findings) {
+  Json list = Json::array();
+  for (const PublishedFinding& finding : findings) list.push_back(FindingJson(finding));
+  return list;
+}
+
+template <class Value>
+Json ValueOrNull(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json StopJson(const TourStop& stop) {
+  const PublishedFinding* finding = ShownFinding(stop);
+  return {{"fault", Name(stop.fault.kind)},
+          {"job", stop.job},
+          {"worker", stop.fault.worker},
+          {"host", stop.host},
+          {"right", stop.is_right},
+          {"seconds", ValueOrNull(stop.found_s)},
+          {"syndrome", finding != nullptr ? Json(finding->syndrome) : Json()},
+          {"culprits", finding != nullptr ? Json(finding->culprits) : Json::array()},
+          {"text", finding != nullptr ? Json(finding->text) : Json()},
+          {"action", finding != nullptr ? Json(finding->action) : Json()},
+          {"restarted", stop.was_restarted},
+          {"back_s", ValueOrNull(stop.back_s)},
+          {"lost_iterations", stop.lost_iterations},
+          {"findings", FindingsJson(stop.findings)}};
+}
+
+size_t NumRight(const FaultTour& tour) {
+  return static_cast<size_t>(
+      std::count_if(tour.stops.begin(), tour.stops.end(), [](const TourStop& s) { return s.is_right; }));
+}
+
+std::string Summary(const FaultTour& tour) {
+  std::string text = fmt::format("{} of {} right", NumRight(tour), tour.stops.size());
+  if (!tour.unexpected.empty()) text += fmt::format("; {} findings where nothing was planted", tour.unexpected.size());
+  return text + fmt::format("; {} workers, {} hosts, {:.0f} s", tour.num_workers, tour.num_hosts, tour.wall_s);
+}
+
+}  // namespace
+
+std::string RenderTour(const FaultTour& tour) {
+  report::TextTable table(Columns());
+  for (const TourStop& stop : tour.stops) table.AddRow(RowOf(stop));
+  std::string text = tour.title + "\n\n" + table.Render() + "\n";
+  for (const TourStop& stop : tour.stops) {
+    if (!stop.findings.empty()) text += fmt::format("{}: {}\n", Name(stop.fault.kind), stop.findings.front().text);
+    for (size_t i = 1; i < stop.findings.size(); ++i) text += fmt::format("  also: {}\n", stop.findings[i].text);
+  }
+  for (const PublishedFinding& finding : tour.unexpected) text += "unexpected: " + finding.text + "\n";
+  return text + "\n" + Summary(tour) + "\n";
+}
+
+Json TourJson(const FaultTour& tour) {
+  Json stops = Json::array();
+  for (const TourStop& stop : tour.stops) stops.push_back(StopJson(stop));
+  return {{"scenario", tour.title},
+          {"hosts", tour.num_hosts},
+          {"workers", tour.num_workers},
+          {"wall_s", tour.wall_s},
+          {"right", NumRight(tour)},
+          {"of", tour.stops.size()},
+          {"unexpected", FindingsJson(tour.unexpected)},
+          {"stops", std::move(stops)}};
+}
+
+std::string TourPage(const FaultTour& tour) {
+  std::string body = fmt::format("<h1>{}</h1>\n<p>{}</p>\n<table>\n<tr>", report::EscapeMarkup(tour.title),
+                                 report::EscapeMarkup(Summary(tour)));
+  for (const report::TextColumn& column : Columns()) body += fmt::format("<th>{}</th>", column.heading);
+  body += "</tr>\n";
+  for (const TourStop& stop : tour.stops) {
+    body += "<tr>";
+    for (const std::string& cell : RowOf(stop)) body += fmt::format("<td>{}</td>", report::EscapeMarkup(cell));
+    body += "</tr>\n";
+  }
+  body += "</table>\n<h2>What was said</h2>\n<ul>\n";
+  for (const TourStop& stop : tour.stops) {
+    for (const PublishedFinding& finding : stop.findings) {
+      body += fmt::format("<li>{}: {}</li>\n", Name(stop.fault.kind), report::EscapeMarkup(finding.text));
+    }
+  }
+  return report::RenderPage(tour.title, body + "</ul>\n");
+}
+
+}  // namespace fairlead::lab

@@ -1,0 +1,13 @@
+// A place for the controller's page on this machine.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+
+namespace fairlead::lab {
+
+// "127.0.0.1:PORT" that nobody uses now; somebody may before we do. Errors: kUnavailable: there is none.
+Result<std::string> FindFreePage();
+
+}  // namespace fairlead::lab

@@ -1,0 +1,61 @@
+// Where whoever runs the jobs of a lab is asked to do something with them: a socket in the lab's folder.
+//
+//     fairlead lab hook --- one question: JSON of an action (service/hook_message.h) ---> the one who runs the jobs
+//                       <-- one answer: {"exit_code", "message", "healthy"} -------------
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/status.h"
+
+namespace fairlead::lab {
+
+// RUN/NAME/jobs.sock.
+std::string JobsSocket(const std::string& lab_folder);
+
+struct JobsAnswer {
+  int exit_code = 0;  // of the hook
+  std::string message;
+  std::optional<bool> is_healthy;  // of test_host
+
+  friend bool operator==(const JobsAnswer&, const JobsAnswer&) = default;
+};
+
+class JobsDoor {
+ public:
+  struct Question {
+    uint64_t id = 0;
+    std::string text;
+  };
+
+  // Takes the place of a socket that was left over. Errors: kFailedPrecondition: the path is too long for a socket, or
+  // not writable.
+  static Result<JobsDoor> Open(const std::string& path);
+  ~JobsDoor();
+  JobsDoor(JobsDoor&& other) noexcept = default;
+  JobsDoor& operator=(JobsDoor&&) = delete;
+
+  // Questions that have come since the call before. Never waits.
+  std::vector<Question> Take();
+  // Each question once. One who has gone meanwhile is not told.
+  void Answer(uint64_t id, const JobsAnswer& answer);
+
+ private:
+  JobsDoor() = default;
+
+  std::string path_;
+  Descriptor listener_;
+  std::map<uint64_t, Descriptor> silent_;  // who have not asked yet
+  std::map<uint64_t, Descriptor> asked_;
+  uint64_t next_id_ = 1;
+};
+
+// Asks, and waits for the answer. Errors: kUnavailable: nobody runs jobs there, or answers within `patience_s`.
+Result<JobsAnswer> AskJobs(const std::string& path, const std::string& question, double patience_s);
+
+}  // namespace fairlead::lab

@@ -1,0 +1,38 @@
+#include "report/finding_text.h"
+
+#include <fmt/format.h>
+
+namespace fairlead::report {
+
+using model::CulpritKind;
+
+std::string CulpritText(const model::Culprit& culprit, const CulpritNames& names) {
+  const std::string on_host = culprit.host.valid() ? " on " + names.host(culprit.host) : "";
+  switch (culprit.kind) {
+    case CulpritKind::kRank:
+      return fmt::format("rank {}{}", culprit.rank.value(), on_host);
+    case CulpritKind::kHost:
+      return names.host(culprit.host);
+    case CulpritKind::kNicSend:
+    case CulpritKind::kNicReceive:
+    case CulpritKind::kNic:
+      if (!culprit.nic.valid()) return fmt::format("{}{}", model::Name(culprit.kind), on_host);
+      return fmt::format("{} {}{}", model::Name(culprit.kind), names.nic(culprit.nic), on_host);
+    case CulpritKind::kConnection:
+      return fmt::format("connection from rank {} to rank {}", culprit.rank.value(), culprit.peer.value());
+    case CulpritKind::kLeaf:
+      return fmt::format("leaf {}", names.leaf(culprit.leaf));
+    case CulpritKind::kPlane:
+      return fmt::format("plane {}", culprit.plane.value_or(0));
+  }
+  return "";
+}
+
+std::string EvidenceText(const model::Evidence& evidence) {
+  std::string text = fmt::format("{}: {:.3g}", evidence.what, evidence.value);
+  if (!evidence.unit.empty()) text += " " + evidence.unit;
+  if (evidence.baseline != 0) text += fmt::format(" (normal: {:.3g})", evidence.baseline);
+  return text;
+}
+
+}  // namespace fairlead::report

@@ -1,0 +1,68 @@
+// Findings as health events of hosts, for systems that keep the health of nodes: which event does a finding make?
+//
+//     finding confirmed --> "unhealthy" for each host that it names    (once, whatever changes of it later)
+//     finding cleared   --> "healthy" for each of those, when no other finding of that check is left there
+//
+// A check is a syndrome: FairleadCommHang, FairleadDead, … Findings that name no host make no events. What was said is
+// kept in the store ("health_events/open"), so that a host that a process before this one called unhealthy is called
+// healthy again when its finding is not made anew within `inherited_for`.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "base/status.h"
+#include "controller/steering_events.h"
+#include "store/store.h"
+#include "wire/health_event_codec.h"
+
+namespace fairlead::service {
+
+struct HealthEventOptions {
+  // Whether receivers may drain or restart a host whose isolation is recommended. Otherwise no event is fatal, and all
+  // ask to be kept only.
+  bool may_be_acted_upon = false;
+  // > 0. How long after a start what the process before has said stands without a finding.
+  SimDuration inherited_for = SimDuration(600'000'000'000);
+};
+
+class HealthEventBook {
+ public:
+  // Args: names: of hosts and jobs; called by Handle(). Errors: kDataLoss: the record can't be read; the store's.
+  static Result<HealthEventBook> Restore(SimTime now, const HealthEventOptions& options,
+                                         controller::SteeringNames names, store::Store* store);
+
+  // Events to send, in order. They are kept before they are returned; while the store takes nothing, they are returned
+  // all the same: at worst a host stays unhealthy after a death, until somebody looks.
+  std::vector<wire::HealthEvent> Handle(SimTime now, std::span<const controller::SteeringEvent> events);
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // node, check
+
+  HealthEventBook(SimTime now, const HealthEventOptions& options, controller::SteeringNames names, store::Store* store)
+      : options_(options), names_(std::move(names)), store_(store), started_(now) {}
+
+  void Open(SimTime now, const model::Finding& finding, std::vector<wire::HealthEvent>* events);
+  void Close(SimTime now, const model::Finding& finding, std::vector<wire::HealthEvent>* events);
+  static wire::HealthEvent Healthy(SimTime now, const Key& key);
+  void Keep();
+
+  HealthEventOptions options_;
+  controller::SteeringNames names_;
+  store::Store* store_;
+  SimTime started_;
+  std::map<Key, std::set<model::FindingId>> open_;
+  std::set<Key> inherited_;  // of open_, by no finding of this process
+  std::string kept_;
+};
+
+// "FairleadCommHang" of kCommHang, and so on.
+std::string CheckName(model::Syndrome syndrome);
+
+}  // namespace fairlead::service

@@ -1,0 +1,88 @@
+// Of the C4P master: queue pairs whose paths are left to the fabric's hash, and only found out.
+//
+// Method      the hash takes the five-tuple, so one probe with the port that a queue pair's packets carry goes where
+//             they go. It is repeated where nobody saw it, and for all queue pairs after a change of the fabric, which
+//             moves connections of healthy links too; until another route is seen the last one counts.
+#include "traffic/c4p/c4p_master.h"
+
+namespace fairlead::traffic::c4p {
+
+C4pMaster::WirePort C4pMaster::WirePortOf(QueuePairRef ref, uint16_t port) const {
+  const ConnectionRequest& request = connections_.at(ref.connection).request;
+  return {request.source, request.destination, request.protocol, request.destination_port, port};
+}
+
+void C4pMaster::FindOut(const QueuePairOpened& event) {
+  if (options_.chooses_paths || event.port == 0) return;
+  const auto slot = connections_.Find(event.job, event.connection);
+  // Late words of connections that have ended are normal.
+  if (!slot || connections_.at(*slot).lease.host != event.host) return;
+  const ConnectionState& connection = connections_.at(*slot);
+  if (event.queue_pair >= connection.queue_pairs.size()) return;
+  const QueuePairRef ref{*slot, event.queue_pair};
+  const auto known = hashed_.find(ref);
+  if (known != hashed_.end() && known->second.port == event.port) return;
+  ForgetHashedPath(ref);
+  hashed_[ref].port = event.port;
+  by_wire_port_[WirePortOf(ref, event.port)] = ref;
+  AskForHashedPath(ref);
+}
+
+void C4pMaster::AskForHashedPath(QueuePairRef ref) {
+  const ConnectionState& connection = connections_.at(ref.connection);
+  const ConnectionRequest& request = connection.request;
+  const auto from = catalogue_.ports(request.source);
+  const auto to = catalogue_.ports(request.destination);
+  if (from.empty() || to.empty()) return;
+  // The host's own hash chooses the plane; the order needs one that there is.
+  HashedPath& mine = hashed_.at(ref);
+  mine.epoch = ports_.EpochOf(from[0].leaf, to[0].leaf);
+  mine.asked_at = time_.now();
+  asked_for_.insert(ref);
+  scan_orders_[connection.lease.host].push_back({.source = request.source,
+                                                 .destination = request.destination,
+                                                 .plane = 0,
+                                                 .protocol = request.protocol,
+                                                 .destination_port = request.destination_port,
+                                                 .epoch = mine.epoch,
+                                                 .ports = {mine.port}});
+}
+
+void C4pMaster::LearnHashedPath(const PathProbe& probe) {
+  const auto found =
+      by_wire_port_.find({probe.source, probe.destination, probe.protocol, probe.destination_port, probe.source_port});
+  if (found == by_wire_port_.end() || probe.links.empty()) return;
+  HashedPath& mine = hashed_.at(found->second);
+  if (mine.epoch != probe.epoch) return;  // sent before the fabric changed
+  mine.links = probe.links;
+  asked_for_.erase(found->second);
+}
+
+void C4pMaster::RetryHashedPaths() {
+  for (const QueuePairRef ref : std::set<QueuePairRef>(asked_for_)) {
+    if (hashed_.at(ref).asked_at + options_.scan_timeout <= time_.now()) AskForHashedPath(ref);
+  }
+}
+
+void C4pMaster::AskForAllHashedPaths() {
+  for (const auto& [ref, path] : hashed_) AskForHashedPath(ref);
+}
+
+void C4pMaster::ForgetHashedPath(QueuePairRef ref) {
+  const auto known = hashed_.find(ref);
+  if (known == hashed_.end()) return;
+  // The port may be another's by now, whose opening was heard before the end of this one.
+  const auto owner = by_wire_port_.find(WirePortOf(ref, known->second.port));
+  if (owner != by_wire_port_.end() && owner->second == ref) by_wire_port_.erase(owner);
+  asked_for_.erase(ref);
+  hashed_.erase(known);
+}
+
+std::span<const LinkId> C4pMaster::LinksOf(QueuePairRef ref) const {
+  const ReservationId id = connections_.at(ref).reservation;
+  if (id.valid()) return allocator_.reservation(id).route();
+  const auto hashed = hashed_.find(ref);
+  return hashed == hashed_.end() ? std::span<const LinkId>() : std::span<const LinkId>(hashed->second.links);
+}
+
+}  // namespace fairlead::traffic::c4p

@@ -1,0 +1,50 @@
+// Health events of hosts as bytes and back: what NVSentinel's platform connector takes (api/nvsentinel).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "base/status.h"
+
+namespace fairlead::wire {
+
+// The method's full name in gRPC; its answer is an empty message.
+inline constexpr std::string_view kHealthEventMethod = "/datamodels.PlatformConnector/HealthEventOccurredV1";
+
+struct HealthEvent {
+  // Wire values: never renumber.
+  enum class Action : uint8_t {
+    kNone = 0,
+    kContactSupport = 5,    // a person has to look
+    kRestartBareMetal = 24  // of the machine, out of service
+  };
+
+  std::string node;
+  std::string check;  // "FairleadCommHang"
+  std::string agent;
+  std::string component_class;
+  bool is_healthy = false;
+  bool is_fatal = false;
+  // Whether receivers may drain or restart the node by it; otherwise they only keep it.
+  bool may_be_acted_upon = false;
+  std::string message;
+  Action action = Action::kNone;
+  std::vector<std::string> error_codes;
+  std::vector<std::pair<std::string, std::string>> entities;  // type and value: "RANK", "3"
+  SimTime generated;                                          // since 1970
+
+  friend bool operator==(const HealthEvent&, const HealthEvent&) = default;
+};
+
+// Args: texts in UTF-8.
+std::string WriteHealthEvents(std::span<const HealthEvent> events);
+
+// What Write…() makes, for tests and those who play the receiver. Errors: kInvalidArgument: no such message.
+Result<std::vector<HealthEvent>> ReadHealthEvents(std::string_view bytes);
+
+}  // namespace fairlead::wire

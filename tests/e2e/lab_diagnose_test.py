@@ -1,0 +1,59 @@
+"""Two faults in a job of real processes: the right rank is named, and the job goes on.
+
+usage: lab_diagnose_test.py PROGRAM SOURCE_DIR
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = ""
+SOURCE_DIR = ""
+
+
+class LabDiagnoseTest(unittest.TestCase):
+    def test_a_crash_is_restarted_and_a_frozen_process_is_named(self):
+        with tempfile.TemporaryDirectory(prefix="fl-diag-") as folder:
+            scenario = pathlib.Path(SOURCE_DIR) / "scenarios/lab-diagnosis.yaml"
+            json_file = pathlib.Path(folder) / "tour.json"
+            page = pathlib.Path(folder) / "tour.html"
+            run = subprocess.run(
+                [PROGRAM, "lab", "diagnose", str(scenario), "--faults", "killed_rank,frozen_rank", "--run-dir",
+                 f"{folder}/run", "--json", str(json_file), "--html", str(page)],
+                capture_output=True, text=True, timeout=500)
+            if run.returncode == 2 and "namespace" in run.stderr:
+                self.skipTest(run.stderr.strip())
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            tour = json.loads(json_file.read_text())
+            killed, frozen = tour["stops"]
+            self.assertEqual((killed["fault"], killed["syndrome"]), ("killed_rank", "dead"))
+            self.assertTrue(killed["restarted"])
+            # People know hosts by their names.
+            self.assertIn(f"(host {killed['host']}, ", killed["text"])
+            self.assertEqual(frozen["fault"], "frozen_rank")
+            self.assertIn(frozen["syndrome"], ("non_comm_hang", "comm_hang"))
+            self.assertEqual((tour["right"], tour["of"], tour["unexpected"]), (2, 2, []))
+            self.assertIn("killed_rank", page.read_text())
+            found = subprocess.run(["pgrep", "-f", folder], capture_output=True, text=True)
+            self.assertEqual(found.stdout, "", "a process of the lab lives on")
+
+    def test_a_fault_that_nobody_knows_is_refused(self):
+        run = subprocess.run([PROGRAM, "lab", "diagnose", "--faults", "power_cut"], capture_output=True, text=True,
+                             timeout=60)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("frozen_rank", run.stderr)
+
+    def test_a_hook_without_a_tour_says_so(self):
+        with tempfile.TemporaryDirectory(prefix="fl-diag-") as folder:
+            run = subprocess.run([PROGRAM, "lab", "hook", "--run-dir", folder], input="{}", capture_output=True,
+                                 text=True, timeout=60)
+            self.assertEqual(run.returncode, 3)
+            self.assertIn("fairlead lab diagnose", run.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    SOURCE_DIR = sys.argv.pop(1)
+    unittest.main(verbosity=2)

@@ -1,0 +1,102 @@
+"""What a lab's controller decides about its jobs: with hashed paths, connections stay where the kernel puts them, and the
+controller knows where that is; levels come from what agents measure.
+
+usage: lab_policies_test.py PROGRAM SOURCE_DIR
+"""
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+PROGRAM = ""
+PATIENCE_S = 90
+# Of one direction of a cable, while a connection uses it: acknowledgements alone are less than a tenth of it.
+BUSY_BYTES = 1_000_000
+
+
+class LabPoliciesTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="fl-lab-")
+        self.addCleanup(folder.cleanup)
+        self.run_folder = str(pathlib.Path(folder.name) / "run")
+        self.scenario = str(pathlib.Path(__file__).with_name("two_jobs.yaml"))
+
+    def lab(self, *args):
+        return subprocess.run([PROGRAM, "lab", args[0], "--run-dir", self.run_folder, *args[1:]], capture_output=True,
+                              text=True, timeout=120)
+
+    def start(self, policy):
+        up = self.lab("up", self.scenario, "--scale", "0.0001", "--policy", policy)
+        if up.returncode == 2 and "namespace" in up.stderr:
+            self.skipTest(up.stderr.strip())
+        self.assertEqual(up.returncode, 0, up.stdout + up.stderr)
+        self.addCleanup(self.lab, "down")
+        self.page = re.search(r"page: (http://\S+)", up.stdout).group(1)
+        run = subprocess.Popen([PROGRAM, "lab", "run", self.scenario, "--seconds", "600", "--warm-up", "0", "--run-dir",
+                                self.run_folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(run.communicate)
+        self.addCleanup(run.send_signal, signal.SIGINT)
+
+    def get(self, what):
+        with urllib.request.urlopen(f"{self.page}/v1/{what}", timeout=10) as answer:
+            return json.load(answer)[what]
+
+    def wait_until(self, is_so, what):
+        """Polls; what is waited for takes seconds, and a busy machine longer."""
+        end = time.monotonic() + PATIENCE_S
+        while not is_so():
+            log = pathlib.Path(self.run_folder, "lab/controller.log").read_text()[-2000:]
+            self.assertLess(time.monotonic(), end, what + ": " + log)
+            time.sleep(0.2)
+
+    def sent_bytes(self):
+        """[link between switches] of each direction, since the lab came up."""
+        status = json.loads(self.lab("status", "--json", "-", "--interval", "0.01").stdout)
+        sent = {}
+        for cable in status["cables"]:
+            lower, upper = cable["name"].split("-")
+            if lower.startswith("leaf"):
+                sent[f"{lower}->{upper}"], sent[f"{upper}->{lower}"] = cable["sent_bytes"]
+        return sent
+
+    def test_hashed_paths_are_known_and_levels_set(self):
+        self.start("crux-levels")
+        self.wait_until(lambda: len(self.get("connections")) == 4
+                        and all(len(c["links"]) == 4 for c in self.get("connections")), "four routes")
+        connections = self.get("connections")
+        self.assertEqual({c["answer"] for c in connections}, {"unmanaged"})
+        self.wait_until(lambda: all(j["intensity_flop_per_s"] for j in self.get("jobs")), "two measured jobs")
+        for job in self.get("jobs"):
+            self.assertIn("intensity", job["reason"])
+        # What the controller believes is where the bytes are.
+        before = self.sent_bytes()
+        routes = {link for c in connections for link in c["links"] if "leaf" in link and "spine" in link}
+        self.wait_until(lambda: all(self.sent_bytes()[r] - before[r] > BUSY_BYTES for r in routes), "bytes on all routes")
+        after = self.sent_bytes()
+        busy = {link for link in after if after[link] - before[link] > BUSY_BYTES}
+        self.assertEqual(busy, routes)
+
+    def test_without_decisions_jobs_are_only_watched(self):
+        self.start("ecmp")
+        self.wait_until(lambda: [j["intensity_flop_per_s"] is not None for j in self.get("jobs")] == [True, True],
+                        "two measured jobs")
+        self.assertEqual({j["level"] for j in self.get("jobs")}, {7})
+        self.assertEqual({j["reason"] for j in self.get("jobs")}, {"the policy sets no levels"})
+        self.assertEqual({c["answer"] for c in self.get("connections")}, {"unmanaged"})
+
+    def test_unknown_policies_are_refused(self):
+        up = self.lab("up", self.scenario, "--policy", "crux")
+        self.assertEqual(up.returncode, 2)
+        self.assertIn("crux-levels (priorities)", up.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    sys.argv.pop(1)
+    unittest.main(verbosity=2)
