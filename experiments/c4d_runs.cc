@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/statistics.h"
 #include "diagnosis/c4d/c4d_master.h"
 #include "execution/job_execution.h"
 
@@ -18,10 +19,7 @@ double MedianIteration(const std::vector<SimTime>& ends) {
   for (size_t i = 1; i < ends.size() && ends[i] != SimTime::Never(); ++i) {
     lengths.push_back((ends[i] - ends[i - 1]).seconds().value());
   }
-  if (lengths.empty()) return 0;
-  const auto middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return *middle;
+  return MedianInPlace(lengths);
 }
 
 std::vector<model::Finding> RootCauses(const std::vector<model::Finding>& findings) {

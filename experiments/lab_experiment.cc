@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "base/file_writer.h"
+#include "base/statistics.h"
 #include "experiments/embedded_texts.h"
 
 namespace fairlead::experiments {
@@ -57,13 +56,10 @@ double MedianDifference(const lab::LabComparison& comparison) {
     for (size_t j = 0; j < run.steered.jobs.size(); ++j) {
       const auto& times = run.steered.jobs[j].iteration_s;
       if (times.empty()) continue;
-      const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
-      differences.push_back(100 * std::abs(mean / comparison.simulated_steered.jobs[j].mean_s - 1));
+      differences.push_back(100 * std::abs(Mean(times) / comparison.simulated_steered.jobs[j].mean_s - 1));
     }
   }
-  if (differences.empty()) return std::nan("");
-  std::sort(differences.begin(), differences.end());
-  return (differences[(differences.size() - 1) / 2] + differences[differences.size() / 2]) / 2;
+  return differences.empty() ? std::nan("") : MedianInPlace(differences);
 }
 
 Result<experiment::Outcome> WithoutLab(const Status& status) {

@@ -13,6 +13,7 @@
 
 #include "base/parallel_for.h"
 #include "base/random.h"
+#include "base/statistics.h"
 #include "execution/draw_fault.h"
 #include "experiments/c4d_runs.h"
 #include "report/bar_figure.h"
@@ -112,12 +113,10 @@ HealthyRun PlayHealthy(uint64_t seed, uint64_t iterations) {
   return {run.iterations, run.findings.size()};
 }
 
+// Of those that are finite.
 double Percentile(std::vector<double> values, double share) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::ranges::sort(values);
-  const double rank = std::ceil(share * static_cast<double>(values.size()));
-  return values[static_cast<size_t>(std::max(1.0, rank)) - 1];
+  return values.empty() ? std::numeric_limits<double>::quiet_NaN() : NearestRank(std::move(values), share);
 }
 
 struct KindSummary {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/parallel_for.h"
+#include "base/statistics.h"
 #include "experiments/crux-near-optimality/case_search.h"
 #include "experiments/crux-near-optimality/case_tests.h"
 #include "report/axis.h"
@@ -35,15 +35,6 @@ std::vector<double> ErrorsOf(const std::vector<CaseResult>& cases, MechanismTest
   }
   std::ranges::sort(errors);
   return errors;
-}
-
-double Mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double Median(const std::vector<double>& sorted) {
-  const size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
 // Share of cases with at most each error, as a curve of steps.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/statistics.h"
 #include "experiments/lab-crux/crux_case.h"
 #include "experiments/lab_experiment.h"
 #include "lab/lab_comparison.h"
@@ -247,11 +248,6 @@ report::PageFigure DrawCase(std::string_view name, const CaseResult& result) {
     figure.groups.push_back({std::string(live.decides), {policy.busy, policy.simulated_busy}, {}});
   }
   return {figure.title, Draw(figure), "Like Figures 19 and 20 of the paper; means over hash seeds."};
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <set>
 
+#include "base/statistics.h"
 #include "report/bar_figure.h"
 #include "report/line_figure.h"
 
@@ -12,9 +12,9 @@ namespace fairlead::experiments::lab_diagnosis {
 
 namespace {
 
+// No bar where there is nothing.
 double MeanOf(const std::vector<double>& values) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  return values.empty() ? std::numeric_limits<double>::quiet_NaN() : Mean(values);
 }
 
 // Words of a name on lines of their own.

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
+#include "base/statistics.h"
 #include "lab/lab_workload.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
@@ -20,10 +20,6 @@ using report::Json;
 
 double Gbps(const LabComparison& comparison, const LabRunResult& run) {
   return ThroughputOf(run).total_bytes_per_s * 8e-9 / comparison.scale;
-}
-
-double Mean(const std::vector<double>& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 // Mean over seeds of a job's mean iteration; 0: it ended none.

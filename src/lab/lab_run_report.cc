@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/statistics.h"
 #include "lab/lab_report.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
@@ -17,10 +18,6 @@ namespace {
 
 using report::Align;
 using report::Json;
-
-double Mean(const std::vector<double>& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 // Bytes that one end of a cable sent in the measured time.
 double SentBytes(const LabRunResult& result, CableId cable, size_t end) {

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "base/statistics.h"
 #include "prediction/golden_section.h"
 #include "prediction/loss_cleaning.h"
 
@@ -144,12 +145,6 @@ bool IsFlat(std::span<const FitRow> rows, const RowFit& fit) {
   return !(fit.slope > 0) || !(fall > kFlatFall);
 }
 
-// The value at `fraction` of the sorted list, nearest rank.
-double Quantile(const std::vector<double>& sorted, double fraction) {
-  const auto rank = static_cast<size_t>(std::ceil(fraction * static_cast<double>(sorted.size())));
-  return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
-}
-
 }  // namespace
 
 std::string_view Name(UnpredictableReason reason) {
@@ -229,8 +224,8 @@ RemainingIterations PredictRemaining(const ConvergenceFit& fit, double target, d
   std::vector<double> resampled;
   for (const ConvergenceCurve& curve : fit.resamples) resampled.push_back(remaining(curve));
   std::ranges::sort(resampled);
-  result.low = resampled.empty() ? result.expected : std::min(Quantile(resampled, 0.05), result.expected);
-  result.high = resampled.empty() ? result.expected : std::max(Quantile(resampled, 0.95), result.expected);
+  result.low = resampled.empty() ? result.expected : std::min(NearestRank(resampled, 0.05), result.expected);
+  result.high = resampled.empty() ? result.expected : std::max(NearestRank(resampled, 0.95), result.expected);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/statistics.h"
 #include "prediction/loss_cleaning.h"
 
 namespace fairlead::prediction {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/statistics.h"
 
 namespace fairlead::prediction {
 
@@ -35,15 +36,6 @@ MeanAndDeviation ChangesBetween(std::span<const LossPoint> points, size_t first,
 }
 
 }  // namespace
-
-double Median(std::vector<double> values) {
-  FL_CHECK(!values.empty());
-  const size_t half = values.size() / 2;
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(half));
-  const double upper = values[half];
-  if (values.size() % 2 == 1) return upper;
-  return (upper + *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half))) / 2;
-}
 
 UnpredictableReason FindCurveProblem(std::span<const LossPoint> points, size_t min_points) {
   if (points.empty()) return UnpredictableReason::kNoObservations;

@@ -22,7 +22,4 @@ std::vector<LossPoint> DropOutliers(std::span<const LossPoint> points, size_t wi
 // the `window` changes before it below their mean, and after which the loss stays down. None: no such fall.
 std::optional<size_t> FindLastDrop(std::span<const LossPoint> points, double deviations, size_t window = 8);
 
-// The median; sorts its own copy. Args: at least one value.
-double Median(std::vector<double> values);
-
 }  // namespace fairlead::prediction

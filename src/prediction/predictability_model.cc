@@ -10,6 +10,7 @@
 #include "base/file_reader.h"
 #include "base/file_writer.h"
 #include "base/random.h"
+#include "base/statistics.h"
 #include "prediction/loss_cleaning.h"
 #include "prediction/matrix_json.h"
 #include "prediction/predictability.h"

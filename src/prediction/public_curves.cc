@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/csv_reader.h"
+#include "base/statistics.h"
 #include "prediction/loss_cleaning.h"
 #include "prediction/number_column.h"
 

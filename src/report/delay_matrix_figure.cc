@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/statistics.h"
 #include "report/number_format.h"
 
 namespace fairlead::report {
@@ -46,13 +47,6 @@ Lines PlanLines(const DelayMatrixFigure& figure) {
   return lines;
 }
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 1;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // The slowest transfer of a cell.
 struct Worst {
   double ratio = 0;
@@ -63,7 +57,7 @@ struct Worst {
 std::map<std::pair<size_t, size_t>, Worst> FindWorst(const DelayMatrixFigure& figure, const Lines& lines) {
   std::vector<double> delays;
   for (const DelayMatrixCell& cell : figure.cells) delays.push_back(cell.delay);
-  const double median = Median(delays);
+  const double median = delays.empty() ? 1 : Median(delays);
   std::map<std::pair<size_t, size_t>, Worst> worst;
   for (const DelayMatrixCell& cell : figure.cells) {
     Worst& entry = worst[{lines.line_of.at(cell.source), lines.line_of.at(cell.destination)}];

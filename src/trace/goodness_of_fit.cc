@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/statistics.h"
 #include "trace/concurrency.h"
 
 namespace fairlead::trace {
@@ -49,12 +50,6 @@ FitRow Unjudged(FitRow row, std::string note) {
   row.is_judged = false;
   row.note = std::move(note);
   return row;
-}
-
-// The smallest value with at least a share `p` of the values at or below it.
-double QuantileOf(const std::vector<double>& sorted, double p) {
-  const double rank = std::ceil(p * static_cast<double>(sorted.size()) * (1 - 1e-12));
-  return sorted[static_cast<size_t>(std::clamp(rank - 1, 0.0, static_cast<double>(sorted.size() - 1)))];
 }
 
 // Kolmogorov-Smirnov distance of a sample from a law. `cdf` is right-continuous; `step_below(x)` is its limit from
@@ -150,7 +145,7 @@ class FitBuilder {
     for (size_t i = 1; i < law.probabilities().size(); ++i) {
       const double p = law.probabilities()[i];
       AddForAllJobs(Compare("run time", p == 1 ? "max" : fmt::format("p{:g}", 100 * p), "min", law.values()[i],
-                            QuantileOf(minutes, p), kQuantileBand));
+                            NearestRank(minutes, p), kQuantileBand));
     }
     const auto cdf = [&](double value) { return law.Cdf(value); };
     AddForAllJobs(CompareLaws("run time", FitMeasure::kKolmogorovSmirnov, LawDistance(minutes, cdf, cdf)));
@@ -166,7 +161,7 @@ class FitBuilder {
     const SizeTable& table = profile_.gpus_per_job;
     for (const Percentile& p : kSizePercentiles) {
       fit_.rows.push_back(Compare("GPUs per job", std::string(p.name), "GPUs", table.Quantile(p.probability),
-                                  QuantileOf(sizes, p.probability), kQuantileBand));
+                                  NearestRank(sizes, p.probability), kQuantileBand));
     }
     const auto cdf = [&](double size) { return table.Cdf(size); };
     const auto cdf_below = [&](double size) { return table.Cdf(size - 0.5); };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/statistics.h"
 
 namespace fairlead::sim {
 namespace {
@@ -88,13 +89,6 @@ UtilizationGaps CollectGaps(const ElasticResult& result, const ElasticCluster& c
   std::ranges::sort(gaps.held);
   std::ranges::sort(gaps.busy);
   return gaps;
-}
-
-double NearestRank(std::vector<double> values, double share) {
-  FL_CHECK(!values.empty() && share > 0 && share <= 1);
-  const auto place = static_cast<size_t>(std::ceil(share * static_cast<double>(values.size()))) - 1;
-  std::ranges::nth_element(values, values.begin() + static_cast<ptrdiff_t>(place));
-  return values[place];
 }
 
 ElasticMetrics Summarize(const ElasticResult& result, const ElasticCluster& cluster, double use_until_s) {

@@ -49,7 +49,4 @@ struct UtilizationGaps {
 UtilizationGaps CollectGaps(const ElasticResult& result, const ElasticCluster& cluster,
                             double use_until_s = std::numeric_limits<double>::infinity());
 
-// The value at ceil(share * n), counted from 1 among the sorted values. Args: values not empty, share in (0, 1].
-double NearestRank(std::vector<double> values, double share);
-
 }  // namespace fairlead::sim

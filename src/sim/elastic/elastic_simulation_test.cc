@@ -244,12 +244,5 @@ TEST_F(GeneratedTest, AllDrawsAreNested) {
     EXPECT_LE(few[j].predictable_after.has_value(), many[j].predictable_after.has_value());
 }
 
-TEST(NearestRankTest, CountsFromOne) {
-  EXPECT_EQ(NearestRank({4, 1, 3, 2}, 0.5), 2);
-  EXPECT_EQ(NearestRank({4, 1, 3, 2}, 0.51), 3);
-  EXPECT_EQ(NearestRank({4, 1, 3, 2}, 1), 4);
-  EXPECT_EQ(NearestRank({7}, 0.01), 7);
-}
-
 }  // namespace
 }  // namespace fairlead::sim
