@@ -54,7 +54,8 @@ struct JobWatch::Job {
   SimTime heard;
   SimTime judged;
   SimTime excused_until;
-  std::map<FindingId, std::pair<SimTime, Finding>> deaths;  // not told yet, and when they will be
+  bool is_stopped = false;                                  // this run, by steering
+  std::map<FindingId, std::pair<SimTime, Finding>> deaths;  // not told yet, and since when they are known
   std::set<FindingId> untold;                               // that never will be
   std::vector<SteeringEvent> events;                        // to be told with the next tick
 };
@@ -104,6 +105,7 @@ void JobWatch::StartRun(SimTime now, Job* job) {
   job->records.clear();
   job->numbers.clear();
   job->is_told = false;
+  job->is_stopped = false;
   job->untold.clear();
   job->judged = now;
 }
@@ -227,14 +229,16 @@ void JobWatch::Tell(SimTime now, Job* job, Finding finding) {
     job->deaths.erase(finding.id);
     job->untold.insert(finding.id);
   } else {
-    job->deaths.try_emplace(finding.id, now + options_.death_settles_for, Finding()).first->second.second = finding;
+    job->deaths.try_emplace(finding.id, now, Finding()).first->second.second = finding;
   }
 }
 
 void JobWatch::TellSettledDeaths(SimTime now, Job* job) {
+  const bool is_ending = job->is_stopped && now - job->excused_until < options_.stop_within;
+  if (now < job->excused_until || is_ending) return;
   for (auto entry = job->deaths.begin(); entry != job->deaths.end();) {
-    auto& [due, finding] = entry->second;
-    if (now < due) {
+    auto& [known_since, finding] = entry->second;
+    if (now - known_since < options_.death_settles_for) {
       ++entry;
       continue;
     }
@@ -274,6 +278,7 @@ void JobWatch::Excuse(JobId job, SimTime until) {
   const auto found = jobs_.find(job);
   if (found == jobs_.end()) return;
   found->second->excused_until = until;
+  found->second->is_stopped |= until == SimTime::Never();
   found->second->diagnosis->ExcuseUntil(until);
 }
 

@@ -18,7 +18,8 @@
 //                         is how steering keeps a job that it has stopped.
 //             A job that somebody stops looks like one that crashes: exit codes of strangers are not known. So a death
 //             is told when others of its run still live after `death_settles_for`; where all are gone by then, nobody
-//             is left to wait for it, nor can it be told who was first.
+//             is left to wait for it, nor can it be told who was first. Where it is steering that stops it, processes
+//             may take `stop_within` to end: whoever carries out a stop need not wait until they have.
 //             Findings get numbers of their own, from 1, which are never used again.
 // Cost        a look: that of the assembler. A tick: that of the diagnosis of jobs with looks since the tick before, or
 //             not judged for `judge_period`.
@@ -59,6 +60,9 @@ struct JobWatchOptions {
   // >= 0. Longer: a job may take longer to be stopped without a finding; shorter: deaths are told sooner. At least two
   // periods of looks, or the first host to be looked at stands accused.
   SimDuration death_settles_for = SimDuration(2'000'000'000);
+  // >= 0; from the end of the excuse for a stop. Longer: processes may outlive a slow stop without a finding; shorter: a
+  // death after a stop that has failed is told sooner. Launchers give processes half a minute before they kill them.
+  SimDuration stop_within = SimDuration(60'000'000'000);
   // >= 0. Longer: a job that crashed may take longer to start again as the same one; shorter: it is gone sooner.
   SimDuration restart_within = SimDuration(120'000'000'000);
   // > 0. Longer: agents may be away for longer.
@@ -116,7 +120,7 @@ class JobWatch {
   std::vector<SteeringEvent> Tick(SimTime now);
 
   // Until then nothing is suspected about the job, and it is not gone, whatever becomes of its processes. Replaces what
-  // was said before. Nothing happens where there is no such job.
+  // was said before. Never: the job is about to be stopped. Nothing happens where there is no such job.
   void Excuse(JobId job, SimTime until);
 
   // Of a job that runs, or that a finding in findings() is about; empty: none.

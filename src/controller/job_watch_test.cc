@@ -523,6 +523,66 @@ TEST_F(JobWatchTest, AnEndOfAllAtOnceAccusesNobody) {
   EXPECT_EQ(watch_.counters().ends, 1u);
 }
 
+// A program that stops jobs may say that it has as soon as it has asked for it; processes take their time, one of them
+// longer than the others.
+TEST_F(JobWatchTest, WhoIsEndedByAStopHasNotDied) {
+  Run run = Start({0, 1, 2});
+  LookFor(8, {&run});
+  Finding death = FindingAbout(0, HostId(1));
+  death.syndrome = model::Syndrome::kDead;
+  watch_.Excuse(Id(), SimTime::Never());
+  Look({&run});
+  watch_.Excuse(Id(), now_);
+  script_.next[Id()] = {death};
+  End(&run, 0, -1);
+  End(&run, 1, -1);
+  EXPECT_THAT(LookFor(20, {&run}), IsEmpty());
+  EndAll(&run, -1);
+  Run next = Start({0, 1, 3});
+  const auto events = LookFor(100, {&run, &next});
+  EXPECT_THAT(Of<FindingTold>(events), IsEmpty());
+  EXPECT_THAT(Of<JobRunning>(events), SizeIs(1));
+  // What happens to the new run is another matter.
+  script_.next[Id()] = {death};
+  End(&next, 1, -1);
+  EXPECT_THAT(Of<FindingTold>(LookFor(4, {&next})), SizeIs(1));
+}
+
+// It was given up, say. The job may take a minute to end; who is gone by then, while others go on, is missed by them.
+TEST_F(JobWatchTest, ADeathAfterAStopThatFailedIsTold) {
+  Run run = Start({0, 1, 2});
+  LookFor(8, {&run});
+  Finding death = FindingAbout(0, HostId(1));
+  death.syndrome = model::Syndrome::kDead;
+  watch_.Excuse(Id(), SimTime::Never());
+  Look({&run});
+  watch_.Excuse(Id(), now_);
+  script_.next[Id()] = {death};
+  End(&run, 1, -1);
+  EXPECT_THAT(LookFor(59, {&run}), IsEmpty());
+  EXPECT_THAT(Of<FindingTold>(Look({&run})), SizeIs(1));
+  // An hour later nobody thinks of that stop.
+  death = FindingAbout(1, HostId(2));
+  death.syndrome = model::Syndrome::kDead;
+  script_.next[Id()] = {death};
+  End(&run, 2, -1);
+  EXPECT_THAT(Of<FindingTold>(LookFor(3, {&run})), SizeIs(1));
+}
+
+// A death that was noticed just before maintenance was announced.
+TEST_F(JobWatchTest, NobodyIsToldDeadInAnAnnouncedPause) {
+  Run run = Start({0, 1, 2});
+  LookFor(8, {&run});
+  Finding death = FindingAbout(0, HostId(1));
+  death.syndrome = model::Syndrome::kDead;
+  script_.next[Id()] = {death};
+  End(&run, 1, -1);
+  Look({&run});
+  watch_.Excuse(Id(), now_ + SimDuration(30 * kSecond.ns()));
+  EXPECT_THAT(LookFor(29, {&run}), IsEmpty());
+  EXPECT_THAT(Of<FindingTold>(Look({&run})), SizeIs(1));
+}
+
 TEST_F(JobWatchTest, HostsAreToldWhatHoldsAboutThem) {
   Run run = Start({0, 1});
   LookFor(8, {&run});

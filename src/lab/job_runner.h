@@ -26,8 +26,9 @@ struct JobRunnerOptions {
   // Iterations from one checkpoint to the next; 0: none are written, and a restarted job begins anew. More: more is
   // lost with each restart.
   uint64_t checkpoint_every = 10;
-  // Seconds from asking trainers to end until they are killed, >= 0.
-  double stop_patience_s = 3;
+  // Seconds from asking trainers to end until they are killed, >= 0. Longer: they may take their time; beyond about a
+  // second those that end first look dead to the diagnosis, which nobody tells of stops that are not steering's.
+  double stop_patience_s = 1;
 };
 
 // How a worker is to misbehave; of the trainer's control file.
