@@ -265,8 +265,8 @@ void SlowTransferDetector::JudgeLines(std::span<PairDelay> pairs) const {
   }
 }
 
-std::optional<Suspect> SlowTransferDetector::MakeSuspect(const SlowElement& element, std::span<const PairDelay> pairs,
-                                                         double sigma) const {
+SlowTransferDetector::ElementDelay SlowTransferDetector::DelayOf(const SlowElement& element,
+                                                                 std::span<const PairDelay> pairs, double sigma) const {
   std::vector<double> slowness;
   std::vector<double> added;
   std::vector<double> uneven;
@@ -275,40 +275,82 @@ std::optional<Suspect> SlowTransferDetector::MakeSuspect(const SlowElement& elem
     added.push_back(pairs[i].added_seconds);
     uneven.push_back(pairs[i].uneven);
   }
-  const double x = MedianInPlace(slowness);
-  const double uneven_share = MedianInPlace(uneven);
-  const bool is_connection = element.culprit.kind == model::CulpritKind::kConnection;
+  ElementDelay delay;
+  delay.x = MedianInPlace(slowness);
+  delay.added_seconds = MedianInPlace(added);
+  delay.uneven = MedianInPlace(uneven);
   // The mean of several pairs is surer than one of them.
-  const double z = x / std::max(sigma / std::sqrt(static_cast<double>(slowness.size())), options_.matrix.sigma_floor);
-  const double limit = is_connection ? options_.matrix.z_point : options_.matrix.z_line;
-  const bool is_slow = z >= limit;
-  if (!is_slow && uneven_share < kUnevenShareMin) return std::nullopt;
+  const double sigma_of_mean = sigma / std::sqrt(static_cast<double>(slowness.size()));
+  delay.z = delay.x / std::max(sigma_of_mean, options_.matrix.sigma_floor);
+  const bool is_connection = element.culprit.kind == model::CulpritKind::kConnection;
+  delay.z_min = is_connection ? options_.matrix.z_point : options_.matrix.z_line;
+  return delay;
+}
+
+bool SlowTransferDetector::IsPassedBy(const Transfer& transfer, const model::Culprit& culprit) const {
+  const auto is_at = [&](model::RankId end) {
+    const model::RankPlace& place = layout_.ranks[end.index()];
+    switch (culprit.kind) {
+      case model::CulpritKind::kNicSend:
+      case model::CulpritKind::kNicReceive:
+      case model::CulpritKind::kNic:
+        return culprit.nic.valid() ? place.nic == culprit.nic : end == culprit.rank;
+      case model::CulpritKind::kHost:
+        return place.host == culprit.host;
+      case model::CulpritKind::kLeaf:
+        return transfer.plane < place.leaves.size() && place.leaves[transfer.plane] == culprit.leaf;
+      case model::CulpritKind::kPlane:
+        return transfer.plane == culprit.plane;
+      default:
+        return end == culprit.rank || end == culprit.peer;
+    }
+  };
+  const bool is_connection = culprit.kind == model::CulpritKind::kConnection;
+  return is_connection ? is_at(transfer.source) && is_at(transfer.destination)
+                       : is_at(transfer.source) || is_at(transfer.destination);
+}
+
+Suspect SlowTransferDetector::MakeSuspect(const SlowElement& element, const ElementDelay& delay) const {
   Suspect suspect;
   suspect.syndrome = model::Syndrome::kCommSlow;
   suspect.culprits = {element.culprit};
   suspect.evidence = {
-      {"time per message, times normal", std::exp(x), 1, "x"},
-      {"added to each message", MedianInPlace(added) * 1e6, 0, "us"},
-      {"reports with single messages much slower than others, beyond normal", 100 * uneven_share, 0, "%"},
+      {"time per message, times normal", std::exp(delay.x), 1, "x"},
+      {"added to each message", delay.added_seconds * 1e6, 0, "us"},
+      {"reports with single messages much slower than others, beyond normal", 100 * delay.uneven, 0, "%"},
       {"slow transfers through it", static_cast<double>(element.hits), 0, "pairs of ranks"},
       {"healthy transfers through it", static_cast<double>(element.misses), 0, "pairs of ranks"},
   };
   const double share = static_cast<double>(element.hits) / (element.hits + element.misses);
-  suspect.confidence = share * (is_slow ? z / (z + limit / 4) : uneven_share);
-  suspect.summary = is_slow ? fmt::format("{} takes {:.2f} times as long as normal for each message",
-                                          Describe(layout_, names_, element.culprit), std::exp(x))
-                            : fmt::format("{} stalls single messages again and again, as if they were lost",
-                                          Describe(layout_, names_, element.culprit));
-  if (is_connection) suspect.summary += "; which end is at fault can't be told";
+  suspect.confidence = share * (delay.is_slow() ? delay.z / (delay.z + delay.z_min / 4) : delay.uneven);
+  suspect.summary = delay.is_slow() ? fmt::format("{} takes {:.2f} times as long as normal for each message",
+                                                  Describe(layout_, names_, element.culprit), std::exp(delay.x))
+                                    : fmt::format("{} stalls single messages again and again, as if they were lost",
+                                                  Describe(layout_, names_, element.culprit));
+  if (element.culprit.kind == model::CulpritKind::kConnection) {
+    suspect.summary += "; which end is at fault can't be told";
+  }
   return suspect;
 }
 
 std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDelay> pairs, double sigma) const {
   std::vector<Transfer> transfers;
   for (const PairDelay& pair : pairs) transfers.push_back(pair.transfer);
+  const std::vector<SlowElement> elements = elements_.Explain(transfers);
+  std::vector<ElementDelay> delays;
+  std::vector<model::Culprit> slow;
+  for (const SlowElement& element : elements) {
+    delays.push_back(DelayOf(element, pairs, sigma));
+    if (delays.back().is_slow()) slow.push_back(element.culprit);
+  }
+  const auto is_excused = [&](uint32_t i) {
+    return std::ranges::any_of(slow, [&](const auto& culprit) { return IsPassedBy(transfers[i], culprit); });
+  };
   std::vector<Suspect> suspects;
-  for (const SlowElement& element : elements_.Explain(transfers)) {
-    if (auto suspect = MakeSuspect(element, pairs, sigma)) suspects.push_back(std::move(*suspect));
+  for (size_t e = 0; e < elements.size(); ++e) {
+    const bool is_lossy =
+        delays[e].uneven >= kUnevenShareMin && !std::ranges::all_of(elements[e].transfers, is_excused);
+    if (delays[e].is_slow() || is_lossy) suspects.push_back(MakeSuspect(elements[e], delays[e]));
   }
   // A pattern that takes many elements to explain is none that we know: rather nobody than somebody innocent.
   if (suspects.size() > kElementsMax) suspects.clear();

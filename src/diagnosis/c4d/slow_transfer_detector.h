@@ -18,7 +18,8 @@
 //             at once, and gets all that others had for it: messages of a burst share their time otherwise than those
 //             that come one by one. What single messages take longer is no loss as long as an end's lateness covers it;
 //             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
-//             connection z_point.
+//             connection z_point. What passes a slow element, or is acknowledged through it, is late there by turns: it
+//             is not lossy as well.
 // Cost        O(connections) per window, about 150 bytes a connection. See BM_SlowTransfers/ranks:16384.
 // Guarantees  a slowdown of all transfers by one factor names nobody; repeated reports change nothing; order of reports
 //             changes nothing.
@@ -29,7 +30,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -86,6 +86,17 @@ class SlowTransferDetector {
     uint32_t samples = 0;
   };
 
+  // Medians over what an element makes slow.
+  struct ElementDelay {
+    double x = 0;
+    double added_seconds = 0;
+    double uneven = 0;
+    double z = 0;
+    double z_min = 0;
+
+    bool is_slow() const { return z >= z_min; }
+  };
+
   Connection& FindConnection(model::RankId rank, const model::ConnectionKey& key);
   std::vector<Sample> TakeSamples(std::span<const double> lateness);
   bool IsLocal(model::RankId a, model::RankId b, uint32_t plane) const;
@@ -102,8 +113,10 @@ class SlowTransferDetector {
   void JudgePairs(std::span<PairDelay> pairs, double sigma) const;
   void JudgeLines(std::span<PairDelay> pairs) const;
   std::vector<Suspect> NameElements(std::span<const PairDelay> pairs, double sigma) const;
-  // Nothing: not significant.
-  std::optional<Suspect> MakeSuspect(const SlowElement& element, std::span<const PairDelay> pairs, double sigma) const;
+  ElementDelay DelayOf(const SlowElement& element, std::span<const PairDelay> pairs, double sigma) const;
+  // Whether it is on the way from one end to the other, or back.
+  bool IsPassedBy(const Transfer& transfer, const model::Culprit& culprit) const;
+  Suspect MakeSuspect(const SlowElement& element, const ElementDelay& delay) const;
   void LearnBaseline(std::span<const Sample> samples, std::span<const PairDelay> pairs);
 
   const model::JobLayout& layout_;

@@ -26,10 +26,12 @@ using Slowness = std::function<double(uint32_t source, uint32_t destination, uin
 
 double Healthy(uint32_t, uint32_t, uint32_t) { return 1; }
 
-// Each GPU's ring over the hosts, one channel on each plane; once a second 40 messages of 4 MB, which take 200 us.
-class RingTraffic {
+// Each rank sends to those that come so many ranks after it, one channel on each plane; once a second 40 messages of
+// 4 MB, which take 200 us.
+class Traffic {
  public:
-  RingTraffic(const JobLayout& layout, uint32_t gpus, uint64_t seed) : layout_(layout), gpus_(gpus), random_(seed) {}
+  Traffic(const JobLayout& layout, std::vector<uint32_t> strides, uint64_t seed)
+      : layout_(layout), strides_(std::move(strides)), random_(seed) {}
 
   std::vector<RankReport> Second(const Slowness& slowness) {
     std::vector<RankReport> reports;
@@ -39,9 +41,11 @@ class RingTraffic {
       report.rank = RankId(rank);
       report.number = second_;
       report.at = SimTime(static_cast<int64_t>(second_) * 1'000'000'000);
-      const uint32_t peer = (rank + gpus_) % num_ranks;
-      for (uint32_t plane = 0; plane < layout_.ranks[rank].leaves.size(); ++plane) {
-        report.connections.push_back(Record(rank, peer, plane, slowness(rank, peer, plane)));
+      for (const uint32_t stride : strides_) {
+        const uint32_t peer = (rank + stride) % num_ranks;
+        for (uint32_t plane = 0; plane < layout_.ranks[rank].leaves.size(); ++plane) {
+          report.connections.push_back(Record(rank, peer, plane, slowness(rank, peer, plane)));
+        }
       }
       reports.push_back(report);
     }
@@ -72,7 +76,7 @@ class RingTraffic {
   }
 
   const JobLayout& layout_;
-  uint32_t gpus_;
+  std::vector<uint32_t> strides_;
   Random random_;
   uint64_t second_ = 0;
 };
@@ -94,7 +98,7 @@ class SlowTransferDetectorTest : public ::testing::Test {
 
   JobLayout layout_ = MakeExampleLayout(kShape);
   SlowTransferDetector detector_{layout_, SlowOptions{}};
-  RingTraffic traffic_{layout_, kShape.gpus, 7};
+  Traffic traffic_{layout_, {kShape.gpus}, 7};  // each GPU's ring over the hosts
   SimTime now_;
 };
 
@@ -207,6 +211,46 @@ TEST_F(SlowTransferDetectorTest, WhatALateRankExplainsIsNoLoss) {
   EXPECT_EQ(suspects_if(5, 0.006), 1u) << "12 ms are more than that";
 }
 
+// What a NIC receives takes twice as long. Its own messages are acknowledged the slow way, so that one of them in a
+// while takes six times as long. That is no loss; what happens elsewhere is.
+TEST(SlowNicTest, WhatItsSlownessExplainsIsNoLoss) {
+  const JobLayout layout = MakeExampleLayout({.hosts = 6, .gpus = 1, .hosts_per_leaf = 6});
+  const auto suspects_if = [&](uint32_t stalled) {
+    SlowTransferDetector detector(layout, {});
+    Traffic traffic(layout, {1, 2, 3, 4, 5}, 3);
+    std::vector<Suspect> suspects;
+    for (int window = 0; window < 3; ++window) {
+      const bool is_slow = window == 2;
+      for (int second = 0; second < 10; ++second) {
+        for (RankReport& report :
+             traffic.Second([&](uint32_t, uint32_t x, uint32_t) { return is_slow && x == 4 ? 2.0 : 1.0; })) {
+          ConnectionRecord& record = report.connections.front();
+          if (is_slow && report.rank == RankId(stalled)) {
+            record.wire_time += SimDuration(1'200'000);
+            record.wire_time_max = record.wire_time_max + SimDuration(1'200'000);
+          }
+          detector.Add(report);
+        }
+      }
+      suspects = detector.EndWindow(SimTime());
+      if (!is_slow) {
+        EXPECT_TRUE(suspects.empty());
+      }
+    }
+    return suspects;
+  };
+  const std::vector<Suspect> beside = suspects_if(4);
+  ASSERT_EQ(beside.size(), 1u);
+  EXPECT_EQ(beside[0].culprits[0].kind, CulpritKind::kNicReceive);
+  EXPECT_EQ(beside[0].culprits[0].nic, NicId(4));
+  const std::vector<Suspect> elsewhere = suspects_if(1);
+  ASSERT_EQ(elsewhere.size(), 2u);
+  EXPECT_EQ(elsewhere[0].culprits[0].nic, NicId(4));
+  EXPECT_EQ(elsewhere[1].culprits[0].kind, CulpritKind::kConnection);
+  EXPECT_EQ(elsewhere[1].culprits[0].rank, RankId(1));
+  EXPECT_EQ(elsewhere[1].culprits[0].peer, RankId(2));
+}
+
 // Two sizes and noise can make the slowest message take about twice as long as the mean of the others in every report,
 // so that chance decides how many reports of a connection pass that limit. Nobody's fault, however often it happens.
 TEST_F(SlowTransferDetectorTest, SizesAndNoiseThatMakeSlowMessagesAreNoLoss) {
@@ -240,7 +284,7 @@ TEST(SlowTransferLawsTest, OrderAndRepetitionOfReportsChangeNothing) {
   const JobLayout layout = MakeExampleLayout(kShape);
   SlowTransferDetector once(layout, {});
   SlowTransferDetector shuffled(layout, {});
-  RingTraffic traffic(layout, kShape.gpus, 11);
+  Traffic traffic(layout, {kShape.gpus}, 11);
   Random random(3);
   const auto slow = [](uint32_t y, uint32_t, uint32_t) { return y == 9 ? 2.0 : 1.0; };
   for (int window = 0; window < 4; ++window) {
