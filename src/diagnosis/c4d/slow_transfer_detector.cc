@@ -82,6 +82,7 @@ std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples(std:
         samples.push_back({.source = model::RankId(rank),
                            .connection = &connection,
                            .log_seconds = log_seconds,
+                           .error_2 = std::pow(connection.fit.LogError(), 2),
                            .uneven_share = is_uneven ? connection.fit.UnevenShare() : 0,
                            .ratios = connection.fit.slowest_ratios()});
       }
@@ -196,8 +197,13 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
     const Transfer transfer{
         .source = sample.source, .destination = sample.connection->key.peer, .plane = sample.connection->key.plane};
     const double added = std::exp(sample.log_seconds) * (1 - std::exp(-sample.x));
-    const double uneven = sample.uneven_share - usual_uneven;
-    pairs.push_back({.transfer = transfer, .x = sample.x, .added_seconds = added, .uneven = uneven, .samples = 1});
+    const bool has_baseline = sample.connection->baseline_count >= options_.baseline_windows;
+    pairs.push_back({.transfer = transfer,
+                     .x = sample.x,
+                     .added_seconds = added,
+                     .error_2 = sample.error_2 + (has_baseline ? sample.connection->baseline_error_2 : 0),
+                     .uneven = sample.uneven_share - usual_uneven,
+                     .samples = 1});
   }
   const auto key = [](const PairDelay& pair) {
     return std::tie(pair.transfer.source, pair.transfer.destination, pair.transfer.plane);
@@ -208,6 +214,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
     if (kept > 0 && key(pairs[kept - 1]) == key(pairs[i])) {
       pairs[kept - 1].x += pairs[i].x;
       pairs[kept - 1].added_seconds += pairs[i].added_seconds;
+      pairs[kept - 1].error_2 += pairs[i].error_2;
       pairs[kept - 1].uneven = std::max(pairs[kept - 1].uneven, pairs[i].uneven);
       ++pairs[kept - 1].samples;
     } else {
@@ -218,6 +225,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
   for (PairDelay& pair : pairs) {
     pair.x /= pair.samples;
     pair.added_seconds /= pair.samples;
+    pair.error_2 /= pair.samples * pair.samples;
   }
   return pairs;
 }
@@ -226,8 +234,9 @@ void SlowTransferDetector::JudgePairs(std::span<PairDelay> pairs, double sigma) 
   const double effect = std::log1p(options_.matrix.effect_min);
   for (PairDelay& pair : pairs) {
     const bool is_uneven = pair.uneven >= kUnevenShareMin;
-    const bool is_delayed = pair.x >= std::max(effect, kPairSigmas * sigma) &&
-                            pair.added_seconds >= options_.added_delay_min.seconds().value();
+    const bool is_sure = pair.x >= kPairSigmas * std::max(sigma, std::sqrt(pair.error_2));
+    const bool is_delayed =
+        is_sure && pair.x >= effect && pair.added_seconds >= options_.added_delay_min.seconds().value();
     if (!is_uneven && pair.x < kHealthyShare * effect) {
       pair.transfer.health = TransferHealth::kHealthy;
     } else if (is_uneven || is_delayed) {
@@ -266,7 +275,8 @@ void SlowTransferDetector::JudgeLines(std::span<PairDelay> pairs) const {
 }
 
 SlowTransferDetector::ElementDelay SlowTransferDetector::DelayOf(const SlowElement& element,
-                                                                 std::span<const PairDelay> pairs, double sigma) const {
+                                                                 std::span<const PairDelay> pairs,
+                                                                 double sigma) const {
   std::vector<double> slowness;
   std::vector<double> added;
   std::vector<double> uneven;
@@ -371,6 +381,8 @@ void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::s
     if (is_judged && pair->transfer.health == TransferHealth::kSlow) continue;
     const double count = ++connection.baseline_count;
     connection.baseline += (sample.log_seconds - connection.baseline) / count;
+    connection.baseline_error_2 =
+        (std::pow(count - 1, 2) * connection.baseline_error_2 + sample.error_2) / std::pow(count, 2);
     connection.baseline_ratios.Add(sample.ratios);
   }
 }

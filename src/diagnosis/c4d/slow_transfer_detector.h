@@ -12,15 +12,16 @@
 //             median of its class: same size and sharing, same pair of leaf switches (enough of them) or as local as
 //             it;
 //             3. what all suffer is nobody's fault: unless some are as ever, x is counted from what is normal now;
-//             4. x averaged per pair of ranks and plane; slow: by itself (three sigma and the least effects), as part
-//             of a row or column that ScoreDelays names, or lossy: single messages are much slower again and again,
+//             4. x averaged per pair of ranks and plane; slow: by itself (three sigma of how pairs differ, three standard
+//             errors by how far its reports agree, and the least effects), as part of a row or column that ScoreDelays
+//             names, or lossy: single messages are much slower again and again,
 //             than it has ever seen, while those of most others are not. A rank that comes late sends all that it has
 //             at once, and gets all that others had for it: messages of a burst share their time otherwise than those
 //             that come one by one. What single messages take longer is no loss as long as an end's lateness covers it;
 //             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
 //             connection z_point. What passes a slow element, or is acknowledged through it, is late there by turns: it
 //             is not lossy as well.
-// Cost        O(connections) per window, about 150 bytes a connection. See BM_SlowTransfers/ranks:16384.
+// Cost        O(connections) per window, about 200 bytes a connection. See BM_SlowTransfers/ranks:16384.
 // Guarantees  a slowdown of all transfers by one factor names nobody; repeated reports change nothing; order of reports
 //             changes nothing.
 // Differs     classes of the page are per rail and hop count, which no report tells; leaf switches stand for both.
@@ -63,6 +64,7 @@ class SlowTransferDetector {
     TransferFit fit;
     // What is normal for it: mean of log seconds at `usual_bytes` over `baseline_count` windows.
     double baseline = 0;
+    double baseline_error_2 = 0;  // square of its standard error
     SlowestRatios baseline_ratios;
     double usual_bytes = 0;
     uint32_t baseline_count = 0;
@@ -72,6 +74,7 @@ class SlowTransferDetector {
     model::RankId source;
     Connection* connection = nullptr;
     double log_seconds = 0;   // of a message of the usual size
+    double error_2 = 0;       // square of its standard error
     double uneven_share = 0;  // of reports, if several are
     SlowestRatios ratios;
     uint32_t sharing = 1;  // the header's, as x
@@ -82,6 +85,7 @@ class SlowTransferDetector {
     Transfer transfer;
     double x = 0;
     double added_seconds = 0;  // to each message
+    double error_2 = 0;        // square of the standard error of x
     double uneven = 0;         // share of uneven reports beyond normal, of the worst connection
     uint32_t samples = 0;
   };

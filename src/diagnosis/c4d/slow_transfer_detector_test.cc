@@ -172,6 +172,18 @@ TEST_F(SlowTransferDetectorTest, OneStallIsNoSlowWire) {
   EXPECT_TRUE(detector_.EndWindow(now_).empty());
 }
 
+// As on a host whose processors others want: in three of ten seconds its messages take three times as long, on the mean
+// 1.6 times. That is log 1.6 = 0.47, with a standard error of 2 * sqrt(0.3 * 0.7) / 1.6 / sqrt(9) = 0.19.
+TEST_F(SlowTransferDetectorTest, SomeBadSecondsMakeNoSlowConnection) {
+  LearnNormal(Healthy);
+  for (int second = 0; second < 10; ++second) {
+    const double factor = second % 4 == 0 ? 3 : 1;
+    const auto slow = [&](uint32_t y, uint32_t, uint32_t) { return y == 9 ? factor : 1.0; };
+    for (const RankReport& report : traffic_.Second(slow)) detector_.Add(report);
+  }
+  EXPECT_TRUE(detector_.EndWindow(now_).empty());
+}
+
 TEST_F(SlowTransferDetectorTest, ALossyConnectionIsSlowThoughItsMeanIsNot) {
   LearnNormal(Healthy);
   // Each second one of 40 messages takes 1.2 ms more, six times the others: the mean grows by 15 %.
@@ -352,6 +364,32 @@ TEST(TransferFitTest, ReadsLatencyAndBandwidthFromSizesThatVary) {
   EXPECT_NEAR(fit.SecondsOf(2e6), 300e-6, 1e-7);
   EXPECT_NEAR(fit.SecondsOf(1e6), 200e-6, 1e-7);
   EXPECT_EQ(fit.messages(), 1000u);
+}
+
+TEST(TransferFitTest, TellsHowMuchItsMeanIsWorth) {
+  const auto error_of = [](double bytes_factor, double seconds_factor, int num_reports) {
+    TransferFit fit;
+    for (int i = 0; i < num_reports; ++i) {
+      ConnectionRecord record;
+      record.messages = 100;
+      const bool is_other = i % 2 == 1;
+      record.bytes = static_cast<uint64_t>(100e6 * (is_other ? bytes_factor : 1));
+      record.wire_time = SimDuration::FromSeconds(Seconds(100 * 200e-6 * (is_other ? seconds_factor : 1)));
+      record.wire_time_max = SimDuration(200'000);
+      if (i == 4) {  // a stall, which is left out
+        record.wire_time += SimDuration(1'000'000'000);
+        record.wire_time_max = SimDuration(1'000'200'000);
+      }
+      fit.Add(record, SimDuration(50'000), 0);
+    }
+    return fit.LogError();
+  };
+  EXPECT_NEAR(error_of(1, 1, 10), 0, 0.02);
+  // 200 and 400 us: 300 +- 100 us, of ten.
+  EXPECT_NEAR(error_of(1, 2, 10), 0.111, 0.01);
+  // Explained by sizes.
+  EXPECT_NEAR(error_of(4, 2, 10), 0, 0.02);
+  EXPECT_EQ(error_of(1, 2, 2), 0) << "too few";
 }
 
 }  // namespace

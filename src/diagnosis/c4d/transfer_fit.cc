@@ -1,6 +1,7 @@
 #include "diagnosis/c4d/transfer_fit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace fairlead::diagnosis::c4d {
@@ -16,6 +17,8 @@ constexpr double kUnevenFactor = 2;
 constexpr double kUnusualFactor = 1.3;
 // Fewer reports do not tell what is usual.
 constexpr uint32_t kUsualReportsMin = 8;
+// Fewer reports do not tell how much they differ.
+constexpr uint32_t kErrorReportsMin = 3;
 // Least relative variance of mean sizes that a slope can be read from.
 constexpr double kSizeVarianceMin = 0.04;
 
@@ -42,16 +45,16 @@ void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_m
   const double seconds = record.wire_time.seconds().value();
   const double slowest = record.wire_time_max.seconds().value();
   if (record.messages == 0 || record.bytes == 0 || !(seconds > 0) || slowest < 0 || slowest > seconds) return;
-  const double bytes = static_cast<double>(record.bytes) / static_cast<double>(record.messages);
-  messages_ += record.messages;
+  const auto messages = static_cast<double>(record.messages);
+  const double bytes = static_cast<double>(record.bytes) / messages;
+  const Report report{.messages = messages, .bytes = bytes, .seconds = seconds / messages};
+  ++num_reports_;
+  all_.Add(report);
+  if (slowest > slowest_) slowest_report_ = report;
   slowest_ = std::max(slowest_, slowest);
-  sum_bytes_ += static_cast<double>(record.bytes);
-  sum_seconds_ += seconds;
-  sum_bytes_2_ += static_cast<double>(record.bytes) * bytes;
-  sum_product_ += bytes * seconds;
   if (record.messages < kUnevenMessagesMin || slowest >= seconds) return;
   ++reports_;
-  const double others = (seconds - slowest) / static_cast<double>(record.messages - 1);
+  const double others = (seconds - slowest) / (messages - 1);
   const double ratio = slowest / others;
   slowest_ratios_.Add(ratio);
   const double expected = std::max(others, usual_seconds * bytes);
@@ -62,20 +65,53 @@ void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_m
   uneven_seconds_ += is_uneven ? slowest - expected : 0;
 }
 
-double TransferFit::SecondsOf(double bytes) const {
-  const auto messages = static_cast<double>(messages_);
-  const double mean_bytes = sum_bytes_ / messages;
-  const double mean_seconds = sum_seconds_ / messages;
-  // How much less it is without the slowest, which is not always the one of a report that a slope could tell.
-  const double trim =
-      messages_ >= kTrimMin && slowest_ < sum_seconds_ ? (sum_seconds_ - slowest_) / (messages - 1) / mean_seconds : 1;
-  const double variance = sum_bytes_2_ / messages - mean_bytes * mean_bytes;
+void TransferFit::Sums::Add(const Report& report, double sign) {
+  const double w = sign * report.messages;
+  messages += w;
+  bytes += w * report.bytes;
+  seconds += w * report.seconds;
+  bytes_2 += w * report.bytes * report.bytes;
+  product += w * report.bytes * report.seconds;
+  seconds_2 += w * report.seconds * report.seconds;
+}
+
+double TransferFit::Sums::Slope() const {
+  const double mean_bytes = bytes / messages;
+  const double variance = bytes_2 / messages - mean_bytes * mean_bytes;
   if (variance >= kSizeVarianceMin * mean_bytes * mean_bytes) {
-    const double slope = (sum_product_ / messages - mean_bytes * mean_seconds) / variance;
-    const double fitted = mean_seconds + slope * (bytes - mean_bytes);
-    if (slope >= 0 && fitted > 0) return trim * fitted;
+    const double slope = (product / messages - mean_bytes * seconds / messages) / variance;
+    if (slope >= 0) return slope;
   }
-  return trim * mean_seconds * bytes / mean_bytes;
+  return seconds / bytes;
+}
+
+double TransferFit::SecondsOf(double bytes) const {
+  const double mean_seconds = all_.seconds / all_.messages;
+  // How much less it is without the slowest, which is not always the one of a report that a slope could tell.
+  const double trim = all_.messages >= kTrimMin && slowest_ < all_.seconds
+                          ? (all_.seconds - slowest_) / (all_.messages - 1) / mean_seconds
+                          : 1;
+  const double fitted = mean_seconds + all_.Slope() * (bytes - mean_bytes());
+  return trim * (fitted > 0 ? fitted : mean_seconds * bytes / mean_bytes());
+}
+
+double TransferFit::LogError() const {
+  if (num_reports_ < kErrorReportsMin) return 0;
+  Sums sums = all_;
+  if (all_.messages >= kTrimMin && slowest_report_.messages > 1) {
+    const double others = slowest_report_.messages - 1;
+    sums.Add(slowest_report_, -1);
+    sums.Add({.messages = others,
+              .bytes = slowest_report_.bytes,
+              .seconds = (slowest_report_.messages * slowest_report_.seconds - slowest_) / others});
+  }
+  const double mean_bytes = sums.bytes / sums.messages;
+  const double mean_seconds = sums.seconds / sums.messages;
+  const double slope = sums.Slope();
+  const double unexplained = sums.seconds_2 / sums.messages - mean_seconds * mean_seconds -
+                             2 * slope * (sums.product / sums.messages - mean_bytes * mean_seconds) +
+                             slope * slope * (sums.bytes_2 / sums.messages - mean_bytes * mean_bytes);
+  return std::sqrt(std::max(0.0, unexplained) / (num_reports_ - 1)) / mean_seconds;
 }
 
 }  // namespace fairlead::diagnosis::c4d

@@ -45,10 +45,12 @@ class TransferFit {
   // usually takes: messages that are faster than ever don't make the slowest one slow.
   void Add(const model::ConnectionRecord& record, SimDuration added_min, double usual_ratio, double usual_seconds = 0);
 
-  uint64_t messages() const { return messages_; }
-  double mean_bytes() const { return sum_bytes_ / static_cast<double>(messages_); }  // per message; messages() > 0
+  uint64_t messages() const { return static_cast<uint64_t>(all_.messages); }
+  double mean_bytes() const { return all_.bytes / all_.messages; }  // per message; messages() > 0
   // Seconds of a message of that size; messages() > 0, bytes > 0.
   double SecondsOf(double bytes) const;
+  // Standard error of log SecondsOf(), by how much the reports differ from each other. 0: too few of them to tell.
+  double LogError() const;
 
   // Reports whose slowest message took much longer than the others, and by an unusual factor.
   uint32_t uneven_reports() const { return uneven_reports_; }
@@ -59,17 +61,33 @@ class TransferFit {
   const SlowestRatios& slowest_ratios() const { return slowest_ratios_; }
 
  private:
-  uint64_t messages_ = 0;
-  uint32_t reports_ = 0;
+  struct Report {
+    double messages = 0;
+    double bytes = 0;    // mean of a message
+    double seconds = 0;  // likewise
+  };
+  // Over reports, each weighted by its messages w, with mean size b and mean time t.
+  struct Sums {
+    double messages = 0;   // w
+    double bytes = 0;      // w b
+    double seconds = 0;    // w t
+    double bytes_2 = 0;    // w b b
+    double product = 0;    // w b t
+    double seconds_2 = 0;  // w t t
+
+    void Add(const Report& report, double sign = 1);
+    // Seconds for each byte more, by which sizes and times vary together; or time per byte, where sizes don't tell.
+    double Slope() const;
+  };
+
+  uint32_t num_reports_ = 0;
+  uint32_t reports_ = 0;  // with messages enough to tell whether one is slower
   uint32_t uneven_reports_ = 0;
   double uneven_seconds_ = 0;
   double slowest_ = 0;  // seconds
   SlowestRatios slowest_ratios_;
-  // Over reports, each weighted by its messages w, with mean size b and mean time t.
-  double sum_bytes_ = 0;    // w b
-  double sum_seconds_ = 0;  // w t
-  double sum_bytes_2_ = 0;  // w b b
-  double sum_product_ = 0;  // w b t
+  Sums all_;
+  Report slowest_report_;  // that the slowest message is of
 };
 
 }  // namespace fairlead::diagnosis::c4d
