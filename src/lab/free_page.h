@@ -7,7 +7,7 @@
 
 namespace fairlead::lab {
 
-// "127.0.0.1:PORT" that nobody uses now; somebody may before we do. Errors: kUnavailable: there is none.
+// "127.0.0.1:PORT" with a port that is free (base/free_port.h). Errors: kUnavailable: there is none.
 Result<std::string> FindFreePage();
 
 }  // namespace fairlead::lab
