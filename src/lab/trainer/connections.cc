@@ -105,6 +105,13 @@ class Connector {
   }
 
  private:
+  // Somebody who has called, and has not said yet who it is.
+  struct Caller {
+    Descriptor connection;
+    Greeting greeting;
+    size_t num_bytes = 0;  // of the greeting, that have come
+  };
+
   std::optional<uint32_t> FindMissing() const {
     for (uint32_t i = 0; i < connections_.size(); ++i) {
       if (!connections_[i].is_open()) return i;
@@ -121,6 +128,7 @@ class Connector {
   void WaitForCallers() {
     std::vector<pollfd> watched;
     for (const Descriptor& listener : listeners_) watched.push_back({listener.get(), POLLIN, 0});
+    for (const Caller& caller : callers_) watched.push_back({caller.connection.get(), POLLIN, 0});
     poll(watched.data(), watched.size(), static_cast<int>(kRetryPeriod.count()));
   }
 
@@ -157,24 +165,29 @@ class Connector {
   void AcceptAll() {
     for (const Descriptor& listener : listeners_) {
       while (true) {
-        Descriptor caller(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        Descriptor caller(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!caller.is_open()) break;
-        Welcome(std::move(caller));
+        callers_.push_back({std::move(caller), {}, 0});
       }
     }
+    std::erase_if(callers_, [this](Caller& caller) { return HasBeenHeard(&caller); });
   }
 
-  // A stranger is turned away. It has half a second to say who it is.
-  void Welcome(Descriptor caller) {
-    const timeval patience = {0, 500'000};
-    setsockopt(caller.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    Greeting greeting;
-    if (recv(caller.get(), &greeting, sizeof greeting, MSG_WAITALL) != sizeof greeting) return;
+  // Takes what a caller says. True: it is somebody, or a stranger, who is turned away, or has gone. One that says nothing
+  // is waited for as long as the others: it counts itself as connected, and may only have been stopped.
+  bool HasBeenHeard(Caller* caller) {
+    auto* const to = reinterpret_cast<char*>(&caller->greeting) + caller->num_bytes;
+    const ssize_t count = recv(caller->connection.get(), to, sizeof(Greeting) - caller->num_bytes, 0);
+    if (count < 0) return errno != EAGAIN && errno != EINTR;
+    caller->num_bytes += static_cast<size_t>(count);
+    if (caller->num_bytes < sizeof(Greeting)) return count == 0;
+    const Greeting& greeting = caller->greeting;
     const auto found = incoming_.find(greeting.connection);
-    if (found == incoming_.end()) return;
+    if (found == incoming_.end()) return true;
     const Greeting expected = GreetingOf(plan_, protocol_, greeting.connection, plan_.connections[found->second].peer);
-    if (std::memcmp(&greeting, &expected, sizeof greeting) != 0) return;
-    connections_[found->second] = Prepared(std::move(caller));
+    if (std::memcmp(&greeting, &expected, sizeof greeting) != 0) return true;
+    connections_[found->second] = Prepared(std::move(caller->connection));
+    return true;
   }
 
   const TrainerPlan& plan_;
@@ -184,6 +197,7 @@ class Connector {
   Connections connections_;
   std::map<uint32_t, uint32_t> incoming_;  // id -> index
   std::vector<Descriptor> listeners_;
+  std::vector<Caller> callers_;
   std::string last_error_;
 };
 

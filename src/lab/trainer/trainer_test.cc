@@ -1,9 +1,9 @@
 #include "lab/trainer/trainer.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/free_port.h"
 #include "base/temporary_folder.h"
 #include "lab/trainer/checkpoint.h"
 #include "lab/trainer/chunk.h"
@@ -22,16 +23,11 @@ namespace fairlead::lab {
 namespace {
 
 constexpr uint32_t kQueuePairs = 3;
-
-// A port that nobody listens on now. Tests bind to addresses of their own, 127.0.0.2 and up.
-uint16_t SomePort() {
-  static std::atomic<uint16_t> next = static_cast<uint16_t>(21'000 + getpid() % 8'000);
-  return next++;
-}
+constexpr int kPatienceS = 60;
 
 // A ring of two workers with three queue pairs in each direction, then an exchange without order.
 std::vector<TrainerPlan> TwoWorkers(uint64_t iterations, bool pools = false) {
-  const uint16_t port = SomePort();
+  const uint16_t port = FindFreePort();
   std::vector<TrainerPlan> plans(2);
   for (uint32_t w = 0; w < 2; ++w) {
     TrainerPlan& plan = plans[w];
@@ -81,7 +77,7 @@ std::vector<WorkerRun> RunAll(const std::vector<TrainerPlan>& plans, std::vector
   for (size_t w = 0; w < plans.size(); ++w) {
     threads.emplace_back([&, w] {
       const bool is_observed = options[w].observer != nullptr;
-      auto connections = Connect(plans[w], 30, stops[w], is_observed ? Protocol::kMessages : Protocol::kData);
+      auto connections = Connect(plans[w], kPatienceS, stops[w], is_observed ? Protocol::kMessages : Protocol::kData);
       if (!connections.ok()) {
         runs[w].status = connections.status();
         return;
@@ -295,7 +291,7 @@ class SlowReader {
     while (left_ > left) {
       std::vector<pollfd> watched;
       for (uint32_t q = first; q < far_.size(); ++q) watched.push_back({far_[q].get(), POLLIN, 0});
-      if (poll(watched.data(), watched.size(), 30'000) <= 0) return false;
+      if (poll(watched.data(), watched.size(), 1000 * kPatienceS) <= 0) return false;
       for (uint32_t q = first; q < far_.size() && left_ > 0; ++q) {
         if (!far_[q].is_open()) continue;
         const auto count = receivers_[q].Receive(far_[q].get(), 0, left_, &scratch);
@@ -352,7 +348,7 @@ TEST(Trainer, StopsWhenTold) {
   std::vector<Status> ends(2);
   for (size_t w = 0; w < 2; ++w) {
     threads.emplace_back([&, w] {
-      auto connections = Connect(plans[w], 30, stops[w]);
+      auto connections = Connect(plans[w], kPatienceS, stops[w]);
       int count = 0;
       ends[w] = Train(plans[w], std::move(connections).value(), stops[w], [&](const std::string&) {
         if (++count == 10) stops[0] = stops[1] = true;
@@ -361,6 +357,44 @@ TEST(Trainer, StopsWhenTold) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const Status& end : ends) EXPECT_TRUE(end.ok()) << end.message();
+}
+
+// Calls worker 0 of TwoWorkers() and says this.
+Descriptor CallWorker(uint16_t port, const std::string& words) {
+  Descriptor caller(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+  address.sin_port = htons(port);
+  while (connect(caller.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    caller = Descriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // it does not listen yet
+  }
+  EXPECT_EQ(send(caller.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
+  return caller;
+}
+
+// A peer that is stopped between connecting and saying who it is. It counts itself as connected.
+TEST(Trainer, APeerThatSaysLateWhoItIsIsWaitedFor) {
+  TrainerPlan plan;
+  plan.job = "job";
+  plan.num_workers = 2;
+  plan.listen_port = FindFreePort();
+  plan.listen_addresses = {"127.0.0.2"};
+  plan.connections = {
+      {.id = 0, .peer = 1, .is_outgoing = false, .from = "127.0.0.3", .to = "127.0.0.2", .port = plan.listen_port}};
+  const std::atomic<bool> stop = false;
+  Status status = Unavailable("did not run");
+  std::thread worker([&] { status = Connect(plan, kPatienceS, stop).status(); });
+  // Format, job, connection 0, worker 1.
+  std::string greeting = "fltrain1job" + std::string(45 + 4, '\0') + std::string("\x01\0\0\0", 4);
+  const Descriptor late = CallWorker(plan.listen_port, greeting.substr(0, 10));
+  // Once a stranger who came later has been turned away, the peer was heard, too.
+  const Descriptor stranger = CallWorker(plan.listen_port, std::string(64, 'x'));
+  char byte = 0;
+  EXPECT_LE(recv(stranger.get(), &byte, 1, 0), 0);
+  EXPECT_EQ(send(late.get(), greeting.data() + 10, greeting.size() - 10, MSG_NOSIGNAL), 54);
+  worker.join();
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(Trainer, GivesUpOnAPeerThatNeverComes) {
