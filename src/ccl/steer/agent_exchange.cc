@@ -47,7 +47,7 @@ SteeringOptions ReadSteeringOptions() {
   if (const char* text = secure_getenv("FAIRLEAD_STEER_DEADLINE_MS")) {
     char* end = nullptr;
     const long value = strtol(text, &end, 10);
-    if (end != text && *end == '\0' && value >= 1 && value <= 1000) options.deadline_ms = static_cast<int32_t>(value);
+    if (end != text && *end == '\0' && value >= 1 && value <= 60'000) options.deadline_ms = static_cast<int32_t>(value);
   }
   return options;
 }

@@ -16,7 +16,7 @@ struct SteeringOptions {
   char job[shm::kSteeringJobBytes] = "";
   // FAIRLEAD_AGENT_SOCKET: where the agent listens.
   char socket_path[108] = "/run/fairlead/agent.sock";
-  // FAIRLEAD_STEER_DEADLINE_MS, 1..1000: for how long a connection may wait for an answer. Shorter: a busy agent is
+  // FAIRLEAD_STEER_DEADLINE_MS, 1..60000: for how long a connection may wait for an answer. Shorter: a busy agent is
   // passed over more often. Longer: an agent that is stuck holds connections up.
   int32_t deadline_ms = 20;
 

@@ -91,9 +91,10 @@ inline FakeAgent::Reply Always(const shm::SteeringAnswer& answer) {
   return [answer](const shm::SteeringQuestion&) { return Bytes(answer); };
 }
 
-// The variables of a process of job "gpt" on this agent's host.
-inline std::string Environment(const FakeAgent& agent) {
-  return "FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=" + agent.path();
+// The variables of a process of job "gpt" on this agent's host. It waits for answers as long as a busy machine needs.
+inline std::string Environment(const FakeAgent& agent, int deadline_ms = 60'000) {
+  return "FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=" + agent.path() +
+         " FAIRLEAD_STEER_DEADLINE_MS=" + std::to_string(deadline_ms);
 }
 
 // What a shell command prints.

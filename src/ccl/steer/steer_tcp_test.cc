@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/source_port_example.h"
 #include "ccl/steer/fake_agent_example.h"
 #include "shm/steering_messages.h"
 
@@ -82,12 +83,9 @@ std::vector<Connection> ConnectTo(const std::string& environment, int port, cons
   return ParseConnections(RunClient(environment, "connect " + address + " " + std::to_string(port) + " " + wishes));
 }
 
-// A port that nobody uses now: the kernel's own choice, given back.
-uint16_t FreePort() { return static_cast<uint16_t>(Listener().port()); }
-
 TEST(SteerTest, AConnectionGetsThePortAndTheClassOfTheAnswer) {
   const Listener listener;
-  const uint16_t port = FreePort();
+  const uint16_t port = FindSourcePort();
   FakeAgent agent(Always(Use(port, 0xb8)));
   const auto connections = ConnectTo(Environment(agent), listener.port());
   agent.Stop();
@@ -114,7 +112,7 @@ TEST(SteerTest, AConnectionGetsThePortAndTheClassOfTheAnswer) {
 TEST(SteerTest, Ipv6GoesTheSameWay) {
   const Listener listener(AF_INET6);
   if (!listener.is_open()) GTEST_SKIP() << "no IPv6 on this host";
-  const uint16_t port = FreePort();
+  const uint16_t port = FindSourcePort();
   FakeAgent agent(Always(Use(port, 0x60)));
   const auto connections = ConnectTo(Environment(agent), listener.port(), "", "::1");
   ASSERT_THAT(connections, SizeIs(1));
@@ -125,7 +123,7 @@ TEST(SteerTest, Ipv6GoesTheSameWay) {
 
 TEST(SteerTest, ASocketThatDoesNotBlockIsAskedAboutOnce) {
   const Listener listener;
-  const uint16_t port = FreePort();
+  const uint16_t port = FindSourcePort();
   FakeAgent agent(Always(Use(port)));
   const auto connections = ConnectTo(Environment(agent), listener.port(), "nonblocking");
   agent.Stop();
@@ -136,7 +134,7 @@ TEST(SteerTest, ASocketThatDoesNotBlockIsAskedAboutOnce) {
 
 TEST(SteerTest, AnAddressThatTheProcessHasBoundStaysAndThePortIsStillChosen) {
   const Listener listener;
-  const uint16_t port = FreePort();
+  const uint16_t port = FindSourcePort();
   FakeAgent agent(Always(Use(port)));
   const auto connections = ConnectTo(Environment(agent), listener.port(), "bound");
   ASSERT_THAT(connections, SizeIs(1));
@@ -146,7 +144,7 @@ TEST(SteerTest, AnAddressThatTheProcessHasBoundStaysAndThePortIsStillChosen) {
 
 TEST(SteerTest, APortThatTheProcessHasChosenStays) {
   const Listener listener;
-  const uint16_t port = FreePort();
+  const uint16_t port = FindSourcePort();
   FakeAgent agent(Always(Use(port, 0x20)));
   const auto connections = ConnectTo(Environment(agent), listener.port(), "ported");
   agent.Stop();
@@ -161,7 +159,7 @@ TEST(SteerTest, APortThatTheProcessHasChosenStays) {
 
 TEST(SteerTest, AConnectionLeavesByTheAddressOfTheAnswer) {
   const Listener listener;
-  shm::SteeringAnswer answer = Use(FreePort());
+  shm::SteeringAnswer answer = Use(FindSourcePort());
   answer.has_source = 1;
   const uint8_t source[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 7};
   memcpy(answer.source.bytes, source, sizeof(source));
@@ -175,7 +173,7 @@ TEST(SteerTest, AConnectionLeavesByTheAddressOfTheAnswer) {
 // The same port to the same place twice at once can't be: the second connection goes as if nobody had been asked.
 TEST(SteerTest, APortThatIsTakenIsPassedOverAndTold) {
   const Listener listener;
-  const uint16_t port = FreePort();
+  const uint16_t port = FindSourcePort();
   FakeAgent agent(Always(Use(port)));
   const auto connections = ConnectTo(Environment(agent), listener.port(), "2 keeps");
   agent.Stop();
@@ -218,7 +216,7 @@ void ExpectUntouched(const std::vector<Connection>& connections, int not_port) {
 
 TEST(SteerTest, WithoutAJobNobodyIsAsked) {
   const Listener listener;
-  FakeAgent agent(Always(Use(FreePort(), 0xb8)));
+  FakeAgent agent(Always(Use(FindSourcePort(), 0xb8)));
   ExpectUntouched(ConnectTo("FAIRLEAD_AGENT_SOCKET=" + agent.path(), listener.port()), -1);
   agent.Stop();
   EXPECT_THAT(agent.questions(), IsEmpty());
@@ -231,7 +229,7 @@ TEST(SteerTest, WithoutAnAgentNothingChanges) {
 
 TEST(SteerTest, BadAnswersChangeNothing) {
   const Listener listener;
-  const uint16_t port = FreePort();
+  const uint16_t port = FindSourcePort();
   shm::SteeringAnswer leave = Use(port, 0xb8), version = leave, magic = leave, kind = leave;
   leave.kind = shm::SteeringAnswerKind::kLeave;
   version.version = shm::kSteeringVersion + 1;
@@ -246,28 +244,32 @@ TEST(SteerTest, BadAnswersChangeNothing) {
 }
 
 // The first connection waits for its 30 ms; the next ones, within a second, wait for nobody, and pass over the answers
-// that would have come. The agent learns of all of them.
+// that would have come. The agent learns of all of them. A client that the machine stops for that second may wait
+// again, and take an answer: then it is tried again.
 TEST(SteerTest, AnAgentThatIsStuckHoldsUpOneConnection) {
   const Listener listener;
-  int num_questions = 0;
-  FakeAgent agent(
-      [&](const shm::SteeringQuestion&) { return ++num_questions == 1 ? std::string() : Bytes(Use(0, 0xb8)); });
-  const auto connections =
-      ConnectTo(Environment(agent) + " FAIRLEAD_STEER_DEADLINE_MS=30", listener.port(), "20 keeps");
-  agent.Stop();
-  ASSERT_THAT(connections, SizeIs(20));
-  for (const Connection& connection : connections) {
-    EXPECT_EQ(connection.error, 0);
-    EXPECT_EQ(connection.traffic_class, 0);
+  size_t num_answered = 20;
+  for (int attempt = 0; attempt < 20 && num_answered > 0; ++attempt) {
+    int num_questions = 0;
+    FakeAgent agent(
+        [&](const shm::SteeringQuestion&) { return ++num_questions == 1 ? std::string() : Bytes(Use(0, 0xb8)); });
+    const auto connections = ConnectTo(Environment(agent, 30), listener.port(), "20 keeps");
+    agent.Stop();
+    ASSERT_THAT(connections, SizeIs(20));
+    for (const Connection& connection : connections) EXPECT_EQ(connection.error, 0);
+    EXPECT_EQ(connections[0].traffic_class, 0);
+    EXPECT_THAT(agent.questions(), SizeIs(20));
+    for (const auto& question : agent.questions()) EXPECT_NE(question.socket_inode, 0u);
+    num_answered = agent.outcomes().size();
+    if (num_answered > 0) continue;
+    for (const Connection& connection : connections) EXPECT_EQ(connection.traffic_class, 0);
   }
-  EXPECT_THAT(agent.questions(), SizeIs(20));
-  for (const auto& question : agent.questions()) EXPECT_NE(question.socket_inode, 0u);
-  EXPECT_THAT(agent.outcomes(), IsEmpty());
+  EXPECT_EQ(num_answered, 0u);
 }
 
 TEST(SteerTest, AnErrorOfTheCallIsTheCallers) {
-  const int closed = FreePort();
-  FakeAgent agent(Always(Use(FreePort())));
+  const int closed = FindSourcePort();
+  FakeAgent agent(Always(Use(FindSourcePort())));
   const auto connections = ConnectTo(Environment(agent), closed);
   agent.Stop();
   ASSERT_THAT(connections, SizeIs(1));
@@ -278,7 +280,7 @@ TEST(SteerTest, AnErrorOfTheCallIsTheCallers) {
 
 TEST(SteerTest, OptionsThatCantBeRightLeaveItAlone) {
   const Listener listener;
-  FakeAgent agent(Always(Use(FreePort(), 0xb8)));
+  FakeAgent agent(Always(Use(FindSourcePort(), 0xb8)));
   const std::string socket = " FAIRLEAD_AGENT_SOCKET=" + agent.path();
   ExpectUntouched(ConnectTo("FAIRLEAD_JOB=" + std::string(64, 'j') + socket, listener.port()), -1);
   ExpectUntouched(ConnectTo("FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=/" + std::string(200, 'p'), listener.port()), -1);
