@@ -2,7 +2,6 @@
 #include "service/controller_daemon.h"
 
 #include <gtest/gtest.h>
-#include <httplib.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "base/temporary_folder.h"
+#include "service/patient_client_example.h"
 #include "service/stream_example.h"
 #include "service/traffic_json.h"
 
@@ -88,7 +88,7 @@ Word NextWord(ClientEvents* events) {
   return {};
 }
 
-Json Get(httplib::Client* client, const std::string& path) {
+Json Get(PatientClient* client, const std::string& path) {
   const auto answer = client->Get(path);
   EXPECT_TRUE(answer && answer->status == 200) << path;
   return answer ? Json::parse(answer->body, nullptr, false) : Json();
@@ -105,7 +105,7 @@ TEST_F(ControllerDaemonTest, ServesAgentsAndPeople) {
   agent->Send(WantTwo());
   const auto answered = NextWord<controller::PathsAnswered>(&events);
   EXPECT_EQ(answered.connections.size(), 2u);
-  httplib::Client people("http://" + (*daemon)->http_address());
+  PatientClient people((*daemon)->http_address());
   EXPECT_EQ(Get(&people, "/v1/jobs")["jobs"][0]["name"], "gpt");
   EXPECT_EQ(Get(&people, "/v1/jobs")["jobs"][0]["connections"], 2);
   EXPECT_EQ(Get(&people, "/v1/hosts")["hosts"][0]["connected"], true);
@@ -117,7 +117,7 @@ TEST_F(ControllerDaemonTest, ServesAgentsAndPeople) {
   EXPECT_FALSE(Get(&people, "/v1/events")["events"].empty());
   EXPECT_EQ(Get(&people, "/healthz")["status"], "ok");
   // An operator takes a spine's cable away: both connections are on the other one.
-  const auto answer = people.Post("/v1/links/leaf0-%3Espine0", R"({"health": 0})", "application/json");
+  const auto answer = people.Post("/v1/links/leaf0-%3Espine0", R"({"health": 0})");
   ASSERT_TRUE(answer);
   ASSERT_EQ(answer->status, 200) << answer->body;
   NextWord<controller::PathsChanged>(&events);

@@ -131,8 +131,8 @@ class DiagnosisLoopTest : public testing::Test {
 TEST_F(DiagnosisLoopTest, LooksBecomeEventsJudgementsAndNotes) {
   Start();
   for (uint64_t number = 0; number < 9; ++number) {
-    loop_->Put(LookAt("gpt", number));
     Pass(1);
+    loop_->Put(LookAt("gpt", number));
     // The look is in the next tick at the latest; one more, so that it has ended.
     WaitForTicks(3);
   }

@@ -5,7 +5,6 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "base/random.h"
+#include "base/temporary_folder.h"
 #include "service/stream_bytes.h"
 
 namespace fairlead::service {
@@ -101,13 +101,15 @@ class PlayedReceiver final : public grpc::CallbackGenericService {
 };
 
 std::string TestAddress() {
+  static const TemporaryFolder folder;
   static int number = 0;
-  return "unix:/tmp/fairlead_health_test." + std::to_string(getpid()) + "." + std::to_string(number++);
+  return "unix:" + folder.File(std::to_string(number++));
 }
 
 std::unique_ptr<HealthEventSender> StartSender(const std::string& address) {
   HealthEventSenderOptions options;
   options.address = address;
+  options.deadline = kPatience;
   options.delay_min = std::chrono::milliseconds(1);
   options.delay_max = std::chrono::milliseconds(10);
   auto sender = HealthEventSender::Start(options);

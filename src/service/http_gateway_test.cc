@@ -1,17 +1,18 @@
 #include "service/http_gateway.h"
 
 #include <gtest/gtest.h>
-#include <httplib.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/descriptor.h"
 #include "base/random.h"
+#include "service/patient_client_example.h"
 
 namespace fairlead::service {
 namespace {
@@ -37,7 +38,7 @@ class HttpGatewayTest : public testing::Test {
     auto gateway = HttpGateway::Start({.path = {}, .host = "127.0.0.1", .port = 0}, *roles, source);
     ASSERT_TRUE(gateway.ok()) << gateway.status().message();
     gateway_ = std::move(gateway).value();
-    client_.emplace("http://" + gateway_->address());
+    client_.emplace(gateway_->address());
   }
   int Get(const std::string& path) {
     const auto answer = client_->Get(path);
@@ -68,7 +69,7 @@ class HttpGatewayTest : public testing::Test {
   bool both_ = false;
   std::string body_;
   std::unique_ptr<HttpGateway> gateway_;
-  std::optional<httplib::Client> client_;
+  std::optional<PatientClient> client_;
 };
 
 TEST_F(HttpGatewayTest, GivesOutWhatItIsAskedFor) {
@@ -128,17 +129,24 @@ TEST_F(HttpGatewayTest, LargeBodiesAreRefused) {
   EXPECT_EQ(Post("/v1/links/leaf0-%3Espine1", std::string(100'000, ' ')), 413);
 }
 
-// As many as the pages of seven people have, that say nothing or stop in the middle.
+// As many as the pages of seven people have, that say nothing or stop in the middle. The gateway gives them up after a
+// second or two of silence; where the machine lets that much time pass, it is tried again.
 TEST_F(HttpGatewayTest, SlowClientsHoldUpNobody) {
   Start({});
-  std::vector<Descriptor> slow;
-  for (int i = 0; i < 40; ++i) slow.push_back(Say(i % 2 == 0 ? "G" : "GET /healthz HTTP/1.1\r\nX-Name: "));
-  EXPECT_EQ(Get("/healthz"), 200);
-  for (const Descriptor& client : slow) {
-    char byte = 0;
-    EXPECT_EQ(recv(client.get(), &byte, 1, MSG_DONTWAIT), -1) << "it was given up, and only then others were heard";
-    EXPECT_EQ(errno, EAGAIN);
-  }
+  const auto are_others_heard_first = [&] {
+    std::vector<Descriptor> slow;
+    for (int i = 0; i < 40; ++i) slow.push_back(Say(i % 2 == 0 ? "G" : "GET /healthz HTTP/1.1\r\nX-Name: "));
+    EXPECT_EQ(Get("/healthz"), 200);
+    for (const Descriptor& client : slow) {
+      char byte = 0;
+      if (recv(client.get(), &byte, 1, MSG_DONTWAIT) != -1 || errno != EAGAIN) return false;
+    }
+    return true;
+  };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  bool is_so = are_others_heard_first();
+  while (!is_so && std::chrono::steady_clock::now() < end) is_so = are_others_heard_first();
+  EXPECT_TRUE(is_so) << "others were heard only when some were given up";
 }
 
 TEST_F(HttpGatewayTest, NoiseHurtsNobody) {

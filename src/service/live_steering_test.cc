@@ -44,6 +44,7 @@ LiveSteeringOptions Options(SteeringMode mode = SteeringMode::kAct) {
   LiveSteeringOptions options;
   options.steering.mode = mode;
   options.spares = {"h9"};
+  options.order_patience = std::chrono::minutes(1);
   return options;
 }
 
@@ -169,9 +170,11 @@ class Process {
   }
   void Tick() { Handle(Look()); }
   void Handle(const std::vector<SteeringEvent>& events) {
-    now_ = now_ + SimDuration(1'000'000'000);
+    Pass(1);
     steering_->Handle(now_, events);
   }
+  // No time passes.
+  void HandleNothing() { steering_->Handle(now_, {}); }
 
   void Pass(double seconds) { now_ = now_ + SimDuration::FromSeconds(Seconds(seconds)); }
 
@@ -329,12 +332,13 @@ TEST(LiveSteeringTest, AnotherModeGivesUpWhatIsUnderWay) {
   EXPECT_TRUE(view["open_actions"].empty());
 }
 
-// Somebody else than the caller handles, as in the daemon; the diagnosis has nothing to tell meanwhile.
+// Somebody else than the caller handles, as in the daemon; the diagnosis has nothing to tell meanwhile, and time stands
+// still, however long that takes.
 class Handling {
  public:
   explicit Handling(Process* process)
       : thread_([this, process] {
-          while (!is_over_) process->Handle({});
+          while (!is_over_) process->HandleNothing();
         }) {}
   ~Handling() {
     is_over_ = true;

@@ -7,9 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <memory>
 #include <utility>
 #include <vector>
+
+#include "base/free_port.h"
 
 namespace fairlead::service {
 namespace {
@@ -44,11 +45,7 @@ class LocalPort {
 
 std::vector<uint16_t> FreePorts(size_t count) {
   std::vector<uint16_t> ports;
-  std::vector<std::unique_ptr<LocalPort>> held;
-  for (size_t i = 0; i < count; ++i) {
-    held.push_back(std::make_unique<LocalPort>(false));
-    ports.push_back(held.back()->number());
-  }
+  for (size_t i = 0; i < count; ++i) ports.push_back(FindFreePort());
   return ports;
 }
 
@@ -57,6 +54,7 @@ PathProbeOptions ToLoopback(uint16_t destination_port, std::vector<uint16_t> sou
   options.destination = kLoopback;
   options.destination_port = destination_port;
   options.source_ports = std::move(source_ports);
+  options.timeout = std::chrono::minutes(1);  // nobody is silent
   return options;
 }
 

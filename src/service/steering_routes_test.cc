@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <httplib.h>
 
 #include <atomic>
 #include <fstream>
@@ -12,6 +11,7 @@
 
 #include "service/http_gateway.h"
 #include "service/live_actions.h"
+#include "service/patient_client_example.h"
 #include "store/memory_store.h"
 
 namespace fairlead::service {
@@ -33,6 +33,7 @@ class SteeringRoutesTest : public testing::Test {
   void Start(const HttpRoleOptions& role_options, std::vector<std::string> hook = {}) {
     LiveActionsOptions options;
     options.steering.spares = {"h3"};
+    options.steering.order_patience = kPatience;
     if (!hook.empty()) {
       options.steering.steering.mode = controller::SteeringMode::kAct;
       options.steering.hook.command = std::move(hook);
@@ -51,7 +52,7 @@ class SteeringRoutesTest : public testing::Test {
     auto gateway = HttpGateway::Start({.path = {}, .host = "127.0.0.1", .port = 0}, *roles, source);
     ASSERT_TRUE(gateway.ok()) << gateway.status().message();
     gateway_ = std::move(gateway).value();
-    client_.emplace("http://" + gateway_->address());
+    client_.emplace(gateway_->address());
     Say(controller::JobRunning{kJob, {HostId(0), HostId(1), HostId(2)}});
     thread_ = std::thread([this] {
       while (!is_over_) {
@@ -112,7 +113,7 @@ class SteeringRoutesTest : public testing::Test {
   std::atomic<bool> is_over_ = false;
   std::unique_ptr<LiveActions> actions_;
   std::unique_ptr<HttpGateway> gateway_;
-  std::optional<httplib::Client> client_;
+  std::optional<PatientClient> client_;
   std::string body_;
   std::thread thread_;
 };

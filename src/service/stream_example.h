@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <deque>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "service/controller_client.h"
 #include "service/controller_server.h"
 
@@ -21,8 +21,9 @@ inline constexpr std::chrono::milliseconds kLongWait{60'000};
 
 // A UNIX socket of this test alone.
 inline std::string TestSocket() {
+  static const TemporaryFolder folder;
   static int number = 0;
-  return "unix:/tmp/fairlead_stream_test." + std::to_string(getpid()) + "." + std::to_string(number++);
+  return "unix:" + folder.File(std::to_string(number++));
 }
 
 // What a client hears, one event after another.
