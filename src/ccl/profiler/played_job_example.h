@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/free_port.h"
 #include "ccl/profiler/nccl_player.h"
 #include "ccl/profiler/plugin_calls.h"
 
@@ -28,12 +29,6 @@ struct PlayedRingOptions {
   uint64_t bytes = 1'000'000;  // of the all-reduce
 };
 
-// A port that nobody listens on now. Tests bind to addresses of their own, 127.0.1.1 and up.
-inline uint16_t SomePort() {
-  static std::atomic<uint16_t> next = static_cast<uint16_t>(29'500 + getpid() % 2'500);
-  return next++;
-}
-
 // What an edge of the ring carries in an iteration.
 inline uint64_t EdgeBytes(const PlayedRingOptions& options) {
   return 2 * (options.num_workers - 1) * options.bytes / options.num_workers;
@@ -41,7 +36,7 @@ inline uint64_t EdgeBytes(const PlayedRingOptions& options) {
 
 inline std::vector<lab::TrainerPlan> RingPlans(const PlayedRingOptions& options) {
   const uint32_t n = options.num_workers;
-  const uint16_t port = SomePort();
+  const uint16_t port = FindFreePort();
   std::vector<lab::TrainerPlan> plans(n);
   const auto address = [](uint32_t worker) { return "127.0.1." + std::to_string(worker + 1); };
   for (uint32_t w = 0; w < n; ++w) {
