@@ -24,7 +24,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kStartPatience{30};
+constexpr std::chrono::seconds kStartPatience{60};
 constexpr std::chrono::milliseconds kPollPeriod{50};
 constexpr size_t kLogTailBytes = 600;
 // Of the controller, in seconds: ten times as often as on a cluster, because a lab has few leaves to probe.
