@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+from patience import PATIENCE_S
+
 PROGRAM = ""
 MAGIC, VERSION = 0x534C4146, 1
 CONNECT, USE, LEAVE = 1, 1, 2
@@ -42,14 +44,14 @@ class Agent:
 
     def ask(self, packet):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-            client.settimeout(10)
+            client.settimeout(PATIENCE_S)
             client.connect(self.path)
             client.send(packet)
             return client.recv(100)
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        output, errors = self.process.communicate(timeout=30)
+        output, errors = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, output, errors
 
 
@@ -83,7 +85,7 @@ class AgentRunTest(unittest.TestCase):
     def test_one_agent_for_a_socket_and_the_next_after_kill(self):
         agent = self.start()
         other = self.start()
-        self.assertNotEqual(other.process.wait(timeout=30), 0)
+        self.assertNotEqual(other.process.wait(timeout=PATIENCE_S), 0)
         self.assertIn("another agent listens there", other.said)
         agent.end(signal.SIGKILL)
         self.assertTrue(pathlib.Path(agent.path).exists())
@@ -98,10 +100,10 @@ class AgentRunTest(unittest.TestCase):
             words = good.copy()
             for name, value in change.items():
                 words[words.index(name) + 1] = value
-            result = subprocess.run([PROGRAM, "agent", "run", *words], capture_output=True, text=True, timeout=30)
+            result = subprocess.run([PROGRAM, "agent", "run", *words], capture_output=True, text=True, timeout=PATIENCE_S)
             self.assertEqual(result.returncode, 2, (words, result.stderr))
             self.assertIn(part, result.stderr)
-        result = subprocess.run([PROGRAM, "agent", "run", "--help"], capture_output=True, text=True, timeout=30)
+        result = subprocess.run([PROGRAM, "agent", "run", "--help"], capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(result.returncode, 0)
         self.assertIn("Example: fairlead agent run", result.stdout)
 

@@ -3,11 +3,14 @@ import os
 import pathlib
 import time
 
+from patience import PATIENCE_S
+
 
 def wait_until_busy(process):
     """True once the process has computed for a while: then it is past loading and at its work."""
     ticks = os.sysconf("SC_CLK_TCK")
-    for _ in range(3000):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
         fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         if int(fields[11]) > 0.3 * ticks:
             return True

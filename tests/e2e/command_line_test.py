@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 import busy_process
+from patience import PATIENCE_S
 
 PROGRAM = ""
 SOURCE = pathlib.Path()
@@ -47,7 +48,7 @@ class CommandLineTest(unittest.TestCase):
         return str(path)
 
     def run_program(self, *args, **kwargs):
-        return subprocess.run([PROGRAM, *args], capture_output=True, text=True, cwd=self.folder, timeout=120, **kwargs)
+        return subprocess.run([PROGRAM, *args], capture_output=True, text=True, cwd=self.folder, timeout=300, **kwargs)
 
     def assert_refused(self, result, *parts):
         self.assertEqual(result.returncode, 2, result.stderr)
@@ -174,7 +175,7 @@ class CommandLineTest(unittest.TestCase):
         scenario = self.write("s.yaml", SCENARIO)
         self.write("r.json", "old")
         command = f"ulimit -f 1; trap '' XFSZ; exec {PROGRAM} sim run {scenario} --json r.json"
-        result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=self.folder, timeout=120)
+        result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=self.folder, timeout=300)
         self.assertEqual(result.returncode, 2)
         self.assertIn("r.json", result.stderr)
         self.assertIn("GPU utilization", result.stdout)
@@ -188,7 +189,7 @@ class CommandLineTest(unittest.TestCase):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
         self.assertTrue(busy_process.wait_until_busy(process), "the program does not start to work")
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130, stderr)
         self.assertIn("PARTIAL", stdout)
         runs = json.loads((self.folder / "r.json").read_text())["runs"]

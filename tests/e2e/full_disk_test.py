@@ -15,15 +15,12 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
-import urllib.error
-import urllib.request
 
+from patience import PATIENCE_S, fetch, wait_until
 from two_hosts import ADDRESSES, FABRIC
 
 PROGRAM = ""
-PATIENCE_S = 60
 USE = 1
 
 
@@ -109,17 +106,8 @@ class FullDiskTest(unittest.TestCase):
         return process
 
     def get(self, path):
-        try:
-            with urllib.request.urlopen(f"http://{self.http}{path}", timeout=PATIENCE_S) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
-
-    def wait_until(self, is_so, what):
-        end = time.monotonic() + PATIENCE_S
-        while not is_so():
-            self.assertLess(time.monotonic(), end, what)
-            time.sleep(0.1)
+        status, text = fetch(f"http://{self.http}{path}")
+        return status, json.loads(text)
 
     def jobs(self):
         return {job["name"] for job in self.get("/v1/jobs")[1]["jobs"]}
@@ -139,20 +127,20 @@ class FullDiskTest(unittest.TestCase):
                               f"unix:{self.folder}/agents.sock", "--host", "h0", "--nic", "127.0.0.1", "--socket",
                               f"{self.folder}/agent.sock", "--state", f"{self.disk.path}/agent.state", "--keep-ports")
         self.begin("before")
-        self.wait_until(lambda: self.jobs() == {"before"}, "a job is known")
+        wait_until(lambda: self.jobs() == {"before"}, "a job is known")
         self.assertEqual(self.get("/healthz")[0], 200)
 
         self.disk.fill()
         self.assertEqual(shutil.disk_usage(self.disk.view).free, 0)
         # A job that is new has to be kept before its agent hears of it. Its process goes its way meanwhile.
         self.assertEqual(self.begin("meanwhile"), USE)
-        self.wait_until(lambda: self.get("/healthz")[0] == 503, "the full disk is told")
+        wait_until(lambda: self.get("/healthz")[0] == 503, "the full disk is told")
         self.assertIn("full", self.get("/healthz")[1]["error"])
         self.assertEqual(self.begin("meanwhile too"), USE)
 
         self.disk.empty()
-        self.wait_until(lambda: self.get("/healthz")[0] == 200, "there is room again")
-        self.wait_until(lambda: self.jobs() == {"before", "meanwhile", "meanwhile too"}, "nothing was lost")
+        wait_until(lambda: self.get("/healthz")[0] == 200, "there is room again")
+        wait_until(lambda: self.jobs() == {"before", "meanwhile", "meanwhile too"}, "nothing was lost")
         self.assertIsNone(agent.poll())
 
         # Killed on a full disk, where no other one starts; when there is room, it has all that was kept.
@@ -165,7 +153,7 @@ class FullDiskTest(unittest.TestCase):
         self.assertIn("make room", refused.stderr)
         self.disk.empty()
         self.start_controller()
-        self.wait_until(lambda: self.jobs() == {"before", "meanwhile", "meanwhile too"}, "the agent announces its jobs")
+        wait_until(lambda: self.jobs() == {"before", "meanwhile", "meanwhile too"}, "the agent announces its jobs")
 
 
 if __name__ == "__main__":

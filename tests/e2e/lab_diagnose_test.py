@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+from patience import PATIENCE_S, wait_until_gone
+
 PROGRAM = ""
 SOURCE_DIR = ""
 
@@ -36,19 +38,18 @@ class LabDiagnoseTest(unittest.TestCase):
             self.assertIn(frozen["syndrome"], ("non_comm_hang", "comm_hang"))
             self.assertEqual((tour["right"], tour["of"], tour["unexpected"]), (2, 2, []))
             self.assertIn("killed_rank", page.read_text())
-            found = subprocess.run(["pgrep", "-f", folder], capture_output=True, text=True)
-            self.assertEqual(found.stdout, "", "a process of the lab lives on")
+            wait_until_gone(folder)
 
     def test_a_fault_that_nobody_knows_is_refused(self):
         run = subprocess.run([PROGRAM, "lab", "diagnose", "--faults", "power_cut"], capture_output=True, text=True,
-                             timeout=60)
+                             timeout=PATIENCE_S)
         self.assertEqual(run.returncode, 2)
         self.assertIn("frozen_rank", run.stderr)
 
     def test_a_hook_without_a_tour_says_so(self):
         with tempfile.TemporaryDirectory(prefix="fl-diag-") as folder:
             run = subprocess.run([PROGRAM, "lab", "hook", "--run-dir", folder], input="{}", capture_output=True,
-                                 text=True, timeout=60)
+                                 text=True, timeout=PATIENCE_S)
             self.assertEqual(run.returncode, 3)
             self.assertIn("fairlead lab diagnose", run.stderr)
 

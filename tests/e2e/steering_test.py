@@ -13,9 +13,8 @@ import sys
 import tempfile
 import time
 import unittest
-import urllib.error
-import urllib.request
 
+from patience import PATIENCE_S, fetch, wait_until
 from two_hosts import ADDRESSES, FABRIC
 
 FAIRLEAD = sys.argv[1]
@@ -48,13 +47,9 @@ class ControllerTest(unittest.TestCase):
 
     @staticmethod
     def ask(address, path, body=None):
-        request = urllib.request.Request(f"http://{address}{path}", data=body and json.dumps(body).encode())
-        request.add_header("Content-Type", "application/json")
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
+        status, text = fetch(f"http://{address}{path}", body and json.dumps(body).encode(),
+                             {"Content-Type": "application/json"})
+        return status, json.loads(text)
 
     def test_looks_only_by_default(self):
         _, address = self.start()
@@ -67,11 +62,9 @@ class ControllerTest(unittest.TestCase):
                      "--http-operator-open"]
         for number_of_start in (1, 2):
             process, address = self.start(*arguments)
-            end = time.monotonic() + 60
-            steering = self.ask(address, "/v1/steering")[1]
             # The start is logged, and the spare offered, with the first tick.
-            while not (steering["hosts"] and steering["log"]) and time.monotonic() < end:
-                steering = self.ask(address, "/v1/steering")[1]
+            wait_until(lambda: all(self.ask(address, "/v1/steering")[1][what] for what in ("hosts", "log")), "a tick")
+            steering = self.ask(address, "/v1/steering")[1]
             self.assertEqual(steering["hosts"], [{"name": "h1", "condition": "spare"}])
             self.assertEqual((steering["mode"], steering["back_end"]), ("act", "hook"))
             self.assertEqual(self.ask(address, "/v1/steering/undo", {"host": "h1"})[0], 400)
@@ -85,7 +78,7 @@ class ControllerTest(unittest.TestCase):
         for wrong, message in ((["--steer", "act"], "--hook"), (["--spare", "h9"], "'h9'"),
                                (["--health-events", "10.0.0.1:1"], "--insecure"), (["--steer", "maybe"], "--steer")):
             done = subprocess.run([FAIRLEAD, "controller", *self.inputs, *wrong], capture_output=True, text=True,
-                                  timeout=60)
+                                  timeout=PATIENCE_S)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(message, done.stderr)
 
@@ -98,7 +91,7 @@ class AgentCheckTest(unittest.TestCase):
 
     def check(self, *arguments):
         done = subprocess.run([FAIRLEAD, "agent", "check", "--health-file", str(self.path), *arguments],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(len(done.stdout.splitlines()), 1, done.stdout)
         self.assertLessEqual(len(done.stdout.rstrip("\n")), 80)
         return done.returncode, done.stdout

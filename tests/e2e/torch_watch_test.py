@@ -9,13 +9,13 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
-import urllib.request
+
+from patience import fetch, free_port
 
 PROGRAM, SOURCE_DIR, LIBRARY = "", pathlib.Path(), ""
 NUM_RANKS = 4
@@ -59,12 +59,6 @@ class WithoutTheLibraryTest(unittest.TestCase):
                 self.assertEqual(done.stdout, f"{[str(script), '--a', 'b']} __main__ False\n")
                 self.assertEqual(done.stderr.count("this process is not watched"), 1, done.stderr)
                 self.assertIn(library, done.stderr)
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
 
 
 class TheSameResultsTest(unittest.TestCase):
@@ -144,8 +138,7 @@ class WatchedTrainingTest(unittest.TestCase):
             time.sleep(0.1)
 
     def get(self, path):
-        with urllib.request.urlopen(self.page + path, timeout=30) as answer:
-            return answer.read().decode()
+        return fetch(self.page + path)[1]
 
     def findings(self):
         return json.loads(self.get("/v1/findings"))["findings"]

@@ -10,6 +10,8 @@ exit code 0: all was well; 1: the first thing that was not, with the end of the 
 """
 import argparse
 import collections
+import contextlib
+import http.client
 import json
 import os
 import pathlib
@@ -48,7 +50,7 @@ class Soak:
 
     def lab(self, *args):
         return subprocess.run([self.program, "lab", args[0], "--run-dir", str(self.run_dir), *args[1:]],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=300)
 
     def daemons(self):
         """{"controller": PID, "h0": PID, ...}, found by the folder that their commands name."""
@@ -67,7 +69,7 @@ class Soak:
         return found
 
     def get(self, what):
-        with urllib.request.urlopen(f"{self.page}/v1/{what}", timeout=5) as answer:
+        with urllib.request.urlopen(f"{self.page}/v1/{what}", timeout=30) as answer:
             return json.load(answer)[what]
 
     def start_jobs(self):
@@ -88,7 +90,7 @@ class Soak:
             try:
                 if is_so():
                     return
-            except (OSError, ValueError):
+            except (OSError, ValueError, http.client.HTTPException):
                 pass  # the controller is away
             if time.monotonic() > end:
                 raise RuntimeError(what)
@@ -177,7 +179,8 @@ def main():
                 soak.run.kill()
             # A controller that was started again is no process of the lab.
             for pid in soak.daemons().values():
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             soak.lab("down")
 
 
