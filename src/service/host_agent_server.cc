@@ -1,6 +1,5 @@
 #include "service/host_agent_server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fmt/format.h>
 #include <ifaddrs.h>
@@ -11,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <optional>
@@ -20,6 +18,7 @@
 
 #include "base/file_reader.h"
 #include "base/file_writer.h"
+#include "base/socket_address.h"
 #include "service/gpu_counter_files.h"
 #include "service/health_file.h"
 #include "service/host_prober.h"
@@ -43,6 +42,9 @@ SimTime Now() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
 }
+
+// fe80::/10: of one cable only.
+bool IsLinkLocal(const IpAddress& address) { return address.bytes()[0] == 0xfe && address.bytes()[1] >> 6 == 2; }
 
 agent::AgentState LoadState(const HostAgentServerOptions& options) {
   if (options.state_path.empty()) return {};
@@ -400,18 +402,8 @@ std::vector<IpAddress> ListNicAddresses() {
     const bool counts =
         entry->ifa_addr != nullptr && (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_LOOPBACK) == 0;
     if (!counts) continue;
-    if (entry->ifa_addr->sa_family == AF_INET) {
-      sockaddr_in ipv4;
-      std::memcpy(&ipv4, entry->ifa_addr, sizeof(ipv4));
-      addresses.push_back(IpAddress::FromIpv4(ntohl(ipv4.sin_addr.s_addr)));
-    } else if (entry->ifa_addr->sa_family == AF_INET6) {
-      sockaddr_in6 ipv6;
-      std::memcpy(&ipv6, entry->ifa_addr, sizeof(ipv6));
-      if (IN6_IS_ADDR_LINKLOCAL(&ipv6.sin6_addr)) continue;
-      std::array<uint8_t, 16> bytes;
-      std::memcpy(bytes.data(), &ipv6.sin6_addr, bytes.size());
-      addresses.push_back(IpAddress(bytes));
-    }
+    const IpAddress address = IpAddressOf(entry->ifa_addr);
+    if (!address.is_unset() && !IsLinkLocal(address)) addresses.push_back(address);
   }
   freeifaddrs(first);
   std::stable_partition(addresses.begin(), addresses.end(), [](const IpAddress& one) { return one.is_ipv4(); });

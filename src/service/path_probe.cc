@@ -16,52 +16,12 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "base/socket_address.h"
 
 namespace fairlead::service {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-struct SocketAddress {
-  sockaddr_storage storage = {};
-  socklen_t length = 0;
-
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-};
-
-SocketAddress MakeSocketAddress(const IpAddress& address, uint16_t port) {
-  SocketAddress result;
-  if (address.is_ipv4()) {
-    sockaddr_in ipv4 = {};
-    ipv4.sin_family = AF_INET;
-    ipv4.sin_port = htons(port);
-    ipv4.sin_addr.s_addr = htonl(address.ipv4());
-    std::memcpy(&result.storage, &ipv4, sizeof(ipv4));
-    result.length = sizeof(ipv4);
-  } else {
-    sockaddr_in6 ipv6 = {};
-    ipv6.sin6_family = AF_INET6;
-    ipv6.sin6_port = htons(port);
-    std::memcpy(&ipv6.sin6_addr, address.bytes().data(), address.bytes().size());
-    std::memcpy(&result.storage, &ipv6, sizeof(ipv6));
-    result.length = sizeof(ipv6);
-  }
-  return result;
-}
-
-IpAddress AddressOf(const sockaddr* address) {
-  if (address->sa_family == AF_INET) {
-    sockaddr_in ipv4;
-    std::memcpy(&ipv4, address, sizeof(ipv4));
-    return IpAddress::FromIpv4(ntohl(ipv4.sin_addr.s_addr));
-  }
-  if (address->sa_family != AF_INET6) return IpAddress();
-  sockaddr_in6 ipv6;
-  std::memcpy(&ipv6, address, sizeof(ipv6));
-  std::array<uint8_t, 16> bytes;
-  std::memcpy(bytes.data(), &ipv6.sin6_addr, bytes.size());
-  return IpAddress(bytes);
-}
 
 // One SYN on its way.
 class SynProbe {
@@ -110,10 +70,10 @@ void SynProbe::Open(const PathProbeOptions& options, uint16_t source_port, uint3
   const linger reset = {.l_onoff = 1, .l_linger = 0};
   setsockopt(socket(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
   const IpAddress any = ipv4 ? IpAddress::FromIpv4(0) : IpAddress();
-  const SocketAddress local = MakeSocketAddress(options.source.is_unset() ? any : options.source, source_port);
-  const SocketAddress peer = MakeSocketAddress(options.destination, options.destination_port);
-  const bool under_way = bind(socket(), local.get(), local.length) == 0 &&
-                         (connect(socket(), peer.get(), peer.length) == 0 || errno == EINPROGRESS);
+  const SocketAddress local(options.source.is_unset() ? any : options.source, source_port);
+  const SocketAddress peer(options.destination, options.destination_port);
+  const bool under_way = bind(socket(), local.get(), local.length()) == 0 &&
+                         (connect(socket(), peer.get(), peer.length()) == 0 || errno == EINPROGRESS);
   error_ = under_way ? 0 : errno;
 }
 
@@ -136,7 +96,7 @@ std::optional<ProbedHop> SynProbe::ReadErrorQueue() const {
     if (!ipv4 && error->ee_origin != SO_EE_ORIGIN_ICMP6) continue;
     const bool expired = error->ee_type == (ipv4 ? ICMP_TIME_EXCEEDED : ICMP6_TIME_EXCEEDED);
     return ProbedHop{.kind = expired ? ProbedHop::Kind::kRouter : ProbedHop::Kind::kUnreachable,
-                     .address = AddressOf(SO_EE_OFFENDER(error)),
+                     .address = IpAddressOf(SO_EE_OFFENDER(error)),
                      .rtt = Seconds()};
   }
   return std::nullopt;
@@ -309,8 +269,8 @@ Status Validate(const PathProbeOptions& options) {
 Status CheckSource(const IpAddress& source) {
   if (source.is_unset()) return OkStatus();
   const Descriptor socket(::socket(source.is_ipv4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const SocketAddress local = MakeSocketAddress(source, 0);
-  const int error = socket.is_open() && bind(socket.get(), local.get(), local.length) == 0 ? 0 : errno;
+  const SocketAddress local(source, 0);
+  const int error = socket.is_open() && bind(socket.get(), local.get(), local.length()) == 0 ? 0 : errno;
   if (error == 0) return OkStatus();
   return Unavailable(fmt::format("can't send from {}: {}", source.ToString(), std::strerror(error)));
 }

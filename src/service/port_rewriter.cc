@@ -1,18 +1,17 @@
 #include "service/port_rewriter.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/socket_address.h"
 #include "service/exec_hook.h"
 
 namespace fairlead::service {
@@ -194,20 +193,11 @@ Status PortRewriter::Apply(std::span<const Change> changes) {
 // A socket that is bound keeps connect() from choosing its port by itself. Where it can't be bound somebody has it.
 void PortRewriter::Guard(const RewriteRule& rule, uint16_t port) {
   if (rule.direction != Direction::kDeparture) return;
-  const bool ipv4 = rule.source.is_ipv4();
-  Descriptor guard(socket(ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const SocketAddress address(rule.source, port);
+  Descriptor guard(socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   setsockopt(guard.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));  // probes from the port stay possible
-  sockaddr_in address4 = {};
-  sockaddr_in6 address6 = {};
-  address4.sin_family = AF_INET;
-  address6.sin6_family = AF_INET6;
-  address4.sin_port = address6.sin6_port = htons(port);
-  std::memcpy(&address6.sin6_addr, rule.source.bytes().data(), rule.source.bytes().size());
-  if (ipv4) address4.sin_addr.s_addr = htonl(rule.source.ipv4());
-  const auto* address = ipv4 ? reinterpret_cast<const sockaddr*>(&address4) : reinterpret_cast<sockaddr*>(&address6);
-  const socklen_t length = ipv4 ? sizeof(address4) : sizeof(address6);
-  if (bind(guard.get(), address, length) == 0) guards_.insert_or_assign(rule, std::move(guard));
+  if (bind(guard.get(), address.get(), address.length()) == 0) guards_.insert_or_assign(rule, std::move(guard));
 }
 
 Status PortRewriter::ClearOrphans(const std::set<agent::SocketPair>& alive) {

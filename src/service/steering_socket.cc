@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <grp.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/socket_address.h"
 #include "service/steering_packet.h"
 
 namespace fairlead::service {
@@ -74,22 +74,9 @@ bool Watch(int epoll, int descriptor, uint64_t number) {
 
 // The address that the kernel would send from; no packet leaves.
 IpAddress SourceTo(const IpAddress& destination) {
-  const bool ipv4 = destination.is_ipv4();
-  const Descriptor probe(socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 address = {};
-  sockaddr_in address4 = {};
-  address.sin6_family = AF_INET6;
-  address4.sin_family = AF_INET;
-  address.sin6_port = address4.sin_port = htons(9);
-  std::memcpy(&address.sin6_addr, destination.bytes().data(), destination.bytes().size());
-  if (ipv4) address4.sin_addr.s_addr = htonl(destination.ipv4());
-  auto* any = ipv4 ? reinterpret_cast<sockaddr*>(&address4) : reinterpret_cast<sockaddr*>(&address);
-  socklen_t length = ipv4 ? sizeof(address4) : sizeof(address);
-  if (connect(probe.get(), any, length) != 0 || getsockname(probe.get(), any, &length) != 0) return IpAddress();
-  if (ipv4) return IpAddress::FromIpv4(ntohl(address4.sin_addr.s_addr));
-  std::array<uint8_t, 16> bytes;
-  std::memcpy(bytes.data(), &address.sin6_addr, bytes.size());
-  return IpAddress(bytes);
+  const SocketAddress address(destination, 9);
+  const Descriptor probe(socket(address.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return connect(probe.get(), address.get(), address.length()) == 0 ? LocalAddressOf(probe.get()) : IpAddress();
 }
 
 bool IsOpenSource(const IpAddress& source) { return source.is_unset() || (source.is_ipv4() && source.ipv4() == 0); }
