@@ -108,7 +108,7 @@ SteeringSocket::~SteeringSocket() {
   if (listener_.is_open()) unlink(options_.path.c_str());
 }
 
-void SteeringSocket::Accept(SimTime now) {
+void SteeringSocket::Accept(SimTime now, std::vector<agent::HostEvent>* events) {
   for (;;) {
     Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) return;
@@ -126,6 +126,7 @@ void SteeringSocket::Accept(SimTime now) {
     num_questions_ = number;
     ++num_of_process_[peer.pid];
     clients_.emplace(number, Client{.socket = std::move(socket), .pid = peer.pid, .since = now});
+    Read(number, now, events);  // as a rule the question is there already
   }
 }
 
@@ -191,7 +192,7 @@ std::vector<agent::HostEvent> SteeringSocket::Serve(SimTime now) {
   for (int i = 0; i < count; ++i) {
     const uint64_t number = ready[static_cast<size_t>(i)].data.u64;
     if (number == kListener) {
-      Accept(now);
+      Accept(now, &events);
     } else {
       Read(number, now, &events);
     }

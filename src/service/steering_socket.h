@@ -55,7 +55,7 @@ class SteeringSocket {
   };
 
   SteeringSocket(const SteeringSocketOptions& options, Descriptor listener, Descriptor epoll);
-  void Accept(SimTime now);
+  void Accept(SimTime now, std::vector<agent::HostEvent>* events);
   void Read(uint64_t number, SimTime now, std::vector<agent::HostEvent>* events);
   void HangUp(uint64_t number, std::vector<agent::HostEvent>* events);
   void HangUpOnSilent(SimTime now, std::vector<agent::HostEvent>* events);

@@ -97,6 +97,12 @@ TEST_F(SteeringSocketTest, OneExchange) {
   EXPECT_EQ(socket_->num_open(), 0u);
 }
 
+TEST_F(SteeringSocketTest, AQuestionIsTakenWithItsConnection) {
+  const Descriptor client = Connect();
+  Send(client, Question());
+  EXPECT_EQ(socket_->Serve(SimTime()).size(), 1u) << "a process waits";
+}
+
 TEST_F(SteeringSocketTest, AnotherVersionIsToldOurs) {
   const Descriptor client = Connect();
   shm::SteeringQuestion question = Question();
