@@ -77,7 +77,7 @@ class TlsStreamTest : public ClusterCertificatesTest {
 
 TEST_F(TlsStreamTest, AHostSpeaksForItself) {
   const auto client = Connect(FilesOf("cluster", "h0"));
-  ClientEvents events(client.get());
+  ClientEvents events(client.get(), server_.get());
   ServerInputs inputs(server_.get());
   events.NextOf<StreamOpened>();
   client->Send(HelloOf("h0"));
@@ -87,7 +87,7 @@ TEST_F(TlsStreamTest, AHostSpeaksForItself) {
 
 TEST_F(TlsStreamTest, AHostDoesNotSpeakForAnother) {
   const auto client = Connect(FilesOf("cluster", "h0"));
-  ClientEvents events(client.get());
+  ClientEvents events(client.get(), server_.get());
   events.NextOf<StreamOpened>();
   client->Send(HelloOf("h1"));
   const auto answer = events.NextOf<controller::ToAgent>();
@@ -100,10 +100,10 @@ TEST_F(TlsStreamTest, AHostDoesNotSpeakForAnother) {
 
 TEST_F(TlsStreamTest, StrangersAreNotLetIn) {
   const auto stranger = Connect(FilesOf("other", "h0"));
-  ClientEvents stranger_events(stranger.get());
+  ClientEvents stranger_events(stranger.get(), server_.get());
   EXPECT_TRUE(std::holds_alternative<StreamClosed>(stranger_events.Next()));
   const auto plain = Connect({});
-  ClientEvents plain_events(plain.get());
+  ClientEvents plain_events(plain.get(), server_.get());
   EXPECT_TRUE(std::holds_alternative<StreamClosed>(plain_events.Next()));
   EXPECT_EQ(server_->counters().opened, 0u);
 }
@@ -113,7 +113,7 @@ TEST_F(TlsStreamTest, AnAgentKnowsItsController) {
   TlsFiles files = FilesOf("cluster", "h0");
   files.ca = FilesOf("other", "h1").ca;
   const auto client = Connect(files);
-  ClientEvents events(client.get());
+  ClientEvents events(client.get(), server_.get());
   EXPECT_TRUE(std::holds_alternative<StreamClosed>(events.Next()));
 }
 

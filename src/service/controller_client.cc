@@ -1,13 +1,13 @@
 #include "service/controller_client.h"
 
 #include <fmt/format.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -15,6 +15,7 @@
 
 #include "base/descriptor.h"
 #include "base/random.h"
+#include "service/completion.h"
 #include "service/endpoint.h"
 #include "service/stream_bytes.h"
 #include "service/unsent_words.h"
@@ -83,61 +84,101 @@ class ControllerClient::Connection {
   }
 
  private:
-  // Owned by the connection from its start until OnDone; all that it hears it hands on.
-  class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+  // All that it hears it hands on.
+  class Stream {
    public:
     Stream(Connection* connection, std::shared_ptr<grpc::Channel> channel)
         : connection_(connection), channel_(std::move(channel)), stub_(channel_) {}
 
-    void Begin() {
-      stub_.PrepareBidiStreamingCall(&context_, std::string(wire::kAttachMethod), {}, this);
-      // The owner's thread writes when it likes: the stream must not be done before we say so.
-      AddHold();
-      StartCall();
+    void Begin(grpc::CompletionQueue* queue) {
+      call_ = stub_.PrepareCall(&context_, std::string(wire::kAttachMethod), queue);
+      num_pending_ += 2;
+      call_->StartCall(&started_);
+      call_->ReadInitialMetadata(&opened_);
     }
-    void Read() { StartRead(&heard_); }
+    void Read() {
+      ++num_pending_;
+      call_->Read(&heard_, &read_);
+    }
     void Write(const std::string& bytes, bool has_more) {
+      ++num_pending_;
       said_ = ToBuffer(bytes);
-      StartWrite(&said_, has_more ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions());
+      call_->Write(said_, has_more ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions(), &written_);
     }
     void Cancel() { context_.TryCancel(); }
-
-    void OnReadInitialMetadataDone(bool ok) override { connection_->OnOpened(ok); }
-    void OnReadDone(bool ok) override { connection_->OnHeard(ok, heard_); }
-    void OnWriteDone(bool ok) override { connection_->OnSaid(ok); }
-    void OnDone(const grpc::Status& status) override { connection_->OnDone(status); }
+    // Args: nothing is read or written any more.
+    void FinishIfIdle() {
+      if (num_pending_ > 0) return;
+      ++num_pending_;
+      call_->Finish(&status_, &finished_);
+    }
 
    private:
+    // Of what was begun, under the connection's lock.
+    template <class Reaction>
+    Completion After(Reaction reaction) {
+      return [this, reaction](bool ok) {
+        size_t num_new = 0;
+        {
+          const std::lock_guard lock(connection_->mutex_);
+          --num_pending_;
+          const size_t num_known = connection_->events_.size();
+          reaction(ok);
+          num_new = connection_->events_.size() - num_known;
+          if (!connection_->is_live_ && !connection_->is_done_) FinishIfIdle();
+        }
+        // Whoever is woken wants the lock.
+        if (num_new > 0) connection_->Signal();
+      };
+    }
+    void OnRead(bool ok) {
+      if (ok) words_ = wire::ReadToAgent(WholeMessage(heard_).bytes());
+      heard_.Clear();
+      parsed_(ok);
+    }
+
     Connection* connection_;
     std::shared_ptr<grpc::Channel> channel_;
     grpc::GenericStub stub_;
     grpc::ClientContext context_;
+    std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+    size_t num_pending_ = 0;
     grpc::ByteBuffer heard_;
+    Result<std::vector<controller::ToAgent>> words_ = std::vector<controller::ToAgent>();  // that were heard
     grpc::ByteBuffer said_;
+    grpc::Status status_;
+    Completion started_ = After([](bool) {});
+    Completion opened_ = After([this](bool ok) { connection_->OnOpened(ok); });
+    Completion read_ = [this](bool ok) { OnRead(ok); };
+    Completion parsed_ = After([this](bool ok) { connection_->OnHeard(ok, &words_); });
+    Completion written_ = After([this](bool ok) { connection_->OnSaid(ok); });
+    Completion finished_ = After([this](bool) { connection_->OnDone(status_); });
   };
 
-  // By gRPC's threads.
-  void OnOpened(bool ok);
-  void OnHeard(bool ok, const grpc::ByteBuffer& buffer);
-  void OnSaid(bool ok);
-  void OnDone(const grpc::Status& status);
-
-  // The thread that opens streams, and takes them away when they are done.
+  // The thread that opens streams, listens to them, and takes them away when they are done.
   void KeepConnected();
   void Open(std::unique_lock<std::mutex>* lock);
+  void TakeAway(std::unique_lock<std::mutex>* lock);
   Clock::duration NextDelay();
+  // There are events.
+  void Signal();
 
   // With the mutex held.
-  void Announce(ClientEvent event);
+  void OnOpened(bool ok);
+  void OnHeard(bool ok, Result<std::vector<controller::ToAgent>>* words);
+  void OnSaid(bool ok);
+  void OnDone(const grpc::Status& status);
   void SayNext();
   void End(std::string reason);
 
   const ControllerClientOptions options_;
   Descriptor event_descriptor_;
   std::thread thread_;
+  grpc::CompletionQueue queue_;  // of the thread
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  grpc::Alarm alarm_;  // ends its waiting
+  Completion woken_ = [](bool) {};
   Random random_;
   std::chrono::milliseconds delay_;
   Clock::time_point next_attempt_;
@@ -165,36 +206,44 @@ Status ControllerClient::Connection::Begin() {
 }
 
 void ControllerClient::Connection::Stop() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     is_stopping_ = true;
-    if (is_live_) End("stopped");
+    End("stopped");
+    alarm_.Set(&queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), &woken_);
   }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 void ControllerClient::Connection::KeepConnected() {
   std::unique_lock lock(mutex_);
-  while (true) {
+  while (stream_ != nullptr || !is_stopping_) {
     if (is_done_) {
-      // gRPC has let go of it. What it owns is torn down without the lock, which its callbacks may want.
-      std::unique_ptr<Stream> done = std::move(stream_);
-      is_done_ = false;
-      next_attempt_ = Clock::now() + NextDelay();
-      lock.unlock();
-      done.reset();
-      lock.lock();
-    } else if (stream_ != nullptr) {
-      changed_.wait(lock, [&] { return is_done_; });
-    } else if (is_stopping_) {
-      return;
-    } else if (Clock::now() < next_attempt_) {
-      changed_.wait_until(lock, next_attempt_, [&] { return is_stopping_; });
-    } else {
+      TakeAway(&lock);
+    } else if (stream_ == nullptr && Clock::now() >= next_attempt_) {
       Open(&lock);
+    } else {
+      const Clock::time_point until = stream_ == nullptr ? next_attempt_ : Clock::time_point::max();
+      lock.unlock();
+      Complete(&queue_, until);
+      lock.lock();
     }
   }
+  lock.unlock();
+  queue_.Shutdown();
+  while (Complete(&queue_, Clock::time_point::max()) != grpc::CompletionQueue::SHUTDOWN) {
+  }
+}
+
+// gRPC has let go of it. What it owns is torn down without the lock.
+void ControllerClient::Connection::TakeAway(std::unique_lock<std::mutex>* lock) {
+  std::unique_ptr<Stream> done = std::move(stream_);
+  is_done_ = false;
+  next_attempt_ = Clock::now() + NextDelay();
+  lock->unlock();
+  done.reset();
+  lock->lock();
 }
 
 void ControllerClient::Connection::Open(std::unique_lock<std::mutex>* lock) {
@@ -203,7 +252,8 @@ void ControllerClient::Connection::Open(std::unique_lock<std::mutex>* lock) {
   lock->lock();
   if (is_stopping_) return;
   if (!channel.ok()) {
-    Announce(StreamClosed{channel.status().message()});
+    events_.emplace_back(StreamClosed{channel.status().message()});
+    Signal();
     next_attempt_ = Clock::now() + NextDelay();
     return;
   }
@@ -211,7 +261,7 @@ void ControllerClient::Connection::Open(std::unique_lock<std::mutex>* lock) {
   is_live_ = true;
   is_heard_of_ = is_saying_ = is_deaf_ = false;
   end_reason_.clear();
-  stream_->Begin();
+  stream_->Begin(&queue_);
 }
 
 Clock::duration ControllerClient::Connection::NextDelay() {
@@ -220,8 +270,7 @@ Clock::duration ControllerClient::Connection::NextDelay() {
   return std::chrono::duration_cast<Clock::duration>(delay);
 }
 
-void ControllerClient::Connection::Announce(ClientEvent event) {
-  events_.push_back(std::move(event));
+void ControllerClient::Connection::Signal() {
   const uint64_t one = 1;
   // Fails only when the counter is full, and then it is readable anyway.
   [[maybe_unused]] const ssize_t written = write(event_descriptor_.get(), &one, sizeof(one));
@@ -233,55 +282,46 @@ void ControllerClient::Connection::End(std::string reason) {
   is_live_ = false;
   end_reason_ = std::move(reason);
   stream_->Cancel();
-  stream_->RemoveHold();
+  stream_->FinishIfIdle();
 }
 
 void ControllerClient::Connection::OnOpened(bool ok) {
-  const std::lock_guard lock(mutex_);
-  if (!ok) return End("");
   if (!is_live_) return;
-  Announce(StreamOpened{});
+  is_live_ = ok;
+  if (!ok) return;
+  events_.emplace_back(StreamOpened{});
   stream_->Read();
 }
 
-void ControllerClient::Connection::OnHeard(bool ok, const grpc::ByteBuffer& buffer) {
-  if (!ok) {
-    const std::lock_guard lock(mutex_);
-    return End("");
-  }
-  auto words = wire::ReadToAgent(WholeMessage(buffer).bytes());
-  const std::lock_guard lock(mutex_);
+void ControllerClient::Connection::OnHeard(bool ok, Result<std::vector<controller::ToAgent>>* words) {
   if (!is_live_) return;
-  if (!words.ok()) return End("the controller said what can't be read: " + words.status().message());
-  for (controller::ToAgent& word : *words) {
+  is_live_ = ok;
+  if (!ok) return;
+  if (!words->ok()) return End("the controller said what can't be read: " + words->status().message());
+  for (controller::ToAgent& word : **words) {
     if (std::holds_alternative<controller::Welcome>(word)) delay_ = options_.delay_min;
-    Announce(std::move(word));
+    events_.emplace_back(std::move(word));
   }
   is_deaf_ = events_.size() >= options_.unheard_max;
   if (!is_deaf_) stream_->Read();
 }
 
 void ControllerClient::Connection::OnSaid(bool ok) {
-  const std::lock_guard lock(mutex_);
   is_saying_ = false;
-  if (!ok) {
-    num_dropped_ += num_under_way_;
-    return End("");
-  }
-  if (is_live_) SayNext();
+  if (!ok) num_dropped_ += num_under_way_;
+  if (!is_live_) return;
+  is_live_ = ok;
+  if (ok) SayNext();
 }
 
 void ControllerClient::Connection::OnDone(const grpc::Status& status) {
-  const std::lock_guard lock(mutex_);
   num_dropped_ += unsent_.size();
   unsent_.Clear();
   is_heard_of_ = false;
   is_done_ = true;
   std::string reason = end_reason_;
   if (reason.empty()) reason = status.error_message().empty() ? "the controller ended it" : status.error_message();
-  Announce(StreamClosed{std::move(reason)});
-  // While the lock is held: the thread that is woken may destroy this as soon as it is released.
-  changed_.notify_all();
+  events_.emplace_back(StreamClosed{std::move(reason)});
 }
 
 void ControllerClient::Connection::SayNext() {

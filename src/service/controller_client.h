@@ -1,7 +1,7 @@
 // An agent's end of the stream to the controller: keeps one open, says what it is given, and hands over what it hears.
 //
-// Threads     all functions are called from one thread, the owner's, which never waits: gRPC's threads do the talking,
-//             and signal a descriptor for the owner's poll loop. Send() may also be called from others.
+// Threads     all functions are called from one thread, the owner's, which never waits: a thread of ours listens, and
+//             signals a descriptor for the owner's poll loop. Send() may also be called from others.
 // Streams     messages belong to the stream on which they are sent. One that ends loses what was not said yet, so the
 //             owner says on the next one who it is and what it holds. Send() says nothing on a stream that the owner
 //             has not heard of by Poll(): what was meant for the last one never gets into the next.

@@ -56,7 +56,7 @@ void ControllerLoop::Run() {
     if (outputs_.empty() || CarryOut()) {
       HandleBatch();
     } else {
-      std::this_thread::sleep_for(options_.tick);
+      server_.Serve(options_.tick);
     }
   }
 }

@@ -3,8 +3,9 @@
 //     ControllerServer --> [batch: all that waits] --> handler --> 1. records to the store   2. words to agents
 //
 // A tick comes at least every `tick`. A batch's records are kept before any of its words are said. While the store
-// takes nothing (a full disk), nothing is said and nothing new is taken: agents wait, the store is tried again with
-// each tick, and store_status() says why. Others look at the core between two batches, by Ask().
+// takes nothing (a full disk), nothing is said and nothing new is taken: agents wait, on streams that stay open, the
+// store is tried again with each tick, and store_status() says why. Others look at the core between two batches, by
+// Ask().
 #pragma once
 
 #include <chrono>

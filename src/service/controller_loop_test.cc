@@ -53,8 +53,9 @@ class ControllerLoopTest : public testing::Test {
     auto client = ControllerClient::Start({.address = server_->addresses()[0]});
     ASSERT_TRUE(client.ok()) << client.status().message();
     client_ = std::move(client).value();
-    events_.emplace(client_.get());
+    events_.emplace(client_.get(), server_.get());
     events_->NextOf<StreamOpened>();
+    events_->SetServer(nullptr);  // from here on it is the loop's
   }
   std::string Kept() const {
     const auto records = store_.List("heartbeat");
@@ -101,6 +102,18 @@ TEST_F(ControllerLoopTest, AFullDiskHoldsUpWordsAndLosesNone) {
   EXPECT_EQ(NextEcho(), 2u);
   EXPECT_TRUE(loop.store_status().ok());
   EXPECT_GE(loop.counters().store_failures, 2u);
+}
+
+// Agents that come, and those that ask whether the controller is there, are answered all the same.
+TEST_F(ControllerLoopTest, StreamsGetOnWhileTheDiskIsFull) {
+  ControllerLoop loop({}, Echo, listener_, store_, *server_);
+  store_.is_full = true;
+  ASSERT_TRUE(client_->Send(controller::Heartbeat{1}));
+  while (store_.num_tries < 1) std::this_thread::yield();
+  const auto other = ControllerClient::Start({.address = server_->addresses()[0]});
+  ASSERT_TRUE(other.ok());
+  EXPECT_TRUE(std::holds_alternative<StreamOpened>(ClientEvents(other->get()).Next()));
+  EXPECT_FALSE(loop.store_status().ok());
 }
 
 TEST_F(ControllerLoopTest, TicksComeWithoutInputs) {

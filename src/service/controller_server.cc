@@ -2,20 +2,19 @@
 
 #include <absl/synchronization/mutex.h>
 #include <fmt/format.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <iterator>
-#include <mutex>
 #include <optional>
-#include <span>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "service/completion.h"
 #include "service/endpoint.h"
 #include "service/stream_bytes.h"
 #include "service/unsent_words.h"
@@ -27,8 +26,9 @@ namespace {
 using controller::StreamId;
 using Clock = std::chrono::steady_clock;
 
-// Written by many threads, read by those that show them.
+// Written by one thread, read by those that show them.
 struct Counters {
+  std::atomic<uint64_t> num_streams = 0;
   std::atomic<uint64_t> opened = 0;
   std::atomic<uint64_t> refused = 0;
   std::atomic<uint64_t> unreadable = 0;
@@ -37,120 +37,96 @@ struct Counters {
   std::atomic<uint64_t> messages_out = 0;
 };
 
-// What waits for the core.
-class Inbox {
- public:
-  void Put(controller::TrafficInput input) { Put(std::span(&input, 1)); }
-  void Put(std::span<controller::TrafficInput> inputs) {
-    bool was_empty = false;
-    {
-      const std::lock_guard lock(mutex_);
-      was_empty = inputs_.empty();
-      std::move(inputs.begin(), inputs.end(), std::back_inserter(inputs_));
-    }
-    // Whoever waits was woken by the first one already.
-    if (was_empty) filled_.notify_one();
-  }
-  void Wake() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_woken_ = true;
-    }
-    filled_.notify_one();
-    gathered_.notify_one();
-  }
-  std::vector<controller::TrafficInput> Take(std::chrono::milliseconds timeout) {
-    std::unique_lock lock(mutex_);
-    // Under load more is on its way: a thread that is woken for each input does little else.
-    if (num_taken_ >= kLoad) gathered_.wait_for(lock, kGathering, [&] { return is_woken_; });
-    filled_.wait_for(lock, timeout, [&] { return is_woken_ || !inputs_.empty(); });
-    is_woken_ = false;
-    num_taken_ = inputs_.size();
-    return std::exchange(inputs_, {});
-  }
-
- private:
-  // So many inputs at once are load; answers then wait for as long, as they would for the processor otherwise.
-  static constexpr size_t kLoad = 4;
-  static constexpr std::chrono::milliseconds kGathering{1};
-
-  std::mutex mutex_;
-  std::condition_variable filled_;
-  std::condition_variable gathered_;
-  bool is_woken_ = false;
-  size_t num_taken_ = 0;  // the last time
-  std::vector<controller::TrafficInput> inputs_;
-};
-
-class AgentStream;
-
-// Who is told that a stream is over.
+// Who gets what streams have to tell.
 class StreamOwner {
  public:
   virtual ~StreamOwner() = default;
+  // The stream that waited for a call has one, or will have none.
+  virtual void OnCall(bool ok) = 0;
+  virtual void Put(controller::TrafficInput input) = 0;
+  // gRPC is done with it.
   virtual void Forget(StreamId id) = 0;
 };
 
-// One agent's stream. Kept alive by its owner until gRPC is done with it.
-class AgentStream final : public grpc::ServerGenericBidiReactor {
+// One agent's stream. Kept alive by its owner until all that was begun is over.
+class AgentStream {
  public:
-  AgentStream(StreamId id, grpc::GenericCallbackServerContext* context, const ControllerServerOptions& options,
-              StreamOwner* owner, Inbox* inbox, Counters* counters)
-      : id_(id), context_(context), options_(options), owner_(owner), inbox_(inbox), counters_(counters) {
-    if (const auto auth = context->auth_context(); auth->IsPeerAuthenticated()) {
+  AgentStream(StreamId id, const ControllerServerOptions& options, StreamOwner* owner, Counters* counters)
+      : id_(id), options_(options), owner_(owner), counters_(counters) {}
+
+  void AwaitCall(grpc::AsyncGenericService* service, grpc::ServerCompletionQueue* queue) {
+    context_.AsyncNotifyWhenDone(&done_);
+    service->RequestCall(&context_, &call_, queue, queue, &called_);
+  }
+  const std::string& method() const { return context_.method(); }
+
+  // The call has come, and is taken, or not. The first is that the end of it will be told.
+  void Begin() {
+    ++num_pending_;
+    if (const auto auth = context_.auth_context(); auth->IsPeerAuthenticated()) {
       is_authenticated_ = true;
       for (const grpc::string_ref& name : auth->GetPeerIdentity()) names_.emplace_back(name.data(), name.size());
     }
-    deadline_ = Clock::now() + options.patience;
-    StartSendInitialMetadata();
-    StartRead(&heard_);
+    deadline_ = Clock::now() + options_.patience;
+    ++num_pending_;
+    call_.SendInitialMetadata(&opened_);
+    Read();
+  }
+  void Reject(const grpc::Status& status) {
+    ++num_pending_;
+    Finish(status);
   }
 
   // It leaves with the next Flush(), if not before.
   void Queue(const controller::ToAgent& message) {
+    if (is_finishing_ || is_ending_) return;
     std::string bytes = wire::WriteToAgent(message);
-    const std::lock_guard lock(mutex_);
-    if (is_finished_ || is_ending_) return;
     if (unsent_.num_bytes() + bytes.size() > options_.unsent_bytes_max) {
       counters_->slow++;
       // What is under way waits for the other side: only a cancelled stream is done before that.
-      context_->TryCancel();
-      return FinishLocked({grpc::StatusCode::RESOURCE_EXHAUSTED, "this agent does not listen"});
+      context_.TryCancel();
+      return Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "this agent does not listen"});
     }
     unsent_.Push(std::move(bytes));
   }
-  void Flush() {
-    const std::lock_guard lock(mutex_);
-    SayNext();
-  }
+  void Flush() { SayNext(); }
 
   // After what was sent before.
   void End() {
-    const std::lock_guard lock(mutex_);
-    EndAfterQueue();
+    is_ending_ = true;
+    deadline_ = Clock::now() + options_.patience;
+    SayNext();
   }
 
   // The core has taken one of its words.
   void Taken() {
-    const std::lock_guard lock(mutex_);
     --num_unread_;
-    if (is_deaf_ && num_unread_ < options_.num_unread_max && !is_finished_) {
-      is_deaf_ = false;
-      StartRead(&heard_);
-    }
+    if (!is_deaf_ || num_unread_ >= options_.num_unread_max || is_finishing_) return;
+    is_deaf_ = false;
+    Read();
   }
 
   // Ends what has been waited for too long.
   void CheckPatience(Clock::time_point now) {
-    const std::lock_guard lock(mutex_);
-    if (is_finished_ || !deadline_ || now < *deadline_) return;
+    if (!deadline_ || now < *deadline_) return;
     deadline_.reset();
     counters_->slow++;
-    context_->TryCancel();
+    context_.TryCancel();
   }
 
-  void OnReadDone(bool ok) override {
+ private:
+  bool MaySpeakFor(const controller::HostHello& hello) const {
+    return !is_authenticated_ || std::find(names_.begin(), names_.end(), hello.host) != names_.end();
+  }
+
+  void Read() {
+    ++num_pending_;
+    call_.Read(&heard_, &read_);
+  }
+
+  void OnRead(bool ok) {
     if (!ok) return Finish(grpc::Status::OK);
+    if (is_finishing_ || is_ending_) return;
     auto words = wire::ReadFromAgent(WholeMessage(heard_).bytes());
     heard_.Clear();
     if (!words.ok()) {
@@ -158,97 +134,99 @@ class AgentStream final : public grpc::ServerGenericBidiReactor {
       return Refuse(words.status().message());
     }
     counters_->messages_in += words->size();
-    std::vector<controller::TrafficInput> inputs;
-    inputs.reserve(words->size());
-    for (controller::FromAgent& word : *words) {
+    for (const controller::FromAgent& word : *words) {
       if (const auto* hello = std::get_if<controller::HostHello>(&word); hello != nullptr && !MaySpeakFor(*hello)) {
         counters_->refused++;
         return Refuse(fmt::format("host '{}': its certificate is that of {}", hello->host, fmt::join(names_, ", ")));
       }
-      inputs.emplace_back(controller::StreamSaid{id_, std::move(word)});
     }
-    const std::lock_guard lock(mutex_);
-    if (is_finished_ || is_ending_) return;
     deadline_.reset();
     has_spoken_ = true;
-    num_unread_ += inputs.size();
-    inbox_->Put(inputs);
+    num_unread_ += words->size();
+    for (controller::FromAgent& word : *words) owner_->Put(controller::StreamSaid{id_, std::move(word)});
     is_deaf_ = num_unread_ >= options_.num_unread_max;
-    if (!is_deaf_) StartRead(&heard_);
+    if (!is_deaf_) Read();
   }
 
-  void OnWriteDone(bool ok) override {
-    const std::lock_guard lock(mutex_);
+  void OnWritten(bool ok) {
     is_saying_ = false;
     said_.Clear();
-    if (is_finished_) return;
-    if (!ok) return FinishLocked({grpc::StatusCode::UNAVAILABLE, "the stream broke"});
+    if (is_finishing_) return SayFarewell();
+    if (!ok) return Finish({grpc::StatusCode::UNAVAILABLE, "the stream broke"});
     SayNext();
   }
 
-  void OnCancel() override { Finish(grpc::Status::CANCELLED); }
-  void OnDone() override { owner_->Forget(id_); }
-
- private:
-  bool MaySpeakFor(const controller::HostHello& hello) const {
-    return !is_authenticated_ || std::find(names_.begin(), names_.end(), hello.host) != names_.end();
+  // Whoever broke it off: reading may wait for the core, and would not notice.
+  void OnDone() {
+    if (context_.IsCancelled()) Finish(grpc::Status::CANCELLED);
   }
 
   // Says why, and ends.
   void Refuse(const std::string& reason) {
     Queue(controller::Refused{reason});
-    const std::lock_guard lock(mutex_);
     TellCoreOfEnd();
-    EndAfterQueue();
-  }
-
-  void Finish(const grpc::Status& status) {
-    const std::lock_guard lock(mutex_);
-    FinishLocked(status);
-  }
-
-  // With the mutex held, all below.
-  void EndAfterQueue() {
-    is_ending_ = true;
-    deadline_ = Clock::now() + options_.patience;
-    SayNext();
+    End();
   }
 
   void SayNext() {
-    if (is_saying_ || is_finished_) return;
+    if (is_saying_ || is_finishing_) return;
     if (unsent_.empty()) {
-      if (is_ending_) FinishLocked(grpc::Status::OK);
+      if (is_ending_) Finish(grpc::Status::OK);
       return;
     }
     const UnsentWords::Message message = unsent_.Take();
     said_ = ToBuffer(message.bytes);
     is_saying_ = true;
+    ++num_pending_;
     counters_->messages_out += message.num_words;
-    StartWrite(&said_, unsent_.empty() ? grpc::WriteOptions() : grpc::WriteOptions().set_buffer_hint());
+    call_.Write(said_, unsent_.empty() ? grpc::WriteOptions() : grpc::WriteOptions().set_buffer_hint(), &written_);
   }
 
-  void FinishLocked(const grpc::Status& status) {
-    if (std::exchange(is_finished_, true)) return;
+  // Idempotent. A message that is under way comes first.
+  void Finish(const grpc::Status& status) {
+    if (std::exchange(is_finishing_, true)) return;
     TellCoreOfEnd();
-    grpc::ServerGenericBidiReactor::Finish(status);
+    farewell_ = status;
+    deadline_ = Clock::now() + options_.patience;
+    if (!is_saying_) SayFarewell();
+  }
+  void SayFarewell() {
+    ++num_pending_;
+    call_.Finish(farewell_, &finished_);
   }
 
   void TellCoreOfEnd() {
-    if (has_spoken_ && !std::exchange(is_told_of_end_, true)) inbox_->Put(controller::StreamEnded{id_});
+    if (has_spoken_ && !std::exchange(is_told_of_end_, true)) owner_->Put(controller::StreamEnded{id_});
+  }
+
+  // Something that was begun is over; the last such takes the stream away.
+  template <class Reaction>
+  Completion After(Reaction reaction) {
+    return [this, reaction](bool ok) {
+      reaction(ok);
+      if (--num_pending_ == 0) owner_->Forget(id_);
+    };
   }
 
   const StreamId id_;
-  grpc::GenericCallbackServerContext* context_;
   const ControllerServerOptions& options_;
   StreamOwner* owner_;
-  Inbox* inbox_;
   Counters* counters_;
+  grpc::GenericServerContext context_;
+  grpc::GenericServerAsyncReaderWriter call_{&context_};
+  Completion called_ = [this](bool ok) { owner_->OnCall(ok); };
+  Completion opened_ = After([](bool) {});
+  Completion read_ = After([this](bool ok) { OnRead(ok); });
+  Completion written_ = After([this](bool ok) { OnWritten(ok); });
+  Completion finished_ = After([this](bool) { deadline_.reset(); });
+  Completion done_ = After([this](bool) { OnDone(); });
+  size_t num_pending_ = 0;
   bool is_authenticated_ = false;
   std::vector<std::string> names_;  // of the certificate
 
   grpc::ByteBuffer heard_;
   grpc::ByteBuffer said_;
-  std::mutex mutex_;
+  grpc::Status farewell_;
   UnsentWords unsent_;
   size_t num_unread_ = 0;
   bool has_spoken_ = false;                    // the core knows of it
@@ -256,15 +234,8 @@ class AgentStream final : public grpc::ServerGenericBidiReactor {
   bool is_deaf_ = false;                       // reading waits for the core
   bool is_saying_ = false;                     // one message is under way
   bool is_ending_ = false;                     // nothing more will be queued
-  bool is_finished_ = false;                   // nothing more may be started
+  bool is_finishing_ = false;                  // nothing more will be read or written
   std::optional<Clock::time_point> deadline_;  // until which the agent has to speak, or to have listened
-};
-
-// Answers calls that are not Attach, or one stream too many.
-class RefusedCall final : public grpc::ServerGenericBidiReactor {
- public:
-  explicit RefusedCall(const grpc::Status& status) { Finish(status); }
-  void OnDone() override { delete this; }
 };
 
 // Plaintext or TLS for an address. Errors: kInvalidArgument: neither may be.
@@ -286,40 +257,63 @@ Result<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(const Endpoint& 
 
 }  // namespace
 
-class ControllerServer::Streams final : public grpc::CallbackGenericService, public StreamOwner {
+class ControllerServer::Streams final : public StreamOwner {
  public:
   explicit Streams(const ControllerServerOptions& options) : options_(options) {}
   ~Streams() override { Stop(); }
 
   Status Listen();
-  void Stop();
 
   std::vector<std::string> addresses() const;
+  void Serve(std::chrono::milliseconds timeout);
   std::vector<controller::TrafficInput> TakeInputs(std::chrono::milliseconds timeout);
-  void Wake() { inbox_.Wake(); }
-  std::shared_ptr<AgentStream> Find(StreamId id) const;
+  void Wake();
+  AgentStream* Find(StreamId id) const;
   void Queue(StreamId id, const controller::ToAgent& message);
   void Flush();
   ControllerServerCounters counters() const;
 
-  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
+  void OnCall(bool ok) override;
+  // Not inlined: GCC 12 takes the members of other alternatives for uninitialized.
+  [[gnu::noinline]] void Put(controller::TrafficInput input) override { inputs_.push_back(std::move(input)); }
   void Forget(StreamId id) override;
 
  private:
+  // So many inputs at once are load; answers then wait for as long, as they would for the processor otherwise.
+  static constexpr size_t kLoad = 4;
+  static constexpr std::chrono::milliseconds kGathering{1};
+  static constexpr size_t kBatchMax = 4096;
+  // gRPC rounds up to milliseconds: only what is long past is not waited for.
+  static constexpr Clock::time_point kLongAgo{};
+
+  void Stop();
+  void AwaitCall();
+  // The next thing that is over, and what is to be done then; waits for it. False: nothing was until then.
+  bool DoNext(Clock::time_point until);
   void CheckPatience();
 
   const ControllerServerOptions options_;
   Counters counters_;
-  Inbox inbox_;
   Clock::time_point next_check_;
-  std::vector<std::shared_ptr<AgentStream>> queued_;  // of the core's thread: until the next flush
-
-  mutable std::mutex mutex_;
-  std::condition_variable emptied_;
+  std::vector<controller::TrafficInput> inputs_;
+  size_t num_taken_ = 0;          // the last time
+  std::vector<StreamId> queued_;  // until the next flush
   uint32_t num_ids_ = 0;
-  std::unordered_map<uint32_t, std::shared_ptr<AgentStream>> streams_;
+  std::unordered_map<uint32_t, std::unique_ptr<AgentStream>> streams_;
+  std::unique_ptr<AgentStream> awaited_;            // the next one, which has no call yet
+  std::vector<std::unique_ptr<AgentStream>> gone_;  // until what they do is over
+
+  grpc::Alarm alarm_;
+  std::atomic<bool> is_alarm_set_ = false;
+  bool is_woken_ = false;
+  Completion woken_ = [this](bool) {
+    is_alarm_set_ = false;
+    is_woken_ = true;
+  };
 
   std::vector<Endpoint> endpoints_;
+  grpc::AsyncGenericService service_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
 };
 
@@ -334,7 +328,8 @@ Status ControllerServer::Streams::Listen() {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
   // Else each read is followed by a ping, to find out how much may be under way: for messages of some kB it is all.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder.RegisterCallbackGenericService(this);
+  builder.RegisterAsyncGenericService(&service_);
+  queue_ = builder.AddCompletionQueue();
   // Debian's library looks for deadlocks inside gRPC at each lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (options_.listen.empty()) return InvalidArgument("no address to listen on");
@@ -356,16 +351,25 @@ Status ControllerServer::Streams::Listen() {
     }
     if (!endpoints_[i].is_unix()) endpoints_[i].port = static_cast<uint16_t>(ports[i]);
   }
+  AwaitCall();
   return OkStatus();
 }
 
 void ControllerServer::Streams::Stop() {
-  if (server_ == nullptr) return;
-  server_->Shutdown(std::chrono::system_clock::now());
-  std::unique_lock lock(mutex_);
-  emptied_.wait(lock, [&] { return streams_.empty(); });
-  lock.unlock();
-  server_.reset();
+  if (queue_ == nullptr) return;
+  if (server_ != nullptr) {
+    // It waits until all calls are over, which they are by what is done here.
+    std::atomic<bool> is_down = false;
+    std::thread closer([&] {
+      server_->Shutdown(std::chrono::system_clock::now());
+      is_down = true;
+    });
+    while (!is_down || !streams_.empty() || awaited_ != nullptr) DoNext(Clock::now() + kGathering);
+    closer.join();
+  }
+  queue_->Shutdown();
+  while (DoNext(Clock::time_point::max())) {
+  }
 }
 
 std::vector<std::string> ControllerServer::Streams::addresses() const {
@@ -374,55 +378,84 @@ std::vector<std::string> ControllerServer::Streams::addresses() const {
   return texts;
 }
 
-grpc::ServerGenericBidiReactor* ControllerServer::Streams::CreateReactor(grpc::GenericCallbackServerContext* context) {
-  if (context->method() != wire::kAttachMethod) {
-    return new RefusedCall({grpc::StatusCode::UNIMPLEMENTED, "no such method"});
-  }
-  const std::lock_guard lock(mutex_);
-  if (streams_.size() >= options_.num_streams_max) {
+void ControllerServer::Streams::AwaitCall() {
+  awaited_ = std::make_unique<AgentStream>(StreamId(num_ids_++), options_, this, &counters_);
+  awaited_->AwaitCall(&service_, queue_.get());
+}
+
+void ControllerServer::Streams::OnCall(bool ok) {
+  if (!ok) return gone_.push_back(std::move(awaited_));  // the end
+  const bool has_room = streams_.size() < options_.num_streams_max;
+  AgentStream* stream = awaited_.get();
+  streams_.emplace(num_ids_ - 1, std::move(awaited_));
+  counters_.num_streams = streams_.size();
+  AwaitCall();
+  if (stream->method() != wire::kAttachMethod) {
+    stream->Reject({grpc::StatusCode::UNIMPLEMENTED, "no such method"});
+  } else if (!has_room) {
     counters_.refused++;
-    return new RefusedCall({grpc::StatusCode::RESOURCE_EXHAUSTED, "the controller has all streams it can have"});
+    stream->Reject({grpc::StatusCode::RESOURCE_EXHAUSTED, "the controller has all streams it can have"});
+  } else {
+    counters_.opened++;
+    stream->Begin();
   }
-  counters_.opened++;
-  const uint32_t number = num_ids_++;
-  auto stream = std::make_shared<AgentStream>(StreamId(number), context, options_, this, &inbox_, &counters_);
-  streams_.emplace(number, stream);
-  return stream.get();
 }
 
 void ControllerServer::Streams::Forget(StreamId id) {
-  std::shared_ptr<AgentStream> stream;  // destroyed without the lock
-  const std::lock_guard lock(mutex_);
   const auto found = streams_.find(id.value());
-  stream = std::move(found->second);
+  gone_.push_back(std::move(found->second));
   streams_.erase(found);
-  if (streams_.empty()) emptied_.notify_all();
+  counters_.num_streams = streams_.size();
 }
 
-std::shared_ptr<AgentStream> ControllerServer::Streams::Find(StreamId id) const {
-  const std::lock_guard lock(mutex_);
+AgentStream* ControllerServer::Streams::Find(StreamId id) const {
   const auto found = streams_.find(id.value());
-  return found == streams_.end() ? nullptr : found->second;
+  return found == streams_.end() ? nullptr : found->second.get();
 }
 
 void ControllerServer::Streams::Queue(StreamId id, const controller::ToAgent& message) {
-  auto stream = Find(id);
+  AgentStream* stream = Find(id);
   if (stream == nullptr) return;
   stream->Queue(message);
-  queued_.push_back(std::move(stream));
+  queued_.push_back(id);
 }
 
 void ControllerServer::Streams::Flush() {
-  for (const auto& stream : queued_) stream->Flush();
+  for (const StreamId id : queued_) {
+    if (AgentStream* stream = Find(id)) stream->Flush();
+  }
   queued_.clear();
 }
 
+bool ControllerServer::Streams::DoNext(Clock::time_point until) {
+  const bool is_done = Complete(queue_.get(), until) == grpc::CompletionQueue::GOT_EVENT;
+  gone_.clear();
+  return is_done;
+}
+
+void ControllerServer::Streams::Wake() {
+  if (!is_alarm_set_.exchange(true)) alarm_.Set(queue_.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), &woken_);
+}
+
+void ControllerServer::Streams::Serve(std::chrono::milliseconds timeout) {
+  const Clock::time_point end = Clock::now() + timeout;
+  while (Clock::now() < end && !is_woken_) DoNext(end);
+  is_woken_ = false;
+  CheckPatience();
+}
+
 std::vector<controller::TrafficInput> ControllerServer::Streams::TakeInputs(std::chrono::milliseconds timeout) {
-  std::vector<controller::TrafficInput> inputs = inbox_.Take(timeout);
+  const Clock::time_point start = Clock::now();
+  const Clock::time_point gathered = num_taken_ >= kLoad ? start + kGathering : kLongAgo;
+  while (inputs_.size() < kBatchMax && DoNext(is_woken_ ? kLongAgo : inputs_.empty() ? start + timeout : gathered)) {
+  }
+  is_woken_ = false;
+  std::vector<controller::TrafficInput> inputs = std::exchange(inputs_, {});
+  num_taken_ = inputs.size();
   for (const controller::TrafficInput& input : inputs) {
     const auto* said = std::get_if<controller::StreamSaid>(&input);
     if (said == nullptr) continue;
-    if (const auto stream = Find(said->stream)) stream->Taken();
+    if (AgentStream* stream = Find(said->stream)) stream->Taken();
   }
   CheckPatience();
   return inputs;
@@ -432,17 +465,11 @@ void ControllerServer::Streams::CheckPatience() {
   const auto now = Clock::now();
   if (now < next_check_) return;
   next_check_ = now + options_.patience / 8;
-  std::vector<std::shared_ptr<AgentStream>> streams;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, stream] : streams_) streams.push_back(stream);
-  }
-  for (const auto& stream : streams) stream->CheckPatience(now);
+  for (const auto& [id, stream] : streams_) stream->CheckPatience(now);
 }
 
 ControllerServerCounters ControllerServer::Streams::counters() const {
-  const std::lock_guard lock(mutex_);
-  return {.num_streams = streams_.size(),
+  return {.num_streams = counters_.num_streams,
           .opened = counters_.opened,
           .refused = counters_.refused,
           .unreadable = counters_.unreadable,
@@ -466,6 +493,8 @@ std::vector<std::string> ControllerServer::addresses() const { return streams_->
 std::vector<controller::TrafficInput> ControllerServer::TakeInputs(std::chrono::milliseconds timeout) {
   return streams_->TakeInputs(timeout);
 }
+
+void ControllerServer::Serve(std::chrono::milliseconds timeout) { streams_->Serve(timeout); }
 
 void ControllerServer::Wake() { streams_->Wake(); }
 

@@ -1,7 +1,7 @@
 // The controller's end of all streams: takes what agents say to one thread, and says what that thread answers.
 //
-// Threads     gRPC's few threads read, check and queue; no stream has a thread of its own. One thread, the core's,
-//             takes all that waits at once, and answers.
+// Threads     one, the core's: while it waits for inputs it reads and writes for all streams, and nobody does while it
+//             is at work. Handing over to it would cost each word more than the rest of its way.
 // Batches     what has come while the core was at work is its next batch, and what a batch says to an agent is one
 //             message. Under load the core lets inputs gather for a millisecond before it looks.
 // Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` words wait is not
@@ -45,6 +45,7 @@ struct ControllerServerCounters {
   uint64_t messages_out = 0;
 };
 
+// Thread: one for all, but Wake(), addresses() and counters().
 class ControllerServer {
  public:
   // Listens when it returns. Errors: kInvalidArgument: nowhere to listen, an address that can't be read or must not have
@@ -61,11 +62,13 @@ class ControllerServer {
   // All that waits, in the order of each stream; waits for something, but no longer than `timeout`. The end of a stream
   // that said something comes once, after its last word, whoever ended it.
   std::vector<controller::TrafficInput> TakeInputs(std::chrono::milliseconds timeout);
-  // Makes the TakeInputs() that waits, or else the next one, return at once. Any thread.
+  // What TakeInputs() does for streams while it waits, without taking anything.
+  void Serve(std::chrono::milliseconds timeout);
+  // Makes the one of these that waits, or else the next one, return at once. Any thread.
   void Wake();
 
   // Nothing happens where the stream is gone. What is queued leaves with the next Flush(): the words of a stream
-  // together. Send() does both. Thread: that of TakeInputs().
+  // together. Send() does both.
   void Queue(controller::StreamId stream, const controller::ToAgent& message);
   void Flush();
   void Send(controller::StreamId stream, const controller::ToAgent& message);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <string>
@@ -29,17 +30,26 @@ inline std::string TestSocket() {
 // What a client hears, one event after another.
 class ClientEvents {
  public:
-  explicit ClientEvents(ControllerClient* client) : client_(client) {}
+  // Args: server: gets on while this waits; null: somebody else sees to that.
+  explicit ClientEvents(ControllerClient* client, ControllerServer* server = nullptr)
+      : client_(client), server_(server) {}
+
+  void SetServer(ControllerServer* server) { server_ = server; }
 
   // The next event; waits for it.
   ClientEvent Next() {
+    const auto end = std::chrono::steady_clock::now() + kLongWait;
     while (events_.empty()) {
-      pollfd waiting = {.fd = client_->event_descriptor(), .events = POLLIN, .revents = 0};
-      if (poll(&waiting, 1, static_cast<int>(kLongWait.count())) != 1) {
+      if (std::chrono::steady_clock::now() > end) {
         ADD_FAILURE() << "nothing happened";
         return StreamClosed{"nothing happened"};
       }
-      for (ClientEvent& event : client_->Poll()) events_.push_back(std::move(event));
+      pollfd waiting = {.fd = client_->event_descriptor(), .events = POLLIN, .revents = 0};
+      if (poll(&waiting, 1, server_ == nullptr ? 100 : 0) == 1) {
+        for (ClientEvent& event : client_->Poll()) events_.push_back(std::move(event));
+      } else if (server_ != nullptr) {
+        server_->Serve(std::chrono::milliseconds(1));
+      }
     }
     ClientEvent event = std::move(events_.front());
     events_.pop_front();
@@ -58,6 +68,7 @@ class ClientEvents {
 
  private:
   ControllerClient* client_;
+  ControllerServer* server_;
   std::deque<ClientEvent> events_;
 };
 
