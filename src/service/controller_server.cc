@@ -55,14 +55,12 @@ class AgentStream {
       : id_(id), options_(options), owner_(owner), counters_(counters) {}
 
   void AwaitCall(grpc::AsyncGenericService* service, grpc::ServerCompletionQueue* queue) {
-    context_.AsyncNotifyWhenDone(&done_);
     service->RequestCall(&context_, &call_, queue, queue, &called_);
   }
   const std::string& method() const { return context_.method(); }
 
-  // The call has come, and is taken, or not. The first is that the end of it will be told.
+  // The call has come, and is taken, or not.
   void Begin() {
-    ++num_pending_;
     if (const auto auth = context_.auth_context(); auth->IsPeerAuthenticated()) {
       is_authenticated_ = true;
       for (const grpc::string_ref& name : auth->GetPeerIdentity()) names_.emplace_back(name.data(), name.size());
@@ -72,10 +70,7 @@ class AgentStream {
     call_.SendInitialMetadata(&opened_);
     Read();
   }
-  void Reject(const grpc::Status& status) {
-    ++num_pending_;
-    Finish(status);
-  }
+  void Reject(const grpc::Status& status) { Finish(status); }
 
   // It leaves with the next Flush(), if not before.
   void Queue(const controller::ToAgent& message) {
@@ -84,8 +79,7 @@ class AgentStream {
     if (unsent_.num_bytes() + bytes.size() > options_.unsent_bytes_max) {
       counters_->slow++;
       // What is under way waits for the other side: only a cancelled stream is done before that.
-      context_.TryCancel();
-      return Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "this agent does not listen"});
+      return Cancel();
     }
     unsent_.Push(std::move(bytes));
   }
@@ -96,6 +90,11 @@ class AgentStream {
     is_ending_ = true;
     deadline_ = Clock::now() + options_.patience;
     SayNext();
+  }
+
+  void Cancel() {
+    context_.TryCancel();
+    Finish(grpc::Status::CANCELLED);
   }
 
   // The core has taken one of its words.
@@ -156,11 +155,6 @@ class AgentStream {
     SayNext();
   }
 
-  // Whoever broke it off: reading may wait for the core, and would not notice.
-  void OnDone() {
-    if (context_.IsCancelled()) Finish(grpc::Status::CANCELLED);
-  }
-
   // Says why, and ends.
   void Refuse(const std::string& reason) {
     Queue(controller::Refused{reason});
@@ -199,12 +193,12 @@ class AgentStream {
     if (has_spoken_ && !std::exchange(is_told_of_end_, true)) owner_->Put(controller::StreamEnded{id_});
   }
 
-  // Something that was begun is over; the last such takes the stream away.
+  // Something that was begun is over; the last such takes a finished stream away.
   template <class Reaction>
   Completion After(Reaction reaction) {
     return [this, reaction](bool ok) {
       reaction(ok);
-      if (--num_pending_ == 0) owner_->Forget(id_);
+      if (--num_pending_ == 0 && is_finished_) owner_->Forget(id_);
     };
   }
 
@@ -218,8 +212,7 @@ class AgentStream {
   Completion opened_ = After([](bool) {});
   Completion read_ = After([this](bool ok) { OnRead(ok); });
   Completion written_ = After([this](bool ok) { OnWritten(ok); });
-  Completion finished_ = After([this](bool) { deadline_.reset(); });
-  Completion done_ = After([this](bool) { OnDone(); });
+  Completion finished_ = After([this](bool) { is_finished_ = true; });
   size_t num_pending_ = 0;
   bool is_authenticated_ = false;
   std::vector<std::string> names_;  // of the certificate
@@ -235,6 +228,7 @@ class AgentStream {
   bool is_saying_ = false;                     // one message is under way
   bool is_ending_ = false;                     // nothing more will be queued
   bool is_finishing_ = false;                  // nothing more will be read or written
+  bool is_finished_ = false;                   // nothing more will be begun
   std::optional<Clock::time_point> deadline_;  // until which the agent has to speak, or to have listened
 };
 
@@ -364,6 +358,7 @@ void ControllerServer::Streams::Stop() {
       server_->Shutdown(std::chrono::system_clock::now());
       is_down = true;
     });
+    for (const auto& [id, stream] : streams_) stream->Cancel();
     while (!is_down || !streams_.empty() || awaited_ != nullptr) DoNext(Clock::now() + kGathering);
     closer.join();
   }
