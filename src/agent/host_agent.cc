@@ -144,29 +144,37 @@ void HostAgent::Begin(const ProcessAsked& event) {
     // Its socket is used again: what it was before has ended.
     const auto before = by_socket_.find({event.pid, event.inode});
     if (before != by_socket_.end()) Close(before->second);
+    if (accepted_.erase(event.inode) > 0) ++revision_;
   }
-  const uint64_t number = NewNumber();
   Connection connection;
   connection.kept.job = event.job;
-  connection.kept.wanted = {.connection = number,
-                            .source = event.source,
+  connection.kept.wanted = {.source = event.source,
                             .destination = event.destination,
                             .protocol = static_cast<uint8_t>(event.kind == QuestionKind::kQueuePair ? 17 : 6),
                             .destination_port = event.destination_port};
   connection.kept.pid = event.pid;
   connection.kept.inode = event.inode;
   connection.stage = Stage::kAsked;
-  connection.since = now_;
   connection.question = event.question;
-  connection.is_asked = is_welcome_;
-  Connection& held = connections_.emplace(number, std::move(connection)).first->second;
-  jobs_[event.job].insert(number);
-  ended_away_.erase(event.job);
+  Connection& held = Hold(std::move(connection));
+  const uint64_t number = held.kept.wanted.connection;
   questions_[event.question] = number;
-  if (event.inode != 0) by_socket_[{event.pid, event.inode}] = number;
-  Say(controller::PathsWanted{.request = ++num_requests_, .job = event.job, .connections = {held.kept.wanted}});
   if (!is_welcome_ || is_silent_) return Answer(&held, 0);
   deadlines_.insert({now_ + options_.answer_deadline, number});
+}
+
+HostAgent::Connection& HostAgent::Hold(Connection connection) {
+  const uint64_t number = NewNumber();
+  connection.kept.wanted.connection = number;
+  connection.since = now_;
+  connection.is_asked = is_welcome_;
+  Connection& held = connections_.emplace(number, std::move(connection)).first->second;
+  const KeptConnection& kept = held.kept;
+  jobs_[kept.job].insert(number);
+  ended_away_.erase(kept.job);
+  if (kept.inode != 0) by_socket_[{kept.pid, kept.inode}] = number;
+  Say(controller::PathsWanted{.request = ++num_requests_, .job = kept.job, .connections = {kept.wanted}});
+  return held;
 }
 
 void HostAgent::AnswerLate(Connection* connection) {

@@ -15,6 +15,8 @@
 //             returns. The same while it stands still: from a question that it let run into the deadline until it says
 //             anything, processes do not wait for it. Destinations that are no training NIC are left alone, and
 //             remembered for a while.
+// Way back    a connection that this host accepted is the sender's to steer. If it turns out to send data from here,
+//             that is a connection of its own, which has its port already.
 // Moves       a connection that stands is moved by rewriting its source port: here after the socket (departure), at the
 //             other end before it (arrival), which the controller has prepared first. An arrival's older port stays for
 //             `arrival_linger`, because its packets are still on their way.
@@ -154,6 +156,8 @@ class HostAgent {
   void AnswerLeave(QuestionId question);
   void TakeAccepted(const ProcessAsked& event);
   void Begin(const ProcessAsked& event);
+  // Gives it a number, holds it and asks the controller about it.
+  Connection& Hold(Connection connection);
   // Answers the process that waits; port 0: any.
   void Answer(Connection* connection, uint16_t port);
   // What `connection` can have now is known, or not yet.
@@ -186,6 +190,10 @@ class HostAgent {
   void RestoreRewriting();
   void LookAtConnections(const SocketsSeen& event);
   void LookAtAccepted(const SocketsSeen& event);
+  // Between training NICs, as far as is known, and there is room for one more.
+  bool MaySteer(const SocketPair& ends) const;
+  // An accepted connection that sends is held as one from here.
+  void HoldAccepted(const Accepted& accepted, const SocketPair& ends);
   void LookAtAliases(const SocketsSeen& event);
   void Note(std::string text) { Act(Noted{std::move(text)}); }
   // Not inlined: GCC 12 takes the members of other alternatives for uninitialized.

@@ -69,8 +69,9 @@ class Nonsense {
   SocketsSeen Sockets(SimTime now) {
     SocketsSeen seen{.asked_at = SimTime(now.ns() - static_cast<int64_t>(random_.Below(1 << 23))), .sockets = {}};
     for (uint64_t i = random_.Below(6); i > 0; --i) {
-      seen.sockets.push_back(
-          {.ends = {Address(), Address(), Port(), Port()}, .inode = random_.Below(8), .bytes_acked = 1});
+      seen.sockets.push_back({.ends = {Address(), Address(), Port(), Port()},
+                              .inode = random_.Below(8),
+                              .bytes_acked = random_.Below(2) == 0 ? 1 : 1e6});
     }
     return seen;
   }

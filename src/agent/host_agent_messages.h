@@ -79,6 +79,7 @@ struct SeenSocket {
   SocketPair ends;
   uint64_t inode = 0;  // 0: the process has closed it, the kernel still sends
   double bytes_acked = 0;
+  double bytes_received = 0;
 
   friend bool operator==(const SeenSocket&, const SeenSocket&) = default;
 };

@@ -14,6 +14,15 @@ namespace {
 constexpr SimDuration kUnclearFor(1'000'000'000);
 constexpr SimDuration kUnseenFor(10'000'000'000);
 
+// An accepted connection sends data, and not just words about what it receives (credits, requests): so many bytes, and
+// such a share of what it receives.
+constexpr double kBytesOfSender = 64 * 1024;
+constexpr double kShareOfSender = 1.0 / 16;
+
+bool Sends(const SeenSocket& socket) {
+  return socket.bytes_acked >= kBytesOfSender && socket.bytes_acked >= kShareOfSender * socket.bytes_received;
+}
+
 SocketPair EndsOf(const KeptConnection& kept) {
   return {.local = kept.wanted.source,
           .remote = kept.wanted.destination,
@@ -329,12 +338,33 @@ void HostAgent::LookAtConnections(const SocketsSeen& event) {
 }
 
 void HostAgent::LookAtAccepted(const SocketsSeen& event) {
-  std::set<uint64_t> inodes;
-  for (const SeenSocket& socket : event.sockets) inodes.insert(socket.inode);
-  const size_t num_gone = std::erase_if(accepted_, [&](const auto& entry) {
-    return entry.second.since < event.asked_at && !inodes.contains(entry.first);
-  });
-  if (num_gone > 0) ++revision_;
+  std::unordered_map<uint64_t, const SeenSocket*> by_inode;
+  for (const SeenSocket& socket : event.sockets) by_inode.emplace(socket.inode, &socket);
+  for (auto entry = accepted_.begin(); entry != accepted_.end();) {
+    const auto& [inode, accepted] = *entry;
+    const auto found = by_inode.find(inode);
+    const bool is_gone = found == by_inode.end() && accepted.since < event.asked_at;
+    const bool becomes_sender = found != by_inode.end() && Sends(*found->second) && MaySteer(found->second->ends);
+    if (becomes_sender) HoldAccepted(accepted, found->second->ends);
+    if (is_gone || becomes_sender) ++revision_;
+    entry = is_gone || becomes_sender ? accepted_.erase(entry) : std::next(entry);
+  }
+}
+
+bool HostAgent::MaySteer(const SocketPair& ends) const {
+  return IsNic(ends.local) && !IsNic(ends.remote) && !IsStranger(ends.remote) &&
+         connections_.size() < options_.num_connections_max;
+}
+
+void HostAgent::HoldAccepted(const Accepted& accepted, const SocketPair& ends) {
+  Connection connection;
+  connection.kept.job = accepted.kept.job;
+  connection.kept.wanted = {
+      .source = ends.local, .destination = ends.remote, .protocol = 6, .destination_port = ends.remote_port};
+  connection.kept.pid = accepted.kept.pid;
+  connection.kept.inode = accepted.kept.inode;
+  connection.traffic_class = accepted.traffic_class;
+  Open(&Hold(std::move(connection)), ends.local_port);
 }
 
 void HostAgent::LookAtAliases(const SocketsSeen& event) {

@@ -350,6 +350,41 @@ TEST_F(HostAgentTest, ALevelReachesAllSocketsOfTheJob) {
   EXPECT_TRUE(Of<SetSocketClass>(Hear(controller::LevelSet{"gpt", 8, ""})).empty()) << "no such level";
 }
 
+// Gloo's connections carry data both ways; the way back leaves by a path of its own.
+TEST_F(HostAgentTest, AnAcceptedConnectionThatSendsIsSteeredFromHere) {
+  Connect();
+  OpenFrom(1, 50'001);
+  ProcessAsked accept = Question(2);
+  accept.kind = QuestionKind::kAccept;
+  Do(accept);
+  SeenSocket accepted = {.ends = {kHere, kThere, 6000, 51'000}, .inode = accept.inode};
+  const auto look = [&] { return Do(SocketsSeen{now_, {Socket(50'001, 1001), accepted}}); };
+  // Words about what it gets are no data, however many there come together.
+  accepted.bytes_acked = 1e6;
+  accepted.bytes_received = 1e9;
+  EXPECT_TRUE(Of<SayToController>(look()).empty());
+  accepted.bytes_acked = 1e8;
+  const auto wanted = Said<controller::PathsWanted>(look());
+  ASSERT_EQ(wanted.size(), 1u);
+  const controller::WantedConnection& back = wanted[0].connections[0];
+  EXPECT_EQ(back.source, kHere);
+  EXPECT_EQ(back.destination, kThere);
+  EXPECT_EQ(back.destination_port, 51'000);
+  EXPECT_TRUE(Of<SayToController>(look()).empty()) << "asked once";
+  const auto answered = Answer(back.connection, Use(50'007));
+  EXPECT_TRUE(Of<SetSocketClass>(answered).empty()) << "it has the class since it was accepted";
+  EXPECT_EQ(Said<controller::ConnectionOpened>(answered),
+            (std::vector<controller::ConnectionOpened>{{"gpt", back.connection, 0, 6000}}));
+  const auto move = Of<SetRewrite>(Change(back.connection, 50'007));
+  ASSERT_EQ(move.size(), 1u);
+  EXPECT_EQ(move[0].rule, (RewriteRule{RewriteRule::Direction::kDeparture, kHere, kThere, 6000, 51'000}));
+  // The next level reaches it once, and its end is told.
+  EXPECT_EQ(Of<SetSocketClass>(Hear(controller::LevelSet{"gpt", 0, ""})).size(), 2u);
+  Wait(10);
+  const auto closed = Said<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(50'001, 1001)}}));
+  EXPECT_EQ(closed, (std::vector<controller::ConnectionsClosed>{{"gpt", {back.connection}}}));
+}
+
 TEST_F(HostAgentTest, SocketsThatAreGoneAreClosedAndOthersFound) {
   Connect();
   const uint64_t first = OpenFrom(1, 50'001);

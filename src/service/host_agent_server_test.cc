@@ -382,7 +382,8 @@ TEST(TcpSockets, ListsAConnectionFromBothEnds) {
   // The acknowledgement comes when the kernel likes.
   const auto until = std::chrono::steady_clock::now() + kPatience;
   int64_t bytes_acked = 0;
-  while (bytes_acked < 5 && std::chrono::steady_clock::now() < until) {
+  int64_t bytes_received = 0;
+  while ((bytes_acked < 5 || bytes_received < 5) && std::chrono::steady_clock::now() < until) {
     const auto sockets = ListTcpSockets();
     ASSERT_TRUE(sockets.ok()) << sockets.status().message();
     int num_found = 0;
@@ -392,7 +393,10 @@ TEST(TcpSockets, ListsAConnectionFromBothEnds) {
         EXPECT_EQ(socket.inode, status.st_ino);
         bytes_acked = socket.bytes_acked;
       }
-      if (socket.ends == others) ++num_found;
+      if (socket.ends == others) {
+        ++num_found;
+        bytes_received = socket.bytes_received;
+      }
       EXPECT_NE(socket.ends.remote_port, 0) << "listening sockets are no connections";
     }
     ASSERT_EQ(num_found, 2);
@@ -400,6 +404,7 @@ TEST(TcpSockets, ListsAConnectionFromBothEnds) {
   // The SYN counts as one byte that was acknowledged, in kernels that count so.
   EXPECT_GE(bytes_acked, 5);
   EXPECT_LE(bytes_acked, 6);
+  EXPECT_EQ(bytes_received, 5);
 }
 
 }  // namespace

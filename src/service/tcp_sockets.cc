@@ -64,6 +64,7 @@ agent::SeenSocket ReadSocket(const inet_diag_msg& message, size_t length) {
       tcp_info numbers = {};  // an older kernel tells fewer
       std::memcpy(&numbers, at + RTA_LENGTH(0), std::min<size_t>(sizeof(numbers), RTA_PAYLOAD(&attribute)));
       socket.bytes_acked = static_cast<double>(numbers.tcpi_bytes_acked);
+      socket.bytes_received = static_cast<double>(numbers.tcpi_bytes_received);
     }
     const size_t step = std::min<size_t>(left, RTA_ALIGN(attribute.rta_len));
     at += step;
