@@ -125,7 +125,7 @@ Status StartServices(const LabState& state, const topology::Fabric& fabric, cons
   std::filesystem::create_directories(lab_folder + "/agents", error);
   FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/addresses.json",
                                          topology::WriteAddressBook(AddressBookOf(fabric, state.plan), fabric)));
-  FL_ASSIGN_OR_RETURN(const std::string fabric_text, ExtractFabric(state.source));
+  FL_ASSIGN_OR_RETURN(const std::string fabric_text, DescribeLabFabric(state.source, state.plan.options.scale));
   FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/fabric.yaml", fabric_text));
   const auto end = steady_clock::now() + kStartPatience;
   // First: an agent that finds none looks again a second later, and its host's jobs are not steered until then.

@@ -19,17 +19,18 @@ Result<topology::Fabric> LoadLabFabric(const std::string& path) {
   return std::move(scenario.fabric);
 }
 
-Result<std::string> ExtractFabric(const std::string& path) {
+Result<std::string> DescribeLabFabric(const std::string& path, double scale) {
   FL_RETURN_IF_ERROR(LoadLabFabric(path).status());
   // It has been read as what it is, so what is asked for is there.
   const YAML::Node root = YAML::LoadFile(path);
-  if (const YAML::Node other = root["fabric_file"]) {
-    const std::filesystem::path file = other.as<std::string>();
-    return ExtractFabric((std::filesystem::path(path).parent_path() / file).string());
-  }
-  YAML::Node fabric;
-  fabric["fabric"] = root["fabric"];
-  return YAML::Dump(fabric) + "\n";
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (const YAML::Node other = root["fabric_file"]) return DescribeLabFabric(folder / other.as<std::string>(), scale);
+  YAML::Node document;
+  YAML::Node fabric = document["fabric"] = root["fabric"];
+  if (const YAML::Node file = fabric["file"]) fabric["file"] = (folder / file.as<std::string>()).string();
+  const YAML::Node before = fabric["speed_scale"];
+  fabric["speed_scale"] = before ? before.as<double>() * scale : scale;
+  return YAML::Dump(document) + "\n";
 }
 
 }  // namespace fairlead::lab

@@ -12,8 +12,9 @@ namespace fairlead::lab {
 // Errors: those of topology::LoadFabricFile and sim::LoadScenario, with file and line.
 Result<topology::Fabric> LoadLabFabric(const std::string& path);
 
-// The fabric of such a file by itself, as the text of a fabric file: what the lab's controller is given.
-// Errors: as above.
-Result<std::string> ExtractFabric(const std::string& path);
+// The fabric of such a file by itself at the speeds of a lab, as the text of a fabric file that may lie anywhere. What
+// the lab's controller is given, since the bytes that agents count are those of the lab.
+// Args: scale: LabOptions::scale. Errors: as above.
+Result<std::string> DescribeLabFabric(const std::string& path, double scale);
 
 }  // namespace fairlead::lab

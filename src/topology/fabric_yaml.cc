@@ -20,6 +20,8 @@ namespace {
 
 constexpr double kMinSpeed = 1e-6;
 constexpr double kMaxSpeed = 1e6;
+constexpr double kMinScale = 1e-9;
+constexpr double kMaxScale = 1e9;
 
 uint32_t Count(YamlMap& map, std::string_view key, uint32_t fallback, uint32_t min = 1, uint32_t max = kMaxCount) {
   return static_cast<uint32_t>(map.Int(key, fallback, min, max));
@@ -249,6 +251,15 @@ class SpeedOverrides {
   std::vector<Override> overrides_;
 };
 
+Fabric ScaleSpeeds(Fabric fabric, double scale) {
+  std::vector<std::pair<LinkId, BytesPerSecond>> capacities;
+  capacities.reserve(fabric.num_links());
+  for (LinkId link(0u); link.index() < fabric.num_links(); link = LinkId(link.index() + 1)) {
+    capacities.emplace_back(link, fabric.capacity(link) * scale);
+  }
+  return std::move(fabric).WithCapacities(capacities);
+}
+
 constexpr std::array<std::string_view, 6> kKinds = {"clos2",           "clos3",        "double-sided",
                                                     "rail-dual-plane", "lingjun-topo", "explicit"};
 
@@ -267,13 +278,16 @@ Result<Fabric> LoadKind(YamlMap& map, const FabricLoadOptions& options) {
 
 Result<Fabric> LoadFabric(YamlMap& map, const FabricLoadOptions& options) {
   SpeedOverrides overrides(map);
+  const double scale = map.Double("speed_scale", 1, kMinScale, kMaxScale);
   Result<Fabric> fabric = LoadKind(map, options);
   if (!fabric.ok()) {
     // An error of the document has its line already; all others get the section's.
     map.Fail("", fabric.status().message());
     return map.Finish();
   }
-  return overrides.Apply(std::move(fabric).value());
+  FL_ASSIGN_OR_RETURN(Fabric described, overrides.Apply(std::move(fabric).value()));
+  if (scale == 1) return described;
+  return ScaleSpeeds(std::move(described), scale);
 }
 
 Result<Fabric> LoadFabricFile(const std::string& path) {

@@ -9,6 +9,7 @@
 //       uplink: {parallel: 2, gbps: 100}     # or {oversubscription: 2}: the speed follows
 //       host: {gpus: 8, nics: 4, ports_per_nic: 2, port_gbps: 100}
 //       links: [{from: leaf3, to: spine1, gbps: 50}]     # cables with another speed than the rest
+//       speed_scale: 0.0001      # of all speeds, those inside hosts too; a lab is such a fabric
 //
 // All keys, with their ranges and defaults, stand in docs/modules/topology.md.
 #pragma once

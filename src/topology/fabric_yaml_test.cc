@@ -150,6 +150,22 @@ TEST(FabricYamlTest, LinksOverrideSpeedsInBothDirections) {
   EXPECT_DOUBLE_EQ(Gigabits(*fabric, "h0/pcie0->h0/gpu0"), 128);
 }
 
+// What is given, what is left to the default, what is computed, and what is overridden.
+TEST(FabricYamlTest, ScaleIsOfAllSpeeds) {
+  const std::string text =
+      "kind: clos2\nleaves: 2\nhosts_per_leaf: 2\nspines: 2\noversubscription: 2\nhost: {pcie_gigabytes_per_s: 64}\n"
+      "links: [{from: leaf0, to: spine1, gbps: 50}]\n";
+  const Result<Fabric> whole = Load(text);
+  const Result<Fabric> scaled = Load(text + "speed_scale: 0.001\n");
+  ASSERT_TRUE(whole.ok() && scaled.ok()) << scaled.status().message();
+  ASSERT_EQ(scaled->num_links(), whole->num_links());
+  EXPECT_DOUBLE_EQ(Gigabits(*scaled, "leaf0->spine1"), 0.05);
+  for (LinkId link(0u); link.index() < whole->num_links(); link = LinkId(link.index() + 1)) {
+    EXPECT_DOUBLE_EQ(scaled->capacity(link).value(), whole->capacity(link).value() / 1000) << whole->LinkName(link);
+  }
+  EXPECT_THAT(Error(text + "speed_scale: 0\n"), HasSubstr("t.yaml:8: speed_scale: expected a number in"));
+}
+
 // --- One clear error each, with file and line.
 
 TEST(FabricYamlTest, ErrorsNameFileAndLine) {
