@@ -31,7 +31,9 @@ struct ChunkHeader {
 static_assert(sizeof(ChunkHeader) == 16);
 
 // Bytes of a chunk; only the last one of a pool, or of what a ring allows, is shorter. More: fewer headers; fewer:
-// queue pairs end closer together. Each queue pair gets 16 of a pool, of 4 KiB to 256 KiB.
+// queue pairs end closer together. Each queue pair gets at least 16 of a pool, of 4 KiB or more. The two chunks that
+// each has room for are no more than 128 KiB together, twice what four hops of packets of 16 KiB hold: what waits
+// beyond that when the last chunk is given out only makes the other end begin its next pool later.
 // Args: num_connections: >= 1.
 uint64_t ChunkBytes(uint64_t pool_bytes, uint32_t num_connections);
 

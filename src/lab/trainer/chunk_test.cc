@@ -27,7 +27,9 @@ struct Pipe {
 TEST(ChunkBytes, SixteenForEachConnectionWithinLimits) {
   EXPECT_EQ(ChunkBytes(1 << 20, 8), 8192u);  // 2^20 / (16 x 8)
   EXPECT_EQ(ChunkBytes(1, 8), 4096u);
-  EXPECT_EQ(ChunkBytes(uint64_t{1} << 40, 8), 256u * 1024);
+  EXPECT_EQ(ChunkBytes(uint64_t{1} << 40, 8), 8192u);  // 2 x 8 x 8 KiB = 128 KiB
+  EXPECT_EQ(ChunkBytes(uint64_t{1} << 40, 2), 32768u);
+  EXPECT_EQ(ChunkBytes(uint64_t{1} << 40, 64), 4096u);
 }
 
 // Whatever the sender cuts its chunks into and the receiver reads, each phase gets its bytes, and no others.
