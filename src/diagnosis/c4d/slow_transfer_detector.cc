@@ -275,8 +275,7 @@ void SlowTransferDetector::JudgeLines(std::span<PairDelay> pairs) const {
 }
 
 SlowTransferDetector::ElementDelay SlowTransferDetector::DelayOf(const SlowElement& element,
-                                                                 std::span<const PairDelay> pairs,
-                                                                 double sigma) const {
+                                                                 std::span<const PairDelay> pairs, double sigma) const {
   std::vector<double> slowness;
   std::vector<double> added;
   std::vector<double> uneven;

@@ -12,9 +12,9 @@
 //             median of its class: same size and sharing, same pair of leaf switches (enough of them) or as local as
 //             it;
 //             3. what all suffer is nobody's fault: unless some are as ever, x is counted from what is normal now;
-//             4. x averaged per pair of ranks and plane; slow: by itself (three sigma of how pairs differ, three standard
-//             errors by how far its reports agree, and the least effects), as part of a row or column that ScoreDelays
-//             names, or lossy: single messages are much slower again and again,
+//             4. x averaged per pair of ranks and plane; slow: by itself (three sigma of how pairs differ, three
+//             standard errors by how far its reports agree, and the least effects), as part of a row or column that
+//             ScoreDelays names, or lossy: single messages are much slower again and again,
 //             than it has ever seen, while those of most others are not. A rank that comes late sends all that it has
 //             at once, and gets all that others had for it: messages of a burst share their time otherwise than those
 //             that come one by one. What single messages take longer is no loss as long as an end's lateness covers it;
