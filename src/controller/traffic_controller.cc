@@ -247,6 +247,7 @@ void TrafficController::PassOn(HostId host, traffic::PathEvent event) {
 void TrafficController::Flush() {
   ++num_flushes_;
   std::vector<traffic::PathEvent> events = std::exchange(releases_, {});
+  const size_t num_releases = events.size();
   std::move(events_.begin(), events_.end(), std::back_inserter(events));
   events_.clear();
   std::move(opened_.begin(), opened_.end(), std::back_inserter(events));
@@ -258,6 +259,7 @@ void TrafficController::Flush() {
     jobs_.at(request.job).num_pending = 0;
   }
   std::vector<traffic::PathAction> actions = paths_.Handle(clock_, events);
+  KeepProbes(std::span(events).subspan(num_releases));
   for (traffic::PathAction& action : actions) {
     std::visit([this](auto& one) { Carry(one); }, action);
   }

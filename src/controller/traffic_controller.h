@@ -294,6 +294,8 @@ class TrafficController {
   void PassPort(const QueuePairKey& key, HostId host, uint16_t port);
   bool IsWaiting(HostId host) const { return hosts_[host].passed_on_in == num_flushes_ + 1; }
   void Flush();
+  // Gives rounds their probes, which the path service has taken ports from. Args: flushed: what events_ were.
+  void KeepProbes(std::span<traffic::PathEvent> flushed);
   void Carry(traffic::PathsGranted& action);
   void Carry(const traffic::PathsMoved& action);
   void Carry(const traffic::ScanPorts& action);
@@ -431,6 +433,7 @@ class TrafficController {
   std::vector<traffic::PathEvent> releases_;
   std::vector<traffic::PathEvent> events_;
   std::vector<traffic::PathEvent> opened_;  // after all others: they would part requests that are placed together
+  std::vector<std::pair<size_t, uint64_t>> scanned_;  // of events_: those with probes of a round, and which round
   uint64_t num_flushes_ = 0;
   std::vector<TrafficOutput> outputs_;
 };

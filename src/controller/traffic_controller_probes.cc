@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "controller/traffic_controller.h"
 #include "traffic/default_paths.h"
@@ -111,9 +113,18 @@ void TrafficController::Hear(HostId host, const ProbesFinished& word) {
   // Whoever was not asked, or is late, tells of ports only.
   const auto round = rounds_.find(word.round);
   const bool was_asked = round != rounds_.end() && round->second.waiting_for.erase(host) > 0;
-  if (was_asked) round->second.probes.insert(round->second.probes.end(), probes.begin(), probes.end());
-  if (!probes.empty()) Pass(traffic::PortsScanned{std::move(probes)});
+  if (!probes.empty()) {
+    if (was_asked) scanned_.emplace_back(events_.size(), word.round);
+    Pass(traffic::PortsScanned{std::move(probes)});
+  }
   if (was_asked && round->second.waiting_for.empty()) FinishRounds();
+}
+
+void TrafficController::KeepProbes(std::span<traffic::PathEvent> flushed) {
+  for (const auto& [event, round] : std::exchange(scanned_, {})) {
+    auto& probes = std::get<traffic::PortsScanned>(flushed[event]).probes;
+    std::move(probes.begin(), probes.end(), std::back_inserter(rounds_.at(round).probes));
+  }
 }
 
 // Those that everybody has answered, and those that have waited for long enough.
@@ -123,6 +134,7 @@ void TrafficController::FinishRounds() {
       ++round;
       continue;
     }
+    if (!scanned_.empty()) Flush();
     Pass(traffic::ProbeRoundFinished{.probes = std::move(round->second.probes), .are_ports_told = true});
     round = rounds_.erase(round);
   }
