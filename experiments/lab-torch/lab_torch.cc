@@ -105,6 +105,7 @@ Result<PolicyResult> RunPolicy(const LabScenario& scenario, const std::string& s
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   experiment::Outcome outcome;
   if (!HasTorch()) {
+    outcome.is_partial = true;
     outcome.notes.push_back("Not run: /usr/bin/python3 can't import torch. Install it: apt-get install python3-torch");
     return outcome;
   }

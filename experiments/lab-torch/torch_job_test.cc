@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
+#include "experiments/lab-torch/lab_torch.h"
+
 namespace fairlead::experiments::lab_torch {
 namespace {
 
@@ -18,6 +22,18 @@ TEST(TorchJobTest, ReadsWhatRankZeroPrints) {
   EXPECT_EQ(MeanWithin(iterations, 11, 13.5), 1.0);
   EXPECT_EQ(MeanWithin(iterations, 10, 13.4), 2.0);
   EXPECT_EQ(MeanWithin(iterations, 14, 20), 0);
+}
+
+// An outcome without values is one that was not run to its end; else rows of paper.yaml would be missing.
+TEST(TorchJobTest, WithoutTorchItSaysSo) {
+  if (HasTorch()) GTEST_SKIP() << "python3-torch is installed here";
+  const std::atomic<bool> stop = false;
+  experiment::RunContext context;
+  context.stop = &stop;
+  const auto outcome = lab_torch::Run(context);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_TRUE(outcome->is_partial);
+  EXPECT_EQ(outcome->notes.size(), 1u);
 }
 
 }  // namespace
