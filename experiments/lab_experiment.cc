@@ -50,16 +50,44 @@ lab::LabSessionOptions LabOptionsOf(const experiment::RunContext& context) {
   return options;
 }
 
+Result<lab::LabComparison> Compare(const LabScenario& played, const ComparisonSize& size,
+                                   const experiment::RunContext& context) {
+  lab::LabComparisonOptions options;
+  options.session = LabOptionsOf(context);
+  options.num_seeds = context.reduced ? 1 : size.num_seeds;
+  options.seconds = context.reduced ? size.reduced_seconds : size.seconds;
+  options.warm_up_s = size.warm_up_s;
+  // Each lab comes up and runs twice; then the simulator.
+  const double num_parts = 3.0 * options.num_seeds + 1;
+  double part = 0;
+  return lab::CompareInLab(
+      played.file(), played.scenario(), options, [&](const std::string&) { context.Report(part++ / num_parts); },
+      *context.stop);
+}
+
+std::string DescribeRuns(const lab::LabComparison& comparison) {
+  return fmt::format(
+      "{} labs whose switches hash differently, {:.0f} s each way; real processes and kernel ECMP at {:g} of the "
+      "speeds.",
+      comparison.runs.size(), comparison.runs.front().steered.measured_s, comparison.scale);
+}
+
+void IterationDifferences::Add(double lab_s, double simulated_s) {
+  if (lab_s > 0) percent_.push_back(100 * std::abs(lab_s / simulated_s - 1));
+}
+
+double IterationDifferences::Median() const {
+  return percent_.empty() ? std::nan("") : fairlead::Median(percent_);
+}
+
 double MedianDifference(const lab::LabComparison& comparison) {
-  std::vector<double> differences;
+  IterationDifferences differences;
   for (const lab::HashedAndSteered& run : comparison.runs) {
     for (size_t j = 0; j < run.steered.jobs.size(); ++j) {
-      const auto& times = run.steered.jobs[j].iteration_s;
-      if (times.empty()) continue;
-      differences.push_back(100 * std::abs(Mean(times) / comparison.simulated_steered.jobs[j].mean_s - 1));
+      differences.Add(lab::MeanIterationOf(run.steered.jobs[j]), comparison.simulated_steered.jobs[j].mean_s);
     }
   }
-  return differences.empty() ? std::nan("") : MedianInPlace(differences);
+  return differences.Median();
 }
 
 Result<experiment::Outcome> WithoutLab(const Status& status) {

@@ -1,8 +1,10 @@
 // What the experiments in the lab share: their scenarios as files, and what is said where a lab can't be made.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "experiment/experiment.h"
@@ -36,7 +38,32 @@ class LabScenario {
 // A lab of this process, at 1/10,000 of the speeds; its first hash seed is that of the experiment.
 lab::LabSessionOptions LabOptionsOf(const experiment::RunContext& context);
 
-// By how many percent the mean iterations of the steered jobs differ from the simulator's: median over jobs and seeds.
+// How much an experiment that compares hashed and steered runs measures.
+struct ComparisonSize {
+  uint32_t num_seeds = 5;  // labs, whose switches hash differently; one with --reduced
+  double seconds = 0;      // of each run
+  double reduced_seconds = 0;
+  double warm_up_s = 3;
+};
+// As lab::CompareInLab, which has the errors; says how far it is.
+Result<lab::LabComparison> Compare(const LabScenario& played, const ComparisonSize& size,
+                                   const experiment::RunContext& context);
+// What was run, as a note.
+std::string DescribeRuns(const lab::LabComparison& comparison);
+
+// By how many percent iterations in the lab are longer or shorter than the simulator's.
+class IterationDifferences {
+ public:
+  // Mean iterations, in seconds. Nothing is added where the lab has none (0).
+  void Add(double lab_s, double simulated_s);
+  // NaN: there are none.
+  double Median() const;
+
+ private:
+  std::vector<double> percent_;
+};
+
+// Of the steered jobs: median over jobs and seeds.
 double MedianDifference(const lab::LabComparison& comparison);
 
 // Where the user has no right to make a lab, or Ctrl-C came, an experiment has no values but a note; all other errors

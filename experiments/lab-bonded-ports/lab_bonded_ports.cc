@@ -14,11 +14,8 @@ namespace fairlead::experiments::lab_bonded_ports {
 
 namespace {
 
-constexpr uint32_t kNumSeeds = 5;
-constexpr double kSeconds = 15;
-constexpr double kReducedSeconds = 6;
 // Shares of queue pairs need a while to find their places.
-constexpr double kWarmUp = 5;
+constexpr ComparisonSize kSize = {.num_seeds = 5, .seconds = 15, .reduced_seconds = 6, .warm_up_s = 5};
 // Of a NIC with both ports full.
 constexpr double kNicGbps = 400;
 
@@ -75,17 +72,8 @@ report::BarFigure DrawSeeds(const lab::LabComparison& comparison, size_t num_nic
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-bonded-ports.yaml"));
-  lab::LabComparisonOptions options;
-  options.session = LabOptionsOf(context);
-  options.num_seeds = context.reduced ? 1 : kNumSeeds;
-  options.seconds = context.reduced ? kReducedSeconds : kSeconds;
-  options.warm_up_s = kWarmUp;
-  FL_ASSIGN_OR_RETURN(const lab::LabPlan plan, lab::PlanLab(played.scenario().fabric, options.session.lab));
-  const double num_parts = 3.0 * options.num_seeds + 1;
-  double part = 0;
-  const auto comparison = lab::CompareInLab(
-      played.file(), played.scenario(), options, [&](const std::string&) { context.Report(part++ / num_parts); },
-      *context.stop);
+  FL_ASSIGN_OR_RETURN(const lab::LabPlan plan, lab::PlanLab(played.scenario().fabric, LabOptionsOf(context).lab));
+  const auto comparison = Compare(played, kSize, context);
   if (!comparison.ok()) return WithoutLab(comparison.status());
   const Measured hashed = Measure(*comparison, plan, &lab::HashedAndSteered::hashed);
   const Measured steered = Measure(*comparison, plan, &lab::HashedAndSteered::steered);
@@ -97,10 +85,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.Set("iterations, lab against simulator", MedianDifference(*comparison));
   const report::BarFigure figure = DrawSeeds(*comparison, plan.nics.size());
   outcome.figures.push_back({figure.title, Draw(figure), "One job of two hosts with four NICs of two ports each."});
-  outcome.notes.push_back(fmt::format(
-      "{} labs whose switches and hosts hash differently, {:.0f} s each way; real processes and kernel ECMP "
-      "at {:g} of the speeds. The busier port of a NIC has 50 % when both have the same.",
-      options.num_seeds, options.seconds, comparison->scale));
+  outcome.notes.push_back(DescribeRuns(*comparison) + " The busier port of a NIC has 50 % when both have the same.");
   return outcome;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -34,10 +33,7 @@ std::vector<CaseJob> DescribeJobs(const std::vector<lab::LabJob>& jobs) {
 
 std::vector<double> MeanIterations(const lab::LabRunResult& run) {
   std::vector<double> means;
-  for (const lab::LabJobResult& job : run.jobs) {
-    const double sum = std::accumulate(job.iteration_s.begin(), job.iteration_s.end(), 0.0);
-    means.push_back(job.iteration_s.empty() ? 0 : sum / static_cast<double>(job.iteration_s.size()));
-  }
+  for (const lab::LabJobResult& job : run.jobs) means.push_back(lab::MeanIterationOf(job));
   return means;
 }
 

@@ -28,6 +28,18 @@ TEST(LabCruxCaseTest, MeansAreOverIterations) {
   EXPECT_EQ(MeanIterations(run), (std::vector<double>{3, 0}));
 }
 
+TEST(LabExperimentTest, DifferencesAreInPercentOfTheSimulator) {
+  IterationDifferences differences;
+  EXPECT_TRUE(std::isnan(differences.Median()));
+  differences.Add(0, 1);  // no iteration has ended
+  EXPECT_TRUE(std::isnan(differences.Median()));
+  differences.Add(1.5, 2);  // 25 % shorter
+  differences.Add(2.2, 2);  // 10 % longer
+  EXPECT_NEAR(differences.Median(), 17.5, 1e-9);
+  differences.Add(2, 2);
+  EXPECT_NEAR(differences.Median(), 10, 1e-9);
+}
+
 // The scenarios are what they say they are: alone, each model communicates as long as on the testbed of the simulator.
 TEST(LabCruxCaseTest, ScenariosAreTheTestbedScaledDown) {
   for (const char* file : {"scenarios/lab-crux-2-bert.yaml", "scenarios/lab-crux-3-bert.yaml",

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <string>
@@ -223,12 +222,10 @@ void AddNotes(std::string_view name, const CaseResult& result, experiment::Outco
   }
 }
 
-// Where nothing is left to chance: jobs alone, and on paths that are chosen. In percent.
-void CollectDifferences(const CaseResult& result, std::vector<double>* differences) {
+// Where nothing is left to chance: jobs alone, and on paths that are chosen.
+void CollectDifferences(const CaseResult& result, IterationDifferences* differences) {
   const auto compare = [&](const Iterations& lab, const Iterations& simulated) {
-    for (const auto& [model, seconds] : lab) {
-      differences->push_back(std::abs(PercentChange(simulated.at(model), seconds)));
-    }
+    for (const auto& [model, seconds] : lab) differences->Add(seconds, simulated.at(model));
   };
   compare(result.alone_s, result.simulated_alone_s);
   for (const char* decides : {"paths", "both"}) {
@@ -255,7 +252,7 @@ report::PageFigure DrawCase(std::string_view name, const CaseResult& result) {
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   CasePlayer player(context);
   experiment::Outcome outcome;
-  std::vector<double> differences;
+  IterationDifferences differences;
   for (const Case& played : kCases) {
     if (context.reduced && &played != kCases) {
       AddRows(played.name, NoResult(played), &outcome);
@@ -268,7 +265,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     CollectDifferences(*result, &differences);
     outcome.figures.push_back(DrawCase(played.name, *result));
   }
-  outcome.Set("iterations, lab against simulator", Median(differences));
+  outcome.Set("iterations, lab against simulator", differences.Median());
   outcome.notes.push_back(
       fmt::format("Means over {} labs whose switches hash differently, {:.0f} s each; the simulator's over 20 hash "
                   "seeds. none: ecmp; paths: c4p; priorities: crux-levels; both: crux+c4p.",

@@ -12,9 +12,7 @@ namespace fairlead::experiments::lab_eight_jobs {
 
 namespace {
 
-constexpr uint32_t kNumSeeds = 5;
-constexpr double kSeconds = 20;
-constexpr double kReducedSeconds = 8;
+constexpr ComparisonSize kSize = {.num_seeds = 5, .seconds = 20, .reduced_seconds = 8};
 // Of the 16 NICs of 200 Gb/s, when nothing collides.
 constexpr double kIdealGbps = 3200;
 
@@ -39,15 +37,7 @@ report::BarFigure DrawJobs(const lab::LabComparison& comparison) {
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-eight-jobs.yaml"));
-  lab::LabComparisonOptions options;
-  options.session = LabOptionsOf(context);
-  options.num_seeds = context.reduced ? 1 : kNumSeeds;
-  options.seconds = context.reduced ? kReducedSeconds : kSeconds;
-  const double num_parts = 3.0 * options.num_seeds + 1;
-  double part = 0;
-  const auto comparison = lab::CompareInLab(
-      played.file(), played.scenario(), options, [&](const std::string&) { context.Report(part++ / num_parts); },
-      *context.stop);
+  const auto comparison = Compare(played, kSize, context);
   if (!comparison.ok()) return WithoutLab(comparison.status());
   const lab::ThroughputGain gain = lab::GainOf(*comparison);
   experiment::Outcome outcome;
@@ -60,10 +50,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.Set("iterations, lab against simulator", MedianDifference(*comparison));
   const report::BarFigure figure = DrawJobs(*comparison);
   outcome.figures.push_back({figure.title, Draw(figure), "One hash seed; the table has means over seeds."});
-  outcome.notes.push_back(
-      fmt::format("{} labs whose switches hash differently, {:.0f} s each way; real processes and "
-                  "kernel ECMP at {:g} of the speeds.",
-                  options.num_seeds, options.seconds, comparison->scale));
+  outcome.notes.push_back(DescribeRuns(*comparison));
   return outcome;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiments/lab_experiment.h"
+#include "lab/lab_comparison.h"
 #include "lab/lab_run.h"
 #include "lab/lab_workload.h"
 #include "report/line_figure.h"
@@ -17,6 +18,7 @@ namespace fairlead::experiments::lab_link_failure {
 namespace {
 
 constexpr const char* kCable = "leaf0-spine3";
+constexpr const char* kLink = "leaf0->spine3";  // the same, in the simulator
 constexpr double kWarmUp = 6;
 constexpr double kCutAt = 10;
 // After the cut, before what is left is measured: the required time.
@@ -82,19 +84,41 @@ report::LineFigure DrawRuns(const std::vector<std::pair<std::string, std::vector
   return figure;
 }
 
-// One lab for each way, whose switches hash by `seed`. Returns Gb/s of all jobs, [bin].
-Result<std::vector<double>> MeasureLab(const LabScenario& played, const experiment::RunContext& context, uint32_t seed,
-                                       bool steers, double seconds) {
+// One lab for each way, whose switches hash by `seed`.
+Result<lab::LabRunResult> RunInLab(const LabScenario& played, const experiment::RunContext& context, uint32_t seed,
+                                   bool steers, double seconds) {
   lab::LabSessionOptions options = LabOptionsOf(context);
   options.lab.hash_seed += seed;
   FL_ASSIGN_OR_RETURN(auto session, lab::LabSession::Start(played.file(), played.scenario(), options, *context.stop));
   // Under ECMP nothing adapts, the shares of queue pairs neither.
   const auto bytes = steers ? lab::QueuePairBytes::kShared : lab::QueuePairBytes::kFixed;
   FL_ASSIGN_OR_RETURN(const auto jobs, lab::PlanJobs(played.scenario(), session.state().plan, 0, bytes));
-  FL_ASSIGN_OR_RETURN(const auto run,
-                      session.Run(jobs, steers, kWarmUp, seconds,
-                                  {{.at_s = kCutAt, .act = [&] { return session.SetHealth(kCable, 0); }}}));
-  return ThroughputOverTime(run, session.state().plan.options.scale);
+  return session.Run(jobs, steers, kWarmUp, seconds,
+                     {{.at_s = kCutAt, .act = [&] { return session.SetHealth(kCable, 0); }}});
+}
+
+// The steered jobs in the simulator; cut: without the cable from the beginning.
+Result<std::vector<lab::SimulatedJob>> Simulate(sim::Scenario scenario, bool cut, const std::atomic<bool>& stop) {
+  if (cut) {
+    const LinkId link = scenario.fabric.FindLink(kLink);
+    for (const LinkId one : {link, scenario.fabric.reverse(link)}) {
+      scenario.link_events.push_back({.time = SimTime(), .link = one, .health = 0});
+    }
+  }
+  FL_ASSIGN_OR_RETURN(lab::SimulatedRuns runs, lab::SimulateUnder(std::move(scenario), "c4p", stop));
+  return std::move(runs.jobs);
+}
+
+// Iterations that begin and end within [from_s, to_s] of the measured time, beside the simulator's.
+void AddDifferences(const lab::LabRunResult& run, double from_s, double to_s,
+                    const std::vector<lab::SimulatedJob>& simulated, IterationDifferences* differences) {
+  for (size_t j = 0; j < run.jobs.size(); ++j) {
+    lab::LabJobResult within;
+    for (const lab::LabIteration& one : run.jobs[j].iterations) {
+      if (one.begin_s >= from_s && one.begin_s + one.seconds <= to_s) within.iteration_s.push_back(one.seconds);
+    }
+    differences->Add(lab::MeanIterationOf(within), simulated[j].mean_s);
+  }
 }
 
 }  // namespace
@@ -103,6 +127,8 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-link-failure.yaml"));
   const double seconds = context.reduced ? kReducedSeconds : kSeconds;
   const uint32_t num_seeds = context.reduced ? 1 : kNumSeeds;
+  FL_ASSIGN_OR_RETURN(const auto simulated_before, Simulate(played.scenario(), false, *context.stop));
+  FL_ASSIGN_OR_RETURN(const auto simulated_after, Simulate(played.scenario(), true, *context.stop));
   experiment::Outcome outcome;
   std::vector<std::pair<std::string, std::vector<double>>> runs;
   for (const bool steers : {false, true}) {
@@ -110,21 +136,29 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     double before = 0;
     double after = 0;
     double worst = std::numeric_limits<double>::infinity();
+    IterationDifferences differences_before;
+    IterationDifferences differences_after;
     for (uint32_t seed = 0; seed < num_seeds; ++seed) {
       context.Report(((steers ? num_seeds : 0) + seed) / (2.0 * num_seeds));
-      const auto bins = MeasureLab(played, context, seed, steers, seconds);
-      if (!bins.ok()) return WithoutLab(bins.status());
-      const double of_seed = MeanBetween(*bins, kCutAt + kSettling, seconds);
-      before += MeanBetween(*bins, 0, kCutAt) / num_seeds;
+      const auto run = RunInLab(played, context, seed, steers, seconds);
+      if (!run.ok()) return WithoutLab(run.status());
+      const std::vector<double> bins = ThroughputOverTime(*run, LabOptionsOf(context).lab.scale);
+      const double of_seed = MeanBetween(bins, kCutAt + kSettling, seconds);
+      before += MeanBetween(bins, 0, kCutAt) / num_seeds;
       after += of_seed / num_seeds;
       worst = std::min(worst, of_seed);
-      if (seed == 0) runs.emplace_back(side, *bins);
+      if (seed == 0) runs.emplace_back(side, bins);
+      AddDifferences(*run, 0, kCutAt, simulated_before, &differences_before);
+      AddDifferences(*run, kCutAt + kSettling, seconds, simulated_after, &differences_after);
     }
     outcome.Set(side + ": before", before);
     outcome.Set(side + ": after", after);
     // Jobs that lose a connection end, and with them the run.
     outcome.Set(side + ": share of 7/8 of 3,200 Gb/s", 100 * after / kIdealGbps);
     outcome.Set(side + ": share, worst seed", 100 * worst / kIdealGbps);
+    if (!steers) continue;
+    outcome.Set("iterations before, lab against simulator", differences_before.Median());
+    outcome.Set("iterations after, lab against simulator", differences_after.Median());
   }
   const report::LineFigure figure = DrawRuns(runs);
   outcome.figures.push_back({figure.title, Draw(figure), "One hash seed; iterations count evenly from begin to end."});

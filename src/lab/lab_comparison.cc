@@ -25,7 +25,7 @@ double Gbps(const LabComparison& comparison, const LabRunResult& run) {
 // Mean over seeds of a job's mean iteration; 0: it ended none.
 double MeanIteration(const LabComparison& comparison, size_t job, LabRunResult HashedAndSteered::*run) {
   std::vector<double> means;
-  for (const HashedAndSteered& seed : comparison.runs) means.push_back(Mean((seed.*run).jobs[job].iteration_s));
+  for (const HashedAndSteered& seed : comparison.runs) means.push_back(MeanIterationOf((seed.*run).jobs[job]));
   return Mean(means);
 }
 

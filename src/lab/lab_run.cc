@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 #include <thread>
 
@@ -179,6 +180,12 @@ LabJobResult SummarizeJob(const LabJob& job, const std::vector<std::string>& rec
   result.exposed_s /= count;
   result.sent_bytes_per_s = result.bytes_per_iteration * count / sum_s;
   return result;
+}
+
+double MeanIterationOf(const LabJobResult& job) {
+  if (job.iteration_s.empty()) return 0;
+  const double sum = std::accumulate(job.iteration_s.begin(), job.iteration_s.end(), 0.0);
+  return sum / static_cast<double>(job.iteration_s.size());
 }
 
 Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& jobs, const LabRunOptions& options,

@@ -46,6 +46,9 @@ struct LabJobResult {
   double sent_bytes_per_s = 0;           // of the whole job, in its iterations; 0 without an iteration
 };
 
+// Mean of iteration_s; 0: there are none.
+double MeanIterationOf(const LabJobResult& job);
+
 struct LabRunResult {
   double measured_s = 0;
   std::vector<LabJobResult> jobs;
