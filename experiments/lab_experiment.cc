@@ -76,9 +76,7 @@ void IterationDifferences::Add(double lab_s, double simulated_s) {
   if (lab_s > 0) percent_.push_back(100 * std::abs(lab_s / simulated_s - 1));
 }
 
-double IterationDifferences::Median() const {
-  return percent_.empty() ? std::nan("") : fairlead::Median(percent_);
-}
+double IterationDifferences::Median() const { return percent_.empty() ? std::nan("") : fairlead::Median(percent_); }
 
 double MedianDifference(const lab::LabComparison& comparison) {
   IterationDifferences differences;

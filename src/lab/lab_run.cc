@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <sstream>
 #include <thread>
 
+#include "base/statistics.h"
 #include "lab/trainer_process.h"
 
 namespace fairlead::lab {
@@ -182,11 +182,7 @@ LabJobResult SummarizeJob(const LabJob& job, const std::vector<std::string>& rec
   return result;
 }
 
-double MeanIterationOf(const LabJobResult& job) {
-  if (job.iteration_s.empty()) return 0;
-  const double sum = std::accumulate(job.iteration_s.begin(), job.iteration_s.end(), 0.0);
-  return sum / static_cast<double>(job.iteration_s.size());
-}
+double MeanIterationOf(const LabJobResult& job) { return Mean(job.iteration_s); }
 
 Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& jobs, const LabRunOptions& options,
                              const std::atomic<bool>& stop) {
