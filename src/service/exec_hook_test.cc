@@ -31,7 +31,7 @@ TEST(ExecHookTest, LargeTextsPassBothWaysAtOnce) {
   const std::string input(8 << 20, 'x');
   const ExecHookOutcome outcome = RunHook({"cat"}, input);
   EXPECT_TRUE(outcome.ok());
-  EXPECT_EQ(outcome.output, input.substr(0, 64 * 1024));
+  EXPECT_EQ(outcome.output, input.substr(0, size_t{64} * 1024));
 }
 
 TEST(ExecHookTest, AProgramNeedNotReadItsInput) {

@@ -37,7 +37,7 @@ HealthEvent EventOf(const std::string& node, bool is_healthy, const std::string&
 // Plays the platform connector: refuses the first `num_refused` messages, and keeps the events of the others.
 class PlayedReceiver final : public grpc::CallbackGenericService {
  public:
-  explicit PlayedReceiver(std::string address, int num_refused = 0) : num_refused_(num_refused) {
+  explicit PlayedReceiver(const std::string& address, int num_refused = 0) : num_refused_(num_refused) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address, grpc::InsecureServerCredentials());
     builder.RegisterCallbackGenericService(this);
@@ -101,9 +101,9 @@ class PlayedReceiver final : public grpc::CallbackGenericService {
 };
 
 std::string TestAddress() {
-  static const TemporaryFolder folder;
+  static const TemporaryFolder kFolder;
   static int number = 0;
-  return "unix:" + folder.File(std::to_string(number++));
+  return "unix:" + kFolder.File(std::to_string(number++));
 }
 
 std::unique_ptr<HealthEventSender> StartSender(const std::string& address) {

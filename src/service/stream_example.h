@@ -22,9 +22,9 @@ inline constexpr std::chrono::milliseconds kLongWait{60'000};
 
 // A UNIX socket of this test alone.
 inline std::string TestSocket() {
-  static const TemporaryFolder folder;
+  static const TemporaryFolder kFolder;
   static int number = 0;
-  return "unix:" + folder.File(std::to_string(number++));
+  return "unix:" + kFolder.File(std::to_string(number++));
 }
 
 // What a client hears, one event after another.

@@ -31,7 +31,7 @@ struct PlayedRingOptions {
 
 // What an edge of the ring carries in an iteration.
 inline uint64_t EdgeBytes(const PlayedRingOptions& options) {
-  return 2 * (options.num_workers - 1) * options.bytes / options.num_workers;
+  return uint64_t{2} * (options.num_workers - 1) * options.bytes / options.num_workers;
 }
 
 inline std::vector<lab::TrainerPlan> RingPlans(const PlayedRingOptions& options) {

@@ -36,14 +36,14 @@ using testing::SizeIs;
 // A folder for the segment, before the library makes it: each test has a process of its own under CTest; run together,
 // they share the first one.
 const std::string& Folder() {
-  static const TemporaryFolder folder;
-  static const std::string path = [] {
-    setenv("FAIRLEAD_SHM_FOLDER", folder.path().c_str(), 1);
+  static const TemporaryFolder kFolder;
+  static const std::string kPath = [] {
+    setenv("FAIRLEAD_SHM_FOLDER", kFolder.path().c_str(), 1);
     setenv("FAIRLEAD_JOB", "gpt", 1);
     setenv("RANK", "5", 1);
-    return folder.path();
+    return kFolder.path();
   }();
-  return path;
+  return kPath;
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
