@@ -13,12 +13,14 @@
 namespace fairlead::report {
 namespace {
 
-constexpr double kMarginTop = 34;  // holds the y axis label and the legend
+constexpr double kMarginTop = 34;  // holds the y axis label and one row of the legend
 constexpr double kMarginBottom = 52;
 constexpr double kMarginLeft = 52;
 constexpr double kMarginRight = 12;
 constexpr double kGroupFill = 0.76;  // of a group's width, for its bars
 constexpr double kLineHeight = 14;
+constexpr double kLegendGap = 18;
+constexpr double kBoldWidth = 1.3;  // of a label of the legend, over LabelWidth()
 constexpr size_t kNumTicks = 6;
 
 struct Plot {
@@ -29,17 +31,35 @@ struct Plot {
   double At(double value) const { return y(std::clamp(value, y_domain.low, y_domain.high)); }
 };
 
-void DrawLegend(const BarFigure& figure, SvgFigure& svg) {
-  double x = figure.width - kMarginRight;
-  if (!figure.mark_label.empty()) {
-    svg.AddText({x, 12}, figure.mark_label, "tick", Anchor::kEnd);
-    x -= LabelWidth(figure.mark_label) + 20;
-    svg.AddBox({x, 7, 14, 2.5}, "mark");
-    x -= 14;
+using Legend = std::vector<std::vector<SvgFigure::StyledText>>;  // rows
+
+double MarkWidth(const BarFigure& figure) { return figure.mark_label.empty() ? 0 : LabelWidth(figure.mark_label) + 34; }
+
+// Beside the label of the axis and what marks are.
+Legend PlanLegend(const BarFigure& figure) {
+  const double width = figure.width - kMarginLeft - kMarginRight - LabelWidth(figure.y_label) - MarkWidth(figure);
+  Legend rows(1);
+  double used = 0;
+  for (size_t s = 0; s < figure.series.size(); ++s) {
+    const double needed = kBoldWidth * LabelWidth(figure.series[s]) + kLegendGap;
+    if (used + needed > width && !rows.back().empty()) {
+      rows.emplace_back();
+      used = 0;
+    }
+    used += needed;
+    rows.back().push_back({figure.series[s], SeriesStyle(s) + " curve-label"});
   }
-  for (size_t s = figure.series.size(); s-- > 0;) {
-    svg.AddText({x, 12}, figure.series[s], SeriesStyle(s) + " curve-label", Anchor::kEnd);
-    x -= LabelWidth(figure.series[s]) + 18;
+  return rows;
+}
+
+void DrawLegend(const BarFigure& figure, const Legend& rows, SvgFigure& svg) {
+  const double right = figure.width - kMarginRight;
+  if (!figure.mark_label.empty()) {
+    svg.AddText({right, 12}, figure.mark_label, "tick", Anchor::kEnd);
+    svg.AddBox({right - LabelWidth(figure.mark_label) - 20, 7, 14, 2.5}, "mark");
+  }
+  for (size_t row = 0; row < rows.size(); ++row) {
+    svg.AddTextRow({right - MarkWidth(figure), 12 + static_cast<double>(row) * kLineHeight}, rows[row], kLegendGap);
   }
 }
 
@@ -86,11 +106,12 @@ void DrawGroup(const BarFigure& figure, const BarGroup& group, double left, doub
 std::string Draw(const BarFigure& figure) {
   FL_CHECK(!figure.series.empty());
   SvgFigure svg(figure.width, figure.height, figure.title, figure.description);
-  const Box frame = {kMarginLeft, kMarginTop, figure.width - kMarginLeft - kMarginRight,
-                     figure.height - kMarginTop - kMarginBottom};
+  const Legend legend = PlanLegend(figure);
+  const double top = kMarginTop + static_cast<double>(legend.size() - 1) * kLineHeight;
+  const Box frame = {kMarginLeft, top, figure.width - kMarginLeft - kMarginRight, figure.height - top - kMarginBottom};
   const Plot plot{frame, LinearScale(figure.y_domain, {frame.y + frame.height, frame.y}), figure.y_domain};
   DrawAxis(figure, plot, svg);
-  DrawLegend(figure, svg);
+  DrawLegend(figure, legend, svg);
   const double width = frame.width / static_cast<double>(std::max<size_t>(figure.groups.size(), 1));
   for (size_t g = 0; g < figure.groups.size(); ++g) {
     FL_CHECK(figure.groups[g].values.size() == figure.series.size());

@@ -301,6 +301,24 @@ TEST(BarFigureTest, OneBarPerNumberAndLabelsOnLinesOfTheirOwn) {
   for (const char* label : {">one<", ">two<", ">three<"}) EXPECT_THAT(svg, HasSubstr(label));
 }
 
+// Each row is one text, which the browser lays out; the bars begin below the last row.
+TEST(BarFigureTest, ALegendThatIsTooLongHasSeveralRows) {
+  BarFigure figure;
+  figure.width = 400;
+  figure.y_label = "share of runs";
+  figure.series = {"non_comm_hang", "non_comm_slow", "comm_hang", "comm_slow"};
+  figure.groups = {{"all", {1, 1, 1, 1}, {}}};
+  figure.y_domain = {0, 1};
+  const std::string svg = Draw(figure);
+  EXPECT_EQ(FindMarkupError(svg), "");
+  // 400 less margins of 64 and the label's 86 are 250: a long name, 130 with its gap, a long and a short one, 225, and
+  // the other short one.
+  EXPECT_EQ(Count(svg, " class=\"end\">"), 3u);
+  EXPECT_EQ(Count(svg, "<tspan"), 4u);
+  for (const char* row : {"y=\"12\"", "y=\"26\"", "y=\"40\""}) EXPECT_THAT(svg, HasSubstr(row));
+  EXPECT_EQ(Count(svg, "y=\"62\" width"), 4u);  // 34 and two rows of 14
+}
+
 TEST(ScheduleFigureTest, BlocksAreCutAtTheEndOfTheAxis) {
   ScheduleFigure figure;
   figure.title = "schedule";

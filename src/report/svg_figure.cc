@@ -121,6 +121,16 @@ void SvgFigure::AddText(Point at, std::string_view text, std::string_view style,
                        FormatCoordinate(at.y), style, AnchorStyle(anchor), EscapeMarkup(text));
 }
 
+void SvgFigure::AddTextRow(Point end, std::span<const StyledText> texts, double gap) {
+  text_ += fmt::format("<text x=\"{}\" y=\"{}\" class=\"end\">", FormatCoordinate(end.x), FormatCoordinate(end.y));
+  for (const StyledText& one : texts) {
+    const bool is_first = &one == texts.data();
+    text_ += fmt::format("<tspan dx=\"{}\" class=\"{}\">{}</tspan>", FormatCoordinate(is_first ? 0 : gap), one.style,
+                         EscapeMarkup(one.text));
+  }
+  text_ += "</text>\n";
+}
+
 void SvgFigure::AddVerticalText(Point at, std::string_view text, std::string_view style) {
   text_ += fmt::format("<text transform=\"translate({} {}) rotate(-90)\" class=\"{} middle\">{}</text>\n",
                        FormatCoordinate(at.x), FormatCoordinate(at.y), style, EscapeMarkup(text));

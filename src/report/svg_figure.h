@@ -52,6 +52,13 @@ class SvgFigure {
   void AddBox(const Box& box, std::string_view style, std::string_view tooltip = "");
   void AddDot(Point center, double radius, std::string_view style, std::string_view tooltip = "");
   void AddText(Point at, std::string_view text, std::string_view style, Anchor anchor = Anchor::kStart);
+  // Texts beside each other, `gap` pixels apart, the last one of which ends at a point. The browser lays them out, so
+  // they do not overlap whatever its font is.
+  struct StyledText {
+    std::string text;
+    std::string style;
+  };
+  void AddTextRow(Point end, std::span<const StyledText> texts, double gap);
   // Reads from bottom to top, centred on `at`.
   void AddVerticalText(Point at, std::string_view text, std::string_view style);
 
