@@ -69,6 +69,17 @@ class HandMadeJob {
     }
   }
 
+  // Rank `r` has begun its first send to `peer`, or its first receive from there, on "data 0".
+  void BeginTransfer(uint32_t r, model::OperationKind kind, uint32_t peer) {
+    model::OperationRecord record;
+    record.communicator = kData;
+    record.kind = kind;
+    record.peer = model::RankId(peer);
+    record.enqueued = Now() + SimDuration(++num_records);
+    record.started = record.enqueued;
+    pending[r].push_back(record);
+  }
+
   // The oldest message of the connection is in that phase since now.
   void Connect(uint32_t r, model::Direction direction, uint32_t peer, model::TransferPhase phase) {
     model::ConnectionRecord record;

@@ -12,6 +12,7 @@ using model::Culprit;
 using model::CulpritKind;
 using model::Direction;
 using model::Finding;
+using model::OperationKind;
 using model::Syndrome;
 using model::TransferPhase;
 using Job = HandMadeJob;
@@ -23,6 +24,11 @@ constexpr int kHangSeconds = 22;
 bool IsRank(const Finding& finding, uint32_t rank) {
   return finding.culprits.size() == 1 && finding.culprits.front().kind == CulpritKind::kRank &&
          finding.culprits.front().rank == model::RankId(rank);
+}
+
+bool IsNic(const Finding& finding, uint32_t nic) {
+  return finding.culprits.size() == 1 && finding.culprits.front().kind == CulpritKind::kNic &&
+         finding.culprits.front().nic == NicId(nic);
 }
 
 TEST(C4dMasterTest, HealthyJobHasNoFinding) {
@@ -131,9 +137,9 @@ TEST(C4dMasterTest, AFrozenProcessIsNoBrokenLink) {
   EXPECT_TRUE(IsRank(job.Open().front(), 3));
 }
 
-// All exchange with all, and 3 does not hear that its peers have posted buffers, nor do they hear that 3 has: it froze,
-// or is cut off. Each of them has lost two words, and 3 fourteen.
-TEST(C4dMasterTest, WhoHasLostTheWordsOfAllIsNamed) {
+// All exchange with all, and 3 does not hear that its peers have posted buffers, nor do they hear that 3 has. Each of
+// them has lost two words, and 3 fourteen. Seven words that nobody heard are no process that froze.
+TEST(C4dMasterTest, WhoIsHeardByNobodyIsCutOff) {
   Job job;
   job.Iterate(5);
   job.DoAll(Job::kData, Stage::kStarted);
@@ -146,7 +152,31 @@ TEST(C4dMasterTest, WhoHasLostTheWordsOfAllIsNamed) {
   }
   job.Wait(kHangSeconds);
   ASSERT_EQ(job.Open().size(), 1u);
-  EXPECT_TRUE(IsRank(job.Open().front(), 3));
+  EXPECT_TRUE(IsNic(job.Open().front(), 3));
+}
+
+// The same of sends and receives, each of which has but two ranks, both with equally many lost words between them.
+TEST(C4dMasterTest, SingleTransfersAreLookedIntoTogether) {
+  for (const bool is_cut_off : {true, false}) {
+    Job job;
+    job.Iterate(5);
+    for (uint32_t r = 0; r < Job::kRanks; ++r) {
+      if (r == 3) continue;
+      job.BeginTransfer(3, OperationKind::kSend, r);
+      job.BeginTransfer(r, OperationKind::kReceive, 3);
+      job.Connect(3, Direction::kSend, r, TransferPhase::kSendWaitsForPeer);
+      job.Connect(r, Direction::kReceive, 3, TransferPhase::kReceivePosted);
+      job.BeginTransfer(3, OperationKind::kReceive, r);
+      job.BeginTransfer(r, OperationKind::kSend, 3);
+      if (!is_cut_off) continue;  // 3 has frozen before it posted
+      job.Connect(r, Direction::kSend, 3, TransferPhase::kSendWaitsForPeer);
+      job.Connect(3, Direction::kReceive, r, TransferPhase::kReceivePosted);
+    }
+    job.Wait(kHangSeconds);
+    ASSERT_EQ(job.Open().size(), 1u);
+    EXPECT_EQ(job.Open().front().syndrome, Syndrome::kCommHang);
+    EXPECT_TRUE(is_cut_off ? IsNic(job.Open().front(), 3) : IsRank(job.Open().front(), 3));
+  }
 }
 
 // A rank that froze before its peers posted: it waits for all of them, and they have told it.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "diagnosis/c4d/stuck_element.h"
@@ -110,18 +111,31 @@ class HangRule {
     cycles_.push_back(sink);
   }
 
-  // Operations that nobody is known to be missing from. If their connections do not tell where the data is, those who
-  // may be missing are waited for.
+  // Operations that nobody is known to be missing from. Those of a communicator share its connections and wait for each
+  // other there (single sends and receives all with all), so they are looked into together.
   void LookIntoStarted() {
-    data_.resize(graph_.operations.size());
+    data_of_.resize(graph_.operations.size());
+    std::map<model::CommunicatorId, std::vector<uint32_t>> started;
     for (uint32_t i = 0; i < graph_.operations.size(); ++i) {
       const PendingOperation& operation = graph_.operations[i];
-      if (!operation.missing.empty() || !operation.hindered.empty()) continue;
-      std::vector<RankId> ranks = operation.inside;
-      ranks.insert(ranks.end(), operation.doubtful.begin(), operation.doubtful.end());
-      data_[i] = FindStuckData(picture_, operation.communicator, ranks, query_);
-      if (data_[i].is_certain()) continue;
-      for (const RankId rank : operation.doubtful) graph_.edges[num_ranks_ + i].push_back(rank.value());
+      if (operation.missing.empty() && operation.hindered.empty()) started[operation.communicator].push_back(i);
+    }
+    for (const auto& [communicator, operations] : started) LookInto(communicator, operations);
+  }
+
+  // If connections do not tell where the data is, those who may be missing are waited for.
+  void LookInto(model::CommunicatorId communicator, const std::vector<uint32_t>& operations) {
+    std::set<RankId> ranks;
+    for (const uint32_t i : operations) {
+      const PendingOperation& operation = graph_.operations[i];
+      ranks.insert(operation.inside.begin(), operation.inside.end());
+      ranks.insert(operation.doubtful.begin(), operation.doubtful.end());
+    }
+    data_.push_back(FindStuckData(picture_, communicator, {ranks.begin(), ranks.end()}, query_));
+    for (const uint32_t i : operations) {
+      data_of_[i] = static_cast<uint32_t>(data_.size() - 1);
+      if (data_.back().is_certain()) continue;
+      for (const RankId rank : graph_.operations[i].doubtful) graph_.edges[num_ranks_ + i].push_back(rank.value());
     }
   }
 
@@ -132,19 +146,24 @@ class HangRule {
     if (IsLastInside(operation) && !IsSentTo(operation.inside.front(), operation.communicator)) {
       frozen_.insert(operation.inside.front());
     }
-    const StuckData& data = data_[index];
-    links_.insert(links_.end(), data.links.begin(), data.links.end());
-    gpus_.insert(data.gpus.begin(), data.gpus.end());
-    relays_.insert(data.relays.begin(), data.relays.end());
-    relays_.insert(data.absent.begin(), data.absent.end());
-    unseen_.insert(data.unsure.begin(), data.unsure.end());
-    if (data.has_connections) return;
+    AddData(data_of_[index]);
+    if (data_[data_of_[index]].has_connections) return;
     // The only one that has not left is the one that does not go on.
     if (IsLastInside(operation)) {
       gpus_.insert(operation.inside.front());
     } else {
       out_of_sight_.push_back(&operation);
     }
+  }
+
+  void AddData(uint32_t index) {
+    if (!added_data_.insert(index).second) return;
+    const StuckData& data = data_[index];
+    links_.insert(links_.end(), data.links.begin(), data.links.end());
+    gpus_.insert(data.gpus.begin(), data.gpus.end());
+    relays_.insert(data.relays.begin(), data.relays.end());
+    relays_.insert(data.absent.begin(), data.absent.end());
+    unseen_.insert(data.unsure.begin(), data.unsure.end());
   }
 
   static bool IsLastInside(const PendingOperation& operation) {
@@ -466,8 +485,10 @@ class HangRule {
   std::set<RankId> gpus_;
   std::set<RankId> relays_;
   std::set<RankId> frozen_;
-  std::vector<StuckData> data_;  // [operation] of those that nobody is known to be missing from
-  std::set<RankId> unseen_;      // that may be the cause, for all that is missing of their reports
+  std::vector<StuckData> data_;    // of operations that nobody is known to be missing from
+  std::vector<uint32_t> data_of_;  // [operation] index of data_; else of no meaning
+  std::set<uint32_t> added_data_;
+  std::set<RankId> unseen_;  // that may be the cause, for all that is missing of their reports
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "diagnosis/c4d/strongly_connected.h"
@@ -30,7 +31,7 @@ class StuckGraph {
   }
 
   StuckData Find() {
-    FindFrozen();
+    FindLostWords();
     for (uint32_t i = 0; i < ranks_.size(); ++i) {
       if (is_frozen_[i]) {
         is_busy_[i] = true;
@@ -49,6 +50,8 @@ class StuckGraph {
   }
 
  private:
+  using Word = std::pair<uint32_t, uint32_t>;  // receiver, which says that it has posted a buffer, and sender
+
   // Whether the rank would have told of another state by now.
   bool IsUpToDate(RankId rank, const ConnectionState& state) const {
     const SimTime last_progress = picture_.communicators()[communicator_].last_progress;
@@ -67,12 +70,15 @@ class StuckGraph {
       case TransferPhase::kIdle:
         break;
       case TransferPhase::kSendWaitsForPeer:
+        AddWaitForBuffer(i, state);
+        waits_[i].push_back({state.key.channel, Wait::kForPeer});
+        break;
       case TransferPhase::kReceivePosted:
         AddEdge(i, state.key.peer);
         waits_[i].push_back({state.key.channel, Wait::kForPeer});
         break;
       case TransferPhase::kSendOnWire:
-        AddLink(i, state);
+        AddData(i, state);
         break;
       case TransferPhase::kSendWaitsForGpu:
         waits_[i].push_back({state.key.channel, Wait::kToSend});
@@ -84,11 +90,13 @@ class StuckGraph {
     }
   }
 
-  // Marks who does not look after its connections any more. A buffer that is posted while its sender waits for one is a
-  // word between the two that was lost: whoever shares more such words with others is the one that does not speak or
-  // does not listen; else it is the receiver. A sender that has left the operation has done its part.
-  void FindFrozen() {
-    std::vector<std::pair<uint32_t, uint32_t>> lost;  // receiver, sender
+  // Marks who does not look after its connections any more, and what the network lost. A buffer that is posted while its
+  // sender waits for one is a word between the two that was lost: whoever shares more such words with others is the one
+  // that does not speak or does not listen; else it is the receiver. But who goes on speaking to one peer after the
+  // other, and none of them hears it, is not frozen: it is cut off. A sender that has left the operation has done its
+  // part.
+  void FindLostWords() {
+    std::vector<Word> lost;
     for (uint32_t i = 0; i < ranks_.size(); ++i) {
       for (const ConnectionState& state : picture_.ConnectionsOf(ranks_[i], communicator_)) {
         if (!IsWordLost(i, state)) continue;
@@ -103,11 +111,23 @@ class StuckGraph {
     std::sort(lost.begin(), lost.end());
     lost.erase(std::unique(lost.begin(), lost.end()), lost.end());  // one for each pair, however many channels it has
     std::vector<uint32_t> words(ranks_.size(), 0);
+    std::vector<uint32_t> said(ranks_.size(), 0);
     for (const auto& [receiver, sender] : lost) {
       ++words[receiver];
       ++words[sender];
+      ++said[receiver];
     }
-    for (const auto& [receiver, sender] : lost) is_frozen_[words[sender] > words[receiver] ? sender : receiver] = true;
+    for (const Word& word : lost) {
+      const auto [receiver, sender] = word;
+      const uint32_t blamed = words[sender] > words[receiver] ? sender : receiver;
+      // A process that freezes has noted one word at most that it did not send.
+      const bool is_cut_off = said[blamed] > 1 && words[sender] != words[receiver];
+      if (is_cut_off) {
+        lost_words_.insert(word);
+      } else {
+        is_frozen_[blamed] = true;
+      }
+    }
   }
 
   // Whether a receiver says that it has posted a buffer for which the sender waits.
@@ -132,7 +152,23 @@ class StuckGraph {
     if (const auto j = IndexOf(peer)) edges_[i].push_back(*j);
   }
 
-  void AddLink(uint32_t i, const ConnectionState& state) {
+  void AddLink(uint32_t i, const StuckLink& link) {
+    edges_[i].push_back(static_cast<uint32_t>(edges_.size()));
+    edges_.emplace_back();
+    links_.push_back(link);
+  }
+
+  // The word that the receiver has posted a buffer goes the other way than the data.
+  void AddWaitForBuffer(uint32_t i, const ConnectionState& state) {
+    const auto receiver = IndexOf(state.key.peer);
+    if (receiver && lost_words_.contains({*receiver, i})) {
+      AddLink(i, {state.key.peer, ranks_[i], state.key.plane});
+    } else {
+      AddEdge(i, state.key.peer);
+    }
+  }
+
+  void AddData(uint32_t i, const ConnectionState& state) {
     ConnectionKey opposite = state.key;
     opposite.direction = Direction::kReceive;
     opposite.peer = ranks_[i];
@@ -142,11 +178,9 @@ class StuckGraph {
         far_phase == TransferPhase::kReceiveFlushing || far_phase == TransferPhase::kReceiveWaitsForGpu;
     if (has_arrived) {
       AddEdge(i, state.key.peer);
-      return;
+    } else {
+      AddLink(i, {ranks_[i], state.key.peer, state.key.plane});
     }
-    edges_[i].push_back(static_cast<uint32_t>(edges_.size()));
-    edges_.emplace_back();
-    links_.push_back({ranks_[i], state.key.peer, state.key.plane});
   }
 
   void AddSink(const std::vector<uint32_t>& sink, StuckData* data) const {
@@ -238,6 +272,7 @@ class StuckGraph {
   std::vector<bool> is_busy_;  // has a message under way
   std::vector<bool> is_unsure_;
   std::vector<bool> is_frozen_;  // waits for nobody
+  std::set<Word> lost_words_;    // by the network
   const WaitGraphQuery& query_;
 };
 

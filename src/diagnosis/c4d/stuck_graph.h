@@ -1,4 +1,4 @@
-// Localises an operation that all its ranks have started and some never finish: on whom or on what does its data wait?
+// Localises operations that all ranks have started and some never finish: on whom or on what does their data wait?
 //
 // Notation    edge i -> j: i waits for j
 // Method      every connection of the communicator with a message under way says whom its rank waits for:
@@ -18,7 +18,8 @@
 //             under way is no stuck link: the sender does not look any more.
 //             A buffer that is posted while the sender waits for one is a word that was lost. Of the two the one that
 //             has lost words with more ranks is frozen, whatever it says is on the wire, and the receiver if neither
-//             has. (A NIC that is cut off while all that is under way are such words looks the same.)
+//             has. If it has itself posted buffers for several that did not hear of them, it is not frozen: these words
+//             are stuck on links, from the receiver to the sender.
 //             A rank of which a report is missing that could have told more is asked last: its connections may be out
 //             of date.
 // Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.
@@ -33,7 +34,7 @@
 
 namespace fairlead::diagnosis::c4d {
 
-// Where the data of an operation is stuck.
+// Where the data of operations is stuck.
 struct StuckData {
   std::vector<StuckLink> links;       // ascending
   std::vector<model::RankId> gpus;    // whose GPU does not go on, ascending
@@ -46,7 +47,7 @@ struct StuckData {
   bool has_connections = false;  // whether any message was under way
 };
 
-// Args: ranks that are inside of the operation or may be, of that communicator.
+// Args: ranks that are inside of the operations or may be, of that communicator, each once.
 StuckData FindStuckData(const JobPicture& picture, model::CommunicatorId communicator,
                         const std::vector<model::RankId>& ranks, const WaitGraphQuery& query);
 
