@@ -78,6 +78,12 @@ function showLinks(links) {
   );
 }
 
+// Where a connection is to be moved: from which port to which.
+function portsOf({ source_port, wire_port }) {
+  if (source_port === 0) return "";
+  return wire_port === 0 || wire_port === source_port ? source_port : `${wire_port} → ${source_port}`;
+}
+
 function showPaths({ total, connections }) {
   byId("paths-hint").textContent = total > connections.length ? `The first ${connections.length} of ${count(total)}.` : "";
   fill(
@@ -88,7 +94,7 @@ function showPaths({ total, connections }) {
       path.destination,
       `${path.connection}.${path.queue_pair}`,
       element("span", path.answer, path.answer === "use" ? "good" : "bad"),
-      path.source_port === 0 ? "" : path.source_port,
+      portsOf(path),
       path.links.map((link) => link.split("->")[1]).slice(0, -1).join(" › "),
     ]),
     "no connection has a path",

@@ -167,6 +167,7 @@ struct QueuePairOnFabric {
   NicId source;
   NicId destination;
   traffic::QueuePairAnswer answer;
+  uint16_t wire_port = 0;  // that its packets have; 0: not open. Another one than the answer's: it is to be moved
   std::vector<LinkId> links;
 };
 struct LinkOnFabric {
@@ -340,6 +341,7 @@ class TrafficController {
   void Remove(JobId id, HostId host, std::span<const uint64_t> connections);  // a copy of the share's is fine
   void RemoveShare(JobId id, HostId host);
   void ForgetIfUnused(JobId id);
+  const Connection* FindConnection(JobId job, HostId host, uint64_t connection) const;
   Connection* FindConnection(JobId job, HostId host, uint64_t connection);
   const Share* FindShare(JobId job, HostId host) const;
   bool IsOwn(HostId host, const IpAddress& address) const;
@@ -353,6 +355,7 @@ class TrafficController {
   void Hear(HostId host, const ArrivalPrepared& word);
   void NoteImmovable(const traffic::PathsMoved& action);
   uint16_t WirePortOf(const QueuePairKey& key, uint16_t socket_port) const;
+  uint16_t WirePortOf(const traffic::HeldQueuePair& held) const;
   Arrival& ArrivalOf(const QueuePairKey& key, const Connection& connection);
   void TakeHeldPort(const QueuePairKey& key, const Connection& connection, const traffic::HeldPath& held);
   // Moves a queue pair that does not use the port of its answer. Args: held_port: what its host said that it uses, or

@@ -26,11 +26,16 @@ std::optional<JobId> TrafficController::FindJob(const std::string& name) const {
   return found == job_ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
-TrafficController::Connection* TrafficController::FindConnection(JobId id, HostId host, uint64_t connection) {
+const TrafficController::Connection* TrafficController::FindConnection(JobId id, HostId host,
+                                                                       uint64_t connection) const {
   const auto job = jobs_.find(id);
   if (job == jobs_.end()) return nullptr;
   const auto found = job->second.connections.find(connection);
   return found == job->second.connections.end() || found->second.host != host ? nullptr : &found->second;
+}
+
+TrafficController::Connection* TrafficController::FindConnection(JobId id, HostId host, uint64_t connection) {
+  return const_cast<Connection*>(std::as_const(*this).FindConnection(id, host, connection));
 }
 
 const TrafficController::Share* TrafficController::FindShare(JobId id, HostId host) const {

@@ -85,6 +85,15 @@ uint16_t TrafficController::WirePortOf(const QueuePairKey& key, uint16_t socket_
   return arrival == arrivals_.end() ? socket_port : arrival->second.wire_port;
 }
 
+uint16_t TrafficController::WirePortOf(const traffic::HeldQueuePair& held) const {
+  const uint64_t number = held.request->connection;
+  const Connection* connection = FindConnection(held.lease.job, held.lease.host, number);
+  if (connection == nullptr || held.queue_pair >= connection->socket_ports.size()) return 0;
+  const uint16_t socket_port = connection->socket_ports[held.queue_pair];
+  return socket_port == 0 ? uint16_t{0}
+                          : WirePortOf(QueuePairKey{held.lease.job, number, held.queue_pair}, socket_port);
+}
+
 TrafficController::Arrival& TrafficController::ArrivalOf(const QueuePairKey& key, const Connection& connection) {
   const auto [place, is_new] = arrivals_.try_emplace(key);
   Arrival& arrival = place->second;

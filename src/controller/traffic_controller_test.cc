@@ -262,6 +262,13 @@ TEST(TrafficControllerTest, OpenConnectionsMoveWhenTheOtherEndIsPrepared) {
   cluster.ConnectAll();
   StartJob(&cluster, "gpt");
   const uint16_t before = cluster.WirePort(0, "gpt", 1);
+  const auto shown = [&] {
+    for (const QueuePairOnFabric& qp : cluster.controller().QueuePairs()) {
+      if (qp.connection == 1 && qp.job == "gpt" && qp.links.front() == cluster.Route(0, 3, 0).front()) return qp;
+    }
+    return QueuePairOnFabric{};
+  };
+  EXPECT_EQ(shown().wire_port, before);
   const uint32_t spine = cluster.SpineOf(0, 3, before);
   const LinkId lost = cluster.Route(0, 3, spine)[1];
   // The destination does not answer: the source stays.
@@ -269,6 +276,8 @@ TEST(TrafficControllerTest, OpenConnectionsMoveWhenTheOtherEndIsPrepared) {
   cluster.SetLink(lost, 0);
   cluster.Run(6);
   EXPECT_EQ(cluster.WirePort(0, "gpt", 1), before);
+  EXPECT_EQ(shown().wire_port, before);
+  EXPECT_NE(shown().answer.port, before);
   EXPECT_FALSE(cluster.agent(3).arrivals.empty()) << "it was asked";
   for (const auto& [alias, order] : cluster.agent(3).arrivals) EXPECT_EQ(order.wire_port, before) << "and asked back";
   // Its stream returns: now it does.
@@ -278,6 +287,8 @@ TEST(TrafficControllerTest, OpenConnectionsMoveWhenTheOtherEndIsPrepared) {
   cluster.Run(2);
   const uint16_t after = cluster.WirePort(0, "gpt", 1);
   EXPECT_NE(after, before);
+  EXPECT_EQ(shown().wire_port, after);
+  EXPECT_EQ(shown().answer.port, after);
   EXPECT_NE(cluster.SpineOf(0, 3, after), spine);
   EXPECT_GE(cluster.num_moves_of_open_sockets(), 1u);  // others, too: the hash has changed
   // The end of the connection is the end of the rewriting.

@@ -47,6 +47,7 @@ std::vector<QueuePairOnFabric> TrafficController::QueuePairs() const {
                      .source = held.request->source,
                      .destination = held.request->destination,
                      .answer = held.answer,
+                     .wire_port = WirePortOf(held),
                      .links = {held.links.begin(), held.links.end()}});
   });
   return views;

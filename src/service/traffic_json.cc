@@ -23,6 +23,7 @@ Json ToJson(const controller::QueuePairOnFabric& queue_pair, const topology::Fab
           {"answer", Name(queue_pair.answer.kind)},
           {"plane", queue_pair.answer.plane},
           {"source_port", queue_pair.answer.port},
+          {"wire_port", queue_pair.wire_port},
           {"links", std::move(links)}};
 }
 

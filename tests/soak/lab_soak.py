@@ -99,8 +99,8 @@ class Soak:
     def held(self):
         """What living connections have: {connection: (job, source, destination, port, links)}."""
         connections = self.get("connections")
-        if any(c["answer"] != "use" for c in connections):
-            return None
+        if any(c["answer"] != "use" or c["wire_port"] != c["source_port"] for c in connections):
+            return None  # a path is looked for, or is about to be taken
         return {c["connection"]: (c["job"], c["source"], c["destination"], c["source_port"], tuple(c["links"]))
                 for c in connections}
 
