@@ -35,8 +35,7 @@ constexpr SimDuration kLongestWait(100'000'000);
 constexpr SimDuration kSavePeriod(5'000'000);
 constexpr SimDuration kProcessPeriod(1'000'000'000);
 constexpr SimDuration kOrphanPeriod(10'000'000'000);
-constexpr int64_t kRestFactor = 20;     // a sample may take a twentieth of the time
-constexpr int64_t kSaveRestFactor = 4;  // and keeping the state a fifth
+constexpr int64_t kRestFactor = 20;  // a sample may take a twentieth of the time
 
 SimTime Now() {
   return SimTime(
@@ -126,7 +125,6 @@ class HostAgentServer::Loop {
   std::mutex log_mutex_;
   std::set<std::string> logged_;
   std::atomic<int64_t> sample_took_ns_ = 0;
-  std::atomic<int64_t> save_took_ns_ = 0;
   std::atomic<bool> is_measured_ = false;
   std::mutex gpus_mutex_;
   std::vector<std::pair<SimTime, std::vector<agent::GpuSums>>> gpus_;
@@ -265,12 +263,10 @@ void HostAgentServer::Loop::Save(SimTime now) {
   if (options_.state_path.empty() || agent_.revision() == saved_revision_) return;
   if (now < next_save_ || saver_.num_waiting() > 0) return;
   saved_revision_ = agent_.revision();
-  next_save_ = now + std::max(kSavePeriod, SimDuration(save_took_ns_ * kSaveRestFactor));
+  next_save_ = now + kSavePeriod;
   saver_.Do([this, state = agent_.State()] {
-    const SimTime began = Now();
     const Status status = WriteFileAtomically(options_.state_path, agent::WriteAgentState(state), Outlives::kProcess);
     if (!status.ok()) LogOnce("can't keep what this agent holds: " + status.message());
-    save_took_ns_ = (Now() - began).ns();
   });
 }
 
