@@ -11,11 +11,12 @@ import sys
 import tempfile
 import time
 import unittest
-import urllib.request
+
+from lab_bytes import sent_between_switches
+from patience import fetch, wait_until
 
 PROGRAM = ""
 LIBRARY = ""
-PATIENCE_S = 60
 # Of one direction of a cable, while data uses it: acknowledgements alone are less than a tenth of it.
 BUSY_BYTES = 1_000_000
 
@@ -38,7 +39,7 @@ class LabBothWaysTest(unittest.TestCase):
     @classmethod
     def lab(cls, *args):
         return subprocess.run([PROGRAM, "lab", args[0], "--run-dir", str(cls.folder / "run"), *args[1:]],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=300)
 
     def start(self, host, role):
         agent = self.folder / f"run/lab/agents/{host}.sock"
@@ -49,16 +50,11 @@ class LabBothWaysTest(unittest.TestCase):
         self.addCleanup(process.kill)
 
     def get(self, what):
-        with urllib.request.urlopen(f"{self.page}/v1/{what}", timeout=10) as answer:
-            return json.load(answer)[what]
+        return json.loads(fetch(f"{self.page}/v1/{what}")[1])[what]
 
     def wait_until(self, is_so, what):
-        """Polls; what is waited for takes seconds, and a busy machine longer."""
-        end = time.monotonic() + PATIENCE_S
-        while not is_so():
-            log = (self.folder / "run/lab/controller.log").read_text()[-2000:]
-            self.assertLess(time.monotonic(), end, f"{what}: {self.get('connections')} {log}")
-            time.sleep(0.2)
+        log = self.folder / "run/lab/controller.log"
+        wait_until(is_so, lambda: f"{what}: {self.get('connections')} {log.read_text()[-2000:]}")
 
     def fabric_routes(self):
         """Links between switches of the connections that have their port."""
@@ -66,14 +62,7 @@ class LabBothWaysTest(unittest.TestCase):
                 for c in self.get("connections") if c["answer"] == "use"]
 
     def sent_bytes(self):
-        """[link between switches] of each direction, since the lab came up."""
-        status = json.loads(self.lab("status", "--json", "-", "--interval", "0.01").stdout)
-        sent = {}
-        for cable in status["cables"]:
-            lower, upper = cable["name"].split("-")
-            if lower.startswith("leaf"):
-                sent[f"{lower}->{upper}"], sent[f"{upper}->{lower}"] = cable["sent_bytes"]
-        return sent
+        return sent_between_switches(self.lab("status", "--json", "-", "--interval", "0.01").stdout)
 
     def busy_links(self):
         before = self.sent_bytes()

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import unittest
 
+from lab_bytes import sent_between_switches
 from patience import fetch, wait_until
 
 PROGRAM = ""
@@ -50,14 +51,7 @@ class LabPoliciesTest(unittest.TestCase):
         wait_until(is_so, lambda: what + ": " + log.read_text()[-2000:])
 
     def sent_bytes(self):
-        """[link between switches] of each direction, since the lab came up."""
-        status = json.loads(self.lab("status", "--json", "-", "--interval", "0.01").stdout)
-        sent = {}
-        for cable in status["cables"]:
-            lower, upper = cable["name"].split("-")
-            if lower.startswith("leaf"):
-                sent[f"{lower}->{upper}"], sent[f"{upper}->{lower}"] = cable["sent_bytes"]
-        return sent
+        return sent_between_switches(self.lab("status", "--json", "-", "--interval", "0.01").stdout)
 
     def test_hashed_paths_are_known_and_levels_set(self):
         self.start("crux-levels")
