@@ -15,7 +15,8 @@ constexpr uint64_t kNumberMask = (uint64_t{1} << 53) - 1;
 
 }  // namespace
 
-HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now)
+HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now,
+                     const std::map<RewriteRule, uint16_t>& standing)
     : options_(options),
       random_(options.random_seed),
       now_(now),
@@ -37,7 +38,7 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
   for (const KeptAccepted& accepted : kept.accepted) {
     accepted_.emplace(accepted.inode, Accepted{.kept = accepted, .since = now, .traffic_class = {}});
   }
-  RestoreRewriting();
+  RestoreRewriting(standing);
 }
 
 std::vector<HostAction> HostAgent::Handle(SimTime now, std::span<const HostEvent> events) {

@@ -17,6 +17,11 @@
 //             remembered for a while.
 // Way back    a connection that this host accepted is the sender's to steer. If it turns out to send data from here,
 //             that is a connection of its own, which has its port already.
+// Unasked     a process that got no answer (no agent was there, or it was killed before it kept it) has connections all
+//             the same. The kernel's list shows them: whose they are is looked up once, and those of training processes
+//             are taken as if accepted here.
+// Its own end the controller hears of a connection that stands only when the state with it is kept: what the controller
+//             knows, the next agent knows. Of ports that are rewritten the kernel's tables know better than the state.
 // Moves       a connection that stands is moved by rewriting its source port: here after the socket (departure), at the
 //             other end before it (arrival), which the controller has prepared first. An arrival's older port stays for
 //             `arrival_linger`, because its packets are still on their way.
@@ -59,6 +64,7 @@ struct HostAgentOptions {
   uint32_t num_connections_max = 65'536;  // likewise of accepted ones and aliases
   ProbeScheduleOptions probes;
   JobMeterOptions meter;
+  bool keeps_state = false;  // a StateKept follows each new revision()
   uint64_t random_seed = 1;  // another one each time
 };
 
@@ -67,8 +73,10 @@ constexpr uint8_t TrafficClassOf(uint32_t level) { return static_cast<uint8_t>((
 
 class HostAgent {
  public:
-  // Args: kept: by the agent before, empty when there was none.
-  HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now);
+  // Args: kept: by the agent before, empty when there was none. standing: what the kernel rewrites, by the agent before,
+  // and to which port.
+  HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now,
+            const std::map<RewriteRule, uint16_t>& standing = {});
 
   // Handles events of one moment in their order, and what time has brought. Time never runs backwards.
   std::vector<HostAction> Handle(SimTime now, std::span<const HostEvent> events);
@@ -125,6 +133,8 @@ class HostAgent {
   void Take(const RewriteDone& event);
   void Take(const SocketsSeen& event);
   void Take(const ProcessEnded& event);
+  void Take(const OwnersFound& event);
+  void Take(const StateKept& event);
   void Take(const SegmentsSeen& event);
   void TakeTime();
 
@@ -144,7 +154,9 @@ class HostAgent {
   void Say(controller::FromAgent message);  // nothing unless the agent is welcome
   void Announce(const std::string& job);
   void AskAgain();  // for connections that nobody has answered for
+  // At once, or when the state is kept that has it.
   void SayOpened(const Connection& connection);
+  void SayStanding(const Connection& connection);
   // Before its first plan the controller does not know a connection, and takes no word about it.
   void TakePlan(Connection* connection, const traffic::QueuePairAnswer& plan);
   uint32_t NumLeases() const;
@@ -187,7 +199,7 @@ class HostAgent {
   void ClearArrival(const KeptAlias& alias, uint16_t wire_port);
   void DropAlias(uint64_t number);
   void DropOldArrivals();
-  void RestoreRewriting();
+  void RestoreRewriting(const std::map<RewriteRule, uint16_t>& standing);
   void LookAtConnections(const SocketsSeen& event);
   void LookAtAccepted(const SocketsSeen& event);
   // Between training NICs, as far as is known, and there is room for one more.
@@ -195,6 +207,8 @@ class HostAgent {
   // An accepted connection that sends is held as one from here.
   void HoldAccepted(const Accepted& accepted, const SocketPair& ends);
   void LookAtAliases(const SocketsSeen& event);
+  // Of sockets between training NICs that nobody has asked about.
+  void LookForOwners(const SocketsSeen& event);
   void Note(std::string text) { Act(Noted{std::move(text)}); }
   // Not inlined: GCC 12 takes the members of other alternatives for uninitialized.
   [[gnu::noinline]] void Act(HostAction action);
@@ -221,6 +235,10 @@ class HostAgent {
   std::map<uint64_t, Accepted> accepted_;                              // by inode
   std::set<std::string> ended_away_;                                   // jobs that ended while the controller was away
   std::set<SocketPair> seen_;
+  std::map<uint64_t, bool> unasked_;         // sockets that nobody has asked about, by inode: is it of IPv6
+  std::optional<SimTime> owners_wanted_at_;  // while their owners are looked up
+  SimTime next_look_for_owners_;
+  std::deque<std::pair<uint64_t, uint64_t>> unsaid_opened_;  // revision that has it, and connection
   ProbeSchedule probes_;
   std::map<uint64_t, std::vector<controller::PortProbe>> rounds_;  // under way
   JobMeter meter_;

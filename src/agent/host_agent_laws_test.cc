@@ -18,7 +18,7 @@ class Nonsense {
 
   HostEvent Event(SimTime now, const std::vector<uint64_t>& connections) {
     connections_ = &connections;
-    switch (random_.Below(14)) {
+    switch (random_.Below(16)) {
       case 0:
       case 1:
       case 2:
@@ -44,6 +44,10 @@ class Nonsense {
         return Sockets(now);
       case 9:
         return ProcessEnded{static_cast<int32_t>(random_.Below(3))};
+      case 10:
+        return OwnersFound{{{random_.Below(8), static_cast<int32_t>(random_.Below(3)), Job()}}};
+      case 11:
+        return StateKept{random_.Below(200)};
       default:
         return ControllerSaid{Word()};
     }
@@ -190,6 +194,7 @@ HostAgentOptions Options(uint64_t seed) {
   options.nics = {IpAddress::FromIpv4(0x0a000000), IpAddress::FromIpv4(0x0a000001)};
   options.num_connections_max = 6;
   options.random_seed = seed + 1;
+  options.keeps_state = seed % 2 == 0;
   return options;
 }
 

@@ -90,14 +90,30 @@ struct SocketsSeen {
 struct ProcessEnded {
   int32_t pid = 0;
 };
+// Sockets of training processes, of those that were asked about; no others have such an owner.
+struct SocketOwner {
+  uint64_t inode = 0;
+  int32_t pid = 0;
+  std::string job;
+
+  friend bool operator==(const SocketOwner&, const SocketOwner&) = default;
+};
+struct OwnersFound {
+  std::vector<SocketOwner> owners;
+};
+// What State() was at this revision outlives the agent.
+struct StateKept {
+  uint64_t revision = 0;
+};
 // One look at the segments of this host's training processes; there is one about each second.
 struct SegmentsSeen {
   SimTime at;  // on the host's clock, as reports have it
   std::vector<telemetry::SeenProcess> processes;
 };
 
-using HostEvent = std::variant<ProcessAsked, ProcessTold, ProcessLeft, StreamOpened, StreamBroken, ControllerSaid,
-                               ProbesDone, RewriteDone, SocketsSeen, ProcessEnded, SegmentsSeen>;
+using HostEvent =
+    std::variant<ProcessAsked, ProcessTold, ProcessLeft, StreamOpened, StreamBroken, ControllerSaid, ProbesDone,
+                 RewriteDone, SocketsSeen, ProcessEnded, OwnersFound, StateKept, SegmentsSeen>;
 
 // ---- Actions ----
 
@@ -143,6 +159,10 @@ struct SetRewrite {
 struct ClearRewrite {
   RewriteRule rule;
 };
+// Whose are these sockets? OwnersFound follows.
+struct FindOwners {
+  std::vector<uint64_t> inodes;
+};
 struct SetSocketClass {
   int32_t pid = 0;
   uint64_t inode = 0;
@@ -158,7 +178,7 @@ struct Noted {
   std::string text;
 };
 
-using HostAction = std::variant<AnswerProcess, SayToController, ProbePorts, SetRewrite, ClearRewrite, SetSocketClass,
-                                KeepJudgement, Noted>;
+using HostAction = std::variant<AnswerProcess, SayToController, ProbePorts, SetRewrite, ClearRewrite, FindOwners,
+                                SetSocketClass, KeepJudgement, Noted>;
 
 }  // namespace fairlead::agent

@@ -1,6 +1,7 @@
 // Connections that stand: their traffic class, the port that the wire shows, and whether they still live.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "agent/host_agent.h"
@@ -13,6 +14,10 @@ namespace {
 // arrivals that were prepared.
 constexpr SimDuration kUnclearFor(1'000'000'000);
 constexpr SimDuration kUnseenFor(10'000'000'000);
+
+// Looking for owners of sockets goes through processes: at most so often, and for a twentieth of the time.
+constexpr SimDuration kShortestRest(1'000'000'000);
+constexpr int64_t kRestFactor = 20;
 
 // An accepted connection sends data, and not just words about what it receives (credits, requests): so many bytes, and
 // such a share of what it receives.
@@ -274,8 +279,20 @@ void HostAgent::Take(const RewriteDone& event) {
   ++revision_;
 }
 
-// The kernel may have kept the rules of the agent before us, or not.
-void HostAgent::RestoreRewriting() {
+// The kernel may have kept the rules of the agent before us, or not. Those that it has are in force, whatever the state
+// says. A departure whose connection we do not know ends, which is always right: its packets have the socket's port.
+void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& standing) {
+  std::map<RewriteRule, Connection*> by_departure;
+  for (auto& [number, connection] : connections_) by_departure.emplace(DepartureOf(connection), &connection);
+  for (const auto& [rule, port] : standing) {
+    if (rule.direction != RewriteRule::Direction::kDeparture) continue;
+    const auto known = by_departure.find(rule);
+    if (known == by_departure.end()) {
+      Act(ClearRewrite{rule});
+    } else if (std::exchange(known->second->kept.wire_port, port) != port) {
+      ++revision_;
+    }
+  }
   for (auto& [number, connection] : connections_) {
     const uint16_t port = connection.kept.wire_port;
     if (port == connection.kept.socket_port || port == 0) continue;
@@ -301,6 +318,7 @@ void HostAgent::Take(const SocketsSeen& event) {
   LookAtConnections(event);
   LookAtAccepted(event);
   LookAtAliases(event);
+  LookForOwners(event);
 }
 
 void HostAgent::LookAtConnections(const SocketsSeen& event) {
@@ -377,6 +395,48 @@ void HostAgent::LookAtAliases(const SocketsSeen& event) {
     }
   }
   for (const uint64_t number : gone) DropAlias(number);
+}
+
+void HostAgent::LookForOwners(const SocketsSeen& event) {
+  std::unordered_set<uint64_t> asked;
+  for (const auto& [number, connection] : connections_) asked.insert(connection.kept.inode);
+  std::map<uint64_t, bool> unasked;
+  std::vector<uint64_t> wanted;
+  const bool may_look = !owners_wanted_at_.has_value() && next_look_for_owners_ <= now_;
+  for (const SeenSocket& socket : event.sockets) {
+    const bool is_unasked = socket.inode != 0 && MaySteer(socket.ends) && !asked.contains(socket.inode) &&
+                            !accepted_.contains(socket.inode);
+    if (!is_unasked) continue;
+    const bool is_new = !unasked_.contains(socket.inode);
+    if (is_new && may_look) wanted.push_back(socket.inode);
+    if (!is_new || may_look) unasked[socket.inode] = !socket.ends.local.is_ipv4();
+  }
+  unasked_ = std::move(unasked);
+  if (wanted.empty()) return;
+  owners_wanted_at_ = now_;
+  Act(FindOwners{std::move(wanted)});
+}
+
+void HostAgent::Take(const OwnersFound& event) {
+  if (!owners_wanted_at_.has_value()) return;
+  next_look_for_owners_ = now_ + std::max(kShortestRest, (now_ - *owners_wanted_at_) * kRestFactor);
+  owners_wanted_at_.reset();
+  std::map<std::string, size_t> taken;
+  for (const SocketOwner& owner : event.owners) {
+    const auto socket = unasked_.find(owner.inode);
+    const bool is_free = socket != unasked_.end() && accepted_.size() < options_.num_connections_max;
+    if (!is_free || !IsJobName(owner.job)) continue;
+    const KeptAccepted kept = {.job = owner.job, .pid = owner.pid, .inode = owner.inode, .is_ipv6 = socket->second};
+    const auto traffic_class = ClassOf(owner.job);
+    if (!accepted_.try_emplace(owner.inode, Accepted{kept, now_, traffic_class}).second) continue;
+    ++revision_;
+    ++taken[owner.job];
+    if (!traffic_class.has_value()) continue;
+    Act(SetSocketClass{.pid = kept.pid, .inode = kept.inode, .is_ipv6 = kept.is_ipv6, .traffic_class = *traffic_class});
+  }
+  for (const auto& [job, count] : taken) {
+    Note("sockets of job " + job + " that no agent was asked about, now looked after: " + std::to_string(count));
+  }
 }
 
 }  // namespace fairlead::agent

@@ -104,6 +104,21 @@ void HostAgent::AskAgain() {
 }
 
 void HostAgent::SayOpened(const Connection& connection) {
+  if (options_.keeps_state) {
+    unsaid_opened_.emplace_back(revision_, connection.kept.wanted.connection);
+  } else {
+    SayStanding(connection);
+  }
+}
+
+void HostAgent::Take(const StateKept& event) {
+  for (; !unsaid_opened_.empty() && unsaid_opened_.front().first <= event.revision; unsaid_opened_.pop_front()) {
+    const auto found = connections_.find(unsaid_opened_.front().second);
+    if (found != connections_.end()) SayStanding(found->second);
+  }
+}
+
+void HostAgent::SayStanding(const Connection& connection) {
   Say(controller::ConnectionOpened{.job = connection.kept.job,
                                    .connection = connection.kept.wanted.connection,
                                    .socket_port = connection.kept.socket_port});

@@ -420,6 +420,96 @@ TEST_F(HostAgentTest, TheNextAgentGoesOnFromTheState) {
   EXPECT_EQ(held[0].connections[0].socket_ports[0], 50'001);
 }
 
+// An agent that is killed just after a word would make it untrue: the next one knows what the state has.
+TEST_F(HostAgentTest, TheControllerHearsOfAConnectionWhenItIsKept) {
+  options_.keeps_state = true;
+  Start({});
+  Connect();
+  const uint64_t connection = Ask(1);
+  Answer(connection, Use(50'001));
+  EXPECT_TRUE(Said<controller::ConnectionOpened>(Do(ProcessTold{1, 50'001, 0})).empty());
+  const uint64_t revision = agent_->revision();
+  EXPECT_TRUE(Of<SayToController>(Do(StateKept{revision - 1})).empty());
+  const std::vector<controller::ConnectionOpened> opened = {{"gpt", connection, 0, 50'001}};
+  EXPECT_EQ(Said<controller::ConnectionOpened>(Do(StateKept{revision})), opened);
+  EXPECT_TRUE(Of<SayToController>(Do(StateKept{revision + 1})).empty()) << "said once";
+  // One that has gone meanwhile is not opened after it was closed.
+  OpenFrom(2, 50'002);
+  Wait(10);
+  EXPECT_EQ(Said<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(50'001, 1001)}})).size(), 1u);
+  EXPECT_TRUE(Of<SayToController>(Do(StateKept{agent_->revision()})).empty());
+}
+
+// A move whose state was not kept any more: the other end has the kernel's port, and forgets the one before.
+TEST_F(HostAgentTest, WhatTheKernelRewritesIsBelievedMoreThanTheState) {
+  Connect();
+  const uint64_t connection = OpenFrom(1, 50'001);
+  const AgentState before = agent_->State();
+  const RewriteRule rule = {RewriteRule::Direction::kDeparture, kHere, kThere, 50'001, 5001};
+  const RewriteRule unknown = {RewriteRule::Direction::kDeparture, kHere, kThere, 50'002, 5001};
+  const RewriteRule arrival = {RewriteRule::Direction::kArrival, kThere, kHere, 51'001, 6000};
+  agent_.emplace(options_, before, now_,
+                 std::map<RewriteRule, uint16_t>{{rule, 50'009}, {unknown, 50'010}, {arrival, 51'000}});
+  EXPECT_EQ(agent_->State().connections.at(0).wire_port, 50'009);
+  const auto restored = Wait(0);
+  const auto set = Of<SetRewrite>(restored);
+  ASSERT_EQ(set.size(), 1u);
+  EXPECT_EQ(set[0].rule, rule);
+  EXPECT_EQ(set[0].to_port, 50'009);
+  const auto cleared = Of<ClearRewrite>(restored);
+  ASSERT_EQ(cleared.size(), 1u) << "an arrival is somebody's who may still send";
+  EXPECT_EQ(cleared[0].rule, unknown);
+  Connect();
+  const auto held = Said<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
+  ASSERT_EQ(held.size(), 1u);
+  EXPECT_EQ(held[0].connections[0].wanted.connection, connection);
+  EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 0) << "50001 of the plan is not in force";
+}
+
+TEST_F(HostAgentTest, ConnectionsThatNobodyAskedAboutAreFoundAndSteered) {
+  Connect();
+  OpenFrom(1, 50'001);
+  SeenSocket training = Socket(40'001, 2001);
+  training.bytes_acked = 1e6;
+  const SeenSocket receiving = {.ends = {kHere, kThere, 6000, 51'000}, .inode = 2002};
+  const SeenSocket stranger = Socket(40'003, 2003);
+  SeenSocket elsewhere = Socket(40'004, 2004);
+  elsewhere.ends.local = ParseIpAddress("192.168.0.1").value();
+  const SeenSocket closed = Socket(40'005, 0);
+  const auto look = [&] {
+    return Do(SocketsSeen{now_, {Socket(50'001, 1001), training, receiving, stranger, elsewhere, closed}});
+  };
+  auto wanted = Of<FindOwners>(look());
+  ASSERT_EQ(wanted.size(), 1u);
+  EXPECT_EQ(wanted[0].inodes, (std::vector<uint64_t>{2001, 2002, 2003}));
+  EXPECT_TRUE(Of<FindOwners>(look()).empty()) << "under way";
+  Wait(100);
+  const auto found =
+      Do(OwnersFound{{{2001, 300, "gpt"}, {2002, 300, "gpt"}, {2004, 300, "gpt"}, {2003, 7, "no name\1"}}});
+  EXPECT_EQ(Of<SetSocketClass>(found).size(), 2u) << "level 2 is known of the job";
+  EXPECT_EQ(Of<Noted>(found).size(), 1u);
+  // The one that sends is asked for; the other one has its class.
+  const auto asked = Said<controller::PathsWanted>(look());
+  ASSERT_EQ(asked.size(), 1u);
+  const uint64_t connection = asked[0].connections.at(0).connection;
+  EXPECT_EQ(asked[0].connections[0].destination_port, 5001);
+  EXPECT_EQ(Said<controller::ConnectionOpened>(Answer(connection, Use(50'007))),
+            (std::vector<controller::ConnectionOpened>{{"gpt", connection, 0, 40'001}}));
+  EXPECT_EQ(agent_->State().connections.size(), 2u);
+  EXPECT_EQ(agent_->State().accepted.size(), 1u);
+  // Looking took 100 ms, so the next one, for another socket, may come after 2 s; the stranger is not looked up again.
+  const auto look_again = [&] {
+    return Of<FindOwners>(
+        Do(SocketsSeen{now_, {Socket(50'001, 1001), training, receiving, stranger, Socket(40'006, 2006)}}));
+  };
+  Wait(1'999);
+  EXPECT_TRUE(look_again().empty());
+  Wait(1);
+  wanted = look_again();
+  ASSERT_EQ(wanted.size(), 1u);
+  EXPECT_EQ(wanted[0].inodes, (std::vector<uint64_t>{2006}));
+}
+
 // The controller may remember what this host has forgotten.
 TEST_F(HostAgentTest, AnAgentWithoutStateAnnouncesThatItHoldsNothing) {
   Connect();

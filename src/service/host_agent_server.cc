@@ -24,6 +24,7 @@
 #include "service/host_prober.h"
 #include "service/port_rewriter.h"
 #include "service/segment_folder.h"
+#include "service/socket_owners.h"
 #include "service/tcp_sockets.h"
 #include "service/worker_thread.h"
 
@@ -35,12 +36,20 @@ constexpr SimDuration kLongestWait(100'000'000);
 constexpr SimDuration kSavePeriod(5'000'000);
 constexpr SimDuration kProcessPeriod(1'000'000'000);
 constexpr SimDuration kOrphanPeriod(10'000'000'000);
-constexpr int64_t kRestFactor = 20;  // a sample may take a twentieth of the time
+constexpr int64_t kRestFactor = 20;     // a sample may take a twentieth of the time
+constexpr int64_t kSaveRestFactor = 4;  // and keeping the state a fifth of a processor
 
 SimTime Now() {
   return SimTime(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
+}
+
+// Of the thread that asks.
+SimDuration ProcessorTime() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return SimDuration(time.tv_sec * 1'000'000'000 + time.tv_nsec);
 }
 
 // fe80::/10: of one cable only.
@@ -56,6 +65,12 @@ agent::AgentState LoadState(const HostAgentServerOptions& options) {
   return {};
 }
 
+agent::HostAgentOptions AgentOptions(const HostAgentServerOptions& options) {
+  agent::HostAgentOptions agent = options.agent;
+  agent.keeps_state = !options.state_path.empty();
+  return agent;
+}
+
 }  // namespace
 
 class HostAgentServer::Loop {
@@ -64,9 +79,9 @@ class HostAgentServer::Loop {
       : options_(options),
         link_(link),
         socket_(std::move(socket)),
-        agent_(options.agent, LoadState(options), Now()),
+        rewriter_(OpenRewriter()),
+        agent_(AgentOptions(options), LoadState(options), Now(), StandingRules()),
         health_(options.agent.host) {
-    OpenRewriter();
     if (!options_.segments.empty()) segments_.emplace(SegmentFolderOptions{.folder = options_.segments});
   }
 
@@ -76,7 +91,8 @@ class HostAgentServer::Loop {
  private:
   using Events = std::vector<agent::HostEvent>;
 
-  void OpenRewriter();
+  std::optional<PortRewriter> OpenRewriter();
+  std::map<agent::RewriteRule, uint16_t> StandingRules() const;
   void CloseRewriter();
   void Wait();
   Events Gather(SimTime now);
@@ -86,6 +102,7 @@ class HostAgentServer::Loop {
   void Do(const agent::ProbePorts& action);
   void Do(const agent::SetRewrite& action) { rewrites_.push_back({action.ticket, {action.rule, action.to_port}}); }
   void Do(const agent::ClearRewrite& action) { rewrites_.push_back({0, {action.rule, 0}}); }
+  void Do(const agent::FindOwners& action);
   void Do(const agent::SetSocketClass& action) { classes_.push_back(action); }
   void Do(const agent::KeepJudgement& action);
   void Do(const agent::Noted& action) { options_.log(action.text); }
@@ -108,11 +125,11 @@ class HostAgentServer::Loop {
   HostAgentServerOptions options_;
   ControllerLink* link_;
   SteeringSocket socket_;
+  std::string no_rewriter_because_;
+  std::optional<PortRewriter> rewriter_;  // of the kernel worker, once it runs
   agent::HostAgent agent_;
   HealthKeeper health_;
   HostAgentCounts counts_;
-  std::optional<PortRewriter> rewriter_;  // of the kernel worker
-  std::string no_rewriter_because_;
   std::vector<Rewrite> rewrites_;
   std::vector<agent::SetSocketClass> classes_;
   std::set<int32_t> queue_pair_processes_;
@@ -125,6 +142,7 @@ class HostAgentServer::Loop {
   std::mutex log_mutex_;
   std::set<std::string> logged_;
   std::atomic<int64_t> sample_took_ns_ = 0;
+  std::atomic<int64_t> save_took_ns_ = 0;  // of a processor
   std::atomic<bool> is_measured_ = false;
   std::mutex gpus_mutex_;
   std::vector<std::pair<SimTime, std::vector<agent::GpuSums>>> gpus_;
@@ -144,21 +162,24 @@ void HostAgentServer::Loop::LogOnce(const std::string& text) {
   if (!text.empty() && logged_.size() < 1000 && logged_.insert(text).second) options_.log(text);
 }
 
-void HostAgentServer::Loop::OpenRewriter() {
+std::optional<PortRewriter> HostAgentServer::Loop::OpenRewriter() {
   if (!options_.rewrites_ports) {
     no_rewriter_because_ = "this agent was told not to rewrite ports";
-    return;
+    return std::nullopt;
   }
   auto rewriter = PortRewriter::Open();
   if (rewriter.ok()) {
-    rewriter_ = std::move(*rewriter);
-    if (rewriter_->num_rules() > 0) {
-      options_.log(fmt::format("took over {} rewritten ports of the agent before", rewriter_->num_rules()));
-    }
-    return;
+    const size_t num_rules = rewriter->rules().size();
+    if (num_rules > 0) options_.log(fmt::format("took over {} rewritten ports of the agent before", num_rules));
+    return std::move(*rewriter);
   }
   no_rewriter_because_ = "this host can't rewrite ports: " + rewriter.status().message();
   options_.log(no_rewriter_because_ + "; connections that stand can't be moved");
+  return std::nullopt;
+}
+
+std::map<agent::RewriteRule, uint16_t> HostAgentServer::Loop::StandingRules() const {
+  return rewriter_.has_value() ? rewriter_->rules() : std::map<agent::RewriteRule, uint16_t>();
 }
 
 void HostAgentServer::Loop::CloseRewriter() {
@@ -169,7 +190,7 @@ void HostAgentServer::Loop::CloseRewriter() {
     options_.log("rewriting of ports stays as it is: " + gone.status().message());
   } else if (!*gone) {
     options_.log(fmt::format("{} arriving connections are still rewritten; the next agent takes them over",
-                             rewriter_->num_rules()));
+                             rewriter_->rules().size()));
   }
 }
 
@@ -192,6 +213,10 @@ void HostAgentServer::Loop::Do(const agent::ProbePorts& action) {
     inbox_.Push(
         agent::ProbesDone{action.order, probes.ok() ? std::move(*probes) : std::vector<controller::PortProbe>()});
   });
+}
+
+void HostAgentServer::Loop::Do(const agent::FindOwners& action) {
+  sampler_.Do([this, action] { inbox_.Push(agent::OwnersFound{FindSocketOwners(action.inodes)}); });
 }
 
 void HostAgentServer::Loop::Do(const agent::KeepJudgement& action) {
@@ -263,10 +288,13 @@ void HostAgentServer::Loop::Save(SimTime now) {
   if (options_.state_path.empty() || agent_.revision() == saved_revision_) return;
   if (now < next_save_ || saver_.num_waiting() > 0) return;
   saved_revision_ = agent_.revision();
-  next_save_ = now + kSavePeriod;
-  saver_.Do([this, state = agent_.State()] {
+  next_save_ = now + std::max(kSavePeriod, SimDuration(save_took_ns_ * kSaveRestFactor));
+  saver_.Do([this, state = agent_.State(), revision = saved_revision_] {
+    const SimDuration began = ProcessorTime();
     const Status status = WriteFileAtomically(options_.state_path, agent::WriteAgentState(state), Outlives::kProcess);
     if (!status.ok()) LogOnce("can't keep what this agent holds: " + status.message());
+    save_took_ns_ = (ProcessorTime() - began).ns();
+    inbox_.Push(agent::StateKept{revision});  // the controller hears of it in any case: jobs go before
   });
 }
 

@@ -142,12 +142,15 @@ class HostAgentServerTest : public testing::Test {
     stop_ = true;
     thread_.join();
   }
+  std::string ClientCommand(const std::string& words) const {
+    return "LD_PRELOAD=" FAIRLEAD_STEER_LIBRARY
+           " FAIRLEAD_STEER_DEADLINE_MS=60000 FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=" +
+           options_.socket.path + " " FAIRLEAD_STEER_CLIENT " connect 127.0.0.3 " +
+           std::to_string(PortOf(listener_.get())) + " " + words;
+  }
   // What the client prints: address, port, class, errno of connect, errno after.
   std::string Client(const std::string& words) const {
-    const std::string command = "LD_PRELOAD=" FAIRLEAD_STEER_LIBRARY
-                                " FAIRLEAD_STEER_DEADLINE_MS=60000 FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=" +
-                                options_.socket.path + " " FAIRLEAD_STEER_CLIENT " connect 127.0.0.3 " +
-                                std::to_string(PortOf(listener_.get())) + " " + words;
+    const std::string command = ClientCommand(words);
     FILE* pipe = popen(command.c_str(), "r");
     std::string output;
     char buffer[256];
@@ -244,6 +247,30 @@ TEST_F(HostAgentServerTest, ALevelReachesASocketThatStandsAndTheNextAgentKnowsIt
   ASSERT_EQ(held->connections.size(), 1u);
   EXPECT_EQ(held->connections[0].wanted.connection, opened->connection);
   EXPECT_EQ(held->connections[0].socket_ports, (std::vector<uint16_t>{PortOf(connection.get())}));
+}
+
+// Nobody answered when its process asked, as when an agent is killed before it has kept what it answered.
+TEST_F(HostAgentServerTest, AConnectionOfATimeWithoutAgentIsFoundAndTold) {
+  options_.idle_sample_period = SimDuration(10'000'000);
+  const std::string command = ClientCommand("sends") + " > /dev/null";
+  FILE* client = popen(command.c_str(), "w");
+  Descriptor accepted(accept(listener_.get(), nullptr, nullptr));
+  Start();
+  const auto wanted = link_.Wait<controller::PathsWanted>();
+  ASSERT_TRUE(wanted.has_value());
+  EXPECT_EQ(wanted->job, "gpt");
+  EXPECT_EQ(wanted->connections.at(0).destination_port, PortOf(listener_.get()));
+  const auto opened = link_.Wait<controller::ConnectionOpened>();
+  ASSERT_TRUE(opened.has_value());
+  sockaddr_in there = {};
+  socklen_t length = sizeof(there);
+  getpeername(accepted.get(), reinterpret_cast<sockaddr*>(&there), &length);
+  EXPECT_EQ(opened->socket_port, ntohs(there.sin_port));
+  pclose(client);
+  accepted = Descriptor();  // with what has come and was not read: the kernel ends both ends
+  const auto closed = link_.Wait<controller::ConnectionsClosed>();
+  ASSERT_TRUE(closed.has_value());
+  EXPECT_EQ(closed->connections, (std::vector<uint64_t>{opened->connection}));
 }
 
 TEST_F(HostAgentServerTest, WhatIsFoundAboutTheHostStandsInAFile) {

@@ -49,7 +49,8 @@ class PortRewriter {
   // Returns whether it is gone.
   Result<bool> Close();
 
-  size_t num_rules() const { return rules_.size(); }
+  // As the kernel has them, and to which port.
+  const std::map<agent::RewriteRule, uint16_t>& rules() const { return rules_; }
   size_t num_orphans() const { return orphans_.size(); }
 
  private:
@@ -57,8 +58,8 @@ class PortRewriter {
   Status ReadTable();
   void Guard(const agent::RewriteRule& rule, uint16_t port);
 
-  std::map<agent::RewriteRule, uint16_t> rules_;  // as the kernel has them
-  std::set<agent::RewriteRule> orphans_;          // of rules_
+  std::map<agent::RewriteRule, uint16_t> rules_;
+  std::set<agent::RewriteRule> orphans_;  // of rules_
   std::map<agent::RewriteRule, Descriptor> guards_;
 };
 

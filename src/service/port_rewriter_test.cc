@@ -130,9 +130,9 @@ uint64_t Mix(uint64_t sum, const char* bytes, size_t size) {
     if (word.kind == 'p') RequireOk(rewriter->Apply(std::array{Arrival(word.port)}));
     if (word.kind == 'o') {
       rewriter.emplace(PortRewriter::Open().value());  // the one before ends without a word
-      REQUIRE(rewriter->num_rules() > 0 && rewriter->num_orphans() == rewriter->num_rules());
+      REQUIRE(rewriter->rules().size() > 0 && rewriter->num_orphans() == rewriter->rules().size());
       RequireOk(rewriter->ClearOrphans({{kReceiver, kSender, kListenPort, kSocketPort}}));
-      REQUIRE(rewriter->num_rules() > 0);
+      REQUIRE(rewriter->rules().size() > 0);
       const auto is_gone = rewriter->Close();
       REQUIRE(is_gone.ok() && !*is_gone);
     }
@@ -238,9 +238,9 @@ void MoveAndSend(int channel, PortRewriter* rewriter, Stream* stream, Tap* tap, 
   stream.Send(100'000);
   auto next = PortRewriter::Open();
   RequireOk(next.status());
-  REQUIRE(next->num_rules() == 1);
+  REQUIRE(next->rules().size() == 1);
   RequireOk(next->ClearOrphans({{kSender, kReceiver, kSocketPort, kListenPort}}));
-  REQUIRE(next->num_rules() == 1);
+  REQUIRE(next->rules().size() == 1);
   MoveAndSend(channel, &*next, &stream, &tap, 51'003, &links);
   MoveAndSend(channel, &*next, &stream, &tap, kSocketPort, &links);
   MoveAndSend(channel, &*next, &stream, &tap, 51'004, &links);

@@ -1,6 +1,5 @@
 #include "service/tcp_sockets.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -16,15 +15,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <map>
-#include <memory>
-#include <string_view>
 
 #include "base/descriptor.h"
+#include "service/socket_owners.h"
 
 namespace fairlead::service {
 
@@ -113,29 +109,6 @@ Status ListFamily(int diag, uint8_t family, std::vector<agent::SeenSocket>* sock
     FL_ASSIGN_OR_RETURN(const bool is_last, ReadAnswer(std::span(buffer).first(static_cast<size_t>(size)), sockets));
     if (is_last) return OkStatus();
   }
-}
-
-// "socket:[4711]" -> 4711; 0: something else.
-uint64_t InodeOf(std::string_view link) {
-  constexpr std::string_view kBegin = "socket:[";
-  uint64_t inode = 0;
-  if (link.starts_with(kBegin)) std::from_chars(link.data() + kBegin.size(), link.data() + link.size(), inode);
-  return inode;
-}
-
-std::map<uint64_t, int> SocketsOf(int32_t pid) {
-  std::map<uint64_t, int> sockets;
-  const std::string folder = fmt::format("/proc/{}/fd", pid);
-  const auto close = [](DIR* entries) { closedir(entries); };
-  const std::unique_ptr<DIR, decltype(close)> entries(opendir(folder.c_str()), close);
-  if (entries == nullptr) return sockets;
-  while (const dirent* entry = readdir(entries.get())) {
-    std::array<char, 64> link;
-    const ssize_t size = readlinkat(dirfd(entries.get()), entry->d_name, link.data(), link.size());
-    const uint64_t inode = size > 0 ? InodeOf(std::string_view(link.data(), static_cast<size_t>(size))) : 0;
-    if (inode != 0) sockets.emplace(inode, std::atoi(entry->d_name));
-  }
-  return sockets;
 }
 
 // <sys/pidfd.h> of glibc 2.36 can't be used from C++: it has no extern "C".

@@ -1,7 +1,8 @@
 // A process that knows nothing of Fairlead, for tests: opens TCP connections one after the other and prints of each
 // "<source address> <source port> <traffic class> <errno of connect> <errno after>", or serves one.
 //
-//     steer_test_client connect ADDRESS PORT [COUNT] [bound|nonblocking|ported] …
+//     steer_test_client connect ADDRESS PORT [COUNT] [bound|nonblocking|ported|sends] …
+//                                                    sends: 200,000 bytes each; then waits for the end of its input
 //     steer_test_client serve ADDRESS                prints its port, accepts once, prints "<traffic class>"
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@ struct Wishes {
   bool ported = false;       // binds an address and lets the kernel choose a port at once
   bool nonblocking = false;  // connect() is called twice, as some do
   bool keeps = false;        // leaves connections open
+  bool sends = false;        // and sends
 };
 
 bool IsIpv6(const char* address) { return strchr(address, ':') != nullptr; }
@@ -92,6 +94,8 @@ int Connect(const char* address, int port, const Wishes& wishes) {
     error = connect(connection, reinterpret_cast<const sockaddr*>(&peer), length) == 0 ? 0 : errno;
   }
   PrintConnection(connection, ipv6, error, errno_after);
+  static const char bytes[200'000] = {};
+  if (wishes.sends && send(connection, bytes, sizeof(bytes), 0) < 0) return 1;
   if (!wishes.keeps) close(connection);
   return error == 0 || error == EISCONN ? 0 : 1;
 }
@@ -128,11 +132,14 @@ int main(int argc, char** argv) {
       wishes.nonblocking = true;
     } else if (strcmp(argv[i], "keeps") == 0) {
       wishes.keeps = true;
+    } else if (strcmp(argv[i], "sends") == 0) {
+      wishes.keeps = wishes.sends = true;
     } else {
       count = atoi(argv[i]);
     }
   }
   int result = 0;
   for (int i = 0; i < count; ++i) result |= Connect(argv[2], atoi(argv[3]), wishes);
+  while (wishes.sends && getchar() != EOF) continue;
   return result;
 }
