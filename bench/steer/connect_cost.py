@@ -11,14 +11,17 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests/e2e"))
+from lab import Lab  # noqa: E402
+from patience import wait_until  # noqa: E402
 
 FABRIC = """fabric:
   kind: clos2
@@ -33,51 +36,19 @@ FIRST_PORT = 20000
 NUM_PORTS = 400
 KNOWN_PORT = FIRST_PORT + NUM_PORTS  # the last one that is served
 SETTLE_S = 2  # until an agent has seen that sockets are gone, and the controller has given their ports back
-PATIENCE_S = 60
 
 
-class Lab:
-    def __init__(self, program, folder):
-        self.program = program
-        self.folder = pathlib.Path(folder)
-        (self.folder / "fabric.yaml").write_text(FABRIC)
-        up = self.run("up", str(self.folder / "fabric.yaml"), "--scale", SCALE)
-        if up.returncode != 0:
-            sys.exit(up.stdout + up.stderr)
-        self.page = re.search(r"page: (http://\S+)", up.stdout).group(1)
-        addresses = json.loads((self.folder / "run/lab/addresses.json").read_text())["nics"]
-        self.address = {nic.split("/")[0]: address for address, nic in addresses.items()}
-        end = time.monotonic() + PATIENCE_S
-        while sum(host["connected"] for host in self.get("hosts")) < 2:
-            if time.monotonic() > end:
-                sys.exit("the agents have not come")
-            time.sleep(0.2)
-        time.sleep(SETTLE_S)
-
-    def words(self, command, *args):
-        return [self.program, "lab", command, "--run-dir", str(self.folder / "run"), *args]
-
-    def run(self, command, *args):
-        return subprocess.run(self.words(command, *args), capture_output=True, text=True, timeout=120)
-
-    def start(self, host, *args, **kwargs):
-        return subprocess.Popen(self.words("exec", host, "--", *args), stdout=subprocess.PIPE, text=True, **kwargs)
-
-    def get(self, what):
-        with urllib.request.urlopen(f"{self.page}/v1/{what}", timeout=10) as answer:
-            return json.load(answer)[what]
-
-    def controller(self):
-        """Its process."""
-        for process in pathlib.Path("/proc").iterdir():
-            if process.name.isdigit():
-                try:
-                    words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                except OSError:
-                    continue
-                if words[1:2] == ["controller"] and str(self.folder / "run") in " ".join(words):
-                    return int(process.name)
-        sys.exit("there is no controller")
+def bring_up(program, folder):
+    """A lab whose agents are there."""
+    fabric = pathlib.Path(folder) / "fabric.yaml"
+    fabric.write_text(FABRIC)
+    try:
+        lab = Lab(program, folder, fabric, scale=SCALE)
+        wait_until(lambda: sum(host["connected"] for host in lab.get("hosts")) == 2, "the agents have not come")
+    except (AssertionError, unittest.SkipTest) as error:
+        sys.exit(str(error))
+    time.sleep(SETTLE_S)
+    return lab
 
 
 def percentile(values, share):
@@ -89,12 +60,17 @@ class Measurement:
     def __init__(self, lab, options):
         self.lab = lab
         self.options = options
-        self.sockets = {"none": "/nonexistent/agent.sock", "lone": str(lab.folder / "lone.sock"),
-                        "lab": str(lab.folder / "run/lab/agents/h0.sock")}
+        self.sockets = {"none": "/nonexistent/agent.sock", "lone": str(lab.run_folder / "lone.sock"),
+                        "lab": lab.agent_socket("h0")}
+        addresses = json.loads((lab.folder / "addresses.json").read_text())["nics"]
+        self.address = {nic.split("/")[0]: address for address, nic in addresses.items()}
         self.next_port = FIRST_PORT
         self.times = {}  # case -> ns
         self.steered = {}  # case -> of how many connections the socket has the port that the controller gave
         self.sends = {}  # case -> [(seconds, seconds of processor time)]
+
+    def start(self, host, *args, **how):
+        return self.lab.start("exec", host, "--", *args, stdout=subprocess.PIPE, **how)
 
     def environment(self, agent):
         if agent is None:
@@ -112,8 +88,8 @@ class Measurement:
     def connect(self, case, agent, ports):
         count = self.options.connections
         print(f"\r{case or 'ports become known':60}", end="", file=sys.stderr, flush=True)
-        client = self.lab.start("h0", *self.environment(agent), self.options.connect_cost, "connect",
-                                self.lab.address["h0"], self.lab.address["h1"], *ports, str(count), "10",
+        client = self.start("h0", *self.environment(agent), self.options.connect_cost, "connect",
+                                self.address["h0"], self.address["h1"], *ports, str(count), "10",
                                 stdin=subprocess.PIPE)
         lines = [client.stdout.readline().split() for _ in range(count)]
         if agent == "lab" and case:
@@ -124,8 +100,8 @@ class Measurement:
             self.times.setdefault(case, []).extend(int(line[0]) for line in lines)
 
     def send(self, case, agent, after_ms):
-        client = self.lab.start("h0", *self.environment(agent), self.options.connect_cost, "send",
-                                self.lab.address["h0"], self.lab.address["h1"], str(KNOWN_PORT),
+        client = self.start("h0", *self.environment(agent), self.options.connect_cost, "send",
+                                self.address["h0"], self.address["h1"], str(KNOWN_PORT),
                                 str(self.options.megabytes), str(after_ms))
         out, _ = client.communicate()
         self.sends.setdefault(case, []).append(tuple(float(word) for word in out.split()))
@@ -138,7 +114,7 @@ class Measurement:
         self.connect("agent and controller, ports known", "lab", known)
         self.connect("agent and controller, ports unknown", "lab", self.fresh_ports(self.options.connections))
         time.sleep(SETTLE_S)
-        pid = self.lab.controller()
+        pid = self.lab.daemons()["controller"]
         os.kill(pid, signal.SIGSTOP)
         try:
             self.connect("agent, controller stands still", "lab_stopped", known)
@@ -149,12 +125,12 @@ class Measurement:
         time.sleep(SETTLE_S)
 
     def run(self):
-        server = self.lab.start("h1", self.options.connect_cost, "serve", self.lab.address["h1"], str(FIRST_PORT),
+        server = self.start("h1", self.options.connect_cost, "serve", self.address["h1"], str(FIRST_PORT),
                                 str(NUM_PORTS + 1), stdin=subprocess.PIPE)
         server.stdout.readline()
         # It ends with the lab.
-        self.lab.start("h0", self.lab.program, "agent", "run", "--controller",
-                              f"unix:{self.lab.folder}/nobody.sock", "--host", "h0", "--nic", self.lab.address["h0"],
+        self.start("h0", self.lab.program, "agent", "run", "--controller",
+                              f"unix:{self.lab.run_folder}/nobody.sock", "--host", "h0", "--nic", self.address["h0"],
                               "--socket", self.sockets["lone"], "--keep-ports", stderr=subprocess.DEVNULL)
         self.sockets["lab_stopped"] = self.sockets["lab"]
         try:
@@ -198,12 +174,12 @@ def main():
     for name in ("program", "library", "connect_cost"):
         setattr(options, name, str(pathlib.Path(getattr(options, name)).resolve()))
     with tempfile.TemporaryDirectory(prefix="fl-cost-") as folder:
-        lab = Lab(options.program, folder)
+        lab = bring_up(options.program, folder)
         try:
             measurement = Measurement(lab, options)
             measurement.run()
         finally:
-            lab.run("down")
+            lab.down()
         report(measurement, options)
 
 

@@ -216,7 +216,8 @@ void HostAgentServer::Loop::Do(const agent::ProbePorts& action) {
 }
 
 void HostAgentServer::Loop::Do(const agent::FindOwners& action) {
-  sampler_.Do([this, action] { inbox_.Push(agent::OwnersFound{FindSocketOwners(action.inodes)}); });
+  sampler_.Do(
+      [this, action] { inbox_.Push(agent::OwnersFound{FindSocketOwners(action.inodes, options_.socket.path)}); });
 }
 
 void HostAgentServer::Loop::Do(const agent::KeepJudgement& action) {

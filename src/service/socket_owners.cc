@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -29,14 +30,27 @@ uint64_t InodeOf(std::string_view link) {
   return inode;
 }
 
-// Of its environment; empty: it has none.
-std::string JobOf(int32_t pid) {
-  constexpr std::string_view kName = "FAIRLEAD_JOB=";
+// Of its environment, as it was when it began.
+struct Wishes {
+  std::string job;
+  std::string agent_socket = "/run/fairlead/agent.sock";
+};
+
+Wishes WishesOf(int32_t pid) {
+  constexpr std::string_view kJob = "FAIRLEAD_JOB=", kSocket = "FAIRLEAD_AGENT_SOCKET=";
+  Wishes wishes;
   std::ifstream environment(fmt::format("/proc/{}/environ", pid));
   for (std::string variable; std::getline(environment, variable, '\0');) {
-    if (variable.starts_with(kName)) return variable.substr(kName.size());
+    if (variable.starts_with(kJob)) wishes.job = variable.substr(kJob.size());
+    if (variable.starts_with(kSocket)) wishes.agent_socket = variable.substr(kSocket.size());
   }
-  return "";
+  return wishes;
+}
+
+bool IsSameFile(const std::string& one, const std::string& other) {
+  struct stat first, second;
+  return stat(one.c_str(), &first) == 0 && stat(other.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
 }
 
 bool HasLibrary(int32_t pid) {
@@ -62,7 +76,7 @@ std::map<uint64_t, int> SocketsOf(int32_t pid) {
   return sockets;
 }
 
-std::vector<agent::SocketOwner> FindSocketOwners(std::span<const uint64_t> inodes) {
+std::vector<agent::SocketOwner> FindSocketOwners(std::span<const uint64_t> inodes, const std::string& agent_socket) {
   std::set<uint64_t> wanted(inodes.begin(), inodes.end());
   std::vector<agent::SocketOwner> owners;
   const Folder processes(opendir("/proc"));
@@ -71,10 +85,11 @@ std::vector<agent::SocketOwner> FindSocketOwners(std::span<const uint64_t> inode
     const int32_t pid = std::atoi(entry->d_name);
     if (wanted.empty()) break;
     if (pid <= 0) continue;
-    const std::string job = JobOf(pid);
-    if (job.empty() || !HasLibrary(pid)) continue;
+    const Wishes wishes = WishesOf(pid);
+    if (wishes.job.empty() || !HasLibrary(pid)) continue;
+    if (!IsSameFile(fmt::format("/proc/{}/root/{}", pid, wishes.agent_socket), agent_socket)) continue;
     for (const auto& [inode, number] : SocketsOf(pid)) {
-      if (wanted.erase(inode) > 0) owners.push_back({.inode = inode, .pid = pid, .job = job});
+      if (wanted.erase(inode) > 0) owners.push_back({.inode = inode, .pid = pid, .job = wishes.job});
     }
   }
   return owners;

@@ -8,9 +8,12 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/descriptor.h"
+#include "base/temporary_folder.h"
 #include "service/tcp_sockets.h"
 
 namespace fairlead::service {
@@ -54,21 +57,29 @@ TEST(SocketOwners, OnlyTrainingProcessesThatWouldHaveAsked) {
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
   ASSERT_EQ(listen(listener.get(), 8), 0);
-  const std::string job = "FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=/nowhere/agent.sock";
+  const TemporaryFolder folder;
+  const std::string agent = folder.File("agent.sock");
+  std::ofstream(agent) << "stands for a socket";
+  std::filesystem::create_symlink(agent, folder.File("link"));
+  const std::string job = "FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=" + folder.File("link");
   const std::string library = "LD_PRELOAD=" FAIRLEAD_STEER_LIBRARY;
   const Client training(job + " " + library, listener.get());
   const Client without_library(job, listener.get());
   const Client without_job(library, listener.get());
+  const Client of_another_agent("FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=/nowhere/agent.sock " + library,
+                                listener.get());
   ASSERT_NE(training.inode(), 0u);
   ASSERT_NE(without_library.inode(), 0u);
   ASSERT_NE(without_job.inode(), 0u);
-  const std::array<uint64_t, 4> inodes = {without_library.inode(), training.inode(), without_job.inode(), 1};
-  const auto owners = FindSocketOwners(inodes);
+  ASSERT_NE(of_another_agent.inode(), 0u);
+  const std::array<uint64_t, 5> inodes = {without_library.inode(), training.inode(), without_job.inode(),
+                                          of_another_agent.inode(), 1};
+  const auto owners = FindSocketOwners(inodes, agent);
   ASSERT_EQ(owners.size(), 1u);
   EXPECT_EQ(owners[0].inode, training.inode());
   EXPECT_EQ(owners[0].job, "gpt");
   EXPECT_TRUE(SocketsOf(owners[0].pid).contains(training.inode()));
-  EXPECT_TRUE(FindSocketOwners({}).empty());
+  EXPECT_TRUE(FindSocketOwners({}, agent).empty());
 }
 
 }  // namespace

@@ -3,19 +3,18 @@ controller knows where that is; levels come from what agents measure.
 
 usage: lab_policies_test.py PROGRAM SOURCE_DIR
 """
-import json
 import pathlib
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from lab_bytes import sent_between_switches
-from patience import fetch, wait_until
+from lab import Lab
+from patience import PATIENCE_S, wait_until
 
 PROGRAM = ""
+SCENARIO = pathlib.Path(__file__).with_name("two_jobs.yaml")
 # Of one direction of a cable, while a connection uses it: acknowledgements alone are less than a tenth of it.
 BUSY_BYTES = 1_000_000
 
@@ -24,34 +23,21 @@ class LabPoliciesTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="fl-lab-")
         self.addCleanup(folder.cleanup)
-        self.run_folder = str(pathlib.Path(folder.name) / "run")
-        self.scenario = str(pathlib.Path(__file__).with_name("two_jobs.yaml"))
-
-    def lab(self, *args):
-        return subprocess.run([PROGRAM, "lab", args[0], "--run-dir", self.run_folder, *args[1:]], capture_output=True,
-                              text=True, timeout=300)
+        self.folder = folder.name
 
     def start(self, policy):
-        up = self.lab("up", self.scenario, "--scale", "0.0001", "--policy", policy)
-        if up.returncode == 2 and "namespace" in up.stderr:
-            self.skipTest(up.stderr.strip())
-        self.assertEqual(up.returncode, 0, up.stdout + up.stderr)
-        self.addCleanup(self.lab, "down")
-        self.page = re.search(r"page: (http://\S+)", up.stdout).group(1)
-        run = subprocess.Popen([PROGRAM, "lab", "run", self.scenario, "--seconds", "600", "--warm-up", "0", "--run-dir",
-                                self.run_folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.lab = Lab(PROGRAM, self.folder, SCENARIO, "--policy", policy)
+        self.addCleanup(self.lab.down)
+        run = self.lab.start("run", str(SCENARIO), "--seconds", "600", "--warm-up", "0", stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
         self.addCleanup(run.communicate)
         self.addCleanup(run.send_signal, signal.SIGINT)
 
     def get(self, what):
-        return json.loads(fetch(f"{self.page}/v1/{what}")[1])[what]
+        return self.lab.get(what)
 
     def wait_until(self, is_so, what):
-        log = pathlib.Path(self.run_folder, "lab/controller.log")
-        wait_until(is_so, lambda: what + ": " + log.read_text()[-2000:])
-
-    def sent_bytes(self):
-        return sent_between_switches(self.lab("status", "--json", "-", "--interval", "0.01").stdout)
+        wait_until(is_so, lambda: what + ": " + self.lab.log())
 
     def test_hashed_paths_are_known_and_levels_set(self):
         self.start("crux-levels")
@@ -68,11 +54,11 @@ class LabPoliciesTest(unittest.TestCase):
 
     def busy_links(self, routes):
         """Those that carry at least half of what the least busy of these routes carries, in a while."""
-        before = self.sent_bytes()
+        before = self.lab.sent_between_switches()
         sent = {}
 
         def have_all_carried():
-            after = self.sent_bytes()
+            after = self.lab.sent_between_switches()
             sent.update({link: after[link] - before[link] for link in after})
             return min(sent[route] for route in routes) > BUSY_BYTES
 
@@ -88,7 +74,8 @@ class LabPoliciesTest(unittest.TestCase):
         self.assertEqual({c["answer"] for c in self.get("connections")}, {"unmanaged"})
 
     def test_unknown_policies_are_refused(self):
-        up = self.lab("up", self.scenario, "--policy", "crux")
+        up = subprocess.run([PROGRAM, "lab", "up", "--run-dir", self.folder, str(SCENARIO), "--policy", "crux"],
+                            capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(up.returncode, 2)
         self.assertIn("crux-levels (priorities)", up.stderr)
 

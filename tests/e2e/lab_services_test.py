@@ -5,19 +5,19 @@ Two leaves, four spines, four hosts; two jobs of two hosts each, so four connect
 usage: lab_services_test.py PROGRAM SOURCE_DIR
 """
 import collections
-import json
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from patience import PATIENCE_S, fetch, wait_until, wait_until_gone
+from lab import Lab
+from patience import PATIENCE_S, wait_until, wait_until_gone
 
 PROGRAM = ""
+SCENARIO = pathlib.Path(__file__).with_name("two_jobs.yaml")
 
 
 class LabServicesTest(unittest.TestCase):
@@ -25,29 +25,14 @@ class LabServicesTest(unittest.TestCase):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="fl-lab-")
         cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-        cls.scenario = pathlib.Path(__file__).with_name("two_jobs.yaml")
-        up = cls.lab("up", str(cls.scenario), "--scale", "0.0001")
-        if up.returncode == 2 and "namespace" in up.stderr:
-            raise unittest.SkipTest(up.stderr.strip())
-        if up.returncode != 0:
-            raise AssertionError(up.stdout + up.stderr)
-        cls.addClassCleanup(cls.lab, "down")
-        cls.page = re.search(r"page: (http://\S+)", up.stdout).group(1)
-
-    @classmethod
-    def lab(cls, *args):
-        return subprocess.run([PROGRAM, "lab", args[0], "--run-dir", str(cls.folder / "run"), *args[1:]],
-                              capture_output=True, text=True, timeout=300)
+        cls.lab = Lab(PROGRAM, folder.name, SCENARIO)
+        cls.addClassCleanup(cls.lab.down)
 
     def get(self, what):
-        return json.loads(fetch(f"{self.page}/v1/{what}")[1])[what]
+        return self.lab.get(what)
 
     def wait_until(self, is_so, what):
-        wait_until(is_so, lambda: what + ": " + self.log())
-
-    def log(self):
-        return (self.folder / "run/lab/controller.log").read_text()[-2000:]
+        wait_until(is_so, lambda: what + ": " + self.lab.log())
 
     def are_spread(self, num_links):
         """All four connections have ports that lead over their paths, no two of them over one uplink."""
@@ -67,35 +52,50 @@ class LabServicesTest(unittest.TestCase):
                         "four agents")
 
     def test_2_jobs_are_spread_and_survive_a_lost_cable(self):
-        run = subprocess.Popen([PROGRAM, "lab", "run", str(self.scenario), "--seconds", "600", "--warm-up", "0",
-                                "--run-dir", str(self.folder / "run")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
+        run = self.lab.start("run", str(SCENARIO), "--seconds", "600", "--warm-up", "0", stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
         self.addCleanup(run.kill)
         self.wait_until(lambda: self.are_spread(4), "four connections on four uplinks")
         self.assertEqual({job["name"] for job in self.get("jobs")}, {"a", "b"})
-        cable = self.get("connections")[0]["links"][1].replace("->", "-")
+        moved = self.get("connections")[0]
+        cable = moved["links"][1].replace("->", "-")
         spine = cable.split("-")[1]
-        self.assertEqual(self.lab("fault", cable).returncode, 0)
+        self.assertEqual(self.lab.run("fault", cable).returncode, 0)
         self.wait_until(lambda: "down" in self.states_of(spine), "the lost cable is noticed")
         self.wait_until(lambda: self.are_spread(4) and not self.connections_over(spine), "everybody has a path again")
         # Nobody lost a connection: a worker that does ends, and with it the run.
         self.assertIsNone(run.poll())
-        self.assertEqual(self.lab("fault", cable, "--health", "1").returncode, 0)
+        self.forget_what_an_agent_knows(moved["source"])
+        self.wait_until(lambda: self.are_spread(4), "connections that their agent has forgotten are found")
+        self.assertIsNone(run.poll())
+        self.assertEqual(self.lab.run("fault", cable, "--health", "1").returncode, 0)
         self.wait_until(lambda: self.states_of(spine) == {"up"}, "the repaired cable is used again")
         run.send_signal(signal.SIGINT)
         run.communicate(timeout=PATIENCE_S)
         self.assertEqual(run.returncode, 130)
         self.wait_until(lambda: not self.get("connections"), "what the jobs held is given back")
 
+    def forget_what_an_agent_knows(self, nic):
+        """That of the host with this NIC: killed, and started again without its state."""
+        host = nic.split("/")[0]
+        known = {c["connection"] for c in self.get("connections")}
+        pid = self.lab.daemons()[host]
+        os.kill(pid, signal.SIGKILL)
+        state = self.lab.commands[host][self.lab.commands[host].index("--state") + 1]
+        os.remove(state)
+        self.lab.start_again(host)
+        self.wait_until(lambda: not known <= {c["connection"] for c in self.get("connections")},
+                        "the controller hears that they are forgotten")
+
     def test_3_hosts_have_their_names(self):
-        named = self.lab("exec", "h1", "--", "sh", "-c", "hostname; getent hosts h2")
+        named = self.lab.run("exec", "h1", "--", "sh", "-c", "hostname; getent hosts h2")
         self.assertEqual(named.returncode, 0, named.stderr)
         if os.geteuid() == 0:
             self.assertEqual(named.stdout.split()[:2], ["h1", "10.0.2.1"])
 
     def test_4_nothing_is_left_after_down(self):
-        self.assertEqual(self.lab("down").returncode, 0)
-        wait_until_gone(str(self.folder))
+        self.assertEqual(self.lab.down().returncode, 0)
+        wait_until_gone(str(self.lab.run_folder))
 
 
 if __name__ == "__main__":

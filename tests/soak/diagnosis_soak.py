@@ -15,13 +15,15 @@ import json
 import os
 import pathlib
 import random
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
+from lab import Lab  # noqa: E402
 
 EXIT_SKIPPED = 77
 SCENARIO = pathlib.Path(__file__).with_name("two_trainings.yaml")
@@ -84,13 +86,14 @@ class Job:
                 communicator["id"] = ids[communicator["id"]]
             self.file(worker, "json").write_text(json.dumps(own))
             host = HOSTS[self.name][worker]
-            lab = self.soak.lab_dir
-            command = [self.soak.program, "lab", "exec", "--run-dir", str(self.soak.run_dir), host, "--", "env",
-                       f"LD_PRELOAD={self.soak.steering}", f"FAIRLEAD_AGENT_SOCKET={lab}/agents/{host}.sock",
-                       f"NCCL_PROFILER_PLUGIN={self.soak.plugin}", f"FAIRLEAD_SHM_FOLDER={lab}/segments/{host}",
-                       f"FAIRLEAD_GPU_COUNTERS={lab}/gpus/{host}",
-                       f"FAIRLEAD_JOB={self.name}", f"FAIRLEAD_TRAINER_CONTROL={self.file(worker, 'control')}",
-                       self.soak.trainer, "--ccl=plugin", str(self.file(worker, "json"))]
+            lab = self.soak.lab
+            command = lab.words("exec", host, "--", "env", f"LD_PRELOAD={self.soak.steering}",
+                                f"FAIRLEAD_AGENT_SOCKET={lab.agent_socket(host)}",
+                                f"NCCL_PROFILER_PLUGIN={self.soak.plugin}",
+                                f"FAIRLEAD_SHM_FOLDER={lab.folder}/segments/{host}",
+                                f"FAIRLEAD_GPU_COUNTERS={lab.folder}/gpus/{host}", f"FAIRLEAD_JOB={self.name}",
+                                f"FAIRLEAD_TRAINER_CONTROL={self.file(worker, 'control')}", self.soak.trainer,
+                                "--ccl=plugin", str(self.file(worker, "json")))
             with open(self.file(worker, "jsonl"), "wb") as records, open(self.file(worker, "log"), "wb") as log:
                 self.guards.append(subprocess.Popen(command, stdout=records, stderr=log, stdin=subprocess.DEVNULL))
         self.moved(PATIENCE_S)
@@ -170,8 +173,7 @@ class Soak:
         self.random = random.Random(seed)
         self.log = log
         self.folder = pathlib.Path(folder)
-        self.run_dir = self.folder / "run"
-        self.lab_dir = self.run_dir / "lab"
+        self.lab = None
         self.trainer = find_beside(program, "fairlead-trainer", [".", "../bin"])
         self.plugin = find_beside(program, "libnccl-profiler-fairlead.so", [".", "../lib/fairlead", "../lib", "../src/ccl"])
         self.steering = find_beside(program, "libfairlead-steer.so", [".", "../lib/fairlead", "../lib", "../src/ccl"])
@@ -181,24 +183,14 @@ class Soak:
         self.begin = time.monotonic()
         self.jobs = {}
 
-    def lab(self, *args):
-        return subprocess.run([self.program, "lab", args[0], "--run-dir", str(self.run_dir), *args[1:]],
-                              capture_output=True, text=True, timeout=180)
-
     def bring_up(self):
-        up = self.lab("up", str(SCENARIO), "--scale", "0.0001")
-        if up.returncode == 2 and "namespace" in up.stderr:
-            print("skipped: " + up.stderr.strip(), file=sys.stderr)
-            sys.exit(EXIT_SKIPPED)
-        if up.returncode != 0:
-            raise RuntimeError(up.stdout + up.stderr)
-        self.page = re.search(r"page: (http://\S+)", up.stdout).group(1)
+        self.lab = Lab(self.program, self.folder, SCENARIO)
         # Plans are those of a short run; without the diagnosis, which is to see nothing of it.
-        run = self.lab("run", str(SCENARIO), "--seconds", "1", "--warm-up", "0")
+        run = self.lab.run("run", str(SCENARIO), "--seconds", "1", "--warm-up", "0")
         if run.returncode != 0:
             raise RuntimeError(run.stdout + run.stderr)
         plans = collections.defaultdict(list)
-        for path in (self.lab_dir / "jobs").glob("*.json"):
+        for path in (self.lab.folder / "jobs").glob("*.json"):
             plan = json.loads(path.read_text())
             plans[plan["job"]].append(plan)
         (self.folder / "jobs").mkdir()
@@ -212,11 +204,10 @@ class Soak:
         self.loads.append(os.getloadavg()[0])
         for job in self.jobs.values():
             job.check()
-        with urllib.request.urlopen(f"{self.page}/v1/findings", timeout=30) as answer:
-            for finding in json.load(answer)["findings"]:
-                if finding["id"] not in self.findings:
-                    self.say("FOUND " + json.dumps(finding))
-                self.findings[finding["id"]] = finding
+        for finding in self.lab.get("findings"):
+            if finding["id"] not in self.findings:
+                self.say("FOUND " + json.dumps(finding))
+            self.findings[finding["id"]] = finding
 
     def wait(self, seconds):
         end = time.monotonic() + seconds
@@ -278,7 +269,8 @@ class Soak:
         for job in self.jobs.values():
             if job.guards:
                 job.stop(signal.SIGKILL)
-        self.lab("down")
+        if self.lab is not None:
+            self.lab.down()
 
     def summary(self):
         return {"minutes": round((time.monotonic() - self.begin) / 60, 1), **self.counts,
@@ -301,7 +293,10 @@ def main():
         try:
             soak.bring_up()
             soak.play(args.minutes)
-        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+        except unittest.SkipTest as reason:
+            print(f"skipped: {reason}", file=sys.stderr)
+            return EXIT_SKIPPED
+        except (AssertionError, RuntimeError, OSError, subprocess.TimeoutExpired) as error:
             failure = str(error)
         finally:
             soak.take_down()
