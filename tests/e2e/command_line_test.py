@@ -3,19 +3,14 @@
 usage: command_line_test.py PROGRAM SOURCE_DIR
 """
 import json
-import pathlib
 import re
 import signal
 import subprocess
-import sys
-import tempfile
-import unittest
 
 import busy_process
+from command_case import CommandCase, main
 from patience import PATIENCE_S
 
-PROGRAM = ""
-SOURCE = pathlib.Path()
 
 SCENARIO = """title: two jobs on one pair of uplinks
 seeds: 2
@@ -36,27 +31,7 @@ f 100 2 0 1
 """
 
 
-class CommandLineTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text)
-        return str(path)
-
-    def run_program(self, *args, **kwargs):
-        return subprocess.run([PROGRAM, *args], capture_output=True, text=True, cwd=self.folder, timeout=300, **kwargs)
-
-    def assert_refused(self, result, *parts):
-        self.assertEqual(result.returncode, 2, result.stderr)
-        self.assertEqual(result.stdout, "")
-        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
-        for part in parts:
-            self.assertIn(part, result.stderr)
-
+class CommandLineTest(CommandCase):
     def test_version_and_help_with_example(self):
         result = self.run_program("--version")
         self.assertEqual(result.returncode, 0)
@@ -157,7 +132,7 @@ class CommandLineTest(unittest.TestCase):
         self.assert_refused(self.run_program("sim", "run", scenario, "--topology", "nowhere.csv"), "nowhere.csv")
 
     def test_real_lingjun_topology(self):
-        topology = SOURCE.parent / "shared/data/lingjun-2023/topo.csv"
+        topology = self.source.parent / "shared/data/lingjun-2023/topo.csv"
         if not topology.exists():
             self.skipTest(f"{topology} is not here")
         result = self.run_program("sim", "run", "scenarios/lingjun-snapshot.yaml", "--topology", str(topology),
@@ -174,7 +149,7 @@ class CommandLineTest(unittest.TestCase):
     def test_full_disk_keeps_the_old_file_and_prints_the_result(self):
         scenario = self.write("s.yaml", SCENARIO)
         self.write("r.json", "old")
-        command = f"ulimit -f 1; trap '' XFSZ; exec {PROGRAM} sim run {scenario} --json r.json"
+        command = f"ulimit -f 1; trap '' XFSZ; exec {self.program} sim run {scenario} --json r.json"
         result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=self.folder, timeout=300)
         self.assertEqual(result.returncode, 2)
         self.assertIn("r.json", result.stderr)
@@ -185,7 +160,7 @@ class CommandLineTest(unittest.TestCase):
     def test_interrupt_writes_what_was_computed(self):
         text = SCENARIO.replace("simulate_s: 20", "simulate_s: 100000000")
         scenario = self.write("s.yaml", text)
-        process = subprocess.Popen([PROGRAM, "sim", "run", scenario, "--exact", "--seeds", "1", "--json", "r.json"],
+        process = subprocess.Popen([self.program, "sim", "run", scenario, "--exact", "--seeds", "1", "--json", "r.json"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
         self.assertTrue(busy_process.wait_until_busy(process), "the program does not start to work")
         process.send_signal(signal.SIGINT)
@@ -225,6 +200,4 @@ class CommandLineTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    SOURCE = pathlib.Path(sys.argv.pop(1))
-    unittest.main()
+    main()

@@ -3,15 +3,11 @@
 usage: diag_command_test.py PROGRAM SOURCE_DIR
 """
 import json
-import pathlib
 import pickle
 import re
-import subprocess
-import sys
-import tempfile
-import unittest
 
-PROGRAM = ""
+from command_case import CommandCase, main
+
 SECOND = 10**9
 
 
@@ -90,31 +86,17 @@ def inspector_file(rank, num_ranks, late_rank):
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-class DiagCommandTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class DiagCommandTest(CommandCase):
     def write(self, name, content):
         path = self.folder / name
         path.write_bytes(content) if isinstance(content, bytes) else path.write_text(content)
         return name
 
     def analyze(self, *args):
-        return subprocess.run([PROGRAM, "diag", "analyze", *args], capture_output=True, text=True, cwd=self.folder,
-                              timeout=300)
+        return self.run_program("diag", "analyze", *args)
 
     def simulate(self, *args):
-        return subprocess.run([PROGRAM, "diag", "simulate", *args], capture_output=True, text=True, cwd=self.folder,
-                              timeout=300)
-
-    def assert_refused(self, result, *parts):
-        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
-        self.assertEqual(result.stdout, "")
-        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
-        for part in parts:
-            self.assertIn(part, result.stderr)
+        return self.run_program("diag", "simulate", *args)
 
     def test_help_has_an_example(self):
         result = self.analyze("--help")
@@ -222,8 +204,7 @@ class DiagCommandTest(unittest.TestCase):
         self.assert_refused(self.analyze(job, "--audit", "a.jsonl"), "--audit")
 
     def drill(self, *args):
-        return subprocess.run([PROGRAM, "diag", "drill", *args], capture_output=True, text=True, cwd=self.folder,
-                              timeout=300)
+        return self.run_program("diag", "drill", *args)
 
     def test_drill(self):
         small = ("--data", "8", "--minutes", "40", "--fault", "gpu_hang@150:5")
@@ -345,6 +326,4 @@ class DiagCommandTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
-    sys.argv.pop(1)
-    unittest.main()
+    main()

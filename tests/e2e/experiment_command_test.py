@@ -3,67 +3,50 @@
 usage: experiment_command_test.py PROGRAM SOURCE_DIR
 """
 import json
-import pathlib
 import re
 import signal
 import subprocess
-import sys
-import tempfile
-import unittest
 
 import busy_process
+from command_case import CommandCase, main
 
-PROGRAM = ""
-SOURCE = pathlib.Path()
 ROW_KEYS = ["name", "unit", "paper", "ours", "low", "high", "inside", "note"]
 
 
-class ExperimentCommandTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def run_program(self, *args):
-        return subprocess.run([PROGRAM, "experiment", *args], capture_output=True, text=True, cwd=self.folder, timeout=300)
-
-    def assert_refused(self, result, *parts):
-        self.assertEqual(result.returncode, 2, result.stderr)
-        self.assertEqual(result.stdout, "")
-        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
-        for part in parts:
-            self.assertIn(part, result.stderr)
+class ExperimentCommandTest(CommandCase):
+    def experiment(self, *args):
+        return self.run_program("experiment", *args)
 
     def names(self):
-        return [line.split()[0] for line in self.run_program("list").stdout.splitlines()[2:]]
+        return [line.split()[0] for line in self.experiment("list").stdout.splitlines()[2:]]
 
     def test_list_names_every_folder(self):
-        result = self.run_program("list")
+        result = self.experiment("list")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
-        folders = sorted(p.parent.name for p in (SOURCE / "experiments").glob("*/paper.yaml"))
+        folders = sorted(p.parent.name for p in (self.source / "experiments").glob("*/paper.yaml"))
         self.assertEqual(sorted(self.names()), folders)
 
     def test_unknown_name_lists_the_known_ones(self):
-        self.assert_refused(self.run_program("run", "crux"), "'crux'", "crux-examples", "all")
+        self.assert_refused(self.experiment("run", "crux"), "'crux'", "crux-examples", "all")
 
     def test_usage_errors(self):
         for args in (["run"], ["run", "crux-examples", "--threads", "0"], ["run", "crux-examples", "--nonsense"], []):
-            result = self.run_program(*args)
+            result = self.experiment(*args)
             self.assertEqual(result.returncode, 2, args)
             self.assertEqual(result.stdout, "")
 
     def test_kept_results_are_not_computed_again(self):
         for is_kept in (False, True):
-            result = self.run_program("run", "crux-examples", "--keep", "kept/here", "--html", "r.html")
+            result = self.experiment("run", "crux-examples", "--keep", "kept/here", "--html", "r.html")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual("kept from an earlier run" in result.stdout, is_kept)
         self.assertTrue((self.folder / "kept/here/crux-examples.json").exists())
         (self.folder / "file").write_text("")
-        self.assert_refused(self.run_program("run", "crux-examples", "--keep", "file"), "file")
+        self.assert_refused(self.experiment("run", "crux-examples", "--keep", "file"), "file")
 
     def test_table_json_and_page(self):
-        result = self.run_program("run", "crux-examples", "--json", "out/r.json", "--html", "out/r.html")
+        result = self.experiment("run", "crux-examples", "--json", "out/r.json", "--html", "out/r.html")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, "", "no progress bar when stderr is no terminal")
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
@@ -81,16 +64,16 @@ class ExperimentCommandTest(unittest.TestCase):
         self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
 
     def test_json_to_stdout_prints_only_it(self):
-        result = self.run_program("run", "crux-examples", "--seed", "7", "--json", "-")
+        result = self.experiment("run", "crux-examples", "--seed", "7", "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(json.loads(result.stdout)["seed"], 7)
 
     def test_output_that_cannot_be_written_is_told_before_anything_runs(self):
         (self.folder / "file").write_text("")
-        self.assert_refused(self.run_program("run", "crux-examples", "--json", "file/r.json"), "file/r.json")
+        self.assert_refused(self.experiment("run", "crux-examples", "--json", "file/r.json"), "file/r.json")
 
     def test_interrupt_prints_what_is_done_and_exits_with_130(self):
-        process = subprocess.Popen([PROGRAM, "experiment", "run", "crux-near-optimality", "--json", "r.json"],
+        process = subprocess.Popen([self.program, "experiment", "run", "crux-near-optimality", "--json", "r.json"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
         self.assertTrue(busy_process.wait_until_busy(process), "the program does not start to work")
         process.send_signal(signal.SIGINT)
@@ -102,6 +85,4 @@ class ExperimentCommandTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    SOURCE = pathlib.Path(sys.argv.pop(1))
-    unittest.main()
+    main()

@@ -3,13 +3,8 @@
 usage: predict_command_test.py PROGRAM SOURCE_DIR
 """
 import json
-import pathlib
-import subprocess
-import sys
-import tempfile
-import unittest
 
-PROGRAM = ""
+from command_case import CommandCase, main
 
 SPEEDS = """model,global_batch,num_ps,num_workers,step_time_s
 net,64,1,1,2.1
@@ -23,47 +18,31 @@ net,64,3,3,
 """
 
 
-class PredictCommandTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def write(self, name, text):
-        (self.folder / name).write_text(text)
-        return name
-
-    def run_program(self, *args):
-        return subprocess.run([PROGRAM, "predict", *args], capture_output=True, text=True, cwd=self.folder, timeout=300)
+class PredictCommandTest(CommandCase):
+    def predict(self, *args):
+        return self.run_program("predict", *args)
 
     def assert_done(self, result):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, "")
         self.assertLessEqual(max(map(len, result.stdout.splitlines()), default=0), 100)
 
-    def assert_refused(self, result, *parts):
-        self.assertEqual(result.returncode, 2, result.stderr)
-        self.assertEqual(result.stdout, "")
-        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
-        for part in parts:
-            self.assertIn(part, result.stderr)
-
     def train(self, *args):
-        return self.run_program("train", "--jobs", "jobs/jobs.csv", "--curves", "jobs/curves.csv", "-o", "m.json",
+        return self.predict("train", "--jobs", "jobs/jobs.csv", "--curves", "jobs/curves.csv", "-o", "m.json",
                                 "--learner", "logistic", *args)
 
     def score(self, *args, jobs="jobs/jobs.csv", curves="jobs/curves.csv"):
-        return self.run_program("score", "--model", "m.json", "--jobs", jobs, "--curves", curves, *args)
+        return self.predict("score", "--model", "m.json", "--jobs", jobs, "--curves", curves, *args)
 
     def test_help_has_an_example(self):
         for command in ("generate", "train", "score", "speed"):
-            result = self.run_program(command, "--help")
+            result = self.predict(command, "--help")
             self.assertEqual(result.returncode, 0)
             self.assertIn("Example: fairlead predict " + command, result.stdout)
 
     def test_generate_train_score(self):
-        self.assert_done(self.run_program("generate", "--jobs", "30", "--seed", "4", "-o", "jobs"))
-        self.assert_done(self.run_program("generate", "--jobs", "30", "--seed", "4", "-o", "again"))
+        self.assert_done(self.predict("generate", "--jobs", "30", "--seed", "4", "-o", "jobs"))
+        self.assert_done(self.predict("generate", "--jobs", "30", "--seed", "4", "-o", "again"))
         self.assertEqual((self.folder / "jobs/curves.csv").read_text(), (self.folder / "again/curves.csv").read_text())
 
         trained = self.train("--json", "t.json")
@@ -87,7 +66,7 @@ class PredictCommandTest(unittest.TestCase):
         self.assertEqual(len(json.loads(only_json.stdout)), 30)
 
     def test_bad_curves_are_unpredictable_and_nothing_is_lost(self):
-        self.run_program("generate", "--jobs", "12", "-o", "jobs")
+        self.predict("generate", "--jobs", "12", "-o", "jobs")
         self.assert_done(self.train())
         self.write("jobs.csv", "job,target_loss,total_iterations\nnan,0.1,\nrising,0.1,\nempty,0.1,\nfixed,,1000\n")
         lines = ["job,iteration,loss"]
@@ -108,7 +87,7 @@ class PredictCommandTest(unittest.TestCase):
         self.assertEqual(scored["fixed"]["remaining_iterations"]["expected"], 920)
 
     def test_wrong_input_is_refused_with_one_line(self):
-        self.run_program("generate", "--jobs", "12", "-o", "jobs")
+        self.predict("generate", "--jobs", "12", "-o", "jobs")
         self.assert_refused(self.score(), "m.json: cannot be read", "predict train")
         self.write("m.json", "{}")
         self.assert_refused(self.score(), "is no predictability model")
@@ -121,13 +100,13 @@ class PredictCommandTest(unittest.TestCase):
         self.write("m.json", model)
         self.assert_refused(self.score(jobs=twice), "twice.csv:3", "second time")
         self.write("no_end.csv", "job\njob-0000\n")
-        result = self.run_program("train", "--jobs", "no_end.csv", "--curves", "jobs/curves.csv", "-o", "x.json")
+        result = self.predict("train", "--jobs", "no_end.csv", "--curves", "jobs/curves.csv", "-o", "x.json")
         self.assertEqual(result.returncode, 2)
         self.assertFalse((self.folder / "x.json").exists())
 
     def test_speed(self):
         self.write("s.csv", SPEEDS)
-        result = self.run_program("speed", "s.csv", "--ps", "8", "--workers", "2", "--json", "f.json")
+        result = self.predict("speed", "s.csv", "--ps", "8", "--workers", "2", "--json", "f.json")
         self.assert_done(result)
         self.assertIn("net", result.stdout)
         fitted = json.loads((self.folder / "f.json").read_text())[0]
@@ -138,15 +117,13 @@ class PredictCommandTest(unittest.TestCase):
         self.assertIsNone(fitted["terms"][3]["coefficient_s"], "update and transfer are one column without CPU curves")
 
     def test_speed_refuses_what_it_cannot_read(self):
-        self.assert_refused(self.run_program("speed", "none.csv"), "none.csv")
+        self.assert_refused(self.predict("speed", "none.csv"), "none.csv")
         self.write("s.csv", SPEEDS.replace(",1,1,", ",0,1,"))
-        self.assert_refused(self.run_program("speed", "s.csv"), "s.csv:2", "at least 1 worker")
+        self.assert_refused(self.predict("speed", "s.csv"), "s.csv:2", "at least 1 worker")
         self.write("s.csv", "model,global_batch,num_ps,num_workers,step_time_s\nnet,64,1,1,\n")
-        self.assert_refused(self.run_program("speed", "s.csv"), "none of 1 observations")
-        self.assertEqual(self.run_program("speed", "s.csv", "--ps", "2").returncode, 2)
+        self.assert_refused(self.predict("speed", "s.csv"), "none of 1 observations")
+        self.assertEqual(self.predict("speed", "s.csv", "--ps", "2").returncode, 2)
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    sys.argv.pop(1)
-    unittest.main()
+    main()

@@ -4,15 +4,9 @@ usage: trace_command_test.py PROGRAM SOURCE_DIR
 """
 import csv
 import json
-import pathlib
 import re
-import subprocess
-import sys
-import tempfile
-import unittest
 
-PROGRAM = ""
-SOURCE = pathlib.Path()
+from command_case import CommandCase, main
 
 HEADER = "job_id,submit_s,duration_s,gpus,gpus_per_host,model\n"
 JOB_COLUMNS = ["id", "job_name", "model", "is_deleted", "gmt_job_submitted", "gmt_job_running", "gmt_job_stopped",
@@ -20,27 +14,7 @@ JOB_COLUMNS = ["id", "job_name", "model", "is_deleted", "gmt_job_submitted", "gm
 POD_COLUMNS = ["job_name", "host_ip", "gmt_created", "gmt_pod_running", "gmt_pod_finished", "RES"]
 
 
-class TraceCommandTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text)
-        return str(path)
-
-    def run_program(self, *args, **kwargs):
-        return subprocess.run([PROGRAM, *args], capture_output=True, text=True, cwd=self.folder, timeout=300, **kwargs)
-
-    def assert_refused(self, result, *parts):
-        self.assertEqual(result.returncode, 2, result.stderr)
-        self.assertEqual(result.stdout, "")
-        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
-        for part in parts:
-            self.assertIn(part, result.stderr)
-
+class TraceCommandTest(CommandCase):
     def read_csv(self, name):
         with open(self.folder / name, newline="") as file:
             return list(csv.DictReader(file))
@@ -125,7 +99,7 @@ class TraceCommandTest(unittest.TestCase):
 
     def test_export_gives_a_scenario_that_runs(self):
         self.write("t.csv", HEADER + "a,0,500,16,8,llama\nb,150,100,16,8,x\nc,900,10,8,8,x\nd,120,10,0,0,x\n")
-        fabric = SOURCE / "fabrics/crux-testbed.yaml"
+        fabric = self.source / "fabrics/crux-testbed.yaml"
         result = self.run_program("trace", "export", "t.csv", "--from-s", "100", "--to-s", "200", "--scenario", "s.yaml",
                                   "--fabric-file", str(fabric))
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -139,6 +113,4 @@ class TraceCommandTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    SOURCE = pathlib.Path(sys.argv.pop(1))
-    unittest.main()
+    main()
