@@ -10,9 +10,9 @@
 #include <string>
 #include <thread>
 
-#include "base/temporary_folder.h"
 #include "lab/lab.h"
 #include "lab/namespace_command.h"
+#include "lab/temporary_labs_example.h"
 #include "topology/clos_fabrics.h"
 
 namespace fairlead::lab {
@@ -43,14 +43,6 @@ class HostProcesses : public testing::Test {
     state_ = std::move(*up);
   }
 
-  void TearDown() override {
-    for (const std::string& name : LabFolder::List(folder_.path())) {
-      auto folder = LabFolder::Open(folder_.path(), name);
-      bool was_up = false;
-      EXPECT_TRUE(folder.ok() && TakeDown(*folder, &was_up).ok());
-    }
-  }
-
   // Waits for what the kernel does in its own time.
   template <class Condition>
   static void WaitFor(const Condition& condition) {
@@ -65,7 +57,7 @@ class HostProcesses : public testing::Test {
   }
   std::string Interface() const { return state_.plan.cables[CableId(0u)].ends[0].interface; }
 
-  const TemporaryFolder folder_;
+  const TemporaryLabs folder_;
   LabState state_;
 };
 

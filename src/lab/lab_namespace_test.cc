@@ -12,11 +12,11 @@
 #include <string>
 #include <thread>
 
-#include "base/temporary_folder.h"
 #include "lab/lab.h"
 #include "lab/lab_counters.h"
 #include "lab/lab_routes.h"
 #include "lab/namespace_command.h"
+#include "lab/temporary_labs_example.h"
 #include "topology/rail_fabric.h"
 
 namespace fairlead::lab {
@@ -46,14 +46,6 @@ class LabNamespaces : public testing::Test {
     auto up = Up("one", 1);
     if (!up.ok()) GTEST_SKIP() << up.status().message();
     state_ = std::move(*up);
-  }
-
-  void TearDown() override {
-    for (const std::string& name : LabFolder::List(folder_.path())) {
-      auto folder = LabFolder::Open(folder_.path(), name);
-      bool was_up = false;
-      EXPECT_TRUE(folder.ok() && TakeDown(*folder, &was_up).ok());
-    }
   }
 
   Result<LabState> Up(const std::string& name, uint64_t seed) {
@@ -99,7 +91,7 @@ class LabNamespaces : public testing::Test {
     return count;
   }
 
-  const TemporaryFolder folder_;
+  const TemporaryLabs folder_;
   LabState state_;
 };
 

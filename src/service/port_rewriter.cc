@@ -4,13 +4,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/shell_output.h"
 #include "base/socket_address.h"
 #include "service/exec_hook.h"
 
@@ -116,20 +115,6 @@ std::optional<std::pair<RewriteRule, uint16_t>> ReadElement(const Json& element,
   } catch (const Json::exception&) {
     return std::nullopt;
   }
-}
-
-// All output, of any length. The command is a constant.
-std::string OutputOf(const std::string& command) {
-  std::string output;
-  FILE* pipe = popen(command.c_str(), "re");
-  if (pipe == nullptr) return output;
-  std::array<char, 4096> buffer;
-  for (size_t count = 1; count > 0;) {
-    count = fread(buffer.data(), 1, buffer.size(), pipe);
-    output.append(buffer.data(), count);
-  }
-  pclose(pipe);
-  return output;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/shell_output.h"
 #include "base/temporary_folder.h"
 #include "ccl/monotonic_clock.h"
 #include "ccl/profiler/mock_nccl_example.h"
@@ -669,15 +670,6 @@ TEST_F(ProfilerTest, NoEventMakesASystemCall) {
       nccl.Stop(nccl.StartPointToPoint(true, static_cast<int>(i % 8)));
     }
   }));
-}
-
-std::string OutputOf(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  char buffer[256];
-  while (fgets(buffer, sizeof(buffer), pipe) != nullptr) output += buffer;
-  pclose(pipe);
-  return output;
 }
 
 TEST_F(ProfilerTest, ShowsOnlyWhatNcclLooksFor) {

@@ -97,14 +97,4 @@ inline std::string Environment(const FakeAgent& agent, int deadline_ms = 60'000)
          " FAIRLEAD_STEER_DEADLINE_MS=" + std::to_string(deadline_ms);
 }
 
-// What a shell command prints.
-inline std::string OutputOf(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  char buffer[256];
-  while (fgets(buffer, sizeof(buffer), pipe) != nullptr) output += buffer;
-  pclose(pipe);
-  return output;
-}
-
 }  // namespace fairlead::ccl

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shell_output.h"
 #include "base/source_port_example.h"
 #include "ccl/steer/fake_agent_example.h"
 #include "shm/steering_messages.h"

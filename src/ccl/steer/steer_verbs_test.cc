@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/shell_output.h"
 #include "ccl/steer/fake_agent_example.h"
 
 namespace fairlead::ccl {
