@@ -91,6 +91,8 @@ class HostAgent {
   bool is_welcome() const { return is_welcome_; }
   size_t num_connections() const { return connections_.size(); }
   size_t num_aliases() const { return aliases_.size(); }
+  // Of connections that stand, whose bytes are counted.
+  std::vector<SocketPair> OpenSockets() const;
 
  private:
   struct Connection {
@@ -132,6 +134,7 @@ class HostAgent {
   void Take(const ProbesDone& event);
   void Take(const RewriteDone& event);
   void Take(const SocketsSeen& event);
+  void Take(const BytesSeen& event);
   void Take(const ProcessEnded& event);
   void Take(const OwnersFound& event);
   void Take(const StateKept& event);
@@ -201,6 +204,7 @@ class HostAgent {
   void DropOldArrivals();
   void RestoreRewriting(const std::map<RewriteRule, uint16_t>& standing);
   void LookAtConnections(const SocketsSeen& event);
+  void CountBytes(SimTime at, std::span<const SeenSocket> sockets);
   void LookAtAccepted(const SocketsSeen& event);
   // Between training NICs, as far as is known, and there is room for one more.
   bool MaySteer(const SocketPair& ends) const;

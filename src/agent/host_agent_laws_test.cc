@@ -18,7 +18,7 @@ class Nonsense {
 
   HostEvent Event(SimTime now, const std::vector<uint64_t>& connections) {
     connections_ = &connections;
-    switch (random_.Below(16)) {
+    switch (random_.Below(17)) {
       case 0:
       case 1:
       case 2:
@@ -48,6 +48,8 @@ class Nonsense {
         return OwnersFound{{{random_.Below(8), static_cast<int32_t>(random_.Below(3)), Job()}}};
       case 11:
         return StateKept{random_.Below(200)};
+      case 12:
+        return BytesSeen{now, Sockets(now).sockets};
       default:
         return ControllerSaid{Word()};
     }

@@ -87,6 +87,11 @@ struct SocketsSeen {
   SimTime asked_at;  // nothing that was opened before is missing
   std::vector<SeenSocket> sockets;
 };
+// Those of HostAgent::OpenSockets() that are still connected; what is missing was closed, or opened later.
+struct BytesSeen {
+  SimTime asked_at;
+  std::vector<SeenSocket> sockets;
+};
 struct ProcessEnded {
   int32_t pid = 0;
 };
@@ -113,7 +118,7 @@ struct SegmentsSeen {
 
 using HostEvent =
     std::variant<ProcessAsked, ProcessTold, ProcessLeft, StreamOpened, StreamBroken, ControllerSaid, ProbesDone,
-                 RewriteDone, SocketsSeen, ProcessEnded, OwnersFound, StateKept, SegmentsSeen>;
+                 RewriteDone, SocketsSeen, BytesSeen, ProcessEnded, OwnersFound, StateKept, SegmentsSeen>;
 
 // ---- Actions ----
 

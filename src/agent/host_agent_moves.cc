@@ -316,20 +316,18 @@ void HostAgent::Take(const SocketsSeen& event) {
   seen_.clear();
   for (const SeenSocket& socket : event.sockets) seen_.insert(socket.ends);
   LookAtConnections(event);
+  CountBytes(event.asked_at, event.sockets);
   LookAtAccepted(event);
   LookAtAliases(event);
   LookForOwners(event);
 }
 
 void HostAgent::LookAtConnections(const SocketsSeen& event) {
-  std::map<SocketPair, const SeenSocket*> by_ends;
   std::unordered_map<uint64_t, const SeenSocket*> by_inode;
   for (const SeenSocket& socket : event.sockets) {
-    by_ends.emplace(socket.ends, &socket);
     if (socket.inode != 0) by_inode.emplace(socket.inode, &socket);
   }
   std::vector<uint64_t> gone;
-  std::map<std::string, std::vector<JobMeter::ConnectionSum>> sums;
   for (auto& [number, connection] : connections_) {
     const KeptConnection& kept = connection.kept;
     if (kept.inode == 0) continue;
@@ -344,15 +342,31 @@ void HostAgent::LookAtConnections(const SocketsSeen& event) {
       }
     }
     if (connection.stage != Stage::kOpen) continue;
-    const auto found = by_ends.find(EndsOf(kept));
-    if (found != by_ends.end()) {
-      sums[kept.job].push_back({number, found->second->bytes_acked});
-    } else if (connection.since < event.asked_at) {
-      gone.push_back(number);
-    }
+    if (!seen_.contains(EndsOf(kept)) && connection.since < event.asked_at) gone.push_back(number);
   }
   CloseAll(gone);
-  for (const auto& [job, connections] : sums) meter_.AddBytes(event.asked_at, job, connections);
+}
+
+void HostAgent::Take(const BytesSeen& event) { CountBytes(event.asked_at, event.sockets); }
+
+void HostAgent::CountBytes(SimTime at, std::span<const SeenSocket> sockets) {
+  std::map<SocketPair, double> bytes;
+  for (const SeenSocket& socket : sockets) bytes.emplace(socket.ends, socket.bytes_acked);
+  std::map<std::string, std::vector<JobMeter::ConnectionSum>> sums;
+  for (const auto& [number, connection] : connections_) {
+    if (connection.stage != Stage::kOpen || connection.kept.inode == 0) continue;
+    const auto found = bytes.find(EndsOf(connection.kept));
+    if (found != bytes.end()) sums[connection.kept.job].push_back({number, found->second});
+  }
+  for (const auto& [job, connections] : sums) meter_.AddBytes(at, job, connections);
+}
+
+std::vector<SocketPair> HostAgent::OpenSockets() const {
+  std::vector<SocketPair> sockets;
+  for (const auto& [number, connection] : connections_) {
+    if (connection.stage == Stage::kOpen && connection.kept.inode != 0) sockets.push_back(EndsOf(connection.kept));
+  }
+  return sockets;
 }
 
 void HostAgent::LookAtAccepted(const SocketsSeen& event) {

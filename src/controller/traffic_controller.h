@@ -292,7 +292,7 @@ class TrafficController {
   void Pass(traffic::PathEvent event) { events_.push_back(std::move(event)); }
   void PassOn(HostId host, traffic::PathEvent event);
   // A queue pair whose packets carry this port.
-  void PassPort(const QueuePairKey& key, HostId host, uint16_t port);
+  void PassPort(const QueuePairKey& key, HostId host, uint16_t port, uint16_t socket_port);
   bool IsWaiting(HostId host) const { return hosts_[host].passed_on_in == num_flushes_ + 1; }
   void Flush();
   // Gives rounds their probes, which the path service has taken ports from. Args: flushed: what events_ were.

@@ -177,7 +177,7 @@ void TrafficController::Hear(HostId host, const ConnectionOpened& word) {
                                     word.connection));
   }
   const QueuePairKey key{*job, word.connection, word.queue_pair};
-  PassPort(key, host, word.socket_port);
+  PassPort(key, host, word.socket_port, word.socket_port);
   uint16_t& socket_port = connection->socket_ports[word.queue_pair];
   const bool is_roce = connection->request.protocol == 17;
   if (socket_port == word.socket_port) return;
@@ -187,10 +187,14 @@ void TrafficController::Hear(HostId host, const ConnectionOpened& word) {
   MoveIfNeeded(key, *connection, word.socket_port);
 }
 
-void TrafficController::PassPort(const QueuePairKey& key, HostId host, uint16_t port) {
+void TrafficController::PassPort(const QueuePairKey& key, HostId host, uint16_t port, uint16_t socket_port) {
   if (port == 0) return;
-  opened_.emplace_back(traffic::QueuePairOpened{
-      .host = host, .job = key.job, .connection = key.connection, .queue_pair = key.queue_pair, .port = port});
+  opened_.emplace_back(traffic::QueuePairOpened{.host = host,
+                                                .job = key.job,
+                                                .connection = key.connection,
+                                                .queue_pair = key.queue_pair,
+                                                .port = port,
+                                                .socket_port = socket_port});
 }
 
 void TrafficController::Hear(HostId host, const ConnectionsClosed& word) {
@@ -239,7 +243,7 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& word) {
     if (connection == nullptr || connection->socket_ports.size() != held->queue_pairs.size()) continue;
     for (uint32_t q = 0; q < held->queue_pairs.size(); ++q) {
       const uint16_t socket_port = held->socket_ports[q];
-      if (socket_port != 0) PassPort({*job, name, q}, host, WirePortOf({*job, name, q}, socket_port));
+      if (socket_port != 0) PassPort({*job, name, q}, host, WirePortOf({*job, name, q}, socket_port), socket_port);
       MoveIfNeeded({*job, name, q}, *connection, held->queue_pairs[q].port);
     }
   }

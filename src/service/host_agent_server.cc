@@ -36,7 +36,8 @@ constexpr SimDuration kLongestWait(100'000'000);
 constexpr SimDuration kSavePeriod(5'000'000);
 constexpr SimDuration kProcessPeriod(1'000'000'000);
 constexpr SimDuration kOrphanPeriod(10'000'000'000);
-constexpr int64_t kRestFactor = 20;     // a sample may take a twentieth of the time
+constexpr int64_t kRestFactor = 20;     // samples may take a twentieth of the time
+constexpr size_t kLookUpMax = 256;      // more sockets are cheaper to list than to look up
 constexpr int64_t kSaveRestFactor = 4;  // and keeping the state a fifth of a processor
 
 SimTime Now() {
@@ -109,6 +110,8 @@ class HostAgentServer::Loop {
   void FlushRewrites();
   void FlushClasses();
   void Sample(SimTime now);
+  SimTime NextSample() const;
+  void ReadGpus(SimTime at);
   void LookAtSegments(SimTime now);
   void Save(SimTime now);
   void KeepHealth(SimTime now);
@@ -133,6 +136,7 @@ class HostAgentServer::Loop {
   std::vector<Rewrite> rewrites_;
   std::vector<agent::SetSocketClass> classes_;
   std::set<int32_t> queue_pair_processes_;
+  SimTime next_list_;  // of all sockets
   SimTime next_sample_;
   SimTime next_save_;
   SimTime next_look_;
@@ -141,6 +145,7 @@ class HostAgentServer::Loop {
   SimTime next_orphan_look_;
   std::mutex log_mutex_;
   std::set<std::string> logged_;
+  std::atomic<int64_t> list_took_ns_ = 0;
   std::atomic<int64_t> sample_took_ns_ = 0;
   std::atomic<int64_t> save_took_ns_ = 0;  // of a processor
   std::atomic<bool> is_measured_ = false;
@@ -265,24 +270,39 @@ void HostAgentServer::Loop::Heed(const std::vector<agent::HostAction>& actions) 
   FlushClasses();
 }
 
+void HostAgentServer::Loop::ReadGpus(SimTime at) {
+  if (options_.gpu_counters.empty()) return;
+  auto gpus = ReadGpuCounters(options_.gpu_counters);
+  is_measured_ = !gpus.empty();
+  const std::lock_guard lock(gpus_mutex_);
+  gpus_.emplace_back(at, std::move(gpus));
+}
+
+// All sockets are listed now and then, to see what has come and gone; those that are measured are looked up in between.
 void HostAgentServer::Loop::Sample(SimTime now) {
-  if (now < next_sample_ || sampler_.num_waiting() > 0) return;
-  const bool is_needed = agent_.num_connections() > 0 || agent_.num_aliases() > 0;
-  const SimDuration period = is_measured_ && is_needed ? options_.sample_period : options_.idle_sample_period;
-  next_sample_ = now + std::max(period, SimDuration(sample_took_ns_ * kRestFactor));
-  sampler_.Do([this] {
+  if (now < NextSample() || sampler_.num_waiting() > 0) return;
+  std::vector<agent::SocketPair> wanted = agent_.OpenSockets();
+  const bool lists = next_list_ <= now || wanted.size() > kLookUpMax;
+  std::atomic<int64_t>& took_ns = lists ? list_took_ns_ : sample_took_ns_;
+  const SimDuration rest = SimDuration(took_ns * kRestFactor);
+  next_sample_ = now + std::max(options_.sample_period, rest);
+  if (lists) next_list_ = now + std::max(options_.idle_sample_period, rest);
+  sampler_.Do([this, lists, &took_ns, wanted = std::move(wanted)] {
     const SimTime began = Now();
-    auto sockets = ListTcpSockets();
+    auto sockets = lists ? ListTcpSockets() : LookUpTcpSockets(wanted);
     if (!sockets.ok()) return LogOnce(sockets.status().message());
-    if (!options_.gpu_counters.empty()) {
-      auto gpus = ReadGpuCounters(options_.gpu_counters);
-      is_measured_ = !gpus.empty();
-      const std::lock_guard lock(gpus_mutex_);
-      gpus_.emplace_back(began, std::move(gpus));
+    ReadGpus(began);
+    took_ns = (Now() - began).ns();
+    if (lists) {
+      inbox_.Push(agent::SocketsSeen{began, std::move(*sockets)});
+    } else {
+      inbox_.Push(agent::BytesSeen{began, std::move(*sockets)});
     }
-    sample_took_ns_ = (Now() - began).ns();
-    inbox_.Push(agent::SocketsSeen{began, std::move(*sockets)});
   });
+}
+
+SimTime HostAgentServer::Loop::NextSample() const {
+  return is_measured_ && agent_.num_connections() > 0 ? std::min(next_list_, next_sample_) : next_list_;
 }
 
 void HostAgentServer::Loop::Save(SimTime now) {
@@ -370,7 +390,7 @@ void HostAgentServer::Loop::Wait() {
   const SimTime now = Now();
   SimTime until = std::min(now + kLongestWait, std::max(now, agent_.NextDue()));
   // What a worker is busy with wakes the loop by itself.
-  if (sampler_.num_waiting() == 0) until = std::min(until, std::max(now, next_sample_));
+  if (sampler_.num_waiting() == 0) until = std::min(until, std::max(now, NextSample()));
   if (segments_.has_value() && watcher_.num_waiting() == 0) until = std::min(until, std::max(now, next_look_));
   const bool is_unsaved = !options_.state_path.empty() && agent_.revision() != saved_revision_;
   if (is_unsaved && saver_.num_waiting() == 0) until = std::min(until, std::max(now, next_save_));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -24,6 +25,7 @@
 #include <thread>
 
 #include "base/free_port.h"
+#include "base/shell_output.h"
 #include "base/source_port_example.h"
 #include "base/temporary_folder.h"
 #include "service/health_file.h"
@@ -149,15 +151,7 @@ class HostAgentServerTest : public testing::Test {
            std::to_string(PortOf(listener_.get())) + " " + words;
   }
   // What the client prints: address, port, class, errno of connect, errno after.
-  std::string Client(const std::string& words) const {
-    const std::string command = ClientCommand(words);
-    FILE* pipe = popen(command.c_str(), "r");
-    std::string output;
-    char buffer[256];
-    while (fgets(buffer, sizeof(buffer), pipe) != nullptr) output += buffer;
-    pclose(pipe);
-    return output;
-  }
+  std::string Client(const std::string& words) const { return OutputOf(ClientCommand(words)); }
 
   const TemporaryFolder folder_;
   HostAgentServerOptions options_;
@@ -428,6 +422,17 @@ TEST(TcpSockets, ListsAConnectionFromBothEnds) {
     }
     ASSERT_EQ(num_found, 2);
   }
+  const agent::SocketPair gone = {ends.local, ends.remote, 1, ends.remote_port};
+  const agent::SocketPair listening = {ends.remote, ends.local, ends.remote_port, 1};
+  const std::array<agent::SocketPair, 4> wanted = {ends, gone, listening, others};
+  const auto looked_up = LookUpTcpSockets(wanted);
+  ASSERT_TRUE(looked_up.ok()) << looked_up.status().message();
+  ASSERT_EQ(looked_up->size(), 2u);
+  EXPECT_EQ(looked_up->at(0).ends, ends);
+  EXPECT_EQ(looked_up->at(0).inode, status.st_ino);
+  EXPECT_EQ(looked_up->at(0).bytes_acked, bytes_acked);
+  EXPECT_EQ(looked_up->at(1).ends, others);
+  EXPECT_EQ(looked_up->at(1).bytes_received, 5);
   // The SYN counts as one byte that was acknowledged, in kernels that count so.
   EXPECT_GE(bytes_acked, 5);
   EXPECT_LE(bytes_acked, 6);

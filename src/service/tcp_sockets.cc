@@ -43,6 +43,12 @@ IpAddress AddressOf(const __be32 (&words)[4], uint8_t family) {
   return IpAddress(bytes);
 }
 
+void WriteAddress(const IpAddress& address, uint8_t family, __be32 (&words)[4]) {
+  const std::span<const uint8_t> bytes = address.bytes();
+  const std::span<const uint8_t> used = family == AF_INET ? bytes.last(4) : bytes;
+  std::memcpy(words, used.data(), used.size());
+}
+
 agent::SeenSocket ReadSocket(const inet_diag_msg& message, size_t length) {
   agent::SeenSocket socket;
   socket.ends = {.local = AddressOf(message.id.idiag_src, message.idiag_family),
@@ -89,26 +95,72 @@ Result<bool> ReadAnswer(std::span<const std::byte> part, std::vector<agent::Seen
   return false;
 }
 
-Status ListFamily(int diag, uint8_t family, std::vector<agent::SeenSocket>* sockets) {
+Result<Descriptor> OpenDiag() {
+  Descriptor diag(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (!diag.is_open()) return Unavailable(fmt::format("no SOCK_DIAG: {}", std::strerror(errno)));
+  return diag;
+}
+
+Request RequestOf(uint8_t family, uint16_t flags) {
   Request request = {};
   request.header.nlmsg_len = sizeof(request);
   request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  request.header.nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | flags);
   request.body.sdiag_family = family;
   request.body.sdiag_protocol = IPPROTO_TCP;
   request.body.idiag_ext = 1 << (INET_DIAG_INFO - 1);
   request.body.idiag_states = kStates;
-  if (send(diag, &request, sizeof(request), 0) < 0) {
-    return Unavailable(fmt::format("can't ask the kernel for its TCP sockets: {}", std::strerror(errno)));
-  }
-  alignas(nlmsghdr) std::array<std::byte, 32 * 1024> buffer;
+  return request;
+}
+
+Status Ask(int diag, const Request& request) {
+  if (send(diag, &request, sizeof(request), 0) >= 0) return OkStatus();
+  return Unavailable(fmt::format("can't ask the kernel for its TCP sockets: {}", std::strerror(errno)));
+}
+
+// What came, in `buffer`.
+Result<std::span<const std::byte>> Receive(int diag, std::span<std::byte> buffer) {
   for (;;) {
     const ssize_t size = recv(diag, buffer.data(), buffer.size(), 0);
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return Unavailable(fmt::format("the kernel's list of TCP sockets ended: {}", std::strerror(errno)));
-    FL_ASSIGN_OR_RETURN(const bool is_last, ReadAnswer(std::span(buffer).first(static_cast<size_t>(size)), sockets));
-    if (is_last) return OkStatus();
+    if (size > 0) return std::span<const std::byte>(buffer.first(static_cast<size_t>(size)));
+    if (size == 0 || errno != EINTR) {
+      return Unavailable(fmt::format("the kernel's list of TCP sockets ended: {}", std::strerror(errno)));
+    }
   }
+}
+
+Status ListFamily(int diag, uint8_t family, std::vector<agent::SeenSocket>* sockets) {
+  FL_RETURN_IF_ERROR(Ask(diag, RequestOf(family, NLM_F_DUMP)));
+  alignas(nlmsghdr) std::array<std::byte, 32 * 1024> buffer;
+  for (bool is_last = false; !is_last;) {
+    FL_ASSIGN_OR_RETURN(const auto part, Receive(diag, buffer));
+    FL_ASSIGN_OR_RETURN(is_last, ReadAnswer(part, sockets));
+  }
+  return OkStatus();
+}
+
+// Where none is connected the kernel names one that listens at the local end.
+Status LookUp(int diag, const agent::SocketPair& ends, std::vector<agent::SeenSocket>* sockets) {
+  const uint8_t family = ends.local.is_ipv4() && ends.remote.is_ipv4() ? AF_INET : AF_INET6;
+  Request request = RequestOf(family, 0);
+  inet_diag_sockid& id = request.body.id;
+  id.idiag_sport = htons(ends.local_port);
+  id.idiag_dport = htons(ends.remote_port);
+  WriteAddress(ends.local, family, id.idiag_src);
+  WriteAddress(ends.remote, family, id.idiag_dst);
+  id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  FL_RETURN_IF_ERROR(Ask(diag, request));
+  alignas(nlmsghdr) std::array<std::byte, 4 * 1024> buffer;
+  FL_ASSIGN_OR_RETURN(const auto answer, Receive(diag, buffer));
+  nlmsgerr error = {};
+  std::memcpy(&error, answer.data() + NLMSG_HDRLEN, std::min(sizeof(error), answer.size() - NLMSG_HDRLEN));
+  if (reinterpret_cast<const nlmsghdr*>(answer.data())->nlmsg_type == NLMSG_ERROR && error.error == -ENOENT) {
+    return OkStatus();
+  }
+  std::vector<agent::SeenSocket> found;
+  FL_RETURN_IF_ERROR(ReadAnswer(answer, &found).status());
+  if (!found.empty() && found.front().ends == ends) sockets->push_back(found.front());
+  return OkStatus();
 }
 
 // <sys/pidfd.h> of glibc 2.36 can't be used from C++: it has no extern "C".
@@ -134,11 +186,17 @@ Status SetOne(int process, int number, const agent::SetSocketClass& wanted) {
 }  // namespace
 
 Result<std::vector<agent::SeenSocket>> ListTcpSockets() {
-  const Descriptor diag(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  if (!diag.is_open()) return Unavailable(fmt::format("no SOCK_DIAG: {}", std::strerror(errno)));
+  FL_ASSIGN_OR_RETURN(const Descriptor diag, OpenDiag());
   std::vector<agent::SeenSocket> sockets;
   FL_RETURN_IF_ERROR(ListFamily(diag.get(), AF_INET, &sockets));
   FL_RETURN_IF_ERROR(ListFamily(diag.get(), AF_INET6, &sockets));
+  return sockets;
+}
+
+Result<std::vector<agent::SeenSocket>> LookUpTcpSockets(std::span<const agent::SocketPair> wanted) {
+  FL_ASSIGN_OR_RETURN(const Descriptor diag, OpenDiag());
+  std::vector<agent::SeenSocket> sockets;
+  for (const agent::SocketPair& ends : wanted) FL_RETURN_IF_ERROR(LookUp(diag.get(), ends, &sockets));
   return sockets;
 }
 

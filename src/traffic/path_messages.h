@@ -98,13 +98,14 @@ struct HeldConnection {
   ConnectionRequest request;
   std::vector<HeldPath> queue_pairs;  // [queue pair]
 };
-// The port that a queue pair's packets carry. Only those who leave paths to the fabric's hash look at it.
+// The port that a queue pair's packets carry, and that of its socket, which stays when packets get another.
 struct QueuePairOpened {
   HostId host;
   JobId job;
   uint64_t connection = 0;
   uint32_t queue_pair = 0;
   uint16_t port = 0;
+  uint16_t socket_port = 0;
 };
 // A holder tells a master that may have forgotten it all that a lease has, with what was asked for and not answered
 // yet; what the master knows beyond that is released.

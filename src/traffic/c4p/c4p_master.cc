@@ -54,7 +54,7 @@ void C4pMaster::HandleOne(const PathEvent& event) {
   if (const auto* round = std::get_if<ProbeRoundFinished>(&event)) ObserveRound(*round);
   if (const auto* scanned = std::get_if<PortsScanned>(&event)) LearnPorts(scanned->probes);
   if (const auto* reported = std::get_if<LinkReported>(&event)) Report(*reported);
-  if (const auto* opened = std::get_if<QueuePairOpened>(&event)) FindOut(*opened);
+  if (const auto* opened = std::get_if<QueuePairOpened>(&event)) Open(*opened);
 }
 
 void C4pMaster::Reject(std::string reason) {
@@ -219,6 +219,7 @@ void C4pMaster::RemoveConnection(uint32_t slot) {
     const QueuePairRef ref{slot, q};
     if (connections_.at(ref).reservation.valid()) allocator_.Release(connections_.at(ref).reservation);
     DropPort(ref);
+    OccupySocketPort(ref, 0);
     ForgetHashedPath(ref);
     unmanaged_.erase(ref);
     off_plane_.erase(ref);

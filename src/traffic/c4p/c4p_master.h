@@ -141,6 +141,9 @@ class C4pMaster final : public PathService {
   void Search(QueuePairRef ref, const AddressPair& pair, const PortSteering::Step& step);
   void UsePort(QueuePairRef ref, const AddressPair& pair, uint16_t port);
   void DropPort(QueuePairRef ref);
+  // Its socket's port is nobody else's from now on. Args: 0: it has none.
+  void OccupySocketPort(QueuePairRef ref, uint16_t port);
+  void Open(const QueuePairOpened& event);
   void Notify(QueuePairRef ref, MoveCause cause);
   void LearnPorts(std::span<const PathProbe> probes);
 
@@ -154,7 +157,7 @@ class C4pMaster final : public PathService {
   // Source, destination, protocol, destination port, source port.
   using WirePort = std::tuple<NicId, NicId, uint8_t, uint16_t, uint16_t>;
   WirePort WirePortOf(QueuePairRef ref, uint16_t port) const;
-  void FindOut(const QueuePairOpened& event);
+  void FindOut(QueuePairRef ref, uint16_t port);
   void AskForHashedPath(QueuePairRef ref);
   void LearnHashedPath(const PathProbe& probe);
   void RetryHashedPaths();

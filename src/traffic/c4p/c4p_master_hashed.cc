@@ -12,19 +12,12 @@ C4pMaster::WirePort C4pMaster::WirePortOf(QueuePairRef ref, uint16_t port) const
   return {request.source, request.destination, request.protocol, request.destination_port, port};
 }
 
-void C4pMaster::FindOut(const QueuePairOpened& event) {
-  if (options_.chooses_paths || event.port == 0) return;
-  const auto slot = connections_.Find(event.job, event.connection);
-  // Late words of connections that have ended are normal.
-  if (!slot || connections_.at(*slot).lease.host != event.host) return;
-  const ConnectionState& connection = connections_.at(*slot);
-  if (event.queue_pair >= connection.queue_pairs.size()) return;
-  const QueuePairRef ref{*slot, event.queue_pair};
+void C4pMaster::FindOut(QueuePairRef ref, uint16_t port) {
   const auto known = hashed_.find(ref);
-  if (known != hashed_.end() && known->second.port == event.port) return;
+  if (port == 0 || (known != hashed_.end() && known->second.port == port)) return;
   ForgetHashedPath(ref);
-  hashed_[ref].port = event.port;
-  by_wire_port_[WirePortOf(ref, event.port)] = ref;
+  hashed_[ref].port = port;
+  by_wire_port_[WirePortOf(ref, port)] = ref;
   AskForHashedPath(ref);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "traffic/c4p/c4p_master.h"
+#include "traffic/c4p/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 
@@ -43,7 +44,8 @@ void C4pMaster::Steer(QueuePairRef ref) {
   const Reservation& held = allocator_.reservation(mine.reservation);
   const AddressPair pair = ports_.PairOf(connections_.at(ref.connection).request, held.plane);
   const bool was_for_this = mine.port_plane == held.plane && mine.port_path == held.path;
-  const PortSteering::Step step = ports_.FindStep(pair, held.path, was_for_this ? mine.port : uint16_t{0});
+  const PortSteering::Step step =
+      ports_.FindStep(pair, held.path, was_for_this ? mine.port : uint16_t{0}, mine.socket_port);
   connections_.at(ref).epoch = ports_.EpochOf(pair.source_leaf, pair.destination_leaf);
   switch (step.kind) {
     case PortSteering::Step::Kind::kUse:
@@ -98,6 +100,29 @@ void C4pMaster::DropPort(QueuePairRef ref) {
   const AddressPair pair = ports_.PairOf(connections_.at(ref.connection).request, mine.port_plane);
   FL_CHECK(ports_.LetGo(pair, mine.port).ok());
   mine.port = 0;
+}
+
+void C4pMaster::Open(const QueuePairOpened& event) {
+  const auto slot = connections_.Find(event.job, event.connection);
+  // Late words of connections that have ended are normal.
+  if (!slot || connections_.at(*slot).lease.host != event.host) return;
+  if (event.queue_pair >= connections_.at(*slot).queue_pairs.size()) return;
+  const QueuePairRef ref{*slot, event.queue_pair};
+  if (!options_.chooses_paths) return FindOut(ref, event.port);
+  OccupySocketPort(ref, IsSteeringPort(event.socket_port) ? event.socket_port : uint16_t{0});
+}
+
+// On all planes: a socket has no plane.
+void C4pMaster::OccupySocketPort(QueuePairRef ref, uint16_t port) {
+  const ConnectionRequest& request = connections_.at(ref.connection).request;
+  const uint16_t before = std::exchange(connections_.at(ref).socket_port, port);
+  const size_t num_planes =
+      std::min(catalogue_.ports(request.source).size(), catalogue_.ports(request.destination).size());
+  for (uint32_t plane = 0; plane < num_planes; ++plane) {
+    const AddressPair pair = ports_.PairOf(request, plane);
+    if (before != 0) ports_.Vacate(pair, before);
+    if (port != 0) ports_.Occupy(pair, port);
+  }
 }
 
 void C4pMaster::SteerAgain(QueuePairRef ref) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "traffic/c4p/c4p_master_example.h"
@@ -82,6 +83,34 @@ TEST_F(C4pMasterTest, WhatAScanHasTaughtIsUsedAgain) {
   for (const QueuePairAnswer& answer : again[0].queue_pairs) EXPECT_EQ(answer.kind, Kind::kUse);
   EXPECT_EQ(world_.num_scans(), 0u);
   world_.ExpectTrueAnswers();
+}
+
+// The kernel may choose a port that a scan has seen: given to another connection it would be refused at the other end.
+TEST_F(C4pMasterTest, APortThatASocketHasIsGivenToNobodyElse) {
+  const auto ports_of = [&](uint64_t connection, uint32_t job, uint32_t num_queue_pairs) {
+    world_.Ask(0, job, {world_.Connection(connection, 0, 4, num_queue_pairs)});
+    world_.Settle();
+    std::set<uint16_t> ports;
+    const ConnectionAnswer answers = world_.master().Find(JobId(job), connection).value();
+    for (const QueuePairAnswer& answer : answers.queue_pairs) ports.insert(answer.port);
+    return ports;
+  };
+  const std::set<uint16_t> known = ports_of(5, 1, 8);
+  world_.Release(LeaseOf(0, 1), {});
+  const std::set<uint16_t> steered = ports_of(6, 2, 2);
+  const uint16_t socket_port = *std::ranges::find_if(known, [&](uint16_t port) { return !steered.contains(port); });
+  const QueuePairOpened opened = {.host = HostId(0),
+                                  .job = JobId(2),
+                                  .connection = 6,
+                                  .queue_pair = 0,
+                                  .port = *steered.begin(),
+                                  .socket_port = socket_port};
+  world_.Send({opened, opened});
+  EXPECT_FALSE(ports_of(7, 3, 8).contains(socket_port));
+  world_.ExpectTrueAnswers();
+  world_.Release(LeaseOf(0, 2), {});
+  world_.Release(LeaseOf(0, 3), {});
+  EXPECT_EQ(ports_of(8, 4, 8), known) << "free again";
 }
 
 TEST_F(C4pMasterTest, ARepeatedRequestHasTheSameAnswerAndReservesNothing) {

@@ -33,9 +33,10 @@ struct QueuePairState {
     kNoPort,     // reserved; no port leads there
   };
   ReservationId reservation;
-  uint64_t epoch = 0;      // of what is said below
-  uint32_t port_path = 0;  // which `port` was found for
-  uint16_t port = 0;       // in use and held; 0 = none
+  uint64_t epoch = 0;        // of what is said below
+  uint32_t port_path = 0;    // which `port` was found for
+  uint16_t port = 0;         // in use and held; 0 = none
+  uint16_t socket_port = 0;  // that can be steered by; 0: not told, or another one
   uint8_t port_plane = 0;
   Steering steering = Steering::kUnmanaged;
 };

@@ -113,9 +113,9 @@ std::vector<PortCandidate> PortMap::Candidates(const AddressPair& key, uint32_t 
   const LeafEpoch leaf = leaves_.Find(key.domain());
   const Table* table = TableOf(key, leaf.fingerprint);
   if (table == nullptr) return candidates;
-  const std::vector<uint16_t> reserved = ReservedPorts(key);
+  const std::vector<uint16_t> taken = TakenPorts(key);
   for (const Fact& fact : table->facts) {
-    if (fact.path != path || Holds(reserved, fact.port)) continue;
+    if (fact.path != path || Holds(taken, fact.port)) continue;
     candidates.push_back({.port = fact.port, .is_confirmed = fact.epoch == leaf.epoch, .probed_at = fact.probed_at});
   }
   std::stable_partition(candidates.begin(), candidates.end(), [](const PortCandidate& c) { return c.is_confirmed; });
@@ -143,13 +143,13 @@ uint64_t PortMap::ScanStart(const AddressPair& key) const {
 std::vector<uint16_t> PortMap::PortsToScan(const AddressPair& key, uint32_t count) const {
   const LeafEpoch leaf = leaves_.Find(key.domain());
   const Table* table = TableOf(key, leaf.fingerprint);
-  const std::vector<uint16_t> reserved = ReservedPorts(key);
+  const std::vector<uint16_t> taken = TakenPorts(key);
   const uint64_t start = ScanStart(key);
   std::vector<uint16_t> unknown;
   std::vector<uint16_t> revived;
   for (uint32_t i = 0; i < kNumSourcePorts && unknown.size() < count; ++i) {
     const uint16_t port = SteeringPort(start + i);
-    if (Holds(reserved, port)) continue;
+    if (Holds(taken, port)) continue;
     const Fact* fact = nullptr;
     if (table != nullptr) {
       const auto found = Seek(table->facts, port);
@@ -190,6 +190,20 @@ Status PortMap::Release(const AddressPair& key, uint16_t port) {
   return OkStatus();
 }
 
+void PortMap::Occupy(const AddressPair& key, uint16_t port) {
+  Pair* pair = Touch(key);
+  by_use_.erase(pair->last_used);
+  pair->occupied.insert(std::lower_bound(pair->occupied.begin(), pair->occupied.end(), port), port);
+}
+
+void PortMap::Vacate(const AddressPair& key, uint16_t port) {
+  const auto found = pairs_.find(key);
+  FL_CHECK(found != pairs_.end() && Holds(found->second.occupied, port));
+  std::vector<uint16_t>& occupied = found->second.occupied;
+  occupied.erase(std::lower_bound(occupied.begin(), occupied.end(), port));
+  Touch(key);
+}
+
 bool PortMap::IsReserved(const AddressPair& key, uint16_t port) const { return Holds(ReservedPorts(key), port); }
 
 bool PortMap::IsUnstable(const AddressPair& key) const {
@@ -197,8 +211,17 @@ bool PortMap::IsUnstable(const AddressPair& key) const {
   return found != pairs_.end() && found->second.unstable_in == EpochOf(key.source_leaf);
 }
 
-// Ports held between the two addresses by the protocol, whatever the destination port; ascending.
 std::vector<uint16_t> PortMap::ReservedPorts(const AddressPair& key) const {
+  return PortsBetween(key, {&Pair::reserved});
+}
+
+std::vector<uint16_t> PortMap::TakenPorts(const AddressPair& key) const {
+  return PortsBetween(key, {&Pair::reserved, &Pair::occupied});
+}
+
+// Of the two addresses and the protocol, whatever the destination port; ascending.
+std::vector<uint16_t> PortMap::PortsBetween(const AddressPair& key,
+                                            std::initializer_list<std::vector<uint16_t> Pair::*> lists) const {
   AddressPair first = key;
   first.destination_port = 0;
   first.source_leaf = NodeId(0u);
@@ -210,7 +233,7 @@ std::vector<uint16_t> PortMap::ReservedPorts(const AddressPair& key) const {
         other.protocol != key.protocol) {
       break;
     }
-    ports.insert(ports.end(), at->second.reserved.begin(), at->second.reserved.end());
+    for (const auto list : lists) ports.insert(ports.end(), (at->second.*list).begin(), (at->second.*list).end());
   }
   std::sort(ports.begin(), ports.end());
   return ports;
@@ -221,7 +244,7 @@ PortMap::Pair* PortMap::Touch(const AddressPair& key) {
   Pair& pair = pairs_[key];
   by_use_.erase(pair.last_used);
   pair.last_used = ++num_uses_;
-  if (pair.reserved.empty()) by_use_.emplace(pair.last_used, key);
+  if (pair.reserved.empty() && pair.occupied.empty()) by_use_.emplace(pair.last_used, key);
   EvictOldPairs();
   return &pair;
 }

@@ -13,7 +13,8 @@
 //             max_tables_per_pair * max_ports_per_table * 24 bytes and what
 //             vectors add at most, beside pairs that hold reserved ports.
 // Guarantees  no answer from an older epoch unless the fingerprint is the same, and then only as "confirm". No port is
-//             reserved twice for the same two addresses and protocol. A pair with a reserved port is never evicted.
+//             reserved twice for the same two addresses and protocol, and none that a socket has is offered. A pair
+//             with such ports is never evicted.
 // Differs     the paper does not say how ports are found. Refutation and the bounds are ours.
 // Limits      paths also depend on the hashes of switches behind the leaf: advance every leaf whose next hops to any
 //             destination changed, and mix what else may differ into the fingerprint.
@@ -22,6 +23,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <vector>
@@ -110,6 +112,11 @@ class PortMap {
   Status Reserve(const AddressPair& key, uint16_t port);
   Status Release(const AddressPair& key, uint16_t port);
   bool IsReserved(const AddressPair& key, uint16_t port) const;
+  // A socket has the port, whatever its packets carry: should they carry it again, nobody else's may. Counted: it is
+  // offered to others after as many Vacate() only.
+  // Args: Vacate: of a port that is occupied.
+  void Occupy(const AddressPair& key, uint16_t port);
+  void Vacate(const AddressPair& key, uint16_t port);
 
   size_t num_reserved() const { return num_reserved_; }  // ports, of all pairs
 
@@ -137,6 +144,7 @@ class PortMap {
   struct Pair {
     std::vector<Table> tables;            // the one recorded last is the last one
     std::vector<uint16_t> reserved;       // ascending
+    std::vector<uint16_t> occupied;       // ascending; one entry for each socket
     std::optional<uint16_t> last_port;    // recorded last
     std::optional<uint64_t> unstable_in;  // epoch of the last conflict
     uint64_t last_used = 0;               // key in by_use_
@@ -151,11 +159,14 @@ class PortMap {
   void Weigh(Fact* known, const Fact& seen, Pair* pair, Table* table);
   void DropOldestFact(const Pair& pair, Table* table) const;
   std::vector<uint16_t> ReservedPorts(const AddressPair& key) const;
+  std::vector<uint16_t> TakenPorts(const AddressPair& key) const;  // those and the occupied ones
+  std::vector<uint16_t> PortsBetween(const AddressPair& key,
+                                     std::initializer_list<std::vector<uint16_t> Pair::*> lists) const;
 
   PortMapOptions options_;
   LeafEpochs leaves_;
   Pairs pairs_;
-  std::map<uint64_t, AddressPair> by_use_;  // pairs without reserved ports, least recently used first
+  std::map<uint64_t, AddressPair> by_use_;  // pairs whose ports nobody has, least recently used first
   uint64_t num_uses_ = 0;
   size_t num_reserved_ = 0;
   uint64_t num_stale_ = 0;

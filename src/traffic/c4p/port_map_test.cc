@@ -67,6 +67,25 @@ TEST(PortMapTest, PortsAreUniqueBetweenTwoAddresses) {
   EXPECT_EQ(map.Reserve(moved, 50000).code(), StatusCode::kAlreadyExists);
 }
 
+TEST(PortMapTest, APortThatASocketHasIsNotOffered) {
+  PortMap map({.max_pairs = 1});
+  map.AdvanceEpoch(kLeaf, kWhole);
+  Learn(&map, Pair(), 50000, 7);
+  Learn(&map, Pair(), 50001, 7);
+  map.Occupy(Pair(), 50000);
+  map.Occupy(Pair(), 50000);  // by another socket, to another port there
+  EXPECT_EQ(map.FindPort(Pair(), 7, 8).port, 50001);
+  EXPECT_THAT(map.PortsToScan(Pair(), 16384), testing::Not(testing::Contains(50000)));
+  EXPECT_TRUE(map.Reserve(Pair(), 50000).ok()) << "whose socket it is may use it";
+  EXPECT_TRUE(map.Release(Pair(), 50000).ok());
+  Learn(&map, Pair(2, 3), 50000, 7);
+  EXPECT_FALSE(map.Candidates(Pair(), 7).empty()) << "not evicted while a socket is there";
+  map.Vacate(Pair(), 50000);
+  EXPECT_EQ(map.FindPort(Pair(), 7, 8).port, 50001);
+  map.Vacate(Pair(), 50000);
+  EXPECT_EQ(map.FindPort(Pair(), 7, 8).port, 50000);
+}
+
 TEST(PortMapTest, PortsOutsideOfTheRangeAreRefused) {
   PortMap map({});
   for (const uint16_t port : {0, 4791, 49151}) {

@@ -30,12 +30,16 @@ AddressPair PortSteering::PairOf(const ConnectionRequest& connection, uint32_t p
   return PairOf(connection.source, connection.destination, plane, connection.protocol, connection.destination_port);
 }
 
-PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port) {
+PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port,
+                                          uint16_t socket_port) {
   using Kind = Step::Kind;
   Update(pair);
   const uint32_t num_paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf).num_paths;
+  if (socket_port != 0 && map_.IsReserved(pair, socket_port))
+    socket_port = 0;     // by itself, or by another that was faster
   if (num_paths == 1) {  // where there is one way every port leads there
     if (own_port != 0) return {Kind::kUse, {own_port}};
+    if (socket_port != 0) return {Kind::kUse, {socket_port}};
     std::vector<uint16_t> free = map_.PortsToScan(pair, 1);
     return free.empty() ? Step{Kind::kExhausted, {}} : Step{Kind::kUse, std::move(free)};
   }
@@ -44,6 +48,7 @@ PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path
     if (!leads_to) return {Kind::kProbe, {own_port}};
     if (*leads_to == path) return {Kind::kUse, {own_port}};
   }
+  if (socket_port != 0 && map_.PathOf(pair, socket_port) == path) return {Kind::kUse, {socket_port}};
   const PortAnswer answer = map_.FindPort(pair, path, num_paths);
   switch (answer.kind) {
     case PortAnswer::Kind::kUse:

@@ -46,12 +46,16 @@ class PortSteering {
     Kind kind = Kind::kExhausted;
     std::vector<uint16_t> ports;
   };
-  // What to do to get onto `path`. Args: own_port, which the queue pair holds and which led there once; 0 = none.
-  Step FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port);
+  // What to do to get onto `path`. Args: own_port, which the queue pair holds and which led there once; socket_port, that
+  // of its socket, for which nothing has to be rewritten; 0 = none.
+  Step FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port, uint16_t socket_port = 0);
 
   // Errors: those of PortMap.
   Status Hold(const AddressPair& pair, uint16_t port) { return map_.Reserve(pair, port); }
   Status LetGo(const AddressPair& pair, uint16_t port) { return map_.Release(pair, port); }
+  // A socket has the port, or no longer.
+  void Occupy(const AddressPair& pair, uint16_t port) { map_.Occupy(pair, port); }
+  void Vacate(const AddressPair& pair, uint16_t port) { map_.Vacate(pair, port); }
 
   // Learns where a probe went. Where nobody saw it, its port is taken to lead to no path of the catalogue, so that scans
   // go on. Errors: kInvalidArgument for a NIC, plane, port or link that there is not.

@@ -44,6 +44,8 @@ TEST_F(PortSteeringTest, OneWayNeedsNoScan) {
   const auto step = steering_.FindStep(PairOf(neighbour_), 0, 0);
   EXPECT_EQ(step.kind, Kind::kUse);
   EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 50'000).ports, std::vector<uint16_t>{50'000});
+  EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 0, 50'001).ports, std::vector<uint16_t>{50'001})
+      << "the socket's";
 }
 
 TEST_F(PortSteeringTest, AnOwnPortIsProbedBeforeOthersAre) {
