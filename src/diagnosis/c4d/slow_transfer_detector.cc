@@ -319,6 +319,10 @@ bool SlowTransferDetector::IsPassedBy(const Transfer& transfer, const model::Cul
                        : is_at(transfer.source) || is_at(transfer.destination);
 }
 
+bool SlowTransferDetector::IsPassedByOneOf(const Transfer& transfer, std::span<const model::Culprit> culprits) const {
+  return std::ranges::any_of(culprits, [&](const model::Culprit& culprit) { return IsPassedBy(transfer, culprit); });
+}
+
 Suspect SlowTransferDetector::MakeSuspect(const SlowElement& element, const ElementDelay& delay) const {
   Suspect suspect;
   suspect.syndrome = model::Syndrome::kCommSlow;
@@ -342,24 +346,55 @@ Suspect SlowTransferDetector::MakeSuspect(const SlowElement& element, const Elem
   return suspect;
 }
 
-std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDelay> pairs, double sigma) const {
+double SlowTransferDetector::SpreadBeside(std::span<const PairDelay> pairs,
+                                          std::span<const model::Culprit> slow) const {
+  double sum = 0;
+  uint32_t count = 0;
+  for (const PairDelay& pair : pairs) {
+    if (pair.x >= 0 || IsPassedByOneOf(pair.transfer, slow)) continue;
+    sum += pair.x * pair.x;
+    ++count;
+  }
+  return count == 0 ? 0 : std::sqrt(sum / count);
+}
+
+std::vector<SlowTransferDetector::JudgedElement> SlowTransferDetector::JudgeElements(std::span<const PairDelay> pairs,
+                                                                                     double sigma) const {
   std::vector<Transfer> transfers;
   for (const PairDelay& pair : pairs) transfers.push_back(pair.transfer);
-  const std::vector<SlowElement> elements = elements_.Explain(transfers);
-  std::vector<ElementDelay> delays;
-  std::vector<model::Culprit> slow;
-  for (const SlowElement& element : elements) {
-    delays.push_back(DelayOf(element, pairs, sigma));
-    if (delays.back().is_slow()) slow.push_back(element.culprit);
+  std::vector<JudgedElement> judged;
+  for (SlowElement& element : elements_.Explain(transfers)) {
+    const ElementDelay delay = DelayOf(element, pairs, sigma);
+    judged.push_back({std::move(element), delay});
   }
-  const auto is_excused = [&](uint32_t i) {
-    return std::ranges::any_of(slow, [&](const auto& culprit) { return IsPassedBy(transfers[i], culprit); });
+  std::ranges::stable_sort(judged, std::ranges::greater{}, [](const JudgedElement& each) {
+    return std::make_pair(each.element.transfers.size(), each.delay.x);
+  });
+  return judged;
+}
+
+std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDelay> pairs, double sigma,
+                                                        bool has_late_rank) const {
+  std::vector<JudgedElement> elements = JudgeElements(pairs, sigma);
+  std::vector<model::Culprit> slow;
+  std::vector<model::Culprit> slow_lines;  // without single connections
+  const auto is_explained = [&](const SlowElement& element, std::span<const model::Culprit> by) {
+    return std::ranges::all_of(element.transfers, [&](uint32_t i) { return IsPassedByOneOf(pairs[i].transfer, by); });
   };
   std::vector<Suspect> suspects;
-  for (size_t e = 0; e < elements.size(); ++e) {
-    const bool is_lossy =
-        delays[e].uneven >= kUnevenShareMin && !std::ranges::all_of(elements[e].transfers, is_excused);
-    if (delays[e].is_slow() || is_lossy) suspects.push_back(MakeSuspect(elements[e], delays[e]));
+  for (auto& [element, delay] : elements) {
+    if (!delay.is_slow() || is_explained(element, slow_lines)) continue;
+    if (has_late_rank || !slow.empty()) {
+      delay = DelayOf(element, pairs, std::max(sigma, SpreadBeside(pairs, slow)));
+      if (!delay.is_slow()) continue;
+    }
+    slow.push_back(element.culprit);
+    if (element.culprit.kind != model::CulpritKind::kConnection) slow_lines.push_back(element.culprit);
+    suspects.push_back(MakeSuspect(element, delay));
+  }
+  for (const auto& [element, delay] : elements) {
+    const bool is_lossy = !delay.is_slow() && delay.uneven >= kUnevenShareMin;
+    if (is_lossy && !is_explained(element, slow)) suspects.push_back(MakeSuspect(element, delay));
   }
   // A pattern that takes many elements to explain is none that we know: rather nobody than somebody innocent.
   if (suspects.size() > kElementsMax) suspects.clear();
@@ -393,8 +428,10 @@ std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime, std::span<const do
   std::vector<PairDelay> pairs = PoolPairs(samples);
   JudgePairs(pairs, sigma);
   JudgeLines(pairs);
-  LearnBaseline(samples, pairs);
-  return NameElements(pairs, sigma);
+  std::vector<Suspect> suspects =
+      NameElements(pairs, sigma, std::ranges::any_of(lateness, [](double seconds) { return seconds > 0; }));
+  if (suspects.empty()) LearnBaseline(samples, pairs);
+  return suspects;
 }
 
 }  // namespace fairlead::diagnosis::c4d

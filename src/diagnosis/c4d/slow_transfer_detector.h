@@ -19,8 +19,13 @@
 //             at once, and gets all that others had for it: messages of a burst share their time otherwise than those
 //             that come one by one. What single messages take longer is no loss as long as an end's lateness covers it;
 //             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
-//             connection z_point. What passes a slow element, or is acknowledged through it, is late there by turns: it
-//             is not lossy as well.
+//             connection z_point. Those come first that explain most, and of these the slowest. What passes a slow
+//             element, or is acknowledged through it, waits there: it is neither slow nor lossy as well (a slow
+//             connection explains losses only);
+//             6. while all wait for something slow, or for a rank that comes late, messages elsewhere meet others than
+//             usual: most of those that change are faster, some slower. So what else looks slow has to pass its z by
+//             how much faster those are that pass nothing slow.
+//             A window with a suspect teaches nobody what is normal.
 // Cost        O(connections) per window, about 200 bytes a connection. See BM_SlowTransfers/ranks:16384.
 // Guarantees  a slowdown of all transfers by one factor names nobody; repeated reports change nothing; order of reports
 //             changes nothing.
@@ -101,6 +106,11 @@ class SlowTransferDetector {
     bool is_slow() const { return z >= z_min; }
   };
 
+  struct JudgedElement {
+    SlowElement element;
+    ElementDelay delay;
+  };
+
   Connection& FindConnection(model::RankId rank, const model::ConnectionKey& key);
   std::vector<Sample> TakeSamples(std::span<const double> lateness);
   bool IsLocal(model::RankId a, model::RankId b, uint32_t plane) const;
@@ -116,10 +126,16 @@ class SlowTransferDetector {
   static double UsualUnevenShare(std::span<const Sample> samples);
   void JudgePairs(std::span<PairDelay> pairs, double sigma) const;
   void JudgeLines(std::span<PairDelay> pairs) const;
-  std::vector<Suspect> NameElements(std::span<const PairDelay> pairs, double sigma) const;
+  // What explains slow pairs: that which explains most first, and of what explains as much the slowest.
+  std::vector<JudgedElement> JudgeElements(std::span<const PairDelay> pairs, double sigma) const;
+  // Args: has_late_rank: all waited for somebody.
+  std::vector<Suspect> NameElements(std::span<const PairDelay> pairs, double sigma, bool has_late_rank) const;
   ElementDelay DelayOf(const SlowElement& element, std::span<const PairDelay> pairs, double sigma) const;
   // Whether it is on the way from one end to the other, or back.
   bool IsPassedBy(const Transfer& transfer, const model::Culprit& culprit) const;
+  bool IsPassedByOneOf(const Transfer& transfer, std::span<const model::Culprit> culprits) const;
+  // By how much transfers that pass none of these are faster than normal: a standard deviation.
+  double SpreadBeside(std::span<const PairDelay> pairs, std::span<const model::Culprit> slow) const;
   Suspect MakeSuspect(const SlowElement& element, const ElementDelay& delay) const;
   void LearnBaseline(std::span<const Sample> samples, std::span<const PairDelay> pairs);
 

@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -261,6 +263,103 @@ TEST(SlowNicTest, WhatItsSlownessExplainsIsNoLoss) {
   EXPECT_EQ(elsewhere[1].culprits[0].kind, CulpritKind::kConnection);
   EXPECT_EQ(elsewhere[1].culprits[0].rank, RankId(1));
   EXPECT_EQ(elsewhere[1].culprits[0].peer, RankId(2));
+}
+
+// Who is named of eight ranks that send to all others, once something happens to their messages.
+class AllToAllTest : public ::testing::Test {
+ protected:
+  using Factors = std::map<std::pair<uint32_t, uint32_t>, double>;  // of (source, destination); others: 1
+
+  std::vector<Suspect> Window(const Factors& factors, std::vector<double> lateness = {}) {
+    for (int second = 0; second < 10; ++second) {
+      for (const RankReport& report : traffic_.Second([&](uint32_t y, uint32_t x, uint32_t) {
+             const auto factor = factors.find({y, x});
+             return factor == factors.end() ? 1.0 : factor->second;
+           })) {
+        detector_.Add(report);
+      }
+    }
+    return detector_.EndWindow(SimTime(), lateness);
+  }
+  void LearnNormal() {
+    for (int window = 0; window < 2; ++window) EXPECT_TRUE(Window({}).empty());
+  }
+  // What rank 1 receives takes 1.9 times as long.
+  static Factors SlowReceiver() {
+    Factors factors;
+    for (const uint32_t source : {0, 2, 3, 4, 5, 6, 7}) factors[{source, 1}] = 1.9;
+    return factors;
+  }
+
+  const JobLayout layout_ = MakeExampleLayout({.hosts = 8, .gpus = 1, .hosts_per_leaf = 8});
+  SlowTransferDetector detector_{layout_, {}};
+  Traffic traffic_{layout_, {1, 2, 3, 4, 5, 6, 7}, 5};
+};
+
+// What some of its own messages wait for are acknowledgements that pass the slow side, behind data.
+TEST_F(AllToAllTest, WhatASlowNicExplainsIsNoFindingBesideIt) {
+  LearnNormal();
+  Factors factors = SlowReceiver();
+  for (const uint32_t peer : {0, 3, 7}) factors[{1, peer}] = 1.9;
+  const std::vector<Suspect> suspects = Window(factors);
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kNicReceive);
+  EXPECT_EQ(suspects[0].culprits[0].nic, NicId(1));
+}
+
+// As recorded of a real job: all wait for the slow NIC, so messages elsewhere meet others than usual. Most of those
+// that change are faster, one is slower, and no more so than others are faster.
+TEST_F(AllToAllTest, WhatChangesElsewhereIsNoFindingBesideASlowNic) {
+  LearnNormal();
+  Factors factors = SlowReceiver();
+  factors[{4, 3}] = 1.4;
+  for (const auto& [pair, factor] :
+       Factors{{{6, 7}, 0.25}, {{7, 6}, 0.16}, {{5, 6}, 0.4}, {{6, 5}, 0.56}, {{4, 5}, 0.6}}) {
+    factors[pair] = factor;
+  }
+  const std::vector<Suspect> suspects = Window(factors);
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].culprits[0].nic, NicId(1));
+}
+
+// The same beside a slow connection; where nothing else has changed, a second one that is slow is named.
+TEST_F(AllToAllTest, WhatChangesElsewhereIsNoFindingBesideASlowConnection) {
+  LearnNormal();
+  Factors factors = {{{1, 5}, 2.4}, {{4, 3}, 1.5}};
+  std::vector<Suspect> suspects = Window(factors);
+  ASSERT_EQ(suspects.size(), 2u);
+  EXPECT_EQ(suspects[0].culprits[0].rank, RankId(1));
+  EXPECT_EQ(suspects[1].culprits[0].rank, RankId(4));
+  for (const auto& [pair, factor] : Factors{{{2, 3}, 0.56}, {{3, 2}, 0.58}, {{6, 7}, 0.74}, {{1, 2}, 0.76}}) {
+    factors[pair] = factor;
+  }
+  suspects = Window(factors);
+  ASSERT_EQ(suspects.size(), 1u);
+  EXPECT_EQ(suspects[0].culprits[0].rank, RankId(1));
+  EXPECT_EQ(suspects[0].culprits[0].peer, RankId(5));
+}
+
+// All wait for rank 5, which comes late; messages elsewhere change by a quarter either way.
+TEST_F(AllToAllTest, WhatChangesWhileARankIsLateIsNoSlowConnection) {
+  LearnNormal();
+  Factors factors = {{{7, 0}, 1.42}};
+  for (const auto& [pair, factor] :
+       Factors{{{0, 3}, 0.75}, {{1, 0}, 0.78}, {{4, 0}, 0.78}, {{3, 0}, 0.78}, {{6, 0}, 0.8}}) {
+    factors[pair] = factor;
+  }
+  std::vector<double> lateness(8, 0.0);
+  lateness[5] = 3;
+  EXPECT_TRUE(Window(factors, lateness).empty());
+  EXPECT_EQ(Window(factors).size(), 1u) << "nobody is late";
+}
+
+// Rank 6's messages to rank 7 are faster while all wait for the slow NIC. When it is mended they are as ever.
+TEST_F(AllToAllTest, NothingIsLearntBesideASlowNic) {
+  EXPECT_TRUE(Window({}).empty());
+  Factors factors = SlowReceiver();
+  factors[{6, 7}] = 0.25;
+  EXPECT_EQ(Window(factors).size(), 1u);
+  for (int window = 0; window < 3; ++window) EXPECT_TRUE(Window({}).empty());
 }
 
 // Two sizes and noise can make the slowest message take about twice as long as the mean of the others in every report,
