@@ -10,8 +10,18 @@ namespace fairlead::diagnosis::c4d {
 using model::Finding;
 using model::FindingId;
 
+FindingBook::Key FindingBook::KeyOf(const Suspect& suspect) {
+  std::vector<model::Culprit> culprits = suspect.culprits;
+  for (model::Culprit& culprit : culprits) {
+    const bool is_side =
+        culprit.kind == model::CulpritKind::kNicSend || culprit.kind == model::CulpritKind::kNicReceive;
+    if (is_side) culprit.kind = model::CulpritKind::kNic;
+  }
+  return {suspect.syndrome, std::move(culprits)};
+}
+
 bool FindingBook::Hold(const Suspect& suspect, SimTime now, SimDuration hold) {
-  const Key key(suspect.syndrome, suspect.culprits);
+  const Key key = KeyOf(suspect);
   Suspicion& suspicion = suspicions_.try_emplace(key, Suspicion{now, now}).first->second;
   suspicion.last_held = now;
   if (const std::optional<FindingId> id = FindOpen(key)) {
@@ -30,7 +40,7 @@ std::vector<Suspect> FindingBook::HoldWindow(std::span<const Suspect> suspects, 
   const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
   for (auto& [key, history] : histories_) history.bad = (history.bad << 1) & mask;
   for (const Suspect& suspect : suspects) {
-    const Key key(suspect.syndrome, suspect.culprits);
+    const Key key = KeyOf(suspect);
     WindowHistory& history = histories_[key];
     if (history.bad == 0) history.first_bad = now;
     history.bad |= 1;
@@ -59,7 +69,7 @@ std::vector<FindingId> FindingBook::FindRecovered(uint32_t windows) const {
 }
 
 void FindingBook::Open(const Suspect& suspect, SimTime now, std::vector<FindingId> symptoms) {
-  const Key key(suspect.syndrome, suspect.culprits);
+  const Key key = KeyOf(suspect);
   Finding finding;
   finding.id = FindingId(findings_.size());
   finding.job = job_;

@@ -1,9 +1,10 @@
 // Turns suspects, which come and go, into findings: confirmed once, cleared once.
 //
-// Method      a suspect is the same as before if syndrome and culprits are. One of a thing that stands (a hang, a
-//             death) is confirmed when it has been held without a break for the time that its syndrome takes, and
-//             cleared when nobody has held it for a while. One of slowness is judged by windows: bad in K of the last
-//             M.
+// Method      a suspect is the same as before if syndrome and culprits are. A NIC and its sides are the same culprit:
+//             what one side slows down delays acknowledgements of the other, in some windows enough to be seen.
+//             One of a thing that stands (a hang, a death) is confirmed when it has been held without a break for the
+//             time that its syndrome takes, and cleared when nobody has held it for a while. One of slowness is judged
+//             by windows: bad in K of the last M.
 // Guarantees  a finding is opened at most once per suspicion, and cleared at most once. Ids ascend in order of opening.
 #pragma once
 
@@ -77,6 +78,7 @@ class FindingBook {
     SimTime last_held;
   };
 
+  static Key KeyOf(const Suspect& suspect);
   void Tell(FindingChange change, model::FindingId id);
   std::optional<model::FindingId> FindOpen(const Key& key) const;
 
