@@ -69,14 +69,15 @@ class HandMadeJob {
     }
   }
 
-  // Rank `r` has begun its first send to `peer`, or its first receive from there, on "data 0".
-  void BeginTransfer(uint32_t r, model::OperationKind kind, uint32_t peer) {
+  // Rank `r` has begun its first send to `peer`, or its first receive from there, on "data 0", and may have finished it.
+  void BeginTransfer(uint32_t r, model::OperationKind kind, uint32_t peer, Stage stage = Stage::kStarted) {
     model::OperationRecord record;
     record.communicator = kData;
     record.kind = kind;
     record.peer = model::RankId(peer);
     record.enqueued = Now() + SimDuration(++num_records);
     record.started = record.enqueued;
+    if (stage == Stage::kFinished) record.finished = record.enqueued;
     pending[r].push_back(record);
   }
 

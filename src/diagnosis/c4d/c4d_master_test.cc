@@ -179,6 +179,37 @@ TEST(C4dMasterTest, SingleTransfersAreLookedIntoTogether) {
   }
 }
 
+// Rank 3 exchanges with all others in one group, which ends as a whole; all that it says is under way is its message to
+// rank 5. The others have left it behind. Where 5 has, too, 3 has not looked after the message; else it was lost.
+TEST(C4dMasterTest, ThatSomeHaveLeftAGroupDoesNotMakeTheirPeerFrozen) {
+  for (const bool has_arrived : {false, true}) {
+    Job job;
+    job.Iterate(5);
+    for (uint32_t r = 0; r < Job::kRanks; ++r) {
+      if (r == 3) continue;
+      const Stage stage = r != 5 || has_arrived ? Stage::kFinished : Stage::kStarted;
+      job.BeginTransfer(3, OperationKind::kSend, r);
+      job.BeginTransfer(r, OperationKind::kReceive, 3, stage);
+      job.BeginTransfer(3, OperationKind::kReceive, r);
+      job.BeginTransfer(r, OperationKind::kSend, 3, stage);
+    }
+    job.Connect(3, Direction::kSend, 5, TransferPhase::kSendOnWire);
+    if (!has_arrived) job.Connect(5, Direction::kReceive, 3, TransferPhase::kReceivePosted);
+    job.Wait(kHangSeconds);
+    ASSERT_EQ(job.Open().size(), 1u);
+    const Finding finding = job.Open().front();
+    EXPECT_EQ(finding.syndrome, Syndrome::kCommHang);
+    if (has_arrived) {
+      EXPECT_TRUE(IsRank(finding, 3));
+    } else {
+      ASSERT_EQ(finding.culprits.size(), 1u);
+      EXPECT_EQ(finding.culprits[0].kind, CulpritKind::kConnection);
+      EXPECT_EQ(finding.culprits[0].rank, model::RankId(3));
+      EXPECT_EQ(finding.culprits[0].peer, model::RankId(5));
+    }
+  }
+}
+
 // A rank that froze before its peers posted: it waits for all of them, and they have told it.
 TEST(C4dMasterTest, ASenderThatDoesNotListenIsNamed) {
   Job job;

@@ -143,9 +143,7 @@ class HangRule {
     const PendingOperation& operation = graph_.operations[index];
     if (!operation.is_stuck) return;
     stuck_.push_back(&operation);
-    if (IsLastInside(operation) && !IsSentTo(operation.inside.front(), operation.communicator)) {
-      frozen_.insert(operation.inside.front());
-    }
+    if (IsLastInside(operation)) AddIfFrozen(operation.inside.front(), operation.communicator);
     AddData(data_of_[index]);
     if (data_[data_of_[index]].has_connections) return;
     // The only one that has not left is the one that does not go on.
@@ -166,6 +164,17 @@ class HangRule {
     unseen_.insert(data.unsure.begin(), data.unsure.end());
   }
 
+  // A rank that all others have left behind, and to which nothing is under way any more, does not look after its
+  // messages. One that somebody is still inside of an operation with may wait for the network: sends and receives that
+  // were begun together end together.
+  void AddIfFrozen(RankId rank, model::CommunicatorId communicator) {
+    const bool is_left_behind = std::ranges::all_of(graph_.operations, [&](const PendingOperation& operation) {
+      return operation.communicator != communicator ||
+             std::ranges::find(operation.inside, rank) == operation.inside.end() || IsLastInside(operation);
+    });
+    if (is_left_behind && !IsSentTo(rank, communicator)) frozen_.insert(rank);
+  }
+
   static bool IsLastInside(const PendingOperation& operation) {
     return operation.num_finished > 0 && operation.inside.size() == 1 && operation.missing.empty() &&
            operation.doubtful.empty() && operation.hindered.empty();
@@ -183,8 +192,7 @@ class HangRule {
     });
   }
 
-  // A rank that the others have left behind, and to which nothing is under way any more, does not look after its
-  // messages: what it says is on the wire may have arrived long ago.
+  // What a frozen rank says is on the wire may have arrived long ago.
   void LeaveOutLinksOfFrozen() {
     const size_t num_links = links_.size();
     std::erase_if(links_, [&](const StuckLink& link) { return frozen_.contains(link.from); });
