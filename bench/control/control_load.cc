@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "controller/probed_routes.h"
 #include "service/stream_bytes.h"
 #include "service/unsent_words.h"
 #include "traffic/default_paths.h"
@@ -134,45 +135,45 @@ class Agent final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
   }
   void Hear(const controller::PathsChanged& changed) { totals_->found += changed.changes.size(); }
   void Hear(const controller::ProbesWanted& wanted) {
-    controller::ProbesFinished finished = {.round = wanted.round, .probes = {}};
+    controller::ProbesFinished finished = {.round = wanted.round, .scans = {}};
     for (const auto& scan : wanted.scans) {
-      for (const uint16_t port : scan.source_ports) finished.probes.push_back(Probe(scan, port));
+      finished.scans.push_back(Probe(scan));
+      totals_->probes += scan.source_ports.size();
     }
-    totals_->probes += finished.probes.size();
     Say(std::move(finished));
   }
   // What probes of the last hour have shown of the way to the partner.
   void TellPorts(const controller::PathsAnswered& first) {
     totals_->known++;
     if (!load_.is_known || first.connections.empty() || first.connections[0].queue_pairs.empty()) return;
-    const controller::PortScanWanted scan = {.source = AddressOf(host_),
-                                             .destination = AddressOf(Partner()),
-                                             .destination_port = kPort,
-                                             .epoch = first.connections[0].queue_pairs[0].epoch,
-                                             .source_ports = {}};
-    controller::ProbesFinished finished;
+    controller::PortScanWanted scan = {.source = AddressOf(host_),
+                                       .destination = AddressOf(Partner()),
+                                       .destination_port = kPort,
+                                       .epoch = first.connections[0].queue_pairs[0].epoch,
+                                       .source_ports = {}};
     for (uint32_t p = 0; p < kKnownPorts; ++p) {
-      finished.probes.push_back(Probe(scan, static_cast<uint16_t>(traffic::kFirstSourcePort + p)));
+      scan.source_ports.push_back(static_cast<uint16_t>(traffic::kFirstSourcePort + p));
     }
-    Say(std::move(finished));
+    Say(controller::ProbesFinished{.round = 0, .scans = {Probe(scan)}});
   }
-  controller::PortProbe Probe(const controller::PortScanWanted& scan, uint16_t port) const {
+  controller::PortScanSeen Probe(const controller::PortScanWanted& scan) const {
+    controller::PortScanSeen seen = {.source = scan.source,
+                                     .destination = scan.destination,
+                                     .plane = scan.plane,
+                                     .protocol = scan.protocol,
+                                     .destination_port = scan.destination_port,
+                                     .epoch = scan.epoch,
+                                     .routes = {}};
     const uint32_t to = HostOf(scan.destination);
     const uint32_t leaf = host_ / kHostsPerLeaf, last = to / kHostsPerLeaf;
-    const auto spine = static_cast<uint32_t>(CombineHash(CombineHash(host_, to), port) % kSpines);
-    controller::PortProbe probe = {.source = scan.source,
-                                   .destination = scan.destination,
-                                   .plane = scan.plane,
-                                   .protocol = scan.protocol,
-                                   .destination_port = scan.destination_port,
-                                   .source_port = port,
-                                   .epoch = scan.epoch,
-                                   .hops = {LeafFromHost(host_)},
-                                   .sent = 1,
-                                   .lost = 0,
-                                   .rtt = Seconds(1e-4)};
-    if (leaf != last) probe.hops.insert(probe.hops.end(), {SpineFromLeaf(leaf, spine), LeafFromSpine(last, spine)});
-    return probe;
+    for (const uint16_t port : scan.source_ports) {
+      const auto spine = static_cast<uint32_t>(CombineHash(CombineHash(host_, to), port) % kSpines);
+      controller::ProbedRoute route = {
+          .hops = {LeafFromHost(host_)}, .sent = 1, .lost = 0, .rtt = Seconds(1e-4), .source_ports = {port}};
+      if (leaf != last) route.hops.insert(route.hops.end(), {SpineFromLeaf(leaf, spine), LeafFromSpine(last, spine)});
+      controller::AddRoute(std::move(route), &seen);
+    }
+    return seen;
   }
 
   // Under another leaf, where there are some.

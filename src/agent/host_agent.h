@@ -244,7 +244,7 @@ class HostAgent {
   SimTime next_look_for_owners_;
   std::deque<std::pair<uint64_t, uint64_t>> unsaid_opened_;  // revision that has it, and connection
   ProbeSchedule probes_;
-  std::map<uint64_t, std::vector<controller::PortProbe>> rounds_;  // under way
+  std::map<uint64_t, std::vector<controller::PortScanSeen>> rounds_;  // under way
   JobMeter meter_;
   ProcessTeller teller_;
   bool is_open_ = false;

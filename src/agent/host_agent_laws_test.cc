@@ -37,7 +37,7 @@ class Nonsense {
       case 5:
         return random_.Below(4) == 0 ? HostEvent(StreamBroken{}) : HostEvent(StreamOpened{});
       case 6:
-        return ProbesDone{random_.Below(9), std::vector<controller::PortProbe>(random_.Below(3))};
+        return ProbesDone{random_.Below(9), std::vector<controller::PortScanSeen>(random_.Below(3))};
       case 7:
         return RewriteDone{random_.Below(30), random_.Below(3) == 0 ? "no" : ""};
       case 8:

@@ -68,7 +68,7 @@ struct ControllerSaid {
 // Of an order to probe, whole or as much as could be done.
 struct ProbesDone {
   uint64_t order = 0;
-  std::vector<controller::PortProbe> probes;
+  std::vector<controller::PortScanSeen> scans;  // none: nothing could be done
 };
 struct RewriteDone {
   uint64_t ticket = 0;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agent/host_agent.h"
+#include "controller/probed_routes.h"
 
 namespace fairlead::agent {
 
@@ -186,7 +187,7 @@ void HostAgent::Hear(const controller::ProbesWanted& word) {
   }
   const bool is_nothing =
       std::all_of(ours.scans.begin(), ours.scans.end(), [](const auto& scan) { return scan.source_ports.empty(); });
-  if (is_nothing) return Say(controller::ProbesFinished{.round = word.round, .probes = {}});
+  if (is_nothing) return Say(controller::ProbesFinished{.round = word.round, .scans = {}});
   if (probes_.Take(ours) > 0) Note("more probes are wanted than this host can send: the oldest are left out");
 }
 
@@ -206,11 +207,14 @@ void HostAgent::Take(const SegmentsSeen& event) {
 void HostAgent::Take(const ProbesDone& event) {
   const auto order = probes_.Finish(event.order);
   if (!order.has_value()) return;
-  if (order->round == 0) return Say(controller::ProbesFinished{.round = 0, .probes = event.probes});
-  std::vector<controller::PortProbe>& probes = rounds_[order->round];
-  probes.insert(probes.end(), event.probes.begin(), event.probes.end());
+  if (order->round == 0) return Say(controller::ProbesFinished{.round = 0, .scans = event.scans});
+  std::vector<controller::PortScanSeen>& scans = rounds_[order->round];
+  for (const controller::PortScanSeen& part : event.scans) {
+    // Pieces of one scan follow one another.
+    if (scans.empty() || !controller::AddPart(part, &scans.back())) scans.push_back(part);
+  }
   if (!order->ends_round) return;
-  Say(controller::ProbesFinished{.round = order->round, .probes = std::move(probes)});
+  Say(controller::ProbesFinished{.round = order->round, .scans = std::move(scans)});
   rounds_.erase(order->round);
 }
 

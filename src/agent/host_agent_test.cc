@@ -191,13 +191,49 @@ TEST_F(HostAgentTest, AScanIsRunAndItsPortStillGivenInTime) {
   const auto probes = Of<ProbePorts>(Hear(controller::ProbesWanted{0, {scan}}));
   ASSERT_EQ(probes.size(), 1u);
   EXPECT_TRUE(probes[0].is_urgent);
-  controller::PortProbe result;
-  result.source_port = 50'001;
+  const controller::PortScanSeen result = {
+      .source = kHere, .destination = kThere, .routes = {{.hops = {}, .rtt = Seconds(0), .source_ports = {50'001}}}};
   const auto finished = Said<controller::ProbesFinished>(Do(ProbesDone{probes[0].order, {result}}));
   ASSERT_EQ(finished.size(), 1u);
-  EXPECT_EQ(finished[0].probes, (std::vector<controller::PortProbe>{result}));
+  EXPECT_EQ(finished[0].scans, (std::vector<controller::PortScanSeen>{result}));
   Wait(8);
   EXPECT_EQ(Of<AnswerProcess>(Change(connection, 50'001)), (std::vector<AnswerProcess>{{1, false, 50'001, true, 160}}));
+}
+
+// A scan of a round is cut into pieces, which are told as the one that was wanted.
+TEST_F(HostAgentTest, ARoundIsToldWholeAndEachRouteOnce) {
+  Connect();
+  controller::PortScanWanted wanted = {.source = kHere, .destination = kThere, .epoch = 7, .source_ports = {}};
+  for (uint16_t port = 50'000; port < 50'100; ++port) wanted.source_ports.push_back(port);
+  controller::PortScanWanted other = wanted;
+  other.destination_port = 9;
+  std::vector<controller::ProbesFinished> finished;
+  size_t num_orders = 0;
+  std::vector<HostAction> actions = Hear(controller::ProbesWanted{3, {wanted, other}});
+  for (auto orders = Of<ProbePorts>(actions); !orders.empty(); orders = Of<ProbePorts>(actions)) {
+    ASSERT_EQ(orders.size(), 1u);
+    ++num_orders;
+    EXPECT_TRUE(finished.empty());
+    const controller::PortScanWanted& scan = orders[0].scan;
+    controller::ProbedRoute route = {.hops = {kThere}, .sent = 1, .rtt = Seconds(1e-4), .source_ports = {}};
+    route.source_ports = scan.source_ports;
+    actions = Do(ProbesDone{orders[0].order,
+                            {{.source = scan.source,
+                              .destination = scan.destination,
+                              .destination_port = scan.destination_port,
+                              .epoch = scan.epoch,
+                              .routes = {route}}}});
+    finished = Said<controller::ProbesFinished>(actions);
+  }
+  EXPECT_EQ(num_orders, 4u);
+  ASSERT_EQ(finished.size(), 1u);
+  EXPECT_EQ(finished[0].round, 3u);
+  ASSERT_EQ(finished[0].scans.size(), 2u);
+  for (const controller::PortScanSeen& scan : finished[0].scans) {
+    EXPECT_EQ(scan.destination_port, &scan == &finished[0].scans[0] ? 0 : 9);
+    ASSERT_EQ(scan.routes.size(), 1u);
+    EXPECT_EQ(scan.routes[0].source_ports, wanted.source_ports);
+  }
 }
 
 TEST_F(HostAgentTest, WhatIsNoTrainingIsLeftAloneAndRemembered) {

@@ -27,7 +27,7 @@
 namespace fairlead::controller {
 
 // Both sides must have the same. Raised with each change that an older side would misunderstand.
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 // ---- From an agent ----
 
@@ -106,25 +106,31 @@ struct AnnouncementFinished {
   friend bool operator==(const AnnouncementFinished&, const AnnouncementFinished&) = default;
 };
 
-// Where packets from one source port went.
-struct PortProbe {
+// What the packets from some source ports of a scan showed, alike.
+struct ProbedRoute {
+  std::vector<IpAddress> hops;  // routers that answered, in order; unset: that one was silent
+  uint64_t sent = 0;            // packets from each port
+  uint64_t lost = 0;            // of them
+  Seconds rtt;                  // the least; not positive: not measured
+  std::vector<uint16_t> source_ports;
+
+  friend bool operator==(const ProbedRoute&, const ProbedRoute&) = default;
+};
+// What came of a PortScanWanted, whole or in part. Many ports share few routes, so each is told once.
+struct PortScanSeen {
   IpAddress source;
   IpAddress destination;
   uint32_t plane = 0;
   uint8_t protocol = 6;
   uint16_t destination_port = 0;
-  uint16_t source_port = 0;
-  uint64_t epoch = 0;           // of the order
-  std::vector<IpAddress> hops;  // routers that answered, in order; unset: that one was silent
-  uint64_t sent = 0;
-  uint64_t lost = 0;
-  Seconds rtt;  // not positive: not measured
+  uint64_t epoch = 0;  // of the order
+  std::vector<ProbedRoute> routes;
 
-  friend bool operator==(const PortProbe&, const PortProbe&) = default;
+  friend bool operator==(const PortScanSeen&, const PortScanSeen&) = default;
 };
 struct ProbesFinished {
   uint64_t round = 0;  // of the order; 0: of a search for ports
-  std::vector<PortProbe> probes;
+  std::vector<PortScanSeen> scans;
 
   friend bool operator==(const ProbesFinished&, const ProbesFinished&) = default;
 };

@@ -281,7 +281,7 @@ class TrafficController {
   struct ProbeRound {
     SimTime due;
     std::set<HostId> waiting_for;
-    std::vector<traffic::PathProbe> probes;
+    std::vector<traffic::PortScanSeen> scans;
   };
 
   // traffic_controller.cc: inputs in, actions of the path service out.
@@ -348,7 +348,7 @@ class TrafficController {
 
   // traffic_controller_probes.cc.
   void Hear(HostId host, const ProbesFinished& word);
-  std::string Translate(HostId host, const PortProbe& probe, traffic::PathProbe* translated) const;
+  std::string Translate(HostId host, const PortScanSeen& seen, traffic::PortScanSeen* translated) const;
   void FinishRounds();
 
   // traffic_controller_moves.cc: queue pairs that change their port.

@@ -74,16 +74,28 @@ class Cluster {
       };
       const NodeId from = leaf_of(h);
       const NodeId to = leaf_of(PartnerOf(h));
-      traffic::PortsScanned scanned;
+      const auto first = fabric.links_from(fabric.node_of(NicId(h))).front();
+      const auto last = fabric.links_from(fabric.node_of(NicId(PartnerOf(h)))).front();
+      traffic::PortScanSeen seen = {.source = NicId(h),
+                                    .destination = NicId(PartnerOf(h)),
+                                    .protocol = 6,
+                                    .destination_port = kDestinationPort,
+                                    .epoch = 1,
+                                    .routes = {}};
       uint16_t port = traffic::kFirstSourcePort;
       for (const LinkId up : fabric.links_from(from)) {
         if (fabric.tier(up) != topology::LinkTier::kLeafSpine) continue;
         for (const LinkId down : fabric.links_from(fabric.destination(up))) {
           if (fabric.destination(down) != to) continue;
-          for (int i = 0; i < 2; ++i) scanned.probes.push_back(Probe(h, up, down, port++));
+          seen.routes.push_back({.links = {first, up, down, fabric.reverse(last)},
+                                 .sent = 1,
+                                 .lost = 0,
+                                 .rtt = Seconds(1e-4),
+                                 .ports = {port, static_cast<uint16_t>(port + 1)}});
+          port += 2;
         }
       }
-      const traffic::PathEvent event = std::move(scanned);
+      const traffic::PathEvent event = traffic::PortsScanned{{std::move(seen)}};
       paths_->Handle(now_, {&event, 1});
     }
   }
@@ -113,21 +125,6 @@ class Cluster {
 
  private:
   std::string JobOf(uint32_t host) const { return jobs_ == kOne ? "job" : "job-" + std::to_string(host); }
-  static traffic::PathProbe Probe(uint32_t host, LinkId up, LinkId down, uint16_t port) {
-    const topology::Fabric& fabric = BenchFabric();
-    const auto first = fabric.links_from(fabric.node_of(NicId(host))).front();
-    const auto last = fabric.links_from(fabric.node_of(NicId(PartnerOf(host)))).front();
-    return {.source = NicId(host),
-            .destination = NicId(PartnerOf(host)),
-            .protocol = 6,
-            .destination_port = kDestinationPort,
-            .source_port = port,
-            .epoch = 1,
-            .links = {first, up, down, fabric.reverse(last)},
-            .sent = 1,
-            .lost = 0,
-            .rtt = Seconds(1e-4)};
-  }
 
   const int64_t jobs_;
   topology::AddressBook addresses_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "controller/probed_routes.h"
 #include "controller/traffic_controller.h"
 #include "topology/clos_fabrics.h"
 #include "traffic/default_paths.h"
@@ -376,28 +377,30 @@ class LiveCluster {
     return false;
   }
   void Hear(uint32_t host, const ProbesWanted& word) {
-    ProbesFinished answer = {.round = word.round, .probes = {}};
+    ProbesFinished answer = {.round = word.round, .scans = {}};
     for (const PortScanWanted& scan : word.scans) {
       uint32_t to = 0;
       while (NicAddress(to) != scan.destination) ++to;
-      for (const uint16_t port : scan.source_ports) {
-        std::vector<LinkId> route = Route(host, to, SpineOf(host, to, port));
-        const bool is_lost = std::ranges::any_of(route, [&](LinkId link) { return health_[link] == 0; });
-        route.pop_back();
-        PortProbe probe = {.source = scan.source,
+      PortScanSeen seen = {.source = scan.source,
                            .destination = scan.destination,
                            .plane = scan.plane,
                            .protocol = scan.protocol,
                            .destination_port = scan.destination_port,
-                           .source_port = port,
                            .epoch = scan.epoch,
-                           .hops = {},
-                           .sent = 1,
-                           .lost = is_lost ? uint64_t{1} : uint64_t{0},
-                           .rtt = Seconds(1e-4)};
-        for (const LinkId link : route) probe.hops.push_back(is_lost ? IpAddress() : InterfaceAddress(link));
-        answer.probes.push_back(std::move(probe));
+                           .routes = {}};
+      for (const uint16_t port : scan.source_ports) {
+        std::vector<LinkId> route = Route(host, to, SpineOf(host, to, port));
+        const bool is_lost = std::ranges::any_of(route, [&](LinkId link) { return health_[link] == 0; });
+        route.pop_back();
+        ProbedRoute probed = {.hops = {},
+                              .sent = 1,
+                              .lost = is_lost ? uint64_t{1} : uint64_t{0},
+                              .rtt = Seconds(1e-4),
+                              .source_ports = {port}};
+        for (const LinkId link : route) probed.hops.push_back(is_lost ? IpAddress() : InterfaceAddress(link));
+        AddRoute(std::move(probed), &seen);
       }
+      answer.scans.push_back(std::move(seen));
     }
     agents_[host].unsent.emplace_back(std::move(answer));
   }

@@ -247,18 +247,19 @@ class Nonsense {
             .destination_port = static_cast<uint16_t>(Number())};
   }
   ProbesFinished Probes() {
-    return {.round = random_(),
-            .probes = {{.source = Address(),
-                        .destination = Address(),
-                        .plane = static_cast<uint32_t>(Number()),
-                        .protocol = static_cast<uint8_t>(Number()),
-                        .destination_port = static_cast<uint16_t>(Number()),
-                        .source_port = static_cast<uint16_t>(Number()),
-                        .epoch = Number(),
-                        .hops = {Address(), InterfaceAddress(LinkId(static_cast<uint32_t>(random_.Below(64))))},
-                        .sent = Number(),
-                        .lost = Number(),
-                        .rtt = Seconds(Real())}}};
+    return {
+        .round = random_(),
+        .scans = {{.source = Address(),
+                   .destination = Address(),
+                   .plane = static_cast<uint32_t>(Number()),
+                   .protocol = static_cast<uint8_t>(Number()),
+                   .destination_port = static_cast<uint16_t>(Number()),
+                   .epoch = Number(),
+                   .routes = {{.hops = {Address(), InterfaceAddress(LinkId(static_cast<uint32_t>(random_.Below(64))))},
+                               .sent = Number(),
+                               .lost = Number(),
+                               .rtt = Seconds(Real()),
+                               .source_ports = {static_cast<uint16_t>(Number()), static_cast<uint16_t>(Number())}}}}}};
   }
 
   Random random_;

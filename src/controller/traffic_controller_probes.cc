@@ -12,7 +12,7 @@
 namespace fairlead::controller {
 namespace {
 
-// Of one probe: far above what any agent sends, and sums of them fit.
+// Of one port: far above what any agent sends, and sums of them fit.
 constexpr uint64_t kPacketsMax = 1'000'000;
 
 }  // namespace
@@ -64,66 +64,74 @@ void TrafficController::Carry(const traffic::ProbeRoundStarted& action) {
 }
 
 // Returns what is wrong.
-std::string TrafficController::Translate(HostId host, const PortProbe& probe, traffic::PathProbe* translated) const {
-  if (!IsOwn(host, probe.source)) {
-    return fmt::format("source {} is no NIC of this host", probe.source.ToString());
+std::string TrafficController::Translate(HostId host, const PortScanSeen& seen,
+                                         traffic::PortScanSeen* translated) const {
+  if (!IsOwn(host, seen.source)) {
+    return fmt::format("source {} is no NIC of this host", seen.source.ToString());
   }
-  const NicId source = *addresses_.FindNic(probe.source);
-  const std::optional<NicId> destination = addresses_.FindNic(probe.destination);
-  if (!destination) return fmt::format("destination {}: no NIC has this address", probe.destination.ToString());
+  const NicId source = *addresses_.FindNic(seen.source);
+  const std::optional<NicId> destination = addresses_.FindNic(seen.destination);
+  if (!destination) return fmt::format("destination {}: no NIC has this address", seen.destination.ToString());
   for (const NicId nic : {source, *destination}) {
     const auto links = fabric_.links_from(fabric_.node_of(nic));
     const auto num_ports =
         std::count_if(links.begin(), links.end(), [&](LinkId l) { return topology::IsNetwork(fabric_.tier(l)); });
-    if (probe.plane >= num_ports) {
-      return fmt::format("{} has no port {}", fabric_.NodeName(fabric_.node_of(nic)), probe.plane);
+    if (seen.plane >= num_ports) {
+      return fmt::format("{} has no port {}", fabric_.NodeName(fabric_.node_of(nic)), seen.plane);
     }
   }
-  if (probe.source_port == 0 || probe.destination_port == 0) return "ports: expected 1 to 65535, found 0";
-  if (probe.sent > kPacketsMax || probe.lost > probe.sent) {
-    return fmt::format("expected up to {} packets and no more lost than sent, found {} lost of {}", kPacketsMax,
-                       probe.lost, probe.sent);
-  }
-  const bool has_rtt = std::isfinite(probe.rtt.value()) && probe.rtt.value() > 0;
+  if (seen.destination_port == 0) return "ports: expected 1 to 65535, found 0";
   *translated = {.source = source,
                  .destination = *destination,
-                 .plane = probe.plane,
-                 .protocol = probe.protocol,
-                 .destination_port = probe.destination_port,
-                 .source_port = probe.source_port,
-                 .epoch = probe.epoch,
-                 .links = addresses_.RouteOf(fabric_, source, *destination, probe.hops),
-                 .sent = probe.sent,
-                 .lost = probe.lost,
-                 .rtt = has_rtt ? probe.rtt : Seconds(0)};
+                 .plane = seen.plane,
+                 .protocol = seen.protocol,
+                 .destination_port = seen.destination_port,
+                 .epoch = seen.epoch,
+                 .routes = {}};
+  translated->routes.reserve(seen.routes.size());
+  for (const ProbedRoute& route : seen.routes) {
+    if (std::ranges::find(route.source_ports, 0) != route.source_ports.end()) {
+      return "ports: expected 1 to 65535, found 0";
+    }
+    if (route.sent > kPacketsMax || route.lost > route.sent) {
+      return fmt::format("expected up to {} packets and no more lost than sent, found {} lost of {}", kPacketsMax,
+                         route.lost, route.sent);
+    }
+    const bool has_rtt = std::isfinite(route.rtt.value()) && route.rtt.value() > 0;
+    translated->routes.push_back({.links = addresses_.RouteOf(fabric_, source, *destination, route.hops),
+                                  .sent = route.sent,
+                                  .lost = route.lost,
+                                  .rtt = has_rtt ? route.rtt : Seconds(0),
+                                  .ports = route.source_ports});
+  }
   return "";
 }
 
 void TrafficController::Hear(HostId host, const ProbesFinished& word) {
-  std::vector<traffic::PathProbe> probes;
-  probes.reserve(word.probes.size());
-  for (const PortProbe& probe : word.probes) {
-    traffic::PathProbe translated;
-    if (const std::string fault = Translate(host, probe, &translated); !fault.empty()) {
+  std::vector<traffic::PortScanSeen> scans;
+  scans.reserve(word.scans.size());
+  for (const PortScanSeen& seen : word.scans) {
+    traffic::PortScanSeen translated;
+    if (const std::string fault = Translate(host, seen, &translated); !fault.empty()) {
       Object(host, "probe: " + fault);
       continue;
     }
-    probes.push_back(std::move(translated));
+    scans.push_back(std::move(translated));
   }
   // Whoever was not asked, or is late, tells of ports only.
   const auto round = rounds_.find(word.round);
   const bool was_asked = round != rounds_.end() && round->second.waiting_for.erase(host) > 0;
-  if (!probes.empty()) {
+  if (!scans.empty()) {
     if (was_asked) scanned_.emplace_back(events_.size(), word.round);
-    Pass(traffic::PortsScanned{std::move(probes)});
+    Pass(traffic::PortsScanned{std::move(scans)});
   }
   if (was_asked && round->second.waiting_for.empty()) FinishRounds();
 }
 
 void TrafficController::KeepProbes(std::span<traffic::PathEvent> flushed) {
   for (const auto& [event, round] : std::exchange(scanned_, {})) {
-    auto& probes = std::get<traffic::PortsScanned>(flushed[event]).probes;
-    std::move(probes.begin(), probes.end(), std::back_inserter(rounds_.at(round).probes));
+    auto& scans = std::get<traffic::PortsScanned>(flushed[event]).scans;
+    std::move(scans.begin(), scans.end(), std::back_inserter(rounds_.at(round).scans));
   }
 }
 
@@ -135,7 +143,7 @@ void TrafficController::FinishRounds() {
       continue;
     }
     if (!scanned_.empty()) Flush();
-    Pass(traffic::ProbeRoundFinished{.probes = std::move(round->second.probes), .are_ports_told = true});
+    Pass(traffic::ProbeRoundFinished{.scans = std::move(round->second.scans), .are_ports_told = true});
     round = rounds_.erase(round);
   }
 }

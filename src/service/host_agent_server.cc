@@ -213,10 +213,11 @@ void HostAgentServer::Loop::Do(const agent::ProbePorts& action) {
   ++counts_.num_orders;
   const size_t lane = action.is_urgent ? 0 : 1;
   probes_[lane].Do([this, lane, action] {
-    auto probes = probers_[lane].Probe(action.scan);
-    if (!probes.ok()) LogOnce(probes.status().message());
-    inbox_.Push(
-        agent::ProbesDone{action.order, probes.ok() ? std::move(*probes) : std::vector<controller::PortProbe>()});
+    auto seen = probers_[lane].Probe(action.scan);
+    if (!seen.ok()) LogOnce(seen.status().message());
+    agent::ProbesDone done = {.order = action.order, .scans = {}};
+    if (seen.ok()) done.scans.push_back(std::move(*seen));
+    inbox_.Push(std::move(done));
   });
 }
 

@@ -379,7 +379,7 @@ TEST_F(HostAgentServerTest, AnOrderToProbeIsAlwaysAnswered) {
   const auto finished = link_.Wait<controller::ProbesFinished>();
   ASSERT_TRUE(finished.has_value());
   EXPECT_EQ(finished->round, 5u);
-  EXPECT_TRUE(finished->probes.empty());
+  EXPECT_TRUE(finished->scans.empty());
   pollfd accepted = {listener_.get(), POLLIN, 0};
   EXPECT_EQ(poll(&accepted, 1, 0), 0) << "no probe reaches the process";
 }

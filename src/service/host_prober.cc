@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "controller/probed_routes.h"
 #include "service/path_probe.h"
 #include "service/taken_port_probe.h"
 
@@ -53,7 +54,7 @@ Result<HostProber::Distance> HostProber::FindDistance(const IpAddress& source, c
   return distance;
 }
 
-Result<std::vector<controller::PortProbe>> HostProber::Probe(const controller::PortScanWanted& scan) {
+Result<controller::PortScanSeen> HostProber::Probe(const controller::PortScanWanted& scan) {
   FL_ASSIGN_OR_RETURN(const Distance distance, FindDistance(scan.source, scan.destination));
   PathProbeOptions options;
   options.destination = scan.destination;
@@ -69,25 +70,27 @@ Result<std::vector<controller::PortProbe>> HostProber::Probe(const controller::P
   // Nobody waits for these, and not to see one moves its connection. Without the right to it they stay unseen.
   options.timeout = kPatience;
   static_cast<void>(ProbeTakenPorts(options, &paths).ok());
-  std::vector<controller::PortProbe> probes;
+  controller::PortScanSeen seen = {.source = scan.source,
+                                   .destination = scan.destination,
+                                   .plane = scan.plane,
+                                   .protocol = scan.protocol,
+                                   .destination_port = scan.destination_port,
+                                   .epoch = scan.epoch,
+                                   .routes = {}};
   for (const ProbedPath& path : paths) {
-    controller::PortProbe& probe = probes.emplace_back();
-    probe.source = scan.source;
-    probe.destination = scan.destination;
-    probe.plane = scan.plane;
-    probe.protocol = scan.protocol;
-    probe.destination_port = scan.destination_port;
-    probe.source_port = path.source_port;
-    probe.epoch = scan.epoch;
-    if (path.hops.empty()) continue;
-    for (const ProbedHop& hop : path.hops) {
-      if (hop.kind != ProbedHop::Kind::kDestination) probe.hops.push_back(hop.address);
+    controller::ProbedRoute route;
+    route.source_ports = {path.source_port};
+    if (!path.hops.empty()) {
+      for (const ProbedHop& hop : path.hops) {
+        if (hop.kind != ProbedHop::Kind::kDestination) route.hops.push_back(hop.address);
+      }
+      route.sent = 1;
+      route.lost = path.hops.back().kind == ProbedHop::Kind::kSilent ? 1 : 0;
+      route.rtt = path.hops.back().rtt;
     }
-    probe.sent = 1;
-    probe.lost = path.hops.back().kind == ProbedHop::Kind::kSilent ? 1 : 0;
-    probe.rtt = path.hops.back().rtt;
+    controller::AddRoute(std::move(route), &seen);
   }
-  return probes;
+  return seen;
 }
 
 }  // namespace fairlead::service

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include "base/ip_address.h"
 #include "base/status.h"
@@ -23,7 +22,7 @@ class HostProber {
   // Blocks. One probe for each port; hops are the routers before the destination. Lost: the last of these routers has not
   // answered. A port that a connection has needs CAP_NET_RAW; without it: no hops, nothing sent.
   // Errors: kUnavailable: this host has no way there, or no router answers.
-  Result<std::vector<controller::PortProbe>> Probe(const controller::PortScanWanted& scan);
+  Result<controller::PortScanSeen> Probe(const controller::PortScanWanted& scan);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -115,29 +115,33 @@ struct LeasesAnnounced {
   std::vector<HeldConnection> connections;
 };
 
-// What came of the packets from one source port.
-struct PathProbe {
+// What the packets from some source ports of a scan showed, alike.
+struct ProbedRoute {
+  std::vector<LinkId> links;  // from NIC to NIC; empty where nobody saw it
+  uint64_t sent = 0;          // packets from each port
+  uint64_t lost = 0;          // of them
+  Seconds rtt;                // the least; not positive: not measured
+  std::vector<uint16_t> ports;
+};
+// What came of a PortScan, whole or in part.
+struct PortScanSeen {
   NicId source;
   NicId destination;
   uint32_t plane = 0;
   uint8_t protocol = 17;
   uint16_t destination_port = 4791;
-  uint16_t source_port = 0;
-  uint64_t epoch = 0;         // of the order to probe
-  std::vector<LinkId> links;  // the route, from NIC to NIC; empty where nobody saw it
-  uint64_t sent = 0;
-  uint64_t lost = 0;
-  Seconds rtt;  // not positive: not measured
+  uint64_t epoch = 0;  // of the order to probe
+  std::vector<ProbedRoute> routes;
 };
 // A round of the mesh: tells of the health of links, and of ports.
 struct ProbeRoundFinished {
-  std::vector<PathProbe> probes;
+  std::vector<PortScanSeen> scans;
   // PortsScanned has told of their ports already: so that a round of many hosts is not learned all at once.
   bool are_ports_told = false;
 };
 // Answer to ScanPorts, whole or in part: tells of ports only.
 struct PortsScanned {
-  std::vector<PathProbe> probes;
+  std::vector<PortScanSeen> scans;
 };
 
 // The word of a switch or an operator. One direction of a cable; say both when both are meant.

@@ -75,24 +75,28 @@ void Write(const ConnectionsHeld& in, v1::AgentMessage* out) {
   for (const HeldConnection& connection : in.connections) Write(connection, held->add_connections());
 }
 
-void Write(const PortProbe& in, v1::PortProbe* out) {
+void Write(const ProbedRoute& in, v1::ProbedRoute* out) {
+  for (const IpAddress& hop : in.hops) out->add_hops(WriteOptionalAddress(hop));
+  out->set_sent(in.sent);
+  out->set_lost(in.lost);
+  out->set_rtt_s(in.rtt.value());
+  out->mutable_source_ports()->Add(in.source_ports.begin(), in.source_ports.end());
+}
+
+void Write(const PortScanSeen& in, v1::PortScanSeen* out) {
   out->set_source(WriteAddress(in.source));
   out->set_destination(WriteAddress(in.destination));
   out->set_plane(in.plane);
   out->set_protocol(in.protocol);
   out->set_destination_port(in.destination_port);
-  out->set_source_port(in.source_port);
   out->set_epoch(in.epoch);
-  for (const IpAddress& hop : in.hops) out->add_hops(WriteOptionalAddress(hop));
-  out->set_sent(in.sent);
-  out->set_lost(in.lost);
-  out->set_rtt_s(in.rtt.value());
+  for (const ProbedRoute& route : in.routes) Write(route, out->add_routes());
 }
 
 void Write(const ProbesFinished& in, v1::AgentMessage* out) {
   auto* finished = out->mutable_probes_finished();
   finished->set_round(in.round);
-  for (const PortProbe& probe : in.probes) Write(probe, finished->add_probes());
+  for (const PortScanSeen& scan : in.scans) Write(scan, finished->add_scans());
 }
 
 void Write(const ArrivalPrepared& in, v1::AgentMessage* out) {
@@ -201,14 +205,7 @@ Status Read(const v1::ConnectionsHeld& in, ConnectionsHeld* out) {
   return OkStatus();
 }
 
-Status Read(const v1::PortProbe& in, PortProbe* out) {
-  FL_RETURN_IF_ERROR(ReadAddress(in.source(), "source", &out->source));
-  FL_RETURN_IF_ERROR(ReadAddress(in.destination(), "destination", &out->destination));
-  out->plane = in.plane();
-  FL_RETURN_IF_ERROR(ReadProtocol(in.protocol(), "protocol", &out->protocol));
-  FL_RETURN_IF_ERROR(ReadPort(in.destination_port(), "destination_port", &out->destination_port));
-  FL_RETURN_IF_ERROR(ReadPort(in.source_port(), "source_port", &out->source_port));
-  out->epoch = in.epoch();
+Status Read(const v1::ProbedRoute& in, ProbedRoute* out) {
   out->hops.resize(in.hops_size());
   for (int i = 0; i < in.hops_size(); ++i) FL_RETURN_IF_ERROR(ReadOptionalAddress(in.hops(i), "hops", &out->hops[i]));
   out->sent = in.sent();
@@ -216,13 +213,29 @@ Status Read(const v1::PortProbe& in, PortProbe* out) {
   if (out->lost > out->sent) {
     return InvalidArgument(fmt::format("lost: expected at most the {} that were sent, found {}", out->sent, out->lost));
   }
+  out->source_ports.resize(in.source_ports_size());
+  for (int i = 0; i < in.source_ports_size(); ++i) {
+    FL_RETURN_IF_ERROR(ReadPort(in.source_ports(i), "source_ports", &out->source_ports[i]));
+  }
   return ReadQuantity(in.rtt_s(), "rtt_s", &out->rtt);
+}
+
+Status Read(const v1::PortScanSeen& in, PortScanSeen* out) {
+  FL_RETURN_IF_ERROR(ReadAddress(in.source(), "source", &out->source));
+  FL_RETURN_IF_ERROR(ReadAddress(in.destination(), "destination", &out->destination));
+  out->plane = in.plane();
+  FL_RETURN_IF_ERROR(ReadProtocol(in.protocol(), "protocol", &out->protocol));
+  FL_RETURN_IF_ERROR(ReadPort(in.destination_port(), "destination_port", &out->destination_port));
+  out->epoch = in.epoch();
+  out->routes.resize(in.routes_size());
+  for (int i = 0; i < in.routes_size(); ++i) FL_RETURN_IF_ERROR(Read(in.routes(i), &out->routes[i]));
+  return OkStatus();
 }
 
 Status Read(const v1::ProbesFinished& in, ProbesFinished* out) {
   out->round = in.round();
-  out->probes.resize(in.probes_size());
-  for (int i = 0; i < in.probes_size(); ++i) FL_RETURN_IF_ERROR(Read(in.probes(i), &out->probes[i]));
+  out->scans.resize(in.scans_size());
+  for (int i = 0; i < in.scans_size(); ++i) FL_RETURN_IF_ERROR(Read(in.scans(i), &out->scans[i]));
   return OkStatus();
 }
 

@@ -132,10 +132,19 @@ v1::SeenProcess* OneProcess(v1::AgentMessage* message) {
   return process;
 }
 
+v1::ProbedRoute* OneRoute(v1::AgentMessage* message) {
+  v1::PortScanSeen* scan = message->mutable_probes_finished()->add_scans();
+  scan->set_source(std::string(4, 'a'));
+  scan->set_destination(std::string(4, 'b'));
+  return scan->add_routes();
+}
+
 TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
   ASSERT_TRUE(ReadOneFromAgent(BytesOf(GoodPathsWanted())).ok());
   v1::AgentMessage seen;
   OneProcess(&seen);
+  ASSERT_TRUE(ReadOneFromAgent(BytesOf(seen)).ok());
+  OneRoute(&seen);
   ASSERT_TRUE(ReadOneFromAgent(BytesOf(seen)).ok());
   const auto connection = [](v1::AgentMessage* m) { return m->mutable_paths_wanted()->mutable_connections(0); };
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -151,13 +160,10 @@ TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
       {"job", [&](auto* m) { m->mutable_paths_wanted()->clear_job(); }},
       {"job", [&](auto* m) { m->mutable_paths_wanted()->set_job(std::string(256, 'j')); }},
       {"kind", [&](auto* m) { m->Clear(); }},
-      {"rtt_s",
-       [&](auto* m) {
-         auto* probe = m->mutable_probes_finished()->add_probes();
-         probe->set_source(std::string(4, 'a'));
-         probe->set_destination(std::string(4, 'b'));
-         probe->set_rtt_s(-1e-6);
-       }},
+      {"rtt_s", [&](auto* m) { OneRoute(m)->set_rtt_s(-1e-6); }},
+      {"source_ports", [&](auto* m) { OneRoute(m)->add_source_ports(65536); }},
+      {"lost", [&](auto* m) { OneRoute(m)->set_lost(1); }},
+      {"hops", [&](auto* m) { OneRoute(m)->add_hops("abc"); }},
       {"iteration_s", [&](auto* m) { m->mutable_job_measured()->set_job("gpt"); }},
       {"connection_bytes",
        [&](auto* m) {

@@ -76,19 +76,23 @@ HeldConnection AnyHeld(Random* random) {
   return held;
 }
 
-PortProbe AnyProbe(Random* random) {
+ProbedRoute AnyProbedRoute(Random* random) {
   const uint64_t sent = AnyInteger<uint64_t>(random) / 2;
+  return {.hops = AnyList(random, [&] { return random->Below(3) == 0 ? IpAddress() : AnyAddress(random); }),
+          .sent = sent,
+          .lost = random->Below(sent + 1),
+          .rtt = Seconds(AnyAmount(random)),
+          .source_ports = AnyIntegers<uint16_t>(random)};
+}
+
+PortScanSeen AnyScanSeen(Random* random) {
   return {.source = AnyAddress(random),
           .destination = AnyAddress(random),
           .plane = AnyInteger<uint32_t>(random),
           .protocol = AnyInteger<uint8_t>(random),
           .destination_port = AnyInteger<uint16_t>(random),
-          .source_port = AnyInteger<uint16_t>(random),
           .epoch = AnyInteger<uint64_t>(random),
-          .hops = AnyList(random, [&] { return random->Below(3) == 0 ? IpAddress() : AnyAddress(random); }),
-          .sent = sent,
-          .lost = random->Below(sent + 1),
-          .rtt = Seconds(AnyAmount(random))};
+          .routes = AnyList(random, [&] { return AnyProbedRoute(random); })};
 }
 
 JobMeasured AnyMeasured(Random* random) {
@@ -278,7 +282,7 @@ FromAgent RandomFromAgent(Random* random) {
       return ConnectionsHeld{.job = AnyName(random), .connections = AnyList(random, [&] { return AnyHeld(random); })};
     case 6:
       return ProbesFinished{.round = AnyInteger<uint64_t>(random),
-                            .probes = AnyList(random, [&] { return AnyProbe(random); })};
+                            .scans = AnyList(random, [&] { return AnyScanSeen(random); })};
     case 7:
       return ArrivalPrepared{.alias = AnyInteger<uint64_t>(random), .error = AnyText(random, 0)};
     case 8:

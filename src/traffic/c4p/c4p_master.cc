@@ -52,7 +52,7 @@ void C4pMaster::HandleOne(const PathEvent& event) {
   if (const auto* released = std::get_if<ConnectionsReleased>(&event)) Release(*released);
   if (const auto* announced = std::get_if<LeasesAnnounced>(&event)) Announce(*announced);
   if (const auto* round = std::get_if<ProbeRoundFinished>(&event)) ObserveRound(*round);
-  if (const auto* scanned = std::get_if<PortsScanned>(&event)) LearnPorts(scanned->probes);
+  if (const auto* scanned = std::get_if<PortsScanned>(&event)) LearnPorts(scanned->scans);
   if (const auto* reported = std::get_if<LinkReported>(&event)) Report(*reported);
   if (const auto* opened = std::get_if<QueuePairOpened>(&event)) Open(*opened);
 }

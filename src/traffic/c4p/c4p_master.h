@@ -66,7 +66,7 @@ struct C4pCounters {
   uint64_t unknown_renewals = 0;  // heartbeats whose leases are not ours
   uint64_t ports_asked = 0;
   uint64_t scans_overdue = 0;
-  uint64_t bad_probes = 0;  // name a NIC, plane or port that there is not
+  uint64_t bad_scans = 0;  // that were answered with what names a NIC, plane or port that there is not
   uint64_t rejected_events = 0;
   std::array<uint64_t, kNumMoveCauses> moves = {};  // answers that changed, [cause]
 
@@ -145,7 +145,7 @@ class C4pMaster final : public PathService {
   void OccupySocketPort(QueuePairRef ref, uint16_t port);
   void Open(const QueuePairOpened& event);
   void Notify(QueuePairRef ref, MoveCause cause);
-  void LearnPorts(std::span<const PathProbe> probes);
+  void LearnPorts(std::span<const PortScanSeen> scans);
 
   // c4p_master_hashed.cc: paths that the fabric's hash chooses.
   struct HashedPath {
@@ -159,7 +159,7 @@ class C4pMaster final : public PathService {
   WirePort WirePortOf(QueuePairRef ref, uint16_t port) const;
   void FindOut(QueuePairRef ref, uint16_t port);
   void AskForHashedPath(QueuePairRef ref);
-  void LearnHashedPath(const PathProbe& probe);
+  void LearnHashedPaths(const PortScanSeen& scan);
   void RetryHashedPaths();
   void AskForAllHashedPaths();
   void ForgetHashedPath(QueuePairRef ref);

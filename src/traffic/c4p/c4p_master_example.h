@@ -86,9 +86,7 @@ class World {
   std::vector<PathEvent> AnswerScans() {
     std::vector<PathEvent> answers;
     for (const PortScan& scan : std::exchange(scans_, {})) {
-      PortsScanned answer;
-      for (const uint16_t port : scan.ports) answer.probes.push_back(Probe(scan, port, 1));
-      answers.emplace_back(std::move(answer));
+      answers.emplace_back(PortsScanned{{Probe(scan, scan.ports, 1)}});
     }
     return answers;
   }
@@ -169,23 +167,24 @@ class World {
     route.push_back(to.down);
     return route;
   }
-  PathProbe Probe(const PortScan& scan, uint16_t port, uint64_t packets) {
+  // What an agent would say of these ports; each has a route of its own.
+  PortScanSeen Probe(const PortScan& scan, const std::vector<uint16_t>& ports, uint64_t packets) {
     const ConnectionRequest c = {.source = scan.source, .destination = scan.destination};
-    PathProbe probe = {.source = scan.source,
-                       .destination = scan.destination,
-                       .plane = scan.plane,
-                       .protocol = scan.protocol,
-                       .destination_port = scan.destination_port,
-                       .source_port = port,
-                       .epoch = scan.epoch,
-                       .links = {},
-                       .sent = packets,
-                       .lost = 0,
-                       .rtt = Seconds(0)};
-    const auto path = PathOf(c, scan.plane, port);
-    if (path) probe.links = Route(c, scan.plane, *path);
-    if (!path || !truth_.IsUsable(probe.links)) probe.lost = packets;
-    return probe;
+    PortScanSeen seen = {.source = scan.source,
+                         .destination = scan.destination,
+                         .plane = scan.plane,
+                         .protocol = scan.protocol,
+                         .destination_port = scan.destination_port,
+                         .epoch = scan.epoch,
+                         .routes = {}};
+    for (const uint16_t port : ports) {
+      ProbedRoute& route = seen.routes.emplace_back(
+          ProbedRoute{.links = {}, .sent = packets, .lost = 0, .rtt = Seconds(0), .ports = {port}});
+      const auto path = PathOf(c, scan.plane, port);
+      if (path) route.links = Route(c, scan.plane, *path);
+      if (!path || !truth_.IsUsable(route.links)) route.lost = packets;
+    }
+    return seen;
   }
 
   // Every QP that was told to use a port arrives by the path it was told, on its plane, and nobody shares its port.

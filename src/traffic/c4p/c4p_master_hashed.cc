@@ -41,14 +41,20 @@ void C4pMaster::AskForHashedPath(QueuePairRef ref) {
                                                  .ports = {mine.port}});
 }
 
-void C4pMaster::LearnHashedPath(const PathProbe& probe) {
-  const auto found =
-      by_wire_port_.find({probe.source, probe.destination, probe.protocol, probe.destination_port, probe.source_port});
-  if (found == by_wire_port_.end() || probe.links.empty()) return;
-  HashedPath& mine = hashed_.at(found->second);
-  if (mine.epoch != probe.epoch) return;  // sent before the fabric changed
-  mine.links = probe.links;
-  asked_for_.erase(found->second);
+void C4pMaster::LearnHashedPaths(const PortScanSeen& scan) {
+  if (by_wire_port_.empty()) return;
+  for (const ProbedRoute& route : scan.routes) {
+    if (route.links.empty()) continue;
+    for (const uint16_t port : route.ports) {
+      const auto found =
+          by_wire_port_.find({scan.source, scan.destination, scan.protocol, scan.destination_port, port});
+      if (found == by_wire_port_.end()) continue;
+      HashedPath& mine = hashed_.at(found->second);
+      if (mine.epoch != scan.epoch) continue;  // sent before the fabric changed
+      mine.links = route.links;
+      asked_for_.erase(found->second);
+    }
+  }
 }
 
 void C4pMaster::RetryHashedPaths() {

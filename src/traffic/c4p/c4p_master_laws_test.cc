@@ -129,7 +129,7 @@ class RandomLife {
       scan.plane = static_cast<uint32_t>(random_.Below(2));
       scan.epoch = world_.master().ports().EpochOf(world_.truth().ports(scan.source)[scan.plane].leaf,
                                                    world_.truth().ports(scan.destination)[scan.plane].leaf);
-      round.probes.push_back(world_.Probe(scan, static_cast<uint16_t>(0xC000 + random_.Below(0x4000)), 1000));
+      round.scans.push_back(world_.Probe(scan, {static_cast<uint16_t>(0xC000 + random_.Below(0x4000))}, 1000));
     }
     world_.Send({round});
   }

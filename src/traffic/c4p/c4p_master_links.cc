@@ -7,16 +7,25 @@
 namespace fairlead::traffic::c4p {
 
 void C4pMaster::ObserveRound(const ProbeRoundFinished& event) {
-  if (!event.are_ports_told) LearnPorts(event.probes);
+  if (!event.are_ports_told) LearnPorts(event.scans);
   std::vector<ProbeResult> results;
-  results.reserve(event.probes.size());
-  for (const PathProbe& probe : event.probes) {
-    results.push_back({.links = probe.links.empty() ? ports_.KnownRoute(probe) : probe.links,
-                       .sent = probe.sent,
-                       .lost = probe.lost,
-                       .rtt = probe.rtt});
+  const auto add = [&results](const ProbedRoute& route, std::vector<LinkId> links, size_t num_probes) {
+    results.push_back({.links = std::move(links),
+                       .sent = route.sent,
+                       .lost = route.lost,
+                       .rtt = route.rtt,
+                       .num_probes = num_probes});
+  };
+  for (const PortScanSeen& scan : event.scans) {
+    for (const ProbedRoute& route : scan.routes) {
+      if (!route.links.empty()) {
+        add(route, route.links, route.ports.size());
+        continue;
+      }
+      for (const uint16_t port : route.ports) add(route, ports_.KnownRoute(scan, port), 1);
+    }
   }
-  Apply(links_.Observe(time_.now(), results, quiet_.Observe(event.probes, &catalogue_)));
+  Apply(links_.Observe(time_.now(), results, quiet_.Observe(event.scans, &catalogue_)));
 }
 
 void C4pMaster::Report(const LinkReported& event) {

@@ -147,17 +147,16 @@ void C4pMaster::Notify(QueuePairRef ref, MoveCause cause) {
   if (known >= MoveCause::kPortFound) known = cause;
 }
 
-void C4pMaster::LearnPorts(std::span<const PathProbe> probes) {
+void C4pMaster::LearnPorts(std::span<const PortScanSeen> scans) {
   std::vector<AddressPair> touched;
-  for (const PathProbe& probe : probes) {
-    LearnHashedPath(probe);
-    if (!ports_.Learn(probe, time_.now()).ok()) {
-      ++counters_.bad_probes;
+  for (const PortScanSeen& scan : scans) {
+    LearnHashedPaths(scan);
+    if (!ports_.Learn(scan, time_.now()).ok()) {
+      ++counters_.bad_scans;
       continue;
     }
-    const AddressPair pair =
-        ports_.PairOf(probe.source, probe.destination, probe.plane, probe.protocol, probe.destination_port);
-    scans_.Answer(pair, probe.source_port);
+    const AddressPair pair = ports_.PairOf(scan);
+    for (const ProbedRoute& route : scan.routes) scans_.Answer(pair, route.ports);
     touched.push_back(pair);
   }
   std::sort(touched.begin(), touched.end());

@@ -214,10 +214,10 @@ TEST_F(C4pMasterTest, ALostLinkMovesItsOwnAndRepinsWhomTheHashDisplaces) {
   EXPECT_EQ(world_.master().allocator().load(lost), 0);
   ProbeRoundFinished clean;
   for (const LinkId link : {lost, fabric_.reverse(lost)}) {
-    PathProbe probe = world_.Probe({.source = world_.Nic(0), .destination = world_.Nic(4)}, 50'000, 1000);
-    probe.links = {link};
-    probe.epoch = 0;  // tells of no port
-    clean.probes.push_back(probe);
+    PortScanSeen seen = world_.Probe({.source = world_.Nic(0), .destination = world_.Nic(4)}, {50'000}, 1000);
+    seen.routes[0].links = {link};
+    seen.epoch = 0;  // tells of no port
+    clean.scans.push_back(seen);
   }
   for (int round = 0; round < 3; ++round) world_.Send({clean});
   world_.Settle();
@@ -277,10 +277,10 @@ TEST_F(C4pMasterTest, AQueuePairReturnsToItsPlane) {
   EXPECT_EQ(world_.HeldBy(LeaseOf(0, 1), 1, 1).plane, 0u);  // probation
   ProbeRoundFinished clean;
   for (const LinkId link : {right, fabric_.reverse(right)}) {
-    PathProbe probe = world_.Probe({.source = world_.Nic(0), .destination = world_.Nic(4)}, 50'000, 1000);
-    probe.links = {link};
-    probe.epoch = 0;
-    clean.probes.push_back(probe);
+    PortScanSeen seen = world_.Probe({.source = world_.Nic(0), .destination = world_.Nic(4)}, {50'000}, 1000);
+    seen.routes[0].links = {link};
+    seen.epoch = 0;
+    clean.scans.push_back(seen);
   }
   for (int round = 0; round < 3; ++round) world_.Send({clean});
   world_.Settle();
@@ -310,10 +310,10 @@ TEST_F(C4pMasterTest, ADegradedLinkShedsWhatIsOverItsShare) {
 }
 
 TEST_F(C4pMasterTest, SuspectLinksAreTheLastResort) {
-  PathProbe bad = world_.Probe({.source = world_.Nic(0), .destination = world_.Nic(4)}, 50'000, 1000);
-  const LinkId uplink = bad.links[1];
-  bad.links = {uplink};
-  bad.lost = 20;
+  PortScanSeen bad = world_.Probe({.source = world_.Nic(0), .destination = world_.Nic(4)}, {50'000}, 1000);
+  const LinkId uplink = bad.routes[0].links[1];
+  bad.routes[0].links = {uplink};
+  bad.routes[0].lost = 20;
   bad.epoch = 0;
   for (int round = 0; round < 2; ++round) world_.Send({ProbeRoundFinished{{bad}}});
   ASSERT_EQ(world_.master().links().state(uplink), LinkState::kSuspect);
@@ -424,7 +424,7 @@ TEST_F(C4pMasterTest, AScanThatSeesNothingEnds) {
   for (int round = 0; round < 5000 && world_.num_scans() > 0; ++round) {
     std::vector<PathEvent> answers = world_.AnswerScans();
     for (PathEvent& answer : answers) {
-      for (PathProbe& probe : std::get<PortsScanned>(answer).probes) probe.links.clear();
+      for (ProbedRoute& route : std::get<PortsScanned>(answer).scans[0].routes) route.links.clear();
     }
     world_.Send(answers);
   }
@@ -451,11 +451,13 @@ TEST_F(C4pMasterTest, ProbesFindADeadLink) {
                              .destination = task.pair.destination,
                              .plane = task.pair.plane,
                              .epoch = task.epoch};
+      std::vector<uint16_t> ports;
       for (uint32_t i = 0; i < task.pair.num_source_ports; ++i) {
-        const auto port = static_cast<uint16_t>(0xC000 + (task.pair.first_source_port - 0xC000 + i) % 0x4000);
-        PathProbe probe = world_.Probe(scan, port, 100);
-        if (std::find(probe.links.begin(), probe.links.end(), dead) != probe.links.end()) probe.lost = probe.sent;
-        finished.probes.push_back(probe);
+        ports.push_back(static_cast<uint16_t>(0xC000 + (task.pair.first_source_port - 0xC000 + i) % 0x4000));
+      }
+      PortScanSeen& seen = finished.scans.emplace_back(world_.Probe(scan, ports, 100));
+      for (ProbedRoute& route : seen.routes) {
+        if (std::ranges::find(route.links, dead) != route.links.end()) route.lost = route.sent;
       }
     }
     world_.Send({finished});

@@ -53,7 +53,9 @@ class Attributor {
     BlameGreedily();
     std::sort(result_.blamed.begin(), result_.blamed.end());
     for (size_t p = 0; p < probes_.size(); ++p) {
-      if (is_valid_[p] && IsLossy(probes_[p]) && explained_by_[p] == kNobody) ++result_.num_unexplained;
+      if (is_valid_[p] && IsLossy(probes_[p]) && explained_by_[p] == kNobody) {
+        result_.num_unexplained += probes_[p].num_probes;
+      }
     }
     for (uint32_t s = 0; s < suspects_.size(); ++s) Observe(s);
     return std::move(result_);
@@ -66,7 +68,7 @@ class Attributor {
   bool IsLossy(const ProbeResult& probe) const { return !IsBelowLimit(probe.sent, probe.lost); }
 
   static bool IsValid(const ProbeResult& probe, size_t num_links) {
-    return !probe.links.empty() && probe.sent > 0 && probe.lost <= probe.sent &&
+    return !probe.links.empty() && probe.num_probes > 0 && probe.sent > 0 && probe.lost <= probe.sent &&
            std::all_of(probe.links.begin(), probe.links.end(), [&](LinkId link) { return link.index() < num_links; });
   }
 
@@ -77,7 +79,7 @@ class Attributor {
     for (size_t p = 0; p < probes_.size(); ++p) {
       is_valid_[p] = IsValid(probes_[p], num_links);
       if (!is_valid_[p]) {
-        ++result_.num_ignored_probes;
+        result_.num_ignored_probes += probes_[p].num_probes;
         continue;
       }
       for (const LinkId link : probes_[p].links) ++begins[link.index() + 1];
@@ -122,11 +124,11 @@ class Attributor {
   void Examine(Suspect* suspect) const {
     for (const uint32_t p : suspect->probes) {
       const ProbeResult& probe = probes_[p];
-      suspect->sent += probe.sent;
-      suspect->lost += probe.lost;
-      if (probe.lost == 0) suspect->clean_packets += probe.sent;
+      suspect->sent += probe.num_probes * probe.sent;
+      suspect->lost += probe.num_probes * probe.lost;
+      if (probe.lost == 0) suspect->clean_packets += probe.num_probes * probe.sent;
       if (IsLossy(probe)) {
-        ++suspect->open_probes;
+        suspect->open_probes += probe.num_probes;
       } else if (probe.sent >= options_.min_clearing_packets) {
         suspect->cleared = true;
       }
@@ -157,7 +159,7 @@ class Attributor {
     explained_by_[probe] = blamed;
     for (const uint32_t s : SuspectsOf(probe)) {
       const bool claims_it = claims->erase(ClaimOf(s)) > 0;
-      --suspects_[s].open_probes;
+      suspects_[s].open_probes -= probes_[probe].num_probes;
       if (claims_it && suspects_[s].open_probes > 0) claims->insert(ClaimOf(s));
     }
   }
@@ -167,8 +169,8 @@ class Attributor {
     for (const uint32_t p : suspects_[s].probes) {
       const ProbeResult& probe = probes_[p];
       if (explained_by_[p] != kNobody && explained_by_[p] != s) continue;
-      seen.sent += probe.sent;
-      if (explained_by_[p] == s) seen.lost += probe.lost;
+      seen.sent += probe.num_probes * probe.sent;
+      if (explained_by_[p] == s) seen.lost += probe.num_probes * probe.lost;
       if (IsMeasured(probe.rtt) && (!IsMeasured(seen.rtt) || probe.rtt < seen.rtt)) seen.rtt = probe.rtt;
     }
     if (seen.sent > 0) result_.observations.push_back(seen);

@@ -27,12 +27,13 @@
 
 namespace fairlead::traffic::c4p {
 
-// What came back of the probes that one path was sent in one round.
+// What came back of a probe of one path in one round; or of several that were alike.
 struct ProbeResult {
   std::vector<LinkId> links;  // the path
-  uint64_t sent = 0;
-  uint64_t lost = 0;
-  Seconds rtt;  // typical one of this round; not positive or not finite where nobody measured it
+  uint64_t sent = 0;          // packets of each
+  uint64_t lost = 0;          // of each
+  Seconds rtt;  // typical one of this round, the least of them; not positive or not finite where nobody measured it
+  uint64_t num_probes = 1;
 };
 
 // What one round says about one link.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "base/random.h"
 
@@ -130,6 +131,29 @@ TEST(LossAttributionTest, FullMeshNamesExactlyTheBadLinks) {
     EXPECT_EQ(found.num_unexplained, 0u);
     random.Shuffle(std::span(probes));
     EXPECT_EQ(AttributeLosses(probes, 48, {}).observations, found.observations);
+  }
+}
+
+TEST(LossAttributionTest, ProbesThatAreAlikeCountOneByOne) {
+  Random random(11);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<ProbeResult> together;
+    std::vector<ProbeResult> apart;
+    for (uint64_t p = random.Below(12); p > 0; --p) {
+      const auto link = [&] { return static_cast<uint32_t>(random.Below(9)); };  // 8 is none
+      const uint64_t sent = random.Below(120);
+      ProbeResult probe = Probe({link(), link(), link()}, sent, random.Below(2) * random.Below(sent + 2), 10);
+      probe.num_probes = 1 + random.Below(4);
+      together.push_back(probe);
+      const uint64_t num_probes = std::exchange(probe.num_probes, 1);
+      apart.insert(apart.end(), num_probes, probe);
+    }
+    const Attribution found = AttributeLosses(together, 8, {});
+    const Attribution expected = AttributeLosses(apart, 8, {});
+    EXPECT_EQ(found.observations, expected.observations);
+    EXPECT_EQ(found.blamed, expected.blamed);
+    EXPECT_EQ(found.num_unexplained, expected.num_unexplained);
+    EXPECT_EQ(found.num_ignored_probes, expected.num_ignored_probes);
   }
 }
 

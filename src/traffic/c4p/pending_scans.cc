@@ -41,11 +41,11 @@ bool PendingScans::HasTried(const AddressPair& pair, uint64_t epoch) const {
          found->second.out.empty();
 }
 
-void PendingScans::Answer(const AddressPair& pair, uint16_t port) {
+void PendingScans::Answer(const AddressPair& pair, std::span<const uint16_t> ports) {
   const auto found = pairs_.find(pair);
   if (found == pairs_.end()) return;
   Entry& entry = found->second;
-  std::erase(entry.out, port);
+  for (const uint16_t port : ports) std::erase(entry.out, port);
   if (entry.out.empty()) entry.is_scan_out = false;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -29,8 +30,8 @@ class PendingScans {
   // The pair has been asked for as many ports as it may in this epoch.
   bool HasTried(const AddressPair& pair, uint64_t epoch) const;
 
-  // A result has come.
-  void Answer(const AddressPair& pair, uint16_t port);
+  // Results have come.
+  void Answer(const AddressPair& pair, std::span<const uint16_t> ports);
   // Those who wait, in order of arrival; they wait no more.
   std::vector<QueuePairRef> TakeWaiting(const AddressPair& pair);
   // Forgets a pair that nobody waits for.

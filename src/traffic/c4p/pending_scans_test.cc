@@ -29,9 +29,9 @@ TEST(PendingScansTest, OneScanServesAllQueuePairsOfThePair) {
 TEST(PendingScansTest, MoreIsAskedForWhenAllResultsAreIn) {
   PendingScans scans(kTimeout, 100);
   scans.Wait(Pair(), kFirst, 1, Ports{7, 8}, true, SimTime(0));
-  scans.Answer(Pair(), 7);
+  scans.Answer(Pair(), std::vector<uint16_t>{7});
   EXPECT_EQ(scans.Wait(Pair(), kFirst, 1, Ports{9}, true, SimTime(0)), Ports());
-  scans.Answer(Pair(), 8);
+  scans.Answer(Pair(), std::vector<uint16_t>{8});
   EXPECT_EQ(scans.Wait(Pair(), kFirst, 1, Ports{9}, true, SimTime(0)), Ports{9});
   // A new epoch: what is out is worth nothing.
   EXPECT_EQ(scans.Wait(Pair(), kFirst, 2, Ports{9}, true, SimTime(0)), Ports{9});
@@ -42,7 +42,7 @@ TEST(PendingScansTest, OverduePairsComeOnceOldestFirst) {
   scans.Wait(Pair(3), kFirst, 1, Ports{7}, true, SimTime(0));
   scans.Wait(Pair(1), kSecond, 1, Ports{7}, true, SimTime(5));
   scans.Wait(Pair(2), kSecond, 1, Ports{7}, true, SimTime(5));
-  scans.Answer(Pair(2), 7);
+  scans.Answer(Pair(2), std::vector<uint16_t>{7});
   EXPECT_TRUE(scans.TakeOverdue(SimTime(9)).empty());
   EXPECT_EQ(scans.TakeOverdue(SimTime(10)), std::vector{Pair(3)});
   EXPECT_EQ(scans.TakeOverdue(SimTime(20)), std::vector{Pair(1)});
@@ -53,8 +53,8 @@ TEST(PendingScansTest, GivesUpAfterSoManyPortsOfAnEpoch) {
   PendingScans scans(kTimeout, 2);
   scans.Wait(Pair(), kFirst, 1, Ports{7, 8}, true, SimTime(0));
   EXPECT_FALSE(scans.HasTried(Pair(), 1));  // results may still come
-  scans.Answer(Pair(), 7);
-  scans.Answer(Pair(), 8);
+  scans.Answer(Pair(), std::vector<uint16_t>{7});
+  scans.Answer(Pair(), std::vector<uint16_t>{8});
   EXPECT_TRUE(scans.HasTried(Pair(), 1));
   EXPECT_FALSE(scans.HasTried(Pair(), 2));
   scans.TakeWaiting(Pair());

@@ -38,6 +38,9 @@ uint64_t HashOf(const AddressPair& pair) {
                      CombineHash(pair.protocol, pair.destination_port));
 }
 
+// Steps from one place in the ring of ports to another.
+uint64_t RingDistance(uint64_t from, uint64_t to) { return (to + kNumSourcePorts - from) % kNumSourcePorts; }
+
 }  // namespace
 
 Status PortMapOptions::Validate() const {
@@ -49,24 +52,33 @@ Status PortMapOptions::Validate() const {
 
 PortMap::PortMap(PortMapOptions options) : options_(options) { FL_CHECK(options.Validate().ok()); }
 
-Status PortMap::Record(const AddressPair& key, uint16_t port, uint32_t path, uint64_t epoch, SimTime probed_at) {
-  FL_RETURN_IF_ERROR(CheckPort(port));
+Status PortMap::Record(const AddressPair& key, std::span<const SeenPort> seen, uint64_t epoch, SimTime probed_at) {
+  for (const SeenPort& one : seen) FL_RETURN_IF_ERROR(CheckPort(one.port));
   const LeafEpoch leaf = leaves_.Find(key.domain());
   if (epoch != leaf.epoch) {
-    ++num_stale_;
+    num_stale_ += seen.size();
     return OkStatus();
   }
+  if (seen.empty()) return OkStatus();
   Pair* pair = Touch(key);
-  pair->last_port = port;
   Table* table = MakeTable(pair, leaf.fingerprint);
-  const Fact seen{.port = port, .path = path, .epoch = epoch, .probed_at = probed_at};
-  const auto known = Seek(table->facts, port);
-  if (known != table->facts.end() && known->port == port) {
-    Weigh(&*known, seen, pair, table);
-    return OkStatus();
+  // Ascending, so that what is new of a scan goes to the end.
+  std::vector<SeenPort> sorted(seen.begin(), seen.end());
+  std::ranges::stable_sort(sorted, {}, &SeenPort::port);
+  for (const SeenPort& one : sorted) {
+    const Fact fact{.port = one.port, .path = one.path, .epoch = epoch, .probed_at = probed_at};
+    const auto known = Seek(table->facts, one.port);
+    if (known != table->facts.end() && known->port == one.port) {
+      Weigh(&*known, fact, pair, table);
+    } else {
+      table->facts.insert(known, fact);
+      if (table->facts.size() > options_.max_ports_per_table) DropOldestFact(*pair, table);
+    }
   }
-  table->facts.insert(known, seen);
-  if (table->facts.size() > options_.max_ports_per_table) DropOldestFact(*pair, table);
+  const uint64_t start = ScanStart(key, pair);
+  pair->last_port = std::ranges::max(seen, {}, [&](const SeenPort& one) {
+                      return RingDistance(start, uint64_t{one.port} - kFirstSourcePort);
+                    }).port;
   return OkStatus();
 }
 
@@ -133,18 +145,18 @@ PortAnswer PortMap::FindPort(const AddressPair& key, uint32_t path, uint32_t num
   return {.kind = left > 0 ? PortAnswer::Kind::kScan : PortAnswer::Kind::kExhausted, .num_ports = left};
 }
 
-// Place in the ring of ports.
-uint64_t PortMap::ScanStart(const AddressPair& key) const {
-  const auto found = pairs_.find(key);
-  if (found == pairs_.end() || !found->second.last_port) return HashOf(key) % kNumSourcePorts;
-  return uint64_t{*found->second.last_port} - kFirstSourcePort + 1;
+// Place in the ring of ports. Args: pair: nothing where there is none yet.
+uint64_t PortMap::ScanStart(const AddressPair& key, const Pair* pair) {
+  if (pair == nullptr || !pair->last_port) return HashOf(key) % kNumSourcePorts;
+  return RingDistance(0, uint64_t{*pair->last_port} - kFirstSourcePort + 1);
 }
 
 std::vector<uint16_t> PortMap::PortsToScan(const AddressPair& key, uint32_t count) const {
   const LeafEpoch leaf = leaves_.Find(key.domain());
   const Table* table = TableOf(key, leaf.fingerprint);
   const std::vector<uint16_t> taken = TakenPorts(key);
-  const uint64_t start = ScanStart(key);
+  const auto pair = pairs_.find(key);
+  const uint64_t start = ScanStart(key, pair == pairs_.end() ? nullptr : &pair->second);
   std::vector<uint16_t> unknown;
   std::vector<uint16_t> revived;
   for (uint32_t i = 0; i < kNumSourcePorts && unknown.size() < count; ++i) {
@@ -204,36 +216,38 @@ void PortMap::Vacate(const AddressPair& key, uint16_t port) {
   Touch(key);
 }
 
-bool PortMap::IsReserved(const AddressPair& key, uint16_t port) const { return Holds(ReservedPorts(key), port); }
+bool PortMap::IsReserved(const AddressPair& key, uint16_t port) const {
+  const auto [begin, end] = SharingPorts(key);
+  return std::any_of(begin, end, [&](const auto& other) { return Holds(other.second.reserved, port); });
+}
 
 bool PortMap::IsUnstable(const AddressPair& key) const {
   const auto found = pairs_.find(key);
   return found != pairs_.end() && found->second.unstable_in == EpochOf(key.source_leaf);
 }
 
-std::vector<uint16_t> PortMap::ReservedPorts(const AddressPair& key) const {
-  return PortsBetween(key, {&Pair::reserved});
-}
-
-std::vector<uint16_t> PortMap::TakenPorts(const AddressPair& key) const {
-  return PortsBetween(key, {&Pair::reserved, &Pair::occupied});
-}
-
-// Of the two addresses and the protocol, whatever the destination port; ascending.
-std::vector<uint16_t> PortMap::PortsBetween(const AddressPair& key,
-                                            std::initializer_list<std::vector<uint16_t> Pair::*> lists) const {
+// Pairs of the same two addresses and protocol, whatever the destination port: a port that one has is no other's.
+auto PortMap::SharingPorts(const AddressPair& key) const -> std::pair<Pairs::const_iterator, Pairs::const_iterator> {
   AddressPair first = key;
   first.destination_port = 0;
   first.source_leaf = NodeId(0u);
   first.destination_leaf = NodeId(0u);
+  const auto begin = pairs_.lower_bound(first);
+  const auto end = std::find_if(begin, pairs_.end(), [&](const auto& other) {
+    return other.first.source_address != key.source_address ||
+           other.first.destination_address != key.destination_address || other.first.protocol != key.protocol;
+  });
+  return {begin, end};
+}
+
+// Reserved or occupied; ascending.
+std::vector<uint16_t> PortMap::TakenPorts(const AddressPair& key) const {
   std::vector<uint16_t> ports;
-  for (auto at = pairs_.lower_bound(first); at != pairs_.end(); ++at) {
-    const AddressPair& other = at->first;
-    if (other.source_address != key.source_address || other.destination_address != key.destination_address ||
-        other.protocol != key.protocol) {
-      break;
+  const auto [begin, end] = SharingPorts(key);
+  for (auto at = begin; at != end; ++at) {
+    for (const auto* list : {&at->second.reserved, &at->second.occupied}) {
+      ports.insert(ports.end(), list->begin(), list->end());
     }
-    for (const auto list : lists) ports.insert(ports.end(), (at->second.*list).begin(), (at->second.*list).end());
   }
   std::sort(ports.begin(), ports.end());
   return ports;

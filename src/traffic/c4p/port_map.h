@@ -8,10 +8,11 @@
 //             fingerprint answers: what was seen in this epoch is confirmed; what is older was revived by a return of
 //             the fingerprint and has to be confirmed by one probe of that very port. A probe that refutes a revived
 //             port takes all revived ports of the table with it: the fingerprint did not tell everything.
-// Cost        AdvanceEpoch O(log leaves); the others O(log pairs + ports of a table), but PortsToScan, and FindPort
-//             where it says "scan", pass over known ports: O(16384 log) at worst. Memory: max_pairs *
-//             max_tables_per_pair * max_ports_per_table * 24 bytes and what
-//             vectors add at most, beside pairs that hold reserved ports.
+// Cost        AdvanceEpoch O(log leaves); Record O(log pairs + s log ports of the table) for s ports that are beyond
+//             those known, O(ports of the table) for each other one; the others O(log pairs + ports of a table), but
+//             PortsToScan, and FindPort where it says "scan", pass over known ports: O(16384 log) at worst. Memory:
+//             max_pairs * max_tables_per_pair * max_ports_per_table * 24 bytes and what vectors add at most, beside
+//             pairs that hold reserved ports.
 // Guarantees  no answer from an older epoch unless the fingerprint is the same, and then only as "confirm". No port is
 //             reserved twice for the same two addresses and protocol, and none that a socket has is offered. A pair
 //             with such ports is never evicted.
@@ -23,9 +24,10 @@
 
 #include <compare>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -56,6 +58,12 @@ struct PortMapOptions {
 
   // Errors: kInvalidArgument, naming the option, its range and what was found.
   Status Validate() const;
+};
+
+// Where a port led.
+struct SeenPort {
+  uint16_t port = 0;
+  uint32_t path = 0;
 };
 
 struct PortCandidate {
@@ -90,10 +98,10 @@ class PortMap {
   void SetEpoch(HashDomain domain, uint64_t epoch, uint64_t fingerprint) { leaves_.Set(domain, epoch, fingerprint); }
   uint64_t EpochOf(HashDomain domain) const { return leaves_.Find(domain).epoch; }  // 0 before the first change
 
-  // What a probe sent in `epoch` showed. Where two disagree within an epoch the newer one counts and the pair is
-  // unstable. Evidence of another epoch, or older than what is known of the port, is ignored and counted.
-  // Errors: kInvalidArgument for a port outside of the range.
-  Status Record(const AddressPair& key, uint16_t port, uint32_t path, uint64_t epoch, SimTime probed_at);
+  // What probes sent in `epoch` showed. Where two disagree within an epoch the newer one counts, the last one of these,
+  // and the pair is unstable. Evidence of another epoch, or older than what is known of the port, is ignored and counted.
+  // Errors: kInvalidArgument for a port outside of the range; nothing is recorded then.
+  Status Record(const AddressPair& key, std::span<const SeenPort> seen, uint64_t epoch, SimTime probed_at);
 
   // Where a port leads, reserved or not; nothing when this epoch has not seen it.
   std::optional<uint32_t> PathOf(const AddressPair& key, uint16_t port) const;
@@ -102,7 +110,7 @@ class PortMap {
   // The best of them, or how many ports to scan. Args: num_paths = equal-cost paths of the pair.
   PortAnswer FindPort(const AddressPair& key, uint32_t path, uint32_t num_paths) const;
   // Up to `count` free ports of which this epoch knows nothing yet, unknown ones before revived ones. They follow the
-  // port recorded last around the ring of ports, so that scans get everywhere, however few ports a table holds; the
+  // ports recorded last around the ring of ports, so that scans get everywhere, however few ports a table holds; the
   // first scan of a pair begins where its hash says, so that pairs don't all learn the same ports.
   std::vector<uint16_t> PortsToScan(const AddressPair& key, uint32_t count) const;
 
@@ -145,23 +153,21 @@ class PortMap {
     std::vector<Table> tables;            // the one recorded last is the last one
     std::vector<uint16_t> reserved;       // ascending
     std::vector<uint16_t> occupied;       // ascending; one entry for each socket
-    std::optional<uint16_t> last_port;    // recorded last
+    std::optional<uint16_t> last_port;    // of those recorded last, the furthest from where scans would have gone on
     std::optional<uint64_t> unstable_in;  // epoch of the last conflict
     uint64_t last_used = 0;               // key in by_use_
   };
   using Pairs = std::map<AddressPair, Pair>;
 
-  uint64_t ScanStart(const AddressPair& key) const;
+  static uint64_t ScanStart(const AddressPair& key, const Pair* pair);
   Pair* Touch(const AddressPair& key);
   void EvictOldPairs();
   const Table* TableOf(const AddressPair& key, uint64_t fingerprint) const;
   Table* MakeTable(Pair* pair, uint64_t fingerprint) const;
   void Weigh(Fact* known, const Fact& seen, Pair* pair, Table* table);
   void DropOldestFact(const Pair& pair, Table* table) const;
-  std::vector<uint16_t> ReservedPorts(const AddressPair& key) const;
-  std::vector<uint16_t> TakenPorts(const AddressPair& key) const;  // those and the occupied ones
-  std::vector<uint16_t> PortsBetween(const AddressPair& key,
-                                     std::initializer_list<std::vector<uint16_t> Pair::*> lists) const;
+  std::pair<Pairs::const_iterator, Pairs::const_iterator> SharingPorts(const AddressPair& key) const;
+  std::vector<uint16_t> TakenPorts(const AddressPair& key) const;
 
   PortMapOptions options_;
   LeafEpochs leaves_;

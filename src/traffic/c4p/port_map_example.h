@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "traffic/c4p/port_map.h"
 
 namespace fairlead::traffic::c4p {
@@ -15,9 +17,12 @@ inline AddressPair Pair(uint32_t source = 1, uint32_t destination = 2) {
   return {.source_address = source, .destination_address = destination, .source_leaf = kLeaf};
 }
 
-// Tells the map what a probe shows now.
+// Tells the map what probes show now.
+inline void Learn(PortMap* map, const AddressPair& pair, const std::vector<SeenPort>& seen, int64_t at = 0) {
+  ASSERT_TRUE(map->Record(pair, seen, map->EpochOf(pair.source_leaf), SimTime(at)).ok());
+}
 inline void Learn(PortMap* map, const AddressPair& pair, uint16_t port, uint32_t path, int64_t at = 0) {
-  ASSERT_TRUE(map->Record(pair, port, path, map->EpochOf(pair.source_leaf), SimTime(at)).ok());
+  Learn(map, pair, {{port, path}}, at);
 }
 
 }  // namespace fairlead::traffic::c4p

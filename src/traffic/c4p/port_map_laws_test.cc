@@ -3,10 +3,12 @@
 #include <iterator>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "traffic/c4p/port_map.h"
 #include "traffic/c4p/port_map_example.h"
+#include "traffic/c4p/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 namespace {
@@ -78,6 +80,36 @@ TEST(PortMapLawsTest, AnswersHoldThroughRandomChanges) {
   EXPECT_EQ(map.num_conflicts() + map.num_refuted() + map.num_stale() + map.num_late(), 0u);
   EXPECT_GT(used, 1000);
   EXPECT_GT(confirmed, 100);
+}
+
+// What a scan showed at once is what it showed port by port.
+TEST(PortMapLawsTest, AScanAtOnceTeachesWhatItsPortsTeach) {
+  Random random(43);
+  PortMap at_once({.max_ports_per_table = 40});
+  PortMap one_by_one({.max_ports_per_table = 40});
+  for (int64_t step = 0; step < 3000; ++step) {
+    if (random.Below(20) == 0) {
+      const uint64_t fingerprint = 1 + random.Below(3);
+      for (PortMap* map : {&at_once, &one_by_one}) map->AdvanceEpoch(kLeaf, fingerprint);
+    }
+    std::vector<SeenPort> scan;
+    const uint64_t first = random.Below(60);
+    for (uint64_t i = 0; i < 1 + random.Below(8); ++i) {
+      // Rarely it leads elsewhere than it did.
+      const auto path = static_cast<uint32_t>(((first + i) * 7 + (random.Below(50) == 0 ? 1 : 0)) % 5);
+      scan.push_back({SteeringPort(first + i), path});
+      Learn(&one_by_one, Pair(), scan.back().port, path, step);
+    }
+    random.Shuffle(std::span(scan));
+    Learn(&at_once, Pair(), scan, step);
+    for (uint32_t path = 0; path < 5; ++path) {
+      ASSERT_EQ(at_once.Candidates(Pair(), path), one_by_one.Candidates(Pair(), path)) << step;
+    }
+  }
+  EXPECT_GT(at_once.num_conflicts(), 0u);
+  EXPECT_GT(at_once.num_refuted(), 0u);
+  EXPECT_EQ(at_once.num_conflicts(), one_by_one.num_conflicts());
+  EXPECT_EQ(at_once.num_refuted(), one_by_one.num_refuted());
 }
 
 }  // namespace

@@ -89,7 +89,8 @@ TEST(PortMapTest, APortThatASocketHasIsNotOffered) {
 TEST(PortMapTest, PortsOutsideOfTheRangeAreRefused) {
   PortMap map({});
   for (const uint16_t port : {0, 4791, 49151}) {
-    EXPECT_EQ(map.Record(Pair(), port, 1, 0, SimTime()).code(), StatusCode::kInvalidArgument);
+    const std::vector<SeenPort> seen = {{50000, 1}, {port, 1}};
+    EXPECT_EQ(map.Record(Pair(), seen, 0, SimTime()).code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(map.Reserve(Pair(), port).message(), HasSubstr("expected 49152 to 65535, found"));
   }
   EXPECT_EQ(map.num_pairs(), 0u);
@@ -103,7 +104,8 @@ TEST(PortMapTest, NothingOfAnOldEpochIsTrue) {
   EXPECT_EQ(map.AdvanceEpoch(kLeaf, kBroken), 2u);
   EXPECT_THAT(map.Candidates(Pair(), 7), IsEmpty());
   // A probe that was on its way when the link broke.
-  ASSERT_TRUE(map.Record(Pair(), 50000, 7, 1, SimTime(5)).ok());
+  const SeenPort late = {50000, 7};
+  ASSERT_TRUE(map.Record(Pair(), {&late, 1}, 1, SimTime(5)).ok());
   EXPECT_EQ(map.num_stale(), 1u);
   EXPECT_THAT(map.Candidates(Pair(), 7), IsEmpty());
   // Other leaves don't care.
@@ -212,10 +214,15 @@ TEST(PortMapTest, ScansGetEverywhereHoweverFewPortsAreKept) {
   for (uint32_t batch = 0; batch < kNumSourcePorts / 64; ++batch) {
     const std::vector<uint16_t> ports = map.PortsToScan(Pair(), 64);
     ASSERT_EQ(ports.size(), 64u);
-    for (const uint16_t port : ports) {
-      tried.insert(port);
-      Learn(&map, Pair(), port, 1, batch);
+    tried.insert(ports.begin(), ports.end());
+    // By route, as agents tell it: in no order.
+    std::vector<SeenPort> seen;
+    for (const uint32_t path : {1, 0}) {
+      for (const uint16_t port : ports) {
+        if (port % 2 == path) seen.push_back({port, path});
+      }
     }
+    Learn(&map, Pair(), seen, batch);
   }
   // 256 batches of 64 new ports, but for the last, which wraps around once: all free ports.
   EXPECT_EQ(tried.size(), kNumSourcePorts - 1u);
@@ -265,7 +272,8 @@ TEST(PortMapTest, EpochsMayBeCountedForEachDestination) {
   elsewhere.destination_leaf = NodeId(9);
   for (const AddressPair& pair : {there, elsewhere}) {
     map.SetEpoch(pair.domain(), 100, kWhole);
-    ASSERT_TRUE(map.Record(pair, 50'000, 3, 100, SimTime(0)).ok());
+    const SeenPort seen = {50'000, 3};
+    ASSERT_TRUE(map.Record(pair, {&seen, 1}, 100, SimTime(0)).ok());
   }
   map.SetEpoch(there.domain(), 107, kBroken);
   EXPECT_EQ(map.EpochOf(there.domain()), 107u);

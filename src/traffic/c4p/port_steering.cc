@@ -35,8 +35,8 @@ PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path
   using Kind = Step::Kind;
   Update(pair);
   const uint32_t num_paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf).num_paths;
-  if (socket_port != 0 && map_.IsReserved(pair, socket_port))
-    socket_port = 0;     // by itself, or by another that was faster
+  // By itself, or by another connection that was faster.
+  if (socket_port != 0 && map_.IsReserved(pair, socket_port)) socket_port = 0;
   if (num_paths == 1) {  // where there is one way every port leads there
     if (own_port != 0) return {Kind::kUse, {own_port}};
     if (socket_port != 0) return {Kind::kUse, {socket_port}};
@@ -63,46 +63,56 @@ PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path
   return {};
 }
 
-Status PortSteering::Learn(const PathProbe& probe, SimTime now) {
-  FL_RETURN_IF_ERROR(Check(probe));
-  const AddressPair pair = PairOf(probe.source, probe.destination, probe.plane, probe.protocol, probe.destination_port);
-  Update(pair);
-  const uint32_t path = PathSeen(pair, probe.links);
-  // A port that is known is not forgotten because one probe of it was lost.
-  if (path == kNoPath && map_.PathOf(pair, probe.source_port)) return OkStatus();
-  return map_.Record(pair, probe.source_port, path, probe.epoch, now);
+AddressPair PortSteering::PairOf(const PortScanSeen& scan) const {
+  return PairOf(scan.source, scan.destination, scan.plane, scan.protocol, scan.destination_port);
 }
 
-std::vector<LinkId> PortSteering::KnownRoute(const PathProbe& probe) {
-  if (!Check(probe).ok()) return {};
-  const AddressPair pair = PairOf(probe.source, probe.destination, probe.plane, probe.protocol, probe.destination_port);
+Status PortSteering::Learn(const PortScanSeen& scan, SimTime now) {
+  FL_RETURN_IF_ERROR(Check(scan));
+  const AddressPair pair = PairOf(scan);
   Update(pair);
-  const std::optional<uint32_t> path = map_.PathOf(pair, probe.source_port);
   const LeafPaths& paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf);
-  if (!path || *path >= paths.num_paths || map_.EpochOf(pair.domain()) != probe.epoch) return {};
-  std::vector<LinkId> route = {catalogue_->ports(probe.source)[probe.plane].up};
+  std::vector<SeenPort> seen;
+  for (const ProbedRoute& route : scan.routes) {
+    const uint32_t path = PathSeen(paths, route.links);
+    for (const uint16_t port : route.ports) {
+      if (!IsSteeringPort(port)) {
+        return InvalidArgument(
+            fmt::format("c4p: probe: source port: expected {} to 65535, found {}", kFirstSourcePort, port));
+      }
+      // A port that is known is not forgotten because one probe of it was lost.
+      if (path != kNoPath || !map_.PathOf(pair, port)) seen.push_back({port, path});
+    }
+  }
+  return map_.Record(pair, seen, scan.epoch, now);
+}
+
+std::vector<LinkId> PortSteering::KnownRoute(const PortScanSeen& scan, uint16_t port) {
+  if (!Check(scan).ok()) return {};
+  const AddressPair pair = PairOf(scan);
+  Update(pair);
+  const std::optional<uint32_t> path = map_.PathOf(pair, port);
+  const LeafPaths& paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf);
+  if (!path || *path >= paths.num_paths || map_.EpochOf(pair.domain()) != scan.epoch) return {};
+  std::vector<LinkId> route = {catalogue_->ports(scan.source)[scan.plane].up};
   const auto middle = paths.path(*path);
   route.insert(route.end(), middle.begin(), middle.end());
-  route.push_back(catalogue_->ports(probe.destination)[probe.plane].down);
+  route.push_back(catalogue_->ports(scan.destination)[scan.plane].down);
   return route;
 }
 
-Status PortSteering::Check(const PathProbe& probe) const {
+Status PortSteering::Check(const PortScanSeen& scan) const {
   const topology::Fabric& fabric = catalogue_->fabric();
-  for (const NicId nic : {probe.source, probe.destination}) {
+  for (const NicId nic : {scan.source, scan.destination}) {
     if (nic.index() >= fabric.num_nics()) {
       return InvalidArgument(
           fmt::format("c4p: probe: no NIC {}; the fabric has {} NICs", nic.value(), fabric.num_nics()));
     }
-    if (probe.plane >= catalogue_->ports(nic).size()) {
+    if (scan.plane >= catalogue_->ports(nic).size()) {
       return InvalidArgument(fmt::format("c4p: probe: {} has no plane {}; it has {} ports",
-                                         fabric.NodeName(fabric.node_of(nic)), probe.plane,
+                                         fabric.NodeName(fabric.node_of(nic)), scan.plane,
                                          catalogue_->ports(nic).size()));
     }
-  }
-  if (!IsSteeringPort(probe.source_port)) {
-    return InvalidArgument(
-        fmt::format("c4p: probe: source port: expected {} to 65535, found {}", kFirstSourcePort, probe.source_port));
   }
   return OkStatus();
 }
@@ -122,9 +132,8 @@ uint64_t PortSteering::FingerprintOf(const AddressPair& pair) {
   return NextHopFingerprint(links, hash_configuration_);
 }
 
-uint32_t PortSteering::PathSeen(const AddressPair& pair, std::span<const LinkId> route) {
+uint32_t PortSteering::PathSeen(const LeafPaths& paths, std::span<const LinkId> route) {
   if (route.size() < 2) return kNoPath;
-  const LeafPaths& paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf);
   return paths.Find(route.subspan(1, route.size() - 2)).value_or(kNoPath);
 }
 

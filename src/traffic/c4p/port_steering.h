@@ -7,7 +7,7 @@
 //             brought up to date when a pair is looked at: a change of the fabric costs nothing here. Its fingerprint
 //             is that of the links of the paths that are usable, so a pair whose links return has its old tables back,
 //             to be confirmed, and a pair whose paths were not concerned at all keeps them on the same terms.
-// Cost        O(paths of the pair) after a change, else that of the port map.
+// Cost        O(paths of the pair) after a change and for each route of a scan, else that of the port map.
 // Guarantees  a port is held by one queue pair at a time, for two addresses and a protocol.
 // Reference   spec sections 9.2, 9.3 and 9.5.
 #pragma once
@@ -32,6 +32,7 @@ class PortSteering {
   AddressPair PairOf(NicId source, NicId destination, uint32_t plane, uint8_t protocol,
                      uint16_t destination_port) const;
   AddressPair PairOf(const ConnectionRequest& connection, uint32_t plane) const;
+  AddressPair PairOf(const PortScanSeen& scan) const;
   uint64_t EpochOf(NodeId from_leaf, NodeId to_leaf) const {
     return epoch_base_ + catalogue_->Epoch(from_leaf, to_leaf);
   }
@@ -57,22 +58,22 @@ class PortSteering {
   void Occupy(const AddressPair& pair, uint16_t port) { map_.Occupy(pair, port); }
   void Vacate(const AddressPair& pair, uint16_t port) { map_.Vacate(pair, port); }
 
-  // Learns where a probe went. Where nobody saw it, its port is taken to lead to no path of the catalogue, so that scans
-  // go on. Errors: kInvalidArgument for a NIC, plane, port or link that there is not.
-  Status Learn(const PathProbe& probe, SimTime now);
-  // The route of a probe that nobody saw, where this epoch knows its port; else empty.
-  std::vector<LinkId> KnownRoute(const PathProbe& probe);
+  // Learns where the ports of a scan lead. Where nobody saw it, a port is taken to lead to no path of the catalogue, so
+  // that scans go on. Errors: kInvalidArgument for a NIC, plane or port that there is not; nothing is learned then.
+  Status Learn(const PortScanSeen& scan, SimTime now);
+  // The route of a port that nobody saw, where this epoch knows it; else empty.
+  std::vector<LinkId> KnownRoute(const PortScanSeen& scan, uint16_t port);
 
   const PortMap& map() const { return map_; }
 
  private:
   static constexpr uint32_t kNoPath = ~uint32_t{0};
 
-  Status Check(const PathProbe& probe) const;
+  Status Check(const PortScanSeen& scan) const;
   // Brings the epoch of the pair up to date.
   void Update(const AddressPair& pair);
   uint64_t FingerprintOf(const AddressPair& pair);
-  uint32_t PathSeen(const AddressPair& pair, std::span<const LinkId> route);
+  static uint32_t PathSeen(const LeafPaths& paths, std::span<const LinkId> route);
 
   PathCatalogue* catalogue_;
   PortMap map_;

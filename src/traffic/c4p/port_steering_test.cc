@@ -29,14 +29,14 @@ class PortSteeringTest : public ::testing::Test {
     return catalogue_.Paths(PairOf(connection).source_leaf, PairOf(connection).destination_leaf).path(path)[1];
   }
   Status Learn(const ConnectionRequest& connection, uint16_t port, uint32_t path, uint64_t epoch) {
-    const PathProbe probe = {.source = connection.source,
-                             .destination = connection.destination,
-                             .source_port = port,
-                             .epoch = epoch,
-                             .links = {catalogue_.ports(connection.source)[0].up, Uplink(connection, path),
-                                       Downlink(connection, path), catalogue_.ports(connection.destination)[0].down},
-                             .rtt = Seconds(0)};
-    return steering_.Learn(probe, SimTime(0));
+    const ProbedRoute route = {.links = {catalogue_.ports(connection.source)[0].up, Uplink(connection, path),
+                                         Downlink(connection, path), catalogue_.ports(connection.destination)[0].down},
+                               .rtt = Seconds(0),
+                               .ports = {port}};
+    return steering_.Learn(Scan(connection, route, epoch), SimTime(0));
+  }
+  static PortScanSeen Scan(const ConnectionRequest& connection, const ProbedRoute& route, uint64_t epoch) {
+    return {.source = connection.source, .destination = connection.destination, .epoch = epoch, .routes = {route}};
   }
 };
 
@@ -91,33 +91,27 @@ TEST_F(PortSteeringTest, EpochsOfAnEarlierMasterTeachNothing) {
 
 TEST_F(PortSteeringTest, UnseenProbesPassAPortOverButForgetNone) {
   ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_)).ok());
-  PathProbe unseen = {.source = near_.source,
-                      .destination = near_.destination,
-                      .source_port = 50'000,
-                      .epoch = EpochOf(near_),
-                      .links = {},
-                      .rtt = Seconds(0)};
+  const ProbedRoute nowhere = {.links = {}, .rtt = Seconds(0), .ports = {50'000}};
+  PortScanSeen unseen = Scan(near_, nowhere, EpochOf(near_));
   ASSERT_TRUE(steering_.Learn(unseen, SimTime(1)).ok());
   EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).ports, std::vector<uint16_t>{50'000});
   // Its route is known, so its losses tell of links.
-  EXPECT_EQ(steering_.KnownRoute(unseen).size(), 4u);
-  unseen.source_port = 50'001;
-  EXPECT_TRUE(steering_.KnownRoute(unseen).empty());
-  unseen.source_port = 50'000;
+  EXPECT_EQ(steering_.KnownRoute(unseen, 50'000).size(), 4u);
+  EXPECT_TRUE(steering_.KnownRoute(unseen, 50'001).empty());
   unseen.epoch -= 1;
-  EXPECT_TRUE(steering_.KnownRoute(unseen).empty());
+  EXPECT_TRUE(steering_.KnownRoute(unseen, 50'000).empty());
 }
 
 TEST_F(PortSteeringTest, NamesWhatThereIsNot) {
-  PathProbe probe = {
-      .source = NicId(77u), .destination = near_.destination, .source_port = 50'000, .links = {}, .rtt = Seconds(0)};
-  EXPECT_EQ(steering_.Learn(probe, SimTime(0)).message(), "c4p: probe: no NIC 77; the fabric has 16 NICs");
-  probe.source = near_.source;
-  probe.plane = 2;
-  EXPECT_EQ(steering_.Learn(probe, SimTime(0)).message(), "c4p: probe: h0/nic0 has no plane 2; it has 2 ports");
-  probe.plane = 0;
-  probe.source_port = 80;
-  EXPECT_EQ(steering_.Learn(probe, SimTime(0)).message(), "c4p: probe: source port: expected 49152 to 65535, found 80");
+  PortScanSeen scan = Scan(near_, {.links = {}, .rtt = Seconds(0), .ports = {50'000, 80}}, EpochOf(near_));
+  scan.source = NicId(77u);
+  EXPECT_EQ(steering_.Learn(scan, SimTime(0)).message(), "c4p: probe: no NIC 77; the fabric has 16 NICs");
+  scan.source = near_.source;
+  scan.plane = 2;
+  EXPECT_EQ(steering_.Learn(scan, SimTime(0)).message(), "c4p: probe: h0/nic0 has no plane 2; it has 2 ports");
+  scan.plane = 0;
+  EXPECT_EQ(steering_.Learn(scan, SimTime(0)).message(), "c4p: probe: source port: expected 49152 to 65535, found 80");
+  EXPECT_EQ(steering_.map().num_pairs(), 0u);
 }
 
 }  // namespace

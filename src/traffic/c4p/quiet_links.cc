@@ -37,16 +37,23 @@ void QuietLinks::Expect(NodeId from_leaf, NodeId to_leaf, double num_probes, Pat
   }
 }
 
-std::vector<QuietLinks::QuietLink> QuietLinks::Observe(std::span<const PathProbe> probes, PathCatalogue* catalogue) {
-  std::map<std::pair<NodeId, NodeId>, uint32_t> pairs;
+std::vector<QuietLinks::QuietLink> QuietLinks::Observe(std::span<const PortScanSeen> scans, PathCatalogue* catalogue) {
+  std::map<std::pair<NodeId, NodeId>, size_t> pairs;
+  auto pair = pairs.end();  // that of the last route: a scan has one
   const topology::Fabric& fabric = catalogue->fabric();
-  for (const PathProbe& probe : probes) {
-    if (probe.links.size() < 3) continue;  // not seen, or leaf to leaf without a link in between
-    const std::span<const LinkId> middle(probe.links.begin() + 1, probe.links.end() - 1);
-    ++pairs[{fabric.source(middle.front()), fabric.destination(middle.back())}];
-    for (const LinkId link : middle) ++links_[link].now;
+  for (const PortScanSeen& scan : scans) {
+    for (const ProbedRoute& route : scan.routes) {
+      if (route.links.size() < 3) continue;  // not seen, or leaf to leaf without a link in between
+      const std::span<const LinkId> middle(route.links.begin() + 1, route.links.end() - 1);
+      const std::pair leaves(fabric.source(middle.front()), fabric.destination(middle.back()));
+      if (pair == pairs.end() || pair->first != leaves) pair = pairs.try_emplace(leaves, 0).first;
+      pair->second += route.ports.size();
+      for (const LinkId link : middle) links_[link].now += static_cast<double>(route.ports.size());
+    }
   }
-  for (const auto& [leaves, count] : pairs) Expect(leaves.first, leaves.second, count, catalogue);
+  for (const auto& [leaves, count] : pairs) {
+    Expect(leaves.first, leaves.second, static_cast<double>(count), catalogue);
+  }
   std::vector<QuietLink> quiet;
   for (LinkId id(0u); id.index() < links_.size(); id = LinkId(id.value() + 1)) {
     Link& link = links_[id];

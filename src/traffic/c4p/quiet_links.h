@@ -8,7 +8,8 @@
 //             pending_l * r_l >= -ln(absence_probability) is quiet: had it still carried its share, it would have been
 //             missed by all of them with that probability (Poisson). Links that hashes prefer less need more probes. A
 //             link that was never seen has r_l = 1: dead from the start, or one that no port leads over.
-// Cost        a round: O(probes + paths of the pairs of leaves that were probed). 32 bytes a link.
+// Cost        a round: O(routes that were seen + paths of the pairs of leaves that were probed + links). 32 bytes a
+//             link.
 // Limits      a link that no destination is routed over is quiet, too: of a path whose far half is cut, the near half
 //             counts as lost unless other destinations use it. It carries nothing then, so nothing is lost with it.
 // Differs     not in the paper, whose probes name dead links by their losses.
@@ -34,7 +35,7 @@ class QuietLinks {
     LinkId link;
     double num_missing = 0;
   };
-  std::vector<QuietLink> Observe(std::span<const PathProbe> probes, PathCatalogue* catalogue);
+  std::vector<QuietLink> Observe(std::span<const PortScanSeen> scans, PathCatalogue* catalogue);
 
  private:
   struct Link {

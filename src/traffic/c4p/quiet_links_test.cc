@@ -24,21 +24,25 @@ class QuietLinksTest : public testing::Test {
 
   // Probes from leaf to leaf, each over a path drawn until `takes` says yes.
   template <class Takes>
-  std::vector<PathProbe> Probe(uint32_t num_probes, const Takes& takes) {
-    std::vector<PathProbe> probes;
+  std::vector<PortScanSeen> Probe(uint32_t num_probes, const Takes& takes) {
+    std::vector<PortScanSeen> scans;
     for (const auto& [from, to] : {std::pair(0u, 1u), std::pair(1u, 0u)}) {
       const LeafPaths& paths = Paths(from, to);
+      PortScanSeen& scan = scans.emplace_back();
       for (uint32_t i = 0; i < num_probes; ++i) {
         auto middle = paths.path(static_cast<uint32_t>(random_.Below(paths.num_paths)));
         while (!takes(middle)) middle = paths.path(static_cast<uint32_t>(random_.Below(paths.num_paths)));
-        PathProbe probe;
-        probe.links = {LinkId(0u)};
-        probe.links.insert(probe.links.end(), middle.begin(), middle.end());
-        probe.links.push_back(LinkId(1u));
-        probes.push_back(std::move(probe));
+        if (scan.routes.empty() ||
+            !std::ranges::equal(std::span(scan.routes.back().links).subspan(1, middle.size()), middle)) {
+          ProbedRoute& route = scan.routes.emplace_back();
+          route.links = {LinkId(0u)};
+          route.links.insert(route.links.end(), middle.begin(), middle.end());
+          route.links.push_back(LinkId(1u));
+        }
+        scan.routes.back().ports.push_back(50'000);
       }
     }
-    return probes;
+    return scans;
   }
 
   LinkId Uplink(uint32_t path) { return Paths(0, 1).path(path)[0]; }
