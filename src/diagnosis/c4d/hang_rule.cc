@@ -143,7 +143,7 @@ class HangRule {
     const PendingOperation& operation = graph_.operations[index];
     if (!operation.is_stuck) return;
     stuck_.push_back(&operation);
-    if (IsLastInside(operation)) AddIfFrozen(operation.inside.front(), operation.communicator);
+    if (IsLastInside(operation)) AddIfFrozen(operation);
     AddData(data_of_[index]);
     if (data_[data_of_[index]].has_connections) return;
     // The only one that has not left is the one that does not go on.
@@ -164,15 +164,22 @@ class HangRule {
     unseen_.insert(data.unsure.begin(), data.unsure.end());
   }
 
-  // A rank that all others have left behind, and to which nothing is under way any more, does not look after its
-  // messages. One that somebody is still inside of an operation with may wait for the network: sends and receives that
-  // were begun together end together.
-  void AddIfFrozen(RankId rank, model::CommunicatorId communicator) {
-    const bool is_left_behind = std::ranges::all_of(graph_.operations, [&](const PendingOperation& operation) {
-      return operation.communicator != communicator ||
-             std::ranges::find(operation.inside, rank) == operation.inside.end() || IsLastInside(operation);
+  // A rank that is left behind, and to which nothing is under way any more, does not look after its messages. Unless it
+  // has done so: sends and receives of a group end together, and it may wait for another one.
+  void AddIfFrozen(const PendingOperation& operation) {
+    const RankId rank = operation.inside.front();
+    const bool waits_for_group = operation.peer.valid() && !IsBusy(rank, operation);
+    if (!waits_for_group && !IsSentTo(rank, operation.communicator)) frozen_.insert(rank);
+  }
+
+  // Whether the rank says that messages of that send or receive of its own are under way.
+  bool IsBusy(RankId rank, const PendingOperation& operation) const {
+    const auto direction =
+        operation.kind == model::OperationKind::kSend ? model::Direction::kSend : model::Direction::kReceive;
+    return std::ranges::any_of(picture_.ConnectionsOf(rank, operation.communicator), [&](const ConnectionState& state) {
+      return state.key.peer == operation.peer && state.key.direction == direction &&
+             picture_.PhaseOf(rank, state) != model::TransferPhase::kIdle;
     });
-    if (is_left_behind && !IsSentTo(rank, communicator)) frozen_.insert(rank);
   }
 
   static bool IsLastInside(const PendingOperation& operation) {

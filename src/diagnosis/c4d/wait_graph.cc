@@ -84,6 +84,7 @@ class Builder {
     AddMember(MemberOf(ranks[position], lane, sequence), communicator, &operation);
     const Lane* opposite = communicator.transfers.Opposite(position, lane);
     const RankId peer = ranks[lane.peer];
+    operation.peer = peer;
     AddMember(opposite == nullptr ? Member{.rank = peer, .enqueued = {}} : MemberOf(peer, *opposite, sequence),
               communicator, &operation);
     const PendingTransfer* pending = lane.Find(sequence);

@@ -42,6 +42,7 @@ struct PendingOperation {
   model::CommunicatorId communicator;
   model::OperationKind kind = model::OperationKind::kUnknown;
   uint64_t sequence = 0;
+  model::RankId peer;         // whom it is sent to, or received from; of collectives nobody
   SimTime waiting_since;      // on the master's clock: nothing has moved on this communicator since, and it was pending
   bool is_stuck = false;      // for longer than its suspect time
   bool stands_still = false;  // for longer than that of usual operations
