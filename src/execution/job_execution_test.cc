@@ -150,7 +150,7 @@ TEST(JobExecution, InAnOpeningAllWaitForTheLast) {
   std::map<uint64_t, SimTime> first_end;
   for (const RankReport& report : Only<RankReport>(Play(shape, {late}, NoNoise(), 1, 10))) {
     for (const model::OperationRecord& operation : report.operations) {
-      const bool is_pair = operation.kind == OperationKind::kSend || operation.kind == OperationKind::kReceive;
+      const bool is_pair = IsTransfer(operation.kind);
       // The communicators of the first stage's data-parallel groups come after the eight of tensor groups.
       const bool is_opening = operation.communicator.value() >= 8 && operation.communicator.value() < 10;
       if (!is_pair || !is_opening || !operation.finished) continue;
@@ -414,7 +414,7 @@ TEST(JobExecution, ReportsTellWhereTheRankStands) {
   JobExecution job(SmallShape(), {}, NoiseOptions{}, 1);
   using Lane = std::tuple<model::CommunicatorId, bool, model::OperationKind, RankId>;
   const auto lane_of = [](model::CommunicatorId id, model::OperationKind kind, RankId peer) {
-    const bool is_transfer = kind == model::OperationKind::kSend || kind == model::OperationKind::kReceive;
+    const bool is_transfer = IsTransfer(kind);
     return Lane(id, is_transfer, is_transfer ? kind : model::OperationKind::kUnknown, peer);
   };
   std::map<RankId, std::map<std::pair<Lane, uint64_t>, model::OperationRecord>> told;  // by lane and issue index

@@ -70,6 +70,10 @@ enum class OperationKind : uint8_t {
   kUnknown = 9,
 };
 inline constexpr size_t kNumOperationKinds = 10;
+// Of two ranks; the others are collectives of all of the communicator.
+constexpr bool IsTransfer(OperationKind kind) {
+  return kind == OperationKind::kSend || kind == OperationKind::kReceive;
+}
 
 // One operation of one rank on one communicator. Reported whenever an instant has become known, and in every report
 // until it has finished.

@@ -19,9 +19,7 @@ using model::RankId;
 
 constexpr int64_t kNsPerUs = 1000;
 
-bool IsP2p(const InspectorOperation& operation) {
-  return operation.kind == OperationKind::kSend || operation.kind == OperationKind::kReceive || operation.peer >= 0;
-}
+bool IsP2p(const InspectorOperation& operation) { return IsTransfer(operation.kind) || operation.peer >= 0; }
 
 bool HasTimes(const InspectorOperation& operation) { return operation.enqueued_us > 0; }
 

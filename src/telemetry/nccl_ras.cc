@@ -123,7 +123,7 @@ RasRank ToRank(const RasRankFields& fields, bool is_missing) {
   for (const auto& [name, count] : fields.counts) {
     const OperationKind kind = NcclOperationKind(name);
     // Sends and receives have no counterpart to be matched with: their peers are not told.
-    const bool is_p2p = kind == OperationKind::kSend || kind == OperationKind::kReceive;
+    const bool is_p2p = IsTransfer(kind);
     if (!is_p2p && kind != OperationKind::kUnknown) rank.counts[kind] = std::max(rank.counts[kind], count);
   }
   return rank;

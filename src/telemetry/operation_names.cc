@@ -114,7 +114,7 @@ std::optional<TorchOperation> ParseTorchOperation(std::string_view profiling_nam
   TorchOperation operation;
   operation.kind = FindKind(kTorchKinds, name);
   operation.ends_group = std::find(kGroupEnds.begin(), kGroupEnds.end(), name) != kGroupEnds.end();
-  if (operation.kind == OperationKind::kSend || operation.kind == OperationKind::kReceive) {
+  if (IsTransfer(operation.kind)) {
     // "0->1" of a send and "1<-0" of a receive: both end with the other one.
     const size_t arrow = ends.find(operation.kind == OperationKind::kSend ? "->" : "<-");
     if (arrow == std::string_view::npos || !ParseRank(ends.substr(0, arrow))) return std::nullopt;

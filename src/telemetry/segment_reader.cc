@@ -241,8 +241,7 @@ void ContentsReader::AddOperation(const shm::OperationSlot& slot) {
   // Where nobody says how many ranks there are, any will do.
   const auto num_ranks =
       static_cast<int32_t>(communicator->num_ranks == 0 ? kMaxSegmentRanks : communicator->num_ranks);
-  const bool is_transfer =
-      operation.kind == model::OperationKind::kSend || operation.kind == model::OperationKind::kReceive;
+  const bool is_transfer = IsTransfer(operation.kind);
   const bool is_sound = static_cast<size_t>(operation.kind) < model::kNumOperationKinds &&
                         AreCounts(operation.sequence, operation.issue_index, operation.count) &&
                         operation.root_or_peer >= (is_transfer ? 0 : -1) && operation.root_or_peer < num_ranks &&

@@ -18,8 +18,6 @@ using model::RankId;
 
 constexpr uint32_t kKernelEvents = 1u << 6;  // of NCCL's mask
 
-bool IsTransfer(OperationKind kind) { return kind == OperationKind::kSend || kind == OperationKind::kReceive; }
-
 // What the GPU's instant is on the host's clock, within the bounds in which it must lie.
 int64_t OnHost(uint64_t gpu_ns, const std::optional<int64_t>& offset, int64_t first, int64_t last) {
   if (!offset.has_value()) return std::max(first, last);

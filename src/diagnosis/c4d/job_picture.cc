@@ -9,15 +9,12 @@ namespace {
 
 using model::CommunicatorId;
 using model::ConnectionKey;
-using model::OperationKind;
 using model::RankId;
 
 // When something happened on the master's clock that a report made at `at` tells at `now`.
 SimTime OnOwnClock(SimTime now, SimTime at, SimTime instant) {
   return instant >= at ? now : std::max(SimTime(), now - (at - instant));
 }
-
-bool IsTransfer(OperationKind kind) { return kind == OperationKind::kSend || kind == OperationKind::kReceive; }
 
 }  // namespace
 

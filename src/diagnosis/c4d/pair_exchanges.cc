@@ -10,7 +10,7 @@ PairExchanges::PairExchanges(const model::JobLayout& layout)
 void PairExchanges::Add(const model::RankReport& report, const Sink& sink) {
   touched_.clear();
   for (const model::OperationRecord& record : report.operations) {
-    const bool is_pair = record.kind == model::OperationKind::kSend || record.kind == model::OperationKind::kReceive;
+    const bool is_pair = IsTransfer(record.kind);
     if (is_pair && record.started && record.finished && *record.started <= *record.finished) {
       Add(report.rank, record, sink);
     }

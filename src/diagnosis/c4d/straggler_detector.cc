@@ -51,7 +51,7 @@ StragglerDetector::StragglerDetector(const model::JobLayout& layout, const SlowO
       baselines_(layout.ranks.size()) {}
 
 bool StragglerDetector::IsPlausible(const CompletedOperation& operation) const {
-  if (operation.kind == model::OperationKind::kSend || operation.kind == model::OperationKind::kReceive) return false;
+  if (IsTransfer(operation.kind)) return false;
   return operation.ranks.size() >= 2 &&
          std::all_of(operation.ranks.begin(), operation.ranks.end(), [this](const RankInstants& rank) {
            return rank.rank.index() < layout_.ranks.size() && rank.started <= rank.finished;
@@ -69,8 +69,7 @@ void StragglerDetector::Add(const CompletedOperation& operation) {
 
 void StragglerDetector::Add(const model::RankReport& report) {
   for (const model::OperationRecord& operation : report.operations) {
-    const bool is_pair =
-        operation.kind == model::OperationKind::kSend || operation.kind == model::OperationKind::kReceive;
+    const bool is_pair = IsTransfer(operation.kind);
     if (is_pair && operation.communicator.index() < has_pairs_.size())
       has_pairs_[operation.communicator.index()] = true;
   }
