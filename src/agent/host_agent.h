@@ -110,7 +110,6 @@ class HostAgent {
     std::optional<uint8_t> traffic_class;  // of its socket, as far as we know
     uint64_t ticket = 0;                   // of a departure under way; 0: none
     uint16_t next_wire_port = 0;           // of that
-    bool is_refusal_told = false;          // that it can't be moved
   };
   struct Alias {
     KeptAlias kept;
@@ -195,7 +194,7 @@ class HostAgent {
   // Another connection's packets to the same place carry this port.
   bool IsPortTaken(const Connection& connection, uint16_t port) const;
   void Move(Connection* connection, uint16_t port);
-  void RefuseMove(Connection* connection, const std::string& why);
+  void RefuseMove(const Connection& connection, uint16_t port, const std::string& why);
   std::string ObjectionTo(const controller::PrepareArrival& word) const;
   // Orders for an alias are answered in their order; ticket 0: at once. `error` is empty when it is done.
   void AnswerArrival(uint64_t alias, uint64_t ticket, const std::string& error);

@@ -123,10 +123,11 @@ void HostAgent::Move(Connection* connection, uint16_t port) {
   KeptConnection& kept = connection->kept;
   if (port == (connection->ticket != 0 ? connection->next_wire_port : kept.wire_port)) return;
   if (kept.wanted.protocol != 6) {
-    return RefuseMove(connection, "a queue pair of RoCE can't be moved from outside of its process");
+    return RefuseMove(*connection, port, "a queue pair of RoCE can't be moved from outside of its process");
   }
-  if (IsPortTaken(*connection, port))
-    return RefuseMove(connection, "another connection to the same place has the port");
+  if (IsPortTaken(*connection, port)) {
+    return RefuseMove(*connection, port, "another connection to the same place has the port");
+  }
   departure_tickets_.erase(connection->ticket);
   connection->ticket = 0;
   connection->next_wire_port = 0;
@@ -142,12 +143,15 @@ void HostAgent::Move(Connection* connection, uint16_t port) {
   Act(SetRewrite{.ticket = connection->ticket, .rule = DepartureOf(*connection), .to_port = port});
 }
 
-// The controller learns what the connection has from an announcement.
-void HostAgent::RefuseMove(Connection* connection, const std::string& why) {
-  Note("a connection of job " + connection->kept.job + " stays on port " + std::to_string(connection->kept.wire_port) +
-       ": " + why);
-  // Once: it would be asked for again and again.
-  if (!std::exchange(connection->is_refusal_told, true)) Announce(connection->kept.job);
+void HostAgent::RefuseMove(const Connection& connection, uint16_t port, const std::string& why) {
+  const KeptConnection& kept = connection.kept;
+  Note("a connection of job " + kept.job + " stays on port " + std::to_string(kept.wire_port) + ": " + why);
+  Say(controller::MoveRefused{.job = kept.job,
+                              .connection = kept.wanted.connection,
+                              .queue_pair = 0,
+                              .port = port,
+                              .wire_port = kept.wire_port,
+                              .reason = why});
 }
 
 // ---- Arrivals ----
@@ -273,9 +277,8 @@ void HostAgent::Take(const RewriteDone& event) {
   Connection& connection = connections_.at(departure.mapped());
   connection.ticket = 0;
   const uint16_t port = std::exchange(connection.next_wire_port, uint16_t{0});
-  if (!event.error.empty()) return RefuseMove(&connection, event.error);
+  if (!event.error.empty()) return RefuseMove(connection, port, event.error);
   connection.kept.wire_port = port;
-  connection.is_refusal_told = false;
   ++revision_;
 }
 

@@ -78,12 +78,13 @@ void HostAgent::Announce(const std::string& job) {
     const KeptConnection& kept = connection.kept;
     if (!kept.is_answered && !connection.is_asked) continue;
     // Only what is in force: a port that the wire does not show is none.
-    const bool has_port = kept.wire_port == 0 || kept.wire_port == kept.answer.port;
+    const bool has_planned = kept.wire_port == 0 || kept.wire_port == kept.answer.port;
+    const uint16_t moved_to = kept.wire_port == kept.socket_port ? uint16_t{0} : kept.wire_port;
     const traffic::HeldPath path = {
         .is_managed = kept.is_answered && kept.answer.kind != QueuePairAnswer::Kind::kUnmanaged,
         .plane = kept.answer.plane,
         .path = kept.answer.path,
-        .port = has_port ? kept.answer.port : uint16_t{0}};
+        .port = has_planned ? kept.answer.port : moved_to};
     held.connections.push_back({.wanted = kept.wanted, .queue_pairs = {path}, .socket_ports = {kept.socket_port}});
   }
   if (!held.connections.empty()) Say(std::move(held));
@@ -170,8 +171,9 @@ void HostAgent::HearChange(const controller::QueuePairChanged& change) {
   if (connection.kept.job != change.job || change.queue_pair != 0) return;
   TakePlan(&connection, change.answer);
   const bool has_port = change.answer.kind == QueuePairAnswer::Kind::kUse && change.answer.port != 0;
-  const bool may_move = change.is_prepared && connection.stage == Stage::kOpen;
-  if (has_port && may_move) Move(&connection, change.answer.port);
+  if (!has_port || !change.is_prepared) return;
+  if (connection.stage == Stage::kOpen) return Move(&connection, change.answer.port);
+  if (connection.kept.wanted.protocol == 6) RefuseMove(connection, change.answer.port, "its socket is not known yet");
 }
 
 void HostAgent::Hear(const controller::LevelSet& word) {

@@ -292,14 +292,26 @@ TEST_F(HostAgentTest, AMoveRewritesDeparturesAndComesBack) {
   EXPECT_EQ(agent_->State().connections[0].wire_port, 50'001);
 }
 
-TEST_F(HostAgentTest, AMoveThatFailsIsAnnouncedAsWhatStands) {
+// Each time: the controller would think otherwise of the port in force.
+TEST_F(HostAgentTest, AMoveThatFailsIsToldWithWhatStands) {
   Connect();
   const uint64_t connection = OpenFrom(1, 50'001);
-  const auto move = Of<SetRewrite>(Change(connection, 50'009));
-  const auto held = Said<controller::ConnectionsHeld>(Do(RewriteDone{move.at(0).ticket, "no right"}));
+  for (int i = 0; i < 3; ++i) {
+    const auto move = Of<SetRewrite>(Change(connection, 50'009));
+    EXPECT_EQ(Said<controller::MoveRefused>(Do(RewriteDone{move.at(0).ticket, "no right"})),
+              (std::vector<controller::MoveRefused>{{"gpt", connection, 0, 50'009, 50'001, "no right"}}));
+  }
+  const auto held = Said<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
   ASSERT_EQ(held.size(), 1u);
   EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 0) << "50009 is not in force";
   EXPECT_EQ(held[0].connections[0].socket_ports[0], 50'001);
+  // Moved before, it is announced with the port that it has.
+  const auto move = Of<SetRewrite>(Change(connection, 50'008));
+  Do(RewriteDone{move.at(0).ticket, ""});
+  Do(RewriteDone{Of<SetRewrite>(Change(connection, 50'009)).at(0).ticket, "no right"});
+  const auto moved = Said<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
+  ASSERT_EQ(moved.size(), 1u);
+  EXPECT_EQ(moved[0].connections[0].queue_pairs[0].port, 50'008);
 }
 
 TEST_F(HostAgentTest, NobodyGetsAPortThatAnothersPacketsCarry) {
@@ -311,7 +323,11 @@ TEST_F(HostAgentTest, NobodyGetsAPortThatAnothersPacketsCarry) {
   const uint64_t second = Ask(2);
   EXPECT_EQ(Of<AnswerProcess>(Answer(second, Use(50'009))), (std::vector<AnswerProcess>{{2, false, 0, true, 160}}));
   Do(ProcessTold{2, 50'002, 0});
-  EXPECT_TRUE(Of<SetRewrite>(Change(second, 50'009)).empty());
+  const auto refused = Change(second, 50'009);
+  EXPECT_TRUE(Of<SetRewrite>(refused).empty());
+  EXPECT_EQ(Said<controller::MoveRefused>(refused),
+            (std::vector<controller::MoveRefused>{
+                {"gpt", second, 0, 50'009, 50'002, "another connection to the same place has the port"}}));
   EXPECT_TRUE(Of<SetRewrite>(Change(second, 50'001)).empty()) << "the first one's socket";
 }
 
@@ -499,7 +515,7 @@ TEST_F(HostAgentTest, WhatTheKernelRewritesIsBelievedMoreThanTheState) {
   const auto held = Said<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
   ASSERT_EQ(held.size(), 1u);
   EXPECT_EQ(held[0].connections[0].wanted.connection, connection);
-  EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 0) << "50001 of the plan is not in force";
+  EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 50'009) << "50001 of the plan is not in force";
 }
 
 TEST_F(HostAgentTest, ConnectionsThatNobodyAskedAboutAreFoundAndSteered) {

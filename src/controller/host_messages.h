@@ -143,6 +143,18 @@ struct ArrivalPrepared {
   friend bool operator==(const ArrivalPrepared&, const ArrivalPrepared&) = default;
 };
 
+// An open queue pair did not take the port that it was to have: its packets go on with the one of before.
+struct MoveRefused {
+  std::string job;
+  uint64_t connection = 0;
+  uint32_t queue_pair = 0;
+  uint16_t port = 0;       // refused
+  uint16_t wire_port = 0;  // in force; 0: not known yet, as after a restart of the agent
+  std::string reason;
+
+  friend bool operator==(const MoveRefused&, const MoveRefused&) = default;
+};
+
 // What the counters of this host say of a job over a window: of its processes here, and of what they send.
 struct JobMeasured {
   std::string job;
@@ -168,8 +180,9 @@ struct ProcessesSeen {
 };
 inline constexpr size_t kProcessesMax = 1024;  // of a job on a host
 
-using FromAgent = std::variant<HostHello, Heartbeat, PathsWanted, ConnectionOpened, ConnectionsClosed, ConnectionsHeld,
-                               ProbesFinished, ArrivalPrepared, JobMeasured, AnnouncementFinished, ProcessesSeen>;
+using FromAgent =
+    std::variant<HostHello, Heartbeat, PathsWanted, ConnectionOpened, ConnectionsClosed, ConnectionsHeld,
+                 ProbesFinished, ArrivalPrepared, MoveRefused, JobMeasured, AnnouncementFinished, ProcessesSeen>;
 
 // ---- To an agent ----
 

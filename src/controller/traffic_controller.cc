@@ -189,6 +189,7 @@ std::vector<TrafficOutput> TrafficController::Handle(SimTime clock, std::span<co
   FinishRounds();
   Flush();
   EndOverdueMoves();
+  RetryMoves();
   if (has_restored_ && time_.now() >= SimTime() + options_.lease_ttl) {
     has_restored_ = false;
     std::vector<JobId> restored;

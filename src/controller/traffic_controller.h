@@ -270,6 +270,8 @@ class TrafficController {
     uint32_t num_unanswered = 0;     // orders on the present stream
     std::optional<Wanted> wanted;    // a move that is not told yet
     SimTime due = SimTime::Never();  // of the answer
+    uint16_t refused_port = 0;       // the last one, by either end
+    uint32_t num_refusals = 0;       // of that
   };
   struct Request {
     StreamId stream;
@@ -353,6 +355,7 @@ class TrafficController {
 
   // traffic_controller_moves.cc: queue pairs that change their port.
   void Hear(HostId host, const ArrivalPrepared& word);
+  void Hear(HostId host, const MoveRefused& word);
   void NoteImmovable(const traffic::PathsMoved& action);
   uint16_t WirePortOf(const QueuePairKey& key, uint16_t socket_port) const;
   uint16_t WirePortOf(const traffic::HeldQueuePair& held) const;
@@ -370,6 +373,9 @@ class TrafficController {
   void RenewArrivals(HostId to);
   void LoseArrivals(HostId to);
   void EndOverdueMoves();
+  // An end has refused a port. Returns what happens now, for people.
+  std::string TryAgainLater(const QueuePairKey& key, Arrival* arrival, uint16_t port);
+  void RetryMoves();
 
   // traffic_controller_levels.cc: who goes first.
   // A job as the policy shall see it.
@@ -426,7 +432,8 @@ class TrafficController {
   std::map<QueuePairKey, Arrival> arrivals_;
   std::unordered_map<uint64_t, QueuePairKey> by_alias_;
   std::map<HostId, std::set<QueuePairKey>> arrivals_at_;
-  std::deque<std::pair<SimTime, QueuePairKey>> due_arrivals_;  // in order of time; some are answered
+  std::deque<std::pair<SimTime, QueuePairKey>> due_arrivals_;   // in order of time; some are answered
+  std::deque<std::pair<SimTime, QueuePairKey>> refused_moves_;  // and when to try again, in order of time
 
   bool are_levels_stale_ = false;
   size_t num_measured_shares_ = 0;

@@ -63,6 +63,8 @@ struct FakeAgent {
   std::map<std::string, uint32_t> levels;
   std::string arrival_error;  // what it answers to PrepareArrival
   bool answers_arrivals = true;
+  uint32_t moves_to_refuse = 0;  // of its own connections, the next ones
+  uint32_t num_refused = 0;
   bool must_announce = false;
   std::vector<FromAgent> unsent;  // answers
 };
@@ -91,6 +93,7 @@ class LiveCluster {
   const traffic::PathService& paths() const { return *paths_; }
   const topology::Fabric& fabric() const { return fabric_; }
   FakeAgent& agent(uint32_t host) { return agents_[host]; }
+  const FakeAgent& agent(uint32_t host) const { return agents_[host]; }
   size_t num_hosts() const { return agents_.size(); }
   const std::map<std::string, std::string>& store() const { return store_; }
   const std::vector<Noted>& notes() const { return notes_; }
@@ -226,6 +229,18 @@ class LiveCluster {
   uint16_t WirePort(uint32_t host, const std::string& job, uint64_t connection) const {
     return agents_[host].held.at({job, connection}).connection.queue_pairs[0].port;
   }
+  // Law: packets that leave by this port reach the socket.
+  bool IsRewritten(uint32_t host, const HeldConnection& held, uint16_t wire_port, uint16_t socket_port) const {
+    if (wire_port == socket_port) return true;
+    for (uint32_t to = 0; to < num_hosts(); ++to) {
+      if (NicAddress(to) != held.wanted.destination) continue;
+      return std::ranges::any_of(agents_[to].arrivals, [&](const auto& arrival) {
+        const PrepareArrival& order = arrival.second;
+        return order.source == NicAddress(host) && order.wire_port == wire_port && order.socket_port == socket_port;
+      });
+    }
+    return false;
+  }
   // The spine that the fabric hashes a packet to.
   uint32_t SpineOf(uint32_t from, uint32_t to, uint16_t port) const {
     std::vector<uint32_t> usable;
@@ -359,22 +374,19 @@ class LiveCluster {
       const uint16_t port_before = held.queue_pairs[change.queue_pair].port;
       const bool is_open_tcp = held.wanted.protocol == 6 && socket_port != 0;
       if (is_open_tcp && !change.is_prepared) continue;
+      const bool is_move = is_open_tcp && change.answer.port != port_before;
+      if (is_move && agents_[host].moves_to_refuse > 0) {
+        --agents_[host].moves_to_refuse;
+        ++agents_[host].num_refused;
+        agents_[host].unsent.emplace_back(
+            MoveRefused{change.job, change.connection, change.queue_pair, change.answer.port, port_before, "taken"});
+        continue;
+      }
       Take(change.answer, &held.queue_pairs[change.queue_pair]);
-      if (!is_open_tcp || change.answer.port == port_before) continue;
+      if (!is_move) continue;
       ++num_moves_of_open_sockets_;
       EXPECT_TRUE(IsRewritten(host, held, change.answer.port, socket_port)) << "an unprepared arrival";
     }
-  }
-  // Law: packets that leave by this port reach the socket.
-  bool IsRewritten(uint32_t host, const HeldConnection& held, uint16_t wire_port, uint16_t socket_port) const {
-    for (uint32_t to = 0; to < num_hosts(); ++to) {
-      if (NicAddress(to) != held.wanted.destination) continue;
-      return std::ranges::any_of(agents_[to].arrivals, [&](const auto& arrival) {
-        const PrepareArrival& order = arrival.second;
-        return order.source == NicAddress(host) && order.wire_port == wire_port && order.socket_port == socket_port;
-      });
-    }
-    return false;
   }
   void Hear(uint32_t host, const ProbesWanted& word) {
     ProbesFinished answer = {.round = word.round, .scans = {}};

@@ -37,6 +37,7 @@ class Chaos {
       case 8:
         cluster_.agent(host).answers_arrivals = Draw(3) > 0;
         cluster_.agent(host).arrival_error = Draw(4) == 0 ? "no room" : "";
+        cluster_.agent(host).moves_to_refuse = Draw(3);
         return;
       case 9:
         return cluster_.Say(host, cluster_.Measured(host, kJobs[Draw(3)], random_.Uniform(1e12, 1e15)));
@@ -55,6 +56,7 @@ class Chaos {
     for (uint32_t h = 0; h < cluster_.num_hosts(); ++h) {
       cluster_.agent(h).answers_arrivals = true;
       cluster_.agent(h).arrival_error = "";
+      cluster_.agent(h).moves_to_refuse = 0;
       if (!cluster_.agent(h).stream) cluster_.Connect(h);
     }
     cluster_.Run(15);
@@ -101,6 +103,19 @@ class Chaos {
   uint64_t num_connections_ = 0;
 };
 
+// Law: the destination is never left with another port than the source has. It may be with two, for a while.
+void ExpectNobodyIsCutOff(const LiveCluster& cluster) {
+  for (uint32_t h = 0; h < cluster.num_hosts(); ++h) {
+    for (const auto& [key, held] : cluster.agent(h).held) {
+      const HeldConnection& connection = held.connection;
+      const uint16_t socket_port = connection.socket_ports[0];
+      if (connection.wanted.protocol != 6 || socket_port == 0) continue;
+      EXPECT_TRUE(cluster.IsRewritten(h, connection, connection.queue_pairs[0].port, socket_port))
+          << key.first << " " << key.second << " on port " << connection.queue_pairs[0].port;
+    }
+  }
+}
+
 // Both sides hold the same, and packets take the way that is reserved for them.
 void ExpectAgreement(LiveCluster* cluster) {
   size_t num_held = 0;
@@ -129,6 +144,7 @@ TEST(TrafficControllerLawsTest, AfterAnyPastTheCalmIsRight) {
     for (int step = 0; step < 80; ++step) chaos.Step(true);
     chaos.Calm();
     ExpectAgreement(&cluster);
+    ExpectNobodyIsCutOff(cluster);
     num_moves += cluster.num_moves_of_open_sockets();
     if (testing::Test::HasFailure()) return;
   }

@@ -7,7 +7,12 @@
 //
 // The destination gives up the old port some time after an order. So a move that comes to nothing ends with an order
 // for the port in force, and orders are counted: only the answer to the last one says what is rewritten now.
+//
+// Either end may refuse, the source by a MoveRefused. Nearly always the port is another connection's that is on its way
+// to leave it, so it is tried again, some times.
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "base/random.h"
 #include "controller/traffic_controller.h"
@@ -18,6 +23,9 @@ namespace {
 using Kind = traffic::QueuePairAnswer::Kind;
 
 constexpr uint8_t kTcp = 6;
+
+constexpr SimDuration kRetryAfter(2'000'000'000);
+constexpr uint32_t kRefusalsMax = 5;  // of one port
 
 // The same for the same queue pair, whichever controller asks.
 uint64_t HashOf(const std::string& job, uint64_t connection, uint32_t queue_pair) {
@@ -196,10 +204,46 @@ void TrafficController::Hear(HostId host, const ArrivalPrepared& word) {
   if (arrival.num_unanswered == 0 || --arrival.num_unanswered > 0) return;  // of an older order
   if (!word.error.empty()) {
     arrival.due = SimTime::Never();
-    return Object(host, fmt::format("can't prepare an arrival of job {}: {}; the connection stays on its path",
-                                    jobs_.at(key->second.job).name, word.error.substr(0, 200)));
+    return Object(
+        host, fmt::format("can't prepare an arrival of job {}: {}; {}", jobs_.at(key->second.job).name,
+                          word.error.substr(0, 200), TryAgainLater(key->second, &arrival, arrival.order.wire_port)));
   }
   if (arrival.wanted && arrival.wanted->answer.port == arrival.order.wire_port) FinishMove(key->second, &arrival);
+}
+
+void TrafficController::Hear(HostId host, const MoveRefused& word) {
+  const std::optional<JobId> job = FindJob(word.job);
+  if (!job) return;
+  const QueuePairKey key{*job, word.connection, word.queue_pair};
+  const auto found = arrivals_.find(key);
+  if (found == arrivals_.end()) return;  // it has ended, or is none that could have moved
+  Arrival& arrival = found->second;
+  if (arrival.from != host) return Object(host, "refuses to move a connection of another host");
+  if (arrival.wire_port != word.port) return;  // of an older plan
+  arrival.wire_port = word.wire_port == 0 ? arrival.order.socket_port : word.wire_port;
+  PassPort(key, host, arrival.wire_port, arrival.order.socket_port);
+  if (!arrival.wanted) Order(&arrival, arrival.wire_port);
+  Note(Noted::Severity::kWarning, "job " + word.job,
+       fmt::format("a connection from {} to {} was not moved: {}; {}", fabric_.HostName(host),
+                   fabric_.HostName(arrival.to), word.reason.substr(0, 200), TryAgainLater(key, &arrival, word.port)));
+}
+
+std::string TrafficController::TryAgainLater(const QueuePairKey& key, Arrival* arrival, uint16_t port) {
+  if (std::exchange(arrival->refused_port, port) != port) arrival->num_refusals = 0;
+  if (++arrival->num_refusals >= kRefusalsMax) return "it stays on its path";
+  refused_moves_.emplace_back(time_.now() + kRetryAfter, key);
+  return "it is tried again";
+}
+
+void TrafficController::RetryMoves() {
+  while (!refused_moves_.empty() && refused_moves_.front().first <= time_.now()) {
+    const QueuePairKey key = refused_moves_.front().second;
+    refused_moves_.pop_front();
+    const auto found = arrivals_.find(key);
+    if (found == arrivals_.end() || found->second.due != SimTime::Never()) continue;  // ended, or under way
+    const Connection* connection = FindConnection(key.job, found->second.from, key.connection);
+    if (connection != nullptr) MoveIfNeeded(key, *connection, found->second.wire_port);
+  }
 }
 
 void TrafficController::FinishMove(const QueuePairKey& key, Arrival* arrival) {
@@ -209,6 +253,7 @@ void TrafficController::FinishMove(const QueuePairKey& key, Arrival* arrival) {
   arrival->wanted.reset();
   arrival->due = SimTime::Never();
   arrival->wire_port = wanted.answer.port;
+  PassPort(key, arrival->from, arrival->wire_port, arrival->order.socket_port);
   SayTo(arrival->from, PathsChanged{{{.job = jobs_.at(key.job).name,
                                       .connection = key.connection,
                                       .queue_pair = key.queue_pair,

@@ -297,6 +297,31 @@ TEST(TrafficControllerTest, OpenConnectionsMoveWhenTheOtherEndIsPrepared) {
   EXPECT_TRUE(cluster.agent(3).arrivals.empty());
 }
 
+TEST(TrafficControllerTest, AMoveThatItsHostRefusesIsTriedAgainAndNobodyIsCutOff) {
+  for (const uint32_t num_refusals : {1u, 3u, 1000u}) {
+    LiveCluster cluster;
+    cluster.ConnectAll();
+    StartJob(&cluster, "gpt");
+    const uint16_t before = cluster.WirePort(0, "gpt", 1);
+    cluster.agent(0).moves_to_refuse = num_refusals;
+    cluster.SetLink(cluster.Route(0, 3, cluster.SpineOf(0, 3, before))[1], 0);
+    for (int second = 0; second < 20; ++second) {
+      cluster.Run(1);
+      for (const auto& [key, held] : cluster.agent(0).held) {
+        const HeldConnection& connection = held.connection;
+        EXPECT_TRUE(cluster.IsRewritten(0, connection, connection.queue_pairs[0].port, connection.socket_ports[0]));
+      }
+    }
+    if (num_refusals < 5) {
+      EXPECT_NE(cluster.WirePort(0, "gpt", 1), before);
+      EXPECT_EQ(cluster.agent(0).num_refused, num_refusals);
+    } else {
+      EXPECT_EQ(cluster.WirePort(0, "gpt", 1), before);
+      EXPECT_LE(cluster.agent(0).num_refused, 5 * cluster.agent(0).held.size()) << "it has to end";
+    }
+  }
+}
+
 // The answer to a lost path is another port, which an open queue pair of RoCE can't take: people are told.
 TEST(TrafficControllerTest, OpenQueuePairsOfRoceStayAndPeopleAreTold) {
   constexpr uint8_t kRoce = 17;

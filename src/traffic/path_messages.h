@@ -98,7 +98,8 @@ struct HeldConnection {
   ConnectionRequest request;
   std::vector<HeldPath> queue_pairs;  // [queue pair]
 };
-// The port that a queue pair's packets carry, and that of its socket, which stays when packets get another.
+// The port that a queue pair's packets carry, and that of its socket, which stays when packets get another. Told again
+// when they do.
 struct QueuePairOpened {
   HostId host;
   JobId job;

@@ -104,6 +104,16 @@ void Write(const ArrivalPrepared& in, v1::AgentMessage* out) {
   out->mutable_arrival_prepared()->set_error(in.error);
 }
 
+void Write(const MoveRefused& in, v1::AgentMessage* out) {
+  auto* refused = out->mutable_move_refused();
+  refused->set_job(in.job);
+  refused->set_connection(in.connection);
+  refused->set_queue_pair(in.queue_pair);
+  refused->set_port(in.port);
+  refused->set_wire_port(in.wire_port);
+  refused->set_reason(in.reason);
+}
+
 void Write(const JobMeasured& in, v1::AgentMessage* out) {
   auto* measured = out->mutable_job_measured();
   measured->set_job(in.job);
@@ -245,6 +255,16 @@ Status Read(const v1::ArrivalPrepared& in, ArrivalPrepared* out) {
   return OkStatus();
 }
 
+Status Read(const v1::MoveRefused& in, MoveRefused* out) {
+  FL_RETURN_IF_ERROR(ReadName(in.job(), "job", &out->job));
+  out->connection = in.connection();
+  out->queue_pair = in.queue_pair();
+  FL_RETURN_IF_ERROR(ReadPort(in.port(), "port", &out->port));
+  FL_RETURN_IF_ERROR(ReadPort(in.wire_port(), "wire_port", &out->wire_port));
+  out->reason = in.reason();
+  return OkStatus();
+}
+
 Status Read(const v1::JobMeasured& in, JobMeasured* out) {
   FL_RETURN_IF_ERROR(ReadName(in.job(), "job", &out->job));
   out->num_gpus = in.num_gpus();
@@ -300,6 +320,8 @@ Result<FromAgent> ReadWord(const v1::AgentMessage& proto) {
       return ReadAs<ProbesFinished>(proto.probes_finished());
     case v1::AgentMessage::kArrivalPrepared:
       return ReadAs<ArrivalPrepared>(proto.arrival_prepared());
+    case v1::AgentMessage::kMoveRefused:
+      return ReadAs<MoveRefused>(proto.move_refused());
     case v1::AgentMessage::kJobMeasured:
       return ReadAs<JobMeasured>(proto.job_measured());
     case v1::AgentMessage::kAnnouncementFinished:

@@ -286,8 +286,15 @@ FromAgent RandomFromAgent(Random* random) {
     case 7:
       return ArrivalPrepared{.alias = AnyInteger<uint64_t>(random), .error = AnyText(random, 0)};
     case 8:
-      return AnyMeasured(random);
+      return MoveRefused{.job = AnyName(random),
+                         .connection = AnyInteger<uint64_t>(random),
+                         .queue_pair = AnyInteger<uint32_t>(random),
+                         .port = AnyInteger<uint16_t>(random),
+                         .wire_port = AnyInteger<uint16_t>(random),
+                         .reason = AnyText(random, 0)};
     case 9:
+      return AnyMeasured(random);
+    case 10:
       return AnnouncementFinished{};
     default:
       return AnySeen(random);

@@ -27,6 +27,7 @@ C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
 
 std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEvent> events) {
   time_.Advance(clock);
+  EndRests();
   const auto is_request = [](const PathEvent& event) { return std::holds_alternative<PathsRequested>(event); };
   for (auto event = events.begin(); event != events.end();) {
     const auto run_end = std::find_if_not(event, events.end(), is_request);
@@ -219,7 +220,8 @@ void C4pMaster::RemoveConnection(uint32_t slot) {
     const QueuePairRef ref{slot, q};
     if (connections_.at(ref).reservation.valid()) allocator_.Release(connections_.at(ref).reservation);
     DropPort(ref);
-    OccupySocketPort(ref, 0);
+    Occupy(ref, &QueuePairState::socket_port, 0, Leaving::kIsFree);
+    Occupy(ref, &QueuePairState::wire_port, 0, Leaving::kIsFree);
     ForgetHashedPath(ref);
     unmanaged_.erase(ref);
     off_plane_.erase(ref);

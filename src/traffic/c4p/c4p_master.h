@@ -28,6 +28,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -141,8 +142,11 @@ class C4pMaster final : public PathService {
   void Search(QueuePairRef ref, const AddressPair& pair, const PortSteering::Step& step);
   void UsePort(QueuePairRef ref, const AddressPair& pair, uint16_t port);
   void DropPort(QueuePairRef ref);
-  // Its socket's port is nobody else's from now on. Args: 0: it has none.
-  void OccupySocketPort(QueuePairRef ref, uint16_t port);
+  enum class Leaving { kIsFree, kRests };
+  // Keeps the port of a queue pair's socket, or of its packets, from others. Args: port: 0: it has none any more;
+  // leaving: whether others may have the one before it at once, or only when no packets that carry it can be under way.
+  void Occupy(QueuePairRef ref, uint16_t QueuePairState::*which, uint16_t port, Leaving leaving);
+  void EndRests();
   void Open(const QueuePairOpened& event);
   void Notify(QueuePairRef ref, MoveCause cause);
   void LearnPorts(std::span<const PortScanSeen> scans);
@@ -196,6 +200,13 @@ class C4pMaster final : public PathService {
   ConnectionTable connections_;
   LeaseTable leases_;
   ProbePlan probe_plan_;
+
+  struct RestingPort {
+    SimTime until;
+    AddressPair pair;
+    uint16_t port = 0;
+  };
+  std::deque<RestingPort> resting_ports_;  // in order of time
 
   std::set<QueuePairRef> unmanaged_;
   std::set<QueuePairRef> off_plane_;  // on another plane than theirs, which had no path

@@ -10,6 +10,13 @@ namespace fairlead::traffic::c4p {
 
 using Steering = QueuePairState::Steering;
 
+namespace {
+
+// As long as destinations show packets with the port to the socket of before (agents' arrival_linger).
+constexpr SimDuration kPortRest(5'000'000'000);
+
+}  // namespace
+
 ConnectionAnswer C4pMaster::AnswerOf(uint32_t slot) const {
   const ConnectionState& connection = connections_.at(slot);
   ConnectionAnswer answer = {.connection = connection.request.connection, .reason = "", .queue_pairs = {}};
@@ -109,19 +116,33 @@ void C4pMaster::Open(const QueuePairOpened& event) {
   if (event.queue_pair >= connections_.at(*slot).queue_pairs.size()) return;
   const QueuePairRef ref{*slot, event.queue_pair};
   if (!options_.chooses_paths) return FindOut(ref, event.port);
-  OccupySocketPort(ref, IsSteeringPort(event.socket_port) ? event.socket_port : uint16_t{0});
+  const auto steering_port = [](uint16_t port) { return IsSteeringPort(port) ? port : uint16_t{0}; };
+  Occupy(ref, &QueuePairState::socket_port, steering_port(event.socket_port), Leaving::kIsFree);
+  Occupy(ref, &QueuePairState::wire_port, steering_port(event.port), Leaving::kRests);
 }
 
 // On all planes: a socket has no plane.
-void C4pMaster::OccupySocketPort(QueuePairRef ref, uint16_t port) {
+void C4pMaster::Occupy(QueuePairRef ref, uint16_t QueuePairState::*which, uint16_t port, Leaving leaving) {
+  const uint16_t before = std::exchange(connections_.at(ref).*which, port);
+  if (before == port) return;
   const ConnectionRequest& request = connections_.at(ref.connection).request;
-  const uint16_t before = std::exchange(connections_.at(ref).socket_port, port);
   const size_t num_planes =
       std::min(catalogue_.ports(request.source).size(), catalogue_.ports(request.destination).size());
   for (uint32_t plane = 0; plane < num_planes; ++plane) {
     const AddressPair pair = ports_.PairOf(request, plane);
-    if (before != 0) ports_.Vacate(pair, before);
     if (port != 0) ports_.Occupy(pair, port);
+    if (before == 0) continue;
+    if (leaving == Leaving::kIsFree) {
+      ports_.Vacate(pair, before);
+    } else {
+      resting_ports_.push_back({time_.now() + kPortRest, pair, before});
+    }
+  }
+}
+
+void C4pMaster::EndRests() {
+  for (; !resting_ports_.empty() && resting_ports_.front().until <= time_.now(); resting_ports_.pop_front()) {
+    ports_.Vacate(resting_ports_.front().pair, resting_ports_.front().port);
   }
 }
 

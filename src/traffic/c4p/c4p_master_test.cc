@@ -113,6 +113,38 @@ TEST_F(C4pMasterTest, APortThatASocketHasIsGivenToNobodyElse) {
   EXPECT_EQ(ports_of(8, 4, 8), known) << "free again";
 }
 
+// Packets with it may be under way, and would reach the socket of whoever has it next.
+TEST_F(C4pMasterTest, APortThatPacketsHadRests) {
+  uint32_t num_jobs = 2;
+  // Of so many queue pairs that every port that is known and free is among them.
+  const auto free_ports = [&] {
+    const uint32_t job = ++num_jobs;
+    std::set<uint16_t> ports;
+    for (uint64_t connection = 0; connection < 4; ++connection) {
+      world_.Ask(0, job, {world_.Connection(connection, 0, 4, 8)});
+      world_.Settle();
+      const ConnectionAnswer answers = world_.master().Find(JobId(job), connection).value();
+      for (const QueuePairAnswer& answer : answers.queue_pairs) ports.insert(answer.port);
+    }
+    world_.Release(LeaseOf(0, job), {});
+    return ports;
+  };
+  const uint16_t shown = *free_ports().rbegin();
+  world_.Ask(0, 2, {world_.Connection(6, 0, 4)});
+  world_.Settle();
+  ASSERT_NE(world_.master().Find(JobId(2), 6)->queue_pairs[0].port, shown);
+  QueuePairOpened told = {
+      .host = HostId(0), .job = JobId(2), .connection = 6, .queue_pair = 0, .port = shown, .socket_port = 0};
+  EXPECT_TRUE(free_ports().contains(shown));
+  world_.Send({told});
+  EXPECT_FALSE(free_ports().contains(shown));
+  told.port = 0;
+  world_.Send({told});
+  EXPECT_FALSE(free_ports().contains(shown)) << "until what carries it has arrived";
+  world_.Wait(SimDuration(5'000'000'000));
+  EXPECT_TRUE(free_ports().contains(shown));
+}
+
 TEST_F(C4pMasterTest, ARepeatedRequestHasTheSameAnswerAndReservesNothing) {
   const auto first = AskFor(0, 1, {world_.Connection(5, 0, 4), world_.Connection(6, 0, 5)});
   const size_t reserved = world_.master().allocator().num_reservations();

@@ -37,6 +37,7 @@ struct QueuePairState {
   uint32_t port_path = 0;    // which `port` was found for
   uint16_t port = 0;         // in use and held; 0 = none
   uint16_t socket_port = 0;  // that can be steered by; 0: not told, or another one
+  uint16_t wire_port = 0;    // which its packets carry; likewise
   uint8_t port_plane = 0;
   Steering steering = Steering::kUnmanaged;
 };
