@@ -65,6 +65,7 @@ struct FakeAgent {
   bool answers_arrivals = true;
   uint32_t moves_to_refuse = 0;  // of its own connections, the next ones
   uint32_t num_refused = 0;
+  bool loses_refusals = false;  // its stream breaks first
   bool must_announce = false;
   std::vector<FromAgent> unsent;  // answers
 };
@@ -378,6 +379,7 @@ class LiveCluster {
       if (is_move && agents_[host].moves_to_refuse > 0) {
         --agents_[host].moves_to_refuse;
         ++agents_[host].num_refused;
+        if (agents_[host].loses_refusals) continue;
         agents_[host].unsent.emplace_back(
             MoveRefused{change.job, change.connection, change.queue_pair, change.answer.port, port_before, "taken"});
         continue;
@@ -423,12 +425,14 @@ class LiveCluster {
   }
   void Hear(uint32_t host, const ForgetArrival& word) { agents_[host].arrivals.erase(word.alias); }
   void Hear(uint32_t host, const AnnouncementWanted&) { agents_[host].must_announce = true; }
-  // What it holds when it says so, not when it was asked.
+  // What it holds when it says so, not when it was asked. A port that is the socket's own is none that was steered to.
   void Announce(uint32_t host) {
     std::map<std::string, ConnectionsHeld> jobs;
     for (const auto& [key, held] : agents_[host].held) {
       jobs[key.first].job = key.first;
-      jobs[key.first].connections.push_back(held.connection);
+      HeldConnection& told = jobs[key.first].connections.emplace_back(held.connection);
+      if (told.socket_ports[0] == told.queue_pairs[0].port && agents_[host].num_refused > 0)
+        told.queue_pairs[0].port = 0;
     }
     for (auto& [job, held] : jobs) Say(host, std::move(held));
     Say(host, AnnouncementFinished{});

@@ -127,8 +127,8 @@ TrafficController::Arrival& TrafficController::ArrivalOf(const QueuePairKey& key
 void TrafficController::TakeHeldPort(const QueuePairKey& key, const Connection& connection,
                                      const traffic::HeldPath& held) {
   const uint16_t socket_port = connection.socket_ports[key.queue_pair];
-  if (connection.request.protocol != kTcp || socket_port == 0 || !held.is_managed || held.port == 0) return;
-  const uint16_t wire_port = held.port;
+  if (connection.request.protocol != kTcp || socket_port == 0 || !held.is_managed) return;
+  const uint16_t wire_port = held.port == 0 ? socket_port : held.port;  // 0: it has not moved
   if (wire_port == WirePortOf(key, socket_port)) return;
   Arrival& arrival = ArrivalOf(key, connection);
   arrival.wanted.reset();

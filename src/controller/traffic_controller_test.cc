@@ -322,6 +322,23 @@ TEST(TrafficControllerTest, AMoveThatItsHostRefusesIsTriedAgainAndNobodyIsCutOff
   }
 }
 
+TEST(TrafficControllerTest, ARefusalThatGotLostShowsInTheAnnouncement) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "gpt");
+  const uint16_t before = cluster.WirePort(0, "gpt", 1);
+  cluster.agent(0).moves_to_refuse = 1;
+  cluster.agent(0).loses_refusals = true;
+  cluster.SetLink(cluster.Route(0, 3, cluster.SpineOf(0, 3, before))[1], 0);
+  cluster.Run(3);
+  ASSERT_EQ(cluster.agent(0).num_refused, 1u);
+  ASSERT_EQ(cluster.WirePort(0, "gpt", 1), before);
+  cluster.Disconnect(0);
+  cluster.Connect(0);
+  cluster.Run(3);
+  EXPECT_NE(cluster.WirePort(0, "gpt", 1), before);
+}
+
 // The answer to a lost path is another port, which an open queue pair of RoCE can't take: people are told.
 TEST(TrafficControllerTest, OpenQueuePairsOfRoceStayAndPeopleAreTold) {
   constexpr uint8_t kRoce = 17;
