@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/statistics.h"
+#include "lab/awake_processors.h"
 #include "lab/trainer_process.h"
 
 namespace fairlead::lab {
@@ -189,6 +190,7 @@ Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& j
   if (!IsAlive(state.keeper)) {
     return Unavailable(fmt::format("lab '{0}' has ended. Clean up with: fairlead lab down --name {0}", state.name));
   }
+  const AwakeProcessors awake;
   Trainers trainers(state, options);
   FL_RETURN_IF_ERROR(trainers.Start(jobs));
   FL_ASSIGN_OR_RETURN(const bool connected, WaitUntil(&trainers, NowSeconds() + kConnectPatience, stop,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "lab/awake_processors.h"
 #include "lab/findings_page.h"
 #include "lab/job_runner.h"
 #include "lab/job_steering.h"
@@ -70,6 +71,7 @@ class SteeredLab {
   std::string ExplainJob(JobId job);
 
   LabSession session_;
+  AwakeProcessors awake_;
   std::unique_ptr<JobRunner> runner_;  // ends before the lab
   std::unique_ptr<JobsDoor> door_;
   LabFaultInjector injector_;
