@@ -131,6 +131,10 @@ class ControllerClient::Connection {
         if (num_new > 0) connection_->Signal();
       };
     }
+    // One of two. gRPC's call begins with the parts that it writes with: both have to be over before anything is said.
+    void OnBegun(bool ok) {
+      if (!ok || ++num_begun_ == 2) connection_->OnOpened(ok);
+    }
     void OnRead(bool ok) {
       if (ok) words_ = wire::ReadToAgent(WholeMessage(heard_).bytes());
       heard_.Clear();
@@ -143,12 +147,13 @@ class ControllerClient::Connection {
     grpc::ClientContext context_;
     std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
     size_t num_pending_ = 0;
+    size_t num_begun_ = 0;
     grpc::ByteBuffer heard_;
     Result<std::vector<controller::ToAgent>> words_ = std::vector<controller::ToAgent>();  // that were heard
     grpc::ByteBuffer said_;
     grpc::Status status_;
-    Completion started_ = After([](bool) {});
-    Completion opened_ = After([this](bool ok) { connection_->OnOpened(ok); });
+    Completion started_ = After([this](bool ok) { OnBegun(ok); });
+    Completion opened_ = After([this](bool ok) { OnBegun(ok); });
     Completion read_ = [this](bool ok) { OnRead(ok); };
     Completion parsed_ = After([this](bool ok) { connection_->OnHeard(ok, &words_); });
     Completion written_ = After([this](bool ok) { connection_->OnSaid(ok); });
