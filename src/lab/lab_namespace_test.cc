@@ -216,7 +216,7 @@ TEST_F(LabNamespaces, ADaemonRunsInItsHostAndEndsWithTheLab) {
   // What it started first has ended, and the program of Run() as well.
   EXPECT_TRUE(WaitUntil([&] { return CountProcesses(expected) == 1; })) << CountProcesses(expected);
   ASSERT_TRUE(EndKeeper(state_.keeper).ok());
-  EXPECT_EQ(CountProcesses(expected), 0u);
+  EXPECT_TRUE(WaitUntil([&] { return CountProcesses(expected) == 0; })) << CountProcesses(expected);
 }
 
 TEST_F(LabNamespaces, HostsKnowEachOtherByName) {
