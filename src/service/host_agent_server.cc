@@ -5,11 +5,11 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <poll.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <optional>
@@ -242,6 +242,7 @@ void HostAgentServer::Loop::FlushRewrites() {
   if (rewrites_.empty()) return;
   kernel_.Do([this, rewrites = std::exchange(rewrites_, {})] {
     std::vector<PortRewriter::Change> changes;
+    changes.reserve(rewrites.size());
     for (const Rewrite& rewrite : rewrites) changes.push_back(rewrite.change);
     std::string error = no_rewriter_because_;
     if (rewriter_.has_value()) error = rewriter_->Apply(changes).message();

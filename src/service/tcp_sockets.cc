@@ -150,7 +150,7 @@ Status LookUp(int diag, const agent::SocketPair& ends, std::vector<agent::SeenSo
   WriteAddress(ends.remote, family, id.idiag_dst);
   id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
   FL_RETURN_IF_ERROR(Ask(diag, request));
-  alignas(nlmsghdr) std::array<std::byte, 4 * 1024> buffer;
+  alignas(nlmsghdr) std::array<std::byte, 4096> buffer;
   FL_ASSIGN_OR_RETURN(const auto answer, Receive(diag, buffer));
   nlmsgerr error = {};
   std::memcpy(&error, answer.data() + NLMSG_HDRLEN, std::min(sizeof(error), answer.size() - NLMSG_HDRLEN));
