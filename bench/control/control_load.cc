@@ -157,13 +157,7 @@ class Agent final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
     Say(controller::ProbesFinished{.round = 0, .scans = {Probe(scan)}});
   }
   controller::PortScanSeen Probe(const controller::PortScanWanted& scan) const {
-    controller::PortScanSeen seen = {.source = scan.source,
-                                     .destination = scan.destination,
-                                     .plane = scan.plane,
-                                     .protocol = scan.protocol,
-                                     .destination_port = scan.destination_port,
-                                     .epoch = scan.epoch,
-                                     .routes = {}};
+    controller::PortScanSeen seen = controller::NothingSeenOf(scan);
     const uint32_t to = HostOf(scan.destination);
     const uint32_t leaf = host_ / kHostsPerLeaf, last = to / kHostsPerLeaf;
     for (const uint16_t port : scan.source_ports) {

@@ -15,6 +15,16 @@ auto ShownBy(const ProbedRoute& route) { return std::tie(route.sent, route.lost,
 
 }  // namespace
 
+PortScanSeen NothingSeenOf(const PortScanWanted& scan) {
+  return {.source = scan.source,
+          .destination = scan.destination,
+          .plane = scan.plane,
+          .protocol = scan.protocol,
+          .destination_port = scan.destination_port,
+          .epoch = scan.epoch,
+          .routes = {}};
+}
+
 void AddRoute(ProbedRoute route, PortScanSeen* scan) {
   const auto known =
       std::ranges::find_if(scan->routes, [&](const ProbedRoute& other) { return ShownBy(other) == ShownBy(route); });

@@ -5,6 +5,9 @@
 
 namespace fairlead::controller {
 
+// What came of an order before anything has.
+PortScanSeen NothingSeenOf(const PortScanWanted& scan);
+
 // Gives the ports to the route of the scan that is alike but for the RTT, of which the lesser one stays; else adds it.
 // Cost: O(routes of the scan).
 void AddRoute(ProbedRoute route, PortScanSeen* scan);

@@ -395,13 +395,7 @@ class LiveCluster {
     for (const PortScanWanted& scan : word.scans) {
       uint32_t to = 0;
       while (NicAddress(to) != scan.destination) ++to;
-      PortScanSeen seen = {.source = scan.source,
-                           .destination = scan.destination,
-                           .plane = scan.plane,
-                           .protocol = scan.protocol,
-                           .destination_port = scan.destination_port,
-                           .epoch = scan.epoch,
-                           .routes = {}};
+      PortScanSeen seen = NothingSeenOf(scan);
       for (const uint16_t port : scan.source_ports) {
         std::vector<LinkId> route = Route(host, to, SpineOf(host, to, port));
         const bool is_lost = std::ranges::any_of(route, [&](LinkId link) { return health_[link] == 0; });

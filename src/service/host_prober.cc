@@ -70,13 +70,7 @@ Result<controller::PortScanSeen> HostProber::Probe(const controller::PortScanWan
   // Nobody waits for these, and not to see one moves its connection. Without the right to it they stay unseen.
   options.timeout = kPatience;
   static_cast<void>(ProbeTakenPorts(options, &paths).ok());
-  controller::PortScanSeen seen = {.source = scan.source,
-                                   .destination = scan.destination,
-                                   .plane = scan.plane,
-                                   .protocol = scan.protocol,
-                                   .destination_port = scan.destination_port,
-                                   .epoch = scan.epoch,
-                                   .routes = {}};
+  controller::PortScanSeen seen = controller::NothingSeenOf(scan);
   for (const ProbedPath& path : paths) {
     controller::ProbedRoute route;
     route.source_ports = {path.source_port};

@@ -168,16 +168,17 @@ class HangRule {
   // has done so: sends and receives of a group end together, and it may wait for another one.
   void AddIfFrozen(const PendingOperation& operation) {
     const RankId rank = operation.inside.front();
-    const bool waits_for_group = operation.peer.valid() && !IsBusy(rank, operation);
+    const auto direction =
+        operation.kind == model::OperationKind::kSend ? model::Direction::kSend : model::Direction::kReceive;
+    const bool waits_for_group =
+        operation.peer.valid() && !IsUnderWay(rank, operation.communicator, direction, operation.peer);
     if (!waits_for_group && !IsSentTo(rank, operation.communicator)) frozen_.insert(rank);
   }
 
-  // Whether the rank says that messages of that send or receive of its own are under way.
-  bool IsBusy(RankId rank, const PendingOperation& operation) const {
-    const auto direction =
-        operation.kind == model::OperationKind::kSend ? model::Direction::kSend : model::Direction::kReceive;
-    return std::ranges::any_of(picture_.ConnectionsOf(rank, operation.communicator), [&](const ConnectionState& state) {
-      return state.key.peer == operation.peer && state.key.direction == direction &&
+  // Whether the rank says that messages to the peer, or from there, are under way.
+  bool IsUnderWay(RankId rank, model::CommunicatorId communicator, model::Direction direction, RankId peer) const {
+    return std::ranges::any_of(picture_.ConnectionsOf(rank, communicator), [&](const ConnectionState& state) {
+      return state.key.direction == direction && state.key.peer == peer &&
              picture_.PhaseOf(rank, state) != model::TransferPhase::kIdle;
     });
   }
@@ -190,13 +191,8 @@ class HangRule {
   // Whether anything is under way to the rank on that communicator, by what its senders say.
   bool IsSentTo(RankId rank, model::CommunicatorId communicator) const {
     const std::vector<RankId>& ranks = layout_.communicators[communicator.index()].ranks;
-    return std::any_of(ranks.begin(), ranks.end(), [&](RankId sender) {
-      const auto connections = picture_.ConnectionsOf(sender, communicator);
-      return std::any_of(connections.begin(), connections.end(), [&](const ConnectionState& state) {
-        return state.key.direction == model::Direction::kSend && state.key.peer == rank &&
-               picture_.PhaseOf(sender, state) != model::TransferPhase::kIdle;
-      });
-    });
+    return std::any_of(ranks.begin(), ranks.end(),
+                       [&](RankId sender) { return IsUnderWay(sender, communicator, model::Direction::kSend, rank); });
   }
 
   // What a frozen rank says is on the wire may have arrived long ago.
