@@ -177,9 +177,11 @@ int Probe(const ProbeCommandOptions& options) {
 
 void AddAgentCommands(CLI::App& app, Invocation* invocation) {
   CLI::App* agent = app.add_subcommand(
-      "agent", "On a host of the cluster: be its agent, or find out which ways lead to other hosts.");
+      "agent",
+      "On a host of the cluster: be its agent, see what its processes do, find out which ways lead to others.");
   agent->require_subcommand(1);
   AddAgentRunCommand(agent, invocation);
+  AddAgentProcessesCommand(agent, invocation);
   AddAgentCheckCommand(agent, invocation);
   auto options = std::make_shared<ProbeCommandOptions>();
   CLI::App* probe = agent->add_subcommand("probe", "Find out over which routers TCP connections go, port by port.");

@@ -52,6 +52,7 @@ struct Invocation {
 void AddSimCommands(CLI::App& app, Invocation* invocation);
 void AddAgentCommands(CLI::App& app, Invocation* invocation);
 void AddAgentCheckCommand(CLI::App* agent, Invocation* invocation);
+void AddAgentProcessesCommand(CLI::App* agent, Invocation* invocation);
 void AddAgentRunCommand(CLI::App* agent, Invocation* invocation);
 void AddCertCommands(CLI::App& app, Invocation* invocation);
 void AddControllerCommand(CLI::App& app, Invocation* invocation);

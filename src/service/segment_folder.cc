@@ -132,7 +132,8 @@ Status SegmentFolder::Open(int32_t pid, Process* process) const {
     return InvalidArgument(fmt::format("belongs to user {}, its process to user {}", status.st_uid, *user));
   }
   process->inode = status.st_ino;
-  process->tracker.emplace(telemetry::SegmentTrackerOptions{.clock_offset = clock_offset_, .skips_past = !has_looked_});
+  process->tracker.emplace(telemetry::SegmentTrackerOptions{.clock_offset = clock_offset_,
+                                                            .skips_past = !has_looked_ && !options_.only_looks});
   return OkStatus();
 }
 
@@ -173,7 +174,7 @@ bool SegmentFolder::LookAt(int32_t pid, Process* process, FolderLook* look) {
   seen.state = is_there ? standing.state : model::ProcessState::kGone;
   seen.report = process->tracker->Look(*contents, ReadClockNs(CLOCK_MONOTONIC));
   seen.exit_code = is_there || HasEndedByItself(seen.report, inode == 0) ? 0 : -1;
-  if (is_there) return false;
+  if (is_there || options_.only_looks) return false;
   if (inode == 0 || unlink(PathOf(pid).c_str()) == 0) return true;
   process->has_ended = true;
   return false;

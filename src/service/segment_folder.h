@@ -11,7 +11,7 @@
 //             of a process that has ended, everything is.
 // Cost        a look: at most some 530 calls of pread() and 5 MiB copied for each process, if its tables are full.
 // Guarantees  nothing that stands in the folder or in a file ends the agent or makes it wait. A file is taken away only
-//             when the process that wrote it has ended, after a last look at it.
+//             when the process that wrote it has ended, after a last look at it; never by who only looks.
 // Limits      processes are known by their numbers in this agent's namespace of processes.
 #pragma once
 
@@ -47,6 +47,8 @@ struct FolderLook {
 struct SegmentFolderOptions {
   std::string folder = "/dev/shm";
   std::string proc_folder = "/proc";
+  // Beside the agent: the first look tells all that a segment remembers, and no file is taken away.
+  bool only_looks = false;
 };
 
 // As /proc says. `start` is field 22 of /proc/PID/stat, 0 for a process that is gone. Zombies are gone.
@@ -60,7 +62,7 @@ class SegmentFolder {
  public:
   explicit SegmentFolder(const SegmentFolderOptions& options);
 
-  // Looks at all processes. What they did before the first look is not told, but for processes that begin later.
+  // Looks at all processes. What they did before the first look is told only of processes that begin later.
   FolderLook Look();
 
  private:

@@ -171,6 +171,23 @@ TEST_F(SegmentFolderTest, AnAgentThatComesLate) {
   EXPECT_EQ(look.processes[0].report.connections[0].messages, 1u);
 }
 
+// Beside the agent, whose business the files of dead processes are.
+TEST_F(SegmentFolderTest, WhoOnlyLooksIsToldAllAndTakesNothingAway) {
+  PlayedProcess process(Options());
+  for (int i = 0; i < 5; ++i) process.Iterate();
+  process.Kill();
+  for (int i = 0; i < 2; ++i) {
+    const FolderLook look = SegmentFolder({.folder = segments_.path(), .only_looks = true}).Look();
+    ASSERT_THAT(look.processes, SizeIs(1));
+    EXPECT_EQ(look.processes[0].state, ProcessState::kGone);
+    EXPECT_THAT(look.processes[0].report.operations, SizeIs(5));
+    ASSERT_THAT(look.processes[0].report.connections, SizeIs(2));
+    EXPECT_EQ(look.processes[0].report.connections[0].messages, 5u);
+  }
+  EXPECT_EQ(LookAtOne().state, ProcessState::kGone);
+  EXPECT_FALSE(std::filesystem::exists(FileOf(process.pid())));
+}
+
 TEST_F(SegmentFolderTest, AFileThatIsCutShortIsAnErrorAndNoSignal) {
   PlayedProcess process(Options());
   LookAtOne();
