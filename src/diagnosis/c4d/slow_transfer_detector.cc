@@ -392,8 +392,10 @@ std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDela
     if (element.culprit.kind != model::CulpritKind::kConnection) slow_lines.push_back(element.culprit);
     suspects.push_back(MakeSuspect(element, delay));
   }
+  const double as_ever = kHealthyShare * std::log1p(options_.matrix.effect_min);
+  const bool can_tell_losses = slow.empty() || SpreadBeside(pairs, slow) < as_ever;
   for (const auto& [element, delay] : elements) {
-    const bool is_lossy = !delay.is_slow() && delay.uneven >= kUnevenShareMin;
+    const bool is_lossy = can_tell_losses && !delay.is_slow() && delay.uneven >= kUnevenShareMin;
     if (is_lossy && !is_explained(element, slow)) suspects.push_back(MakeSuspect(element, delay));
   }
   // A pattern that takes many elements to explain is none that we know: rather nobody than somebody innocent.

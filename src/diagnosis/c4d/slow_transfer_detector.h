@@ -24,7 +24,8 @@
 //             connection explains losses only);
 //             6. while all wait for something slow, or for a rank that comes late, messages elsewhere meet others than
 //             usual: most of those that change are faster, some slower. So what else looks slow has to pass its z by
-//             how much faster those are that pass nothing slow.
+//             how much faster those are that pass nothing slow, and beside something slow a loss is told only if those
+//             are as ever: single messages meet others, too.
 //             A window with a suspect teaches nobody what is normal.
 // Cost        O(connections) per window, about 200 bytes a connection. See BM_SlowTransfers/ranks:16384.
 // Guarantees  a slowdown of all transfers by one factor names nobody; repeated reports change nothing; order of reports
