@@ -27,6 +27,7 @@
 #include "experiments/lab-bonded-ports/lab_bonded_ports.h"
 #include "experiments/lab-crux/lab_crux.h"
 #include "experiments/lab-diagnosis/lab_diagnosis.h"
+#include "experiments/lab-downtime/lab_downtime.h"
 #include "experiments/lab-eight-jobs/lab_eight_jobs.h"
 #include "experiments/lab-link-failure/lab_link_failure.h"
 #include "experiments/lab-torch/lab_torch.h"
@@ -66,6 +67,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"lab-link-failure", FindEmbeddedText("experiments/lab-link-failure/paper.yaml"), lab_link_failure::Run},
       {"lab-crux", FindEmbeddedText("experiments/lab-crux/paper.yaml"), lab_crux::Run},
       {"lab-diagnosis", FindEmbeddedText("experiments/lab-diagnosis/paper.yaml"), lab_diagnosis::Run},
+      {"lab-downtime", FindEmbeddedText("experiments/lab-downtime/paper.yaml"), lab_downtime::Run},
       {"lab-torch", FindEmbeddedText("experiments/lab-torch/paper.yaml"), lab_torch::Run},
   };
 }

@@ -12,6 +12,7 @@
 #include "base/file_writer.h"
 #include "base/statistics.h"
 #include "experiments/embedded_texts.h"
+#include "lab/free_page.h"
 
 namespace fairlead::experiments {
 
@@ -47,6 +48,14 @@ lab::LabSessionOptions LabOptionsOf(const experiment::RunContext& context) {
   options.name = fmt::format("experiment-{}", getpid());
   options.lab.scale = 1e-4;
   options.lab.hash_seed = context.seed;
+  return options;
+}
+
+Result<lab::SteeredLabOptions> SteeredLabOptionsOf(const experiment::RunContext& context, bool acts) {
+  lab::SteeredLabOptions options;
+  options.session = LabOptionsOf(context);
+  options.acts = acts;
+  FL_ASSIGN_OR_RETURN(options.session.page, lab::FindFreePage());
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include "experiment/experiment.h"
 #include "lab/lab_comparison.h"
 #include "lab/lab_session.h"
+#include "lab/steered_lab.h"
 #include "sim/scenario.h"
 
 namespace fairlead::experiments {
@@ -37,6 +38,8 @@ class LabScenario {
 
 // A lab of this process, at 1/10,000 of the speeds; its first hash seed is that of the experiment.
 lab::LabSessionOptions LabOptionsOf(const experiment::RunContext& context);
+// The same with a controller that diagnoses, and with steering that acts or not. Errors: kUnavailable: no free port.
+Result<lab::SteeredLabOptions> SteeredLabOptionsOf(const experiment::RunContext& context, bool acts);
 
 // How much an experiment that compares hashed and steered runs measures.
 struct ComparisonSize {

@@ -1,13 +1,11 @@
-// The pictures of lab-diagnosis: what was found of what was planted, how soon, and how far a job came through faults.
+// The pictures of lab-diagnosis: what was found of what was planted, and how soon.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "experiments/lab-diagnosis/downtime_run.h"
 #include "report/page_figures.h"
 
 namespace fairlead::experiments::lab_diagnosis {
@@ -27,7 +25,5 @@ struct KindResult {
 report::PageFigure DrawConfusion(const Confusion& confusion);
 // Means over the runs of each kind that had a finding; no kind: an empty figure.
 report::PageFigure DrawTimes(const std::map<std::string, KindResult>& kinds);
-// Iterations that were done and kept, over the time of the run. Args: runs: by label.
-report::PageFigure DrawProgress(const std::vector<std::pair<std::string, DowntimeRun>>& runs);
 
 }  // namespace fairlead::experiments::lab_diagnosis

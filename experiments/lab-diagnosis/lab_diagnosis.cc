@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "experiments/lab-diagnosis/diagnosis_figures.h"
-#include "experiments/lab-diagnosis/downtime_run.h"
 #include "experiments/lab_experiment.h"
 #include "lab/fault_tour.h"
 #include "lab/fault_verdict.h"
-#include "lab/free_page.h"
 
 namespace fairlead::experiments::lab_diagnosis {
 
@@ -27,16 +25,6 @@ using lab::LabFaultKind;
 constexpr const char* kScenario = "scenarios/lab-diagnosis.yaml";
 constexpr double kIterationSeconds = 0.5;
 constexpr uint32_t kTours = 3;
-// The halves of an experiment, for its progress.
-constexpr double kTourShare = 0.5;
-
-Result<lab::SteeredLabOptions> LabOf(const experiment::RunContext& context, bool acts) {
-  lab::SteeredLabOptions options;
-  options.session = LabOptionsOf(context);
-  options.acts = acts;
-  FL_ASSIGN_OR_RETURN(options.session.page, lab::FindFreePage());
-  return options;
-}
 
 void AddTour(const lab::FaultTour& tour, std::map<std::string, KindResult>* kinds, Confusion* confusion) {
   for (const lab::TourStop& stop : tour.stops) {
@@ -101,7 +89,7 @@ Status RunTours(const experiment::RunContext& context, const LabScenario& played
   const uint32_t tours = context.reduced ? 1 : kTours;
   for (uint32_t t = 0; t < tours; ++t) {
     lab::FaultTourOptions options;
-    FL_ASSIGN_OR_RETURN(options.lab, LabOf(context, true));
+    FL_ASSIGN_OR_RETURN(options.lab, SteeredLabOptionsOf(context, true));
     const auto num_workers = static_cast<uint32_t>(played.scenario().jobs.front().job.hosts.size());
     const std::vector<LabFaultKind> some = {LabFaultKind::kKilledRank, LabFaultKind::kFrozenRank};
     options.faults =
@@ -111,9 +99,7 @@ Status RunTours(const experiment::RunContext& context, const LabScenario& played
       fault.worker = (fault.worker + t) % num_workers;
       fault.peer = (fault.peer + t) % num_workers;
     }
-    const auto progress = [&](const std::string&, double fraction) {
-      context.Report(kTourShare * (t + fraction) / tours);
-    };
+    const auto progress = [&](const std::string&, double fraction) { context.Report((t + fraction) / tours); };
     FL_ASSIGN_OR_RETURN(const lab::FaultTour tour,
                         lab::RunFaultTour(played.file(), played.scenario(), options, progress, *context.stop));
     AddTour(tour, &kinds, &confusion);
@@ -124,48 +110,13 @@ Status RunTours(const experiment::RunContext& context, const LabScenario& played
   return OkStatus();
 }
 
-DowntimeOptions PlanDowntime(bool reduced, bool has_c4d, size_t num_hosts) {
-  DowntimeOptions options;
-  options.num_hosts = num_hosts;
-  options.has_c4d = has_c4d;
-  options.seconds = reduced ? 150 : 1800;
-  // As long as PyTorch's watchdog for NCCL waits; in a reduced run a tenth of that.
-  options.watchdog_s = reduced ? 60 : 600;
-  const double step_s = options.seconds / 3.6;
-  options.faults = {{0.2 * step_s, {.kind = LabFaultKind::kKilledRank, .worker = 2}},
-                    {1.2 * step_s, {.kind = LabFaultKind::kCutLink, .worker = 5}}};
-  if (!reduced) options.faults.push_back({2.4 * step_s, {.kind = LabFaultKind::kKilledHost, .worker = 3}});
-  return options;
-}
-
-Status RunDowntime(const experiment::RunContext& context, const LabScenario& played, experiment::Outcome* outcome) {
-  std::vector<std::pair<std::string, DowntimeRun>> runs;
-  for (const bool has_c4d : {false, true}) {
-    context.Report(kTourShare + (has_c4d ? (1 - kTourShare) / 2 : 0));
-    FL_ASSIGN_OR_RETURN(const lab::SteeredLabOptions options, LabOf(context, has_c4d));
-    FL_ASSIGN_OR_RETURN(const auto lab,
-                        lab::SteeredLab::Start(played.file(), played.scenario(), options, *context.stop));
-    FL_ASSIGN_OR_RETURN(DowntimeRun run, RunWithFaults(lab.get(), PlanDowntime(context.reduced, has_c4d,
-                                                                               played.scenario().fabric.num_hosts())));
-    const std::string name = has_c4d ? "with C4D" : "without C4D";
-    outcome->Set(name + ": downtime", 100 * run.DowntimeShare());
-    outcome->Set(name + ": restarts", run.restarts);
-    for (const std::string& note : run.notes) outcome->notes.push_back(fmt::format("{}: {}", name, note));
-    runs.emplace_back(name, std::move(run));
-  }
-  outcome->figures.push_back(DrawProgress(runs));
-  return OkStatus();
-}
-
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write(kScenario));
   experiment::Outcome outcome;
-  for (const auto& part : {RunTours, RunDowntime}) {
-    const Status status = part(context, played, &outcome);
-    if (!status.ok()) return WithoutLab(status);
-  }
+  const Status status = RunTours(context, played, &outcome);
+  if (!status.ok()) return WithoutLab(status);
   return outcome;
 }
 

@@ -1,4 +1,4 @@
-// What is found of faults in real processes, how soon, how soon the job goes on; and what that is worth.
+// What is found of faults in real processes, how soon, and how soon does the job go on?
 #pragma once
 
 #include "experiment/experiment.h"

@@ -203,6 +203,10 @@ class HostAgent {
   void DropOldArrivals();
   void RestoreRewriting(const std::map<RewriteRule, uint16_t>& standing);
   void LookAtConnections(const SocketsSeen& event);
+  // Whose bytes are counted.
+  static bool HasOpenSocket(const Connection& connection) {
+    return connection.stage == Stage::kOpen && connection.kept.inode != 0;
+  }
   void CountBytes(SimTime at, std::span<const SeenSocket> sockets);
   void LookAtAccepted(const SocketsSeen& event);
   // Between training NICs, as far as is known, and there is room for one more.

@@ -357,7 +357,7 @@ void HostAgent::CountBytes(SimTime at, std::span<const SeenSocket> sockets) {
   for (const SeenSocket& socket : sockets) bytes.emplace(socket.ends, socket.bytes_acked);
   std::map<std::string, std::vector<JobMeter::ConnectionSum>> sums;
   for (const auto& [number, connection] : connections_) {
-    if (connection.stage != Stage::kOpen || connection.kept.inode == 0) continue;
+    if (!HasOpenSocket(connection)) continue;
     const auto found = bytes.find(EndsOf(connection.kept));
     if (found != bytes.end()) sums[connection.kept.job].push_back({number, found->second});
   }
@@ -367,7 +367,7 @@ void HostAgent::CountBytes(SimTime at, std::span<const SeenSocket> sockets) {
 std::vector<SocketPair> HostAgent::OpenSockets() const {
   std::vector<SocketPair> sockets;
   for (const auto& [number, connection] : connections_) {
-    if (connection.stage == Stage::kOpen && connection.kept.inode != 0) sockets.push_back(EndsOf(connection.kept));
+    if (HasOpenSocket(connection)) sockets.push_back(EndsOf(connection.kept));
   }
   return sockets;
 }

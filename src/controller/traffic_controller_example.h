@@ -37,6 +37,7 @@ inline topology::Fabric LiveFabric() {
 }
 
 inline IpAddress NicAddress(uint32_t nic) { return IpAddress::FromIpv4(0x0a000001 + nic); }
+inline uint32_t HostOf(const IpAddress& nic) { return nic.ipv4() - NicAddress(0).ipv4(); }
 inline IpAddress InterfaceAddress(LinkId link) { return IpAddress::FromIpv4(0x0a800000 + link.value()); }
 
 inline topology::AddressBook LiveAddresses(const topology::Fabric& fabric) {
@@ -233,14 +234,10 @@ class LiveCluster {
   // Law: packets that leave by this port reach the socket.
   bool IsRewritten(uint32_t host, const HeldConnection& held, uint16_t wire_port, uint16_t socket_port) const {
     if (wire_port == socket_port) return true;
-    for (uint32_t to = 0; to < num_hosts(); ++to) {
-      if (NicAddress(to) != held.wanted.destination) continue;
-      return std::ranges::any_of(agents_[to].arrivals, [&](const auto& arrival) {
-        const PrepareArrival& order = arrival.second;
-        return order.source == NicAddress(host) && order.wire_port == wire_port && order.socket_port == socket_port;
-      });
-    }
-    return false;
+    return std::ranges::any_of(agents_[HostOf(held.wanted.destination)].arrivals, [&](const auto& arrival) {
+      const PrepareArrival& order = arrival.second;
+      return order.source == NicAddress(host) && order.wire_port == wire_port && order.socket_port == socket_port;
+    });
   }
   // The spine that the fabric hashes a packet to.
   uint32_t SpineOf(uint32_t from, uint32_t to, uint16_t port) const {
@@ -393,8 +390,7 @@ class LiveCluster {
   void Hear(uint32_t host, const ProbesWanted& word) {
     ProbesFinished answer = {.round = word.round, .scans = {}};
     for (const PortScanWanted& scan : word.scans) {
-      uint32_t to = 0;
-      while (NicAddress(to) != scan.destination) ++to;
+      const uint32_t to = HostOf(scan.destination);
       PortScanSeen seen = NothingSeenOf(scan);
       for (const uint16_t port : scan.source_ports) {
         std::vector<LinkId> route = Route(host, to, SpineOf(host, to, port));

@@ -120,8 +120,8 @@ class PortMap {
   Status Reserve(const AddressPair& key, uint16_t port);
   Status Release(const AddressPair& key, uint16_t port);
   bool IsReserved(const AddressPair& key, uint16_t port) const;
-  // A socket has the port, whatever its packets carry: should they carry it again, nobody else's may. Counted: it is
-  // offered to others after as many Vacate() only.
+  // A socket has the port, or packets on the wire carry it or may still arrive: nobody else's may. Counted: it is offered
+  // to others after as many Vacate() only.
   // Args: Vacate: of a port that is occupied.
   void Occupy(const AddressPair& key, uint16_t port);
   void Vacate(const AddressPair& key, uint16_t port);

@@ -54,7 +54,7 @@ class PortSteering {
   // Errors: those of PortMap.
   Status Hold(const AddressPair& pair, uint16_t port) { return map_.Reserve(pair, port); }
   Status LetGo(const AddressPair& pair, uint16_t port) { return map_.Release(pair, port); }
-  // A socket has the port, or no longer.
+  // A socket or packets on the wire have the port, or no longer.
   void Occupy(const AddressPair& pair, uint16_t port) { map_.Occupy(pair, port); }
   void Vacate(const AddressPair& pair, uint16_t port) { map_.Vacate(pair, port); }
 

@@ -17,7 +17,7 @@
 #include "lab/lab_faults.h"
 #include "lab/steered_lab.h"
 
-namespace fairlead::experiments::lab_diagnosis {
+namespace fairlead::experiments::lab_downtime {
 
 struct TimedFault {
   double at_s = 0;  // of the run
@@ -52,4 +52,4 @@ struct DowntimeRun {
 // Args: the lab has acts = has_c4d; its first job does not run yet. Errors: those of SteeredLab.
 Result<DowntimeRun> RunWithFaults(lab::SteeredLab* lab, const DowntimeOptions& options);
 
-}  // namespace fairlead::experiments::lab_diagnosis
+}  // namespace fairlead::experiments::lab_downtime

@@ -1,4 +1,4 @@
-#include "experiments/lab-diagnosis/downtime_run.h"
+#include "experiments/lab-downtime/downtime_run.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <set>
 
-namespace fairlead::experiments::lab_diagnosis {
+namespace fairlead::experiments::lab_downtime {
 
 namespace {
 
@@ -136,4 +136,4 @@ Result<DowntimeRun> RunWithFaults(lab::SteeredLab* lab, const DowntimeOptions& o
   return FaultyRun(lab, options).Play();
 }
 
-}  // namespace fairlead::experiments::lab_diagnosis
+}  // namespace fairlead::experiments::lab_downtime
