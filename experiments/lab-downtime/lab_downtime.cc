@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,22 +26,15 @@ report::PageFigure DrawProgress(const std::vector<std::pair<std::string, Downtim
   figure.description = "Done and kept, over the time of the run; each curve is one run.";
   figure.x_label = "s";
   figure.y_label = "iterations";
-  double longest = 1;
-  double most = 1;
   for (const auto& [label, run] : runs) {
     report::LineSeries series{
         .label = label, .color = figure.series.size(), .points = {}, .band_low = {}, .band_high = {}};
     for (const ProgressPoint& point : run.progress) {
       series.points.push_back({point.at_s, static_cast<double>(point.iterations)});
-      most = std::max(most, static_cast<double>(point.iterations));
     }
-    longest = std::max(longest, run.seconds);
     figure.series.push_back(std::move(series));
   }
-  figure.x_domain = {0, longest};
-  figure.y_domain = {0, most};
-  figure.x_ticks = report::PlanTicks(figure.x_domain, 8);
-  figure.y_ticks = report::PlanTicks(figure.y_domain, 6);
+  report::FitAxes(&figure);
   return {figure.title, Draw(figure),
           "A curve that is flat is a job that stands still; one that falls back has lost iterations."};
 }

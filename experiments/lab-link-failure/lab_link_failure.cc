@@ -65,22 +65,15 @@ report::LineFigure DrawRuns(const std::vector<std::pair<std::string, std::vector
   figure.description = "Throughput of all jobs in each second; the cable is cut at 10 s.";
   figure.x_label = "s";
   figure.y_label = "Gb/s";
-  double most = 0;
-  size_t length = 0;
   for (const auto& [label, bins] : runs) {
     report::LineSeries series{
         .label = label, .color = figure.series.size(), .points = {}, .band_low = {}, .band_high = {}};
     for (size_t b = 0; b + 1 < bins.size(); ++b) {
       series.points.push_back({static_cast<double>(b) * kBin + kBin / 2, bins[b]});
-      most = std::max(most, bins[b]);
     }
-    length = std::max(length, bins.size());
     figure.series.push_back(std::move(series));
   }
-  figure.x_domain = {0, static_cast<double>(length) * kBin};
-  figure.y_domain = {0, most};
-  figure.x_ticks = report::PlanTicks(figure.x_domain, 8);
-  figure.y_ticks = report::PlanTicks(figure.y_domain, 6);
+  report::FitAxes(&figure);
   return figure;
 }
 

@@ -44,6 +44,22 @@ TEST(AxisTest, RoundTicks) {
   EXPECT_TRUE(PlanTicks({0, std::nan("")}, 5).empty());
 }
 
+TEST(AxisTest, FitsTheCurvesFromZeroOn) {
+  LineFigure figure;
+  figure.series.resize(2);
+  figure.series[0].points = {{1, 5}, {2, std::nan("")}};
+  figure.series[1].points = {{4, 2}};
+  FitAxes(&figure);
+  EXPECT_EQ(figure.x_domain.low, 0);
+  EXPECT_EQ(figure.x_domain.high, 4);
+  EXPECT_EQ(figure.y_domain.high, 5);
+  EXPECT_EQ(LabelsOf(figure.y_ticks), (std::vector<std::string>{"0", "1", "2", "3", "4", "5"}));
+  figure.series.clear();
+  FitAxes(&figure);
+  EXPECT_TRUE(figure.x_ticks.empty());
+  EXPECT_THAT(Draw(figure), HasSubstr("</svg>"));
+}
+
 TEST(AxisTest, TimeTicksStandAtFullUnits) {
   EXPECT_EQ(LabelsOf(PlanTimeTicks({0, 36 * 3600}, 10)),
             (std::vector<std::string>{"0", "6 h", "12 h", "18 h", "24 h", "30 h", "36 h"}));

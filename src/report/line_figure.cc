@@ -16,6 +16,8 @@ constexpr double kMarginBottom = 44;
 constexpr double kMarginLeft = 52;
 constexpr double kLabelGap = 15;  // between two labels at the ends of curves
 constexpr size_t kLabelColumns = 18;
+constexpr size_t kNumXTicks = 8;
+constexpr size_t kNumYTicks = 6;
 
 // Inner frame and the two scales of a figure.
 struct Plot {
@@ -121,6 +123,20 @@ std::vector<double> PlaceLabels(const LineFigure& figure, const Plot& plot) {
 }  // namespace
 
 std::string SeriesStyle(size_t index) { return fmt::format("series s{}", index % kNumSeriesColors); }
+
+void FitAxes(LineFigure* figure) {
+  figure->x_domain = {0, 0};
+  figure->y_domain = {0, 0};
+  for (const LineSeries& series : figure->series) {
+    for (const Point& point : series.points) {
+      if (!std::isfinite(point.y)) continue;
+      figure->x_domain.high = std::max(figure->x_domain.high, point.x);
+      figure->y_domain.high = std::max(figure->y_domain.high, point.y);
+    }
+  }
+  figure->x_ticks = PlanTicks(figure->x_domain, kNumXTicks);
+  figure->y_ticks = PlanTicks(figure->y_domain, kNumYTicks);
+}
 
 std::string Draw(const LineFigure& figure) {
   SvgFigure svg(figure.width, figure.height, figure.title, figure.description);

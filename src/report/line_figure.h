@@ -40,6 +40,9 @@ struct LineFigure {
   double height = 300;
 };
 
+// Axes from 0 to the greatest finite x and y of the curves, with ticks.
+void FitAxes(LineFigure* figure);
+
 // Values outside the domains are drawn at their border.
 std::string Draw(const LineFigure& figure);
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numbers>
 #include <tuple>
 #include <unordered_map>
 
@@ -26,6 +28,9 @@ constexpr size_t kUnchangedMin = 2;
 // A connection is lossy with this many uneven reports, and this share of them beyond normal.
 constexpr uint32_t kUnevenReportsMin = 3;
 constexpr double kUnevenShareMin = 0.25;
+// A message that meets one other where it met none takes twice as long.
+constexpr double kChanceMax = std::numbers::ln2;
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // Elements at fault in one window. More are not understood.
 constexpr size_t kElementsMax = 4;
 bool IsSameLine(const Transfer& a, const Transfer& b) {
@@ -83,8 +88,10 @@ std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples(std:
                            .connection = &connection,
                            .log_seconds = log_seconds,
                            .error_2 = std::pow(connection.fit.LogError(), 2),
+                           .messages = static_cast<double>(connection.fit.messages()),
                            .uneven_share = is_uneven ? connection.fit.UnevenShare() : 0,
-                           .ratios = connection.fit.slowest_ratios()});
+                           .ratios = connection.fit.slowest_ratios(),
+                           .like_x = {}});
       }
       connection.fit = {};
     }
@@ -100,9 +107,10 @@ bool SlowTransferDetector::IsLocal(model::RankId a, model::RankId b, uint32_t pl
 
 uint64_t SlowTransferDetector::ClassOf(const Sample& sample, bool by_leaf_pair) const {
   const Connection& connection = *sample.connection;
-  // Half octaves of message size.
+  // Half octaves of message size, octaves of their number.
   const auto octaves = static_cast<uint64_t>(std::lround(2 * std::log2(connection.usual_bytes)));
-  const uint64_t size = CombineHash(octaves, sample.sharing);
+  const auto count = static_cast<uint64_t>(std::lround(std::log2(sample.messages)));
+  const uint64_t size = CombineHash(CombineHash(octaves, count), sample.sharing);
   const uint32_t plane = connection.key.plane;
   if (IsLocal(sample.source, connection.key.peer, plane)) return CombineHash(size, 1);
   if (!by_leaf_pair) return CombineHash(size, 2);
@@ -143,23 +151,20 @@ void SlowTransferDetector::CompareWithin(std::span<Sample> samples, bool by_leaf
   }
   for (Sample& sample : samples) {
     const auto median = medians.find(ClassOf(sample, by_leaf_pair));
-    if (sample.has_x || median == medians.end()) continue;
-    sample.x = sample.log_seconds - std::log(sample.connection->usual_bytes) - median->second;
-    sample.has_x = true;
+    if (sample.like_x || median == medians.end()) continue;
+    sample.like_x = sample.log_seconds - std::log(sample.connection->usual_bytes) - median->second;
   }
 }
 
-void SlowTransferDetector::CompareWithPeers(std::span<Sample> samples) const {
-  bool all_known = true;
-  for (Sample& sample : samples) {
-    sample.has_x = sample.connection->baseline_count >= options_.baseline_windows;
-    if (sample.has_x) sample.x = sample.log_seconds - sample.connection->baseline;
-    all_known = all_known && sample.has_x;
-  }
-  if (all_known) return;
+void SlowTransferDetector::CompareWithNormal(std::span<Sample> samples) const {
   CountSharing(samples);
   CompareWithin(samples, true);
   CompareWithin(samples, false);
+  for (Sample& sample : samples) {
+    const bool has_baseline = sample.connection->baseline_count >= options_.baseline_windows;
+    sample.has_x = has_baseline || sample.like_x.has_value();
+    sample.x = has_baseline ? sample.log_seconds - sample.connection->baseline : sample.like_x.value_or(0);
+  }
 }
 
 double SlowTransferDetector::RemoveShared(std::span<Sample> samples) const {
@@ -203,6 +208,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
                      .added_seconds = added,
                      .error_2 = sample.error_2 + (has_baseline ? sample.connection->baseline_error_2 : 0),
                      .uneven = sample.uneven_share - usual_uneven,
+                     .like_x = sample.like_x.value_or(kInfinite),
                      .samples = 1});
   }
   const auto key = [](const PairDelay& pair) {
@@ -216,6 +222,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
       pairs[kept - 1].added_seconds += pairs[i].added_seconds;
       pairs[kept - 1].error_2 += pairs[i].error_2;
       pairs[kept - 1].uneven = std::max(pairs[kept - 1].uneven, pairs[i].uneven);
+      pairs[kept - 1].like_x = std::max(pairs[kept - 1].like_x, pairs[i].like_x);
       ++pairs[kept - 1].samples;
     } else {
       pairs[kept++] = pairs[i];
@@ -279,10 +286,12 @@ SlowTransferDetector::ElementDelay SlowTransferDetector::DelayOf(const SlowEleme
   std::vector<double> slowness;
   std::vector<double> added;
   std::vector<double> uneven;
+  std::vector<double> like;
   for (const uint32_t i : element.transfers) {
     slowness.push_back(pairs[i].x);
     added.push_back(pairs[i].added_seconds);
     uneven.push_back(pairs[i].uneven);
+    like.push_back(pairs[i].like_x);
   }
   ElementDelay delay;
   delay.x = MedianInPlace(slowness);
@@ -293,6 +302,9 @@ SlowTransferDetector::ElementDelay SlowTransferDetector::DelayOf(const SlowEleme
   delay.z = delay.x / std::max(sigma_of_mean, options_.matrix.sigma_floor);
   const bool is_connection = element.culprit.kind == model::CulpritKind::kConnection;
   delay.z_min = is_connection ? options_.matrix.z_point : options_.matrix.z_line;
+  delay.like_x = MedianInPlace(like);
+  const bool may_be_chance = is_connection && delay.x < kChanceMax;
+  delay.like_x_min = may_be_chance ? std::log1p(options_.matrix.effect_min) : -kInfinite;
   return delay;
 }
 
@@ -425,7 +437,7 @@ void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::s
 
 std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime, std::span<const double> lateness) {
   std::vector<Sample> samples = TakeSamples(lateness);
-  CompareWithPeers(samples);
+  CompareWithNormal(samples);
   const double sigma = RemoveShared(samples);
   std::vector<PairDelay> pairs = PoolPairs(samples);
   JudgePairs(pairs, sigma);

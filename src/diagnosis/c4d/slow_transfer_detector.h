@@ -9,8 +9,8 @@
 // Method      per window:
 //             1. time per message of each connection with enough messages (TransferFit), at the size it usually sends;
 //             2. x against its own baseline of the first windows without a suspect; before there is one, against the
-//             median of its class: same size and sharing, same pair of leaf switches (enough of them) or as local as
-//             it;
+//             median of its class: messages as large and about as many, same sharing, same pair of leaf switches
+//             (enough of them) or as local as it;
 //             3. what all suffer is nobody's fault: unless some are as ever, x is counted from what is normal now;
 //             4. x averaged per pair of ranks and plane; slow: by itself (three sigma of how pairs differ, three
 //             standard errors by how far its reports agree, and the least effects), as part of a row or column that
@@ -21,7 +21,9 @@
 //             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
 //             connection z_point. Those come first that explain most, and of these the slowest. What passes a slow
 //             element, or is acknowledged through it, waits there: it is neither slow nor lossy as well (a slow
-//             connection explains losses only);
+//             connection explains losses only). A single connection that is less than twice as slow as ever has to be
+//             slower than its class as well: which messages meet is a matter of chance when a job starts, and changes
+//             when somebody is held up once; one that was lucky is then no slower than others;
 //             6. while all wait for something slow, or for a rank that comes late, messages elsewhere meet others than
 //             usual: most of those that change are faster, some slower. So what else looks slow has to pass its z by
 //             how much faster those are that pass nothing slow, and beside something slow a loss is told only if those
@@ -37,6 +39,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -79,12 +82,14 @@ class SlowTransferDetector {
   struct Sample {
     model::RankId source;
     Connection* connection = nullptr;
-    double log_seconds = 0;   // of a message of the usual size
-    double error_2 = 0;       // square of its standard error
+    double log_seconds = 0;  // of a message of the usual size
+    double error_2 = 0;      // square of its standard error
+    double messages = 0;
     double uneven_share = 0;  // of reports, if several are
     SlowestRatios ratios;
     uint32_t sharing = 1;  // the header's, as x
     double x = 0;
+    std::optional<double> like_x;  // log of its time per message over the median of its class; nothing: too few there
     bool has_x = false;
   };
   struct PairDelay {
@@ -93,6 +98,7 @@ class SlowTransferDetector {
     double added_seconds = 0;  // to each message
     double error_2 = 0;        // square of the standard error of x
     double uneven = 0;         // share of uneven reports beyond normal, of the worst connection
+    double like_x = 0;         // likewise; infinite where one has none
     uint32_t samples = 0;
   };
 
@@ -103,8 +109,10 @@ class SlowTransferDetector {
     double uneven = 0;
     double z = 0;
     double z_min = 0;
+    double like_x = 0;
+    double like_x_min = 0;
 
-    bool is_slow() const { return z >= z_min; }
+    bool is_slow() const { return z >= z_min && like_x >= like_x_min; }
   };
 
   struct JudgedElement {
@@ -116,9 +124,9 @@ class SlowTransferDetector {
   std::vector<Sample> TakeSamples(std::span<const double> lateness);
   bool IsLocal(model::RankId a, model::RankId b, uint32_t plane) const;
   uint64_t ClassOf(const Sample& sample, bool by_leaf_pair) const;
-  void CompareWithPeers(std::span<Sample> samples) const;
+  void CompareWithNormal(std::span<Sample> samples) const;
   static void CountSharing(std::span<Sample> samples);
-  // Medians of classes with enough members give x to samples that have none yet.
+  // Medians of classes with enough members give like_x to samples that have none yet.
   void CompareWithin(std::span<Sample> samples, bool by_leaf_pair) const;
   // Takes what all share out of x; returns the standard deviation of what is left.
   double RemoveShared(std::span<Sample> samples) const;

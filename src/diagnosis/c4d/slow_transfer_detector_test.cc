@@ -352,6 +352,21 @@ TEST_F(AllToAllTest, WhatChangesElsewhereIsNoFindingBesideASlowConnection) {
   EXPECT_EQ(suspects[0].culprits[0].peer, RankId(5));
 }
 
+// As in a real job: rank 1's messages to rank 2 happened to meet fewer others than those of all the rest, until
+// somebody was held up once. Since then they are like the rest.
+TEST_F(AllToAllTest, WhoIsNoLongerLuckyIsNotSlow) {
+  Factors lucky = {{{1, 2}, 0.65}};
+  for (int window = 0; window < 2; ++window) EXPECT_TRUE(Window(lucky).empty());
+  EXPECT_TRUE(Window({}).empty()) << "1.54 times its own normal, and that of the others";
+  lucky[{1, 2}] = 1.3;
+  std::vector<Suspect> suspects = Window(lucky);
+  ASSERT_EQ(suspects.size(), 1u) << "twice its own normal is no chance";
+  EXPECT_EQ(suspects[0].culprits[0].rank, RankId(1));
+  suspects = Window({{{1, 2}, 0.65}, {{3, 4}, 1.54}});
+  ASSERT_EQ(suspects.size(), 1u) << "1.54 times its own normal, and slower than the others";
+  EXPECT_EQ(suspects[0].culprits[0].rank, RankId(3));
+}
+
 // Single messages meet others than usual, too: in a real job, those from 4 to 5 while 1 to 5 was slow.
 TEST_F(AllToAllTest, WhatChangesElsewhereIsNoLossBesideASlowConnection) {
   LearnNormal();
