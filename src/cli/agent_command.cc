@@ -177,8 +177,7 @@ int Probe(const ProbeCommandOptions& options) {
 
 void AddAgentCommands(CLI::App& app, Invocation* invocation) {
   CLI::App* agent = app.add_subcommand(
-      "agent",
-      "On a host of the cluster: be its agent, see what its processes do, find out which ways lead to others.");
+      "agent", "On a host of the cluster: be its agent, see its processes, find ways to other hosts.");
   agent->require_subcommand(1);
   AddAgentRunCommand(agent, invocation);
   AddAgentProcessesCommand(agent, invocation);
