@@ -147,10 +147,10 @@ uint32_t Recorder::TakeCommunicatorSlot() {
 
 void Recorder::ForgetOperations(uint32_t communicator) {
   for (shm::OperationSlot& slot : segment_->operations) {
-    if (slot.ticket.load(memory_order_relaxed) != 0 && slot.communicator == communicator) {
-      slot.num_parts_live.store(0, memory_order_relaxed);
-      slot.ticket.store(0, memory_order_release);
-    }
+    uint64_t ticket = slot.ticket.load(memory_order_relaxed);
+    // Another thread may be about to give the slot to an operation of its own.
+    const bool is_its = std::atomic_ref(slot.communicator).load(memory_order_relaxed) == communicator;
+    if (ticket != 0 && is_its) slot.ticket.compare_exchange_strong(ticket, 0, memory_order_release);
   }
 }
 
@@ -166,7 +166,8 @@ void Recorder::ForgetConnections(uint32_t communicator) {
 void* Recorder::BeginCommunicator(uint64_t id, const char* name, int32_t num_nodes, int32_t num_ranks, int32_t rank,
                                   int* mask) {
   const CommunicatorChange change(&is_changing_communicators_);
-  segment_ = OpenSegment();
+  // Written once in a process, so that threads with other communicators may read it.
+  if (auto* const segment = OpenSegment(); segment != segment_) segment_ = segment;
   uint32_t nothing_yet = 0;
   events_.compare_exchange_strong(nothing_yet, kDefaultEvents, memory_order_relaxed);
   if (mask != nullptr) {
@@ -279,7 +280,7 @@ void* Recorder::StartOperation(void* context, const OperationEvent& event) {
   slot->sequence = sequence;
   slot->issue_index = issue_index;
   slot->count = event.count;
-  slot->communicator = static_cast<uint16_t>(communicator.index);
+  std::atomic_ref(slot->communicator).store(static_cast<uint16_t>(communicator.index), memory_order_relaxed);
   slot->kind = event.kind;
   slot->num_channels = event.num_channels;
   slot->root_or_peer = event.root_or_peer;
