@@ -9,6 +9,7 @@
 #include <numbers>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "base/random.h"
 #include "diagnosis/c4d/robust_statistics.h"
@@ -140,19 +141,24 @@ void SlowTransferDetector::CountSharing(std::span<Sample> samples) {
 }
 
 void SlowTransferDetector::CompareWithin(std::span<Sample> samples, bool by_leaf_pair) const {
-  std::unordered_map<uint64_t, std::vector<double>> classes;
+  struct Class {
+    std::vector<double> log_delays;
+    double median = 0;
+  };
+  std::unordered_map<uint64_t, Class> classes;
+  std::vector<std::pair<const Class*, double>>
+      placed;  // [sample] its class and log delay; a map's values stay in place
+  placed.reserve(samples.size());
   for (const Sample& sample : samples) {
     const double log_delay = sample.log_seconds - std::log(sample.connection->usual_bytes);
-    classes[ClassOf(sample, by_leaf_pair)].push_back(log_delay);
+    Class& its = classes[ClassOf(sample, by_leaf_pair)];
+    its.log_delays.push_back(log_delay);
+    placed.emplace_back(&its, log_delay);
   }
-  std::unordered_map<uint64_t, double> medians;
-  for (auto& [key, values] : classes) {
-    if (values.size() >= options_.peers_min) medians[key] = MedianInPlace(values);
-  }
-  for (Sample& sample : samples) {
-    const auto median = medians.find(ClassOf(sample, by_leaf_pair));
-    if (sample.like_x || median == medians.end()) continue;
-    sample.like_x = sample.log_seconds - std::log(sample.connection->usual_bytes) - median->second;
+  for (auto& [key, each] : classes) each.median = MedianInPlace(each.log_delays);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const auto& [its, log_delay] = placed[i];
+    if (!samples[i].like_x && its->log_delays.size() >= options_.peers_min) samples[i].like_x = log_delay - its->median;
   }
 }
 
