@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 from patience import free_port
-from watched_training import PATIENCE_S, WatchedTraining, find_python
+from watched_training import PATIENCE_S, WatchedTraining, find_python, of_rank, run_ranks
 
 SOURCE_DIR, LIBRARY = pathlib.Path(), ""
 
@@ -49,12 +49,8 @@ class TheSameResultsTest(unittest.TestCase):
         """Of gloo_program.py in three processes: a number of which the quotient is not exact. Not more than that on
         standard output, and nothing of ours on the other."""
         port, program = free_port(), str(SOURCE_DIR / "tests/e2e/gloo_program.py")
-        ranks = [subprocess.Popen([python, *watched, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  env=environment(RANK=str(rank), WORLD_SIZE="3", MASTER_ADDR="127.0.0.1",
-                                                  MASTER_PORT=port, FAIRLEAD_JOB="same", FAIRLEAD_SHM_FOLDER=folder))
-                 for rank in range(3)]
-        said = [rank.communicate(timeout=PATIENCE_S) for rank in ranks]
-        self.assertEqual([rank.returncode for rank in ranks], [0, 0, 0], said)
+        said = run_ranks([python, *watched, program],
+                         [of_rank(environment(FAIRLEAD_JOB="same"), rank, 3, port, folder) for rank in range(3)])
         self.assertNotIn("fairlead_torch", "".join(errors for _, errors in said))
         return [output for output, _ in said]
 

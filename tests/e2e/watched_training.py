@@ -31,6 +31,22 @@ def find_python(check, otherwise):
     raise unittest.SkipTest(otherwise)
 
 
+def of_rank(environment, rank, num_ranks, port, segments):
+    """With what torch.distributed needs to know, and the folder of its segment."""
+    return {**environment, "RANK": str(rank), "WORLD_SIZE": str(num_ranks), "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port, "FAIRLEAD_SHM_FOLDER": str(segments)}
+
+
+def run_ranks(command, environments):
+    """Standard output and standard error of each, once all have ended well."""
+    ranks = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+             for environment in environments]
+    said = [rank.communicate(timeout=PATIENCE_S) for rank in ranks]
+    if any(rank.returncode != 0 for rank in ranks):
+        raise AssertionError(f"ended with {[rank.returncode for rank in ranks]}: {said}")
+    return said
+
+
 class WatchedTraining(unittest.TestCase):
     """Of a subclass with find_interpreter() and rank_command(); its tests run one after the other on the same job."""
 
@@ -68,9 +84,7 @@ class WatchedTraining(unittest.TestCase):
         cls.ranks = []
         for rank in range(cls.NUM_RANKS):
             command, environment = cls.rank_command(rank)
-            environment = {**environment, "RANK": str(rank), "WORLD_SIZE": str(cls.NUM_RANKS),
-                           "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-                           "FAIRLEAD_SHM_FOLDER": f"{cls.folder}/h{rank}"}
+            environment = of_rank(environment, rank, cls.NUM_RANKS, port, cls.folder / f"h{rank}")
             cls.ranks.append(cls.start(command, f"rank.{rank}.log", environment))
 
     @classmethod

@@ -146,8 +146,8 @@ void SlowTransferDetector::CompareWithin(std::span<Sample> samples, bool by_leaf
     double median = 0;
   };
   std::unordered_map<uint64_t, Class> classes;
-  std::vector<std::pair<const Class*, double>>
-      placed;  // [sample] its class and log delay; a map's values stay in place
+  // [sample] Its class and log delay; the values of a map stay where they are.
+  std::vector<std::pair<const Class*, double>> placed;
   placed.reserve(samples.size());
   for (const Sample& sample : samples) {
     const double log_delay = sample.log_seconds - std::log(sample.connection->usual_bytes);

@@ -9,7 +9,6 @@ import os
 import pathlib
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -17,7 +16,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from patience import free_port  # noqa: E402
-from watched_training import PATIENCE_S, WatchedTraining, find_python  # noqa: E402
+from watched_training import WatchedTraining, find_python, of_rank, run_ranks  # noqa: E402
 
 SOURCE_DIR, LIBRARY = pathlib.Path(), ""
 
@@ -114,14 +113,10 @@ class CostTest(unittest.TestCase):
         """Median of the slowest rank; the job starts anew each time."""
         with tempfile.TemporaryDirectory() as folder:
             port = free_port()
-            ranks = [subprocess.Popen(
+            said = run_ranks(
                 [python, str(SOURCE_DIR / "tests/e2e/gpu/nccl_trainer.py"), folder, str(self.ITERATIONS)],
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                env=environment(rank, RANK=str(rank), WORLD_SIZE=str(self.NUM_RANKS), MASTER_ADDR="127.0.0.1",
-                                MASTER_PORT=port, FAIRLEAD_JOB="cost", FAIRLEAD_SHM_FOLDER=folder, **changes))
-                for rank in range(self.NUM_RANKS)]
-            said = [rank.communicate(timeout=PATIENCE_S) for rank in ranks]
-            self.assertEqual([rank.returncode for rank in ranks], [0] * self.NUM_RANKS, said)
+                [of_rank(environment(rank, FAIRLEAD_JOB="cost", **changes), rank, self.NUM_RANKS, port, folder)
+                 for rank in range(self.NUM_RANKS)])
             left = [name for name in os.listdir(folder) if name.startswith("fairlead-")]
             self.assertEqual(left, [], "segments go with their processes")
             return max(float(output.splitlines()[-1]) for output, _ in said)
