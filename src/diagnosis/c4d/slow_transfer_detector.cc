@@ -146,19 +146,20 @@ void SlowTransferDetector::CompareWithin(std::span<Sample> samples, bool by_leaf
     double median = 0;
   };
   std::unordered_map<uint64_t, Class> classes;
-  // [sample] Its class and log delay; the values of a map stay where they are.
-  std::vector<std::pair<const Class*, double>> placed;
+  // [sample] Its class; the entries of a map stay where they are.
+  std::vector<const std::pair<const uint64_t, Class>*> placed;
   placed.reserve(samples.size());
   for (const Sample& sample : samples) {
-    const double log_delay = sample.log_seconds - std::log(sample.connection->usual_bytes);
-    Class& its = classes[ClassOf(sample, by_leaf_pair)];
-    its.log_delays.push_back(log_delay);
-    placed.emplace_back(&its, log_delay);
+    auto& its = *classes.try_emplace(ClassOf(sample, by_leaf_pair)).first;
+    its.second.log_delays.push_back(sample.log_delay());
+    placed.push_back(&its);
   }
   for (auto& [key, each] : classes) each.median = MedianInPlace(each.log_delays);
   for (size_t i = 0; i < samples.size(); ++i) {
-    const auto& [its, log_delay] = placed[i];
-    if (!samples[i].like_x && its->log_delays.size() >= options_.peers_min) samples[i].like_x = log_delay - its->median;
+    const auto& [key, its] = *placed[i];
+    if (samples[i].like_x || its.log_delays.size() < options_.peers_min) continue;
+    samples[i].like = key;
+    samples[i].like_x = samples[i].log_delay() - its.median;
   }
 }
 
@@ -194,6 +195,22 @@ double SlowTransferDetector::RemoveShared(std::span<Sample> samples) const {
   return std::max(normal.sigma, options_.matrix.sigma_floor);
 }
 
+void SlowTransferDetector::CompareWithLike(std::span<Sample> samples) const {
+  const double effect = std::log1p(options_.matrix.effect_min);
+  const auto is_slower = [effect](const Sample& sample) { return sample.has_x && sample.x >= effect; };
+  if (std::ranges::none_of(samples, is_slower)) return;
+  std::unordered_map<uint64_t, double> slowest;  // [class] log seconds a byte
+  for (const Sample& sample : samples) {
+    if (!sample.like_x || is_slower(sample)) continue;
+    const auto [at, is_first] = slowest.try_emplace(sample.like, sample.log_delay());
+    if (!is_first) at->second = std::max(at->second, sample.log_delay());
+  }
+  for (Sample& sample : samples) {
+    const auto at = sample.like_x ? slowest.find(sample.like) : slowest.end();
+    sample.beyond_like = at == slowest.end() ? kInfinite : sample.log_delay() - at->second;
+  }
+}
+
 double SlowTransferDetector::UsualUnevenShare(std::span<const Sample> samples) {
   std::vector<double> shares;
   for (const Sample& sample : samples) shares.push_back(sample.uneven_share);
@@ -214,7 +231,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
                      .added_seconds = added,
                      .error_2 = sample.error_2 + (has_baseline ? sample.connection->baseline_error_2 : 0),
                      .uneven = sample.uneven_share - usual_uneven,
-                     .like_x = sample.like_x.value_or(kInfinite),
+                     .beyond_like = sample.beyond_like,
                      .samples = 1});
   }
   const auto key = [](const PairDelay& pair) {
@@ -228,7 +245,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
       pairs[kept - 1].added_seconds += pairs[i].added_seconds;
       pairs[kept - 1].error_2 += pairs[i].error_2;
       pairs[kept - 1].uneven = std::max(pairs[kept - 1].uneven, pairs[i].uneven);
-      pairs[kept - 1].like_x = std::max(pairs[kept - 1].like_x, pairs[i].like_x);
+      pairs[kept - 1].beyond_like = std::max(pairs[kept - 1].beyond_like, pairs[i].beyond_like);
       ++pairs[kept - 1].samples;
     } else {
       pairs[kept++] = pairs[i];
@@ -292,12 +309,12 @@ SlowTransferDetector::ElementDelay SlowTransferDetector::DelayOf(const SlowEleme
   std::vector<double> slowness;
   std::vector<double> added;
   std::vector<double> uneven;
-  std::vector<double> like;
+  std::vector<double> beyond;
   for (const uint32_t i : element.transfers) {
     slowness.push_back(pairs[i].x);
     added.push_back(pairs[i].added_seconds);
     uneven.push_back(pairs[i].uneven);
-    like.push_back(pairs[i].like_x);
+    beyond.push_back(pairs[i].beyond_like);
   }
   ElementDelay delay;
   delay.x = MedianInPlace(slowness);
@@ -308,9 +325,9 @@ SlowTransferDetector::ElementDelay SlowTransferDetector::DelayOf(const SlowEleme
   delay.z = delay.x / std::max(sigma_of_mean, options_.matrix.sigma_floor);
   const bool is_connection = element.culprit.kind == model::CulpritKind::kConnection;
   delay.z_min = is_connection ? options_.matrix.z_point : options_.matrix.z_line;
-  delay.like_x = MedianInPlace(like);
+  delay.beyond_like = MedianInPlace(beyond);
   const bool may_be_chance = is_connection && delay.x < kChanceMax;
-  delay.like_x_min = may_be_chance ? std::log1p(options_.matrix.effect_min) : -kInfinite;
+  delay.beyond_like_min = may_be_chance ? std::log1p(options_.matrix.effect_min) : -kInfinite;
   return delay;
 }
 
@@ -445,6 +462,7 @@ std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime, std::span<const do
   std::vector<Sample> samples = TakeSamples(lateness);
   CompareWithNormal(samples);
   const double sigma = RemoveShared(samples);
+  CompareWithLike(samples);
   std::vector<PairDelay> pairs = PoolPairs(samples);
   JudgePairs(pairs, sigma);
   JudgeLines(pairs);

@@ -22,8 +22,10 @@
 //             connection z_point. Those come first that explain most, and of these the slowest. What passes a slow
 //             element, or is acknowledged through it, waits there: it is neither slow nor lossy as well (a slow
 //             connection explains losses only). A single connection that is less than twice as slow as ever has to be
-//             slower than its class as well: which messages meet is a matter of chance when a job starts, and changes
-//             when somebody is held up once; one that was lucky is then no slower than others;
+//             slower than all of its class that are as ever, too, by the least effect: which messages meet is a matter
+//             of chance when a job starts, and changes when somebody is held up once; one that was lucky is then no
+//             slower than others. The median of the class is no bound: connections of one class differ for as long as
+//             the job runs;
 //             6. while all wait for something slow, or for a rank that comes late, messages elsewhere meet others than
 //             usual: most of those that change are faster, some slower. So what else looks slow has to pass its z by
 //             how much faster those are that pass nothing slow, and beside something slow a loss is told only if those
@@ -38,6 +40,7 @@
 // Reference   Dong et al., C4, HPCA 2025; spec section 5.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -89,8 +92,12 @@ class SlowTransferDetector {
     SlowestRatios ratios;
     uint32_t sharing = 1;  // the header's, as x
     double x = 0;
-    std::optional<double> like_x;  // log of its time per message over the median of its class; nothing: too few there
+    uint64_t like = 0;             // its class, if there are enough of it
+    std::optional<double> like_x;  // log of its time per message over the median of its class; nothing without one
+    double beyond_like = 0;        // likewise, over the slowest of those that are as ever; infinite without a class
     bool has_x = false;
+
+    double log_delay() const { return log_seconds - std::log(connection->usual_bytes); }  // seconds a byte
   };
   struct PairDelay {
     Transfer transfer;
@@ -98,7 +105,7 @@ class SlowTransferDetector {
     double added_seconds = 0;  // to each message
     double error_2 = 0;        // square of the standard error of x
     double uneven = 0;         // share of uneven reports beyond normal, of the worst connection
-    double like_x = 0;         // likewise; infinite where one has none
+    double beyond_like = 0;    // likewise
     uint32_t samples = 0;
   };
 
@@ -109,10 +116,10 @@ class SlowTransferDetector {
     double uneven = 0;
     double z = 0;
     double z_min = 0;
-    double like_x = 0;
-    double like_x_min = 0;
+    double beyond_like = 0;
+    double beyond_like_min = 0;
 
-    bool is_slow() const { return z >= z_min && like_x >= like_x_min; }
+    bool is_slow() const { return z >= z_min && beyond_like >= beyond_like_min; }
   };
 
   struct JudgedElement {
@@ -126,10 +133,12 @@ class SlowTransferDetector {
   uint64_t ClassOf(const Sample& sample, bool by_leaf_pair) const;
   void CompareWithNormal(std::span<Sample> samples) const;
   static void CountSharing(std::span<Sample> samples);
-  // Medians of classes with enough members give like_x to samples that have none yet.
+  // Classes with enough members, and their medians, for samples that have none yet.
   void CompareWithin(std::span<Sample> samples, bool by_leaf_pair) const;
   // Takes what all share out of x; returns the standard deviation of what is left.
   double RemoveShared(std::span<Sample> samples) const;
+  // Compares those that are slower than ever with those of their class that are not.
+  void CompareWithLike(std::span<Sample> samples) const;
   std::vector<PairDelay> PoolPairs(std::span<const Sample> samples) const;
   // What most connections show.
   static double UsualUnevenShare(std::span<const Sample> samples);

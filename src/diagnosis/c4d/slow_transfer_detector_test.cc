@@ -367,6 +367,20 @@ TEST_F(AllToAllTest, WhoIsNoLongerLuckyIsNotSlow) {
   EXPECT_EQ(suspects[0].culprits[0].rank, RankId(3));
 }
 
+// Connections of one class differ for as long as a job runs: the median of the class is no bound for its members.
+TEST_F(AllToAllTest, WhoIsNoSlowerThanTheSlowestOfItsLikeIsNotSlow) {
+  Factors factors = {{{1, 2}, 0.8}, {{0, 1}, 1.15}, {{5, 6}, 1.2}};
+  for (int window = 0; window < 2; ++window) EXPECT_TRUE(Window(factors).empty());
+  factors[{1, 2}] = 1.3;
+  EXPECT_TRUE(Window(factors).empty()) << "1.63 times its own normal, 1.3 times the median, as slow as the slowest";
+  factors[{1, 2}] = 1.55;
+  std::vector<Suspect> suspects = Window(factors);
+  ASSERT_EQ(suspects.size(), 1u) << "1.94 times its own normal, 1.29 times the slowest";
+  EXPECT_EQ(suspects[0].culprits[0].rank, RankId(1));
+  factors[{3, 4}] = 1.6;
+  EXPECT_EQ(Window(factors).size(), 2u) << "who is slow is no measure for others";
+}
+
 // Single messages meet others than usual, too: in a real job, those from 4 to 5 while 1 to 5 was slow.
 TEST_F(AllToAllTest, WhatChangesElsewhereIsNoLossBesideASlowConnection) {
   LearnNormal();
