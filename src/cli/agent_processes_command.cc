@@ -226,6 +226,7 @@ Json ToJson(const service::FolderLook& look) {
 int ShowProcesses(const AgentProcessesOptions& options) {
   if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
   const service::FolderLook look = service::SegmentFolder(options.folder).Look();
+  if (!look.listing.ok()) return ReportError(look.listing);
   if (!IsStdout(options.json)) Print(options, look);
   if (!options.json.empty()) {
     const Status written = WriteOutput(options.json, report::Dump(ToJson(look)));

@@ -337,6 +337,7 @@ void HostAgentServer::Loop::LookAtSegments(SimTime now) {
   next_look_ = now + options_.look_period;
   watcher_.Do([this] {
     FolderLook look = segments_->Look();
+    if (!look.listing.ok()) LogOnce("no new process is watched: " + look.listing.message());
     for (const SegmentFault& fault : look.faults) LogOnce(fault.path + " is not watched: " + fault.reason);
     inbox_.Push(agent::SegmentsSeen{look.at, std::move(look.processes)});
   });

@@ -40,13 +40,14 @@ std::optional<int32_t> ParsePid(std::string_view name) {
   return is_number && name.front() != '0' ? std::optional(pid) : std::nullopt;
 }
 
-std::vector<int32_t> FindPids(const std::string& folder) {
+Result<std::vector<int32_t>> FindPids(const std::string& folder) {
   std::vector<int32_t> pids;
   std::error_code error;
   auto entry = std::filesystem::directory_iterator(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     if (const auto pid = ParsePid(entry->path().filename().string())) pids.push_back(*pid);
   }
+  if (error) return InvalidArgument(fmt::format("{}: can't be listed: {}", folder, error.message()));
   std::sort(pids.begin(), pids.end());
   return pids;
 }
@@ -140,7 +141,11 @@ Status SegmentFolder::Open(int32_t pid, Process* process) const {
 FolderLook SegmentFolder::Look() {
   FolderLook look;
   look.at = SimTime(ReadClockNs(CLOCK_MONOTONIC)) + clock_offset_;
-  for (const int32_t pid : FindPids(options_.folder)) processes_.try_emplace(pid);
+  if (const auto pids = FindPids(options_.folder); pids.ok()) {
+    for (const int32_t pid : *pids) processes_.try_emplace(pid);
+  } else {
+    look.listing = pids.status();
+  }
   for (auto process = processes_.begin(); process != processes_.end();) {
     const bool is_over = LookAt(process->first, &process->second, &look);
     process = is_over ? processes_.erase(process) : std::next(process);

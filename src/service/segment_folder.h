@@ -40,6 +40,7 @@ struct SegmentFault {
 
 struct FolderLook {
   SimTime at;                          // on the host's clock, as reports have it
+  Status listing;                      // of the folder; where it fails, none but processes known before are told
   std::vector<ProcessLook> processes;  // ascending process numbers; one that has ended stands here once more
   std::vector<SegmentFault> faults;    // ascending paths
 };

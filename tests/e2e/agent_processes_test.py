@@ -98,6 +98,14 @@ class AgentProcessesTest(CommandCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--segments: Directory does not exist: nowhere", done.stderr)
 
+    def test_a_folder_that_can_not_be_read(self):
+        (self.folder / "locked").mkdir(mode=0o300)
+        # Rights are no obstacle to root, unless it gives that up.
+        bounded = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+        done = subprocess.run([*bounded, self.program, "agent", "processes", "--segments", "locked"], cwd=self.folder,
+                              capture_output=True, text=True, timeout=300)
+        self.assert_refused(done, "locked: can't be listed: Permission denied")
+
     def test_an_output_that_can_not_be_written(self):
         done = self.run_program("agent", "processes", "--segments", ".", "--json", "/proc/nowhere/seen.json")
         self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -225,6 +225,19 @@ TEST_F(SegmentFolderTest, WhatIsNoSegmentIsSaidAndLeftAlone) {
               HasSubstr("of process 1"));
 }
 
+// Whom it knew is looked at as before.
+TEST_F(SegmentFolderTest, AFolderThatIsNoMoreIsSaid) {
+  PlayedProcess process(Options());
+  EXPECT_TRUE(folder_->Look().listing.ok());
+  std::filesystem::rename(Options().folder, Options().folder + ".moved");
+  process.Iterate();
+  const FolderLook look = folder_->Look();
+  EXPECT_THAT(look.listing.message(), HasSubstr("can't be listed"));
+  EXPECT_THAT(look.processes, SizeIs(1));
+  std::filesystem::rename(Options().folder + ".moved", Options().folder);
+  EXPECT_TRUE(folder_->Look().listing.ok());
+}
+
 TEST_F(SegmentFolderTest, AnotherUsersFileIsNotRead) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   EXPECT_THAT(FaultAfter([](const std::string& path) { EXPECT_EQ(chown(path.c_str(), 4242, 0), 0); }),
