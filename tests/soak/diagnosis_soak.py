@@ -287,6 +287,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", type=argparse.FileType("w"), default=sys.stderr, help="default: standard error")
     args = parser.parse_args()
+    # Whoever ends it leaves no lab behind.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(prefix="fl-soak-") as folder:
         soak = Soak(os.path.abspath(args.program), folder, args.seed, args.log)
         failure = ""
