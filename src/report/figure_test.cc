@@ -10,6 +10,7 @@
 #include "report/axis.h"
 #include "report/bar_figure.h"
 #include "report/heat_map_figure.h"
+#include "report/html_style.h"
 #include "report/line_figure.h"
 #include "report/link_matrix.h"
 #include "report/markup_check.h"
@@ -58,6 +59,24 @@ TEST(AxisTest, FitsTheCurvesFromZeroOn) {
   FitAxes(&figure);
   EXPECT_TRUE(figure.x_ticks.empty());
   EXPECT_THAT(Draw(figure), HasSubstr("</svg>"));
+}
+
+TEST(LineFigureTest, EachSeriesHasAColourOfItsOwnOnLightAndDarkScreens) {
+  const std::string style(PageStyle());
+  const size_t dark = style.find("prefers-color-scheme: dark");
+  std::set<std::string> colours[2];
+  for (size_t i = 0; i < kNumSeriesColors; ++i) {
+    const std::string name = "--s" + std::to_string(i);
+    EXPECT_THAT(style, HasSubstr(".s" + std::to_string(i) + " { --c: var(" + name + "); }"));
+    const size_t light_at = style.find(name + ": #");
+    const size_t dark_at = style.find(name + ": #", dark);
+    ASSERT_LT(light_at, dark);
+    ASSERT_NE(dark_at, std::string::npos);
+    colours[0].insert(style.substr(light_at + name.size(), 9));
+    colours[1].insert(style.substr(dark_at + name.size(), 9));
+  }
+  EXPECT_EQ(colours[0].size(), kNumSeriesColors);
+  EXPECT_EQ(colours[1].size(), kNumSeriesColors);
 }
 
 TEST(AxisTest, TimeTicksStandAtFullUnits) {

@@ -8,7 +8,7 @@ std::string_view PageStyle() {
   color-scheme: light dark;
   --page: #ffffff; --panel: #f6f7f9; --ink: #1b2028; --muted: #59636f; --rule: #d9dee4; --grid: #e8ebef;
   --good: #00694c; --bad: #a63d00; --warn-ground: #fff3d6; --warn-ink: #6b4300; --accent: #0072b2;
-  --s0: #6f7782; --s1: #0072b2; --s2: #d55e00; --s3: #009e73; --s4: #b65c93; --s5: #c98600; --s6: #3a9bd6;
+  --s0: #6f7782; --s1: #0072b2; --s2: #d55e00; --s3: #009e73; --s4: #b65c93; --s5: #c98600; --s6: #3a9bd6; --s7: #16202b;
   --ground: #f3f5f7;
   --h0: #e9edf1; --h1: #fdeccb; --h2: #fddba3; --h3: #fcc67c; --h4: #f9ac5c; --h5: #f28f43; --h6: #e36f33; --h7: #cb5029;
   --h8: #a93724; --h9: #822420; --h10: #571419;
@@ -18,7 +18,7 @@ std::string_view PageStyle() {
   :root {
     --page: #14181d; --panel: #1c2128; --ink: #e4e8ed; --muted: #9ba6b2; --rule: #343c46; --grid: #272e36;
     --good: #4cc9a0; --bad: #f59b62; --warn-ground: #3b2d10; --warn-ink: #f5d08a; --accent: #5db4ea;
-    --s0: #9aa4af; --s1: #5db4ea; --s2: #f08a3e; --s3: #34c89b; --s4: #dd94bf; --s5: #ecb63e; --s6: #8fd0f5;
+    --s0: #9aa4af; --s1: #5db4ea; --s2: #f08a3e; --s3: #34c89b; --s4: #dd94bf; --s5: #ecb63e; --s6: #8fd0f5; --s7: #ffffff;
     --ground: #1c2128;
     --h0: #262d35; --h1: #3a2a20; --h2: #573422; --h3: #754024; --h4: #954d26; --h5: #b45d2a; --h6: #cf7133; --h7: #e58a45;
     --h8: #f2a664; --h9: #fac48f; --h10: #ffe6c6;
@@ -80,7 +80,7 @@ svg .panel-heading { font-size: 13.5px; font-weight: 650; }
 svg .middle { text-anchor: middle; } svg .end { text-anchor: end; }
 svg .grid { stroke: var(--grid); } svg .axis { stroke: var(--rule); } svg .connector { stroke: var(--rule); stroke-width: 3; }
 .s0 { --c: var(--s0); } .s1 { --c: var(--s1); } .s2 { --c: var(--s2); } .s3 { --c: var(--s3); }
-.s4 { --c: var(--s4); } .s5 { --c: var(--s5); } .s6 { --c: var(--s6); }
+.s4 { --c: var(--s4); } .s5 { --c: var(--s5); } .s6 { --c: var(--s6); } .s7 { --c: var(--s7); }
 svg .curve { fill: none; stroke: var(--c); stroke-width: 2; stroke-linejoin: round; }
 svg .band { fill: var(--c); opacity: 0.16; } svg .dot { fill: var(--c); }
 svg .curve-label { fill: var(--c); font-weight: 650; }

@@ -10,7 +10,7 @@
 namespace fairlead::report {
 
 // Policies and series are told apart by this many colours; further ones start over.
-inline constexpr size_t kNumSeriesColors = 7;
+inline constexpr size_t kNumSeriesColors = 8;
 
 // "series s3": the style class of the i-th series' colour.
 std::string SeriesStyle(size_t index);
