@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/diag_report.h"
 #include "cli/diag_steering.h"
+#include "cli/output_files.h"
 #include "cli/pause_option.h"
 #include "cli/recording_analysis.h"
 #include "telemetry/detect_format.h"
@@ -150,9 +151,6 @@ Status Steer(const DiagOptions& options, DiagReport* report) {
 }
 
 Result<DiagReport> MakeReport(const DiagOptions& options) {
-  if (IsStdout(options.json) && IsStdout(options.html)) return InvalidArgument("only one output can be '-' (stdout)");
-  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
-  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.html));
   FL_RETURN_IF_ERROR(PrepareOutputFolder(options.audit));
   FL_RETURN_IF_ERROR(CheckSteering(options));
   FL_ASSIGN_OR_RETURN(const AnalysisOptions analysis, MakeAnalysisOptions(options));
@@ -170,17 +168,14 @@ Result<DiagReport> MakeReport(const DiagOptions& options) {
 }
 
 int Analyze(const DiagOptions& options, const std::string& command_line) {
+  auto files = OutputFiles::Prepare({options.json, options.html});
+  if (!files.ok()) return ReportError(files.status());
   const Result<DiagReport> report = MakeReport(options);
   if (!report.ok()) return ReportError(report.status());
-  if (!IsStdout(options.json) && !IsStdout(options.html)) fmt::print("{}", RenderText(*report));
-  if (!options.json.empty()) {
-    const Status status = WriteOutput(options.json, report::Dump(ToJson(*report)));
-    if (!status.ok()) return ReportError(status);
-  }
-  if (!options.html.empty()) {
-    const Status status = WriteOutput(options.html, RenderPage(*report, command_line));
-    if (!status.ok()) return ReportError(status);
-  }
+  if (!files->is_quiet()) fmt::print("{}", RenderText(*report));
+  files->Write(options.json, "JSON", [&] { return report::Dump(ToJson(*report)); });
+  files->Write(options.html, "Page", [&] { return RenderPage(*report, command_line); });
+  if (!files->status().ok()) return ReportError(files->status());
   return report->analysis.findings.empty() ? kExitOk : kExitNo;
 }
 

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "cli/command.h"
 #include "cli/drill_report.h"
+#include "cli/output_files.h"
 #include "cli/pause_option.h"
 #include "cli/terminal_progress.h"
 #include "execution/draw_fault.h"
@@ -192,10 +193,7 @@ Status WriteAudit(const sim::DrillRun& run, const std::string& path) {
 }
 
 Result<DrillReport> RunBoth(const DrillCommandOptions& options) {
-  if (IsStdout(options.json) && IsStdout(options.html)) return InvalidArgument("only one output can be '-' (stdout)");
-  for (const std::string& path : {options.json, options.html, options.audit}) {
-    FL_RETURN_IF_ERROR(PrepareOutputFolder(path));
-  }
+  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.audit));
   DrillReport report;
   FL_ASSIGN_OR_RETURN(report.options, MakeOptions(options));
   TerminalProgress progress;
@@ -212,18 +210,15 @@ Result<DrillReport> RunBoth(const DrillCommandOptions& options) {
 }
 
 int Drill(const DrillCommandOptions& options, const std::string& command_line) {
+  auto files = OutputFiles::Prepare({options.json, options.html});
+  if (!files.ok()) return ReportError(files.status());
   const Result<DrillReport> report = RunBoth(options);
   if (!report.ok()) return ReportError(report.status());
   if (StopRequested()) return kExitInterrupted;
-  if (!IsStdout(options.json) && !IsStdout(options.html)) fmt::print("{}", RenderText(*report));
-  if (!options.json.empty()) {
-    const Status status = WriteOutput(options.json, report::Dump(ToJson(*report)));
-    if (!status.ok()) return ReportError(status);
-  }
-  if (!options.html.empty()) {
-    const Status status = WriteOutput(options.html, RenderPage(*report, command_line));
-    if (!status.ok()) return ReportError(status);
-  }
+  if (!files->is_quiet()) fmt::print("{}", RenderText(*report));
+  files->Write(options.json, "JSON", [&] { return report::Dump(ToJson(*report)); });
+  files->Write(options.html, "Page", [&] { return RenderPage(*report, command_line); });
+  if (!files->status().ok()) return ReportError(files->status());
   return kExitOk;
 }
 

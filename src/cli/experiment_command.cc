@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/output_files.h"
 #include "cli/terminal_progress.h"
 #include "experiment/experiment_report.h"
 #include "experiment/experiment_runner.h"
@@ -62,8 +63,7 @@ struct RunOutcome {
   Status status;
 };
 
-RunOutcome RunEach(const std::vector<Experiment>& chosen, const ExperimentRunOptions& options) {
-  const bool is_quiet = IsStdout(options.json);
+RunOutcome RunEach(const std::vector<Experiment>& chosen, const ExperimentRunOptions& options, bool is_quiet) {
   RunOutcome outcome;
   TerminalProgress bar;
   for (size_t i = 0; i < chosen.size() && !StopRequested(); ++i) {
@@ -89,24 +89,9 @@ std::string RenderJson(const std::vector<ExperimentResult>& results, bool is_arr
   return report::Dump(is_array || json.empty() ? json : json.front());
 }
 
-Status WriteFiles(const std::vector<ExperimentResult>& results, const ExperimentRunOptions& options,
-                  const std::string& command_line) {
-  const bool is_quiet = IsStdout(options.json);
-  Status status;
-  const auto write = [&](const std::string& path, const std::string& content, std::string_view what) {
-    const Status written = WriteOutput(path, content);
-    if (written.ok() && !is_quiet) fmt::print("{} written to {}\n", what, path);
-    if (!written.ok() && status.ok()) status = written;
-  };
-  if (!options.json.empty()) write(options.json, RenderJson(results, options.name == kAll), "JSON");
-  if (!options.html.empty()) write(options.html, experiment::RenderHtml(results, command_line), "Page");
-  return status;
-}
-
 int Run(Experiments experiments, const ExperimentRunOptions& options, const std::string& command_line) {
-  for (const std::string& path : {options.json, options.html}) {
-    if (const Status status = PrepareOutputFolder(path); !status.ok()) return ReportError(status);
-  }
+  auto files = OutputFiles::Prepare({options.json, options.html});
+  if (!files.ok()) return ReportError(files.status());
   const auto chosen = FindExperiments(experiments, options.name);
   if (!chosen.ok()) return ReportError(chosen.status());
   if (!options.run.keep_folder.empty()) {
@@ -114,11 +99,14 @@ int Run(Experiments experiments, const ExperimentRunOptions& options, const std:
     const Status status = PrepareOutputFolder(options.run.keep_folder + "/result.json");
     if (!status.ok()) return ReportError(status);
   }
-  const RunOutcome outcome = RunEach(*chosen, options);
+  const RunOutcome outcome = RunEach(*chosen, options, files->is_quiet());
   // What was computed reaches the user even when a later experiment fails.
-  const Status written = outcome.results.empty() ? OkStatus() : WriteFiles(outcome.results, options, command_line);
+  if (!outcome.results.empty()) {
+    files->Write(options.json, "JSON", [&] { return RenderJson(outcome.results, options.name == kAll); });
+    files->Write(options.html, "Page", [&] { return experiment::RenderHtml(outcome.results, command_line); });
+  }
   if (!outcome.status.ok()) return ReportError(outcome.status);
-  if (!written.ok()) return ReportError(written);
+  if (!files->status().ok()) return ReportError(files->status());
   if (!StopRequested()) return kExitOk;
   fmt::print(stderr, "fairlead: stopped before the end; {} of {} experiments begun\n", outcome.results.size(),
              chosen->size());

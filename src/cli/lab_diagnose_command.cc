@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/output_files.h"
 #include "cli/terminal_progress.h"
 #include "lab/fault_tour.h"
 #include "lab/free_page.h"
@@ -50,17 +51,9 @@ Result<std::vector<lab::LabFaultKind>> ParseKinds(const std::vector<std::string>
   return kinds;
 }
 
-Status WriteReports(const LabDiagnoseOptions& options, const lab::FaultTour& tour) {
-  if (!IsStdout(options.json)) fmt::print("{}", lab::RenderTour(tour));
-  if (!options.html.empty()) FL_RETURN_IF_ERROR(WriteOutput(options.html, lab::TourPage(tour)));
-  if (options.json.empty()) return OkStatus();
-  return WriteOutput(options.json, report::Dump(lab::TourJson(tour)));
-}
-
 // Returns whether all of it was right.
 Result<bool> Diagnose(LabDiagnoseOptions options) {
-  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
-  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.html));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.json, options.html}));
   FL_ASSIGN_OR_RETURN(const auto kinds, ParseKinds(options.faults));
   const std::string file = FindInputFile(options.file);
   FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(file, {}));
@@ -74,7 +67,10 @@ Result<bool> Diagnose(LabDiagnoseOptions options) {
   auto tour = lab::RunFaultTour(file, scenario, options.tour, progress, StopRequested());
   bar.Finish();
   if (!tour.ok()) return tour.status();
-  FL_RETURN_IF_ERROR(WriteReports(options, *tour));
+  if (!files.is_quiet()) fmt::print("{}", lab::RenderTour(*tour));
+  files.Write(options.json, "JSON", [&] { return report::Dump(lab::TourJson(*tour)); });
+  files.Write(options.html, "Page", [&] { return lab::TourPage(*tour); });
+  FL_RETURN_IF_ERROR(files.status());
   return tour->IsAllRight();
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/process_usage.h"
 #include "cli/command.h"
+#include "cli/output_files.h"
 #include "cli/run_with_progress.h"
 #include "report/html_report.h"
 #include "report/json_report.h"
@@ -57,21 +58,12 @@ Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
   return OkStatus();
 }
 
-// Writes and prints; what was computed reaches the user even when one of the files can't be written.
-int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, const std::string& command_line) {
-  const bool is_quiet = IsStdout(options.json);
-  if (!is_quiet) fmt::print("{}", report::RenderText(report));
-  std::fflush(stdout);
-  Status status;
-  const auto write = [&](const std::string& path, const std::string& content, std::string_view what) {
-    if (path.empty()) return;
-    const Status written = WriteOutput(path, content);
-    if (written.ok() && !is_quiet) fmt::print("{} written to {}\n", what, path);
-    if (!written.ok() && status.ok()) status = written;
-  };
-  if (!options.json.empty()) write(options.json, report::RenderJson(report), "JSON");
-  if (!options.html.empty()) write(options.html, report::RenderHtml(report, {.command = command_line}), "Report");
-  if (!status.ok()) return ReportError(status);
+int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, const std::string& command_line,
+            OutputFiles files) {
+  if (!files.is_quiet()) fmt::print("{}", report::RenderText(report));
+  files.Write(options.json, "JSON", [&] { return report::RenderJson(report); });
+  files.Write(options.html, "Page", [&] { return report::RenderHtml(report, {.command = command_line}); });
+  if (!files.status().ok()) return ReportError(files.status());
   if (!StopRequested()) return kExitOk;
   fmt::print(stderr, "fairlead: stopped before the end; the numbers are partial\n");
   return kExitInterrupted;
@@ -79,15 +71,14 @@ int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, c
 
 int SimRun(const SimRunOptions& options, const std::string& command_line) {
   StopRequested();
-  for (const std::string& path : {options.json, options.html}) {
-    if (const Status status = PrepareOutputFolder(path); !status.ok()) return ReportError(status);
-  }
+  auto files = OutputFiles::Prepare({options.json, options.html});
+  if (!files.ok()) return ReportError(files.status());
   auto scenario = FindScenario(options.scenario, options.topology);
   if (!scenario.ok()) return ReportError(scenario.status());
   if (const Status status = ApplyOptions(options, &*scenario); !status.ok()) return ReportError(status);
   auto report = RunWithProgress(*scenario, {.num_threads = options.num_threads});
   if (!report.ok()) return ReportError(report.status());
-  return Deliver(*report, options, command_line);
+  return Deliver(*report, options, command_line, *std::move(files));
 }
 
 struct SimFwlOptions {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/output_files.h"
 #include "cli/terminal_progress.h"
 #include "cli/trace_page.h"
 #include "cli/trace_report.h"
@@ -38,28 +39,6 @@ Result<trace::TraceProfile> FindProfile(const std::string& name) {
   return trace::BuiltInTraceProfile(name);
 }
 
-// The first status that is not ok.
-template <class... Paths>
-Status PrepareOutputFolders(const Paths&... paths) {
-  for (const std::string* path : {&paths...}) FL_RETURN_IF_ERROR(PrepareOutputFolder(*path));
-  return OkStatus();
-}
-
-// Several results to stdout would make none of them readable.
-Status CheckOneStdout(std::initializer_list<const std::string*> paths) {
-  size_t count = 0;
-  for (const std::string* path : paths) count += IsStdout(*path);
-  if (count <= 1) return OkStatus();
-  return InvalidArgument("only one output can be '-' (stdout)");
-}
-
-Status WriteIfAsked(const std::string& path, const std::string& content, std::string_view what, bool is_quiet) {
-  if (path.empty()) return OkStatus();
-  FL_RETURN_IF_ERROR(WriteOutput(path, content));
-  if (!is_quiet) fmt::print("{} written to {}\n", what, path);
-  return OkStatus();
-}
-
 // ---- generate
 
 struct GenerateOptions {
@@ -72,26 +51,22 @@ struct GenerateOptions {
 };
 
 Status Generate(const GenerateOptions& options, const std::string& command_line) {
-  FL_RETURN_IF_ERROR(CheckOneStdout({&options.output, &options.json, &options.html}));
-  FL_RETURN_IF_ERROR(PrepareOutputFolders(options.output, options.json, options.html));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.output, options.json, options.html}));
   FL_ASSIGN_OR_RETURN(const trace::TraceProfile profile, FindProfile(options.profile));
   trace::GeneratorOptions generator = profile.generator;
   for (const auto& change : options.changes) change(&generator);
   FL_ASSIGN_OR_RETURN(const trace::Trace trace, trace::GenerateTrace(profile, generator));
   FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(trace.jobs));
   FL_ASSIGN_OR_RETURN(const trace::GoodnessOfFit fit, trace::MeasureFit(trace, profile));
-  const bool is_quiet = IsStdout(options.output) || IsStdout(options.json) || IsStdout(options.html);
-  if (!is_quiet) {
+  if (!files.is_quiet()) {
     fmt::print("{}", RenderTraceSummary(trace));
     for (const std::string& note : trace.notes) fmt::print("  {}\n", note);
     fmt::print("\n{}\n", RenderFit(fit));
   }
-  FL_RETURN_IF_ERROR(WriteIfAsked(options.output, csv, "Trace", is_quiet));
-  if (!options.json.empty()) {
-    FL_RETURN_IF_ERROR(WriteIfAsked(options.json, report::Dump(FitToJson(fit)), "Goodness of fit", is_quiet));
-  }
-  if (options.html.empty()) return OkStatus();
-  return WriteIfAsked(options.html, RenderTracePage(trace, profile, fit, command_line), "Page", is_quiet);
+  files.Write(options.output, "Trace", [&] { return csv; });
+  files.Write(options.json, "Goodness of fit", [&] { return report::Dump(FitToJson(fit)); });
+  files.Write(options.html, "Page", [&] { return RenderTracePage(trace, profile, fit, command_line); });
+  return files.status();
 }
 
 // An option of the generator: keeps what the user typed until the profile's defaults are known.
@@ -221,7 +196,7 @@ report::Json ToJson(const Validation& validation, const std::optional<trace::Goo
 }
 
 Result<int> Validate(const ValidateOptions& options) {
-  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.json}));
   std::optional<trace::TraceProfile> profile;
   if (!options.against.empty()) {
     FL_ASSIGN_OR_RETURN(profile, FindProfile(options.against));
@@ -231,11 +206,9 @@ Result<int> Validate(const ValidateOptions& options) {
   if (profile && !validation.trace.jobs.empty()) {
     FL_ASSIGN_OR_RETURN(fit, trace::MeasureFit(validation.trace, *profile));
   }
-  const bool is_quiet = IsStdout(options.json);
-  if (!is_quiet) PrintValidation(validation, fit);
-  if (!options.json.empty()) {
-    FL_RETURN_IF_ERROR(WriteIfAsked(options.json, report::Dump(ToJson(validation, fit)), "JSON", is_quiet));
-  }
+  if (!files.is_quiet()) PrintValidation(validation, fit);
+  files.Write(options.json, "JSON", [&] { return report::Dump(ToJson(validation, fit)); });
+  FL_RETURN_IF_ERROR(files.status());
   const bool is_fine = validation.num_findings == 0 && (!fit || fit->is_inside());
   return is_fine ? kExitOk : kExitNo;
 }
@@ -267,8 +240,7 @@ struct ImportOptions {
 };
 
 Status Import(const ImportOptions& options) {
-  FL_RETURN_IF_ERROR(CheckOneStdout({&options.output, &options.json}));
-  FL_RETURN_IF_ERROR(PrepareOutputFolders(options.output, options.json));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.output, options.json}));
   StopRequested();
   TerminalProgress progress;
   trace::LingjunImportOptions lingjun = options.lingjun;
@@ -279,15 +251,14 @@ Status Import(const ImportOptions& options) {
   FL_ASSIGN_OR_RETURN(const trace::LingjunImport import, trace::ImportLingjun(options.files, lingjun));
   progress.Finish();
   FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(import.trace.jobs));
-  const bool is_quiet = IsStdout(options.output) || IsStdout(options.json);
-  if (!is_quiet) {
+  if (!files.is_quiet()) {
     fmt::print("{}", RenderCleaning(import.report));
     fmt::print("{}", RenderTraceSummary(import.trace));
     for (const std::string& note : import.trace.notes) fmt::print("  {}\n", note);
   }
-  FL_RETURN_IF_ERROR(WriteIfAsked(options.output, csv, "Trace", is_quiet));
-  if (options.json.empty()) return OkStatus();
-  return WriteIfAsked(options.json, report::Dump(CleaningToJson(import.report)), "Cleaning report", is_quiet);
+  files.Write(options.output, "Trace", [&] { return csv; });
+  files.Write(options.json, "Cleaning report", [&] { return report::Dump(CleaningToJson(import.report)); });
+  return files.status();
 }
 
 void AddImport(CLI::App& trace_app, Invocation* invocation) {
@@ -339,7 +310,7 @@ Status Export(const ExportOptions& options) {
   if (IsStdout(options.scenario) || trace_file == options.scenario) {
     return InvalidArgument("--scenario: expected the name of a .yaml file; the jobs go to a .csv file beside it");
   }
-  FL_RETURN_IF_ERROR(PrepareOutputFolders(options.scenario, trace_file));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.scenario, trace_file}));
   std::error_code error;
   if (std::filesystem::equivalent(trace_file, options.file, error)) {
     return InvalidArgument(
@@ -356,8 +327,10 @@ Status Export(const ExportOptions& options) {
   fmt::print("{} with GPUs between {} and {} s; {} without GPUs left out.\n",
              report::FormatCount(result.jobs.size(), "job"), scenario_options.from_s, scenario_options.to_s,
              report::FormatCount(result.num_jobs_without_gpus, "job"));
-  FL_RETURN_IF_ERROR(WriteIfAsked(trace_file, csv, "Jobs", false));
-  return WriteIfAsked(options.scenario, result.yaml, "Scenario", false);
+  files.Write(trace_file, "Jobs", [&] { return csv; });
+  FL_RETURN_IF_ERROR(files.status());  // no scenario without its jobs
+  files.Write(options.scenario, "Scenario", [&] { return result.yaml; });
+  return files.status();
 }
 
 void AddExport(CLI::App& trace_app, Invocation* invocation) {

@@ -146,6 +146,18 @@ class CommandLineTest(CommandCase):
         self.write("file", "")
         self.assert_refused(self.run_program("sim", "run", scenario, "--json", "file/r.json"), "file/r.json")
 
+    def test_one_result_to_stdout_and_nothing_else(self):
+        scenario = self.write("s.yaml", SCENARIO)
+        page = self.run_program("sim", "run", scenario, "--seeds", "1", "--html", "-", "--json", "out.json")
+        self.assertEqual((page.returncode, page.stderr), (0, ""))
+        self.assertTrue(page.stdout.startswith("<!DOCTYPE html>"), page.stdout[:100])
+        self.assertTrue(page.stdout.rstrip().endswith("</html>"), page.stdout[-100:])
+        self.assertTrue(json.loads((self.folder / "out.json").read_text()))
+        for command in (["sim", "run", scenario], ["experiment", "run", "c4p-eight-jobs"], ["lab", "diagnose"],
+                        ["diag", "drill"]):
+            self.assert_refused(self.run_program(*command, "--json", "-", "--html", "-"),
+                                "only one output can be '-' (stdout)")
+
     def test_full_disk_keeps_the_old_file_and_prints_the_result(self):
         scenario = self.write("s.yaml", SCENARIO)
         self.write("r.json", "old")
