@@ -88,6 +88,7 @@ std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples(std:
         samples.push_back({.source = model::RankId(rank),
                            .connection = &connection,
                            .log_seconds = log_seconds,
+                           .log_delay = log_seconds - std::log(connection.usual_bytes),
                            .error_2 = std::pow(connection.fit.LogError(), 2),
                            .messages = static_cast<double>(connection.fit.messages()),
                            .uneven_share = is_uneven ? connection.fit.UnevenShare() : 0,
@@ -151,7 +152,7 @@ void SlowTransferDetector::CompareWithin(std::span<Sample> samples, bool by_leaf
   placed.reserve(samples.size());
   for (const Sample& sample : samples) {
     auto& its = *classes.try_emplace(ClassOf(sample, by_leaf_pair)).first;
-    its.second.log_delays.push_back(sample.log_delay());
+    its.second.log_delays.push_back(sample.log_delay);
     placed.push_back(&its);
   }
   for (auto& [key, each] : classes) each.median = MedianInPlace(each.log_delays);
@@ -159,7 +160,7 @@ void SlowTransferDetector::CompareWithin(std::span<Sample> samples, bool by_leaf
     const auto& [key, its] = *placed[i];
     if (samples[i].like_x || its.log_delays.size() < options_.peers_min) continue;
     samples[i].like = key;
-    samples[i].like_x = samples[i].log_delay() - its.median;
+    samples[i].like_x = samples[i].log_delay - its.median;
   }
 }
 
@@ -202,12 +203,12 @@ void SlowTransferDetector::CompareWithLike(std::span<Sample> samples) const {
   std::unordered_map<uint64_t, double> slowest;  // [class] log seconds a byte
   for (const Sample& sample : samples) {
     if (!sample.like_x || is_slower(sample)) continue;
-    const auto [at, is_first] = slowest.try_emplace(sample.like, sample.log_delay());
-    if (!is_first) at->second = std::max(at->second, sample.log_delay());
+    const auto [at, is_first] = slowest.try_emplace(sample.like, sample.log_delay);
+    if (!is_first) at->second = std::max(at->second, sample.log_delay);
   }
   for (Sample& sample : samples) {
     const auto at = sample.like_x ? slowest.find(sample.like) : slowest.end();
-    sample.beyond_like = at == slowest.end() ? kInfinite : sample.log_delay() - at->second;
+    sample.beyond_like = at == slowest.end() ? kInfinite : sample.log_delay - at->second;
   }
 }
 

@@ -40,7 +40,6 @@
 // Reference   Dong et al., C4, HPCA 2025; spec section 5.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -86,6 +85,7 @@ class SlowTransferDetector {
     model::RankId source;
     Connection* connection = nullptr;
     double log_seconds = 0;  // of a message of the usual size
+    double log_delay = 0;    // likewise, seconds a byte
     double error_2 = 0;      // square of its standard error
     double messages = 0;
     double uneven_share = 0;  // of reports, if several are
@@ -96,8 +96,6 @@ class SlowTransferDetector {
     std::optional<double> like_x;  // log of its time per message over the median of its class; nothing without one
     double beyond_like = 0;        // likewise, over the slowest of those that are as ever; infinite without a class
     bool has_x = false;
-
-    double log_delay() const { return log_seconds - std::log(connection->usual_bytes); }  // seconds a byte
   };
   struct PairDelay {
     Transfer transfer;
