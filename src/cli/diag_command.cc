@@ -217,7 +217,8 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
   analyze->add_option("--audit", options->audit, "Add what steering did, or would do, to FILE, a line of JSON each")
       ->type_name("FILE");
   analyze->add_option("--json", options->json, "Write the findings to FILE; - prints only them")->type_name("FILE");
-  analyze->add_option("--html", options->html, "Write a self-contained page with figures to FILE")->type_name("FILE");
+  analyze->add_option("--html", options->html, "Write a self-contained page with figures to FILE; - prints only it")
+      ->type_name("FILE");
   analyze->footer(
       "Exit codes: 0 nothing was found, 1 there are findings, 2 usage or bad input.\n"
       "Example: fairlead diag analyze nccl_trace_rank_*.json --html findings.html");

@@ -275,7 +275,8 @@ void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation) {
   drill->add_option("--audit", options->audit, "Add what steering had done to FILE, a line of JSON each")
       ->type_name("FILE");
   drill->add_option("--json", options->json, "Write the result to FILE; - prints only it")->type_name("FILE");
-  drill->add_option("--html", options->html, "Write a self-contained page with timelines to FILE")->type_name("FILE");
+  drill->add_option("--html", options->html, "Write a self-contained page with timelines to FILE; - prints only it")
+      ->type_name("FILE");
   drill->footer("Example: fairlead diag drill --fault gpu_hang@900:5 --html drill.html");
   drill->callback([options, invocation] { invocation->exit_code = Drill(*options, invocation->command_line); });
 }

@@ -133,7 +133,8 @@ void AddExperimentCommands(CLI::App& app, Experiments experiments, Invocation* i
                   "Keep each result in FOLDER, and take it from there next time: to go on after a break")
       ->type_name("FOLDER");
   run->add_option("--json", options->json, "Write the numbers to FILE; - prints only them")->type_name("FILE");
-  run->add_option("--html", options->html, "Write a page with tables and figures to FILE")->type_name("FILE");
+  run->add_option("--html", options->html, "Write a page with tables and figures to FILE; - prints only it")
+      ->type_name("FILE");
   run->footer(
       "Example: fairlead experiment run crux-near-optimality --reduced --html near.html\n"
       "Exit code 0 even when a number lies outside of its band: that is data.");

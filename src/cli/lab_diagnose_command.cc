@@ -114,7 +114,7 @@ void AddLabDiagnoseCommand(CLI::App* lab, Invocation* invocation) {
       ->type_name("FOLDER")
       ->capture_default_str();
   diagnose->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
-  diagnose->add_option("--html", options->html, "Write a page to FILE")->type_name("FILE");
+  diagnose->add_option("--html", options->html, "Write a page to FILE; - prints only it")->type_name("FILE");
   diagnose->footer(
       "Example: fairlead lab diagnose --faults frozen_rank,slow_send\n"
       "Exit code 1: something was missed, or found that is not so. Nothing of the lab is left.");

@@ -122,7 +122,8 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
   run->add_flag("--exact", options->exact, "Play every iteration instead of skipping whole periods");
   run->add_option("--threads", options->num_threads, "Threads; 0 = one per processor")->check(CLI::Range(0, 1024));
   run->add_option("--json", options->json, "Write all results to FILE; - prints only them")->type_name("FILE");
-  run->add_option("--html", options->html, "Write a self-contained page with figures to FILE")->type_name("FILE");
+  run->add_option("--html", options->html, "Write a self-contained page with figures to FILE; - prints only it")
+      ->type_name("FILE");
   run->footer("Example: fairlead sim run scenarios/lingjun-snapshot.yaml --policy ecmp,crux --seeds 5 --html out.html");
   run->callback([options, invocation] { invocation->exit_code = SimRun(*options, invocation->command_line); });
 }

@@ -113,7 +113,8 @@ void AddGenerate(CLI::App& trace_app, Invocation* invocation) {
       ->required();
   AddGeneratorOptions(app, options.get());
   app->add_option("--json", options->json, "Write the goodness of fit to FILE; - prints only it")->type_name("FILE");
-  app->add_option("--html", options->html, "Write a self-contained page with figures to FILE")->type_name("FILE");
+  app->add_option("--html", options->html, "Write a self-contained page with figures to FILE; - prints only it")
+      ->type_name("FILE");
   app->footer(
       "Every option without a default above has the profile's.\n"
       "Example: fairlead trace generate --seed 7 --gpu-jobs-only -o trace.csv --html trace.html");
