@@ -29,11 +29,38 @@ constexpr size_t kUnchangedMin = 2;
 // A connection is lossy with this many uneven reports, and this share of them beyond normal.
 constexpr uint32_t kUnevenReportsMin = 3;
 constexpr double kUnevenShareMin = 0.25;
+// Share of what its slow messages took longer that must show in the time of all.
+constexpr double kAddedShareMin = 0.5;
 // A message that meets one other where it met none takes twice as long.
 constexpr double kChanceMax = std::numbers::ln2;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
+// What has been slower than its class in so many windows, and could not be named, is so by nature.
+constexpr uint32_t kOddWindowsMin = 5;
 // Elements at fault in one window. More are not understood.
 constexpr size_t kElementsMax = 4;
+
+// Greatest log delays in a class of connections; those of one pair of ranks count as one.
+struct SlowestOfClass {
+  double as_ever = -kInfinite;
+  uint64_t line = 0;
+  double of_line = -kInfinite;
+  double of_others = -kInfinite;
+
+  void Add(uint64_t its_line, double log_delay, bool is_as_ever) {
+    if (is_as_ever) as_ever = std::max(as_ever, log_delay);
+    if (its_line == line) {
+      of_line = std::max(of_line, log_delay);
+    } else if (log_delay > of_line) {
+      of_others = of_line;
+      of_line = log_delay;
+      line = its_line;
+    } else {
+      of_others = std::max(of_others, log_delay);
+    }
+  }
+  double BesidesLine(uint64_t its_line) const { return its_line == line ? of_others : of_line; }
+};
+
 bool IsSameLine(const Transfer& a, const Transfer& b) {
   return std::tie(a.source, a.destination) == std::tie(b.source, b.destination);
 }
@@ -65,7 +92,7 @@ void SlowTransferDetector::Add(const model::RankReport& report) {
     if (key.direction != model::Direction::kSend || record.messages == 0) continue;
     if (key.peer.index() >= layout_.ranks.size() || key.peer == report.rank) continue;
     Connection& connection = FindConnection(report.rank, key);
-    const bool is_known = connection.baseline_count >= options_.baseline_windows;
+    const bool is_known = HasBaseline(connection);
     const double usual_seconds = is_known ? std::exp(connection.baseline) / connection.usual_bytes : 0;
     connection.fit.Add(record, options_.added_delay_min, is_known ? connection.baseline_ratios.usual() : 0,
                        usual_seconds);
@@ -92,6 +119,7 @@ std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples(std:
                            .error_2 = std::pow(connection.fit.LogError(), 2),
                            .messages = static_cast<double>(connection.fit.messages()),
                            .uneven_share = is_uneven ? connection.fit.UnevenShare() : 0,
+                           .uneven_seconds = connection.fit.uneven_seconds(),
                            .ratios = connection.fit.slowest_ratios(),
                            .like_x = {}});
       }
@@ -169,7 +197,7 @@ void SlowTransferDetector::CompareWithNormal(std::span<Sample> samples) const {
   CompareWithin(samples, true);
   CompareWithin(samples, false);
   for (Sample& sample : samples) {
-    const bool has_baseline = sample.connection->baseline_count >= options_.baseline_windows;
+    const bool has_baseline = HasBaseline(*sample.connection);
     sample.has_x = has_baseline || sample.like_x.has_value();
     sample.x = has_baseline ? sample.log_seconds - sample.connection->baseline : sample.like_x.value_or(0);
   }
@@ -181,7 +209,7 @@ double SlowTransferDetector::RemoveShared(std::span<Sample> samples) const {
   for (const Sample& sample : samples) {
     if (!sample.has_x) continue;
     values.push_back(sample.x);
-    const bool has_baseline = sample.connection->baseline_count >= options_.baseline_windows;
+    const bool has_baseline = HasBaseline(*sample.connection);
     if (has_baseline && std::abs(sample.x) < kHealthyShare * std::log1p(options_.matrix.effect_min)) {
       unchanged.push_back(sample.x);
     }
@@ -196,19 +224,32 @@ double SlowTransferDetector::RemoveShared(std::span<Sample> samples) const {
   return std::max(normal.sigma, options_.matrix.sigma_floor);
 }
 
+uint64_t SlowTransferDetector::LineOf(const Sample& sample) {
+  return uint64_t{sample.source.value()} << 32 | sample.connection->key.peer.value();
+}
+
+bool SlowTransferDetector::TakesLonger(const Sample& sample) const {
+  const double normal_seconds = std::exp(sample.log_seconds - sample.x) * sample.messages;
+  const double added_share = std::expm1(sample.x) + options_.matrix.sigma_floor;
+  return added_share * normal_seconds >= kAddedShareMin * sample.uneven_seconds;
+}
+
 void SlowTransferDetector::CompareWithLike(std::span<Sample> samples) const {
   const double effect = std::log1p(options_.matrix.effect_min);
   const auto is_slower = [effect](const Sample& sample) { return sample.has_x && sample.x >= effect; };
   if (std::ranges::none_of(samples, is_slower)) return;
-  std::unordered_map<uint64_t, double> slowest;  // [class] log seconds a byte
+  std::unordered_map<uint64_t, SlowestOfClass> classes;
   for (const Sample& sample : samples) {
-    if (!sample.like_x || is_slower(sample)) continue;
-    const auto [at, is_first] = slowest.try_emplace(sample.like, sample.log_delay);
-    if (!is_first) at->second = std::max(at->second, sample.log_delay);
+    if (sample.like_x) classes[sample.like].Add(LineOf(sample), sample.log_delay, !is_slower(sample));
   }
   for (Sample& sample : samples) {
-    const auto at = sample.like_x ? slowest.find(sample.like) : slowest.end();
-    sample.beyond_like = at == slowest.end() ? kInfinite : sample.log_delay - at->second;
+    if (!sample.like_x) {
+      sample.beyond_like = kInfinite;
+      continue;
+    }
+    const SlowestOfClass& its = classes[sample.like];
+    const double bound = HasBaseline(*sample.connection) ? its.as_ever : its.BesidesLine(LineOf(sample));
+    sample.beyond_like = sample.log_delay - bound;
   }
 }
 
@@ -226,7 +267,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
     const Transfer transfer{
         .source = sample.source, .destination = sample.connection->key.peer, .plane = sample.connection->key.plane};
     const double added = std::exp(sample.log_seconds) * (1 - std::exp(-sample.x));
-    const bool has_baseline = sample.connection->baseline_count >= options_.baseline_windows;
+    const bool has_baseline = HasBaseline(*sample.connection);
     pairs.push_back({.transfer = transfer,
                      .x = sample.x,
                      .added_seconds = added,
@@ -442,7 +483,7 @@ std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDela
 void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::span<const PairDelay> pairs) {
   for (const Sample& sample : samples) {
     Connection& connection = *sample.connection;
-    if (connection.baseline_count >= options_.baseline_windows) continue;
+    if (HasBaseline(connection)) continue;
     const auto pair = std::lower_bound(pairs.begin(), pairs.end(), sample, [](const PairDelay& p, const Sample& s) {
       return std::tie(p.transfer.source, p.transfer.destination, p.transfer.plane) <
              std::make_tuple(s.source, s.connection->key.peer, uint32_t{s.connection->key.plane});
@@ -450,7 +491,8 @@ void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::s
     const bool is_judged = pair != pairs.end() && pair->transfer.source == sample.source &&
                            pair->transfer.destination == connection.key.peer &&
                            pair->transfer.plane == connection.key.plane;
-    if (is_judged && pair->transfer.health == TransferHealth::kSlow) continue;
+    if (is_judged && pair->transfer.health == TransferHealth::kSlow && ++connection.odd_windows < kOddWindowsMin)
+      continue;
     const double count = ++connection.baseline_count;
     connection.baseline += (sample.log_seconds - connection.baseline) / count;
     connection.baseline_error_2 =
@@ -463,6 +505,9 @@ std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime, std::span<const do
   std::vector<Sample> samples = TakeSamples(lateness);
   CompareWithNormal(samples);
   const double sigma = RemoveShared(samples);
+  for (Sample& sample : samples) {
+    if (!TakesLonger(sample)) sample.uneven_share = 0;
+  }
   CompareWithLike(samples);
   std::vector<PairDelay> pairs = PoolPairs(samples);
   JudgePairs(pairs, sigma);

@@ -17,7 +17,8 @@
 //             ScoreDelays names, or lossy: single messages are much slower again and again,
 //             than it has ever seen, while those of most others are not. A rank that comes late sends all that it has
 //             at once, and gets all that others had for it: messages of a burst share their time otherwise than those
-//             that come one by one. What single messages take longer is no loss as long as an end's lateness covers it;
+//             that come one by one. What single messages take longer is no loss as long as an end's lateness covers it,
+//             nor where the others take that much less: a loss adds time, other company only shares it otherwise;
 //             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
 //             connection z_point. Those come first that explain most, and of these the slowest. What passes a slow
 //             element, or is acknowledged through it, waits there: it is neither slow nor lossy as well (a slow
@@ -25,7 +26,7 @@
 //             slower than all of its class that are as ever, too, by the least effect: which messages meet is a matter
 //             of chance when a job starts, and changes when somebody is held up once; one that was lucky is then no
 //             slower than others. The median of the class is no bound: connections of one class differ for as long as
-//             the job runs;
+//             the job runs. So one without a normal of its own has to be slower than all others of its class;
 //             6. while all wait for something slow, or for a rank that comes late, messages elsewhere meet others than
 //             usual: most of those that change are faster, some slower. So what else looks slow has to pass its z by
 //             how much faster those are that pass nothing slow, and beside something slow a loss is told only if those
@@ -79,6 +80,7 @@ class SlowTransferDetector {
     SlowestRatios baseline_ratios;
     double usual_bytes = 0;
     uint32_t baseline_count = 0;
+    uint32_t odd_windows = 0;  // slower than its class, and no finding
   };
   // One connection in one window.
   struct Sample {
@@ -88,13 +90,16 @@ class SlowTransferDetector {
     double log_delay = 0;    // likewise, seconds a byte
     double error_2 = 0;      // square of its standard error
     double messages = 0;
-    double uneven_share = 0;  // of reports, if several are
+    double uneven_share = 0;    // of reports, if several are
+    double uneven_seconds = 0;  // by which slowest messages of these took longer than usual
     SlowestRatios ratios;
     uint32_t sharing = 1;  // the header's, as x
     double x = 0;
     uint64_t like = 0;             // its class, if there are enough of it
     std::optional<double> like_x;  // log of its time per message over the median of its class; nothing without one
-    double beyond_like = 0;        // likewise, over the slowest of those that are as ever; infinite without a class
+    // Likewise, over the slowest of those that are as ever, or of all others if it has no normal of its own; infinite
+    // where there are none.
+    double beyond_like = 0;
     bool has_x = false;
   };
   struct PairDelay {
@@ -125,6 +130,9 @@ class SlowTransferDetector {
     ElementDelay delay;
   };
 
+  bool HasBaseline(const Connection& connection) const {
+    return connection.baseline_count >= options_.baseline_windows;
+  }
   Connection& FindConnection(model::RankId rank, const model::ConnectionKey& key);
   std::vector<Sample> TakeSamples(std::span<const double> lateness);
   bool IsLocal(model::RankId a, model::RankId b, uint32_t plane) const;
@@ -135,6 +143,9 @@ class SlowTransferDetector {
   void CompareWithin(std::span<Sample> samples, bool by_leaf_pair) const;
   // Takes what all share out of x; returns the standard deviation of what is left.
   double RemoveShared(std::span<Sample> samples) const;
+  static uint64_t LineOf(const Sample& sample);  // which pair of ranks
+  // Whether what single messages took longer shows in what all took.
+  bool TakesLonger(const Sample& sample) const;
   // Compares those that are slower than ever with those of their class that are not.
   void CompareWithLike(std::span<Sample> samples) const;
   std::vector<PairDelay> PoolPairs(std::span<const Sample> samples) const;
