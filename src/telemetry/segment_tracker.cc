@@ -38,6 +38,15 @@ int64_t GreatestSince(const SegmentConnection& now, int64_t since_ns) {
   return greatest;
 }
 
+// The windows reach back beyond the look before: of a greatest time that the histogram since then doesn't have, the
+// middle of its last bin is left.
+int64_t LimitByBins(int64_t greatest_ns, const std::array<uint32_t, model::kNumWireTimeBins>& bins) {
+  size_t end = bins.size();
+  while (end > 0 && bins[end - 1] == 0) --end;
+  if (end == 0 || end == bins.size() || greatest_ns < (int64_t{1000} << end)) return greatest_ns;
+  return (int64_t{1500} << end) / 2;
+}
+
 }  // namespace
 
 SegmentTracker::SegmentTracker(const SegmentTrackerOptions& options) : options_(options) {}
@@ -280,10 +289,11 @@ ConnectionRecord SegmentTracker::TellConnection(Communicator* communicator, cons
   record.wire_time = SimDuration(now.wire_ns - before.wire_ns);
   record.wait_for_gpu = SimDuration(now.wait_for_gpu_ns - before.wait_for_gpu_ns);
   record.wait_for_peer = SimDuration(now.wait_for_peer_ns - before.wait_for_peer_ns);
-  record.wire_time_max = std::min(record.wire_time, SimDuration(GreatestSince(now, before_ns_)));
   for (size_t i = 0; i < model::kNumWireTimeBins; ++i) {
     record.wire_time_bins[i] = now.wire_time_bins[i] - before.wire_time_bins[i];  // also where it has gone round
   }
+  const int64_t greatest = LimitByBins(GreatestSince(now, before_ns_), record.wire_time_bins);
+  record.wire_time_max = std::min(record.wire_time, SimDuration(greatest));
   before = now;
   return record;
 }

@@ -253,6 +253,11 @@ TEST_F(SegmentTrackerTest, TheGreatestWireTimeIsThatSinceTheLookBefore) {
   EXPECT_EQ(look(4, 500, 900, 2000, 4 * window + 20), 500) << "the window before was over";
   EXPECT_EQ(look(5, 100, 500, 2000, 5 * window + 20), 500);
   EXPECT_EQ(look(5, 100, 500, 60, 5 * window + 30), 60) << "no message took longer than all together";
+  connection.wire_time_bins[7] += 1;
+  EXPECT_EQ(look(5, 140'000, 900'000, 150'000, 5 * window + 40), 140'000);
+  connection.wire_time_bins[7] += 1;
+  EXPECT_EQ(look(5, 900'000, 900'000, 1'900'000, 5 * window + 50), 192'000)
+      << "that was before: now one of 128 to 256 us";
 }
 
 // ---- Laws ----

@@ -119,6 +119,7 @@ std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples(std:
                            .error_2 = std::pow(connection.fit.LogError(), 2),
                            .messages = static_cast<double>(connection.fit.messages()),
                            .uneven_share = is_uneven ? connection.fit.UnevenShare() : 0,
+                           .slowest_seconds = connection.fit.slowest_seconds(),
                            .uneven_seconds = connection.fit.uneven_seconds(),
                            .ratios = connection.fit.slowest_ratios(),
                            .like_x = {}});
@@ -229,9 +230,10 @@ uint64_t SlowTransferDetector::LineOf(const Sample& sample) {
 }
 
 bool SlowTransferDetector::TakesLonger(const Sample& sample) const {
-  const double normal_seconds = std::exp(sample.log_seconds - sample.x) * sample.messages;
-  const double added_share = std::expm1(sample.x) + options_.matrix.sigma_floor;
-  return added_share * normal_seconds >= kAddedShareMin * sample.uneven_seconds;
+  // Both without the slowest message, which log_seconds leaves out.
+  const double normal_seconds = std::exp(sample.log_seconds - sample.x);
+  const double added = std::expm1(sample.x) * normal_seconds * (sample.messages - 1);
+  return added >= kAddedShareMin * (sample.uneven_seconds - (sample.slowest_seconds - normal_seconds));
 }
 
 void SlowTransferDetector::CompareWithLike(std::span<Sample> samples) const {

@@ -90,8 +90,9 @@ class SlowTransferDetector {
     double log_delay = 0;    // likewise, seconds a byte
     double error_2 = 0;      // square of its standard error
     double messages = 0;
-    double uneven_share = 0;    // of reports, if several are
-    double uneven_seconds = 0;  // by which slowest messages of these took longer than usual
+    double uneven_share = 0;     // of reports, if several are
+    double slowest_seconds = 0;  // of one message
+    double uneven_seconds = 0;   // by which slowest messages of these took longer than usual
     SlowestRatios ratios;
     uint32_t sharing = 1;  // the header's, as x
     double x = 0;

@@ -52,6 +52,7 @@ class TransferFit {
   // Standard error of log SecondsOf(), by how much the reports differ from each other. 0: too few of them to tell.
   double LogError() const;
 
+  double slowest_seconds() const { return slowest_; }  // of one message
   // Reports whose slowest message took much longer than the others, and by an unusual factor.
   uint32_t uneven_reports() const { return uneven_reports_; }
   // By which the slowest messages of these reports took longer than usual, or than the others if that is longer.
