@@ -508,7 +508,7 @@ std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime, std::span<const do
   CompareWithNormal(samples);
   const double sigma = RemoveShared(samples);
   for (Sample& sample : samples) {
-    if (!TakesLonger(sample)) sample.uneven_share = 0;
+    if (sample.uneven_share > 0 && !TakesLonger(sample)) sample.uneven_share = 0;
   }
   CompareWithLike(samples);
   std::vector<PairDelay> pairs = PoolPairs(samples);
