@@ -287,18 +287,24 @@ SimTime ContentionDomain::FinishLowerBound() {
   if (next_event > kEndOfTimeNs) return SimTime::Never();
   const int64_t next_event_ns = next_event + offset_ns_;
   int64_t bound = kNeverNs;
-  for (uint32_t j = 0; j < jobs_.size(); ++j) {
-    const JobState& job = *jobs_[j];
-    const Runtime& runtime = runtimes_[j];
-    if (job.num_iterations == 0) continue;
-    // Of an iteration that other rates have brought to where it is, only what comes after it is known.
-    const uint64_t left = job.num_iterations - job.iterations_done - (runtime.began_before ? 1 : 0);
-    const int64_t from = runtime.began_before ? next_event_ns : job.iteration_start.ns();
-    const double rest_ns = static_cast<double>(left) * static_cast<double>(runtime.least_iteration_ns);
-    if (rest_ns > static_cast<double>(kEndOfTimeNs)) continue;
-    bound = std::min(bound, from + static_cast<int64_t>(left) * runtime.least_iteration_ns);
-  }
-  return bound == kNeverNs ? SimTime::Never() : SimTime(std::max(bound, next_event_ns));
+  for (uint32_t j = 0; j < jobs_.size(); ++j) bound = std::min(bound, FinishBoundNs(j, next_event_ns));
+  if (bound == kNeverNs) return SimTime::Never();
+  bound = std::max(bound, next_event_ns);
+  promised_finish_ns_ = std::max(promised_finish_ns_, bound);
+  return SimTime(bound);
+}
+
+// Of job j, when nothing happens before `next_event_ns`; kNeverNs where it is beyond the end of time.
+int64_t ContentionDomain::FinishBoundNs(uint32_t j, int64_t next_event_ns) const {
+  const JobState& job = *jobs_[j];
+  const Runtime& runtime = runtimes_[j];
+  if (job.num_iterations == 0) return kNeverNs;
+  // Of an iteration that other rates have brought to where it is, only what comes after it is known.
+  const uint64_t left = job.num_iterations - job.iterations_done - (runtime.began_before ? 1 : 0);
+  const int64_t from = runtime.began_before ? next_event_ns : job.iteration_start.ns();
+  const double rest_ns = static_cast<double>(left) * static_cast<double>(runtime.least_iteration_ns);
+  if (rest_ns > static_cast<double>(kEndOfTimeNs)) return kNeverNs;
+  return from + static_cast<int64_t>(left) * runtime.least_iteration_ns;
 }
 
 int64_t ContentionDomain::NextEventNs() {

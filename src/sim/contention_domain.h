@@ -59,7 +59,8 @@ class ContentionDomain {
 
   SimTime now() const { return SimTime(local_now_ns_ + offset_ns_); }
   bool has_finished_job() const { return has_finished_job_; }
-  // No job of this domain finishes before; Never() when none has an end.
+  // No job of this domain finishes before; Never() when none has an end. Others are played up to this instant, so that
+  // what is skipped afterwards keeps to it, too.
   SimTime FinishLowerBound();
   const ContentionAccount& contention() const { return contention_; }
   // False when the jobs' levels have changed in a way that changes who goes first here.
@@ -116,6 +117,7 @@ class ContentionDomain {
   void WatchCongestion(std::vector<std::vector<fluid::LinkUse>> uses);
   void ComputeLeastIterations();
   int64_t LeastIterationNs(uint32_t j) const;
+  int64_t FinishBoundNs(uint32_t j, int64_t next_event_ns) const;
   void Resume();
 
   bool IsWatched() const;
@@ -146,6 +148,8 @@ class ContentionDomain {
   DomainSnapshot TakeSnapshot() const;
   Counters TakeCounters() const;
   int64_t PeriodsThatFit(const Period& period, const Counters& then, int64_t limit_ns) const;
+  int64_t FinishSlackNs(uint32_t j) const;
+  uint64_t WholeIterations(uint32_t j, double owed, int64_t length_ns) const;
   void Jump(const Period& period, const Counters& then, int64_t num_periods);
   // `times` times the change since `then`.
   Counters CountMore(const Counters& then, uint64_t times) const;
@@ -168,8 +172,9 @@ class ContentionDomain {
   bool is_watched_ = false;  // a job is being profiled: every event is played
 
   SimTime start_;
-  int64_t local_now_ns_ = 0;  // the network's clock
-  int64_t offset_ns_ = 0;     // simulated time = local + offset; jumping only moves the offset
+  int64_t local_now_ns_ = 0;        // the network's clock
+  int64_t offset_ns_ = 0;           // simulated time = local + offset; jumping only moves the offset
+  int64_t promised_finish_ns_ = 0;  // the latest that FinishLowerBound() has said
   bool has_finished_job_ = false;
   std::vector<uint32_t> due_;  // jobs to step at the current instant
   std::vector<fluid::FlowId> completed_;

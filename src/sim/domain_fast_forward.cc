@@ -1,5 +1,6 @@
 // Fast-forward of a domain: where its jobs repeat themselves, all counters move on by whole periods at once.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/random.h"
@@ -75,7 +76,7 @@ void ContentionDomain::TryExtrapolate(int64_t limit_ns) {
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     JobState& job = *jobs_[j];
     const double more = settled_rates_->iterations_per_ns[j] * static_cast<double>(length_ns) + job.iteration_carry;
-    const auto whole = static_cast<uint64_t>(more);
+    const uint64_t whole = WholeIterations(j, more, length_ns);
     job.iteration_carry = more - static_cast<double>(whole);
     const std::vector<uint64_t> phase_runs(job.phase_runs.size(), whole);
     JumpJob(j, whole, phase_runs, SimDuration(length_ns), settled_rates_->spread * static_cast<double>(length_ns));
@@ -104,8 +105,30 @@ int64_t ContentionDomain::PeriodsThatFit(const Period& period, const Counters& t
     // The last iteration is always played, so that the end comes out exactly.
     const uint64_t left = job.num_iterations - job.iterations_done - 1;
     fit = std::min<int64_t>(fit, static_cast<int64_t>(left / per_period));
+    // A state that only converges may repeat itself a little sooner than the least iterations allow.
+    const double too_early_ns = static_cast<double>(per_period) * static_cast<double>(runtimes_[j].least_iteration_ns) -
+                                static_cast<double>(period.length_ns);
+    if (too_early_ns <= 0) continue;
+    fit = std::min(fit,
+                   static_cast<int64_t>(static_cast<double>(FinishSlackNs(static_cast<uint32_t>(j))) / too_early_ns));
   }
   return fit;
+}
+
+// How much sooner than its least iterations say the job may finish without breaking what FinishLowerBound() has said.
+int64_t ContentionDomain::FinishSlackNs(uint32_t j) const {
+  constexpr int64_t kUnlimitedNs = std::numeric_limits<int64_t>::max() / 4;
+  return std::clamp(FinishBoundNs(j, now().ns()) - promised_finish_ns_, int64_t{0}, kUnlimitedNs);
+}
+
+// Of the `owed` iterations, those that job j may be given at once, in `length_ns`. What earlier stretches still owe it
+// would otherwise make it finish before FinishLowerBound(), and others have been played up to there.
+uint64_t ContentionDomain::WholeIterations(uint32_t j, double owed, int64_t length_ns) const {
+  const JobState& job = *jobs_[j];
+  const auto whole = static_cast<uint64_t>(owed);
+  if (job.num_iterations == 0) return whole;
+  const int64_t fit = (length_ns + FinishSlackNs(j)) / runtimes_[j].least_iteration_ns;
+  return std::min({whole, static_cast<uint64_t>(fit), job.num_iterations - job.iterations_done - 1});
 }
 
 ContentionDomain::Counters ContentionDomain::CountMore(const Counters& then, uint64_t times) const {

@@ -72,7 +72,7 @@ struct JobState {
   bool is_phase_running = false;
   std::vector<double> remaining;  // [transfer] bytes left of each flow, for the running phase
   uint64_t iterations_done = 0;
-  double iteration_carry = 0;  // part of an iteration that extrapolation owes it, 0..1
+  double iteration_carry = 0;  // iterations that extrapolation owes it, mostly part of one
   bool is_finished = false;
   SimTime finish_time;
 
