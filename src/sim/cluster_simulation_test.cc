@@ -297,6 +297,17 @@ TEST_F(OneUplinkTest, FailureStopsAndRepairContinues) {
   EXPECT_NEAR(Run().jobs[0].end_s, 23.5, 1e-6);
 }
 
+TEST_F(OneUplinkTest, AFailureBeforeAJobHasBegunBooksNothing) {
+  // Its first iteration begins somewhere in its first 20 s; the failure in the first second takes its path away.
+  AddJob(10, 10, 1);
+  options_.random_phase = true;
+  link_events_ = {{SimTime::FromSeconds(Seconds(0.5)), Uplink(), 0}};
+  const RunResult result = Run();
+  EXPECT_GT(result.jobs[0].start_s, 2);
+  EXPECT_NEAR(result.jobs[0].compute_s, 10, 1e-6);
+  EXPECT_TRUE(result.links.empty());
+}
+
 TEST_F(OneUplinkTest, FinishOfAnIterationOlderThanAFailureIsNotMissed) {
   // Job 0 has sent 0.9 of its 1e9 bytes when the cable falls to 1 %: the rest takes 10 s, until 11.9 s. An iteration
   // that began now would take 101 s, which says nothing of this one. Job 6 waits for its GPUs; jobs 1 to 5 don't meet
