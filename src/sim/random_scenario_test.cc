@@ -1,0 +1,74 @@
+#include "sim/random_scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "base/random.h"
+#include "sim/run_laws.h"
+#include "sim/scenario_runner.h"
+
+namespace fairlead::sim {
+namespace {
+
+constexpr uint64_t kNumSeeds = 100;
+
+std::string TextOf(uint64_t seed) {
+  Random random(seed);
+  return RandomScenarioText([&random](uint64_t n) { return random.Below(n); });
+}
+
+RunResult RunAlone(const Scenario& scenario) {
+  const std::atomic<bool> never = false;
+  auto report = RunScenario(scenario, {.num_threads = 1}, never, nullptr);
+  EXPECT_TRUE(report.ok());
+  EXPECT_EQ(report->runs.size(), 1u);
+  return std::move(report->runs.front());
+}
+
+TEST(RandomScenarioTest, SameSeedSameTextAndOthersDiffer) {
+  EXPECT_EQ(TextOf(1), TextOf(1));
+  EXPECT_NE(TextOf(1), TextOf(2));
+}
+
+TEST(RandomScenarioTest, EveryKindIsDrawn) {
+  std::map<std::string, int> counts;
+  for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
+    const std::string text = TextOf(seed);
+    for (const std::string kind : {"clos2", "clos3", "double-sided", "rail-dual-plane", "allocation:", "placement:",
+                                   "link_events:", "dcqcn", "detail: edge", "extrapolate: true", "profile_jobs",
+                                   "speed_report_s", "qps_per_connection", "model: ", "sizes: ", "health: 0,"}) {
+      counts[kind] += text.find(kind) != std::string::npos ? 1 : 0;
+    }
+  }
+  for (const auto& [kind, count] : counts) EXPECT_GE(count, 3) << kind;
+}
+
+TEST(RandomScenarioTest, OptionsTurnKindsOff) {
+  Random random(1);
+  for (int i = 0; i < 50; ++i) {
+    const Scenario scenario = RandomScenario(
+        random, {.allocation = false, .link_events = false, .congestion = false, .max_jobs = 2, .policies = {"ecmp"}});
+    EXPECT_TRUE(scenario.allocations.empty());
+    EXPECT_TRUE(scenario.link_events.empty());
+    EXPECT_FALSE(scenario.simulation.dcqcn);
+    EXPECT_LE(scenario.jobs.size(), 2u);
+    EXPECT_EQ(scenario.policies, std::vector<std::string>{"ecmp"});
+  }
+}
+
+TEST(RandomScenarioTest, RunsKeepTheLaws) {
+  for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
+    Random random(seed);
+    const Scenario scenario = RandomScenario(random);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RunResult run = RunAlone(scenario);
+    EXPECT_EQ(FindBrokenLaw(scenario, run), "") << TextOf(seed);
+    EXPECT_EQ(RunAlone(scenario).event_hash, run.event_hash) << TextOf(seed);
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::sim
