@@ -24,13 +24,13 @@ struct JobsOfLinks {
   std::span<const uint32_t> of(size_t link) const { return {jobs.data() + first[link], jobs.data() + first[link + 1]}; }
 };
 
-JobsOfLinks CollectJobsOfNetworkLinks(std::span<const std::span<const model::Path>> paths, const LinkTable& links) {
+JobsOfLinks CollectJobsOfSharedLinks(std::span<const std::span<const model::Path>> paths, const LinkTable& links) {
   std::vector<std::pair<LinkId, uint32_t>> uses;          // by job, each link of a job once
   IdVector<LinkId, uint32_t> last_user(links.size(), 0);  // 1 + the last job seen on the link
   for (uint32_t job = 0; job < paths.size(); ++job) {
     for (const model::Path& path : paths[job]) {
       for (const LinkId link : path) {
-        if (last_user[link] == job + 1 || !links.is_network(link)) continue;
+        if (last_user[link] == job + 1 || !links.can_be_shared(link)) continue;
         last_user[link] = job + 1;
         uses.emplace_back(link, job);
       }
@@ -102,7 +102,7 @@ PhaseTraffic LinkTrafficMeter::MeasurePhase(const model::Iteration& iteration, c
   PhaseTraffic result{Seconds(0), true};
   for (const LinkId link : phase_links_) {
     result.time = std::max(result.time, TimeOn(phase_bytes_[link], links_->capacity[link]));
-    if (links_->tier[link] != topology::LinkTier::kNvlink) result.is_private = false;
+    if (links_->can_be_shared(link)) result.is_private = false;
   }
   return result;
 }
@@ -124,7 +124,7 @@ std::vector<std::vector<uint32_t>> FindContention(std::span<const std::span<cons
   const size_t num_words = (jobs.size() + 63) / 64;
   std::vector<uint64_t> meets(jobs.size() * num_words, 0);
   std::vector<uint64_t> on_link(num_words, 0);
-  const JobsOfLinks users = CollectJobsOfNetworkLinks(jobs, links);
+  const JobsOfLinks users = CollectJobsOfSharedLinks(jobs, links);
   for (size_t link = 0; link < links.size(); ++link) {
     const std::span<const uint32_t> here = users.of(link);
     if (here.size() < 2) continue;

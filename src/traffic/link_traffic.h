@@ -26,6 +26,8 @@ struct LinkTable {
 
   size_t size() const { return capacity.size(); }
   bool is_network(LinkId link) const { return topology::IsNetwork(tier[link]); }
+  // Two jobs can meet on it. NVLink joins one GPU to its switch, and a GPU has one job.
+  bool can_be_shared(LinkId link) const { return tier[link] != topology::LinkTier::kNvlink; }
 };
 
 // Cost: O(links of the fabric).
@@ -75,9 +77,10 @@ class LinkTrafficMeter {
   std::vector<LinkId> job_links_;
 };
 
-// Which jobs share at least one network link: result[a] lists every b != a that meets a, ascending.
+// Which jobs share at least one link, in the network or inside a host: result[a] lists every b != a that meets a,
+// ascending. Levels act on all of these links.
 // Args: jobs [job], the paths of each.
-// Cost: O(links of all paths + links of the fabric + sum over network links of the jobs on them * jobs / 64).
+// Cost: O(links of all paths + links of the fabric + sum over links of the jobs on them * jobs / 64).
 // Paper: Crux section 4.3 (edges of the contention DAG before they are given a direction).
 std::vector<std::vector<uint32_t>> FindContention(std::span<const std::span<const model::Path>> jobs,
                                                   const LinkTable& links);

@@ -110,13 +110,15 @@ std::vector<std::span<const model::Path>> AsSpans(const std::vector<std::vector<
   return {jobs.begin(), jobs.end()};
 }
 
-TEST(ContentionTest, OnlyNetworkLinksCount) {
-  const LinkTable links = MakeLinks({{1, LinkTier::kPcie}, {1, LinkTier::kHostLeaf}, {1, LinkTier::kSpineCore}});
+TEST(ContentionTest, AllLinksButNvlinkCount) {
+  const LinkTable links =
+      MakeLinks({{1, LinkTier::kPcie}, {1, LinkTier::kHostLeaf}, {1, LinkTier::kSpineCore}, {1, LinkTier::kNvlink}});
   const std::vector<std::vector<model::Path>> jobs = {
-      {{Link(0), Link(1)}}, {{Link(0), Link(2)}}, {}, {{Link(1)}, {}, {Link(1), Link(2)}}};
-  // The first two share the PCIe link only; the third has no path; the last uses a link twice.
+      {{Link(0), Link(3)}}, {{Link(0), Link(2)}}, {}, {{Link(1)}, {}, {Link(1), Link(2)}}, {{Link(1), Link(3)}}};
+  // The first two share the PCIe link only; the third has no path; the fourth uses a link twice; the first and the last
+  // would share the NVLink only.
   EXPECT_THAT(FindContention(AsSpans(jobs), links),
-              ElementsAre(ElementsAre(3), ElementsAre(3), IsEmpty(), ElementsAre(0, 1)));
+              ElementsAre(ElementsAre(1), ElementsAre(0, 3), IsEmpty(), ElementsAre(1, 4), ElementsAre(3)));
 }
 
 TEST(ContentionTest, AgreesWithComparingEveryPair) {

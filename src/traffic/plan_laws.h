@@ -13,39 +13,65 @@
 
 namespace fairlead::traffic {
 
-inline std::set<LinkId> NetworkLinks(const topology::Fabric& fabric, const JobPlan& plan) {
+// All that other jobs can use, too: everything but NVLink.
+inline std::set<LinkId> SharableLinks(const topology::Fabric& fabric, const JobPlan& plan) {
   std::set<LinkId> links;
   for (const model::Path& path : plan.paths) {
     for (const LinkId link : path) {
-      if (topology::IsNetwork(fabric.tier(link))) links.insert(link);
+      if (fabric.tier(link) != topology::LinkTier::kNvlink) links.insert(link);
     }
   }
   return links;
 }
 
-// True when two jobs share a network link.
+// True when two jobs share a link, in the network or inside a host.
 inline bool Meet(const topology::Fabric& fabric, const JobPlan& a, const JobPlan& b) {
-  const std::set<LinkId> of_a = NetworkLinks(fabric, a);
-  const std::set<LinkId> of_b = NetworkLinks(fabric, b);
+  const std::set<LinkId> of_a = SharableLinks(fabric, a);
+  const std::set<LinkId> of_b = SharableLinks(fabric, b);
   return std::any_of(of_a.begin(), of_a.end(), [&](LinkId link) { return of_b.contains(link); });
 }
 
-// Random jobs on four leaves and four spines; seed decides all.
-inline std::unique_ptr<ExampleCluster> DrawCluster(uint64_t seed, uint32_t id_step = 1, double byte_scale = 1) {
-  auto cluster = std::make_unique<ExampleCluster>(MakeSmallClos(4, 4, 4, byte_scale));
+// Two leaves, two spines, eight hosts on both leaves. A host has four GPUs without NVLink and one NIC of two ports: flows of two jobs
+// on one host may leave it by different ports and still share the PCIe links of the NIC.
+inline topology::Fabric MakeBondedClos() {
+  topology::ClosSpec spec;
+  spec.leaves = 2;
+  spec.hosts_per_leaf = 4;
+  spec.spines = 2;
+  spec.double_sided = true;
+  spec.leaf_uplink.speed = GigabitsPerSecond(200);
+  spec.host.gpus = 4;
+  spec.host.nvlink_speed = BytesPerSecond(0);
+  spec.host.sockets = 1;
+  spec.host.pcie_switches = 2;
+  spec.host.nics = 1;
+  spec.host.ports_per_nic = 2;
+  return topology::BuildClos(spec).value();
+}
+
+// Random jobs of flows between any two GPUs; seed decides all.
+inline std::unique_ptr<ExampleCluster> DrawJobs(topology::Fabric fabric, uint64_t seed, uint32_t id_step = 1,
+                                                double byte_scale = 1) {
+  auto cluster = std::make_unique<ExampleCluster>(std::move(fabric));
   Random random(seed);
+  const uint64_t num_gpus = cluster->fabric().num_gpus();
   const uint64_t num_jobs = random.Below(12);
   for (uint32_t j = 0; j < num_jobs; ++j) {
     std::vector<model::FlowDemand> flows;
     for (uint64_t f = 0; f < random.Below(6); ++f) {
-      const auto source = static_cast<uint32_t>(random.Below(32));
-      const auto destination = static_cast<uint32_t>((source + 1 + random.Below(31)) % 32);
+      const auto source = static_cast<uint32_t>(random.Below(num_gpus));
+      const auto destination = static_cast<uint32_t>((source + 1 + random.Below(num_gpus - 1)) % num_gpus);
       const double bytes = random.Uniform(1e8, 1e10);
       flows.push_back({GpuId(source), GpuId(destination), Bytes(bytes * byte_scale), 0});
     }
     cluster->AddJob(j * id_step, random.Uniform(1e14, 1e16), flows);
   }
   return cluster;
+}
+
+// Random jobs on four leaves and four spines.
+inline std::unique_ptr<ExampleCluster> DrawCluster(uint64_t seed, uint32_t id_step = 1, double byte_scale = 1) {
+  return DrawJobs(MakeSmallClos(4, 4, 4, byte_scale), seed, id_step, byte_scale);
 }
 
 // A fifth of all cables between switches and to hosts dies.

@@ -44,6 +44,16 @@ TEST_P(PolicyLawsTest, PlansAreLegalBeforeAndAfterFailures) {
   }
 }
 
+// Jobs meet inside hosts as well, where levels count as much.
+TEST_P(PolicyLawsTest, PlansAreLegalWhereJobsMeetInsideHosts) {
+  for (uint64_t seed = 0; seed < 2 * kNumSeeds; ++seed) {
+    const auto cluster = DrawJobs(MakeBondedClos(), seed);
+    TrafficSnapshot snapshot = cluster->Snapshot();
+    snapshot.num_levels = static_cast<uint32_t>(1 + seed % 8);
+    ExpectLegal(*cluster, snapshot, *policy_, policy_->Plan(snapshot));
+  }
+}
+
 TEST_P(PolicyLawsTest, SameSnapshotSamePlan) {
   for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
     const auto cluster = DrawCluster(seed);

@@ -11,7 +11,7 @@
 //             for certain (certain_order.h, level_stability.h).
 //             Options mix losses into step 3 and lift starved jobs after step 4 (fairness.h).
 // Cost        sum of its parts; see BM_CruxPlan.
-// Guarantees  same snapshot, same plan. Of two jobs that share a network link the one of lower rank never has the
+// Guarantees  same snapshot, same plan. Of two jobs that share a link the one of lower rank never has the
 //             greater level number, but for a job that the starvation guard lifts. Every path is one of the router's
 //             equal-cost paths.
 // Differs     intensities are not recomputed after step 2 (no fixed-point loop). Jobs that never leave NVLink, and

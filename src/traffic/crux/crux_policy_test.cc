@@ -61,6 +61,34 @@ TEST(CruxPolicyTest, ThreeJobsOnTwoSpinesGetLevelsWhereTheyMeet) {
   EXPECT_LT(plan.jobs[2].level, plan.jobs[0].level);
 }
 
+// Jobs 0 and 1 meet in the network, jobs 1 and 2 only on the PCIe links of a NIC, whose two ports carry 50 GB/s
+// together and its PCIe link 32 GB/s. Job 2 is a hundred times less intense than job 1 and must not pass it there.
+TEST(CruxPolicyTest, JobsThatShareOnlyALinkInsideAHostKeepTheirOrder) {
+  ExampleCluster cluster(MakeBondedClos());
+  cluster.AddJob(0, 3e15, {{cluster.gpu(0), cluster.gpu(1), kTenthOfASecond, 0}});
+  cluster.AddJob(1, 2e15, {{cluster.gpu(2), cluster.gpu(1, 1), kTenthOfASecond, 0}});
+  cluster.AddJob(2, 2e13, {{cluster.gpu(2, 1), cluster.gpu(3), kTenthOfASecond, 0}});
+  TrafficPlan in_force = HashedPlan(cluster.Snapshot());
+  // Left ports for jobs 0 and 1, the right one for job 2.
+  for (size_t job = 0; job < 3; ++job) {
+    const model::FlowDemand& flow = cluster.iteration(job).flows[0];
+    for (uint64_t i = 0; i < cluster.router().CountPaths(flow.source, flow.destination); ++i) {
+      model::Path path;
+      cluster.router().AppendPath(flow.source, flow.destination, i, &path);
+      const bool is_left = std::any_of(path.begin(), path.end(), [&](LinkId link) {
+        return cluster.fabric().NodeName(cluster.fabric().destination(link)) == "leaf0";
+      });
+      if (is_left == (job < 2)) in_force.jobs[job].paths[0] = path;
+    }
+  }
+  cluster.Apply(in_force);
+  const TrafficPlan plan = CruxPolicy(LevelsOnly({})).Plan(cluster.Snapshot());
+  ASSERT_TRUE(Meet(cluster.fabric(), plan.jobs[0], plan.jobs[1]));
+  ASSERT_TRUE(Meet(cluster.fabric(), plan.jobs[1], plan.jobs[2]));
+  EXPECT_LT(plan.jobs[0].level, plan.jobs[1].level);
+  EXPECT_LT(plan.jobs[1].level, plan.jobs[2].level);
+}
+
 TEST(CruxPolicyTest, ReasonsNameIntensityFactorRankAndLevel) {
   const auto cluster = TwoJobsTwoSpines();
   const TrafficPlan plan = CruxPolicy({}).Plan(cluster->Snapshot());

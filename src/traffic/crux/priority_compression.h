@@ -1,7 +1,7 @@
 // Priority compression: fits the total order of job priorities into the few levels a switch offers, losing as little
 // cluster-wide GPU utilization as possible.
 //
-// Problem     contention DAG: u -> v when u outranks v and they share a network link. Cut it into K ordered levels,
+// Problem     contention DAG: u -> v when u outranks v and they share a link. Cut it into K ordered levels,
 //             no edge pointing from a lower to a higher level, so that the weight of edges inside a level is least.
 // Notation    K -> num_levels;  w_e -> Edge::weight: GPU intensity of the edge's upper job;  m -> num_orders
 //             a_1..a_n -> order;  f[i][k] -> cut_: most weight that k blocks cut among the first i jobs of an order;
@@ -32,7 +32,7 @@
 
 namespace fairlead::traffic::crux {
 
-// Two jobs that share a network link, by their ranks in the total order (0 = most urgent).
+// Two jobs that share a link, by their ranks in the total order (0 = most urgent).
 struct Edge {
   uint32_t upper = 0;  // < lower
   uint32_t lower = 0;
