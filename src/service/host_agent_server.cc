@@ -275,9 +275,10 @@ void HostAgentServer::Loop::Heed(const std::vector<agent::HostAction>& actions) 
 void HostAgentServer::Loop::ReadGpus(SimTime at) {
   if (options_.gpu_counters.empty()) return;
   auto gpus = ReadGpuCounters(options_.gpu_counters);
-  is_measured_ = !gpus.empty();
+  if (!gpus.ok()) return LogOnce(gpus.status().message());
+  is_measured_ = !gpus->empty();
   const std::lock_guard lock(gpus_mutex_);
-  gpus_.emplace_back(at, std::move(gpus));
+  gpus_.emplace_back(at, std::move(*gpus));
 }
 
 // All sockets are listed now and then, to see what has come and gone; those that are measured are looked up in between.

@@ -47,29 +47,43 @@ Result<std::vector<int32_t>> FindPids(const std::string& folder) {
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     if (const auto pid = ParsePid(entry->path().filename().string())) pids.push_back(*pid);
   }
-  if (error) return InvalidArgument(fmt::format("{}: can't be listed: {}", folder, error.message()));
+  if (error) {
+    return Status(error == std::errc::no_such_file_or_directory ? StatusCode::kNotFound : StatusCode::kUnavailable,
+                  fmt::format("{}: can't be listed: {}", folder, error.message()));
+  }
   std::sort(pids.begin(), pids.end());
   return pids;
 }
 
-// The first 4 KiB of a file; empty where there are none.
-std::string ReadStart(const std::string& path) {
+// The first 4 KiB of a file of /proc/PID. Errors: kNotFound (the process is gone), kUnavailable (nobody knows).
+Result<std::string> ReadStart(const std::string& path) {
+  const auto failure = [&path](int error) {
+    const bool is_gone = error == ENOENT || error == ESRCH;
+    return Status(is_gone ? StatusCode::kNotFound : StatusCode::kUnavailable,
+                  fmt::format("{} can't be read: {}", path, strerror(error)));
+  };
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return failure(errno);
   char bytes[4096];
-  const ssize_t size = file.is_open() ? read(file.get(), bytes, sizeof(bytes)) : 0;
-  return std::string(bytes, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  const ssize_t size = read(file.get(), bytes, sizeof(bytes));
+  if (size < 0) return failure(errno);
+  return std::string(bytes, static_cast<size_t>(size));
 }
 
-// Effective user of the process, by the line "Uid:" of /proc/PID/status; nothing: it is gone.
-std::optional<uint32_t> UserOf(const std::string& proc_folder, int32_t pid) {
-  const std::string text = ReadStart(fmt::format("{}/{}/status", proc_folder, pid));
+// Effective user of the process, by the line "Uid:" of /proc/PID/status; nothing: it is gone. Errors: kUnavailable.
+Result<std::optional<uint32_t>> UserOf(const std::string& proc_folder, int32_t pid) {
+  const std::string path = fmt::format("{}/{}/status", proc_folder, pid);
+  const Result<std::string> text = ReadStart(path);
+  if (text.status().code() == StatusCode::kNotFound) return std::optional<uint32_t>();
+  FL_RETURN_IF_ERROR(text.status());
   constexpr std::string_view kLabel = "\nUid:\t";
-  const size_t label = text.find(kLabel);
-  const size_t blank = label == std::string::npos ? label : text.find('\t', label + kLabel.size());
-  if (blank == std::string::npos) return std::nullopt;
+  const size_t label = text->find(kLabel);
+  const size_t blank = label == std::string::npos ? label : text->find('\t', label + kLabel.size());
   uint32_t user = 0;
-  const auto [end, error] = std::from_chars(text.data() + blank + 1, text.data() + text.size(), user);
-  return error == std::errc() ? std::optional(user) : std::nullopt;
+  const bool has_user = blank != std::string::npos &&
+                        std::from_chars(text->data() + blank + 1, text->data() + text->size(), user).ec == std::errc();
+  if (!has_user) return Unavailable(fmt::format("{} names no user", path));
+  return std::optional(user);
 }
 
 Result<telemetry::SegmentContents> ReadFile(const Descriptor& file) {
@@ -87,22 +101,27 @@ bool HasEndedByItself(const telemetry::ProcessReport& report, bool took_file_awa
 
 }  // namespace
 
-ProcessStanding ReadProcessStanding(const std::string& proc_folder, int32_t pid) {
-  const std::string bytes = ReadStart(fmt::format("{}/{}/stat", proc_folder, pid));
+Result<ProcessStanding> ReadProcessStanding(const std::string& proc_folder, int32_t pid) {
+  const std::string path = fmt::format("{}/{}/stat", proc_folder, pid);
+  const Result<std::string> bytes = ReadStart(path);
+  if (bytes.status().code() == StatusCode::kNotFound) return ProcessStanding();
+  FL_RETURN_IF_ERROR(bytes.status());
+  const Status cut_short = Unavailable(fmt::format("{} ends early", path));
   // The name in field 2 may hold blanks and parentheses: counting begins after its end.
-  std::string_view text = bytes;
+  std::string_view text = *bytes;
   const size_t name_end = text.rfind(')');
-  if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return {};
+  if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return cut_short;
   text.remove_prefix(name_end + 2);
   const char state = text.front();
+  if (state == 'Z' || state == 'X' || state == 'x') return ProcessStanding();
   for (int field = 3; field < 22; ++field) {
     const size_t blank = text.find(' ');
-    if (blank == std::string_view::npos) return {};
+    if (blank == std::string_view::npos) return cut_short;
     text.remove_prefix(blank + 1);
   }
   ProcessStanding standing;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), standing.start);
-  if (error != std::errc() || state == 'Z' || state == 'X' || state == 'x') return {};
+  if (error != std::errc()) return cut_short;
   const bool is_stopped = state == 'T' || state == 't';
   standing.state = is_stopped ? model::ProcessState::kStopped : model::ProcessState::kRunning;
   return standing;
@@ -113,9 +132,10 @@ SegmentFolder::SegmentFolder(const SegmentFolderOptions& options)
 
 std::string SegmentFolder::PathOf(int32_t pid) const { return fmt::format("{}/{}{}", options_.folder, kPrefix, pid); }
 
-uint64_t SegmentFolder::InodeOf(int32_t pid) const {
+std::optional<uint64_t> SegmentFolder::InodeOf(int32_t pid) const {
   struct stat status = {};
-  return lstat(PathOf(pid).c_str(), &status) == 0 ? status.st_ino : 0;
+  if (lstat(PathOf(pid).c_str(), &status) == 0) return status.st_ino;
+  return errno == ENOENT ? std::optional<uint64_t>(0) : std::nullopt;
 }
 
 Status SegmentFolder::Open(int32_t pid, Process* process) const {
@@ -128,7 +148,7 @@ Status SegmentFolder::Open(int32_t pid, Process* process) const {
     return InvalidArgument(
         fmt::format("expected {} bytes, found {}", sizeof(shm::ProfilerSegment), int64_t{status.st_size}));
   }
-  const std::optional<uint32_t> user = UserOf(options_.proc_folder, pid);
+  FL_ASSIGN_OR_RETURN(const std::optional<uint32_t> user, UserOf(options_.proc_folder, pid));
   if (user.has_value() && status.st_uid != *user) {
     return InvalidArgument(fmt::format("belongs to user {}, its process to user {}", status.st_uid, *user));
   }
@@ -151,32 +171,42 @@ FolderLook SegmentFolder::Look() {
     process = is_over ? processes_.erase(process) : std::next(process);
   }
   std::ranges::sort(look.faults, {}, &SegmentFault::path);
-  has_looked_ = true;
+  // A folder that is not there yet has been seen as well: who comes to it is new.
+  has_looked_ |= look.listing.ok() || look.listing.code() == StatusCode::kNotFound;
   return look;
 }
 
 bool SegmentFolder::LookAt(int32_t pid, Process* process, FolderLook* look) {
-  const ProcessStanding standing = ReadProcessStanding(options_.proc_folder, pid);
-  const uint64_t inode = InodeOf(pid);
+  const Result<ProcessStanding> standing = ReadProcessStanding(options_.proc_folder, pid);
+  const std::optional<uint64_t> inode = InodeOf(pid);
   // Another file under its name: of another process, or of another program in the same one.
-  if (process->file.is_open() && inode != 0 && inode != process->inode) *process = Process();
+  const bool is_other = inode.has_value() && *inode != 0 && *inode != process->inode;
+  if (process->file.is_open() && is_other) *process = Process();
   if (process->has_ended) return inode == 0;
   const auto fault = [&](const Status& status) {
     look->faults.push_back({PathOf(pid), status.message()});
     return true;  // tried again at the next look
   };
   if (!process->file.is_open()) {
-    if (const Status status = Open(pid, process); !status.ok()) return fault(status);
+    if (!standing.ok()) return fault(standing.status());
+    if (const Status status = Open(pid, process); !status.ok()) {
+      *process = Process();
+      return fault(status);
+    }
   }
   const auto contents = ReadFile(process->file);
   if (!contents.ok()) return fault(contents.status());
   if (contents->pid != pid) {
     return fault(InvalidArgument(fmt::format("says that it is of process {}", contents->pid)));
   }
-  const bool is_its = contents->process_start == standing.start || contents->process_start == 0;
-  const bool is_there = standing.state != model::ProcessState::kGone && is_its;
+  const bool is_its = standing.ok() && (contents->process_start == standing->start || contents->process_start == 0);
+  if (standing.ok()) process->state = is_its ? standing->state : model::ProcessState::kGone;
+  // Whether a file that can't be asked for still stands decides how its process ended: that waits, too.
+  if (!inode.has_value() && process->state == model::ProcessState::kGone)
+    process->state = model::ProcessState::kRunning;
+  const bool is_there = process->state != model::ProcessState::kGone;
   ProcessLook& seen = look->processes.emplace_back();
-  seen.state = is_there ? standing.state : model::ProcessState::kGone;
+  seen.state = process->state;
   seen.report = process->tracker->Look(*contents, ReadClockNs(CLOCK_MONOTONIC));
   seen.exit_code = is_there || HasEndedByItself(seen.report, inode == 0) ? 0 : -1;
   if (is_there || options_.only_looks) return false;

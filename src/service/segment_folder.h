@@ -10,8 +10,11 @@
 //             state, and by its start whether it is the one that wrote the file. That is asked before the file is read:
 //             of a process that has ended, everything is.
 // Cost        a look: at most some 530 calls of pread() and 5 MiB copied for each process, if its tables are full.
+//             Where /proc can't be read, a process is what it was at the look before, and one that was not known is left
+//             for the next look.
 // Guarantees  nothing that stands in the folder or in a file ends the agent or makes it wait. A file is taken away only
-//             when the process that wrote it has ended, after a last look at it; never by who only looks.
+//             when the process that wrote it has ended, as a missing /proc/PID or another start says and no failure to
+//             ask does, after a last look at it; never by who only looks.
 // Limits      processes are known by their numbers in this agent's namespace of processes.
 #pragma once
 
@@ -57,7 +60,9 @@ struct ProcessStanding {
   model::ProcessState state = model::ProcessState::kGone;
   uint64_t start = 0;
 };
-ProcessStanding ReadProcessStanding(const std::string& proc_folder, int32_t pid);
+// Only a missing file (ENOENT, ESRCH) says that a process is gone. Errors: kUnavailable: nothing is known of it, as where
+// this process has no descriptor left, or no right to look; the caller changes nothing.
+Result<ProcessStanding> ReadProcessStanding(const std::string& proc_folder, int32_t pid);
 
 class SegmentFolder {
  public:
@@ -70,14 +75,15 @@ class SegmentFolder {
   struct Process {
     Descriptor file;
     uint64_t inode = 0;
-    bool has_ended = false;  // its file can't be taken away
+    bool has_ended = false;                                     // its file can't be taken away
+    model::ProcessState state = model::ProcessState::kRunning;  // when /proc last told
     std::optional<telemetry::SegmentTracker> tracker;
   };
 
   std::string PathOf(int32_t pid) const;
   Status Open(int32_t pid, Process* process) const;
-  // Inode of what stands there under that name; 0: nothing.
-  uint64_t InodeOf(int32_t pid) const;
+  // Inode of what stands there under that name; 0: nothing; none: that can't be asked.
+  std::optional<uint64_t> InodeOf(int32_t pid) const;
   // Returns whether the process is to be forgotten.
   bool LookAt(int32_t pid, Process* process, FolderLook* look);
 

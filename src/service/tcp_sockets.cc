@@ -206,7 +206,11 @@ Status SetSocketClasses(std::span<const agent::SetSocketClass> classes) {
   Status status;
   for (const auto& [pid, wanted] : by_process) {
     const Descriptor process(OpenProcess(pid));
-    if (!process.is_open()) continue;  // it has ended
+    if (!process.is_open()) {
+      if (errno == ESRCH) continue;  // it has ended
+      status = Unavailable(fmt::format("can't set the class of sockets of process {}: {}", pid, std::strerror(errno)));
+      continue;
+    }
     const std::map<uint64_t, int> sockets = SocketsOf(pid);
     for (const agent::SetSocketClass& one : wanted) {
       const auto found = sockets.find(one.inode);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -26,6 +27,20 @@ using model::ProcessState;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+
+// No descriptor can be opened while one of these lives: EMFILE.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none = {.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
 
 class SegmentFolderTest : public testing::Test {
  protected:
@@ -255,13 +270,55 @@ TEST_F(SegmentFolderTest, OtherFilesAreNobodysBusiness) {
   EXPECT_THAT(nowhere.Look().processes, IsEmpty());
 }
 
+// Without a descriptor left to open /proc/PID/stat with, nobody is dead: who was known is told as before, nothing is
+// taken away, and once there are descriptors again the end of a process is told as it is.
+TEST_F(SegmentFolderTest, WithoutDescriptorsNobodyIsTakenForDead) {
+  PlayedProcess known(Options());
+  PlayedProcess other(Options());
+  EXPECT_THAT(folder_->Look().processes, SizeIs(2));
+  PlayedProcess unknown(Options());
+  const pid_t killed = other.pid();
+  other.Kill();
+  {
+    const NoDescriptors none;
+    const FolderLook look = folder_->Look();
+    EXPECT_FALSE(look.listing.ok());
+    ASSERT_THAT(look.processes, SizeIs(2));
+    for (const ProcessLook& process : look.processes) EXPECT_EQ(process.state, ProcessState::kRunning);
+    SegmentFolder fresh({.folder = segments_.path()});
+    EXPECT_THAT(fresh.Look().processes, IsEmpty());
+  }
+  for (const pid_t pid : {known.pid(), killed, unknown.pid()}) EXPECT_TRUE(std::filesystem::exists(FileOf(pid)));
+  const FolderLook look = folder_->Look();
+  ASSERT_THAT(look.processes, SizeIs(3));
+  for (const ProcessLook& process : look.processes) {
+    EXPECT_EQ(process.state == ProcessState::kGone, process.report.pid == killed);
+  }
+  EXPECT_FALSE(std::filesystem::exists(FileOf(killed)));
+  EXPECT_TRUE(std::filesystem::exists(FileOf(known.pid())));
+}
+
+// A first look that could not list the folder is none: what was done before the next one stays untold.
+TEST_F(SegmentFolderTest, AFirstLookWithoutDescriptorsTellsNoPast) {
+  PlayedProcess process(Options());
+  process.Iterate();
+  SegmentFolder late({.folder = segments_.path()});
+  {
+    const NoDescriptors none;
+    EXPECT_FALSE(late.Look().listing.ok());
+  }
+  const FolderLook look = late.Look();
+  ASSERT_THAT(look.processes, SizeIs(1));
+  EXPECT_THAT(look.processes.front().report.connections, IsEmpty());
+}
+
 // A name with blanks and parentheses, as /proc shows it.
 TEST(ProcessStandingTest, StateAndStartAreFoundBehindAnyName) {
   const auto standing = [](const std::string& text) {
     const TemporaryFolder folder;
     std::filesystem::create_directories(folder.File("12"));
     std::ofstream(folder.File("12/stat")) << text;
-    return ReadProcessStanding(folder.path(), 12);
+    return ReadProcessStanding(folder.path(), 12).value();
   };
   const std::string rest = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654 20\n";  // fields 4 to 23
   EXPECT_EQ(standing("12 (a) R 1 (b)) S" + rest).state, ProcessState::kRunning);
@@ -269,8 +326,21 @@ TEST(ProcessStandingTest, StateAndStartAreFoundBehindAnyName) {
   EXPECT_EQ(standing("12 (python3) T" + rest).state, ProcessState::kStopped);
   EXPECT_EQ(standing("12 (python3) t" + rest).state, ProcessState::kStopped);
   EXPECT_EQ(standing("12 (python3) Z" + rest).state, ProcessState::kGone);
-  EXPECT_EQ(standing("12 (python3) S 1 2 3").state, ProcessState::kGone) << "cut short";
-  EXPECT_EQ(standing("").state, ProcessState::kGone);
+  EXPECT_EQ(standing("12 (python3) Z 1 2 3").state, ProcessState::kGone);
+}
+
+// Only a missing /proc/PID is the word that a process is gone.
+TEST(ProcessStandingTest, WhatCannotBeReadIsUnknown) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(ReadProcessStanding(folder.path(), 12).value().state, ProcessState::kGone);
+  std::filesystem::create_directories(folder.File("12"));
+  for (const char* text : {"12 (python3) S 1 2 3", "", "12 (python3"}) {
+    std::ofstream(folder.File("12/stat")) << text;
+    EXPECT_EQ(ReadProcessStanding(folder.path(), 12).status().code(), StatusCode::kUnavailable) << text;
+  }
+  std::filesystem::remove(folder.File("12/stat"));
+  std::filesystem::create_directories(folder.File("12/stat"));  // opens, and can't be read: EISDIR
+  EXPECT_EQ(ReadProcessStanding(folder.path(), 12).status().code(), StatusCode::kUnavailable);
 }
 
 }  // namespace
