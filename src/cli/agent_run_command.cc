@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor_limit.h"
 #include "cli/command.h"
 #include "report/json_report.h"
 #include "report/printable_text.h"
@@ -79,6 +80,7 @@ Status Run(AgentRunOptions options) {
   server.log = [host = options.host](const std::string& text) {
     fmt::print(stderr, "fairlead agent {}: {}\n", host, report::CleanText(text));
   };
+  server.log(DescribeRaisedDescriptorLimit());
   options.client.random_seed = DrawSeed();
   const std::atomic<bool>& stop = StopRequested();
   FL_ASSIGN_OR_RETURN(auto client, service::ControllerClient::Start(options.client));

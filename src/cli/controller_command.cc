@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "base/descriptor_limit.h"
 #include "cli/command.h"
 #include "cli/steering_options.h"
 #include "service/controller_daemon.h"
@@ -40,6 +41,7 @@ int RunController(const ControllerCommandOptions& options) {
   // Sockets whose other end is gone say so by errors.
   std::signal(SIGPIPE, SIG_IGN);
   StartLog(options.log_level);
+  spdlog::info("{}", DescribeRaisedDescriptorLimit());
   service::ControllerDaemonOptions daemon_options = options.daemon;
   daemon_options.fabric_file = FindInputFile(options.daemon.fabric_file);
   daemon_options.core.version = kVersion;

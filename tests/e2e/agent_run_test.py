@@ -4,6 +4,7 @@ usage: agent_run_test.py PROGRAM SOURCE_DIR
 """
 import json
 import pathlib
+import resource
 import signal
 import socket
 import struct
@@ -81,6 +82,14 @@ class AgentRunTest(unittest.TestCase):
         self.assertEqual((counts["questions"], counts["class_only"], counts["left_alone"], counts["rejected"]),
                          (2, 1, 1, 2))
         self.assertFalse(pathlib.Path(agent.path).exists())
+
+    def test_takes_as_many_descriptors_as_it_may(self):
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        agent = self.start()
+        self.assertEqual(resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE), (before[1], before[1]))
+        self.assertIn(f"may have {before[1]} descriptors open", agent.said)
 
     def test_one_agent_for_a_socket_and_the_next_after_kill(self):
         agent = self.start()

@@ -8,6 +8,7 @@ import http.server
 import json
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -94,6 +95,15 @@ class ControllerCommandTest(unittest.TestCase):
         self.assertEqual(controller.stop(), 0)
         self.assertIn("stopping", controller.log)
         self.assertFalse(controller.process.poll() is None)
+
+    def test_takes_as_many_descriptors_as_it_may(self):
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        controller = self.start()
+        self.assertEqual(resource.prlimit(controller.process.pid, resource.RLIMIT_NOFILE), (before[1], before[1]))
+        self.assertEqual(controller.stop(), 0)
+        self.assertIn(f"may have {before[1]} descriptors open", controller.log)
 
     def test_goes_on_after_a_kill(self):
         arguments = ["--store", f"sqlite:{self.folder}/store.db"]
