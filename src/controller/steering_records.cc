@@ -382,7 +382,7 @@ Result<std::vector<std::string>> Steering::Restore(std::span<const std::pair<std
   std::vector<uint64_t> lost_actions;
   std::vector<JobId> lost_jobs;
   for (const auto& [key, value] : records) {
-    const auto damaged = [&] {
+    const auto damaged = [&key = key] {  // Clang 14 captures no structured binding by itself
       return Status(StatusCode::kDataLoss, fmt::format("store: record {} of steering can't be read", key));
     };
     try {
