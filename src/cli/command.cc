@@ -24,7 +24,8 @@ extern "C" void HandleStopSignal(int signal_number) {
 }  // namespace
 
 int ReportError(const Status& status) {
-  fmt::print(stderr, "fairlead: {}\n", status.message());
+  // Where stderr can't be written to, either, the exit code still says it.
+  std::fputs(fmt::format("fairlead: {}\n", status.message()).c_str(), stderr);
   switch (status.code()) {
     case StatusCode::kOk:
       return kExitOk;

@@ -1,12 +1,15 @@
 #include "cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
-#include <iostream>
+#include <sstream>
 #include <string>
 #include <string_view>
 
+#include "cli/checked_stdout.h"
 #include "cli/command.h"
+#include "cli/number_options.h"
 #include "version.h"
 
 namespace fairlead::cli {
@@ -31,9 +34,16 @@ std::string JoinArguments(int argc, char** argv) {
   return line;
 }
 
-}  // namespace
+// Help and version go to stdout, one line about bad usage to stderr.
+int ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream err;
+  if (app.exit(error, out, err) != 0) return ReportError(InvalidArgument(std::string(error.what()) + "; see --help"));
+  std::fputs(out.str().c_str(), stdout);
+  return kExitOk;
+}
 
-int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment> experiments) {
+int RunCommand(int argc, char** argv, std::span<const experiment::Experiment> experiments) {
   CLI::App app("Fairlead: makes a shared deep-learning training cluster waste fewer GPU-hours.", "fairlead");
   app.set_version_flag("--version", std::string("fairlead ") + std::string(kVersion));
   app.require_subcommand(1);
@@ -52,14 +62,22 @@ int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment
   AddCertCommands(app, &invocation);
   AddLabCommands(app, &invocation);
   AddExperimentCommands(app, experiments, &invocation);
+  CheckNumberOptions(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e, std::cout, std::cerr) == 0 ? kExitOk : kExitBadInput;
+    return ReportParseError(app, e);
   } catch (const std::exception& e) {
     return ReportError(Internal(e.what()));
   }
   return invocation.exit_code;
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment> experiments) {
+  CheckedStdout checked_stdout;
+  return checked_stdout.Finish(RunCommand(argc, argv, experiments));
 }
 
 }  // namespace fairlead::cli
