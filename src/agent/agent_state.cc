@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "base/random.h"
+#include "shm/job_name.h"
 
 namespace fairlead::agent {
 namespace {
@@ -125,6 +126,7 @@ std::optional<std::string> FromJson(const Json& json, KeptConnection* held) {
   Fields fields(json);
   uint8_t kind = 0;
   fields.Read("job", &held->job);
+  if (!shm::IsProcessJobName(held->job)) fields.Fail("job");
   fields.Read("connection", &held->wanted.connection);
   fields.Read("source", &held->wanted.source);
   fields.Read("destination", &held->wanted.destination);
@@ -160,6 +162,7 @@ std::optional<std::string> FromJson(const Json& json, KeptAlias* alias) {
 std::optional<std::string> FromJson(const Json& json, KeptAccepted* accepted) {
   Fields fields(json);
   fields.Read("job", &accepted->job);
+  if (!shm::IsProcessJobName(accepted->job)) fields.Fail("job");
   fields.Read("pid", &accepted->pid);
   fields.Read("inode", &accepted->inode);
   fields.Read("is_ipv6", &accepted->is_ipv6);

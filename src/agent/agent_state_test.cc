@@ -15,7 +15,7 @@ AgentState RandomState(Random* random) {
   };
   for (uint64_t i = number(4); i > 0; --i) {
     KeptConnection& held = state.connections.emplace_back();
-    held.job = std::string(1 + number(63), static_cast<char>('!' + number(90)));
+    held.job = std::string(1 + number(63), std::string("azAZ09._-")[number(9)]);
     held.wanted = {.connection = (*random)(), .source = address(), .destination = address()};
     held.wanted.weight = random->Uniform(0.1, 9);
     held.wanted.destination_port = static_cast<uint16_t>(number(65536));
@@ -63,6 +63,14 @@ TEST(AgentState, AnyCutOrChangeIsFound) {
     std::string changed = text;
     changed[i] = static_cast<char>(changed[i] ^ 1);
     EXPECT_FALSE(ReadAgentState(changed, "f").ok()) << i;
+  }
+}
+
+TEST(AgentState, ABadNameOfAJobIsRefused) {
+  for (const char* name : {"a b", "../x", ""}) {
+    AgentState state;
+    state.accepted.push_back({name, 4, 5, false});
+    EXPECT_FALSE(ReadAgentState(WriteAgentState(state), "f").ok()) << name;
   }
 }
 

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "shm/job_name.h"
+
 namespace fairlead::agent {
 
 namespace {
@@ -111,7 +113,7 @@ void HostAgent::AnswerLeave(QuestionId question) { Act(AnswerProcess{.question =
 
 void HostAgent::Take(const ProcessAsked& event) {
   const bool is_known = questions_.contains(event.question);
-  const bool is_ours = IsJobName(event.job) && IsNic(event.source) && !event.destination.is_unset() &&
+  const bool is_ours = shm::IsProcessJobName(event.job) && IsNic(event.source) && !event.destination.is_unset() &&
                        !IsNic(event.destination) && event.destination_port != 0;
   if (is_known) return;  // the shell's numbers differ; a second answer would be worse than none
   if (is_ours && event.kind == QuestionKind::kAccept) return TakeAccepted(event);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/host_agent.h"
+#include "shm/job_name.h"
 
 namespace fairlead::agent {
 
@@ -442,7 +443,7 @@ void HostAgent::Take(const OwnersFound& event) {
   for (const SocketOwner& owner : event.owners) {
     const auto socket = unasked_.find(owner.inode);
     const bool is_free = socket != unasked_.end() && accepted_.size() < options_.num_connections_max;
-    if (!is_free || !IsJobName(owner.job)) continue;
+    if (!is_free || !shm::IsProcessJobName(owner.job)) continue;
     const KeptAccepted kept = {.job = owner.job, .pid = owner.pid, .inode = owner.inode, .is_ipv6 = socket->second};
     const auto traffic_class = ClassOf(owner.job);
     if (!accepted_.try_emplace(owner.inode, Accepted{kept, now_, traffic_class}).second) continue;

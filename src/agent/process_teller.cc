@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "model/job_name.h"
+
 namespace fairlead::agent {
 
 namespace {
@@ -23,11 +25,6 @@ SeenProcess WithoutRecords(SeenProcess process) {
 }
 
 }  // namespace
-
-bool IsJobName(std::string_view name) {
-  return !name.empty() && name.size() < 64 &&
-         std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
-}
 
 std::vector<ProcessesSeen> ProcessTeller::Tell(SimTime at, const std::vector<SeenProcess>& seen, bool is_heard) {
   std::map<std::string, ProcessesSeen> words;
@@ -55,8 +52,9 @@ std::vector<ProcessesSeen> ProcessTeller::Tell(SimTime at, const std::vector<See
 
 bool ProcessTeller::IsFit(const SeenProcess& process) {
   const telemetry::ProcessReport& report = process.report;
-  if (!IsJobName(report.job)) {
-    NoteOnce(fmt::format("process {} is not diagnosed: its FAIRLEAD_JOB is not set", report.pid));
+  const Status name = model::CheckJobName(report.job, "FAIRLEAD_JOB", shm::kProcessJobNameBytesMax);
+  if (!name.ok()) {
+    NoteOnce(fmt::format("process {} is not diagnosed: {}", report.pid, name.message()));
     return false;
   }
   const std::string fault = telemetry::FindFault(report);

@@ -23,9 +23,6 @@
 
 namespace fairlead::agent {
 
-// What both libraries and the controller take for a job's name: 1 to 63 characters of printable ASCII.
-bool IsJobName(std::string_view name);
-
 class ProcessTeller {
  public:
   static constexpr uint32_t kTellEnded = 60;

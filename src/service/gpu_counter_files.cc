@@ -17,6 +17,7 @@
 
 #include "base/descriptor.h"
 #include "shm/gpu_counters.h"
+#include "shm/job_name.h"
 
 namespace fairlead::service {
 
@@ -42,6 +43,7 @@ Result<std::optional<agent::GpuSums>> ReadFile(const std::string& path, int32_t 
   const char* job_end = std::find(std::begin(counters->job), std::end(counters->job), '\0');
   const double flop = counters->flop.load(std::memory_order_relaxed);
   if (!is_ours || job_end == std::end(counters->job) || !std::isfinite(flop) || flop < 0) return kNone;
+  if (!shm::IsProcessJobName({std::begin(counters->job), job_end})) return kNone;
   return std::optional(
       agent::GpuSums{.job = std::string(std::begin(counters->job), job_end),
                      .num_gpus = counters->num_gpus,

@@ -19,13 +19,13 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-void WriteCounters(const TemporaryFolder& folder, int32_t pid) {
+void WriteCounters(const TemporaryFolder& folder, int32_t pid, const char* job = "gpt") {
   shm::GpuCounters counters = {};
   counters.magic = shm::kGpuCountersMagic;
   counters.version = shm::kGpuCountersVersion;
   counters.pid = pid;
   counters.num_gpus = 2;
-  std::strcpy(counters.job, "gpt");
+  std::strcpy(counters.job, job);
   counters.flop = 5;
   std::ofstream(folder.File(std::to_string(pid))).write(reinterpret_cast<const char*>(&counters), sizeof(counters));
 }
@@ -38,6 +38,12 @@ TEST(GpuCounterFilesTest, ALivingProcessCounts) {
   ASSERT_THAT(*sums, SizeIs(1));
   EXPECT_EQ(sums->front().job, "gpt");
   EXPECT_EQ(sums->front().num_gpus, 2u);
+}
+
+TEST(GpuCounterFilesTest, ABadNameOfAJobIsLeftOut) {
+  const TemporaryFolder folder;
+  WriteCounters(folder, getpid(), "../gpt");
+  EXPECT_THAT(ReadGpuCounters(folder.path()).value(), IsEmpty());
 }
 
 TEST(GpuCounterFilesTest, AMissingFolderHasNoJobs) {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "model/job_name.h"
 #include "service/web_files.h"
 
 namespace fairlead::service {
@@ -177,7 +178,13 @@ void HttpGateway::Impl::ShowConnections(const Request& request, Response& respon
       return AnswerError(response, 400, "limit: expected a number");
     }
   }
-  Answer(response, source_.connections(request.get_param_value("job"), std::min(limit, kConnectionsMax)));
+  const std::string job = request.get_param_value("job");
+  if (!job.empty()) {
+    if (const Status name = model::CheckJobName(job, "job"); !name.ok()) {
+      return AnswerError(response, 400, name.message());
+    }
+  }
+  Answer(response, source_.connections(job, std::min(limit, kConnectionsMax)));
 }
 
 void HttpGateway::Impl::ReportLink(const Request& request, Response& response) const {

@@ -78,9 +78,10 @@ TEST_F(HttpGatewayTest, GivesOutWhatItIsAskedFor) {
     EXPECT_EQ(Get(path), 200) << path;
     EXPECT_TRUE(Json::parse(body_).contains("list"));
   }
-  EXPECT_EQ(Get("/v1/connections?job=gpt%203&limit=7"), 200);
-  EXPECT_EQ(Json::parse(body_), (Json{{"job", "gpt 3"}, {"limit", 7}}));
+  EXPECT_EQ(Get("/v1/connections?job=gpt%2D3&limit=7"), 200);
+  EXPECT_EQ(Json::parse(body_), (Json{{"job", "gpt-3"}, {"limit", 7}}));
   EXPECT_EQ(Get("/v1/connections?limit=x"), 400);
+  EXPECT_EQ(Get("/v1/connections?job=..%2Fx"), 400);
   EXPECT_EQ(Get("/metrics"), 200);
   EXPECT_EQ(Get("/"), 200);
   EXPECT_NE(body_.find("<title>Fairlead</title>"), std::string::npos);

@@ -147,6 +147,7 @@ TEST_F(SteeringRoutesTest, OrdersThatMakeNoSenseAreErrors) {
   EXPECT_EQ(Post("/v1/steering/undo", "[]"), 400);
   EXPECT_EQ(Post("/v1/steering/undo", R"({"host": "h1"})", "text/plain"), 400);
   EXPECT_EQ(Post("/v1/steering/pause", R"({"job": "gpt", "reason": "x"})"), 400);
+  EXPECT_EQ(Post("/v1/steering/pause", R"({"job": "../gpt", "for_s": 60, "reason": "x"})"), 400);
   EXPECT_EQ(Post("/v1/steering/pause", R"({"job": "bert", "for_s": 60, "reason": "x"})"), 404);
   EXPECT_EQ(Post("/v1/steering/pause", R"({"job": "gpt", "for_s": -1, "reason": "x"})"), 400);
   EXPECT_EQ(Post("/v1/steering/pause", R"({"job": "gpt", "for_s": 600, "reason": "new switch"})"), 200) << body_;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/job_name.h"
 #include "wire/host_message_codec.h"
 
 namespace fairlead::wire {
@@ -98,6 +99,12 @@ Status ReadName(const std::string& text, std::string_view field, std::string* na
     return InvalidArgument(fmt::format("{}: expected a name of 1 to {} bytes of UTF-8, found {} bytes", field,
                                        kNameBytesMax, text.size()));
   }
+  *name = text;
+  return OkStatus();
+}
+
+Status ReadJobName(const std::string& text, std::string_view field, std::string* name) {
+  FL_RETURN_IF_ERROR(model::CheckJobName(text, field));
   *name = text;
   return OkStatus();
 }

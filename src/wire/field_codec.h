@@ -33,6 +33,9 @@ Status ReadEnumerator(uint32_t value, Enum last, std::string_view field, Enum* e
 // IsName() of host_message_codec.h.
 Status ReadName(const std::string& text, std::string_view field, std::string* name);
 
+// CheckJobName() of model/job_name.h.
+Status ReadJobName(const std::string& text, std::string_view field, std::string* name);
+
 // Finite and at least 0.
 Status ReadAmount(double value, std::string_view field, double* amount);
 // Finite and over 0.

@@ -170,21 +170,21 @@ Status Read(const v1::WantedConnection& in, WantedConnection* out) {
 
 Status Read(const v1::PathsWanted& in, PathsWanted* out) {
   out->request = in.request();
-  FL_RETURN_IF_ERROR(ReadName(in.job(), "job", &out->job));
+  FL_RETURN_IF_ERROR(ReadJobName(in.job(), "job", &out->job));
   out->connections.resize(in.connections_size());
   for (int i = 0; i < in.connections_size(); ++i) FL_RETURN_IF_ERROR(Read(in.connections(i), &out->connections[i]));
   return OkStatus();
 }
 
 Status Read(const v1::ConnectionOpened& in, ConnectionOpened* out) {
-  FL_RETURN_IF_ERROR(ReadName(in.job(), "job", &out->job));
+  FL_RETURN_IF_ERROR(ReadJobName(in.job(), "job", &out->job));
   out->connection = in.connection();
   out->queue_pair = in.queue_pair();
   return ReadPort(in.socket_port(), "socket_port", &out->socket_port);
 }
 
 Status Read(const v1::ConnectionsClosed& in, ConnectionsClosed* out) {
-  FL_RETURN_IF_ERROR(ReadName(in.job(), "job", &out->job));
+  FL_RETURN_IF_ERROR(ReadJobName(in.job(), "job", &out->job));
   out->connections.assign(in.connections().begin(), in.connections().end());
   return OkStatus();
 }
@@ -209,7 +209,7 @@ Status Read(const v1::HeldConnection& in, HeldConnection* out) {
 }
 
 Status Read(const v1::ConnectionsHeld& in, ConnectionsHeld* out) {
-  FL_RETURN_IF_ERROR(ReadName(in.job(), "job", &out->job));
+  FL_RETURN_IF_ERROR(ReadJobName(in.job(), "job", &out->job));
   out->connections.resize(in.connections_size());
   for (int i = 0; i < in.connections_size(); ++i) FL_RETURN_IF_ERROR(Read(in.connections(i), &out->connections[i]));
   return OkStatus();
@@ -256,7 +256,7 @@ Status Read(const v1::ArrivalPrepared& in, ArrivalPrepared* out) {
 }
 
 Status Read(const v1::MoveRefused& in, MoveRefused* out) {
-  FL_RETURN_IF_ERROR(ReadName(in.job(), "job", &out->job));
+  FL_RETURN_IF_ERROR(ReadJobName(in.job(), "job", &out->job));
   out->connection = in.connection();
   out->queue_pair = in.queue_pair();
   FL_RETURN_IF_ERROR(ReadPort(in.port(), "port", &out->port));
@@ -266,7 +266,7 @@ Status Read(const v1::MoveRefused& in, MoveRefused* out) {
 }
 
 Status Read(const v1::JobMeasured& in, JobMeasured* out) {
-  FL_RETURN_IF_ERROR(ReadName(in.job(), "job", &out->job));
+  FL_RETURN_IF_ERROR(ReadJobName(in.job(), "job", &out->job));
   out->num_gpus = in.num_gpus();
   model::MeasuredProfile& profile = out->profile;
   double iteration_s = 0;

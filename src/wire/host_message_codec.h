@@ -21,7 +21,7 @@ inline constexpr std::string_view kAttachMethod = "/fairlead.v1.AgentService/Att
 
 // Larger messages are refused by both ends.
 inline constexpr size_t kMessageBytesMax = size_t{8} << 20;
-// Of jobs and hosts. Names are not empty and valid UTF-8.
+// Of hosts. Names are not empty and valid UTF-8. Those of jobs that an agent sends: model/job_name.h.
 inline constexpr size_t kNameBytesMax = 255;
 
 std::string WriteFromAgent(const controller::FromAgent& message);
@@ -32,7 +32,7 @@ std::string WriteToAgent(const controller::ToAgent& message);
 Result<std::vector<controller::FromAgent>> ReadFromAgent(std::string_view bytes);
 Result<std::vector<controller::ToAgent>> ReadToAgent(std::string_view bytes);
 
-// Whether a name can be sent: 1 .. kNameBytesMax bytes of UTF-8. Job names come from strangers' environments.
+// Whether a name can be sent: 1 .. kNameBytesMax bytes of UTF-8.
 bool IsName(std::string_view text);
 
 }  // namespace fairlead::wire

@@ -204,7 +204,7 @@ void WriteProcesses(const controller::ProcessesSeen& in, v1::ProcessesSeen* out)
 }
 
 Status ReadProcesses(const v1::ProcessesSeen& in, controller::ProcessesSeen* out) {
-  FL_RETURN_IF_ERROR(ReadName(in.job(), "job", &out->job));
+  FL_RETURN_IF_ERROR(ReadJobName(in.job(), "job", &out->job));
   out->number = in.number();
   FL_RETURN_IF_ERROR(ReadInstant(in.at_ns(), "at_ns", &out->at));
   FL_RETURN_IF_ERROR(

@@ -39,6 +39,12 @@ std::string AnyText(Random* random, size_t length_min) {
 }
 
 std::string AnyName(Random* random) { return AnyText(random, 1); }
+std::string AnyJobName(Random* random) {
+  static constexpr std::string_view kCharacters = "azAZ09._-";
+  std::string name(1 + random->Below(128), 'a');
+  for (char& c : name) c = kCharacters[random->Below(kCharacters.size())];
+  return name;
+}
 
 double AnyAmount(Random* random) { return random->Below(4) == 0 ? 0 : random->Exponential(1e9); }
 double AnyPositive(Random* random) { return std::numeric_limits<double>::min() + random->Exponential(1); }
@@ -96,7 +102,7 @@ PortScanSeen AnyScanSeen(Random* random) {
 }
 
 JobMeasured AnyMeasured(Random* random) {
-  JobMeasured measured = {.job = AnyName(random),
+  JobMeasured measured = {.job = AnyJobName(random),
                           .num_gpus = AnyInteger<uint32_t>(random),
                           .profile = {.iteration_time = Seconds(AnyPositive(random)),
                                       .compute_time = Seconds(AnyAmount(random)),
@@ -126,7 +132,7 @@ traffic::ConnectionAnswer AnyConnectionAnswer(Random* random) {
 }
 
 QueuePairChanged AnyChange(Random* random) {
-  return {.job = AnyName(random),
+  return {.job = AnyJobName(random),
           .connection = AnyInteger<uint64_t>(random),
           .queue_pair = AnyInteger<uint32_t>(random),
           .answer = AnyAnswer(random),
@@ -241,13 +247,13 @@ telemetry::SeenProcess AnyProcess(Random* random, const std::string& job) {
 
 ProcessesSeen AnySeen(Random* random) {
   ProcessesSeen seen = {
-      .job = AnyName(random), .number = AnyInteger<uint64_t>(random), .at = AnyInstant(random), .processes = {}};
+      .job = AnyJobName(random), .number = AnyInteger<uint64_t>(random), .at = AnyInstant(random), .processes = {}};
   seen.processes = AnyList(random, [&] { return AnyProcess(random, seen.job); });
   return seen;
 }
 
 HostJudged::Finding AnyFinding(Random* random) {
-  return {.job = AnyName(random),
+  return {.job = AnyJobName(random),
           .syndrome = AnyOf(random, model::Syndrome::kMismatch),
           .text = AnyText(random, 0),
           .action = AnyOf(random, model::RecommendedAction::kRepairPath)};
@@ -269,24 +275,25 @@ FromAgent RandomFromAgent(Random* random) {
       return Heartbeat{.num_leases = AnyInteger<uint32_t>(random)};
     case 2:
       return PathsWanted{.request = AnyInteger<uint64_t>(random),
-                         .job = AnyName(random),
+                         .job = AnyJobName(random),
                          .connections = AnyList(random, [&] { return AnyWanted(random); })};
     case 3:
-      return ConnectionOpened{.job = AnyName(random),
+      return ConnectionOpened{.job = AnyJobName(random),
                               .connection = AnyInteger<uint64_t>(random),
                               .queue_pair = AnyInteger<uint32_t>(random),
                               .socket_port = AnyInteger<uint16_t>(random)};
     case 4:
-      return ConnectionsClosed{.job = AnyName(random), .connections = AnyIntegers<uint64_t>(random)};
+      return ConnectionsClosed{.job = AnyJobName(random), .connections = AnyIntegers<uint64_t>(random)};
     case 5:
-      return ConnectionsHeld{.job = AnyName(random), .connections = AnyList(random, [&] { return AnyHeld(random); })};
+      return ConnectionsHeld{.job = AnyJobName(random),
+                             .connections = AnyList(random, [&] { return AnyHeld(random); })};
     case 6:
       return ProbesFinished{.round = AnyInteger<uint64_t>(random),
                             .scans = AnyList(random, [&] { return AnyScanSeen(random); })};
     case 7:
       return ArrivalPrepared{.alias = AnyInteger<uint64_t>(random), .error = AnyText(random, 0)};
     case 8:
-      return MoveRefused{.job = AnyName(random),
+      return MoveRefused{.job = AnyJobName(random),
                          .connection = AnyInteger<uint64_t>(random),
                          .queue_pair = AnyInteger<uint32_t>(random),
                          .port = AnyInteger<uint16_t>(random),
@@ -311,7 +318,7 @@ ToAgent RandomToAgent(Random* random) {
       return Refused{.reason = AnyText(random, 0)};
     case 2:
       return PathsAnswered{.request = AnyInteger<uint64_t>(random),
-                           .job = AnyName(random),
+                           .job = AnyJobName(random),
                            .connections = AnyList(random, [&] { return AnyConnectionAnswer(random); }),
                            .level = AnyInteger<uint32_t>(random)};
     case 3:
@@ -334,7 +341,7 @@ ToAgent RandomToAgent(Random* random) {
     case 8:
       return HostJudged{.findings = AnyList(random, [&] { return AnyFinding(random); })};
     default:
-      return LevelSet{.job = AnyName(random), .level = AnyInteger<uint32_t>(random), .reason = AnyText(random, 0)};
+      return LevelSet{.job = AnyJobName(random), .level = AnyInteger<uint32_t>(random), .reason = AnyText(random, 0)};
   }
 }
 

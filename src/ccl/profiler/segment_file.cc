@@ -11,6 +11,7 @@
 #include <new>
 
 #include "ccl/monotonic_clock.h"
+#include "shm/job_name.h"
 
 namespace fairlead::ccl {
 namespace {
@@ -42,6 +43,25 @@ int32_t ReadGlobalRank() {
   return -1;
 }
 
+// A bad name is no reason to hold up training: it is said once, and the process records as one without a name.
+void WriteJob(shm::SegmentHeader* header) {
+  static_assert(sizeof(header->job) == shm::kProcessJobNameBytesMax + 1);
+  const char* job = getenv("FAIRLEAD_JOB");
+  if (job == nullptr || *job == '\0') return;
+  if (shm::IsProcessJobName(job)) {
+    strcpy(header->job, job);
+    return;
+  }
+  static bool is_said = false;
+  if (is_said) return;
+  is_said = true;
+  // Not the name itself: its bytes are anything.
+  fprintf(stderr,
+          "fairlead: FAIRLEAD_JOB: expected the name of a job, 1 to %zu of A-Z a-z 0-9 . _ -, found %zu bytes that "
+          "are none; this process is not diagnosed\n",
+          shm::kProcessJobNameBytesMax, strlen(job));
+}
+
 void FillHeader(shm::SegmentHeader* header) {
   header->version = shm::kSegmentVersion;
   header->bytes = sizeof(shm::ProfilerSegment);
@@ -49,7 +69,7 @@ void FillHeader(shm::SegmentHeader* header) {
   header->global_rank = ReadGlobalRank();
   header->process_start = ReadProcessStart();
   header->realtime_offset = ReadClockNs(CLOCK_REALTIME) - NowNs();
-  if (const char* job = getenv("FAIRLEAD_JOB")) strncpy(header->job, job, sizeof(header->job) - 1);
+  WriteJob(header);
 }
 
 // A file of that name is left over from a dead process: nobody else has our number.

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -268,6 +269,23 @@ TEST_F(SegmentFolderTest, OtherFilesAreNobodysBusiness) {
   EXPECT_THAT(look.faults, IsEmpty());
   SegmentFolder nowhere({.folder = "/nowhere"});
   EXPECT_THAT(nowhere.Look().processes, IsEmpty());
+}
+
+// Training goes on, recorded under no name; the process says why, once.
+TEST_F(SegmentFolderTest, ABadNameOfAJobIsSaidOnceAndRecordedAsNone) {
+  for (const char* name : {"a b;rm -rf /", "../../etc/passwd", "$(id)"}) {
+    testing::internal::CaptureStderr();
+    PlayedProcess process({.folder = segments_.path(), .job = name});
+    process.Iterate();
+    process.Iterate();
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr("FAIRLEAD_JOB: expected the name of a job"));
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+    EXPECT_EQ(said.find(name), said.npos);
+    EXPECT_EQ(LookAtOne().report.job, "");
+    process.Leave();
+    folder_->Look();
+  }
 }
 
 // Without a descriptor left to open /proc/PID/stat with, nobody is dead: who was known is told as before, nothing is

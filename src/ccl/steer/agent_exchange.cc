@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "ccl/monotonic_clock.h"
+#include "shm/job_name.h"
 
 namespace fairlead::ccl {
 namespace {
@@ -42,7 +43,8 @@ const SteeringOptions& ProcessOptions() { return process_options; }
 
 SteeringOptions ReadSteeringOptions() {
   SteeringOptions options;
-  if (const char* job = secure_getenv("FAIRLEAD_JOB")) Copy(job, options.job);
+  const char* job = secure_getenv("FAIRLEAD_JOB");
+  if (job != nullptr && shm::IsProcessJobName(job)) Copy(job, options.job);
   if (const char* path = secure_getenv("FAIRLEAD_AGENT_SOCKET")) Copy(path, options.socket_path);
   if (const char* text = secure_getenv("FAIRLEAD_STEER_DEADLINE_MS")) {
     char* end = nullptr;

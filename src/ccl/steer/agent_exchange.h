@@ -23,8 +23,9 @@ struct SteeringOptions {
   bool is_on() const { return job[0] != '\0'; }
 };
 
-// Values that are missing or can't be right (too long, not a number, out of range) leave the default, and a job that is
-// too long leaves the library off: a training process is no place for complaints.
+// Values that are missing or can't be right (too long, not a number, out of range) leave the default, and what
+// is no name of a job (shm/job_name.h) leaves the library off, in silence: it is loaded into each program that a training
+// script calls. The profiler plugin says it.
 SteeringOptions ReadSteeringOptions();
 
 // Those of this process, read when the library was loaded; before that: off.

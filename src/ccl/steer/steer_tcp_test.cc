@@ -283,7 +283,9 @@ TEST(SteerTest, OptionsThatCantBeRightLeaveItAlone) {
   const Listener listener;
   FakeAgent agent(Always(Use(FindSourcePort(), 0xb8)));
   const std::string socket = " FAIRLEAD_AGENT_SOCKET=" + agent.path();
-  ExpectUntouched(ConnectTo("FAIRLEAD_JOB=" + std::string(64, 'j') + socket, listener.port()), -1);
+  for (const std::string& job : {std::string(64, 'j'), std::string("../gpt"), std::string("a;b")}) {
+    ExpectUntouched(ConnectTo("FAIRLEAD_JOB='" + job + "'" + socket, listener.port()), -1);
+  }
   ExpectUntouched(ConnectTo("FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=/" + std::string(200, 'p'), listener.port()), -1);
   agent.Stop();
   EXPECT_THAT(agent.questions(), IsEmpty());

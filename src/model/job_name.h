@@ -1,0 +1,17 @@
+// What to say of a name that no running job may have (the rule: shm/job_name.h).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "shm/job_name.h"
+
+namespace fairlead::model {
+
+// Args: where: what the name was given by: "job", "FAIRLEAD_JOB".
+// Errors: kInvalidArgument: where it stood, what was expected, and the name as printable ASCII, shortened.
+Status CheckJobName(std::string_view name, std::string_view where, size_t bytes_max = shm::kJobNameBytesMax);
+
+}  // namespace fairlead::model
