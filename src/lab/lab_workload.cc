@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "controller/cluster_controller.h"
 #include "lab/lab_operations.h"
+#include "model/job_name.h"
 #include "scheduling/placement_policy.h"
 #include "topology/router.h"
 #include "traffic/policy_registry.h"
@@ -273,6 +274,8 @@ Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPla
   std::vector<LabJob> jobs;
   for (const sim::ScenarioJob& scenario_job : scenario.jobs) {
     const model::Job& job = scenario_job.job;
+    // Here it is more than a scenario's word: trainers have it as FAIRLEAD_JOB.
+    FL_RETURN_IF_ERROR(model::CheckJobName(job.name, "name of a job in the lab", shm::kProcessJobNameBytesMax));
     FL_ASSIGN_OR_RETURN(model::Iteration iteration, iterations(job, placements[job.id.index()]));
     const double phase_s = scenario.simulation.random_phase ? random.Uniform(0, StartPhaseSeconds(iteration)) : 0;
     const PlacedJob placed{.name = job.name,

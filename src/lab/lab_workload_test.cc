@@ -305,5 +305,15 @@ TEST(LabWorkload, TheScenarioMustBeThatOfTheLab) {
   EXPECT_NE(jobs.status().message().find("lab up"), std::string::npos);
 }
 
+TEST(LabWorkload, ANameThatNoRunningJobMayHaveIsRefused) {
+  const sim::Scenario scenario = Parse(
+      "jobs: [{name: 'a b;c', hosts: [h0, h1], gpus: 2, gpus_per_host: 1, compute_s: 0.5, size_mb: 900,\n"
+      "        collective: ring-all-reduce}]\n");
+  const LabOptions options;
+  const auto jobs = PlanJobs(scenario, PlanLab(scenario.fabric, options).value(), 0, QueuePairBytes::kShared);
+  EXPECT_EQ(jobs.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(jobs.status().message().find("found 'a b;c'"), std::string::npos) << jobs.status().message();
+}
+
 }  // namespace
 }  // namespace fairlead::lab
