@@ -99,8 +99,8 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.figures.push_back({figure.title, Draw(figure), "Jobs with network traffic only."});
   outcome.notes.push_back(
       fmt::format("39 jobs of the Lingjun snapshot on scattered hosts, uplinks {:.0f}:1, {:.0f} s; speeds are reported "
-                  "every 10 s. crux-fair mixes in lost throughput with x = 0.5; crux-guard lifts a job one level for "
-                  "every 60 s below a tenth of its speed alone.",
+                  "every 10 s. crux-fair mixes in lost throughput with x = 0.5; crux-guard lifts a job that is 20 s "
+                  "behind a tenth of its speed alone to level 0 until the next report, and so does crux-fair.",
                   kOversubscription, scenario.simulation.end.seconds().value()));
   return outcome;
 }

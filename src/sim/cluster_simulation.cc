@@ -91,7 +91,10 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       link_bins_(fabric.num_links()) {
   options_.controller.allocation = MakeAllocationOptions(iterations);
   controller_.emplace(fabric, placement, traffic, std::move(iterations), options_.controller);
-  if (options.speed_report_interval.ns() > 0) next_speed_report_ = SimTime() + options.speed_report_interval;
+  speed_report_interval_ =
+      options.speed_report_interval.value_or(traffic.NeedsSpeeds() ? traffic::kSpeedReportInterval : SimDuration());
+  FL_CHECK_MSG(speed_report_interval_.ns() > 0 || !traffic.NeedsSpeeds(), "the policy needs speeds");
+  if (speed_report_interval_.ns() > 0) next_speed_report_ = SimTime() + speed_report_interval_;
   FL_CHECK(!options.dcqcn || options.dcqcn->Validate().ok());
   FL_CHECK(options.end > SimTime() && options.num_bins >= 1 && options.goodput > 0 && options.goodput <= 1);
   for (model::Job& job : jobs) {
@@ -237,26 +240,21 @@ void ClusterSimulation::EndProfiling(RunWatch& watch, std::vector<controller::Ev
   profiling_end_ = SimTime::Never();
 }
 
-// How fast each job computed since the last report, against its speed alone.
+// How fast each job computed since the last report, against its speed alone, and how far it is behind.
 void ClusterSimulation::ReportSpeeds(RunWatch& watch, std::vector<controller::Event>* events) {
-  next_speed_report_ = now_ + options_.speed_report_interval;
+  next_speed_report_ = now_ + speed_report_interval_;
   domains_.ReleaseAll(now_, FractionAt(now_), watch);
   for (const JobId id : running_) {
     JobRecord& record = records_[id];
     const JobState& state = *record.state;
     const double progress_s = state.EquivalentSoloSeconds(record.solo);
-    const double span_s =
-        std::min((now_ - state.first_start).seconds(), options_.speed_report_interval.seconds()).value();
+    const double span_s = std::min((now_ - state.first_start).seconds(), speed_report_interval_.seconds()).value();
     if (span_s <= 0) continue;
     const double speed = std::clamp((progress_s - record.progress_reported_s) / span_s, 0.0, 1.0);
     record.progress_reported_s = progress_s;
-    if (speed >= traffic::kStarvedBelow) record.starved_since = SimTime::Never();
-    if (speed < traffic::kStarvedBelow && record.starved_since == SimTime::Never()) {
-      record.starved_since = now_ - options_.speed_report_interval;
-    }
-    const bool is_starved = record.starved_since < SimTime::Never();
-    events->emplace_back(
-        controller::JobSpeedMeasured{id, speed, is_starved ? (now_ - record.starved_since).seconds() : Seconds(0)});
+    record.starved_for += Seconds(span_s * (1 - speed / traffic::kStarvedBelow));
+    record.starved_for = std::max(record.starved_for, Seconds(0));
+    events->emplace_back(controller::JobSpeedMeasured{id, speed, record.starved_for});
   }
 }
 
@@ -305,6 +303,7 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
     record.job.num_gpus = static_cast<uint32_t>(action.placement.gpus.size());
     record.sizes.push_back({now_.seconds().value(), record.job.num_gpus, action.reason});
     record.progress_reported_s = 0;
+    record.starved_for = Seconds(0);
   }
   if (options_.random_phase) {
     Random random(CombineHash(options_.phase_seed, action.job.value() + (uint64_t{record.past.size()} << 32)));

@@ -74,9 +74,9 @@ struct SimulationOptions {
   // How long a job is profiled (controller.profile_jobs), and how long at most where the first window shows no period.
   SimDuration profiling_window = SimDuration(30'000'000'000);
   SimDuration profiling_window_max = SimDuration(240'000'000'000);
-  // Speeds of jobs are reported to the controller this often, and it re-plans then; 0 = never. Policies that look at
-  // lost throughput or starvation need it.
-  SimDuration speed_report_interval;
+  // Speeds of jobs are reported to the controller this often, and it re-plans then; 0 = never, which policies that need
+  // speeds don't bear. Nothing: every kSpeedReportInterval under such policies, never under others.
+  std::optional<SimDuration> speed_report_interval;
   // With an allocation policy, all jobs have a number of iterations; `profiler` may be left out: speeds are then those
   // of each size alone, on the hosts with the lowest numbers.
   controller::ControllerOptions controller;
@@ -134,7 +134,7 @@ class ClusterSimulation {
     std::optional<ProfilingError> profiling_error;
     // What the last report of speeds saw.
     double progress_reported_s = 0;
-    SimTime starved_since = SimTime::Never();  // Never(): it was not
+    Seconds starved_for;
   };
   struct HoldEnd {
     SimTime time;
@@ -210,6 +210,7 @@ class ClusterSimulation {
   std::set<HoldEnd> hold_ends_;                 // of running jobs with a hold time
   std::unique_ptr<ProfilingWindow> profiling_;  // of the job that is being profiled; null: none
   SimTime profiling_end_ = SimTime::Never();
+  SimDuration speed_report_interval_;  // 0 = never
   SimTime next_speed_report_ = SimTime::Never();
   std::vector<JobId> running_;  // by id
   std::vector<JobId> finished_now_;

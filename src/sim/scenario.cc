@@ -374,9 +374,32 @@ void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   options.controller.profile_jobs = root.Bool("profile_jobs", false);
   options.profiling_window = SimDuration::FromSeconds(Seconds(root.Double("profiling_window_s", 30, 0.1, 3600)));
   options.profiling_window_max = options.profiling_window * 8;
-  options.speed_report_interval = SimDuration::FromSeconds(Seconds(root.Double("speed_report_s", 0, 0, kMaxSeconds)));
+  if (root.Has("speed_report_s")) {
+    const Seconds interval(root.Double("speed_report_s", 0, 0, kMaxSeconds));
+    options.speed_report_interval = SimDuration::FromSeconds(interval);
+    const Status status = CheckSpeedReports(*scenario);
+    if (!status.ok()) root.Fail("speed_report_s", status.message());
+  }
   options.controller.num_levels = static_cast<uint32_t>(root.Int("levels", 8, 1, 64));
 }
+
+}  // namespace
+
+Status CheckSpeedReports(const Scenario& scenario) {
+  const auto& interval = scenario.simulation.speed_report_interval;
+  if (!interval.has_value() || interval->ns() > 0) return OkStatus();
+  for (const std::string& name : scenario.policies) {
+    FL_ASSIGN_OR_RETURN(const auto policy, traffic::CreatePolicy(name, scenario.policy_options));
+    if (!policy->NeedsSpeeds()) continue;
+    return InvalidArgument(fmt::format(
+        "expected a time above 0, found 0 with the policy '{}', which decides by the speeds that are reported; leave "
+        "the key out for reports every {:.0f} s, or leave the policy out",
+        name, traffic::kSpeedReportInterval.seconds().value()));
+  }
+  return OkStatus();
+}
+
+namespace {
 
 Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& path,
                               const ScenarioOverrides& overrides) {

@@ -68,6 +68,9 @@ struct ScenarioOverrides {
   uint64_t max_links = topology::FabricBuilder::kMaxLinks;
 };
 
+// Errors: kInvalidArgument when speeds are never reported although a policy needs them.
+Status CheckSpeedReports(const Scenario& scenario);
+
 // Errors: kInvalidArgument, kNotFound: one message with file, line and key. Everything that can be checked before a
 // simulation is checked here: names of policies, models and links, jobs larger than the cluster, parallelism that does
 // not fit.

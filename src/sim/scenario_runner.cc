@@ -92,6 +92,9 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
       return InvalidArgument(fmt::format("the policy {} stands twice; expected each once", policy));
     }
   }
+  if (const Status status = CheckSpeedReports(scenario); !status.ok()) {
+    return InvalidArgument(fmt::format("speed_report_s: {}", status.message()));
+  }
   for (const std::string& allocation : scenario.allocations) {
     const auto created = scheduling::CreateAllocationPolicy(allocation, 1);
     if (!created.ok()) return created.status();

@@ -208,6 +208,28 @@ TEST(ScenarioRunnerTest, APolicyTwiceIsAnError) {
   EXPECT_THAT(RunScenario(*scenario, {}, never, nullptr).status().message(), HasSubstr("crux stands twice"));
 }
 
+TEST(ScenarioTest, PoliciesThatNeedSpeedsAreRefusedWithoutReports) {
+  const std::string text = std::string(kGood) + "\nspeed_report_s: 0\n";
+  const auto refused = [&](const std::string& policy) {
+    return ParseScenario("policies: [" + policy + "]\n" + text, "s.yaml", {}).status().message();
+  };
+  for (const char* policy : {"crux-guard", "crux-fair"}) {
+    EXPECT_THAT(refused(policy), HasSubstr("speed_report_s: expected a time above 0, found 0 with the policy '" +
+                                           std::string(policy) + "'"));
+    EXPECT_THAT(refused(policy), HasSubstr("leave the key out for reports every 10 s"));
+  }
+  // The same where the policy is named on the command line, or is made one by its options.
+  auto scenario = Parse(text);
+  ASSERT_TRUE(scenario.ok()) << scenario.status().message();
+  const std::atomic<bool> never = false;
+  scenario->policies = {"crux", "crux-guard"};
+  EXPECT_EQ(RunScenario(*scenario, {}, never, nullptr).status().code(), StatusCode::kInvalidArgument);
+  scenario->policies = {"crux"};
+  scenario->policy_options.crux.fairness = 0.5;
+  EXPECT_THAT(RunScenario(*scenario, {}, never, nullptr).status().message(),
+              HasSubstr("speed_report_s: expected a time above 0, found 0 with the policy 'crux'"));
+}
+
 TEST(ScenarioRunnerTest, StoppedBeforeItBeganGivesNoRuns) {
   const auto scenario = Parse(kGood);
   const std::atomic<bool> stopped = true;

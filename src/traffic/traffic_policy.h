@@ -38,12 +38,17 @@ struct JobView {
   double priority_uncertainty = 0;
   // Nobody has seen how long an iteration is: its numbers are those of a long stretch, for which intensity is right.
   bool is_period_known = true;
-  // How long relative_speed has been below kStarvedBelow without a break; 0 when it is not.
+  // How far it is behind kStarvedBelow of its speed alone: the time that the progress it lacks takes at that speed. A
+  // job that stands still falls behind by a second a second; one that runs alone catches up nine seconds a second. 0
+  // when it is not behind; 0 where nobody measures.
   Seconds starved_for;
 };
 
 // A job slower than this fraction of its speed alone is starved (Crux section 7.2: the guard's threshold).
 inline constexpr double kStarvedBelow = 0.1;
+
+// How often speeds are measured for policies that need them, where nobody says otherwise.
+inline constexpr SimDuration kSpeedReportInterval(10'000'000'000);
 
 // All a policy may look at. Jobs are sorted by id.
 struct TrafficSnapshot {
@@ -112,6 +117,10 @@ class TrafficPolicy {
     static_cast<void>(num_jobs);
     return hardware_levels;
   }
+  // Plans depend on JobView::relative_speed and starved_for. Whoever runs such a policy measures both and asks for a
+  // new plan at every measurement, each kSpeedReportInterval or as set, or refuses the policy: without them it would
+  // silently be another one.
+  virtual bool NeedsSpeeds() const { return false; }
 };
 
 }  // namespace fairlead::traffic

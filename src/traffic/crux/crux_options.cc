@@ -22,14 +22,15 @@ CruxOptions PathsAndPriorities(CruxOptions options) {
   return options;
 }
 
-CruxOptions Fair(CruxOptions options) {
-  options.fairness = 0.5;
+CruxOptions Guarded(CruxOptions options) {
+  options.starvation_guard = Seconds(20);
   return options;
 }
 
-CruxOptions Guarded(CruxOptions options) {
-  options.starvation_guard = Seconds(60);
-  return options;
+// Losses count only beside intensity: a job of a thousandth of the others' may stay last at any loss.
+CruxOptions Fair(CruxOptions options) {
+  options.fairness = 0.5;
+  return Guarded(options);
 }
 
 Status CruxOptions::Validate() const {

@@ -27,8 +27,9 @@ struct CruxOptions {
   // How much a job's recent loss of speed counts beside its intensity. In [0, 1]; 0 = intensity alone, as in the paper.
   // Larger: the slowest jobs lose less, and the cluster's GPUs do less work; at 1 losses alone decide.
   double fairness = 0;
-  // A job below kStarvedBelow of its speed alone is lifted by one level for each whole period of this length that it
-  // has been starved. >= 0 s; 0 = off, as in the paper. Smaller: starved jobs come up sooner, against the order.
+  // A job that has fallen behind kStarvedBelow of its speed alone by more than this time (JobView::starved_for) stands
+  // on level 0 until the next report, against the order: a floor of progress that fairness.h states and proves. >= 0 s;
+  // 0 = off, as in the paper. Smaller: starved jobs come up sooner; how much of the time they are lifted hardly changes.
   Seconds starvation_guard;
 
   // All parts. Errors: kInvalidArgument, naming the option, its range and what was found.
@@ -39,7 +40,7 @@ struct CruxOptions {
 CruxOptions PrioritiesOnly(CruxOptions options);      // crux-pa: hashed paths, one level per job
 CruxOptions LevelsOnly(CruxOptions options);          // crux-levels: paths in force stay, or are hashed
 CruxOptions PathsAndPriorities(CruxOptions options);  // crux-ps-pa: one level per job
-CruxOptions Fair(CruxOptions options);                // crux-fair: fairness 0.5
-CruxOptions Guarded(CruxOptions options);             // crux-guard: starvation guard of 60 s
+CruxOptions Fair(CruxOptions options);                // crux-fair: fairness 0.5, and crux-guard's floor
+CruxOptions Guarded(CruxOptions options);             // crux-guard: starvation guard of 20 s
 
 }  // namespace fairlead::traffic::crux

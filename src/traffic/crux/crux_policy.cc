@@ -127,7 +127,7 @@ void Rescheduling::AssignLevels() {
     mine.priority_rank = order_.jobs[p].rank;
     mine.priority = order_.jobs[p].priority;
     mine.level = options_.compress ? levels[mine.priority_rank] : mine.priority_rank;
-    lifts_[p] = CountLifts(mine.level, view(p).starved_for, options_.starvation_guard);
+    lifts_[p] = IsLifted(view(p).starved_for, options_.starvation_guard) ? mine.level : 0;
     mine.level -= lifts_[p];
   }
 }
@@ -158,8 +158,9 @@ void Rescheduling::Explain(uint32_t participant) {
       ExplainFactor(order_, participant, reference.id, profile.is_period_known && reference.is_period_known),
       ExplainFairness(participant), mine.priority_rank, survey_.size(), mine.level, num_levels_);
   if (lifts_[participant] > 0) {
-    mine.reason += fmt::format("; lifted {} levels: starved for {:.3g} s, guard {:.3g} s", lifts_[participant],
-                               view(participant).starved_for.value(), options_.starvation_guard.value());
+    mine.reason += fmt::format("; lifted {} levels: {:.3g} s behind {:.0f} % of its speed alone, guard {:.3g} s",
+                               lifts_[participant], view(participant).starved_for.value(), 100 * kStarvedBelow,
+                               options_.starvation_guard.value());
   }
   mine.reason += DescribePathChanges(view(participant), mine);
 }

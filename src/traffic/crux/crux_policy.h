@@ -41,6 +41,8 @@ class CruxPolicy final : public TrafficPolicy {
   TrafficPlan Plan(const TrafficSnapshot& snapshot) const override;
   // Without compression at least one level per job.
   uint32_t NumLevels(uint32_t hardware_levels, size_t num_jobs) const override;
+  // With fairness or the starvation guard.
+  bool NeedsSpeeds() const override { return options_.fairness > 0 || options_.starvation_guard.value() > 0; }
 
  private:
   std::string_view name_;

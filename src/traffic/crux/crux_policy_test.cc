@@ -250,7 +250,7 @@ TEST(CruxPolicyTest, MoreLossNeverMakesAJobLessUrgent) {
   }
 }
 
-TEST(CruxPolicyTest, TheGuardLiftsAStarvedJobOneLevelPerPeriod) {
+TEST(CruxPolicyTest, TheGuardPutsAJobThatIsTooFarBehindOnLevelZero) {
   // Four jobs through one spine: a chain of four, the least intense at the bottom of four levels.
   ExampleCluster cluster(MakeSmallClos(2, 4, 1));
   for (uint32_t j = 0; j < 4; ++j) {
@@ -264,14 +264,19 @@ TEST(CruxPolicyTest, TheGuardLiftsAStarvedJobOneLevelPerPeriod) {
     return policy.Plan(snapshot).jobs[0];
   };
   EXPECT_EQ(plan_when_starved_for(0).level, 3u);
-  EXPECT_EQ(plan_when_starved_for(59).level, 3u);
-  EXPECT_EQ(plan_when_starved_for(60).level, 2u);
-  EXPECT_EQ(plan_when_starved_for(179).level, 1u);
-  EXPECT_EQ(plan_when_starved_for(180).level, 0u);
+  EXPECT_EQ(plan_when_starved_for(20).level, 3u);
+  EXPECT_EQ(plan_when_starved_for(20.1).level, 0u);
   EXPECT_EQ(plan_when_starved_for(1e12).level, 0u);
   EXPECT_EQ(plan_when_starved_for(180).priority_rank, 3u) << "the order stays";
-  EXPECT_THAT(plan_when_starved_for(130).reason, HasSubstr("; lifted 2 levels: starved for 130 s, guard 60 s"));
+  EXPECT_THAT(plan_when_starved_for(30).reason,
+              HasSubstr("; lifted 3 levels: 30 s behind 10 % of its speed alone, guard 20 s"));
   EXPECT_EQ(CruxPolicy({}).Plan(cluster.Snapshot()).jobs[0].reason.find("lifted"), std::string::npos);
+}
+
+TEST(CruxPolicyTest, WhoDecidesBySpeedsSaysSo) {
+  EXPECT_FALSE(CruxPolicy({}).NeedsSpeeds());
+  EXPECT_TRUE(CruxPolicy(Guarded({})).NeedsSpeeds());
+  EXPECT_TRUE(CruxPolicy(Fair({})).NeedsSpeeds());
 }
 
 TEST(CruxPolicyTest, FairnessOptionsOutOfRangeAreNamed) {

@@ -1,7 +1,6 @@
 #include "traffic/crux/fairness.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 
@@ -23,9 +22,6 @@ void MixInLosses(std::span<const JobProfile> jobs, std::span<const double> losse
   RankByPriority(jobs, order);
 }
 
-uint32_t CountLifts(uint32_t level, Seconds starved_for, Seconds guard) {
-  if (guard.value() <= 0) return 0;
-  return static_cast<uint32_t>(std::min<double>(std::floor(starved_for / guard), level));
-}
+bool IsLifted(Seconds starved_for, Seconds guard) { return guard.value() > 0 && starved_for > guard; }
 
 }  // namespace fairlead::traffic::crux
