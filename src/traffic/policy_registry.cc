@@ -60,9 +60,10 @@ Result<Policy> CreateCruxWithC4p(std::string_view name, const PolicyOptions& opt
   FL_RETURN_IF_ERROR(options.crux.Validate());
   FL_RETURN_IF_ERROR(options.c4p.Validate());
   c4p::BalancingOptions balancing = options.c4p;
-  balancing.standing = c4p::Standing::kInOrder;
-  return Policy(
-      std::make_unique<crux::CruxPolicy>(options.crux, name, std::make_unique<c4p::BalancedPaths>(balancing)));
+  balancing.standing = c4p::Standing::kOnRequest;
+  crux::CruxOptions levels = options.crux;
+  levels.edge_weight = crux::EdgeWeight::kGain;
+  return Policy(std::make_unique<crux::CruxPolicy>(levels, name, std::make_unique<c4p::BalancedPaths>(balancing)));
 }
 
 constexpr Entry kPolicies[] = {

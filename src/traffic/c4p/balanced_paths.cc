@@ -31,8 +31,10 @@ class Balancing {
         order_(survey->size()),
         flows_(survey->size()) {
     std::iota(order_.begin(), order_.end(), 0u);
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](uint32_t a, uint32_t b) { return precedence[a] > precedence[b]; });
+    std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) {
+      if (options_.standing == Standing::kOnRequest) return view(a).arrival_order < view(b).arrival_order;
+      return precedence[a] > precedence[b];
+    });
     if (snapshot_.health != nullptr) TakeOverHealth();
   }
 

@@ -3,7 +3,7 @@
 // Problem     the path service of C4P answers one connection at a time and remembers. A policy sees all jobs at once
 //             and remembers nothing but the paths in force.
 // Method      the allocator is told what is in force, as after a restart of the service, and asked for the rest:
-//               kOnRequest  all that is in force and healthy stays; jobs that have none ask in order of precedence;
+//               kOnRequest  all that is in force and healthy stays; jobs that have none ask in order of arrival;
 //                           then, if links have changed or the imbalance exceeds a limit, the fewest moves that even
 //                           out the loads
 //               kInOrder    one job after the other by precedence: what it has stays where that overloads no link, as

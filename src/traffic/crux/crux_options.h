@@ -9,6 +9,12 @@
 
 namespace fairlead::traffic::crux {
 
+// What it costs to give two jobs that meet one level: the weight of their edge in the contention DAG.
+enum class EdgeWeight {
+  kIntensity,  // the intensity of the upper one, as in the paper: every order is worth something
+  kGain,  // GPUs and slowdowns that the order wins, below 0 where it loses (order_gain.h): levels only where they help
+};
+
 struct CruxOptions {
   // Off: flows stay on the paths of their hashes (variant crux-pa).
   bool select_paths = true;
@@ -18,6 +24,7 @@ struct CruxOptions {
   // and crux-ps-pa): what compression is measured against. No hardware can do that; see CruxPolicy::NumLevels.
   bool compress = true;
   CompressionOptions compression;
+  EdgeWeight edge_weight = EdgeWeight::kIntensity;
   // Levels in force stay unless new ones lose less by more than this share of the weight of contending jobs. >= 0.
   // 0 = they stay only where that loses nothing. Larger: fewer changes, more jobs that share a level.
   double level_hysteresis = 0;

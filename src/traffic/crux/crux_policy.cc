@@ -10,6 +10,7 @@
 #include "traffic/crux/certain_order.h"
 #include "traffic/crux/fairness.h"
 #include "traffic/crux/level_stability.h"
+#include "traffic/crux/order_gain.h"
 #include "traffic/crux/priority_assignment.h"
 #include "traffic/job_survey.h"
 #include "traffic/link_traffic.h"
@@ -43,6 +44,7 @@ class Rescheduling {
   void SelectNewPaths();
   void AssignRanks();
   ContentionDag BuildContentionDag() const;
+  void WeighEdgesByGain(ContentionDag* dag) const;
   std::vector<uint32_t> CompressLevels() const;
   void AssignLevels();
   void Explain(uint32_t participant);
@@ -99,7 +101,19 @@ ContentionDag Rescheduling::BuildContentionDag() const {
       if (upper < lower) dag.edges.push_back({upper, lower, weight});
     }
   }
+  if (options_.edge_weight == EdgeWeight::kGain) WeighEdgesByGain(&dag);
   return dag;
+}
+
+void Rescheduling::WeighEdgesByGain(ContentionDag* dag) const {
+  std::vector<OrderedJob> jobs;
+  for (const uint32_t p : order_.by_rank) {
+    jobs.push_back({.num_gpus = view(p).num_gpus,
+                    .iteration = view(p).iteration,
+                    .paths = survey_.plan_of(p).paths,
+                    .is_period_known = survey_.profiles[p].is_period_known});
+  }
+  WeighByGain(jobs, links_, dag);
 }
 
 std::vector<uint32_t> Rescheduling::CompressLevels() const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -26,10 +27,12 @@ class ScaledDag {
   };
 
   explicit ScaledDag(const ContentionDag& dag) : out_(dag.num_jobs), in_(dag.num_jobs) {
-    const double total = dag.total_weight();
+    double total = 0;
+    for (const Edge& edge : dag.edges) total += std::abs(edge.weight);
     const double scale = total > 0 ? kIntegerTotal / total : 0;
     for (const Edge& edge : dag.edges) {
-      FL_CHECK(edge.upper < edge.lower && edge.lower < dag.num_jobs && edge.weight >= 0);
+      FL_CHECK(edge.upper < edge.lower && edge.lower < dag.num_jobs && std::isfinite(edge.weight));
+      has_negative_ |= edge.weight < 0;
       const int64_t weight = std::llround(edge.weight * scale);
       out_[edge.upper].push_back({edge.lower, weight});
       in_[edge.lower].push_back({edge.upper, weight});
@@ -39,12 +42,14 @@ class ScaledDag {
   size_t size() const { return out_.size(); }
   std::span<const Arc> out(uint32_t job) const { return out_[job]; }
   std::span<const Arc> in(uint32_t job) const { return in_[job]; }
+  bool has_negative() const { return has_negative_; }
   // The intensity of a job with somebody below it; 0 for the others, whose intensity no edge carries.
   int64_t intensity(uint32_t job) const { return out_[job].empty() ? 0 : out_[job].front().weight; }
 
  private:
   std::vector<std::vector<Arc>> out_;
   std::vector<std::vector<Arc>> in_;
+  bool has_negative_ = false;
 };
 
 // The best cut of one order.
@@ -96,8 +101,9 @@ void OrderCutter::ExtendCuts(size_t row) {
   cut_[At(row, 0)] = 0;
   for (size_t k = 1; k < num_levels_; ++k) {
     // The smallest argmax never moves back from row to row: the edges into the new job from a_1..a_j only grow with j.
-    uint32_t best_start = start_[At(row - 1, k)];
-    int64_t best = -1;
+    // Where edges may weigh less than nothing it may.
+    uint32_t best_start = dag_.has_negative() ? 0 : start_[At(row - 1, k)];
+    int64_t best = std::numeric_limits<int64_t>::min();
     const int64_t* const before = &cut_[At(0, k - 1)];
     for (auto j = best_start; j <= row; ++j) {
       const int64_t weight = before[j] + across_[j];
@@ -193,10 +199,11 @@ std::vector<uint32_t> SortByDepth(const ScaledDag& dag, std::span<const uint32_t
   return order;
 }
 
-int64_t WeightInside(const ScaledDag& dag, std::span<const uint32_t> jobs) {
+// What no cut can exceed.
+int64_t PositiveWeight(const ScaledDag& dag, std::span<const uint32_t> jobs) {
   int64_t total = 0;
   for (const uint32_t job : jobs) {
-    for (const ScaledDag::Arc& arc : dag.out(job)) total += arc.weight;
+    for (const ScaledDag::Arc& arc : dag.out(job)) total += std::max<int64_t>(arc.weight, 0);
   }
   return total;
 }
@@ -210,7 +217,7 @@ class GroupCompressor {
   void Run(std::span<const uint32_t> jobs, Random* random, std::vector<uint32_t>* levels) {
     std::optional<Cut> best;
     std::vector<uint32_t> best_order;
-    const int64_t most = WeightInside(dag_, jobs);
+    const int64_t most = PositiveWeight(dag_, jobs);
     const auto try_order = [&](std::vector<uint32_t> order) {
       FL_CHECK(order.size() == jobs.size());
       Cut cut = cutter_.Run(order);

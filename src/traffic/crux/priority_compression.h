@@ -18,6 +18,7 @@
 // Differs     Algorithm 1 as printed builds its prefix sums up to column K only; here they cover all columns, one row
 //             at a time. Its lower bound g(i-1, k) is right, since the edges into one more job only grow with j, but
 //             does not make the search constant. Weights are scaled to integers, so that rounding can't break ties.
+//             Weights below 0 are ours; the lower bound does not hold for them and is left out.
 //             Ours: the components and the depth-sorted order (both off in paper mode); isolated jobs get the level
 //             of their rank in equal-size groups.
 // Reference   Cao et al., Crux, SIGCOMM 2024, section 4.3, Algorithm 1 and Appendix B.
@@ -36,7 +37,8 @@ namespace fairlead::traffic::crux {
 struct Edge {
   uint32_t upper = 0;  // < lower
   uint32_t lower = 0;
-  double weight = 0;  // >= 0, finite; what is lost when both get one level: intensity of the upper job, FLOP/s
+  // What is lost when both get one level: the intensity of the upper job, FLOP/s. Finite; below 0 where it wins.
+  double weight = 0;
 
   friend bool operator==(const Edge&, const Edge&) = default;
 };

@@ -12,6 +12,7 @@ class Enumeration {
   Enumeration(const ContentionDag& dag, uint32_t num_levels) : dag_(dag), num_levels_(num_levels) {
     levels_.assign(dag.num_jobs, 0);
     best_.loss = std::numeric_limits<double>::infinity();
+    for (const Edge& edge : dag.edges) has_negative_ |= edge.weight < 0;
   }
 
   Compression Run() {
@@ -22,8 +23,9 @@ class Enumeration {
  private:
   // Ranks below `job` have their levels and lose `loss` among themselves.
   void TryLevelsFrom(uint32_t job, double loss) {
-    if (loss >= best_.loss) return;
+    if (!has_negative_ && loss >= best_.loss) return;
     if (job == dag_.num_jobs) {
+      if (loss >= best_.loss) return;
       best_ = {levels_, loss};
       return;
     }
@@ -42,6 +44,7 @@ class Enumeration {
 
   const ContentionDag& dag_;
   const uint32_t num_levels_;
+  bool has_negative_ = false;  // then a loss may still fall
   std::vector<uint32_t> levels_;
   Compression best_;
 };

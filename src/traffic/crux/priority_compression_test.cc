@@ -126,6 +126,24 @@ TEST(PriorityCompressionTest, EveryOrderIsCutAsWellAsPossible) {
   }
 }
 
+// Where an order costs more than it wins, equals are better.
+TEST(PriorityCompressionTest, OrdersWithLossesAreCutAsWellAsPossible) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    const auto num_jobs = static_cast<uint32_t>(1 + random.Below(8));
+    const auto num_levels = static_cast<uint32_t>(1 + random.Below(4));
+    ContentionDag dag = DrawDag(&random, num_jobs, 0.5);
+    for (Edge& edge : dag.edges) {
+      if (random.Uniform() < 0.5) edge.weight = -edge.weight;
+    }
+    Levels order(num_jobs);
+    std::iota(order.begin(), order.end(), 0u);
+    const Levels blocks = CutOrder(dag, order, num_levels);
+    Levels scratch(num_jobs, 0);
+    EXPECT_NEAR(CutWeight(dag, blocks), BestCutOfOrder(dag, order, num_levels, 0, &scratch), 1e-9) << "seed " << seed;
+  }
+}
+
 // Mean and worst share of the best possible cut over 300 cases.
 struct Quality {
   double mean = 0;
