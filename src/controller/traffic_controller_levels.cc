@@ -57,7 +57,8 @@ void TrafficController::Hear(HostId host, const JobMeasured& word) {
   Share& share = jobs_.at(*id).shares.at(host);
   const bool is_first = !share.measured.has_value();
   if (is_first) ++num_measured_shares_;
-  Measurement& known = is_first ? share.measured.emplace() : *share.measured;
+  if (is_first) share.measured = Measurement{};  // Clang 14 knows no emplace() for a type nested in this class
+  Measurement& known = *share.measured;
   const auto mix = [&](double before, double now) {
     return is_first ? now : before + options_.measurement_weight * (now - before);
   };
