@@ -133,6 +133,12 @@ std::string RenderHeader(const sim::SimulationReport& report, const std::vector<
         "simulated.</p>\n",
         FormatCount(num_partial), FormatCount(report.runs.size(), "run"));
   }
+  for (const sim::FailedRun& run : report.failed_runs) {
+    html += fmt::format("<p class=\"partial\">FAILED: {}, seed {}: {}", EscapeMarkup(run.policy), run.seed,
+                        EscapeMarkup(run.message));
+    if (!run.reproduce.empty()) html += fmt::format("<br>reproduce: <code>{}</code>", EscapeMarkup(run.reproduce));
+    html += "</p>\n";
+  }
   return html + "</header>\n";
 }
 

@@ -114,6 +114,19 @@ TEST(HtmlReportTest, PartialRunsAreMarked) {
   ExpectHas(page, "PARTIAL 1/2");
 }
 
+TEST(HtmlReportTest, FailedRunsAreTold) {
+  sim::SimulationReport report = MakeSmallReport();
+  ExpectLacks(RenderHtml(report), "FAILED");
+  report.failed_runs = {{"crux", 3, "check failed: a < b", "fairlead sim run 's & t.yaml'"}};
+  for (const bool has_others : {true, false}) {
+    if (!has_others) report.runs.clear();
+    const std::string page = RenderHtml(report);
+    ExpectSound(page);
+    ExpectHas(page, "FAILED: crux, seed 3: check failed: a &lt; b");
+    ExpectHas(page, "s &amp; t.yaml");
+  }
+}
+
 TEST(HtmlReportTest, LargeReportsStaySmall) {
   const std::string page = RenderHtml(
       MakeTestReport({.num_jobs = 700, .num_seeds = 2, .num_leaves = 60, .num_spines = 8, .num_bins = 5000}));

@@ -183,6 +183,10 @@ Json ComparisonToJson(const PolicyComparison& comparison) {
           {"jobs", ArrayOf(comparison.jobs, ChangeToJson)}};
 }
 
+Json FailedRunToJson(const sim::FailedRun& run) {
+  return {{"policy", run.policy}, {"seed", run.seed}, {"message", run.message}, {"reproduce", run.reproduce}};
+}
+
 }  // namespace
 
 Json NumberOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -196,6 +200,7 @@ Json ToJson(const sim::SimulationReport& report) {
           {"runs", ArrayOf(report.runs, RunToJson)},
           {"fabric", report.fabric_summary},
           {"notes", report.notes},
+          {"failed_runs", ArrayOf(report.failed_runs, FailedRunToJson)},
           {"summary", ArrayOf(summaries, SummaryToJson)},
           {"comparisons", ArrayOf(CompareWithBaseline(report, summaries), ComparisonToJson)}};
 }

@@ -96,6 +96,16 @@ TEST(JsonReportTest, NamesOfAnyBytesGiveValidJson) {
   EXPECT_EQ(json["scenario"], "\"quoted\" \\ \x01 � end");
 }
 
+TEST(JsonReportTest, FailedRunsHaveTheirOwnList) {
+  sim::SimulationReport report = MakeSmallReport();
+  EXPECT_EQ(ToJson(report)["failed_runs"], Json::array());
+  report.failed_runs = {{"fcfs+crux", 3, "check failed: a < b", "fairlead sim run s.yaml"}};
+  EXPECT_EQ(ToJson(report)["failed_runs"], (Json{{{"policy", "fcfs+crux"},
+                                                  {"seed", 3},
+                                                  {"message", "check failed: a < b"},
+                                                  {"reproduce", "fairlead sim run s.yaml"}}}));
+}
+
 TEST(JsonReportTest, NoRuns) {
   const Json json = Json::parse(RenderJson({}));
   EXPECT_EQ(json["runs"], Json::array());

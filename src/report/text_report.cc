@@ -79,6 +79,17 @@ std::string RenderTitle(const sim::SimulationReport& report, const std::vector<P
   return text + '\n';
 }
 
+// A mistake of ours: enough to find it, and nobody may take the rest for the whole. Commands are not wrapped.
+std::string RenderFailures(const sim::SimulationReport& report) {
+  std::string text;
+  for (const sim::FailedRun& run : report.failed_runs) {
+    text += WrapText(fmt::format("FAILED: {}, seed {}: {}", CleanText(run.policy), run.seed, CleanText(run.message)),
+                     kTextWidth, 2);
+    if (!run.reproduce.empty()) text += fmt::format("  reproduce: {}\n", CleanText(run.reproduce));
+  }
+  return text.empty() ? text : text + '\n';
+}
+
 std::string RenderUtilizationTable(const std::vector<PolicySummary>& summaries,
                                    const std::vector<PolicyComparison>& comparisons) {
   TextTable table({{"policy", Align::kLeft, ""},
@@ -150,7 +161,8 @@ std::string RenderCostTable(const std::vector<PolicySummary>& summaries) {
 std::string RenderText(const sim::SimulationReport& report) {
   const std::vector<PolicySummary> summaries = SummarizePolicies(report);
   std::string text = RenderTitle(report, summaries);
-  if (summaries.empty()) return text + "Nothing was run.\n";
+  text += RenderFailures(report);
+  if (summaries.empty()) return text + (report.failed_runs.empty() ? "Nothing was run.\n" : "No run has results.\n");
 
   const std::vector<PolicyComparison> comparisons = CompareWithBaseline(report, summaries);
   text += RenderUtilizationTable(summaries, comparisons);

@@ -75,6 +75,18 @@ TEST(TextReportTest, PartialRunsAreMarked) {
   EXPECT_THAT(RenderText(report), HasSubstr("ecmp PARTIAL 1/2"));
 }
 
+TEST(TextReportTest, FailedRunsAreToldBeforeTheRest) {
+  sim::SimulationReport report = MakeSmallReport();
+  report.failed_runs = {{"crux", 3, "a.cc:1: check failed: x < " + std::string(200, 'y'), "fairlead sim run s.yaml"}};
+  const std::string text = RenderText(report);
+  EXPECT_THAT(text, HasSubstr("FAILED: crux, seed 3: a.cc:1: check failed"));
+  EXPECT_THAT(text, HasSubstr("\n  reproduce: fairlead sim run s.yaml\n"));
+  EXPECT_LT(text.find("FAILED"), text.find("GPU utilization"));
+  ExpectFits(text);
+  report.runs.clear();
+  EXPECT_THAT(RenderText(report), HasSubstr("No run has results."));
+}
+
 TEST(TextReportTest, HostileNamesAndNumbers) {
   sim::SimulationReport report = MakeSmallReport();
   report.scenario = std::string(300, 'W') + "\x1b[2J";

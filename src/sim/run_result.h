@@ -139,6 +139,14 @@ struct RunResult {
   std::vector<scheduling::DecisionRecord> decisions;
 };
 
+// A run that one of our own checks has ended: no results, and a mistake of ours.
+struct FailedRun {
+  std::string policy;  // as RunResult::policy
+  uint64_t seed = 0;
+  std::string message;    // of the check: file, line, expression
+  std::string reproduce;  // one command that runs it alone; empty: nobody has said
+};
+
 // One `fairlead sim run`: every policy under every seed.
 struct SimulationReport {
   std::string scenario;  // its title
@@ -147,6 +155,8 @@ struct SimulationReport {
   std::string fabric_summary;      // "346 hosts, 2768 GPUs (A100), 173 leaves, 16 spines"
   std::vector<std::string> notes;  // assumptions that the scenario makes; shown on the page
   std::vector<RunResult> runs;     // grouped by policy, seeds ascending
+  // Beside `runs`, in the same order; only where ScenarioRunOptions::keeps_others.
+  std::vector<FailedRun> failed_runs;
 };
 
 }  // namespace fairlead::sim

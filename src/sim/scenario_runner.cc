@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/check_capture.h"
 #include "base/parallel_for.h"
 #include "base/process_usage.h"
 #include "scheduling/allocation_registry.h"
@@ -81,6 +82,15 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, std::optional
   return result;
 }
 
+FailedRun DescribeFailure(const PlannedRun& run, const Status& failure, const ScenarioRunOptions& options) {
+  FailedRun failed{.policy = run.allocation.empty() ? run.policy : fmt::format("{}+{}", run.allocation, run.policy),
+                   .seed = run.seed,
+                   .message = failure.message(),
+                   .reproduce = ""};
+  if (options.reproduce) failed.reproduce = options.reproduce(run.policy, run.allocation, run.seed);
+  return failed;
+}
+
 }  // namespace
 
 Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRunOptions& options,
@@ -108,10 +118,13 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
     }
   }
   std::vector<std::optional<RunResult>> results(planned.size());
+  std::vector<Status> failures(planned.size());
   SharedProgress shared_progress(planned.size(), progress);
   ParallelFor(planned.size(), options.num_threads, stop, [&](size_t i) {
-    results[i] = RunOnce(scenario, planned[i], options.explained_job, stop,
-                         [&](double fraction) { shared_progress.Set(i, fraction); });
+    failures[i] = CatchFailedChecks([&] {
+      results[i] = RunOnce(scenario, planned[i], options.explained_job, stop,
+                           [&](double fraction) { shared_progress.Set(i, fraction); });
+    });
     shared_progress.Set(i, 1);
   });
 
@@ -121,8 +134,13 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   report.num_gpus = scenario.fabric.num_gpus();
   report.fabric_summary = SummarizeFabric(scenario.fabric);
   report.notes = scenario.notes;
-  for (auto& result : results) {
-    if (result) report.runs.push_back(std::move(*result));
+  for (size_t i = 0; i < planned.size(); ++i) {
+    if (results[i]) report.runs.push_back(std::move(*results[i]));
+    if (failures[i].ok()) continue;
+    report.failed_runs.push_back(DescribeFailure(planned[i], failures[i], options));
+    if (!options.keeps_others)
+      return Internal(
+          fmt::format("{}, seed {}: {}", report.failed_runs.back().policy, planned[i].seed, failures[i].message()));
   }
   return report;
 }

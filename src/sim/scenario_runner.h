@@ -18,12 +18,17 @@ struct ScenarioRunOptions {
   uint32_t num_threads = 0;  // 0 = one per processor
   // Whose allocation decisions to keep (RunResult::decisions); nothing: nobody's.
   std::optional<JobId> explained_job = std::nullopt;
+  // Runs that a check of ours has ended are listed beside the results of the others; otherwise they are an error.
+  bool keeps_others = false;
+  // The command that plays a run alone, for FailedRun; may be empty.
+  std::function<std::string(const std::string& policy, const std::string& allocation, uint64_t seed)> reproduce =
+      nullptr;
 };
 
 // Called from any thread, one call at a time: fraction of all runs that is done, 0..1.
 using RunProgress = std::function<void(double)>;
 
-// Errors: kInvalidArgument for an unknown policy. When `stop` turns true, runs end soon, marked partial; runs that have
+// Errors: kInvalidArgument for an unknown policy; kInternal where a check of ours fails in a run. When `stop` turns true, runs end soon, marked partial; runs that have
 // not begun are left out. Thread: safe, the scenario is only read.
 Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRunOptions& options,
                                      const std::atomic<bool>& stop, const RunProgress& progress);

@@ -230,6 +230,33 @@ TEST(ScenarioTest, PoliciesThatNeedSpeedsAreRefusedWithoutReports) {
               HasSubstr("speed_report_s: expected a time above 0, found 0 with the policy 'crux'"));
 }
 
+TEST(ScenarioRunnerTest, AFailedRunIsListedBesideTheOthersOrAnError) {
+  auto scenario = Parse(kGood);
+  scenario->policies = {"crux", "ecmp", "crux-fair"};
+  scenario->policy_options.crux.fairness = -1;  // what reads a file would refuse; crux-fair has its own
+  const std::atomic<bool> never = false;
+  const auto reproduce = [](const std::string& policy, const std::string& allocation, uint64_t seed) {
+    return policy + "/" + allocation + "/" + std::to_string(seed);
+  };
+  for (const uint32_t num_threads : {1u, 3u}) {
+    const auto report = RunScenario(
+        *scenario, {.num_threads = num_threads, .keeps_others = true, .reproduce = reproduce}, never, nullptr);
+    ASSERT_TRUE(report.ok());
+    ASSERT_EQ(report->runs.size(), 4u);
+    EXPECT_EQ(report->runs[0].policy, "ecmp");
+    EXPECT_GT(report->runs[0].busy, 0);
+    ASSERT_EQ(report->failed_runs.size(), 2u);
+    EXPECT_EQ(report->failed_runs[1].policy, "crux");
+    EXPECT_EQ(report->failed_runs[1].seed, report->failed_runs[0].seed + 1);
+    EXPECT_THAT(report->failed_runs[0].message, HasSubstr("check failed"));
+    EXPECT_THAT(report->failed_runs[0].message, HasSubstr("fairness"));
+    EXPECT_EQ(report->failed_runs[0].reproduce, "crux//" + std::to_string(report->failed_runs[0].seed));
+    const auto strict = RunScenario(*scenario, {.num_threads = num_threads}, never, nullptr);
+    EXPECT_EQ(strict.status().code(), StatusCode::kInternal);
+    EXPECT_THAT(strict.status().message(), HasSubstr("crux, seed "));
+  }
+}
+
 TEST(ScenarioRunnerTest, StoppedBeforeItBeganGivesNoRuns) {
   const auto scenario = Parse(kGood);
   const std::atomic<bool> stopped = true;
