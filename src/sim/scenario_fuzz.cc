@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::atomic<bool> stop = false;
   int looks = 0;
   const auto report = sim::RunScenario(*scenario, {.num_threads = 1}, stop, [&](double) { stop = ++looks > 20; });
-  FL_CHECK(report.ok());
+  FL_CHECK_MSG(report.ok(), report.status().message());
   for (const sim::RunResult& run : report->runs) {
     FL_CHECK(run.busy >= 0 && run.busy <= 1 + 1e-9);
     for (const sim::LinkResult& link : run.links) FL_CHECK(link.utilization >= 0 && link.utilization <= 1 + 1e-6);
