@@ -39,6 +39,21 @@ int ReportError(const Status& status) {
   }
 }
 
+std::string JoinWords(std::span<const std::string> words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    if (!word.empty() && word.find_first_of(" \t\n'\"\\$`*?<>|&;()[]{}~#!") == std::string::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
 Status WriteOutput(const std::string& path, const std::string& content) {
   if (!IsStdout(path)) return WriteFileAtomically(path, content);
   const bool written = std::fwrite(content.data(), 1, content.size(), stdout) == content.size();

@@ -42,6 +42,9 @@ std::string FindInputFile(const std::string& path);
 // Turns true at the first SIGINT or SIGTERM; the second one kills the process as usual. Installed by the first call.
 const std::atomic<bool>& StopRequested();
 
+// The words as one line that a shell takes apart into them again.
+std::string JoinWords(std::span<const std::string> words);
+
 // One call of the program.
 struct Invocation {
   std::string command_line;  // as typed, for reports

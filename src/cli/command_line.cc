@@ -1,11 +1,12 @@
 #include "cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <sstream>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "cli/checked_stdout.h"
 #include "cli/command.h"
@@ -15,24 +16,6 @@
 namespace fairlead::cli {
 
 namespace {
-
-// "fairlead sim run my\ file.yaml": arguments that a shell would take apart are quoted.
-std::string JoinArguments(int argc, char** argv) {
-  std::string line = "fairlead";
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    const bool is_plain = !argument.empty() && argument.find_first_of(" \t\n'\"\\$`*?<>|&;()[]{}~#!") == argument.npos;
-    line += ' ';
-    if (is_plain) {
-      line += argument;
-      continue;
-    }
-    line += '\'';
-    for (char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
-  }
-  return line;
-}
 
 // Help and version go to stdout, one line about bad usage to stderr.
 int ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
@@ -50,7 +33,9 @@ int RunCommand(int argc, char** argv, std::span<const experiment::Experiment> ex
   app.footer(
       "Example: fairlead sim run scenarios/lingjun-snapshot.yaml --html report.html\n"
       "Exit codes: 0 done, 1 the answer is no, 2 usage or bad input, 3 unavailable, 4 internal error, 130 Ctrl-C.");
-  Invocation invocation{.command_line = JoinArguments(argc, argv)};
+  std::vector<std::string> words = {"fairlead"};
+  words.insert(words.end(), argv + std::min(argc, 1), argv + argc);
+  Invocation invocation{.command_line = JoinWords(words)};
   AddSimCommands(app, &invocation);
   AddExplainCommand(app, &invocation);
   AddDiagCommands(app, &invocation);

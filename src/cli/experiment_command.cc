@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check_capture.h"
 #include "cli/command.h"
 #include "cli/output_files.h"
 #include "cli/terminal_progress.h"
@@ -57,11 +59,24 @@ Result<std::vector<Experiment>> FindExperiments(Experiments experiments, const s
       fmt::format("experiment '{}': no such experiment; known: {}, and {} for all of them", name, known, kAll));
 }
 
-// Results in the order of `chosen`; the first failure ends it, with what was done before it.
+// Results in the order of `chosen`, without those that failed; how each failed has been said.
 struct RunOutcome {
   std::vector<ExperimentResult> results;
-  Status status;
+  int exit_code = kExitOk;  // of the first failure
 };
+
+// A failed check of ours ends this experiment only.
+Result<ExperimentResult> RunOne(const Experiment& experiment, const experiment::RunOptions& options,
+                                const std::function<void(double)>& progress) {
+  Result<ExperimentResult> result = Internal("");
+  const Status status =
+      CatchFailedChecks([&] { result = experiment::RunExperiment(experiment, options, StopRequested(), progress); });
+  if (status.ok()) return result;
+  std::string command =
+      fmt::format("fairlead experiment run {}{}", experiment.name, options.reduced ? " --reduced" : "");
+  if (options.seed) command += fmt::format(" --seed {}", *options.seed);
+  return Internal(fmt::format("experiment {}: {}; reproduce: {}", experiment.name, status.message(), command));
+}
 
 RunOutcome RunEach(const std::vector<Experiment>& chosen, const ExperimentRunOptions& options, bool is_quiet) {
   RunOutcome outcome;
@@ -70,11 +85,12 @@ RunOutcome RunEach(const std::vector<Experiment>& chosen, const ExperimentRunOpt
     const auto progress = [&](double fraction) {
       bar.Update(chosen[i].name, (static_cast<double>(i) + fraction) / static_cast<double>(chosen.size()));
     };
-    auto result = experiment::RunExperiment(chosen[i], options.run, StopRequested(), progress);
+    auto result = RunOne(chosen[i], options.run, progress);
     bar.Finish();
     if (!result.ok()) {
-      outcome.status = result.status();
-      break;
+      const int exit_code = ReportError(result.status());
+      if (outcome.exit_code == kExitOk) outcome.exit_code = exit_code;
+      continue;
     }
     if (!is_quiet) fmt::print("{}\n", experiment::RenderText(*result));
     std::fflush(stdout);
@@ -100,13 +116,13 @@ int Run(Experiments experiments, const ExperimentRunOptions& options, const std:
     if (!status.ok()) return ReportError(status);
   }
   const RunOutcome outcome = RunEach(*chosen, options, files->is_quiet());
-  // What was computed reaches the user even when a later experiment fails.
+  // What was computed reaches the user even when another experiment fails.
   if (!outcome.results.empty()) {
     files->Write(options.json, "JSON", [&] { return RenderJson(outcome.results, options.name == kAll); });
     files->Write(options.html, "Page", [&] { return experiment::RenderHtml(outcome.results, command_line); });
   }
-  if (!outcome.status.ok()) return ReportError(outcome.status);
   if (!files->status().ok()) return ReportError(files->status());
+  if (outcome.exit_code != kExitOk) return outcome.exit_code;
   if (!StopRequested()) return kExitOk;
   fmt::print(stderr, "fairlead: stopped before the end; {} of {} experiments begun\n", outcome.results.size(),
              chosen->size());

@@ -15,6 +15,7 @@
 #include "cli/run_with_progress.h"
 #include "report/html_report.h"
 #include "report/json_report.h"
+#include "report/number_format.h"
 #include "report/text_report.h"
 #include "sim/fwl_report.h"
 #include "sim/fwl_runner.h"
@@ -64,9 +65,31 @@ int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, c
   files.Write(options.json, "JSON", [&] { return report::RenderJson(report); });
   files.Write(options.html, "Page", [&] { return report::RenderHtml(report, {.command = command_line}); });
   if (!files.status().ok()) return ReportError(files.status());
+  if (!report.failed_runs.empty()) {
+    return ReportError(Internal(fmt::format(
+        "{} of {} failed, by a mistake of ours; the results are those of the others", report.failed_runs.size(),
+        report::FormatCount(report.failed_runs.size() + report.runs.size(), "run"))));
+  }
   if (!StopRequested()) return kExitOk;
   fmt::print(stderr, "fairlead: stopped before the end; the numbers are partial\n");
   return kExitInterrupted;
+}
+
+// One run of the scenario alone, with the options that change it as given.
+std::string CommandOfRun(const SimRunOptions& options, const std::string& policy, const std::string& allocation,
+                         uint64_t seed) {
+  std::vector<std::string> words = {"fairlead", "sim", "run", options.scenario, "--policy", policy};
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  add("--allocation", allocation);
+  add("--seeds", "1");
+  add("--seed", std::to_string(seed));
+  add("--topology", options.topology);
+  if (options.simulate_s) add("--simulate-s", fmt::format("{}", *options.simulate_s));
+  add("--detail", options.detail);
+  if (options.exact) words.emplace_back("--exact");
+  return JoinWords(words);
 }
 
 int SimRun(const SimRunOptions& options, const std::string& command_line) {
@@ -76,7 +99,11 @@ int SimRun(const SimRunOptions& options, const std::string& command_line) {
   auto scenario = FindScenario(options.scenario, options.topology);
   if (!scenario.ok()) return ReportError(scenario.status());
   if (const Status status = ApplyOptions(options, &*scenario); !status.ok()) return ReportError(status);
-  auto report = RunWithProgress(*scenario, {.num_threads = options.num_threads});
+  const auto reproduce = [&](const std::string& policy, const std::string& allocation, uint64_t seed) {
+    return CommandOfRun(options, policy, allocation, seed);
+  };
+  auto report =
+      RunWithProgress(*scenario, {.num_threads = options.num_threads, .keeps_others = true, .reproduce = reproduce});
   if (!report.ok()) return ReportError(report.status());
   return Deliver(*report, options, command_line, *std::move(files));
 }
