@@ -1,11 +1,12 @@
-// FL_CHECK: a broken invariant is our fault and ends the process with file, line and message. Never for bad input.
+// FL_CHECK: a broken invariant is our fault and ends the process with file, line and message, or the one piece of work
+// that catches it (check_capture.h). Never for bad input.
 #pragma once
 
 #include <string_view>
 
 namespace fairlead {
 
-// Prints "file:line: check failed: expression: message" to stderr and aborts.
+// Prints "file:line: check failed: expression: message" to stderr and aborts, or throws it to CatchFailedChecks().
 [[noreturn]] void FailCheck(const char* file, int line, const char* expression, std::string_view message);
 
 }  // namespace fairlead
