@@ -30,6 +30,7 @@ Result<sim::Scenario> MakeC4pScenario(const C4pTestbed& testbed) {
       "qps_per_connection: {}\n"
       "policies: [{}]\n"
       "seeds: {}\n"
+      "vary: [hash]\n"
       "simulate_s: {}\n"
       "random_phase: false\n"
       "jobs:\n",

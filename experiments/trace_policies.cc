@@ -146,7 +146,7 @@ Result<experiment::Outcome> CompareTracePolicies(Result<topology::Fabric> (*buil
     for (const auto policy : kPolicies) busy[std::string(policy)] = MeanBusy(report, std::string(policy));
     const std::string label = fmt::format("{:.0f}:1", kOversubscription[i]);
     const sim::RunResult& any = report.runs.front();
-    AddRows(i == 0 ? "" : label + ": ", busy, any.busy / any.vs_ideal, &outcome);
+    AddRows(i == 0 ? "" : label + ": ", busy, any.ideal_busy, &outcome);
     columns.emplace_back(label, std::move(busy));
     outcome.figures.push_back(DrawOverTime(report, label));
     outcome.notes.push_back(DescribeRuns(report, label));

@@ -40,8 +40,6 @@ Result<sim::Scenario> LoadTraceScenario() {
   FL_CHECK_MSG(at != std::string::npos, "the trace scenario must name its fabric");
   text.replace(at, reference.size(), FindEmbeddedText("fabrics/lingjun-clos.yaml"));
   FL_ASSIGN_OR_RETURN(sim::Scenario scenario, sim::ParseScenario(text, std::string(kFile), {}));
-  // No experiment asks who waited for whom, and finding out is not free (7 % of the time).
-  scenario.simulation.samples_per_iteration = 0;
   return scenario;
 }
 

@@ -41,7 +41,7 @@ Result<sim::Scenario> MakeScenario(const TrainingJob& job, uint32_t num_seeds) {
       "title: {0}\n"
       "fabric: {{kind: rail-dual-plane, segments: 2, hosts_per_segment: 8, rails_per_leaf: 4, spines: 8, "
       "shared_planes: true, uplink_gbps: 800}}\n"
-      "goodput: {1}\nqps_per_connection: {2}\npolicies: [ecmp, c4p]\nseeds: {3}\nsimulate_s: 120\n"
+      "goodput: {1}\nqps_per_connection: {2}\npolicies: [ecmp, c4p]\nseeds: {3}\nvary: [hash]\nsimulate_s: 120\n"
       "jobs:\n  - {{name: {0}, gpus: 128, hosts: [{4}], model: {5}, parallelism: {6}}}\n",
       job.name, kCeilingGbps / 400, C4pTestbed().queue_pairs, num_seeds, fmt::join(hosts, ", "), job.model,
       job.parallelism);

@@ -71,8 +71,7 @@ double GroupPlayer::BusyGpuSeconds(std::span<const uint32_t> members, const Path
   double before = 0;
   for (size_t i = 1; i < stops.size(); ++i) {
     before = BusySoFar(jobs);
-    sim::ContentionDomain domain(jobs, routes, sharing, capacities_, stops[i - 1],
-                                 {.fast_forward = false, .samples_per_iteration = 0}, &busy);
+    sim::ContentionDomain domain(jobs, routes, sharing, capacities_, stops[i - 1], {.fast_forward = false}, &busy);
     domain.AdvanceTo(stops[i], watch);
     domain.Suspend();
   }

@@ -100,7 +100,6 @@ sim::SimulationOptions MakeOptions(uint64_t seed) {
   options.end = SimTime::FromSeconds(Seconds(kHorizonS));
   options.goodput = 1;  // communication times are those of the payload
   options.phase_seed = seed;
-  options.samples_per_iteration = 0;
   options.controller.hash_seed = seed;
   options.controller.random_seed = seed;
   return options;
@@ -140,14 +139,14 @@ CaseRun Testbed::Run(const TestbedCase& played, std::string_view policy_name, ui
     const TestbedJob& mine = played.jobs[job.id.index()];
     return MakeIteration(*fabric_, setup_->ModelOf(played, mine), mine, setup_->connections_per_gpu, where);
   };
-  sim::ClusterSimulation simulation(*fabric_, placement, **policy, **solo_policy, iterations, std::move(jobs), {},
-                                    MakeOptions(seed));
+  sim::ClusterSimulation simulation(*fabric_, placement, **policy, {solo_policy->get()}, iterations, std::move(jobs),
+                                    {}, MakeOptions(seed));
   const std::atomic<bool> never = false;
   sim::RunWatch watch(never, nullptr);
   const sim::RunResult result = simulation.Run(watch);
   CaseRun run;
   run.busy = result.busy;
-  run.ideal_busy = result.busy / result.vs_ideal;
+  run.ideal_busy = result.ideal_busy;
   for (const sim::JobResult& job : result.jobs) {
     run.iteration_s.push_back(job.iteration_s);
     run.solo_iteration_s.push_back(job.solo_iteration_s);

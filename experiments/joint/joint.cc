@@ -100,8 +100,8 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   experiment::Outcome outcome;
   FL_ASSIGN_OR_RETURN(sim::Scenario scenario,
                       sim::ParseScenario(FindEmbeddedText(kScenario), std::string(kScenario), {}));
-  scenario.simulation.samples_per_iteration = 0;
   scenario.first_seed = context.seed;
+  scenario.varied = {.hash = true, .phase = false, .placement = false};
   scenario.num_seeds = context.reduced ? kNumReducedSeeds : kNumSeeds;
   FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, 0, kLearningPart));
   if (context.should_stop()) {

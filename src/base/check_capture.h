@@ -1,7 +1,7 @@
 // One piece of work whose broken invariant does not end the process: the others' results are kept.
 //
-// A check that fails inside ends the piece with an exception that never leaves check_capture.cc: the one place where our
-// code throws, since nothing else gets from any depth out of a computation whose state is no longer to be trusted
+// A check that fails inside ends the piece with an exception that never leaves check_capture.cc: the one place where
+// our code throws, since nothing else gets from any depth out of a computation whose state is no longer to be trusted
 // (docs/decisions/0010-one-failed-run.md). What the piece has changed is to be thrown away.
 #pragma once
 
@@ -13,8 +13,8 @@
 namespace fairlead {
 
 // Does `work`. A failed check, and an exception of a library, becomes kInternal with its message; outside of such calls
-// a failed check still ends the process. A check that fails in a destructor, in a noexcept function, or on a thread that
-// `work` has made without ParallelFor() still does. May be nested: the innermost call catches.
+// a failed check still ends the process. A check that fails in a destructor, in a noexcept function, or on a thread
+// that `work` has made without ParallelFor() still does. May be nested: the innermost call catches.
 // Thread: counts for checks on this thread.
 Status CatchFailedChecks(const std::function<void()>& work);
 

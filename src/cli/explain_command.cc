@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/explain_elastic.h"
@@ -15,6 +18,7 @@
 #include "report/allocation_explanation.h"
 #include "report/explain_report.h"
 #include "report/job_explanation.h"
+#include "report/removal_effect.h"
 #include "sim/scenario.h"
 
 namespace fairlead::cli {
@@ -31,6 +35,14 @@ struct ExplainOptions {
   ElasticExplainOptions elastic;
   std::string allocation;  // empty: the scenario's, or the default
   std::optional<double> at_s;
+  std::vector<std::string> without;
+};
+
+// A scenario's runs again, with something taken away.
+struct Replay {
+  report::Removal removal;
+  sim::SimulationReport report;
+  std::vector<sim::PlacementBook> with, without;  // one per run
 };
 
 // By name, or by number.
@@ -45,6 +57,88 @@ Result<JobId> FindJob(const sim::Scenario& scenario, const std::string& wanted) 
                               scenario.jobs.size(), scenario.jobs.front().job.name));
 }
 
+// "link:NAME" (all events of a link) or "link-event:INDEX" (one, from 0). False: `wanted` names something else.
+Result<bool> FindLinkEvents(const std::string& wanted, const sim::Scenario& scenario, std::set<size_t>* found,
+                            report::Removal* removal) {
+  const std::string_view link_prefix = "link:";
+  const std::string_view event_prefix = "link-event:";
+  const auto& events = scenario.link_events;
+  const bool by_index = wanted.starts_with(event_prefix);
+  if (!by_index && !wanted.starts_with(link_prefix)) return false;
+  const std::string name = wanted.substr(by_index ? event_prefix.size() : link_prefix.size());
+  bool any = false;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const std::string link_name = scenario.fabric.LinkName(events[i].link);
+    if (by_index ? std::to_string(i) != name : link_name != name) continue;
+    any = true;
+    found->insert(i);
+    removal->links.push_back(events[i].link);
+    if (by_index) removal->words.push_back(fmt::format("event {} of link {}", i, link_name));
+  }
+  if (!any) {
+    return InvalidArgument(fmt::format(
+        "--without {}: the scenario has no such link event; it has {}, numbered from 0{}", wanted, events.size(),
+        events.empty() ? "" : ", as of link " + scenario.fabric.LinkName(events.front().link)));
+  }
+  if (!by_index) removal->words.push_back(fmt::format("events of link {}", name));
+  return true;
+}
+
+// Takes away what --without names: events out of the scenario, jobs into the result. Errors: kInvalidArgument: it names
+// nothing, or the explained job itself.
+Result<report::Removal> Remove(const std::vector<std::string>& without, JobId explained, sim::Scenario* scenario) {
+  report::Removal removal;
+  std::set<size_t> events;
+  for (const std::string& wanted : without) {
+    FL_ASSIGN_OR_RETURN(const bool is_link, FindLinkEvents(wanted, *scenario, &events, &removal));
+    if (is_link) continue;
+    const auto job = FindJob(*scenario, wanted);
+    if (!job.ok()) return InvalidArgument("--without: " + job.status().message());
+    if (*job == explained) {
+      return InvalidArgument(fmt::format("--without {}: this is the job to be explained; expected another", wanted));
+    }
+    removal.jobs.push_back(*job);
+    removal.words.push_back(fmt::format("job {} \"{}\"", job->value(), scenario->jobs[job->index()].job.name));
+  }
+  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+    scenario->link_events.erase(scenario->link_events.begin() + static_cast<ptrdiff_t>(*event));
+  }
+  return removal;
+}
+
+// Other jobs that started elsewhere.
+std::vector<std::string> FindMoved(const sim::Scenario& scenario, const sim::PlacementBook& with,
+                                   const sim::PlacementBook& without) {
+  std::vector<std::string> moved;
+  for (const auto& [id, placement] : without) {
+    const auto before = with.find(id);
+    if (before != with.end() && before->second != placement) {
+      moved.push_back(fmt::format("job {} \"{}\"", id.value(), scenario.jobs[id.index()].job.name));
+    }
+  }
+  return moved;
+}
+
+// What the job of `run`, the index-th of its report, gains. Nothing: that run was not played again (Ctrl-C), or ended
+// early.
+std::optional<report::RemovalEffect> CompareWithReplay(const sim::Scenario& scenario, const Replay& replay,
+                                                       const sim::RunResult& run, size_t index, JobId job) {
+  if (index >= replay.report.runs.size()) return std::nullopt;
+  const sim::RunResult& other = replay.report.runs[index];
+  if (run.partial || other.partial || other.policy != run.policy) return std::nullopt;
+  const auto result_of = [job](const sim::RunResult& r) {
+    return std::find_if(r.jobs.begin(), r.jobs.end(), [job](const sim::JobResult& result) { return result.id == job; });
+  };
+  const auto with = result_of(run);
+  const auto without = result_of(other);
+  if (with == run.jobs.end() || without == other.jobs.end()) return std::nullopt;
+  report::RemovalEffect effect = report::CompareRemoval(*with, *without, replay.removal);
+  if (index < replay.with.size() && index < replay.without.size()) {
+    effect.moved = FindMoved(scenario, replay.with[index], replay.without[index]);
+  }
+  return effect;
+}
+
 Result<report::AllocationExplanation> ExplainAllocationOf(const sim::Scenario& scenario, const sim::RunResult& run,
                                                           JobId job, std::optional<double> at_s) {
   FL_ASSIGN_OR_RETURN(report::AllocationExplanation explanation, report::ExplainAllocation(run.decisions, at_s));
@@ -57,12 +151,20 @@ Result<report::AllocationExplanation> ExplainAllocationOf(const sim::Scenario& s
 
 // Of each run, the network, and the allocation where a policy decides about it.
 Status ExplainRuns(const sim::Scenario& scenario, const sim::SimulationReport& report, JobId job,
-                   const ExplainOptions& options, report::Json* json) {
+                   const ExplainOptions& options, const Replay* replay, report::Json* json) {
   const bool prints = !IsStdout(options.json);
-  for (const sim::RunResult& run : report.runs) {
+  for (size_t i = 0; i < report.runs.size(); ++i) {
+    const sim::RunResult& run = report.runs[i];
     FL_ASSIGN_OR_RETURN(const report::JobExplanation network, report::ExplainJob(run, job));
     report::Json explained = report::ToJson(network);
-    if (prints) fmt::print("{}\n", report::RenderExplanation(network));
+    if (prints) fmt::print("{}", report::RenderExplanation(network));
+    if (replay != nullptr) {
+      if (const auto effect = CompareWithReplay(scenario, *replay, run, i, job)) {
+        if (prints) fmt::print("{}", report::RenderRemoval(*effect));
+        explained["without"] = report::ToJson(*effect);
+      }
+    }
+    if (prints) fmt::print("\n");
     if (!run.allocation.empty()) {
       FL_ASSIGN_OR_RETURN(const report::AllocationExplanation allocation,
                           ExplainAllocationOf(scenario, run, job, options.at_s));
@@ -92,6 +194,9 @@ Status CheckOptions(const ExplainOptions& options) {
   if (options.scenario.empty() == options.elastic.workload.empty()) {
     return InvalidArgument("expected exactly one of --scenario FILE and --workload FILE");
   }
+  if (!options.without.empty() && options.scenario.empty()) {
+    return InvalidArgument("--without: a workload has no network; expected it with --scenario FILE");
+  }
   return PrepareOutputFolder(options.json);
 }
 
@@ -111,11 +216,24 @@ int Explain(const ExplainOptions& options) {
     }
     scenario->allocations = {options.allocation};
   }
-  const auto report = RunWithProgress(*scenario, {.explained_job = *job});
+  Replay replay;
+  sim::Scenario rest = *scenario;
+  auto removal = Remove(options.without, *job, &rest);
+  if (!removal.ok()) return ReportError(removal.status());
+  replay.removal = *std::move(removal);
+  const auto report = RunWithProgress(*scenario, {.explained_job = *job, .placements = &replay.with});
   if (!report.ok()) return ReportError(report.status());
+  if (!options.without.empty()) {
+    auto again = RunWithProgress(
+        rest, {.absent_jobs = replay.removal.jobs, .known_placements = &replay.with, .placements = &replay.without});
+    if (!again.ok()) return ReportError(again.status());
+    replay.report = *std::move(again);
+  }
 
   report::Json json = report::Json::array();
-  if (const Status status = ExplainRuns(*scenario, *report, *job, options, &json); !status.ok()) {
+  if (const Status status =
+          ExplainRuns(*scenario, *report, *job, options, options.without.empty() ? nullptr : &replay, &json);
+      !status.ok()) {
     return ReportError(status);
   }
   if (!options.json.empty()) {
@@ -149,12 +267,17 @@ void AddExplainCommand(CLI::App& app, Invocation* invocation) {
                   "One allocation policy; default: each of the scenario's, aiturbo for a workload");
   job->add_option("--at", options->at_s, "Explain the decision in force at this second; default: the first one");
   job->add_option("--policy", options->policy, "One policy; default: each of the scenario's");
+  job->add_option("--without", options->without,
+                  "Play it again without a job, link:NAME or link-event:INDEX: what does that gain? Repeatable")
+      ->type_name("K")
+      ->allow_extra_args(false);
   job->add_option("--seed", options->seed, "Hash seed; default: the scenario's first");
   job->add_option("--topology", options->topology,
                   "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
   job->add_option("--json", options->json, "Write the explanation to FILE; - prints only it")->type_name("FILE");
   job->footer(
       "Example: fairlead explain job 14517 --scenario scenarios/lingjun-snapshot.yaml --policy ecmp\n"
+      "         fairlead explain job large-model --scenario scenarios/two-jobs.yaml --without given-by-numbers\n"
       "         fairlead explain job bert-2 --scenario scenarios/joint.yaml --policy crux --allocation aiturbo --at "
       "900\n"
       "         fairlead explain job 7 --workload generated --allocation tiresias");

@@ -33,6 +33,8 @@ struct SimRunOptions {
   std::vector<std::string> allocations;
   std::optional<uint32_t> num_seeds;
   std::optional<uint64_t> seed;
+  std::optional<uint32_t> draw;
+  std::vector<std::string> varied;
   std::optional<double> simulate_s;
   std::string topology;
   std::string detail;
@@ -52,6 +54,15 @@ Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
   }
   if (options.num_seeds) scenario->num_seeds = *options.num_seeds;
   if (options.seed) scenario->first_seed = *options.seed;
+  if (options.draw) {
+    scenario->first_draw = *options.draw;
+    scenario->num_seeds = 1;
+  }
+  if (!options.varied.empty()) {
+    const auto varied = sim::ParseVariedSeeds(options.varied);
+    if (!varied.ok()) return InvalidArgument("--vary: " + varied.status().message());
+    scenario->varied = *varied;
+  }
   if (options.simulate_s) scenario->simulation.end = SimTime::FromSeconds(Seconds(*options.simulate_s));
   if (options.detail == "coupled") scenario->simulation.detail = sim::Detail::kCoupled;
   if (options.detail == "edge") scenario->simulation.detail = sim::Detail::kEdge;
@@ -77,14 +88,15 @@ int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, c
 
 // One run of the scenario alone, with the options that change it as given.
 std::string CommandOfRun(const SimRunOptions& options, const std::string& policy, const std::string& allocation,
-                         uint64_t seed) {
+                         uint32_t draw) {
   std::vector<std::string> words = {"fairlead", "sim", "run", options.scenario, "--policy", policy};
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {option, value});
   };
   add("--allocation", allocation);
-  add("--seeds", "1");
-  add("--seed", std::to_string(seed));
+  add("--draw", std::to_string(draw));
+  if (options.seed) add("--seed", std::to_string(*options.seed));
+  add("--vary", fmt::format("{}", fmt::join(options.varied, ",")));
   add("--topology", options.topology);
   if (options.simulate_s) add("--simulate-s", fmt::format("{}", *options.simulate_s));
   add("--detail", options.detail);
@@ -99,8 +111,8 @@ int SimRun(const SimRunOptions& options, const std::string& command_line) {
   auto scenario = FindScenario(options.scenario, options.topology);
   if (!scenario.ok()) return ReportError(scenario.status());
   if (const Status status = ApplyOptions(options, &*scenario); !status.ok()) return ReportError(status);
-  const auto reproduce = [&](const std::string& policy, const std::string& allocation, uint64_t seed) {
-    return CommandOfRun(options, policy, allocation, seed);
+  const auto reproduce = [&](const std::string& policy, const std::string& allocation, uint32_t draw) {
+    return CommandOfRun(options, policy, allocation, draw);
   };
   auto report =
       RunWithProgress(*scenario, {.num_threads = options.num_threads, .keeps_others = true, .reproduce = reproduce});
@@ -139,8 +151,16 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
   run->add_option("--allocation", options->allocations,
                   "Allocation policies to compare, instead of the scenario's (which must have the key allocation)")
       ->delimiter(',');
-  run->add_option("--seeds", options->num_seeds, "Number of ECMP hash seeds per policy")->check(CLI::Range(1, 10000));
-  run->add_option("--seed", options->seed, "First hash seed");
+  run->add_option("--seeds", options->num_seeds,
+                  "Number of draws of chance per policy; all policies play the same ones")
+      ->check(CLI::Range(1, 10000));
+  run->add_option("--seed", options->seed, "Hash seed of the first draw");
+  run->add_option("--draw", options->draw, "Play only this draw, 0 = the first: what a longer comparison played")
+      ->check(CLI::Range(0, 10'000'000))
+      ->excludes("--seeds");
+  run->add_option("--vary", options->varied,
+                  "What differs between draws: hash, phase, placement; default: the scenario's, or all three")
+      ->delimiter(',');
   run->add_option("--simulate-s", options->simulate_s, "Simulated seconds")->check(CLI::Range(1e-3, 1e9));
   run->add_option("--topology", options->topology,
                   "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");

@@ -1,11 +1,14 @@
 // Who delayed whom.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "report/heat_map_figure.h"
+#include "report/loss_words.h"
 #include "report/number_format.h"
 #include "report/page_figures.h"
 #include "report/printable_text.h"
@@ -15,33 +18,45 @@ namespace {
 
 constexpr size_t kNumContendersShown = 30;
 
-using JobPair = std::pair<JobId, JobId>;  // victim, culprit
+// Who or what delayed: a job, or a cause without one.
+struct Delayer {
+  JobId job;                                              // invalid: a cause without a job
+  sim::LossCause cause = sim::LossCause::kNotAttributed;  // means nothing with a job
+
+  friend auto operator<=>(const Delayer& a, const Delayer& b) = default;
+};
+using LossKey = std::pair<JobId, Delayer>;  // victim, and because of whom
 
 struct PairLoss {
   double lost_s = 0;  // mean per run
   bool yielded = false;
 };
+using Losses = std::map<LossKey, PairLoss>;
 
-std::map<JobPair, PairLoss> CollectLosses(const std::vector<const sim::RunResult*>& runs) {
-  std::map<JobPair, PairLoss> losses;
+Losses CollectLosses(const std::vector<const sim::RunResult*>& runs) {
+  Losses losses;
   for (const sim::RunResult* run : runs) {
-    for (const sim::ContentionResult& contention : run->contention) {
-      if (!(contention.lost_s > 0) || !std::isfinite(contention.lost_s)) continue;
-      PairLoss& loss = losses[{contention.victim, contention.culprit}];
-      loss.lost_s += contention.lost_s / static_cast<double>(runs.size());
-      loss.yielded = loss.yielded || contention.yielded;
+    for (const sim::JobResult& job : run->jobs) {
+      for (const sim::LossResult& entry : job.lost_to) {
+        if (!(entry.lost_s > 0) || !std::isfinite(entry.lost_s)) continue;
+        const Delayer delayer =
+            entry.culprit.valid() ? Delayer{entry.culprit, sim::LossCause::kJob} : Delayer{JobId(), entry.cause};
+        PairLoss& loss = losses[{job.id, delayer}];
+        loss.lost_s += entry.lost_s / static_cast<double>(runs.size());
+        loss.yielded = loss.yielded || entry.cause == sim::LossCause::kLevel;
+      }
     }
   }
   return losses;
 }
 
 // The jobs that lose or cost most under any policy, by id, each with its row.
-std::map<JobId, size_t> ChooseContenders(const std::vector<std::map<JobPair, PairLoss>>& losses, size_t& num_involved) {
+std::map<JobId, size_t> ChooseContenders(const std::vector<Losses>& losses, size_t& num_involved) {
   std::map<JobId, double> weight;
-  for (const auto& policy : losses) {
-    for (const auto& [pair, loss] : policy) {
-      weight[pair.first] += loss.lost_s;
-      weight[pair.second] += loss.lost_s;
+  for (const Losses& policy : losses) {
+    for (const auto& [key, loss] : policy) {
+      weight[key.first] += loss.lost_s;
+      if (key.second.job.valid()) weight[key.second.job] += loss.lost_s;
     }
   }
   num_involved = weight.size();
@@ -57,6 +72,23 @@ std::map<JobId, size_t> ChooseContenders(const std::vector<std::map<JobPair, Pai
   return rows;
 }
 
+// A column for each of these jobs, then one for each cause without a job that occurs.
+std::map<Delayer, size_t> ChooseColumns(const std::vector<Losses>& losses, const std::map<JobId, size_t>& rows) {
+  std::map<Delayer, size_t> columns;
+  for (const auto& [id, row] : rows) columns[{id, sim::LossCause::kJob}] = row;
+  std::set<sim::LossCause> causes;
+  for (const Losses& policy : losses) {
+    for (const auto& [key, loss] : policy) {
+      if (!key.second.job.valid()) causes.insert(key.second.cause);
+    }
+  }
+  for (const sim::LossCause cause : causes) {
+    const size_t column = columns.size();
+    columns[{JobId(), cause}] = column;
+  }
+  return columns;
+}
+
 std::string NameOf(const FigureInput& input, JobId id) {
   for (const PolicySummary& summary : input.summaries) {
     if (const JobSummary* job = FindJob(summary, id); job != nullptr) return job->name;
@@ -64,22 +96,25 @@ std::string NameOf(const FigureInput& input, JobId id) {
   return "";
 }
 
-HeatPanel MakeContentionPanel(const FigureInput& input, const std::string& policy,
-                              const std::map<JobPair, PairLoss>& losses, const std::map<JobId, size_t>& rows,
+HeatPanel MakeContentionPanel(const FigureInput& input, const std::string& policy, const Losses& losses,
+                              const std::map<JobId, size_t>& rows, const std::map<Delayer, size_t>& columns,
                               double most_lost_s) {
   HeatPanel panel;
   double total = 0;
-  for (const auto& [pair, loss] : losses) {
+  for (const auto& [key, loss] : losses) {
     total += loss.lost_s;
-    const auto victim = rows.find(pair.first);
-    const auto culprit = rows.find(pair.second);
-    if (victim == rows.end() || culprit == rows.end()) continue;
-    std::string tooltip = fmt::format("job {} {} lost {} to job {} {}{}", pair.first.value(), NameOf(input, pair.first),
-                                      FormatDuration(loss.lost_s), pair.second.value(), NameOf(input, pair.second),
-                                      loss.yielded ? ", yielding to its higher priority" : "");
+    const auto row = rows.find(key.first);
+    const auto column = columns.find(key.second);
+    if (row == rows.end() || column == columns.end()) continue;
+    const JobId culprit = key.second.job;
+    std::string tooltip = fmt::format(
+        "job {} {} lost {} to {}{}", key.first.value(), NameOf(input, key.first), FormatDuration(loss.lost_s),
+        culprit.valid() ? fmt::format("job {} {}", culprit.value(), NameOf(input, culprit))
+                        : std::string(CauseWords(key.second.cause)),
+        loss.yielded ? ", yielding to its higher priority" : "");
     // Square root: small losses stay visible beside the largest.
     panel.cells.push_back(
-        {victim->second, culprit->second, std::sqrt(loss.lost_s / most_lost_s), std::move(tooltip), loss.yielded});
+        {row->second, column->second, std::sqrt(loss.lost_s / most_lost_s), std::move(tooltip), loss.yielded});
   }
   panel.heading = fmt::format("{}: {} lost in all per run", policy, FormatDuration(total));
   return panel;
@@ -88,7 +123,7 @@ HeatPanel MakeContentionPanel(const FigureInput& input, const std::string& polic
 }  // namespace
 
 std::vector<PageFigure> DrawContention(const FigureInput& input) {
-  std::vector<std::map<JobPair, PairLoss>> losses;
+  std::vector<Losses> losses;
   double most_lost_s = 0;
   for (const PolicySummary& summary : input.summaries) {
     losses.push_back(CollectLosses(input.RunsOf(summary.policy)));
@@ -97,15 +132,21 @@ std::vector<PageFigure> DrawContention(const FigureInput& input) {
   if (!(most_lost_s > 0)) return {};
   size_t num_involved = 0;
   const std::map<JobId, size_t> rows = ChooseContenders(losses, num_involved);
+  const std::map<Delayer, size_t> columns = ChooseColumns(losses, rows);
   HeatMapFigure figure;
   figure.title = "Who delays whom";
-  figure.description = "Matrix of jobs: seconds that the job of the row lost because of the job of the column.";
+  figure.description =
+      "Matrix of jobs: seconds that the job of the row lost because of the job or cause of the column.";
   for (const auto& [id, row] : rows) {
     figure.row_labels.push_back(TruncateToWidth(fmt::format("{} {}", id.value(), CleanText(NameOf(input, id))), 18));
-    figure.column_labels.push_back(fmt::format("{}", id.value()));
+  }
+  figure.column_labels.resize(columns.size());
+  for (const auto& [delayer, column] : columns) {
+    figure.column_labels[column] =
+        delayer.job.valid() ? fmt::format("{}", delayer.job.value()) : std::string(CauseLabel(delayer.cause));
   }
   figure.row_axis = "delayed";
-  figure.column_axis = "because of job";
+  figure.column_axis = "because of job, or cause";
   figure.scale_label = "time lost, square-root scale";
   figure.scale_low = "0";
   figure.scale_high = FormatDuration(most_lost_s);
@@ -114,12 +155,20 @@ std::vector<PageFigure> DrawContention(const FigureInput& input) {
     for (const auto& [pair, loss] : losses[i]) {
       if (loss.yielded) figure.mark_label = "yielded to a higher priority";
     }
-    figure.panels.push_back(MakeContentionPanel(input, input.summaries[i].policy, losses[i], rows, most_lost_s));
+    figure.panels.push_back(
+        MakeContentionPanel(input, input.summaries[i].policy, losses[i], rows, columns, most_lost_s));
   }
-  std::string caption = "Mean per run over seeds, summed over links.";
+  std::string caption = "Mean per run over draws, summed over links; a job's row adds up to all that it lost.";
+  std::vector<std::string> causes;
+  for (const auto& [delayer, column] : columns) {
+    if (!delayer.job.valid()) {
+      causes.push_back(fmt::format("{}: {}", CauseLabel(delayer.cause), CauseWords(delayer.cause)));
+    }
+  }
+  if (!causes.empty()) caption += fmt::format(" {}.", fmt::join(causes, "; "));
   if (num_involved > rows.size()) {
-    caption += fmt::format(" Shown are the {} jobs with most time lost or caused, of {} that met others.", rows.size(),
-                           FormatCount(num_involved));
+    caption += fmt::format(" Shown are the {} jobs with most time lost or caused, of {} that lost or caused any.",
+                           rows.size(), FormatCount(num_involved));
   }
   return {{figure.title, Draw(figure), caption}};
 }

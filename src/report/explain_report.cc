@@ -1,18 +1,25 @@
 #include "report/explain_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
+#include "report/loss_words.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
+#include "report/run_summary.h"
 #include "report/text_table.h"
 
 namespace fairlead::report {
 namespace {
 
-constexpr size_t kNumLinksShown = 10;
+constexpr size_t kNumLossesShown = 16;
 constexpr size_t kNumDelayedShown = 10;
 constexpr size_t kNameWidth = 40;
 // A slowdown below this is the noise of start and end effects.
@@ -24,43 +31,71 @@ std::string RenderHeading(const JobExplanation& e) {
   std::string text =
       fmt::format("Job {} {}: {}", e.job.id.value(), Quoted(e.job.name), FormatCount(e.job.num_gpus, "GPU"));
   if (!e.job.model.empty()) text += ", model " + TruncateToWidth(CleanText(e.job.model), kNameWidth);
-  text += fmt::format("; policy {}, seed {}", TruncateToWidth(CleanText(e.policy), kNameWidth), e.seed);
+  text += fmt::format("; policy {}, draw {}", TruncateToWidth(CleanText(e.policy), kNameWidth), e.draw);
   if (e.partial) text += fmt::format("; PARTIAL run, stopped after {}", FormatDuration(e.simulated_s));
   return WrapText(text, kTextWidth, 2);
 }
 
 std::string DescribeSpeed(const JobExplanation& e) {
   const sim::JobResult& job = e.job;
-  if (job.start_s < 0) return "It never began, so nothing can be said about its network.";
-  if (job.slowdown <= 0) return "It completed no iteration.";
-  const std::string times = fmt::format("{} per iteration, {} alone: {}", FormatDuration(job.iteration_s),
-                                        FormatDuration(job.solo_iteration_s), FormatSlowdown(job.slowdown));
+  if (job.condition == sim::JobCondition::kNeverStarted || job.start_s < 0) {
+    return "It never began, so nothing can be said about its network.";
+  }
+  if (IsBound(job)) {
+    return fmt::format(
+        "It {}: no work for {} when the run ended. Slowdown {}, {} GPU-hours lost in this run.",
+        job.condition == sim::JobCondition::kStalled ? "is stalled" : "is cut off by links that are down",
+        FormatDuration(job.stands_still_s), FormatSlowdown(job.slowdown, true), FormatShort(job.lost_gpu_hours));
+  }
+  if (job.slowdown <= 0) return "It has done no work.";
+  const std::string times = job.iteration_s > 0
+                                ? fmt::format("{} per iteration, {} alone: {}", FormatDuration(job.iteration_s),
+                                              FormatDuration(job.solo_iteration_s), FormatSlowdown(job.slowdown))
+                                : fmt::format("no iteration completed, {} alone: {}",
+                                              FormatDuration(job.solo_iteration_s), FormatSlowdown(job.slowdown));
   if (job.slowdown < kSlowdownNoticed) return fmt::format("It runs at full speed: {}.", times);
   return fmt::format("It is slowed down: {}. That cost {} GPU-hours in this run, {} per day at this rate.", times,
-                     FormatShort(e.gpu_hours_lost), FormatShort(e.gpu_hours_lost_per_day));
+                     FormatShort(job.lost_gpu_hours), FormatShort(e.lost_gpu_hours_per_day));
 }
 
 std::string DescribeBound(const JobExplanation& e) {
   if (e.job.bounding_link.empty())
     return "No link bounds it: its communication hides behind compute or stays inside hosts.";
   std::string text = fmt::format("Bounding link: {}", CleanText(e.job.bounding_link));
-  const auto link = std::find_if(e.links.begin(), e.links.end(),
-                                 [&e](const ContendedLink& l) { return l.name == e.job.bounding_link; });
-  if (link == e.links.end()) return text + ", shared with nobody who delays it.";
-  if (link->capacity_bytes_per_s > 0) {
-    text +=
-        fmt::format(" ({}, {} used)", FormatLinkSpeed(link->capacity_bytes_per_s), FormatPercent(link->utilization));
+  double lost_s = 0;
+  const ExplainedLoss* measured = nullptr;
+  std::set<JobId> sharers;
+  for (const ExplainedLoss& loss : e.losses) {
+    if (loss.loss.link_name != e.job.bounding_link) continue;
+    if (std::isfinite(loss.loss.lost_s)) lost_s += loss.loss.lost_s;
+    if (loss.capacity_bytes_per_s > 0) measured = &loss;
+    if (loss.other.id.valid()) sharers.insert(loss.other.id);
   }
-  return text + fmt::format(", shared with {}; {} lost there.", FormatCount(link->sharers.size(), "other job"),
-                            FormatDuration(link->lost_s));
+  if (lost_s <= 0) return text + "; no time is lost there.";
+  if (measured != nullptr) {
+    text += fmt::format(" ({}, {} used)", FormatLinkSpeed(measured->capacity_bytes_per_s),
+                        FormatPercent(measured->utilization));
+  }
+  if (sharers.empty()) return text + fmt::format("; {} lost there, to no other job.", FormatDuration(lost_s));
+  return text + fmt::format(", where {} delay{} it; {} lost there.", FormatCount(sharers.size(), "other job"),
+                            sharers.size() == 1 ? "s" : "", FormatDuration(lost_s));
 }
 
-// What part of the lost time other jobs answer for; the rest has no culprit and is said so.
+// "Of 22.5 min lost: 53.3 % to more important jobs, 46.7 % to what the run can't name."
 std::string DescribeBlame(const JobExplanation& e) {
-  if (!(e.lost_s > 0) || e.job.slowdown < kSlowdownNoticed) return "";
-  const double share = std::min(1.0, e.contention_s / e.lost_s);
-  return fmt::format("Of {} lost, {} is blamed on other jobs below; the run names nobody for the rest.",
-                     FormatDuration(e.lost_s), FormatPercent(share));
+  if (!(e.job.lost_s > 0) || e.losses.empty()) return "";
+  std::map<sim::LossCause, double> by_cause;
+  for (const ExplainedLoss& loss : e.losses) {
+    if (std::isfinite(loss.loss.lost_s)) by_cause[loss.loss.cause] += loss.loss.lost_s;
+  }
+  std::vector<std::pair<double, sim::LossCause>> order;
+  for (const auto& [cause, lost_s] : by_cause) order.emplace_back(-lost_s, cause);
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> parts;
+  for (const auto& [negative_s, cause] : order) {
+    parts.push_back(fmt::format("{} to {}", FormatPercent(-negative_s / e.job.lost_s), CauseWords(cause)));
+  }
+  return fmt::format("Of {} lost: {}.", FormatDuration(e.job.lost_s), fmt::join(parts, ", "));
 }
 
 std::string DescribeDecision(const JobExplanation& e) {
@@ -68,36 +103,46 @@ std::string DescribeDecision(const JobExplanation& e) {
                      e.job.reason.empty() ? "The policy gave no reason." : "Reason: " + CleanText(e.job.reason));
 }
 
-std::string YieldWord(bool yielded) { return yielded ? "yields" : "shares"; }
+std::string NameOf(const OtherJob& job) { return fmt::format("{} {}", job.id.value(), job.name); }
 
-std::string RenderLinks(const JobExplanation& e) {
-  TextTable table({{"link", Align::kLeft, ""},
-                   {"speed", Align::kRight, ""},
-                   {"used", Align::kRight, ""},
+// A job that lost nothing has no rows: only dust of rounding would stand in them.
+bool HasLosses(const JobExplanation& e) { return IsBound(e.job) || e.job.slowdown >= kSlowdownNoticed; }
+
+std::string RenderLosses(const JobExplanation& e) {
+  if (!HasLosses(e)) return "";
+  TextTable table({{"why", Align::kLeft, ""},
                    {"other job", Align::kLeft, ""},
                    {"GPUs", Align::kRight, ""},
                    {"level", Align::kRight, ""},
-                   {"it", Align::kLeft, ""},
-                   {"together", Align::kRight, ""},
-                   {"lost", Align::kRight, ""}});
-  for (size_t i = 0; i < std::min(e.links.size(), kNumLinksShown); ++i) {
-    const ContendedLink& link = e.links[i];
-    for (const Sharer& sharer : link.sharers) {
-      const bool first = &sharer == &link.sharers.front();
-      const bool measured = first && link.capacity_bytes_per_s > 0;
-      table.AddRow({first ? link.name : "", measured ? FormatLinkSpeed(link.capacity_bytes_per_s) : "",
-                    measured ? FormatPercent(link.utilization) : "",
-                    fmt::format("{} {}", sharer.id.value(), sharer.name), FormatCount(sharer.num_gpus),
-                    FormatCount(sharer.level), YieldWord(sharer.yielded), FormatDuration(sharer.shared_s),
-                    FormatDuration(sharer.lost_s)});
+                   {"link", Align::kLeft, ""},
+                   {"speed", Align::kRight, ""},
+                   {"used", Align::kRight, ""},
+                   {"lost", Align::kRight, ""},
+                   {"GPU-hours", Align::kRight, ""}});
+  double rest_s = 0;
+  double rest_gpu_hours = 0;
+  for (size_t i = 0; i < e.losses.size(); ++i) {
+    const ExplainedLoss& loss = e.losses[i];
+    if (i >= kNumLossesShown) {
+      rest_s += loss.loss.lost_s;
+      rest_gpu_hours += loss.loss.gpu_hours;
+      continue;
     }
+    const bool named = loss.other.id.valid();
+    const bool measured = loss.capacity_bytes_per_s > 0;
+    table.AddRow({std::string(CauseLabel(loss.loss.cause)), named ? NameOf(loss.other) : "",
+                  named ? FormatCount(loss.other.num_gpus) : "", named ? FormatCount(loss.other.level) : "",
+                  loss.loss.link_name, measured ? FormatLinkSpeed(loss.capacity_bytes_per_s) : "",
+                  measured ? FormatPercent(loss.utilization) : "", FormatDuration(loss.loss.lost_s),
+                  FormatShort(loss.loss.gpu_hours)});
   }
   if (table.empty()) return "";
-  std::string text = "\nWhere it loses time, and to whom\n" + table.Render();
-  if (e.links.size() > kNumLinksShown) {
-    text += fmt::format("… and {} more.\n", FormatCount(e.links.size() - kNumLinksShown, "link"));
+  if (e.losses.size() > kNumLossesShown) {
+    table.AddRow({fmt::format("{} more", e.losses.size() - kNumLossesShown), "", "", "", "", "", "",
+                  FormatDuration(rest_s), FormatShort(rest_gpu_hours)});
   }
-  return text;
+  table.AddRow({"in all", "", "", "", "", "", "", FormatDuration(e.job.lost_s), FormatShort(e.job.lost_gpu_hours)});
+  return "\nWhy it loses time, to whom, and where\n" + table.Render();
 }
 
 std::string RenderDelayed(const JobExplanation& e) {
@@ -108,9 +153,10 @@ std::string RenderDelayed(const JobExplanation& e) {
                    {"lost", Align::kRight, ""},
                    {"GPU-hours", Align::kRight, ""}});
   for (size_t i = 0; i < std::min(e.delayed.size(), kNumDelayedShown); ++i) {
-    const Sharer& job = e.delayed[i];
-    table.AddRow({fmt::format("{} {}", job.id.value(), job.name), FormatCount(job.num_gpus), FormatCount(job.level),
-                  YieldWord(job.yielded), FormatDuration(job.lost_s), FormatShort(job.lost_s * job.num_gpus / 3600)});
+    const DelayedJob& delayed = e.delayed[i];
+    table.AddRow({NameOf(delayed.job), FormatCount(delayed.job.num_gpus), FormatCount(delayed.job.level),
+                  delayed.yielded ? "yields" : "shares", FormatDuration(delayed.lost_s),
+                  FormatShort(delayed.gpu_hours)});
   }
   if (table.empty()) return "";
   std::string text = "\nWhom it delays\n" + table.Render();
@@ -120,15 +166,23 @@ std::string RenderDelayed(const JobExplanation& e) {
   return text;
 }
 
-Json SharerToJson(const Sharer& sharer) {
-  return {{"job", sharer.id.value()},    {"name", sharer.name},     {"gpus", sharer.num_gpus},  {"level", sharer.level},
-          {"shared_s", sharer.shared_s}, {"lost_s", sharer.lost_s}, {"yielded", sharer.yielded}};
+Json LossToJson(const ExplainedLoss& loss) {
+  Json json = ToJson(loss.loss);
+  const bool measured = loss.capacity_bytes_per_s > 0;
+  json["job_name"] = loss.other.id.valid() ? Json(loss.other.name) : Json(nullptr);
+  json["link_capacity_bytes_per_s"] = measured ? NumberOrNull(loss.capacity_bytes_per_s) : Json(nullptr);
+  json["link_utilization"] = measured ? NumberOrNull(loss.utilization) : Json(nullptr);
+  return json;
 }
 
-Json SharersToJson(const std::vector<Sharer>& sharers) {
-  Json array = Json::array();
-  for (const Sharer& sharer : sharers) array.push_back(SharerToJson(sharer));
-  return array;
+Json DelayedToJson(const DelayedJob& delayed) {
+  return {{"job", delayed.job.id.value()},
+          {"name", delayed.job.name},
+          {"gpus", delayed.job.num_gpus},
+          {"level", delayed.job.level},
+          {"lost_s", NumberOrNull(delayed.lost_s)},
+          {"gpu_hours", NumberOrNull(delayed.gpu_hours)},
+          {"yielded", delayed.yielded}};
 }
 
 }  // namespace
@@ -139,40 +193,37 @@ std::string RenderExplanation(const JobExplanation& explanation) {
                                       DescribeBlame(explanation), DescribeDecision(explanation)}) {
     if (!sentence.empty()) text += "  " + WrapText(sentence, kTextWidth - 2, 2);
   }
-  return text + RenderLinks(explanation) + RenderDelayed(explanation);
+  return text + RenderLosses(explanation) + RenderDelayed(explanation);
 }
 
 Json ToJson(const JobExplanation& explanation) {
   const sim::JobResult& job = explanation.job;
-  Json links = Json::array();
-  for (const ContendedLink& link : explanation.links) {
-    const bool measured = link.capacity_bytes_per_s > 0;
-    links.push_back({{"id", link.id.value()},
-                     {"name", link.name},
-                     {"lost_s", NumberOrNull(link.lost_s)},
-                     {"capacity_bytes_per_s", measured ? NumberOrNull(link.capacity_bytes_per_s) : Json(nullptr)},
-                     {"utilization", measured ? NumberOrNull(link.utilization) : Json(nullptr)},
-                     {"sharers", SharersToJson(link.sharers)}});
-  }
+  Json losses = Json::array();
+  for (const ExplainedLoss& loss : explanation.losses) losses.push_back(LossToJson(loss));
+  Json delayed = Json::array();
+  for (const DelayedJob& entry : explanation.delayed) delayed.push_back(DelayedToJson(entry));
   return {{"job", job.id.value()},
           {"name", job.name},
           {"policy", explanation.policy},
+          {"draw", explanation.draw},
           {"seed", explanation.seed},
           {"partial", explanation.partial},
           {"gpus", job.num_gpus},
           {"level", job.level},
           {"priority_rank", job.priority_rank},
+          {"state", sim::JobConditionName(job.condition)},
+          {"work", NumberOrNull(job.work)},
           {"iteration_s", NumberOrNull(job.iteration_s)},
           {"solo_iteration_s", NumberOrNull(job.solo_iteration_s)},
-          {"slowdown", NumberOrNull(job.slowdown)},
+          {"slowdown", job.slowdown > 0 ? NumberOrNull(job.slowdown) : Json(nullptr)},
+          {"slowdown_is_bound", IsBound(job)},
           {"bounding_link", NameOrNull(job.bounding_link)},
           {"reason", job.reason},
-          {"lost_s", NumberOrNull(explanation.lost_s)},
-          {"contention_s", NumberOrNull(explanation.contention_s)},
-          {"gpu_hours_lost", NumberOrNull(explanation.gpu_hours_lost)},
-          {"gpu_hours_lost_per_day", NumberOrNull(explanation.gpu_hours_lost_per_day)},
-          {"links", std::move(links)},
-          {"delayed", SharersToJson(explanation.delayed)}};
+          {"lost_s", NumberOrNull(job.lost_s)},
+          {"lost_gpu_hours", NumberOrNull(job.lost_gpu_hours)},
+          {"lost_gpu_hours_per_day", NumberOrNull(explanation.lost_gpu_hours_per_day)},
+          {"lost_to", std::move(losses)},
+          {"delayed", std::move(delayed)}};
 }
 
 }  // namespace fairlead::report

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "report/printable_text.h"
 
@@ -132,13 +133,15 @@ void DrawRowLabels(const HeatMapFigure& figure, const Layout& layout, Point orig
 }
 
 void DrawColumnLabels(const HeatMapFigure& figure, const Layout& layout, Point origin, SvgFigure& svg) {
-  double next = origin.x;
-  for (size_t column = 0; column < layout.num_columns; ++column) {
+  // From the last one back: words stand at the end, and are worth more than a number that stands among its like.
+  double limit = std::numeric_limits<double>::infinity();
+  for (size_t column = layout.num_columns; column-- > 0;) {
     const std::string label = TruncateToWidth(figure.column_labels[column], 6);
     const double middle = origin.x + layout.cell_width * (static_cast<double>(column) + 0.5);
-    if (label.empty() || middle - LabelWidth(label) / 2 < next) continue;
+    if (label.empty() || middle + LabelWidth(label) / 2 > limit) continue;
+    if (middle - LabelWidth(label) / 2 < origin.x) continue;
     svg.AddText({middle, origin.y - 5}, label, "tick small", Anchor::kMiddle);
-    next = middle + LabelWidth(label) / 2 + 2;
+    limit = middle - LabelWidth(label) / 2 - 2;
   }
   for (const ColumnSpan& span : figure.column_spans) {
     const double left = origin.x + layout.cell_width * static_cast<double>(span.first);

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
 
 #include "report/congestion_report.h"
 #include "report/control_report.h"
+#include "report/draw_description.h"
 #include "report/html_page.h"
 #include "report/html_table.h"
 #include "report/number_format.h"
@@ -15,6 +14,7 @@
 #include "report/policy_comparison.h"
 #include "report/printable_text.h"
 #include "report/run_summary.h"
+#include "report/standing_jobs.h"
 #include "report/svg_figure.h"
 
 namespace fairlead::report {
@@ -22,22 +22,18 @@ namespace {
 
 // ---- headline numbers
 
-enum class Verdict {
-  kNeutral,  // no better or worse
-  kGood,     // the candidate does better
-  kBad,      // it does worse
-};
-
 struct Card {
   std::string what;
   std::string number;
   std::string unit;
   std::string detail;
-  Verdict verdict = Verdict::kNeutral;
+  Verdict verdict = Verdict::kNoDifference;
 };
 
 std::string RenderCard(const Card& card) {
-  const std::string_view style = card.verdict == Verdict::kGood ? " good" : card.verdict == Verdict::kBad ? " bad" : "";
+  const std::string_view style = card.verdict == Verdict::kBetter  ? " good"
+                                 : card.verdict == Verdict::kWorse ? " bad"
+                                                                   : "";
   return fmt::format(
       "<div class=\"card\"><div class=\"what\">{}</div><div class=\"number{}\">{} <small>{}</small></div>"
       "<div class=\"detail\">{}</div></div>\n",
@@ -45,46 +41,26 @@ std::string RenderCard(const Card& card) {
       TypographicNumber(card.detail));
 }
 
-// Better, worse, or too close to zero to say, for a number of which more is better.
-Verdict Judge(double gain, double visible) {
-  if (!(std::abs(gain) >= visible)) return Verdict::kNeutral;
-  return gain > 0 ? Verdict::kGood : Verdict::kBad;
-}
-
-Card UtilizationCard(const PolicyComparison& c) {
-  Card card{"GPU utilization", FormatFixed(100 * c.busy_gain.mean, 1), "points", "", Verdict::kNeutral};
-  if (c.busy_gain.mean > 0) card.number = "+" + card.number;
-  card.verdict = c.IsAhead() ? Verdict::kGood : c.IsBehind() ? Verdict::kBad : Verdict::kNeutral;
-  card.detail = fmt::format("{} → {}", FormatPercent(c.baseline.busy.mean), FormatPercent(c.candidate.busy.mean));
-  if (const std::optional<double> relative = RelativeChange(c.busy_gain, c.baseline.busy)) {
-    card.detail += fmt::format(" ({} relative)", FormatChange(*relative));
+// The difference of one goal, what it was and is, and what that is worth.
+Card GoalCard(const GoalChange& change) {
+  const bool compared = change.verdict != Verdict::kNotCompared;
+  const auto number = [&](const Spread& spread, bool is_bound) {
+    return FormatGoal(change.goal, spread.mean, is_bound);
+  };
+  Card card;
+  card.what = GoalWords(change.goal);
+  card.number = compared ? FormatGoalDifference(change.goal, change.difference.mean) : std::string(kUnknown);
+  if (const size_t unit = card.number.find(' '); unit != std::string::npos) {
+    card.unit = card.number.substr(unit + 1);
+    card.number.resize(unit);
   }
+  if (change.before.known() && change.after.known()) {
+    card.detail = fmt::format("{} → {}; ", number(change.before, change.before_is_bound),
+                              number(change.after, change.after_is_bound));
+  }
+  card.detail += VerdictName(change.verdict);
+  card.verdict = change.verdict;
   return card;
-}
-
-Card GpuHoursCard(const PolicyComparison& c) {
-  const double won = c.gpu_hours_won_per_day.mean;
-  Card card{won >= 0 ? "GPU-hours won back per day" : "More GPU-hours lost per day", FormatShort(std::abs(won)), "", "",
-            Judge(won, 0.05)};
-  card.detail = fmt::format("lost to contention: {} → {}", FormatShort(c.baseline.gpu_hours_lost_per_day.mean),
-                            FormatShort(c.candidate.gpu_hours_lost_per_day.mean));
-  return card;
-}
-
-Card SlowdownCard(const PolicyComparison& c) {
-  const bool known = c.candidate.mean_slowdown.known() && c.baseline.mean_slowdown.known();
-  Card card{"Mean slowdown", known ? FormatSlowdown(c.candidate.mean_slowdown.mean) : std::string(kUnknown), "", "",
-            known ? Judge(-c.mean_slowdown_gain.mean, 0.005) : Verdict::kNeutral};
-  card.detail =
-      fmt::format("was {}; p99 {} → {}", FormatSlowdown(c.baseline.mean_slowdown.mean),
-                  FormatSlowdown(c.baseline.p99_slowdown.mean), FormatSlowdown(c.candidate.p99_slowdown.mean));
-  return card;
-}
-
-Card CollisionCard(const PolicyComparison& c) {
-  return {"Links where flows collide", FormatShort(c.candidate.colliding_links.mean), "",
-          fmt::format("was {}; between switches, at the end", FormatShort(c.baseline.colliding_links.mean)),
-          Judge(-c.colliding_links_gain.mean, 0.05)};
 }
 
 std::string RenderCards(const std::vector<Card>& cards) {
@@ -101,16 +77,23 @@ std::string RenderHeadline(const std::vector<PolicySummary>& summaries,
         {{"GPU utilization", s.busy.known() ? FormatPercent(s.busy.mean) : std::string(kUnknown), "", "busy"},
          {"Of the ideal", s.vs_ideal.known() ? FormatPercent(s.vs_ideal.mean) : std::string(kUnknown), "",
           "every job alone on the empty fabric"},
-         {"Mean slowdown", FormatSlowdown(s.mean_slowdown.mean), "",
-          fmt::format("p99 {}", FormatSlowdown(s.p99_slowdown.mean))},
-         {"GPU-hours lost per day", FormatShort(s.gpu_hours_lost_per_day.mean), "", "to contention"}});
+         {"Mean slowdown", FormatSlowdown(s.mean_slowdown.mean, s.slowdowns_are_bounds), "",
+          fmt::format("worst {}", FormatSlowdown(s.worst_slowdown.mean, s.slowdowns_are_bounds))},
+         {"GPU-hours lost per day", FormatShort(s.gpu_hours_lost_per_day.mean), "", "against every job alone"}});
   }
-  const auto best = std::max_element(
-      comparisons.begin(), comparisons.end(),
-      [](const PolicyComparison& a, const PolicyComparison& b) { return a.busy_gain.mean < b.busy_gain.mean; });
+  const auto shown = std::max_element(comparisons.begin(), comparisons.end(),
+                                      [](const PolicyComparison& a, const PolicyComparison& b) {
+                                        return a.Of(Goal::kBusy).difference.mean < b.Of(Goal::kBusy).difference.mean;
+                                      });
+  std::vector<Card> cards;
+  for (const Goal goal : {Goal::kBusy, Goal::kMeanSlowdown, Goal::kWorstSlowdown, Goal::kGpuHoursLost}) {
+    cards.push_back(GoalCard(shown->Of(goal)));
+  }
+  const GoalChange& stalled = shown->Of(Goal::kStalledJobs);
+  if (stalled.before.max > 0 || stalled.after.max > 0) cards.push_back(GoalCard(stalled));
   return fmt::format("<p class=\"kicker\" style=\"margin-top:28px\">{} against {}</p>\n",
-                     EscapeMarkup(best->candidate.policy), EscapeMarkup(best->baseline.policy)) +
-         RenderCards({UtilizationCard(*best), GpuHoursCard(*best), SlowdownCard(*best), CollisionCard(*best)});
+                     EscapeMarkup(shown->candidate), EscapeMarkup(shown->baseline)) +
+         RenderCards(cards);
 }
 
 // ---- parts of the page
@@ -120,10 +103,8 @@ std::string RenderHeader(const sim::SimulationReport& report, const std::vector<
   html += fmt::format("<h1>{}</h1>\n", EscapeMarkup(report.scenario.empty() ? "(no title)" : report.scenario));
   if (!report.fabric_summary.empty()) html += fmt::format("<p>{}</p>\n", EscapeMarkup(report.fabric_summary));
   if (!summaries.empty()) {
-    html += fmt::format(
-        "<p class=\"muted\">{} of {}, {} simulated in each, up to {}</p>\n", FormatCount(report.runs.size(), "run"),
-        summaries.size() == 1 ? "1 policy" : fmt::format("{} policies", summaries.size()),
-        FormatDuration(summaries.front().simulated_s.mean), FormatCount(summaries.front().jobs.size(), "job"));
+    html += fmt::format("<p class=\"muted\">{}, up to {}</p>\n", EscapeMarkup(DescribeDraws(report, summaries)),
+                        FormatCount(summaries.front().jobs.size(), "job"));
   }
   const auto num_partial = static_cast<uint64_t>(
       std::count_if(report.runs.begin(), report.runs.end(), [](const sim::RunResult& run) { return run.partial; }));
@@ -142,10 +123,12 @@ std::string RenderHeader(const sim::SimulationReport& report, const std::vector<
   return html + "</header>\n";
 }
 
-std::string RenderReasons(const std::vector<PolicyComparison>& comparisons) {
+std::string RenderVerdicts(const std::vector<PolicyComparison>& comparisons) {
   std::string html;
   for (const PolicyComparison& comparison : comparisons) {
-    html += fmt::format("<h2>{}</h2>\n<ul>\n", EscapeMarkup(Headline(comparison)));
+    html += fmt::format("<h2>{} against {}</h2>\n<p>{}.</p>\n", EscapeMarkup(comparison.candidate),
+                        EscapeMarkup(comparison.baseline), TypographicNumber(SummarizeTrade(comparison)));
+    html += RenderGoalTable(comparison) + "<ul>\n";
     for (const std::string& sentence : ExplainDifference(comparison)) {
       html += fmt::format("<li>{}</li>\n", TypographicNumber(sentence));
     }
@@ -187,17 +170,22 @@ std::string RenderGlossary() {
          "points.</li>\n"
          "<li><b>FLOP-weighted</b>: floating-point work done relative to what the held GPUs could do at their "
          "peak.</li>\n"
-         "<li><b>vs ideal</b>: busy relative to the same jobs each running alone on the empty fabric.</li>\n"
-         "<li><b>slowdown</b>: mean iteration time relative to the same job alone; 1 is full speed.</li>\n"
-         "<li><b>GPU-hours lost</b>: time that jobs were behind their solo speed, times their GPUs.</li>\n"
-         "<li><b>±</b>: one standard deviation over seeds.</li>\n</ul>\n</section>\n";
+         "<li><b>vs ideal</b>: useful work relative to what each job would have done alone in the time held.</li>\n"
+         "<li><b>slowdown</b>: time held relative to the same work alone; 1 is full speed; ≥ where a job stood still "
+         "and the number is only a lower bound.</li>\n"
+         "<li><b>GPU-hours lost</b>: time held beyond what the work takes alone, times the GPUs.</li>\n"
+         "<li><b>draw</b>: one throw of what chance decides; all policies play the same ones.</li>\n"
+         "<li><b>±</b>: 95 % confidence interval of the mean over draws.</li>\n"
+         "<li><b>better, worse</b>: the 95 % interval of the difference over the same draws leaves out 0, and the mean "
+         "is at least 0.1 points of utilization or 1 % of the rest. One draw says nothing about chance.</li>\n"
+         "</ul>\n</section>\n";
 }
 
 std::string RenderReproduction(const sim::SimulationReport& report, const HtmlOptions& options) {
   std::string html = "<section>\n<h2>How to reproduce</h2>\n";
   if (!options.command.empty()) html += fmt::format("<pre>{}</pre>\n", EscapeMarkup(options.command));
   html +=
-      fmt::format("<p>Fairlead {}. The same build, scenario and seed give the same event hash on every machine.</p>\n",
+      fmt::format("<p>Fairlead {}. The same build, scenario and draw give the same event hash on every machine.</p>\n",
                   EscapeMarkup(report.version.empty() ? "(unknown version)" : report.version));
   return html + RenderRunTable(report) + "</section>\n";
 }
@@ -211,7 +199,9 @@ std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& o
   const FigureInput input{report, summaries, comparisons};
   html += RenderHeadline(summaries, comparisons);
   html += RenderPolicyTable(input);
-  html += RenderReasons(comparisons);
+  html += RenderSentences("What is doubtful about the input", report.doubts);
+  html += RenderSentences("Jobs that stand still", DescribeStandingJobs(report));
+  html += RenderVerdicts(comparisons);
   html += RenderFigures("GPU utilization over time", DrawUtilization(input), false);
   std::vector<PageFigure> slowdowns = DrawSlowdowns(input);
   for (PageFigure& figure : DrawJobChanges(input)) slowdowns.push_back(std::move(figure));

@@ -42,15 +42,16 @@ TEST(HtmlReportTest, HasEveryPart) {
   const std::string page = RenderHtml(MakeSmallReport(), {.command = "fairlead sim run a.yaml --html <file>"});
   ExpectSound(page);
   for (const char* part :
-       {"<h1>Two jobs, one cable</h1>", "Why crux is ahead of ecmp", "GPU utilization over time",
+       {"<h1>Two jobs, one cable</h1>", "<h2>crux against ecmp</h2>", "GPU utilization over time",
         "How many jobs are how slow", "Who gained, who yielded", "Between leaves and spines", "Who delays whom",
         "<h2>Jobs</h2>", "Nothing is assumed.", "fairlead sim run a.yaml --html &lt;file&gt;",
         "<code>0000000000c0ffee</code>", "prefers-color-scheme: dark", "@media print"}) {
     ExpectHas(page, part);
   }
-  // Headline: +9.0 points, 62.0 -> 71.0 %, 9 / 62 = 14.5 %.
+  // Headline: +9.0 points, 62.0 -> 71.0 %, within chance.
   ExpectHas(page, ">+9.0 <small>points");
-  ExpectHas(page, "62.0 % → 71.0 % (+14.5 % relative)");
+  ExpectHas(page, "62.0 % → 71.0 %; no difference");
+  ExpectLacks(page, "ahead");
   // Every figure has a name for those who can't see it.
   EXPECT_EQ(Count(page, "<svg "), 5u);
   EXPECT_EQ(Count(page, "<desc>"), 5u);
@@ -66,7 +67,9 @@ TEST(HtmlReportTest, EveryNameIsEscaped) {
     run.policy += evil;
     for (sim::JobResult& job : run.jobs) job.name = job.model = job.reason = job.bounding_link = evil;
     for (sim::LinkResult& link : run.links) link.name += evil;
-    for (sim::ContentionResult& contention : run.contention) contention.link_name = evil;
+    for (sim::JobResult& job : run.jobs) {
+      for (sim::LossResult& loss : job.lost_to) loss.link_name = evil;
+    }
   }
   ExpectSound(RenderHtml(report, {.command = evil}));
 }
@@ -93,7 +96,9 @@ TEST(HtmlReportTest, NumbersThatAreNotFinite) {
       run.busy = run.mean_slowdown = run.gpu_hours_lost = run.simulated_s = run.wall_s = value;
       for (sim::JobResult& job : run.jobs) job.slowdown = job.iteration_s = value;
       for (sim::LinkResult& link : run.links) link.utilization = value;
-      for (sim::ContentionResult& contention : run.contention) contention.lost_s = value;
+      for (sim::JobResult& job : run.jobs) {
+        for (sim::LossResult& loss : job.lost_to) loss.lost_s = loss.gpu_hours = value;
+      }
       run.timeline.gpu_busy[0] = value;
     }
     ExpectSound(RenderHtml(report));
@@ -114,10 +119,21 @@ TEST(HtmlReportTest, PartialRunsAreMarked) {
   ExpectHas(page, "PARTIAL 1/2");
 }
 
+TEST(HtmlReportTest, JobsThatStandStillAreNamed) {
+  sim::SimulationReport report = MakeSmallReport();
+  ExpectLacks(RenderHtml(report), "Jobs that stand still");
+  report.runs[0].jobs[0].condition = sim::JobCondition::kCutOff;
+  report.runs[0].num_cut_off = 1;
+  const std::string page = RenderHtml(report);
+  ExpectSound(page);
+  ExpectHas(page, "<h2>Jobs that stand still</h2>");
+  ExpectHas(page, "job 0 &quot;big&quot; is cut off");
+}
+
 TEST(HtmlReportTest, FailedRunsAreTold) {
   sim::SimulationReport report = MakeSmallReport();
   ExpectLacks(RenderHtml(report), "FAILED");
-  report.failed_runs = {{"crux", 3, "check failed: a < b", "fairlead sim run 's & t.yaml'"}};
+  report.failed_runs = {{"crux", 2, 3, "check failed: a < b", "fairlead sim run 's & t.yaml'"}};
   for (const bool has_others : {true, false}) {
     if (!has_others) report.runs.clear();
     const std::string page = RenderHtml(report);

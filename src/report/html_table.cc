@@ -25,22 +25,12 @@ std::string NumberCell(std::string_view number) {
 // Decimals of numbers that have no fixed range: large ones need none.
 int DigitsOf(double value) { return std::abs(value) >= 100 ? 0 : 1; }
 
-// "61.2 ±1.1", the deviation in small print.
-std::string SpreadCell(const Spread& spread, int digits, double scale = 1) {
+// "61.2 ±1.1", half of the confidence interval in small print; "≥ " before a number that is only a lower bound.
+std::string SpreadCell(const Spread& spread, int digits, double scale = 1, bool is_bound = false) {
   if (!spread.known()) return NumberCell(kUnknown);
-  std::string cell = TypographicNumber(FormatFixed(spread.mean * scale, digits));
-  if (spread.count > 1) {
-    cell += fmt::format(" <span class=\"pm\">±{}</span>", FormatFixed(spread.deviation * scale, digits));
-  }
-  return fmt::format("<td class=\"number-cell\">{}</td>", cell);
-}
-
-// The difference, and the relative change under it.
-std::string GainCell(const Spread& gain, const Spread& baseline, std::string_view number) {
-  if (!gain.known()) return NumberCell(kUnknown);
-  std::string cell = TypographicNumber(number);
-  if (const std::optional<double> relative = RelativeChange(gain, baseline)) {
-    cell += fmt::format("<br><span class=\"pm\">{}</span>", TypographicNumber(FormatChange(*relative)));
+  std::string cell = (is_bound ? "≥ " : "") + TypographicNumber(FormatFixed(spread.mean * scale, digits));
+  if (spread.has_interval() && !is_bound) {
+    cell += fmt::format(" <span class=\"pm\">±{}</span>", FormatFixed(spread.margin * scale, digits));
   }
   return fmt::format("<td class=\"number-cell\">{}</td>", cell);
 }
@@ -54,10 +44,18 @@ std::string PolicyCell(const FigureInput& input, const PolicySummary& summary) {
   return cell + "</td>";
 }
 
+// A percentile needs enough jobs; the worst job stands where there are fewer.
+bool HasP99(const FigureInput& input) {
+  return std::all_of(input.summaries.begin(), input.summaries.end(),
+                     [](const PolicySummary& summary) { return summary.p99_slowdown.known(); });
+}
+
 std::string PolicyRow(const FigureInput& input, const PolicySummary& s) {
   std::string row = "<tr>" + PolicyCell(input, s);
   row += SpreadCell(s.busy, 1, 100) + SpreadCell(s.flop_weighted, 1, 100) + SpreadCell(s.vs_ideal, 1, 100);
-  row += SpreadCell(s.mean_slowdown, 2) + SpreadCell(s.p99_slowdown, 2);
+  row += SpreadCell(s.mean_slowdown, 2, 1, s.slowdowns_are_bounds);
+  row += HasP99(input) ? SpreadCell(s.p99_slowdown, 2) : SpreadCell(s.worst_slowdown, 2, 1, s.slowdowns_are_bounds);
+  row += NumberCell(fmt::format("{} / {}", FormatShort(s.num_stalled.mean), FormatShort(s.num_cut_off.mean)));
   row +=
       SpreadCell(s.gpu_hours_lost_per_day, DigitsOf(s.gpu_hours_lost_per_day.mean)) + SpreadCell(s.colliding_links, 1);
   return row + "</tr>\n";
@@ -68,7 +66,8 @@ std::string TroubleRow(const FigureInput& input, const PolicySummary& s) {
   const JobSummary* worst = FindWorstJob(s);
   std::string job(kUnknown);
   if (worst != nullptr) {
-    job = fmt::format("{} <span class=\"pm\">job {} {}</span>", TypographicNumber(FormatSlowdown(worst->slowdown.mean)),
+    job = fmt::format("{} <span class=\"pm\">job {} {}</span>",
+                      TypographicNumber(FormatSlowdown(worst->slowdown.mean, worst->slowdown_is_bound)),
                       worst->id.value(), EscapeMarkup(worst->name));
   }
   std::string links;
@@ -81,19 +80,19 @@ std::string TroubleRow(const FigureInput& input, const PolicySummary& s) {
                      links.empty() ? std::string(kUnknown) : links);
 }
 
-std::string ChangeRow(const PolicyComparison& c) {
-  const Spread lost_more = {-c.gpu_hours_won_per_day.mean, -c.gpu_hours_won_per_day.max, -c.gpu_hours_won_per_day.min,
-                            c.gpu_hours_won_per_day.deviation, c.gpu_hours_won_per_day.count};
-  std::string row = fmt::format("<tr class=\"change\"><td class=\"name\">{} − {}</td>",
-                                EscapeMarkup(c.candidate.policy), EscapeMarkup(c.baseline.policy));
-  row += GainCell(c.busy_gain, c.baseline.busy, FormatPoints(c.busy_gain.mean));
-  row += GainCell(c.flop_weighted_gain, c.baseline.flop_weighted, FormatPoints(c.flop_weighted_gain.mean));
-  row += GainCell(c.vs_ideal_gain, c.baseline.vs_ideal, FormatPoints(c.vs_ideal_gain.mean));
-  row += GainCell(c.mean_slowdown_gain, c.baseline.mean_slowdown, FormatSigned(c.mean_slowdown_gain.mean, 2));
-  row += GainCell(c.p99_slowdown_gain, c.baseline.p99_slowdown, FormatSigned(c.p99_slowdown_gain.mean, 2));
-  row += GainCell(lost_more, c.baseline.gpu_hours_lost_per_day, FormatSigned(lost_more.mean, DigitsOf(lost_more.mean)));
-  row += GainCell(c.colliding_links_gain, c.baseline.colliding_links, FormatSigned(c.colliding_links_gain.mean, 1));
-  return row + "</tr>\n";
+// One goal: what it was, what it is, and whether that differs.
+std::string GoalRow(const GoalChange& change) {
+  const bool compared = change.verdict != Verdict::kNotCompared;
+  const Spread& d = change.difference;
+  std::string row = fmt::format("<tr><td class=\"name\">{}</td>", EscapeMarkup(GoalWords(change.goal)));
+  row += NumberCell(FormatGoal(change.goal, change.before.mean, change.before_is_bound));
+  row += NumberCell(FormatGoal(change.goal, change.after.mean, change.after_is_bound));
+  row += NumberCell(compared ? FormatGoalDifference(change.goal, d.mean) : std::string(kUnknown));
+  row += NumberCell(compared && d.has_interval() ? FormatGoalInterval(change.goal, d) : std::string(kUnknown));
+  const std::string_view style = change.verdict == Verdict::kBetter  ? " good"
+                                 : change.verdict == Verdict::kWorse ? " bad"
+                                                                     : "";
+  return row + fmt::format("<td class=\"name{}\">{}</td></tr>\n", style, VerdictName(change.verdict));
 }
 
 // Jobs in the order of the table: most GPU-hours won or lost first; by id where nothing is compared.
@@ -117,7 +116,9 @@ std::vector<JobId> OrderJobs(const FigureInput& input) {
 
 // The policy whose level, bounding link and reason the table shows: the first that is compared, else the only one.
 const PolicySummary& ShownPolicy(const FigureInput& input) {
-  return input.comparisons.empty() ? input.summaries.front() : input.comparisons.front().candidate;
+  if (input.comparisons.empty()) return input.summaries.front();
+  return *std::find_if(input.summaries.begin(), input.summaries.end(),
+                       [&](const PolicySummary& s) { return s.policy == input.comparisons.front().candidate; });
 }
 
 std::string JobTableHead(const FigureInput& input) {
@@ -129,11 +130,11 @@ std::string JobTableHead(const FigureInput& input) {
   return fmt::format(
       "<thead><tr class=\"over\"><th></th><th></th><th></th><th class=\"group\" "
       "colspan=\"{}\"><span>slowdown</span></th>"
-      "{}<th class=\"group\" colspan=\"3\"><span>under {}, seed {}</span></th></tr>\n"
+      "{}<th class=\"group\" colspan=\"3\"><span>under {}, draw {}</span></th></tr>\n"
       "<tr><th class=\"number-cell\">id</th><th>job</th><th class=\"number-cell\">GPUs</th>{}{}"
       "<th class=\"number-cell\">level</th><th>bounding link</th><th>reason</th></tr></thead>\n",
       input.summaries.size(), compared ? "<th></th>" : "", EscapeMarkup(ShownPolicy(input).policy),
-      FirstRun(input.report, ShownPolicy(input).policy).seed, slowdowns,
+      FirstRun(input.report, ShownPolicy(input).policy).draw, slowdowns,
       compared ? "<th class=\"number-cell\">GPU-hours<br>won per day</th>" : "");
 }
 
@@ -159,7 +160,7 @@ std::string JobRow(const FigureInput& input, JobId id) {
   row += "</td>" + NumberCell(FormatCount(shown->num_gpus));
   for (const PolicySummary& summary : input.summaries) {
     const JobSummary* job = FindJob(summary, id);
-    row += job == nullptr ? NumberCell(kUnknown) : SpreadCell(job->slowdown, 2);
+    row += job == nullptr ? NumberCell(kUnknown) : SpreadCell(job->slowdown, 2, 1, job->slowdown_is_bound);
   }
   row += WonCell(input, id) + NumberCell(FormatCount(shown->level));
   row += fmt::format("<td class=\"link-name\">{}</td>",
@@ -199,18 +200,35 @@ std::string RenderPolicyTable(const FigureInput& input) {
   std::string html =
       "<div class=\"scroll\"><table>\n<thead><tr class=\"over\"><th></th>"
       "<th class=\"group\" colspan=\"3\"><span>GPU utilization, %</span></th>"
-      "<th class=\"group\" colspan=\"2\"><span>slowdown</span></th><th></th><th></th></tr>\n"
+      "<th class=\"group\" colspan=\"2\"><span>slowdown</span></th><th></th><th></th><th></th></tr>\n"
       "<tr><th>policy</th><th class=\"number-cell\">busy</th><th class=\"number-cell\">FLOP-weighted</th>"
-      "<th class=\"number-cell\">vs ideal</th><th class=\"number-cell\">mean</th><th class=\"number-cell\">p99</th>"
+      "<th class=\"number-cell\">vs ideal</th><th class=\"number-cell\">mean</th><th class=\"number-cell\">" +
+      std::string(HasP99(input) ? "p99" : "worst") +
+      "</th><th class=\"number-cell\">jobs stalled<br>/ cut off</th>"
       "<th class=\"number-cell\">GPU-hours<br>lost per day</th><th "
       "class=\"number-cell\">colliding<br>links</th></tr></thead>\n<tbody>\n";
   for (const PolicySummary& summary : input.summaries) html += PolicyRow(input, summary);
-  for (const PolicyComparison& comparison : input.comparisons) html += ChangeRow(comparison);
   html +=
       "</tbody></table></div>\n<div class=\"scroll\"><table>\n<thead><tr><th>policy</th><th>worst job (slowdown)</th>"
-      "<th>hottest links (mean over seeds)</th></tr></thead>\n<tbody>\n";
+      "<th>hottest links (mean over draws)</th></tr></thead>\n<tbody>\n";
   for (const PolicySummary& summary : input.summaries) html += TroubleRow(input, summary);
   return html + "</tbody></table></div>\n";
+}
+
+std::string RenderGoalTable(const PolicyComparison& comparison) {
+  std::string html = fmt::format(
+      "<div class=\"scroll\"><table>\n<thead><tr><th>goal</th><th class=\"number-cell\">{}</th><th "
+      "class=\"number-cell\">{}</th><th class=\"number-cell\">difference</th><th class=\"number-cell\">95 % "
+      "interval</th><th>verdict</th></tr></thead>\n<tbody>\n",
+      EscapeMarkup(comparison.baseline), EscapeMarkup(comparison.candidate));
+  bool has_rows = false;
+  for (const GoalChange& change : comparison.goals) {
+    if (!change.before.known() || !change.after.known()) continue;
+    if (change.goal == Goal::kStalledJobs && change.before.max == 0 && change.after.max == 0) continue;
+    html += GoalRow(change);
+    has_rows = true;
+  }
+  return has_rows ? html + "</tbody></table></div>\n" : "";
 }
 
 std::string RenderJobTable(const FigureInput& input) {
@@ -233,14 +251,17 @@ std::string RenderJobTable(const FigureInput& input) {
 
 std::string RenderRunTable(const sim::SimulationReport& report) {
   std::string html =
-      "<div class=\"scroll\"><table>\n<thead><tr><th>policy</th><th class=\"number-cell\">seed</th><th>event hash</th>"
+      "<div class=\"scroll\"><table>\n<thead><tr><th>policy</th><th class=\"number-cell\">draw</th><th "
+      "class=\"number-cell\">seeds of hash,<br>phases, placement</th>"
+      "<th>event hash</th>"
       "<th class=\"number-cell\">simulated</th><th class=\"number-cell\">fast-forwarded</th>"
       "<th class=\"number-cell\">error bound</th><th class=\"number-cell\">wall time</th>"
       "<th class=\"number-cell\">memory</th></tr></thead>\n<tbody>\n";
   for (const sim::RunResult& run : report.runs) {
     html += fmt::format("<tr><td class=\"name\">{}{}</td>", EscapeMarkup(run.policy),
                         run.partial ? " <span class=\"badge\">PARTIAL</span>" : "");
-    html += NumberCell(fmt::format("{}", run.seed));
+    html += NumberCell(fmt::format("{}", run.draw));
+    html += NumberCell(fmt::format("{}, {}, {}", run.seed, run.phase_seed, run.placement_seed));
     html += fmt::format("<td><code>{:016x}</code></td>", run.event_hash);
     html += NumberCell(FormatDuration(run.simulated_s)) + NumberCell(FormatPercent(run.fast_forward_fraction));
     html += NumberCell(FormatErrorBound(run.fast_forward_error_bound));

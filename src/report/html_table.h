@@ -12,9 +12,11 @@ namespace fairlead::report {
 // Escaped text with typographic minus and multiplication signs: "-0.29" -> "−0.29", "1.41x" -> "1.41×", "->" -> "→".
 std::string TypographicNumber(std::string_view text);
 
-// One row per policy, then the differences from the baseline in points and under them in per cent; then each policy's
-// slowest job and hottest links.
+// One row per policy; then each policy's slowest job and hottest links.
 std::string RenderPolicyTable(const FigureInput& input);
+
+// One row per goal with its verdict; nothing where no goal is known.
+std::string RenderGoalTable(const PolicyComparison& comparison);
 
 // One row per job, those whose GPU-hours changed most first; at most kNumJobsShown, the rest is counted under the
 // table.
@@ -23,7 +25,7 @@ inline constexpr size_t kNumJobsShown = 500;
 // Rows that are visible at once; further ones unfold.
 inline constexpr size_t kNumJobsUnfolded = 60;
 
-// Seed, event hash and cost of each run.
+// Draw, event hash and cost of each run.
 std::string RenderRunTable(const sim::SimulationReport& report);
 
 }  // namespace fairlead::report

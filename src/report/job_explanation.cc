@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "report/run_summary.h"
 
@@ -19,67 +18,50 @@ const sim::JobResult* FindResult(const sim::RunResult& run, JobId id) {
 
 double KnownOrZero(double value) { return std::isfinite(value) ? value : 0; }
 
-Sharer MakeSharer(const sim::RunResult& run, JobId id) {
-  Sharer sharer;
-  sharer.id = id;
+OtherJob DescribeOther(const sim::RunResult& run, JobId id) {
+  OtherJob other;
+  other.id = id;
   if (const sim::JobResult* job = FindResult(run, id); job != nullptr) {
-    sharer.name = job->name;
-    sharer.num_gpus = job->num_gpus;
-    sharer.level = job->level;
+    other.name = job->name;
+    other.num_gpus = job->num_gpus;
+    other.level = job->level;
   }
-  return sharer;
+  return other;
 }
 
-void AddTo(Sharer& sharer, const sim::ContentionResult& contention) {
-  sharer.shared_s += KnownOrZero(contention.shared_s);
-  sharer.lost_s += KnownOrZero(contention.lost_s);
-  sharer.yielded = sharer.yielded || contention.yielded;
-}
-
-// Most time lost first; the input is sorted by id and stays so among equals.
-template <class Item>
-void SortByLoss(std::vector<Item>& items) {
-  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.lost_s > b.lost_s; });
-}
-
-std::vector<ContendedLink> FindContendedLinks(const sim::RunResult& run, JobId victim) {
-  std::map<LinkId, ContendedLink> by_link;
-  for (const sim::ContentionResult& contention : run.contention) {
-    if (contention.victim != victim) continue;
-    ContendedLink& link = by_link[contention.link];
-    link.id = contention.link;
-    link.name = contention.link_name;
-    link.lost_s += KnownOrZero(contention.lost_s);
-    link.sharers.push_back(MakeSharer(run, contention.culprit));
-    AddTo(link.sharers.back(), contention);
-  }
-  for (const sim::LinkResult& result : run.links) {
-    if (const auto found = by_link.find(result.id); found != by_link.end()) {
-      found->second.capacity_bytes_per_s = result.capacity_bytes_per_s;
-      found->second.utilization = result.utilization;
+std::vector<ExplainedLoss> ExplainLosses(const sim::RunResult& run, const sim::JobResult& victim) {
+  std::vector<ExplainedLoss> losses;
+  for (const sim::LossResult& loss : victim.lost_to) {
+    ExplainedLoss explained;
+    explained.loss = loss;
+    if (loss.culprit.valid()) explained.other = DescribeOther(run, loss.culprit);
+    const auto link = std::find_if(run.links.begin(), run.links.end(),
+                                   [&loss](const sim::LinkResult& result) { return result.id == loss.link; });
+    if (loss.link.valid() && link != run.links.end()) {
+      explained.capacity_bytes_per_s = link->capacity_bytes_per_s;
+      explained.utilization = link->utilization;
     }
+    losses.push_back(std::move(explained));
   }
-  std::vector<ContendedLink> links;
-  for (auto& [id, link] : by_link) {
-    SortByLoss(link.sharers);
-    links.push_back(std::move(link));
-  }
-  SortByLoss(links);
-  return links;
+  return losses;
 }
 
-std::vector<Sharer> FindDelayed(const sim::RunResult& run, JobId culprit) {
-  std::map<JobId, Sharer> by_job;
-  for (const sim::ContentionResult& contention : run.contention) {
-    if (contention.culprit != culprit) continue;
-    const auto [entry, is_new] = by_job.try_emplace(contention.victim);
-    if (is_new) entry->second = MakeSharer(run, contention.victim);
-    AddTo(entry->second, contention);
+std::vector<DelayedJob> FindDelayed(const sim::RunResult& run, JobId culprit) {
+  std::vector<DelayedJob> delayed;
+  for (const sim::JobResult& victim : run.jobs) {
+    DelayedJob entry;
+    for (const sim::LossResult& loss : victim.lost_to) {
+      if (loss.culprit != culprit) continue;
+      entry.lost_s += KnownOrZero(loss.lost_s);
+      entry.gpu_hours += KnownOrZero(loss.gpu_hours);
+      entry.yielded = entry.yielded || loss.cause == sim::LossCause::kLevel;
+    }
+    if (!(entry.lost_s > 0)) continue;
+    entry.job = DescribeOther(run, victim.id);
+    delayed.push_back(std::move(entry));
   }
-  std::vector<Sharer> delayed;
-  delayed.reserve(by_job.size());
-  for (auto& [id, sharer] : by_job) delayed.push_back(std::move(sharer));
-  SortByLoss(delayed);
+  std::stable_sort(delayed.begin(), delayed.end(),
+                   [](const DelayedJob& a, const DelayedJob& b) { return a.lost_s > b.lost_s; });
   return delayed;
 }
 
@@ -100,15 +82,13 @@ Result<JobExplanation> ExplainJob(const sim::RunResult& run, JobId id) {
   JobExplanation explanation;
   explanation.job = *job;
   explanation.policy = run.policy;
+  explanation.draw = run.draw;
   explanation.seed = run.seed;
   explanation.partial = run.partial;
   explanation.simulated_s = run.simulated_s;
-  explanation.gpu_hours_lost = GpuHoursLost(*job);
-  explanation.gpu_hours_lost_per_day = PerDay(explanation.gpu_hours_lost, run.simulated_s);
-  explanation.lost_s = job->num_gpus == 0 ? 0 : explanation.gpu_hours_lost * 3600 / job->num_gpus;
-  explanation.links = FindContendedLinks(run, id);
+  explanation.lost_gpu_hours_per_day = PerDay(job->lost_gpu_hours, run.simulated_s);
+  explanation.losses = ExplainLosses(run, *job);
   explanation.delayed = FindDelayed(run, id);
-  for (const ContendedLink& link : explanation.links) explanation.contention_s += link.lost_s;
   return explanation;
 }
 

@@ -47,15 +47,32 @@ Json AllocationToJson(const sim::AllocationResult& allocation) {
           {"busy_gpu_s", NumberOrNull(allocation.busy_gpu_s)}};
 }
 
+Json LossesToJson(const std::vector<sim::LossResult>& losses) {
+  Json array = Json::array();
+  for (const sim::LossResult& loss : losses) array.push_back(ToJson(loss));
+  return array;
+}
+
+// Null where the job never began.
+Json SlowdownToJson(double slowdown) { return slowdown > 0 ? NumberOrNull(slowdown) : Json(nullptr); }
+
 Json JobToJson(const sim::JobResult& job) {
   Json json = {{"id", job.id.value()},
                {"gpus", job.num_gpus},
                {"iterations", NumberOrNull(job.iterations)},
                {"iteration_s", NumberOrNull(job.iteration_s)},
-               {"slowdown", NumberOrNull(job.slowdown)},
+               {"slowdown", SlowdownToJson(job.slowdown)},
                {"jct_s", job.finished ? NumberOrNull(job.end_s - job.arrival_s) : Json(nullptr)},
                {"level", job.level},
                {"bounding_link", NameOrNull(job.bounding_link)},
+               {"work", NumberOrNull(job.work)},
+               {"state", sim::JobConditionName(job.condition)},
+               {"slowdown_is_bound", IsBound(job)},
+               {"lost_s", NumberOrNull(job.lost_s)},
+               {"lost_gpu_hours", NumberOrNull(job.lost_gpu_hours)},
+               {"lost_to", LossesToJson(job.lost_to)},
+               {"stands_still_s", NumberOrNull(job.stands_still_s)},
+               {"held_s", NumberOrNull(job.held_s)},
                {"name", job.name},
                {"model", job.model},
                {"arrival_s", NumberOrNull(job.arrival_s)},
@@ -64,7 +81,6 @@ Json JobToJson(const sim::JobResult& job) {
                {"finished", job.finished},
                {"solo_iteration_s", NumberOrNull(job.solo_iteration_s)},
                {"compute_s", NumberOrNull(job.compute_s)},
-               {"gpu_hours_lost", NumberOrNull(GpuHoursLost(job))},
                {"gpu_intensity", NumberOrNull(job.gpu_intensity)},
                {"priority_rank", job.priority_rank},
                {"profiling_error", ProfilingErrorToJson(job.profiling_error)},
@@ -83,16 +99,6 @@ Json LinkToJson(const sim::LinkResult& link) {
                {"jobs", link.num_jobs}};
   if (!link.utilization_over_time.empty()) json["utilization_over_time"] = SeriesToJson(link.utilization_over_time);
   return json;
-}
-
-Json ContentionToJson(const sim::ContentionResult& contention) {
-  return {{"victim", contention.victim.value()},
-          {"culprit", contention.culprit.value()},
-          {"link", contention.link.value()},
-          {"link_name", contention.link_name},
-          {"shared_s", NumberOrNull(contention.shared_s)},
-          {"lost_s", NumberOrNull(contention.lost_s)},
-          {"yielded", contention.yielded}};
 }
 
 Json TimelineToJson(const sim::Timeline& timeline) {
@@ -125,14 +131,21 @@ Json RunToJson(const sim::RunResult& run) {
                {"jobs", ArrayOf(run.jobs, JobToJson)},
                {"links", ArrayOf(run.links, LinkToJson)},
                {"fast_forward_error_bound", NumberOrNull(run.fast_forward_error_bound)},
-               {"slowdown", {{"mean", NumberOrNull(run.mean_slowdown)}, {"p99", NumberOrNull(run.p99_slowdown)}}},
+               {"draw", run.draw},
+               {"phase_seed", run.phase_seed},
+               {"placement_seed", run.placement_seed},
+               {"mean_slowdown", SlowdownToJson(run.mean_slowdown)},
+               {"worst_slowdown", SlowdownToJson(run.worst_slowdown)},
+               {"p99_slowdown", run.p99_slowdown ? NumberOrNull(*run.p99_slowdown) : Json(nullptr)},
+               {"slowdowns_are_bounds", run.slowdowns_are_bounds},
+               {"stalled_jobs", run.num_stalled},
+               {"cut_off_jobs", run.num_cut_off},
                {"gpu_hours_lost", NumberOrNull(run.gpu_hours_lost)},
                {"path_changes", run.path_changes},
                {"level_changes", run.level_changes},
                {"num_plans", run.num_plans},
                {"control", ArrayOf(run.control, ControlToJson)},
                {"colliding_links", run.colliding_links},
-               {"contention", ArrayOf(run.contention, ContentionToJson)},
                {"timeline", TimelineToJson(run.timeline)}};
   if (run.congestion_loss) json["congestion_loss"] = NumberOrNull(*run.congestion_loss);
   if (!run.allocation.empty()) json["allocation"] = run.allocation;
@@ -145,6 +158,8 @@ Json SpreadToJson(const Spread& spread) {
           {"min", spread.min},
           {"max", spread.max},
           {"deviation", spread.deviation},
+          {"low", spread.has_interval() ? Json(spread.low()) : Json(nullptr)},
+          {"high", spread.has_interval() ? Json(spread.high()) : Json(nullptr)},
           {"runs", spread.count}};
 }
 
@@ -157,7 +172,10 @@ Json SummaryToJson(const PolicySummary& summary) {
             {"flop_weighted", SpreadToJson(summary.flop_weighted)},
             {"vs_ideal", SpreadToJson(summary.vs_ideal)}}},
           {"mean_slowdown", SpreadToJson(summary.mean_slowdown)},
+          {"worst_slowdown", SpreadToJson(summary.worst_slowdown)},
           {"p99_slowdown", SpreadToJson(summary.p99_slowdown)},
+          {"stalled_jobs", SpreadToJson(summary.num_stalled)},
+          {"cut_off_jobs", SpreadToJson(summary.num_cut_off)},
           {"gpu_hours_lost_per_day", SpreadToJson(summary.gpu_hours_lost_per_day)},
           {"colliding_links", SpreadToJson(summary.colliding_links)},
           {"hottest_link_utilization", SpreadToJson(summary.hottest_utilization)}};
@@ -171,20 +189,49 @@ Json ChangeToJson(const JobChange& job) {
           {"yielded_s", NumberOrNull(job.yielded_s)}};
 }
 
-Json ComparisonToJson(const PolicyComparison& comparison) {
-  return {{"baseline", comparison.baseline.policy},
-          {"candidate", comparison.candidate.policy},
-          {"paired_seeds", comparison.num_pairs},
-          {"busy_gain", SpreadToJson(comparison.busy_gain)},
-          {"flop_weighted_gain", SpreadToJson(comparison.flop_weighted_gain)},
-          {"vs_ideal_gain", SpreadToJson(comparison.vs_ideal_gain)},
-          {"gpu_hours_won_per_day", SpreadToJson(comparison.gpu_hours_won_per_day)},
+std::vector<std::string> NotesOf(const sim::SimulationReport& report) {
+  std::vector<std::string> notes = report.notes;
+  notes.insert(notes.end(), report.doubts.begin(), report.doubts.end());
+  return notes;
+}
+
+Json GoalToJson(const PolicyComparison& comparison, const GoalChange& change) {
+  const bool compared = change.verdict != Verdict::kNotCompared;
+  const bool has_interval = compared && change.difference.has_interval();
+  return {{"policy", comparison.candidate},
+          {"against", comparison.baseline},
+          {"goal", GoalName(change.goal)},
+          {"difference", compared ? NumberOrNull(change.difference.mean) : Json(nullptr)},
+          {"low", has_interval ? NumberOrNull(change.difference.low()) : Json(nullptr)},
+          {"high", has_interval ? NumberOrNull(change.difference.high()) : Json(nullptr)},
+          {"verdict", VerdictName(change.verdict)}};
+}
+
+Json GoalsToJson(const std::vector<PolicyComparison>& comparisons) {
+  Json array = Json::array();
+  for (const PolicyComparison& comparison : comparisons) {
+    for (const GoalChange& change : comparison.goals) array.push_back(GoalToJson(comparison, change));
+  }
+  return array;
+}
+
+Json TradeToJson(const PolicyComparison& comparison) {
+  return {{"policy", comparison.candidate},
+          {"against", comparison.baseline},
+          {"paired_draws", comparison.num_pairs},
+          {"left_out", comparison.left_out},
+          {"in_a_line", SummarizeTrade(comparison)},
           {"facts", ExplainDifference(comparison)},
+          {"gpu_hours_won_per_day", SpreadToJson(comparison.gpu_hours_won_per_day)},
           {"jobs", ArrayOf(comparison.jobs, ChangeToJson)}};
 }
 
 Json FailedRunToJson(const sim::FailedRun& run) {
-  return {{"policy", run.policy}, {"seed", run.seed}, {"message", run.message}, {"reproduce", run.reproduce}};
+  return {{"policy", run.policy},
+          {"draw", run.draw},
+          {"seed", run.seed},
+          {"message", run.message},
+          {"reproduce", run.reproduce}};
 }
 
 }  // namespace
@@ -193,16 +240,27 @@ Json NumberOrNull(double value) { return std::isfinite(value) ? Json(value) : Js
 
 Json NameOrNull(const std::string& name) { return name.empty() ? Json(nullptr) : Json(name); }
 
+Json ToJson(const sim::LossResult& loss) {
+  return {{"kind", sim::LossCauseName(loss.cause)},
+          {"job", loss.culprit.valid() ? Json(loss.culprit.value()) : Json(nullptr)},
+          {"link", NameOrNull(loss.link_name)},
+          {"gpu_hours", NumberOrNull(loss.gpu_hours)},
+          {"lost_s", NumberOrNull(loss.lost_s)}};
+}
+
 Json ToJson(const sim::SimulationReport& report) {
   const std::vector<PolicySummary> summaries = SummarizePolicies(report);
+  const std::vector<PolicyComparison> comparisons = CompareWithBaseline(report, summaries);
   return {{"scenario", report.scenario},
           {"version", report.version},
           {"runs", ArrayOf(report.runs, RunToJson)},
+          {"comparison", GoalsToJson(comparisons)},
+          {"vary", report.varied},
           {"fabric", report.fabric_summary},
-          {"notes", report.notes},
+          {"notes", NotesOf(report)},
           {"failed_runs", ArrayOf(report.failed_runs, FailedRunToJson)},
           {"summary", ArrayOf(summaries, SummaryToJson)},
-          {"comparisons", ArrayOf(CompareWithBaseline(report, summaries), ComparisonToJson)}};
+          {"trades", ArrayOf(comparisons, TradeToJson)}};
 }
 
 std::string Dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n'; }

@@ -15,10 +15,12 @@ namespace fairlead::report {
 
 using Json = nlohmann::ordered_json;
 
-//   {"scenario", "version", "runs": [{"policy", "seed", "event_hash": "00c0ffee00c0ffee", "partial", …}],
-//    "fabric", "notes": […], "summary": [per policy], "comparisons": [per policy but the baseline]}
-// Times in s, JCT null while unfinished, utilization and fractions 0..1, link and job ids as numbers.
+// Every key: docs/reference/sim-run-json.md. Times in s, JCT null while unfinished, utilization and fractions 0..1,
+// link and job ids as numbers.
 Json ToJson(const sim::SimulationReport& report);
+
+// {"kind", "job", "link", "gpu_hours", "lost_s"}.
+Json ToJson(const sim::LossResult& loss);
 
 // The same as text, indented, UTF-8, with a line break at the end. Broken UTF-8 in names becomes U+FFFD.
 std::string RenderJson(const sim::SimulationReport& report);

@@ -81,8 +81,9 @@ std::string FormatDuration(double seconds) {
   return FormatShort(seconds / 86400) + " days";
 }
 
-std::string FormatSlowdown(double slowdown) {
-  return std::isfinite(slowdown) && slowdown > 0 ? FormatFixed(slowdown, 2) + "x" : std::string(kUnknown);
+std::string FormatSlowdown(double slowdown, bool is_bound) {
+  if (!std::isfinite(slowdown) || slowdown <= 0) return std::string(kUnknown);
+  return is_bound ? fmt::format(">= {}x", FormatShort(slowdown)) : FormatFixed(slowdown, 2) + "x";
 }
 
 std::string FormatErrorBound(double relative_error) {

@@ -30,8 +30,9 @@ std::string FormatPoints(double difference);
 std::string FormatChange(double relative);
 // "340 µs", "12 s", "3.5 min", "1.25 h", "14 days". `seconds` may be negative.
 std::string FormatDuration(double seconds);
-// "1.41x": how many times longer than alone; 0 and below mean unknown.
-std::string FormatSlowdown(double slowdown);
+// "1.41x": how many times longer than alone; ">= 40.0x" where it is only known to be at least so much; 0 and below mean
+// unknown.
+std::string FormatSlowdown(double slowdown, bool is_bound = false);
 // Largest relative error of an approximation: "1e-09"; "exact" for 0.
 std::string FormatErrorBound(double relative_error);
 // Bytes per second as people say network speeds: 25e9 -> "200 Gb/s".

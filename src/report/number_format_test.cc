@@ -59,6 +59,8 @@ TEST(NumberFormatTest, CountsAndUnits) {
   EXPECT_EQ(FormatLinkSpeed(25e9), "200 Gb/s");
   EXPECT_EQ(FormatLinkSpeed(25e6), "200 Mb/s");
   EXPECT_EQ(FormatSlowdown(1.414), "1.41x");
+  EXPECT_EQ(FormatSlowdown(40.04, true), ">= 40x");
+  EXPECT_EQ(FormatSlowdown(0, true), "–");
   EXPECT_EQ(FormatErrorBound(0), "exact");
   EXPECT_EQ(FormatErrorBound(1.2e-9), "1e-09");
 }

@@ -13,7 +13,7 @@ std::vector<const sim::RunResult*> FigureInput::RunsOf(const std::string& policy
 }
 
 size_t FigureInput::ColorOf(const std::string& policy) const {
-  const std::string* baseline = comparisons.empty() ? nullptr : &comparisons.front().baseline.policy;
+  const std::string* baseline = comparisons.empty() ? nullptr : &comparisons.front().baseline;
   if (baseline != nullptr && policy == *baseline) return 0;
   size_t color = 1;
   for (const PolicySummary& summary : summaries) {

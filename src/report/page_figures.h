@@ -31,15 +31,15 @@ struct FigureInput {
 
 // Each returns an empty list when the report has nothing to draw.
 
-// GPU utilization over simulated time: per policy the mean over seeds, with a band from the least to the greatest.
+// GPU utilization over simulated time: per policy the mean over draws, with a band from the least to the greatest.
 std::vector<PageFigure> DrawUtilization(const FigureInput& input);
-// Share of jobs at or below a slowdown, all seeds pooled.
+// Share of jobs at or below a slowdown, all draws pooled.
 std::vector<PageFigure> DrawSlowdowns(const FigureInput& input);
 // The jobs whose GPU-hours changed most, and their slowdown under each policy.
 std::vector<PageFigure> DrawJobChanges(const FigureInput& input);
-// Load of every network link under each policy's first seed; one figure per tier.
+// Load of every network link under each policy's first draw; one figure per tier.
 std::vector<PageFigure> DrawLinkLoads(const FigureInput& input);
-// Seconds that each job (row) lost because of each other (column), mean over seeds.
+// Seconds that each job (row) lost because of each other (column), mean over draws.
 std::vector<PageFigure> DrawContention(const FigureInput& input);
 
 }  // namespace fairlead::report

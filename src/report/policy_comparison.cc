@@ -1,10 +1,13 @@
 #include "report/policy_comparison.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
+#include "base/check.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
 
@@ -12,43 +15,143 @@ namespace fairlead::report {
 namespace {
 
 constexpr std::string_view kBaselinePolicy = "ecmp";
-constexpr double kVisibleGain = 0.0005;
 constexpr size_t kNameWidth = 24;  // in sentences
+constexpr size_t kNumDrawsNamed = 3;
 
 struct RunPair {
   const sim::RunResult* baseline;
   const sim::RunResult* candidate;
 };
 
-std::vector<RunPair> PairBySeed(const sim::SimulationReport& report, const std::string& baseline,
-                                const std::string& candidate) {
+std::string ShortName(std::string_view name) { return TruncateToWidth(CleanText(name), kNameWidth); }
+
+const sim::RunResult* FindRun(const sim::SimulationReport& report, const std::string& policy, uint32_t draw) {
+  const auto found = std::find_if(report.runs.begin(), report.runs.end(),
+                                  [&](const sim::RunResult& run) { return run.policy == policy && run.draw == draw; });
+  return found == report.runs.end() ? nullptr : &*found;
+}
+
+// Times are sums of whole nanoseconds; less than this is the rounding of a division.
+bool AreOfEqualTime(const sim::RunResult& a, const sim::RunResult& b) {
+  return std::abs(a.simulated_s - b.simulated_s) <= 1e-9 * std::max(a.simulated_s, b.simulated_s);
+}
+
+// "draws 1, 2, 3 and 4 more".
+std::string NameDraws(const std::vector<uint32_t>& draws) {
+  const size_t num_named = std::min(draws.size(), kNumDrawsNamed);
+  std::string text = fmt::format("draw{} {}", draws.size() == 1 ? "" : "s",
+                                 fmt::join(draws.begin(), draws.begin() + static_cast<ptrdiff_t>(num_named), ", "));
+  if (draws.size() > num_named) text += fmt::format(" and {} more", draws.size() - num_named);
+  return text;
+}
+
+// The pairs that may be compared; what may not is told in comparison.left_out.
+std::vector<RunPair> FindPairs(const sim::SimulationReport& report, PolicyComparison* comparison) {
   std::vector<RunPair> pairs;
-  for (const sim::RunResult& a : report.runs) {
-    if (a.policy != baseline) continue;
-    const auto b = std::find_if(report.runs.begin(), report.runs.end(), [&](const sim::RunResult& run) {
-      return run.policy == candidate && run.seed == a.seed;
-    });
-    if (b != report.runs.end()) pairs.push_back({&a, &*b});
+  std::vector<uint32_t> alone, unequal;
+  std::string example;
+  for (const sim::RunResult& run : report.runs) {
+    const bool is_baseline = run.policy == comparison->baseline;
+    if (!is_baseline && run.policy != comparison->candidate) continue;
+    const sim::RunResult* other = FindRun(report, is_baseline ? comparison->candidate : comparison->baseline, run.draw);
+    if (other == nullptr) {
+      alone.push_back(run.draw);
+    } else if (is_baseline && AreOfEqualTime(run, *other)) {
+      pairs.push_back({&run, other});
+    } else if (is_baseline) {
+      unequal.push_back(run.draw);
+      if (example.empty()) {
+        example = fmt::format("{} {}, {} {}", ShortName(comparison->baseline), FormatDuration(run.simulated_s),
+                              ShortName(comparison->candidate), FormatDuration(other->simulated_s));
+      }
+    }
+  }
+  if (!unequal.empty()) {
+    comparison->left_out.push_back(
+        fmt::format("Left out: {}, whose runs simulated unequal times ({}).", NameDraws(unequal), example));
+  }
+  if (!alone.empty()) {
+    comparison->left_out.push_back(fmt::format("Left out: {}, run under one of the two only.", NameDraws(alone)));
   }
   return pairs;
 }
 
-// Spread of candidate - baseline over the pairs; the difference of the means where there are none.
+double KnownOrNan(double slowdown) { return slowdown > 0 ? slowdown : std::nan(""); }
+
+double ValueOf(Goal goal, const sim::RunResult& run) {
+  switch (goal) {
+    case Goal::kBusy:
+      return run.busy;
+    case Goal::kFlopWeighted:
+      return run.flop_weighted;
+    case Goal::kMeanSlowdown:
+      return KnownOrNan(run.mean_slowdown);
+    case Goal::kWorstSlowdown:
+      return KnownOrNan(run.worst_slowdown);
+    case Goal::kStalledJobs:
+      return run.num_stalled + run.num_cut_off;
+    case Goal::kGpuHoursLost:
+      return run.gpu_hours_lost;
+  }
+  FL_CHECK(false);
+  return 0;
+}
+
+bool IsSlowdown(Goal goal) { return goal == Goal::kMeanSlowdown || goal == Goal::kWorstSlowdown; }
+bool IsShare(Goal goal) { return goal == Goal::kBusy || goal == Goal::kFlopWeighted; }
+
+// Spread of number(candidate) - number(baseline).
 template <class Number>
-Spread GainOver(const std::vector<RunPair>& pairs, const Spread& baseline, const Spread& candidate, Number number) {
+Spread GainOver(const std::vector<RunPair>& pairs, Number number) {
   std::vector<double> gains;
   gains.reserve(pairs.size());
   for (const RunPair& pair : pairs) gains.push_back(number(*pair.candidate) - number(*pair.baseline));
-  if (pairs.empty() && baseline.known() && candidate.known()) gains.push_back(candidate.mean - baseline.mean);
   return SpreadOf(gains);
 }
 
-double KnownOrNan(double slowdown) { return slowdown > 0 ? slowdown : std::nan(""); }
+Verdict Judge(const GoalChange& change, size_t num_pairs) {
+  if (change.difference.count != num_pairs || num_pairs == 0) return Verdict::kNotCompared;
+  // A number that is only a lower bound may be any amount greater.
+  const double mean = change.difference.mean;
+  if (change.before_is_bound && !(mean < 0)) return Verdict::kNotCompared;
+  if (change.after_is_bound && !(mean > 0)) return Verdict::kNotCompared;
+  if (num_pairs == 1) return Verdict::kOneDraw;
+  const bool leaves_out_zero = change.difference.low() > 0 || change.difference.high() < 0;
+  if (!leaves_out_zero || std::abs(mean) < VisibleDifference(change.goal, change.before.mean)) {
+    return Verdict::kNoDifference;
+  }
+  return (mean > 0) == IsShare(change.goal) ? Verdict::kBetter : Verdict::kWorse;
+}
 
-std::vector<JobChange> CompareJobs(const PolicySummary& baseline, const PolicySummary& candidate) {
+GoalChange CompareGoal(Goal goal, const std::vector<RunPair>& pairs) {
+  GoalChange change;
+  change.goal = goal;
+  std::vector<double> before, after;
+  for (const RunPair& pair : pairs) {
+    before.push_back(ValueOf(goal, *pair.baseline));
+    after.push_back(ValueOf(goal, *pair.candidate));
+    if (!IsSlowdown(goal)) continue;
+    change.before_is_bound = change.before_is_bound || pair.baseline->slowdowns_are_bounds;
+    change.after_is_bound = change.after_is_bound || pair.candidate->slowdowns_are_bounds;
+  }
+  change.before = SpreadOf(before);
+  change.after = SpreadOf(after);
+  change.difference = GainOver(pairs, [goal](const sim::RunResult& run) { return ValueOf(goal, run); });
+  change.verdict = Judge(change, pairs.size());
+  return change;
+}
+
+std::vector<JobChange> CompareJobs(const std::vector<RunPair>& pairs) {
+  std::vector<const sim::RunResult*> baseline, candidate;
+  for (const RunPair& pair : pairs) {
+    baseline.push_back(pair.baseline);
+    candidate.push_back(pair.candidate);
+  }
+  PolicySummary before_all;
+  before_all.jobs = SummarizeJobs(baseline);
   std::vector<JobChange> changes;
-  for (const JobSummary& after : candidate.jobs) {
-    const JobSummary* before = FindJob(baseline, after.id);
+  for (const JobSummary& after : SummarizeJobs(candidate)) {
+    const JobSummary* before = FindJob(before_all, after.id);
     if (before == nullptr) continue;
     JobChange change;
     change.id = after.id;
@@ -56,6 +159,8 @@ std::vector<JobChange> CompareJobs(const PolicySummary& baseline, const PolicySu
     change.num_gpus = after.num_gpus;
     change.slowdown_before = before->slowdown.mean;
     change.slowdown_after = after.slowdown.mean;
+    change.before_is_bound = before->slowdown_is_bound;
+    change.after_is_bound = after.slowdown_is_bound;
     change.gpu_hours_won_per_day = before->gpu_hours_lost_per_day.mean - after.gpu_hours_lost_per_day.mean;
     change.yielded_s = after.yielded_s;
     change.level = after.level;
@@ -67,47 +172,21 @@ std::vector<JobChange> CompareJobs(const PolicySummary& baseline, const PolicySu
   return changes;
 }
 
-std::string ShortName(std::string_view name) { return TruncateToWidth(CleanText(name), kNameWidth); }
-
 // `job 4 "gpt-175b" (64 GPUs, 2.10x -> 1.05x)`.
 std::string Describe(const JobChange& job) {
   return fmt::format("job {} \"{}\" ({}, {} -> {})", job.id.value(), ShortName(job.name),
-                     FormatCount(job.num_gpus, "GPU"), FormatSlowdown(job.slowdown_before),
-                     FormatSlowdown(job.slowdown_after));
-}
-
-std::string ExplainUtilization(const PolicyComparison& c) {
-  const std::string candidate = ShortName(c.candidate.policy);
-  if (!c.busy_gain.known()) return fmt::format("The GPU utilization of {} is unknown.", candidate);
-  const std::optional<double> relative = RelativeChange(c.busy_gain, c.baseline.busy);
-  std::string text =
-      fmt::format("GPUs compute {} of the time they are held, under {} {}: {}", FormatPercent(c.candidate.busy.mean),
-                  ShortName(c.baseline.policy), FormatPercent(c.baseline.busy.mean), FormatPoints(c.busy_gain.mean));
-  if (relative) text += fmt::format(" ({} relative)", FormatChange(*relative));
-  if (c.num_pairs > 1) {
-    text += fmt::format("; over {} from {} to {}", FormatCount(c.num_pairs, "seed"), FormatPoints(c.busy_gain.min),
-                        FormatPoints(c.busy_gain.max));
-  }
-  if (c.num_pairs == 0) text += "; no seed was run under both, so luck of the seed is not taken out";
-  if (!c.IsAhead() && !c.IsBehind()) text += "; too little to tell them apart";
-  return text + ".";
+                     FormatCount(job.num_gpus, "GPU"), FormatSlowdown(job.slowdown_before, job.before_is_bound),
+                     FormatSlowdown(job.slowdown_after, job.after_is_bound));
 }
 
 std::string ExplainCollisions(const PolicyComparison& c) {
-  const double before = c.baseline.colliding_links.mean;
-  const double after = c.candidate.colliding_links.mean;
+  const double before = c.colliding_links_before;
+  const double after = c.colliding_links_after;
   const std::string_view verdict = after < before   ? "fewer flows collide"
                                    : after > before ? "more flows collide"
-                                                    : "paths collide as often as before";
-  return fmt::format("Links between switches that are asked for more than they carry, at the end: {}, before {}; {}.",
-                     FormatShort(after), FormatShort(before), verdict);
-}
-
-std::string ExplainSlowdown(const PolicyComparison& c) {
-  return fmt::format(
-      "An iteration takes on average {} its time alone, before {}; the slowest in a hundred {}, before {}.",
-      FormatSlowdown(c.candidate.mean_slowdown.mean), FormatSlowdown(c.baseline.mean_slowdown.mean),
-      FormatSlowdown(c.candidate.p99_slowdown.mean), FormatSlowdown(c.baseline.p99_slowdown.mean));
+                                                    : "flows collide on as many as before";
+  return fmt::format("Links between switches on which jobs lost time: {}, before {}; {}.", FormatShort(after),
+                     FormatShort(before), verdict);
 }
 
 std::string ExplainWinners(const PolicyComparison& c) {
@@ -118,14 +197,18 @@ std::string ExplainWinners(const PolicyComparison& c) {
   const uint64_t slower = num_if([](const JobChange& job) { return job.slower(); });
   std::string text = fmt::format("Jobs faster by more than 1 %: {}, slower: {}, of {}.", FormatCount(faster),
                                  FormatCount(slower), FormatCount(c.jobs.size()));
-  if (!c.jobs.empty() && c.jobs.front().gpu_hours_won_per_day > 0 && c.jobs.front().comparable()) {
+  if (c.jobs.front().gpu_hours_won_per_day > 0 && c.jobs.front().comparable()) {
     text += fmt::format(" Most was won by {}: {} GPU-hours per day.", Describe(c.jobs.front()),
                         FormatShort(c.jobs.front().gpu_hours_won_per_day));
+  }
+  if (c.jobs.back().gpu_hours_won_per_day < 0 && c.jobs.back().comparable()) {
+    text += fmt::format(" Most was lost by {}: {} GPU-hours per day.", Describe(c.jobs.back()),
+                        FormatShort(-c.jobs.back().gpu_hours_won_per_day));
   }
   return text;
 }
 
-// Who paid: jobs that waited on a lower level, and the dearest loss among all jobs.
+// Who paid: jobs that lost time to more important ones, and the dearest loss among them.
 std::string ExplainYielders(const PolicyComparison& c) {
   uint64_t num_yielded = 0;
   double yielded_s = 0;
@@ -140,60 +223,147 @@ std::string ExplainYielders(const PolicyComparison& c) {
     if (dearest == nullptr || job.gpu_hours_won_per_day < dearest->gpu_hours_won_per_day) dearest = &job;
   }
   if (num_yielded == 0) return "No job had to wait for a more important one.";
-  std::string text = fmt::format("{} yielded to more important ones and waited {} in all per run",
+  std::string text = fmt::format("{} yielded to more important ones and lost {} in all per run",
                                  FormatCount(num_yielded, "job"), FormatDuration(yielded_s));
-  const std::string baseline = ShortName(c.baseline.policy);
+  const std::string baseline = ShortName(c.baseline);
   if (dearest == nullptr) return text + fmt::format("; none of them is slower than under {}.", baseline);
   return text + fmt::format("; those that are slower than under {} lose {} GPU-hours per day, most of all {}.",
                             baseline, FormatShort(cost), Describe(*dearest));
 }
 
-std::string ExplainGpuHours(const PolicyComparison& c) {
-  const double won = c.gpu_hours_won_per_day.mean;
-  const double lost_before = c.baseline.gpu_hours_lost_per_day.mean;
-  std::string text = won >= 0 ? fmt::format("In all {} GPU-hours per day are won back", FormatShort(won))
-                              : fmt::format("In all {} GPU-hours per day more are lost", FormatShort(-won));
-  if (lost_before > 0) {
-    text += fmt::format(", {} of the {} that contention costs under {}", FormatPercent(std::abs(won) / lost_before),
-                        FormatShort(lost_before), ShortName(c.baseline.policy));
+// "+4.0 points busy (+3.1 to +4.9)", "worst job 1.80x slower", "2 jobs more stand still".
+std::string DescribeChange(const GoalChange& change) {
+  const double mean = change.difference.mean;
+  const std::string interval =
+      change.difference.has_interval() ? fmt::format(" ({})", FormatGoalInterval(change.goal, change.difference)) : "";
+  switch (change.goal) {
+    case Goal::kWorstSlowdown: {
+      const double ratio = mean > 0 ? change.after.mean / change.before.mean : change.before.mean / change.after.mean;
+      if (!(ratio > 1)) return "worst job as slow";
+      return fmt::format("worst job {} {}",
+                         FormatSlowdown(ratio, mean > 0 ? change.after_is_bound : change.before_is_bound),
+                         mean > 0 ? "slower" : "faster");
+    }
+    case Goal::kStalledJobs:
+      if (mean == 0) return "as many jobs stand still";
+      return fmt::format("{} {} still{}", FormatShort(std::abs(mean)),
+                         mean < 0    ? "fewer jobs stand"
+                         : mean == 1 ? "more job stands"
+                                     : "more jobs stand",
+                         interval);
+    default: {
+      const std::string_view words = GoalWords(change.goal);
+      return fmt::format("{} {}{}", FormatGoalDifference(change.goal, mean), words, interval);
+    }
   }
-  return text + ".";
+}
+
+// Zero jobs that stand still on both sides are not worth a word.
+bool IsWorthTelling(const GoalChange& change) {
+  return change.goal != Goal::kStalledJobs || change.before.max > 0 || change.after.max > 0;
 }
 
 }  // namespace
 
-bool PolicyComparison::IsAhead() const {
-  return busy_gain.known() && busy_gain.mean >= std::max(kVisibleGain, busy_gain.deviation);
+std::string_view GoalName(Goal goal) {
+  switch (goal) {
+    case Goal::kBusy:
+      return "busy";
+    case Goal::kFlopWeighted:
+      return "flop_weighted";
+    case Goal::kMeanSlowdown:
+      return "mean_slowdown";
+    case Goal::kWorstSlowdown:
+      return "worst_slowdown";
+    case Goal::kStalledJobs:
+      return "stalled_jobs";
+    case Goal::kGpuHoursLost:
+      return "gpu_hours_lost";
+  }
+  FL_CHECK(false);
+  return "";
 }
 
-bool PolicyComparison::IsBehind() const {
-  return busy_gain.known() && -busy_gain.mean >= std::max(kVisibleGain, busy_gain.deviation);
+std::string_view GoalWords(Goal goal) {
+  switch (goal) {
+    case Goal::kBusy:
+      return "busy";
+    case Goal::kFlopWeighted:
+      return "FLOP-weighted";
+    case Goal::kMeanSlowdown:
+      return "mean slowdown";
+    case Goal::kWorstSlowdown:
+      return "worst slowdown";
+    case Goal::kStalledJobs:
+      return "stalled jobs";
+    case Goal::kGpuHoursLost:
+      return "GPU-hours lost";
+  }
+  FL_CHECK(false);
+  return "";
 }
 
-PolicyComparison Compare(const sim::SimulationReport& report, const PolicySummary& baseline,
-                         const PolicySummary& candidate) {
-  using sim::RunResult;
-  const std::vector<RunPair> pairs = PairBySeed(report, baseline.policy, candidate.policy);
-  const auto gain = [&](Spread PolicySummary::*field, auto number) {
-    return GainOver(pairs, baseline.*field, candidate.*field, number);
+std::string_view VerdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kBetter:
+      return "better";
+    case Verdict::kWorse:
+      return "worse";
+    case Verdict::kNoDifference:
+      return "no difference";
+    case Verdict::kOneDraw:
+      return "one draw";
+    case Verdict::kNotCompared:
+      return "not compared";
+  }
+  FL_CHECK(false);
+  return "";
+}
+
+double VisibleDifference(Goal goal, double before) {
+  if (IsShare(goal)) return 0.001;
+  return goal == Goal::kStalledJobs ? 0 : 0.01 * before;
+}
+
+std::string FormatGoal(Goal goal, double value, bool is_bound) {
+  if (IsShare(goal)) return FormatPercent(value);
+  return IsSlowdown(goal) ? FormatSlowdown(value, is_bound) : FormatShort(value);
+}
+
+std::string FormatGoalDifference(Goal goal, double difference) {
+  if (IsShare(goal)) return FormatPoints(difference);
+  if (IsSlowdown(goal)) return FormatSigned(difference, 2);
+  if (!std::isfinite(difference)) return std::string(kUnknown);
+  const std::string text = FormatShort(difference);
+  return difference > 0 && text != "0" ? "+" + text : text;
+}
+
+std::string FormatGoalInterval(Goal goal, const Spread& difference) {
+  const auto end = [goal](double value) {
+    return IsShare(goal) ? FormatSigned(100 * value, 1) : FormatGoalDifference(goal, value);
   };
+  return fmt::format("{} to {}", end(difference.low()), end(difference.high()));
+}
+
+PolicyComparison Compare(const sim::SimulationReport& report, const std::string& baseline,
+                         const std::string& candidate) {
+  using sim::RunResult;
   PolicyComparison c;
   c.baseline = baseline;
   c.candidate = candidate;
+  const std::vector<RunPair> pairs = FindPairs(report, &c);
   c.num_pairs = pairs.size();
-  c.busy_gain = gain(&PolicySummary::busy, [](const RunResult& r) { return r.busy; });
-  c.flop_weighted_gain = gain(&PolicySummary::flop_weighted, [](const RunResult& r) { return r.flop_weighted; });
-  c.vs_ideal_gain = gain(&PolicySummary::vs_ideal, [](const RunResult& r) { return r.vs_ideal; });
-  c.mean_slowdown_gain =
-      gain(&PolicySummary::mean_slowdown, [](const RunResult& r) { return KnownOrNan(r.mean_slowdown); });
-  c.p99_slowdown_gain =
-      gain(&PolicySummary::p99_slowdown, [](const RunResult& r) { return KnownOrNan(r.p99_slowdown); });
-  c.colliding_links_gain =
-      gain(&PolicySummary::colliding_links, [](const RunResult& r) { return static_cast<double>(r.colliding_links); });
-  const Spread more_lost = gain(&PolicySummary::gpu_hours_lost_per_day,
-                                [](const RunResult& r) { return PerDay(r.gpu_hours_lost, r.simulated_s); });
-  c.gpu_hours_won_per_day = {-more_lost.mean, -more_lost.max, -more_lost.min, more_lost.deviation, more_lost.count};
-  c.jobs = CompareJobs(baseline, candidate);
+  for (const Goal goal : kGoals) c.goals.push_back(CompareGoal(goal, pairs));
+  c.vs_ideal_gain = GainOver(pairs, [](const RunResult& r) { return r.vs_ideal; });
+  c.colliding_links_gain = GainOver(pairs, [](const RunResult& r) { return static_cast<double>(r.colliding_links); });
+  for (const RunPair& pair : pairs) {
+    const auto count = static_cast<double>(pairs.size());
+    c.colliding_links_before += static_cast<double>(pair.baseline->colliding_links) / count;
+    c.colliding_links_after += static_cast<double>(pair.candidate->colliding_links) / count;
+  }
+  c.gpu_hours_won_per_day =
+      GainOver(pairs, [](const RunResult& r) { return -PerDay(r.gpu_hours_lost, r.simulated_s); });
+  if (!pairs.empty()) c.jobs = CompareJobs(pairs);
   return c;
 }
 
@@ -205,7 +375,7 @@ std::vector<PolicyComparison> CompareWithBaseline(const sim::SimulationReport& r
                                [](const PolicySummary& summary) { return summary.policy == kBaselinePolicy; });
   if (baseline == summaries.end()) baseline = summaries.begin();
   for (auto candidate = summaries.begin(); candidate != summaries.end(); ++candidate) {
-    if (candidate != baseline) comparisons.push_back(Compare(report, *baseline, *candidate));
+    if (candidate != baseline) comparisons.push_back(Compare(report, baseline->policy, candidate->policy));
   }
   return comparisons;
 }
@@ -215,24 +385,43 @@ std::optional<double> RelativeChange(const Spread& gain, const Spread& baseline)
   return gain.mean / std::abs(baseline.mean);
 }
 
-std::string Headline(const PolicyComparison& comparison) {
-  const std::string candidate = ShortName(comparison.candidate.policy);
-  const std::string baseline = ShortName(comparison.baseline.policy);
-  if (comparison.IsAhead()) return fmt::format("Why {} is ahead of {}", candidate, baseline);
-  if (comparison.IsBehind()) return fmt::format("Why {} is behind {}", candidate, baseline);
-  return fmt::format("{} and {}: no clear difference", candidate, baseline);
+std::string SummarizeTrade(const PolicyComparison& c) {
+  std::string text = fmt::format("{} against {}", ShortName(c.candidate), ShortName(c.baseline));
+  if (c.num_pairs == 0) return text + ": not compared, they have no draw of equal simulated time";
+  if (c.num_pairs == 1) text += ", one draw (nothing is known about chance)";
+  std::vector<std::string> changed;
+  std::vector<std::string> equal;
+  std::vector<std::string> unknown;
+  for (const GoalChange& change : c.goals) {
+    if (!IsWorthTelling(change)) continue;
+    const std::string words(GoalWords(change.goal));
+    if (change.verdict == Verdict::kNoDifference)
+      equal.push_back(words);
+    else if (change.verdict == Verdict::kNotCompared)
+      unknown.push_back(words);
+    else
+      changed.push_back(DescribeChange(change));
+  }
+  std::string_view separator = ": ";
+  for (const auto& [parts, verdict] :
+       {std::pair{&changed, ""}, {&equal, ": no difference"}, {&unknown, ": not compared"}}) {
+    if (parts->empty()) continue;
+    text += fmt::format("{}{}{}", separator, fmt::join(*parts, ", "), verdict);
+    separator = "; ";
+  }
+  return text;
 }
 
 std::vector<std::string> ExplainDifference(const PolicyComparison& comparison) {
-  if (comparison.jobs.empty()) return {"There is no job that both ran."};
-  std::vector<std::string> sentences = {ExplainUtilization(comparison)};
-  sentences.push_back(ExplainCollisions(comparison));
-  if (comparison.candidate.mean_slowdown.known() && comparison.baseline.mean_slowdown.known()) {
-    sentences.push_back(ExplainSlowdown(comparison));
+  std::vector<std::string> sentences = comparison.left_out;
+  if (comparison.num_pairs == 0) return sentences;
+  if (comparison.jobs.empty()) {
+    sentences.emplace_back("There is no job that both ran.");
+    return sentences;
   }
   sentences.push_back(ExplainWinners(comparison));
   sentences.push_back(ExplainYielders(comparison));
-  sentences.push_back(ExplainGpuHours(comparison));
+  sentences.push_back(ExplainCollisions(comparison));
   return sentences;
 }
 

@@ -83,6 +83,15 @@ void PlaceTraffic(const TestReportOptions& options, bool balanced, Random& rando
   }
 }
 
+// Work and losses of a job of which times and slowdown are known.
+void SetWork(sim::JobResult& job) {
+  job.condition = sim::JobCondition::kRan;
+  job.held_s = job.end_s - job.start_s;
+  job.work = job.iterations = job.held_s / job.iteration_s;
+  job.lost_s = job.held_s - job.work * job.solo_iteration_s;
+  job.lost_gpu_hours = job.lost_s * job.num_gpus / 3600;
+}
+
 sim::JobResult MakeJob(uint32_t index, double slowdown, const std::string& bound, uint32_t level, bool balanced) {
   const ModelKind& model = kModels[index % kModels.size()];
   sim::JobResult job;
@@ -96,7 +105,7 @@ sim::JobResult MakeJob(uint32_t index, double slowdown, const std::string& bound
   job.solo_iteration_s = model.solo_iteration_s;
   job.slowdown = slowdown;
   job.iteration_s = slowdown * model.solo_iteration_s;
-  job.iterations = (job.end_s - job.start_s) / job.iteration_s;
+  SetWork(job);
   job.compute_s = (job.end_s - job.start_s) * (1 - model.network_share) / slowdown;
   job.gpu_intensity = 1e15 * model.num_gpus / model.network_share;
   job.level = level;
@@ -108,8 +117,11 @@ sim::JobResult MakeJob(uint32_t index, double slowdown, const std::string& bound
   return job;
 }
 
+// What a job loses to each other follows from its work, which is known once all of its slowdowns are.
+using Shares = std::vector<std::vector<sim::LossResult>>;  // [job]; lost_s holds a share of the job's slowdown
+
 // Spreads what is over a link's capacity on the jobs on it, lower levels first.
-void AddContention(const std::vector<Cable>& cables, bool balanced, sim::RunResult& run, std::vector<double>& slowdowns,
+void AddContention(const std::vector<Cable>& cables, bool balanced, Shares& shares, std::vector<double>& slowdowns,
                    std::vector<std::string>& bounds) {
   for (size_t i = 0; i < cables.size(); ++i) {
     const Cable& cable = cables[i];
@@ -119,16 +131,25 @@ void AddContention(const std::vector<Cable>& cables, bool balanced, sim::RunResu
         if (victim == culprit) continue;
         const bool yields = balanced && victim % 8 > culprit % 8;
         const double overload = std::max(0.05, cable.load - 0.6) * (balanced ? (yields ? 0.5 : 0.1) : 0.6);
-        const double lost_s = overload * 900 * (1 + victim % 3);
-        slowdowns[victim] += overload * 0.12;
+        const double share = overload * 0.12;
+        slowdowns[victim] += share;
         if (bounds[victim].empty()) bounds[victim] = cable.name;
-        run.contention.push_back({JobId(victim), JobId(culprit), LinkId(i), cable.name, 4 * lost_s, lost_s, yields});
+        shares[victim].push_back(
+            {yields ? sim::LossCause::kLevel : sim::LossCause::kJob, JobId(culprit), LinkId(i), cable.name, share, 0});
       }
     }
   }
-  std::sort(run.contention.begin(), run.contention.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.victim, a.culprit, a.link) < std::tie(b.victim, b.culprit, b.link);
-  });
+}
+
+// Turns shares of the slowdown into seconds that add up to what the job lost.
+void AddLosses(std::vector<sim::LossResult> shares, sim::JobResult& job) {
+  for (sim::LossResult& loss : shares) {
+    loss.lost_s *= job.work * job.solo_iteration_s;
+    loss.gpu_hours = loss.lost_s * job.num_gpus / 3600;
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const sim::LossResult& a, const sim::LossResult& b) { return a.lost_s > b.lost_s; });
+  job.lost_to = std::move(shares);
 }
 
 void SumUp(sim::RunResult& run) {
@@ -138,7 +159,7 @@ void SumUp(sim::RunResult& run) {
     slowdowns.push_back(job.slowdown);
     held += job.num_gpus * (job.end_s - job.start_s);
     computed += job.num_gpus * job.compute_s;
-    run.gpu_hours_lost += job.num_gpus * job.iterations * (job.iteration_s - job.solo_iteration_s) / 3600;
+    run.gpu_hours_lost += job.lost_gpu_hours;
   }
   if (slowdowns.empty()) return;
   std::sort(slowdowns.begin(), slowdowns.end());
@@ -146,7 +167,8 @@ void SumUp(sim::RunResult& run) {
   run.flop_weighted = 0.52 * run.busy;
   run.vs_ideal = run.busy / 0.68;
   for (const double s : slowdowns) run.mean_slowdown += s / static_cast<double>(slowdowns.size());
-  run.p99_slowdown = slowdowns[(slowdowns.size() * 99 + 99) / 100 - 1];
+  run.worst_slowdown = slowdowns.back();
+  if (slowdowns.size() >= 100) run.p99_slowdown = slowdowns[(slowdowns.size() * 99 + 99) / 100 - 1];
 }
 
 sim::RunResult MakeRun(const TestReportOptions& options, const std::string& policy, uint64_t seed) {
@@ -154,7 +176,8 @@ sim::RunResult MakeRun(const TestReportOptions& options, const std::string& poli
   Random random(CombineHash(seed, MixBits(policy.size())));
   sim::RunResult run;
   run.policy = policy;
-  run.seed = seed;
+  run.seed = run.phase_seed = run.placement_seed = seed;
+  run.draw = static_cast<uint32_t>(seed - 1);
   run.event_hash = random();
   run.simulated_s = kHorizonS;
   run.wall_s = random.Uniform(0.8, 1.4);
@@ -168,9 +191,11 @@ sim::RunResult MakeRun(const TestReportOptions& options, const std::string& poli
   PlaceTraffic(options, balanced, random, cables);
   std::vector<double> slowdowns(options.num_jobs, 1.0);
   std::vector<std::string> bounds(options.num_jobs);
-  AddContention(cables, balanced, run, slowdowns, bounds);
+  Shares shares(options.num_jobs);
+  AddContention(cables, balanced, shares, slowdowns, bounds);
   for (uint32_t i = 0; i < options.num_jobs; ++i) {
     run.jobs.push_back(MakeJob(i, slowdowns[i], bounds[i], balanced ? i % 8 : 0, balanced));
+    AddLosses(std::move(shares[i]), run.jobs.back());
   }
   SumUp(run);
   for (size_t i = 0; i < cables.size(); ++i) {
@@ -204,8 +229,8 @@ sim::JobResult MakeSmallJob(uint32_t id, const char* name, uint32_t num_gpus, do
   job.end_s = 3600;
   job.iteration_s = slowdown;
   job.solo_iteration_s = 1;
-  job.iterations = 3600 / slowdown;
   job.slowdown = slowdown;
+  SetWork(job);
   job.compute_s = 1800 / slowdown;
   job.level = level;
   job.priority_rank = level;
@@ -214,11 +239,25 @@ sim::JobResult MakeSmallJob(uint32_t id, const char* name, uint32_t num_gpus, do
   return job;
 }
 
+// ecmp: both jobs lose 600 of their 1,200 s to each other. crux: big loses nothing, small 720 of its 1,350 s to big.
+void AddSmallLosses(bool is_crux, sim::RunResult& run) {
+  for (sim::JobResult& job : run.jobs) {
+    if (job.lost_s <= 0) continue;
+    const double to_other = is_crux ? 720 : 600;
+    const auto gpus = static_cast<double>(job.num_gpus);
+    job.lost_to.push_back({is_crux ? sim::LossCause::kLevel : sim::LossCause::kJob, JobId(1 - job.id.value()),
+                           LinkId(6), "leaf0->spine0", to_other, to_other * gpus / 3600});
+    const double rest = job.lost_s - to_other;
+    job.lost_to.push_back({sim::LossCause::kNotAttributed, JobId(), LinkId(), "", rest, rest * gpus / 3600});
+  }
+}
+
 sim::RunResult MakeSmallRun(const char* policy, uint64_t seed, double busy, double slowdown0, double slowdown1) {
   const bool is_crux = std::string(policy) == "crux";
   sim::RunResult run;
   run.policy = policy;
-  run.seed = seed;
+  run.seed = run.phase_seed = run.placement_seed = seed;
+  run.draw = static_cast<uint32_t>(seed - 1);
   run.event_hash = 0xc0ffee;
   run.simulated_s = 3600;
   run.wall_s = 0.5;
@@ -228,14 +267,12 @@ sim::RunResult MakeSmallRun(const char* policy, uint64_t seed, double busy, doub
   run.flop_weighted = busy / 2;
   run.vs_ideal = busy / 0.8;
   run.mean_slowdown = (slowdown0 + slowdown1) / 2;
-  run.p99_slowdown = std::max(slowdown0, slowdown1);
+  run.worst_slowdown = std::max(slowdown0, slowdown1);
   run.path_changes = is_crux ? 4 : 0;
   run.level_changes = is_crux ? 2 : 0;
   run.colliding_links = is_crux ? 1 : 3;
   run.jobs = {MakeSmallJob(0, "big", 16, slowdown0, 0), MakeSmallJob(1, "small", 8, slowdown1, is_crux ? 1 : 0)};
-  for (const sim::JobResult& job : run.jobs) {
-    run.gpu_hours_lost += job.num_gpus * job.iterations * (job.iteration_s - 1) / 3600;
-  }
+  for (const sim::JobResult& job : run.jobs) run.gpu_hours_lost += job.lost_gpu_hours;
   sim::LinkResult link;
   link.id = LinkId(6);
   link.name = "leaf0->spine0";
@@ -247,9 +284,7 @@ sim::RunResult MakeSmallRun(const char* policy, uint64_t seed, double busy, doub
   link.name = "spine0->leaf0";
   link.utilization = 0.25;
   run.links.push_back(link);
-  if (!is_crux) run.contention.push_back({JobId(0), JobId(1), LinkId(6), link.name, 900, 600, false});
-  run.contention.push_back({JobId(1), JobId(0), LinkId(6), "leaf0->spine0", 1200, is_crux ? 720.0 : 600.0, is_crux});
-  run.contention.front().link_name = "leaf0->spine0";
+  AddSmallLosses(is_crux, run);
   run.timeline = {900, {busy, busy, busy, busy}, {0.3, 0.3, 0.3, 0.3}, {2, 2, 2, 2}};
   return run;
 }
@@ -265,6 +300,7 @@ sim::SimulationReport MakeTestReport(const TestReportOptions& options) {
                   options.num_spines, options.num_leaves * options.nics_per_leaf);
   report.notes = {"Link speed 200 Gb/s; the paper gives none.", "Goodput is 0.97 of the link speed.",
                   "Eight priority levels, strict between levels and max-min inside one."};
+  report.varied = {"hash", "phase", "placement"};
   for (const std::string& policy : options.policies) {
     for (uint64_t seed = 1; seed <= options.num_seeds; ++seed) report.runs.push_back(MakeRun(options, policy, seed));
   }
@@ -277,6 +313,7 @@ sim::SimulationReport MakeSmallReport() {
   report.version = "0.1.0";
   report.fabric_summary = "two leaves, one spine";
   report.notes = {"Nothing is assumed."};
+  report.varied = {"hash", "phase", "placement"};
   report.runs = {MakeSmallRun("ecmp", 1, 0.6, 1.5, 1.5), MakeSmallRun("ecmp", 2, 0.64, 1.5, 1.5),
                  MakeSmallRun("crux", 1, 0.7, 1.0, 1.6), MakeSmallRun("crux", 2, 0.72, 1.0, 1.6)};
   return report;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "base/student_t.h"
 
 namespace fairlead::report {
 namespace {
@@ -51,6 +52,7 @@ std::vector<HotLink> FindHottestLinks(const Runs& runs) {
 struct JobNumbers {
   const sim::JobResult* first = nullptr;
   std::vector<double> slowdowns;
+  bool is_bound = false;
   std::vector<double> gpu_hours_lost_per_day;
   double yielded_s = 0;
 };
@@ -62,34 +64,24 @@ std::map<JobId, JobNumbers> CollectJobs(const Runs& runs) {
       JobNumbers& numbers = jobs[job.id];
       if (numbers.first == nullptr) numbers.first = &job;
       numbers.slowdowns.push_back(KnownSlowdown(job.slowdown));
-      numbers.gpu_hours_lost_per_day.push_back(PerDay(GpuHoursLost(job), run->simulated_s));
-    }
-    for (const sim::ContentionResult& contention : run->contention) {
-      if (contention.yielded && std::isfinite(contention.lost_s))
-        jobs[contention.victim].yielded_s += contention.lost_s;
+      numbers.is_bound = numbers.is_bound || IsBound(job);
+      numbers.gpu_hours_lost_per_day.push_back(PerDay(job.lost_gpu_hours, run->simulated_s));
+      for (const sim::LossResult& loss : job.lost_to) {
+        if (loss.cause == sim::LossCause::kLevel && std::isfinite(loss.lost_s)) numbers.yielded_s += loss.lost_s;
+      }
     }
   }
   return jobs;
 }
 
-std::vector<JobSummary> SummarizeJobs(const Runs& runs) {
-  std::vector<JobSummary> summaries;
-  for (const auto& [id, numbers] : CollectJobs(runs)) {
-    if (numbers.first == nullptr) continue;  // named by a contention only
-    JobSummary job;
-    job.id = id;
-    job.name = numbers.first->name;
-    job.model = numbers.first->model;
-    job.num_gpus = numbers.first->num_gpus;
-    job.slowdown = SpreadOf(numbers.slowdowns);
-    job.gpu_hours_lost_per_day = SpreadOf(numbers.gpu_hours_lost_per_day);
-    job.yielded_s = numbers.yielded_s / static_cast<double>(runs.size());
-    job.level = numbers.first->level;
-    job.bounding_link = numbers.first->bounding_link;
-    job.reason = numbers.first->reason;
-    summaries.push_back(std::move(job));
+// Nothing unless all runs have it: a mean over some of them would be one of other jobs.
+Spread SpreadOfP99(const Runs& runs) {
+  std::vector<double> values;
+  for (const sim::RunResult* run : runs) {
+    if (!run->p99_slowdown) return {};
+    values.push_back(*run->p99_slowdown);
   }
-  return summaries;
+  return SpreadOf(values);
 }
 
 PolicySummary Summarize(const std::string& policy, const Runs& runs) {
@@ -99,12 +91,16 @@ PolicySummary Summarize(const std::string& policy, const Runs& runs) {
   for (const RunResult* run : runs) {
     summary.seeds.push_back(run->seed);
     summary.num_partial += run->partial ? 1 : 0;
+    summary.slowdowns_are_bounds = summary.slowdowns_are_bounds || run->slowdowns_are_bounds;
   }
   summary.busy = SpreadOver(runs, [](const RunResult& r) { return r.busy; });
   summary.flop_weighted = SpreadOver(runs, [](const RunResult& r) { return r.flop_weighted; });
   summary.vs_ideal = SpreadOver(runs, [](const RunResult& r) { return r.vs_ideal; });
   summary.mean_slowdown = SpreadOver(runs, [](const RunResult& r) { return KnownSlowdown(r.mean_slowdown); });
-  summary.p99_slowdown = SpreadOver(runs, [](const RunResult& r) { return KnownSlowdown(r.p99_slowdown); });
+  summary.worst_slowdown = SpreadOver(runs, [](const RunResult& r) { return KnownSlowdown(r.worst_slowdown); });
+  summary.p99_slowdown = SpreadOfP99(runs);
+  summary.num_stalled = SpreadOver(runs, [](const RunResult& r) { return r.num_stalled; });
+  summary.num_cut_off = SpreadOver(runs, [](const RunResult& r) { return r.num_cut_off; });
   summary.gpu_hours_lost_per_day =
       SpreadOver(runs, [](const RunResult& r) { return PerDay(r.gpu_hours_lost, r.simulated_s); });
   summary.colliding_links = SpreadOver(runs, [](const RunResult& r) { return r.colliding_links; });
@@ -123,6 +119,30 @@ PolicySummary Summarize(const std::string& policy, const Runs& runs) {
 
 }  // namespace
 
+bool IsBound(const sim::JobResult& job) {
+  return job.condition == sim::JobCondition::kStalled || job.condition == sim::JobCondition::kCutOff;
+}
+
+std::vector<JobSummary> SummarizeJobs(const Runs& runs) {
+  std::vector<JobSummary> summaries;
+  for (const auto& [id, numbers] : CollectJobs(runs)) {
+    JobSummary job;
+    job.id = id;
+    job.name = numbers.first->name;
+    job.model = numbers.first->model;
+    job.num_gpus = numbers.first->num_gpus;
+    job.slowdown = SpreadOf(numbers.slowdowns);
+    job.slowdown_is_bound = numbers.is_bound;
+    job.gpu_hours_lost_per_day = SpreadOf(numbers.gpu_hours_lost_per_day);
+    job.yielded_s = numbers.yielded_s / static_cast<double>(runs.size());
+    job.level = numbers.first->level;
+    job.bounding_link = numbers.first->bounding_link;
+    job.reason = numbers.first->reason;
+    summaries.push_back(std::move(job));
+  }
+  return summaries;
+}
+
 Spread SpreadOf(std::span<const double> values) {
   Spread spread;
   double sum = 0;
@@ -139,13 +159,12 @@ Spread SpreadOf(std::span<const double> values) {
   for (const double value : values) {
     if (std::isfinite(value)) squares += (value - spread.mean) * (value - spread.mean);
   }
-  if (spread.count > 1) spread.deviation = std::sqrt(squares / static_cast<double>(spread.count - 1));
+  if (spread.count > 1) {
+    const auto degrees = static_cast<uint32_t>(spread.count - 1);
+    spread.deviation = std::sqrt(squares / degrees);
+    spread.margin = StudentTQuantile(0.95, degrees) * spread.deviation / std::sqrt(static_cast<double>(spread.count));
+  }
   return spread;
-}
-
-double GpuHoursLost(const sim::JobResult& job) {
-  if (job.iteration_s <= 0 || job.solo_iteration_s <= 0) return 0;
-  return job.num_gpus * job.iterations * (job.iteration_s - job.solo_iteration_s) / 3600;
 }
 
 double PerDay(double amount, double simulated_s) { return simulated_s > 0 ? amount * (86400 / simulated_s) : 0; }

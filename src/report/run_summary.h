@@ -1,4 +1,4 @@
-// What each policy achieved over all its seeds: the numbers that table, page and JSON share.
+// What each policy achieved over all its draws: the numbers that table, page and JSON share.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,17 @@ struct Spread {
   double max = 0;
   double deviation = 0;  // sample standard deviation; 0 for fewer than two values
   size_t count = 0;      // finite values that went in; 0: unknown, the rest is meaningless
+  // Half of the 95 % confidence interval of the mean (Student's t); 0 where has_interval() is false.
+  double margin = 0;
 
   bool known() const { return count > 0; }
+  bool has_interval() const { return count > 1; }
+  double low() const { return mean - margin; }
+  double high() const { return mean + margin; }
 };
 
 // Values that are not finite are left out.
 Spread SpreadOf(std::span<const double> values);
-
-// GPU-hours by which the job was behind its solo speed in one run: GPUs x iterations x (mean - solo iteration time). 0
-// when a time is unknown; negative when it ran faster than alone (rounding).
-double GpuHoursLost(const sim::JobResult& job);
 
 // Scales an amount of one run to a day of simulated time. 0 for a run of no length.
 double PerDay(double amount, double simulated_s);
@@ -38,9 +39,10 @@ struct JobSummary {
   std::string name;
   std::string model;
   uint32_t num_gpus = 0;
-  Spread slowdown;  // over the seeds under which it completed an iteration
+  Spread slowdown;                 // over the runs in which it began
+  bool slowdown_is_bound = false;  // it stood still in one of them: its slowdown is at least so much
   Spread gpu_hours_lost_per_day;
-  // Seconds per run that it waited for jobs on more important levels.
+  // Seconds per run that it lost to jobs on more important levels.
   double yielded_s = 0;
   // From the policy's first run, so that the three belong together.
   uint32_t level = 0;
@@ -56,10 +58,13 @@ struct HotLink {
 // One policy. Spreads are over its runs.
 struct PolicySummary {
   std::string policy;
-  std::vector<uint64_t> seeds;           // of its runs, in report order
+  std::vector<uint64_t> seeds;           // of its runs, in report order: those of the hash
   size_t num_partial = 0;                // runs stopped before the end
   Spread busy, flop_weighted, vs_ideal;  // fractions, 0..1
-  Spread mean_slowdown, p99_slowdown;    // runs in which no job completed an iteration (0) are left out
+  Spread mean_slowdown, worst_slowdown;  // runs in which no job began (0) are left out
+  Spread p99_slowdown;                   // unknown unless every run has enough jobs for it
+  bool slowdowns_are_bounds = false;     // of one run at least
+  Spread num_stalled, num_cut_off;       // jobs
   Spread gpu_hours_lost_per_day;
   Spread colliding_links;
   Spread hottest_utilization;  // of the most used link of each run; runs without links are left out
@@ -71,6 +76,12 @@ struct PolicySummary {
 };
 
 inline constexpr size_t kNumHotLinks = 3;
+
+// Whether the job has a slowdown that is only known to be at least so much.
+bool IsBound(const sim::JobResult& job);
+
+// By id. Args: runs of one policy.
+std::vector<JobSummary> SummarizeJobs(const std::vector<const sim::RunResult*>& runs);
 
 // One entry per policy, in order of first appearance. Cost: O(jobs + links) of all runs, times log.
 std::vector<PolicySummary> SummarizePolicies(const sim::SimulationReport& report);

@@ -68,8 +68,8 @@ void DrawChangeAxis(const Box& frame, const LinearScale& x, const std::vector<Ti
     svg.AddLine({x(tick.value), frame.y}, {x(tick.value), frame.y + frame.height}, "grid");
     svg.AddText({x(tick.value), frame.y + frame.height + 17}, tick.label, "tick", Anchor::kMiddle);
   }
-  svg.AddText({frame.x + frame.width, frame.y + frame.height + 35}, "slowdown (iteration time relative to alone)",
-              "axis-label", Anchor::kEnd);
+  svg.AddText({frame.x + frame.width, frame.y + frame.height + 35},
+              "slowdown (time held relative to the same work alone)", "axis-label", Anchor::kEnd);
 }
 
 void DrawChangeRow(const FigureInput& input, const PolicyComparison& comparison, const JobChange& job, double y,
@@ -81,8 +81,8 @@ void DrawChangeRow(const FigureInput& input, const PolicyComparison& comparison,
     svg.AddDot({x(slowdown), y}, 4.5, SeriesStyle(input.ColorOf(policy)) + " dot",
                fmt::format("{}: {}", policy, FormatSlowdown(slowdown)));
   };
-  dot(comparison.baseline.policy, job.slowdown_before);
-  dot(comparison.candidate.policy, job.slowdown_after);
+  dot(comparison.baseline, job.slowdown_before);
+  dot(comparison.candidate, job.slowdown_after);
   const std::string won = FormatShort(job.gpu_hours_won_per_day);
   svg.AddText({frame.x + frame.width + 60, y + 4}, job.gpu_hours_won_per_day > 0 ? "+" + won : won, "tick",
               Anchor::kEnd);
@@ -117,9 +117,9 @@ PageFigure DrawChangesOf(const FigureInput& input, const PolicyComparison& compa
   const LinearScale x(domain, {frame.x, frame.x + frame.width});
   SvgFigure svg(530, frame.y + frame.height + 44, "Slowdown of the jobs that changed most",
                 fmt::format("Slowdown of {} under {} and under {}.", FormatCount(changes.size(), "job"),
-                            comparison.baseline.policy, comparison.candidate.policy));
+                            comparison.baseline, comparison.candidate));
   double left = frame.x;
-  for (const std::string& policy : {comparison.baseline.policy, comparison.candidate.policy}) {
+  for (const std::string& policy : {comparison.baseline, comparison.candidate}) {
     const std::string label = TruncateToWidth(CleanText(policy), 14);
     svg.AddDot({left + 4, 9}, 4.5, SeriesStyle(input.ColorOf(policy)) + " dot");
     svg.AddText({left + 14, 13}, label, SeriesStyle(input.ColorOf(policy)) + " curve-label");
@@ -132,11 +132,10 @@ PageFigure DrawChangesOf(const FigureInput& input, const PolicyComparison& compa
                   svg);
   }
   PageFigure figure;
-  figure.heading =
-      fmt::format("Who gained, who yielded: {} against {}", comparison.candidate.policy, comparison.baseline.policy);
+  figure.heading = fmt::format("Who gained, who yielded: {} against {}", comparison.candidate, comparison.baseline);
   figure.svg = svg.Finish();
   figure.caption =
-      fmt::format("The {} with the largest change in GPU-hours; means over seeds.", FormatCount(changes.size(), "job"));
+      fmt::format("The {} with the largest change in GPU-hours; means over draws.", FormatCount(changes.size(), "job"));
   return figure;
 }
 
@@ -153,7 +152,7 @@ std::vector<PageFigure> DrawSlowdowns(const FigureInput& input) {
   LineFigure figure;
   figure.title = "How many jobs are how slow";
   figure.description = "Cumulative distribution of slowdowns, one curve per policy.";
-  figure.x_label = "slowdown (iteration time relative to alone)";
+  figure.x_label = "slowdown (time held relative to the same work alone)";
   figure.y_label = "jobs at or below";
   figure.width = 530;
   figure.height = 348;
@@ -169,7 +168,7 @@ std::vector<PageFigure> DrawSlowdowns(const FigureInput& input) {
     series.color = input.ColorOf(input.summaries[i].policy);
     figure.series.push_back(std::move(series));
   }
-  std::string caption = "All jobs that completed an iteration, all seeds pooled. Further left and higher is better.";
+  std::string caption = "All jobs that began, all draws pooled. Further left and higher is better.";
   const auto num_beyond = static_cast<uint64_t>(
       std::count_if(all.begin(), all.end(), [&figure](double s) { return s > figure.x_domain.high; }));
   if (num_beyond > 0) {

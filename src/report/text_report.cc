@@ -8,10 +8,12 @@
 #include "report/allocation_report.h"
 #include "report/congestion_report.h"
 #include "report/control_report.h"
+#include "report/draw_description.h"
 #include "report/number_format.h"
 #include "report/policy_comparison.h"
 #include "report/printable_text.h"
 #include "report/run_summary.h"
+#include "report/standing_jobs.h"
 #include "report/text_table.h"
 
 namespace fairlead::report {
@@ -19,24 +21,16 @@ namespace {
 
 constexpr size_t kJobNameWidth = 18;
 
-// "61.2 ±1.1": mean and one standard deviation, both times `scale`.
+// "61.2 ±1.1": mean and half of its confidence interval, both times `scale`.
 std::string FormatSpread(const Spread& spread, int digits, double scale = 1) {
   if (!spread.known()) return std::string(kUnknown);
   const std::string mean = FormatFixed(spread.mean * scale, digits);
-  return spread.count > 1 ? fmt::format("{} ±{}", mean, FormatFixed(spread.deviation * scale, digits)) : mean;
+  return spread.count > 1 ? fmt::format("{} ±{}", mean, FormatFixed(spread.margin * scale, digits)) : mean;
 }
 
-std::string FormatGain(const Spread& gain, int digits) {
-  return gain.known() ? FormatSigned(gain.mean, digits) : std::string(kUnknown);
-}
-
-std::string FormatPointsOf(const Spread& gain) {
-  return gain.known() ? FormatPoints(gain.mean) : std::string(kUnknown);
-}
-
-std::string FormatRelative(const Spread& gain, const Spread& baseline) {
-  const std::optional<double> relative = RelativeChange(gain, baseline);
-  return relative ? FormatChange(*relative) : std::string(kUnknown);
+// The same of a slowdown, which may be only a lower bound.
+std::string FormatSlowdowns(const Spread& spread, bool is_bound) {
+  return is_bound && spread.known() ? ">= " + FormatFixed(spread.mean, 2) : FormatSpread(spread, 2);
 }
 
 std::string PolicyLabel(const PolicySummary& summary) {
@@ -46,28 +40,11 @@ std::string PolicyLabel(const PolicySummary& summary) {
                                             : fmt::format(" PARTIAL {}/{}", summary.num_partial, summary.seeds.size()));
 }
 
-// "6 runs: 2 policies x 3 seeds (1, 2, 3)".
-std::string DescribeRuns(const sim::SimulationReport& report, const std::vector<PolicySummary>& summaries) {
-  std::string text = FormatCount(report.runs.size(), "run");
-  if (summaries.empty()) return text;
-  const PolicySummary& first = summaries.front();
-  const bool same_seeds = std::all_of(summaries.begin(), summaries.end(),
-                                      [&first](const PolicySummary& s) { return s.seeds == first.seeds; });
-  text += summaries.size() == 1 ? ": 1 policy" : fmt::format(": {} policies", summaries.size());
-  if (same_seeds) {
-    const size_t shown = std::min<size_t>(first.seeds.size(), 8);
-    text += fmt::format(" x {} ({}{})", FormatCount(first.seeds.size(), "seed"),
-                        fmt::join(first.seeds.begin(), first.seeds.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-                        shown < first.seeds.size() ? ", …" : "");
-  }
-  return text + fmt::format(", {} simulated in each", FormatDuration(first.simulated_s.mean));
-}
-
 std::string RenderTitle(const sim::SimulationReport& report, const std::vector<PolicySummary>& summaries) {
   std::string text =
       TruncateToWidth(CleanText(report.scenario.empty() ? "(no title)" : report.scenario), kTextWidth) + '\n';
   if (!report.fabric_summary.empty()) text += WrapText(CleanText(report.fabric_summary), kTextWidth, 2);
-  text += WrapText(DescribeRuns(report, summaries), kTextWidth, 2);
+  text += WrapText(DescribeDraws(report, summaries), kTextWidth, 2);
   const auto num_partial = static_cast<uint64_t>(
       std::count_if(report.runs.begin(), report.runs.end(), [](const sim::RunResult& run) { return run.partial; }));
   if (num_partial > 0) {
@@ -90,30 +67,67 @@ std::string RenderFailures(const sim::SimulationReport& report) {
   return text.empty() ? text : text + '\n';
 }
 
-std::string RenderUtilizationTable(const std::vector<PolicySummary>& summaries,
-                                   const std::vector<PolicyComparison>& comparisons) {
-  TextTable table({{"policy", Align::kLeft, ""},
-                   {"busy", Align::kRight, "GPU utilization, %"},
-                   {"FLOP-weighted", Align::kRight, "GPU utilization, %"},
-                   {"vs ideal", Align::kRight, "GPU utilization, %"},
-                   {"mean", Align::kRight, "slowdown"},
-                   {"p99", Align::kRight, "slowdown"}});
-  for (const PolicySummary& s : summaries) {
-    table.AddRow({PolicyLabel(s), FormatSpread(s.busy, 1, 100), FormatSpread(s.flop_weighted, 1, 100),
-                  FormatSpread(s.vs_ideal, 1, 100), FormatSpread(s.mean_slowdown, 2), FormatSpread(s.p99_slowdown, 2)});
+bool HaveP99(const std::vector<PolicySummary>& summaries) {
+  return std::all_of(summaries.begin(), summaries.end(),
+                     [](const PolicySummary& summary) { return summary.p99_slowdown.known(); });
+}
+
+std::string RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
+  const bool has_p99 = HaveP99(summaries);
+  const bool some_stand = std::any_of(summaries.begin(), summaries.end(),
+                                      [](const PolicySummary& s) { return s.num_stalled.max + s.num_cut_off.max > 0; });
+  std::vector<TextColumn> columns = {{"policy", Align::kLeft, ""},
+                                     {"busy", Align::kRight, "GPU utilization, %"},
+                                     {"FLOP-weighted", Align::kRight, "GPU utilization, %"},
+                                     {"vs ideal", Align::kRight, "GPU utilization, %"},
+                                     {"mean", Align::kRight, "slowdown"},
+                                     {has_p99 ? "p99" : "worst", Align::kRight, "slowdown"}};
+  if (some_stand) {
+    columns.push_back({"stalled", Align::kRight, "jobs"});
+    columns.push_back({"cut off", Align::kRight, "jobs"});
   }
-  for (const PolicyComparison& c : comparisons) {
-    const PolicySummary& base = c.baseline;
-    table.AddRow({fmt::format("{} - {}", TruncateToWidth(CleanText(c.candidate.policy), 11),
-                              TruncateToWidth(CleanText(base.policy), 11)),
-                  FormatPointsOf(c.busy_gain), FormatPointsOf(c.flop_weighted_gain), FormatPointsOf(c.vs_ideal_gain),
-                  FormatGain(c.mean_slowdown_gain, 2), FormatGain(c.p99_slowdown_gain, 2)});
-    table.AddRow(
-        {"  relative", FormatRelative(c.busy_gain, base.busy), FormatRelative(c.flop_weighted_gain, base.flop_weighted),
-         FormatRelative(c.vs_ideal_gain, base.vs_ideal), FormatRelative(c.mean_slowdown_gain, base.mean_slowdown),
-         FormatRelative(c.p99_slowdown_gain, base.p99_slowdown)});
+  TextTable table(std::move(columns));
+  for (const PolicySummary& s : summaries) {
+    std::vector<std::string> row = {
+        PolicyLabel(s),
+        FormatSpread(s.busy, 1, 100),
+        FormatSpread(s.flop_weighted, 1, 100),
+        FormatSpread(s.vs_ideal, 1, 100),
+        FormatSlowdowns(s.mean_slowdown, s.slowdowns_are_bounds),
+        has_p99 ? FormatSpread(s.p99_slowdown, 2) : FormatSlowdowns(s.worst_slowdown, s.slowdowns_are_bounds)};
+    if (some_stand) {
+      row.push_back(FormatShort(s.num_stalled.mean));
+      row.push_back(FormatShort(s.num_cut_off.mean));
+    }
+    table.AddRow(std::move(row));
   }
   return table.Render() + '\n';
+}
+
+// One goal per row: what it was, what it is, and whether that differs.
+std::string RenderComparison(const PolicyComparison& c) {
+  std::string text = WrapText(SummarizeTrade(c) + ".", kTextWidth, 2);
+  TextTable table({{"  goal", Align::kLeft, ""},
+                   {TruncateToWidth(CleanText(c.baseline), 14), Align::kRight, ""},
+                   {TruncateToWidth(CleanText(c.candidate), 14), Align::kRight, ""},
+                   {"difference", Align::kRight, ""},
+                   {"95 % interval", Align::kRight, ""},
+                   {"verdict", Align::kLeft, ""}});
+  for (const GoalChange& change : c.goals) {
+    if (!change.before.known() || !change.after.known()) continue;
+    if (change.goal == Goal::kStalledJobs && change.before.max == 0 && change.after.max == 0) continue;
+    const bool compared = change.verdict != Verdict::kNotCompared;
+    const Spread& d = change.difference;
+    table.AddRow({fmt::format("  {}", GoalWords(change.goal)),
+                  FormatGoal(change.goal, change.before.mean, change.before_is_bound),
+                  FormatGoal(change.goal, change.after.mean, change.after_is_bound),
+                  compared ? FormatGoalDifference(change.goal, d.mean) : std::string(kUnknown),
+                  compared && d.has_interval() ? FormatGoalInterval(change.goal, d) : std::string(kUnknown),
+                  std::string(VerdictName(change.verdict))});
+  }
+  if (c.num_pairs > 0 && !table.empty()) text += table.Render();
+  for (const std::string& sentence : ExplainDifference(c)) text += "  - " + WrapText(sentence, kTextWidth - 4, 4);
+  return text + '\n';
 }
 
 std::string RenderContentionTable(const std::vector<PolicySummary>& summaries) {
@@ -126,8 +140,8 @@ std::string RenderContentionTable(const std::vector<PolicySummary>& summaries) {
     const JobSummary* worst = FindWorstJob(s);
     std::string worst_job(kUnknown);
     if (worst != nullptr) {
-      worst_job = fmt::format("{} job {} {}", FormatSlowdown(worst->slowdown.mean), worst->id.value(),
-                              TruncateToWidth(CleanText(worst->name), kJobNameWidth));
+      worst_job = fmt::format("{} job {} {}", FormatSlowdown(worst->slowdown.mean, worst->slowdown_is_bound),
+                              worst->id.value(), TruncateToWidth(CleanText(worst->name), kJobNameWidth));
     }
     std::string links;
     for (const HotLink& link : s.hottest_links) {
@@ -165,27 +179,30 @@ std::string RenderText(const sim::SimulationReport& report) {
   if (summaries.empty()) return text + (report.failed_runs.empty() ? "Nothing was run.\n" : "No run has results.\n");
 
   const std::vector<PolicyComparison> comparisons = CompareWithBaseline(report, summaries);
-  text += RenderUtilizationTable(summaries, comparisons);
+  text += RenderUtilizationTable(summaries);
+  for (const std::string& doubt : report.doubts) text += WrapText("Note: " + CleanText(doubt), kTextWidth, 2);
+  if (!report.doubts.empty()) text += '\n';
+  const std::vector<std::string> standing = DescribeStandingJobs(report);
+  for (const std::string& sentence : standing) text += WrapText(sentence, kTextWidth, 2);
+  if (!standing.empty()) text += '\n';
   text += RenderContentionTable(summaries);
   text += RenderCostTable(summaries);
   text += RenderAllocation(report);
   if (summaries.front().jobs.empty()) text += "No job was submitted.\n\n";
-  for (const PolicyComparison& comparison : comparisons) {
-    text += Headline(comparison) + '\n';
-    for (const std::string& sentence : ExplainDifference(comparison)) {
-      text += "  - " + WrapText(sentence, kTextWidth - 4, 4);
-    }
-    text += '\n';
-  }
+  for (const PolicyComparison& comparison : comparisons) text += RenderComparison(comparison);
   for (const std::string& sentence : DescribeControl(report)) text += WrapText(sentence, kTextWidth, 0);
   for (const std::string& sentence : DescribeCongestion(report)) text += WrapText(sentence, kTextWidth, 0);
-  const bool has_spread = std::any_of(summaries.begin(), summaries.end(),
-                                      [](const PolicySummary& summary) { return summary.seeds.size() > 1; });
   text += WrapText(
-      fmt::format("busy: share of held GPU time spent computing. vs ideal: busy relative to every job alone. Slowdown: "
-                  "iteration time relative to alone.{}",
-                  has_spread ? " ±: one standard deviation over seeds." : ""),
+      "busy: share of held GPU time spent computing. vs ideal: useful work relative to every job alone. "
+      "Slowdown: time held relative to the same work alone; >= where a job stands still. " +
+          ExplainIntervals(summaries),
       kTextWidth, 0);
+  if (!comparisons.empty()) {
+    text += WrapText(
+        "Verdicts: better or worse where the 95 % interval of the difference over the same draws leaves out 0 and the "
+        "mean is at least 0.1 points of utilization or 1 % of the rest.",
+        kTextWidth, 0);
+  }
   return text;
 }
 

@@ -48,8 +48,11 @@ Result<std::vector<int32_t>> FindPids(const std::string& folder) {
     if (const auto pid = ParsePid(entry->path().filename().string())) pids.push_back(*pid);
   }
   if (error) {
-    return Status(error == std::errc::no_such_file_or_directory ? StatusCode::kNotFound : StatusCode::kUnavailable,
-                  fmt::format("{}: can't be listed: {}", folder, error.message()));
+    // Who may not look will not be able to later; who has no descriptor left may.
+    const StatusCode code = error == std::errc::no_such_file_or_directory ? StatusCode::kNotFound
+                            : error == std::errc::permission_denied       ? StatusCode::kInvalidArgument
+                                                                          : StatusCode::kUnavailable;
+    return Status(code, fmt::format("{}: can't be listed: {}", folder, error.message()));
   }
   std::sort(pids.begin(), pids.end());
   return pids;

@@ -10,8 +10,8 @@
 //             state, and by its start whether it is the one that wrote the file. That is asked before the file is read:
 //             of a process that has ended, everything is.
 // Cost        a look: at most some 530 calls of pread() and 5 MiB copied for each process, if its tables are full.
-//             Where /proc can't be read, a process is what it was at the look before, and one that was not known is left
-//             for the next look.
+//             Where /proc can't be read, a process is what it was at the look before, and one that was not known is
+//             left for the next look.
 // Guarantees  nothing that stands in the folder or in a file ends the agent or makes it wait. A file is taken away only
 //             when the process that wrote it has ended, as a missing /proc/PID or another start says and no failure to
 //             ask does, after a last look at it; never by who only looks.
@@ -60,8 +60,8 @@ struct ProcessStanding {
   model::ProcessState state = model::ProcessState::kGone;
   uint64_t start = 0;
 };
-// Only a missing file (ENOENT, ESRCH) says that a process is gone. Errors: kUnavailable: nothing is known of it, as where
-// this process has no descriptor left, or no right to look; the caller changes nothing.
+// Only a missing file (ENOENT, ESRCH) says that a process is gone. Errors: kUnavailable: nothing is known of it, as
+// where this process has no descriptor left, or no right to look; the caller changes nothing.
 Result<ProcessStanding> ReadProcessStanding(const std::string& proc_folder, int32_t pid);
 
 class SegmentFolder {
@@ -88,7 +88,8 @@ class SegmentFolder {
   bool LookAt(int32_t pid, Process* process, FolderLook* look);
 
   SegmentFolderOptions options_;
-  // CLOCK_REALTIME - CLOCK_MONOTONIC at the start; the same for all, so that steps of the wall clock tear nothing apart.
+  // CLOCK_REALTIME - CLOCK_MONOTONIC at the start; the same for all, so that steps of the wall clock tear nothing
+  // apart.
   SimDuration clock_offset_;
   bool has_looked_ = false;
   std::map<int32_t, Process> processes_;  // by number

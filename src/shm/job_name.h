@@ -1,7 +1,7 @@
 // What may a running job be called? One rule for each place where a name comes in from outside.
 //
-// A name is chosen by a tenant (FAIRLEAD_JOB) and reaches logs, metrics, pages and the operator's programs, which may put
-// it in a path or a command. Names in scenarios and traces of the simulator never do, and are free.
+// A name is chosen by a tenant (FAIRLEAD_JOB) and reaches logs, metrics, pages and the operator's programs, which may
+// put it in a path or a command. Names in scenarios and traces of the simulator never do, and are free.
 // Freestanding: also read by libraries that are loaded into processes of others.
 #pragma once
 

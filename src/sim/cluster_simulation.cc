@@ -1,6 +1,7 @@
 #include "sim/cluster_simulation.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -19,24 +20,6 @@ IdVector<LinkId, double> PayloadCapacities(const topology::Fabric& fabric, const
     capacities[link] = fabric.capacity(link).value() * health[link] * share;
   }
   return capacities;
-}
-
-Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<model::Path>& paths,
-                          const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder) {
-  JobState job = CreateJobState(JobId(0), 1, 1, iteration, detail, SimTime(), 1);
-  job.paths = paths;
-  const std::vector<TransferRoute> routes = ComputeRoutes(job, capacities);
-  const std::vector<LinkDemand> demand = ComputeDemand(job, routes);
-  const RoutedJob routed{&job, &routes, &demand};
-  const LinkSharing sharing = finder.Find(std::span(&routed, 1), capacities);
-  BinnedSum busy(SimTime(1), 1);
-  ContentionDomain domain({&job}, {&routes}, sharing, capacities, SimTime(),
-                          {.fast_forward = false, .samples_per_iteration = 0}, &busy);
-  const std::atomic<bool> never = false;
-  RunWatch watch(never, nullptr);
-  domain.AdvanceTo(SimTime::Never(), watch);
-  FL_CHECK_MSG(job.is_finished, "a job can't finish an iteration alone on a healthy fabric");
-  return job.finish_time.seconds();
 }
 
 namespace {
@@ -65,18 +48,21 @@ ProfilingError CompareWithTruth(const model::MeasuredProfile& measured, const Jo
 }  // namespace
 
 ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
-                                     const traffic::TrafficPolicy& traffic, const traffic::TrafficPolicy& solo_traffic,
+                                     const traffic::TrafficPolicy& traffic,
+                                     std::vector<const traffic::TrafficPolicy*> solo_policies,
                                      controller::IterationProvider iterations, std::vector<model::Job> jobs,
                                      std::vector<LinkEvent> link_events, const SimulationOptions& options)
     : fabric_(&fabric),
       traffic_(&traffic),
-      solo_traffic_(&solo_traffic),
       options_(options),
       healthy_router_(fabric),
       healthy_capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
       link_events_(std::move(link_events)),
       capacities_(healthy_capacities_),
-      solo_finder_(fabric.num_links()),
+      yardstick_(fabric, std::move(solo_policies), healthy_capacities_,
+                 {.detail = options.detail,
+                  .num_levels = options.controller.num_levels,
+                  .hash_seed = options.controller.hash_seed}),
       healthy_links_(traffic::MakeLinkTable({.router = &healthy_router_, .jobs = {}})),
       meter_(healthy_links_),
       busy_gpu_seconds_(options.end, options.num_bins),
@@ -84,9 +70,10 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       domains_(fabric.num_links(),
                {.fast_forward = options.fast_forward,
                 .extrapolate = options.extrapolate,
-                .samples_per_iteration = options.samples_per_iteration,
+                .follows_delays = true,
+                .healthy_capacities = &healthy_capacities_,
                 .congestion = congestion_points_ ? &*congestion_points_ : nullptr},
-               &busy_gpu_seconds_, &contention_),
+               &busy_gpu_seconds_, &delays_),
       link_bytes_(fabric.num_links()),
       link_bins_(fabric.num_links()) {
   options_.controller.allocation = MakeAllocationOptions(iterations);
@@ -247,7 +234,7 @@ void ClusterSimulation::ReportSpeeds(RunWatch& watch, std::vector<controller::Ev
   for (const JobId id : running_) {
     JobRecord& record = records_[id];
     const JobState& state = *record.state;
-    const double progress_s = state.EquivalentSoloSeconds(record.solo);
+    const double progress_s = state.Work(now_) * static_cast<double>(state.solo.iteration_ns) * 1e-9;
     const double span_s = std::min((now_ - state.first_start).seconds(), speed_report_interval_.seconds()).value();
     if (span_s <= 0) continue;
     const double speed = std::clamp((progress_s - record.progress_reported_s) / span_s, 0.0, 1.0);
@@ -256,6 +243,8 @@ void ClusterSimulation::ReportSpeeds(RunWatch& watch, std::vector<controller::Ev
     record.starved_for = std::max(record.starved_for, Seconds(0));
     events->emplace_back(controller::JobSpeedMeasured{id, speed, record.starved_for});
   }
+  // Without an event nobody else would put the jobs back into domains, and they would stand still until the next one.
+  if (events->empty()) RebuildDomains(watch);
 }
 
 SimTime ClusterSimulation::NextShareLook() const {
@@ -276,6 +265,11 @@ void ClusterSimulation::LookAtShares(RunWatch& watch) {
     domains_.Release(id, now_, watch);
     SettleBytes(record);
     if (!record.shares->Look(now_)) continue;
+    model::Iteration shared = *record.iteration;
+    for (const Transfer& transfer : record.state->transfers) {
+      for (const uint32_t flow : transfer.flows) shared.flows[flow].bytes = Bytes(transfer.bytes);
+    }
+    LowerYardstick(record, shared);
     record.routes = ComputeRoutes(*record.state, capacities_);
     record.demand = ComputeDemand(*record.state, record.routes);
   }
@@ -293,7 +287,8 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
   JobRecord& record = records_[action.job];
   record.iteration = std::make_unique<model::Iteration>(controller_->iteration(action.job));
   record.work = record.iteration->work;
-  record.solo = SoloTime(action.job, *record.iteration, static_cast<uint32_t>(action.placement.gpus.size()));
+  const SoloReference solo =
+      yardstick_.Find(action.job, *record.iteration, static_cast<uint32_t>(action.placement.gpus.size()));
   record.held_from = now_;
   SimTime start = now_;
   uint64_t num_iterations = record.job.num_iterations;
@@ -307,10 +302,12 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
   }
   if (options_.random_phase) {
     Random random(CombineHash(options_.phase_seed, action.job.value() + (uint64_t{record.past.size()} << 32)));
-    start = start + SimDuration::FromSeconds(record.solo * random.Uniform());
+    start = start + SimDuration::FromSeconds(SimDuration(solo.iteration_ns).seconds() * random.Uniform());
   }
   record.state = std::make_unique<JobState>(CreateJobState(
       action.job, record.job.num_gpus, num_iterations, *record.iteration, options_.detail, start, options_.num_bins));
+  record.state->solo = solo;
+  record.state->observed_until = now_;
   record.reported_iterations = 0;
   record.reported_iteration_end = start;
   running_.insert(std::lower_bound(running_.begin(), running_.end(), action.job), action.job);
@@ -323,10 +320,10 @@ void ClusterSimulation::Stop(const controller::StopJob& action, RunWatch& watch)
   JobRecord& record = records_[action.job];
   domains_.Release(action.job, now_, watch);
   running_.erase(std::lower_bound(running_.begin(), running_.end(), action.job));
-  RetireJob(record);
+  RetireJob(record, LastIteration::kIsThrownAway);
   record.past_iterations += record.state->iterations_done;
   record.sizes.push_back({now_.seconds().value(), 0, action.reason});
-  record.past.push_back({std::move(record.state), record.solo, record.work, record.held_from});
+  record.past.push_back({std::move(record.state), record.work, record.held_from});
 }
 
 // How far the running jobs have come, and how long their iterations took since the last report.
@@ -375,30 +372,39 @@ Result<std::vector<prediction::SpeedPoint>> ClusterSimulation::ProfileAlone(
     sized.num_gpus = gpus;
     const model::Placement part{{placement.gpus.begin(), placement.gpus.begin() + gpus}};
     FL_ASSIGN_OR_RETURN(model::Iteration iteration, iterations(sized, part));
+    const auto alone = [&](const model::Iteration& played) {
+      return SimDuration(yardstick_.Find(job.id, played, gpus).iteration_ns).seconds();
+    };
     prediction::SpeedPoint point;
     point.num_gpus = gpus;
     point.num_hosts = static_cast<uint32_t>(fabric_->host_of(part.gpus.back()).index()) + 1;
-    point.iteration = SoloTime(job.id, iteration, gpus);
+    point.iteration = alone(iteration);
     point.compute = iteration.compute_time + iteration.bubble_time;
     iteration.compute_time = iteration.bubble_time = Seconds(0);
-    if (point.num_hosts > 1 && !iteration.flows.empty()) point.network = SoloTime(job.id, iteration, gpus);
+    if (point.num_hosts > 1 && !iteration.flows.empty()) point.network = alone(iteration);
     profile.push_back(point);
   }
   return profile;
 }
 
-Seconds ClusterSimulation::SoloTime(JobId job, const model::Iteration& iteration, uint32_t num_gpus) {
-  traffic::JobView view;
-  view.id = job;
-  view.num_gpus = num_gpus;
-  view.iteration = &iteration;
-  const traffic::TrafficSnapshot snapshot{.router = &healthy_router_,
-                                          .jobs = std::span(&view, 1),
-                                          .num_levels = options_.controller.num_levels,
-                                          .hash_seed = 0,
-                                          .random_seed = 0};
-  const traffic::TrafficPlan plan = solo_traffic_->Plan(snapshot);
-  return SoloIterationTime(iteration, plan.jobs.front().paths, healthy_capacities_, options_.detail, solo_finder_);
+// On its paths an iteration may be faster alone than thought. What the job has done until now is then measured anew:
+// its earlier paths have cost it the difference.
+void ClusterSimulation::LowerYardstick(JobRecord& record, const model::Iteration& iteration) {
+  JobState& job = *record.state;
+  const int64_t whole_before_ns = job.solo.iteration_ns;
+  const int64_t left_before_ns = job.SoloNsLeft(now_);
+  const int64_t left_at_start_ns = job.solo_left_at_start_ns;
+  if (!yardstick_.Lower(iteration, job.paths, &job.solo)) return;
+  job.solo_left_at_start_ns = std::numeric_limits<int64_t>::min() / 2;  // a new start of the phase, as it were
+  const int64_t left_ns = job.SoloNsLeft(now_);
+  job.solo_left_at_start_ns = left_at_start_ns + left_ns - left_before_ns;
+  const double ended = static_cast<double>(job.iterations_done) + job.iteration_carry;
+  const double cheaper_ns = static_cast<double>(whole_before_ns - job.solo.iteration_ns);
+  const double open_ns = static_cast<double>((whole_before_ns - left_before_ns) - (job.solo.iteration_ns - left_ns));
+  const double more_s = (ended * cheaper_ns + open_ns) * 1e-9;
+  // A phase that hides behind compute alone may have been waited for in the open iteration, which then counts for more.
+  if (more_s < 0) delays_.BookMore(job, more_s);
+  delays_.Book(job, LossCause::kSelf, more_s);
 }
 
 void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& watch) {
@@ -410,6 +416,7 @@ void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& wa
     domains_.Release(action.job, now_, watch);
     SettleBytes(record);
     state.paths = std::move(action.paths);
+    LowerYardstick(record, *record.iteration);
     record.routes = ComputeRoutes(state, capacities_);
     record.demand = ComputeDemand(state, record.routes);
   }
@@ -449,7 +456,7 @@ void ClusterSimulation::UpdateCapacities(const std::vector<controller::Event>& e
 // Books the bytes sent under the paths in force, before they change or when the job ends.
 void ClusterSimulation::SettleBytes(JobRecord& record) {
   JobState& job = *record.state;
-  if (job.paths.empty()) return;
+  if (job.paths.empty() || now_ < job.settled_at) return;  // it has not begun
   if (job.is_phase_running) {
     const double fraction = job.SlowestFraction();
     BinnedSum::Spread(job.activity_since, now_, static_cast<float>(fraction - job.activity_counted),
@@ -513,12 +520,12 @@ void ClusterSimulation::RetireFinishedJobs() {
     const auto place = std::lower_bound(running_.begin(), running_.end(), id);
     if (place == running_.end() || *place != id) continue;
     running_.erase(place);
-    RetireJob(records_[id]);
+    RetireJob(records_[id], LastIteration::kCounts);
   }
 }
 
 // Of a job that has ended only what the result needs is kept.
-void ClusterSimulation::RetireJob(JobRecord& record) {
+void ClusterSimulation::RetireJob(JobRecord& record, LastIteration last) {
   if (profiling_ != nullptr && profiling_->job() == record.job.id) {
     profiling_.reset();
     profiling_end_ = SimTime::Never();
@@ -528,10 +535,40 @@ void ClusterSimulation::RetireJob(JobRecord& record) {
   hold_ends_.erase({record.hold_end, record.job.id});
   num_balanced_ -= record.shares != nullptr ? 1 : 0;
   record.shares.reset();
+  CloseAccount(record, last);
   record.state->ReleaseMemory();
   record.routes = {};
   record.demand = {};
   record.iteration.reset();
+}
+
+// Books what a job that is at its end, or at the end of the run, has lost since its last phase ended.
+void ClusterSimulation::CloseAccount(JobRecord& record, LastIteration last) {
+  JobState& job = *record.state;
+  const SimTime end = job.is_finished ? job.finish_time : job.observed_until;
+  if (allocates()) {
+    delays_.Book(job, LossCause::kRestart, (std::min(end, job.first_start) - record.held_from).seconds().value());
+  }
+  if (end <= job.first_start) return;
+  job.open_work = job.Work(end) - static_cast<double>(job.iterations_done);
+  if (job.num_iterations > 0 && job.iterations_done == job.num_iterations) {
+    // It has done all that it had to do, whatever extrapolation still owed it.
+    delays_.BookMore(job, job.open_work * static_cast<double>(job.solo.iteration_ns) * 1e-9);
+    job.open_work = 0;
+  }
+  for (size_t t = 0; t < job.transfers.size(); ++t) {
+    const bool is_waited_for = job.is_phase_running && job.transfers[t].phase == job.phase && job.remaining[t] > 0;
+    job.is_cut_off |= is_waited_for && record.routes[t].top_rate <= 0;
+  }
+  if (job.is_phase_running) {
+    delays_.BookPhase(job, static_cast<double>(job.PhaseLossNs(end)) * 1e-9);
+  } else if (job.iteration_start > end) {
+    delays_.Book(job, LossCause::kShift, (end - job.last_iteration_end).seconds().value());
+  }
+  if (last == LastIteration::kCounts) return;
+  const double lost_ns = job.open_work * static_cast<double>(job.solo.iteration_ns);
+  delays_.Book(job, LossCause::kRestart, lost_ns * 1e-9);
+  job.open_work = 0;
 }
 
 }  // namespace fairlead::sim

@@ -25,13 +25,14 @@
 #include "model/job.h"
 #include "scheduling/placement_policy.h"
 #include "sim/congestion_loss.h"
-#include "sim/contention_account.h"
+#include "sim/delay_account.h"
 #include "sim/domain_set.h"
 #include "sim/job_state.h"
 #include "sim/profiling_window.h"
 #include "sim/queue_pair_shares.h"
 #include "sim/run_result.h"
 #include "sim/run_watch.h"
+#include "sim/solo_yardstick.h"
 #include "sim/timeline.h"
 #include "topology/fabric.h"
 #include "topology/router.h"
@@ -67,8 +68,7 @@ struct SimulationOptions {
   // together don't run in step. Drawn from `phase_seed` and the job's id.
   bool random_phase = true;
   uint64_t phase_seed = 1;
-  uint32_t num_bins = 120;              // of the timeline, >= 1
-  uint32_t samples_per_iteration = 16;  // for contention accounts; 0 = none
+  uint32_t num_bins = 120;  // of the timeline, >= 1
   // Links whose load over time is kept: that many of the most used.
   uint32_t num_hottest_links = 32;
   // How long a job is profiled (controller.profile_jobs), and how long at most where the first window shows no period.
@@ -86,17 +86,13 @@ struct SimulationOptions {
 IdVector<LinkId, double> PayloadCapacities(const topology::Fabric& fabric, const topology::LinkHealth& health,
                                            double goodput);
 
-// Seconds of one iteration of a job that has GPUs and paths, alone on the fabric.
-Seconds SoloIterationTime(const model::Iteration& iteration, const std::vector<model::Path>& paths,
-                          const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder);
-
 class ClusterSimulation {
  public:
-  // `jobs` with unique ids, `link_events` in any order (the last one of a link and instant counts). `solo_traffic`
-  // chooses the paths of a job that runs alone, the yardstick of slowdowns; the same for every policy compared. The
-  // references must outlive the simulation.
+  // `jobs` with unique ids, `link_events` in any order (the last one of a link and instant counts). `solo_policies`
+  // choose the paths of a job that runs alone, the yardstick of slowdowns; the same for every policy compared. All must
+  // outlive the simulation.
   ClusterSimulation(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
-                    const traffic::TrafficPolicy& traffic, const traffic::TrafficPolicy& solo_traffic,
+                    const traffic::TrafficPolicy& traffic, std::vector<const traffic::TrafficPolicy*> solo_policies,
                     controller::IterationProvider iterations, std::vector<model::Job> jobs,
                     std::vector<LinkEvent> link_events, const SimulationOptions& options);
 
@@ -108,7 +104,6 @@ class ClusterSimulation {
   // What is left of a job's time on GPUs that it has given back.
   struct Stretch {
     std::unique_ptr<JobState> state;
-    Seconds solo;
     Flop work;  // per iteration
     SimTime held_from;
   };
@@ -119,9 +114,8 @@ class ClusterSimulation {
     std::unique_ptr<QueuePairShares> shares;      // null where queue pairs carry equal shares
     std::vector<TransferRoute> routes;            // [transfer] under the paths and capacities in force
     std::vector<LinkDemand> demand;               // of the routes
-    Seconds solo;
-    SimTime held_from;          // when it got its GPUs
-    std::vector<Stretch> past;  // before `state`, by time
+    SimTime held_from;                            // when it got its GPUs
+    std::vector<Stretch> past;                    // before `state`, by time
     std::vector<SizeChange> sizes;
     uint64_t past_iterations = 0;      // of `past`
     SimTime reported_iteration_end;    // end of the last iteration that was reported
@@ -136,6 +130,8 @@ class ClusterSimulation {
     double progress_reported_s = 0;
     Seconds starved_for;
   };
+  // What becomes of the iteration that is under way.
+  enum class LastIteration : uint8_t { kCounts, kIsThrownAway };
   struct HoldEnd {
     SimTime time;
     JobId job;
@@ -162,12 +158,13 @@ class ClusterSimulation {
   void Apply(std::vector<controller::Action> actions, RunWatch& watch);
   void Start(const controller::StartJob& action);
   void Stop(const controller::StopJob& action, RunWatch& watch);
-  Seconds SoloTime(JobId job, const model::Iteration& iteration, uint32_t num_gpus);
+  void LowerYardstick(JobRecord& record, const model::Iteration& iteration);
   void SetTrafficOf(controller::SetTraffic action, RunWatch& watch);
   void UpdateCapacities(const std::vector<controller::Event>& events, RunWatch& watch);
   void SettleBytes(JobRecord& record);
   void RetireFinishedJobs();
-  void RetireJob(JobRecord& record);
+  void RetireJob(JobRecord& record, LastIteration last);
+  void CloseAccount(JobRecord& record, LastIteration last);
   void RebuildDomains(RunWatch& watch);
   void AdvanceUntilFinishOr(SimTime limit, RunWatch& watch);
 
@@ -178,25 +175,26 @@ class ClusterSimulation {
   void CollectUtilization(RunResult* result) const;
   void CollectLinks(RunResult* result) const;
   void CollectLoadOfHottestLinks(RunResult* result) const;
-  void CollectContention(RunResult* result) const;
+  void CollectDelays(RunResult* result) const;
+  void CollectLossesOf(JobResult* job) const;
   void CollectTimeline(RunResult* result) const;
   size_t NumBinsReached() const;
   double IntensityOf(const JobRecord& record);
   // All stretches of a job, with the one under way or the last one.
   struct StretchView {
     const JobState* state;
-    Seconds solo;
     Flop work;
     SimTime held_from;
     bool is_over;  // the job has given these GPUs back to get others, or none
   };
   static std::vector<StretchView> StretchesOf(const JobRecord& record);
-  static void DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result);
+  double HeldSeconds(const StretchView& stretch) const;
+  void DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result) const;
+  static void DescribeCondition(const JobState& state, JobResult* result);
   AllocationResult DescribeAllocation(const JobRecord& record, const JobResult& job) const;
 
   const topology::Fabric* fabric_;
   const traffic::TrafficPolicy* traffic_;
-  const traffic::TrafficPolicy* solo_traffic_;
   SimulationOptions options_;
   topology::Router healthy_router_;  // for solo paths
   IdVector<LinkId, double> healthy_capacities_;
@@ -216,7 +214,7 @@ class ClusterSimulation {
   std::vector<JobId> finished_now_;
 
   IdVector<LinkId, double> capacities_;
-  LinkSharingFinder solo_finder_;
+  SoloYardstick yardstick_;
   traffic::LinkTable healthy_links_;
   traffic::LinkTrafficMeter meter_;
   SimTime now_;
@@ -224,7 +222,7 @@ class ClusterSimulation {
 
   std::vector<ControlChange> control_;
   BinnedSum busy_gpu_seconds_;
-  ContentionAccount contention_;
+  DelayAccount delays_;
   std::optional<CongestionPoints> congestion_points_;
   DomainSet domains_;                                        // after what it writes to and reads
   std::optional<controller::ClusterController> controller_;  // after what profiles jobs for it

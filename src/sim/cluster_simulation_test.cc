@@ -110,7 +110,7 @@ class OneUplinkTest : public ::testing::Test {
     const auto provider = [this](const model::Job& job, const model::Placement&) -> Result<model::Iteration> {
       return iterations_.at(job.id);
     };
-    ClusterSimulation simulation(fabric_, placement_, traffic_, traffic_, provider, jobs_, link_events_, options_);
+    ClusterSimulation simulation(fabric_, placement_, traffic_, {&traffic_}, provider, jobs_, link_events_, options_);
     const std::atomic<bool> never = false;
     RunWatch watch(never, nullptr);
     return simulation.Run(watch);
@@ -376,16 +376,17 @@ TEST_F(OneUplinkTest, ContentionNamesVictimCulpritAndLink) {
   const RunResult result = Run();
   EXPECT_EQ(result.jobs[0].bounding_link, "leaf0->spine0");
   EXPECT_EQ(result.jobs[2].bounding_link, "");
-  ASSERT_EQ(result.contention.size(), 2u);
-  const ContentionResult& first = result.contention[0];
-  EXPECT_EQ(first.victim, JobId(0));
+  ASSERT_EQ(result.jobs[0].lost_to.size(), 1u);
+  const LossResult& first = result.jobs[0].lost_to[0];
+  EXPECT_EQ(first.cause, LossCause::kJob);
   EXPECT_EQ(first.culprit, JobId(1));
   EXPECT_EQ(first.link, Uplink());
-  EXPECT_FALSE(first.yielded);
-  // Of each 3 s period 2 s are communication at half speed: 1 s is lost; 33 periods in 100 s.
-  EXPECT_NEAR(first.lost_s, 33.3, 1.5);
-  // Two NICs of 25e9 byte/s ask for far more than the cable up and the cable down carry.
-  EXPECT_EQ(result.colliding_links, 2u);
+  EXPECT_EQ(first.link_name, "leaf0->spine0");
+  // Of each 3 s period 2 s are communication at half speed: 1 s is lost; 33 periods in 100 s, and the last one's compute.
+  EXPECT_NEAR(first.lost_s, 33, 1e-6);
+  EXPECT_EQ(result.jobs[2].lost_to.size(), 0u);
+  // The cable down is as full, but never the first to be.
+  EXPECT_EQ(result.colliding_links, 1u);
 }
 
 TEST_F(OneUplinkTest, StopMarksTheResultPartial) {
@@ -397,7 +398,7 @@ TEST_F(OneUplinkTest, StopMarksTheResultPartial) {
   const auto provider = [this](const model::Job& job, const model::Placement&) -> Result<model::Iteration> {
     return iterations_.at(job.id);
   };
-  ClusterSimulation simulation(fabric_, placement_, traffic_, traffic_, provider, jobs_, {}, options_);
+  ClusterSimulation simulation(fabric_, placement_, traffic_, {&traffic_}, provider, jobs_, {}, options_);
   RunWatch watch(stop, [&](double fraction) { stop = fraction >= 0.05; });
   const RunResult result = simulation.Run(watch);
   EXPECT_TRUE(result.partial);
@@ -716,11 +717,7 @@ TEST_F(CongestedUplinkTest, ExtrapolationCountsWhatItSkipsEachTime) {
   options_.extrapolate = true;
   const RunResult fast = Run();
   EXPECT_GT(fast.fast_forward_fraction, 0.5);
-  const auto lost_s = [](const RunResult& run, JobId victim) {
-    double sum = 0;
-    for (const ContentionResult& entry : run.contention) sum += entry.victim == victim ? entry.lost_s : 0;
-    return sum;
-  };
+  const auto lost_s = [](const RunResult& run, JobId victim) { return run.jobs[victim.index()].lost_s; };
   for (size_t j = 0; j < 3; ++j) {
     EXPECT_GT(*exact.jobs[j].cnps, 1e5);
     EXPECT_NEAR(*fast.jobs[j].cnps / *exact.jobs[j].cnps, 1, 0.03);

@@ -143,7 +143,12 @@ void ContentionDomain::AddVariablesOf(uint32_t j, const std::vector<TransferRout
                           .bytes = transfer.bytes,
                           .top_rate = route.top_rate,
                           .transfers = {t},
-                          .tightest = TightestLink(route, capacities)});
+                          .tightest = TightestLink(route, capacities),
+                          .tightest_health = 1});
+    Variable& added = variables_.back();
+    if (options_.healthy_capacities != nullptr && added.tightest.valid()) {
+      added.tightest_health = capacities[added.tightest] / (*options_.healthy_capacities)[added.tightest];
+    }
     std::fill(first_variable.begin() + transfer.phase + 1, first_variable.end(),
               static_cast<uint32_t>(variables_.size()));
   }
@@ -163,6 +168,7 @@ std::vector<fluid::LinkUse> ContentionDomain::AddLinkUses(std::span<const Transf
     if (is_new) {
       links_.push_back(link);
       link_users_.emplace_back();
+      link_capacities_.push_back(capacities[link]);
       draft->capacities.push_back(capacities[link]);
     }
     uses.push_back({local->second, multiplicity});
@@ -172,6 +178,7 @@ std::vector<fluid::LinkUse> ContentionDomain::AddLinkUses(std::span<const Transf
     uses.push_back({static_cast<uint32_t>(links_.size()), 1});
     links_.emplace_back();
     link_users_.push_back({{variable, 1}});
+    link_capacities_.push_back(top_rate);
     draft->capacities.push_back(top_rate);
   }
   return uses;
@@ -179,19 +186,13 @@ std::vector<fluid::LinkUse> ContentionDomain::AddLinkUses(std::span<const Transf
 
 void ContentionDomain::ComputeLeastIterations() {
   int64_t longest = -1;
-  int64_t shortest = kNeverNs;
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     const int64_t least = LeastIterationNs(j);
     runtimes_[j].least_iteration_ns = least;
-    shortest = std::min(shortest, least);
     if (least > longest) {
       longest = least;
       anchor_ = j;
     }
-  }
-  if (options_.samples_per_iteration > 0) {
-    sample_step_ns_ = std::max<int64_t>(1, shortest / options_.samples_per_iteration);
-    next_sample_ns_ = sample_step_ns_ / 2;
   }
 }
 
@@ -319,14 +320,14 @@ void ContentionDomain::AdvanceTo(SimTime limit, RunWatch& watch) {
     const int64_t limit_ns = limit.ns() - offset_ns_;
     if (is_watched_) RecordTraffic(std::min(next, limit_ns));
     if (next > limit_ns) {
-      SampleUntil(limit_ns);
+      FollowDelaysUntil(limit_ns);
       completed_.clear();
       network_->AdvanceTo(SimTime(limit_ns), &completed_);
       FL_CHECK(completed_.empty());
       local_now_ns_ = limit_ns;
       return;
     }
-    SampleUntil(next);
+    FollowDelaysUntil(next);
     PlayEventsAt(next);
     if (anchor_ended_iteration_ && options_.fast_forward && !is_watched_ && !has_finished_job_)
       TryFastForward(limit_ns);
@@ -369,6 +370,7 @@ void ContentionDomain::StepJob(uint32_t j) {
   Runtime& runtime = runtimes_[j];
   if (!runtime.has_begun) {
     if (WaitForShift(j)) return;
+    BookWaitForShift(j);
     runtime.has_begun = true;
     runtime.computing_since_ns = local_now_ns_;
   }
@@ -440,8 +442,11 @@ void ContentionDomain::SyncComputeClock(uint32_t j) {
 void ContentionDomain::StartPhase(uint32_t j) {
   JobState& job = *jobs_[j];
   Runtime& runtime = runtimes_[j];
+  if (options_.follows_delays) job.solo_left_at_start_ns = job.SoloNsLeft(now());
   job.is_phase_running = true;
   job.phase_start = Global(local_now_ns_);
+  job.standing_since = SimTime::Never();
+  runtime.followed_until_ns = local_now_ns_;
   job.activity_since = job.phase_start;
   job.activity_counted = 0;
   for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
@@ -455,12 +460,15 @@ void ContentionDomain::StartPhase(uint32_t j) {
 }
 
 void ContentionDomain::EndPhase(uint32_t j) {
+  SyncComputeClock(j);
   JobState& job = *jobs_[j];
   BinnedSum::Spread(job.activity_since, Global(local_now_ns_), static_cast<float>(1 - job.activity_counted),
                     job.activity[job.phase], busy_->bin_ns());
   ++job.phase_runs[job.phase];
+  job.phase_took_ns[job.phase] = (Global(local_now_ns_) - job.phase_start).ns();
   job.is_phase_running = false;
   ++job.phase;
+  if (options_.follows_delays) BookPhase(j);
 }
 
 void ContentionDomain::EndIteration(uint32_t j) {

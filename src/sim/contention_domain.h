@@ -22,7 +22,7 @@
 #include "base/sim_time.h"
 #include "fluid/flow_network.h"
 #include "sim/congestion_loss.h"
-#include "sim/contention_account.h"
+#include "sim/delay_account.h"
 #include "sim/job_state.h"
 #include "sim/link_sharing.h"
 #include "sim/period_detector.h"
@@ -36,8 +36,10 @@ struct DomainOptions {
   bool fast_forward = true;
   // Beside exact periods, go on at mean speeds once these have settled; needs fast_forward.
   bool extrapolate = false;
-  // Contention samples per iteration of the fastest job; 0 = none. More samples, finer attribution, more time.
-  uint32_t samples_per_iteration = 16;
+  // Keeps the account of delay. Needs the jobs' `solo` and healthy_capacities.
+  bool follows_delays = false;
+  // [link] bytes/s of payload when nothing is broken; outlives the domain.
+  const IdVector<LinkId, double>* healthy_capacities = nullptr;
   // Full links lose what congestion control leaves unused (congestion_loss.h). Null: they lose nothing. Outlives the
   // domain.
   CongestionPoints* congestion = nullptr;
@@ -62,7 +64,7 @@ class ContentionDomain {
   // No job of this domain finishes before; Never() when none has an end. Others are played up to this instant, so that
   // what is skipped afterwards keeps to it, too.
   SimTime FinishLowerBound();
-  const ContentionAccount& contention() const { return contention_; }
+  const DelayAccount& delays() const { return delays_; }
   // False when the jobs' levels have changed in a way that changes who goes first here.
   bool LevelsAreInForce() const { return LocalLevels() == levels_; }
   std::span<JobState* const> jobs() const { return jobs_; }
@@ -76,7 +78,8 @@ class ContentionDomain {
     double bytes = 0;     // of each transfer
     double top_rate = 0;  // of each transfer
     std::vector<uint32_t> transfers;
-    LinkId tightest;  // of its own links: what bounds it when nobody else does
+    LinkId tightest;             // of its own links: what bounds it when nobody else does; invalid: it has no path
+    double tightest_health = 1;  // what is left of that link's capacity, 0..1
   };
   // What of a job only this domain needs.
   struct Runtime {
@@ -87,13 +90,16 @@ class ContentionDomain {
     bool began_before = false;  // the current iteration is older than the domain, and knew other rates
     uint32_t num_active = 0;    // variables of the running phase still sending
     int64_t least_iteration_ns = 0;
+    int64_t followed_until_ns = 0;         // local; the running phase's delay was followed up to here
     std::vector<uint32_t> first_variable;  // [phase], one more at the end
   };
   struct Counters {
-    std::vector<uint64_t> iterations;  // [job]
-    std::vector<uint64_t> phase_runs;  // [job][phase], flat
-    std::vector<ContentionValue> contention;
-    std::vector<CongestionTotals> congestion;  // [job]; empty where it is not modelled
+    std::vector<uint64_t> iterations;               // [job]
+    std::vector<uint64_t> phase_runs;               // [job][phase], flat
+    std::vector<LostTime> losses;                   // [place in the account]
+    std::vector<double> bounds;                     // [place in the account]
+    std::vector<std::vector<double>> delay_shares;  // [job][share] of the running phase
+    std::vector<CongestionTotals> congestion;       // [job]; empty where it is not modelled
   };
   struct LinkUser {
     uint32_t variable = 0;
@@ -134,11 +140,15 @@ class ContentionDomain {
   void SyncComputeClock(uint32_t j);
   void SetTimer(uint32_t j);
 
-  // In contention_sampling.cc.
-  void SampleUntil(int64_t local_ns);
-  void SampleJob(uint32_t j, double weight_s);
+  // In domain_delays.cc.
+  void FollowDelaysUntil(int64_t local_ns);
+  void FollowDelayOf(uint32_t j, double weight_s);
   const Variable* FindSlowest(uint32_t j);
-  void Blame(uint32_t j, uint32_t local_link, double weight_s, double lost_s);
+  void ShareDelay(uint32_t j, const Variable& slowest, uint32_t local_link, double delay_s);
+  void ShareOwnDelay(uint32_t j, const Variable& slowest, double delay_s);
+  double SoloRate(const Variable& variable) const;
+  void BookPhase(uint32_t j);
+  void BookWaitForShift(uint32_t j);
 
   // In domain_fast_forward.cc.
   void TryFastForward(int64_t limit_ns);
@@ -155,6 +165,8 @@ class ContentionDomain {
   Counters CountMore(const Counters& then, uint64_t times) const;
   void JumpJob(uint32_t j, uint64_t iterations_more, std::span<const uint64_t> phase_runs_more, SimDuration skipped,
                double error_ns);
+  void ScaleLosses(std::span<const uint64_t> iterations, SimDuration skipped, std::vector<LostTime>* losses) const;
+  void MoveClockOf(JobState& job, SimDuration skipped) const;
 
   SimTime Global(int64_t local_ns) const { return SimTime(local_ns + offset_ns_); }
 
@@ -164,6 +176,7 @@ class ContentionDomain {
   std::vector<Variable> variables_;
   std::vector<uint32_t> variable_of_flow_;
   std::vector<LinkId> links_;                      // [local link] valid for contended links
+  std::vector<double> link_capacities_;            // [local link] of contended links, bytes/s
   std::vector<std::vector<LinkUser>> link_users_;  // [local link]
   std::unique_ptr<fluid::FlowNetwork> network_;
   BinnedSum* busy_;
@@ -181,9 +194,7 @@ class ContentionDomain {
 
   std::unique_ptr<CongestionLoss> congestion_;  // null: links lose nothing
 
-  ContentionAccount contention_;
-  int64_t sample_step_ns_ = 0;  // 0: no sampling
-  int64_t next_sample_ns_ = 0;
+  DelayAccount delays_;
 
   uint32_t anchor_ = 0;  // job with the longest iteration
   bool anchor_ended_iteration_ = false;

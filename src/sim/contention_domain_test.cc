@@ -28,7 +28,8 @@ struct SendingJob {
 };
 
 TEST(ContentionDomainTest, NobodyFinishesBeforeTheBoundWhateverIsSkipped) {
-  // Nothing ever repeats, so that most is extrapolated, in stretches that end anywhere and leave parts of iterations owed.
+  // Nothing ever repeats, so that most is extrapolated, in stretches that end anywhere and leave parts of iterations
+  // owed.
   Random random(7);
   int num_extrapolated = 0;
   for (int round = 0; round < 60; ++round) {

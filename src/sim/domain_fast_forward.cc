@@ -8,6 +8,18 @@
 
 namespace fairlead::sim {
 
+namespace {
+
+// The phase under way is the same one, and was held up in the same way in each period that is skipped.
+void LengthenDelays(JobState& job, const std::vector<double>& then, double num_periods) {
+  for (size_t i = 0; i < job.delay_shares.size(); ++i) {
+    double& weight_s = job.delay_shares[i].weight_s;
+    weight_s += num_periods * (weight_s - (i < then.size() ? then[i] : 0));
+  }
+}
+
+}  // namespace
+
 DomainSnapshot ContentionDomain::TakeSnapshot() const {
   DomainSnapshot snapshot;
   snapshot.local_ns = local_now_ns_;
@@ -36,7 +48,12 @@ ContentionDomain::Counters ContentionDomain::TakeCounters() const {
     counters.iterations.push_back(job->iterations_done);
     counters.phase_runs.insert(counters.phase_runs.end(), job->phase_runs.begin(), job->phase_runs.end());
   }
-  counters.contention = contention_.values();
+  counters.losses = delays_.losses.values();
+  counters.bounds = delays_.bounds.values();
+  for (const JobState* job : jobs_) {
+    std::vector<double>& weights = counters.delay_shares.emplace_back();
+    for (const DelayShare& share : job->delay_shares) weights.push_back(share.weight_s);
+  }
   if (congestion_ != nullptr) counters.congestion = congestion_->totals();
   return counters;
 }
@@ -72,13 +89,19 @@ void ContentionDomain::TryExtrapolate(int64_t limit_ns) {
   if (congestion_ != nullptr) {
     for (CongestionTotals& totals : congestion_->totals()) totals.Add(CongestionTotals(totals), more_of_all);
   }
-  for (ContentionValue& value : contention_.values()) value *= 1 + more_of_all;
+  for (double& bound_s : delays_.bounds.values()) bound_s *= 1 + more_of_all;
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     JobState& job = *jobs_[j];
-    const double more = settled_rates_->iterations_per_ns[j] * static_cast<double>(length_ns) + job.iteration_carry;
+    const double played = settled_rates_->iterations_per_ns[j] * static_cast<double>(length_ns);
+    const double more = played + job.iteration_carry;
     const uint64_t whole = WholeIterations(j, more, length_ns);
     job.iteration_carry = more - static_cast<double>(whole);
     const std::vector<uint64_t> phase_runs(job.phase_runs.size(), whole);
+    if (options_.follows_delays) {
+      const double useful_ns = played * static_cast<double>(job.solo.iteration_ns);
+      delays_.BookMore(job, (static_cast<double>(length_ns) - useful_ns) * 1e-9);
+    }
+    MoveClockOf(job, SimDuration(length_ns));
     JumpJob(j, whole, phase_runs, SimDuration(length_ns), settled_rates_->spread * static_cast<double>(length_ns));
   }
   offset_ns_ += length_ns;
@@ -140,12 +163,11 @@ ContentionDomain::Counters ContentionDomain::CountMore(const Counters& then, uin
     more.phase_runs[i] = times * (more.phase_runs[i] - then.phase_runs[i]);
   }
   const auto k = static_cast<double>(times);
-  for (size_t i = 0; i < more.contention.size(); ++i) {
-    ContentionValue& value = more.contention[i];
-    const ContentionValue before = i < then.contention.size() ? then.contention[i] : ContentionValue();
-    value = {.shared_s = k * (value.shared_s - before.shared_s),
-             .lost_s = k * (value.lost_s - before.lost_s),
-             .yielded_s = k * (value.yielded_s - before.yielded_s)};
+  for (size_t i = 0; i < more.losses.size(); ++i) {
+    more.losses[i] = k * (more.losses[i] - (i < then.losses.size() ? then.losses[i] : LostTime()));
+  }
+  for (size_t i = 0; i < more.bounds.size(); ++i) {
+    more.bounds[i] = k * (more.bounds[i] - (i < then.bounds.size() ? then.bounds[i] : 0));
   }
   for (size_t j = 0; j < more.congestion.size(); ++j) {
     CongestionTotals change;
@@ -158,21 +180,32 @@ ContentionDomain::Counters ContentionDomain::CountMore(const Counters& then, uin
 
 void ContentionDomain::Jump(const Period& period, const Counters& then, int64_t num_periods) {
   const SimDuration skipped(num_periods * period.length_ns);
-  const Counters more = CountMore(then, static_cast<uint64_t>(num_periods));
+  Counters more = CountMore(then, static_cast<uint64_t>(num_periods));
+  ScaleLosses(more.iterations, skipped, &more.losses);
   auto phase_runs_more = std::span(more.phase_runs);
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     const size_t num_phases = jobs_[j]->phase_runs.size();
-    JumpJob(j, more.iterations[j], phase_runs_more.first(num_phases), skipped, period.error_ns);
+    if (more.iterations[j] > 0) {
+      MoveClockOf(*jobs_[j], skipped);
+    } else {
+      LengthenDelays(*jobs_[j], then.delay_shares[j], static_cast<double>(num_periods));
+    }
+    // Each of the periods may be off by as much.
+    const double error_ns = period.error_ns * static_cast<double>(num_periods);
+    JumpJob(j, more.iterations[j], phase_runs_more.first(num_phases), skipped, error_ns);
     phase_runs_more = phase_runs_more.subspan(num_phases);
   }
-  for (size_t i = 0; i < more.contention.size(); ++i) contention_.at(i) += more.contention[i];
+  for (size_t i = 0; i < more.losses.size(); ++i) delays_.losses.values()[i] += more.losses[i];
+  for (size_t i = 0; i < more.bounds.size(); ++i) delays_.bounds.values()[i] += more.bounds[i];
   for (size_t j = 0; j < more.congestion.size(); ++j) congestion_->totals()[j].Add(more.congestion[j]);
   // Earlier counters move along, so that differences to them still count the periods that were played.
   for (Counters& counters : counters_) {
     for (size_t j = 0; j < jobs_.size(); ++j) counters.iterations[j] += more.iterations[j];
     for (size_t i = 0; i < more.phase_runs.size(); ++i) counters.phase_runs[i] += more.phase_runs[i];
-    counters.contention.resize(more.contention.size());
-    for (size_t i = 0; i < more.contention.size(); ++i) counters.contention[i] += more.contention[i];
+    counters.losses.resize(more.losses.size());
+    for (size_t i = 0; i < more.losses.size(); ++i) counters.losses[i] += more.losses[i];
+    counters.bounds.resize(more.bounds.size());
+    for (size_t i = 0; i < more.bounds.size(); ++i) counters.bounds[i] += more.bounds[i];
     for (size_t j = 0; j < more.congestion.size(); ++j) counters.congestion[j].Add(more.congestion[j]);
   }
   offset_ns_ += skipped.ns();
@@ -192,15 +225,33 @@ void ContentionDomain::JumpJob(uint32_t j, uint64_t iterations_more, std::span<c
   busy_->Add(from, to,
              static_cast<double>(iterations_more) * static_cast<double>(job.clock.total_ns) * 1e-9 *
                  job.clock.busy_fraction * job.num_gpus);
-  if (runtimes_[j].has_begun || job.iterations_done > iterations_more) {
-    job.iteration_start = job.iteration_start + skipped;
-    job.phase_start = job.phase_start + skipped;
-    job.activity_since = job.activity_since + skipped;
-    if (iterations_more > 0) job.last_iteration_end = job.last_iteration_end + skipped;
-  }
+  job.activity_since = job.activity_since + skipped;
+  if (iterations_more > 0) job.last_iteration_end = job.last_iteration_end + skipped;
   job.jumped_ns += skipped.ns();
   job.jump_error = std::max(job.jump_error, error_ns / static_cast<double>(skipped.ns()));
   job.event_hash = CombineHash(job.event_hash, static_cast<uint64_t>(to.ns()) ^ iterations_more);
+}
+
+// A period that only converges does not end quite where it began: its losses become those of the time that is skipped.
+void ContentionDomain::ScaleLosses(std::span<const uint64_t> iterations, SimDuration skipped,
+                                   std::vector<LostTime>* losses) const {
+  const std::vector<const LossKey*> keys = delays_.losses.KeysByPlace();
+  std::map<JobId, double> scales;  // first the sums
+  for (size_t i = 0; i < losses->size(); ++i) scales[keys[i]->victim] += (*losses)[i].s;
+  for (size_t j = 0; j < jobs_.size(); ++j) {
+    const auto useful_ns = static_cast<double>(iterations[j]) * static_cast<double>(jobs_[j]->solo.iteration_ns);
+    const double lost_s = std::max(0.0, (static_cast<double>(skipped.ns()) - useful_ns) * 1e-9);
+    double& scale = scales[jobs_[j]->id];
+    scale = scale > 0 ? lost_s / scale : 0;
+  }
+  for (size_t i = 0; i < losses->size(); ++i) (*losses)[i] = scales[keys[i]->victim] * (*losses)[i];
+}
+
+// The iteration under way is another one, that began as much later.
+void ContentionDomain::MoveClockOf(JobState& job, SimDuration skipped) const {
+  job.iteration_start = job.iteration_start + skipped;
+  job.phase_start = job.phase_start + skipped;
+  if (job.standing_since < SimTime::Never()) job.standing_since = job.standing_since + skipped;
 }
 
 }  // namespace fairlead::sim

@@ -7,13 +7,13 @@
 
 namespace fairlead::sim {
 
-DomainSet::DomainSet(size_t num_links, const DomainOptions& options, BinnedSum* busy, ContentionAccount* contention)
-    : options_(options), busy_(busy), contention_(contention), sharing_finder_(num_links) {}
+DomainSet::DomainSet(size_t num_links, const DomainOptions& options, BinnedSum* busy, DelayAccount* delays)
+    : options_(options), busy_(busy), delays_(delays), sharing_finder_(num_links) {}
 
 void DomainSet::End(ContentionDomain& domain, SimTime now, RunWatch& watch) {
   domain.AdvanceTo(now, watch);
   domain.Suspend();
-  contention_->MergeFrom(domain.contention());
+  delays_->MergeFrom(domain.delays());
   for (const JobState* job : domain.jobs()) domain_of_.erase(job->id);
 }
 

@@ -19,8 +19,8 @@
 
 #include "base/ids.h"
 #include "base/sim_time.h"
-#include "sim/contention_account.h"
 #include "sim/contention_domain.h"
+#include "sim/delay_account.h"
 #include "sim/job_state.h"
 #include "sim/link_sharing.h"
 #include "sim/run_watch.h"
@@ -30,8 +30,8 @@ namespace fairlead::sim {
 
 class DomainSet {
  public:
-  // `busy` gets busy GPU-seconds, `contention` what domains have accounted for when they end. Cost: O(links).
-  DomainSet(size_t num_links, const DomainOptions& options, BinnedSum* busy, ContentionAccount* contention);
+  // `busy` gets busy GPU-seconds, `delays` what domains have accounted for when they end. Cost: O(links).
+  DomainSet(size_t num_links, const DomainOptions& options, BinnedSum* busy, DelayAccount* delays);
 
   // Plays the job's domain up to `now` and ends it: the states of its jobs are up to date and may be changed. No job
   // may be due to finish before `now`. Nothing happens when the job is in no domain.
@@ -61,7 +61,7 @@ class DomainSet {
 
   DomainOptions options_;
   BinnedSum* busy_;
-  ContentionAccount* contention_;
+  DelayAccount* delays_;
   LinkSharingFinder sharing_finder_;
   Domains domains_;
   std::map<JobId, ContentionDomain*> domain_of_;

@@ -55,13 +55,44 @@ double JobState::ComputeSeconds() const {
   return on_clock_ns * clock.busy_fraction * 1e-9;
 }
 
-double JobState::EquivalentSoloSeconds(Seconds solo_iteration) const {
-  // Inside an iteration compute and phases count half each.
-  const double computed =
-      clock.total_ns > 0 ? static_cast<double>(progress_ns) / static_cast<double>(clock.total_ns) : 1;
-  const auto num_phases = static_cast<double>(clock.start_ns.size());
-  const double sent = num_phases > 0 ? (phase + PhaseFraction()) / num_phases : computed;
-  return solo_iteration.value() * (static_cast<double>(iterations_done) + (computed + sent) / 2);
+int64_t JobState::SoloNsLeft(SimTime now) const {
+  FL_DCHECK(solo.phase_ns.size() == clock.start_ns.size());
+  int64_t stall_ns = 0;       // for which compute stands, from now on
+  int64_t phase_over_ns = 0;  // when the phase before is over, from now on
+  for (size_t p = phase; p < clock.start_ns.size(); ++p) {
+    const int64_t reached_ns = clock.start_ns[p] - progress_ns + stall_ns;
+    int64_t length_ns = solo.phase_ns[p];
+    if (p == phase && is_phase_running) {
+      length_ns = static_cast<int64_t>(std::llround((1 - SlowestFraction()) * static_cast<double>(length_ns)));
+    } else {
+      phase_over_ns = std::max(phase_over_ns, reached_ns);
+    }
+    phase_over_ns += length_ns;
+    if (clock.blocks[p]) stall_ns = std::max<int64_t>(0, phase_over_ns - (clock.start_ns[p] - progress_ns));
+  }
+  const int64_t left_ns = std::max(clock.total_ns - progress_ns + stall_ns, phase_over_ns);
+  // Transfers of unequal length may be ahead of their phase for a while.
+  return is_phase_running ? std::max(left_ns, solo_left_at_start_ns - (now - phase_start).ns()) : left_ns;
+}
+
+double JobState::Work(SimTime now) const {
+  const double open =
+      solo.iteration_ns > 0 ? 1 - static_cast<double>(SoloNsLeft(now)) / static_cast<double>(solo.iteration_ns) : 0;
+  return static_cast<double>(iterations_done) + iteration_carry + std::clamp(open, 0.0, 1.0);
+}
+
+int64_t JobState::PhaseLossNs(SimTime now) const {
+  if (!is_phase_running) return 0;
+  return (now - phase_start).ns() + SoloNsLeft(now) - solo_left_at_start_ns;
+}
+
+void JobState::AddDelayShare(LossCause cause, JobId culprit, LinkId link, double weight_s) {
+  for (DelayShare& share : delay_shares) {
+    if (share.cause != cause || share.culprit != culprit || share.link != link) continue;
+    share.weight_s += weight_s;
+    return;
+  }
+  delay_shares.push_back({cause, culprit, link, weight_s});
 }
 
 double JobState::PhaseFraction() const {
@@ -111,6 +142,8 @@ void JobState::ReleaseMemory() {
   is_phase_running = false;
   shares = nullptr;
   part_bytes = {};
+  delay_shares = {};
+  phase_took_ns = {};
 }
 
 JobState CreateJobState(JobId id, uint32_t num_gpus, uint64_t num_iterations, const model::Iteration& iteration,
@@ -128,6 +161,7 @@ JobState CreateJobState(JobId id, uint32_t num_gpus, uint64_t num_iterations, co
   job.last_iteration_end = start;
   job.remaining.assign(job.transfers.size(), 0);
   job.phase_runs.assign(iteration.phases.size(), 0);
+  job.phase_took_ns.assign(iteration.phases.size(), 0);
   job.settled_bytes.assign(job.transfers.size(), 0);
   job.sent_before.assign(job.transfers.size(), 0);
   job.activity.assign(iteration.phases.size(), std::vector<float>(num_bins, 0.0f));

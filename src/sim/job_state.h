@@ -13,6 +13,7 @@
 #include "model/flow.h"
 #include "model/path.h"
 #include "sim/congestion_totals.h"
+#include "sim/loss_cause.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::sim {
@@ -49,6 +50,20 @@ struct TrafficWatch {
 // Work of one phase of communication done in each timeline bin, as a fraction of one run of the phase.
 using PhaseActivity = std::vector<std::vector<float>>;  // [phase][bin]
 
+// What an iteration takes alone: the yardstick of slowdowns and losses (solo_yardstick.h).
+struct SoloReference {
+  std::vector<int64_t> phase_ns;  // [phase]
+  int64_t iteration_ns = 0;       // along the longest path through compute and phases
+};
+
+// Seen to hold up the running phase: `weight_s` are seconds at full delay.
+struct DelayShare {
+  LossCause cause = LossCause::kNotAttributed;
+  JobId culprit;
+  LinkId link;
+  double weight_s = 0;
+};
+
 class QueuePairShares;
 
 struct JobState {
@@ -59,6 +74,9 @@ struct JobState {
   const model::Iteration* iteration = nullptr;
   std::vector<Transfer> transfers;  // ordered by phase
   IterationClock clock;
+
+  // Never longer than what its paths so far would have allowed; empty where nobody accounts for delay.
+  SoloReference solo;
 
   // In force until the next re-plan.
   std::vector<model::Path> paths;  // [flow]
@@ -84,23 +102,36 @@ struct JobState {
   int64_t jumped_ns = 0;        // simulated time that fast-forward skipped
   double jump_error = 0;        // bound on the relative error of iterations_done caused by it
   CongestionTotals congestion;  // nothing where it is not modelled
+  double open_work = 0;         // of the open iteration, once the job's account is closed
+  bool is_cut_off = false;      // then: a transfer that it waits for has no path
   // Since the paths were last set:
-  std::vector<uint64_t> phase_runs;   // [phase] completed
-  std::vector<double> settled_bytes;  // [transfer] of the running phase, already counted under earlier paths
-  std::vector<double> sent_before;    // [transfer] bytes each flow had sent when the paths were last set
-  PhaseActivity activity;             // when the phases ran
-  SimTime activity_since;             // start of the part of the running phase that `activity` has not seen
-  double activity_counted = 0;        // fraction of the running phase that it has seen
-  SimTime settled_at;                 // when the paths were last set
-  TrafficWatch* watch = nullptr;      // whoever profiles the job; outlives the watching
-  QueuePairShares* shares = nullptr;  // whoever balances its queue pairs
-  SimTime phase_start;                // of the running phase
-  std::vector<double> part_bytes;     // [transfer] with which the running phase began; only where `shares` is set
+  std::vector<uint64_t> phase_runs;           // [phase] completed
+  std::vector<double> settled_bytes;          // [transfer] of the running phase, already counted under earlier paths
+  std::vector<double> sent_before;            // [transfer] bytes each flow had sent when the paths were last set
+  PhaseActivity activity;                     // when the phases ran
+  SimTime activity_since;                     // start of the part of the running phase that `activity` has not seen
+  double activity_counted = 0;                // fraction of the running phase that it has seen
+  SimTime settled_at;                         // when the paths were last set
+  TrafficWatch* watch = nullptr;              // whoever profiles the job; outlives the watching
+  QueuePairShares* shares = nullptr;          // whoever balances its queue pairs
+  SimTime phase_start;                        // of the running phase
+  int64_t solo_left_at_start_ns = 0;          // SoloNsLeft() then
+  std::vector<DelayShare> delay_shares;       // of the running phase
+  SimTime standing_since = SimTime::Never();  // its slowest transfer has not moved, nor has it computed, since
+  std::vector<int64_t> phase_took_ns;         // [phase] the last run
+  std::vector<double> part_bytes;  // [transfer] with which the running phase began; only where `shares` is set
 
   // Seconds of compute of each of its GPUs so far.
   double ComputeSeconds() const;
-  // Seconds in which a job alone, with iterations of this length, would have come as far.
-  double EquivalentSoloSeconds(Seconds solo_iteration) const;
+  // Nanoseconds that the job would need alone for the rest of its iteration. Needs `solo` and `remaining`.
+  // Guarantees: falls by at most one per nanosecond, and by exactly one where the job is as fast as alone.
+  int64_t SoloNsLeft(SimTime now) const;
+  // Useful work: completed iterations plus the share of the open one, by the time that it takes alone. Needs `solo`
+  // and `remaining`.
+  double Work(SimTime now) const;
+  // What the running phase has cost the job so far, against the same time alone; 0 when none runs.
+  int64_t PhaseLossNs(SimTime now) const;
+  void AddDelayShare(LossCause cause, JobId culprit, LinkId link, double weight_s);
   // Fraction of the running phase's bytes that are sent; 0 when none runs. Needs `remaining`.
   double PhaseFraction() const;
   // The same of the transfer that is least far: how far the phase is on its way to its end.

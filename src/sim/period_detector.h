@@ -32,14 +32,14 @@ struct DomainSnapshot {
 struct Period {
   size_t lag = 0;  // in anchor iterations, >= 1
   int64_t length_ns = 0;
-  double error_ns = 0;  // bound on the shift of any event that skipping may cause; 0 when exact
+  double error_ns = 0;  // bound on how much later or earlier each later period ends; 0 when exact
 };
 
 class PeriodDetector {
  public:
   static constexpr size_t kMaxLag = 48;
   static constexpr double kExactNs = 0.5;
-  static constexpr double kConvergedFraction = 1e-4;
+  static constexpr double kConvergedFraction = 1e-5;
 
   // Adds the state at an anchor iteration and looks for a period that ends here.
   std::optional<Period> Observe(DomainSnapshot snapshot);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -60,7 +61,10 @@ TEST(RandomScenarioTest, OptionsTurnKindsOff) {
 }
 
 TEST(RandomScenarioTest, RunsKeepTheLaws) {
-  for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
+  // FAIRLEAD_NUM_SEEDS=5000 looks further.
+  const char* const more = std::getenv("FAIRLEAD_NUM_SEEDS");
+  const uint64_t num_seeds = more != nullptr ? std::strtoull(more, nullptr, 10) : kNumSeeds;
+  for (uint64_t seed = 0; seed < num_seeds; ++seed) {
     Random random(seed);
     const Scenario scenario = RandomScenario(random);
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "sim/cluster_simulation.h"
-#include "sim/link_collisions.h"
 #include "traffic/gpu_intensity.h"
 #include "traffic/link_traffic.h"
 
@@ -33,6 +33,21 @@ std::vector<LinkId> LinksOf(const std::vector<model::Path>& paths) {
 // The job's last instant in this run.
 SimTime EndOf(const JobState& state) { return state.is_finished ? state.finish_time : state.observed_until; }
 
+// A job stands still for good when it has done no work for so many of its iterations alone, and so long.
+constexpr double kStalledAfterIterations = 3;
+constexpr double kStalledAfterS = 1;
+
+// Less is the rounding of ends to nanoseconds.
+constexpr double kNegligibleLoss = 1e-7;
+
+bool IsBetweenSwitches(topology::LinkTier tier) {
+  return tier == topology::LinkTier::kLeafSpine || tier == topology::LinkTier::kSpineCore;
+}
+
+double SoloSeconds(const JobState& state) { return static_cast<double>(state.solo.iteration_ns) * 1e-9; }
+
+double WorkOf(const JobState& state) { return static_cast<double>(state.iterations_done) + state.open_work; }
+
 bool HasBegun(const JobState& state) { return EndOf(state) > state.first_start; }
 
 // Compute time of one GPU in one iteration.
@@ -40,10 +55,15 @@ double ComputePerIteration(const JobState& state) {
   return static_cast<double>(state.clock.total_ns) * state.clock.busy_fraction * 1e-9;
 }
 
+// Of fewer jobs the 99th percentile is the worst one.
+constexpr size_t kJobsForPercentile = 100;
+
 void SummarizeSlowdowns(std::vector<double> slowdowns, RunResult* result) {
   if (slowdowns.empty()) return;
   std::sort(slowdowns.begin(), slowdowns.end());
   for (double slowdown : slowdowns) result->mean_slowdown += slowdown / static_cast<double>(slowdowns.size());
+  result->worst_slowdown = slowdowns.back();
+  if (slowdowns.size() < kJobsForPercentile) return;
   // Nearest rank: the smallest value that is not exceeded by 99 % of the jobs.
   const auto rank = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(slowdowns.size())));
   result->p99_slowdown = slowdowns[std::max<size_t>(rank, 1) - 1];
@@ -66,6 +86,7 @@ std::vector<size_t> FindHottest(const std::vector<LinkResult>& links, size_t cou
 RunResult ClusterSimulation::CollectResult(bool partial) {
   for (JobId id : running_) {
     SettleBytes(records_[id]);
+    CloseAccount(records_[id], LastIteration::kCounts);
     records_[id].gpu_intensity = IntensityOf(records_[id]);
   }
   RunResult result;
@@ -79,11 +100,11 @@ RunResult ClusterSimulation::CollectResult(bool partial) {
   result.num_plans = controller_->counters().plans;
   result.control = std::move(control_);
   CollectJobs(&result);
+  CollectDelays(&result);
   if (options_.dcqcn) CollectCongestion(&result);
   CollectUtilization(&result);
   CollectLinks(&result);
   CollectLoadOfHottestLinks(&result);
-  CollectContention(&result);
   CollectTimeline(&result);
   return result;
 }
@@ -91,36 +112,54 @@ RunResult ClusterSimulation::CollectResult(bool partial) {
 std::vector<ClusterSimulation::StretchView> ClusterSimulation::StretchesOf(const JobRecord& record) {
   std::vector<StretchView> stretches;
   for (const Stretch& past : record.past) {
-    stretches.push_back({past.state.get(), past.solo, past.work, past.held_from, true});
+    stretches.push_back({past.state.get(), past.work, past.held_from, true});
   }
   if (record.state != nullptr) {
-    stretches.push_back({record.state.get(), record.solo, record.work, record.held_from, false});
+    stretches.push_back({record.state.get(), record.work, record.held_from, false});
   }
   return stretches;
 }
 
+// For how long the stretch counts as holding GPUs: from its first iteration on, with its restart where sizes change.
+double ClusterSimulation::HeldSeconds(const StretchView& stretch) const {
+  const SimTime from = allocates() ? stretch.held_from : stretch.state->first_start;
+  return std::max(0.0, (EndOf(*stretch.state) - from).seconds().value());
+}
+
 // Progress and speed of a job that has begun. Of an iteration that a restart threw away nothing counts but its compute.
-void ClusterSimulation::DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result) {
+void ClusterSimulation::DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result) const {
   result->start_s = stretches.front().state->first_start.seconds().value();
   double training_s = 0;
-  double alone_s = 0;
+  double useful_s = 0;
+  uint64_t num_ended = 0;
   for (const StretchView& stretch : stretches) {
     const JobState& state = *stretch.state;
     result->compute_s += state.ComputeSeconds();
-    result->iterations += static_cast<double>(state.iterations_done);
+    result->held_s += HeldSeconds(stretch);
+    result->work += WorkOf(state);
+    useful_s += WorkOf(state) * SoloSeconds(state);
+    num_ended += state.iterations_done;
     training_s += (state.last_iteration_end - state.first_start).seconds().value();
-    alone_s += stretch.solo.value() * static_cast<double>(state.iterations_done);
   }
-  if (result->iterations > 0) {
-    result->iteration_s = training_s / result->iterations;
-    if (stretches.size() > 1) result->solo_iteration_s = alone_s / result->iterations;
-    result->slowdown = result->iteration_s / result->solo_iteration_s;
-  }
-  // What a job has done of an iteration that it did not end.
-  const StretchView& last = stretches.back();
-  if (last.is_over) return;
-  const double since_last_s = (EndOf(*last.state) - last.state->last_iteration_end).seconds().value();
-  result->iterations += std::clamp(since_last_s / last.solo.value(), 0.0, 1.0);
+  result->iterations = result->work;
+  if (num_ended > 0) result->iteration_s = training_s / static_cast<double>(num_ended);
+  if (stretches.size() > 1 && result->work > 0) result->solo_iteration_s = useful_s / result->work;
+  result->lost_s = std::max(0.0, result->held_s - useful_s);
+  if (result->lost_s <= kNegligibleLoss * result->held_s) result->lost_s = 0;
+  // A job that has done nothing at all is at least as slow as if its first iteration ended now.
+  const double alone_s = useful_s > 0 ? useful_s : result->solo_iteration_s;
+  result->slowdown = result->lost_s > 0 ? std::max(1.0, result->held_s / alone_s) : 1;
+  DescribeCondition(*stretches.back().state, result);
+}
+
+void ClusterSimulation::DescribeCondition(const JobState& state, JobResult* result) {
+  result->condition = JobCondition::kRan;
+  if (result->finished || state.standing_since == SimTime::Never()) return;
+  const double still_s = (EndOf(state) - state.standing_since).seconds().value();
+  const double enough_s = std::max(kStalledAfterS, kStalledAfterIterations * SoloSeconds(state));
+  if (!state.is_cut_off && still_s < enough_s) return;
+  result->condition = state.is_cut_off ? JobCondition::kCutOff : JobCondition::kStalled;
+  result->stands_still_s = still_s;
 }
 
 // `job` has its other fields.
@@ -135,7 +174,7 @@ AllocationResult ClusterSimulation::DescribeAllocation(const JobRecord& record, 
     result.busy_gpu_s += stretch.state->ComputeSeconds() * stretch.state->num_gpus;
   }
   // Times are whole nanoseconds.
-  result.waited_s = std::round((job.end_s - job.arrival_s - running_s) * 1e9) * 1e-9;
+  result.waited_s = std::max(0.0, std::round((job.end_s - job.arrival_s - running_s) * 1e9) * 1e-9);
   uint32_t num_starts = 0;
   for (size_t i = 0; i < record.sizes.size(); ++i) {
     num_starts += record.sizes[i].num_gpus > 0 ? 1 : 0;
@@ -173,16 +212,16 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
       job.level = state.level;
       if (!stretches.back().is_over) job.end_s = EndOf(state).seconds().value();
       job.finished = state.is_finished;
-      job.solo_iteration_s = record.solo.value();
+      job.solo_iteration_s = SoloSeconds(state);
       job.gpu_intensity = record.gpu_intensity;
       for (const StretchView& stretch : stretches) {
         result->event_hash = CombineHash(result->event_hash, stretch.state->event_hash);
       }
     }
     if (allocates()) job.allocation = DescribeAllocation(record, job);
-    // Some stretches may have ended before training went on.
-    std::erase_if(stretches, [](const StretchView& stretch) { return !HasBegun(*stretch.state); });
-    if (!stretches.empty()) DescribeProgress(stretches, &job);
+    if (std::any_of(stretches.begin(), stretches.end(), [](const auto& s) { return HasBegun(*s.state); })) {
+      DescribeProgress(stretches, &job);
+    }
     result->jobs.push_back(std::move(job));
   }
 }
@@ -201,43 +240,43 @@ void ClusterSimulation::CollectCongestion(RunResult* result) const {
 // Sums over jobs, weighted with the GPU-seconds they held: from the start of their first iteration on, and with what
 // restarts took where an allocation policy resizes jobs.
 void ClusterSimulation::CollectUtilization(RunResult* result) const {
-  double held = 0, busy = 0, flop = 0, ideal = 0, jumped = 0;
+  double held = 0, busy = 0, flop = 0, ideal = 0, useful = 0, jumped = 0;
   std::vector<double> slowdowns;
   for (const JobResult& job : result->jobs) {
-    if (job.start_s < 0) continue;
+    if (job.condition == JobCondition::kNeverStarted) continue;
     for (const StretchView& stretch : StretchesOf(records_.at(job.id))) {
       const JobState& state = *stretch.state;
       const double gpus = state.num_gpus;
-      const SimTime held_from = allocates() ? stretch.held_from : state.first_start;
-      const double held_s = (EndOf(state) - held_from).seconds().value();
+      const double held_s = HeldSeconds(stretch);
       const double per_iteration_s = ComputePerIteration(state);
       const double compute_s = state.ComputeSeconds();
       held += gpus * held_s;
       busy += gpus * compute_s;
-      ideal += gpus * held_s * per_iteration_s / stretch.solo.value();
+      useful += gpus * std::min(WorkOf(state), held_s / SoloSeconds(state)) * per_iteration_s;
+      ideal += gpus * held_s * per_iteration_s / SoloSeconds(state);
       flop += per_iteration_s > 0 ? compute_s / per_iteration_s * stretch.work.value() : 0;
       jumped += gpus * static_cast<double>(state.jumped_ns) * 1e-9;
-      const double since_last_s = (EndOf(state) - state.last_iteration_end).seconds().value();
-      const double begun = stretch.is_over ? 0 : std::clamp(since_last_s / stretch.solo.value(), 0.0, 1.0);
-      const double useful_s = (static_cast<double>(state.iterations_done) + begun) * stretch.solo.value();
-      result->gpu_hours_lost += gpus * std::max(0.0, held_s - useful_s) / 3600;
       result->fast_forward_error_bound = std::max(result->fast_forward_error_bound, state.jump_error);
     }
-    if (job.slowdown > 0) slowdowns.push_back(job.slowdown);
+    result->gpu_hours_lost += job.lost_gpu_hours;
+    result->num_stalled += job.condition == JobCondition::kStalled;
+    result->num_cut_off += job.condition == JobCondition::kCutOff;
+    slowdowns.push_back(job.slowdown);
   }
+  result->slowdowns_are_bounds = result->num_stalled + result->num_cut_off > 0;
   if (held > 0) {
     result->busy = busy / held;
+    result->ideal_busy = ideal / held;
     result->flop_weighted = flop / (held * fabric_->gpu_peak().value());
     result->fast_forward_fraction = jumped / held;
   }
-  if (ideal > 0) result->vs_ideal = busy / ideal;
+  if (ideal > 0) result->vs_ideal = useful / ideal;
   SummarizeSlowdowns(std::move(slowdowns), result);
 }
 
 void ClusterSimulation::CollectLinks(RunResult* result) const {
   std::vector<const JobState*> states;
   for (JobId id : running_) states.push_back(records_.at(id).state.get());
-  result->colliding_links = FindCollidingLinks(states, *fabric_, capacities_).size();
   IdVector<LinkId, uint32_t> num_jobs(fabric_->num_links());
   for (const JobState* state : states) {
     for (LinkId link : LinksOf(state->paths)) ++num_jobs[link];
@@ -269,28 +308,55 @@ void ClusterSimulation::CollectLoadOfHottestLinks(RunResult* result) const {
   }
 }
 
-void ClusterSimulation::CollectContention(RunResult* result) const {
+void ClusterSimulation::CollectDelays(RunResult* result) const {
   std::map<JobId, std::pair<double, LinkId>> longest;
-  for (const auto& [key, place] : contention_.index()) {
-    const ContentionValue& value = contention_.values()[place];
-    if (!key.culprit.valid()) {
-      auto& best = longest[key.victim];
-      if (value.shared_s > best.first) best = {value.shared_s, key.link};
-      continue;
-    }
-    if (value.shared_s <= 0) continue;
-    result->contention.push_back({.victim = key.victim,
-                                  .culprit = key.culprit,
-                                  .link = key.link,
-                                  .link_name = LinkNameOrNoPath(*fabric_, key.link),
-                                  .shared_s = value.shared_s,
-                                  .lost_s = value.lost_s,
-                                  .yielded = value.yielded_s > 0.5 * value.lost_s});
+  for (const auto& [key, place] : delays_.bounds.index()) {
+    const double bound_s = delays_.bounds.values()[place];
+    auto& best = longest[key.job];
+    if (bound_s > best.first) best = {bound_s, key.link};
   }
+  std::set<LinkId> colliding;
   for (JobResult& job : result->jobs) {
     const auto found = longest.find(job.id);
     if (found != longest.end()) job.bounding_link = LinkNameOrNoPath(*fabric_, found->second.second);
+    if (job.lost_s > 0) CollectLossesOf(&job);
+    for (const LossResult& loss : job.lost_to) {
+      const bool is_collision = loss.cause == LossCause::kJob || loss.cause == LossCause::kSelf ||
+                                loss.cause == LossCause::kLevel || loss.cause == LossCause::kProfiling;
+      if (is_collision && loss.link.valid() && IsBetweenSwitches(fabric_->tier(loss.link))) colliding.insert(loss.link);
+    }
   }
+  result->colliding_links = colliding.size();
+}
+
+// The rows of the job's account, and what rests of the time that it has lost.
+void ClusterSimulation::CollectLossesOf(JobResult* job) const {
+  const auto& rows = delays_.losses.index();
+  double rest_s = job->lost_s;
+  for (auto row = rows.lower_bound({job->id, LossCause{}, JobId(0), LinkId(0)});
+       row != rows.end() && row->first.victim == job->id; ++row) {
+    const LossKey& key = row->first;
+    const LostTime& lost = delays_.losses.values()[row->second];
+    rest_s -= lost.s;
+    if (key.cause == LossCause::kNotAttributed) {
+      rest_s += lost.s;
+      continue;
+    }
+    if (lost.s <= kNegligibleLoss * job->held_s) continue;
+    job->lost_gpu_hours += lost.gpu_s / 3600;
+    job->lost_to.push_back({.cause = key.cause,
+                            .culprit = key.culprit,
+                            .link = key.link,
+                            .link_name = key.link.valid() ? fabric_->LinkName(key.link) : "",
+                            .lost_s = lost.s,
+                            .gpu_hours = lost.gpu_s / 3600});
+  }
+  std::stable_sort(job->lost_to.begin(), job->lost_to.end(),
+                   [](const LossResult& a, const LossResult& b) { return a.lost_s > b.lost_s; });
+  if (rest_s <= kNegligibleLoss * job->held_s) return;
+  const double gpu_hours = rest_s * job->num_gpus / 3600;
+  job->lost_gpu_hours += gpu_hours;
+  job->lost_to.push_back({LossCause::kNotAttributed, JobId(), LinkId(), "", rest_s, gpu_hours});
 }
 
 // Bins of the timeline up to the end of the run, which may come before the end that was asked for.

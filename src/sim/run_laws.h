@@ -11,6 +11,9 @@ namespace fairlead::sim {
 // The first law that the run breaks, in words with numbers; empty: none.
 std::string FindBrokenLaw(const Scenario& scenario, const RunResult& run);
 
+// Of these, the laws of the account of delay alone.
+std::string FindBrokenAccount(const RunResult& run);
+
 // The same of two runs of one scenario, one of which has skipped periods and the other played every iteration.
 std::string FindDisagreement(const RunResult& fast, const RunResult& exact);
 

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
 #include "scheduling/decision_record.h"
+#include "sim/loss_cause.h"
 #include "topology/fabric.h"
 
 namespace fairlead::sim {
@@ -37,6 +39,27 @@ struct AllocationResult {
   double busy_gpu_s = 0;          // in which its GPUs computed
 };
 
+// How a job stood when the run, or the job, ended. Names in JSON: JobConditionName().
+enum class JobCondition : uint8_t {
+  kNeverStarted,  // it began no iteration
+  kRan,           // it finished, or was making progress
+  kStalled,       // it has paths, and has done no work for a second and three of its iterations alone, or longer
+  kCutOff,        // it waits for a transfer that has no path, or only one over a link that is down
+};
+
+// "never_started", "ran", "stalled", "cut_off".
+std::string_view JobConditionName(JobCondition condition);
+
+// Time that a job lost, for one cause, because of one other job, on one link.
+struct LossResult {
+  LossCause cause = LossCause::kNotAttributed;
+  JobId culprit;          // kJob, kLevel, kProfiling; invalid otherwise
+  LinkId link;            // invalid: no link has to do with it
+  std::string link_name;  // empty: no link
+  double lost_s = 0;      // > 0
+  double gpu_hours = 0;   // lost_s times the GPUs that the job held then
+};
+
 // One job over the whole run.
 struct JobResult {
   JobId id;
@@ -47,13 +70,23 @@ struct JobResult {
   double start_s = 0;  // first iteration began; < 0: it never did
   double end_s = 0;    // finished, or the end of the run
   bool finished = false;
-  double iterations = 0;        // completed, plus the fraction of work of the last one
-  double iteration_s = 0;       // mean length of a completed iteration; 0 when none completed
-  double solo_iteration_s = 0;  // the same alone on the empty fabric
-  double slowdown = 0;          // iteration_s / solo_iteration_s; 0 when unknown
-  double compute_s = 0;         // seconds in which the job's GPUs computed
-  double gpu_intensity = 0;     // Crux I_j, FLOP/s; 0 = no network traffic
-  uint32_t level = 0;           // priority level in force at the end, 0 = most important
+  JobCondition condition = JobCondition::kNeverStarted;
+  double stands_still_s = 0;  // for how long it had done no work when the run ended; 0 unless stalled or cut off
+  double held_s = 0;       // in which it held GPUs, from its first iteration on; with its restarts where sizes change
+  double work = 0;         // useful work: completed iterations plus the share of the open one
+  double iterations = 0;   // the same
+  double iteration_s = 0;  // mean length of a completed iteration; 0 when none completed
+  double solo_iteration_s = 0;  // the same alone on the healthy fabric, on the fastest of the sound path choices
+  // held_s / (work * solo_iteration_s), >= 1; a lower bound where the job is stalled or cut off (printed ">= x");
+  // 0: it never started.
+  double slowdown = 0;
+  double lost_s = 0;          // held_s - work * solo_iteration_s
+  double lost_gpu_hours = 0;  // the same times GPUs
+  // Rows add up to lost_s and lost_gpu_hours; most lost first, then by cause, culprit and link.
+  std::vector<LossResult> lost_to;
+  double compute_s = 0;      // seconds in which the job's GPUs computed
+  double gpu_intensity = 0;  // Crux I_j, FLOP/s; 0 = no network traffic
+  uint32_t level = 0;        // priority level in force at the end, 0 = most important
   uint32_t priority_rank = 0;
   std::optional<ProfilingError> profiling_error;  // nothing: it was not profiled, or sends nothing over NICs
   // CNPs that its senders received; nothing: congestion control is not modelled.
@@ -62,17 +95,6 @@ struct JobResult {
   std::string reason;         // the policy's words about this job
   // Nothing: sizes are fixed. With it `num_gpus` is the last size that the job had.
   std::optional<AllocationResult> allocation;
-};
-
-// Time a job lost on one link because of one other job.
-struct ContentionResult {
-  JobId victim;
-  JobId culprit;
-  LinkId link;
-  std::string link_name;
-  double shared_s = 0;   // both had active flows on the link while it bounded the victim
-  double lost_s = 0;     // the victim's share of delay blamed on this culprit
-  bool yielded = false;  // the victim stood on a lower level than the culprit
 };
 
 struct LinkResult {
@@ -103,11 +125,14 @@ struct ControlChange {
   uint64_t level_changes = 0;  // jobs
 };
 
-// One policy under one hash seed.
+// One policy under one draw of chance (scenario_draws.h).
 struct RunResult {
   std::string policy;
   std::string allocation;  // policy that decides about sizes; empty: sizes are fixed
-  uint64_t seed = 0;
+  uint32_t draw = 0;
+  uint64_t seed = 0;  // of the hash
+  uint64_t phase_seed = 0;
+  uint64_t placement_seed = 0;
   uint64_t event_hash = 0;
   bool partial = false;  // stopped by the user or a limit before the end
   double simulated_s = 0;
@@ -117,23 +142,26 @@ struct RunResult {
   double fast_forward_error_bound = 0;  // largest relative error of a job's iterations that jumping may have caused
   double busy = 0;                      // GPU utilization: sum of GPUs x compute seconds / sum of GPUs x seconds held
   double flop_weighted = 0;             // FLOP done / (GPUs held x peak x seconds)
-  double vs_ideal = 0;                  // busy / busy when every job runs alone on the empty fabric
-  double gpu_hours_lost = 0;            // GPU-hours by which jobs were behind their solo speed
-  double mean_slowdown = 0;             // over jobs that completed an iteration
-  double p99_slowdown = 0;              // nearest rank
+  double vs_ideal = 0;                  // useful work / what each job would have done alone in the time held, 0..1
+  double ideal_busy = 0;                // busy when every job runs alone
+  double gpu_hours_lost = 0;            // sum of the jobs' lost_gpu_hours
+  double mean_slowdown = 0;             // over jobs that began; 0: none did
+  double worst_slowdown = 0;            // the greatest; 0: no job began
+  std::optional<double> p99_slowdown;   // nearest rank; nothing with fewer than 100 jobs
+  bool slowdowns_are_bounds = false;    // a stalled or cut off job is among them: mean and worst are at least so much
+  uint32_t num_stalled = 0;             // jobs
+  uint32_t num_cut_off = 0;             // jobs
   uint64_t path_changes = 0;            // flows whose path a re-plan changed
   uint64_t level_changes = 0;           // jobs whose level a re-plan changed
-  // Links between switches whose flows, each as fast as its NIC allows, ask for more than the link carries
-  // (link_collisions.h); at the end.
+  // Links between switches on which a job lost time to another job or to itself, over the whole run.
   uint64_t colliding_links = 0;
   // Of the bytes that flows would have sent while full links held them back, the share that the saw-tooth of their
   // rates cost (congestion_loss.h); nothing: congestion control is not modelled.
   std::optional<double> congestion_loss;
-  std::vector<ControlChange> control;        // re-plans that changed something, by time
-  uint64_t num_plans = 0;                    // re-plans
-  std::vector<JobResult> jobs;               // by id
-  std::vector<LinkResult> links;             // network links that carried bytes, by id
-  std::vector<ContentionResult> contention;  // by (victim, culprit, link)
+  std::vector<ControlChange> control;  // re-plans that changed something, by time
+  uint64_t num_plans = 0;              // re-plans
+  std::vector<JobResult> jobs;         // by id
+  std::vector<LinkResult> links;       // network links that carried bytes, by id
   Timeline timeline;
   // About one job, where ScenarioRunOptions asks for it and an allocation policy decides; by time.
   std::vector<scheduling::DecisionRecord> decisions;
@@ -141,20 +169,24 @@ struct RunResult {
 
 // A run that one of our own checks has ended: no results, and a mistake of ours.
 struct FailedRun {
-  std::string policy;  // as RunResult::policy
-  uint64_t seed = 0;
+  std::string policy;     // as RunResult::policy
+  uint32_t draw = 0;      // as RunResult::draw
+  uint64_t seed = 0;      // of the hash
   std::string message;    // of the check: file, line, expression
   std::string reproduce;  // one command that runs it alone; empty: nobody has said
 };
 
-// One `fairlead sim run`: every policy under every seed.
+// One `fairlead sim run`: every policy under every draw.
 struct SimulationReport {
   std::string scenario;  // its title
   std::string version;
   uint64_t num_gpus = 0;           // of the cluster
   std::string fabric_summary;      // "346 hosts, 2768 GPUs (A100), 173 leaves, 16 spines"
   std::vector<std::string> notes;  // assumptions that the scenario makes; shown on the page
-  std::vector<RunResult> runs;     // grouped by policy, seeds ascending
+  // What the run found doubtful about its input: who, what was found, what to check. Shown with the notes.
+  std::vector<std::string> doubts;
+  std::vector<std::string> varied;  // what differs between draws: "hash", "phase", "placement"
+  std::vector<RunResult> runs;      // grouped by policy, draws ascending
   // Beside `runs`, in the same order; only where ScenarioRunOptions::keeps_others.
   std::vector<FailedRun> failed_runs;
 };

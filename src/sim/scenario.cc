@@ -422,6 +422,13 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   scenario.placement_seed = static_cast<uint64_t>(root.Int("placement_seed", 1, 0, INT64_MAX));
   scenario.num_seeds = static_cast<uint32_t>(root.Int("seeds", 5, 1, 10'000));
   scenario.first_seed = static_cast<uint64_t>(root.Int("seed", 1, 0, INT64_MAX));
+  if (root.Has("vary")) {
+    const auto varied = ParseVariedSeeds(root.Strings("vary"));
+    if (varied.ok())
+      scenario.varied = *varied;
+    else
+      root.Fail("vary", varied.status().message());
+  }
   ReadPolicies(root, &scenario);
   ReadAllocation(root, &scenario);
   ReadCruxOptions(root, &scenario);

@@ -8,7 +8,8 @@
 //     crux: {path_hysteresis: 0, level_hysteresis: 0, fairness: 0, starvation_guard_s: 0}   # of all variants
 //     c4p: {max_imbalance: 1.3}        # of all its variants
 //     qps_per_connection: 2            # queue pairs; every flow between hosts is split
-//     seeds: 5
+//     seeds: 5                         # draws of chance per policy
+//     vary: [hash, phase, placement]   # what differs between draws (scenario_draws.h); default: all three
 //     simulate_s: 120
 //     goodput: 0.97                    # payload share of network links
 //     congestion: dcqcn                # full links lose what its saw-tooth costs; CNPs are counted; default: none
@@ -35,6 +36,7 @@
 #include "controller/cluster_controller.h"
 #include "model/job.h"
 #include "sim/cluster_simulation.h"
+#include "sim/scenario_draws.h"
 #include "sim/scenario_job.h"
 #include "topology/fabric.h"
 #include "topology/fabric_builder.h"
@@ -56,8 +58,10 @@ struct Scenario {
   std::vector<LinkEvent> link_events;
   std::vector<std::string> policies = {"ecmp", "crux"};
   traffic::PolicyOptions policy_options;
-  uint32_t num_seeds = 5;
-  uint64_t first_seed = 1;
+  uint32_t num_seeds = 5;   // draws
+  uint32_t first_draw = 0;  // scenario_draws.h
+  uint64_t first_seed = 1;  // hash seed of draw 0
+  VariedSeeds varied;       // what differs between draws
   SimulationOptions simulation;
 };
 

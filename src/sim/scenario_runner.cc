@@ -15,6 +15,7 @@
 #include "base/process_usage.h"
 #include "scheduling/allocation_registry.h"
 #include "scheduling/placement_policy.h"
+#include "sim/flop_check.h"
 #include "traffic/policy_registry.h"
 #include "version.h"
 
@@ -22,13 +23,13 @@ namespace fairlead::sim {
 
 namespace {
 
-// What slowdowns are measured against: the paths that Crux would give a job that is alone.
-constexpr std::string_view kSoloPolicy = "crux";
+// What slowdowns are measured against: the paths that these would give a job that is alone.
+constexpr std::array<std::string_view, 3> kSoloPolicies = {"crux", "c4p", "ecmp"};
 
 struct PlannedRun {
   std::string policy;
   std::string allocation;  // empty: sizes are fixed
-  uint64_t seed = 0;
+  uint32_t draw = 0;
 };
 
 // Fractions of all runs, summed up under a lock.
@@ -51,30 +52,60 @@ class SharedProgress {
   const RunProgress& report_;
 };
 
-RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, std::optional<JobId> explained_job,
+// What one run is given besides its scenario.
+struct RunInputs {
+  const ScenarioRunOptions* options;
+  const PlacementBook* known;  // null: none
+  PlacementBook* book;
+  FlopCheck* flop_check;
+};
+
+DrawSeeds SeedsOf(const Scenario& scenario, uint32_t draw) {
+  return SeedsOfDraw({scenario.first_seed, scenario.simulation.phase_seed, scenario.placement_seed}, scenario.varied,
+                     draw);
+}
+
+RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInputs& inputs,
                   const std::atomic<bool>& stop, const RunWatch::Progress& progress) {
+  const std::optional<JobId> explained_job = inputs.options->explained_job;
   const auto begin = std::chrono::steady_clock::now();
-  const auto placement = scheduling::CreatePlacementPolicy(scenario.placement, scenario.placement_seed).value();
+  const DrawSeeds seeds = SeedsOf(scenario, run.draw);
+  const auto placement = scheduling::CreatePlacementPolicy(scenario.placement, seeds.placement).value();
+  const BookedPlacement booked(*placement, inputs.known, inputs.book);
   const auto policy = traffic::CreatePolicy(run.policy, scenario.policy_options).value();
-  const auto solo_policy = traffic::CreatePolicy(kSoloPolicy, {}).value();
+  std::vector<std::unique_ptr<traffic::TrafficPolicy>> solo_policies;
+  std::vector<const traffic::TrafficPolicy*> solo_choices;
+  for (const std::string_view name : kSoloPolicies) {
+    solo_policies.push_back(traffic::CreatePolicy(name, {}).value());
+    solo_choices.push_back(solo_policies.back().get());
+  }
   SimulationOptions options = scenario.simulation;
-  options.controller.hash_seed = run.seed;
-  options.controller.random_seed = run.seed;
+  options.controller.hash_seed = seeds.hash;
+  options.controller.random_seed = seeds.hash;
+  options.phase_seed = seeds.phase;
   std::vector<scheduling::DecisionRecord> decisions;
   std::unique_ptr<scheduling::AllocationPolicy> allocation;
   if (!run.allocation.empty()) {
-    allocation = scheduling::CreateAllocationPolicy(run.allocation, run.seed).value();
+    allocation = scheduling::CreateAllocationPolicy(run.allocation, seeds.hash).value();
     options.controller.allocation.policy = allocation.get();
     options.controller.allocation.learns_speeds = scenario.learns_speeds;
     if (explained_job)
       options.controller.allocation.observer = scheduling::RecordDecisionsAbout(*explained_job, &decisions);
   }
   std::vector<model::Job> jobs;
-  for (const ScenarioJob& entry : scenario.jobs) jobs.push_back(entry.job);
-  ClusterSimulation simulation(scenario.fabric, *placement, *policy, *solo_policy, MakeIterationProvider(scenario),
-                               std::move(jobs), scenario.link_events, options);
+  const std::vector<JobId>& absent = inputs.options->absent_jobs;
+  for (const ScenarioJob& entry : scenario.jobs) {
+    if (std::find(absent.begin(), absent.end(), entry.job.id) == absent.end()) jobs.push_back(entry.job);
+  }
+  ClusterSimulation simulation(scenario.fabric, booked, *policy, std::move(solo_choices),
+                               inputs.flop_check->Watch(MakeIterationProvider(scenario)), std::move(jobs),
+                               scenario.link_events, options);
   RunWatch watch(stop, progress);
   RunResult result = simulation.Run(watch);
+  result.draw = run.draw;
+  result.seed = seeds.hash;
+  result.phase_seed = seeds.phase;
+  result.placement_seed = seeds.placement;
   result.decisions = std::move(decisions);
   if (!run.allocation.empty()) result.policy = fmt::format("{}+{}", run.allocation, result.policy);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -82,12 +113,14 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, std::optional
   return result;
 }
 
-FailedRun DescribeFailure(const PlannedRun& run, const Status& failure, const ScenarioRunOptions& options) {
+FailedRun DescribeFailure(const Scenario& scenario, const PlannedRun& run, const Status& failure,
+                          const ScenarioRunOptions& options) {
   FailedRun failed{.policy = run.allocation.empty() ? run.policy : fmt::format("{}+{}", run.allocation, run.policy),
-                   .seed = run.seed,
+                   .draw = run.draw,
+                   .seed = SeedsOf(scenario, run.draw).hash,
                    .message = failure.message(),
                    .reproduce = ""};
-  if (options.reproduce) failed.reproduce = options.reproduce(run.policy, run.allocation, run.seed);
+  if (options.reproduce) failed.reproduce = options.reproduce(run.policy, run.allocation, run.draw);
   return failed;
 }
 
@@ -112,18 +145,22 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   const std::vector<std::string> fixed = {""};
   for (const std::string& allocation : scenario.allocations.empty() ? fixed : scenario.allocations) {
     for (const std::string& policy : scenario.policies) {
-      for (uint32_t s = 0; s < scenario.num_seeds; ++s) {
-        planned.push_back({policy, allocation, scenario.first_seed + s});
+      for (uint32_t i = 0; i < scenario.num_seeds; ++i) {
+        planned.push_back({policy, allocation, scenario.first_draw + i});
       }
     }
   }
   std::vector<std::optional<RunResult>> results(planned.size());
+  std::vector<PlacementBook> books(planned.size());
   std::vector<Status> failures(planned.size());
+  FlopCheck flop_check(scenario.fabric.gpu_peak());
   SharedProgress shared_progress(planned.size(), progress);
   ParallelFor(planned.size(), options.num_threads, stop, [&](size_t i) {
+    const bool is_known = options.known_placements != nullptr && i < options.known_placements->size();
+    const RunInputs inputs = {&options, is_known ? &(*options.known_placements)[i] : nullptr, &books[i], &flop_check};
     failures[i] = CatchFailedChecks([&] {
-      results[i] = RunOnce(scenario, planned[i], options.explained_job, stop,
-                           [&](double fraction) { shared_progress.Set(i, fraction); });
+      results[i] =
+          RunOnce(scenario, planned[i], inputs, stop, [&](double fraction) { shared_progress.Set(i, fraction); });
     });
     shared_progress.Set(i, 1);
   });
@@ -134,14 +171,17 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   report.num_gpus = scenario.fabric.num_gpus();
   report.fabric_summary = SummarizeFabric(scenario.fabric);
   report.notes = scenario.notes;
+  report.varied = scenario.varied.Names();
+  report.doubts = flop_check.Describe();
   for (size_t i = 0; i < planned.size(); ++i) {
     if (results[i]) report.runs.push_back(std::move(*results[i]));
     if (failures[i].ok()) continue;
-    report.failed_runs.push_back(DescribeFailure(planned[i], failures[i], options));
+    report.failed_runs.push_back(DescribeFailure(scenario, planned[i], failures[i], options));
+    const FailedRun& failed = report.failed_runs.back();
     if (!options.keeps_others)
-      return Internal(
-          fmt::format("{}, seed {}: {}", report.failed_runs.back().policy, planned[i].seed, failures[i].message()));
+      return Internal(fmt::format("{}, seed {}: {}", failed.policy, failed.seed, failures[i].message()));
   }
+  if (options.placements != nullptr) *options.placements = std::move(books);
   return report;
 }
 

@@ -1,5 +1,5 @@
-// Runs a scenario: every policy under every hash seed, on as many threads as the machine has, with the same results at
-// any number of threads.
+// Runs a scenario: every policy under every draw (scenario_draws.h), on as many threads as the machine has, with the
+// same results at any number of threads.
 #pragma once
 
 #include <atomic>
@@ -7,8 +7,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
+#include "sim/placement_book.h"
 #include "sim/run_result.h"
 #include "sim/scenario.h"
 
@@ -18,18 +20,25 @@ struct ScenarioRunOptions {
   uint32_t num_threads = 0;  // 0 = one per processor
   // Whose allocation decisions to keep (RunResult::decisions); nothing: nobody's.
   std::optional<JobId> explained_job = std::nullopt;
+  // Jobs that are left out, as if they had never been submitted. Ids of the others stay.
+  std::vector<JobId> absent_jobs = {};
+  // Where jobs are placed, one entry per planned run: policies in order, draws ascending.
+  // `known_placements`, from an earlier call with the same policies and draws: each job is placed as it was, where
+  // those GPUs are free. `placements` is filled. An allocation policy decides about hosts itself and obeys neither.
+  const std::vector<PlacementBook>* known_placements = nullptr;
+  std::vector<PlacementBook>* placements = nullptr;
   // Runs that a check of ours has ended are listed beside the results of the others; otherwise they are an error.
   bool keeps_others = false;
   // The command that plays a run alone, for FailedRun; may be empty.
-  std::function<std::string(const std::string& policy, const std::string& allocation, uint64_t seed)> reproduce =
+  std::function<std::string(const std::string& policy, const std::string& allocation, uint32_t draw)> reproduce =
       nullptr;
 };
 
 // Called from any thread, one call at a time: fraction of all runs that is done, 0..1.
 using RunProgress = std::function<void(double)>;
 
-// Errors: kInvalidArgument for an unknown policy; kInternal where a check of ours fails in a run. When `stop` turns true, runs end soon, marked partial; runs that have
-// not begun are left out. Thread: safe, the scenario is only read.
+// Errors: kInvalidArgument for an unknown policy; kInternal where a check of ours fails in a run. When `stop` turns
+// true, runs end soon, marked partial; runs that have not begun are left out. Thread: safe, the scenario is only read.
 Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRunOptions& options,
                                      const std::atomic<bool>& stop, const RunProgress& progress);
 

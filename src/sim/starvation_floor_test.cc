@@ -119,7 +119,7 @@ class StarvationFloorTest : public testing::Test {
       return iterations_.at(job.id);
     };
     const auto solo = traffic::CreatePolicy("crux", {}).value();
-    ClusterSimulation simulation(fabric_, placement_, policy, *solo, provider, jobs_, {}, options_);
+    ClusterSimulation simulation(fabric_, placement_, policy, {solo.get()}, provider, jobs_, {}, options_);
     const std::atomic<bool> never = false;
     RunWatch watch(never, nullptr);
     return simulation.Run(watch);

@@ -31,8 +31,8 @@ inline bool Meet(const topology::Fabric& fabric, const JobPlan& a, const JobPlan
   return std::any_of(of_a.begin(), of_a.end(), [&](LinkId link) { return of_b.contains(link); });
 }
 
-// Two leaves, two spines, eight hosts on both leaves. A host has four GPUs without NVLink and one NIC of two ports: flows of two jobs
-// on one host may leave it by different ports and still share the PCIe links of the NIC.
+// Two leaves, two spines, eight hosts on both leaves. A host has four GPUs without NVLink and one NIC of two ports:
+// flows of two jobs on one host may leave it by different ports and still share the PCIe links of the NIC.
 inline topology::Fabric MakeBondedClos() {
   topology::ClosSpec spec;
   spec.leaves = 2;

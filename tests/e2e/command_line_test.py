@@ -191,7 +191,15 @@ class CommandLineTest(CommandCase):
         explanation = json.loads((self.folder / "e.json").read_text())[0]
         self.assertEqual(explanation["name"], "big")
         self.assertEqual(explanation["policy"], "ecmp")
-        self.assertIn("gpu_hours_lost", explanation)
+        self.assertIn("lost_gpu_hours", explanation)
+        for without, message in (("nobody", "'nobody'"), ("big", "the job to be explained"), ("link:x", "no such link event"),
+                                 ("link-event:7", "no such link event")):
+            self.assert_refused(self.run_program("explain", "job", "big", "--scenario", scenario, "--without", without), message)
+        other = self.run_program("explain", "job", "big", "--scenario", scenario, "--policy", "ecmp", "--without", "1",
+                                 "--json", "e.json")
+        self.assertEqual(other.returncode, 0, other.stderr)
+        self.assertIn("Without job 1", other.stdout)
+        self.assertEqual(len(json.loads((self.folder / "e.json").read_text())[0]["without"]["removed"]), 1)
         self.assert_refused(self.run_program("explain", "job", "nobody", "--scenario", scenario), "'nobody'")
         self.assert_refused(self.run_program("explain", "job", "big", "--scenario", scenario, "--policy", "x"), "known: ecmp, ", "crux")
 

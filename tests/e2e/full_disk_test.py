@@ -136,11 +136,11 @@ class FullDiskTest(unittest.TestCase):
         self.assertEqual(self.begin("meanwhile"), USE)
         wait_until(lambda: self.get("/healthz")[0] == 503, "the full disk is told")
         self.assertIn("full", self.get("/healthz")[1]["error"])
-        self.assertEqual(self.begin("meanwhile too"), USE)
+        self.assertEqual(self.begin("meanwhile-too"), USE)
 
         self.disk.empty()
         wait_until(lambda: self.get("/healthz")[0] == 200, "there is room again")
-        wait_until(lambda: self.jobs() == {"before", "meanwhile", "meanwhile too"}, "nothing was lost")
+        wait_until(lambda: self.jobs() == {"before", "meanwhile", "meanwhile-too"}, "nothing was lost")
         self.assertIsNone(agent.poll())
 
         # Killed on a full disk, where no other one starts; when there is room, it has all that was kept.
@@ -153,7 +153,7 @@ class FullDiskTest(unittest.TestCase):
         self.assertIn("make room", refused.stderr)
         self.disk.empty()
         self.start_controller()
-        wait_until(lambda: self.jobs() == {"before", "meanwhile", "meanwhile too"}, "the agent announces its jobs")
+        wait_until(lambda: self.jobs() == {"before", "meanwhile", "meanwhile-too"}, "the agent announces its jobs")
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ struct SteeringOptions {
 };
 
 // Values that are missing or can't be right (too long, not a number, out of range) leave the default, and what
-// is no name of a job (shm/job_name.h) leaves the library off, in silence: it is loaded into each program that a training
-// script calls. The profiler plugin says it.
+// is no name of a job (shm/job_name.h) leaves the library off, in silence: it is loaded into each program that a
+// training script calls. The profiler plugin says it.
 SteeringOptions ReadSteeringOptions();
 
 // Those of this process, read when the library was loaded; before that: off.
@@ -39,8 +39,8 @@ class AgentExchange {
   AgentExchange& operator=(const AgentExchange&) = delete;
 
   // Fills in who asks (magic, version, job). True when the answer is kUse and well-formed. After a deadline has passed
-  // nobody waits for a second, so that a stuck agent costs each process a percent or two of its time at most; it is asked
-  // all the same, so that it knows of the connection.
+  // nobody waits for a second, so that a stuck agent costs each process a percent or two of its time at most; it is
+  // asked all the same, so that it knows of the connection.
   bool Ask(shm::SteeringQuestion question, shm::SteeringAnswer* answer);
   // After Ask() was true. Lost when the agent is gone.
   void Tell(uint16_t source_port, int error, bool steered);
