@@ -31,6 +31,7 @@
 #include "experiments/lab-eight-jobs/lab_eight_jobs.h"
 #include "experiments/lab-link-failure/lab_link_failure.h"
 #include "experiments/lab-torch/lab_torch.h"
+#include "experiments/policy-default/policy_default.h"
 
 namespace fairlead::experiments {
 
@@ -62,6 +63,7 @@ std::vector<experiment::Experiment> AllExperiments() {
       {"aiturbo-classifier", FindEmbeddedText("experiments/aiturbo-classifier/paper.yaml"), aiturbo_classifier::Run},
       {"aiturbo-speed-model", FindEmbeddedText("experiments/aiturbo-speed-model/paper.yaml"), aiturbo_speed_model::Run},
       {"joint", FindEmbeddedText("experiments/joint/paper.yaml"), joint::Run},
+      {"policy-default", FindEmbeddedText("experiments/policy-default/paper.yaml"), policy_default::Run},
       {"lab-eight-jobs", FindEmbeddedText("experiments/lab-eight-jobs/paper.yaml"), lab_eight_jobs::Run},
       {"lab-bonded-ports", FindEmbeddedText("experiments/lab-bonded-ports/paper.yaml"), lab_bonded_ports::Run},
       {"lab-link-failure", FindEmbeddedText("experiments/lab-link-failure/paper.yaml"), lab_link_failure::Run},
