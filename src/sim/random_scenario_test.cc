@@ -74,5 +74,27 @@ TEST(RandomScenarioTest, RunsKeepTheLaws) {
   }
 }
 
+TEST(RandomScenarioTest, SkippingPeriodsChangesNothingBeyondTheStatedError) {
+  // Without what extrapolates (its error is not bounded) and what answers to measurements (which a nanosecond may turn).
+  double skipped = 0;
+  for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
+    Random random(seed);
+    Scenario scenario = RandomScenario(random, {.allocation = false,
+                                                .congestion = false,
+                                                .profiling = false,
+                                                .speed_reports = false,
+                                                .extrapolation = false,
+                                                .max_simulated_s = 60,
+                                                .policies = {"ecmp", "crux", "c4p"}});
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RunResult fast = RunAlone(scenario);
+    scenario.simulation.fast_forward = false;
+    const RunResult exact = RunAlone(scenario);
+    EXPECT_EQ(FindDisagreement(fast, exact), "");
+    skipped += fast.fast_forward_fraction;
+  }
+  EXPECT_GT(skipped, 20) << "the scenarios must be of a kind that can be skipped";
+}
+
 }  // namespace
 }  // namespace fairlead::sim
