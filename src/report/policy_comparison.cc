@@ -247,7 +247,8 @@ std::string DescribeChange(const GoalChange& change) {
     case Goal::kStalledJobs:
       if (mean == 0) return "as many jobs stand still";
       return fmt::format("{} {} still{}", FormatShort(std::abs(mean)),
-                         mean < 0    ? "fewer jobs stand"
+                         mean == -1  ? "fewer job stands"
+                         : mean < 0  ? "fewer jobs stand"
                          : mean == 1 ? "more job stands"
                                      : "more jobs stand",
                          interval);
