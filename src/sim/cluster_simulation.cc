@@ -59,7 +59,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       healthy_capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
       link_events_(std::move(link_events)),
       capacities_(healthy_capacities_),
-      yardstick_(fabric, std::move(solo_policies), healthy_capacities_,
+      yardstick_(healthy_router_, std::move(solo_policies), healthy_capacities_,
                  {.detail = options.detail,
                   .num_levels = options.controller.num_levels,
                   .hash_seed = options.controller.hash_seed}),
@@ -464,11 +464,11 @@ void ClusterSimulation::SettleBytes(JobRecord& record) {
     job.activity_counted = fraction;
     job.activity_since = now_;
   }
-  // Nothing was sent before the paths were set, or after now; a job that has not begun has sent nothing.
+  // Nothing was sent before the paths were set, or after now.
   const auto bin_of = [this](SimTime t) {
     return std::min(static_cast<size_t>(t.ns() / busy_gpu_seconds_.bin_ns()), size_t{options_.num_bins} - 1);
   };
-  const size_t first_bin = bin_of(std::min(job.settled_at, now_));
+  const size_t first_bin = bin_of(job.settled_at);
   const size_t last_bin = bin_of(now_);
   for (size_t t = 0; t < job.transfers.size(); ++t) {
     const Transfer& transfer = job.transfers[t];

@@ -144,8 +144,7 @@ void ContentionDomain::ShareOwnDelay(uint32_t j, const Variable& slowest, double
 // The phase before has just ended.
 void ContentionDomain::BookPhase(uint32_t j) {
   JobState& job = *jobs_[j];
-  const int64_t lost_ns = (now() - job.phase_start).ns() + job.SoloNsLeft(now()) - job.solo_left_at_start_ns;
-  delays_.BookPhase(job, static_cast<double>(lost_ns) * 1e-9);
+  delays_.BookPhase(job, static_cast<double>(job.PhaseLossNs(now())) * 1e-9);
 }
 
 // The job begins an iteration now.

@@ -82,7 +82,6 @@ double JobState::Work(SimTime now) const {
 }
 
 int64_t JobState::PhaseLossNs(SimTime now) const {
-  if (!is_phase_running) return 0;
   return (now - phase_start).ns() + SoloNsLeft(now) - solo_left_at_start_ns;
 }
 

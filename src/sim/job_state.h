@@ -129,7 +129,7 @@ struct JobState {
   // Useful work: completed iterations plus the share of the open one, by the time that it takes alone. Needs `solo`
   // and `remaining`.
   double Work(SimTime now) const;
-  // What the running phase has cost the job so far, against the same time alone; 0 when none runs.
+  // What the phase that runs, or has just ended, has cost the job so far, against the same time alone.
   int64_t PhaseLossNs(SimTime now) const;
   void AddDelayShare(LossCause cause, JobId culprit, LinkId link, double weight_s);
   // Fraction of the running phase's bytes that are sent; 0 when none runs. Needs `remaining`.

@@ -48,14 +48,14 @@ SoloReference PlayAlone(const model::Iteration& iteration, const std::vector<mod
   return {.phase_ns = job.phase_took_ns, .iteration_ns = (job.finish_time - SimTime()).ns()};
 }
 
-SoloYardstick::SoloYardstick(const topology::Fabric& fabric, std::vector<const traffic::TrafficPolicy*> policies,
+SoloYardstick::SoloYardstick(const topology::Router& router, std::vector<const traffic::TrafficPolicy*> policies,
                              const IdVector<LinkId, double>& capacities, const Options& options)
-    : policies_(std::move(policies)),
+    : router_(&router),
+      policies_(std::move(policies)),
       capacities_(&capacities),
       options_(options),
-      router_(fabric),
-      finder_(fabric.num_links()),
-      phase_bytes_(fabric.num_links()) {
+      finder_(router.fabric().num_links()),
+      phase_bytes_(router.fabric().num_links()) {
   FL_CHECK(!policies_.empty());
 }
 
@@ -64,7 +64,7 @@ SoloReference SoloYardstick::Find(JobId job, const model::Iteration& iteration, 
   view.id = job;
   view.num_gpus = num_gpus;
   view.iteration = &iteration;
-  const traffic::TrafficSnapshot snapshot{.router = &router_,
+  const traffic::TrafficSnapshot snapshot{.router = router_,
                                           .jobs = std::span(&view, 1),
                                           .num_levels = options_.num_levels,
                                           .hash_seed = options_.hash_seed,

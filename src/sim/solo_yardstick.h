@@ -20,7 +20,6 @@
 #include "model/path.h"
 #include "sim/job_state.h"
 #include "sim/link_sharing.h"
-#include "topology/fabric.h"
 #include "topology/router.h"
 #include "traffic/traffic_policy.h"
 
@@ -39,9 +38,9 @@ class SoloYardstick {
     uint64_t hash_seed = 0;  // that of the switches
   };
 
-  // Args: policies: those whose choices count, at least one; capacities [link] bytes/s of the healthy fabric. The
-  // references must outlive this.
-  SoloYardstick(const topology::Fabric& fabric, std::vector<const traffic::TrafficPolicy*> policies,
+  // Args: router: of the healthy fabric; policies: those whose choices count, at least one; capacities [link] bytes/s
+  // of the healthy fabric. The references must outlive this.
+  SoloYardstick(const topology::Router& router, std::vector<const traffic::TrafficPolicy*> policies,
                 const IdVector<LinkId, double>& capacities, const Options& options);
 
   SoloReference Find(JobId job, const model::Iteration& iteration, uint32_t num_gpus);
@@ -52,10 +51,10 @@ class SoloYardstick {
   bool MayBeFaster(const model::Iteration& iteration, const std::vector<model::Path>& paths,
                    const SoloReference& reference);
 
+  const topology::Router* router_;
   std::vector<const traffic::TrafficPolicy*> policies_;
   const IdVector<LinkId, double>* capacities_;
   Options options_;
-  topology::Router router_;
   LinkSharingFinder finder_;
   IdVector<LinkId, double> phase_bytes_;  // scratch, 0 between calls
 };
