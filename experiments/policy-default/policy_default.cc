@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/student_t.h"
 #include "experiments/policy-default/random_cluster.h"
 #include "experiments/trace_scenario.h"
 #include "report/bar_figure.h"
+#include "report/run_summary.h"
 
 namespace fairlead::experiments::policy_default {
 
@@ -45,30 +45,16 @@ Score ScoreOf(const sim::RunResult& run) {
 
 using Scores = std::map<std::string, Score, std::less<>>;  // by policy
 
-struct Difference {
-  double mean = 0;
-  double half_width = 0;  // of its 95 % interval
+using report::Spread;
 
-  bool IsBelow(double limit) const { return mean + half_width < limit; }
-};
-
+// Over the clusters: number(policy) - number(against).
 template <class Number>
-Difference Compare(const std::vector<Scores>& clusters, std::string_view policy, std::string_view against,
-                   Number number) {
+Spread Compare(const std::vector<Scores>& clusters, std::string_view policy, std::string_view against, Number number) {
   std::vector<double> values;
   for (const Scores& scores : clusters) {
     values.push_back(number(scores.find(policy)->second) - number(scores.find(against)->second));
   }
-  Difference difference;
-  const auto count = static_cast<double>(values.size());
-  for (const double value : values) difference.mean += value / count;
-  double squares = 0;
-  for (const double value : values) squares += (value - difference.mean) * (value - difference.mean);
-  if (values.size() > 1) {
-    const double quantile = StudentTQuantile(0.95, static_cast<uint32_t>(values.size() - 1));
-    difference.half_width = quantile * std::sqrt(squares / (count - 1) / count);
-  }
-  return difference;
+  return report::SpreadOf(values);
 }
 
 double Busy(const Score& score) { return score.busy; }
@@ -93,15 +79,15 @@ void SetRows(const std::vector<Scores>& clusters, experiment::Outcome* outcome) 
     outcome->Set(fmt::format("{}: jobs that stand still", policy), sum.stalled);
   }
   for (const std::string_view against : {"ecmp", "crux", "c4p"}) {
-    const Difference busy = Compare(clusters, kCombined, against, Busy);
-    const Difference worst = Compare(clusters, kCombined, against, LogWorst);
+    const Spread busy = Compare(clusters, kCombined, against, Busy);
+    const Spread worst = Compare(clusters, kCombined, against, LogWorst);
     outcome->Set(fmt::format("{} - {}: busy", kCombined, against), busy.mean);
-    outcome->Set(fmt::format("{} - {}: busy, half of the 95 % interval", kCombined, against), busy.half_width);
+    outcome->Set(fmt::format("{} - {}: busy, half of the 95 % interval", kCombined, against), busy.margin);
     outcome->Set(fmt::format("{} / {}: mean slowdown", kCombined, against),
                  std::exp(Compare(clusters, kCombined, against, LogMean).mean));
     outcome->Set(fmt::format("{} / {}: worst slowdown", kCombined, against), std::exp(worst.mean));
     outcome->Set(fmt::format("{} / {}: worst slowdown, greatest of its 95 % interval", kCombined, against),
-                 std::exp(worst.mean + worst.half_width));
+                 std::exp(worst.high()));
   }
 }
 
@@ -112,8 +98,8 @@ std::string FindDefault(const std::vector<Scores>& clusters) {
   double best_busy = 0;
   for (const std::string_view policy : kPolicies) {
     const bool is_behind = std::any_of(kPolicies.begin(), kPolicies.end(), [&](std::string_view other) {
-      return other != policy && (Compare(clusters, policy, other, Busy).IsBelow(-kVisibleBusy) ||
-                                 Compare(clusters, other, policy, LogWorst).IsBelow(-kVisibleSlowdown));
+      return other != policy && (Compare(clusters, policy, other, Busy).high() < -kVisibleBusy ||
+                                 Compare(clusters, other, policy, LogWorst).high() < -kVisibleSlowdown);
     });
     double busy = 0;
     for (const Scores& scores : clusters) busy += scores.find(policy)->second.busy;

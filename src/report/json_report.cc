@@ -104,6 +104,7 @@ Json LinkToJson(const sim::LinkResult& link) {
 Json TimelineToJson(const sim::Timeline& timeline) {
   return {{"bin_s", NumberOrNull(timeline.bin_s)},
           {"gpu_busy", SeriesToJson(timeline.gpu_busy)},
+          {"held_gpu_s", SeriesToJson(timeline.held_gpu_s)},
           {"network_load", SeriesToJson(timeline.network_load)},
           {"running_jobs", timeline.running_jobs}};
 }
@@ -219,6 +220,7 @@ Json TradeToJson(const PolicyComparison& comparison) {
   return {{"policy", comparison.candidate},
           {"against", comparison.baseline},
           {"paired_draws", comparison.num_pairs},
+          {"draws_compared_in_part", comparison.num_pairs_in_part},
           {"left_out", comparison.left_out},
           {"in_a_line", SummarizeTrade(comparison)},
           {"facts", ExplainDifference(comparison)},

@@ -23,6 +23,12 @@ struct RunPair {
   const sim::RunResult* candidate;
 };
 
+// The draws that both policies ran.
+struct Pairs {
+  std::vector<RunPair> whole;    // of equal simulated time: every goal is compared
+  std::vector<RunPair> in_part;  // of unequal times: busy alone is compared, over the bins that both reached
+};
+
 std::string ShortName(std::string_view name) { return TruncateToWidth(CleanText(name), kNameWidth); }
 
 const sim::RunResult* FindRun(const sim::SimulationReport& report, const std::string& policy, uint32_t draw) {
@@ -45,35 +51,66 @@ std::string NameDraws(const std::vector<uint32_t>& draws) {
   return text;
 }
 
-// The pairs that may be compared; what may not is told in comparison.left_out.
-std::vector<RunPair> FindPairs(const sim::SimulationReport& report, PolicyComparison* comparison) {
-  std::vector<RunPair> pairs;
-  std::vector<uint32_t> alone, unequal;
-  std::string example;
+// Bins of the timeline that both runs reached to their end.
+size_t NumCommonBins(const RunPair& pair) {
+  const sim::Timeline& timeline = pair.baseline->timeline;
+  if (!(timeline.bin_s > 0) || timeline.bin_s != pair.candidate->timeline.bin_s) return 0;
+  const double common_s = std::min(pair.baseline->simulated_s, pair.candidate->simulated_s);
+  const auto num_whole = static_cast<size_t>(common_s / timeline.bin_s);
+  return std::min({num_whole, timeline.gpu_busy.size(), pair.candidate->timeline.gpu_busy.size()});
+}
+
+// What may not be compared, or not in full, is told in comparison.left_out.
+Pairs FindPairs(const sim::SimulationReport& report, PolicyComparison* comparison) {
+  Pairs pairs;
+  std::vector<uint32_t> alone, in_part, unequal;
   for (const sim::RunResult& run : report.runs) {
     const bool is_baseline = run.policy == comparison->baseline;
     if (!is_baseline && run.policy != comparison->candidate) continue;
     const sim::RunResult* other = FindRun(report, is_baseline ? comparison->candidate : comparison->baseline, run.draw);
     if (other == nullptr) {
       alone.push_back(run.draw);
-    } else if (is_baseline && AreOfEqualTime(run, *other)) {
-      pairs.push_back({&run, other});
-    } else if (is_baseline) {
-      unequal.push_back(run.draw);
-      if (example.empty()) {
-        example = fmt::format("{} {}, {} {}", ShortName(comparison->baseline), FormatDuration(run.simulated_s),
-                              ShortName(comparison->candidate), FormatDuration(other->simulated_s));
-      }
+      continue;
     }
+    if (!is_baseline) continue;
+    const RunPair pair = {&run, other};
+    if (AreOfEqualTime(run, *other)) {
+      pairs.whole.push_back(pair);
+    } else if (NumCommonBins(pair) > 0) {
+      pairs.in_part.push_back(pair);
+      in_part.push_back(run.draw);
+    } else {
+      unequal.push_back(run.draw);
+    }
+  }
+  if (!in_part.empty()) {
+    const RunPair& example = pairs.in_part.front();
+    comparison->left_out.push_back(fmt::format(
+        "Of {} only how busy GPUs were is compared, over the time that both runs reached ({}): {} ended after {}, {} "
+        "after {}.",
+        NameDraws(in_part),
+        FormatDuration(static_cast<double>(NumCommonBins(example)) * example.baseline->timeline.bin_s),
+        ShortName(comparison->baseline), FormatDuration(example.baseline->simulated_s),
+        ShortName(comparison->candidate), FormatDuration(example.candidate->simulated_s)));
   }
   if (!unequal.empty()) {
     comparison->left_out.push_back(
-        fmt::format("Left out: {}, whose runs simulated unequal times ({}).", NameDraws(unequal), example));
+        fmt::format("Left out: {}, one run of which ended before there was anything to compare.", NameDraws(unequal)));
   }
   if (!alone.empty()) {
     comparison->left_out.push_back(fmt::format("Left out: {}, run under one of the two only.", NameDraws(alone)));
   }
   return pairs;
+}
+
+// Over the first bins of a run, GPU-seconds computed of those held.
+double BusyOver(const sim::Timeline& timeline, size_t num_bins) {
+  double held = 0, busy = 0;
+  for (size_t b = 0; b < num_bins; ++b) {
+    held += timeline.held_gpu_s[b];
+    busy += timeline.held_gpu_s[b] * timeline.gpu_busy[b];
+  }
+  return held > 0 ? busy / held : 0;
 }
 
 double KnownOrNan(double slowdown) { return slowdown > 0 ? slowdown : std::nan(""); }
@@ -123,21 +160,31 @@ Verdict Judge(const GoalChange& change, size_t num_pairs) {
   return (mean > 0) == IsShare(change.goal) ? Verdict::kBetter : Verdict::kWorse;
 }
 
-GoalChange CompareGoal(Goal goal, const std::vector<RunPair>& pairs) {
+GoalChange CompareGoal(Goal goal, const Pairs& pairs) {
   GoalChange change;
   change.goal = goal;
-  std::vector<double> before, after;
-  for (const RunPair& pair : pairs) {
-    before.push_back(ValueOf(goal, *pair.baseline));
-    after.push_back(ValueOf(goal, *pair.candidate));
+  std::vector<double> before, after, differences;
+  const auto add = [&](double of_baseline, double of_candidate) {
+    before.push_back(of_baseline);
+    after.push_back(of_candidate);
+    differences.push_back(of_candidate - of_baseline);
+  };
+  for (const RunPair& pair : pairs.whole) {
+    add(ValueOf(goal, *pair.baseline), ValueOf(goal, *pair.candidate));
     if (!IsSlowdown(goal)) continue;
     change.before_is_bound = change.before_is_bound || pair.baseline->slowdowns_are_bounds;
     change.after_is_bound = change.after_is_bound || pair.candidate->slowdowns_are_bounds;
   }
+  if (goal == Goal::kBusy) {
+    for (const RunPair& pair : pairs.in_part) {
+      const size_t num_bins = NumCommonBins(pair);
+      add(BusyOver(pair.baseline->timeline, num_bins), BusyOver(pair.candidate->timeline, num_bins));
+    }
+  }
   change.before = SpreadOf(before);
   change.after = SpreadOf(after);
-  change.difference = GainOver(pairs, [goal](const sim::RunResult& run) { return ValueOf(goal, run); });
-  change.verdict = Judge(change, pairs.size());
+  change.difference = SpreadOf(differences);
+  change.verdict = Judge(change, differences.size());
   return change;
 }
 
@@ -352,9 +399,11 @@ PolicyComparison Compare(const sim::SimulationReport& report, const std::string&
   PolicyComparison c;
   c.baseline = baseline;
   c.candidate = candidate;
-  const std::vector<RunPair> pairs = FindPairs(report, &c);
+  const Pairs all = FindPairs(report, &c);
+  for (const Goal goal : kGoals) c.goals.push_back(CompareGoal(goal, all));
+  const std::vector<RunPair>& pairs = all.whole;
   c.num_pairs = pairs.size();
-  for (const Goal goal : kGoals) c.goals.push_back(CompareGoal(goal, pairs));
+  c.num_pairs_in_part = all.in_part.size();
   c.vs_ideal_gain = GainOver(pairs, [](const RunResult& r) { return r.vs_ideal; });
   c.colliding_links_gain = GainOver(pairs, [](const RunResult& r) { return static_cast<double>(r.colliding_links); });
   for (const RunPair& pair : pairs) {
@@ -388,8 +437,9 @@ std::optional<double> RelativeChange(const Spread& gain, const Spread& baseline)
 
 std::string SummarizeTrade(const PolicyComparison& c) {
   std::string text = fmt::format("{} against {}", ShortName(c.candidate), ShortName(c.baseline));
-  if (c.num_pairs == 0) return text + ": not compared, they have no draw of equal simulated time";
-  if (c.num_pairs == 1) text += ", one draw (nothing is known about chance)";
+  const size_t num_draws = c.num_pairs + c.num_pairs_in_part;
+  if (num_draws == 0) return text + ": not compared, they have no draw in common";
+  if (num_draws == 1) text += ", one draw (nothing is known about chance)";
   std::vector<std::string> changed;
   std::vector<std::string> equal;
   std::vector<std::string> unknown;

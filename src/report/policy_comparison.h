@@ -2,7 +2,8 @@
 //
 // A policy has several goals, and winning one at the price of another is a trade, not a win: no single number says who
 // is ahead. Runs are compared in pairs of equal draw, so that the luck of a draw cancels out of the difference, and
-// only where both simulated the same time: the start of a run is not like the whole of it.
+// only over the same time: the start of a run is not like the whole of it. Of runs that ended at different instants,
+// after Ctrl-C say, the common beginning is compared, as far as the timeline tells it: how busy GPUs were.
 #pragma once
 
 #include <optional>
@@ -81,8 +82,9 @@ struct JobChange {
 struct PolicyComparison {
   std::string baseline;
   std::string candidate;
-  size_t num_pairs = 0;
-  std::vector<std::string> left_out;  // sentences: draws that are not compared, and why
+  size_t num_pairs = 0;               // draws of equal simulated time: every goal is compared
+  size_t num_pairs_in_part = 0;       // of unequal times: busy alone, over the bins that both reached
+  std::vector<std::string> left_out;  // sentences: draws that are not compared, or not in full, and why
   std::vector<GoalChange> goals;      // in the order of kGoals
   // Over the pairs, candidate minus baseline.
   Spread gpu_hours_won_per_day;  // > 0: less is lost

@@ -214,6 +214,7 @@ sim::RunResult MakeRun(const TestReportOptions& options, const std::string& poli
   for (uint32_t bin = 0; bin < options.num_bins; ++bin) {
     const double phase = 6.28 * bin / options.num_bins;
     run.timeline.gpu_busy.push_back(run.busy + 0.05 * std::sin(2 * phase) + random.Uniform(-0.02, 0.02));
+    run.timeline.held_gpu_s.push_back(run.timeline.bin_s * options.num_jobs);
     run.timeline.network_load.push_back(0.3 + 0.1 * std::sin(phase));
     run.timeline.running_jobs.push_back(std::min(options.num_jobs, bin + 1));
   }
@@ -285,7 +286,11 @@ sim::RunResult MakeSmallRun(const char* policy, uint64_t seed, double busy, doub
   link.utilization = 0.25;
   run.links.push_back(link);
   AddSmallLosses(is_crux, run);
-  run.timeline = {900, {busy, busy, busy, busy}, {0.3, 0.3, 0.3, 0.3}, {2, 2, 2, 2}};
+  run.timeline = {.bin_s = 900,
+                  .gpu_busy = {busy, busy, busy, busy},
+                  .held_gpu_s = {21600, 21600, 21600, 21600},
+                  .network_load = {0.3, 0.3, 0.3, 0.3},
+                  .running_jobs = {2, 2, 2, 2}};
   return run;
 }
 

@@ -141,22 +141,48 @@ TEST(ComparisonTest, OneDrawSaysNothingAboutChance) {
               HasSubstr("crux against ecmp, one draw (nothing is known about chance): +10.0 points"));
 }
 
-TEST(ComparisonTest, RunsOfUnequalTimeAreNotCompared) {
+TEST(ComparisonTest, OfRunsOfUnequalTimeTheCommonBeginningIsCompared) {
   sim::SimulationReport report = MakeSmallReport();
-  report.runs[3].simulated_s = 1200;
-  report.runs[3].partial = true;
+  sim::RunResult& stopped = report.runs[3];
+  stopped.simulated_s = 2000;  // two whole bins of 900 s
+  stopped.partial = true;
+  stopped.timeline.gpu_busy = {0.9, 0.8, 0.1};
+  stopped.timeline.held_gpu_s = {900, 2700, 200};
+  report.runs[1].timeline.gpu_busy = {0.5, 0.5, 1, 1};
+  PolicyComparison c = CompareAll(report)[0];
+  EXPECT_EQ(c.num_pairs, 1u);
+  EXPECT_EQ(c.num_pairs_in_part, 1u);
+  const GoalChange& busy = c.Of(Goal::kBusy);
+  EXPECT_EQ(busy.difference.count, 2u);
+  EXPECT_NEAR(busy.difference.mean, (0.1 + (0.9 * 0.25 + 0.8 * 0.75) - 0.5) / 2, 1e-12);
+  EXPECT_EQ(c.Of(Goal::kMeanSlowdown).difference.count, 1u);
+  EXPECT_THAT(c.left_out, testing::ElementsAre("Of draw 1 only how busy GPUs were is compared, over the time that both "
+                                               "runs reached (30 min): ecmp ended after 60 min, crux after 33.3 min."));
+  // The only draw: the rest is not compared, and is said not to be.
+  report.runs.erase(report.runs.begin() + 2);
+  report.runs.erase(report.runs.begin());
+  c = CompareAll(report)[0];
+  EXPECT_EQ(c.num_pairs, 0u);
+  EXPECT_EQ(c.Of(Goal::kBusy).verdict, Verdict::kOneDraw);
+  EXPECT_EQ(c.Of(Goal::kGpuHoursLost).verdict, Verdict::kNotCompared);
+  EXPECT_THAT(SummarizeTrade(c), testing::StartsWith("crux against ecmp, one draw"));
+}
+
+TEST(ComparisonTest, RunsWithoutACommonBinAreNotCompared) {
+  sim::SimulationReport report = MakeSmallReport();
+  report.runs[3].simulated_s = 800;
   PolicyComparison c = CompareAll(report)[0];
   EXPECT_EQ(c.num_pairs, 1u);
   EXPECT_NEAR(c.Of(Goal::kBusy).difference.mean, 0.1, 1e-12);
   EXPECT_THAT(c.left_out,
-              testing::ElementsAre("Left out: draw 1, whose runs simulated unequal times (ecmp 60 min, crux 20 min)."));
-  report.runs[2].simulated_s = 1200;
+              testing::ElementsAre("Left out: draw 1, one run of which ended before there was anything to compare."));
+  report.runs[2].simulated_s = 800;
   c = CompareAll(report)[0];
-  EXPECT_EQ(c.num_pairs, 0u);
+  EXPECT_EQ(c.num_pairs + c.num_pairs_in_part, 0u);
   EXPECT_EQ(c.Of(Goal::kBusy).verdict, Verdict::kNotCompared);
-  EXPECT_EQ(SummarizeTrade(c), "crux against ecmp: not compared, they have no draw of equal simulated time");
+  EXPECT_EQ(SummarizeTrade(c), "crux against ecmp: not compared, they have no draw in common");
   // Stopped at the same instant they may be.
-  for (sim::RunResult& run : report.runs) run.simulated_s = 1200;
+  for (sim::RunResult& run : report.runs) run.simulated_s = 800;
   EXPECT_EQ(CompareAll(report)[0].num_pairs, 2u);
 }
 

@@ -125,7 +125,7 @@ std::string RenderComparison(const PolicyComparison& c) {
                   compared && d.has_interval() ? FormatGoalInterval(change.goal, d) : std::string(kUnknown),
                   std::string(VerdictName(change.verdict))});
   }
-  if (c.num_pairs > 0 && !table.empty()) text += table.Render();
+  if (c.num_pairs + c.num_pairs_in_part > 0 && !table.empty()) text += table.Render();
   for (const std::string& sentence : ExplainDifference(c)) text += "  - " + WrapText(sentence, kTextWidth - 4, 4);
   return text + '\n';
 }

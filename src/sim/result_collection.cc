@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/statistics.h"
 #include "sim/cluster_simulation.h"
 #include "traffic/gpu_intensity.h"
 #include "traffic/link_traffic.h"
@@ -60,13 +61,9 @@ constexpr size_t kJobsForPercentile = 100;
 
 void SummarizeSlowdowns(std::vector<double> slowdowns, RunResult* result) {
   if (slowdowns.empty()) return;
-  std::sort(slowdowns.begin(), slowdowns.end());
-  for (double slowdown : slowdowns) result->mean_slowdown += slowdown / static_cast<double>(slowdowns.size());
-  result->worst_slowdown = slowdowns.back();
-  if (slowdowns.size() < kJobsForPercentile) return;
-  // Nearest rank: the smallest value that is not exceeded by 99 % of the jobs.
-  const auto rank = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(slowdowns.size())));
-  result->p99_slowdown = slowdowns[std::max<size_t>(rank, 1) - 1];
+  result->mean_slowdown = Mean(slowdowns);
+  result->worst_slowdown = *std::max_element(slowdowns.begin(), slowdowns.end());
+  if (slowdowns.size() >= kJobsForPercentile) result->p99_slowdown = NearestRank(std::move(slowdowns), 0.99);
 }
 
 // Indices of the `count` most used links, most used first.
@@ -370,7 +367,8 @@ void ClusterSimulation::CollectTimeline(RunResult* result) const {
   const int64_t bin_ns = busy_gpu_seconds_.bin_ns();
   timeline.bin_s = static_cast<double>(bin_ns) * 1e-9;
   const size_t num_bins = NumBinsReached();
-  std::vector<double> held(num_bins);
+  std::vector<double>& held = timeline.held_gpu_s;
+  held.assign(num_bins, 0);
   timeline.running_jobs.assign(num_bins, 0);
   for (const auto& [id, record] : records_) {
     for (const StretchView& stretch : StretchesOf(record)) {

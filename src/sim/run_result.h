@@ -111,6 +111,7 @@ struct LinkResult {
 struct Timeline {
   double bin_s = 0;
   std::vector<double> gpu_busy;        // [bin] busy GPUs / GPUs allocated to running jobs, 0..1
+  std::vector<double> held_gpu_s;      // [bin] GPU-seconds allocated to running jobs: the weight of gpu_busy
   std::vector<double> network_load;    // [bin] bytes carried on network links / their capacity
   std::vector<uint32_t> running_jobs;  // [bin]
 };
