@@ -26,7 +26,6 @@
 #include "topology/fabric_yaml.h"
 #include "topology/place_names.h"
 #include "traffic/c4p/c4p_master.h"
-#include "traffic/policy_registry.h"
 
 namespace fairlead::service {
 namespace {
@@ -161,7 +160,7 @@ Status ControllerDaemon::Parts::BuildCore() {
   FL_ASSIGN_OR_RETURN(addresses_, LoadAddresses(options_.addresses_file, fabric_));
   FL_RETURN_IF_ERROR(options_.core.Validate());
   FL_ASSIGN_OR_RETURN(const LivePolicy live, FindLivePolicy(options_.policy));
-  FL_ASSIGN_OR_RETURN(policy_, traffic::CreatePolicy(kLevelPolicy, {}));
+  policy_ = CreateLevelPolicy(live);
   FL_ASSIGN_OR_RETURN(auto store, OpenStore(options_));
   store_ = std::make_unique<store::LockedStore>(std::move(store));
   FL_ASSIGN_OR_RETURN(const uint32_t starts, CountStart(store_.get()));

@@ -4,13 +4,16 @@
 //     ecmp           none         paths are those of the fabric's hash, all jobs on one level
 //     c4p            paths        of C4P's master
 //     crux-levels    priorities   levels of Crux on hashed paths, which probes find out
-//     crux+c4p       both
+//     crux+c4p       both: levels only where an order helps, as in the simulator (traffic/crux/order_gain.h)
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "base/status.h"
+#include "traffic/crux/crux_options.h"
+#include "traffic/traffic_policy.h"
 
 namespace fairlead::service {
 
@@ -19,15 +22,16 @@ struct LivePolicy {
   std::string_view decides;  // "paths"
   bool chooses_paths = true;
   bool sets_levels = true;
+  traffic::crux::EdgeWeight edge_weight = traffic::crux::EdgeWeight::kIntensity;
 };
-
-// What orders jobs where levels are set.
-inline constexpr std::string_view kLevelPolicy = "crux-levels";
 
 // In the order people should see them.
 std::span<const LivePolicy> LivePolicies();
 
 // Errors: kNotFound for an unknown name, listing the known ones.
 Result<LivePolicy> FindLivePolicy(std::string_view name);
+
+// What orders jobs on the paths that they have. Thread: as the policy.
+std::unique_ptr<traffic::TrafficPolicy> CreateLevelPolicy(const LivePolicy& policy);
 
 }  // namespace fairlead::service

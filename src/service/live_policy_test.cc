@@ -2,13 +2,30 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <utility>
 
+#include "base/random.h"
 #include "traffic/policy_registry.h"
+#include "traffic/traffic_example.h"
 
 namespace fairlead::service {
 namespace {
+
+using traffic::ExampleCluster;
+
+// Ten jobs of one flow each, of unequal worth, across three spines.
+std::unique_ptr<ExampleCluster> UnequalJobs(uint64_t seed) {
+  auto cluster = std::make_unique<ExampleCluster>(traffic::MakeSmallClos(2, 10, 3));
+  Random random(seed);
+  for (uint32_t j = 0; j < 10; ++j) {
+    const std::vector<model::FlowDemand> flows = {
+        {.source = cluster->gpu(j), .destination = cluster->gpu(10 + j), .bytes = Bytes(random.Uniform(1e9, 2e10))}};
+    cluster->AddJob(j, random.Uniform(1e14, 1e16), flows);
+  }
+  return cluster;
+}
 
 // Whoever compares both worlds names one policy.
 TEST(LivePolicyTest, AllNamesAreThoseOfTheSimulator) {
@@ -20,7 +37,28 @@ TEST(LivePolicyTest, AllNamesAreThoseOfTheSimulator) {
     decisions.insert({policy.chooses_paths, policy.sets_levels});
   }
   EXPECT_EQ(decisions.size(), 4u) << "paths or not, levels or not";
-  EXPECT_TRUE(traffic::CreatePolicy(kLevelPolicy, {}).ok());
+}
+
+// On the paths that a policy of the simulator chooses, the live one sets the levels that it sets.
+TEST(LivePolicyTest, LevelsAreThoseOfTheSimulatedPolicy) {
+  uint32_t num_unlike = 0;
+  for (uint64_t seed = 0; seed < 25; ++seed) {
+    std::vector<std::vector<uint32_t>> levels;
+    for (const std::string_view name : {"crux-levels", "crux+c4p"}) {
+      const auto cluster = UnequalJobs(seed);
+      const traffic::TrafficPlan simulated = traffic::CreatePolicy(name, {}).value()->Plan(cluster->Snapshot());
+      cluster->Apply(simulated);
+      const traffic::TrafficPlan live = CreateLevelPolicy(FindLivePolicy(name).value())->Plan(cluster->Snapshot());
+      levels.emplace_back();
+      for (size_t j = 0; j < simulated.jobs.size(); ++j) {
+        EXPECT_EQ(live.jobs[j].paths, simulated.jobs[j].paths);
+        EXPECT_EQ(live.jobs[j].level, simulated.jobs[j].level) << name << ", seed " << seed << ", job " << j;
+        levels.back().push_back(live.jobs[j].level);
+      }
+    }
+    num_unlike += levels[0] != levels[1] ? 1 : 0;
+  }
+  EXPECT_GT(num_unlike, 10u) << "both weigh an order alike";
 }
 
 TEST(LivePolicyTest, UnknownNamesAreAnsweredWithTheKnownOnes) {

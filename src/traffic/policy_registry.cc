@@ -59,11 +59,9 @@ Result<Policy> CreateStaticC4p(std::string_view name, const PolicyOptions& optio
 Result<Policy> CreateCruxWithC4p(std::string_view name, const PolicyOptions& options) {
   FL_RETURN_IF_ERROR(options.crux.Validate());
   FL_RETURN_IF_ERROR(options.c4p.Validate());
-  c4p::BalancingOptions balancing = options.c4p;
-  balancing.standing = c4p::Standing::kOnRequest;
   crux::CruxOptions levels = options.crux;
   levels.edge_weight = crux::EdgeWeight::kGain;
-  return Policy(std::make_unique<crux::CruxPolicy>(levels, name, std::make_unique<c4p::BalancedPaths>(balancing)));
+  return Policy(std::make_unique<crux::CruxPolicy>(levels, name, std::make_unique<c4p::BalancedPaths>(options.c4p)));
 }
 
 constexpr Entry kPolicies[] = {

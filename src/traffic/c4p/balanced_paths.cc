@@ -21,8 +21,7 @@ struct NetworkFlow {
 
 class Balancing {
  public:
-  Balancing(const TrafficSnapshot& snapshot, std::span<const double> precedence, const BalancingOptions& options,
-            JobSurvey* survey)
+  Balancing(const TrafficSnapshot& snapshot, const BalancingOptions& options, JobSurvey* survey)
       : snapshot_(snapshot),
         options_(options),
         survey_(*survey),
@@ -31,28 +30,18 @@ class Balancing {
         order_(survey->size()),
         flows_(survey->size()) {
     std::iota(order_.begin(), order_.end(), 0u);
-    std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) {
-      if (options_.standing == Standing::kOnRequest) return view(a).arrival_order < view(b).arrival_order;
-      return precedence[a] > precedence[b];
-    });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](uint32_t a, uint32_t b) { return view(a).arrival_order < view(b).arrival_order; });
     if (snapshot_.health != nullptr) TakeOverHealth();
   }
 
   void Run() {
     for (uint32_t p = 0; p < survey_.size(); ++p) ListFlows(p);
-    if (options_.standing == Standing::kOnRequest) {
-      for (const uint32_t p : order_) AdoptInForce(p);
-      for (const uint32_t p : order_) {
-        if (options_.adapts || view(p).paths.empty()) AllocateRest(p);
-      }
-      if (options_.adapts && IsUneven()) allocator_.BalanceAll();
-    } else {
-      for (const uint32_t p : order_) {
-        AdoptInForce(p);
-        AllocateRest(p);
-        BalanceJob(p);
-      }
+    for (const uint32_t p : order_) AdoptInForce(p);
+    for (const uint32_t p : order_) {
+      if (options_.adapts || view(p).paths.empty()) AllocateRest(p);
     }
+    if (options_.adapts && IsUneven()) allocator_.BalanceAll();
     for (uint32_t p = 0; p < survey_.size(); ++p) WritePaths(p);
   }
 
@@ -110,12 +99,6 @@ class Balancing {
     }
   }
 
-  void BalanceJob(uint32_t p) {
-    std::vector<ReservationId> held;
-    for (const NetworkFlow& mine : flows_[p]) held.push_back(mine.reservation);
-    allocator_.Balance(held);
-  }
-
   // The survey's paths know the way from GPU to NIC and from NIC to GPU.
   void WritePaths(uint32_t p) {
     survey_.plan_of(p).balances_shares = options_.adapts;
@@ -151,10 +134,9 @@ Status BalancingOptions::Validate() const {
 
 BalancedPaths::BalancedPaths(BalancingOptions options) : options_(options) { FL_CHECK(options_.Validate().ok()); }
 
-void BalancedPaths::ChoosePaths(const TrafficSnapshot& snapshot, const LinkTable&, std::span<const double> precedence,
+void BalancedPaths::ChoosePaths(const TrafficSnapshot& snapshot, const LinkTable&, std::span<const double>,
                                 JobSurvey* survey) const {
-  FL_CHECK(precedence.size() == survey->size());
-  Balancing(snapshot, precedence, options_, survey).Run();
+  Balancing(snapshot, options_, survey).Run();
 }
 
 }  // namespace fairlead::traffic::c4p

@@ -2,16 +2,13 @@
 //
 // Problem     the path service of C4P answers one connection at a time and remembers. A policy sees all jobs at once
 //             and remembers nothing but the paths in force.
-// Method      the allocator is told what is in force, as after a restart of the service, and asked for the rest:
-//               kOnRequest  all that is in force and healthy stays; jobs that have none ask in order of arrival;
-//                           then, if links have changed or the imbalance exceeds a limit, the fewest moves that even
-//                           out the loads
-//               kInOrder    one job after the other by precedence: what it has stays where that overloads no link, as
-//                           seen by those before it
+// Method      the allocator is told what is in force, as after a restart of the service, and asked for the rest: all
+//             that is in force and healthy stays; jobs that have none ask in order of arrival; then, if links have
+//             changed or the imbalance exceeds a limit, the fewest moves that even out the loads. Precedence among jobs
+//             is not looked at.
 //             A flow whose QPs have no healthy path on any plane keeps the path of its hash.
 // Cost        O(links of the fabric + QPs * paths of a pair).
-// Guarantees  see PathAllocator. kInOrder: nobody's path depends on a job of lower precedence. Both: planning again on
-//             the plan changes nothing.
+// Guarantees  see PathAllocator. Planning again on the plan changes nothing.
 // Differs     weights are bytes per second of solo run time, so that heavy and light connections count as what they
 //             are; with equal jobs they are counts, as in the paper.
 // Reference   Dong et al., C4, HPCA 2025; spec sections 9.4 to 9.6.
@@ -22,17 +19,11 @@
 
 namespace fairlead::traffic::c4p {
 
-enum class Standing {
-  kOnRequest,  // who has a path keeps it: C4P alone
-  kInOrder,    // precedence decides: C4P under a policy that ranks jobs
-};
-
 struct BalancingOptions {
-  Standing standing = Standing::kOnRequest;
-  // kOnRequest: loads are evened out when a link carries more than this times the mean of its siblings. >= 1. Larger:
+  // Loads are evened out when a link carries more than this times the mean of its siblings. >= 1. Larger:
   // fewer re-pinned connections, less even links.
   double max_imbalance = 1.3;
-  // Off (variant c4p-static, only with kOnRequest): paths are given when a job starts and never again. A flow whose
+  // Off (variant c4p-static): paths are given when a job starts and never again. A flow whose
   // path dies goes where its hash says, links are not evened out, and queue pairs carry equal shares for ever.
   bool adapts = true;
 

@@ -35,11 +35,7 @@ TrafficPlan C4pPolicy::Plan(const TrafficSnapshot& snapshot) const {
   FL_CHECK(snapshot.router != nullptr);
   const LinkTable links = MakeLinkTable(snapshot);
   JobSurvey survey = SurveyJobs(snapshot, links);
-  std::vector<double> precedence;
-  for (size_t p = 0; p < survey.size(); ++p) {
-    precedence.push_back(-static_cast<double>(survey.view(snapshot, p).arrival_order));
-  }
-  paths_.ChoosePaths(snapshot, links, precedence, &survey);
+  paths_.ChoosePaths(snapshot, links, {}, &survey);
   for (size_t p = 0; p < survey.size(); ++p) {
     JobPlan& mine = survey.plan_of(p);
     mine.reason = Describe(survey.view(snapshot, p), mine, snapshot.router->fabric()) +
