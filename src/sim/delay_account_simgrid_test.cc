@@ -36,7 +36,7 @@ struct CrowdJob {
   double compute_s = 0;
   uint64_t bytes = 0;
   double start_fraction = 0;  // of the compute that is done when flows start
-  double start_s = 0;  // first it arrives; when it has been played, the start of its first iteration
+  double start_s = 0;         // first it arrives; when it has been played, the start of its first iteration
   uint32_t iterations = 0;
 
   uint32_t leaf(int end) const { return hosts[end] / kHostsPerLeaf; }
@@ -220,8 +220,7 @@ TEST(DelayAccountSimGridTest, SlowdownsAndLossesAreThoseOfEndsOfIterations) {
     EXPECT_NEAR(c.ours.mean_slowdown, sum / static_cast<double>(c.crowd.size()), 1e-6 * c.ours.mean_slowdown);
     EXPECT_NEAR(c.ours.worst_slowdown, worst, 1e-6 * worst);
     for (const Comparison::Removal& removal : c.removals) {
-      const double gained_s =
-          outside.EndOf(c.together, removal.victim) - outside.EndOf(removal.play, removal.index);
+      const double gained_s = outside.EndOf(c.together, removal.victim) - outside.EndOf(removal.play, removal.index);
       EXPECT_GT(gained_s, 0) << "job " << removal.victim << " blames " << removal.blamed_s << " s";
       // Of two jobs, one has lost all of its time to the other.
       if (c.crowd.size() == 2) {
