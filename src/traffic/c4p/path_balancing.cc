@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -101,11 +102,21 @@ bool PathBalancing::Relieve(LinkId link) {
   return RelieveDirectly(link) || RelieveByChain(link) || RelieveAtACost(link);
 }
 
-std::vector<uint32_t> PathBalancing::MovableOn(LinkId link) const {
-  std::vector<uint32_t> slots;
+std::vector<uint32_t> PathBalancing::MovableKindsOn(LinkId link) const {
+  using Kind = std::tuple<NodeId, NodeId, uint32_t, uint32_t, double>;
+  std::vector<std::pair<Kind, uint32_t>> found;
   for (const uint32_t slot : allocator_->users_[link]) {
-    if (allocator_->may_move_[slot]) slots.push_back(slot);
+    if (!allocator_->may_move_[slot] || allocator_->in_chain_[slot]) continue;
+    const Reservation& mine = allocator_->slots_[slot].reservation;
+    found.push_back({{catalogue_->ports(mine.source)[mine.plane].leaf,
+                      catalogue_->ports(mine.destination)[mine.plane].leaf, mine.plane, mine.path, mine.weight},
+                     slot});
   }
+  std::sort(found.begin(), found.end());
+  const auto is_same_kind = [](const auto& a, const auto& b) { return a.first == b.first; };
+  found.erase(std::unique(found.begin(), found.end(), is_same_kind), found.end());
+  std::vector<uint32_t> slots;
+  for (const auto& [kind, slot] : found) slots.push_back(slot);
   std::sort(slots.begin(), slots.end());
   return slots;
 }
@@ -155,7 +166,7 @@ template <class Allows>
 bool PathBalancing::MoveAway(LinkId link, double bound, bool take_first_slot, Allows allows) {
   double least = bound;
   std::optional<Step> best;
-  for (const uint32_t slot : MovableOn(link)) {
+  for (const uint32_t slot : MovableKindsOn(link)) {
     const uint32_t plane = allocator_->slots_[slot].reservation.plane;
     const uint32_t num_paths = PathsOf(slot).num_paths;
     for (uint32_t i = 0; i < num_paths; ++i) {
@@ -178,7 +189,7 @@ bool PathBalancing::RelieveByChain(LinkId link) {
   if (fabric.tier(link) != topology::LinkTier::kLeafSpine) return false;
   const bool is_up = fabric.kind(fabric.source(link)) == topology::NodeKind::kLeaf;
   const auto spine_of = [&](LinkId other) { return is_up ? fabric.destination(other) : fabric.source(other); };
-  for (const uint32_t slot : MovableOn(link)) {
+  for (const uint32_t slot : MovableKindsOn(link)) {
     for (const LinkId sibling : catalogue_->Siblings(link)) {
       if (spine_of(sibling) == spine_of(link)) continue;
       if (!HasRoom(sibling, allocator_->slots_[slot].reservation.weight)) continue;
@@ -233,8 +244,7 @@ std::optional<PathBalancing::Choice> PathBalancing::PathOver(uint32_t slot, Node
 std::optional<uint32_t> PathBalancing::ChooseVictim(LinkId link, NodeId spine) {
   std::optional<uint32_t> best;
   double least = std::numeric_limits<double>::infinity();
-  for (const uint32_t slot : MovableOn(link)) {
-    if (allocator_->in_chain_[slot]) continue;
+  for (const uint32_t slot : MovableKindsOn(link)) {
     const auto choice = PathOver(slot, spine);
     if (!choice) continue;
     const double usage = UsageAfter(slot, *choice);

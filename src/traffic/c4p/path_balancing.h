@@ -10,7 +10,8 @@
 //                         link goes from j to i; and so on, until every link has room. Undone when it gets stuck.
 //               at a cost to a path without room whose links stay below what this one has now: a slow uplink of a leaf
 //                         gives away what it can't carry, although every spine is as full as is fair at the far leaf.
-// Cost        O(QPs of the link * paths) per direct move; O(QPs of the chain * QPs of a link) per chain.
+// Cost        QPs of a kind, between the same leaves, of one path and weight, are looked at once. O(QPs of the link +
+//             their kinds * paths) per direct move; O(length of the chain * that) per chain.
 // Guarantees  every step takes a QP from an overloaded link and overloads no other, or leaves all that it loads below
 //             what that link had, relative to the fair usage: so it ends. Equal weights, two
 //             layers and all QPs movable: no link is overloaded in the end (an alternating path of a bipartite graph
@@ -70,7 +71,9 @@ class PathBalancing {
   std::optional<uint32_t> ChooseVictim(LinkId link, NodeId spine);
   // The greatest usage, relative to the fair one, on the links that the QP would use and does not use now.
   double UsageAfter(uint32_t slot, Choice choice);
-  std::vector<uint32_t> MovableOn(LinkId link) const;
+  // QPs on the link that may move and are not part of a chain, ascending: the first of those between the same leaves, of
+  // one path and weight. What can't be done with it can't be done with its like.
+  std::vector<uint32_t> MovableKindsOn(LinkId link) const;
   void Move(uint32_t slot, Choice choice);
   void Undo();
   const LeafPaths& PathsOf(uint32_t slot) const;  // on its plane
