@@ -2,6 +2,8 @@
 #
 #   fairlead_library(NAME  SOURCES a.cc …  HEADERS a.h …  DEPS fairlead::base fmt::fmt …)   -> target fairlead::NAME
 #     INCLUDE_ROOT DIR: where its headers are named from; default src/
+#     SEPARATE: every source is compiled alone, also where FAIRLEAD_UNITY is on (sources whose names or system headers
+#     exclude each other)
 #   fairlead_test(NAME     SOURCES a_test.cc …  DEPS …)        one GoogleTest binary, its cases registered with CTest
 #   fairlead_bench(NAME    SOURCES a_bench.cc …  DEPS …)       one Google Benchmark binary (option FAIRLEAD_BENCH)
 #   fairlead_fuzz(NAME     SOURCES a_fuzz.cc  DEPS …)          one libFuzzer binary (option FAIRLEAD_FUZZ)
@@ -24,8 +26,11 @@ target_compile_options(fairlead_compile_options INTERFACE
 target_link_options(fairlead_compile_options INTERFACE
   $<$<BOOL:${FAIRLEAD_FUZZ}>:-fsanitize=address,undefined>)
 
+# Sources that are compiled as one. More: less work for a build from scratch, and more after each change.
+set(FAIRLEAD_UNITY_BATCH 8)
+
 function(fairlead_library name)
-  cmake_parse_arguments(ARG "" "INCLUDE_ROOT" "SOURCES;HEADERS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE" "INCLUDE_ROOT" "SOURCES;HEADERS;DEPS" ${ARGN})
   fairlead_check_arguments(fairlead_library ${name})
   if(NOT ARG_INCLUDE_ROOT)
     set(ARG_INCLUDE_ROOT ${PROJECT_SOURCE_DIR}/src)
@@ -33,6 +38,14 @@ function(fairlead_library name)
   if(ARG_SOURCES)
     add_library(fairlead_${name} STATIC ${ARG_SOURCES})
     set(scope PUBLIC)
+    if(FAIRLEAD_UNITY AND NOT ARG_SEPARATE)
+      set_target_properties(fairlead_${name} PROPERTIES
+        UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${FAIRLEAD_UNITY_BATCH})
+      # GCC takes a source that is compiled with others for a header, whose types must not use anonymous namespaces;
+      # and GCC 12, which inlines more there, sees members of other alternatives of a variant that are not set.
+      target_compile_options(fairlead_${name} PRIVATE
+        $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage -Wno-maybe-uninitialized>)
+    endif()
   else()
     add_library(fairlead_${name} INTERFACE)
     set(scope INTERFACE)
@@ -100,5 +113,7 @@ function(fairlead_embed output_variable)
             -DNAMESPACE=${ARG_NAMESPACE} -DTYPE=${ARG_TYPE} -DFUNCTION=${ARG_FUNCTION} -P ${script}
     DEPENDS ${ARG_FILES} ${script}
     COMMENT "Embedding ${output_variable}" VERBATIM)
+  # All of them call their constants alike.
+  set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${output_variable} ${output} PARENT_SCOPE)
 endfunction()

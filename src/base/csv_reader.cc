@@ -58,7 +58,7 @@ using internal::CsvReaderState;
 
 namespace {
 
-constexpr size_t kBlockBytes = 1u << 16;
+constexpr size_t kStreamBlockBytes = 1u << 16;
 constexpr size_t kMaxShownColumns = 20;
 
 void KeepError(CsvReaderState& state, uint64_t line, const std::string& message) {
@@ -75,8 +75,8 @@ void OnField(void* text, size_t size, void* data) {
 void OnRow(int /*terminator*/, void* data) { ++static_cast<CsvReaderState*>(data)->num_rows_done; }
 
 bool FillBlock(CsvReaderState& state) {
-  state.block.resize(kBlockBytes);
-  state.stream->read(state.block.data(), static_cast<std::streamsize>(kBlockBytes));
+  state.block.resize(kStreamBlockBytes);
+  state.stream->read(state.block.data(), static_cast<std::streamsize>(kStreamBlockBytes));
   state.block.resize(static_cast<size_t>(state.stream->gcount()));
   state.block_position = 0;
   return !state.block.empty();

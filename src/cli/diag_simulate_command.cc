@@ -18,7 +18,7 @@ namespace fairlead::cli {
 namespace {
 
 constexpr std::string_view kNoFault = "none";
-constexpr uint64_t kMaxRanks = 16384;
+constexpr uint64_t kMaxSimulatedRanks = 16384;
 
 struct SimulateOptions {
   execution::JobShape shape;
@@ -50,9 +50,9 @@ Status Validate(const SimulateOptions& options) {
   FL_RETURN_IF_ERROR(options.shape.Validate());
   const uint64_t num_ranks =
       uint64_t{options.shape.tensor_parallel} * options.shape.data_parallel * options.shape.pipeline_parallel;
-  if (num_ranks > kMaxRanks) {
-    return InvalidArgument(
-        fmt::format("--tensor x --data x --pipeline: expected at most {} ranks, found {}", kMaxRanks, num_ranks));
+  if (num_ranks > kMaxSimulatedRanks) {
+    return InvalidArgument(fmt::format("--tensor x --data x --pipeline: expected at most {} ranks, found {}",
+                                       kMaxSimulatedRanks, num_ranks));
   }
   if (options.seconds >= 1 && options.seconds <= 86400 && options.begin_s >= 0) return OkStatus();
   return InvalidArgument(fmt::format("--seconds, --at: expected 1 to 86400 and 0 or more, found {} and {}",

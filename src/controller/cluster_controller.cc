@@ -127,7 +127,7 @@ void ClusterController::Allocate(SimTime now, std::vector<Action>* actions) {
     for (const AllocationChange& change : changes) {
       if (!running_.contains(change.job)) continue;
       Leave(change.job);
-      actions->push_back(StopJob{change.job, change.reason});
+      actions->push_back(SuspendJob{change.job, change.reason});
     }
     is_settled = true;
     for (const AllocationChange& change : changes) {

@@ -72,7 +72,7 @@ struct StartJob {
   std::string reason;  // empty without an allocation policy
 };
 // Save its state and give its GPUs back. A StartJob with others may follow at once.
-struct StopJob {
+struct SuspendJob {
   JobId job;
   std::string reason;
 };
@@ -94,7 +94,7 @@ struct RejectJob {
   JobId job;
   std::string reason;
 };
-using Action = std::variant<StartJob, StopJob, SetTraffic, StartProfiling, RejectJob>;
+using Action = std::variant<StartJob, SuspendJob, SetTraffic, StartProfiling, RejectJob>;
 
 // What one training iteration of a placed job looks like: from its model profile in the simulator, measured on real
 // clusters.

@@ -91,7 +91,7 @@ class GpuBook {
         EXPECT_FALSE(held_.contains(start->job)) << "started twice";
         for (const GpuId gpu : start->placement.gpus) EXPECT_TRUE(taken_.insert(gpu).second) << "a GPU given twice";
         held_[start->job] = start->placement.gpus;
-      } else if (const auto* stop = std::get_if<StopJob>(&action)) {
+      } else if (const auto* stop = std::get_if<SuspendJob>(&action)) {
         Return(stop->job);
       }
     }
@@ -115,7 +115,7 @@ std::string Describe(const std::vector<Action>& actions) {
       words += "start " + std::to_string(start->job.value()) + " on " + std::to_string(start->placement.gpus.size());
       words += ";";
     }
-    if (const auto* stop = std::get_if<StopJob>(&action)) words += "stop " + std::to_string(stop->job.value()) + ";";
+    if (const auto* stop = std::get_if<SuspendJob>(&action)) words += "stop " + std::to_string(stop->job.value()) + ";";
     if (const auto* reject = std::get_if<RejectJob>(&action)) {
       words += "reject " + std::to_string(reject->job.value()) + ";";
     }

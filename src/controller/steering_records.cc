@@ -28,7 +28,7 @@ using Json = nlohmann::json;
 using model::Finding;
 
 constexpr char kClusterKey[] = "cluster";
-constexpr std::string_view kJobPrefix = "job/";
+constexpr std::string_view kJobKeyPrefix = "job/";
 constexpr std::string_view kActionPrefix = "action/";
 
 std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -371,7 +371,7 @@ std::vector<std::pair<std::string, std::string>> Steering::Records(std::span<con
   }
   records.emplace_back(kClusterKey, Text(writer.ClusterOf(*this)));
   for (const auto& [id, job] : jobs_) {
-    records.emplace_back(fmt::format("{}{}", kJobPrefix, id.value()), Text(writer.JobOf(*this, id)));
+    records.emplace_back(fmt::format("{}{}", kJobKeyPrefix, id.value()), Text(writer.JobOf(*this, id)));
   }
   return records;
 }
@@ -390,10 +390,10 @@ Result<std::vector<std::string>> Steering::Restore(std::span<const std::pair<std
       reader.TakeLoss();
       if (key == kClusterKey) {
         reader.ReadCluster(json, this);
-      } else if (key.starts_with(kJobPrefix)) {
+      } else if (key.starts_with(kJobKeyPrefix)) {
         uint32_t number = 0;
         const char* end = key.data() + key.size();
-        if (std::from_chars(key.data() + kJobPrefix.size(), end, number).ptr != end) return damaged();
+        if (std::from_chars(key.data() + kJobKeyPrefix.size(), end, number).ptr != end) return damaged();
         reader.ReadJob(json, JobId(number), this);
         if (reader.TakeLoss()) lost_jobs.emplace_back(number);
       } else if (key.starts_with(kActionPrefix)) {

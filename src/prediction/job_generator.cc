@@ -12,7 +12,7 @@ namespace fairlead::prediction {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Sum of twelve uniform numbers less six: close to a normal one, the same on every platform.
 double DrawNormal(Random& random) {
@@ -80,7 +80,7 @@ void DescribeHyperParameters(CurveKind kind, CurveKind family, Random& random, J
 struct IdealCurve {
   std::vector<double> starts;  // epoch at which each piece begins; the first is 0
   std::vector<ConvergenceCurve> pieces;
-  double diverges_after = kInfinity;  // epoch
+  double diverges_after = kNever;  // epoch
   bool turns_nan = false;
 
   double LossAt(double epoch) const {
@@ -142,7 +142,7 @@ GeneratedJob GenerateJob(size_t index, const JobGeneratorOptions& options) {
   const IdealCurve curve = DrawCurve(job.kind, num_epochs, random);
   for (size_t i = 1; i < curve.starts.size(); ++i) description.rate_drops.push_back(curve.starts[i] * per_epoch);
   const bool diverges = job.kind == CurveKind::kDivergent;
-  job.true_end = diverges ? kInfinity : num_epochs * per_epoch;
+  job.true_end = diverges ? kNever : num_epochs * per_epoch;
   // What its owner hopes for: also where it never comes.
   description.target_loss = diverges ? curve.pieces[0].LossAt(num_epochs) : curve.LossAt(num_epochs);
   const double noise = DrawNoise(job.kind, random);

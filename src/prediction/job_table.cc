@@ -17,7 +17,6 @@ namespace fairlead::prediction {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array<std::string_view, 3> kScheduleNames = {"constant", "drops", "smooth"};
 
 // Columns of jobs.csv that are plain numbers.
@@ -89,7 +88,8 @@ Result<JobColumns> FindJobColumns(const CsvReader& reader) {
   }
   FL_ASSIGN_OR_RETURN(columns.adaptive, NumberColumn::Optional(reader, "adaptive", 0));
   FL_ASSIGN_OR_RETURN(columns.synchronous, NumberColumn::Optional(reader, "synchronous", 1));
-  FL_ASSIGN_OR_RETURN(columns.end, NumberColumn::Optional(reader, "end_iteration", kInfinity));
+  FL_ASSIGN_OR_RETURN(columns.end,
+                      NumberColumn::Optional(reader, "end_iteration", std::numeric_limits<double>::infinity()));
   return columns;
 }
 

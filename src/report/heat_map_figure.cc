@@ -13,7 +13,7 @@ namespace fairlead::report {
 namespace {
 
 constexpr size_t kPanelsPerLine = 2;
-constexpr size_t kLabelColumns = 18;
+constexpr size_t kRowLabelColumns = 18;
 // The labels of rows and columns are smaller than LabelWidth() expects.
 constexpr double kSmallFont = 0.87;
 constexpr double kPanelGap = 28;
@@ -51,7 +51,8 @@ Layout PlanLayout(const HeatMapFigure& figure) {
   layout.num_columns = figure.column_labels.size();
   layout.panels_per_line = std::clamp<size_t>(figure.panels.size(), 1, kPanelsPerLine);
   for (const std::string& label : figure.row_labels) {
-    layout.label_width = std::max(layout.label_width, kSmallFont * LabelWidth(TruncateToWidth(label, kLabelColumns)));
+    layout.label_width =
+        std::max(layout.label_width, kSmallFont * LabelWidth(TruncateToWidth(label, kRowLabelColumns)));
   }
   layout.label_width += 8;
   const auto per_line = static_cast<double>(layout.panels_per_line);
@@ -126,7 +127,7 @@ void DrawRowLabels(const HeatMapFigure& figure, const Layout& layout, Point orig
   for (size_t row = 0; row < layout.num_rows; ++row) {
     const double middle = origin.y + layout.cell_height * (static_cast<double>(row) + 0.5);
     if (middle < next) continue;
-    svg.AddText({origin.x - 6, middle + 3.5}, TruncateToWidth(figure.row_labels[row], kLabelColumns), "tick small",
+    svg.AddText({origin.x - 6, middle + 3.5}, TruncateToWidth(figure.row_labels[row], kRowLabelColumns), "tick small",
                 Anchor::kEnd);
     next = middle + kRowSpacing;
   }

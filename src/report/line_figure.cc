@@ -15,7 +15,7 @@ constexpr double kMarginTop = 26;  // holds the y axis label
 constexpr double kMarginBottom = 44;
 constexpr double kMarginLeft = 52;
 constexpr double kLabelGap = 15;  // between two labels at the ends of curves
-constexpr size_t kLabelColumns = 18;
+constexpr size_t kEndLabelColumns = 18;
 constexpr size_t kNumXTicks = 8;
 constexpr size_t kNumYTicks = 6;
 
@@ -33,7 +33,7 @@ struct Plot {
 Plot MakePlot(const LineFigure& figure) {
   double label_width = 0;
   for (const LineSeries& series : figure.series) {
-    label_width = std::max(label_width, LabelWidth(TruncateToWidth(series.label, kLabelColumns)));
+    label_width = std::max(label_width, LabelWidth(TruncateToWidth(series.label, kEndLabelColumns)));
   }
   const Box frame = {kMarginLeft, kMarginTop, figure.width - kMarginLeft - label_width - 20,
                      figure.height - kMarginTop - kMarginBottom};
@@ -147,7 +147,7 @@ std::string Draw(const LineFigure& figure) {
   const std::vector<double> heights = PlaceLabels(figure, plot);
   for (size_t i = 0; i < figure.series.size(); ++i) {
     svg.AddText({plot.frame.x + plot.frame.width + 8, heights[i] + 4},
-                TruncateToWidth(figure.series[i].label, kLabelColumns),
+                TruncateToWidth(figure.series[i].label, kEndLabelColumns),
                 SeriesStyle(figure.series[i].color) + " curve-label");
   }
   return svg.Finish();

@@ -97,6 +97,9 @@ struct JobMemory {
   friend bool operator==(const JobMemory&, const JobMemory&) = default;
 };
 
+// Instants further away than that are not predicted: the clock ends at 9e9 s.
+inline constexpr double kFarAwayS = 9e8;
+
 struct AllocationJob {
   JobId id;
   SimTime submission;
@@ -126,6 +129,8 @@ struct AllocationJob {
   JobMemory memory;
 
   bool is_running() const { return !current.empty(); }
+  // It runs in configurations of parameter servers and workers, whose speeds are known.
+  bool has_configs() const { return ps_worker != nullptr && ps_worker->iteration_s; }
 };
 
 // Why the policy is asked now.

@@ -11,10 +11,8 @@
 namespace fairlead::scheduling {
 namespace {
 
-constexpr double kFarAwayS = 9e8;  // of the clock's 9e9 s
-
 double PredictedIterationSeconds(const AllocationJob& job, const JobGrant& grant) {
-  if (grant.config && job.ps_worker != nullptr && job.ps_worker->iteration_s) {
+  if (grant.config && job.has_configs()) {
     return job.ps_worker->iteration_s(*grant.config);
   }
   const Resources resources = grant.resources.empty() ? RequestedSize(job).resources() : grant.resources;

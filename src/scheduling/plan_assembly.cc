@@ -14,8 +14,6 @@
 namespace fairlead::scheduling {
 namespace {
 
-constexpr double kFarAwayS = 9e8;  // later than that is "not known"
-
 ServiceOrder OrderOfPlacing(const AllocationSnapshot& snapshot, const ServiceOrder& order, PlacingOrder placing,
                             const AllocationPlan& plan) {
   ServiceOrder placed;
@@ -70,7 +68,7 @@ PendingCause CauseOf(const AllocationJob& job, const Resources& total, const Res
 }
 
 double IterationSeconds(const AllocationJob& job, const JobGrant& grant) {
-  if (grant.config && job.ps_worker != nullptr && job.ps_worker->iteration_s) {
+  if (grant.config && job.has_configs()) {
     return job.ps_worker->iteration_s(*grant.config);
   }
   const auto size = std::ranges::find(job.sizes, grant.resources, &JobSize::resources);

@@ -5,7 +5,8 @@
 namespace fairlead::service {
 namespace {
 
-Json SecondsOf(SimTime time) { return time.ns() == 0 ? Json() : Json(time.seconds().value()); }
+// Time 0: it has not happened.
+Json SecondsUnlessNone(SimTime time) { return time.ns() == 0 ? Json() : Json(time.seconds().value()); }
 
 template <class Quantity>
 Json ValueOf(const std::optional<Quantity>& quantity) {
@@ -35,7 +36,7 @@ Json HostsJson(std::span<const controller::HostView> hosts) {
     list.push_back({{"name", host.name},
                     {"connected", host.is_connected},
                     {"agent_version", host.agent_version},
-                    {"last_word_s", SecondsOf(host.last_word)}});
+                    {"last_word_s", SecondsUnlessNone(host.last_word)}});
   }
   return {{"hosts", std::move(list)}};
 }
@@ -87,7 +88,7 @@ Json EventsJson(const std::deque<TrafficEvent>& events) {
   for (const TrafficEvent& event : events) {
     const bool is_warning = event.note.severity == controller::Noted::Severity::kWarning;
     list.push_back({{"number", event.number},
-                    {"time_s", SecondsOf(event.time)},
+                    {"time_s", SecondsUnlessNone(event.time)},
                     {"severity", is_warning ? "warning" : "info"},
                     {"subject", event.note.subject},
                     {"text", event.note.text}});

@@ -184,7 +184,7 @@ void ClusterSimulation::Apply(std::vector<controller::Action> actions, RunWatch&
   for (controller::Action& action : actions) {
     if (auto* start = std::get_if<controller::StartJob>(&action)) {
       Start(*start);
-    } else if (const auto* stop = std::get_if<controller::StopJob>(&action)) {
+    } else if (const auto* stop = std::get_if<controller::SuspendJob>(&action)) {
       Stop(*stop, watch);
     } else if (auto* set = std::get_if<controller::SetTraffic>(&action)) {
       SetTrafficOf(std::move(*set), watch);
@@ -316,7 +316,7 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
 }
 
 // The job goes on later, or at once on other GPUs, with the iteration that was under way.
-void ClusterSimulation::Stop(const controller::StopJob& action, RunWatch& watch) {
+void ClusterSimulation::Stop(const controller::SuspendJob& action, RunWatch& watch) {
   JobRecord& record = records_[action.job];
   domains_.Release(action.job, now_, watch);
   running_.erase(std::lower_bound(running_.begin(), running_.end(), action.job));

@@ -157,7 +157,7 @@ class ClusterSimulation {
   void Handle(const std::vector<controller::Event>& events, RunWatch& watch);
   void Apply(std::vector<controller::Action> actions, RunWatch& watch);
   void Start(const controller::StartJob& action);
-  void Stop(const controller::StopJob& action, RunWatch& watch);
+  void Stop(const controller::SuspendJob& action, RunWatch& watch);
   void LowerYardstick(JobRecord& record, const model::Iteration& iteration);
   void SetTrafficOf(controller::SetTraffic action, RunWatch& watch);
   void UpdateCapacities(const std::vector<controller::Event>& events, RunWatch& watch);

@@ -10,7 +10,7 @@ namespace fairlead::sim {
 namespace {
 
 // Work that is derived from peak and time gives 1 but for rounding.
-constexpr double kRounding = 1e-6;
+constexpr double kWithinPeak = 1e-6;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ controller::IterationProvider FlopCheck::Watch(controller::IterationProvider pro
 
 void FlopCheck::Look(const model::Job& job, const model::Iteration& iteration) {
   const double share = ClaimedShareOfPeak(job, iteration, peak_);
-  if (share <= 1 + kRounding) return;
+  if (share <= 1 + kWithinPeak) return;
   const std::lock_guard lock(mutex_);
   Claim& claim = claims_[job.id];
   if (std::pair(share, job.num_gpus) <= std::pair(claim.share, claim.num_gpus)) return;

@@ -11,7 +11,7 @@ namespace fairlead::sim {
 namespace {
 
 // Rounding in the sum of top rates must not make an exactly filled link look contended.
-constexpr double kSlack = 1 + 1e-9;
+constexpr double kFullWithin = 1 + 1e-9;
 
 constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
 
@@ -83,7 +83,7 @@ LinkSharing LinkSharingFinder::Find(std::span<const RoutedJob> jobs, const IdVec
   DisjointSets sets(jobs.size());
   for (uint32_t j = 0; j < jobs.size(); ++j) {
     for (const LinkDemand& use : *jobs[j].demand) {
-      if (demand_[use.link] <= capacities[use.link] * kSlack) continue;
+      if (demand_[use.link] <= capacities[use.link] * kFullWithin) continue;
       if (first_user_[use.link] == kNobody) {
         first_user_[use.link] = j;
         sharing.contended_links.push_back(use.link);

@@ -23,7 +23,6 @@ namespace {
 
 // A scenario is written by people; more jobs than this is a trace.
 constexpr int64_t kMaxJobs = 100'000;
-constexpr double kMaxSeconds = 1e9;
 constexpr int64_t kMaxGpus = 1'000'000'000;
 
 std::string BesideScenario(const std::string& scenario_path, const std::string& file) {

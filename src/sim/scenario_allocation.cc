@@ -11,7 +11,6 @@
 namespace fairlead::sim {
 namespace {
 
-constexpr double kMaxSeconds = 1e9;
 constexpr double kDefaultRestartS = 30;
 constexpr uint32_t kMaxSizes = 256;  // each of them is profiled
 constexpr int64_t kMaxIterations = 1'000'000'000'000;

@@ -13,6 +13,9 @@
 
 namespace fairlead::sim {
 
+// No duration and no instant of a scenario is longer: the clock ends at 9e9 s.
+inline constexpr double kMaxSeconds = 1e9;
+
 // A job whose iteration follows from a model profile.
 struct ProfiledWork {
   std::string profile;

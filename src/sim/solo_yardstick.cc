@@ -16,7 +16,7 @@ namespace {
 
 // A phase is not faster for the rounding of its end to the nanosecond.
 constexpr int64_t kRoundingNs = 2;
-constexpr double kRounding = 1e-9;
+constexpr double kEqualTimes = 1e-9;
 
 bool HasAllPaths(const std::vector<model::Path>& paths) {
   return std::none_of(paths.begin(), paths.end(), [](const model::Path& path) { return path.empty(); });
@@ -111,7 +111,7 @@ bool SoloYardstick::MayBeFaster(const model::Iteration& iteration, const std::ve
     for (uint32_t f = phase.first_flow; f < phase.first_flow + phase.num_flows; ++f) {
       for (const LinkId link : paths[f]) phase_bytes_[link] = 0;
     }
-    if (longest_s * 1e9 * (1 + kRounding) + kRoundingNs < static_cast<double>(reference.phase_ns[p])) return true;
+    if (longest_s * 1e9 * (1 + kEqualTimes) + kRoundingNs < static_cast<double>(reference.phase_ns[p])) return true;
   }
   return false;
 }

@@ -9,7 +9,7 @@ namespace fairlead::topology {
 
 namespace {
 
-Status CheckCount(std::string_view name, uint32_t value, uint32_t max) {
+Status CheckAtMost(std::string_view name, uint32_t value, uint32_t max) {
   if (value >= 1 && value <= max) return OkStatus();
   return InvalidArgument(fmt::format("host: {} must be in [1, {}], found {}", name, max, value));
 }
@@ -22,11 +22,11 @@ Status CheckSpeed(std::string_view name, BytesPerSecond speed) {
 }  // namespace
 
 Status HostSpec::Validate() const {
-  FL_RETURN_IF_ERROR(CheckCount("gpus", gpus, 1024));
-  FL_RETURN_IF_ERROR(CheckCount("sockets", sockets, 16));
-  FL_RETURN_IF_ERROR(CheckCount("pcie_switches", pcie_switches, 1024));
-  FL_RETURN_IF_ERROR(CheckCount("nics", nics, 1024));
-  FL_RETURN_IF_ERROR(CheckCount("ports_per_nic", ports_per_nic, 16));
+  FL_RETURN_IF_ERROR(CheckAtMost("gpus", gpus, 1024));
+  FL_RETURN_IF_ERROR(CheckAtMost("sockets", sockets, 16));
+  FL_RETURN_IF_ERROR(CheckAtMost("pcie_switches", pcie_switches, 1024));
+  FL_RETURN_IF_ERROR(CheckAtMost("nics", nics, 1024));
+  FL_RETURN_IF_ERROR(CheckAtMost("ports_per_nic", ports_per_nic, 16));
   if (nvlink_speed.value() != 0) FL_RETURN_IF_ERROR(CheckSpeed("nvlink speed", nvlink_speed));
   FL_RETURN_IF_ERROR(CheckSpeed("socket speed", socket_speed));
   FL_RETURN_IF_ERROR(CheckSpeed("pcie speed", pcie_speed));

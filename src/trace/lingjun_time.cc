@@ -9,7 +9,7 @@ namespace fairlead::trace {
 
 namespace {
 
-constexpr int64_t kSecondsPerDay = 86400;
+constexpr int64_t kWholeDayS = 86400;
 
 // Takes a number of 1 to `max_digits` digits and the character behind it (0: the end) off the front of `text`.
 std::optional<int> TakeNumber(std::string_view* text, size_t max_digits, char behind) {
@@ -38,13 +38,13 @@ std::optional<int64_t> ParseLingjunTime(std::string_view text) {
                                          std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
   const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return days * kSecondsPerDay + int64_t{*hour} * 3600 + int64_t{*minute} * 60;
+  return days * kWholeDayS + int64_t{*hour} * 3600 + int64_t{*minute} * 60;
 }
 
 std::string FormatLingjunTime(int64_t seconds) {
-  const std::chrono::sys_days days{std::chrono::days(seconds / kSecondsPerDay)};
+  const std::chrono::sys_days days{std::chrono::days(seconds / kWholeDayS)};
   const std::chrono::year_month_day date(days);
-  const int64_t in_day = seconds % kSecondsPerDay;
+  const int64_t in_day = seconds % kWholeDayS;
   return fmt::format("{}/{}/{} {:02}:{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
                      static_cast<unsigned>(date.day()), in_day / 3600, in_day % 3600 / 60);
 }

@@ -296,7 +296,7 @@ Status Read(const v1::AnnouncementFinished& /*in*/, AnnouncementFinished* /*out*
 Status Read(const v1::ProcessesSeen& in, ProcessesSeen* out) { return ReadProcesses(in, out); }
 
 template <class Message, class Proto>
-Result<FromAgent> ReadAs(const Proto& in) {
+Result<FromAgent> ReadFromAgent(const Proto& in) {
   Message message;
   FL_RETURN_IF_ERROR(Read(in, &message));
   return FromAgent(std::move(message));
@@ -305,29 +305,29 @@ Result<FromAgent> ReadAs(const Proto& in) {
 Result<FromAgent> ReadWord(const v1::AgentMessage& proto) {
   switch (proto.kind_case()) {
     case v1::AgentMessage::kHello:
-      return ReadAs<HostHello>(proto.hello());
+      return ReadFromAgent<HostHello>(proto.hello());
     case v1::AgentMessage::kHeartbeat:
-      return ReadAs<Heartbeat>(proto.heartbeat());
+      return ReadFromAgent<Heartbeat>(proto.heartbeat());
     case v1::AgentMessage::kPathsWanted:
-      return ReadAs<PathsWanted>(proto.paths_wanted());
+      return ReadFromAgent<PathsWanted>(proto.paths_wanted());
     case v1::AgentMessage::kConnectionOpened:
-      return ReadAs<ConnectionOpened>(proto.connection_opened());
+      return ReadFromAgent<ConnectionOpened>(proto.connection_opened());
     case v1::AgentMessage::kConnectionsClosed:
-      return ReadAs<ConnectionsClosed>(proto.connections_closed());
+      return ReadFromAgent<ConnectionsClosed>(proto.connections_closed());
     case v1::AgentMessage::kConnectionsHeld:
-      return ReadAs<ConnectionsHeld>(proto.connections_held());
+      return ReadFromAgent<ConnectionsHeld>(proto.connections_held());
     case v1::AgentMessage::kProbesFinished:
-      return ReadAs<ProbesFinished>(proto.probes_finished());
+      return ReadFromAgent<ProbesFinished>(proto.probes_finished());
     case v1::AgentMessage::kArrivalPrepared:
-      return ReadAs<ArrivalPrepared>(proto.arrival_prepared());
+      return ReadFromAgent<ArrivalPrepared>(proto.arrival_prepared());
     case v1::AgentMessage::kMoveRefused:
-      return ReadAs<MoveRefused>(proto.move_refused());
+      return ReadFromAgent<MoveRefused>(proto.move_refused());
     case v1::AgentMessage::kJobMeasured:
-      return ReadAs<JobMeasured>(proto.job_measured());
+      return ReadFromAgent<JobMeasured>(proto.job_measured());
     case v1::AgentMessage::kAnnouncementFinished:
-      return ReadAs<AnnouncementFinished>(proto.announcement_finished());
+      return ReadFromAgent<AnnouncementFinished>(proto.announcement_finished());
     case v1::AgentMessage::kProcessesSeen:
-      return ReadAs<ProcessesSeen>(proto.processes_seen());
+      return ReadFromAgent<ProcessesSeen>(proto.processes_seen());
     case v1::AgentMessage::KIND_NOT_SET:
       break;
   }

@@ -259,7 +259,7 @@ Status Read(const v1::HostJudged& in, HostJudged* out) {
 }
 
 template <class Message, class Proto>
-Result<ToAgent> ReadAs(const Proto& in) {
+Result<ToAgent> ReadToAgent(const Proto& in) {
   Message message;
   FL_RETURN_IF_ERROR(Read(in, &message));
   return ToAgent(std::move(message));
@@ -268,25 +268,25 @@ Result<ToAgent> ReadAs(const Proto& in) {
 Result<ToAgent> ReadWord(const v1::ControllerMessage& proto) {
   switch (proto.kind_case()) {
     case v1::ControllerMessage::kWelcome:
-      return ReadAs<Welcome>(proto.welcome());
+      return ReadToAgent<Welcome>(proto.welcome());
     case v1::ControllerMessage::kRefused:
-      return ReadAs<Refused>(proto.refused());
+      return ReadToAgent<Refused>(proto.refused());
     case v1::ControllerMessage::kPathsAnswered:
-      return ReadAs<PathsAnswered>(proto.paths_answered());
+      return ReadToAgent<PathsAnswered>(proto.paths_answered());
     case v1::ControllerMessage::kPathsChanged:
-      return ReadAs<PathsChanged>(proto.paths_changed());
+      return ReadToAgent<PathsChanged>(proto.paths_changed());
     case v1::ControllerMessage::kProbesWanted:
-      return ReadAs<ProbesWanted>(proto.probes_wanted());
+      return ReadToAgent<ProbesWanted>(proto.probes_wanted());
     case v1::ControllerMessage::kPrepareArrival:
-      return ReadAs<PrepareArrival>(proto.prepare_arrival());
+      return ReadToAgent<PrepareArrival>(proto.prepare_arrival());
     case v1::ControllerMessage::kForgetArrival:
-      return ReadAs<ForgetArrival>(proto.forget_arrival());
+      return ReadToAgent<ForgetArrival>(proto.forget_arrival());
     case v1::ControllerMessage::kAnnouncementWanted:
-      return ReadAs<AnnouncementWanted>(proto.announcement_wanted());
+      return ReadToAgent<AnnouncementWanted>(proto.announcement_wanted());
     case v1::ControllerMessage::kLevelSet:
-      return ReadAs<LevelSet>(proto.level_set());
+      return ReadToAgent<LevelSet>(proto.level_set());
     case v1::ControllerMessage::kHostJudged:
-      return ReadAs<HostJudged>(proto.host_judged());
+      return ReadToAgent<HostJudged>(proto.host_judged());
     case v1::ControllerMessage::KIND_NOT_SET:
       break;
   }

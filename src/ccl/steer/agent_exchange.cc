@@ -35,7 +35,7 @@ bool Copy(const char* text, char (&to)[N]) {
 // Set when the library is loaded, only read afterwards.
 SteeringOptions process_options;
 
-__attribute__((constructor)) void Load() { process_options = ReadSteeringOptions(); }
+__attribute__((constructor)) void LoadOptions() { process_options = ReadSteeringOptions(); }
 
 }  // namespace
 

@@ -38,7 +38,7 @@ ConnectFunction next_connect = nullptr;
 AcceptFunction next_accept = nullptr;
 Accept4Function next_accept4 = nullptr;
 
-__attribute__((constructor)) void Load() {
+__attribute__((constructor)) void LoadSocketCalls() {
   next_connect = reinterpret_cast<ConnectFunction>(dlsym(RTLD_NEXT, "connect"));
   next_accept = reinterpret_cast<AcceptFunction>(dlsym(RTLD_NEXT, "accept"));
   next_accept4 = reinterpret_cast<Accept4Function>(dlsym(RTLD_NEXT, "accept4"));

@@ -33,7 +33,9 @@ LookUpFunction next_dlvsym = nullptr;
 // What a process that looks it up itself has found.
 std::atomic<ModifyFunction> looked_up_modify = nullptr;
 
-__attribute__((constructor)) void Load() { next_dlvsym = reinterpret_cast<LookUpFunction>(dlsym(RTLD_NEXT, "dlvsym")); }
+__attribute__((constructor)) void LoadLookUp() {
+  next_dlvsym = reinterpret_cast<LookUpFunction>(dlsym(RTLD_NEXT, "dlvsym"));
+}
 
 // Of a library that the process has loaded; null when it has not.
 template <typename Function>

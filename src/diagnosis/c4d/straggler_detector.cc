@@ -21,8 +21,8 @@ constexpr double kLateRanksShare = 0.6;
 // A rank of which more reports are missing is not judged by what the others tell.
 constexpr double kMissingShareMax = 0.1;
 // What enough ranks do not share is no excuse for the others: this share of them, and this many.
-constexpr double kUnchangedShare = 0.1;
-constexpr size_t kUnchangedMin = 2;
+constexpr double kUnaffectedShare = 0.1;
+constexpr size_t kUnaffectedMin = 2;
 // Of more than that at once nobody is named: that is a job that is late everywhere.
 constexpr size_t kCandidatesMax = 3;
 // A single signal is worth this much of what agreeing ones are.
@@ -169,8 +169,8 @@ std::vector<double> StragglerDetector::ExcessOverPast(const Window& window, doub
   }
   std::vector<double> excess(window.own.size(), 0.0);
   if (growth.empty()) return excess;
-  const bool is_shared = unchanged.size() < kUnchangedMin ||
-                         static_cast<double>(unchanged.size()) < kUnchangedShare * static_cast<double>(growth.size());
+  const bool is_shared = unchanged.size() < kUnaffectedMin ||
+                         static_cast<double>(unchanged.size()) < kUnaffectedShare * static_cast<double>(growth.size());
   const double shared = LowerMedian(is_shared ? growth : unchanged);
   for (size_t rank = 0; rank < window.own.size(); ++rank) {
     if (!HasBaseline(window, rank)) continue;

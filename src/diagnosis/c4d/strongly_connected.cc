@@ -5,18 +5,18 @@
 namespace fairlead::diagnosis::c4d {
 namespace {
 
-constexpr uint32_t kNone = ~uint32_t{0};
+constexpr uint32_t kNotVisited = ~uint32_t{0};
 
 class Tarjan {
  public:
   explicit Tarjan(const Digraph& edges)
-      : edges_(edges), order_(edges.size(), kNone), low_(edges.size(), 0), next_edge_(edges.size(), 0) {
-    components_.of.assign(edges.size(), kNone);
+      : edges_(edges), order_(edges.size(), kNotVisited), low_(edges.size(), 0), next_edge_(edges.size(), 0) {
+    components_.of.assign(edges.size(), kNotVisited);
   }
 
   StrongComponents Run() {
     for (uint32_t node = 0; node < edges_.size(); ++node) {
-      if (order_[node] == kNone) Explore(node);
+      if (order_[node] == kNotVisited) Explore(node);
     }
     return std::move(components_);
   }
@@ -28,9 +28,9 @@ class Tarjan {
       const uint32_t node = path_.back();
       if (next_edge_[node] < edges_[node].size()) {
         const uint32_t to = edges_[node][next_edge_[node]++];
-        if (order_[to] == kNone) {
+        if (order_[to] == kNotVisited) {
           Enter(to);
-        } else if (components_.of[to] == kNone) {
+        } else if (components_.of[to] == kNotVisited) {
           low_[node] = std::min(low_[node], order_[to]);
         }
         continue;
@@ -48,7 +48,7 @@ class Tarjan {
   }
 
   void Close(uint32_t node) {
-    uint32_t member = kNone;
+    uint32_t member = kNotVisited;
     do {
       member = open_.back();
       open_.pop_back();

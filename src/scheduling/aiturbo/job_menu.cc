@@ -8,8 +8,6 @@
 namespace fairlead::scheduling::aiturbo {
 namespace {
 
-bool HasConfigs(const AllocationJob& job) { return job.ps_worker != nullptr && job.ps_worker->iteration_s; }
-
 Resources ResourcesOf(const PsWorkerConfig& config) { return {config.num_gpus, config.num_cores()}; }
 
 // What a GPU and a core of the cluster cost during one walk.
@@ -90,7 +88,7 @@ bool IsBeaten(std::span<const JobSize> all, const JobSize& size) {
 }  // namespace
 
 JobMenu::JobMenu(const AllocationJob& job, const Resources& total) : job_(&job), requested_(job.requested) {
-  if (HasConfigs(job)) {
+  if (job.has_configs()) {
     WalkConfigs(total);
   } else {
     current_ = FindCurrentSize(job);

@@ -10,8 +10,6 @@
 namespace fairlead::scheduling::aiturbo {
 namespace {
 
-bool HasConfigs(const AllocationJob& job) { return job.ps_worker != nullptr && job.ps_worker->iteration_s; }
-
 void Weigh(const OperationGain& gain, std::optional<OperationGain>* best) {
   if (!*best || gain.gain > (*best)->gain) *best = gain;
 }
@@ -26,7 +24,7 @@ double BestGain(const UnitGains& gains) {
 }  // namespace
 
 Configuration CurrentConfiguration(const AllocationJob& job) {
-  if (HasConfigs(job)) return {job.requested, job.memory.config.value_or(job.ps_worker->config)};
+  if (job.has_configs()) return {job.requested, job.memory.config.value_or(job.ps_worker->config)};
   if (job.memory.size && *job.memory.size < job.sizes.size()) return {*job.memory.size, std::nullopt};
   return {FindCurrentSize(job).value_or(job.requested), std::nullopt};
 }

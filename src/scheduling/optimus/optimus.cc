@@ -20,8 +20,6 @@ struct Increment {
   double gain = 0;
 };
 
-bool HasConfigs(const AllocationJob& job) { return job.ps_worker != nullptr && job.ps_worker->iteration_s; }
-
 // One server and one worker of the kind that was asked for: Optimus changes numbers, not kinds.
 PsWorkerConfig SmallestConfig(const PsWorkerJob& job) {
   PsWorkerConfig config = job.config;
@@ -47,7 +45,7 @@ class Growth {
       JobGrant& grant = plan->jobs[j];
       std::optional<PsWorkerConfig> config;
       Resources least = job.sizes.front().resources();
-      if (HasConfigs(job)) {
+      if (job.has_configs()) {
         config = SmallestConfig(*job.ps_worker);
         least = {config->num_gpus, config->num_cores()};
       }

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using prediction::NumberColumn;
 
-constexpr uint32_t kMaxGpus = 4096;
+constexpr uint32_t kMaxTableGpus = 4096;
 
 // A number that must be whole, and small enough to count with.
 Result<uint32_t> ReadCount(const NumberColumn& column, const CsvReader& reader, std::string_view name) {
@@ -34,7 +34,7 @@ struct GpuColumn {
 // All columns whose name is a number of GPUs.
 Result<std::vector<GpuColumn>> FindGpuColumns(const CsvReader& reader, const std::string& path) {
   std::vector<GpuColumn> columns;
-  for (uint32_t gpus = 1; gpus <= kMaxGpus; gpus *= 2) {
+  for (uint32_t gpus = 1; gpus <= kMaxTableGpus; gpus *= 2) {
     const std::string name = std::to_string(gpus);
     if (!reader.HasColumn(name)) continue;
     FL_ASSIGN_OR_RETURN(NumberColumn speed,
