@@ -71,6 +71,7 @@ class Writer {
   Size size_;
   double simulated_s_ = 0;
   bool allocates_ = false;
+  bool is_crowded_ = false;  // jobs that run at the same time share links that are too narrow for them
 };
 
 // Arguments of one call are evaluated in an order that compilers choose: everything drawn has a line of its own.
@@ -91,7 +92,7 @@ std::string Writer::Host(bool needs_two_ports) {
 
 std::string Writer::Uplinks() {
   std::string text;
-  if (OneIn(2)) text += fmt::format(", oversubscription: {:.4g}", Length(0.5, 8));
+  if (is_crowded_ || OneIn(2)) text += fmt::format(", oversubscription: {:.4g}", Length(is_crowded_ ? 2 : 0.5, 8));
   if (OneIn(3)) text += ", parallel_uplinks: 2";
   return text;
 }
@@ -99,11 +100,12 @@ std::string Writer::Uplinks() {
 std::string Writer::Fabric() {
   const uint64_t kind = draw_(5);
   const uint64_t spines = Between(1, 3);
-  const uint64_t hosts = Between(1, 3);   // per leaf or segment
-  const uint64_t leaves = Between(1, 4);  // or segments
+  const uint64_t hosts = is_crowded_ ? Between(2, 4) : Between(1, 3);   // per leaf or segment
+  const uint64_t leaves = is_crowded_ ? Between(2, 4) : Between(1, 4);  // or segments
   const uint64_t cores = spines * Between(1, 2);
   const bool shares_planes = OneIn(2);
-  const std::string rest = fmt::format("{}, host: ", Uplinks()) + Host(kind == 1 || kind == 2) + "}";
+  const std::string uplinks = Uplinks();
+  const std::string rest = uplinks + ", host: " + Host(kind == 1 || kind == 2) + "}";
   switch (kind) {
     case 0:
       size_.hosts = 2 * leaves * hosts;
@@ -157,9 +159,9 @@ std::string Writer::ModelWork(uint64_t gpus, bool divides_batch) {
 std::string Writer::Work(uint64_t gpus, bool divides_batch) {
   if (options_.model_profiles && OneIn(4)) return ModelWork(gpus, divides_batch);
   const bool computes = !OneIn(8);
-  const double length_s = Length(simulated_s_ / 1500, simulated_s_ / 2);
+  const double length_s = Length(simulated_s_ / 1500, simulated_s_ / (is_crowded_ ? 50 : 2));
   // Alone, its bytes take a thousandth of its compute, or much longer.
-  const double size_mb = length_s * size_.port_gbps * 125 * Length(1e-3, 3);
+  const double size_mb = length_s * size_.port_gbps * 125 * Length(is_crowded_ ? 0.1 : 1e-3, 3);
   std::string text = fmt::format("compute_s: {:.7g}", computes ? length_s : 0);
   if (!computes || !OneIn(6)) {
     const std::string_view collective = OneOf(collective::CollectiveNames());
@@ -174,7 +176,9 @@ std::string Writer::Work(uint64_t gpus, bool divides_batch) {
 
 std::string Writer::Job() {
   const uint64_t per_host = OneIn(3) ? Between(1, size_.gpus_per_host) : size_.gpus_per_host;
-  const uint64_t gpus = per_host * Between(1, size_.hosts);
+  // In a crowd several jobs find place at once, and each sends between hosts.
+  const uint64_t gpus =
+      per_host * (is_crowded_ ? Between(2, std::max<uint64_t>(2, size_.hosts / 3)) : Between(1, size_.hosts));
   std::string text = fmt::format("gpus: {}", gpus);
   if (!allocates_) text += fmt::format(", gpus_per_host: {}", per_host);
   bool is_resized = false;
@@ -185,7 +189,7 @@ std::string Writer::Job() {
     if (OneIn(3)) text += OneIn(2) ? ", predictable: false" : fmt::format(", predictable_after: {:.3g}", Fraction());
   }
   if (allocates_ || !options_.endless_jobs || !OneIn(3)) text += fmt::format(", iterations: {:.0f}", Length(1, 2000));
-  if (options_.late_arrivals && OneIn(2)) text += fmt::format(", arrival_s: {:.6g}", Instant());
+  if (options_.late_arrivals && OneIn(is_crowded_ ? 5 : 2)) text += fmt::format(", arrival_s: {:.6g}", Instant());
   return text + ", " + Work(gpus, is_resized);
 }
 
@@ -214,6 +218,7 @@ std::string Writer::Events(const topology::Fabric& fabric) {
 std::string Writer::Write() {
   simulated_s_ = Length(1, options_.max_simulated_s);
   allocates_ = options_.allocation && OneIn(4);
+  is_crowded_ = OneIn(2);
   std::string head = fmt::format("title: random\nseeds: 1\nsimulate_s: {:.6g}\nfabric: {}\n", simulated_s_, Fabric());
   std::vector<std::string> policies = options_.policies;
   for (const std::string_view name : traffic::PolicyNames()) {
@@ -222,15 +227,17 @@ std::string Writer::Write() {
   head += fmt::format("policies: [{}]\n", OneOf(policies));
   if (allocates_) {
     const std::vector<std::string_view> names = scheduling::AllocationPolicyNames();
-    head += fmt::format("allocation: {}\nlearn_speeds: {}\n", OneOf(names), OneIn(2));
+    const std::string_view name = OneOf(names);
+    head += fmt::format("allocation: {}\nlearn_speeds: {}\n", name, OneIn(2));
   } else {
     const std::vector<std::string_view> names = scheduling::PlacementPolicyNames();
-    head += fmt::format("placement: {}\n", OneOf(names));
+    // Packed jobs hardly meet.
+    head += fmt::format("placement: {}\n", is_crowded_ && OneIn(2) ? "random" : OneOf(names));
   }
   head += Options() + "jobs:\n";
 
   std::string jobs;
-  const uint64_t num_jobs = Between(1, options_.max_jobs);
+  const uint64_t num_jobs = Between(is_crowded_ ? (options_.max_jobs + 1) / 2 : 1, options_.max_jobs);
   for (uint64_t j = 0; j < num_jobs; ++j) {
     const std::string job = fmt::format("  - {{name: j{}, {}}}\n", j, Job());
     // What does not fit this cluster, or can't be split so, is left out.

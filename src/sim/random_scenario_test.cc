@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/random.h"
@@ -64,6 +65,7 @@ TEST(RandomScenarioTest, RunsKeepTheLaws) {
   // FAIRLEAD_NUM_SEEDS=5000 looks further.
   const char* const more = std::getenv("FAIRLEAD_NUM_SEEDS");
   const uint64_t num_seeds = more != nullptr ? std::strtoull(more, nullptr, 10) : kNumSeeds;
+  std::map<LossCause, uint64_t> num_runs_with;
   for (uint64_t seed = 0; seed < num_seeds; ++seed) {
     Random random(seed);
     const Scenario scenario = RandomScenario(random);
@@ -71,6 +73,15 @@ TEST(RandomScenarioTest, RunsKeepTheLaws) {
     const RunResult run = RunAlone(scenario);
     EXPECT_EQ(FindBrokenLaw(scenario, run), "") << TextOf(seed);
     EXPECT_EQ(RunAlone(scenario).event_hash, run.event_hash) << TextOf(seed);
+    std::set<LossCause> causes;
+    for (const JobResult& job : run.jobs) {
+      for (const LossResult& loss : job.lost_to) causes.insert(loss.cause);
+    }
+    for (const LossCause cause : causes) ++num_runs_with[cause];
+  }
+  // Laws of what does not happen say nothing.
+  for (const LossCause cause : {LossCause::kJob, LossCause::kSelf, LossCause::kLevel, LossCause::kCapacity}) {
+    EXPECT_GT(num_runs_with[cause], num_seeds / 20) << LossCauseName(cause);
   }
 }
 
