@@ -58,12 +58,12 @@ std::string RenderRemoval(const RemovalEffect& e) {
                 FormatSlowdown(e.without.slowdown, IsBound(e.without))});
   table.AddRow({"GPU-hours lost", FormatShort(e.with.lost_gpu_hours), FormatShort(e.without.lost_gpu_hours)});
   text += table.Render();
-  text +=
-      WrapText(fmt::format("The account blames {} ({} GPU-hours) on what was removed. Without it the same work takes "
-                           "{} less ({} GPU-hours).",
-                           FormatDuration(e.blamed_s), FormatShort(e.blamed_gpu_hours), FormatDuration(e.gained_s),
-                           FormatShort(e.gained_gpu_hours)),
-               kTextWidth, 2);
+  text += WrapText(
+      fmt::format("The account blames {} ({} GPU-hours) on what was removed. Without it the same work takes "
+                  "{} {} ({} GPU-hours).",
+                  FormatDuration(e.blamed_s), FormatShort(e.blamed_gpu_hours), FormatDuration(std::abs(e.gained_s)),
+                  e.gained_s < 0 ? "more" : "less", FormatShort(std::abs(e.gained_gpu_hours))),
+      kTextWidth, 2);
   if (!e.moved.empty()) {
     text += WrapText(CleanText(fmt::format("Not only that differs: on other hosts without it {} {}.",
                                            e.moved.size() == 1 ? "runs" : "run", fmt::join(e.moved, ", "))),

@@ -551,10 +551,12 @@ void ClusterSimulation::CloseAccount(JobRecord& record, LastIteration last) {
   }
   if (end <= job.first_start) return;
   job.open_work = job.Work(end) - static_cast<double>(job.iterations_done);
-  if (job.num_iterations > 0 && job.iterations_done == job.num_iterations) {
-    // It has done all that it had to do, whatever extrapolation still owed it.
-    delays_.BookMore(job, job.open_work * static_cast<double>(job.solo.iteration_ns) * 1e-9);
-    job.open_work = 0;
+  if (job.num_iterations > 0) {
+    // It has done no more than it had to do, whatever extrapolation still owes it.
+    const auto most = static_cast<double>(job.num_iterations - job.iterations_done);
+    const double too_much = std::max(0.0, job.open_work - most);
+    if (too_much > 0) delays_.BookMore(job, too_much * static_cast<double>(job.solo.iteration_ns) * 1e-9);
+    job.open_work -= too_much;
   }
   for (size_t t = 0; t < job.transfers.size(); ++t) {
     const bool is_waited_for = job.is_phase_running && job.transfers[t].phase == job.phase && job.remaining[t] > 0;
@@ -563,7 +565,8 @@ void ClusterSimulation::CloseAccount(JobRecord& record, LastIteration last) {
   if (job.is_phase_running) {
     delays_.BookPhase(job, static_cast<double>(job.PhaseLossNs(end)) * 1e-9);
   } else if (job.iteration_start > end) {
-    delays_.Book(job, LossCause::kShift, (end - job.last_iteration_end).seconds().value());
+    delays_.Book(job, LossCause::kShift,
+                 (end - std::max(job.last_iteration_end, job.waits_booked_until)).seconds().value());
   }
   if (last == LastIteration::kCounts) return;
   const double lost_ns = job.open_work * static_cast<double>(job.solo.iteration_ns);

@@ -1,6 +1,7 @@
 // What holds up the jobs of a domain: fills their accounts of delay (delay_account.h).
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "sim/contention_domain.h"
 
@@ -150,8 +151,10 @@ void ContentionDomain::BookPhase(uint32_t j) {
 // The job begins an iteration now.
 void ContentionDomain::BookWaitForShift(uint32_t j) {
   if (!options_.follows_delays) return;
-  const JobState& job = *jobs_[j];
-  delays_.Book(job, LossCause::kShift, (now() - job.last_iteration_end).seconds().value());
+  JobState& job = *jobs_[j];
+  // A domain that is built anew at this very instant begins the iteration again.
+  const SimTime from = std::max(job.last_iteration_end, std::exchange(job.waits_booked_until, now()));
+  delays_.Book(job, LossCause::kShift, (now() - from).seconds().value());
 }
 
 }  // namespace fairlead::sim
