@@ -5,6 +5,7 @@
 #     SEPARATE: every source is compiled alone, also where FAIRLEAD_UNITY is on (sources whose names or system headers
 #     exclude each other)
 #   fairlead_test(NAME     SOURCES a_test.cc …  DEPS …)        one GoogleTest binary, its cases registered with CTest
+#   fairlead_simgrid_test(NAME  …)                             the same, where SimGrid is (option FAIRLEAD_SIMGRID)
 #   fairlead_bench(NAME    SOURCES a_bench.cc …  DEPS …)       one Google Benchmark binary (option FAIRLEAD_BENCH)
 #   fairlead_fuzz(NAME     SOURCES a_fuzz.cc  DEPS …)          one libFuzzer binary (option FAIRLEAD_FUZZ)
 #   fairlead_embed(OUTPUT_VARIABLE  FILES a.yaml …  BASE DIR  HEADER …  NAMESPACE …  TYPE …  FUNCTION …)
@@ -71,6 +72,17 @@ function(fairlead_test name)
   target_compile_definitions(${name} PRIVATE FAIRLEAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # A loaded machine can take long to start a sanitized binary; the default of 5 s was made for an idle one.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+function(fairlead_simgrid_test name)
+  if(NOT FAIRLEAD_SIMGRID)
+    return()
+  endif()
+  find_library(SIMGRID_LIBRARY simgrid)
+  mark_as_advanced(SIMGRID_LIBRARY)
+  if(SIMGRID_LIBRARY)
+    fairlead_test(${name} ${ARGN} ${SIMGRID_LIBRARY})  # DEPS comes last
+  endif()
 endfunction()
 
 function(fairlead_bench name)
