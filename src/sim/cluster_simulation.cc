@@ -105,8 +105,8 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
       UpdateCapacities(events, watch);
       Handle(events, watch);
       WakeShares();
-      RebuildDomains(watch);
     }
+    if (!events.empty() || domains_.has_released()) RebuildDomains(watch);
     const bool is_idle = running_.empty() && controller_->num_queued() == 0 && next_arrival_ == arrivals_.size();
     if (now_ >= options_.end || is_idle || watch.Look(now_)) break;
     AdvanceUntilFinishOr(std::min(NextOutsideEvent(), options_.end), watch);
@@ -215,7 +215,6 @@ void ClusterSimulation::EndProfiling(RunWatch& watch, std::vector<controller::Ev
   const auto measured = is_silent ? agent::WholeWindowProfile(counters) : agent::MeasureProfile(counters);
   if (!measured && now_ - profiling_->from() < options_.profiling_window_max) {
     profiling_end_ = now_ + (now_ - profiling_->from());
-    RebuildDomains(watch);
     return;
   }
   // Whoever shows no period is taken for one long iteration.
@@ -243,8 +242,6 @@ void ClusterSimulation::ReportSpeeds(RunWatch& watch, std::vector<controller::Ev
     record.starved_for = std::max(record.starved_for, Seconds(0));
     events->emplace_back(controller::JobSpeedMeasured{id, speed, record.starved_for});
   }
-  // Without an event nobody else would put the jobs back into domains, and they would stand still until the next one.
-  if (events->empty()) RebuildDomains(watch);
 }
 
 SimTime ClusterSimulation::NextShareLook() const {
@@ -273,7 +270,6 @@ void ClusterSimulation::LookAtShares(RunWatch& watch) {
     record.routes = ComputeRoutes(*record.state, capacities_);
     record.demand = ComputeDemand(*record.state, record.routes);
   }
-  RebuildDomains(watch);
 }
 
 void ClusterSimulation::WakeShares() {

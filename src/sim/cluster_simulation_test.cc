@@ -145,6 +145,17 @@ TEST_F(OneUplinkTest, OneJobAloneMatchesTheClosedForm) {
   }
 }
 
+TEST_F(OneUplinkTest, AJobThatEndsAtTheInstantOfAnotherEventHasEnded) {
+  // Two jobs hold each other up beyond the time at which they could have ended, while a third is done when a link breaks.
+  AddJob(1, 1, 1, 2);
+  AddJob(1, 1, 1, 2);
+  AddJob(1, 0, 0, 5);
+  link_events_.push_back({SimTime::FromSeconds(Seconds(5)), Uplink(), 0.5});
+  const RunResult result = Run();
+  EXPECT_TRUE(result.jobs[2].finished);
+  EXPECT_EQ(result.jobs[2].end_s, 5);
+}
+
 TEST_F(OneUplinkTest, TwoEqualJobsShareOrInterleave) {
   // C = 1 s, t = 1 s, no overlap, both ready together. One level: each gets half, period 1 + 2 = 3 s, utilization 1/3.
   AddJob(1, 1, 1);

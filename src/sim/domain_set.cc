@@ -14,6 +14,7 @@ void DomainSet::End(ContentionDomain& domain, SimTime now, RunWatch& watch) {
   domain.AdvanceTo(now, watch);
   domain.Suspend();
   delays_->MergeFrom(domain.delays());
+  has_released_ = true;
   for (const JobState* job : domain.jobs()) domain_of_.erase(job->id);
 }
 
@@ -69,6 +70,7 @@ void DomainSet::Rebuild(std::span<const RoutedJob> running, const IdVector<LinkI
         std::make_unique<ContentionDomain>(std::move(jobs), routes, sharing, capacities, now, options_, busy_));
     for (const JobState* job : domains_.back()->jobs()) domain_of_[job->id] = domains_.back().get();
   }
+  has_released_ = false;
 }
 
 SimTime DomainSet::AdvanceUntilFinishOr(SimTime limit, RunWatch& watch) {
@@ -90,7 +92,7 @@ SimTime DomainSet::AdvanceUntilFinishOr(SimTime limit, RunWatch& watch) {
     domain.AdvanceTo(second, watch);
     reached = domain.now();
     if (domain.has_finished_job() || watch.is_stopped()) break;
-    if (domain.now() >= limit) return limit;
+    // Once it has been played up to the limit it is beyond it. Others may still finish a job right there.
     bounds[first] = domain.FinishLowerBound();
   }
   // Others may finish a job at the same instant.

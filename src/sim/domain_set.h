@@ -52,6 +52,8 @@ class DomainSet {
 
   // Jobs that have finished since they were put into a domain, by id.
   std::vector<JobId> FinishedJobs() const;
+  // Since the last Rebuild().
+  bool has_released() const { return has_released_; }
   size_t size() const { return domains_.size(); }
 
  private:
@@ -64,6 +66,7 @@ class DomainSet {
   DelayAccount* delays_;
   LinkSharingFinder sharing_finder_;
   Domains domains_;
+  bool has_released_ = false;
   std::map<JobId, ContentionDomain*> domain_of_;
 };
 
