@@ -19,6 +19,8 @@ constexpr int64_t kQuantumNs = 1'000'000;
 constexpr uint32_t kMostSlots = 50'000;
 // How far an iteration may begin from its instant, and a period be stretched; of the period.
 constexpr double kTolerance = 0.05;
+// Nobody waits for the right instant of an iteration longer than this; its circle can't be said in nanoseconds.
+constexpr Seconds kLongestIteration(1e6);
 // What rounding leaves of a full link, and of a whole number of slots.
 constexpr double kRounding = 1e-6;
 
@@ -107,7 +109,8 @@ class ComponentCircle {
   void ChoosePerimeter();
   uint32_t SlotsOf(Seconds time) const { return static_cast<uint32_t>(std::llround(time.value() / slot_s())); }
   uint32_t PeriodSlots(const JobProfile& profile) const {
-    return std::max(1u, static_cast<uint32_t>(std::ceil(profile.solo_time().value() / slot_s() - kRounding)));
+    const Seconds solo = std::min(profile.solo_time(), kLongestIteration);
+    return std::max(1u, static_cast<uint32_t>(std::ceil(solo.value() / slot_s() - kRounding)));
   }
   Burst MakeBurst(const JobProfile& profile) const;
   bool Fits(uint32_t index) const;
@@ -132,6 +135,7 @@ class ComponentCircle {
 void ComponentCircle::ChoosePerimeter() {
   Seconds longest;
   for (const uint32_t job : component_.jobs) longest = std::max(longest, survey_.profiles[job].solo_time());
+  longest = std::min(longest, kLongestIteration);
   slot_ns_ = kQuantumNs * std::max<int64_t>(1, static_cast<int64_t>(std::ceil(longest.value() / 50 - kRounding)));
   std::vector<uint32_t> periods;
   for (const uint32_t job : component_.jobs) periods.push_back(PeriodSlots(survey_.profiles[job]));
@@ -141,14 +145,15 @@ void ComponentCircle::ChoosePerimeter() {
 Burst ComponentCircle::MakeBurst(const JobProfile& profile) const {
   Burst burst;
   burst.repeats = perimeter_ / PeriodSlots(profile);
-  burst.begin = SlotsOf(profile.start_fraction * profile.compute_time);
-  burst.length = std::clamp(SlotsOf(profile.communication_time), 1u, perimeter_ / burst.repeats);
+  burst.begin = SlotsOf(std::min(profile.start_fraction * profile.compute_time, kLongestIteration));
+  burst.length =
+      std::clamp(SlotsOf(std::min(profile.communication_time, kLongestIteration)), 1u, perimeter_ / burst.repeats);
   return burst;
 }
 
 bool ComponentCircle::Fits(uint32_t index) const {
   const Seconds solo = survey_.profiles[component_.jobs[index]].solo_time();
-  return PeriodOf(index).seconds() <= (1 + kTolerance) * solo;
+  return solo <= kLongestIteration && PeriodOf(index).seconds() <= (1 + kTolerance) * solo;
 }
 
 void ComponentCircle::CollectLinks() {

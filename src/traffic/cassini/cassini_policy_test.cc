@@ -53,6 +53,15 @@ TEST_F(CassiniOneSpineTest, PeriodsOf40And60MillisecondsNeedAShiftOf10) {
   EXPECT_EQ(plan.jobs[1].time_shift, (TimeShift{Milliseconds(60), Milliseconds(10), Milliseconds(3)}));
 }
 
+TEST_F(CassiniOneSpineTest, IterationsOfCenturiesAreNotShifted) {
+  // A link may be left with so little that an iteration has no end in sight; the others go on as if it were not there.
+  AddJob(0, 0, 4, 0.05, 0.05, &cluster_);
+  AddJob(1, 1, 5, 1e10, 1e10, &cluster_);
+  const TrafficPlan plan = Plan();
+  EXPECT_FALSE(plan.jobs[0].time_shift.has_value());
+  EXPECT_FALSE(plan.jobs[1].time_shift.has_value());
+}
+
 TEST_F(CassiniOneSpineTest, JobsThatMeetNobodyAreNotShifted) {
   AddJob(0, 0, 4, 0.05, 0.05, &cluster_);
   AddJob(1, 1, 2, 0.05, 0.05, &cluster_);
