@@ -6,7 +6,9 @@
 // for each flow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "base/sim_time.h"
@@ -28,6 +30,13 @@ class CompletionQueue {
   void SetWork(uint32_t flow, double work);
   // Work that is left at `now`.
   double Work(uint32_t flow, SimTime now) const;
+  // Seconds from `now` until the flow ends at the present share of its group; infinite when it has none, or a share of 0.
+  double SecondsLeft(uint32_t flow, SimTime now) const {
+    const Member& member = members_[flow];
+    if (member.group == kNoGroup || groups_[member.group].share <= 0) return std::numeric_limits<double>::infinity();
+    const Group& group = groups_[member.group];
+    return std::max(0.0, member.tag - ClockAt(group, now)) / group.share;
+  }
 
   // Moves the flow to another group. Both groups' clocks must stand at `now` (SetShare).
   void Move(uint32_t flow, uint32_t group, SimTime now);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 
@@ -129,6 +130,9 @@ void FlowNetwork::SolveLevel(uint32_t level) {
     completions_.Move(flow, GroupOf(level, solver.BottleneckLink(flow)), now_);
   }
   for (uint32_t link : solver.changed_groups()) completions_.Refresh(GroupOf(level, link), now_);
+  if (!watchers_.empty()) {
+    for (uint32_t link : solver.changed_links()) changed_ |= watchers_[link];
+  }
   if (level + 1 < solvers_.size()) PassDownLeftovers(level);
 }
 
@@ -178,6 +182,17 @@ uint32_t FlowNetwork::BottleneckLink(FlowId flow) {
 double FlowNetwork::Load(uint32_t link) {
   Solve();
   return capacity(link) - std::max(0.0, solvers_.back()->available(link));
+}
+
+void FlowNetwork::SetWatchers(uint32_t link, uint64_t watchers) {
+  FL_CHECK(link < num_links_);
+  watchers_.resize(num_links_);
+  watchers_[link] = watchers;
+}
+
+uint64_t FlowNetwork::TakeChanged() {
+  Solve();
+  return std::exchange(changed_, 0);
 }
 
 void FlowNetwork::AppendFlowsOn(uint32_t link, std::vector<FlowId>* flows) const {

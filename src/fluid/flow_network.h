@@ -58,11 +58,20 @@ class FlowNetwork {
   double Rate(FlowId flow);
   // Bytes; 0 when idle.
   double Remaining(FlowId flow) const;
+  // Until an active flow ends at present rates, to its last byte; infinite when it stands still.
+  double SecondsLeft(FlowId flow) {
+    if (pending_) Solve();
+    return completions_.SecondsLeft(flow.value(), now_);
+  }
   // The full link that bounds an active flow; kNoLink when it is idle.
   uint32_t BottleneckLink(FlowId flow);
   // Bytes/s over the link, of all levels.
   double Load(uint32_t link);
   double capacity(uint32_t link) const { return solvers_[0]->capacity(link); }
+  // Whoever keeps something that follows from the rates over a link, up to 64 of them, is a bit here; 0 at first.
+  void SetWatchers(uint32_t link, uint64_t watchers);
+  // The watchers of links over which the rate of a flow may have changed since the last call.
+  uint64_t TakeChanged();
   // Appends the active flows that cross the link: by level, inside a level in no particular (but reproducible) order.
   void AppendFlowsOn(uint32_t link, std::vector<FlowId>* flows) const;
 
@@ -85,7 +94,9 @@ class FlowNetwork {
   std::vector<std::unique_ptr<MaxMinSolver>>
       solvers_;  // [level], at least one; each sees what the levels before it leave
   CompletionQueue completions_;
-  std::vector<uint32_t> ending_;  // flows; those started again since are no longer marked so
+  std::vector<uint64_t> watchers_;  // [link]; empty: nobody watches
+  uint64_t changed_ = 0;            // watchers to be told
+  std::vector<uint32_t> ending_;    // flows; those started again since are no longer marked so
   SimTime now_;
   bool pending_ = false;
 };

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "fluid/random_network.h"
@@ -25,6 +27,7 @@ class NetworkUnderTest {
         active_(flows_.size(), false),
         network_(capacities_) {
     for (const ReferenceFlow& flow : flows_) network_.AddFlow(flow.route, flow.level, flow.weight);
+    for (uint32_t link = 0; link < capacities_.size(); ++link) network_.SetWatchers(link, WatcherOf(link));
   }
 
   void Change(const NetworkShape& shape, Random& random) {
@@ -78,8 +81,30 @@ class NetworkUnderTest {
       found.push_back(network_.Rate(FlowId(f)));
       ASSERT_NEAR(found.back(), rates_[f], 1e-9 * std::max(1.0, rates_[f])) << "flow " << f;
       ASSERT_NEAR(network_.Remaining(FlowId(f)), remaining_[f], kBytesTolerance) << "flow " << f;
+      const double seconds_left = network_.Remaining(FlowId(f)) / found.back();
+      if (found.back() > 0) {
+        ASSERT_NEAR(network_.SecondsLeft(FlowId(f)), seconds_left, 1e-12 * seconds_left);
+      }
     }
     testing::ExpectLaws(capacities_, running, found);
+    CheckWatchers();
+  }
+
+  // Nobody misses that a rate over its link has changed, by whomever.
+  void CheckWatchers() {
+    const uint64_t changed = network_.TakeChanged();
+    for (uint32_t link = 0; link < capacities_.size(); ++link) {
+      std::map<uint32_t, double> rates;
+      for (uint32_t f = 0; f < flows_.size(); ++f) {
+        const bool uses = std::ranges::find(flows_[f].route, link, &LinkUse::link) != flows_[f].route.end();
+        if (active_[f] && uses) rates[f] = network_.Rate(FlowId(f));
+      }
+      if ((changed & WatcherOf(link)) == 0) {
+        ASSERT_EQ(rates, watched_rates_[link]) << "link " << link;
+      }
+      watched_rates_[link] = std::move(rates);
+    }
+    ASSERT_EQ(network_.TakeChanged(), 0u);
   }
 
   void Restart(uint32_t f, Random& random) {
@@ -138,11 +163,14 @@ class NetworkUnderTest {
   // the rounding of a few intervals.
   static constexpr double kBytesTolerance = 2e-5;
 
+  static uint64_t WatcherOf(uint32_t link) { return uint64_t{1} << (link % 64); }
+
   std::vector<double> capacities_;
   std::vector<ReferenceFlow> flows_;
   std::vector<double> remaining_;
   std::vector<bool> active_;
   std::vector<double> rates_;
+  std::map<uint32_t, std::map<uint32_t, double>> watched_rates_;  // [link][active flow on it]
   FlowNetwork network_;
 };
 

@@ -99,6 +99,7 @@ void ContentionDomain::BuildNetwork(const std::vector<const std::vector<Transfer
     if (variable_of_flow_.size() <= index) variable_of_flow_.resize(index + 1);
     variable_of_flow_[index] = v;
   }
+  if (options_.follows_delays) WatchLinks();
   if (options_.congestion != nullptr) WatchCongestion(std::move(draft.uses));
 }
 
@@ -272,6 +273,7 @@ void ContentionDomain::Suspend() {
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     SyncComputeClock(j);
     JobState& job = *jobs_[j];
+    if (job.is_phase_running) BookView(j);
     job.observed_until = now();
     if (congestion_ != nullptr) job.congestion.Add(congestion_->totals()[j]);
     if (!job.is_phase_running) continue;
@@ -368,6 +370,7 @@ void ContentionDomain::RecordParts(const Variable& variable) {
 void ContentionDomain::StepJob(uint32_t j) {
   JobState& job = *jobs_[j];
   Runtime& runtime = runtimes_[j];
+  runtime.delay.is_stale = true;
   if (!runtime.has_begun) {
     if (WaitForShift(j)) return;
     BookWaitForShift(j);
@@ -446,7 +449,7 @@ void ContentionDomain::StartPhase(uint32_t j) {
   job.is_phase_running = true;
   job.phase_start = Global(local_now_ns_);
   job.standing_since = SimTime::Never();
-  runtime.followed_until_ns = local_now_ns_;
+  runtime.delay.ForNewPhase(local_now_ns_);
   job.activity_since = job.phase_start;
   job.activity_counted = 0;
   for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {

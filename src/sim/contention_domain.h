@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -81,6 +82,22 @@ class ContentionDomain {
     LinkId tightest;             // of its own links: what bounds it when nobody else does; invalid: it has no path
     double tightest_health = 1;  // what is left of that link's capacity, 0..1
   };
+  // What holds up the running phase of a job at present rates.
+  struct DelayView {
+    bool is_stale = true;
+    std::optional<int64_t> seen_at_ns;              // local
+    int64_t booked_until_ns = 0;                    // local
+    std::optional<size_t> bound;                    // place in the account's bounds
+    std::vector<std::pair<size_t, double>> shares;  // place in the job's delay_shares, seconds lost there per second
+
+    void ForNewPhase(int64_t local_ns) {
+      is_stale = true;
+      seen_at_ns.reset();
+      booked_until_ns = local_ns;
+      bound.reset();
+      shares.clear();
+    }
+  };
   // What of a job only this domain needs.
   struct Runtime {
     int64_t timer_ns = 0;  // local; INT64_MAX: none
@@ -90,7 +107,7 @@ class ContentionDomain {
     bool began_before = false;  // the current iteration is older than the domain, and knew other rates
     uint32_t num_active = 0;    // variables of the running phase still sending
     int64_t least_iteration_ns = 0;
-    int64_t followed_until_ns = 0;         // local; the running phase's delay was followed up to here
+    DelayView delay;
     std::vector<uint32_t> first_variable;  // [phase], one more at the end
   };
   struct Counters {
@@ -142,10 +159,14 @@ class ContentionDomain {
 
   // In domain_delays.cc.
   void FollowDelaysUntil(int64_t local_ns);
-  void FollowDelayOf(uint32_t j, double weight_s);
+  void WatchLinks();
+  void BookView(uint32_t j);
+  void BookViews();
+  void LookAtDelayOf(uint32_t j);
   const Variable* FindSlowest(uint32_t j);
-  void ShareDelay(uint32_t j, const Variable& slowest, uint32_t local_link, double delay_s);
-  void ShareOwnDelay(uint32_t j, const Variable& slowest, double delay_s);
+  void ShareDelay(uint32_t j, const Variable& slowest, uint32_t local_link, double delay);
+  void ShareOwnDelay(uint32_t j, const Variable& slowest, double delay);
+  void AddShare(uint32_t j, LossCause cause, JobId culprit, LinkId link, double delay);
   double SoloRate(const Variable& variable) const;
   void BookPhase(uint32_t j);
   void BookWaitForShift(uint32_t j);

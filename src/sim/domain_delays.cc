@@ -13,37 +13,79 @@ namespace {
 constexpr double kStandsStill = 1e-6;
 // A transfer this near to its rate alone lacks nothing.
 constexpr double kRounding = 1e-9;
+// Transfers that end within this part of their time of each other end together; the first of them stands for all.
+constexpr double kTie = 1e-6;
 // Where a link would suffice for the rates of the yardstick and nobody else is on it, the job's own transfers share it
 // unequally for a while. That counts where nothing else is seen to hold up the phase.
 constexpr double kLastResort = 1e-9;
-// Up to so many transfers of a job are looked at for each event, more at most so often in the time of a phase alone.
+// Up to so many transfers of a job are looked at after each change, more at most so often in the time of a phase alone.
 constexpr uint32_t kFewTransfers = 32;
 constexpr int64_t kLooksPerPhase = 256;
 
+uint64_t WatcherOf(uint32_t j) { return uint64_t{1} << (j % 64); }
+
 }  // namespace
 
-// The state is constant up to the next event. Of a job with many transfers the intervals between looks are longer: what
-// is seen then stands for the time since the look before.
+// A job's view of its delay stays true until a rate changes on a link that it uses, or the job itself goes on. Of more
+// than 64 jobs some share a bit, and are looked at more often than they need.
+void ContentionDomain::WatchLinks() {
+  for (uint32_t link = 0; link < link_users_.size(); ++link) {
+    uint64_t watchers = 0;
+    for (const LinkUser& user : link_users_[link]) watchers |= WatcherOf(variables_[user.variable].job);
+    network_->SetWatchers(link, watchers);
+  }
+}
+
+// Rates are constant from local_now_ns_ to `local_ns`. A job with many transfers is looked at less often: what was seen
+// stands until the next look.
 void ContentionDomain::FollowDelaysUntil(int64_t local_ns) {
   if (!options_.follows_delays || local_ns <= local_now_ns_) return;
+  const uint64_t changed = network_->TakeChanged();
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     const JobState& job = *jobs_[j];
     if (!job.is_phase_running) continue;
     Runtime& runtime = runtimes_[j];
-    const int64_t since_ns = local_ns - runtime.followed_until_ns;
-    if (runtime.num_active > kFewTransfers && since_ns < job.solo.phase_ns[job.phase] / kLooksPerPhase) continue;
-    runtime.followed_until_ns = local_ns;
-    FollowDelayOf(j, static_cast<double>(since_ns) * 1e-9);
+    DelayView& delay = runtime.delay;
+    if ((changed & WatcherOf(j)) != 0) delay.is_stale = true;
+    if (!delay.is_stale) continue;
+    if (delay.seen_at_ns && runtime.num_active > kFewTransfers &&
+        local_now_ns_ - *delay.seen_at_ns < job.solo.phase_ns[job.phase] / kLooksPerPhase) {
+      continue;
+    }
+    BookView(j);
+    LookAtDelayOf(j);
   }
 }
 
-void ContentionDomain::FollowDelayOf(uint32_t j, double weight_s) {
+// What is in view has held since it was booked last.
+void ContentionDomain::BookView(uint32_t j) {
+  DelayView& delay = runtimes_[j].delay;
+  const double weight_s =
+      static_cast<double>(local_now_ns_ - std::exchange(delay.booked_until_ns, local_now_ns_)) * 1e-9;
+  if (weight_s <= 0) return;
+  if (delay.bound) delays_.bounds.values()[*delay.bound] += weight_s;
+  for (const auto& [share, delay_per_s] : delay.shares)
+    jobs_[j]->delay_shares[share].weight_s += weight_s * delay_per_s;
+}
+
+void ContentionDomain::BookViews() {
+  for (uint32_t j = 0; j < jobs_.size(); ++j) {
+    if (jobs_[j]->is_phase_running) BookView(j);
+  }
+}
+
+void ContentionDomain::LookAtDelayOf(uint32_t j) {
+  DelayView& delay = runtimes_[j].delay;
+  delay.is_stale = false;
+  delay.seen_at_ns = local_now_ns_;
+  delay.bound.reset();
+  delay.shares.clear();
   const Variable* slowest = FindSlowest(j);
   if (slowest == nullptr) return;
   JobState& job = *jobs_[j];
   const uint32_t local_link = network_->BottleneckLink(slowest->flow);
   const bool is_contended = local_link < links_.size() && links_[local_link].valid();
-  delays_.bounds.Add({job.id, is_contended ? links_[local_link] : slowest->tightest}, weight_s);
+  delay.bound = delays_.bounds.Index({job.id, is_contended ? links_[local_link] : slowest->tightest});
 
   const double kept = network_->Rate(slowest->flow) / SoloRate(*slowest);
   if (kept > kStandsStill || runtimes_[j].is_computing) {
@@ -54,16 +96,17 @@ void ContentionDomain::FollowDelayOf(uint32_t j, double weight_s) {
   if (kept > 1 - kRounding) {
     // Shares that have changed since the phase began may leave a queue pair with more than it will have.
     if (job.shares != nullptr) {
-      job.AddDelayShare(LossCause::kSelf, JobId(), slowest->tightest, weight_s * kLastResort * kLastResort);
+      AddShare(j, LossCause::kSelf, JobId(), slowest->tightest, kLastResort * kLastResort);
     }
-    return;
-  }
-  const double delay_s = weight_s * (1 - kept);
-  if (is_contended) {
-    ShareDelay(j, *slowest, local_link, delay_s);
+  } else if (is_contended) {
+    ShareDelay(j, *slowest, local_link, 1 - kept);
   } else {
-    ShareOwnDelay(j, *slowest, delay_s);
+    ShareOwnDelay(j, *slowest, 1 - kept);
   }
+}
+
+void ContentionDomain::AddShare(uint32_t j, LossCause cause, JobId culprit, LinkId link, double delay) {
+  runtimes_[j].delay.shares.emplace_back(jobs_[j]->DelayShareIndex(cause, culprit, link), delay);
 }
 
 // Bytes/s that end the variable just in time for its phase to take as long as alone.
@@ -78,11 +121,9 @@ const ContentionDomain::Variable* ContentionDomain::FindSlowest(uint32_t j) {
   const Variable* slowest = nullptr;
   double longest = -1;
   for (uint32_t v = runtimes_[j].first_variable[phase]; v < runtimes_[j].first_variable[phase + 1]; ++v) {
-    const double left = network_->Remaining(variables_[v].flow);
-    if (left <= 0) continue;
-    const double rate = network_->Rate(variables_[v].flow);
-    const double seconds = rate > 0 ? left / rate : std::numeric_limits<double>::infinity();
-    if (seconds <= longest) continue;
+    if (!network_->active(variables_[v].flow)) continue;
+    const double seconds = network_->SecondsLeft(variables_[v].flow);
+    if (seconds <= longest * (1 + kTie)) continue;
     longest = seconds;
     slowest = &variables_[v];
   }
@@ -91,8 +132,8 @@ const ContentionDomain::Variable* ContentionDomain::FindSlowest(uint32_t j) {
 
 // The link is full. Those who have it answer for the delay by their loads, the job itself with what its flows would ask
 // beyond the whole link, a broken link with what it lacks.
-void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t local_link, double delay_s) {
-  JobState& victim = *jobs_[j];
+void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t local_link, double delay) {
+  const JobState& victim = *jobs_[j];
   const LinkId link = links_[local_link];
   const double healthy = (*options_.healthy_capacities)[link];
   const auto load_of = [&](const LinkUser& user) {
@@ -111,9 +152,9 @@ void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t 
   const double own_excess = std::max(0.0, own_wish - healthy);
   const double lacking = std::max(0.0, healthy - link_capacities_[local_link]);
   const double all = own_excess + lacking + load_of_others;
-  if (all <= 0) victim.AddDelayShare(LossCause::kSelf, JobId(), link, delay_s * kLastResort);
-  if (own_excess > 0) victim.AddDelayShare(LossCause::kSelf, JobId(), link, delay_s * own_excess / all);
-  if (lacking > 0) victim.AddDelayShare(LossCause::kCapacity, JobId(), link, delay_s * lacking / all);
+  if (all <= 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * kLastResort);
+  if (own_excess > 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * own_excess / all);
+  if (lacking > 0) AddShare(j, LossCause::kCapacity, JobId(), link, delay * lacking / all);
   for (const LinkUser& user : link_users_[local_link]) {
     const Variable& other = variables_[user.variable];
     const JobState& culprit = *jobs_[other.job];
@@ -123,13 +164,12 @@ void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t 
     const LossCause cause = culprit.watch != nullptr       ? LossCause::kProfiling
                             : culprit.level < victim.level ? LossCause::kLevel
                                                            : LossCause::kJob;
-    victim.AddDelayShare(cause, culprit.id, link, delay_s * load / all);
+    AddShare(j, cause, culprit.id, link, delay * load / all);
   }
 }
 
 // Nobody else can slow the transfer down: its own paths are longer or meet, or a link of them is broken.
-void ContentionDomain::ShareOwnDelay(uint32_t j, const Variable& slowest, double delay_s) {
-  JobState& victim = *jobs_[j];
+void ContentionDomain::ShareOwnDelay(uint32_t j, const Variable& slowest, double delay) {
   const double wish = SoloRate(slowest) / static_cast<double>(slowest.transfers.size());
   const bool is_cut = !slowest.tightest.valid() || slowest.tightest_health <= 0;
   const double healthy = is_cut ? wish : slowest.top_rate / slowest.tightest_health;
@@ -137,14 +177,15 @@ void ContentionDomain::ShareOwnDelay(uint32_t j, const Variable& slowest, double
   const double lacking = std::max(0.0, std::min(wish, healthy) - slowest.top_rate);
   const double all = own_excess + lacking;
   const LinkId link = slowest.tightest;
-  if (all <= 0) victim.AddDelayShare(LossCause::kSelf, JobId(), link, delay_s * kLastResort);
-  if (own_excess > 0) victim.AddDelayShare(LossCause::kSelf, JobId(), link, delay_s * own_excess / all);
-  if (lacking > 0) victim.AddDelayShare(LossCause::kCapacity, JobId(), link, delay_s * lacking / all);
+  if (all <= 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * kLastResort);
+  if (own_excess > 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * own_excess / all);
+  if (lacking > 0) AddShare(j, LossCause::kCapacity, JobId(), link, delay * lacking / all);
 }
 
 // The phase before has just ended.
 void ContentionDomain::BookPhase(uint32_t j) {
   JobState& job = *jobs_[j];
+  BookView(j);
   delays_.BookPhase(job, static_cast<double>(job.PhaseLossNs(now())) * 1e-9);
 }
 

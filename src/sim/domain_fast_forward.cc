@@ -60,6 +60,7 @@ ContentionDomain::Counters ContentionDomain::TakeCounters() const {
 
 void ContentionDomain::TryFastForward(int64_t limit_ns) {
   if (congestion_ != nullptr) congestion_->CountUntil(local_now_ns_);
+  BookViews();
   if (TryJumpPeriods(limit_ns)) return;
   if (options_.extrapolate) TryExtrapolate(limit_ns);
 }

@@ -85,13 +85,13 @@ int64_t JobState::PhaseLossNs(SimTime now) const {
   return (now - phase_start).ns() + SoloNsLeft(now) - solo_left_at_start_ns;
 }
 
-void JobState::AddDelayShare(LossCause cause, JobId culprit, LinkId link, double weight_s) {
-  for (DelayShare& share : delay_shares) {
-    if (share.cause != cause || share.culprit != culprit || share.link != link) continue;
-    share.weight_s += weight_s;
-    return;
+size_t JobState::DelayShareIndex(LossCause cause, JobId culprit, LinkId link) {
+  for (size_t i = 0; i < delay_shares.size(); ++i) {
+    const DelayShare& share = delay_shares[i];
+    if (share.cause == cause && share.culprit == culprit && share.link == link) return i;
   }
-  delay_shares.push_back({cause, culprit, link, weight_s});
+  delay_shares.push_back({cause, culprit, link, 0});
+  return delay_shares.size() - 1;
 }
 
 double JobState::PhaseFraction() const {

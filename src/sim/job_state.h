@@ -132,7 +132,8 @@ struct JobState {
   double Work(SimTime now) const;
   // What the phase that runs, or has just ended, has cost the job so far, against the same time alone.
   int64_t PhaseLossNs(SimTime now) const;
-  void AddDelayShare(LossCause cause, JobId culprit, LinkId link, double weight_s);
+  // Place in delay_shares; a new one has no weight yet.
+  size_t DelayShareIndex(LossCause cause, JobId culprit, LinkId link);
   // Fraction of the running phase's bytes that are sent; 0 when none runs. Needs `remaining`.
   double PhaseFraction() const;
   // The same of the transfer that is least far: how far the phase is on its way to its end.
