@@ -2,7 +2,8 @@
 # that it reads by name.
 include(GNUInstallDirs)
 if(TARGET fairlead)
-  install(TARGETS fairlead fairlead-trainer RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS fairlead fairlead-agent fairlead-cert fairlead-controller fairlead-diag fairlead-experiment fairlead-lab
+          fairlead-predict fairlead-trace fairlead-trainer RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 # What training processes load.
 install(TARGETS fairlead_nccl_profiler fairlead_steer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead)

@@ -80,7 +80,7 @@ Result<PolicyResult> RunPolicy(const LabScenario& scenario, const std::string& s
                            .agent_sockets = {lab::AgentSocket(folder, "h0"), lab::AgentSocket(folder, "h4")},
                            .log = script + ".log",
                            .iterations = kIterations};
-  FL_ASSIGN_OR_RETURN(torch.program, lab::ThisProgram());
+  FL_ASSIGN_OR_RETURN(torch.program, lab::FindProgram("fairlead-lab"));
   FL_ASSIGN_OR_RETURN(torch.steering_library, lab::FindSteeringLibrary());
   FL_ASSIGN_OR_RETURN(TorchJob job, TorchJob::Start(torch));
   PolicyResult result;

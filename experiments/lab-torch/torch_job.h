@@ -27,7 +27,7 @@ double MeanWithin(const std::vector<TorchIteration>& iterations, double begin_s,
 bool HasTorch();
 
 struct TorchJobOptions {
-  std::string program;  // path of `fairlead`
+  std::string program;  // path of `fairlead-lab`
   std::string run_folder;
   std::string lab;
   std::string script;

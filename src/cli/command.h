@@ -6,11 +6,14 @@
 #include <string>
 
 #include "base/status.h"
-#include "experiment/experiment.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the library's name
 namespace CLI {
 class App;
+}
+
+namespace fairlead::experiment {
+struct Experiment;
 }
 
 namespace fairlead::cli {

@@ -6,11 +6,13 @@
 #include <exception>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/checked_stdout.h"
 #include "cli/command.h"
 #include "cli/number_options.h"
+#include "cli/sibling_programs.h"
 #include "version.h"
 
 namespace fairlead::cli {
@@ -26,43 +28,62 @@ int ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
   return kExitOk;
 }
 
-int RunCommand(int argc, char** argv, std::span<const experiment::Experiment> experiments) {
-  CLI::App app("Fairlead: makes a shared deep-learning training cluster waste fewer GPU-hours.", "fairlead");
-  app.set_version_flag("--version", std::string("fairlead ") + std::string(kVersion));
-  app.require_subcommand(1);
-  app.footer(
-      "Example: fairlead sim run scenarios/lingjun-snapshot.yaml --html report.html\n"
-      "Exit codes: 0 done, 1 the answer is no, 2 usage or bad input, 3 unavailable, 4 internal error, 130 Ctrl-C.");
-  std::vector<std::string> words = {"fairlead"};
-  words.insert(words.end(), argv + std::min(argc, 1), argv + argc);
-  Invocation invocation{.command_line = JoinWords(words)};
-  AddSimCommands(app, &invocation);
-  AddExplainCommand(app, &invocation);
-  AddDiagCommands(app, &invocation);
-  AddWorkloadCommands(app, &invocation);
-  AddPredictCommands(app, &invocation);
-  AddTraceCommands(app, &invocation);
-  AddControllerCommand(app, &invocation);
-  AddAgentCommands(app, &invocation);
-  AddCertCommands(app, &invocation);
-  AddLabCommands(app, &invocation);
-  AddExperimentCommands(app, experiments, &invocation);
-  CheckNumberOptions(&app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return ReportParseError(app, e);
-  } catch (const std::exception& e) {
-    return ReportError(Internal(e.what()));
+// One parser, and what it was called with.
+class CommandLine {
+ public:
+  explicit CommandLine(std::span<const AddCommands> commands) {
+    app_.set_version_flag("--version", std::string("fairlead ") + std::string(kVersion));
+    app_.require_subcommand(1);
+    app_.footer(
+        "Example: fairlead sim run scenarios/lingjun-snapshot.yaml --html report.html\n"
+        "Exit codes: 0 done, 1 the answer is no, 2 usage or bad input, 3 unavailable, 4 internal error, 130 Ctrl-C.");
+    for (const AddCommands& add : commands) add(app_, &invocation_);
+    CheckNumberOptions(&app_);
   }
-  return invocation.exit_code;
-}
+
+  CLI::App& app() { return app_; }
+
+  int Run(std::vector<std::string> words) {
+    std::vector<std::string> line = {"fairlead"};
+    line.insert(line.end(), words.begin(), words.end());
+    invocation_.command_line = JoinWords(line);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    try {
+      app_.parse(std::move(words));
+    } catch (const CLI::ParseError& e) {
+      return ReportParseError(app_, e);
+    } catch (const std::exception& e) {
+      return ReportError(Internal(e.what()));
+    }
+    return invocation_.exit_code;
+  }
+
+ private:
+  CLI::App app_{"Fairlead: makes a shared deep-learning training cluster waste fewer GPU-hours.", "fairlead"};
+  Invocation invocation_;
+};
+
+std::vector<std::string> Words(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
 
 }  // namespace
 
-int RunCommandLine(int argc, char** argv, std::span<const experiment::Experiment> experiments) {
+int RunFairlead(int argc, char** argv, std::span<const AddCommands> commands) {
+  if (Status status = RunSibling(argc, argv); !status.ok()) return ReportError(status);
   CheckedStdout checked_stdout;
-  return checked_stdout.Finish(RunCommand(argc, argv, experiments));
+  CommandLine line(commands);
+  for (const SiblingCommand& sibling : SiblingCommands()) {
+    line.app().add_subcommand(std::string(sibling.word), std::string(sibling.summary));
+  }
+  return checked_stdout.Finish(line.Run(Words(argc, argv)));
+}
+
+int RunSiblingCommandLine(int argc, char** argv, const AddCommands& command) {
+  CheckedStdout checked_stdout;
+  CommandLine line({&command, 1});
+  const std::string own = line.app().get_subcommands(nullptr).front()->get_name();
+  std::vector<std::string> words = Words(argc, argv);
+  if (words.empty() || (words.front() != own && words.front() != "--version")) words.insert(words.begin(), own);
+  return checked_stdout.Finish(line.Run(std::move(words)));
 }
 
 }  // namespace fairlead::cli

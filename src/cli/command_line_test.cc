@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,6 +13,8 @@
 #include "base/check.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
+#include "cli/sibling_programs.h"
+#include "experiment/experiment.h"
 
 namespace fairlead::cli {
 namespace {
@@ -30,7 +34,9 @@ Result<Outcome> Answer(const RunContext&) {
 int RunWords(std::vector<std::string> words, std::span<const Experiment> experiments) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
-  return RunCommandLine(static_cast<int>(argv.size()), argv.data(), experiments);
+  return RunSiblingCommandLine(static_cast<int>(argv.size()), argv.data(), [&](CLI::App& app, Invocation* invocation) {
+    AddExperimentCommands(app, experiments, invocation);
+  });
 }
 
 TEST(CommandLineTest, OneExperimentThatFailsLosesNoOther) {
@@ -54,6 +60,48 @@ TEST(CommandLineTest, OneExperimentThatFailsLosesNoOther) {
   EXPECT_EQ(json[1]["experiment"], "last");
   EXPECT_EQ(RunWords({"fairlead", "experiment", "run", "away"}, experiments), kExitUnavailable);
   EXPECT_EQ(RunWords({"fairlead", "experiment", "run", "last"}, experiments), kExitOk);
+}
+
+TEST(CommandLineTest, AProgramOfOneCommandIsCalledWithItsWordOrWithout) {
+  const std::vector<Experiment> experiments = {{"only", kPaper, Answer}};
+  EXPECT_EQ(RunWords({"fairlead-experiment", "experiment", "run", "only"}, experiments), kExitOk);
+  EXPECT_EQ(RunWords({"fairlead-experiment", "run", "only"}, experiments), kExitOk);
+  EXPECT_EQ(RunWords({"fairlead-experiment", "--help"}, experiments), kExitOk);
+  EXPECT_EQ(RunWords({"fairlead-experiment", "--version"}, experiments), kExitOk);
+  EXPECT_EQ(RunWords({"fairlead-experiment"}, experiments), kExitBadInput);
+  EXPECT_EQ(RunWords({"fairlead-experiment", "sim", "run"}, experiments), kExitBadInput);
+}
+
+TEST(CommandLineTest, FairleadSaysOfEachSiblingWhatTheSiblingSays) {
+  const std::vector<Experiment> experiments;
+  CLI::App app;
+  Invocation invocation;
+  AddAgentCommands(app, &invocation);
+  AddCertCommands(app, &invocation);
+  AddControllerCommand(app, &invocation);
+  AddDiagCommands(app, &invocation);
+  AddExperimentCommands(app, experiments, &invocation);
+  AddLabCommands(app, &invocation);
+  AddPredictCommands(app, &invocation);
+  AddTraceCommands(app, &invocation);
+  std::map<std::string, std::string> said, listed;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) said[command->get_name()] = command->get_description();
+  for (const SiblingCommand& sibling : SiblingCommands()) listed[std::string(sibling.word)] = sibling.summary;
+  EXPECT_EQ(listed, said);
+}
+
+TEST(CommandLineTest, ASiblingThatIsNotThereIsNamed) {
+  for (const SiblingCommand& sibling : SiblingCommands()) {
+    std::string word(sibling.word);
+    char* argv[] = {word.data(), word.data(), nullptr};
+    const Status status = RunSibling(2, argv);  // none lies beside the test
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_NE(status.message().find("fairlead-" + word), std::string::npos) << status.message();
+  }
+  char sim[] = "sim";
+  char* argv[] = {sim, sim, nullptr};
+  EXPECT_TRUE(RunSibling(2, argv).ok());
+  EXPECT_TRUE(RunSibling(1, argv).ok());
 }
 
 TEST(JoinWordsTest, ShellsTakeThemApartAgain) {

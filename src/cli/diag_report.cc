@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/command.h"
+#include "cli/diag_json.h"
 #include "diagnosis/c4d/wording.h"
 #include "report/finding_text.h"
 #include "report/number_format.h"
@@ -59,11 +60,6 @@ std::string CulpritNames(const Finding& finding, const DiagReport& report) {
   }
   if (finding.culprits.size() > kNumShown) names.push_back(fmt::format("{} more", finding.culprits.size() - kNumShown));
   return names.empty() ? "nobody" : fmt::format("{}", fmt::join(names, "; "));
-}
-
-template <class IdType>
-Json IdOrNull(IdType id) {
-  return id.valid() ? Json(id.value()) : Json();
 }
 
 Json TimeOrNull(SimTime time, const DiagReport& report) {

@@ -60,7 +60,7 @@ Status Validate(const SimulateOptions& options) {
 }
 
 // Where a fault is, in words.
-std::string Describe(const execution::Fault& fault) {
+std::string DescribeFault(const execution::Fault& fault) {
   std::string text = fmt::format("{}", Name(fault.kind));
   if (fault.rank.valid()) text += fmt::format(", rank {}", fault.rank.value());
   if (fault.peer.valid()) text += fmt::format(", peer {}", fault.peer.value());
@@ -101,7 +101,7 @@ int Simulate(const SimulateOptions& options) {
   if (IsStdout(options.output)) return kExitOk;
   fmt::print("{} ranks on {} hosts, {:.0f} s, written to {}\nplanted: {}\n", layout.ranks.size(),
              options.shape.NumHosts(), options.seconds, options.output,
-             faults.empty() ? std::string("nothing") : Describe(faults.front()));
+             faults.empty() ? std::string("nothing") : DescribeFault(faults.front()));
   return kExitOk;
 }
 

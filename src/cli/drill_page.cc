@@ -20,8 +20,6 @@ using report::EscapeMarkup;
 using report::ScheduleLane;
 using sim::DrillRun;
 
-double SecondsOf(SimTime time) { return time.seconds().value(); }
-
 void AddJob(const DrillRun& run, report::ScheduleFigure* figure) {
   for (size_t a = 0; a < 4; ++a) {
     const auto activity = static_cast<sim::JobActivity>(a);

@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "cli/diag_json.h"
 #include "execution/fault.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
@@ -17,8 +18,6 @@ namespace {
 using report::Json;
 using sim::DrillRun;
 using sim::FaultStory;
-
-double SecondsOf(SimTime time) { return time.seconds().value(); }
 
 // "10 min", or a dash for what has not happened.
 std::string TimeText(SimTime time) {
@@ -94,11 +93,6 @@ std::string RenderEvents(const DrillRun& run) {
     text += head + lines + "\n";
   }
   return text;
-}
-
-template <class IdType>
-Json IdOrNull(IdType id) {
-  return id.valid() ? Json(id.value()) : Json();
 }
 
 Json TimeOrNull(SimTime time) { return time == SimTime::Never() ? Json() : Json(SecondsOf(time)); }

@@ -36,4 +36,6 @@ std::string_view Name(sim::JobActivity activity);
 // "running", "steered", "waits for a spare", "needs an operator".
 std::string_view Describe(controller::JobCondition condition);
 
+inline double SecondsOf(SimTime time) { return time.seconds().value(); }
+
 }  // namespace fairlead::cli

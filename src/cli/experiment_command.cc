@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/output_files.h"
 #include "cli/terminal_progress.h"
+#include "experiment/experiment.h"
 #include "experiment/experiment_report.h"
 #include "experiment/experiment_runner.h"
 #include "report/text_table.h"

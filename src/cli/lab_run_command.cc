@@ -41,7 +41,7 @@ struct LabRunCommandOptions {
 Status RunInLab(const LabRunCommandOptions& options) {
   std::string trainer = options.trainer;
   if (trainer.empty()) {
-    FL_ASSIGN_OR_RETURN(trainer, lab::FindTrainer());
+    FL_ASSIGN_OR_RETURN(trainer, lab::FindProgram("fairlead-trainer"));
   }
   FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(FindInputFile(options.file), {}));
   // Looked at first, because opening makes a folder.

@@ -2,7 +2,6 @@
 
 #include "cli/command.h"
 #include "lab/free_page.h"
-#include "lab/lab_programs.h"
 #include "lab/lab_services.h"
 
 namespace fairlead::cli {
@@ -10,7 +9,6 @@ namespace fairlead::cli {
 Result<std::string> StartLabServices(const lab::LabState& state, const topology::Fabric& fabric,
                                      const lab::LabFolder& folder, const std::string& page, const std::string& policy) {
   lab::LabServicesOptions options;
-  FL_ASSIGN_OR_RETURN(options.program, lab::ThisProgram());
   options.http = page;
   options.controller_arguments = {"--policy", policy};
   if (page == "any") {

@@ -11,6 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+Result<std::string> ThisProgram() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return Unavailable(fmt::format("/proc/self/exe: {}", error.message()));
+  return program.string();
+}
+
 // The first of some places below this program's folder that has the file.
 Result<std::string> FindBeside(const std::string& name, std::initializer_list<const char*> places, int mode,
                                const char* target) {
@@ -25,14 +32,7 @@ Result<std::string> FindBeside(const std::string& name, std::initializer_list<co
 
 }  // namespace
 
-Result<std::string> ThisProgram() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return Unavailable(fmt::format("/proc/self/exe: {}", error.message()));
-  return program.string();
-}
-
-Result<std::string> FindTrainer() { return FindBeside("fairlead-trainer", {"."}, X_OK, "fairlead-trainer"); }
+Result<std::string> FindProgram(const std::string& name) { return FindBeside(name, {"."}, X_OK, name.c_str()); }
 
 Result<std::string> FindSteeringLibrary() {
   return FindBeside("libfairlead-steer.so", {".", "../lib/fairlead", "../lib", "../src/ccl"}, R_OK, "fairlead_steer");

@@ -7,11 +7,9 @@
 
 namespace fairlead::lab {
 
-// Path of this program. Errors: kUnavailable.
-Result<std::string> ThisProgram();
-
 // Paths that exist. Errors: kNotFound: what is missing, where it was looked for, what to do.
-Result<std::string> FindTrainer();
+// Args: name: such as fairlead-agent.
+Result<std::string> FindProgram(const std::string& name);
 Result<std::string> FindSteeringLibrary();
 Result<std::string> FindProfilerPlugin();
 

@@ -15,6 +15,7 @@
 #include "base/file_reader.h"
 #include "base/file_writer.h"
 #include "lab/lab_addresses.h"
+#include "lab/lab_programs.h"
 #include "lab/lab_source.h"
 #include "lab/namespace_command.h"
 
@@ -58,15 +59,15 @@ struct Service {
   std::string log;
 };
 
-Service ControllerOf(const std::string& folder, const LabServicesOptions& options) {
-  Service service{.name = "the controller",
-                  .node = LabNodeId(),
-                  .words = {options.program, "controller", "--fabric", folder + "/fabric.yaml", "--addresses",
-                            folder + "/addresses.json", "--store", "sqlite:" + folder + "/controller.sqlite",
-                            "--listen", "unix:" + folder + "/controller.sock", "--rtt-tolerance-ms",
-                            std::string(kRttTolerance), "--probe-period", std::string(kProbePeriod)},
-                  .socket = folder + "/controller.sock",
-                  .log = folder + "/controller.log"};
+Service ControllerOf(const std::string& program, const std::string& folder, const LabServicesOptions& options) {
+  Service service{
+      .name = "the controller",
+      .node = LabNodeId(),
+      .words = {program, "--fabric", folder + "/fabric.yaml", "--addresses", folder + "/addresses.json", "--store",
+                "sqlite:" + folder + "/controller.sqlite", "--listen", "unix:" + folder + "/controller.sock",
+                "--rtt-tolerance-ms", std::string(kRttTolerance), "--probe-period", std::string(kProbePeriod)},
+      .socket = folder + "/controller.sock",
+      .log = folder + "/controller.log"};
   if (!options.http.empty()) {
     service.words.insert(service.words.end(), {"--http", options.http, "--http-operator-open"});
   }
@@ -76,15 +77,14 @@ Service ControllerOf(const std::string& folder, const LabServicesOptions& option
 
 Service AgentOf(const LabPlan& plan, LabNodeId node, const std::string& folder, const std::string& program) {
   const std::string& host = plan.nodes[node].name;
-  Service service{
-      .name = "the agent of " + host,
-      .node = node,
-      .words = {program, "agent", "run", "--controller", "unix:" + folder + "/controller.sock", "--host", host,
-                "--socket", AgentSocket(folder, host), "--state", folder + "/agents/" + host + ".state",
-                "--gpu-counters", GpuFolder(folder, host), "--segments", SegmentFolder(folder, host)},
-      .socket = AgentSocket(folder, host),
-      .socket_type = SOCK_SEQPACKET,
-      .log = folder + "/agents/" + host + ".log"};
+  Service service{.name = "the agent of " + host,
+                  .node = node,
+                  .words = {program, "run", "--controller", "unix:" + folder + "/controller.sock", "--host", host,
+                            "--socket", AgentSocket(folder, host), "--state", folder + "/agents/" + host + ".state",
+                            "--gpu-counters", GpuFolder(folder, host), "--segments", SegmentFolder(folder, host)},
+                  .socket = AgentSocket(folder, host),
+                  .socket_type = SOCK_SEQPACKET,
+                  .log = folder + "/agents/" + host + ".log"};
   for (const NicId nic : plan.nodes[node].nics) {
     service.words.insert(service.words.end(), {"--nic", FormatAddress(plan.nics[nic].address)});
   }
@@ -121,6 +121,8 @@ bool HasServices(const std::string& lab_folder) { return Answers(lab_folder + "/
 
 Status StartServices(const LabState& state, const topology::Fabric& fabric, const std::string& lab_folder,
                      const LabServicesOptions& options, const std::atomic<bool>& stop) {
+  FL_ASSIGN_OR_RETURN(const std::string controller_program, FindProgram("fairlead-controller"));
+  FL_ASSIGN_OR_RETURN(const std::string agent_program, FindProgram("fairlead-agent"));
   std::error_code error;
   std::filesystem::create_directories(lab_folder + "/agents", error);
   FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/addresses.json",
@@ -129,7 +131,7 @@ Status StartServices(const LabState& state, const topology::Fabric& fabric, cons
   FL_RETURN_IF_ERROR(WriteFileAtomically(lab_folder + "/fabric.yaml", fabric_text));
   const auto end = steady_clock::now() + kStartPatience;
   // First: an agent that finds none looks again a second later, and its host's jobs are not steered until then.
-  const Service controller = ControllerOf(lab_folder, options);
+  const Service controller = ControllerOf(controller_program, lab_folder, options);
   FL_RETURN_IF_ERROR(StartDaemon(state.keeper, controller.node, controller.words, controller.log));
   FL_RETURN_IF_ERROR(WaitFor(controller, end, stop));
   std::vector<Service> agents;
@@ -138,7 +140,7 @@ Status StartServices(const LabState& state, const topology::Fabric& fabric, cons
     if (host.role != NodeRole::kHost || host.nics.empty()) continue;
     std::filesystem::create_directories(GpuFolder(lab_folder, host.name), error);
     std::filesystem::create_directories(SegmentFolder(lab_folder, host.name), error);
-    agents.push_back(AgentOf(state.plan, node, lab_folder, options.program));
+    agents.push_back(AgentOf(state.plan, node, lab_folder, agent_program));
   }
   for (const Service& agent : agents) {
     FL_RETURN_IF_ERROR(StartDaemon(state.keeper, agent.node, agent.words, agent.log));

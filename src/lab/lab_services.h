@@ -20,8 +20,7 @@
 namespace fairlead::lab {
 
 struct LabServicesOptions {
-  std::string program;  // path of `fairlead`
-  std::string http;     // address of the controller's page, "127.0.0.1:8480"; empty: none
+  std::string http;  // address of the controller's page, "127.0.0.1:8480"; empty: none
   std::vector<std::string> controller_arguments = {};  // more of them
 };
 
@@ -33,8 +32,8 @@ bool HasServices(const std::string& lab_folder);
 
 // Starts the controller in the network of this machine and an agent in each host; waits until all of them answer.
 // Args: fabric: the one that the lab was planned from; lab_folder: of the lab, absolute.
-// Errors: kUnavailable: one did not answer in time, with the end of its log; kCancelled: `stop` turned true. What was
-// started ends with the lab.
+// Errors: kNotFound: a program is missing; kUnavailable: one did not answer in time, with the end of its log;
+// kCancelled: `stop` turned true. What was started ends with the lab.
 Status StartServices(const LabState& state, const topology::Fabric& fabric, const std::string& lab_folder,
                      const LabServicesOptions& options, const std::atomic<bool>& stop);
 

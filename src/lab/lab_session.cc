@@ -26,10 +26,9 @@ Result<LabSession> LabSession::Start(const std::string& file, const sim::Scenari
   FL_ASSIGN_OR_RETURN(LabState state, BringUp(folder, std::filesystem::absolute(file).string(), plan, stop));
   LabSession session(std::move(folder), std::move(state), stop);
   if (options.has_services) {
-    FL_ASSIGN_OR_RETURN(const std::string program, ThisProgram());
-    FL_RETURN_IF_ERROR(StartServices(
-        session.state_, scenario.fabric, session.folder_->path(),
-        {.program = program, .http = options.page, .controller_arguments = options.controller_arguments}, stop));
+    FL_RETURN_IF_ERROR(StartServices(session.state_, scenario.fabric, session.folder_->path(),
+                                     {.http = options.page, .controller_arguments = options.controller_arguments},
+                                     stop));
   }
   return session;
 }
@@ -42,7 +41,7 @@ Result<LabRunResult> LabSession::Run(const std::vector<LabJob>& jobs, bool steer
   options.jobs_folder = folder_->JobsFolder();
   options.programs.lab_folder = folder_->path();
   options.deeds = std::move(deeds);
-  FL_ASSIGN_OR_RETURN(options.programs.trainer, FindTrainer());
+  FL_ASSIGN_OR_RETURN(options.programs.trainer, FindProgram("fairlead-trainer"));
   if (steers) {
     FL_ASSIGN_OR_RETURN(options.programs.steering_library, FindSteeringLibrary());
   }

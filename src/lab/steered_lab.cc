@@ -44,11 +44,11 @@ Result<std::vector<std::string>> FindSpares(const sim::Scenario& scenario) {
 Result<std::vector<std::string>> SteeringArguments(const SteeredLabOptions& options,
                                                    const std::vector<std::string>& spares) {
   if (!options.acts) return std::vector<std::string>();
-  FL_ASSIGN_OR_RETURN(const std::string program, ThisProgram());
+  FL_ASSIGN_OR_RETURN(const std::string program, FindProgram("fairlead-lab"));
   const std::string run_folder = std::filesystem::absolute(options.session.run_folder).string();
   std::vector<std::string> words = {
       "--steer", "act", "--hook",
-      fmt::format("{} lab hook --run-dir {} --name {}", program, run_folder, options.session.name)};
+      fmt::format("{} hook --run-dir {} --name {}", program, run_folder, options.session.name)};
   // A lab is broken more often in ten minutes than a cluster in weeks: limits that are made for clusters don't apply.
   words.insert(words.end(),
                {"--max-hosts-per-hour", "1000", "--max-job-share", "1", "--max-cluster-share", "1", "--hold-off", "0"});
@@ -70,7 +70,7 @@ Result<std::unique_ptr<SteeredLab>> SteeredLab::Start(const std::string& file, c
                                                       const SteeredLabOptions& options, const std::atomic<bool>& stop) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> spares, FindSpares(scenario));
   JobRunnerOptions runner_options;
-  FL_ASSIGN_OR_RETURN(runner_options.programs.trainer, FindTrainer());
+  FL_ASSIGN_OR_RETURN(runner_options.programs.trainer, FindProgram("fairlead-trainer"));
   FL_ASSIGN_OR_RETURN(runner_options.programs.steering_library, FindSteeringLibrary());
   FL_ASSIGN_OR_RETURN(runner_options.programs.profiler_plugin, FindProfilerPlugin());
   LabSessionOptions session_options = options.session;

@@ -81,9 +81,10 @@ class Lab:
             words = self._command_of(entry.name)
             if not any(str(self.folder) in word for word in words):
                 continue
-            if words[1:2] == ["controller"]:
+            program = pathlib.Path(words[0]).name
+            if program == "fairlead-controller":
                 found["controller"] = int(entry.name)
-            elif words[1:3] == ["agent", "run"]:
+            elif program == "fairlead-agent":
                 found[words[words.index("--host") + 1]] = int(entry.name)
         return found
 
