@@ -1,4 +1,6 @@
 // fairlead-cert: src/cli/cert_command.cc.
 #include "cli/command_line.h"
 
-int main(int argc, char** argv) { return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddCertCommands); }
+int main(int argc, char** argv) {
+  return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddCertCommands);
+}

@@ -1,4 +1,6 @@
 // fairlead-controller: src/cli/controller_command.cc.
 #include "cli/command_line.h"
 
-int main(int argc, char** argv) { return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddControllerCommand); }
+int main(int argc, char** argv) {
+  return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddControllerCommand);
+}

@@ -1,4 +1,6 @@
 // fairlead-diag: src/cli/diag_command.cc.
 #include "cli/command_line.h"
 
-int main(int argc, char** argv) { return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddDiagCommands); }
+int main(int argc, char** argv) {
+  return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddDiagCommands);
+}

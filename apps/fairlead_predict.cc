@@ -1,4 +1,6 @@
 // fairlead-predict: src/cli/predict_command.cc.
 #include "cli/command_line.h"
 
-int main(int argc, char** argv) { return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddPredictCommands); }
+int main(int argc, char** argv) {
+  return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddPredictCommands);
+}

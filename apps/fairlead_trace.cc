@@ -1,4 +1,6 @@
 // fairlead-trace: src/cli/trace_command.cc.
 #include "cli/command_line.h"
 
-int main(int argc, char** argv) { return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddTraceCommands); }
+int main(int argc, char** argv) {
+  return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddTraceCommands);
+}

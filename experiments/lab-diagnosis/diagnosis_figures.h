@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/page_figures.h"
+#include "report/html_page.h"
 
 namespace fairlead::experiments::lab_diagnosis {
 

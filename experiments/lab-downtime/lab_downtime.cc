@@ -8,8 +8,8 @@
 
 #include "experiments/lab-downtime/downtime_run.h"
 #include "experiments/lab_experiment.h"
+#include "report/html_page.h"
 #include "report/line_figure.h"
-#include "report/page_figures.h"
 
 namespace fairlead::experiments::lab_downtime {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "service/health_file.h"
 
 namespace fairlead::cli {

@@ -11,7 +11,7 @@
 
 #include "base/ip_address.h"
 #include "cli/command.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
 #include "service/path_probe.h"

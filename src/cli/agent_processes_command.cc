@@ -13,7 +13,7 @@
 
 #include "cli/command.h"
 #include "diagnosis/c4d/wording.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
 #include "service/segment_folder.h"

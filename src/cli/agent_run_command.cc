@@ -11,7 +11,7 @@
 
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "report/printable_text.h"
 #include "service/client_link.h"
 #include "service/controller_client.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "service/cluster_certificates.h"
 
 namespace fairlead::cli {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/json_report.h"
+#include "report/json_value.h"
 
 namespace fairlead::cli {
 

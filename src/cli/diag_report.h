@@ -7,7 +7,7 @@
 
 #include "cli/recording_analysis.h"
 #include "controller/steering_desk.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 
 namespace fairlead::cli {
 

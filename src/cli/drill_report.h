@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "sim/drill/drill.h"
 
 namespace fairlead::cli {

@@ -22,7 +22,7 @@
 #include "lab/lab_report.h"
 #include "lab/lab_source.h"
 #include "lab/namespace_command.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "service/live_policy.h"
 
 namespace fairlead::cli {

@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 #include "lab/lab_comparison.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "sim/scenario.h"
 
 namespace fairlead::cli {

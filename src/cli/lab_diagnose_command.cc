@@ -17,7 +17,7 @@
 #include "lab/fault_tour.h"
 #include "lab/free_page.h"
 #include "lab/jobs_door.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "sim/scenario.h"
 
 namespace fairlead::cli {

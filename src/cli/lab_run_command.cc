@@ -16,7 +16,7 @@
 #include "lab/lab_run_report.h"
 #include "lab/lab_services.h"
 #include "lab/lab_workload.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "sim/scenario.h"
 
 namespace fairlead::cli {

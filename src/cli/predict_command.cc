@@ -16,7 +16,7 @@
 #include "prediction/job_generator.h"
 #include "prediction/job_table.h"
 #include "prediction/predictability_model.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
 

@@ -10,7 +10,7 @@
 
 #include "prediction/speed_model.h"
 #include "prediction/speed_table.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
 

@@ -17,7 +17,8 @@ constexpr std::array kSiblings = {
     SiblingCommand{"diag", "Find what is broken in a training job."},
     SiblingCommand{"predict", "Which jobs are predictable, when they end, how fast they train."},
     SiblingCommand{"trace", "Workloads: draw them, check them, import them, replay them."},
-    SiblingCommand{"controller", "Serve agents: give running jobs' connections their paths and levels, and find what is broken."},
+    SiblingCommand{"controller",
+                   "Serve agents: give running jobs' connections their paths and levels, and find what is broken."},
     SiblingCommand{"agent", "On a host of the cluster: be its agent, see its processes, find ways to other hosts."},
     SiblingCommand{"cert", "Keys for mutual TLS between the controller and agents."},
     SiblingCommand{"lab", "A fabric of network namespaces on this machine, with real traffic."},
@@ -37,8 +38,8 @@ Status RunSibling(int argc, char** argv) {
   const std::string path = (self.parent_path() / name).string();
   execv(path.c_str(), argv);
   if (errno != ENOENT) return Unavailable(fmt::format("{}: {}", path, std::strerror(errno)));
-  return Unavailable(fmt::format("`fairlead {}` is the program {}, which is not in {}. Build it: target {}", argv[1], name,
-                                 self.parent_path().string(), name));
+  return Unavailable(fmt::format("`fairlead {}` is the program {}, which is not in {}. Build it: target {}", argv[1],
+                                 name, self.parent_path().string(), name));
 }
 
 }  // namespace fairlead::cli

@@ -9,7 +9,6 @@
 
 #include "report/bar_figure.h"
 #include "report/html_page.h"
-#include "report/html_table.h"
 #include "report/line_figure.h"
 #include "report/number_format.h"
 #include "report/svg_figure.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "trace/cleaning_report.h"
 #include "trace/goodness_of_fit.h"
 #include "trace/trace.h"

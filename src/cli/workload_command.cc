@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
 #include "workload/workload_loader.h"

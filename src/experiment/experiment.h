@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "report/page_figures.h"
+#include "report/html_page.h"
 
 namespace fairlead::experiment {
 

@@ -3,7 +3,6 @@
 
 #include "experiment/experiment_report.h"
 #include "report/html_page.h"
-#include "report/html_table.h"
 #include "report/svg_figure.h"
 #include "version.h"
 

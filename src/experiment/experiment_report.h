@@ -6,7 +6,7 @@
 #include <string>
 
 #include "experiment/experiment_runner.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 
 namespace fairlead::experiment {
 

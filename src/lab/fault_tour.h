@@ -16,7 +16,7 @@
 #include "lab/findings_page.h"
 #include "lab/lab_faults.h"
 #include "lab/steered_lab.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "sim/scenario.h"
 
 namespace fairlead::lab {

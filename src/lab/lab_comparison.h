@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "lab/lab_run_report.h"
 #include "lab/lab_session.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "sim/scenario.h"
 
 namespace fairlead::lab {

@@ -6,7 +6,7 @@
 
 #include "lab/lab_counters.h"
 #include "lab/lab_state.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 
 namespace fairlead::lab {
 

@@ -7,7 +7,7 @@
 
 #include "lab/lab_run.h"
 #include "lab/lab_state.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "sim/run_result.h"
 
 namespace fairlead::lab {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "scheduling/decision_record.h"
 
 namespace fairlead::report {

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "report/json_report.h"
 #include "report/loss_words.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
@@ -21,17 +22,17 @@ namespace {
 
 constexpr size_t kNumLossesShown = 16;
 constexpr size_t kNumDelayedShown = 10;
-constexpr size_t kNameWidth = 40;
+constexpr size_t kQuotedWidth = 40;
 // A slowdown below this is the noise of start and end effects.
 constexpr double kSlowdownNoticed = 1.005;
 
-std::string Quoted(const std::string& name) { return '"' + TruncateToWidth(CleanText(name), kNameWidth) + '"'; }
+std::string Quoted(const std::string& name) { return '"' + TruncateToWidth(CleanText(name), kQuotedWidth) + '"'; }
 
 std::string RenderHeading(const JobExplanation& e) {
   std::string text =
       fmt::format("Job {} {}: {}", e.job.id.value(), Quoted(e.job.name), FormatCount(e.job.num_gpus, "GPU"));
-  if (!e.job.model.empty()) text += ", model " + TruncateToWidth(CleanText(e.job.model), kNameWidth);
-  text += fmt::format("; policy {}, draw {}", TruncateToWidth(CleanText(e.policy), kNameWidth), e.draw);
+  if (!e.job.model.empty()) text += ", model " + TruncateToWidth(CleanText(e.job.model), kQuotedWidth);
+  text += fmt::format("; policy {}, draw {}", TruncateToWidth(CleanText(e.policy), kQuotedWidth), e.draw);
   if (e.partial) text += fmt::format("; PARTIAL run, stopped after {}", FormatDuration(e.simulated_s));
   return WrapText(text, kTextWidth, 2);
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "report/job_explanation.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 
 namespace fairlead::report {
 

@@ -2,10 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "report/html_style.h"
 #include "report/svg_figure.h"
 
 namespace fairlead::report {
+
+namespace {
+
+bool IsDigitAt(std::string_view text, size_t i) {
+  return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+}
+
+}  // namespace
 
 std::string RenderPage(std::string_view title, std::string_view body) {
   std::string page = fmt::format(
@@ -24,6 +34,26 @@ std::string RenderFigure(const PageFigure& figure, std::string_view heading_tag)
   html += "<div class=\"scroll-figure\">" + figure.svg + "</div>\n";
   if (!figure.caption.empty()) html += fmt::format("<figcaption>{}</figcaption>\n", EscapeMarkup(figure.caption));
   return html + "</figure>\n";
+}
+
+std::string TypographicNumber(std::string_view text) {
+  const std::string escaped = EscapeMarkup(text);
+  std::string set;
+  for (size_t i = 0; i < escaped.size(); ++i) {
+    const bool word_before = i > 0 && std::isalnum(static_cast<unsigned char>(escaped[i - 1])) != 0;
+    const bool word_after = i + 1 < escaped.size() && std::isalnum(static_cast<unsigned char>(escaped[i + 1])) != 0;
+    if (escaped.compare(i, 6, " -&gt;") == 0 && i + 6 < escaped.size() && escaped[i + 6] == ' ') {
+      set += " →";
+      i += 5;
+    } else if (escaped[i] == '-' && !word_before && IsDigitAt(escaped, i + 1)) {
+      set += "−";
+    } else if (escaped[i] == 'x' && i > 0 && IsDigitAt(escaped, i - 1) && !word_after) {
+      set += "×";
+    } else {
+      set += escaped[i];
+    }
+  }
+  return set;
 }
 
 }  // namespace fairlead::report

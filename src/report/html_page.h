@@ -6,14 +6,22 @@
 #include <string>
 #include <string_view>
 
-#include "report/page_figures.h"
-
 namespace fairlead::report {
+
+// A drawn figure and the sentence under it.
+struct PageFigure {
+  std::string heading;  // plain text
+  std::string svg;      // markup
+  std::string caption;  // plain text
+};
 
 // Args: `title` is plain text, `body` is markup.
 std::string RenderPage(std::string_view title, std::string_view body);
 
 // A figure with its caption, under a heading of tag `heading_tag` ("h3"; empty: without).
 std::string RenderFigure(const PageFigure& figure, std::string_view heading_tag);
+
+// Escaped text with typographic minus and multiplication signs: "-0.29" -> "−0.29", "1.41x" -> "1.41×", "->" -> "→".
+std::string TypographicNumber(std::string_view text);
 
 }  // namespace fairlead::report

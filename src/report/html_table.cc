@@ -14,10 +14,6 @@
 namespace fairlead::report {
 namespace {
 
-bool IsDigitAt(std::string_view text, size_t i) {
-  return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0;
-}
-
 std::string NumberCell(std::string_view number) {
   return fmt::format("<td class=\"number-cell\">{}</td>", TypographicNumber(number));
 }
@@ -175,26 +171,6 @@ std::string JobRows(const FigureInput& input, const std::vector<JobId>& ids, siz
 }
 
 }  // namespace
-
-std::string TypographicNumber(std::string_view text) {
-  const std::string escaped = EscapeMarkup(text);
-  std::string set;
-  for (size_t i = 0; i < escaped.size(); ++i) {
-    const bool word_before = i > 0 && std::isalnum(static_cast<unsigned char>(escaped[i - 1])) != 0;
-    const bool word_after = i + 1 < escaped.size() && std::isalnum(static_cast<unsigned char>(escaped[i + 1])) != 0;
-    if (escaped.compare(i, 6, " -&gt;") == 0 && i + 6 < escaped.size() && escaped[i + 6] == ' ') {
-      set += " →";
-      i += 5;
-    } else if (escaped[i] == '-' && !word_before && IsDigitAt(escaped, i + 1)) {
-      set += "−";
-    } else if (escaped[i] == 'x' && i > 0 && IsDigitAt(escaped, i - 1) && !word_after) {
-      set += "×";
-    } else {
-      set += escaped[i];
-    }
-  }
-  return set;
-}
 
 std::string RenderPolicyTable(const FigureInput& input) {
   std::string html =

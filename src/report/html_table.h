@@ -1,4 +1,4 @@
-// The tables of the page: policies, jobs, runs. Also how numbers are set in markup.
+// The tables of the page: policies, jobs, runs.
 #pragma once
 
 #include <string>
@@ -8,9 +8,6 @@
 #include "sim/run_result.h"
 
 namespace fairlead::report {
-
-// Escaped text with typographic minus and multiplication signs: "-0.29" -> "−0.29", "1.41x" -> "1.41×", "->" -> "→".
-std::string TypographicNumber(std::string_view text);
 
 // One row per policy; then each policy's slowest job and hottest links.
 std::string RenderPolicyTable(const FigureInput& input);

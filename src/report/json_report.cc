@@ -238,10 +238,6 @@ Json FailedRunToJson(const sim::FailedRun& run) {
 
 }  // namespace
 
-Json NumberOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json NameOrNull(const std::string& name) { return name.empty() ? Json(nullptr) : Json(name); }
-
 Json ToJson(const sim::LossResult& loss) {
   return {{"kind", sim::LossCauseName(loss.cause)},
           {"job", loss.culprit.valid() ? Json(loss.culprit.value()) : Json(nullptr)},
@@ -264,8 +260,6 @@ Json ToJson(const sim::SimulationReport& report) {
           {"summary", ArrayOf(summaries, SummaryToJson)},
           {"trades", ArrayOf(comparisons, TradeToJson)}};
 }
-
-std::string Dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
 std::string RenderJson(const sim::SimulationReport& report) { return Dump(ToJson(report)); }
 

@@ -4,18 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "report/html_page.h"
 #include "report/policy_comparison.h"
 #include "report/run_summary.h"
 #include "sim/run_result.h"
 
 namespace fairlead::report {
-
-// A drawn figure and the sentence under it.
-struct PageFigure {
-  std::string heading;  // plain text
-  std::string svg;      // markup
-  std::string caption;  // plain text
-};
 
 // What figures are drawn from. The baseline policy has colour 0 everywhere, the others 1, 2, …; a policy alone has
 // colour 1.

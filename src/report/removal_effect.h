@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "sim/run_result.h"
 
 namespace fairlead::report {

@@ -12,8 +12,8 @@
 namespace fairlead::report {
 namespace {
 
-constexpr double kMarginTop = 8;
-constexpr double kMarginBottom = 40;
+constexpr double kLanesTop = 8;
+constexpr double kLanesBottom = 40;
 constexpr double kLaneHeight = 22;
 constexpr double kLaneGap = 6;
 constexpr size_t kNumTicks = 13;
@@ -36,15 +36,15 @@ std::string Draw(const ScheduleFigure& figure) {
   double label_width = 0;
   for (const ScheduleLane& lane : figure.lanes) label_width = std::max(label_width, LabelWidth(lane.label));
   const double left = label_width + 12;
-  const double bottom = kMarginTop + static_cast<double>(figure.lanes.size()) * (kLaneHeight + kLaneGap);
+  const double bottom = kLanesTop + static_cast<double>(figure.lanes.size()) * (kLaneHeight + kLaneGap);
   const LinearScale x({0, figure.end_s}, {left, figure.width - 12});
-  SvgFigure svg(figure.width, bottom + kMarginBottom, figure.title, figure.description);
+  SvgFigure svg(figure.width, bottom + kLanesBottom, figure.title, figure.description);
   for (const Tick& tick : PlanTicks({0, figure.end_s}, kNumTicks)) {
-    svg.AddLine({x(tick.value), kMarginTop}, {x(tick.value), bottom}, "grid");
+    svg.AddLine({x(tick.value), kLanesTop}, {x(tick.value), bottom}, "grid");
     svg.AddText({x(tick.value), bottom + 16}, tick.label, "tick", Anchor::kMiddle);
   }
   for (size_t i = 0; i < figure.lanes.size(); ++i) {
-    const double top = kMarginTop + static_cast<double>(i) * (kLaneHeight + kLaneGap);
+    const double top = kLanesTop + static_cast<double>(i) * (kLaneHeight + kLaneGap);
     svg.AddText({left - 8, top + kLaneHeight * 0.7}, figure.lanes[i].label, "tick", Anchor::kEnd);
     DrawLane(figure.lanes[i], top, figure.end_s, x, svg);
   }

@@ -12,7 +12,7 @@
 namespace fairlead::report {
 namespace {
 
-constexpr size_t kNameWidth = 24;
+constexpr size_t kStandingNameWidth = 24;
 
 // One job under one policy.
 struct StandingJob {
@@ -25,8 +25,8 @@ struct StandingJob {
 
 std::string Describe(const std::string& policy, JobId id, const StandingJob& job, size_t num_runs) {
   const bool both = job.num_stalled > 0 && job.num_cut_off > 0;
-  std::string text = fmt::format("{}: job {} \"{}\" {}", TruncateToWidth(CleanText(policy), kNameWidth), id.value(),
-                                 TruncateToWidth(CleanText(job.name), kNameWidth),
+  std::string text = fmt::format("{}: job {} \"{}\" {}", TruncateToWidth(CleanText(policy), kStandingNameWidth),
+                                 id.value(), TruncateToWidth(CleanText(job.name), kStandingNameWidth),
                                  both                  ? "is stalled or cut off"
                                  : job.num_stalled > 0 ? "is stalled"
                                                        : "is cut off by links that are down");
@@ -61,7 +61,8 @@ std::vector<std::string> DescribeStandingJobs(const sim::SimulationReport& repor
       sentences.push_back(Describe(policy, id, job, num_runs[policy]));
     }
     if (jobs.size() > kNumStandingJobsTold) {
-      sentences.push_back(fmt::format("{}: {} more stand still.", TruncateToWidth(CleanText(policy), kNameWidth),
+      sentences.push_back(fmt::format("{}: {} more stand still.",
+                                      TruncateToWidth(CleanText(policy), kStandingNameWidth),
                                       FormatCount(jobs.size() - kNumStandingJobsTold, "job")));
     }
   }

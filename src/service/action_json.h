@@ -2,7 +2,7 @@
 #pragma once
 
 #include "controller/steering_desk.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 
 namespace fairlead::service {
 

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "controller/steering_desk.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 
 namespace fairlead::service {
 

@@ -41,7 +41,7 @@
 #include "controller/steering.h"
 #include "controller/steering_desk.h"
 #include "controller/traffic_controller.h"
-#include "report/json_report.h"
+#include "report/json_value.h"
 #include "service/hook_workers.h"
 #include "store/store.h"
 
