@@ -114,11 +114,32 @@ ensure_configured() {
   echo "$inputs $tests" >"$stamp"
 }
 
+# Ninja's output without what it says when nothing is to do (a dry run cannot tell, as CMake's file(GLOB) is always
+# looked at): its steps in one line on a terminal, and before many of them how long they may take.
+show_build() {
+  local line one_line='' count steps_per_minute
+  [[ -t 2 ]] && one_line=yes
+  steps_per_minute=$((14 * $(nproc)))
+  while IFS= read -r line; do
+    case $line in
+      "ninja: Entering directory"* | *"Re-checking globbed directories"* | "ninja: no work to do"*) continue ;;
+      "[1/"*)
+        count=${line#*/}
+        count=${count%%]*}
+        ((count < 30)) || say "building $*: $count steps, about $(((count + steps_per_minute - 1) / steps_per_minute)) min"
+        ;;
+    esac
+    if [[ $one_line && $line == "["*"/"*"]"* ]]; then
+      printf '\r\033[K%s' "${line:0:$(($(tput cols 2>/dev/null || echo 80) - 1))}" >&2
+    else
+      printf '%s%s\n' "${one_line:+$'\r\033[K'}" "$line" >&2
+    fi
+  done
+  [[ -z $one_line ]] || printf '\r\033[K' >&2
+}
+
 build_targets() {
-  # What Ninja says when nothing is to do is left out; a dry run cannot tell, as CMake's file(GLOB) is always looked at.
-  ninja -C "$build/release" "$@" 2>&1 |
-    sed -u '/^ninja: Entering directory/d; /Re-checking globbed directories/d; /^ninja: no work to do/d' >&2 ||
-    fail 4 "the build failed (see above)"
+  ninja -C "$build/release" "$@" 2>&1 | show_build "$@" || fail 4 "the build failed (see above)"
 }
 
 # CTest asks each new test binary for its cases and keeps the answers in files. Callers at the same time would write

@@ -11,6 +11,7 @@
 
 #include "cli/checked_stdout.h"
 #include "cli/command.h"
+#include "cli/command_words.h"
 #include "cli/number_options.h"
 #include "cli/sibling_programs.h"
 #include "version.h"
@@ -43,13 +44,16 @@ class CommandLine {
 
   CLI::App& app() { return app_; }
 
-  int Run(std::vector<std::string> words) {
+  int Run(const std::vector<std::string>& words) {
     std::vector<std::string> line = {"fairlead"};
     line.insert(line.end(), words.begin(), words.end());
     invocation_.command_line = JoinWords(line);
-    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    if (Status status = CheckCommandWords(app_, words); !status.ok()) return ReportError(status);
     try {
-      app_.parse(std::move(words));
+      app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 wants the last one first
+    } catch (const CLI::ExtrasError& e) {
+      return ReportError(
+          InvalidArgument(e.what() + DidYouMeanOption(app_, words, app_.remaining(true)) + "; see --help"));
     } catch (const CLI::ParseError& e) {
       return ReportParseError(app_, e);
     } catch (const std::exception& e) {
@@ -74,7 +78,9 @@ int RunFairlead(int argc, char** argv, std::span<const AddCommands> commands) {
   for (const SiblingCommand& sibling : SiblingCommands()) {
     line.app().add_subcommand(std::string(sibling.word), std::string(sibling.summary));
   }
-  return checked_stdout.Finish(line.Run(Words(argc, argv)));
+  std::vector<std::string> words = Words(argc, argv);
+  if (words.empty()) words.emplace_back("--help");
+  return checked_stdout.Finish(line.Run(words));
 }
 
 int RunSiblingCommandLine(int argc, char** argv, const AddCommands& command) {
@@ -83,7 +89,7 @@ int RunSiblingCommandLine(int argc, char** argv, const AddCommands& command) {
   const std::string own = line.app().get_subcommands(nullptr).front()->get_name();
   std::vector<std::string> words = Words(argc, argv);
   if (words.empty() || (words.front() != own && words.front() != "--version")) words.insert(words.begin(), own);
-  return checked_stdout.Finish(line.Run(std::move(words)));
+  return checked_stdout.Finish(line.Run(words));
 }
 
 }  // namespace fairlead::cli

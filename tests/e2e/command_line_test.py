@@ -42,8 +42,20 @@ class CommandLineTest(CommandCase):
             self.assertIn("Example: ", result.stdout)
             self.assertLessEqual(max(map(len, result.stdout.splitlines())), 130)
 
+    def test_without_words_it_helps(self):
+        result = self.run_program()
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout, self.run_program("--help").stdout)
+
+    def test_a_mistyped_word_is_named(self):
+        for args, meant in ((["simm", "run"], "sim"), (["lab", "donw"], "down"),
+                            (["sim", "run", "x.yaml", "--polcy", "crux"], "--policy")):
+            result = self.run_program(*args)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertIn(f"did you mean '{meant}'?", result.stderr)
+
     def test_usage_errors_exit_with_2(self):
-        for args in ([], ["sim"], ["sim", "run"], ["nonsense"], ["sim", "run", "x.yaml", "--seeds", "0"],
+        for args in (["sim"], ["lab"], ["sim", "run"], ["sim", "rnu"], ["nonsense"], ["sim", "run", "x.yaml", "--seeds", "0"],
                      ["sim", "run", "x.yaml", "--unknown"], ["sim", "fwl", "x", "--detail", "magic"]):
             result = self.run_program(*args)
             self.assertEqual(result.returncode, 2, args)

@@ -1,0 +1,108 @@
+#include "cli/command_words.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+namespace fairlead::cli {
+
+namespace {
+
+// Inserted, left out, changed and swapped letters (optimal string alignment).
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> distance(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        distance[i][j] = i + j;
+        continue;
+      }
+      const size_t changed = distance[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      distance[i][j] = std::min({distance[i - 1][j] + 1, distance[i][j - 1] + 1, changed});
+      const bool is_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (is_swapped) distance[i][j] = std::min(distance[i][j], distance[i - 2][j - 2] + 1);
+    }
+  }
+  return distance[a.size()][b.size()];
+}
+
+std::vector<std::string> CommandsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  return names;
+}
+
+const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() == name) return command;
+  }
+  return nullptr;
+}
+
+// "fairlead lab"
+std::string PathOf(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : PathOf(*app.get_parent()) + ' ' + app.get_name();
+}
+
+// The command that the words lead to, and how many of them it took.
+std::pair<const CLI::App*, size_t> Follow(const CLI::App& app, std::span<const std::string> words) {
+  const CLI::App* at = &app;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const CLI::App* next = FindCommand(*at, words[i]);
+    if (next == nullptr) return {at, i};
+    at = next;
+  }
+  return {at, words.size()};
+}
+
+}  // namespace
+
+std::string NearestWord(std::string_view word, std::span<const std::string> candidates) {
+  std::string nearest;
+  size_t least = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = EditDistance(word, candidate);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = candidate;
+  }
+  return nearest;
+}
+
+std::string DidYouMean(std::string_view word, std::span<const std::string> candidates) {
+  const std::string nearest = NearestWord(word, candidates);
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+}
+
+Status CheckCommandWords(const CLI::App& app, std::span<const std::string> words) {
+  const auto [group, used] = Follow(app, words);
+  const std::vector<std::string> commands = CommandsOf(*group);
+  if (commands.empty()) return OkStatus();
+  if (used == words.size()) {
+    return InvalidArgument(
+        fmt::format("`{0}` needs a command: {1}; see {0} --help", PathOf(*group), fmt::join(commands, ", ")));
+  }
+  const std::string& word = words[used];
+  if (word.starts_with('-')) return OkStatus();  // an option of the group, or none: the parser knows
+  std::string meant = DidYouMean(word, commands);
+  if (meant.empty()) meant = fmt::format("; it has {}", fmt::join(commands, ", "));
+  return InvalidArgument(fmt::format("'{}' is not a command of `{}`{}", word, PathOf(*group), meant));
+}
+
+std::string DidYouMeanOption(const CLI::App& app, std::span<const std::string> words,
+                             std::span<const std::string> unknown) {
+  const CLI::App* command = Follow(app, words).first;
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& word : unknown) {
+    if (word.starts_with("--")) return DidYouMean(word.substr(0, word.find('=')), names);
+  }
+  return "";
+}
+
+}  // namespace fairlead::cli
