@@ -36,6 +36,11 @@ Status RunSibling(int argc, char** argv) {
   if (error) return Unavailable(fmt::format("/proc/self/exe: {}", error.message()));
   const std::string name = fmt::format("fairlead-{}", argv[1]);
   const std::string path = (self.parent_path() / name).string();
+  // A link back to this program would call itself for ever.
+  if (std::filesystem::equivalent(path, self, error)) {
+    return Unavailable(
+        fmt::format("{} is a link to {}, not the program of `fairlead {}`", path, self.string(), argv[1]));
+  }
   execv(path.c_str(), argv);
   if (errno != ENOENT) return Unavailable(fmt::format("{}: {}", path, std::strerror(errno)));
   return Unavailable(fmt::format("`fairlead {}` is the program {}, which is not in {}. Build it: target {}", argv[1],

@@ -4,6 +4,7 @@ usage: command_line_test.py PROGRAM SOURCE_DIR
 """
 import json
 import re
+import shutil
 import signal
 import subprocess
 
@@ -46,6 +47,14 @@ class CommandLineTest(CommandCase):
         result = self.run_program()
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(result.stdout, self.run_program("--help").stdout)
+
+    def test_a_sibling_that_is_a_link_back_is_refused(self):
+        program = self.folder / "fairlead"
+        shutil.copy(self.program, program)
+        (self.folder / "fairlead-trace").symlink_to(program)
+        result = subprocess.run([program, "trace", "--help"], capture_output=True, text=True, timeout=30)
+        self.assertEqual((result.returncode, result.stdout), (3, ""))
+        self.assertIn("is a link to", result.stderr)
 
     def test_a_mistyped_word_is_named(self):
         for args, meant in ((["simm", "run"], "sim"), (["lab", "donw"], "down"),
