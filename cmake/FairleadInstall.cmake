@@ -9,7 +9,7 @@ endif()
 install(TARGETS fairlead_nccl_profiler fairlead_steer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead)
 install(DIRECTORY src/ccl/torch/fairlead_torch DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead/python
   FILES_MATCHING PATTERN "*.py")
-foreach(folder IN ITEMS scenarios profiles fabrics trace_profiles workloads)
+foreach(folder IN ITEMS scenarios profiles fabrics schemas trace_profiles workloads)
   if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${folder})
     install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead)
   endif()

@@ -9,7 +9,9 @@
 #include <limits>
 #include <set>
 
+#include "base/check.h"
 #include "base/file_reader.h"
+#include "base/nearest_word.h"
 
 namespace fairlead {
 
@@ -72,14 +74,6 @@ std::optional<int64_t> ParseInt(const std::string& text) {
   return value;
 }
 
-std::optional<double> ParseDouble(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end || text.empty() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
 // Rejects input that would make the recursive parser overflow the stack: flow brackets, or indentation of block
 // collections, nested deeper than kMaxDepth.
 bool NestsTooDeep(std::string_view text) {
@@ -124,6 +118,52 @@ template <class T>
 std::string RangeText(T min, T max) {
   const bool open_above = max >= std::numeric_limits<T>::max() / 2;
   return open_above ? fmt::format(">= {}", min) : fmt::format("in [{}, {}]", min, max);
+}
+
+// "a number in [0, 1]", "a number of seconds in [0, 10] (or with a unit, as in 250ms)"
+std::string NumberText(NumberUnit unit, double min, double max) {
+  const std::string_view name = UnitName(unit);
+  const std::string_view example = UnitExample(unit);
+  return fmt::format("a number{} {}{}", name.empty() ? "" : fmt::format(" of {}", name), RangeText(min, max),
+                     example.empty() ? "" : fmt::format(" (or with a unit, as in {})", example));
+}
+
+// A bound of a declaration as an integer.
+int64_t IntBound(double bound) {
+  constexpr double kLargest = 9.2e18;
+  if (bound >= kLargest) return std::numeric_limits<int64_t>::max();
+  if (bound <= -kLargest) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(bound);
+}
+
+std::vector<std::string> NamesOf(const YamlMapKeys& keys, std::string_view kind) {
+  std::vector<std::string> names;
+  for (const YamlKey& key : keys.keys) {
+    if (FindYamlKey(keys, key.name, kind) == &key) names.emplace_back(key.name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool IsKind(const YamlMapKeys& keys, std::string_view kind) {
+  const YamlKey* key = FindYamlKey(keys, keys.kind_key, "");
+  return key != nullptr && std::ranges::count(key->choices(), kind) > 0;
+}
+
+// For which kinds a key is declared: "clos3, double-sided".
+std::string KindsOf(const YamlMapKeys& keys, std::string_view name) {
+  std::vector<std::string_view> kinds;
+  for (const YamlKey& key : keys.keys) {
+    if (key.name != name) continue;
+    for (const std::string_view kind : SplitAtSpaces(key.kinds)) kinds.push_back(kind);
+  }
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
+std::string UnknownKeyMessage(std::string_view shown, std::string_view key, std::span<const std::string> known) {
+  const std::string nearest = NearestWord(key, known);
+  if (!nearest.empty()) return fmt::format("unknown key {}; did you mean '{}'?", shown, nearest);
+  return fmt::format("unknown key {}; known here: {}", shown, fmt::join(known, ", "));
 }
 
 }  // namespace
@@ -199,6 +239,103 @@ std::string YamlMap::PathOf(std::string_view key) const {
 
 bool YamlMap::Has(std::string_view key) const { return Find(key) != nullptr; }
 
+std::string YamlMap::Kind() const {
+  if (keys_ == nullptr || keys_->kind_key.empty()) return "";
+  const auto found = Find(keys_->kind_key);
+  return found && found->node.IsScalar() ? found->node.Scalar() : "";
+}
+
+const YamlKey* YamlMap::Declared(std::string_view key) const {
+  if (keys_ == nullptr) return nullptr;
+  const YamlKey* declared = FindYamlKey(*keys_, key, Kind());
+  FL_CHECK_MSG(declared != nullptr, fmt::format("{}: the key '{}' is read but not declared", keys_->name, key));
+  return declared;
+}
+
+const YamlKey& YamlMap::RequireDeclared(std::string_view key, YamlType type) {
+  const YamlKey* declared = Declared(key);
+  FL_CHECK_MSG(declared != nullptr && declared->type == type, fmt::format("the key '{}' is declared otherwise", key));
+  if (declared->is_required) Require(key);
+  return *declared;
+}
+
+void YamlMap::CheckKnown(const YamlMapKeys& keys) {
+  const std::string kind = Kind();
+  for (const auto& entry : node_->node) {
+    const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    const YamlKey* declared = FindYamlKey(keys, name, kind);
+    if (declared == nullptr) {
+      const std::string kinds = KindsOf(keys, name);
+      if (!kinds.empty() && !IsKind(keys, kind)) continue;  // reported where the kind is read
+      const std::string message =
+          kinds.empty() ? UnknownKeyMessage(Describe(entry.first), name, NamesOf(keys, kind))
+                        : fmt::format("the key '{}' is not for {} '{}', only for {}", name, keys.kind_key, kind, kinds);
+      return KeepError(*document_, entry.first, path_, message);
+    }
+    if (declared->with.empty() || Has(declared->with)) continue;
+    return KeepError(*document_, entry.first, path_,
+                     fmt::format("the key '{}' matters only beside '{}', which is missing", name, declared->with));
+  }
+}
+
+void YamlMap::CheckOne(std::string_view group) {
+  const std::vector<std::string_view> names = SplitAtSpaces(group);
+  const auto count = std::ranges::count_if(names, [this](std::string_view name) { return Has(name); });
+  if (count == 1) return;
+  std::string list(names.front());
+  for (size_t i = 1; i < names.size(); ++i)
+    list += fmt::format("{}{}", i + 1 < names.size() ? ", " : " and ", names[i]);
+  Fail("", fmt::format("expected exactly one of the keys {}, found {}", list, count == 0 ? "none" : "more"));
+}
+
+void YamlMap::Declare(const YamlMapKeys& keys) {
+  if (keys_ == &keys) return;
+  keys_ = &keys;
+  if (!node_->node.IsMap()) return;
+  CheckKnown(keys);
+  for (const std::string_view group : keys.exactly_one) CheckOne(group);
+}
+
+int64_t YamlMap::Int(std::string_view key) {
+  const YamlKey& declared = RequireDeclared(key, YamlType::kInteger);
+  return Int(key, ParseInt(std::string(declared.fallback)).value_or(IntBound(declared.min)));
+}
+
+int64_t YamlMap::Int(std::string_view key, int64_t fallback) {
+  const YamlKey& declared = RequireDeclared(key, YamlType::kInteger);
+  return Int(key, fallback, IntBound(declared.min), IntBound(declared.max));
+}
+
+double YamlMap::Double(std::string_view key) {
+  const YamlKey& declared = RequireDeclared(key, YamlType::kNumber);
+  return Double(key, ParseWithUnit(declared.fallback, declared.unit).value_or(declared.min));
+}
+
+double YamlMap::Double(std::string_view key, double fallback) {
+  const YamlKey& declared = RequireDeclared(key, YamlType::kNumber);
+  return Double(key, fallback, declared.min, declared.max);
+}
+
+bool YamlMap::Bool(std::string_view key) {
+  return Bool(key, RequireDeclared(key, YamlType::kSwitch).fallback == "true");
+}
+
+std::string YamlMap::String(std::string_view key) {
+  return String(key, std::string(RequireDeclared(key, YamlType::kText).fallback));
+}
+
+size_t YamlMap::Choice(std::string_view key) {
+  const YamlKey& declared = RequireDeclared(key, YamlType::kText);
+  const std::vector<std::string_view> choices = declared.choices();
+  const auto fallback = std::ranges::find(choices, declared.fallback) - choices.begin();
+  return Choice(key, declared.fallback.empty() ? 0 : static_cast<size_t>(fallback), choices);
+}
+
+std::vector<int64_t> YamlMap::Ints(std::string_view key) {
+  const YamlKey& declared = RequireDeclared(key, YamlType::kIntegers);
+  return Ints(key, IntBound(declared.min), IntBound(declared.max));
+}
+
 int64_t YamlMap::RequiredInt(std::string_view key, int64_t min, int64_t max) {
   return Require(key) ? Int(key, min, min, max) : min;
 }
@@ -222,10 +359,12 @@ double YamlMap::Double(std::string_view key, double fallback, double min, double
   known_.emplace_back(key);
   const auto found = Find(key);
   if (!found) return fallback;
-  const auto value = found->node.IsScalar() ? ParseDouble(found->node.Scalar()) : std::nullopt;
+  const YamlKey* declared = Declared(key);
+  const NumberUnit unit = declared == nullptr ? NumberUnit::kNone : declared->unit;
+  const auto value = found->node.IsScalar() ? ParseWithUnit(found->node.Scalar(), unit) : std::nullopt;
   if (value && *value >= min && *value <= max) return *value;
   KeepError(*document_, found->node, PathOf(key),
-            fmt::format("expected a number {}, found {}", RangeText(min, max), Describe(found->node)));
+            fmt::format("expected {}, found {}", NumberText(unit, min, max), Describe(found->node)));
   return fallback;
 }
 
@@ -264,8 +403,10 @@ size_t YamlMap::Choice(std::string_view key, size_t fallback, std::span<const st
     const auto match = std::find(choices.begin(), choices.end(), found->node.Scalar());
     if (match != choices.end()) return static_cast<size_t>(match - choices.begin());
   }
+  const std::vector<std::string> words(choices.begin(), choices.end());
   KeepError(*document_, found->node, PathOf(key),
-            fmt::format("expected one of {}, found {}", fmt::join(choices, ", "), Describe(found->node)));
+            fmt::format("expected one of {}, found {}{}", fmt::join(choices, ", "), Describe(found->node),
+                        found->node.IsScalar() ? DidYouMean(found->node.Scalar(), words) : ""));
   return fallback;
 }
 
@@ -291,7 +432,7 @@ std::vector<T> YamlMap::List(std::string_view key, std::string_view expected, co
 
 std::vector<double> YamlMap::Doubles(std::string_view key, double min, double max) {
   return List<double>(key, "numbers " + RangeText(min, max), [&](const std::string& text) {
-    const auto value = ParseDouble(text);
+    const auto value = ParseWithUnit(text, NumberUnit::kNone);
     return value && *value >= min && *value <= max ? value : std::nullopt;
   });
 }
@@ -304,8 +445,19 @@ std::vector<int64_t> YamlMap::Ints(std::string_view key, int64_t min, int64_t ma
 }
 
 std::vector<std::string> YamlMap::Strings(std::string_view key) {
-  return List<std::string>(
+  std::vector<std::string> texts = List<std::string>(
       key, "texts", [](const std::string& text) { return text.empty() ? std::nullopt : std::make_optional(text); });
+  const YamlKey* declared = Declared(key);
+  if (declared == nullptr || declared->choices == nullptr) return texts;
+  const std::vector<std::string_view> choices = declared->choices();
+  for (const std::string& text : texts) {
+    if (std::ranges::count(choices, text) > 0) continue;
+    const std::vector<std::string> words(choices.begin(), choices.end());
+    Fail(key, fmt::format("expected one of {}, found '{}'{}", fmt::join(choices, ", "), Shorten(text),
+                          DidYouMean(text, words)));
+    return {};
+  }
+  return texts;
 }
 
 std::optional<YamlMap> YamlMap::Map(std::string_view key) {
@@ -316,15 +468,24 @@ std::optional<YamlMap> YamlMap::Map(std::string_view key) {
     KeepError(*document_, found->node, PathOf(key), "expected a map, found " + Describe(found->node));
     return std::nullopt;
   }
-  return YamlMap(document_, found, PathOf(key));
+  YamlMap map(document_, found, PathOf(key));
+  DeclareInner(key, &map);
+  return map;
+}
+
+void YamlMap::DeclareInner(std::string_view key, YamlMap* inner) const {
+  const YamlKey* declared = Declared(key);
+  if (declared != nullptr && declared->map != nullptr) inner->Declare(*declared->map);
 }
 
 YamlMap YamlMap::RequiredMap(std::string_view key) {
   Require(key);
   auto map = Map(key);
   if (map) return *map;
-  return YamlMap(document_, std::make_shared<YamlNodeHandle>(YamlNodeHandle{YAML::Node(YAML::NodeType::Map)}),
-                 PathOf(key));
+  YamlMap empty(document_, std::make_shared<YamlNodeHandle>(YamlNodeHandle{YAML::Node(YAML::NodeType::Map)}),
+                PathOf(key));
+  DeclareInner(key, &empty);
+  return empty;
 }
 
 std::vector<YamlMap> YamlMap::Maps(std::string_view key) {
@@ -344,6 +505,7 @@ std::vector<YamlMap> YamlMap::Maps(std::string_view key) {
       return {};
     }
     maps.emplace_back(document_, std::make_shared<YamlNodeHandle>(YamlNodeHandle{item}), path);
+    DeclareInner(key, &maps.back());
   }
   return maps;
 }
@@ -375,6 +537,8 @@ std::string YamlMap::Where(std::string_view key) const {
   return fmt::format("{}:{}", document_->name, LineOf(found ? found->node : node_->node));
 }
 
+bool YamlMap::ok() const { return document_->error.ok(); }
+
 Status YamlMap::Finish() {
   if (!document_->error.ok()) return document_->error;
   if (!node_->node.IsMap()) return OkStatus();
@@ -385,8 +549,8 @@ Status YamlMap::Finish() {
     std::vector<std::string> expected = known_;
     std::sort(expected.begin(), expected.end());
     expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
-    KeepError(*document_, entry.first, path_,
-              fmt::format("unknown key {}; known here: {}", Describe(entry.first), fmt::join(expected, ", ")));
+    const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    KeepError(*document_, entry.first, path_, UnknownKeyMessage(Describe(entry.first), name, expected));
     return document_->error;
   }
   return OkStatus();

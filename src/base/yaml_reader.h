@@ -11,6 +11,13 @@
 //     FL_RETURN_IF_ERROR(root.Finish());
 //     FL_RETURN_IF_ERROR(document.status());
 //
+// A map whose keys are declared in a table (yaml_keys.h) takes types, ranges and defaults from there, and understands
+// numbers with units; the rest of its loader stays the same:
+//
+//     root.Declare(kRackKeys);
+//     options.hosts = root.Int("hosts");
+//     options.speed = GigabitsPerSecond(root.Double("speed_gbps"));      // "400", "400Gb/s", "0.4 Tb/s"
+//
 // Messages: "fabric.yaml:12: hosts: expected an integer in [1, 1000000], found '-3'".
 // The parser's exceptions end in yaml_reader.cc.
 #pragma once
@@ -24,6 +31,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/yaml_keys.h"
 
 namespace fairlead {
 
@@ -65,6 +73,23 @@ class YamlMap {
 
   bool Has(std::string_view key) const;
 
+  // From now on the keys of this map, and of those in it, are the declared ones, which have to outlive the document.
+  // Keeps an error for keys that are unknown, that belong to another kind of this map or beside another key, and for
+  // more or less than one of those of which there has to be one. Declaring the same keys again does nothing.
+  void Declare(const YamlMapKeys& keys);
+
+  // By the declaration. A missing key that is required keeps an error; other missing ones are the declared fallback, or
+  // the given one.
+  int64_t Int(std::string_view key);
+  int64_t Int(std::string_view key, int64_t fallback);
+  double Double(std::string_view key);
+  double Double(std::string_view key, double fallback);
+  bool Bool(std::string_view key);
+  std::string String(std::string_view key);
+  size_t Choice(std::string_view key);
+  std::vector<int64_t> Ints(std::string_view key);
+
+  // By the caller. In a map with declared keys this is for ranges that depend on other keys.
   int64_t RequiredInt(std::string_view key, int64_t min, int64_t max);
   int64_t Int(std::string_view key, int64_t fallback, int64_t min, int64_t max);
   double RequiredDouble(std::string_view key, double min, double max);
@@ -95,6 +120,8 @@ class YamlMap {
   void Fail(std::string_view key, std::string_view message);
   // "file:line" of `key`, for messages about several files.
   std::string Where(std::string_view key) const;
+  // Whether the document has no error so far.
+  bool ok() const;
   // The document's first error, or a complaint about the first key that nobody asked for.
   Status Finish();
 
@@ -102,6 +129,14 @@ class YamlMap {
   std::shared_ptr<internal::YamlNodeHandle> Find(std::string_view key) const;
   std::shared_ptr<internal::YamlNodeHandle> Require(std::string_view key);
   std::string PathOf(std::string_view key) const;
+  // The value of the key that tells kinds of this map apart.
+  std::string Kind() const;
+  // The declaration of a key; nullptr where nothing is declared. Asking for a key that is not is our fault.
+  const YamlKey* Declared(std::string_view key) const;
+  const YamlKey& RequireDeclared(std::string_view key, YamlType type);
+  void CheckKnown(const YamlMapKeys& keys);
+  void CheckOne(std::string_view group);
+  void DeclareInner(std::string_view key, YamlMap* inner) const;
   // A list of scalars (one scalar counts as a list of one), each turned into a T by `parse`, which may say no.
   template <class T, class Parse>
   std::vector<T> List(std::string_view key, std::string_view expected, const Parse& parse);
@@ -109,6 +144,7 @@ class YamlMap {
   std::shared_ptr<internal::YamlDocumentState> document_;
   std::shared_ptr<internal::YamlNodeHandle> node_;
   std::string path_;
+  const YamlMapKeys* keys_ = nullptr;
   std::vector<std::string> known_;
 };
 

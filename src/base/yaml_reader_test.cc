@@ -38,7 +38,7 @@ TEST(YamlReaderTest, UnknownKeyNamesLineAndKnownKeys) {
   YamlDocument document = Load("hosts: 3\nhostz: 4\n");
   YamlMap root = document.Root();
   root.RequiredInt("hosts", 0, 10);
-  EXPECT_EQ(root.Finish().message(), "test.yaml:2: unknown key 'hostz'; known here: hosts");
+  EXPECT_EQ(root.Finish().message(), "test.yaml:2: unknown key 'hostz'; did you mean 'hosts'?");
 }
 
 TEST(YamlReaderTest, OutOfRangeNamesRangeAndValue) {
@@ -94,6 +94,109 @@ TEST(YamlReaderTest, MissingAndHugeFilesAreErrors) {
     file << "a: " << std::string(YamlDocument::kMaxFileBytes, 'x');
   }
   EXPECT_EQ(YamlDocument::LoadFile(path).status().code(), StatusCode::kResourceExhausted);
+}
+
+std::vector<std::string_view> Colours() { return {"red", "green"}; }
+constexpr YamlKey kWheel[] = {
+    {.name = "radius_mb",
+     .type = YamlType::kNumber,
+     .unit = NumberUnit::kMegabytes,
+     .meaning = "m",
+     .example = "e",
+     .is_required = true,
+     .min = 0,
+     .max = 100},
+};
+constexpr YamlMapKeys kWheelKeys = {.name = "wheel", .meaning = "m", .keys = kWheel};
+constexpr YamlKey kCar[] = {
+    {.name = "kind", .meaning = "m", .example = "e", .choices = Colours},
+    {.name = "seats",
+     .type = YamlType::kInteger,
+     .meaning = "m",
+     .example = "e",
+     .fallback = "4",
+     .min = 1,
+     .max = 9,
+     .kinds = "red"},
+    {.name = "seats",
+     .type = YamlType::kInteger,
+     .meaning = "m",
+     .example = "e",
+     .is_required = true,
+     .min = 1,
+     .max = 90,
+     .kinds = "green"},
+    {.name = "doors", .type = YamlType::kInteger, .meaning = "m", .example = "e", .fallback = "2", .min = 0, .max = 8},
+    {.name = "rust", .type = YamlType::kSwitch, .meaning = "m", .example = "e", .fallback = "true", .with = "doors"},
+    {.name = "wheels", .type = YamlType::kMaps, .meaning = "m", .example = "e", .map = &kWheelKeys},
+    {.name = "owner", .meaning = "m", .example = "e"},
+    {.name = "rented", .type = YamlType::kSwitch, .meaning = "m", .example = "e", .fallback = "false"},
+};
+constexpr std::string_view kCarOne[] = {"owner rented"};
+constexpr YamlMapKeys kCarKeys = {
+    .name = "car", .meaning = "m", .keys = kCar, .kind_key = "kind", .exactly_one = kCarOne};
+
+// What the reader says of a car, "" where it is fine.
+std::string CarError(const std::string& text) {
+  YamlDocument document = Load(text);
+  YamlMap root = document.Root();
+  root.Declare(kCarKeys);
+  (void)root.Choice("kind");
+  if (!root.ok()) return std::string(document.status().message());
+  (void)root.Int("seats");
+  (void)root.Int("doors");
+  (void)root.Bool("rust");
+  (void)root.String("owner");
+  (void)root.Bool("rented");
+  for (YamlMap& wheel : root.Maps("wheels")) {
+    (void)wheel.Double("radius_mb");
+    (void)wheel.Finish();
+  }
+  return std::string(root.Finish().message());
+}
+
+TEST(YamlKeysTest, ValuesComeFromTheDeclaration) {
+  YamlDocument document = Load("kind: red\nowner: me\nwheels: [{radius_mb: 0.02GB}]\n");
+  YamlMap root = document.Root();
+  root.Declare(kCarKeys);
+  EXPECT_EQ(root.Choice("kind"), 0u);
+  EXPECT_EQ(root.Int("seats"), 4);
+  EXPECT_EQ(root.Int("seats", 7), 7);
+  EXPECT_TRUE(root.Bool("rust"));
+  EXPECT_DOUBLE_EQ(root.Maps("wheels").at(0).Double("radius_mb"), 20);
+  EXPECT_TRUE(root.ok());
+}
+
+TEST(YamlKeysTest, MessagesSayWhatIsDeclared) {
+  EXPECT_EQ(CarError("kind: red\nowner: me\n"), "");
+  EXPECT_EQ(CarError("kind: red\nowner: me\ndors: 3\n"), "test.yaml:3: unknown key 'dors'; did you mean 'doors'?");
+  EXPECT_EQ(CarError("kind: red\nowner: me\nx: 3\n"),
+            "test.yaml:3: unknown key 'x'; known here: doors, kind, owner, rented, rust, seats, wheels");
+  EXPECT_EQ(CarError("kind: gren\nowner: me\n"),
+            "test.yaml:1: kind: expected one of red, green, found 'gren'; did you mean 'green'?");
+  EXPECT_EQ(CarError("kind: green\nowner: me\n"), "test.yaml:1: the key 'seats' is missing");
+  EXPECT_EQ(CarError("kind: red\nowner: me\nseats: 20\n"),
+            "test.yaml:3: seats: expected an integer in [1, 9], found '20'");
+  EXPECT_EQ(CarError("kind: green\nowner: me\nseats: 20\n"), "");
+  EXPECT_EQ(CarError("kind: red\n"), "test.yaml:1: expected exactly one of the keys owner and rented, found none");
+  EXPECT_EQ(CarError("kind: red\nowner: me\nrented: true\n"),
+            "test.yaml:1: expected exactly one of the keys owner and rented, found more");
+  EXPECT_EQ(CarError("kind: red\nowner: me\nrust: true\n"),
+            "test.yaml:3: the key 'rust' matters only beside 'doors', which is missing");
+  EXPECT_EQ(CarError("kind: red\nowner: me\nwheels: [{}]\n"), "test.yaml:3: wheels[0]: the key 'radius_mb' is missing");
+  EXPECT_EQ(
+      CarError("kind: red\nowner: me\nwheels: [{radius_mb: 3s}]\n"),
+      "test.yaml:3: wheels[0].radius_mb: expected a number of MB in [0, 100] (or with a unit, as in 16GB), found '3s'");
+}
+
+TEST(YamlKeysTest, KeysOfAnotherKindAreNamedWithTheirKinds) {
+  static constexpr YamlKey kOnlyGreen[] = {{.name = "kind", .meaning = "m", .example = "e", .choices = Colours},
+                                           {.name = "leaves", .meaning = "m", .example = "e", .kinds = "green"}};
+  static constexpr YamlMapKeys kKeys = {.name = "plant", .meaning = "m", .keys = kOnlyGreen, .kind_key = "kind"};
+  YamlDocument document = Load("kind: red\nleaves: many\n");
+  YamlMap root = document.Root();
+  root.Declare(kKeys);
+  EXPECT_EQ(document.status().message(), "test.yaml:2: the key 'leaves' is not for kind 'red', only for green");
 }
 
 }  // namespace

@@ -29,18 +29,6 @@ class CommandWordsTest : public testing::Test {
   CLI::App app_{"", "fairlead"};
 };
 
-TEST(NearestWordTest, OneSlipInThreeLetters) {
-  const Words policies = {"ecmp", "crux", "crux+c4p", "c4p"};
-  EXPECT_EQ(NearestWord("curx", policies), "crux");
-  EXPECT_EQ(NearestWord("crx", policies), "crux");
-  EXPECT_EQ(NearestWord("ecmpp", policies), "ecmp");
-  EXPECT_EQ(NearestWord("crux-c4p", policies), "crux+c4p");
-  EXPECT_EQ(NearestWord("c4", policies), "c4p");
-  EXPECT_EQ(NearestWord("sjf", policies), "");
-  EXPECT_EQ(NearestWord("", policies), "");
-  EXPECT_EQ(NearestWord("crux", {}), "");
-}
-
 TEST_F(CommandWordsTest, WhatLeadsToACommandIsFine) {
   EXPECT_TRUE(CheckCommandWords(app_, Words{"lab", "up"}).ok());
   EXPECT_TRUE(CheckCommandWords(app_, Words{"lab", "up", "anything", "--else"}).ok());

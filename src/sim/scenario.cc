@@ -11,6 +11,7 @@
 #include "collective/rank_layout.h"
 #include "scheduling/placement_policy.h"
 #include "sim/scenario_allocation.h"
+#include "sim/scenario_keys.h"
 #include "sim/trace_jobs.h"
 #include "topology/fabric_yaml.h"
 #include "topology/lingjun_topology.h"
@@ -23,7 +24,6 @@ namespace {
 
 // A scenario is written by people; more jobs than this is a trace.
 constexpr int64_t kMaxJobs = 100'000;
-constexpr int64_t kMaxGpus = 1'000'000'000;
 
 std::string BesideScenario(const std::string& scenario_path, const std::string& file) {
   const std::filesystem::path path(file);
@@ -34,11 +34,8 @@ std::string BesideScenario(const std::string& scenario_path, const std::string& 
 Result<topology::Fabric> LoadScenarioFabric(YamlMap& root, const std::string& path,
                                             const ScenarioOverrides& overrides) {
   auto section = root.Map("fabric");
-  const std::string file = root.String("fabric_file", "");
-  if (section.has_value() == !file.empty()) {
-    root.Fail("", "expected exactly one of the keys fabric and fabric_file");
-    return root.Finish();
-  }
+  const std::string file = root.String("fabric_file");
+  if (!root.ok()) return root.Finish();
   if (overrides.topology_file) {
     const std::string& name = *overrides.topology_file;
     if (name.ends_with(".csv")) return topology::LoadLingjunTopology(name, {});
@@ -56,15 +53,15 @@ void ReadParallelism(YamlMap& map, uint32_t num_gpus, ProfiledWork* work) {
   if (!section) return;
   model::Parallelism p;
   const auto size = [&](std::string_view key, int64_t fallback) {
-    return static_cast<uint32_t>(section->Int(key, fallback, 1, num_gpus));
+    return static_cast<uint32_t>(section->Int(key, fallback, 1, num_gpus));  // more than GPUs of the job are refused
   };
   p.tensor = size("tensor", 1);
   p.pipeline = size("pipeline", 1);
   const uint64_t model_parallel = uint64_t{p.tensor} * p.pipeline;
   p.data = size("data", std::max<int64_t>(1, static_cast<int64_t>(num_gpus / model_parallel)));
   p.expert = size("expert", 1);
-  p.zero_stage = static_cast<uint32_t>(section->Int("zero_stage", 0, 0, 3));
-  p.micro_batches = static_cast<uint32_t>(section->Int("micro_batches", 1, 1, 65536));
+  p.zero_stage = static_cast<uint32_t>(section->Int("zero_stage"));
+  p.micro_batches = static_cast<uint32_t>(section->Int("micro_batches"));
   if (num_gpus % model_parallel != 0 || p.data != num_gpus / model_parallel) {
     section->Fail("", fmt::format("expected tensor x pipeline x data = {} GPUs, found {} x {} x {}", num_gpus, p.tensor,
                                   p.pipeline, p.data));
@@ -75,27 +72,24 @@ void ReadParallelism(YamlMap& map, uint32_t num_gpus, ProfiledWork* work) {
 
 ProfiledWork ReadProfiledWork(YamlMap& map, const model::Job& job, const collective::ModelProfiles& profiles) {
   ProfiledWork work;
-  work.profile = map.RequiredString("model");
+  work.profile = map.String("model");
   if (!work.profile.empty()) {
     if (const auto found = profiles.Find(work.profile); !found.ok()) map.Fail("model", found.status().message());
   }
   ReadParallelism(map, job.num_gpus, &work);
-  if (map.Has("overlap_start")) work.options.overlap_start = map.Double("overlap_start", 0.5, 0, 1);
-  static constexpr std::string_view kAlgorithms[] = {"hierarchical", "ring", "tree"};
-  work.options.data_parallel =
-      static_cast<collective::DataParallelAlgorithm>(map.Choice("data_parallel_algorithm", 0, kAlgorithms));
+  if (map.Has("overlap_start")) work.options.overlap_start = map.Double("overlap_start");
+  work.options.data_parallel = static_cast<collective::DataParallelAlgorithm>(map.Choice("data_parallel_algorithm"));
   return work;
 }
 
 collective::SimpleIterationSpec ReadSimpleWork(YamlMap& map) {
   collective::SimpleIterationSpec spec;
-  spec.compute_time = Seconds(map.RequiredDouble("compute_s", 0, 1e6));
-  spec.work = Flop(map.Double("work_tflop", 0, 0, 1e18) * 1e12);
-  spec.size = Bytes(map.Double("size_mb", 0, 0, 1e12) * 1e6);
-  spec.start_fraction = map.Double("start_fraction", 1, 0, 1);
-  spec.blocks_compute = map.Bool("blocks_compute", false);
-  const auto names = collective::CollectiveNames();
-  spec.collective = static_cast<collective::CollectiveKind>(map.Choice("collective", 0, names));
+  spec.compute_time = Seconds(map.Double("compute_s"));
+  spec.work = Flop(map.Double("work_tflop", 0) * 1e12);
+  spec.size = Bytes(map.Double("size_mb") * 1e6);
+  spec.start_fraction = map.Double("start_fraction");
+  spec.blocks_compute = map.Bool("blocks_compute");
+  spec.collective = static_cast<collective::CollectiveKind>(map.Choice("collective"));
   if (spec.compute_time.value() <= 0 && spec.size.value() <= 0) {
     map.Fail("", "an iteration needs time: compute_s or size_mb must be above 0");
   }
@@ -107,14 +101,10 @@ std::optional<ImportedWork> ReadImportedWork(YamlMap& map, const model::Job& job
                                              const topology::Fabric& fabric) {
   YamlMap section = map.RequiredMap("workload");
   const bool is_simai = section.Has("simai");
-  if (is_simai == section.Has("chakra")) {
-    section.Fail("", "expected exactly one of the keys simai (a workload file) and chakra (a trace, prefix or folder)");
-    return std::nullopt;
-  }
-  const std::string file = section.RequiredString(is_simai ? "simai" : "chakra");
+  const std::string file = section.String(is_simai ? "simai" : "chakra");
   ImportedWork work;
-  work.options.flop_utilization = section.Double("flop_utilization", work.options.flop_utilization, 1e-6, 1);
-  work.options.max_rounds = static_cast<uint32_t>(section.Int("rounds", work.options.max_rounds, 1, 1024));
+  work.options.flop_utilization = section.Double("flop_utilization");
+  work.options.max_rounds = static_cast<uint32_t>(section.Int("rounds"));
   if (!section.Finish().ok()) return std::nullopt;
   const auto kind = is_simai ? workload::WorkloadKind::kSimai : workload::WorkloadKind::kChakra;
   auto sequence = workload::LoadWorkload(
@@ -163,17 +153,14 @@ void ReadOwnHosts(YamlMap& map, const topology::Fabric& fabric, model::Job* job)
 void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set<std::string>* names) {
   ScenarioJob entry;
   model::Job& job = entry.job;
-  job.num_gpus = static_cast<uint32_t>(map.RequiredInt("gpus", 1, kMaxGpus));
-  job.gpus_per_host = static_cast<uint32_t>(map.Int("gpus_per_host", std::min<int64_t>(8, job.num_gpus), 1, 1024));
+  job.num_gpus = static_cast<uint32_t>(map.Int("gpus"));
+  job.gpus_per_host = static_cast<uint32_t>(map.Int("gpus_per_host", std::min<int64_t>(8, job.num_gpus)));
   job.name = map.String("name", fmt::format("job{}", scenario->jobs.size()));
-  job.arrival = SimTime::FromSeconds(Seconds(map.Double("arrival_s", 0, 0, kMaxSeconds)));
-  job.num_iterations = static_cast<uint64_t>(map.Int("iterations", 0, 0, 1'000'000'000'000));
+  job.arrival = SimTime::FromSeconds(Seconds(map.Double("arrival_s")));
+  job.num_iterations = static_cast<uint64_t>(map.Int("iterations"));
   ReadOwnHosts(map, scenario->fabric, &job);
-  const int64_t count = map.Int("count", 1, 1, kMaxJobs);
-  if (int{map.Has("model")} + int{map.Has("compute_s")} + int{map.Has("workload")} != 1) {
-    map.Fail("", "expected exactly one of the keys model (a profile), compute_s (plain numbers) and workload (a file)");
-    return;
-  }
+  const int64_t count = map.Int("count");
+  if (!map.ok()) return;
   if (map.Has("model")) {
     ProfiledWork work = ReadProfiledWork(map, job, scenario->profiles);
     job.model_profile = work.profile;
@@ -309,10 +296,10 @@ void ReadTrace(YamlMap& map, const std::string& path, Scenario* scenario) {
 void ReadLinkEvents(YamlMap& root, Scenario* scenario) {
   for (YamlMap& map : root.Maps("link_events")) {
     LinkEvent event;
-    event.time = SimTime::FromSeconds(Seconds(map.RequiredDouble("at_s", 0, kMaxSeconds)));
-    const std::string name = map.RequiredString("link");
-    event.health = map.RequiredDouble("health", 0, 1);
-    const bool both_directions = map.Bool("both_directions", true);
+    event.time = SimTime::FromSeconds(Seconds(map.Double("at_s")));
+    const std::string name = map.String("link");
+    event.health = map.Double("health");
+    const bool both_directions = map.Bool("both_directions");
     if (!map.Finish().ok()) return;
     event.link = scenario->fabric.FindLink(name);
     if (!event.link.valid()) {
@@ -331,55 +318,46 @@ void ReadPolicies(YamlMap& root, Scenario* scenario) {
   if (!root.Has("policies")) return;
   scenario->policies = root.Strings("policies");
   if (scenario->policies.empty()) root.Fail("policies", "expected at least one policy");
-  for (const std::string& name : scenario->policies) {
-    const auto policy = traffic::CreatePolicy(name, {});
-    if (!policy.ok()) root.Fail("policies", policy.status().message());
-  }
 }
 
 void ReadCruxOptions(YamlMap& root, Scenario* scenario) {
   auto section = root.Map("crux");
   if (!section) return;
   traffic::crux::CruxOptions& crux = scenario->policy_options.crux;
-  crux.paths.hysteresis = section->Double("path_hysteresis", 0, 0, 0.99);
-  crux.level_hysteresis = section->Double("level_hysteresis", 0, 0, 1);
-  crux.fairness = section->Double("fairness", 0, 0, 1);
-  crux.starvation_guard = Seconds(section->Double("starvation_guard_s", 0, 0, kMaxSeconds));
+  crux.paths.hysteresis = section->Double("path_hysteresis");
+  crux.level_hysteresis = section->Double("level_hysteresis");
+  crux.fairness = section->Double("fairness");
+  crux.starvation_guard = Seconds(section->Double("starvation_guard_s"));
   static_cast<void>(section->Finish());
 }
 
 void ReadC4pOptions(YamlMap& root, Scenario* scenario) {
-  scenario->qps_per_connection =
-      static_cast<uint32_t>(root.Int("qps_per_connection", 1, 1, collective::kMaxQueuePairs));
+  scenario->qps_per_connection = static_cast<uint32_t>(root.Int("qps_per_connection"));
   auto section = root.Map("c4p");
   if (!section) return;
-  scenario->policy_options.c4p.max_imbalance = section->Double("max_imbalance", 1.3, 1, 1e6);
+  scenario->policy_options.c4p.max_imbalance = section->Double("max_imbalance");
   static_cast<void>(section->Finish());
 }
 
 void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   SimulationOptions& options = scenario->simulation;
-  if (root.Has("simulate_s")) {
-    options.end = SimTime::FromSeconds(Seconds(root.RequiredDouble("simulate_s", 1e-3, kMaxSeconds)));
-  }
+  if (root.Has("simulate_s")) options.end = SimTime::FromSeconds(Seconds(root.Double("simulate_s")));
   options.extrapolate = root.Bool("extrapolate", options.extrapolate);
-  options.goodput = root.Double("goodput", options.goodput, 0.01, 1);
-  static constexpr std::string_view kCongestions[] = {"none", "dcqcn"};
-  if (root.Choice("congestion", 0, kCongestions) == 1) options.dcqcn.emplace();
-  static constexpr std::string_view kDetails[] = {"coupled", "edge"};
-  options.detail = static_cast<Detail>(root.Choice("detail", 0, kDetails));
-  options.random_phase = root.Bool("random_phase", options.random_phase);
-  options.phase_seed = static_cast<uint64_t>(root.Int("phase_seed", 1, 0, INT64_MAX));
-  options.controller.profile_jobs = root.Bool("profile_jobs", false);
-  options.profiling_window = SimDuration::FromSeconds(Seconds(root.Double("profiling_window_s", 30, 0.1, 3600)));
+  options.goodput = root.Double("goodput");
+  if (root.Choice("congestion") == 1) options.dcqcn.emplace();
+  options.detail = static_cast<Detail>(root.Choice("detail"));
+  options.random_phase = root.Bool("random_phase");
+  options.phase_seed = static_cast<uint64_t>(root.Int("phase_seed"));
+  options.controller.profile_jobs = root.Bool("profile_jobs");
+  options.profiling_window = SimDuration::FromSeconds(Seconds(root.Double("profiling_window_s")));
   options.profiling_window_max = options.profiling_window * 8;
   if (root.Has("speed_report_s")) {
-    const Seconds interval(root.Double("speed_report_s", 0, 0, kMaxSeconds));
+    const Seconds interval(root.Double("speed_report_s"));
     options.speed_report_interval = SimDuration::FromSeconds(interval);
     const Status status = CheckSpeedReports(*scenario);
     if (!status.ok()) root.Fail("speed_report_s", status.message());
   }
-  options.controller.num_levels = static_cast<uint32_t>(root.Int("levels", 8, 1, 64));
+  options.controller.num_levels = static_cast<uint32_t>(root.Int("levels"));
 }
 
 }  // namespace
@@ -403,11 +381,13 @@ namespace {
 Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& path,
                               const ScenarioOverrides& overrides) {
   YamlMap root = document.Root();
+  root.Declare(kScenarioKeys);
+  FL_RETURN_IF_ERROR(document.status());
   Scenario scenario;
-  scenario.title = root.RequiredString("title");
+  scenario.title = root.String("title");
   scenario.notes = root.Strings("notes");
   if (root.Has("profiles")) {
-    const std::string directory = BesideScenario(path, root.RequiredString("profiles"));
+    const std::string directory = BesideScenario(path, root.String("profiles"));
     FL_RETURN_IF_ERROR(document.status());
     FL_ASSIGN_OR_RETURN(scenario.profiles, collective::LoadModelProfiles(directory));
   } else {
@@ -416,11 +396,10 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   FL_ASSIGN_OR_RETURN(scenario.fabric, LoadScenarioFabric(root, path, overrides));
   FL_RETURN_IF_ERROR(document.status());
 
-  const auto placements = scheduling::PlacementPolicyNames();
-  scenario.placement = placements[root.Choice("placement", 0, placements)];
-  scenario.placement_seed = static_cast<uint64_t>(root.Int("placement_seed", 1, 0, INT64_MAX));
-  scenario.num_seeds = static_cast<uint32_t>(root.Int("seeds", 5, 1, 10'000));
-  scenario.first_seed = static_cast<uint64_t>(root.Int("seed", 1, 0, INT64_MAX));
+  scenario.placement = scheduling::PlacementPolicyNames()[root.Choice("placement")];
+  scenario.placement_seed = static_cast<uint64_t>(root.Int("placement_seed"));
+  scenario.num_seeds = static_cast<uint32_t>(root.Int("seeds"));
+  scenario.first_seed = static_cast<uint64_t>(root.Int("seed"));
   if (root.Has("vary")) {
     const auto varied = ParseVariedSeeds(root.Strings("vary"));
     if (varied.ok())
@@ -433,7 +412,6 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   ReadCruxOptions(root, &scenario);
   ReadC4pOptions(root, &scenario);
   auto trace = root.Map("trace");
-  if (trace.has_value() == root.Has("jobs")) root.Fail("", "expected exactly one of the keys jobs and trace");
   FL_RETURN_IF_ERROR(document.status());
   if (trace) ReadTrace(*trace, path, &scenario);
   ReadSimulationOptions(root, &scenario);

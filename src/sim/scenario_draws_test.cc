@@ -57,7 +57,7 @@ TEST(ScenarioDrawsTest, OnlyWhatVariesMoves) {
 TEST(ScenarioDrawsTest, NamesAreReadAndChecked) {
   EXPECT_THAT(VariedSeeds().Names(), ElementsAre("hash", "phase", "placement"));
   EXPECT_THAT(ParseVariedSeeds({"placement", "hash"})->Names(), ElementsAre("hash", "placement"));
-  EXPECT_THAT(ParseVariedSeeds({"hosts"}).status().message(), HasSubstr("'hosts' cannot vary"));
+  EXPECT_THAT(ParseVariedSeeds({"hosts"}).status().message(), HasSubstr("'hosts' cannot vary between draws"));
   EXPECT_THAT(ParseVariedSeeds({"hash", "hash"}).status().message(), HasSubstr("stands twice"));
   EXPECT_FALSE(ParseVariedSeeds({}).ok());
 }
@@ -92,7 +92,7 @@ TEST(ScenarioDrawsTest, AScenarioSaysWhatVaries) {
       "title: t\nfabric: {kind: clos2, hosts_per_leaf: 1, leaves: 2, spines: 1}\nvary: [phase, hosts]\n"
       "jobs:\n  - {name: a, gpus: 8, compute_s: 1}\n",
       "t.yaml", {});
-  EXPECT_THAT(scenario.status().message(), HasSubstr("'hosts' cannot vary"));
+  EXPECT_THAT(scenario.status().message(), HasSubstr("vary: expected one of hash, phase, placement, found 'hosts'"));
 }
 
 }  // namespace

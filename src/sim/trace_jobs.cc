@@ -175,9 +175,9 @@ std::vector<trace::TraceJob> CutWindow(const std::vector<trace::TraceJob>& jobs,
 }
 
 std::vector<trace::TraceJob> Generate(YamlMap& section, std::vector<std::string>* notes) {
-  const std::string name = section.RequiredString("profile");
-  const auto seed = static_cast<uint64_t>(section.Int("seed", 1, 0, INT64_MAX));
-  const auto days = static_cast<uint32_t>(section.Int("days", 0, 0, 366));
+  const std::string name = section.String("profile");
+  const auto seed = static_cast<uint64_t>(section.Int("seed"));
+  const auto days = static_cast<uint32_t>(section.Int("days"));
   if (!section.Finish().ok()) return {};
   const auto profile = trace::BuiltInTraceProfile(name);
   if (!profile.ok()) {
@@ -197,7 +197,7 @@ std::vector<trace::TraceJob> Generate(YamlMap& section, std::vector<std::string>
 }
 
 std::vector<trace::TraceJob> Load(YamlMap& section, const std::string& directory, std::vector<std::string>* notes) {
-  const std::filesystem::path file = section.RequiredString("file");
+  const std::filesystem::path file = section.String("file");
   auto loaded = trace::LoadNeutralTrace(file.is_absolute() ? file.string() : (directory / file).string());
   if (!loaded.ok()) {
     section.Fail("file", loaded.status().message());
@@ -209,17 +209,17 @@ std::vector<trace::TraceJob> Load(YamlMap& section, const std::string& directory
 
 TraceMapping ReadMapping(YamlMap& section) {
   TraceMapping mapping;
-  mapping.seed = static_cast<uint64_t>(section.Int("seed", 1, 0, INT64_MAX));
+  mapping.seed = static_cast<uint64_t>(section.Int("seed"));
   for (YamlMap& entry : section.Maps("models")) {
-    const std::string label = entry.RequiredString("label");
-    if (!mapping.models.try_emplace(label, entry.RequiredString("model")).second) {
+    const std::string label = entry.String("label");
+    if (!mapping.models.try_emplace(label, entry.String("model")).second) {
       entry.Fail("label", fmt::format("the label '{}' stands twice", label));
     }
     if (!entry.Finish().ok()) return mapping;
   }
   for (YamlMap& entry : section.Maps("spread")) {
     ModelSpread spread;
-    spread.max_gpus = static_cast<uint32_t>(entry.Int("max_gpus", kAnySize, 1, kAnySize));
+    spread.max_gpus = static_cast<uint32_t>(entry.Int("max_gpus", kAnySize));
     spread.models = entry.Strings("models");
     if (spread.models.empty()) entry.Fail("models", "expected at least one model");
     if (!mapping.spread.empty() && spread.max_gpus <= mapping.spread.back().max_gpus) {
@@ -244,15 +244,12 @@ Result<TraceJobs> MapTraceJobs(const std::vector<trace::TraceJob>& trace, const 
 TraceSection ReadTraceSection(YamlMap& section, const std::string& directory) {
   TraceSection result;
   auto generate = section.Map("generate");
-  if (generate.has_value() == section.Has("file")) {
-    section.Fail("", "expected exactly one of the keys generate and file");
-    return result;
-  }
+  if (!section.ok()) return result;
   result.jobs = generate ? Generate(*generate, &result.notes) : Load(section, directory, &result.notes);
   result.length_s = trace::NumDays(result.jobs) * trace::kSecondsPerDay;
   if (auto window = section.Map("window")) {
-    const double from_s = window->Double("from_s", 0, 0, trace::kMaxSeconds);
-    const double to_s = window->RequiredDouble("to_s", 0, trace::kMaxSeconds);
+    const double from_s = window->Double("from_s");
+    const double to_s = window->Double("to_s");
     if (to_s <= from_s) window->Fail("to_s", "expected an end after from_s");
     if (!window->Finish().ok()) return result;
     result.jobs = CutWindow(result.jobs, from_s, to_s);

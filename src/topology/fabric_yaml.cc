@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "topology/clos_fabrics.h"
+#include "topology/fabric_keys.h"
 #include "topology/lingjun_topology.h"
 #include "topology/rail_fabric.h"
 
@@ -18,41 +18,34 @@ namespace fairlead::topology {
 
 namespace {
 
-constexpr double kMinSpeed = 1e-6;
-constexpr double kMaxSpeed = 1e6;
-constexpr double kMinScale = 1e-9;
-constexpr double kMaxScale = 1e9;
+uint32_t Count(YamlMap& map, std::string_view key) { return static_cast<uint32_t>(map.Int(key)); }
 
-uint32_t Count(YamlMap& map, std::string_view key, uint32_t fallback, uint32_t min = 1, uint32_t max = kMaxCount) {
-  return static_cast<uint32_t>(map.Int(key, fallback, min, max));
+// `count` unless the key says otherwise.
+void ReadCount(YamlMap& map, std::string_view key, uint32_t* count) {
+  *count = static_cast<uint32_t>(map.Int(key, *count));
 }
 
-uint32_t RequiredCount(YamlMap& map, std::string_view key, uint32_t min = 1) {
-  return static_cast<uint32_t>(map.RequiredInt(key, min, kMaxCount));
-}
-
-// `speed` unless the key says otherwise.
 void ReadGigabits(YamlMap& map, std::string_view key, BytesPerSecond* speed) {
-  if (map.Has(key)) *speed = GigabitsPerSecond(map.Double(key, 0, kMinSpeed, kMaxSpeed));
+  if (map.Has(key)) *speed = GigabitsPerSecond(map.Double(key));
 }
 
-void ReadGigabytes(YamlMap& map, std::string_view key, double min, BytesPerSecond* speed) {
-  if (map.Has(key)) *speed = GigabytesPerSecond(map.Double(key, 0, min, kMaxSpeed));
+void ReadGigabytes(YamlMap& map, std::string_view key, BytesPerSecond* speed) {
+  if (map.Has(key)) *speed = GigabytesPerSecond(map.Double(key));
 }
 
 void ReadHost(YamlMap& map, HostSpec* host) {
   auto section = map.Map("host");
   if (!section) return;
-  host->gpus = Count(*section, "gpus", host->gpus, 1, 1024);
+  ReadCount(*section, "gpus", &host->gpus);
   host->gpu_model = section->String("gpu_model", host->gpu_model);
-  host->gpu_peak = FlopPerSecond(section->Double("gpu_peak_tflops", host->gpu_peak.value() / 1e12, 1e-3, 1e9) * 1e12);
-  ReadGigabytes(*section, "nvlink_gigabytes_per_s", 0, &host->nvlink_speed);
-  host->sockets = Count(*section, "sockets", host->sockets, 1, 16);
-  ReadGigabytes(*section, "socket_gigabytes_per_s", kMinSpeed, &host->socket_speed);
-  host->pcie_switches = Count(*section, "pcie_switches", host->pcie_switches, 1, 1024);
-  ReadGigabytes(*section, "pcie_gigabytes_per_s", kMinSpeed, &host->pcie_speed);
-  host->nics = Count(*section, "nics", host->nics, 1, 1024);
-  host->ports_per_nic = Count(*section, "ports_per_nic", host->ports_per_nic, 1, 16);
+  host->gpu_peak = FlopPerSecond(section->Double("gpu_peak_tflops", host->gpu_peak.value() / 1e12) * 1e12);
+  ReadGigabytes(*section, "nvlink_gigabytes_per_s", &host->nvlink_speed);
+  ReadCount(*section, "sockets", &host->sockets);
+  ReadGigabytes(*section, "socket_gigabytes_per_s", &host->socket_speed);
+  ReadCount(*section, "pcie_switches", &host->pcie_switches);
+  ReadGigabytes(*section, "pcie_gigabytes_per_s", &host->pcie_speed);
+  ReadCount(*section, "nics", &host->nics);
+  ReadCount(*section, "ports_per_nic", &host->ports_per_nic);
   ReadGigabits(*section, "port_gbps", &host->port_speed);
   (void)section->Finish();  // the document keeps the error
 }
@@ -60,11 +53,11 @@ void ReadHost(YamlMap& map, HostSpec* host) {
 // `prefix` is "" for leaf to spine and "core_" for spine to core.
 UplinkSpec ReadUplink(YamlMap& map, const std::string& prefix) {
   UplinkSpec uplink;
-  uplink.parallel = Count(map, "parallel_" + prefix + "uplinks", 1, 1, 1024);
+  uplink.parallel = Count(map, "parallel_" + prefix + "uplinks");
   const std::string speed_key = prefix + "uplink_gbps";
   const std::string oversubscription_key = prefix + "oversubscription";
   ReadGigabits(map, speed_key, &uplink.speed);
-  uplink.oversubscription = map.Double(oversubscription_key, 1, 1e-3, 1e3);
+  uplink.oversubscription = map.Double(oversubscription_key);
   if (map.Has(speed_key) && map.Has(oversubscription_key)) {
     map.Fail(oversubscription_key, fmt::format("expected either this or {}, found both", speed_key));
   }
@@ -72,20 +65,19 @@ UplinkSpec ReadUplink(YamlMap& map, const std::string& prefix) {
 }
 
 CoreWiring ReadCoreWiring(YamlMap& map) {
-  constexpr std::array<std::string_view, 2> kWirings = {"grouped", "full"};
-  return map.Choice("core_wiring", 0, kWirings) == 0 ? CoreWiring::kGrouped : CoreWiring::kFull;
+  return map.Choice("core_wiring") == 0 ? CoreWiring::kGrouped : CoreWiring::kFull;
 }
 
 Result<Fabric> LoadClos(YamlMap& map, bool has_cores, bool double_sided, uint64_t max_links) {
   ClosSpec spec;
   spec.double_sided = double_sided;
-  spec.leaves = RequiredCount(map, "leaves");
-  spec.hosts_per_leaf = RequiredCount(map, "hosts_per_leaf");
-  spec.spines = RequiredCount(map, "spines");
+  spec.leaves = Count(map, "leaves");
+  spec.hosts_per_leaf = Count(map, "hosts_per_leaf");
+  spec.spines = Count(map, "spines");
   spec.leaf_uplink = ReadUplink(map, "");
   if (has_cores) {
-    spec.pods = double_sided ? Count(map, "pods", 1) : RequiredCount(map, "pods");
-    spec.cores = double_sided ? Count(map, "cores", 0, 0) : RequiredCount(map, "cores");
+    spec.pods = Count(map, "pods");
+    spec.cores = Count(map, "cores");
     spec.core_wiring = ReadCoreWiring(map);
     spec.core_uplink = ReadUplink(map, "core_");
   }
@@ -96,14 +88,14 @@ Result<Fabric> LoadClos(YamlMap& map, bool has_cores, bool double_sided, uint64_
 
 Result<Fabric> LoadRail(YamlMap& map, uint64_t max_links) {
   RailSpec spec;
-  spec.pods = Count(map, "pods", spec.pods);
-  spec.segments = Count(map, "segments", spec.segments);
-  spec.hosts_per_segment = RequiredCount(map, "hosts_per_segment");
-  spec.rails_per_leaf = Count(map, "rails_per_leaf", spec.rails_per_leaf);
-  spec.rail_groups = Count(map, "rail_groups", spec.rail_groups);
-  spec.spines = RequiredCount(map, "spines");
-  spec.cores = Count(map, "cores", 0, 0);
-  spec.shared_planes = map.Bool("shared_planes", false);
+  spec.pods = Count(map, "pods");
+  spec.segments = Count(map, "segments");
+  spec.hosts_per_segment = Count(map, "hosts_per_segment");
+  spec.rails_per_leaf = Count(map, "rails_per_leaf");
+  spec.rail_groups = Count(map, "rail_groups");
+  spec.spines = Count(map, "spines");
+  spec.cores = Count(map, "cores");
+  spec.shared_planes = map.Bool("shared_planes");
   spec.core_wiring = ReadCoreWiring(map);
   spec.leaf_uplink = ReadUplink(map, "");
   spec.core_uplink = ReadUplink(map, "core_");
@@ -114,12 +106,11 @@ Result<Fabric> LoadRail(YamlMap& map, uint64_t max_links) {
 
 Result<Fabric> LoadLingjun(YamlMap& map, const FabricLoadOptions& load_options) {
   LingjunOptions options;
-  const std::string file = map.RequiredString("file");
-  constexpr std::array<std::string_view, 2> kReadings = {"per-pod", "global"};
-  options.global_leaf_labels = map.Choice("leaf_labels", 0, kReadings) == 1;
-  options.dual_homed = map.Bool("dual_homed", false);
-  options.spines_per_pod = Count(map, "spines_per_pod", options.spines_per_pod);
-  options.cores = Count(map, "cores", options.cores);
+  const std::string file = map.String("file");
+  options.global_leaf_labels = map.Choice("leaf_labels") == 1;
+  options.dual_homed = map.Bool("dual_homed");
+  options.spines_per_pod = Count(map, "spines_per_pod");
+  options.cores = Count(map, "cores");
   options.core_wiring = ReadCoreWiring(map);
   options.leaf_uplink = ReadUplink(map, "");
   options.core_uplink = ReadUplink(map, "core_");
@@ -168,7 +159,7 @@ class ExplicitLoader {
   }
 
   NodeId FindEnd(YamlMap& cable, std::string_view key) {
-    const std::string name = cable.RequiredString(key);
+    const std::string name = cable.String(key);
     const auto found = nodes_.find(name);
     if (found != nodes_.end()) return found->second;
     cable.Fail(key, fmt::format("expected the name of a switch or of a NIC such as 'host/nic0', found '{}'", name));
@@ -178,10 +169,10 @@ class ExplicitLoader {
   void AddCable(YamlMap& cable) {
     const NodeId from = FindEnd(cable, "from");
     const NodeId to = FindEnd(cable, "to");
-    const uint32_t parallel = Count(cable, "parallel", 1, 1, 1024);
+    const uint32_t parallel = Count(cable, "parallel");
     BytesPerSecond speed = host_.port_speed;
     const bool has_nic = from.valid() && to.valid() && (builder_.IsNic(from) || builder_.IsNic(to));
-    if (!has_nic && !cable.Has("gbps")) (void)cable.RequiredDouble("gbps", kMinSpeed, kMaxSpeed);
+    if (!has_nic && !cable.Has("gbps")) cable.Fail("", "the key 'gbps' is missing; between switches it is required");
     ReadGigabits(cable, "gbps", &speed);
     if (!cable.Finish().ok()) return;
     for (uint32_t i = 0; i < parallel; ++i) builder_.AddCable(from, to, speed);
@@ -199,10 +190,10 @@ class SpeedOverrides {
   explicit SpeedOverrides(YamlMap& map) : entries_(map.Maps("links")) {
     for (YamlMap& entry : entries_) {
       Override override;
-      override.from = entry.RequiredString("from");
-      override.to = entry.RequiredString("to");
-      override.cable = Count(entry, "cable", 0, 1, 1024);
-      override.speed = GigabitsPerSecond(entry.RequiredDouble("gbps", kMinSpeed, kMaxSpeed));
+      override.from = entry.String("from");
+      override.to = entry.String("to");
+      override.cable = Count(entry, "cable");
+      override.speed = GigabitsPerSecond(entry.Double("gbps"));
       (void)entry.Finish();
       overrides_.push_back(override);
     }
@@ -260,12 +251,9 @@ Fabric ScaleSpeeds(Fabric fabric, double scale) {
   return std::move(fabric).WithCapacities(capacities);
 }
 
-constexpr std::array<std::string_view, 6> kKinds = {"clos2",           "clos3",        "double-sided",
-                                                    "rail-dual-plane", "lingjun-topo", "explicit"};
-
 Result<Fabric> LoadKind(YamlMap& map, const FabricLoadOptions& options) {
-  const std::string_view kind = kKinds[map.RequiredChoice("kind", kKinds)];
-  if (!map.Has("kind")) return map.Finish();
+  const std::string_view kind = FabricKinds()[map.Choice("kind")];
+  if (!map.ok()) return map.Finish();
   if (kind == "clos2") return LoadClos(map, false, false, options.max_links);
   if (kind == "clos3") return LoadClos(map, true, false, options.max_links);
   if (kind == "double-sided") return LoadClos(map, true, true, options.max_links);
@@ -277,8 +265,9 @@ Result<Fabric> LoadKind(YamlMap& map, const FabricLoadOptions& options) {
 }  // namespace
 
 Result<Fabric> LoadFabric(YamlMap& map, const FabricLoadOptions& options) {
+  map.Declare(kFabricKeys);
   SpeedOverrides overrides(map);
-  const double scale = map.Double("speed_scale", 1, kMinScale, kMaxScale);
+  const double scale = map.Double("speed_scale");
   Result<Fabric> fabric = LoadKind(map, options);
   if (!fabric.ok()) {
     // An error of the document has its line already; all others get the section's.
@@ -293,6 +282,7 @@ Result<Fabric> LoadFabric(YamlMap& map, const FabricLoadOptions& options) {
 Result<Fabric> LoadFabricFile(const std::string& path) {
   FL_ASSIGN_OR_RETURN(const YamlDocument document, YamlDocument::LoadFile(path));
   YamlMap root = document.Root();
+  root.Declare(kFabricFileKeys);
   YamlMap section = root.RequiredMap("fabric");
   FL_RETURN_IF_ERROR(root.Finish());
   FabricLoadOptions options;

@@ -11,7 +11,7 @@
 //       links: [{from: leaf3, to: spine1, gbps: 50}]     # cables with another speed than the rest
 //       speed_scale: 0.0001      # of all speeds, those inside hosts too; a lab is such a fabric
 //
-// All keys, with their ranges and defaults, stand in docs/modules/topology.md.
+// All keys, with their ranges and defaults: fabric_keys.cc, and docs/reference/scenario.md, which is made from it.
 #pragma once
 
 #include <cstdint>

@@ -175,9 +175,9 @@ TEST(FabricYamlTest, ErrorsNameFileAndLine) {
   EXPECT_EQ(Error("kind: clos2\nleaves: 4\n"), "t.yaml:1: the key 'hosts_per_leaf' is missing");
   EXPECT_EQ(Error("kind: clos2\nleaves: -4\nhosts_per_leaf: 1\nspines: 1\n"),
             "t.yaml:2: leaves: expected an integer in [1, 10000000], found '-4'");
-  EXPECT_THAT(Error(clos + "pods: 2\n"), HasSubstr("t.yaml:5: unknown key 'pods'"));
+  EXPECT_THAT(Error(clos + "pods: 2\n"), HasSubstr("t.yaml:5: the key 'pods' is not for kind 'clos2', only for clos3"));
   EXPECT_THAT(Error(clos + "host: {gpus: 8, gpuz: 1}\n"), HasSubstr("t.yaml:5: host: unknown key 'gpuz'"));
-  EXPECT_THAT(Error(clos + "uplink_gbps: -1\n"), HasSubstr("t.yaml:5: uplink_gbps: expected a number in"));
+  EXPECT_THAT(Error(clos + "uplink_gbps: -1\n"), HasSubstr("t.yaml:5: uplink_gbps: expected a number of Gb/s in"));
   EXPECT_THAT(Error(clos + "uplink_gbps: 10\noversubscription: 2\n"),
               HasSubstr("t.yaml:6: oversubscription: expected either this or uplink_gbps, found both"));
   EXPECT_THAT(Error("kind: double-sided\nleaves: 3\nhosts_per_leaf: 1\nspines: 1\n"),
