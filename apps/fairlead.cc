@@ -5,7 +5,7 @@
 
 int main(int argc, char** argv) {
   using namespace fairlead::cli;
-  return RunFairlead(
-      argc, argv,
-      std::vector<AddCommands>{AddSimCommands, AddExplainCommand, AddScenarioFileCommands, AddWorkloadCommands});
+  return RunFairlead(argc, argv,
+                     std::vector<AddCommands>{AddSimCommands, AddExplainCommand, AddScenarioFileCommands,
+                                              AddWorkloadCommands, AddReferenceCommands});
 }

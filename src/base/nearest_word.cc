@@ -1,6 +1,7 @@
 #include "base/nearest_word.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -45,6 +46,16 @@ std::string NearestWord(std::string_view word, std::span<const std::string> cand
 std::string DidYouMean(std::string_view word, std::span<const std::string> candidates) {
   const std::string nearest = NearestWord(word, candidates);
   return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+}
+
+std::string UnknownName(std::string_view what, std::string_view name, std::span<const std::string> known) {
+  const std::string nearest = NearestWord(name, known);
+  return fmt::format("unknown {} '{}'{}; known: {}", what, name,
+                     nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest), fmt::join(known, ", "));
+}
+
+std::string UnknownName(std::string_view what, std::string_view name, std::span<const std::string_view> known) {
+  return UnknownName(what, name, std::vector<std::string>(known.begin(), known.end()));
 }
 
 }  // namespace fairlead

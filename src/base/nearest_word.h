@@ -14,4 +14,9 @@ std::string NearestWord(std::string_view word, std::span<const std::string> cand
 // "; did you mean 'candidate'?", or "".
 std::string DidYouMean(std::string_view word, std::span<const std::string> candidates);
 
+// "unknown traffic policy 'curx' (did you mean 'crux'?); known: ecmp, crux". Args: what: the kind of thing that has the
+// name.
+std::string UnknownName(std::string_view what, std::string_view name, std::span<const std::string> known);
+std::string UnknownName(std::string_view what, std::string_view name, std::span<const std::string_view> known);
+
 }  // namespace fairlead

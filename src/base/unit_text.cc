@@ -16,24 +16,16 @@ struct NamedUnit {
 
 constexpr NamedUnit kTimes[] = {{"s", 1},     {"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6},
                                 {"ms", 1e-3}, {"min", 60},  {"h", 3600},  {"d", 86400}};
-constexpr NamedUnit kSizes[] = {{"MB", 1},
-                                {"B", 1e-6},
-                                {"kB", 1e-3},
-                                {"KB", 1e-3},
-                                {"GB", 1e3},
-                                {"TB", 1e6},
-                                {"KiB", 1024e-6},
-                                {"MiB", 1048576e-6},
-                                {"GiB", 1073741824e-6},
-                                {"TiB", 1099511627776e-6}};
+constexpr NamedUnit kSizes[] = {
+    {"MB", 1},   {"B", 1e-6},      {"kB", 1e-3},        {"KB", 1e-3},           {"GB", 1e3},
+    {"TB", 1e6}, {"KiB", 1024e-6}, {"MiB", 1048576e-6}, {"GiB", 1073741824e-6}, {"TiB", 1099511627776e-6}};
 // In Gb/s; the forms "Gbps" and "Gbit/s" are made into "Gb/s" first.
-constexpr NamedUnit kBitRates[] = {{"Gb/s", 1},     {"b/s", 1e-9},  {"kb/s", 1e-6}, {"Mb/s", 1e-3}, {"Tb/s", 1e3},
-                                   {"B/s", 8e-9},   {"kB/s", 8e-6}, {"MB/s", 8e-3}, {"GB/s", 8},    {"TB/s", 8e3},
-                                   {"G", 1},        {"M", 1e-3},    {"T", 1e3}};
-constexpr NamedUnit kByteRates[] = {{"GB/s", 1},         {"B/s", 1e-9},      {"kB/s", 1e-6},
-                                    {"MB/s", 1e-3},      {"TB/s", 1e3},      {"b/s", 0.125e-9},
-                                    {"kb/s", 0.125e-6},  {"Mb/s", 0.125e-3}, {"Gb/s", 0.125},
-                                    {"Tb/s", 0.125e3}};
+constexpr NamedUnit kBitRates[] = {{"Gb/s", 1},   {"b/s", 1e-9},  {"kb/s", 1e-6}, {"Mb/s", 1e-3}, {"Tb/s", 1e3},
+                                   {"B/s", 8e-9}, {"kB/s", 8e-6}, {"MB/s", 8e-3}, {"GB/s", 8},    {"TB/s", 8e3},
+                                   {"G", 1},      {"M", 1e-3},    {"T", 1e3}};
+constexpr NamedUnit kByteRates[] = {{"GB/s", 1},     {"B/s", 1e-9},     {"kB/s", 1e-6},     {"MB/s", 1e-3},
+                                    {"TB/s", 1e3},   {"b/s", 0.125e-9}, {"kb/s", 0.125e-6}, {"Mb/s", 0.125e-3},
+                                    {"Gb/s", 0.125}, {"Tb/s", 0.125e3}};
 constexpr NamedUnit kWork[] = {{"TFLOP", 1}, {"MFLOP", 1e-6}, {"GFLOP", 1e-3}, {"PFLOP", 1e3}, {"EFLOP", 1e6}};
 
 std::span<const NamedUnit> UnitsOf(NumberUnit unit) {

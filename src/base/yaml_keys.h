@@ -1,8 +1,8 @@
 // What the keys of a YAML file are: each declared once, in a table.
 //
-// The reader takes types, ranges, defaults and units from the declaration (yaml_reader.h: YamlMap::Declare), and refuses
-// keys that have none. The reference page and the JSON schema are made from the same tables (report/yaml_reference.h).
-// So neither can name a key that the reader does not know, nor miss one that it does.
+// The reader takes types, ranges, defaults and units from the declaration (yaml_reader.h: YamlMap::Declare), and
+// refuses keys that have none. The reference page and the JSON schema are made from the same tables
+// (report/yaml_reference.h). So neither can name a key that the reader does not know, nor miss one that it does.
 //
 //     constexpr YamlKey kJob[] = {
 //         {.name = "gpus", .type = YamlType::kInteger, .meaning = "GPUs of the job.", .example = "16",
@@ -39,8 +39,8 @@ struct YamlKey {
   std::string_view name;
   YamlType type = YamlType::kText;
   NumberUnit unit = NumberUnit::kNone;  // of numbers; in it unless the file says another (base/unit_text.h)
-  std::string_view meaning;         // sentences
-  std::string_view example;         // a value, as YAML
+  std::string_view meaning;             // sentences
+  std::string_view example;             // a value, as YAML
   bool is_required = false;
   std::string_view fallback = {};   // the value that holds without the key, as YAML
   std::string_view otherwise = {};  // where that is no constant: what holds, in words

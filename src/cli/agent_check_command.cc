@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/named_choice.h"
 #include "report/json_value.h"
 #include "service/health_file.h"
 
@@ -47,18 +48,19 @@ int Check(const AgentCheckOptions& options) {
 
 void AddAgentCheckCommand(CLI::App* agent, Invocation* invocation) {
   auto options = std::make_shared<AgentCheckOptions>();
-  CLI::App* check = agent->add_subcommand(
-      "check", "Say in one line whether anything is found about this host; for node-problem-detector.");
-  check->add_option("--health-file", options->check.path, "The file that the agent of this host keeps (agent run)")
+  CLI::App* check =
+      agent->add_subcommand("check", "Print one line on the health of this host, for node-problem-detector.");
+  check->add_option("--health-file", options->check.path, "Health file of this host's agent (agent run --health-file)")
       ->required()
       ->type_name("FILE");
-  check->add_option("--max-age", options->check.max_age_s, "Seconds after which what the file says counts no more")
+  check->add_option("--max-age", options->check.max_age_s, "Seconds after which the file counts as outdated")
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
   check->add_option("--action", options->check.action, "Count only findings with this recommendation")
-      ->check(CLI::IsMember({"watch", "report software", "restart", "isolate and restart", "repair path"}))
+      ->check(OneOf({"watch", "report software", "restart", "isolate and restart", "repair path"}))
       ->type_name("ACTION");
-  check->add_option("--json", options->json, "Write the verdict to FILE too; - prints only it")->type_name("FILE");
+  check->add_option("--json", options->json, "Write the verdict as JSON to FILE; - prints only JSON")
+      ->type_name("FILE");
   check->footer(
       "Example: fairlead agent check --health-file /run/fairlead/health.json\n"
       "Exit codes: 0 nothing is found, 1 a problem, 2 unknown (no file, an old one, or wrong options).");

@@ -176,32 +176,31 @@ int Probe(const ProbeCommandOptions& options) {
 }  // namespace
 
 void AddAgentCommands(CLI::App& app, Invocation* invocation) {
-  CLI::App* agent = app.add_subcommand(
-      "agent", "On a host of the cluster: be its agent, see its processes, find ways to other hosts.");
+  CLI::App* agent =
+      app.add_subcommand("agent", "Run a host's agent, inspect its training processes, probe paths to other hosts.");
+  agent->footer("Example: fairlead agent probe 10.0.1.5 --port 29500");
   agent->require_subcommand(1);
   AddAgentRunCommand(agent, invocation);
   AddAgentProcessesCommand(agent, invocation);
   AddAgentCheckCommand(agent, invocation);
   auto options = std::make_shared<ProbeCommandOptions>();
-  CLI::App* probe = agent->add_subcommand("probe", "Find out over which routers TCP connections go, port by port.");
+  CLI::App* probe = agent->add_subcommand("probe", "Trace the route of TCP connections for each source port.");
   probe->add_option("destination", options->destination, "Address of another host")->required();
-  probe->add_option("--port", options->port, "Port of the other host; open or not")
+  probe->add_option("--port", options->port, "Port of the other host, open or not")
       ->required()
       ->check(CLI::Range(1, 65535));
   probe->add_option("--source", options->source, "Address of this host to send from")->type_name("ADDRESS");
   probe->add_option("--source-ports", options->source_ports, "Source ports to try")
       ->type_name("PORTS")
       ->capture_default_str();
-  probe->add_option("--hops", options->num_hops, "Hops to look at, at most; fewer where the destination is nearer")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  probe->add_option("--timeout-ms", options->timeout_ms, "How long a hop may take to answer")
+  probe->add_option("--hops", options->num_hops, "Most hops to trace")->check(CLI::Range(1, 64))->capture_default_str();
+  probe->add_option("--timeout-ms", options->timeout_ms, "Milliseconds to wait for a hop's answer")
       ->check(CLI::Range(1, 60'000))
       ->capture_default_str();
-  probe->add_option("--attempts", options->num_attempts, "How often a silent hop is asked")
+  probe->add_option("--attempts", options->num_attempts, "Attempts for a silent hop")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  probe->add_option("--json", options->json, "Write every port with its hops to FILE; - prints only it")
+  probe->add_option("--json", options->json, "Write every port with its hops as JSON to FILE; - prints only JSON")
       ->type_name("FILE");
   probe->footer("Example: fairlead agent probe 10.0.1.5 --port 29500 --source-ports 40000-40063");
   probe->callback([options, invocation] { invocation->exit_code = Probe(*options); });

@@ -241,18 +241,19 @@ void AddAgentProcessesCommand(CLI::App* agent, Invocation* invocation) {
   auto options = std::make_shared<AgentProcessesOptions>();
   options->folder.only_looks = true;
   CLI::App* processes = agent->add_subcommand(
-      "processes", "What training processes of this host are doing, frozen or not, as the profiler plugin tells.");
-  processes->add_option("--segments", options->folder.folder, "Folder where the plugin makes its segments")
+      "processes",
+      "Show what the training processes of this host are doing, from the profiler plugin's shared memory.");
+  processes->add_option("--segments", options->folder.folder, "Folder with the plugin's segments")
       ->check(CLI::ExistingDirectory)
       ->type_name("FOLDER")
       ->capture_default_str();
   processes
       ->add_option("--json", options->json,
-                   "Write communicators, the latest operations and all connections to FILE; - prints only it")
+                   "Write communicators, latest operations and connections as JSON to FILE; - prints only JSON")
       ->type_name("FILE");
   processes->footer(
-      "Example: fairlead agent processes\n"
-      "Looks once, beside an agent or without one. Exit code 1: no process has the plugin.");
+      "Example: fairlead agent processes\nWorks with or without a running agent. Exits with 1 if no process has the "
+      "plugin.");
   processes->callback([options, invocation] { invocation->exit_code = ShowProcesses(*options); });
 }
 

@@ -97,48 +97,51 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
   auto options = std::make_shared<AgentRunOptions>();
   options->server.socket.path = "/run/fairlead/agent.sock";
   CLI::App* run = agent->add_subcommand(
-      "run", "Be the agent of this host: answer its training processes, probe paths, move connections.");
-  run->add_option("--controller", options->client.address, "Where the controller listens: HOST:PORT or unix:PATH")
+      "run", "Run the agent of this host: assign paths to its training processes, probe paths, move connections.");
+  run->add_option("--controller", options->client.address, "Address of the controller: HOST:PORT or unix:PATH")
       ->required()
       ->type_name("ADDRESS");
-  run->add_option("--host", options->host, "Name of this host, as the fabric has it")->required()->type_name("NAME");
-  run->add_option("--nic", options->nics,
-                  "Address of a training NIC; once for each, or auto: all interfaces that are up")
+  run->add_option("--host", options->host, "Name of this host in the fabric file")->required()->type_name("NAME");
+  run->add_option("--nic", options->nics, "Address of a training NIC, once for each; auto: all interfaces that are up")
       ->default_val(std::vector<std::string>{"auto"})
       ->type_name("ADDRESS");
-  run->add_option("--socket", options->server.socket.path, "Where training processes ask")
+  run->add_option("--socket", options->server.socket.path, "Socket for training processes")
       ->type_name("PATH")
       ->capture_default_str();
-  run->add_option("--group", options->server.socket.group, "Group that may ask; otherwise everybody on this host")
+  run->add_option("--group", options->server.socket.group,
+                  "Group allowed to use the socket; default: every user of this host")
       ->type_name("GROUP");
-  run->add_option("--state", options->server.state_path, "File that keeps what this agent holds over restarts")
+  run->add_option("--state", options->server.state_path, "File in which the agent keeps its state over restarts")
       ->type_name("FILE");
-  run->add_option("--gpu-counters", options->server.gpu_counters, "Folder with counters of GPUs that are played")
+  run->add_option("--gpu-counters", options->server.gpu_counters, "Folder with counters of emulated GPUs (labs)")
       ->type_name("FOLDER");
   run->add_option("--segments", options->server.segments,
-                  "Folder where the profiler plugin of training processes makes its segments; empty: none are watched")
+                  "Folder with the shared-memory segments of the profiler plugin; empty: watch none")
       ->type_name("FOLDER")
       ->default_val("/dev/shm");
   run->add_option("--health-file", options->server.health_path,
-                  "File that says what is found about this host, for others on it (agent check)")
+                  "File to which findings about this host are written, for `agent check`")
       ->type_name("FILE");
-  run->add_option("--answer-deadline-ms", options->answer_deadline_ms, "How long a process may wait for its port")
+  run->add_option("--answer-deadline-ms", options->answer_deadline_ms,
+                  "Longest time a process waits for its port, in milliseconds")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  run->add_option("--probes-per-second", options->server.agent.probes.probes_per_second, "Probes that may be sent")
+  run->add_option("--probes-per-second", options->server.agent.probes.probes_per_second, "Most probes sent per second")
       ->check(CLI::Range(1.0, 1e9))
       ->capture_default_str();
-  run->add_option("--window-s", options->window_s, "Over how long jobs are measured")
+  run->add_option("--window-s", options->window_s, "Seconds over which jobs are measured")
       ->check(CLI::Range(1.0, 600.0))
       ->capture_default_str();
-  run->add_flag("--keep-ports", options->keeps_ports, "Never rewrite ports: connections that stand can't be moved");
+  run->add_flag("--keep-ports", options->keeps_ports,
+                "Never rewrite ports; established connections then cannot be moved");
   run->add_option("--tls-ca", options->client.tls.ca, "Certificate of the cluster's authority")->type_name("FILE");
   run->add_option("--tls-cert", options->client.tls.certificate, "Certificate of this host")->type_name("FILE");
   run->add_option("--tls-key", options->client.tls.key, "Its key")->type_name("FILE");
   run->add_option("--controller-name", options->client.controller_name, "Name in the controller's certificate")
       ->type_name("NAME");
-  run->add_flag("--insecure", options->client.is_insecure_allowed, "Speak plaintext also with another machine");
-  run->add_option("--json", options->json, "At the end, write what was done to FILE; - prints it")->type_name("FILE");
+  run->add_flag("--insecure", options->client.is_insecure_allowed,
+                "Allow plaintext to a controller on another machine");
+  run->add_option("--json", options->json, "On exit, write a summary as JSON to FILE; - prints it")->type_name("FILE");
   run->footer(
       "Example: fairlead agent run --controller 10.1.0.9:7070 --host h0 --nic 10.0.0.1 --state "
       "/var/lib/fairlead/agent");

@@ -29,18 +29,19 @@ int Report(const Result<service::CertificateFiles>& files, const std::string& js
 }
 
 void AddJsonOption(CLI::App* command, CertCommandOptions* options) {
-  command->add_option("--json", options->json, "Write the names of the files to FILE; - prints only that")
+  command->add_option("--json", options->json, "Write the names of the files as JSON to FILE; - prints only JSON")
       ->type_name("FILE");
 }
 
 }  // namespace
 
 void AddCertCommands(CLI::App& app, Invocation* invocation) {
-  CLI::App* cert = app.add_subcommand("cert", "Keys for mutual TLS between the controller and agents.");
+  CLI::App* cert = app.add_subcommand("cert", "Create certificates for mutual TLS between controller and agents.");
+  cert->footer("Example: fairlead cert init keys && fairlead cert host keys controller --address 10.0.0.1");
   cert->require_subcommand(1);
   auto options = std::make_shared<CertCommandOptions>();
-  CLI::App* init = cert->add_subcommand("init", "Make the authority of a cluster.");
-  init->add_option("folder", options->authority.folder, "Where its files go")->required();
+  CLI::App* init = cert->add_subcommand("init", "Create the certificate authority of a cluster.");
+  init->add_option("folder", options->authority.folder, "Folder for its files")->required();
   init->add_option("--name", options->authority.name, "Name of the cluster")->capture_default_str();
   init->add_option("--days", options->authority.days, "Days of validity")->capture_default_str();
   AddJsonOption(init, options.get());
@@ -49,17 +50,17 @@ void AddCertCommands(CLI::App& app, Invocation* invocation) {
     invocation->exit_code = Report(service::CreateAuthority(options->authority), options->json,
                                    fmt::format("next: fairlead cert host {} HOST", options->authority.folder));
   });
-  CLI::App* host = cert->add_subcommand("host", "Make the certificate of a host, or of the controller.");
+  CLI::App* host = cert->add_subcommand("host", "Create the certificate of a host or of the controller.");
   host->add_option("folder", options->host.folder, "The folder of the authority")->required();
-  host->add_option("host", options->host.host, "The host, as the fabric names it; or controller")->required();
+  host->add_option("host", options->host.host, "Name of the host in the fabric file, or `controller`")->required();
   host->add_option("--address", options->host.addresses,
-                   "Address or name by which others reach it; repeatable. The controller needs it")
+                   "Address or name by which others reach it; required for the controller")
       ->type_name("ADDRESS");
   host->add_option("--days", options->host.days, "Days of validity")->capture_default_str();
   AddJsonOption(host, options.get());
   host->footer(
-      "Example: fairlead cert host /etc/fairlead/keys controller --address 10.0.0.1\n"
-      "A host needs its two files and ca.pem; ca-key.pem stays where it is.");
+      "Example: fairlead cert host /etc/fairlead/keys controller --address 10.0.0.1\nCopy the host's two files and "
+      "ca.pem to the host. Never copy ca-key.pem.");
   host->callback([options, invocation] {
     invocation->exit_code = Report(service::CreateHostCertificate(options->host), options->json,
                                    "the host needs these two and ca.pem; nobody needs ca-key.pem but this command");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file_writer.h"
+#include "base/this_program.h"
 
 namespace fairlead::cli {
 
@@ -77,8 +78,9 @@ std::string FindInputFile(const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(path, error) || std::filesystem::path(path).is_absolute()) return path;
   std::vector<std::filesystem::path> folders = {FAIRLEAD_DATA_DIR};
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "fairlead");
+  if (const auto program = ThisProgram(); program.ok()) {
+    folders.push_back(std::filesystem::path(*program).parent_path().parent_path() / "share" / "fairlead");
+  }
   for (const std::filesystem::path& folder : folders) {
     if (std::filesystem::exists(folder / path, error)) return (folder / path).string();
   }

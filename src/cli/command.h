@@ -66,6 +66,7 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation);
 void AddDiagSimulateCommand(CLI::App* diag, Invocation* invocation);
 void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation);
 void AddExplainCommand(CLI::App& app, Invocation* invocation);
+void AddReferenceCommands(CLI::App& app, Invocation* invocation);
 void AddScenarioFileCommands(CLI::App& app, Invocation* invocation);
 void AddWorkloadCommands(CLI::App& app, Invocation* invocation);
 void AddPredictCommands(CLI::App& app, Invocation* invocation);

@@ -1,9 +1,13 @@
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -11,14 +15,74 @@
 
 #include "cli/checked_stdout.h"
 #include "cli/command.h"
+#include "cli/command_tree.h"
 #include "cli/command_words.h"
 #include "cli/number_options.h"
 #include "cli/sibling_programs.h"
+#include "report/printable_text.h"
+#include "report/text_table.h"
 #include "version.h"
 
 namespace fairlead::cli {
 
 namespace {
+
+// Options as people read them: "--seeds N (1 to 10000)" instead of "--seeds UINT:INT in [1 - 10000]".
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text;
+    if (option->get_items_expected_max() > 0) text = Value(ParseOptionValue(option->get_type_name()));
+    if (!option->get_default_str().empty()) text += fmt::format(" [{}]", option->get_default_str());
+    if (option->get_items_expected_max() > 1) text += " ...";
+    if (option->get_required()) text += ", required";
+    if (!option->get_envname().empty()) text += fmt::format(", or ${}", option->get_envname());
+    return text;
+  }
+
+  // Choices that are too many for the column of names stand behind the help.
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const OptionValue value = ParseOptionValue(option->get_type_name());
+    std::string help = option->get_description();
+    if (!IsShort(value.choices)) help += fmt::format(": {}", fmt::join(value.choices, ", "));
+    return Wrapped(help);
+  }
+
+  std::string make_subcommand(const CLI::App* command) const override {
+    return fmt::format("  {:<{}}{}\n", command->get_name(), kHelpColumn - 2,
+                       Indented(Wrapped(command->get_description())));
+  }
+
+ private:
+  static constexpr size_t kHelpColumn = 30;  // the library's default
+
+  // Without the line break at the end; the library indents what comes after the others.
+  static std::string Wrapped(const std::string& help) {
+    std::string text = report::WrapText(help, report::kTextWidth - kHelpColumn, 0);
+    while (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+
+  static std::string Indented(const std::string& text) {
+    std::string indented;
+    for (const char c : text) {
+      indented += c;
+      if (c == '\n') indented.append(kHelpColumn, ' ');
+    }
+    return indented;
+  }
+
+  static bool IsShort(const std::vector<std::string>& choices) {
+    return fmt::format("{}", fmt::join(choices, "|")).size() < 32;
+  }
+
+  static std::string Value(const OptionValue& value) {
+    if (!value.choices.empty())
+      return IsShort(value.choices) ? fmt::format(" {}", fmt::join(value.choices, "|")) : " NAME";
+    if (!value.range.empty()) return fmt::format(" {} ({})", value.type, value.range);
+    return value.type.empty() ? "" : " " + value.type;
+  }
+};
 
 // Help and version go to stdout, one line about bad usage to stderr.
 int ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
@@ -35,9 +99,11 @@ class CommandLine {
   explicit CommandLine(std::span<const AddCommands> commands) {
     app_.set_version_flag("--version", std::string("fairlead ") + std::string(kVersion));
     app_.require_subcommand(1);
+    app_.formatter(std::make_shared<HelpFormatter>());
     app_.footer(
-        "Example: fairlead sim run scenarios/lingjun-snapshot.yaml --html report.html\n"
-        "Exit codes: 0 done, 1 the answer is no, 2 usage or bad input, 3 unavailable, 4 internal error, 130 Ctrl-C.");
+        "Example: fairlead sim run scenarios/lingjun-snapshot.yaml --html report.html\nExit codes: 0 done, 1 a check "
+        "failed, 2 wrong usage or input, 3 something needed is unavailable,\n            4 internal error, 130 Ctrl-C, "
+        "143 SIGTERM.");
     for (const AddCommands& add : commands) add(app_, &invocation_);
     CheckNumberOptions(&app_);
   }
@@ -48,6 +114,10 @@ class CommandLine {
     std::vector<std::string> line = {"fairlead"};
     line.insert(line.end(), words.begin(), words.end());
     invocation_.command_line = JoinWords(line);
+    if (words == std::vector<std::string>{std::string(kPrintCommands)}) {
+      const Status written = WriteOutput("-", WriteCommand(DescribeCommands(app_)));
+      return written.ok() ? kExitOk : ReportError(written);
+    }
     if (Status status = CheckCommandWords(app_, words); !status.ok()) return ReportError(status);
     try {
       app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 wants the last one first
@@ -88,7 +158,10 @@ int RunSiblingCommandLine(int argc, char** argv, const AddCommands& command) {
   CommandLine line({&command, 1});
   const std::string own = line.app().get_subcommands(nullptr).front()->get_name();
   std::vector<std::string> words = Words(argc, argv);
-  if (words.empty() || (words.front() != own && words.front() != "--version")) words.insert(words.begin(), own);
+  const auto is_whole = [&own](const std::string& word) {
+    return word == own || word == "--version" || word == kPrintCommands;
+  };
+  if (words.empty() || !is_whole(words.front())) words.insert(words.begin(), own);
   return checked_stdout.Finish(line.Run(words));
 }
 

@@ -12,8 +12,10 @@
 
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
+#include "cli/named_choice.h"
 #include "cli/steering_options.h"
 #include "service/controller_daemon.h"
+#include "service/live_policy.h"
 #include "version.h"
 
 namespace fairlead::cli {
@@ -78,45 +80,49 @@ int RunController(const ControllerCommandOptions& options) {
 
 void AddAgentOptions(CLI::App* command, ControllerCommandOptions* options) {
   auto& server = options->daemon.server;
-  command->add_option("--listen", server.listen, "Where agents connect: unix:PATH or HOST:PORT; repeatable")
+  command->add_option("--listen", server.listen, "Address that agents connect to: unix:PATH or HOST:PORT")
       ->required()
       ->type_name("ADDRESS");
-  command->add_option("--tls-ca", server.tls.ca, "Certificates of the authority that agents' are signed by")
+  command->add_option("--tls-ca", server.tls.ca, "CA certificates that agents' certificates are signed by")
       ->type_name("FILE");
   command->add_option("--tls-certificate", server.tls.certificate, "Certificate of this controller")->type_name("FILE");
   command->add_option("--tls-key", server.tls.key, "Its private key")->type_name("FILE");
   command->add_flag("--insecure", server.is_insecure_allowed,
-                    "Plaintext for other machines too: anybody on the network can then speak for any host");
-  command->add_option("--heartbeat", options->heartbeat_s, "Seconds between the heartbeats of an agent")
+                    "Allow plaintext from other machines: anybody on the network can then impersonate any host");
+  command->add_option("--heartbeat", options->heartbeat_s, "Seconds between heartbeats of an agent")
       ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();
-  command->add_option("--lease", options->lease_s, "Seconds without one after which a host's paths are given to others")
+  command
+      ->add_option("--lease", options->lease_s, "Seconds without a heartbeat after which a host's paths are released")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
-  command->add_option("--probe-period", options->probe_s, "Seconds between rounds of probes over all links")
+  command->add_option("--probe-period", options->probe_s, "Seconds between probe rounds over all links")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   command
       ->add_option("--rtt-tolerance-ms", options->rtt_tolerance_ms,
-                   "Milliseconds by which probes may be late without their links being sick")
+                   "Milliseconds of extra probe delay before a link counts as degraded")
       ->check(CLI::Range(0.0, 60'000.0))
       ->capture_default_str();
 }
 
 void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
   auto& daemon = options->daemon;
-  command->add_option("--http", daemon.http, "Page, JSON and metrics; none without")->type_name("HOST:PORT");
+  command->add_option("--http", daemon.http, "Serve the web page, JSON and metrics here; default: no HTTP")
+      ->type_name("HOST:PORT");
   command
       ->add_option("--http-read-token-file", daemon.http_roles.read_token_file,
-                   "Readers must send the token in FILE; without, only this machine may read")
+                   "Require the token in FILE for reading; default: reading from this machine only")
       ->type_name("FILE");
   command
       ->add_option("--http-operator-token-file", daemon.http_roles.operator_token_file,
-                   "Who sends the token in FILE may also change")
+                   "Token in FILE that allows changes")
       ->type_name("FILE");
   command->add_flag("--http-operator-open", daemon.http_roles.is_operator_open,
-                    "Anybody on this machine may change, without a token");
-  command->add_option("--audit", daemon.audit_file, "Add a line of JSON to FILE for all that operators and steering do")
+                    "Allow changes from this machine without a token");
+  command
+      ->add_option("--audit", daemon.audit_file,
+                   "Append every action of operators and steering to FILE, one line of JSON each")
       ->type_name("FILE");
 }
 
@@ -124,32 +130,35 @@ void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
 
 void AddControllerCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<ControllerCommandOptions>();
-  CLI::App* command = app.add_subcommand(
-      "controller", "Serve agents: give running jobs' connections their paths and levels, and find what is broken.");
+  CLI::App* command = app.add_subcommand("controller",
+                                         "Run the cluster's controller: assign paths and priorities to the connections "
+                                         "of running jobs, and diagnose faults.");
   auto& daemon = options->daemon;
   command->add_option("--fabric", daemon.fabric_file, "The fabric, as a YAML file")->required()->type_name("FILE");
   command->add_option("--addresses", daemon.addresses_file, "Addresses of its NICs and routers, as a JSON file")
       ->required()
       ->type_name("FILE");
-  command->add_option("--store", daemon.store, "What must outlive this process: sqlite:PATH, or memory: nothing does")
+  command
+      ->add_option("--store", daemon.store, "Where state is kept over restarts: sqlite:PATH, or memory (lost on exit)")
       ->capture_default_str();
   command->add_flag("--restore", daemon.restore_copy,
-                    "Where the store is damaged: go on from its last good copy, and keep the damaged file");
+                    "If the store is damaged, continue from its last good copy and keep the damaged file");
   command
       ->add_option(
           "--policy", daemon.policy,
-          "What is decided about running jobs: ecmp (nothing), c4p (paths), crux-levels (priorities), crux+c4p (both)")
+          "Traffic policy for running jobs: ecmp (no control), c4p (paths), crux-levels (priorities), crux+c4p (both)")
+      ->check(OneOf(service::LivePolicyNames()))
       ->capture_default_str();
   AddAgentOptions(command, options.get());
   AddHttpOptions(command, options.get());
   AddSteeringOptions(command, &options->steering);
-  command->add_option("--log-level", options->log_level, "How much is logged to stderr")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+  command->add_option("--log-level", options->log_level, "Log level")
+      ->check(OneOf({"debug", "info", "warn", "error"}))
       ->capture_default_str();
   command->footer(
-      "Example: fairlead controller --fabric fabric.yaml --addresses addresses.json --store sqlite:fairlead.db\n"
-      "           --listen unix:/run/fairlead.sock --http 127.0.0.1:8080\n"
-      "Runs until SIGTERM or Ctrl-C. Killed at any moment, the next one goes on where it was.");
+      "Example: fairlead controller --fabric fabric.yaml --addresses addresses.json --store sqlite:fairlead.db\n       "
+      "    --listen unix:/run/fairlead.sock --http 127.0.0.1:8080\nRuns until SIGTERM or Ctrl-C. After a crash or kill "
+      "-9 it resumes from its store.");
   command->callback([options, invocation] { invocation->exit_code = RunController(*options); });
 }
 

@@ -183,41 +183,44 @@ int Analyze(const DiagOptions& options, const std::string& command_line) {
 
 void AddDiagCommands(CLI::App& app, Invocation* invocation) {
   CLI::App* diag = app.add_subcommand("diag", "Find what is broken in a training job.");
+  diag->footer("Example: fairlead diag simulate --fault slow_gpu -o job.jsonl && fairlead diag analyze job.jsonl");
   diag->require_subcommand(1);
   auto options = std::make_shared<DiagOptions>();
-  CLI::App* analyze =
-      diag->add_subcommand("analyze", "Name the rank, host or link at fault, from recordings of four kinds.");
-  analyze->add_option("FILE", options->files, "Files of one job: one recording, or a file of each rank")->required();
+  CLI::App* analyze = diag->add_subcommand("analyze", "Find the rank, host or link at fault in a recording of a job.");
+  analyze->add_option("FILE", options->files, "Files of one job: one recording, or one file for each rank")->required();
   analyze->add_option("--format", options->format, "auto, dump, flight-recorder, inspector or ras")
       ->capture_default_str();
-  analyze->add_option("--tick", options->tick_s, "Seconds of recorded time between looks")->capture_default_str();
-  analyze->add_option("--suspect-after", options->suspect_after_s, "Seconds that an operation may stand still")
+  analyze->add_option("--tick", options->tick_s, "Seconds of recorded time between analyses")->capture_default_str();
+  analyze
+      ->add_option("--suspect-after", options->suspect_after_s,
+                   "Seconds without progress after which an operation is suspect")
       ->capture_default_str();
-  analyze->add_option("--confirm-for", options->confirm_for_s, "Seconds that it has to stand still beyond that")
+  analyze->add_option("--confirm-for", options->confirm_for_s, "Further seconds without progress until it is reported")
       ->capture_default_str();
   analyze->add_flag(
       "--at-end", options->at_end,
-      "Leave times aside: the job stood still when the recording ended (always so for flight-recorder and "
-      "ras)");
-  analyze->add_flag("--accept-cut-off", options->accept_cut_off, "Read a recording that ends within a record");
-  analyze
-      ->add_option("--pause", options->pauses,
-                   "Announced maintenance, in seconds since the first report; several if given again")
+      "Ignore times and analyze the state at the end of the recording; always so for flight-recorder and ras");
+  analyze->add_flag("--accept-cut-off", options->accept_cut_off, "Accept a recording whose last record is incomplete");
+  analyze->add_option("--pause", options->pauses, "Planned maintenance, in seconds since the first report")
       ->type_name("FROM-UNTIL");
   analyze
       ->add_option("--act", options->act,
-                   "log: say what steering would do about the findings; hook: do it with the program of --hook")
+                   "log: print the actions that the findings call for; hook: run them with the program of --hook")
       ->type_name("log|hook");
   analyze
       ->add_option("--hook", options->hook,
-                   "Program, for a shell, that carries out an action: JSON on its standard input; exit code 0 done, 2 "
-                   "never try again, others try again")
+                   "Shell command that carries out an action: JSON on its standard input; exit code 0 done, 2 never "
+                   "try again, others try again")
       ->type_name("CMD");
-  analyze->add_option("--spares", options->spares, "Spare hosts that steering may count on")->capture_default_str();
-  analyze->add_option("--audit", options->audit, "Add what steering did, or would do, to FILE, a line of JSON each")
+  analyze->add_option("--spares", options->spares, "Spare hosts available to steering")->capture_default_str();
+  analyze
+      ->add_option("--audit", options->audit, "Append what steering did, or would do, to FILE, one line of JSON each")
       ->type_name("FILE");
-  analyze->add_option("--json", options->json, "Write the findings to FILE; - prints only them")->type_name("FILE");
-  analyze->add_option("--html", options->html, "Write a self-contained page with figures to FILE; - prints only it")
+  analyze->add_option("--json", options->json, "Write the findings as JSON to FILE; - prints only JSON")
+      ->type_name("FILE");
+  analyze
+      ->add_option("--html", options->html,
+                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");
   analyze->footer(
       "Exit codes: 0 nothing was found, 1 there are findings, 2 usage or bad input.\n"

@@ -254,8 +254,8 @@ void AddSteeringOptions(CLI::App* drill, DrillCommandOptions* options) {
 
 void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation) {
   auto options = std::make_shared<DrillCommandOptions>();
-  CLI::App* drill =
-      diag->add_subcommand("drill", "Play a training job with faults, steered by C4D, and beside it by people.");
+  CLI::App* drill = diag->add_subcommand(
+      "drill", "Simulate a training job with faults, handled by C4D and, for comparison, by people.");
   AddJobOptions(drill, options->drill.cluster.shape);
   drill
       ->add_option("--fault", options->faults,
@@ -274,7 +274,7 @@ void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation) {
   drill->add_flag("--only-c4d", options->only_c4d, "Leave out the run without C4D");
   drill->add_option("--audit", options->audit, "Add what steering had done to FILE, a line of JSON each")
       ->type_name("FILE");
-  drill->add_option("--json", options->json, "Write the result to FILE; - prints only it")->type_name("FILE");
+  drill->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
   drill->add_option("--html", options->html, "Write a self-contained page with timelines to FILE; - prints only it")
       ->type_name("FILE");
   drill->footer("Example: fairlead diag drill --fault gpu_hang@900:5 --html drill.html");

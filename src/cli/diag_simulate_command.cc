@@ -7,8 +7,10 @@
 #include <sstream>
 #include <string>
 
+#include "base/nearest_word.h"
 #include "base/random.h"
 #include "cli/command.h"
+#include "cli/named_choice.h"
 #include "execution/draw_fault.h"
 #include "execution/job_execution.h"
 #include "telemetry/telemetry_dump.h"
@@ -29,11 +31,9 @@ struct SimulateOptions {
   std::string output;
 };
 
-std::string FaultNames() {
-  std::string names(kNoFault);
-  for (size_t k = 0; k < execution::kNumFaultKinds; ++k) {
-    names += fmt::format(", {}", Name(static_cast<execution::FaultKind>(k)));
-  }
+std::vector<std::string_view> FaultNames() {
+  std::vector<std::string_view> names = {kNoFault};
+  for (size_t k = 0; k < execution::kNumFaultKinds; ++k) names.push_back(Name(static_cast<execution::FaultKind>(k)));
   return names;
 }
 
@@ -43,7 +43,7 @@ Result<std::optional<execution::FaultKind>> ParseFaultKind(const std::string& na
     const auto kind = static_cast<execution::FaultKind>(k);
     if (Name(kind) == name) return std::optional(kind);
   }
-  return NotFound(fmt::format("--fault: no such fault '{}'; known: {}", name, FaultNames()));
+  return NotFound(UnknownName("fault", name, FaultNames()));
 }
 
 Status Validate(const SimulateOptions& options) {
@@ -110,7 +110,7 @@ int Simulate(const SimulateOptions& options) {
 void AddDiagSimulateCommand(CLI::App* diag, Invocation* invocation) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* simulate = diag->add_subcommand(
-      "simulate", "Record the telemetry of a played job with a planted fault, to try `diag analyze` on.");
+      "simulate", "Record the telemetry of a simulated job with an injected fault, to try `diag analyze` on.");
   execution::JobShape& shape = options->shape;
   simulate->add_option("--tensor", shape.tensor_parallel, "Tensor-parallel ranks")->capture_default_str();
   simulate->add_option("--data", shape.data_parallel, "Data-parallel ranks")->capture_default_str();
@@ -119,10 +119,11 @@ void AddDiagSimulateCommand(CLI::App* diag, Invocation* invocation) {
   simulate->add_option("--gpus-per-host", shape.gpus_per_host, "GPUs, and NICs, of a host")->capture_default_str();
   simulate->add_option("--checkpoint-every", shape.checkpoint_every, "Iterations between checkpoints; 0: none")
       ->capture_default_str();
-  simulate->add_option("--fault", options->fault, "What is planted: " + FaultNames())->type_name("KIND");
+  simulate->add_option("--fault", options->fault, "Fault to inject")->check(OneOf(FaultNames()));
   simulate->add_option("--at", options->begin_s, "Second at which the fault begins")->capture_default_str();
   simulate->add_option("--seconds", options->seconds, "Length of the recording")->capture_default_str();
-  simulate->add_option("--seed", options->seed, "Of noise, and of the place of the fault")->capture_default_str();
+  simulate->add_option("--seed", options->seed, "Seed of the noise and of where the fault strikes")
+      ->capture_default_str();
   simulate->add_option("-o,--output", options->output, "Recording to write; - prints it")
       ->required()
       ->type_name("FILE");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/check_capture.h"
+#include "base/nearest_word.h"
 #include "cli/command.h"
 #include "cli/output_files.h"
 #include "cli/terminal_progress.h"
@@ -50,14 +51,13 @@ int List(Experiments experiments) {
 
 Result<std::vector<Experiment>> FindExperiments(Experiments experiments, const std::string& name) {
   std::vector<Experiment> found;
-  std::string known;
+  std::vector<std::string> known;
   for (const Experiment& entry : experiments) {
     if (name == kAll || name == entry.name) found.push_back(entry);
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.name);
+    known.emplace_back(entry.name);
   }
   if (!found.empty()) return found;
-  return NotFound(
-      fmt::format("experiment '{}': no such experiment; known: {}, and {} for all of them", name, known, kAll));
+  return NotFound(fmt::format("{}, and {} for all of them", UnknownName("experiment", name, known), kAll));
 }
 
 // Results in the order of `chosen`, without those that failed; how each failed has been said.
@@ -133,28 +133,30 @@ int Run(Experiments experiments, const ExperimentRunOptions& options, const std:
 }  // namespace
 
 void AddExperimentCommands(CLI::App& app, Experiments experiments, Invocation* invocation) {
-  CLI::App* group = app.add_subcommand("experiment", "Published results, computed again beside the paper's numbers.");
+  CLI::App* group = app.add_subcommand("experiment", "Reproduce published results: the papers' numbers beside ours.");
+  group->footer("Example: fairlead experiment run crux-examples");
   group->require_subcommand(1);
-  CLI::App* list = group->add_subcommand("list", "Names of all experiments, and what each shows.");
+  CLI::App* list = group->add_subcommand("list", "List all experiments and what each shows.");
   list->footer("Example: fairlead experiment list");
   list->callback([experiments, invocation] { invocation->exit_code = List(experiments); });
 
   auto options = std::make_shared<ExperimentRunOptions>();
-  CLI::App* run = group->add_subcommand("run", "Run one experiment, or all: table of the paper's numbers and ours.");
+  CLI::App* run =
+      group->add_subcommand("run", "Run one experiment, or all, and print the paper's numbers beside ours.");
   run->add_option("NAME", options->name, "Name of the experiment, or all")->required();
-  run->add_flag("--reduced", options->run.reduced, "Fewer cases, seeds or seconds: a quick look");
+  run->add_flag("--reduced", options->run.reduced, "Fewer cases, seeds or seconds, for a quick look");
   run->add_option("--seed", options->run.seed, "Seed of everything random; default: the experiment's own");
   run->add_option("--threads", options->run.num_threads, "Threads; default: one per processor")
       ->check(CLI::Range(1u, 1024u));
   run->add_option("--keep", options->run.keep_folder,
-                  "Keep each result in FOLDER, and take it from there next time: to go on after a break")
+                  "Keep each result in FOLDER and reuse it next time, to resume after a break")
       ->type_name("FOLDER");
-  run->add_option("--json", options->json, "Write the numbers to FILE; - prints only them")->type_name("FILE");
-  run->add_option("--html", options->html, "Write a page with tables and figures to FILE; - prints only it")
+  run->add_option("--json", options->json, "Write the numbers as JSON to FILE; - prints only JSON")->type_name("FILE");
+  run->add_option("--html", options->html, "Write a self-contained HTML page to FILE; - prints only the page")
       ->type_name("FILE");
   run->footer(
-      "Example: fairlead experiment run crux-near-optimality --reduced --html near.html\n"
-      "Exit code 0 even when a number lies outside of its band: that is data.");
+      "Example: fairlead experiment run crux-near-optimality --reduced --html near.html\nExits with 0 even if a number "
+      "is outside its band.");
   run->callback([experiments, options, invocation] {
     invocation->exit_code = Run(experiments, *options, invocation->command_line);
   });

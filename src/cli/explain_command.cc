@@ -14,12 +14,15 @@
 
 #include "cli/command.h"
 #include "cli/explain_elastic.h"
+#include "cli/named_choice.h"
 #include "cli/run_with_progress.h"
 #include "report/allocation_explanation.h"
 #include "report/explain_report.h"
 #include "report/job_explanation.h"
 #include "report/removal_effect.h"
+#include "scheduling/allocation_registry.h"
 #include "sim/scenario.h"
+#include "traffic/policy_registry.h"
 
 namespace fairlead::cli {
 
@@ -247,34 +250,39 @@ int Explain(const ExplainOptions& options) {
 }  // namespace
 
 void AddExplainCommand(CLI::App& app, Invocation* invocation) {
-  CLI::App* explain = app.add_subcommand("explain", "Say why something is as it is.");
+  CLI::App* explain = app.add_subcommand("explain", "Explain why a job is slow, or why it has the GPUs it has.");
+  explain->footer("Example: fairlead explain job large-model --scenario scenarios/two-jobs.yaml");
   explain->require_subcommand(1);
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* job =
-      explain->add_subcommand("job", "Which link bounds a job and what that costs; why it has its GPUs, or waits.");
+  CLI::App* job = explain->add_subcommand("job",
+                                          "What slows a job down, which link and which other jobs cost it how much; "
+                                          "why it was given its GPUs, or has to wait.");
   job->add_option("JOB", options->job, "Name or number of the job")->required();
   job->add_option("--scenario", options->scenario, "Scenario file (YAML)");
   job->add_option("--workload", options->elastic.workload,
                   "Instead of a scenario: a workload of elastic jobs without a network, or \"generated\"");
-  job->add_option("--profiles", options->elastic.profiles, "Where the speeds of the workload's applications lie");
-  job->add_option("--nodes", options->elastic.num_nodes, "Of the workload's cluster")
+  job->add_option("--profiles", options->elastic.profiles, "Folder with the speeds of the workload's applications");
+  job->add_option("--nodes", options->elastic.num_nodes, "Size of the workload's cluster")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));
-  job->add_option("--gpus-per-node", options->elastic.gpus_per_node, "Of the workload's cluster")
+  job->add_option("--gpus-per-node", options->elastic.gpus_per_node, "Size of the workload's cluster")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
   job->add_option("--allocation", options->allocation,
-                  "One allocation policy; default: each of the scenario's, aiturbo for a workload");
+                  "One allocation policy; default: each of the scenario's, aiturbo for a workload")
+      ->check(OneOf(scheduling::AllocationPolicyNames()));
   job->add_option("--at", options->at_s, "Explain the decision in force at this second; default: the first one");
-  job->add_option("--policy", options->policy, "One policy; default: each of the scenario's");
+  job->add_option("--policy", options->policy, "One traffic policy; default: each of the scenario's")
+      ->check(OneOf(traffic::PolicyNames()));
   job->add_option("--without", options->without,
-                  "Play it again without a job, link:NAME or link-event:INDEX: what does that gain? Repeatable")
+                  "Simulate again without this job, link:NAME or link-event:INDEX, and show what the job gains")
       ->type_name("K")
       ->allow_extra_args(false);
   job->add_option("--seed", options->seed, "Hash seed; default: the scenario's first");
   job->add_option("--topology", options->topology,
                   "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
-  job->add_option("--json", options->json, "Write the explanation to FILE; - prints only it")->type_name("FILE");
+  job->add_option("--json", options->json, "Write the explanation as JSON to FILE; - prints only JSON")
+      ->type_name("FILE");
   job->footer(
       "Example: fairlead explain job 14517 --scenario scenarios/lingjun-snapshot.yaml --policy ecmp\n"
       "         fairlead explain job large-model --scenario scenarios/two-jobs.yaml --without given-by-numbers\n"

@@ -72,8 +72,8 @@ std::string Summarize(const topology::Fabric& fabric) {
 std::string Summarize(const sim::Scenario& scenario) {
   uint64_t gpus = 0;
   for (const sim::ScenarioJob& entry : scenario.jobs) gpus += entry.job.num_gpus;
-  return fmt::format("{} ({}) on {}; {} under {}", FormatCount(scenario.jobs.size(), "job"),
-                     FormatCount(gpus, "GPU"), Summarize(scenario.fabric), FormatCount(scenario.num_seeds, "draw"),
+  return fmt::format("{} ({}) on {}; {} under {}", FormatCount(scenario.jobs.size(), "job"), FormatCount(gpus, "GPU"),
+                     Summarize(scenario.fabric), FormatCount(scenario.num_seeds, "draw"),
                      fmt::join(scenario.policies, ", "));
 }
 
@@ -115,7 +115,8 @@ Result<std::string> InputFileChecker::CheckKind(const std::string& kind, const s
     return FormatCount(loaded.jobs.size(), "job");
   }
   FL_ASSIGN_OR_RETURN(const collective::CollectiveSequence sequence,
-                      workload::LoadWorkload(workload::GuessWorkloadKind(path), path, {.num_gpus = num_gpus_, .gpu_peak = {}, .memory_bandwidth = {}}));
+                      workload::LoadWorkload(workload::GuessWorkloadKind(path), path,
+                                             {.num_gpus = num_gpus_, .gpu_peak = {}, .memory_bandwidth = {}}));
   return fmt::format("{}, {}", sequence.name,
                      sequence.num_gpus == 0 ? "any number of GPUs" : FormatCount(sequence.num_gpus, "GPU"));
 }

@@ -17,6 +17,7 @@
 
 #include "cli/command.h"
 #include "cli/lab_services.h"
+#include "cli/named_choice.h"
 #include "lab/lab.h"
 #include "lab/lab_counters.h"
 #include "lab/lab_report.h"
@@ -212,7 +213,7 @@ using OptionsPointer = std::shared_ptr<LabCommandOptions>;
 CLI::App* AddLabCommand(CLI::App* lab, const char* name, const char* what, const OptionsPointer& options) {
   CLI::App* command = lab->add_subcommand(name, what);
   command->add_option("--name", options->name, "Name of the lab; several can be up")->capture_default_str();
-  command->add_option("--run-dir", options->run_folder, "Where labs are remembered")
+  command->add_option("--run-dir", options->run_folder, "Folder with the state of labs")
       ->type_name("FOLDER")
       ->capture_default_str();
   return command;
@@ -220,21 +221,23 @@ CLI::App* AddLabCommand(CLI::App* lab, const char* name, const char* what, const
 
 void AddUp(CLI::App* lab, Invocation* invocation) {
   const auto options = std::make_shared<LabCommandOptions>();
-  CLI::App* up = AddLabCommand(lab, "up", "Make hosts, leaves and spines of a fabric and cable them.", options);
+  CLI::App* up = AddLabCommand(lab, "up", "Create the hosts, leaves, spines and cables of a fabric.", options);
   up->add_option("FILE", options->file, "Fabric or scenario in YAML")->required();
-  up->add_option("--scale", options->lab.scale, "Speed here over speed there: 0.001 makes 200 Gb/s 200 Mb/s")
+  up->add_option("--scale", options->lab.scale, "Factor on all speeds: 0.001 turns 200 Gb/s into 200 Mb/s")
       ->capture_default_str();
-  up->add_option("--seed", options->lab.hash_seed, "Seed of the switches' hashes")->capture_default_str();
+  up->add_option("--seed", options->lab.hash_seed, "Seed of the switches' ECMP hashes")->capture_default_str();
   up->add_option("--queues", options->lab.queues_per_level, "Fair queues in a level: 1, 2, 4, … 64; 0: by size")
       ->capture_default_str();
-  up->add_option("--convergence-ms", options->lab.convergence_ms, "Time until routes follow a cut or repaired cable")
+  up->add_option("--convergence-ms", options->lab.convergence_ms,
+                 "Milliseconds until routes follow a cut or repaired cable")
       ->capture_default_str();
-  up->add_flag("--bare", options->is_bare, "Without controller and agents: hosts, switches and cables only");
+  up->add_flag("--bare", options->is_bare, "Only hosts, switches and cables, without controller and agents");
   up->add_option("--page", options->page, "Address of the controller's page; any: a free port on 127.0.0.1")
       ->type_name("HOST:PORT")
       ->capture_default_str();
   up->add_option("--policy", options->policy,
-                 "Of the controller: ecmp, c4p (paths), crux-levels (priorities), crux+c4p")
+                 "Controller's policy: ecmp (no control), c4p (paths), crux-levels (priorities), crux+c4p (both)")
+      ->check(OneOf(service::LivePolicyNames()))
       ->capture_default_str();
   up->footer("Example: fairlead lab up scenarios/lab-eight-jobs.yaml --scale 0.0005");
   up->callback([options, invocation] { invocation->exit_code = LabUp(*options); });
@@ -242,12 +245,14 @@ void AddUp(CLI::App* lab, Invocation* invocation) {
 
 void AddStatus(CLI::App* lab, Invocation* invocation) {
   const auto options = std::make_shared<LabCommandOptions>();
-  CLI::App* status = AddLabCommand(lab, "status", "What is up, what is cut, what flows.", options);
-  status->add_flag("--all", options->all, "The cables of hosts too");
+  CLI::App* status =
+      AddLabCommand(lab, "status", "Show what is up, what is cut, and the traffic of each cable.", options);
+  status->add_flag("--all", options->all, "Show the cables of hosts, too");
   status->add_option("--interval", options->interval_s, "Seconds over which speeds are measured")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  status->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  status->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")
+      ->type_name("FILE");
   status->footer("Example: fairlead lab status --all\nExit code 1: no such lab.");
   status->callback([options, invocation] { invocation->exit_code = LabStatus(*options); });
 }
@@ -257,11 +262,11 @@ void AddFault(CLI::App* lab, Invocation* invocation) {
   CLI::App* fault =
       AddLabCommand(lab, "fault", "Cut, slow down or repair a cable, in both directions or in one.", options);
   fault->add_option("CABLE", options->cable, "Such as leaf0-spine3 or h2/nic0-leaf1")->required();
-  fault->add_option("--health", options->health, "What is left of its speed: 0 cuts it, 1 repairs it")
+  fault->add_option("--health", options->health, "Remaining share of its speed: 0 cuts it, 1 repairs it")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  fault->add_option("--side", options->side, "Only what goes up, as from a host, or down; not remembered by status")
-      ->check(CLI::IsMember({"both", "up", "down"}))
+  fault->add_option("--side", options->side, "Only the direction up (from a host) or down; `status` does not show it")
+      ->check(OneOf({"both", "up", "down"}))
       ->capture_default_str();
   fault->footer(
       "Example: fairlead lab fault leaf0-spine3 --health 0.25\n"
@@ -271,7 +276,8 @@ void AddFault(CLI::App* lab, Invocation* invocation) {
 
 void AddExec(CLI::App* lab, Invocation* invocation) {
   const auto options = std::make_shared<LabCommandOptions>();
-  CLI::App* exec = AddLabCommand(lab, "exec", "Run a command in a host or switch; it ends with the lab.", options);
+  CLI::App* exec =
+      AddLabCommand(lab, "exec", "Run a command in a host or switch of a lab; it ends with the lab.", options);
   exec->add_option("NODE", options->node, "Such as h0 or leaf3")->required();
   exec->add_option("COMMAND", options->words, "Program and arguments")->required();
   exec->prefix_command();
@@ -286,7 +292,8 @@ void AddExec(CLI::App* lab, Invocation* invocation) {
 
 void AddDown(CLI::App* lab, Invocation* invocation) {
   const auto options = std::make_shared<LabCommandOptions>();
-  CLI::App* down = AddLabCommand(lab, "down", "End everything in a lab and remove it; fine if it is not up.", options);
+  CLI::App* down =
+      AddLabCommand(lab, "down", "Stop everything in a lab and remove it; does nothing if it is not up.", options);
   down->add_flag("--all", options->all, "All labs of the run folder");
   down->footer("Example: fairlead lab down");
   down->callback([options, invocation] { invocation->exit_code = LabDown(*options); });
@@ -295,7 +302,9 @@ void AddDown(CLI::App* lab, Invocation* invocation) {
 }  // namespace
 
 void AddLabCommands(CLI::App& app, Invocation* invocation) {
-  CLI::App* lab = app.add_subcommand("lab", "A fabric of network namespaces on this machine, with real traffic.");
+  CLI::App* lab =
+      app.add_subcommand("lab", "Emulate a fabric in network namespaces of this machine, with real TCP traffic.");
+  lab->footer("Example: fairlead lab demo");
   lab->require_subcommand(1);
   AddUp(lab, invocation);
   AddStatus(lab, invocation);

@@ -47,22 +47,21 @@ Status RunDemo(LabDemoOptions options) {
 void AddLabDemoCommand(CLI::App* lab, Invocation* invocation) {
   const auto options = std::make_shared<LabDemoOptions>();
   options->comparison.session.lab.scale = 1e-4;
-  CLI::App* demo = lab->add_subcommand("demo", "Real jobs under ECMP and under Fairlead in a lab of their own.");
+  CLI::App* demo = lab->add_subcommand("demo", "Compare real jobs under ECMP and under Fairlead in a temporary lab.");
   demo->add_option("SCENARIO", options->file, "Fabric and jobs in YAML")->capture_default_str();
-  demo->add_option("--scale", options->comparison.session.lab.scale, "Speed here over speed there")
-      ->capture_default_str();
-  demo->add_option("--seconds", options->comparison.seconds, "How long each run is measured")
+  demo->add_option("--scale", options->comparison.session.lab.scale, "Factor on all speeds")->capture_default_str();
+  demo->add_option("--seconds", options->comparison.seconds, "Seconds to measure in each run")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
-  demo->add_option("--seeds", options->comparison.num_seeds, "Labs whose switches hash differently")
+  demo->add_option("--seeds", options->comparison.num_seeds, "Labs to run, each with other ECMP hashes")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   demo->add_option("--seed", options->comparison.session.lab.hash_seed, "Seed of the first lab's hashes")
       ->capture_default_str();
-  demo->add_option("--run-dir", options->comparison.session.run_folder, "Where labs are remembered")
+  demo->add_option("--run-dir", options->comparison.session.run_folder, "Folder with the state of labs")
       ->type_name("FOLDER")
       ->capture_default_str();
-  demo->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  demo->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
   demo->footer("Example: fairlead lab demo --seeds 3");
   demo->callback([options, invocation] {
     static_cast<void>(StopRequested());  // from here on Ctrl-C takes the lab down first

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/nearest_word.h"
 #include "cli/command.h"
+#include "cli/named_choice.h"
 #include "cli/output_files.h"
 #include "cli/terminal_progress.h"
 #include "lab/fault_tour.h"
@@ -33,11 +35,9 @@ struct LabDiagnoseOptions {
   std::string html;
 };
 
-std::string FaultNames() {
-  std::string names;
-  for (size_t k = 0; k < lab::kNumLabFaultKinds; ++k) {
-    names += fmt::format("{}{}", k == 0 ? "" : ", ", lab::Name(static_cast<lab::LabFaultKind>(k)));
-  }
+std::vector<std::string_view> LabFaultNames() {
+  std::vector<std::string_view> names;
+  for (size_t k = 0; k < lab::kNumLabFaultKinds; ++k) names.push_back(lab::Name(static_cast<lab::LabFaultKind>(k)));
   return names;
 }
 
@@ -45,7 +45,7 @@ Result<std::vector<lab::LabFaultKind>> ParseKinds(const std::vector<std::string>
   std::vector<lab::LabFaultKind> kinds;
   for (const std::string& name : names) {
     const auto kind = lab::FindLabFaultKind(name);
-    if (!kind) return InvalidArgument(fmt::format("--faults: expected some of {}; found '{}'", FaultNames(), name));
+    if (!kind) return InvalidArgument(UnknownName("fault", name, LabFaultNames()));
     kinds.push_back(*kind);
   }
   return kinds;
@@ -98,26 +98,29 @@ void AddLabDiagnoseCommand(CLI::App* lab, Invocation* invocation) {
   lab::LabSessionOptions& session = options->tour.lab.session;
   session.lab.scale = 1e-4;
   CLI::App* diagnose = lab->add_subcommand(
-      "diagnose", "Plant faults in a job of real processes, one after the other; is the right one found and mended?");
-  diagnose->add_option("SCENARIO", options->file, "Fabric and a job that names its hosts; the others are spares")
+      "diagnose",
+      "Inject faults into a job of real processes, one after the other, and check that each is found and repaired.");
+  diagnose->add_option("SCENARIO", options->file, "Scenario with a job that names its hosts; other hosts are spares")
       ->capture_default_str();
-  diagnose->add_option("--faults", options->faults, "Only these: " + FaultNames())->delimiter(',');
-  diagnose->add_option("--scale", session.lab.scale, "Speed here over speed there")->capture_default_str();
-  diagnose->add_option("--healthy", options->tour.healthy_s, "Seconds for which a healthy job is watched")
+  diagnose->add_option("--faults", options->faults, "Only these")->delimiter(',')->check(OneOf(LabFaultNames()));
+  diagnose->add_option("--scale", session.lab.scale, "Factor on all speeds")->capture_default_str();
+  diagnose->add_option("--healthy", options->tour.healthy_s, "Seconds to watch a healthy job")
       ->check(CLI::Range(1.0, 86400.0))
       ->capture_default_str();
-  diagnose->add_option("--iteration", options->iteration_s, "About the seconds that an iteration of the job takes")
+  diagnose->add_option("--iteration", options->iteration_s, "Approximate seconds of an iteration of the job")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  diagnose->add_option("--name", session.name, "Name of the lab; default: one that nobody else has");
-  diagnose->add_option("--run-dir", session.run_folder, "Where labs are remembered")
+  diagnose->add_option("--name", session.name, "Name of the lab; default: a unique one");
+  diagnose->add_option("--run-dir", session.run_folder, "Folder with the state of labs")
       ->type_name("FOLDER")
       ->capture_default_str();
-  diagnose->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
-  diagnose->add_option("--html", options->html, "Write a page to FILE; - prints only it")->type_name("FILE");
+  diagnose->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")
+      ->type_name("FILE");
+  diagnose->add_option("--html", options->html, "Write a self-contained HTML page to FILE; - prints only the page")
+      ->type_name("FILE");
   diagnose->footer(
-      "Example: fairlead lab diagnose --faults frozen_rank,slow_send\n"
-      "Exit code 1: something was missed, or found that is not so. Nothing of the lab is left.");
+      "Example: fairlead lab diagnose --faults frozen_rank,slow_send\nExits with 1 if a fault was missed or something "
+      "healthy was blamed. The lab is removed.");
   diagnose->callback([options, invocation] {
     static_cast<void>(StopRequested());  // from here on Ctrl-C takes the lab down first
     const auto is_right = Diagnose(*options);
@@ -133,9 +136,9 @@ void AddLabDiagnoseCommand(CLI::App* lab, Invocation* invocation) {
 void AddLabHookCommand(CLI::App* lab, Invocation* invocation) {
   const auto options = std::make_shared<LabHookOptions>();
   CLI::App* hook = lab->add_subcommand(
-      "hook", "For `fairlead controller --hook`: have an action done by whoever runs a lab's jobs.");
+      "hook", "Hook for `fairlead controller --hook` that passes an action on to the `lab run` of a lab.");
   hook->add_option("--name", options->name, "Name of the lab")->capture_default_str();
-  hook->add_option("--run-dir", options->run_folder, "Where labs are remembered")
+  hook->add_option("--run-dir", options->run_folder, "Folder with the state of labs")
       ->type_name("FOLDER")
       ->capture_default_str();
   hook->add_option("--patience", options->patience_s, "Seconds to wait for the answer")

@@ -84,28 +84,28 @@ Status RunInLab(const LabRunCommandOptions& options) {
 void AddLabRunCommand(CLI::App* lab, Invocation* invocation) {
   const auto options = std::make_shared<LabRunCommandOptions>();
   CLI::App* run =
-      lab->add_subcommand("run", "Train the jobs of a scenario in a lab: real processes, real connections.");
-  run->add_option("SCENARIO", options->file, "Scenario with the fabric that the lab was brought up with")->required();
+      lab->add_subcommand("run", "Run the jobs of a scenario in a lab with real processes and connections.");
+  run->add_option("SCENARIO", options->file, "Scenario with the fabric of the lab")->required();
   run->add_option("--name", options->name, "Name of the lab")->capture_default_str();
-  run->add_option("--run-dir", options->run_folder, "Where labs are remembered")
+  run->add_option("--run-dir", options->run_folder, "Folder with the state of labs")
       ->type_name("FOLDER")
       ->capture_default_str();
-  run->add_option("--seconds", options->seconds, "How long is measured")
+  run->add_option("--seconds", options->seconds, "Seconds to measure")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
-  run->add_option("--warm-up", options->warm_up_s, "Seconds before that")
+  run->add_option("--warm-up", options->warm_up_s, "Seconds before measuring starts")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
-  run->add_option("--iterations", options->iterations, "End jobs after so many; 0: as the scenario says");
-  run->add_flag("--ecmp", options->ecmp, "Leave connections to the fabric's hashes, although there are agents");
+  run->add_option("--iterations", options->iterations, "Iterations after which jobs end; 0: as the scenario says");
+  run->add_flag("--ecmp", options->ecmp, "Leave connections to ECMP even though there are agents");
   run->add_flag("--fixed-shares", options->fixed_shares,
                 "Each queue pair of a connection carries an equal share; default: they share as their paths allow");
   run->add_flag("--diagnose", options->diagnose,
-                "Trainers play NCCL to the profiler plugin, so that the controller sees what they do");
-  run->add_flag("--simulate", options->simulate, "Simulate the scenario too, under ECMP or crux+c4p, and print both");
-  run->add_option("--trainer", options->trainer, "The program fairlead-trainer; default: beside this one")
+                "Let trainers drive the profiler plugin as NCCL would, so that the controller can diagnose them");
+  run->add_flag("--simulate", options->simulate, "Also simulate the scenario under ECMP or crux+c4p, and print both");
+  run->add_option("--trainer", options->trainer, "Path of fairlead-trainer; default: beside this program")
       ->check(CLI::ExistingFile);
-  run->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  run->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
   run->footer("Example: fairlead lab run scenarios/lab-eight-jobs.yaml --seconds 20 --simulate");
   run->callback([options, invocation] {
     static_cast<void>(StopRequested());  // from here on Ctrl-C ends the trainers first

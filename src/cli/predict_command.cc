@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/named_choice.h"
 #include "cli/predict_speed.h"
 #include "prediction/classifier_selection.h"
 #include "prediction/convergence_model.h"
@@ -300,23 +301,27 @@ int Score(const PredictOptions& options) {
 }
 
 void AddJobFiles(CLI::App* command, PredictOptions* options) {
-  command->add_option("--jobs", options->jobs, "What the jobs are (CSV; see docs/modules/prediction.md)")
+  command->add_option("--jobs", options->jobs, "Jobs (CSV; see docs/modules/prediction.md)")
       ->type_name("FILE")
       ->required();
   command->add_option("--curves", options->curves, "Their losses (CSV: job,iteration,loss[,iteration_time_s])")
       ->type_name("FILE")
       ->required();
-  command->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  command->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")
+      ->type_name("FILE");
 }
 
 }  // namespace
 
 void AddPredictCommands(CLI::App& app, Invocation* invocation) {
-  CLI::App* predict = app.add_subcommand("predict", "Which jobs are predictable, when they end, how fast they train.");
+  CLI::App* predict =
+      app.add_subcommand("predict", "Predict which jobs are predictable, when they end and how fast they train.");
+  predict->footer("Example: fairlead predict generate -o out/jobs");
   predict->require_subcommand(1);
   auto options = std::make_shared<PredictOptions>();
 
-  CLI::App* generate = predict->add_subcommand("generate", "Make jobs with loss curves of several kinds to try it on.");
+  CLI::App* generate =
+      predict->add_subcommand("generate", "Generate synthetic jobs with loss curves of several kinds.");
   generate->add_option("--jobs", options->num_jobs, "How many")->check(CLI::Range(1, 100'000))->capture_default_str();
   generate->add_option("--seed", options->seed, "Seed")->capture_default_str();
   generate->add_option("-o,--output", options->output, "Folder for jobs.csv and curves.csv")
@@ -325,27 +330,26 @@ void AddPredictCommands(CLI::App& app, Invocation* invocation) {
   generate->footer("Example: fairlead predict generate -o out/jobs");
   generate->callback([options, invocation] { invocation->exit_code = Generate(*options); });
 
-  CLI::App* train = predict->add_subcommand("train", "Learn from finished jobs which ones are predictable.");
+  CLI::App* train = predict->add_subcommand("train", "Train a classifier of predictable jobs on finished ones.");
   AddJobFiles(train, options.get());
-  train->add_option("-o,--output", options->output, "Where to save the model")->type_name("FILE")->required();
-  train->add_option("--learner", options->learner, "One of five, or the best of them on jobs not seen")
-      ->check(CLI::IsMember({"best", "knn", "logistic", "forest", "svm", "mlp"}))
+  train->add_option("-o,--output", options->output, "Model to write")->type_name("FILE")->required();
+  train->add_option("--learner", options->learner, "Learner; best: the one that does best on held-out jobs")
+      ->check(OneOf({"best", "knn", "logistic", "forest", "svm", "mlp"}))
       ->capture_default_str();
   train->add_option("--seed", options->seed, "Seed")->capture_default_str();
-  train->add_option("--stride", options->stride, "Learn from every n-th epoch of each job; 1 takes longest")
+  train->add_option("--stride", options->stride, "Train on every n-th epoch of each job; 1 is slowest")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   train->footer(
       "Example: fairlead predict train --jobs out/jobs/jobs.csv --curves out/jobs/curves.csv -o out/model.json");
   train->callback([options, invocation] { invocation->exit_code = Train(*options); });
 
-  CLI::App* score = predict->add_subcommand("score", "Say which jobs are predictable, why, and what is left of them.");
+  CLI::App* score =
+      predict->add_subcommand("score", "Score running jobs: which are predictable, why, and how much work is left.");
   AddJobFiles(score, options.get());
-  score->add_option("--model", options->model, "Model of predict train")->type_name("FILE")->required();
-  score->add_option("--job", options->job, "Only this job, with all that moved its score");
-  score
-      ->add_option("--epochs", options->num_epochs,
-                   "Look at the first N epochs only, as if the jobs had got no further")
+  score->add_option("--model", options->model, "Model written by `predict train`")->type_name("FILE")->required();
+  score->add_option("--job", options->job, "Only this job, with everything that influenced its score");
+  score->add_option("--epochs", options->num_epochs, "Use only the first N epochs, as if the jobs had got no further")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000'000));
   score->footer(

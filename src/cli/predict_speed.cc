@@ -154,7 +154,7 @@ int PredictSpeed(const SpeedOptions& options) {
 void AddPredictSpeedCommand(CLI::App& predict, Invocation* invocation) {
   auto options = std::make_shared<SpeedOptions>();
   CLI::App* speed =
-      predict.add_subcommand("speed", "Fit how fast jobs with parameter servers train, from measurements.");
+      predict.add_subcommand("speed", "Fit a speed model of jobs with parameter servers to measurements.");
   speed
       ->add_option("FILE", options->table,
                    "CSV: model,global_batch,num_ps,num_workers,step_time_s[,num_gpus,cores_per_ps,cores_per_worker]")
@@ -166,7 +166,7 @@ void AddPredictSpeedCommand(CLI::App& predict, Invocation* invocation) {
   servers->needs(workers);
   workers->needs(servers);
   speed->add_option("--seed", options->seed, "Seed of the folds")->capture_default_str();
-  speed->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  speed->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
   speed->footer("Example: fairlead predict speed speeds.csv --ps 4 --workers 8");
   speed->callback([options, invocation] { invocation->exit_code = PredictSpeed(*options); });
 }

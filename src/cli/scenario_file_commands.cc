@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/input_file_check.h"
+#include "cli/named_choice.h"
 #include "report/json_value.h"
 #include "report/yaml_reference.h"
 #include "sim/scenario_keys.h"
@@ -49,10 +50,11 @@ int Init(const InitOptions& options) {
 
 void AddInit(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<InitOptions>();
-  CLI::App* init = app.add_subcommand("init", "Write a commented scenario to begin with.");
-  init->add_option("KIND", options->name, "clos: leaves and spines; rail: rails and two planes; lab: eight hosts on this machine")
+  CLI::App* init = app.add_subcommand("init", "Write a commented scenario to start from.");
+  init->add_option("KIND", options->name,
+                   "clos: leaves and spines; rail: rails and two planes; lab: eight hosts on this machine")
       ->required()
-      ->check(CLI::IsMember(std::vector<std::string>{"clos", "rail", "lab"}));
+      ->check(OneOf({"clos", "rail", "lab"}));
   init->add_option("-o,--output", options->output, "Write to FILE instead of the terminal")->type_name("FILE");
   init->add_flag("--force", options->force, "Replace FILE if it exists");
   init->footer("Example: fairlead init clos -o my.yaml");
@@ -93,14 +95,16 @@ int CheckFiles(const CheckFilesOptions& options) {
 
 void AddCheck(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<CheckFilesOptions>();
-  CLI::App* check = app.add_subcommand("check", "Validate files without running anything: exit code 2 where one is wrong.");
-  check->add_option("FILE", options->files,
-                    "Scenario, fabric, model profile or trace profile (YAML), trace or topology (CSV), addresses of the "
-                    "fabric before it (JSON), SimAI workload or Chakra trace")
+  CLI::App* check =
+      app.add_subcommand("check", "Validate input files without running anything. Exits with 2 if one is wrong.");
+  check
+      ->add_option("FILE", options->files,
+                   "Scenario, fabric, model profile or trace profile (YAML), trace or topology (CSV), addresses of the "
+                   "fabric before it (JSON), SimAI workload or Chakra trace")
       ->required();
   check->add_option("--gpus", options->num_gpus, "GPUs of the job, for workloads whose files don't say")
       ->check(CLI::Range(1, 1'000'000'000));
-  check->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  check->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
   check->footer("Example: fairlead check my.yaml fabric.yaml addresses.json");
   check->callback([options, invocation] { invocation->exit_code = CheckFiles(*options); });
 }
@@ -114,10 +118,12 @@ struct SchemaOptions {
 
 constexpr const char* kScenarioIntroduction =
     "# Keys of a scenario\n\n"
-    "Generated from the reader: `fairlead schema scenario --page`. `fairlead init clos` writes a scenario to begin with, "
+    "Generated from the reader: `fairlead schema scenario --page`. `fairlead init clos` writes a scenario to begin "
+    "with, "
     "`fairlead check FILE`\nvalidates one. Editors that speak YAML take the schema from `schemas/scenario.json`:\n\n"
     "    # yaml-language-server: $schema=../schemas/scenario.json\n\n"
-    "A number is in the unit of its key, or has one of its own: `250ms`, `16GB`, `400Gb/s`, `2:1`. Other files are named "
+    "A number is in the unit of its key, or has one of its own: `250ms`, `16GB`, `400Gb/s`, `2:1`. Other files are "
+    "named "
     "relative to the file\nthat names them.\n";
 constexpr const char* kFabricIntroduction =
     "# Keys of a fabric file\n\n"
@@ -127,9 +133,9 @@ int Schema(const SchemaOptions& options) {
   const bool is_scenario = options.name == "scenario";
   const YamlMapKeys& keys = is_scenario ? sim::kScenarioKeys : topology::kFabricFileKeys;
   const std::string text =
-      options.page
-          ? report::YamlReferencePage(keys, is_scenario ? kScenarioIntroduction : kFabricIntroduction)
-          : report::Dump(report::YamlSchema(keys, fmt::format("https://fairlead.invalid/schemas/{}.json", options.name)));
+      options.page ? report::YamlReferencePage(keys, is_scenario ? kScenarioIntroduction : kFabricIntroduction)
+                   : report::Dump(report::YamlSchema(
+                         keys, fmt::format("https://fairlead.invalid/schemas/{}.json", options.name)));
   const Status written = WriteOutput("-", text);
   return written.ok() ? kExitOk : ReportError(written);
 }
@@ -139,7 +145,7 @@ void AddSchema(CLI::App& app, Invocation* invocation) {
   CLI::App* schema = app.add_subcommand("schema", "Print every key of a file format: a JSON schema, or a page.");
   schema->add_option("FORMAT", options->name, "scenario, or fabric (a file whose only key is `fabric`)")
       ->required()
-      ->check(CLI::IsMember({"scenario", "fabric"}));
+      ->check(OneOf({"scenario", "fabric"}));
   schema->add_flag("--page", options->page, "A page in Markdown instead of the JSON schema");
   schema->footer("Example: fairlead schema scenario > scenario.json");
   schema->callback([options, invocation] { invocation->exit_code = Schema(*options); });

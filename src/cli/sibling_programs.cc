@@ -9,42 +9,47 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/this_program.h"
+
 namespace fairlead::cli {
 
 namespace {
 
 constexpr std::array kSiblings = {
     SiblingCommand{"diag", "Find what is broken in a training job."},
-    SiblingCommand{"predict", "Which jobs are predictable, when they end, how fast they train."},
-    SiblingCommand{"trace", "Workloads: draw them, check them, import them, replay them."},
+    SiblingCommand{"predict", "Predict which jobs are predictable, when they end and how fast they train."},
+    SiblingCommand{"trace", "Cluster traces: generate, check, import and replay them."},
     SiblingCommand{"controller",
-                   "Serve agents: give running jobs' connections their paths and levels, and find what is broken."},
-    SiblingCommand{"agent", "On a host of the cluster: be its agent, see its processes, find ways to other hosts."},
-    SiblingCommand{"cert", "Keys for mutual TLS between the controller and agents."},
-    SiblingCommand{"lab", "A fabric of network namespaces on this machine, with real traffic."},
-    SiblingCommand{"experiment", "Published results, computed again beside the paper's numbers."},
+                   "Run the cluster's controller: assign paths and priorities to the connections of running jobs, and "
+                   "diagnose faults."},
+    SiblingCommand{"agent", "Run a host's agent, inspect its training processes, probe paths to other hosts."},
+    SiblingCommand{"cert", "Create certificates for mutual TLS between controller and agents."},
+    SiblingCommand{"lab", "Emulate a fabric in network namespaces of this machine, with real TCP traffic."},
+    SiblingCommand{"experiment", "Reproduce published results: the papers' numbers beside ours."},
 };
 
 }  // namespace
 
 std::span<const SiblingCommand> SiblingCommands() { return kSiblings; }
 
+Result<std::string> SiblingProgram(std::string_view word) {
+  FL_ASSIGN_OR_RETURN(const std::string self, ThisProgram());
+  return (std::filesystem::path(self).parent_path() / fmt::format("fairlead-{}", word)).string();
+}
+
 Status RunSibling(int argc, char** argv) {
   if (argc < 2 || std::ranges::find(kSiblings, argv[1], &SiblingCommand::word) == kSiblings.end()) return OkStatus();
+  FL_ASSIGN_OR_RETURN(const std::string self, ThisProgram());
+  FL_ASSIGN_OR_RETURN(const std::string path, SiblingProgram(argv[1]));
   std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return Unavailable(fmt::format("/proc/self/exe: {}", error.message()));
-  const std::string name = fmt::format("fairlead-{}", argv[1]);
-  const std::string path = (self.parent_path() / name).string();
   // A link back to this program would call itself for ever.
   if (std::filesystem::equivalent(path, self, error)) {
-    return Unavailable(
-        fmt::format("{} is a link to {}, not the program of `fairlead {}`", path, self.string(), argv[1]));
+    return Unavailable(fmt::format("{} is a link to {}, not the program of `fairlead {}`", path, self, argv[1]));
   }
   execv(path.c_str(), argv);
   if (errno != ENOENT) return Unavailable(fmt::format("{}: {}", path, std::strerror(errno)));
-  return Unavailable(fmt::format("`fairlead {}` is the program {}, which is not in {}. Build it: target {}", argv[1],
-                                 name, self.parent_path().string(), name));
+  return Unavailable(fmt::format("`fairlead {0}` is the program {1}, which is not there. Build it: target fairlead-{0}",
+                                 argv[1], path));
 }
 
 }  // namespace fairlead::cli

@@ -18,6 +18,12 @@ struct SiblingCommand {
 // In the order of the help.
 std::span<const SiblingCommand> SiblingCommands();
 
+// Its only word: every program then prints its commands as JSON (command_tree.h).
+inline constexpr std::string_view kPrintCommands = "--print-commands";
+
+// Where the program of a sibling's word has to be; it may be missing. Errors: those of ThisProgram().
+Result<std::string> SiblingProgram(std::string_view word);
+
 // Becomes the program of argv[1], with the same arguments; does nothing where that is not a sibling's command.
 // Returns OK in the latter case only. Errors: kUnavailable: the program is not there, or does not start.
 Status RunSibling(int argc, char** argv);

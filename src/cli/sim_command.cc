@@ -11,17 +11,20 @@
 
 #include "base/process_usage.h"
 #include "cli/command.h"
+#include "cli/named_choice.h"
 #include "cli/output_files.h"
 #include "cli/run_with_progress.h"
 #include "report/html_report.h"
 #include "report/json_report.h"
 #include "report/number_format.h"
 #include "report/text_report.h"
+#include "scheduling/allocation_registry.h"
 #include "sim/fwl_report.h"
 #include "sim/fwl_runner.h"
 #include "sim/fwl_workload.h"
 #include "sim/scenario.h"
 #include "sim/scenario_runner.h"
+#include "traffic/policy_registry.h"
 
 namespace fairlead::cli {
 
@@ -147,29 +150,32 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
   auto options = std::make_shared<SimRunOptions>();
   CLI::App* run = sim.add_subcommand("run", "Simulate a scenario under one or more traffic policies and compare them.");
   run->add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->required();
-  run->add_option("--policy", options->policies, "Policies to compare, instead of the scenario's")->delimiter(',');
+  run->add_option("--policy", options->policies, "Traffic policies to compare, instead of the scenario's")
+      ->delimiter(',')
+      ->check(OneOf(traffic::PolicyNames()));
   run->add_option("--allocation", options->allocations,
                   "Allocation policies to compare, instead of the scenario's (which must have the key allocation)")
-      ->delimiter(',');
-  run->add_option("--seeds", options->num_seeds,
-                  "Number of draws of chance per policy; all policies play the same ones")
+      ->delimiter(',')
+      ->check(OneOf(scheduling::AllocationPolicyNames()));
+  run->add_option("--seeds", options->num_seeds, "Random draws for each policy; all policies get the same ones")
       ->check(CLI::Range(1, 10000));
   run->add_option("--seed", options->seed, "Hash seed of the first draw");
-  run->add_option("--draw", options->draw, "Play only this draw, 0 = the first: what a longer comparison played")
+  run->add_option("--draw", options->draw, "Simulate only this draw of a longer comparison; 0 is the first")
       ->check(CLI::Range(0, 10'000'000))
       ->excludes("--seeds");
-  run->add_option("--vary", options->varied,
-                  "What differs between draws: hash, phase, placement; default: the scenario's, or all three")
-      ->delimiter(',');
-  run->add_option("--simulate-s", options->simulate_s, "Simulated seconds")->check(CLI::Range(1e-3, 1e9));
+  run->add_option("--vary", options->varied, "What differs between draws; default: the scenario's, or all three")
+      ->delimiter(',')
+      ->check(OneOf({"hash", "phase", "placement"}));
+  run->add_option("--simulate-s", options->simulate_s, "Seconds to simulate")->check(CLI::Range(1e-3, 1e9));
   run->add_option("--topology", options->topology,
                   "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
-  run->add_option("--detail", options->detail, "coupled: a ring is one fluid variable; edge: every flow is one")
-      ->check(CLI::IsMember({"coupled", "edge"}));
-  run->add_flag("--exact", options->exact, "Play every iteration instead of skipping whole periods");
-  run->add_option("--threads", options->num_threads, "Threads; 0 = one per processor")->check(CLI::Range(0, 1024));
-  run->add_option("--json", options->json, "Write all results to FILE; - prints only them")->type_name("FILE");
-  run->add_option("--html", options->html, "Write a self-contained page with figures to FILE; - prints only it")
+  run->add_option("--detail", options->detail, "coupled: flows of a ring move together; edge: each flow on its own")
+      ->check(OneOf({"coupled", "edge"}));
+  run->add_flag("--exact", options->exact, "Simulate every iteration instead of skipping repeating ones");
+  run->add_option("--threads", options->num_threads, "Threads; 0: one per processor")->check(CLI::Range(0, 1024));
+  run->add_option("--json", options->json, "Write all results as JSON to FILE; - prints only JSON")->type_name("FILE");
+  run->add_option("--html", options->html,
+                  "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");
   run->footer("Example: fairlead sim run scenarios/lingjun-snapshot.yaml --policy ecmp,crux --seeds 5 --html out.html");
   run->callback([options, invocation] { invocation->exit_code = SimRun(*options, invocation->command_line); });
@@ -177,14 +183,16 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
 
 void AddSimFwl(CLI::App& sim, Invocation* invocation) {
   auto options = std::make_shared<SimFwlOptions>();
-  CLI::App* fwl = sim.add_subcommand("fwl", "Run a workload file of the fwl format on the fluid network alone.");
+  CLI::App* fwl = sim.add_subcommand("fwl", "Run a workload in fwl format on the fluid network engine alone.");
   fwl->add_option("FILE", options->file, "Workload (fwl 1)")->required();
-  fwl->add_option("--detail", options->detail,
-                  "coupled: a ring is one fluid variable; edge: every flow is one; stepwise: every message")
+  fwl->add_option(
+         "--detail", options->detail,
+         "coupled: flows of a ring move together; edge: each flow on its own; stepwise: each message on its own")
       ->capture_default_str()
-      ->check(CLI::IsMember({"coupled", "edge", "stepwise"}));
-  fwl->add_flag("--strict-priority", options->strict_priority, "Obey the jobs' priorities (default: all share alike)");
-  fwl->add_option("--json", options->json, "Write the result to FILE; - prints only it")->type_name("FILE");
+      ->check(OneOf({"coupled", "edge", "stepwise"}));
+  fwl->add_flag("--strict-priority", options->strict_priority,
+                "Serve higher priorities strictly first; default: all share fairly");
+  fwl->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
   fwl->footer(
       "Example: python3 bench/fwl/generate.py excl --pods 4 --iters 20 --seed 6 > excl512.fwl\n"
       "         fairlead sim fwl excl512.fwl --detail edge");
@@ -195,6 +203,7 @@ void AddSimFwl(CLI::App& sim, Invocation* invocation) {
 
 void AddSimCommands(CLI::App& app, Invocation* invocation) {
   CLI::App* sim = app.add_subcommand("sim", "Simulate shared training clusters.");
+  sim->footer("Example: fairlead sim run scenarios/two-jobs.yaml");
   sim->require_subcommand(1);
   AddSimRun(*sim, invocation);
   AddSimFwl(*sim, invocation);

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/named_choice.h"
+
 namespace fairlead::cli {
 namespace {
 
@@ -20,22 +22,24 @@ std::chrono::milliseconds Milliseconds(double seconds) {
 }
 
 void AddLimitOptions(CLI::App* command, SteeringCommandOptions* options) {
-  command->add_option("--max-hosts-per-hour", options->max_hosts_per_job_hour, "Hosts of a job isolated in an hour")
+  command
+      ->add_option("--max-hosts-per-hour", options->max_hosts_per_job_hour, "Most hosts of one job isolated in an hour")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
   command
-      ->add_option("--max-job-share", options->max_job_share, "Share of a job's hosts isolated in a day, at least one")
+      ->add_option("--max-job-share", options->max_job_share,
+                   "Largest share of a job's hosts isolated in a day; at least one host")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command
       ->add_option("--max-cluster-share", options->max_cluster_share,
-                   "Share of all hosts isolated in a day, at least one")
+                   "Largest share of all hosts isolated in a day; at least one host")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--hold-off", options->hold_off_s, "Seconds after a restart in which a job is left alone")
+  command->add_option("--hold-off", options->hold_off_s, "Seconds after a restart during which a job is left alone")
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
-  command->add_option("--min-confidence", options->min_confidence, "Findings of less are not acted upon")
+  command->add_option("--min-confidence", options->min_confidence, "Least confidence of a finding to act on")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
 }
@@ -44,31 +48,30 @@ void AddLimitOptions(CLI::App* command, SteeringCommandOptions* options) {
 
 void AddSteeringOptions(CLI::App* command, SteeringCommandOptions* options) {
   command
-      ->add_option("--steer", options->mode,
-                   "What is done about findings: observe tells them, recommend says what it would do, act does it")
-      ->check(CLI::IsMember({"observe", "recommend", "act"}))
+      ->add_option(
+          "--steer", options->mode,
+          "What to do about findings: observe reports them, recommend also proposes actions, act carries them out")
+      ->check(OneOf({"observe", "recommend", "act"}))
       ->capture_default_str();
   command
       ->add_option("--hook", options->hook,
-                   "Program with arguments that carries actions out: JSON on its input, exit code back")
+                   "Program that carries out actions: JSON on its standard input, result as exit code")
       ->type_name("COMMAND");
-  command->add_option("--hook-deadline", options->hook_deadline_s, "Seconds after which it is ended")
+  command->add_option("--hook-deadline", options->hook_deadline_s, "Seconds after which the hook is killed")
       ->check(CLI::Range(0.1, 86'400.0))
       ->capture_default_str();
   command
       ->add_option("--hook-long-deadline", options->hook_long_deadline_s,
-                   "The same where it restarts a job or tests a host")
+                   "The same for restarting a job or testing a host")
       ->check(CLI::Range(0.1, 86'400.0))
       ->capture_default_str();
-  command->add_option("--spare", options->spares, "Host that may take the place of another; repeatable")
-      ->type_name("HOST");
+  command->add_option("--spare", options->spares, "Spare host that may replace another")->type_name("HOST");
   AddLimitOptions(command, options);
   command
-      ->add_option("--health-events", options->health_events,
-                   "Tell a receiver of NVSentinel's health events: unix:PATH or HOST:PORT")
+      ->add_option("--health-events", options->health_events, "Send NVSentinel health events to unix:PATH or HOST:PORT")
       ->type_name("ADDRESS");
   command->add_flag("--health-events-act", options->health_events_act,
-                    "It may drain and restart hosts by them; otherwise it is asked to keep them only");
+                    "Let NVSentinel drain and restart hosts on these events; default: events are for the record only");
 }
 
 Result<service::LiveActionsOptions> ToLiveActionsOptions(const SteeringCommandOptions& options,

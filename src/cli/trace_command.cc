@@ -83,20 +83,22 @@ CLI::Option* AddGeneratorOption(CLI::App* app, GenerateOptions* options, const s
 
 void AddGeneratorOptions(CLI::App* app, GenerateOptions* options) {
   using Options = trace::GeneratorOptions;
-  AddGeneratorOption(app, options, "--seed", &Options::seed, "Seed; the same one gives the same bytes. Default: 1");
-  AddGeneratorOption(app, options, "--days", &Options::days, "Length. Default: the profile's; beyond it weeks repeat");
+  AddGeneratorOption(app, options, "--seed", &Options::seed, "Seed; the same seed gives the same bytes. Default: 1");
+  AddGeneratorOption(app, options, "--days", &Options::days,
+                     "Length in days; beyond the profile's, weeks repeat. Default: the profile's");
   AddGeneratorOption(app, options, "--load", &Options::load, "Factor on the number of jobs");
   AddGeneratorOption(app, options, "--tail-scale", &Options::tail_scale,
                      "Factor on run times of GPU jobs beyond p95; 1 = as published for all jobs");
   AddGeneratorOption(app, options, "--rank-correlation", &Options::rank_correlation,
-                     "Of GPUs and run time, -1 to 1; higher: large jobs run longer");
-  AddGeneratorOption(app, options, "--burst-fraction", &Options::burst_fraction, "Share of jobs that come in batches");
+                     "Rank correlation of GPUs and run time, -1 to 1; higher: large jobs run longer");
+  AddGeneratorOption(app, options, "--burst-fraction", &Options::burst_fraction,
+                     "Share of jobs that arrive in batches");
   AddGeneratorOption(app, options, "--burst-mean", &Options::burst_mean, "Mean size of a batch");
-  AddGeneratorOption(app, options, "--jobs-limit", &Options::jobs_limit, "Most GPU jobs at once; 0 = no limit");
-  AddGeneratorOption(app, options, "--gpus-limit", &Options::gpus_limit, "Most GPUs at once; 0 = no limit");
+  AddGeneratorOption(app, options, "--jobs-limit", &Options::jobs_limit, "Most GPU jobs at once; 0: no limit");
+  AddGeneratorOption(app, options, "--gpus-limit", &Options::gpus_limit, "Most GPUs in use at once; 0: no limit");
   AddGeneratorOption(app, options, "--fragmentation", &Options::fragmentation, "Share of large jobs on half hosts");
   AddGeneratorOption(app, options, "--draws", &Options::draws_max,
-                     "Most draws until mean jobs and GPUs at once fit; 1 = take the first");
+                     "Most attempts until mean jobs and GPUs in use fit; 1: take the first");
   app->add_flag_callback(
       "--gpu-jobs-only",
       [options] { options->changes.emplace_back([](Options* generator) { generator->gpu_jobs_only = true; }); },
@@ -105,15 +107,17 @@ void AddGeneratorOptions(CLI::App* app, GenerateOptions* options) {
 
 void AddGenerate(CLI::App& trace_app, Invocation* invocation) {
   auto options = std::make_shared<GenerateOptions>();
-  CLI::App* app =
-      trace_app.add_subcommand("generate", "Draw a trace from published distributions, and say how well it fits them.");
+  CLI::App* app = trace_app.add_subcommand(
+      "generate", "Generate a synthetic trace from published distributions, and check how well it fits.");
   app->add_option("--profile", options->profile, "Name of a profile, or a file (.yaml)")->capture_default_str();
   app->add_option("-o,--output", options->output, "Trace to write (CSV); - prints only it")
       ->type_name("FILE")
       ->required();
   AddGeneratorOptions(app, options.get());
-  app->add_option("--json", options->json, "Write the goodness of fit to FILE; - prints only it")->type_name("FILE");
-  app->add_option("--html", options->html, "Write a self-contained page with figures to FILE; - prints only it")
+  app->add_option("--json", options->json, "Write the goodness of fit as JSON to FILE; - prints only JSON")
+      ->type_name("FILE");
+  app->add_option("--html", options->html,
+                  "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");
   app->footer(
       "Every option without a default above has the profile's.\n"
@@ -221,7 +225,7 @@ void AddValidate(CLI::App& trace_app, Invocation* invocation) {
   app->add_option("FILE", options->file, "Trace (CSV: job_id,submit_s,duration_s,gpus,gpus_per_host,model)")
       ->required();
   app->add_option("--against", options->against, "Profile to compare with: a name or a file (.yaml)");
-  app->add_option("--json", options->json, "Write what was found to FILE; - prints only it")->type_name("FILE");
+  app->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
   app->footer(
       "Exit codes: 0 all rows are good and all compared numbers inside their bands, 1 some are not, 2 no trace.\n"
       "Example: fairlead trace validate trace.csv --against lingjun-2023");
@@ -264,25 +268,27 @@ Status Import(const ImportOptions& options) {
 
 void AddImport(CLI::App& trace_app, Invocation* invocation) {
   CLI::App* group = trace_app.add_subcommand("import", "Turn a data set into a trace.");
+  group->footer("Example: fairlead trace import lingjun --jobs job.csv --workers worker.csv -o trace.csv");
   group->require_subcommand(1);
   auto options = std::make_shared<ImportOptions>();
   CLI::App* app =
-      group->add_subcommand("lingjun", "The jobs of the Lingjun 2023 data set; says what had to be cleaned.");
+      group->add_subcommand("lingjun", "Import the Lingjun 2023 data set, and report what had to be cleaned.");
   app->add_option("--jobs", options->files.jobs, "job.csv")->type_name("FILE")->required();
   app->add_option("--workers", options->files.workers, "worker.csv")->type_name("FILE")->required();
-  app->add_option("--topology", options->files.topology, "topo.csv: count pods on hosts that it lacks")
+  app->add_option("--topology", options->files.topology, "topo.csv, to count pods on hosts that it does not list")
       ->type_name("FILE");
   app->add_option("-o,--output", options->output, "Trace to write (CSV); - prints only it")
       ->type_name("FILE")
       ->required();
   app->add_option("--min-duration-s", options->lingjun.min_duration_s,
-                  "Least run time; the files count whole minutes, many of them 0")
+                  "Shortest run time; the files round to minutes, many of them to 0")
       ->capture_default_str();
   app->add_flag("--keep-running", options->lingjun.keep_still_running,
-                "Let jobs without an end run to the end of the data");
+                "Let jobs without an end time run to the end of the data");
   app->add_flag("--drop-pods-without-duration", options->lingjun.drop_pods_without_duration,
-                "Leave out pods that end when they start, with their GPUs");
-  app->add_option("--json", options->json, "Write the cleaning report to FILE; - prints only it")->type_name("FILE");
+                "Drop pods that end when they start, with their GPUs");
+  app->add_option("--json", options->json, "Write the cleaning report as JSON to FILE; - prints only JSON")
+      ->type_name("FILE");
   app->footer("Example: fairlead trace import lingjun --jobs job.csv --workers worker.csv -o trace.csv");
   app->callback([options, invocation] {
     const Status status = Import(*options);
@@ -336,14 +342,14 @@ Status Export(const ExportOptions& options) {
 
 void AddExport(CLI::App& trace_app, Invocation* invocation) {
   auto options = std::make_shared<ExportOptions>();
-  CLI::App* app = trace_app.add_subcommand("export", "Turn a stretch of a trace into a scenario for the simulator.");
+  CLI::App* app = trace_app.add_subcommand("export", "Turn part of a trace into a scenario for the simulator.");
   trace::ScenarioExportOptions& scenario = options->scenario_options;
   app->add_option("FILE", options->file, "Trace (CSV)")->required();
   app->add_option("--scenario", options->scenario, "Scenario to write (.yaml); its jobs go to a .csv of the same name")
       ->type_name("FILE")
       ->required();
-  app->add_option("--from-s", scenario.from_s, "Begin of the stretch")->capture_default_str();
-  app->add_option("--to-s", scenario.to_s, "End of the stretch")->capture_default_str();
+  app->add_option("--from-s", scenario.from_s, "Start of the part, in seconds")->capture_default_str();
+  app->add_option("--to-s", scenario.to_s, "End of the part, in seconds")->capture_default_str();
   app->add_option("--fabric-file", scenario.fabric_file, "Fabric, relative to the scenario's folder")
       ->capture_default_str();
   app->add_option("--policy", scenario.policies, "Traffic policies")->delimiter(',')->capture_default_str();
@@ -365,7 +371,8 @@ void AddExport(CLI::App& trace_app, Invocation* invocation) {
 }  // namespace
 
 void AddTraceCommands(CLI::App& app, Invocation* invocation) {
-  CLI::App* trace = app.add_subcommand("trace", "Workloads: draw them, check them, import them, replay them.");
+  CLI::App* trace = app.add_subcommand("trace", "Cluster traces: generate, check, import and replay them.");
+  trace->footer("Example: fairlead trace generate -o trace.csv && fairlead trace validate trace.csv");
   trace->require_subcommand(1);
   AddGenerate(*trace, invocation);
   AddValidate(*trace, invocation);

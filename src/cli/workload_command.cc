@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/named_choice.h"
 #include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
@@ -103,20 +104,21 @@ int ShowWorkload(const WorkloadOptions& options) {
 }  // namespace
 
 void AddWorkloadCommands(CLI::App& app, Invocation* invocation) {
-  CLI::App* workload = app.add_subcommand("workload", "Look at workloads that were made elsewhere.");
+  CLI::App* workload = app.add_subcommand("workload", "Inspect workloads from other simulators and tracers.");
+  workload->footer("Example: fairlead workload show workloads/moe-32.txt");
   workload->require_subcommand(1);
   auto options = std::make_shared<WorkloadOptions>();
-  CLI::App* show =
-      workload->add_subcommand("show", "What a SimAI workload or a Chakra trace computes and sends in one iteration.");
+  CLI::App* show = workload->add_subcommand(
+      "show", "Summarize what one iteration of a SimAI workload or a Chakra trace computes and sends.");
   show->add_option("FILE", options->file, "SimAI text, Chakra trace (.et), its PREFIX, or a folder of traces")
       ->required();
-  show->add_option("--kind", options->kind, "Kind of file; default: by its name")
-      ->check(CLI::IsMember({"simai", "chakra"}));
+  show->add_option("--kind", options->kind, "Kind of file; default: by its name")->check(OneOf({"simai", "chakra"}));
   show->add_option("--gpus", options->num_gpus, "GPUs of the job, where the file doesn't say")
       ->check(CLI::Range(1, 1'000'000'000));
-  show->add_option("--peak-tflops", options->peak_tflops, "Peak of one GPU, where a trace gives operations, not time")
+  show->add_option("--peak-tflops", options->peak_tflops,
+                   "Peak speed of one GPU, for traces that give operations instead of times")
       ->check(CLI::Range(1e-6, 1e9));
-  show->add_option("--json", options->json, "Write the same to FILE; - prints only it")->type_name("FILE");
+  show->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
   show->footer("Example: fairlead workload show workloads/moe-32.txt");
   show->callback([options, invocation] { invocation->exit_code = ShowWorkload(*options); });
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/nearest_word.h"
 #include "collective/all_to_all.h"
 #include "collective/hierarchical_collectives.h"
 #include "collective/ring_collectives.h"
@@ -40,7 +41,7 @@ std::string_view Name(CollectiveKind kind) { return kNames[static_cast<size_t>(k
 Result<CollectiveKind> ParseCollectiveKind(std::string_view name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);
   if (found == kNames.end()) {
-    return InvalidArgument(fmt::format("unknown collective '{}'; known: {}", name, fmt::join(kNames, ", ")));
+    return InvalidArgument(UnknownName("collective", name, kNames));
   }
   return static_cast<CollectiveKind>(found - kNames.begin());
 }

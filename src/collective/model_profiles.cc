@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/nearest_word.h"
 #include "collective/embedded_profiles.h"
 #include "collective/model_profile_yaml.h"
 
@@ -44,7 +45,7 @@ void ModelProfiles::Add(ModelProfile profile) {
 Result<const ModelProfile*> ModelProfiles::Find(std::string_view name) const {
   const auto found = profiles_.find(name);
   if (found == profiles_.end()) {
-    return NotFound(fmt::format("unknown model profile '{}'; known: {}", name, fmt::join(Names(), ", ")));
+    return NotFound(UnknownName("model profile", name, Names()));
   }
   return &found->second;
 }

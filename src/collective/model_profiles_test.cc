@@ -84,10 +84,10 @@ TEST(BuiltInProfilesTest, DefaultsGiveAnIterationForEveryNumberOfGpus) {
 }
 
 TEST(ModelProfilesTest, UnknownNameListsTheKnownOnes) {
-  const auto found = ModelProfiles::BuiltIn().Find("gpt-5");
+  const auto found = ModelProfiles::BuiltIn().Find("mega");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.status().code(), StatusCode::kNotFound);
-  EXPECT_THAT(found.status().message(), HasSubstr("unknown model profile 'gpt-5'; known: bert-large, ctr-recommender"));
+  EXPECT_THAT(found.status().message(), HasSubstr("unknown model profile 'mega'; known: bert-large, ctr-recommender"));
 }
 
 TEST_F(ProfileDirectoryTest, UserProfilesComeOnTopAndReplaceByName) {

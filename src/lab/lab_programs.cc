@@ -5,18 +5,13 @@
 
 #include <filesystem>
 
+#include "base/this_program.h"
+
 namespace fairlead::lab {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<std::string> ThisProgram() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return Unavailable(fmt::format("/proc/self/exe: {}", error.message()));
-  return program.string();
-}
 
 // The first of some places below this program's folder that has the file.
 Result<std::string> FindBeside(const std::string& name, std::initializer_list<const char*> places, int mode,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/nearest_word.h"
 #include "scheduling/aiturbo/aiturbo.h"
 #include "scheduling/aiturbo/aiturbo_literal.h"
 #include "scheduling/drf/drf.h"
@@ -57,8 +58,7 @@ std::vector<std::string_view> AllocationPolicyNames() {
 Result<std::unique_ptr<AllocationPolicy>> CreateAllocationPolicy(std::string_view name, uint64_t seed) {
   const auto* const entry = std::ranges::find(kEntries, name, &Entry::name);
   if (entry != std::end(kEntries)) return entry->create(seed);
-  return InvalidArgument(
-      fmt::format("unknown allocation policy '{}'; known: {}", name, fmt::join(AllocationPolicyNames(), ", ")));
+  return InvalidArgument(UnknownName("allocation policy", name, AllocationPolicyNames()));
 }
 
 }  // namespace fairlead::scheduling

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/nearest_word.h"
 #include "scheduling/hived/hived.h"
 #include "scheduling/locality_first/locality_first.h"
 #include "scheduling/muri/muri.h"
@@ -16,8 +17,7 @@ Result<std::unique_ptr<PlacementPolicy>> CreatePlacementPolicy(std::string_view 
   if (name == "random") return random_placement::CreateRandomPlacement(seed);
   if (name == "hived") return hived::CreateHived();
   if (name == "muri") return muri::CreateMuri();
-  return InvalidArgument(
-      fmt::format("unknown placement policy '{}'; known: {}", name, fmt::join(PlacementPolicyNames(), ", ")));
+  return InvalidArgument(UnknownName("placement policy", name, PlacementPolicyNames()));
 }
 
 }  // namespace fairlead::scheduling

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/nearest_word.h"
 #include "traffic/policy_registry.h"
 
 namespace fairlead::service {
@@ -24,13 +25,17 @@ constexpr LivePolicy kPolicies[] = {
 
 std::span<const LivePolicy> LivePolicies() { return kPolicies; }
 
+std::vector<std::string_view> LivePolicyNames() {
+  std::vector<std::string_view> names;
+  for (const LivePolicy& policy : kPolicies) names.push_back(policy.name);
+  return names;
+}
+
 Result<LivePolicy> FindLivePolicy(std::string_view name) {
-  std::string known;
   for (const LivePolicy& policy : kPolicies) {
     if (policy.name == name) return policy;
-    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", policy.name, policy.decides);
   }
-  return NotFound(fmt::format("policy '{}': running jobs have no such policy; known: {}", name, known));
+  return NotFound(UnknownName("policy for running jobs", name, LivePolicyNames()));
 }
 
 std::unique_ptr<traffic::TrafficPolicy> CreateLevelPolicy(const LivePolicy& policy) {

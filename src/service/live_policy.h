@@ -27,6 +27,7 @@ struct LivePolicy {
 
 // In the order people should see them.
 std::span<const LivePolicy> LivePolicies();
+std::vector<std::string_view> LivePolicyNames();
 
 // Errors: kNotFound for an unknown name, listing the known ones.
 Result<LivePolicy> FindLivePolicy(std::string_view name);

@@ -63,8 +63,7 @@ TEST(LivePolicyTest, LevelsAreThoseOfTheSimulatedPolicy) {
 
 TEST(LivePolicyTest, UnknownNamesAreAnsweredWithTheKnownOnes) {
   EXPECT_EQ(FindLivePolicy("crux").status(),
-            NotFound("policy 'crux': running jobs have no such policy; known: ecmp (none), c4p (paths), "
-                     "crux-levels (priorities), crux+c4p (both)"));
+            NotFound("unknown policy for running jobs 'crux'; known: ecmp, c4p, crux-levels, crux+c4p"));
 }
 
 }  // namespace

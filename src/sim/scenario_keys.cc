@@ -163,7 +163,8 @@ constexpr YamlKey kJob[] = {
      .max = 1,
      .with = "model"},
     {.name = "data_parallel_algorithm",
-     .meaning = "How replicas exchange gradients: within hosts and then in one ring for each rail, in one flat ring, or in a tree.",
+     .meaning = "How replicas exchange gradients: within hosts and then in one ring for each rail, in one flat ring, "
+                "or in a tree.",
      .example = "ring",
      .fallback = "hierarchical",
      .choices = DataParallelAlgorithms,
@@ -279,12 +280,16 @@ constexpr YamlKey kJob[] = {
 constexpr std::string_view kJobOne[] = {"model compute_s workload"};
 constexpr YamlMapKeys kJobKeys = {
     .name = "job",
-    .meaning = "A training job, given by a model profile (`model`), by plain numbers (`compute_s`) or by a file (`workload`).",
+    .meaning =
+        "A training job, given by a model profile (`model`), by plain numbers (`compute_s`) or by a file (`workload`).",
     .keys = kJob,
     .exactly_one = kJobOne};
 
 constexpr YamlKey kGenerate[] = {
-    {.name = "profile", .meaning = "A trace profile (`trace_profiles/`).", .example = "lingjun-2023", .is_required = true},
+    {.name = "profile",
+     .meaning = "A trace profile (`trace_profiles/`).",
+     .example = "lingjun-2023",
+     .is_required = true},
     {.name = "seed",
      .type = YamlType::kInteger,
      .meaning = "Seed of the generator.",
@@ -319,13 +324,15 @@ constexpr YamlKey kWindow[] = {
      .min = 0,
      .max = trace::kMaxSeconds},
 };
-constexpr YamlMapKeys kWindowKeys = {.name = "window", .meaning = "Jobs that arrive in it are simulated.", .keys = kWindow};
+constexpr YamlMapKeys kWindowKeys = {
+    .name = "window", .meaning = "Jobs that arrive in it are simulated.", .keys = kWindow};
 
 constexpr YamlKey kLabel[] = {
     {.name = "label", .meaning = "A model's label in the trace.", .example = "llama", .is_required = true},
     {.name = "model", .meaning = "The model profile that stands for it.", .example = "llama-7b", .is_required = true},
 };
-constexpr YamlMapKeys kLabelKeys = {.name = "label", .meaning = "Jobs of the trace with a known label.", .keys = kLabel};
+constexpr YamlMapKeys kLabelKeys = {
+    .name = "label", .meaning = "Jobs of the trace with a known label.", .keys = kLabel};
 
 constexpr YamlKey kSpread[] = {
     {.name = "max_gpus",
@@ -423,7 +430,8 @@ constexpr YamlKey kCrux[] = {
      .max = 0.99},
     {.name = "level_hysteresis",
      .type = YamlType::kNumber,
-     .meaning = "By which share of the contention between jobs new levels must be better before they replace those in force.",
+     .meaning =
+         "By which share of the contention between jobs new levels must be better before they replace those in force.",
      .example = "0.1",
      .fallback = "0",
      .min = 0,
@@ -438,7 +446,8 @@ constexpr YamlKey kCrux[] = {
     {.name = "starvation_guard_s",
      .type = YamlType::kNumber,
      .unit = NumberUnit::kSeconds,
-     .meaning = "A job that has fallen behind by more than this is put on the top level for a while. 0: never, as in the paper.",
+     .meaning = "A job that has fallen behind by more than this is put on the top level for a while. 0: never, as in "
+                "the paper.",
      .example = "20",
      .fallback = "0",
      .min = 0,
@@ -458,7 +467,10 @@ constexpr YamlKey kC4p[] = {
 constexpr YamlMapKeys kC4pKeys = {.name = "c4p", .meaning = "Options of the policies `c4p…`.", .keys = kC4p};
 
 constexpr YamlKey kScenario[] = {
-    {.name = "title", .meaning = "Title of the report.", .example = "Two jobs that meet on the uplinks", .is_required = true},
+    {.name = "title",
+     .meaning = "Title of the report.",
+     .example = "Two jobs that meet on the uplinks",
+     .is_required = true},
     {.name = "notes",
      .type = YamlType::kTexts,
      .meaning = "What the report should say about where the numbers come from.",
@@ -482,7 +494,8 @@ constexpr YamlKey kScenario[] = {
      .example = "{generate: {profile: lingjun-2023}, spread: [{models: [gpt-13b]}]}",
      .map = &kTraceKeys},
     {.name = "profiles",
-     .meaning = "Folder with model profiles of your own, relative to the scenario; they replace those that come with Fairlead.",
+     .meaning = "Folder with model profiles of your own, relative to the scenario; they replace those that come with "
+                "Fairlead.",
      .example = "my-profiles"},
     {.name = "placement",
      .meaning = "How hosts are chosen for jobs.",
@@ -503,7 +516,8 @@ constexpr YamlKey kScenario[] = {
      .choices = traffic::PolicyNames},
     {.name = "allocation",
      .type = YamlType::kTexts,
-     .meaning = "Policies that decide about sizes and hosts instead of `placement`; each is combined with each of `policies`.",
+     .meaning =
+         "Policies that decide about sizes and hosts instead of `placement`; each is combined with each of `policies`.",
      .example = "[tiresias, aiturbo]",
      .otherwise = "sizes are fixed",
      .choices = scheduling::AllocationPolicyNames},
@@ -527,7 +541,8 @@ constexpr YamlKey kScenario[] = {
      .min = 0},
     {.name = "vary",
      .type = YamlType::kTexts,
-     .meaning = "What differs between draws: the hash of ECMP, where in their iterations jobs start, random placements.",
+     .meaning =
+         "What differs between draws: the hash of ECMP, where in their iterations jobs start, random placements.",
      .example = "[hash, phase]",
      .otherwise = "all three",
      .choices = Varied},
@@ -541,7 +556,8 @@ constexpr YamlKey kScenario[] = {
      .max = kMaxSeconds},
     {.name = "extrapolate",
      .type = YamlType::kSwitch,
-     .meaning = "Whether jobs whose iterations repeat are advanced without simulating each of them: for long simulations.",
+     .meaning =
+         "Whether jobs whose iterations repeat are advanced without simulating each of them: for long simulations.",
      .example = "true",
      .otherwise = "false; true with `trace`"},
     {.name = "detail",
@@ -563,7 +579,8 @@ constexpr YamlKey kScenario[] = {
      .choices = Congestions},
     {.name = "random_phase",
      .type = YamlType::kSwitch,
-     .meaning = "Whether jobs that are there at the start are in the midst of an iteration, so that they do not run in step.",
+     .meaning =
+         "Whether jobs that are there at the start are in the midst of an iteration, so that they do not run in step.",
      .example = "false",
      .fallback = "true"},
     {.name = "phase_seed",
@@ -586,11 +603,20 @@ constexpr YamlKey kScenario[] = {
      .fallback = "8",
      .min = 1,
      .max = 64},
-    {.name = "crux", .type = YamlType::kMap, .meaning = "Options of Crux.", .example = "{fairness: 0.5}", .map = &kCruxKeys},
-    {.name = "c4p", .type = YamlType::kMap, .meaning = "Options of C4P.", .example = "{max_imbalance: 1.2}", .map = &kC4pKeys},
+    {.name = "crux",
+     .type = YamlType::kMap,
+     .meaning = "Options of Crux.",
+     .example = "{fairness: 0.5}",
+     .map = &kCruxKeys},
+    {.name = "c4p",
+     .type = YamlType::kMap,
+     .meaning = "Options of C4P.",
+     .example = "{max_imbalance: 1.2}",
+     .map = &kC4pKeys},
     {.name = "profile_jobs",
      .type = YamlType::kSwitch,
-     .meaning = "Whether policies first have to measure each job's iteration, as in the Crux paper; otherwise they know it.",
+     .meaning =
+         "Whether policies first have to measure each job's iteration, as in the Crux paper; otherwise they know it.",
      .example = "true",
      .fallback = "false"},
     {.name = "profiling_window_s",

@@ -105,7 +105,8 @@ std::string Wrap(const std::vector<Place>& places, std::string inner) {
 class ScenarioKeysTest : public ::testing::Test {
  protected:
   ScenarioKeysTest() {
-    for (const char* name : {"scenarios", "fabrics", "workloads"}) std::filesystem::create_directory(folder_.path() / name);
+    for (const char* name : {"scenarios", "fabrics", "workloads"})
+      std::filesystem::create_directory(folder_.path() / name);
     const std::filesystem::path source(FAIRLEAD_SOURCE_DIR);
     for (const char* file : {"fabrics/crux-testbed.yaml", "workloads/moe-32.txt", "workloads/sharded-16.et"}) {
       std::filesystem::copy(source / file, folder_.path() / file);
@@ -161,8 +162,9 @@ class ScenarioKeysTest : public ::testing::Test {
   }
 
   static bool IsElastic(const YamlMapKeys& map, const YamlKey& key) {
-    static const std::set<std::string_view> kKeys = {"sizes",     "min_gpus",    "max_gpus",         "epochs", "iterations_per_epoch",
-                                                     "restart_s", "predictable", "predictable_after"};
+    static const std::set<std::string_view> kKeys = {
+        "sizes",     "min_gpus",    "max_gpus",         "epochs", "iterations_per_epoch",
+        "restart_s", "predictable", "predictable_after"};
     return map.name == "job" && kKeys.contains(key.name);
   }
 

@@ -247,10 +247,11 @@ std::string RailTemplate() {
 }
 
 std::string LabTemplate() {
-  std::string text = Heading("A lab: eight hosts as network namespaces of this machine, with real TCP between them.",
-                             "#   sudo fairlead lab up FILE --scale 0.0001     # 200 Gb/s become 20 Mb/s\n"
-                             "#   sudo fairlead lab run FILE --simulate        # real processes, and the simulator beside them\n"
-                             "#   sudo fairlead lab down\n");
+  std::string text =
+      Heading("A lab: eight hosts as network namespaces of this machine, with real TCP between them.",
+              "#   sudo fairlead lab up FILE --scale 0.0001     # 200 Gb/s become 20 Mb/s\n"
+              "#   sudo fairlead lab run FILE --simulate        # real processes, and the simulator beside them\n"
+              "#   sudo fairlead lab down\n");
   MapWriter root(&text, kScenarioKeys, 0);
   root.Key("title", "My lab");
   WriteLabFabric(root);

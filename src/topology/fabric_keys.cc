@@ -14,8 +14,17 @@ std::vector<std::string_view> CoreWirings() { return {"grouped", "full"}; }
 std::vector<std::string_view> LeafLabels() { return {"per-pod", "global"}; }
 
 constexpr YamlKey kHost[] = {
-    {.name = "gpus", .type = YamlType::kInteger, .meaning = "GPUs of a host.", .example = "8", .otherwise = "8", .min = 1, .max = 1024},
-    {.name = "gpu_model", .meaning = "Name of the GPU, for reports.", .example = "H100", .otherwise = "A100; H800 with kind rail-dual-plane"},
+    {.name = "gpus",
+     .type = YamlType::kInteger,
+     .meaning = "GPUs of a host.",
+     .example = "8",
+     .otherwise = "8",
+     .min = 1,
+     .max = 1024},
+    {.name = "gpu_model",
+     .meaning = "Name of the GPU, for reports.",
+     .example = "H100",
+     .otherwise = "A100; H800 with kind rail-dual-plane"},
     {.name = "gpu_peak_tflops",
      .type = YamlType::kNumber,
      .unit = NumberUnit::kTeraflopPerSecond,
@@ -32,7 +41,13 @@ constexpr YamlKey kHost[] = {
      .otherwise = "300; 200 with kind rail-dual-plane",
      .min = 0,
      .max = kMaxSpeed},
-    {.name = "sockets", .type = YamlType::kInteger, .meaning = "CPU sockets of a host.", .example = "2", .otherwise = "2", .min = 1, .max = 16},
+    {.name = "sockets",
+     .type = YamlType::kInteger,
+     .meaning = "CPU sockets of a host.",
+     .example = "2",
+     .otherwise = "2",
+     .min = 1,
+     .max = 16},
     {.name = "socket_gigabytes_per_s",
      .type = YamlType::kNumber,
      .unit = NumberUnit::kGigabytesPerSecond,
@@ -56,7 +71,13 @@ constexpr YamlKey kHost[] = {
      .otherwise = "32; 64 with kind rail-dual-plane",
      .min = kMinSpeed,
      .max = kMaxSpeed},
-    {.name = "nics", .type = YamlType::kInteger, .meaning = "NICs of a host for training traffic.", .example = "4", .otherwise = "4; 8 with kind rail-dual-plane", .min = 1, .max = 1024},
+    {.name = "nics",
+     .type = YamlType::kInteger,
+     .meaning = "NICs of a host for training traffic.",
+     .example = "4",
+     .otherwise = "4; 8 with kind rail-dual-plane",
+     .min = 1,
+     .max = 1024},
     {.name = "ports_per_nic",
      .type = YamlType::kInteger,
      .meaning = "Ports of a NIC. With kind rail-dual-plane each port is in a plane of its own.",
@@ -98,14 +119,23 @@ constexpr YamlMapKeys kLinkKeys = {
     .name = "link", .meaning = "A cable with another speed than its kind.", .keys = kLink};
 
 constexpr YamlKey kSwitches[] = {
-    {.name = "leaf", .type = YamlType::kTexts, .meaning = "Names of the leaves (ToR, ASW).", .example = "[leaf0, leaf1]"},
-    {.name = "spine", .type = YamlType::kTexts, .meaning = "Names of the spines (aggregation, PSW).", .example = "[spine0]"},
+    {.name = "leaf",
+     .type = YamlType::kTexts,
+     .meaning = "Names of the leaves (ToR, ASW).",
+     .example = "[leaf0, leaf1]"},
+    {.name = "spine",
+     .type = YamlType::kTexts,
+     .meaning = "Names of the spines (aggregation, PSW).",
+     .example = "[spine0]"},
     {.name = "core", .type = YamlType::kTexts, .meaning = "Names of the cores (DSW).", .example = "[core0]"},
 };
 constexpr YamlMapKeys kSwitchesKeys = {.name = "switches", .meaning = "Switches by layer.", .keys = kSwitches};
 
 constexpr YamlKey kCable[] = {
-    {.name = "from", .meaning = "One end: a switch, or a NIC as `host/nic0`.", .example = "h0/nic0", .is_required = true},
+    {.name = "from",
+     .meaning = "One end: a switch, or a NIC as `host/nic0`.",
+     .example = "h0/nic0",
+     .is_required = true},
     {.name = "to", .meaning = "The other end.", .example = "leaf0", .is_required = true},
     {.name = "gbps",
      .type = YamlType::kNumber,
@@ -131,9 +161,10 @@ constexpr std::string_view kWithCores = "clos3 double-sided rail-dual-plane ling
 
 constexpr YamlKey kFabric[] = {
     {.name = "kind",
-     .meaning = "Which shape the fabric has: `clos2` is leaves and spines; `clos3` is pods of leaves and spines below cores; "
-                "`double-sided` has hosts on pairs of leaves; `rail-dual-plane` has one leaf for each rail and plane; "
-                "`lingjun-topo` is read from a Lingjun `topo.csv`; `explicit` names every switch and cable.",
+     .meaning =
+         "Which shape the fabric has: `clos2` is leaves and spines; `clos3` is pods of leaves and spines below cores; "
+         "`double-sided` has hosts on pairs of leaves; `rail-dual-plane` has one leaf for each rail and plane; "
+         "`lingjun-topo` is read from a Lingjun `topo.csv`; `explicit` names every switch and cable.",
      .example = "clos2",
      .is_required = true,
      .choices = FabricKinds},
@@ -270,7 +301,8 @@ constexpr YamlKey kFabric[] = {
      .max = kMaxNodes,
      .kinds = "lingjun-topo"},
     {.name = "core_wiring",
-     .meaning = "Which cores a spine is cabled to: `grouped`, as in a fat tree, spines of equal number share their cores; `full`, "
+     .meaning = "Which cores a spine is cabled to: `grouped`, as in a fat tree, spines of equal number share their "
+                "cores; `full`, "
                 "every spine to every core.",
      .example = "full",
      .fallback = "grouped",
@@ -334,11 +366,16 @@ constexpr YamlKey kFabric[] = {
      .example = "{leaf: [leaf0, leaf1], spine: [spine0]}",
      .map = &kSwitchesKeys,
      .kinds = "explicit"},
-    {.name = "hosts", .type = YamlType::kTexts, .meaning = "Names of the hosts.", .example = "[h0, h1]", .kinds = "explicit"},
+    {.name = "hosts",
+     .type = YamlType::kTexts,
+     .meaning = "Names of the hosts.",
+     .example = "[h0, h1]",
+     .kinds = "explicit"},
     {.name = "cables",
      .type = YamlType::kMaps,
      .meaning = "The cables.",
-     .example = "[{from: h0/nic0, to: leaf0}, {from: h1/nic0, to: leaf1}, {from: leaf0, to: spine0, gbps: 400}, {from: leaf1, to: spine0, gbps: 400}]",
+     .example = "[{from: h0/nic0, to: leaf0}, {from: h1/nic0, to: leaf1}, {from: leaf0, to: spine0, gbps: 400}, {from: "
+                "leaf1, to: spine0, gbps: 400}]",
      .map = &kCableKeys,
      .kinds = "explicit"},
     {.name = "links",

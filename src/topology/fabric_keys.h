@@ -1,5 +1,5 @@
-// The keys of a `fabric:` section: types, units, ranges, defaults and meanings. What the reader accepts (fabric_yaml.h),
-// and what the reference page and the JSON schema say.
+// The keys of a `fabric:` section: types, units, ranges, defaults and meanings. What the reader accepts
+// (fabric_yaml.h), and what the reference page and the JSON schema say.
 #pragma once
 
 #include "base/yaml_keys.h"

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/nearest_word.h"
 #include "base/yaml_reader.h"
 #include "trace/embedded_trace_profiles.h"
 #include "trace/trace.h"
@@ -217,7 +218,7 @@ Result<TraceProfile> BuiltInTraceProfile(std::string_view name) {
   for (const EmbeddedTraceProfile& file : EmbeddedTraceProfiles()) {
     if (NameOf(file) == name) return ParseTraceProfile(file.text, std::string(file.file_name));
   }
-  return NotFound(fmt::format("unknown trace profile '{}'; known: {}", name, fmt::join(BuiltInTraceProfiles(), ", ")));
+  return NotFound(UnknownName("trace profile", name, BuiltInTraceProfiles()));
 }
 
 }  // namespace fairlead::trace

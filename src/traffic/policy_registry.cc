@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/nearest_word.h"
 #include "traffic/c4p/c4p_policy.h"
 #include "traffic/cassini/cassini_policy.h"
 #include "traffic/crux/crux_policy.h"
@@ -93,7 +94,7 @@ Result<Policy> CreatePolicy(std::string_view name, const PolicyOptions& options)
   for (const Entry& entry : kPolicies) {
     if (entry.name == name) return entry.create(entry.name, options);
   }
-  return NotFound(fmt::format("traffic policy '{}': no such policy; known: {}", name, fmt::join(PolicyNames(), ", ")));
+  return NotFound(UnknownName("traffic policy", name, PolicyNames()));
 }
 
 }  // namespace fairlead::traffic

@@ -16,9 +16,11 @@ TEST(PolicyRegistryTest, EveryNameCreatesThePolicyOfThatName) {
 }
 
 TEST(PolicyRegistryTest, UnknownNamesListTheKnownOnes) {
-  EXPECT_EQ(CreatePolicy("cruks", {}).status(),
-            NotFound("traffic policy 'cruks': no such policy; known: ecmp, sincronia, varys, taccl-star, cassini, "
-                     "crux-pa, crux-levels, crux-ps-pa, crux, crux-fair, crux-guard, c4p-static, c4p, crux+c4p"));
+  EXPECT_EQ(
+      CreatePolicy("curx", {}).status(),
+      NotFound(
+          "unknown traffic policy 'curx' (did you mean 'crux'?); known: ecmp, sincronia, varys, taccl-star, cassini, "
+          "crux-pa, crux-levels, crux-ps-pa, crux, crux-fair, crux-guard, c4p-static, c4p, crux+c4p"));
   EXPECT_FALSE(CreatePolicy("taccl_star", {}).ok());
 }
 

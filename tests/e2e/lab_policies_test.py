@@ -77,7 +77,7 @@ class LabPoliciesTest(unittest.TestCase):
         up = subprocess.run([PROGRAM, "lab", "up", "--run-dir", self.folder, str(SCENARIO), "--policy", "crux"],
                             capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(up.returncode, 2)
-        self.assertIn("crux-levels (priorities)", up.stderr)
+        self.assertIn("expected one of ecmp, c4p, crux-levels, crux+c4p, found 'crux'", up.stderr)
 
 
 if __name__ == "__main__":

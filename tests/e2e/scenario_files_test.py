@@ -18,6 +18,7 @@ GENERATED = {
     "schemas/scenario.json": ["schema", "scenario"],
     "schemas/fabric.json": ["schema", "fabric"],
     "docs/reference/scenario.md": ["schema", "scenario", "--page"],
+    "docs/reference/commands.md": ["reference"],
 }
 
 
