@@ -104,10 +104,11 @@ std::string ManPage(const Command& root, const Command& command, const std::stri
   std::string name = command.path;
   std::ranges::replace(name, ' ', '-');
   std::string title = name;
-  std::ranges::transform(title, title.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
-  std::string page = fmt::format(
-      ".TH \"{}\" 1 \"\" \"Fairlead {}\" \"Fairlead\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n", Roff(title), version,
-      Roff(name), Roff(command.summary), Roff(Synopsis(command)));
+  std::ranges::transform(title, title.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  std::string page =
+      fmt::format(".TH \"{}\" 1 \"\" \"Fairlead {}\" \"Fairlead\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n",
+                  Roff(title), version, Roff(name), Roff(command.summary), Roff(Synopsis(command)));
   page += ".SH OPTIONS\n" + ManOptions(command) + ManFooter(command);
   if (&root == &command) {
     page += ".SH COMMANDS\n";
@@ -119,7 +120,8 @@ std::string ManPage(const Command& root, const Command& command, const std::stri
     for (const Command& inner : command.commands) AddManCommand(inner, &page);
   }
   page +=
-      ".SH EXIT STATUS\n0: done. 1: the check that was asked for failed. 2: wrong usage or input. 3: something that is needed is not "
+      ".SH EXIT STATUS\n0: done. 1: the check that was asked for failed. 2: wrong usage or input. 3: something that is "
+      "needed is not "
       "available. 4: internal error. 130: interrupted by Ctrl\\-C; 143: ended by SIGTERM. Results so far are kept.\n";
   if (&root != &command) page += fmt::format(".SH SEE ALSO\n.BR {} (1)\n", Roff(root.path));
   return page;
@@ -144,7 +146,8 @@ void AddCommandSection(const Command& command, size_t depth, std::string* page) 
   if (!options.empty()) {
     *page += "\n| option | meaning | |\n| --- | --- | --- |\n";
     for (const CommandOption* option : options) {
-      *page += fmt::format("| `{}` | {} | {} |\n", Cell(Usage(*option, ", ")), Cell(option->help), Cell(Details(*option)));
+      *page +=
+          fmt::format("| `{}` | {} | {} |\n", Cell(Usage(*option, ", ")), Cell(option->help), Cell(Details(*option)));
     }
   }
   if (!command.footer.empty()) {

@@ -15,12 +15,24 @@ Command SmallTree() {
   Command run = {.path = "fairlead sim run",
                  .summary = "Run it.",
                  .footer = "Example: fairlead sim run x.yaml",
-                 .options = {{.names = {"SCENARIO"}, .value = {.type = "TEXT", .choices = {}, .range = {}}, .help = "File",
-                              .fallback = "", .variable = "", .is_positional = true, .is_required = true},
-                             {.names = {"--policy"}, .value = {.type = "TEXT", .choices = {"ecmp", "crux"}, .range = {}},
-                              .help = "Policies | all", .fallback = "", .variable = "", .is_repeatable = true},
-                             {.names = {"-j", "--json"}, .value = {.type = "FILE", .choices = {}, .range = {}}, .help = ".json",
-                              .fallback = "-", .variable = "OUT"}},
+                 .options = {{.names = {"SCENARIO"},
+                              .value = {.type = "TEXT", .choices = {}, .range = {}},
+                              .help = "File",
+                              .fallback = "",
+                              .variable = "",
+                              .is_positional = true,
+                              .is_required = true},
+                             {.names = {"--policy"},
+                              .value = {.type = "TEXT", .choices = {"ecmp", "crux"}, .range = {}},
+                              .help = "Policies | all",
+                              .fallback = "",
+                              .variable = "",
+                              .is_repeatable = true},
+                             {.names = {"-j", "--json"},
+                              .value = {.type = "FILE", .choices = {}, .range = {}},
+                              .help = ".json",
+                              .fallback = "-",
+                              .variable = "OUT"}},
                  .commands = {}};
   Command sim = {.path = "fairlead sim", .summary = "Simulate.", .footer = "", .options = {}, .commands = {run}};
   return {.path = "fairlead", .summary = "All.", .footer = "", .options = {}, .commands = {sim}};
@@ -45,7 +57,8 @@ TEST(CommandPagesTest, TheReferenceHasEveryCommandAndOption) {
 }
 
 TEST(ShellCompletionTest, ScriptsNameCommandsOptionsAndChoices) {
-  for (const std::string& script : {BashCompletion(SmallTree()), ZshCompletion(SmallTree()), FishCompletion(SmallTree())}) {
+  for (const std::string& script :
+       {BashCompletion(SmallTree()), ZshCompletion(SmallTree()), FishCompletion(SmallTree())}) {
     EXPECT_THAT(script, HasSubstr("ecmp crux"));
     EXPECT_THAT(script, HasSubstr("json"));
     EXPECT_THAT(script, HasSubstr("fairlead-sim"));

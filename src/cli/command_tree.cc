@@ -174,7 +174,8 @@ Result<Command> GatherCommands(const CLI::App& app, std::vector<std::string>* mi
     FL_ASSIGN_OR_RETURN(Command described, ReadCommand(json));
     const auto command = std::ranges::find(described.commands, sibling.word, &Command::name);
     if (command == described.commands.end()) {
-      return Unavailable(fmt::format("{} does not have the command {}; is it of another version?", program, sibling.word));
+      return Unavailable(
+          fmt::format("{} does not have the command {}; is it of another version?", program, sibling.word));
     }
     *own = std::move(*command);
   }

@@ -13,7 +13,7 @@ namespace fairlead::cli {
 
 // What an option takes.
 struct OptionValue {
-  std::string type;                  // "N", "X", "TEXT", "FILE", …; empty: a flag
+  std::string type;                       // "N", "X", "TEXT", "FILE", …; empty: a flag
   std::vector<std::string> choices = {};  // the only values; empty: any
   std::string range = {};                 // "1 to 10000"; empty: any
 };

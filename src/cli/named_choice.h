@@ -13,8 +13,8 @@ class Validator;
 
 namespace fairlead::cli {
 
-// Refuses other values: "expected one of ecmp, crux, found 'curx'; did you mean 'crux'?". Help, completion and reference
-// list the names.
+// Refuses other values: "expected one of ecmp, crux, found 'curx'; did you mean 'crux'?". Help, completion and
+// reference list the names.
 CLI::Validator OneOf(std::vector<std::string> names);
 CLI::Validator OneOf(std::span<const std::string_view> names);
 

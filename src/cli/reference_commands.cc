@@ -23,7 +23,8 @@ namespace {
 Result<Command> AllCommands(const CLI::App& app) {
   std::vector<std::string> missing;
   auto commands = GatherCommands(app, &missing);
-  if (!missing.empty()) fmt::print(stderr, "fairlead: without the commands of {}: not built\n", fmt::join(missing, ", "));
+  if (!missing.empty())
+    fmt::print(stderr, "fairlead: without the commands of {}: not built\n", fmt::join(missing, ", "));
   return commands;
 }
 
@@ -76,7 +77,8 @@ void AddReferenceCommands(CLI::App& app, Invocation* invocation) {
     invocation->exit_code = status.ok() ? kExitOk : ReportError(status);
   });
 
-  CLI::App* reference = app.add_subcommand("reference", "Print a reference page in Markdown with every command and option.");
+  CLI::App* reference =
+      app.add_subcommand("reference", "Print a reference page in Markdown with every command and option.");
   reference->footer("Example: fairlead reference > commands.md");
   reference->callback([&app, invocation] { invocation->exit_code = Print(Reference(app)); });
 }

@@ -74,7 +74,8 @@ std::string Alternatives(const std::vector<std::string>& words) {
 }
 
 // One line of a `case` over "COMMAND|OPTION".
-std::string ChoiceCases(const Command& root, const std::function<std::string(const std::vector<std::string>&)>& action) {
+std::string ChoiceCases(const Command& root,
+                        const std::function<std::string(const std::vector<std::string>&)>& action) {
   std::string cases;
   ForEach(root, [&](const Command& command) {
     for (const CommandOption& option : command.options) {
@@ -106,9 +107,9 @@ std::string FreeCases(const Command& root, std::string_view action) {
 std::string BashCompletion(const Command& root) {
   std::string words;
   ForEach(root, [&](const Command& command) {
-    words += fmt::format("    \"{}\") options=\"{}\" words=\"{}\" ;;\n", command.path,
-                         fmt::join(OptionNames(command), " "),
-                         fmt::join(command.commands.empty() ? PositionalChoices(command) : CommandNames(command), " "));
+    words +=
+        fmt::format("    \"{}\") options=\"{}\" words=\"{}\" ;;\n", command.path, fmt::join(OptionNames(command), " "),
+                    fmt::join(command.commands.empty() ? PositionalChoices(command) : CommandNames(command), " "));
   });
   const auto choose = [](const std::vector<std::string>& choices) {
     return fmt::format("choices=\"{}\"", fmt::join(choices, " "));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -56,6 +57,7 @@ TEST(FormatValueTest, FourSignificantDigitsWithoutExponent) {
 }
 
 TEST(ExperimentReportTest, TextShowsEveryRowInAHundredColumns) {
+  setenv("COLUMNS", "100", 1);
   ExperimentResult result = ExampleResult();
   result.rows[0].published.name = std::string(150, 'n');
   const std::string text = RenderText(result);

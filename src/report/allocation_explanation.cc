@@ -37,7 +37,7 @@ std::string NameOf(const AllocationExplanation& e, JobId job) {
 
 std::string RenderHeading(const AllocationExplanation& e) {
   const DecisionRecord& d = e.decision;
-  const std::string name = TruncateToWidth(CleanText(e.name), kNameWidth);
+  const std::string name = ShownName(e.name, kNameWidth);
   return WrapText(fmt::format("Job {} \"{}\": asks for {}; allocation policy {}, decision at {} ({}, {})", e.job, name,
                               Describe(d.requested), CleanText(e.policy), FormatDuration(SecondsOf(d.time)),
                               scheduling::TriggerName(d.trigger), FormatCount(d.num_jobs, "job")),

@@ -26,13 +26,13 @@ constexpr size_t kQuotedWidth = 40;
 // A slowdown below this is the noise of start and end effects.
 constexpr double kSlowdownNoticed = 1.005;
 
-std::string Quoted(const std::string& name) { return '"' + TruncateToWidth(CleanText(name), kQuotedWidth) + '"'; }
+std::string Quoted(const std::string& name) { return '"' + ShownName(name, kQuotedWidth) + '"'; }
 
 std::string RenderHeading(const JobExplanation& e) {
   std::string text =
       fmt::format("Job {} {}: {}", e.job.id.value(), Quoted(e.job.name), FormatCount(e.job.num_gpus, "GPU"));
-  if (!e.job.model.empty()) text += ", model " + TruncateToWidth(CleanText(e.job.model), kQuotedWidth);
-  text += fmt::format("; policy {}, draw {}", TruncateToWidth(CleanText(e.policy), kQuotedWidth), e.draw);
+  if (!e.job.model.empty()) text += ", model " + ShownName(e.job.model, kQuotedWidth);
+  text += fmt::format("; policy {}, draw {}", ShownName(e.policy, kQuotedWidth), e.draw);
   if (e.partial) text += fmt::format("; PARTIAL run, stopped after {}", FormatDuration(e.simulated_s));
   return WrapText(text, kTextWidth, 2);
 }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
+#include "report/text_table.h"
 
 namespace fairlead::report {
 namespace {
@@ -29,7 +30,7 @@ struct Pairs {
   std::vector<RunPair> in_part;  // of unequal times: busy alone is compared, over the bins that both reached
 };
 
-std::string ShortName(std::string_view name) { return TruncateToWidth(CleanText(name), kNameWidth); }
+std::string ShortName(std::string_view name) { return ShownName(name, kNameWidth); }
 
 const sim::RunResult* FindRun(const sim::SimulationReport& report, const std::string& policy, uint32_t draw) {
   const auto found = std::find_if(report.runs.begin(), report.runs.end(),

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 
 #include "base/random.h"
 
 namespace fairlead::report {
 namespace {
+
+// Reports are as wide as on a narrow terminal, whatever the tests write to.
+[[maybe_unused]] const int kSetColumns = setenv("COLUMNS", "100", 1);
 
 constexpr double kHorizonS = 36 * 3600;
 constexpr double kLinkSpeed = 25e9;  // 200 Gb/s

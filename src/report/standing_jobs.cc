@@ -8,6 +8,7 @@
 #include "report/number_format.h"
 #include "report/printable_text.h"
 #include "report/run_summary.h"
+#include "report/text_table.h"
 
 namespace fairlead::report {
 namespace {
@@ -25,8 +26,8 @@ struct StandingJob {
 
 std::string Describe(const std::string& policy, JobId id, const StandingJob& job, size_t num_runs) {
   const bool both = job.num_stalled > 0 && job.num_cut_off > 0;
-  std::string text = fmt::format("{}: job {} \"{}\" {}", TruncateToWidth(CleanText(policy), kStandingNameWidth),
-                                 id.value(), TruncateToWidth(CleanText(job.name), kStandingNameWidth),
+  std::string text = fmt::format("{}: job {} \"{}\" {}", ShownName(policy, kStandingNameWidth), id.value(),
+                                 ShownName(job.name, kStandingNameWidth),
                                  both                  ? "is stalled or cut off"
                                  : job.num_stalled > 0 ? "is stalled"
                                                        : "is cut off by links that are down");
@@ -61,8 +62,7 @@ std::vector<std::string> DescribeStandingJobs(const sim::SimulationReport& repor
       sentences.push_back(Describe(policy, id, job, num_runs[policy]));
     }
     if (jobs.size() > kNumStandingJobsTold) {
-      sentences.push_back(fmt::format("{}: {} more stand still.",
-                                      TruncateToWidth(CleanText(policy), kStandingNameWidth),
+      sentences.push_back(fmt::format("{}: {} more stand still.", ShownName(policy, kStandingNameWidth),
                                       FormatCount(jobs.size() - kNumStandingJobsTold, "job")));
     }
   }

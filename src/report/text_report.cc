@@ -34,15 +34,14 @@ std::string FormatSlowdowns(const Spread& spread, bool is_bound) {
 }
 
 std::string PolicyLabel(const PolicySummary& summary) {
-  std::string label = TruncateToWidth(CleanText(summary.policy), 16);
+  std::string label = ShownName(summary.policy, 16);
   if (summary.num_partial == 0) return label;
   return label + (summary.seeds.size() == 1 ? " PARTIAL"
                                             : fmt::format(" PARTIAL {}/{}", summary.num_partial, summary.seeds.size()));
 }
 
 std::string RenderTitle(const sim::SimulationReport& report, const std::vector<PolicySummary>& summaries) {
-  std::string text =
-      TruncateToWidth(CleanText(report.scenario.empty() ? "(no title)" : report.scenario), kTextWidth) + '\n';
+  std::string text = ShownName(report.scenario.empty() ? "(no title)" : report.scenario, kTextWidth) + '\n';
   if (!report.fabric_summary.empty()) text += WrapText(CleanText(report.fabric_summary), kTextWidth, 2);
   text += WrapText(DescribeDraws(report, summaries), kTextWidth, 2);
   const auto num_partial = static_cast<uint64_t>(
@@ -108,8 +107,8 @@ std::string RenderUtilizationTable(const std::vector<PolicySummary>& summaries) 
 std::string RenderComparison(const PolicyComparison& c) {
   std::string text = WrapText(SummarizeTrade(c) + ".", kTextWidth, 2);
   TextTable table({{"  goal", Align::kLeft, ""},
-                   {TruncateToWidth(CleanText(c.baseline), 14), Align::kRight, ""},
-                   {TruncateToWidth(CleanText(c.candidate), 14), Align::kRight, ""},
+                   {ShownName(c.baseline, 14), Align::kRight, ""},
+                   {ShownName(c.candidate, 14), Align::kRight, ""},
                    {"difference", Align::kRight, ""},
                    {"95 % interval", Align::kRight, ""},
                    {"verdict", Align::kLeft, ""}});
@@ -141,7 +140,7 @@ std::string RenderContentionTable(const std::vector<PolicySummary>& summaries) {
     std::string worst_job(kUnknown);
     if (worst != nullptr) {
       worst_job = fmt::format("{} job {} {}", FormatSlowdown(worst->slowdown.mean, worst->slowdown_is_bound),
-                              worst->id.value(), TruncateToWidth(CleanText(worst->name), kJobNameWidth));
+                              worst->id.value(), ShownName(worst->name, kJobNameWidth));
     }
     std::string links;
     for (const HotLink& link : s.hottest_links) {
@@ -193,14 +192,18 @@ std::string RenderText(const sim::SimulationReport& report) {
   for (const std::string& sentence : DescribeControl(report)) text += WrapText(sentence, kTextWidth, 0);
   for (const std::string& sentence : DescribeCongestion(report)) text += WrapText(sentence, kTextWidth, 0);
   text += WrapText(
-      "busy: share of held GPU time spent computing. vs ideal: useful work relative to every job alone. "
-      "Slowdown: time held relative to the same work alone; >= where a job stands still. " +
+      "busy: share of allocated GPU time spent computing. FLOP-weighted: operations done, relative to the GPUs' peak. "
+      "vs "
+      "ideal: useful work relative to every job alone. Slowdown: time taken relative to the same work alone; >= if a "
+      "job "
+      "stands still. Collisions: links between switches on which jobs lose time. " +
           ExplainIntervals(summaries),
       kTextWidth, 0);
   if (!comparisons.empty()) {
     text += WrapText(
-        "Verdicts: better or worse where the 95 % interval of the difference over the same draws leaves out 0 and the "
-        "mean is at least 0.1 points of utilization or 1 % of the rest.",
+        "Verdicts: better or worse if the 95 % interval of the difference over the same draws excludes 0 and the mean "
+        "is "
+        "at least 0.1 points of utilization, or 1 % of the others.",
         kTextWidth, 0);
   }
   return text;

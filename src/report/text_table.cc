@@ -1,6 +1,11 @@
 #include "report/text_table.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <numeric>
 
 #include "base/check.h"
@@ -22,6 +27,21 @@ size_t TotalWidth(const std::vector<size_t>& widths) {
 }
 
 }  // namespace
+
+size_t OutputWidth() {
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && std::atoi(columns) > 0) {
+    return static_cast<size_t>(std::atoi(columns));
+  }
+  if (isatty(STDOUT_FILENO) == 0) return std::numeric_limits<size_t>::max();
+  winsize size = {};
+  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? std::max<size_t>(size.ws_col, kTextWidth) : kTextWidth;
+}
+
+std::string ShownName(std::string_view name, size_t width_max) {
+  const bool is_limited = OutputWidth() != std::numeric_limits<size_t>::max();
+  return is_limited ? TruncateToWidth(CleanText(name), width_max) : CleanText(name);
+}
 
 TextTable::TextTable(std::vector<TextColumn> columns) : columns_(std::move(columns)) { FL_CHECK(!columns_.empty()); }
 

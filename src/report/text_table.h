@@ -8,8 +8,16 @@
 
 namespace fairlead::report {
 
-// Every table and paragraph of the text reports fits this many columns.
+// Paragraphs of the text reports fit this many columns.
 inline constexpr size_t kTextWidth = 100;
+
+// How wide tables on standard output may be: what the environment variable COLUMNS says; else as wide as the terminal,
+// at least kTextWidth; without limit in a file or a pipe, where whoever reads on wants names whole.
+size_t OutputWidth();
+
+// A name within a sentence or a cell: cleaned (CleanText), and shortened to `width_max` columns where OutputWidth() is
+// limited.
+std::string ShownName(std::string_view name, size_t width_max);
 
 enum class Align {
   kLeft,   // names
@@ -34,7 +42,7 @@ class TextTable {
 
   // Group line (where there is one), headings, a rule, the rows; each line ends with a line break and has no trailing
   // space.
-  std::string Render(size_t width_max = kTextWidth) const;
+  std::string Render(size_t width_max = OutputWidth()) const;
 
  private:
   std::vector<size_t> FitWidths(size_t width_max) const;

@@ -1,4 +1,4 @@
-// What the controller tells Prometheus. Names and meanings: docs/metrics.md.
+// What the controller tells Prometheus. Names and meanings: docs/reference/metrics.md.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
 """A command of the program as a user meets it: real processes, real files, exit codes, messages."""
+import os
 import pathlib
 import subprocess
 import sys
@@ -22,6 +23,8 @@ class CommandCase(unittest.TestCase):
         return name
 
     def run_program(self, *args, **how):
+        # As on a narrow terminal; in a pipe tables would be as wide as their names.
+        how.setdefault("env", {**os.environ, "COLUMNS": "100"})
         return subprocess.run([self.program, *args], capture_output=True, text=True, cwd=self.folder, timeout=300, **how)
 
     def assert_refused(self, result, *parts):

@@ -3,6 +3,7 @@
 usage: command_line_test.py PROGRAM SOURCE_DIR
 """
 import json
+import os
 import re
 import shutil
 import signal
@@ -33,6 +34,16 @@ f 100 2 0 1
 
 
 class CommandLineTest(CommandCase):
+    def test_names_are_whole_in_a_pipe(self):
+        name = "a-job-with-a-name-that-no-terminal-of-a-hundred-columns-shows-whole-in-a-table-with-other-columns"
+        self.write("s.yaml", f"title: t\nfabric: {{kind: clos2, leaves: 2, hosts_per_leaf: 1, spines: 1}}\nseeds: 1\nsimulate_s: 1\n"
+                             f"jobs:\n  - {{name: {name}, gpus: 16, compute_s: 0.1, size_mb: 100}}\n")
+        free = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+        self.assertIn(name, self.run_program("sim", "run", "s.yaml", env=free).stdout)
+        narrow = self.run_program("sim", "run", "s.yaml").stdout
+        self.assertNotIn(name, narrow)
+        self.assertLessEqual(max(map(len, narrow.splitlines())), 100)
+
     def test_version_and_help_with_example(self):
         result = self.run_program("--version")
         self.assertEqual(result.returncode, 0)

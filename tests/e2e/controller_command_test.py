@@ -133,7 +133,7 @@ class ControllerCommandTest(unittest.TestCase):
         code, text = controller.ask("/metrics")
         self.assertEqual(code, 200)
         given = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
-        told = set(re.findall(r"^\| `([a-z_]+)", (SOURCE_DIR / "docs" / "metrics.md").read_text(), re.MULTILINE))
+        told = set(re.findall(r"^\| `([a-z_]+)", (SOURCE_DIR / "docs" / "reference" / "metrics.md").read_text(), re.MULTILINE))
         self.assertEqual(given, told)
         promtool = shutil.which("promtool")
         if promtool is None:
