@@ -7,7 +7,8 @@
 namespace fairlead::experiments {
 
 // Path of `name` (such as "pollux-osdi21") in the folder of public data sets: $FAIRLEAD_PUBLIC_DATA where it is set,
-// else shared/data beside the source tree. Nothing need be there.
+// else the folder that the build named (FAIRLEAD_PUBLIC_DATA_DIR: shared/data beside the source tree). Nothing need be
+// there.
 std::string PublicDataPath(std::string_view name);
 
 }  // namespace fairlead::experiments

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "base/this_program.h"
 
@@ -27,6 +29,11 @@ constexpr std::array kSiblings = {
     SiblingCommand{"lab", "Emulate a fabric in network namespaces of this machine, with real TCP traffic."},
     SiblingCommand{"experiment", "Reproduce published results: the papers' numbers beside ours."},
 };
+
+// Debian's package of a program: that of people, but for the daemons (cmake/FairleadInstall.cmake).
+std::string PackageOf(std::string_view word) {
+  return word == "agent" || word == "controller" ? fmt::format("fairlead-{}", word) : "fairlead";
+}
 
 }  // namespace
 
@@ -48,8 +55,10 @@ Status RunSibling(int argc, char** argv) {
   }
   execv(path.c_str(), argv);
   if (errno != ENOENT) return Unavailable(fmt::format("{}: {}", path, std::strerror(errno)));
-  return Unavailable(fmt::format("`fairlead {0}` is the program {1}, which is not there. Build it: target fairlead-{0}",
-                                 argv[1], path));
+  return Unavailable(fmt::format(
+      "`fairlead {0}` is the program {1}, which is not there. Install the package that has it ({2}), or build it: target "
+      "fairlead-{0}",
+      argv[1], path, PackageOf(argv[1])));
 }
 
 }  // namespace fairlead::cli

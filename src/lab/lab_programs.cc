@@ -22,7 +22,8 @@ Result<std::string> FindBeside(const std::string& name, std::initializer_list<co
     std::error_code error;
     if (access(path.c_str(), mode) == 0) return fs::canonical(path, error).string();
   }
-  return NotFound(fmt::format("{} was not found beside {}. Build it: target {}", name, program, target));
+  return NotFound(fmt::format("{} was not found beside {}. Install all packages of Fairlead, or build it: target {}",
+                              name, program, target));
 }
 
 }  // namespace
