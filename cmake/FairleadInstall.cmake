@@ -1,18 +1,61 @@
-# cmake --install build/release --prefix DIR: the program, the libraries for training processes, and the files
-# that it reads by name.
+# cmake --install build/release --prefix DIR: the programs, the libraries for training processes, and the files
+# that they read by name. Every file belongs to one component, and a component is a Debian package
+# (cmake/FairleadPackages.cmake; a test holds this to it):
+#   fairlead     programs for people, and the files that these find by name
+#   agent        the daemon of each host         controller   the daemon of a cluster
+#   preload      what training processes load
 include(GNUInstallDirs)
+set(FAIRLEAD_PACKAGE_MAINTAINER "Fairlead maintainers <maintainers@fairlead.example>" CACHE STRING
+  "Who answers for the packages, as NAME <ADDRESS>")
+mark_as_advanced(FAIRLEAD_PACKAGE_MAINTAINER)
+set(FAIRLEAD_PEOPLE_PROGRAMS fairlead fairlead-cert fairlead-diag fairlead-experiment fairlead-lab fairlead-predict
+    fairlead-trace fairlead-trainer)
 if(TARGET fairlead)
-  install(TARGETS fairlead fairlead-agent fairlead-cert fairlead-controller fairlead-diag fairlead-experiment fairlead-lab
-          fairlead-predict fairlead-trace fairlead-trainer RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${FAIRLEAD_PEOPLE_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT fairlead)
+  foreach(daemon IN ITEMS agent controller)
+    install(TARGETS fairlead-${daemon} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${daemon})
+  endforeach()
 endif()
 # What training processes load.
-install(TARGETS fairlead_nccl_profiler fairlead_steer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead)
-install(DIRECTORY src/ccl/torch/fairlead_torch DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead/python
-  FILES_MATCHING PATTERN "*.py")
+install(TARGETS fairlead_nccl_profiler fairlead_steer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead
+  COMPONENT preload)
+install(DIRECTORY src/ccl/torch/fairlead_torch DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead/python COMPONENT preload
+  FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
 foreach(folder IN ITEMS scenarios profiles fabrics schemas trace_profiles workloads)
   if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${folder})
-    install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead)
+    install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead COMPONENT fairlead)
   endif()
 endforeach()
-install(PROGRAMS integrations/slurm/fairlead-hook DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead/integrations/slurm)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(PROGRAMS integrations/slurm/fairlead-hook DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead/integrations/slurm
+  COMPONENT controller)
+
+
+# Daemons: a unit, and a file with its options. Nothing enables the unit.
+set(FAIRLEAD_UNIT_DIR lib/systemd/system CACHE STRING "Folder of systemd units; Debian 12's is /lib/systemd/system")
+mark_as_advanced(FAIRLEAD_UNIT_DIR)
+foreach(daemon IN ITEMS agent controller)
+  configure_file(packaging/systemd/fairlead-${daemon}.service.in
+    ${PROJECT_BINARY_DIR}/packaging/fairlead-${daemon}.service @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/packaging/fairlead-${daemon}.service DESTINATION ${FAIRLEAD_UNIT_DIR}
+    COMPONENT ${daemon})
+  install(FILES packaging/default/fairlead-${daemon} DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/default COMPONENT ${daemon})
+endforeach()
+
+# What each package says about itself, and what the programs write about themselves (packaging/install_*.cmake).
+foreach(component IN ITEMS fairlead agent controller preload)
+  install(CODE "
+    set(COMPONENT ${component})
+    set(GIT \"${GIT_EXECUTABLE}\")
+    set(SOURCE_DIR \"${PROJECT_SOURCE_DIR}\")
+    set(VERSION ${PROJECT_VERSION})
+    set(MAINTAINER \"${FAIRLEAD_PACKAGE_MAINTAINER}\")
+    set(DATA_DIR ${CMAKE_INSTALL_DATADIR})
+    set(PROGRAM \"${PROJECT_BINARY_DIR}/apps/fairlead\")
+    include(\"${PROJECT_SOURCE_DIR}/packaging/install_documents.cmake\")
+    include(\"${PROJECT_SOURCE_DIR}/packaging/install_help.cmake\")"
+    COMPONENT ${component})
+endforeach()
+install(FILES docs/operating/diagnosis.md docs/operating/packages.md
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-controller COMPONENT controller)
+install(FILES docs/operating/packages.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-agent COMPONENT agent)
+install(FILES docs/modules/ccl.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libfairlead-preload COMPONENT preload)

@@ -13,7 +13,8 @@ add_custom_command(
   OUTPUT ${FAIRLEAD_GENERATED_DIR}/version.h
   COMMAND ${CMAKE_COMMAND} -DGIT=${GIT_EXECUTABLE} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DVERSION=${PROJECT_VERSION}
           -DOUTPUT=${FAIRLEAD_GENERATED_DIR}/version.h -P ${PROJECT_SOURCE_DIR}/cmake/write_version.cmake
-  DEPENDS ${PROJECT_SOURCE_DIR}/cmake/write_version.cmake ${PROJECT_SOURCE_DIR}/cmake/version.h.in
+  DEPENDS ${PROJECT_SOURCE_DIR}/cmake/write_version.cmake ${PROJECT_SOURCE_DIR}/cmake/ask_git.cmake
+          ${PROJECT_SOURCE_DIR}/cmake/version.h.in
   DEPFILE ${FAIRLEAD_GENERATED_DIR}/version.h.d
   COMMENT "Writing version.h"
   VERBATIM)

@@ -1,24 +1,12 @@
 # Script: writes version.h from version.h.in, and version.h.d with the files whose change makes it stale.
 # Called by FairleadVersion.cmake with GIT (may be empty), SOURCE_DIR, VERSION and OUTPUT.
 cmake_minimum_required(VERSION 3.25)
-
-# ask_git(VARIABLE ARGS…): git's answer, or "" where git or the repository is missing. safe.directory: the build may run
-# as root in a user's checkout.
-function(ask_git variable)
-  set(answer)
-  if(GIT)
-    execute_process(COMMAND ${GIT} -c safe.directory=* ${ARGN} WORKING_DIRECTORY ${SOURCE_DIR}
-      OUTPUT_VARIABLE answer OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  endif()
-  set(${variable} "${answer}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/ask_git.cmake)
 
 set(FAIRLEAD_VERSION ${VERSION})
 set(head_files)
-# A release archive may lie inside somebody else's repository, whose commits do not name it.
-ask_git(top_folder rev-parse --show-toplevel)
-file(REAL_PATH ${SOURCE_DIR} source_folder)
-if(top_folder STREQUAL source_folder)
+is_git_top(is_top)
+if(is_top)
   ask_git(commit rev-parse --short=7 --verify --quiet HEAD)
   if(commit)
     string(APPEND FAIRLEAD_VERSION "+g${commit}")

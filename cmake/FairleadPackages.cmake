@@ -1,0 +1,100 @@
+# The Debian packages that cpack makes of the components (FairleadInstall.cmake). Made with tools/package.sh, which builds
+# the preset `package` first; docs/operating/packages.md says which package goes where.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME fairlead)
+set(CPACK_PACKAGE_VENDOR Fairlead)
+set(CPACK_PACKAGE_CONTACT "${FAIRLEAD_PACKAGE_MAINTAINER}")
+set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_COMPONENTS_ALL fairlead agent controller preload)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+# The version is asked for when packages are made, as git knows it then.
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/packaging/cpack_version.cmake)
+set(CPACK_FAIRLEAD_GIT ${GIT_EXECUTABLE})
+set(CPACK_FAIRLEAD_SOURCE_DIR ${PROJECT_SOURCE_DIR})
+set(CPACK_FAIRLEAD_VERSION ${PROJECT_VERSION})
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+# What programs are linked with becomes what their packages depend on; their symbols go to packages of their own, by which
+# programs are stripped as well.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
+
+set(debian ${PROJECT_SOURCE_DIR}/packaging/debian)
+
+set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_NAME fairlead)
+set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_SECTION science)
+# Labs are made of the other packages; who only simulates needs none of them.
+set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_SUGGESTS
+  "fairlead-agent, fairlead-controller, libfairlead-preload, iproute2, nftables, procps")
+set(CPACK_COMPONENT_FAIRLEAD_DESCRIPTION
+"simulate and diagnose shared deep-learning training clusters
+ Shared training clusters waste GPU hours when jobs wait for each other on
+ crowded links. Fairlead simulates jobs, fabric and scheduling policies
+ together, and says for every job which link holds it up, who shares that
+ link, and what a better policy would change.
+ .
+ This package has the programs for people: the simulator, the diagnosis of
+ recorded jobs, published experiments, the emulated fabric (lab), forecasts,
+ traces, and the tool that makes certificates for the daemons. Sample
+ scenarios, fabrics and model profiles are included.")
+
+set(CPACK_DEBIAN_AGENT_PACKAGE_NAME fairlead-agent)
+set(CPACK_DEBIAN_AGENT_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_AGENT_PACKAGE_DEPENDS "adduser, iproute2")
+set(CPACK_DEBIAN_AGENT_PACKAGE_RECOMMENDS nftables)
+set(CPACK_DEBIAN_AGENT_PACKAGE_SUGGESTS libfairlead-preload)
+set(CPACK_COMPONENT_AGENT_DESCRIPTION
+"Fairlead daemon for each host of a training cluster
+ The agent answers the training processes of its host, probes paths through
+ the fabric, moves open TCP connections to other paths, and reports to the
+ Fairlead controller what training processes are doing.
+ .
+ The service does not start until you have configured and enabled it.")
+
+set(CPACK_DEBIAN_CONTROLLER_PACKAGE_NAME fairlead-controller)
+set(CPACK_DEBIAN_CONTROLLER_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_CONTROLLER_PACKAGE_DEPENDS adduser)
+# fairlead-cert makes its certificates, which need not happen on the same machine.
+set(CPACK_DEBIAN_CONTROLLER_PACKAGE_RECOMMENDS fairlead)
+set(CPACK_DEBIAN_CONTROLLER_PACKAGE_SUGGESTS "jq, slurm-client")
+set(CPACK_COMPONENT_CONTROLLER_DESCRIPTION
+"Fairlead daemon that steers and diagnoses a training cluster
+ The controller assigns network paths and priorities to the connections of
+ running training jobs, finds hosts, links and processes that hold jobs up,
+ and can have them replaced by a program of yours. One controller serves a
+ cluster; each host runs fairlead-agent.
+ .
+ The service does not start until you have configured and enabled it.")
+
+set(CPACK_DEBIAN_PRELOAD_PACKAGE_NAME libfairlead-preload)
+set(CPACK_DEBIAN_PRELOAD_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_PRELOAD_PACKAGE_SUGGESTS "fairlead-agent, python3")
+set(CPACK_COMPONENT_PRELOAD_DESCRIPTION
+"Fairlead libraries that training processes load
+ Install this package in the images of training jobs. It has the library that
+ asks the host's agent for network paths (LD_PRELOAD), the profiler plugin for
+ NCCL (NCCL_PROFILER_PLUGIN), and a Python package that watches PyTorch jobs
+ without NCCL. The libraries need nothing but the C library, and leave a job
+ alone where no agent answers.")
+
+# Components as cpack spells them in its variables.
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+  string(TOUPPER ${component} name)
+  set(package ${CPACK_DEBIAN_${name}_PACKAGE_NAME})
+  file(GLOB control_files CONFIGURE_DEPENDS ${debian}/${package}/*)
+  set(CPACK_DEBIAN_${name}_PACKAGE_CONTROL_EXTRA ${control_files})
+  set(CPACK_DEBIAN_${name}_DEBUGINFO_PACKAGE ON)
+  if(EXISTS ${debian}/${package}.lintian-overrides)
+    install(FILES ${debian}/${package}.lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+      RENAME ${package} COMPONENT ${component})
+  endif()
+endforeach()
+
+include(CPack)

@@ -1,0 +1,224 @@
+#!/bin/bash
+# Do the packages install, work, upgrade and go away on a Debian 12 that has nothing else? Run by hand, as root, with
+# network:
+#
+#   tools/package_test.sh [FOLDER]     FOLDER (default: a temporary one) keeps the downloaded base system
+#
+# Environment: PACKAGES=FOLDER with packages (default out/packages, made with tools/package.sh where it is empty);
+# MIRROR (default http://deb.debian.org/debian).
+# Takes 1 GB of disk and some two minutes, beside building. Exit codes: 0 passed, 1 an expectation failed, 77 skipped: this
+# machine can't run it.
+set -euo pipefail
+export LC_ALL=C
+root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd)
+packages=${PACKAGES:-$root/out/packages}
+mirror=${MIRROR:-http://deb.debian.org/debian}
+names=(fairlead fairlead-agent fairlead-controller libfairlead-preload)
+work=$(mktemp -d)
+base=${1:-$work}/base
+system=$work/system
+trap 'rm -rf --one-file-system "$work"' EXIT
+
+say() { echo "package_test: $*"; }
+fail() {
+  say "FAILED: $*"
+  exit 1
+}
+skip() {
+  say "skipped: $*"
+  exit 77
+}
+
+# Runs a command as root in the system, with its own mounts and processes; no host variable reaches it.
+inside() {
+  env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
+    unshare --mount --pid --fork bash -c '
+      mount -t proc proc "$1/proc"
+      mount -t tmpfs tmpfs "$1/dev/shm"
+      exec chroot "$1" bash -c "$2"' bash "$system" "$*"
+}
+
+# expect TEXT COMMAND: the command succeeds in the system, and its output has TEXT.
+expect() {
+  local text=$1 code=0
+  shift
+  inside "$*" >"$work/output" 2>&1 </dev/null || code=$?
+  ((code == 0)) || fail "exit code $code: $*: $(tail -n 5 "$work/output")"
+  grep -qF -- "$text" "$work/output" || fail "no '$text' in: $*: $(head -n 5 "$work/output")"
+}
+
+file_of() { echo "$packages/$1"_*.deb; }
+
+check_lintian() {
+  say "lintian finds no error"
+  local ignored=()
+  # A commit between releases has no entry of its own in a list of changes.
+  lintian --no-tag-display-limit --fail-on error "${ignored[@]}" "$packages"/*.deb "$packages"/*.ddeb >"$work/lintian" 2>&1 ||
+    fail "lintian: $(grep -E '^E:' "$work/lintian" || cat "$work/lintian")"
+  sed 's/^/  /' "$work/lintian"
+}
+
+check_content() {
+  say "no file names a folder of the build, and programs are stripped"
+  local name file
+  for name in "${names[@]}"; do
+    dpkg-deb -x "$(file_of "$name")" "$work/content/$name"
+    # Whole words: /usr/src/fairlead is no match for /src/fairlead.
+    if grep -rlaE "(^|[^[:alnum:]_./-])($root|/home|/tmp/[a-z])/" "$work/content/$name" \
+      --include='fairlead*' --include='*.so' >"$work/found"; then
+      file=$(head -n 1 "$work/found")
+      fail "${file#"$work/content/"} names $(grep -aoE "($root|/home|/tmp/[a-z])/[[:graph:]]{0,60}" "$file" | head -n 3)"
+    fi
+    while IFS= read -r file; do
+      ! file "$file" | grep -q 'not stripped' || fail "$file is not stripped"
+    done < <(find "$work/content/$name" -type f \( -path '*/bin/*' -o -name '*.so' \))
+  done
+}
+
+check_sizes() {
+  say "sizes (installed, then as a file)"
+  local name installed
+  for name in "${names[@]}"; do
+    installed=$(dpkg-deb -f "$(file_of "$name")" Installed-Size)
+    printf '  %-22s %6d kB %6d kB\n' "$name" "$installed" $(($(stat -c %s "$(file_of "$name")") / 1024))
+    # Symbols that were not taken out would more than treble them.
+    ((installed < 40000)) || fail "$name has $installed kB: are its symbols still in it?"
+  done
+}
+
+make_system() {
+  if [[ ! -d $base ]]; then
+    say "downloading a minimal Debian 12"
+    mkdir -p "$(dirname "$base")"
+    debootstrap --variant=minbase bookworm "$base.part" "$mirror" >"$work/debootstrap.log" ||
+      skip "debootstrap: $(tail -n 3 "$work/debootstrap.log")"
+    mv "$base.part" "$base"
+  fi
+  cp -a "$base" "$system"
+  cp -L /etc/resolv.conf "$system/etc/resolv.conf"
+  mkdir -p "$system/packages" "$system/packaging"
+  cp "$packages"/*.deb "$packages"/*.ddeb "$system/packages/"
+  cp "$root/packaging/install_in_image.sh" "$system/packaging/"
+}
+
+# All that the packages may leave behind, and who there is.
+take_stock() {
+  inside "find / -xdev -iname '*fairlead*' -not -path '/packages*' -not -path '/proc/*' \
+            -not -path '/var/log/apt/*' -not -path '/var/log/dpkg.log' | sort
+          getent passwd; getent group" >"$1"
+}
+
+check_programs() {
+  say "programs run in any folder"
+  local program version
+  version=$(dpkg-deb -f "$(file_of fairlead)" Version)
+  expect "fairlead " 'cd /tmp && fairlead --version'
+  # 0.1.0~git20261123091500.1a1fe33-1: the commit is in both.
+  if [[ $version == *~git* ]]; then
+    version=${version#*~git*.}
+    expect "+g${version:0:7}" 'fairlead --version'
+  fi
+  for program in agent controller cert diag experiment lab predict trace; do
+    expect "fairlead " "fairlead-$program --version"
+    expect Usage "fairlead $program --help"
+  done
+  expect Usage 'fairlead-trainer --help || true'
+  expect ecmp 'cd /var/tmp && fairlead sim run scenarios/two-jobs.yaml --policy ecmp,crux'
+  expect Usage 'fairlead lab --help'
+  expect job 'cd / && fairlead explain job gpt --scenario scenarios/two-jobs.yaml'
+  expect ok 'cd /tmp && fairlead check scenarios/two-jobs.yaml && echo ok'
+  expect '' 'fairlead schema scenario | head -n 1'
+  expect "h0-key.pem" 'cd /tmp && fairlead-cert init keys && fairlead-cert host keys h0 && ls keys'
+}
+
+check_libraries() {
+  say "libraries load, and leave a process without an agent alone"
+  expect done 'FAIRLEAD_JOB=j LD_PRELOAD=/usr/lib/fairlead/libfairlead-steer.so bash -c "echo > /dev/tcp/127.0.0.1/1" || echo done'
+  expect done 'LD_PRELOAD=/usr/lib/fairlead/libnccl-profiler-fairlead.so bash -c "echo done"'
+  [[ -f $system/usr/lib/fairlead/python/fairlead_torch/__init__.py ]] || fail "no fairlead_torch"
+}
+
+check_services() {
+  say "services are there, off, and have users and settings"
+  local daemon
+  for daemon in agent controller; do
+    [[ -f $system/lib/systemd/system/fairlead-$daemon.service ]] || fail "no unit of $daemon"
+    [[ -f $system/etc/default/fairlead-$daemon ]] || fail "no settings of $daemon"
+    expect "fairlead-$daemon" "getent passwd fairlead-$daemon"
+    ! find "$system/etc/systemd" -name "fairlead-$daemon.service" | grep -q . || fail "fairlead-$daemon is enabled"
+  done
+  say "the examples of the settings have options that the daemons know"
+  # Uncommented, an example is read by a shell as systemd reads it; the first thing missing is a file, no option.
+  for daemon in agent controller; do
+    sed -nE "/^#FAIRLEAD_/,/[^\\\\]\$/s/^#//p" "$system/etc/default/fairlead-$daemon" >"$system/tmp/example"
+    expect example "sh -c '. /tmp/example; timeout 10 fairlead-$daemon $([[ $daemon == agent ]] && echo run) \
+      \$FAIRLEAD_$(tr a-z A-Z <<<$daemon)_OPTIONS' 2>&1; echo example"
+    grep -qE '/etc/fairlead/[a-z0-9-]+\.(pem|yaml)' "$work/output" || fail "example of $daemon: $(<"$work/output")"
+  done
+}
+
+# The same packages as the next version, whose own settings are others than before.
+make_next_version() {
+  local name
+  mkdir -p "$system/next"
+  for name in "${names[@]}"; do
+    rm -rf "$work/next"
+    dpkg-deb -R "$(file_of "$name")" "$work/next"
+    sed -i -E 's/^(Version: .*)$/\1+next/' "$work/next/DEBIAN/control"
+    if [[ -d $work/next/etc/default ]]; then echo "# next version" >>"$work/next/etc/default/$name"; fi
+    (cd "$work/next" && find . -type f -not -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
+    dpkg-deb --root-owner-group -b "$work/next" "$system/next/${name}_next.deb" >/dev/null
+  done
+}
+
+check_upgrade() {
+  say "an upgrade keeps changed settings, takes new ones where none were changed, and keeps state"
+  inside 'echo "FAIRLEAD_AGENT_OPTIONS=mine" >>/etc/default/fairlead-agent
+          echo kept >/var/lib/fairlead-agent/state; echo key >/etc/fairlead/h0-key.pem'
+  make_next_version
+  inside 'DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i /next/*.deb' >"$work/output" 2>&1 ||
+    fail "upgrade: $(tail -n 5 "$work/output")"
+  expect +next 'dpkg-query -W -f "\${Version}\n" fairlead-agent'
+  expect mine 'tail -n 1 /etc/default/fairlead-agent'
+  expect "next version" 'tail -n 1 /etc/default/fairlead-controller'
+  expect kept 'cat /var/lib/fairlead-agent/state'
+  say "and back again"
+  inside 'DEBIAN_FRONTEND=noninteractive dpkg --force-confold --force-downgrade -i /packages/*.deb' >"$work/output" 2>&1 ||
+    fail "downgrade: $(tail -n 5 "$work/output")"
+  expect mine 'tail -n 1 /etc/default/fairlead-agent'
+  expect "fairlead " 'fairlead-agent --version'
+}
+
+check_removal() {
+  say "remove keeps settings and state; purge leaves nothing but what the operator put there"
+  expect '' "DEBIAN_FRONTEND=noninteractive apt-get remove -y -q ${names[*]}"
+  expect mine 'tail -n 1 /etc/default/fairlead-agent'
+  expect kept 'cat /var/lib/fairlead-agent/state'
+  [[ ! -e $system/usr/bin/fairlead-agent ]] || fail "the agent was not removed"
+  expect '' "DEBIAN_FRONTEND=noninteractive apt-get purge -y -q ${names[*]}"
+  expect key 'cat /etc/fairlead/h0-key.pem'
+  inside 'rm -r /etc/fairlead /next /tmp/keys'
+  take_stock "$work/after"
+  diff "$work/before" "$work/after" >"$work/leftovers" || fail "left behind: $(<"$work/leftovers")"
+}
+
+((EUID == 0)) || skip "needs root, for debootstrap and chroot"
+for need in debootstrap lintian dpkg-deb file; do
+  command -v "$need" >/dev/null || skip "needs $need: apt-get install debootstrap lintian dpkg file"
+done
+if ! compgen -G "$packages/fairlead_*.deb" >/dev/null; then "$root/tools/package.sh" "$packages"; fi
+check_lintian
+check_content
+check_sizes
+make_system
+take_stock "$work/before"
+say "installing as Containerfile does: agent, then the rest"
+inside /packaging/install_in_image.sh /packages fairlead-agent >"$work/output" 2>&1 || fail "agent: $(tail -n 5 "$work/output")"
+expect Usage 'fairlead-agent run --help'
+inside /packaging/install_in_image.sh /packages "${names[@]}" >"$work/output" 2>&1 || fail "all: $(tail -n 5 "$work/output")"
+check_programs
+check_libraries
+check_services
+check_upgrade
+check_removal
+say passed
