@@ -6,7 +6,7 @@
 #
 # Environment: PACKAGES=FOLDER with packages (default out/packages, made with tools/package.sh where it is empty);
 # MIRROR (default http://deb.debian.org/debian).
-# Takes 1 GB of disk and some two minutes, beside building. Exit codes: 0 passed, 1 an expectation failed, 77 skipped: this
+# Takes 1 GB of disk and some three minutes, beside building. Exit codes: 0 passed, 1 an expectation failed, 77 skipped: this
 # machine can't run it.
 set -euo pipefail
 export LC_ALL=C
@@ -17,7 +17,8 @@ names=(fairlead fairlead-agent fairlead-controller libfairlead-preload)
 work=$(mktemp -d)
 base=${1:-$work}/base
 system=$work/system
-trap 'rm -rf --one-file-system "$work"' EXIT
+booted=
+trap 'end_system; rm -rf --one-file-system "$work"' EXIT
 
 say() { echo "package_test: $*"; }
 fail() {
@@ -45,6 +46,26 @@ expect() {
   inside "$*" >"$work/output" 2>&1 </dev/null || code=$?
   ((code == 0)) || fail "exit code $code: $*: $(tail -n 5 "$work/output")"
   grep -qF -- "$text" "$work/output" || fail "no '$text' in: $*: $(head -n 5 "$work/output")"
+}
+
+end_system() {
+  [[ -z $booted ]] || "$root/tests/packaging/boot_systemd.sh" end "$booted"
+  booted=
+}
+
+# Runs a command in the booted system.
+booted() { nsenter -t "$booted" -a env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -c "$*"; }
+
+# wait_for TEXT COMMAND: within 20 s the command's output in the booted system has TEXT.
+wait_for() {
+  local text=$1 tries
+  shift
+  for ((tries = 0; tries < 100; ++tries)); do
+    booted "$*" >"$work/output" 2>&1 || true
+    if grep -qF -- "$text" "$work/output"; then return; fi
+    sleep 0.2
+  done
+  fail "no '$text' within 20 s in: $*: $(tail -n 10 "$work/output"); $(booted 'journalctl -n 20 --no-pager' || true)"
 }
 
 file_of() { echo "$packages/$1"_*.deb; }
@@ -105,7 +126,7 @@ make_system() {
 take_stock() {
   inside "find / -xdev -iname '*fairlead*' -not -path '/packages*' -not -path '/proc/*' \
             -not -path '/var/log/apt/*' -not -path '/var/log/dpkg.log' | sort
-          getent passwd; getent group" >"$1"
+          getent passwd | grep fairlead; getent group | grep fairlead; true" >"$1"
 }
 
 check_programs() {
@@ -155,6 +176,84 @@ check_services() {
       \$FAIRLEAD_$(tr a-z A-Z <<<$daemon)_OPTIONS' 2>&1; echo example"
     grep -qE '/etc/fairlead/[a-z0-9-]+\.(pem|yaml)' "$work/output" || fail "example of $daemon: $(<"$work/output")"
   done
+}
+
+# What an operator does, with keys for host h0 of a fabric of two.
+configure_services() {
+  cat >"$system/etc/fairlead/fabric.yaml" <<'END'
+fabric:
+  kind: clos2
+  leaves: 2
+  hosts_per_leaf: 1
+  spines: 2
+  uplink_gbps: 100
+  host: {gpus: 1, nics: 1, ports_per_nic: 1, port_gbps: 100}
+END
+  echo '{"nics": {"127.0.0.1": "h0/nic0", "127.0.1.1": "h1/nic0"}, "interfaces": {}}' >"$system/etc/fairlead/addresses.json"
+  inside 'cd /root && fairlead-cert init keys && fairlead-cert host keys controller --address 127.0.0.1 && fairlead-cert host keys h0
+          cp keys/ca.pem keys/controller*.pem keys/h0*.pem /etc/fairlead && cd /etc/fairlead
+          chown fairlead-controller ca.pem controller*.pem && rm -r /root/keys' >/dev/null
+}
+
+set_options() {
+  for daemon in agent controller; do cp "$system/etc/default/fairlead-$daemon" "$work/default-$daemon"; done
+  # The examples themselves, with addresses of this machine.
+  sed -i -E '/^#FAIRLEAD_/,/[^\\]$/s/^#//; s/10\.1\.0\.9|10\.0\.0\.1/127.0.0.1/g' "$system"/etc/default/fairlead-*
+}
+
+check_running_services() {
+  local before
+  if ! inside "DEBIAN_FRONTEND=noninteractive apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -q --no-install-recommends systemd systemd-sysv" >"$work/output" 2>&1; then
+    fail "systemd: $(tail -n 3 "$work/output")"
+  fi
+  configure_services
+  local code=0
+  booted=$("$root/tests/packaging/boot_systemd.sh" start "$system") || code=$?
+  if ((code == 77)); then
+    say "not tried: services under systemd, which can't be booted here"
+    return
+  fi
+  ((code == 0)) || fail "systemd does not come up"
+  say "services are off after boot, and one without options is not tried again and again"
+  wait_for "inactive inactive" 'echo $(systemctl is-active fairlead-agent fairlead-controller)'
+  booted 'systemctl start fairlead-agent' || true
+  wait_for "Result=exit-code NRestarts=0 ExecMainStatus=2 ActiveState=failed" \
+    'echo $(systemctl show fairlead-agent -p Result -p NRestarts -p ExecMainStatus -p ActiveState)'
+  say "with options they start inside their walls, and find each other over TLS"
+  set_options
+  booted 'systemctl reset-failed; systemctl enable --now fairlead-controller fairlead-agent' >"$work/output" 2>&1 ||
+    fail "start: $(<"$work/output")"
+  wait_for '"connected":true' 'exec 3<>/dev/tcp/127.0.0.1/8080; printf "GET /v1/hosts HTTP/1.0\r\n\r\n" >&3; tr -d " " <&3'
+  wait_for fairlead-agent 'ps -o user= -p $(systemctl show fairlead-agent -p MainPID --value) 2>/dev/null ||
+    stat -c %U /proc/$(systemctl show fairlead-agent -p MainPID --value)'
+  say "the agent has what it needs: its table, other users' telemetry, a socket for everybody"
+  wait_for "table inet fairlead_agent" 'nft list table inet fairlead_agent'
+  wait_for "40000:" 'ip rule'
+  booted 'setpriv --reuid 65534 --regid 65534 --clear-groups bash -c \
+    "umask 077; echo no segment >/dev/shm/fairlead-\$\$; sleep 30" >/dev/null 2>&1 &'
+  wait_for "bytes, found 11" 'journalctl -u fairlead-agent --no-pager'
+  wait_for yes 'setpriv --reuid 65534 --regid 65534 --clear-groups test -w /run/fairlead/agent.sock && echo yes'
+  if booted 'journalctl -u fairlead-agent -u fairlead-controller --no-pager' | grep -iE 'not permitted|denied|CAP_'; then
+    fail "the walls are too narrow (above)"
+  fi
+  say "an upgrade restarts them, leaves them enabled, and keeps the folder that job containers mount"
+  before=$(booted 'systemctl show fairlead-agent -p MainPID --value; stat -c %i /run/fairlead')
+  booted 'dpkg --force-confold -i /packages/fairlead-agent_*.deb' >"$work/output" 2>&1 || fail "$(<"$work/output")"
+  wait_for "active enabled" 'echo $(systemctl is-active fairlead-agent) $(systemctl is-enabled fairlead-agent)'
+  local after
+  after=$(booted 'systemctl show fairlead-agent -p MainPID --value; stat -c %i /run/fairlead')
+  [[ ${before%%$'\n'*} != "${after%%$'\n'*}" ]] || fail "the agent was not restarted"
+  [[ ${before##*$'\n'} == "${after##*$'\n'}" ]] || fail "the upgrade made another /run/fairlead"
+  wait_for '"connected":true' 'exec 3<>/dev/tcp/127.0.0.1/8080; printf "GET /v1/hosts HTTP/1.0\r\n\r\n" >&3; tr -d " " <&3'
+  say "they end cleanly"
+  booted 'systemctl disable --now fairlead-agent fairlead-controller' >/dev/null 2>&1 || fail "stop"
+  wait_for "Result=success Result=success" \
+    'echo $(systemctl show fairlead-agent -p Result) $(systemctl show fairlead-controller -p Result)'
+  booted 'systemd-analyze security --no-pager fairlead-agent.service fairlead-controller.service' 2>/dev/null | grep Overall || true
+  end_system
+  for daemon in agent controller; do cp "$work/default-$daemon" "$system/etc/default/fairlead-$daemon"; done
+  inside 'rm -f /etc/fairlead/* /console.log /boot.log; rmdir /old 2>/dev/null; true'
 }
 
 # The same packages as the next version, whose own settings are others than before.
@@ -219,6 +318,7 @@ inside /packaging/install_in_image.sh /packages "${names[@]}" >"$work/output" 2>
 check_programs
 check_libraries
 check_services
+check_running_services
 check_upgrade
 check_removal
 say passed
