@@ -29,7 +29,6 @@ endforeach()
 install(PROGRAMS integrations/slurm/fairlead-hook DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead/integrations/slurm
   COMPONENT controller)
 
-
 # Daemons: a unit, and a file with its options. Nothing enables the unit.
 set(FAIRLEAD_UNIT_DIR lib/systemd/system CACHE STRING "Folder of systemd units; Debian 12's is /lib/systemd/system")
 mark_as_advanced(FAIRLEAD_UNIT_DIR)
@@ -39,6 +38,8 @@ foreach(daemon IN ITEMS agent controller)
   install(FILES ${PROJECT_BINARY_DIR}/packaging/fairlead-${daemon}.service DESTINATION ${FAIRLEAD_UNIT_DIR}
     COMPONENT ${daemon})
   install(FILES packaging/default/fairlead-${daemon} DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/default COMPONENT ${daemon})
+  # For the operator's keys, and the fabric.
+  install(DIRECTORY DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/fairlead COMPONENT ${daemon})
 endforeach()
 
 # What each package says about itself, and what the programs write about themselves (packaging/install_*.cmake).
@@ -55,7 +56,7 @@ foreach(component IN ITEMS fairlead agent controller preload)
     include(\"${PROJECT_SOURCE_DIR}/packaging/install_help.cmake\")"
     COMPONENT ${component})
 endforeach()
-install(FILES docs/operating/diagnosis.md docs/operating/packages.md
+install(FILES docs/operating/diagnosis.md docs/operate/packages.md
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-controller COMPONENT controller)
-install(FILES docs/operating/packages.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-agent COMPONENT agent)
+install(FILES docs/operate/packages.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-agent COMPONENT agent)
 install(FILES docs/modules/ccl.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libfairlead-preload COMPONENT preload)

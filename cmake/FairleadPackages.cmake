@@ -1,5 +1,5 @@
 # The Debian packages that cpack makes of the components (FairleadInstall.cmake). Made with tools/package.sh, which builds
-# the preset `package` first; docs/operating/packages.md says which package goes where.
+# the preset `package` first; docs/operate/packages.md says which package goes where.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME fairlead)
 set(CPACK_PACKAGE_VENDOR Fairlead)
@@ -25,8 +25,6 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 # programs are stripped as well.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
-
-set(debian ${PROJECT_SOURCE_DIR}/packaging/debian)
 
 set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_NAME fairlead)
 set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_SECTION science)
@@ -84,17 +82,24 @@ set(CPACK_COMPONENT_PRELOAD_DESCRIPTION
  without NCCL. The libraries need nothing but the C library, and leave a job
  alone where no agent answers.")
 
-# Components as cpack spells them in its variables.
-foreach(component IN LISTS CPACK_COMPONENTS_ALL)
-  string(TOUPPER ${component} name)
-  set(package ${CPACK_DEBIAN_${name}_PACKAGE_NAME})
-  file(GLOB control_files CONFIGURE_DEPENDS ${debian}/${package}/*)
-  set(CPACK_DEBIAN_${name}_PACKAGE_CONTROL_EXTRA ${control_files})
-  set(CPACK_DEBIAN_${name}_DEBUGINFO_PACKAGE ON)
-  if(EXISTS ${debian}/${package}.lintian-overrides)
-    install(FILES ${debian}/${package}.lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
-      RENAME ${package} COMPONENT ${component})
+# What dpkg runs for the two daemons (packaging/debian/daemon), as the package of each.
+foreach(DAEMON IN ITEMS agent controller)
+  set(PACKAGE fairlead-${DAEMON})
+  # The agent's folder has the name that training processes know.
+  set(RUN_FILES /run/fairlead-controller)
+  if(DAEMON STREQUAL "agent")
+    set(RUN_FILES "/run/fairlead/agent.sock /run/fairlead/health.json")
   endif()
+  string(TOUPPER ${DAEMON} component)
+  foreach(script IN ITEMS conffiles postinst prerm postrm)
+    set(made ${PROJECT_BINARY_DIR}/packaging/${PACKAGE}/${script})
+    configure_file(packaging/debian/daemon/${script}.in ${made} @ONLY)
+    list(APPEND CPACK_DEBIAN_${component}_PACKAGE_CONTROL_EXTRA ${made})
+  endforeach()
+endforeach()
+
+foreach(component IN ITEMS FAIRLEAD AGENT CONTROLLER PRELOAD)
+  set(CPACK_DEBIAN_${component}_DEBUGINFO_PACKAGE ON)
 endforeach()
 
 include(CPack)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Makes the Debian packages of Fairlead from the working tree, on Debian 12:
 #
-#   tools/package.sh [FOLDER]     FOLDER (default out/packages) gets the .deb files, and .ddeb files with debug symbols
+#   tools/package.sh [FOLDER]     FOLDER (default out/packages) gets the packages; debug symbols are packages of their own
 #
 # Builds the preset `package` in build/package first, with JOBS compilers at a time (default: one for each core). Older
 # Fairlead packages in FOLDER are replaced. The version comes from project(VERSION) and git (packaging/package_version.cmake).
@@ -44,9 +44,11 @@ ninja -C "$build" -j "${JOBS:-$(nproc)}" >&2 || fail 4 "the build failed (see ab
 rm -rf "$build/packages"
 (cd "$build" && umask 022 && cpack -G DEB) >"$log" 2>&1 || { cat "$log" >&2; fail 4 "cpack failed (see above)"; }
 
+# apt takes no other ending, and Debian's own packages of debug symbols have it too.
+for file in "$build"/packages/*.ddeb; do mv -- "$file" "${file%.ddeb}.deb"; done
 mkdir -p "$folder"
-find "$folder" -maxdepth 1 -type f \( -name 'fairlead*_*.*deb' -o -name 'libfairlead-preload*_*.*deb' \) -delete
-find "$build/packages" -maxdepth 1 -name '*.*deb' -exec mv -t "$folder" {} +
-(cd "$folder" && for file in *.deb *.ddeb; do
+find "$folder" -maxdepth 1 -type f \( -name 'fairlead*_*.deb' -o -name 'libfairlead-preload*_*.deb' \) -delete
+find "$build/packages" -maxdepth 1 -name '*.deb' -exec mv -t "$folder" {} +
+(cd "$folder" && for file in fairlead*.deb libfairlead*.deb; do
   printf '%9d kB  %s\n' $((($(stat -c %s "$file") + 512) / 1024)) "$folder/$file"
 done)
