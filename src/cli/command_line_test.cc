@@ -81,6 +81,7 @@ TEST(CommandLineTest, FairleadSaysOfEachSiblingWhatTheSiblingSays) {
   AddControllerCommand(app, &invocation);
   AddDiagCommands(app, &invocation);
   AddExperimentCommands(app, experiments, &invocation);
+  AddFabricCommands(app, &invocation);
   AddLabCommands(app, &invocation);
   AddPredictCommands(app, &invocation);
   AddTraceCommands(app, &invocation);

@@ -131,6 +131,14 @@ constexpr YamlKey kSwitches[] = {
 };
 constexpr YamlMapKeys kSwitchesKeys = {.name = "switches", .meaning = "Switches by layer.", .keys = kSwitches};
 
+constexpr YamlKey kOtherHost[] = {
+    {.name = "name", .meaning = "Name of the host.", .example = "h7", .is_required = true},
+    {.name = "gpus", .type = YamlType::kInteger, .meaning = "Its GPUs.", .example = "4", .otherwise = "as `host` says", .min = 1, .max = 1024},
+    {.name = "nics", .type = YamlType::kInteger, .meaning = "Its NICs.", .example = "3", .otherwise = "as `host` says", .min = 1, .max = 1024},
+};
+constexpr YamlMapKeys kOtherHostKeys = {
+    .name = "other host", .meaning = "A host with another number of GPUs or NICs.", .keys = kOtherHost};
+
 constexpr YamlKey kCable[] = {
     {.name = "from",
      .meaning = "One end: a switch, or a NIC as `host/nic0`.",
@@ -370,6 +378,12 @@ constexpr YamlKey kFabric[] = {
      .type = YamlType::kTexts,
      .meaning = "Names of the hosts.",
      .example = "[h0, h1]",
+     .kinds = "explicit"},
+    {.name = "other_hosts",
+     .type = YamlType::kMaps,
+     .meaning = "Hosts with another number of GPUs or NICs than `host` says. They are not listed in `hosts`.",
+     .example = "[{name: h7, nics: 3}]",
+     .map = &kOtherHostKeys,
      .kinds = "explicit"},
     {.name = "cables",
      .type = YamlType::kMaps,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -147,13 +148,27 @@ class ExplicitLoader {
 
   Status AddHosts() {
     const std::vector<std::string> names = map_.Strings("hosts");
+    std::vector<YamlMap> others = map_.Maps("other_hosts");
+    std::vector<std::pair<std::string, HostSpec>> hosts;
+    HostSpec largest = host_;
+    for (const std::string& name : names) hosts.emplace_back(name, host_);
+    for (YamlMap& other : others) {
+      HostSpec spec = host_;
+      const std::string name = other.String("name");
+      ReadCount(other, "gpus", &spec.gpus);
+      ReadCount(other, "nics", &spec.nics);
+      FL_RETURN_IF_ERROR(other.Finish());
+      largest.gpus = std::max(largest.gpus, spec.gpus);
+      largest.nics = std::max(largest.nics, spec.nics);
+      hosts.emplace_back(name, spec);
+    }
     // Before memory is taken: a short list of names can be many links.
     FL_RETURN_IF_ERROR(
-        builder_.Reserve(host_, static_cast<double>(names.size()), static_cast<double>(nodes_.size()), 0));
-    for (const std::string& name : names) {
-      const HostId host = builder_.AddHost(host_, name);
+        builder_.Reserve(largest, static_cast<double>(hosts.size()), static_cast<double>(nodes_.size()), 0));
+    for (const auto& [name, spec] : hosts) {
+      const HostId host = builder_.AddHost(spec, name);
       if (!builder_.error().ok()) return builder_.error();
-      for (uint32_t n = 0; n < host_.nics; ++n) nodes_[fmt::format("{}/nic{}", name, n)] = builder_.nic(host, n);
+      for (uint32_t n = 0; n < spec.nics; ++n) nodes_[fmt::format("{}/nic{}", name, n)] = builder_.nic(host, n);
     }
     return OkStatus();
   }

@@ -1,0 +1,151 @@
+// fairlead fabric: fabrics out of what other tools write down, and what is wrong with their cables.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file_reader.h"
+#include "base/yaml_reader.h"
+#include "cli/command.h"
+#include "topology/import/foreign_fabric.h"
+#include "topology/import/ibnetdiscover_import.h"
+#include "topology/import/infragraph_import.h"
+#include "topology/import/lldp_import.h"
+#include "topology/lingjun_topology.h"
+
+namespace fairlead::cli {
+namespace {
+
+// --- import
+
+struct FabricImportOptions {
+  std::string format;
+  std::string file;
+  std::string output = "-";
+  std::string addresses;
+  std::vector<std::string> layers;  // "border*=spine"
+  topology::ImportOptions import;
+};
+
+Status ParseLayers(FabricImportOptions* options) {
+  for (const std::string& text : options->layers) {
+    const size_t equals = text.rfind('=');
+    const std::string layer = equals == std::string::npos ? "" : text.substr(equals + 1);
+    bool is_known = false;
+    for (const auto kind : {topology::NodeKind::kLeaf, topology::NodeKind::kSpine, topology::NodeKind::kCore}) {
+      if (layer != topology::Name(kind)) continue;
+      options->import.layers.emplace_back(text.substr(0, equals), kind);
+      is_known = true;
+    }
+    if (!is_known) {
+      return InvalidArgument(fmt::format("--layer {}: expected NAME=leaf, NAME=spine or NAME=core", text));
+    }
+  }
+  return OkStatus();
+}
+
+Result<topology::ImportedFabric> ImportLingjun(const std::string& file, const topology::ImportOptions& import) {
+  topology::LingjunOptions options;
+  options.host.gpus = import.host.gpus;
+  options.host.gpu_model = import.host.gpu_model;
+  FL_ASSIGN_OR_RETURN(const topology::Fabric fabric, topology::LoadLingjunTopology(file, options, import.max_links));
+  return topology::WriteImportedFabric(
+      fabric, options.host,
+      fmt::format("From {}, a topo.csv of Lingjun. The file has labels only: numbers of switches, speeds and NICs are "
+                  "assumptions;\n`kind: lingjun-topo` has keys for them.",
+                  file));
+}
+
+Result<topology::ForeignNetwork> ReadNetwork(const FabricImportOptions& options) {
+  if (options.format == "lldp") return topology::LoadLldp(options.file);
+  FL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(options.file, size_t{256} << 20));
+  if (options.format == "ibnetdiscover") return topology::ReadIbnetdiscover(text, options.file);
+  return topology::ReadInfragraph(text, options.file, options.import.max_links / 2);
+}
+
+Result<topology::ImportedFabric> ImportFile(const FabricImportOptions& options) {
+  if (options.format == "lingjun") return ImportLingjun(options.file, options.import);
+  FL_ASSIGN_OR_RETURN(topology::ForeignNetwork network, ReadNetwork(options));
+  return topology::BuildImportedFabric(std::move(network), options.import, options.file,
+                                       fmt::format("From {} ({}).", options.file, options.format));
+}
+
+std::string Summarize(const topology::Fabric& fabric) {
+  size_t cables = 0;
+  for (size_t l = 0; l < fabric.num_links(); l += 2) cables += topology::IsNetwork(fabric.tier(LinkId(l))) ? 1 : 0;
+  return fmt::format("{} hosts, {} leaves, {} spines, {} cores, {} cables", fabric.num_hosts(),
+                     fabric.switches(topology::NodeKind::kLeaf).size(), fabric.switches(topology::NodeKind::kSpine).size(),
+                     fabric.switches(topology::NodeKind::kCore).size(), cables);
+}
+
+int Import(FabricImportOptions& options) {
+  if (const Status status = ParseLayers(&options); !status.ok()) return ReportError(status);
+  if (IsStdout(options.output) && IsStdout(options.addresses)) {
+    return ReportError(InvalidArgument("fabric and addresses can't both go to the terminal; name a file with -o"));
+  }
+  for (const std::string& path : {options.output, options.addresses}) {
+    if (const Status status = PrepareOutputFolder(path); !status.ok()) return ReportError(status);
+  }
+  options.file = FindInputFile(options.file);
+  auto imported = ImportFile(options);
+  if (!imported.ok()) return ReportError(imported.status());
+  for (const std::string& note : imported->notes) fmt::print(stderr, "fairlead: note: {}\n", note);
+  const size_t num_addresses = imported->addresses.num_nics() + imported->addresses.router_interfaces().size();
+  if (const Status status = WriteOutput(options.output, imported->yaml); !status.ok()) return ReportError(status);
+  if (!options.addresses.empty()) {
+    const std::string text = topology::WriteAddressBook(imported->addresses, imported->fabric);
+    if (const Status status = WriteOutput(options.addresses, text); !status.ok()) return ReportError(status);
+  }
+  if (IsStdout(options.output) || IsStdout(options.addresses)) return kExitOk;
+  fmt::print("{} written: {}\n", options.output, Summarize(imported->fabric));
+  if (!options.addresses.empty()) fmt::print("{} written: {} addresses\n", options.addresses, num_addresses);
+  if (options.addresses.empty() && num_addresses > 0) {
+    fmt::print("{} addresses are known too; write them with --addresses FILE\n", num_addresses);
+  }
+  fmt::print("Next: fairlead fabric show {}\n", options.output);
+  return kExitOk;
+}
+
+void AddImport(CLI::App* fabric, Invocation* invocation) {
+  auto options = std::make_shared<FabricImportOptions>();
+  CLI::App* import = fabric->add_subcommand("import", "Write the fabric that another tool has found.");
+  import->add_option("FORMAT", options->format,
+                     "lldp: a folder with HOST.json of `lldpctl -f json`; ibnetdiscover: its output; lingjun: topo.csv; "
+                     "infragraph: YAML or JSON")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>{"lldp", "ibnetdiscover", "lingjun", "infragraph"}));
+  import->add_option("FILE", options->file, "What that tool wrote")->required();
+  import->add_option("-o,--output", options->output, "Write the fabric to FILE instead of the terminal")->type_name("FILE");
+  import->add_option("--addresses", options->addresses, "Write the addresses of NICs and switches to FILE, for the controller")
+      ->type_name("FILE");
+  import->add_option("--speed", options->import.default_gbps, "Speed of cables of which the file has none")
+      ->type_name("GBPS")
+      ->check(CLI::Range(1e-6, 1e6));
+  import->add_option("--hosts", options->import.hosts, "Devices that are hosts: a name or a pattern such as 'node*'; repeatable")
+      ->type_name("PATTERN");
+  import->add_option("--switches", options->import.switches, "Devices that are switches; repeatable")->type_name("PATTERN");
+  import->add_option("--without", options->import.without, "Devices to leave out, such as storage; repeatable")
+      ->type_name("PATTERN");
+  import->add_option("--layer", options->layers, "Switches whose layer is not their distance from hosts: 'border*=spine'; repeatable")
+      ->type_name("PATTERN=LAYER");
+  import->add_option("--ports-per-nic", options->import.ports_per_nic, "Ports of a host that make one NIC, in order of their names")
+      ->check(CLI::Range(1, 16));
+  import->add_option("--gpus", options->import.host.gpus, "GPUs of each host")->check(CLI::Range(1, 1024))->capture_default_str();
+  import->add_option("--gpu-model", options->import.host.gpu_model, "Their name, for reports")->capture_default_str();
+  import->footer("Example: fairlead fabric import lldp reports/ -o fabric.yaml --addresses addresses.json");
+  import->callback([options, invocation] { invocation->exit_code = Import(*options); });
+}
+
+}  // namespace
+
+void AddFabricCommands(CLI::App& app, Invocation* invocation) {
+  CLI::App* fabric = app.add_subcommand(
+      "fabric", "Fabrics out of what switches and hosts report: import them, look for mistakes in the cabling.");
+  fabric->require_subcommand(1);
+  AddImport(fabric, invocation);
+}
+
+}  // namespace fairlead::cli
