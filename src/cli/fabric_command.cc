@@ -143,7 +143,8 @@ void AddImport(CLI::App* fabric, Invocation* invocation) {
 
 void AddFabricCommands(CLI::App& app, Invocation* invocation) {
   CLI::App* fabric = app.add_subcommand(
-      "fabric", "Fabrics out of what switches and hosts report: import them, look for mistakes in the cabling.");
+      "fabric", "Import fabrics from LLDP, InfiniBand and other tools, and find cabling mistakes.");
+  fabric->footer("Example: fairlead fabric import lldp lldp-reports/ -o fabric.yaml --addresses addresses.json");
   fabric->require_subcommand(1);
   AddImport(fabric, invocation);
 }

@@ -1,8 +1,8 @@
 // From what another tool says is cabled to what, to a fabric: which device is a host, a leaf, a spine or a core, which
 // ports are a NIC, what does not fit and is left out.
 //
-// Layers are distances: a switch with a cable to a host is a leaf, one further a spine, then a core. What fabrics do not
-// have (cables between switches of one layer, switches without a way to a host) is left out, and a note says so.
+// Layers are distances: a switch with a cable to a host is a leaf, one further a spine, then a core. What fabrics do
+// not have (cables between switches of one layer, switches without a way to a host) is left out, and a note says so.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct ImportOptions {
   double default_gbps = 0;
   // Ports of a host in order of their names, so many to a NIC; 0: as the file says, else one each.
   uint32_t ports_per_nic = 0;
-  // What is in a host besides its NICs, about which the formats say nothing. NICs, ports and their speed are taken from
-  // the file.
+  // What is in a host besides its NICs, about which the formats say nothing. NICs, ports and their speed are taken
+  // from the file.
   HostSpec host = {};
   uint64_t max_links = FabricBuilder::kMaxLinks;
 };

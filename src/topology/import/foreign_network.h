@@ -49,8 +49,8 @@ struct ForeignNetwork {
 // "leaf2" before "leaf10": runs of digits compare as numbers.
 bool NaturalLess(std::string_view a, std::string_view b);
 
-// The name with what fabrics and files can't have in it ('#', '/', spaces, …) as '-', without '-' at its ends; "unnamed"
-// where nothing is left.
+// The name with what fabrics and files can't have in it ('#', '/', spaces, …) as '-', without '-' at its ends;
+// "unnamed" where nothing is left.
 std::string UsableDeviceName(std::string_view name);
 
 // "a, b, c and 4 others": at most `shown` names.

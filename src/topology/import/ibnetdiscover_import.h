@@ -5,10 +5,10 @@
 //     Ca      1 "H-ec0d9a03007d7d0a"    # "node1 mlx5_0"
 //     [1](ec0d9a03007d7d0a)   "S-b8599f0300fc6de4"[1]     # lid 67 lmc 0 "MF0;leaf1:MQM8700/U1" lid 13 4xHDR
 //
-// A channel adapter is a NIC of the host that its description begins with ("node1"), and each of its ports a port of the
-// NIC; where descriptions name no host, each adapter is one. Switches are named by their description where it names one
-// switch, else by GUID. Either end of a cable is enough; aggregation nodes and routers are left out. The capacity of a
-// link is its data rate: 4xHDR is 200 Gb/s, 4xQDR 32. Addresses are not in the file.
+// A channel adapter is a NIC of the host that its description begins with ("node1"), and each of its ports a port of
+// the NIC; where descriptions name no host, each adapter is one. Switches are named by their description where it
+// names one switch, else by GUID. Either end of a cable is enough; aggregation nodes and routers are left out. The
+// capacity of a link is its data rate: 4xHDR is 200 Gb/s, 4xQDR 32. Addresses are not in the file.
 #pragma once
 
 #include <string>

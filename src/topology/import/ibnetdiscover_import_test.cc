@@ -20,8 +20,8 @@ Result<ImportedFabric> ImportSubnet(const std::string& text, const ImportOptions
   return BuildImportedFabric(std::move(network), options, "subnet.txt", "A test.");
 }
 
-// Laid out as the tool of real clusters prints it: lids of both ends behind the ports of adapters, GUIDs of ports without
-// leading zeros, aggregation nodes at port 41, one cable that came up slower.
+// Laid out as the tool of real clusters prints it: lids of both ends behind the ports of adapters, GUIDs of ports
+// without leading zeros, aggregation nodes at port 41, one cable that came up slower.
 TEST(IbnetdiscoverTest, ASubnetAsTheToolPrintsIt) {
   const std::string text =
       ReadWholeFile(std::string(FAIRLEAD_SOURCE_DIR) + "/src/topology/import/testdata/ibnetdiscover.txt").value();

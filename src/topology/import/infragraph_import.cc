@@ -137,9 +137,11 @@ class InfragraphReader {
     }
     const double* gbps = FindLink(map_, "connections", std::string(parts[4]));
     if (gbps == nullptr) return;
-    AddCable({.device = DeviceOf(std::string(parts[0]), parts[1], parts[2]), .port = fmt::format("{}.{}", parts[2], parts[3])},
-             {.device = DeviceOf(std::string(parts[5]), parts[6], parts[7]), .port = fmt::format("{}.{}", parts[7], parts[8])},
-             *gbps);
+    // Devices are numbered in the order in which they are named.
+    const uint32_t near = DeviceOf(std::string(parts[0]), parts[1], parts[2]);
+    const uint32_t far = DeviceOf(std::string(parts[5]), parts[6], parts[7]);
+    AddCable({.device = near, .port = fmt::format("{}.{}", parts[2], parts[3])},
+             {.device = far, .port = fmt::format("{}.{}", parts[7], parts[8])}, *gbps);
   }
 
   void ReadEdge(YamlMap& edge) {

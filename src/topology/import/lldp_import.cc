@@ -24,6 +24,20 @@ constexpr size_t kMaxReportBytes = size_t{64} << 20;
 constexpr std::string_view kReportEnding = ".json";
 constexpr std::string_view kAddressesEnding = ".addresses.json";
 
+// Reports are a dozen deep. What is deeper is refused before anything recurses over it.
+Json ParseShallow(const std::string& text) {
+  constexpr int kMaxDepth = 64;
+  bool is_too_deep = false;
+  Json json = Json::parse(
+      text,
+      [&](int depth, Json::parse_event_t, Json&) {
+        is_too_deep |= depth > kMaxDepth;
+        return !is_too_deep;
+      },
+      false);
+  return is_too_deep ? Json(Json::value_t::discarded) : json;
+}
+
 // json0 puts everything in lists, and texts into {"value": …}.
 const Json& Unwrap(const Json& json) {
   const Json* inner = &json;
@@ -100,6 +114,7 @@ struct Neighbour {
   std::string port_id;
   std::string port_description;
   bool port_id_is_mac = false;
+  bool port_id_is_interface = false;
   std::string aggregation;  // of the other's port; empty: none
   DeviceRole role = DeviceRole::kUnknown;  // of the other
   double gbps = 0;
@@ -112,7 +127,7 @@ class ReportReader {
       : report_(report), neighbours_(*neighbours) {}
 
   Status Read() {
-    const Json document = Json::parse(report_.neighbours, nullptr, false);
+    const Json document = ParseShallow(report_.neighbours);
     if (document.is_discarded()) return Refuse("", "not JSON; expected the output of `lldpctl -f json`");
     const Json* lldp = Find(document, "lldp");
     if (lldp == nullptr) return Refuse("", "no key 'lldp'; expected the output of `lldpctl -f json`");
@@ -175,6 +190,7 @@ class ReportReader {
     if (const Json* id = Find(*far_port, "id")) {
       neighbour.port_id = TextOf(id);
       neighbour.port_id_is_mac = TextOf(*id, "type") == "mac";
+      neighbour.port_id_is_interface = TextOf(*id, "type") == "ifname";
     }
     neighbour.port_description = TextOf(*far_port, "descr");
     neighbour.aggregation = TextOf(*far_port, "aggregation");
@@ -217,11 +233,22 @@ class DeviceNames {
   std::map<std::string, std::set<std::string>> full_names_;  // by label
 };
 
+// "Ethernet12" -> "Ethernet#".
+std::string ShapeOf(std::string_view port) {
+  std::string shape;
+  for (const char c : port) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit || shape.empty() || shape.back() != '#') shape += is_digit ? '#' : c;
+  }
+  return shape;
+}
+
 // A neighbour with devices as numbers.
 struct Sighting {
   const Neighbour* neighbour = nullptr;
   uint32_t near = 0;
   uint32_t far = 0;
+  bool is_named = false;  // the far port is named as the far device itself would name it
   bool is_matched = false;
 };
 
@@ -294,6 +321,13 @@ class NetworkMaker {
       if (!is_known) far.push_back(s.far);
       return is_known || s.near == s.far;
     });
+    // Some switches tell aliases of their ports; names that look like those in their own reports are none.
+    std::set<std::pair<uint32_t, std::string>> shapes;
+    for (const Sighting& s : sightings_) shapes.emplace(s.near, ShapeOf(s.neighbour->port));
+    for (Sighting& s : sightings_) {
+      s.is_named = s.neighbour->port_id_is_interface || shapes.contains({s.far, ShapeOf(s.neighbour->port_id)}) ||
+                   shapes.contains({s.far, ShapeOf(s.neighbour->port_description)});
+    }
     std::vector<std::string> shared;
     for (const auto& [port, far] : seen) {
       if (far.size() > 1) shared.push_back(fmt::format("{} ({})", network_.devices[port.first].name, port.second));
@@ -309,8 +343,8 @@ class NetworkMaker {
     return sighting.neighbour->port_id == port || sighting.neighbour->port_description == port;
   }
 
-  // Both ends of a pair of devices may have reported the same cables. Where ports are named alike from both sides this is
-  // certain; what is left is matched in order, as no port has two cables.
+  // Both ends of a pair of devices may have reported the same cables. Where one names the port of the other this is
+  // certain. Of what is left, those that name no port of the other match in order, as no port has two cables.
   void MatchEnds() {
     std::map<std::pair<uint32_t, uint32_t>, std::vector<Sighting*>> by_pair;
     for (Sighting& s : sightings_) by_pair[{s.near, s.far}].push_back(&s);
@@ -339,6 +373,7 @@ class NetworkMaker {
   void Match(const std::vector<Sighting*>& here, const std::vector<Sighting*>& there, int num_sides) {
     std::multimap<std::string_view, Sighting*> by_name;  // of the ports there
     for (Sighting* b : there) {
+      if (num_sides == 0 && b->is_named) continue;
       if (!b->is_matched) by_name.emplace(num_sides == 0 ? "" : std::string_view(b->neighbour->port), b);
     }
     // Where only the far side names the near port, it is found by that name instead.
@@ -362,7 +397,7 @@ class NetworkMaker {
         }
       };
       if (num_sides == 0) {
-        take(by_name, "");
+        if (!a->is_named) take(by_name, "");
         continue;
       }
       take(by_name, a->neighbour->port_id);
@@ -439,7 +474,7 @@ class NetworkMaker {
     const auto refuse = [&](std::string_view message) {
       return InvalidArgument(fmt::format("{}: addresses: {}; expected the output of `ip -json address`", report.where, message));
     };
-    const Json document = Json::parse(report.addresses, nullptr, false);
+    const Json document = ParseShallow(report.addresses);
     if (!document.is_array()) return refuse("not a list in JSON");
     FL_ASSIGN_OR_RETURN(const uint32_t device, NumberOf(report.device));
     std::map<std::string, std::vector<IpAddress>> addresses;
@@ -494,7 +529,7 @@ Result<ForeignNetwork> ReadLldp(const std::vector<LldpReport>& reports, const st
 }
 
 Result<std::vector<LldpReport>> SplitLldp(const std::string& text, const std::string& device, const std::string& where) {
-  const Json document = Json::parse(text, nullptr, false);
+  const Json document = ParseShallow(text);
   const auto refuse = [&](const std::string& found) {
     return InvalidArgument(fmt::format("{}: expected the output of `lldpctl -f json`, or an object with such a report for "
                                        "each device, found {}",

@@ -1,5 +1,5 @@
-// For tests: random cablings of hosts, leaves, spines and cores, to be written in the formats of other tools; and what a
-// fabric's cables are, whatever the order.
+// For tests: random cablings of hosts, leaves, spines and cores, to be written in the formats of other tools; and what
+// a fabric's cables are, whatever the order.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,8 +29,9 @@ struct RandomCabling {
   bool IsHost(size_t device) const { return kinds[device] == NodeKind::kNic; }
 };
 
-// Two or three layers, parallel cables, speeds out of `speeds`. Every switch has a way to a host below it, and every two
-// hosts have one to each other: cable number i of a layer goes to switch i of the next, modulo, at least once around.
+// Two or three layers, parallel cables, speeds out of `speeds`. Every switch has a way to a host below it, and every
+// two hosts have one to each other: cable number i of a layer goes to switch i of the next, modulo, at least once
+// around.
 inline RandomCabling DrawCabling(Random* random, const std::vector<double>& speeds) {
   RandomCabling drawn;
   const bool has_cores = random->Below(2) == 0;
