@@ -4,12 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/file_reader.h"
 #include "base/yaml_reader.h"
 #include "cli/command.h"
+#include "cli/fabric_report.h"
+#include "report/json_value.h"
+#include "topology/fabric_yaml.h"
 #include "topology/import/foreign_fabric.h"
 #include "topology/import/ibnetdiscover_import.h"
 #include "topology/import/infragraph_import.h"
@@ -139,6 +143,41 @@ void AddImport(CLI::App* fabric, Invocation* invocation) {
   import->callback([options, invocation] { invocation->exit_code = Import(*options); });
 }
 
+// --- show
+
+struct FabricShowOptions {
+  std::string file;
+  std::string json;
+  size_t rows = 20;
+};
+
+// A topo.csv, or a file with a fabric.
+Result<topology::Fabric> LoadAnyFabric(const std::string& path) {
+  if (path.ends_with(".csv")) return topology::LoadLingjunTopology(path);
+  return topology::LoadFabricFile(path);
+}
+
+int Show(const FabricShowOptions& options) {
+  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
+  const auto fabric = LoadAnyFabric(FindInputFile(options.file));
+  if (!fabric.ok()) return ReportError(fabric.status());
+  const FabricPicture picture = LookAt(*fabric);
+  if (!IsStdout(options.json)) fmt::print("{}", RenderFabric(*fabric, picture, options.file, options.rows));
+  if (options.json.empty()) return kExitOk;
+  const Status written = WriteOutput(options.json, report::Dump(FabricJson(*fabric, picture)));
+  return written.ok() ? kExitOk : ReportError(written);
+}
+
+void AddShow(CLI::App* fabric, Invocation* invocation) {
+  auto options = std::make_shared<FabricShowOptions>();
+  CLI::App* show = fabric->add_subcommand("show", "Print a fabric's layers, what is there only once, and odd cables.");
+  show->add_option("FILE", options->file, "A file with a fabric, or a topo.csv")->required();
+  show->add_option("--rows", options->rows, "Longest list; 0: no limit")->capture_default_str();
+  show->add_option("--json", options->json, "Write all of it to FILE; - prints only that")->type_name("FILE");
+  show->footer("Example: fairlead fabric show fabric.yaml");
+  show->callback([options, invocation] { invocation->exit_code = Show(*options); });
+}
+
 }  // namespace
 
 void AddFabricCommands(CLI::App& app, Invocation* invocation) {
@@ -147,6 +186,7 @@ void AddFabricCommands(CLI::App& app, Invocation* invocation) {
   fabric->footer("Example: fairlead fabric import lldp lldp-reports/ -o fabric.yaml --addresses addresses.json");
   fabric->require_subcommand(1);
   AddImport(fabric, invocation);
+  AddShow(fabric, invocation);
 }
 
 }  // namespace fairlead::cli

@@ -58,8 +58,10 @@ class NamespaceFabric:
         deaf = set(neighbours)
         while deaf and time.monotonic() < deadline:
             silent = {name for name in silent if self.ask(name, "json", "configure", "lldp", "tx-interval", "1").returncode != 0}
+            for name in neighbours:
+                self.ask(name, "json", "update")  # speak now
             deaf = {name for name in deaf if self.ask(name, "json0", "show", "neighbors").stdout.count('"via"') != neighbours[name]}
-            time.sleep(0.2)
+            time.sleep(1)
         return not deaf
 
 
@@ -105,6 +107,22 @@ class FabricCommandTest(CommandCase):
         self.write("x.txt", "nonsense\n")
         self.assert_refused(self.run_program("fabric", "import", "ibnetdiscover", "x.txt", "-o", "y.yaml"), "x.txt:1: expected a line")
         self.assertFalse((self.folder / "y.yaml").exists())
+
+    def test_show(self):
+        self.run_program("fabric", "import", "ibnetdiscover", f"{SAMPLES}/ibnetdiscover.txt", "-o", "f.yaml")
+        result = self.run_program("fabric", "show", "f.yaml")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
+        # leaf2 has a cable of 100 instead of 200 Gb/s: 800 Gb/s of hosts over 700.
+        self.assertRegex(result.stdout, r"leaves +2 +8 +7 x 200 Gb/s, 1 x 100 Gb/s .* 1.00:1 to 1.14:1 \(leaf2\)")
+        self.assertRegex(result.stdout, r"leaf2->spine2#\d +100 Gb/s +200 Gb/s")
+        self.assertIn("No switch and no cable is there only once", result.stdout)
+        self.write("topo.csv", "ip,DSW,PSW,ASW\na,G0,P0,S0\nb,G0,P0,S0\nc,G0,P0,S1\n")
+        found = json.loads(self.run_program("fabric", "show", "topo.csv", "--json", "-").stdout)
+        self.assertEqual([(p["name"], p["hosts_cut_off"]) for p in found["single_points"]], [("P0/S0", 2), ("P0/S1", 1)])
+        self.assertEqual([layer["layer"] for layer in found["layers"]], ["hosts", "leaves", "spines", "cores"])
+        self.assertIn("and 1 more", self.run_program("fabric", "show", "topo.csv", "--rows", "1").stdout)
+        self.assert_refused(self.run_program("fabric", "show", "gone.yaml"), "gone.yaml")
 
     @unittest.skipIf(shutil.which("lldpd") is None, "lldpd is not installed")
     @unittest.skipIf(os.geteuid() != 0, "only root may make network namespaces")
