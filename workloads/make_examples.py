@@ -14,7 +14,7 @@ MEGABYTE = 1_000_000
 
 
 def simai_moe():
-    """One line per layer and micro-batch; columns as in docs/modules/workload.md."""
+    """One line per layer and micro-batch; columns as in docs/internals/modules/workload.md."""
     rows = [
         ("grad_gather", 1, "NONE", 0, 1, "NONE", 0, 1, "ALLGATHER", 400 * MEGABYTE),
         ("grad_param_comm", 1, "NONE", 0, 1, "NONE", 0, 1, "REDUCESCATTER", 800 * MEGABYTE),

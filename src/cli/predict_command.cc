@@ -301,7 +301,7 @@ int Score(const PredictOptions& options) {
 }
 
 void AddJobFiles(CLI::App* command, PredictOptions* options) {
-  command->add_option("--jobs", options->jobs, "Jobs (CSV; see docs/modules/prediction.md)")
+  command->add_option("--jobs", options->jobs, "Jobs (CSV; see docs/internals/modules/prediction.md)")
       ->type_name("FILE")
       ->required();
   command->add_option("--curves", options->curves, "Their losses (CSV: job,iteration,loss[,iteration_time_s])")

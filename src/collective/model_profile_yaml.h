@@ -1,4 +1,4 @@
-// How a model profile is written down: YAML -> ModelProfile. See docs/modules/collective.md for the keys.
+// How a model profile is written down: YAML -> ModelProfile. See docs/internals/modules/collective.md for the keys.
 #pragma once
 
 #include <string>

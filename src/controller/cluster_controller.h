@@ -6,7 +6,7 @@
 // the placement policy finds room. With one it decides who runs, at which size and on which hosts (job_allocator.h): a
 // job that is resized or moved is stopped and started again. Every batch of events ends in one re-plan of all running
 // jobs by the traffic policy; only differences become actions. Where jobs came or went that never leave NVLink nobody
-// else is planned anew (a promise of every policy: docs/modules/traffic.md).
+// else is planned anew (a promise of every policy: docs/internals/modules/traffic.md).
 //
 //     events --> Handle() --> state --> TrafficSnapshot --> policy --> plan -- diff --> actions
 #pragma once

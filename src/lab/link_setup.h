@@ -36,7 +36,7 @@ std::string BondCommands();
 struct KernelSetting {
   std::string name;  // below /proc/sys: "net/ipv4/ip_forward"
   std::string value;
-  // Kernels may lack it (hash seeds: before 6.11); the lab then works, but differs in what docs/modules/lab.md says.
+  // Kernels may lack it (hash seeds: before 6.11); the lab then works, but differs as docs/internals/modules/lab.md says.
   bool is_optional = false;
 
   friend bool operator==(const KernelSetting&, const KernelSetting&) = default;

@@ -1,6 +1,6 @@
 // Findings about running jobs, as the JSON that the HTTP gateway gives out.
 //
-// Keys are never renamed; docs/modules/service.md lists them.
+// Keys are never renamed; docs/internals/modules/service.md lists them.
 #pragma once
 
 #include <span>

@@ -106,7 +106,7 @@ class LiveSteering {
   // To be called some times a second, without events too. Args: now: since 1970; does not run backwards.
   void Handle(SimTime now, std::span<const controller::SteeringEvent> events);
 
-  // What people are shown (docs/modules/service.md).
+  // What people are shown (docs/internals/modules/service.md).
   report::Json ToJson() const;
   SteeringNumbers numbers() const;
   // Why nothing is begun at present; ok: all is well.

@@ -1,6 +1,6 @@
 // What people are shown of running jobs' traffic, as the JSON that the HTTP gateway gives out.
 //
-// Keys are never renamed; docs/modules/service.md lists them.
+// Keys are never renamed; docs/internals/modules/service.md lists them.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// What the plan of every traffic policy must be (docs/modules/traffic.md), checked on random clusters.
+// What the plan of every traffic policy must be (docs/internals/modules/traffic.md), checked on random clusters.
 #pragma once
 
 #include <gtest/gtest.h>

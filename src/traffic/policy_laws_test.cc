@@ -1,4 +1,4 @@
-// The promises of docs/modules/traffic.md, for every registered policy.
+// The promises of docs/internals/modules/traffic.md, for every registered policy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
