@@ -56,7 +56,7 @@ foreach(component IN ITEMS fairlead agent controller preload)
     include(\"${PROJECT_SOURCE_DIR}/packaging/install_help.cmake\")"
     COMPONENT ${component})
 endforeach()
-install(FILES docs/operating/diagnosis.md docs/operate/packages.md
+install(FILES docs/operate/diagnosis.md docs/operate/packages.md
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-controller COMPONENT controller)
 install(FILES docs/operate/packages.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-agent COMPONENT agent)
-install(FILES docs/modules/ccl.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libfairlead-preload COMPONENT preload)
+install(FILES docs/internals/modules/ccl.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libfairlead-preload COMPONENT preload)

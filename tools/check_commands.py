@@ -21,6 +21,8 @@ SKIPPED = 77
 PAGES = ["README.md", "docs/README.md", "docs/glossary.md", "docs/plan/*.md", "docs/operate/*.md", "docs/oncall/*.md", "docs/reference/*.md"]
 FOREIGN_OPTIONS = {"--requeue"}  # of sbatch
 CALL = re.compile(r"(?:^|(?<=[\s`($|&;=\"']))(?P<program>\./run|(?:\S*/)?fairlead(?:-[a-z]+)?)(?=\s)")
+# What may stand before the name of a program that is called: nothing, a separator, variables, a few commands that run another one.
+BEFORE_CALL = re.compile(r"(?:^|[;|&(`\"'])\s*(?:(?:\$|[A-Z][a-z ]*:|sudo|time|exec|timeout \S+|[A-Z_]+=\S*)\s+)*$")
 ENDS_COMMAND = re.compile(r"\s(?:\||\|\||&&?|;|>|2>|<|#)(?:\s|&|$)|;\s|\s{3,}(?=[^\s-])")
 
 
@@ -105,7 +107,7 @@ def find_wrong(commands, page, name):
     tops = {words[0] for words in commands.options if words}
     for number, code, is_inline in code_of(page):
         complaints = []
-        calls = list(CALL.finditer(code))
+        calls = [call for call in CALL.finditer(code) if BEFORE_CALL.search(code[:call.start("program")])]
         ends = [call.start() for call in calls[1:]] + [len(code)]
         for call, end in zip(calls, ends):
             program, rest = call.group("program").split("/")[-1], ENDS_COMMAND.split(code[call.end():end])[0]

@@ -53,6 +53,10 @@ class CheckCommandsTest(unittest.TestCase):
     def test_the_second_call_of_a_line(self):
         self.assertEqual(self.wrong("    fairlead check a && fairlead check --fast\n"), ["page.md:1: `fairlead check` has no option --fast"])
 
+    def test_names_that_are_no_calls(self):
+        self.assertEqual(self.wrong("    podman run --name fairlead-agent --network host fairlead-agent\n    apt install --yes fairlead --fast\n"), [])
+        self.assertEqual(self.wrong("    X=1 sudo fairlead check --fast\n"), ["page.md:1: `fairlead check` has no option --fast"])
+
     def test_a_program_that_is_not_built(self):
         self.assertEqual(self.wrong("    fairlead agent run --fast\n    fairlead check --fast\n`--faster`\n", num_programs=1),
                          ["page.md:2: `fairlead check` has no option --fast"])
