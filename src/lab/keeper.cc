@@ -176,6 +176,15 @@ std::string NetworkNamespacePath(const KeeperId& keeper, LabNodeId node) {
   return fmt::format("/proc/{}/fd/{}", keeper.pid, keeper.namespaces[node.index()]);
 }
 
+Result<NamespaceTrial> TryNamespaces() {
+  LabPlan plan;
+  plan.nodes.resize(2);
+  plan.nodes[LabNodeId(0u)].role = NodeRole::kHost;
+  plan.nodes[LabNodeId(1u)].role = NodeRole::kLeaf;
+  FL_ASSIGN_OR_RETURN(const NewKeeper keeper, NewKeeper::Start(plan));
+  return NamespaceTrial{keeper.id().has_user_namespace, keeper.missing_settings()};
+}
+
 Result<NewKeeper> NewKeeper::Start(const LabPlan& plan) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {

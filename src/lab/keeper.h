@@ -52,6 +52,16 @@ std::string NetworkNamespacePath(const KeeperId& keeper, LabNodeId node);
 // Names of settings that the kernel lacks, each once.
 using MissingSettings = std::vector<std::string>;
 
+// What this machine has for a lab.
+struct NamespaceTrial {
+  bool has_user_namespace = false;   // one was needed
+  MissingSettings missing_settings;  // that labs can do without
+};
+
+// Makes namespaces with the settings of a host and of a switch, as a keeper does, and lets go of them.
+// Errors: those of NewKeeper::Start().
+Result<NamespaceTrial> TryNamespaces();
+
 // A keeper that ends with this object unless it is told to stay.
 class NewKeeper {
  public:

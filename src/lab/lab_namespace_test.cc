@@ -40,6 +40,15 @@ LabPlan SmallPlan(uint64_t seed) {
       .value();
 }
 
+TEST(NamespaceTrialTest, SaysWhatBringingALabUpFinds) {
+  const auto trial = TryNamespaces();
+  const auto keeper = NewKeeper::Start(SmallPlan(1));
+  ASSERT_EQ(trial.ok(), keeper.ok()) << trial.status().message() << keeper.status().message();
+  if (!trial.ok()) GTEST_SKIP() << trial.status().message();
+  EXPECT_EQ(trial->has_user_namespace, keeper->id().has_user_namespace);
+  EXPECT_EQ(trial->missing_settings, keeper->missing_settings());
+}
+
 class LabNamespaces : public testing::Test {
  protected:
   void SetUp() override {

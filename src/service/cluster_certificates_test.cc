@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/temporary_folder.h"
+#include "service/certificate_facts.h"
 #include "service/stream_example.h"
 
 namespace fairlead::service {
@@ -57,6 +58,64 @@ TEST_F(ClusterCertificatesTest, NamesThatAreNoFileNamesAreRefused) {
   }
   EXPECT_EQ(CreateHostCertificate({.folder = folder_.File("none"), .host = "h0"}).status().code(),
             StatusCode::kNotFound);
+}
+
+class CertificateFactsTest : public ClusterCertificatesTest {
+ protected:
+  static TlsTexts Load(const TlsFiles& files) {
+    const auto texts = LoadTlsFiles(files);
+    EXPECT_TRUE(texts.ok()) << texts.status().message();
+    return *texts;
+  }
+};
+
+TEST_F(CertificateFactsTest, FilesThatBelongTogether) {
+  const auto facts = ReadCertificateFacts(Load(FilesOf("cluster", "h0")));
+  ASSERT_TRUE(facts.ok()) << facts.status().message();
+  EXPECT_EQ(facts->name, "h0");
+  EXPECT_TRUE(facts->is_of_key);
+  EXPECT_TRUE(facts->is_of_authority);
+  // Valid from yesterday on, for 825 days from then or from now.
+  const int64_t days = (facts->not_after_s - facts->not_before_s) / 86'400;
+  EXPECT_GE(days, 825);
+  EXPECT_LE(days, 826);
+}
+
+TEST_F(CertificateFactsTest, FilesThatDoNot) {
+  TlsTexts texts = Load(FilesOf("cluster", "h0"));
+  const TlsTexts other_host = Load(FilesOf("cluster", "h1"));
+  const TlsTexts other_cluster = Load(FilesOf("other", "h0"));
+  texts.key = other_host.key;
+  EXPECT_FALSE(ReadCertificateFacts(texts)->is_of_key);
+  EXPECT_TRUE(ReadCertificateFacts(texts)->is_of_authority);
+  texts = other_cluster;
+  texts.ca = other_host.ca;
+  EXPECT_TRUE(ReadCertificateFacts(texts)->is_of_key);
+  EXPECT_FALSE(ReadCertificateFacts(texts)->is_of_authority);
+}
+
+TEST_F(CertificateFactsTest, TheFirstDateCounts) {
+  const std::string folder = folder_.File("short");
+  ASSERT_TRUE(CreateAuthority({.folder = folder, .days = 20}).ok());
+  const auto files = CreateHostCertificate({.folder = folder, .host = "h0", .days = 400});
+  ASSERT_TRUE(files.ok());
+  const auto facts =
+      ReadCertificateFacts(Load({.ca = folder + "/ca.pem", .certificate = files->certificate, .key = files->key}));
+  ASSERT_TRUE(facts.ok());
+  EXPECT_LE((facts->not_after_s - facts->not_before_s) / 86'400, 21);
+}
+
+TEST_F(CertificateFactsTest, TextThatIsNoCertificateIsNamed) {
+  const TlsTexts good = Load(FilesOf("cluster", "h0"));
+  for (const auto& [member, name] : {std::pair(&TlsTexts::ca, "authority"), std::pair(&TlsTexts::certificate, "certificate"),
+                                     std::pair(&TlsTexts::key, "private key")}) {
+    TlsTexts texts = good;
+    texts.*member = "-----BEGIN NOTHING-----";
+    const auto facts = ReadCertificateFacts(texts);
+    ASSERT_FALSE(facts.ok());
+    EXPECT_EQ(facts.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(facts.status().message().find(name), std::string::npos) << facts.status().message();
+  }
 }
 
 class TlsStreamTest : public ClusterCertificatesTest {

@@ -1,0 +1,23 @@
+// What do the files of mutual TLS say: whose are they, how long do they hold, do they belong together?
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "service/tls_files.h"
+
+namespace fairlead::service {
+
+struct CertificateFacts {
+  std::string name;           // the common name: who it may speak for
+  int64_t not_before_s = 0;   // since 1970
+  int64_t not_after_s = 0;    // the first of our certificate's and the authority's
+  bool is_of_key = false;     // the private key is that of the certificate
+  bool is_of_authority = false;  // the authority has signed it
+};
+
+// Errors: kInvalidArgument: text that is no certificate or no key; says which.
+Result<CertificateFacts> ReadCertificateFacts(const TlsTexts& texts);
+
+}  // namespace fairlead::service
