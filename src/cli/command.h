@@ -65,6 +65,7 @@ void AddControllerCommand(CLI::App& app, Invocation* invocation);
 void AddDiagCommands(CLI::App& app, Invocation* invocation);
 void AddDiagSimulateCommand(CLI::App* diag, Invocation* invocation);
 void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation);
+void AddDoctorCommand(CLI::App& app, Invocation* invocation);
 void AddFabricCommands(CLI::App& app, Invocation* invocation);
 void AddExplainCommand(CLI::App& app, Invocation* invocation);
 void AddReferenceCommands(CLI::App& app, Invocation* invocation);

@@ -80,6 +80,7 @@ TEST(CommandLineTest, FairleadSaysOfEachSiblingWhatTheSiblingSays) {
   AddCertCommands(app, &invocation);
   AddControllerCommand(app, &invocation);
   AddDiagCommands(app, &invocation);
+  AddDoctorCommand(app, &invocation);
   AddExperimentCommands(app, experiments, &invocation);
   AddFabricCommands(app, &invocation);
   AddLabCommands(app, &invocation);

@@ -27,6 +27,7 @@ constexpr std::array kSiblings = {
     SiblingCommand{"agent", "Run a host's agent, inspect its training processes, probe paths to other hosts."},
     SiblingCommand{"cert", "Create certificates for mutual TLS between controller and agents."},
     SiblingCommand{"lab", "Emulate a fabric in network namespaces of this machine, with real TCP traffic."},
+    SiblingCommand{"doctor", "Check what this machine lacks for Fairlead, and how to get it."},
     SiblingCommand{"fabric", "Import fabrics from LLDP, InfiniBand and other tools, and find cabling mistakes."},
     SiblingCommand{"experiment", "Reproduce published results: the papers' numbers beside ours."},
 };
