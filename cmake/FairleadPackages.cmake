@@ -20,7 +20,8 @@ set(CPACK_FAIRLEAD_VERSION ${PROJECT_VERSION})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+# The quickest: tools/package.sh compresses them anew.
+set(CPACK_DEBIAN_COMPRESSION_TYPE gzip)
 # What programs are linked with becomes what their packages depend on; their symbols go to packages of their own, by which
 # programs are stripped as well.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -33,15 +34,15 @@ set(CPACK_DEBIAN_FAIRLEAD_PACKAGE_SUGGESTS
   "fairlead-agent, fairlead-controller, libfairlead-preload, iproute2, nftables, procps")
 set(CPACK_COMPONENT_FAIRLEAD_DESCRIPTION
 "simulate and diagnose shared deep-learning training clusters
- Shared training clusters waste GPU hours when jobs wait for each other on
- crowded links. Fairlead simulates jobs, fabric and scheduling policies
- together, and says for every job which link holds it up, who shares that
- link, and what a better policy would change.
- .
- This package has the programs for people: the simulator, the diagnosis of
- recorded jobs, published experiments, the emulated fabric (lab), forecasts,
- traces, and the tool that makes certificates for the daemons. Sample
- scenarios, fabrics and model profiles are included.")
+Shared training clusters waste GPU hours when jobs wait for each other on
+crowded links. Fairlead simulates jobs, fabric and scheduling policies
+together, and says for every job which link holds it up, who shares that
+link, and what a better policy would change.
+
+This package has the programs for people: the simulator, the diagnosis of
+recorded jobs, published experiments, the emulated fabric (lab), forecasts,
+traces, and the tool that makes certificates for the daemons. Sample
+scenarios, fabrics and model profiles are included.")
 
 set(CPACK_DEBIAN_AGENT_PACKAGE_NAME fairlead-agent)
 set(CPACK_DEBIAN_AGENT_PACKAGE_SECTION net)
@@ -50,11 +51,11 @@ set(CPACK_DEBIAN_AGENT_PACKAGE_RECOMMENDS nftables)
 set(CPACK_DEBIAN_AGENT_PACKAGE_SUGGESTS libfairlead-preload)
 set(CPACK_COMPONENT_AGENT_DESCRIPTION
 "Fairlead daemon for each host of a training cluster
- The agent answers the training processes of its host, probes paths through
- the fabric, moves open TCP connections to other paths, and reports to the
- Fairlead controller what training processes are doing.
- .
- The service does not start until you have configured and enabled it.")
+The agent answers the training processes of its host, probes paths through
+the fabric, moves open TCP connections to other paths, and reports to the
+Fairlead controller what training processes are doing.
+
+The service does not start until you have configured and enabled it.")
 
 set(CPACK_DEBIAN_CONTROLLER_PACKAGE_NAME fairlead-controller)
 set(CPACK_DEBIAN_CONTROLLER_PACKAGE_SECTION net)
@@ -64,23 +65,23 @@ set(CPACK_DEBIAN_CONTROLLER_PACKAGE_RECOMMENDS fairlead)
 set(CPACK_DEBIAN_CONTROLLER_PACKAGE_SUGGESTS "jq, slurm-client")
 set(CPACK_COMPONENT_CONTROLLER_DESCRIPTION
 "Fairlead daemon that steers and diagnoses a training cluster
- The controller assigns network paths and priorities to the connections of
- running training jobs, finds hosts, links and processes that hold jobs up,
- and can have them replaced by a program of yours. One controller serves a
- cluster; each host runs fairlead-agent.
- .
- The service does not start until you have configured and enabled it.")
+The controller assigns network paths and priorities to the connections of
+running training jobs, finds hosts, links and processes that hold jobs up,
+and can have them replaced by a program of yours. One controller serves a
+cluster; each host runs fairlead-agent.
+
+The service does not start until you have configured and enabled it.")
 
 set(CPACK_DEBIAN_PRELOAD_PACKAGE_NAME libfairlead-preload)
 set(CPACK_DEBIAN_PRELOAD_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PRELOAD_PACKAGE_SUGGESTS "fairlead-agent, python3")
 set(CPACK_COMPONENT_PRELOAD_DESCRIPTION
 "Fairlead libraries that training processes load
- Install this package in the images of training jobs. It has the library that
- asks the host's agent for network paths (LD_PRELOAD), the profiler plugin for
- NCCL (NCCL_PROFILER_PLUGIN), and a Python package that watches PyTorch jobs
- without NCCL. The libraries need nothing but the C library, and leave a job
- alone where no agent answers.")
+Install this package in the images of training jobs. It has the library that
+asks the host's agent for network paths (LD_PRELOAD), the profiler plugin for
+NCCL (NCCL_PROFILER_PLUGIN), and a Python package that watches PyTorch jobs
+without NCCL. The libraries need nothing but the C library, and leave a job
+alone where no agent answers.")
 
 # What dpkg runs for the two daemons (packaging/debian/daemon), as the package of each.
 foreach(DAEMON IN ITEMS agent controller)
@@ -96,6 +97,14 @@ foreach(DAEMON IN ITEMS agent controller)
     configure_file(packaging/debian/daemon/${script}.in ${made} @ONLY)
     list(APPEND CPACK_DEBIAN_${component}_PACKAGE_CONTROL_EXTRA ${made})
   endforeach()
+endforeach()
+
+# What lintian is not to say (packaging/debian/lintian-overrides.in, with the reasons).
+foreach(PACKAGE IN ITEMS fairlead fairlead-agent fairlead-controller libfairlead-preload)
+  configure_file(packaging/debian/lintian-overrides.in ${PROJECT_BINARY_DIR}/packaging/lintian/${PACKAGE} @ONLY)
+  string(REGEX REPLACE "^(fairlead|libfairlead)-" "" component ${PACKAGE})
+  install(FILES ${PROJECT_BINARY_DIR}/packaging/lintian/${PACKAGE} DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+    COMPONENT ${component})
 endforeach()
 
 foreach(component IN ITEMS FAIRLEAD AGENT CONTROLLER PRELOAD)

@@ -44,8 +44,29 @@ ninja -C "$build" -j "${JOBS:-$(nproc)}" >&2 || fail 4 "the build failed (see ab
 rm -rf "$build/packages"
 (cd "$build" && umask 022 && cpack -G DEB) >"$log" 2>&1 || { cat "$log" >&2; fail 4 "cpack failed (see above)"; }
 
-# apt takes no other ending, and Debian's own packages of debug symbols have it too.
-for file in "$build"/packages/*.ddeb; do mv -- "$file" "${file%.ddeb}.deb"; done
+# What cpack of Debian 12 gets wrong and has no option for. dpkg-deb writes the packages anew, as its compression uses all
+# cores.
+correct() {
+  local package=$1 parts=$build/packages/parts name
+  rm -rf "$parts"
+  dpkg-deb -R "$package" "$parts"
+  name=$(dpkg-deb -f "$package" Package)
+  case $name in
+    *-dbgsym)
+      # Sums name the files by their place on the machine that built them. The package has no documents of its own.
+      sed -i -E 's#  /.*/(usr/lib/debug/)#  \1#' "$parts/DEBIAN/md5sums"
+      mkdir -p "$parts/usr/share/doc"
+      ln -s "${name%-dbgsym}" "$parts/usr/share/doc/$name"
+      ;;
+    # The linker's cache is for libraries that programs look for by name.
+    libfairlead-preload) rm -f "$parts"/DEBIAN/{postinst,postrm} ;;
+  esac
+  rm "$package"
+  # apt takes no other ending than .deb, and Debian's own packages of debug symbols have it too.
+  dpkg-deb --root-owner-group -Zxz -b "$parts" "${package%.*deb}.deb" >>"$log"
+  rm -rf "$parts"
+}
+for file in "$build"/packages/*.*deb; do correct "$file"; done
 mkdir -p "$folder"
 find "$folder" -maxdepth 1 -type f \( -name 'fairlead*_*.deb' -o -name 'libfairlead-preload*_*.deb' \) -delete
 find "$build/packages" -maxdepth 1 -name '*.deb' -exec mv -t "$folder" {} +

@@ -72,7 +72,7 @@ file_of() { echo "$packages/$1"_*.deb; }
 
 check_lintian() {
   say "lintian finds no error"
-  lintian --allow-root --no-tag-display-limit --fail-on error "$packages"/*.deb >"$work/lintian" 2>&1 ||
+  lintian --allow-root --tag-display-limit 0 --fail-on error "$packages"/*.deb >"$work/lintian" 2>&1 ||
     fail "lintian: $(grep -E '^E:' "$work/lintian" || cat "$work/lintian")"
   sed 's/^/  /' "$work/lintian"
 }
@@ -82,6 +82,7 @@ check_content() {
   local package file
   for package in "$packages"/*.deb; do
     dpkg-deb -x "$package" "$work/content"
+    dpkg-deb -e "$package" "$work/content/control-of-$(basename "$package")"
   done
   # Whole words: /usr/src/fairlead is no match for /src/fairlead.
   if grep -raohE "(^|[^[:alnum:]_./-])$root(/[[:graph:]]{0,80}|$)" "$work/content" >"$work/found"; then
@@ -211,11 +212,20 @@ check_running_services() {
     return
   fi
   ((code == 0)) || fail "systemd does not come up"
-  say "services are off after boot, and one without options is not tried again and again"
+  say "services are off after boot; one without options is skipped and says what to do"
   wait_for "inactive inactive" 'echo $(systemctl is-active fairlead-agent fairlead-controller)'
+  booted 'systemctl start fairlead-agent fairlead-controller' || true
+  for daemon in agent controller; do
+    wait_for "Result=exec-condition ActiveState=inactive" "echo \$(systemctl show fairlead-$daemon -p Result -p ActiveState)"
+    wait_for "OPTIONS in /etc/default/fairlead-$daemon" "journalctl -u fairlead-$daemon --no-pager"
+  done
+  say "one with wrong options is not tried again and again"
+  cp "$system/etc/default/fairlead-agent" "$work/default-agent"
+  echo 'FAIRLEAD_AGENT_OPTIONS="--no-such-option"' >>"$system/etc/default/fairlead-agent"
   booted 'systemctl start fairlead-agent' || true
   wait_for "Result=exit-code NRestarts=0 ExecMainStatus=2 ActiveState=failed" \
     'echo $(systemctl show fairlead-agent -p Result -p NRestarts -p ExecMainStatus -p ActiveState)'
+  cp "$work/default-agent" "$system/etc/default/fairlead-agent"
   say "with options they start inside their walls, and find each other over TLS"
   set_options
   booted 'systemctl reset-failed; systemctl enable --now fairlead-controller fairlead-agent' >"$work/output" 2>&1 ||
