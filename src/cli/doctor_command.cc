@@ -96,16 +96,16 @@ void AddDoctorCommand(CLI::App& app, Invocation* invocation) {
       app.add_subcommand("doctor", "Check what this machine has of what Fairlead needs, and say what to do.");
   std::vector<std::string> roles;
   for (const Role role : kRoles) roles.emplace_back(NameOf(role));
-  doctor->add_option("--for", options->role, "Check only what this use needs; default: all")
-      ->check(OneOf(roles));
+  doctor->add_option("--for", options->role, "Check only what this use needs; default: all")->check(OneOf(roles));
   service::ControllerClientOptions& controller = options->doctor.controller;
   doctor
       ->add_option("--controller", controller.address,
                    "Check that the controller answers at this address: HOST:PORT or unix:PATH")
       ->type_name("ADDRESS");
   doctor
-      ->add_option("--listen", options->doctor.listen,
-                   "Address that the controller is to listen on, once for each; default: 0.0.0.0:7070 and 127.0.0.1:8080")
+      ->add_option(
+          "--listen", options->doctor.listen,
+          "Address that the controller is to listen on, once for each; default: 0.0.0.0:7070 and 127.0.0.1:8080")
       ->type_name("ADDRESS");
   doctor->add_option("--socket", options->doctor.agent_socket, "Socket of this host's agent")
       ->type_name("PATH")
@@ -115,12 +115,10 @@ void AddDoctorCommand(CLI::App& app, Invocation* invocation) {
   doctor->add_option("--tls-key", controller.tls.key, "Its key")->type_name("FILE");
   doctor->add_option("--controller-name", controller.controller_name, "Name in the controller's certificate")
       ->type_name("NAME");
-  doctor->add_flag("--insecure", controller.is_insecure_allowed,
-                   "Allow plaintext to a controller on another machine");
+  doctor->add_flag("--insecure", controller.is_insecure_allowed, "Allow plaintext to a controller on another machine");
   doctor->add_option("--json", options->json, "Write the results as JSON to FILE; - prints only JSON")
       ->type_name("FILE");
-  doctor->footer(
-      "Example: fairlead doctor --for lab\nExit code: 0 when nothing required is missing, 1 otherwise.");
+  doctor->footer("Example: fairlead doctor --for lab\nExit code: 0 when nothing required is missing, 1 otherwise.");
   doctor->callback([options, invocation] { invocation->exit_code = RunDoctor(*options); });
 }
 

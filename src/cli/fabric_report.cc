@@ -27,8 +27,12 @@ constexpr const char* kLayerNames[] = {"hosts", "leaves", "spines", "cores"};
 
 const char* LayerName(NodeKind kind) { return kLayerNames[static_cast<int>(kind) - static_cast<int>(NodeKind::kNic)]; }
 
-report::TextColumn Left(std::string heading) { return {.heading = std::move(heading), .align = Align::kLeft, .group = {}}; }
-report::TextColumn Right(std::string heading) { return {.heading = std::move(heading), .align = Align::kRight, .group = {}}; }
+report::TextColumn Left(std::string heading) {
+  return {.heading = std::move(heading), .align = Align::kLeft, .group = {}};
+}
+report::TextColumn Right(std::string heading) {
+  return {.heading = std::move(heading), .align = Align::kRight, .group = {}};
+}
 
 double Gigabits(BytesPerSecond speed) { return speed.value() * 8 / 1e9; }
 
@@ -46,10 +50,12 @@ std::vector<OddityRow> RowsOf(const Fabric& fabric, const topology::CablingOddit
   std::vector<OddityRow> rows;
   for (const auto& oddity : oddities.counts) {
     const std::string upper = oddity.upper.valid() ? fabric.NodeName(oddity.upper) : "the layer above";
-    rows.push_back({fmt::format("{} to {}", fabric.NodeName(oddity.lower), upper), Cables(oddity.found), Cables(oddity.expected)});
+    rows.push_back(
+        {fmt::format("{} to {}", fabric.NodeName(oddity.lower), upper), Cables(oddity.found), Cables(oddity.expected)});
   }
   for (const auto& oddity : oddities.hosts) {
-    rows.push_back({fmt::format("{} to leaves", fabric.HostName(oddity.host)), Cables(oddity.found), Cables(oddity.expected)});
+    rows.push_back(
+        {fmt::format("{} to leaves", fabric.HostName(oddity.host)), Cables(oddity.found), Cables(oddity.expected)});
   }
   for (const auto& oddity : oddities.nics) {
     rows.push_back({fabric.NodeName(oddity.nic), fmt::format("on {}", fabric.NodeName(oddity.found)),
@@ -73,7 +79,8 @@ std::string Oversubscription(const Fabric& fabric, const topology::LayerSummary&
 }
 
 std::string RenderLayers(const Fabric& fabric, const std::vector<topology::LayerSummary>& layers) {
-  TextTable table({Left("layer"), Right("devices"), Right("cables up"), Left("each"), Right("together"), Left("oversubscription")});
+  TextTable table(
+      {Left("layer"), Right("devices"), Right("cables up"), Left("each"), Right("together"), Left("oversubscription")});
   for (const auto& layer : layers) {
     uint64_t cables = 0;
     for (const auto& speed : layer.uplinks) cables += speed.num_cables;
@@ -94,7 +101,8 @@ std::string More(size_t total, size_t shown) {
   return total > shown ? fmt::format("and {} more; --rows 0 lists all\n", FormatCount(total - shown)) : "";
 }
 
-std::string RenderSinglePoints(const Fabric& fabric, const std::vector<topology::SinglePoint>& points, size_t rows_max) {
+std::string RenderSinglePoints(const Fabric& fabric, const std::vector<topology::SinglePoint>& points,
+                               size_t rows_max) {
   if (points.empty()) return "No switch and no cable is there only once: losing any of them cuts no host off.\n";
   TextTable table({Left("lost"), Left("is a"), Right("hosts cut off")});
   const size_t shown = std::min(points.size(), rows_max);
@@ -102,13 +110,16 @@ std::string RenderSinglePoints(const Fabric& fabric, const std::vector<topology:
     const auto& point = points[i];
     const bool is_switch = point.node.valid();
     table.AddRow({is_switch ? fabric.NodeName(point.node) : fabric.LinkName(point.link),
-                  is_switch ? std::string(topology::Name(fabric.kind(point.node))) : "cable", FormatCount(point.num_cut_hosts)});
+                  is_switch ? std::string(topology::Name(fabric.kind(point.node))) : "cable",
+                  FormatCount(point.num_cut_hosts)});
   }
-  return fmt::format("There only once: what cuts hosts off when it is lost\n\n{}{}", table.Render(), More(points.size(), shown));
+  return fmt::format("There only once: what cuts hosts off when it is lost\n\n{}{}", table.Render(),
+                     More(points.size(), shown));
 }
 
 std::string RenderOddities(const std::vector<OddityRow>& rows, size_t rows_max) {
-  if (rows.empty()) return "All cabling is regular: no cable is missing, slower or in another place than those like it.\n";
+  if (rows.empty())
+    return "All cabling is regular: no cable is missing, slower or in another place than those like it.\n";
   TextTable table({Left("cabled unlike the rest"), Left("found"), Left("most have")});
   const size_t shown = std::min(rows.size(), rows_max);
   for (size_t i = 0; i < shown; ++i) table.AddRow({rows[i].what, rows[i].found, rows[i].expected});
@@ -125,8 +136,9 @@ FabricPicture LookAt(const Fabric& fabric) {
 
 std::string RenderFabric(const Fabric& fabric, const FabricPicture& picture, const std::string& name, size_t rows_max) {
   if (rows_max == 0) rows_max = SIZE_MAX;
-  return fmt::format("{}: {} hosts, {} GPUs\n\n{}\n{}\n{}", name, FormatCount(fabric.num_hosts()), FormatCount(fabric.num_gpus()),
-                     RenderLayers(fabric, picture.layers), RenderSinglePoints(fabric, picture.single_points, rows_max),
+  return fmt::format("{}: {} hosts, {} GPUs\n\n{}\n{}\n{}", name, FormatCount(fabric.num_hosts()),
+                     FormatCount(fabric.num_gpus()), RenderLayers(fabric, picture.layers),
+                     RenderSinglePoints(fabric, picture.single_points, rows_max),
                      RenderOddities(RowsOf(fabric, picture.oddities), rows_max));
 }
 
@@ -138,7 +150,8 @@ Json FabricJson(const Fabric& fabric, const FabricPicture& picture) {
                {"unlike", Json::array()}};
   for (const auto& layer : picture.layers) {
     Json uplinks = Json::array();
-    for (const auto& speed : layer.uplinks) uplinks.push_back({{"cables", speed.num_cables}, {"gbps", Gigabits(speed.speed)}});
+    for (const auto& speed : layer.uplinks)
+      uplinks.push_back({{"cables", speed.num_cables}, {"gbps", Gigabits(speed.speed)}});
     Json entry = {{"layer", LayerName(layer.kind)},
                   {"devices", layer.num_devices},
                   {"uplinks", std::move(uplinks)},
@@ -165,8 +178,11 @@ Json FabricJson(const Fabric& fabric, const FabricPicture& picture) {
                               {"expected", oddity.expected}});
   }
   for (const auto& oddity : picture.oddities.hosts) {
-    json["unlike"].push_back(
-        {{"kind", "host cables"}, {"from", fabric.HostName(oddity.host)}, {"to", nullptr}, {"found", oddity.found}, {"expected", oddity.expected}});
+    json["unlike"].push_back({{"kind", "host cables"},
+                              {"from", fabric.HostName(oddity.host)},
+                              {"to", nullptr},
+                              {"found", oddity.found},
+                              {"expected", oddity.expected}});
   }
   for (const auto& oddity : picture.oddities.nics) {
     json["unlike"].push_back({{"kind", "place"},

@@ -57,10 +57,11 @@ Status RunSibling(int argc, char** argv) {
   }
   execv(path.c_str(), argv);
   if (errno != ENOENT) return Unavailable(fmt::format("{}: {}", path, std::strerror(errno)));
-  return Unavailable(fmt::format(
-      "`fairlead {0}` is the program {1}, which is not there. Install the package that has it ({2}), or build it: target "
-      "fairlead-{0}",
-      argv[1], path, PackageOf(argv[1])));
+  return Unavailable(
+      fmt::format("`fairlead {0}` is the program {1}, which is not there. Install the package that has it ({2}), or "
+                  "build it: target "
+                  "fairlead-{0}",
+                  argv[1], path, PackageOf(argv[1])));
 }
 
 }  // namespace fairlead::cli

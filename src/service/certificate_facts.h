@@ -10,10 +10,10 @@
 namespace fairlead::service {
 
 struct CertificateFacts {
-  std::string name;           // the common name: who it may speak for
-  int64_t not_before_s = 0;   // since 1970
-  int64_t not_after_s = 0;    // the first of our certificate's and the authority's
-  bool is_of_key = false;     // the private key is that of the certificate
+  std::string name;              // the common name: who it may speak for
+  int64_t not_before_s = 0;      // since 1970
+  int64_t not_after_s = 0;       // the first of our certificate's and the authority's
+  bool is_of_key = false;        // the private key is that of the certificate
   bool is_of_authority = false;  // the authority has signed it
 };
 

@@ -107,8 +107,9 @@ TEST_F(CertificateFactsTest, TheFirstDateCounts) {
 
 TEST_F(CertificateFactsTest, TextThatIsNoCertificateIsNamed) {
   const TlsTexts good = Load(FilesOf("cluster", "h0"));
-  for (const auto& [member, name] : {std::pair(&TlsTexts::ca, "authority"), std::pair(&TlsTexts::certificate, "certificate"),
-                                     std::pair(&TlsTexts::key, "private key")}) {
+  for (const auto& [member, name] :
+       {std::pair(&TlsTexts::ca, "authority"), std::pair(&TlsTexts::certificate, "certificate"),
+        std::pair(&TlsTexts::key, "private key")}) {
     TlsTexts texts = good;
     texts.*member = "-----BEGIN NOTHING-----";
     const auto facts = ReadCertificateFacts(texts);

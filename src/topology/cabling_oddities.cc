@@ -86,7 +86,8 @@ class OddityFinder {
     if (!without.empty()) uplinks[0] += without.size();
     const auto expected = Majority(uplinks);
     if (!expected || *expected == 0) return;
-    for (const NodeId node : without) oddities_.counts.push_back({.lower = node, .upper = {}, .found = 0, .expected = *expected});
+    for (const NodeId node : without)
+      oddities_.counts.push_back({.lower = node, .upper = {}, .found = 0, .expected = *expected});
   }
 
   void FindCounts(const Block& block) {
@@ -116,7 +117,8 @@ class OddityFinder {
     const auto usual = Majority(by_number);
     if (!usual) return;
     for (const auto& [node, cables] : uplinks) {
-      if (cables != *usual) oddities_.counts.push_back({.lower = node, .upper = {}, .found = cables, .expected = *usual});
+      if (cables != *usual)
+        oddities_.counts.push_back({.lower = node, .upper = {}, .found = cables, .expected = *usual});
     }
   }
 
@@ -155,13 +157,15 @@ class OddityFinder {
     std::vector<uint32_t> found;
     for (HostId host(0u); host.index() < fabric_.num_hosts(); host = HostId(host.index() + 1)) {
       uint32_t cables = 0;
-      for (uint32_t n = 0; n < fabric_.num_nics_of(host); ++n) cables += static_cast<uint32_t>(CablesOf(NicOf(host, n)).size());
+      for (uint32_t n = 0; n < fabric_.num_nics_of(host); ++n)
+        cables += static_cast<uint32_t>(CablesOf(NicOf(host, n)).size());
       found.push_back(cables);
       ++counts[cables];
     }
     const auto expected = Majority(counts);
     for (size_t h = 0; expected && h < found.size(); ++h) {
-      if (found[h] != *expected) oddities_.hosts.push_back({.host = HostId(h), .found = found[h], .expected = *expected});
+      if (found[h] != *expected)
+        oddities_.hosts.push_back({.host = HostId(h), .found = found[h], .expected = *expected});
     }
   }
 
@@ -198,7 +202,8 @@ class OddityFinder {
     // Of each group and number of NIC: which leaves, how often.
     std::map<std::pair<uint32_t, uint32_t>, std::map<std::vector<NodeId>, size_t>> places;
     for_each_host([&](HostId host) {
-      for (uint32_t n = 0; n < fabric_.num_nics_of(host); ++n) ++places[{fabric_.leaf_group(host), n}][LeavesOf(NicOf(host, n))];
+      for (uint32_t n = 0; n < fabric_.num_nics_of(host); ++n)
+        ++places[{fabric_.leaf_group(host), n}][LeavesOf(NicOf(host, n))];
     });
     std::map<std::pair<uint32_t, uint32_t>, std::optional<std::vector<NodeId>>> usual;
     for (const auto& [key, counts] : places) usual[key] = Majority(counts);

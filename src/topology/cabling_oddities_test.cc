@@ -29,17 +29,20 @@ struct Cabling {
     for (const auto& [prefix, kind] : {std::pair("leaf", NodeKind::kLeaf), std::pair("spine", NodeKind::kSpine)}) {
       for (int n = 0; n < 8; ++n) {
         const std::string name = std::string(prefix) + std::to_string(n);
-        const bool is_used = std::ranges::any_of(cables, [&](const auto& c) { return c.first == name || c.second == name; });
+        const bool is_used =
+            std::ranges::any_of(cables, [&](const auto& c) { return c.first == name || c.second == name; });
         if (is_used) nodes[name] = builder.AddSwitch(kind, name);
       }
     }
     for (uint32_t h = 0; h < num_hosts; ++h) {
       const HostId host = builder.AddHost(spec, "h" + std::to_string(h));
-      for (uint32_t n = 0; n < 2; ++n) nodes["h" + std::to_string(h) + "/nic" + std::to_string(n)] = builder.nic(host, n);
+      for (uint32_t n = 0; n < 2; ++n)
+        nodes["h" + std::to_string(h) + "/nic" + std::to_string(n)] = builder.nic(host, n);
     }
     for (size_t c = 0; c < cables.size(); ++c) {
       const auto speed = speeds.find(c);
-      builder.AddCable(nodes.at(cables[c].first), nodes.at(cables[c].second), GigabitsPerSecond(speed == speeds.end() ? 100 : speed->second));
+      builder.AddCable(nodes.at(cables[c].first), nodes.at(cables[c].second),
+                       GigabitsPerSecond(speed == speeds.end() ? 100 : speed->second));
     }
     auto fabric = std::move(builder).Build();
     EXPECT_TRUE(fabric.ok()) << fabric.status().message();
@@ -53,7 +56,8 @@ Cabling Regular() {
   cabling.num_hosts = 8;
   for (int h = 0; h < 8; ++h) {
     for (int n = 0; n < 2; ++n) {
-      cabling.cables.emplace_back("h" + std::to_string(h) + "/nic" + std::to_string(n), "leaf" + std::to_string(h / 4 * 2 + n));
+      cabling.cables.emplace_back("h" + std::to_string(h) + "/nic" + std::to_string(n),
+                                  "leaf" + std::to_string(h / 4 * 2 + n));
     }
   }
   for (int l = 0; l < 4; ++l) {
@@ -66,8 +70,14 @@ Cabling Regular() {
 
 TEST(CablingOdditiesTest, RegularFabricsHaveNone) {
   EXPECT_EQ(FindCablingOddities(Regular().Build()).size(), 0u);
-  EXPECT_EQ(FindCablingOddities(BuildClos({.pods = 3, .leaves = 4, .hosts_per_leaf = 3, .spines = 4, .cores = 8}).value()).size(), 0u);
-  EXPECT_EQ(FindCablingOddities(BuildClos({.leaves = 4, .hosts_per_leaf = 3, .spines = 4, .double_sided = true}).value()).size(), 0u);
+  EXPECT_EQ(
+      FindCablingOddities(BuildClos({.pods = 3, .leaves = 4, .hosts_per_leaf = 3, .spines = 4, .cores = 8}).value())
+          .size(),
+      0u);
+  EXPECT_EQ(
+      FindCablingOddities(BuildClos({.leaves = 4, .hosts_per_leaf = 3, .spines = 4, .double_sided = true}).value())
+          .size(),
+      0u);
   EXPECT_EQ(FindCablingOddities(BuildRail({.segments = 2, .hosts_per_segment = 4, .spines = 4}).value()).size(), 0u);
 }
 

@@ -36,7 +36,8 @@ TEST(ExplicitFabricTest, GeneratedShapesComeBack) {
   clos.leaf_uplink = {.parallel = 3, .oversubscription = 1.7};
   clos.host.gpus = 4;
   RailSpec rail{.hosts_per_segment = 4, .spines = 2};
-  const std::pair<Fabric, HostSpec> fabrics[] = {{BuildClos(clos).value(), clos.host}, {BuildRail(rail).value(), rail.host}};
+  const std::pair<Fabric, HostSpec> fabrics[] = {{BuildClos(clos).value(), clos.host},
+                                                 {BuildRail(rail).value(), rail.host}};
   for (const auto& [fabric, host] : fabrics) {
     const auto text = WriteExplicitFabric(fabric, host, "Two lines\nof comment");
     ASSERT_TRUE(text.ok()) << text.status().message();
@@ -80,7 +81,8 @@ TEST(ExplicitFabricTest, NamesHaveToBeText) {
   host.nics = 1;
   const NodeId leaf = builder.AddSwitch(NodeKind::kLeaf, "\xff");
   builder.AddCable(builder.nic(builder.AddHost(host, "h"), 0), leaf, GigabitsPerSecond(1));
-  EXPECT_THAT(WriteExplicitFabric(std::move(builder).Build().value(), host, "").status().message(), HasSubstr("not UTF-8"));
+  EXPECT_THAT(WriteExplicitFabric(std::move(builder).Build().value(), host, "").status().message(),
+              HasSubstr("not UTF-8"));
 }
 
 TEST(ExplicitFabricTest, AnotherHostStandsOnce) {

@@ -133,8 +133,20 @@ constexpr YamlMapKeys kSwitchesKeys = {.name = "switches", .meaning = "Switches 
 
 constexpr YamlKey kOtherHost[] = {
     {.name = "name", .meaning = "Name of the host.", .example = "h7", .is_required = true},
-    {.name = "gpus", .type = YamlType::kInteger, .meaning = "Its GPUs.", .example = "4", .otherwise = "as `host` says", .min = 1, .max = 1024},
-    {.name = "nics", .type = YamlType::kInteger, .meaning = "Its NICs.", .example = "3", .otherwise = "as `host` says", .min = 1, .max = 1024},
+    {.name = "gpus",
+     .type = YamlType::kInteger,
+     .meaning = "Its GPUs.",
+     .example = "4",
+     .otherwise = "as `host` says",
+     .min = 1,
+     .max = 1024},
+    {.name = "nics",
+     .type = YamlType::kInteger,
+     .meaning = "Its NICs.",
+     .example = "3",
+     .otherwise = "as `host` says",
+     .min = 1,
+     .max = 1024},
 };
 constexpr YamlMapKeys kOtherHostKeys = {
     .name = "other host", .meaning = "A host with another number of GPUs or NICs.", .keys = kOtherHost};

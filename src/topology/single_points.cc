@@ -57,7 +57,13 @@ class SinglePointFinder {
     order_[node.index()] = number;
     const uint32_t depth = parent == kNone ? 0 : visited_[parent].depth + 1;
     const uint32_t root = parent == kNone ? number : visited_[parent].root;
-    visited_.push_back({.node = node, .parent = parent, .parent_link = parent_link, .root = root, .depth = depth, .low = number, .end = 0});
+    visited_.push_back({.node = node,
+                        .parent = parent,
+                        .parent_link = parent_link,
+                        .root = root,
+                        .depth = depth,
+                        .low = number,
+                        .end = 0});
   }
 
   void Search(NodeId root) {
@@ -195,7 +201,9 @@ class SinglePointFinder {
       sum += own;
     }
   }
-  int64_t OfSubtree(const std::vector<int64_t>& sums, uint32_t root) const { return sums[visited_[root].end] - sums[root]; }
+  int64_t OfSubtree(const std::vector<int64_t>& sums, uint32_t root) const {
+    return sums[visited_[root].end] - sums[root];
+  }
 
   void Add(NodeId node, LinkId link, int64_t largest) {
     const int64_t num_hosts = most_hosts_[0].second;
@@ -252,7 +260,7 @@ class SinglePointFinder {
   std::vector<int64_t> touching_;     // sums: hosts with a leaf in a subtree
   std::vector<int64_t> within_;       // sums: hosts with all leaves in a subtree
   std::vector<int64_t> confined_at_;  // hosts that lose all others when this common ancestor of their leaves is gone
-  std::map<uint32_t, int64_t> hosts_of_tree_;  // by root
+  std::map<uint32_t, int64_t> hosts_of_tree_;                                            // by root
   std::array<std::pair<uint32_t, int64_t>, 2> most_hosts_ = {{{kNone, 0}, {kNone, 0}}};  // root, hosts
   std::vector<SinglePoint> points_;
 };

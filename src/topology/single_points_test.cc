@@ -27,11 +27,13 @@ class RemovalOracle {
     const uint32_t before = NumCut(NodeId(), LinkId());
     for (size_t n = 0; n < fabric_.num_nodes(); ++n) {
       if (!IsNetworkSwitch(fabric_.kind(NodeId(n)))) continue;
-      if (const uint32_t hosts = NumCut(NodeId(n), LinkId()); hosts > before) cut[fabric_.NodeName(NodeId(n))] = hosts - before;
+      if (const uint32_t hosts = NumCut(NodeId(n), LinkId()); hosts > before)
+        cut[fabric_.NodeName(NodeId(n))] = hosts - before;
     }
     for (size_t l = 0; l < fabric_.num_links(); l += 2) {
       if (!IsNetwork(fabric_.tier(LinkId(l)))) continue;
-      if (const uint32_t hosts = NumCut(NodeId(), LinkId(l)); hosts > before) cut[fabric_.LinkName(LinkId(l))] = hosts - before;
+      if (const uint32_t hosts = NumCut(NodeId(), LinkId(l)); hosts > before)
+        cut[fabric_.LinkName(LinkId(l))] = hosts - before;
     }
     return cut;
   }
@@ -69,7 +71,8 @@ class RemovalOracle {
 
 std::map<std::string, uint32_t> Named(const Fabric& fabric, const std::vector<SinglePoint>& points) {
   std::map<std::string, uint32_t> named;
-  for (const SinglePoint& p : points) named[p.node.valid() ? fabric.NodeName(p.node) : fabric.LinkName(p.link)] = p.num_cut_hosts;
+  for (const SinglePoint& p : points)
+    named[p.node.valid() ? fabric.NodeName(p.node) : fabric.LinkName(p.link)] = p.num_cut_hosts;
   EXPECT_EQ(named.size(), points.size());
   return named;
 }
@@ -79,7 +82,8 @@ std::optional<Fabric> DrawSparse(Random* random) {
   FabricBuilder builder;
   std::vector<std::vector<NodeId>> layers;
   for (const NodeKind kind : {NodeKind::kLeaf, NodeKind::kSpine, NodeKind::kCore}) {
-    layers.push_back(builder.AddSwitches(kind, static_cast<uint32_t>(1 + random->Below(kind == NodeKind::kLeaf ? 6 : 4))));
+    layers.push_back(
+        builder.AddSwitches(kind, static_cast<uint32_t>(1 + random->Below(kind == NodeKind::kLeaf ? 6 : 4))));
   }
   const uint64_t num_hosts = 2 + random->Below(6);
   for (uint64_t h = 0; h < num_hosts; ++h) {
@@ -124,12 +128,17 @@ TEST(SinglePointsTest, AreThoseWhoseRemovalCutsHostsOff) {
 TEST(SinglePointsTest, OfCommonShapes) {
   // Hosts on one leaf each: the leaf is the single point of its hosts, their four cables are not.
   const Fabric clos = BuildClos({.leaves = 3, .hosts_per_leaf = 2, .spines = 2}).value();
-  EXPECT_EQ(Named(clos, FindSinglePoints(clos)), (std::map<std::string, uint32_t>{{"leaf0", 2}, {"leaf1", 2}, {"leaf2", 2}}));
+  EXPECT_EQ(Named(clos, FindSinglePoints(clos)),
+            (std::map<std::string, uint32_t>{{"leaf0", 2}, {"leaf1", 2}, {"leaf2", 2}}));
   // One spine joins everything, and each uplink has no other beside it. Ties go to the part with the most hosts.
   const Fabric star = BuildClos({.leaves = 3, .hosts_per_leaf = 2, .spines = 1}).value();
-  EXPECT_EQ(Named(star, FindSinglePoints(star)),
-            (std::map<std::string, uint32_t>{{"spine0", 4}, {"leaf0", 2}, {"leaf1", 2}, {"leaf2", 2}, {"leaf0->spine0", 2},
-                                             {"leaf1->spine0", 2}, {"leaf2->spine0", 2}}));
+  EXPECT_EQ(Named(star, FindSinglePoints(star)), (std::map<std::string, uint32_t>{{"spine0", 4},
+                                                                                  {"leaf0", 2},
+                                                                                  {"leaf1", 2},
+                                                                                  {"leaf2", 2},
+                                                                                  {"leaf0->spine0", 2},
+                                                                                  {"leaf1->spine0", 2},
+                                                                                  {"leaf2->spine0", 2}}));
   const Fabric rail = BuildRail({.hosts_per_segment = 4, .spines = 2}).value();
   EXPECT_THAT(FindSinglePoints(rail), IsEmpty());
   const auto points = FindSinglePoints(star);

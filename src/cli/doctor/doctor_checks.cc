@@ -47,13 +47,14 @@ std::optional<std::pair<int, int>> ParseKernel(std::string_view text) {
 void CheckKernel(const Machine& machine, Results* results) {
   const auto text = machine.Read("/proc/sys/kernel/osrelease");
   const auto version = text.ok() ? ParseKernel(*text) : std::nullopt;
-  const std::string found = version.has_value() ? "Linux " + Trimmed(*text) : "no version in /proc/sys/kernel/osrelease";
+  const std::string found =
+      version.has_value() ? "Linux " + Trimmed(*text) : "no version in /proc/sys/kernel/osrelease";
   for (const auto& [role, major, minor] : {std::tuple(Role::kLab, 5, 12), std::tuple(Role::kAgent, 5, 6)}) {
     CheckResult result = Good(fmt::format("kernel {}.{} or later", major, minor), {role}, found);
     if (!version.has_value() || *version < std::pair(major, minor)) {
       result.state = CheckState::kMissing;
-      result.to_do = fmt::format("Boot Linux {}.{} or later; Debian 12 has 6.1: apt-get install linux-image-amd64",
-                                 major, minor);
+      result.to_do =
+          fmt::format("Boot Linux {}.{} or later; Debian 12 has 6.1: apt-get install linux-image-amd64", major, minor);
     }
     results->push_back(std::move(result));
   }
@@ -87,7 +88,10 @@ void CheckTools(const Machine& machine, Results* results) {
   const Tool tools[] = {
       {"ip", "iproute2", CheckState::kMissing, {Role::kLab, Role::kAgent}, "It sets up interfaces and routes."},
       {"tc", "iproute2", CheckState::kMissing, {Role::kLab}, "It gives links their speed and their priorities."},
-      {"nft", "nftables", CheckState::kAdvice, {Role::kLab, Role::kAgent},
+      {"nft",
+       "nftables",
+       CheckState::kAdvice,
+       {Role::kLab, Role::kAgent},
        "Without it open connections are not moved, and labs have no bonded NICs."},
   };
   for (const Tool& tool : tools) {
@@ -240,8 +244,8 @@ CheckResult CheckLibrary(const char* check, const Result<std::string>& path, con
   if (loaded.ok()) return result;
   result.state = CheckState::kMissing;
   result.found = "can't be loaded";
-  result.to_do = fmt::format("cmake --build build/release --target {}\nThe loader says: {}", target,
-                             loaded.status().message());
+  result.to_do =
+      fmt::format("cmake --build build/release --target {}\nThe loader says: {}", target, loaded.status().message());
   return result;
 }
 
@@ -287,8 +291,8 @@ void CheckNccl(const Machine& machine, Results* results) {
 void CheckProfilerVariable(const Machine& machine, Results* results) {
   CheckResult result = Good("NCCL_PROFILER_PLUGIN", {Role::kAgent}, machine.Variable("NCCL_PROFILER_PLUGIN"));
   const auto ours = machine.FindProfilerPlugin();
-  const std::string command =
-      fmt::format("export NCCL_PROFILER_PLUGIN={}", ours.ok() ? *ours : "/usr/lib/fairlead/libnccl-profiler-fairlead.so");
+  const std::string command = fmt::format("export NCCL_PROFILER_PLUGIN={}",
+                                          ours.ok() ? *ours : "/usr/lib/fairlead/libnccl-profiler-fairlead.so");
   if (result.found.empty()) {
     result.state = CheckState::kAdvice;
     result.found = "not set";
@@ -312,9 +316,10 @@ void CheckPorts(const Machine& machine, const DoctorOptions& options, Results* r
       const size_t colon = address.rfind(':');
       result.to_do = address.starts_with("unix:")
                          ? fmt::format("ss -lxp | grep {}\n{}", address.substr(5), status.message())
-                         : fmt::format("ss -ltnp sport = :{}\n{}. That command names the program; a controller that "
-                                       "runs here already is fine.",
-                                       address.substr(colon + 1), status.message());
+                         : fmt::format(
+                               "ss -ltnp sport = :{}\n{}. That command names the program; a controller that "
+                               "runs here already is fine.",
+                               address.substr(colon + 1), status.message());
     }
     results->push_back(std::move(result));
   }
@@ -398,7 +403,8 @@ void CheckClock(const Machine& machine, Results* results) {
       return results->push_back(std::move(result));
     }
     result.found = "chrony is not in step with a server";
-  } else if (const auto told = machine.Run({"timedatectl", "show", "--property=NTPSynchronized", "--value"}); told.ok()) {
+  } else if (const auto told = machine.Run({"timedatectl", "show", "--property=NTPSynchronized", "--value"});
+             told.ok()) {
     if (Trimmed(*told) == "yes") {
       result.found = "in step with a time server";
       return results->push_back(std::move(result));

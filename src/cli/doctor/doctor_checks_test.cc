@@ -27,8 +27,9 @@ class PlayedMachine : public Machine {
       // Bits 12, 13 and 19: 0x1000 + 0x2000 + 0x80000.
       {"/proc/self/status", "Name:\tdoctor\nCapPrm:\t0000000000000000\nCapEff:\t0000000000083000\n"},
       {"/proc/sys/net/ipv4/fib_multipath_hash_policy", "1\n"},
-      {"/proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units\n"
-                            "Max open files            1024                 1048576              files\n"},
+      {"/proc/self/limits",
+       "Limit                     Soft Limit           Hard Limit           Units\n"
+       "Max open files            1024                 1048576              files\n"},
   };
   std::set<std::string> tools = {"ip", "tc", "nft"};
   std::set<std::string> programs = {"fairlead", "fairlead-lab", "fairlead-agent", "fairlead-controller",
@@ -44,9 +45,11 @@ class PlayedMachine : public Machine {
   Result<lab::NamespaceTrial> trial = lab::NamespaceTrial{};
   bool has_steering_library = true, has_profiler_plugin = true, has_data = true;
   Status agent, controller;
-  Result<service::CertificateFacts> tls = service::CertificateFacts{
-      .name = "h0", .not_before_s = kNow - kDay, .not_after_s = kNow + 100 * kDay, .is_of_key = true,
-      .is_of_authority = true};
+  Result<service::CertificateFacts> tls = service::CertificateFacts{.name = "h0",
+                                                                    .not_before_s = kNow - kDay,
+                                                                    .not_after_s = kNow + 100 * kDay,
+                                                                    .is_of_key = true,
+                                                                    .is_of_authority = true};
 
   Result<std::string> Read(const std::string& path) const override {
     const auto found = files.find(path);
@@ -143,7 +146,8 @@ std::vector<Lack> Lacks() {
   const auto missing = CheckState::kMissing;
   return {
       {"fairlead", missing, "not beside", "--target fairlead\n", [](auto* m) { m->programs.erase("fairlead"); }},
-      {"fairlead-lab", missing, "not beside", "--target fairlead-lab", [](auto* m) { m->programs.erase("fairlead-lab"); }},
+      {"fairlead-lab", missing, "not beside", "--target fairlead-lab",
+       [](auto* m) { m->programs.erase("fairlead-lab"); }},
       {"fairlead-agent", missing, "not beside", "fairlead-agent", [](auto* m) { m->programs.erase("fairlead-agent"); }},
       {"model profiles", missing, "no folder", "cmake --install", [](auto* m) { m->has_data = false; }},
       {"kernel 5.12 or later", missing, "5.11.9", "linux-image",
@@ -160,7 +164,9 @@ std::vector<Lack> Lacks() {
       {"fib_multipath_hash_policy", advice, "0", "sysctl -w net.ipv4.fib_multipath_hash_policy=1",
        [](auto* m) { m->files["/proc/sys/net/ipv4/fib_multipath_hash_policy"] = "0\n"; }},
       {"limit of open files", advice, "4096", "ulimit -Hn 65536",
-       [](auto* m) { m->files["/proc/self/limits"] = "Max open files            1024                 4096    files\n"; }},
+       [](auto* m) {
+         m->files["/proc/self/limits"] = "Max open files            1024                 4096    files\n";
+       }},
       {"limit of open files", advice, "unknown", "ulimit", [](auto* m) { m->files["/proc/self/limits"] = "junk\n"; }},
       {"/dev/shm", missing, "No such file", "mount -t tmpfs", [](auto* m) { m->room = Refused("No such file"); }},
       // 16 processes of 4 MiB need 64 MiB.
@@ -178,13 +184,17 @@ std::vector<Lack> Lacks() {
        [](auto* m) { m->commands["chronyc"] = "7F7F0101,,0,0.0,0,0,0,0,0,0,0,0,0,Not synchronised\n"; }},
       {"clock", advice, "neither", "apt-get install chrony", [](auto* m) { m->commands.clear(); }},
       {"clock", advice, "not in step", "chrony",
-       [](auto* m) { m->commands = {{"timedatectl", "no\n"}}; }},
+       [](auto* m) {
+         m->commands = {{"timedatectl", "no\n"}};
+       }},
       {"TLS files", missing, "can't be used", "chmod 600", [](auto* m) { m->tls = InvalidArgument("run chmod 600"); }},
       {"TLS files", missing, "key is not that", "h", [](auto* m) { m->tls->is_of_key = false; }},
       {"TLS files", missing, "authority did not sign", "ca.pem", [](auto* m) { m->tls->is_of_authority = false; }},
-      {"TLS files", missing, "valid only from 2027-01-16", "clock", [](auto* m) { m->tls->not_before_s = kNow + kDay; }},
+      {"TLS files", missing, "valid only from 2027-01-16", "clock",
+       [](auto* m) { m->tls->not_before_s = kNow + kDay; }},
       // 1,800,000,000 s is 2027-01-15 08:00 UTC. At its last second a certificate is over.
-      {"TLS files", missing, "expired on 2027-01-15", "fairlead cert host", [](auto* m) { m->tls->not_after_s = kNow; }},
+      {"TLS files", missing, "expired on 2027-01-15", "fairlead cert host",
+       [](auto* m) { m->tls->not_after_s = kNow; }},
       {"TLS files", advice, "valid until 2027-02-13", "fairlead cert host",
        [](auto* m) { m->tls->not_after_s = kNow + 29 * kDay; }},
       {"address 0.0.0.0:7070", advice, "not free", "ss -ltnp sport = :7070",

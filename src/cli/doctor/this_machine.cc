@@ -52,7 +52,7 @@ Result<LoadedLibrary> InChild(const std::function<Result<LoadedLibrary>()>& load
     for (const int standard : {0, 1, 2}) dup2(nowhere.get(), standard);
     const Result<LoadedLibrary> loaded = load();
     const nlohmann::json answer = loaded.ok() ? nlohmann::json{{"path", loaded->path}, {"nccl", loaded->nccl_version}}
-                                    : nlohmann::json{{"error", loaded.status().message()}};
+                                              : nlohmann::json{{"error", loaded.status().message()}};
     const std::string text = answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     [[maybe_unused]] const ssize_t written = write(theirs.get(), text.data(), text.size());
     _exit(0);
@@ -69,7 +69,7 @@ Result<LoadedLibrary> InChild(const std::function<Result<LoadedLibrary>()>& load
   const nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
   if (!answer.is_object()) {
     return Failed(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "loading it takes over 5 s"
-                                                                      : "a process that loads it crashes");
+                                                                     : "a process that loads it crashes");
   }
   if (answer.contains("error")) return Failed(answer["error"].get<std::string>());
   return LoadedLibrary{answer["path"].get<std::string>(), answer["nccl"].get<int>()};
@@ -144,8 +144,8 @@ class ThisMachine : public Machine {
   }
   std::vector<std::string> PackagedNccl() const override {
     std::vector<std::string> found;
-    for (const std::string& root : {Variable("VIRTUAL_ENV"), Variable("CONDA_PREFIX"), std::string("/usr/local"),
-                                    std::string("/usr")}) {
+    for (const std::string& root :
+         {Variable("VIRTUAL_ENV"), Variable("CONDA_PREFIX"), std::string("/usr/local"), std::string("/usr")}) {
       if (root.empty()) continue;
       std::error_code error;
       for (const auto& entry : fs::directory_iterator(fs::path(root) / "lib", error)) {

@@ -28,8 +28,7 @@ constexpr double kMinGbps = 1e-6;
 constexpr double kMaxGbps = 1e6;
 
 bool Fits(const std::vector<std::string>& patterns, const std::string& name) {
-  return std::ranges::any_of(patterns,
-                             [&](const std::string& p) { return fnmatch(p.c_str(), name.c_str(), 0) == 0; });
+  return std::ranges::any_of(patterns, [&](const std::string& p) { return fnmatch(p.c_str(), name.c_str(), 0) == 0; });
 }
 
 // The commonest value; of equally common ones the greatest. `values` is not empty.
@@ -69,7 +68,8 @@ class FabricImporter {
     FL_RETURN_IF_ERROR(NumberNics());
     FL_RETURN_IF_ERROR(DescribeHosts());
     FL_ASSIGN_OR_RETURN(const Fabric fabric, Build());
-    FL_ASSIGN_OR_RETURN(ImportedFabric imported, WriteImportedFabric(fabric, spec_, Comment(origin), options_.max_links));
+    FL_ASSIGN_OR_RETURN(ImportedFabric imported,
+                        WriteImportedFabric(fabric, spec_, Comment(origin), options_.max_links));
     FL_RETURN_IF_ERROR(AddAddresses(&imported));
     imported.notes = std::move(network_.notes);
     return imported;
@@ -109,9 +109,10 @@ class FabricImporter {
         role = DeviceRole::kSwitch;
       }
       if (role != DeviceRole::kUnknown) continue;
-      return Refuse(fmt::format("'{0}': the file does not tell whether it is a host or a switch; say so with --hosts "
-                                "'{0}' or --switches '{0}' (patterns such as 'leaf*' work too)",
-                                NameOf(d)));
+      return Refuse(
+          fmt::format("'{0}': the file does not tell whether it is a host or a switch; say so with --hosts "
+                      "'{0}' or --switches '{0}' (patterns such as 'leaf*' work too)",
+                      NameOf(d)));
     }
     for (const ForeignCable& cable : network_.cables) {
       if (!IsHost(cable.a.device) || !IsHost(cable.b.device)) continue;
@@ -202,9 +203,10 @@ class FabricImporter {
                                 laid_.size(), unknown.front()));
     }
     if (!misfits.empty()) {
-      Note(fmt::format("left out {} cable(s) that do not lead from one layer to the next: {}; where a switch stands in "
-                       "the wrong layer, say which with --layer NAME=leaf, spine or core",
-                       misfits.size(), ListNames(misfits, 3)));
+      Note(
+          fmt::format("left out {} cable(s) that do not lead from one layer to the next: {}; where a switch stands in "
+                      "the wrong layer, say which with --layer NAME=leaf, spine or core",
+                      misfits.size(), ListNames(misfits, 3)));
     }
     return OkStatus();
   }
@@ -294,9 +296,10 @@ class FabricImporter {
       if (nics != spec_.nics) unequal.push_back(fmt::format("{} ({})", NameOf(host), nics));
     }
     if (unequal.empty()) return;
-    Note(fmt::format("most hosts have {} NICs, others have another number: {}; leave hosts that do not train out with "
-                     "--without PATTERN",
-                     spec_.nics, ListNames(unequal)));
+    Note(
+        fmt::format("most hosts have {} NICs, others have another number: {}; leave hosts that do not train out with "
+                    "--without PATTERN",
+                    spec_.nics, ListNames(unequal)));
   }
 
   Result<Fabric> Build() {
@@ -317,7 +320,8 @@ class FabricImporter {
       for (uint32_t n = 0; n < spec.nics; ++n) nic_nodes_[{d, n}] = builder.nic(host, n);
     }
     for (const LaidCable& cable : laid_) {
-      const NodeId lower = kinds_[cable.lower] == NodeKind::kNic ? nic_nodes_[{cable.lower, cable.nic}] : nodes[cable.lower];
+      const NodeId lower =
+          kinds_[cable.lower] == NodeKind::kNic ? nic_nodes_[{cable.lower, cable.nic}] : nodes[cable.lower];
       builder.AddCable(lower, nodes[cable.upper], GigabitsPerSecond(cable.gbps));
     }
     auto fabric = std::move(builder).Build();
@@ -359,7 +363,8 @@ class FabricImporter {
     num_laid.clear();
     for (size_t i = 0; i < laid_.size(); ++i) {
       const uint32_t number = ++num_laid[names[i]];
-      const LinkId up = fabric.FindLink(is_parallel.contains(names[i]) ? fmt::format("{}#{}", names[i], number) : names[i]);
+      const LinkId up =
+          fabric.FindLink(is_parallel.contains(names[i]) ? fmt::format("{}#{}", names[i], number) : names[i]);
       FL_CHECK(up.valid());
       FL_RETURN_IF_ERROR(AddPortAddresses(laid_[i], up, imported));
     }
@@ -377,12 +382,14 @@ class FabricImporter {
       } else if (is_one_port_[address]) {
         added = imported->addresses.AddRouterInterface(address, fabric.reverse(up));
       }
-      if (!added.ok()) return Refuse(fmt::format("{} ({}): {}", NameOf(cable.lower), cable.lower_port, added.message()));
+      if (!added.ok())
+        return Refuse(fmt::format("{} ({}): {}", NameOf(cable.lower), cable.lower_port, added.message()));
     }
     for (const IpAddress& address : AddressesOf(cable.upper, cable.upper_port)) {
       if (!is_one_port_[address]) continue;
       const Status added = imported->addresses.AddRouterInterface(address, up);
-      if (!added.ok()) return Refuse(fmt::format("{} ({}): {}", NameOf(cable.upper), cable.upper_port, added.message()));
+      if (!added.ok())
+        return Refuse(fmt::format("{} ({}): {}", NameOf(cable.upper), cable.upper_port, added.message()));
     }
     return OkStatus();
   }
@@ -396,17 +403,17 @@ class FabricImporter {
   const ImportOptions& options_;
   const std::string& where_;
   const size_t num_devices_;
-  std::vector<std::string> names_;     // [device]
-  std::vector<char> is_left_out_;      // [device]
-  std::vector<uint32_t> distances_;    // [device]
-  std::vector<NodeKind> kinds_;        // [device]
-  std::vector<LaidCable> laid_;        // in the order of the file
-  std::vector<uint32_t> hosts_;        // with a cable, in order of their names
+  std::vector<std::string> names_;   // [device]
+  std::vector<char> is_left_out_;    // [device]
+  std::vector<uint32_t> distances_;  // [device]
+  std::vector<NodeKind> kinds_;      // [device]
+  std::vector<LaidCable> laid_;      // in the order of the file
+  std::vector<uint32_t> hosts_;      // with a cable, in order of their names
   HostSpec spec_;
-  std::map<uint32_t, std::map<std::string, uint32_t>> nics_;    // of a host: provisional number by name
-  std::map<uint32_t, std::vector<uint32_t>> nic_numbers_;       // of a host: number by provisional number
-  std::map<uint32_t, std::vector<std::string>> nic_names_;      // of a host, by number
-  std::map<std::pair<uint32_t, uint32_t>, NodeId> nic_nodes_;   // by host and number
+  std::map<uint32_t, std::map<std::string, uint32_t>> nics_;   // of a host: provisional number by name
+  std::map<uint32_t, std::vector<uint32_t>> nic_numbers_;      // of a host: number by provisional number
+  std::map<uint32_t, std::vector<std::string>> nic_names_;     // of a host, by number
+  std::map<std::pair<uint32_t, uint32_t>, NodeId> nic_nodes_;  // by host and number
   std::map<IpAddress, bool> is_one_port_;
 };
 

@@ -22,9 +22,9 @@ namespace fairlead::topology {
 struct ImportOptions {
   // Patterns of the shell, matched against names of devices as the fabric has them. The first that fits decides;
   // `without` before the others.
-  std::vector<std::string> without;   // devices that are left out: storage, login nodes, management
-  std::vector<std::string> hosts;     // are hosts, whatever the file says
-  std::vector<std::string> switches;  // are switches
+  std::vector<std::string> without;                      // devices that are left out: storage, login nodes, management
+  std::vector<std::string> hosts;                        // are hosts, whatever the file says
+  std::vector<std::string> switches;                     // are switches
   std::vector<std::pair<std::string, NodeKind>> layers;  // switches whose layer is known: kLeaf, kSpine or kCore
   // Speed of cables of which none is known; 0: such a cable is an error.
   double default_gbps = 0;

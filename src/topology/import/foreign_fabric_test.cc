@@ -23,7 +23,8 @@ ForeignNetwork MakeNetwork(const std::vector<std::string>& names,
   const auto end = [&](const std::string& name) {
     const auto found = std::ranges::find(names, name);
     EXPECT_NE(found, names.end()) << name;
-    return ForeignPort{.device = static_cast<uint32_t>(found - names.begin()), .name = fmt::format("p{}", port++), .nic = {}};
+    return ForeignPort{
+        .device = static_cast<uint32_t>(found - names.begin()), .name = fmt::format("p{}", port++), .nic = {}};
   };
   for (const auto& [a, b] : cables) {
     const ForeignPort from = end(a);
@@ -47,7 +48,8 @@ TEST(ForeignFabricTest, LayersAreDistancesFromHosts) {
 
 TEST(ForeignFabricTest, WhatLiesAcrossIsLeftOutWithANote) {
   // a and b are a pair with a cable between them; hs hangs on the spine, which makes the spine a leaf.
-  const auto pair = Import(MakeNetwork({"h1", "h2", "a", "b", "s"}, {{"h1", "a"}, {"h2", "b"}, {"a", "b"}, {"a", "s"}, {"b", "s"}}));
+  const auto pair =
+      Import(MakeNetwork({"h1", "h2", "a", "b", "s"}, {{"h1", "a"}, {"h2", "b"}, {"a", "b"}, {"a", "s"}, {"b", "s"}}));
   ASSERT_TRUE(pair.ok()) << pair.status().message();
   EXPECT_THAT(pair->notes, ElementsAre(HasSubstr("left out 1 cable(s) that do not lead from one layer to the next: "
                                                  "a (p4) - b (p5)")));
@@ -83,12 +85,14 @@ TEST(ForeignFabricTest, RolesMayBeToldAndHaveToBeKnown) {
 }
 
 TEST(ForeignFabricTest, NicsOfUnequalHostsAndPortsOfANic) {
-  ForeignNetwork network = MakeNetwork({"h1", "h2", "h3", "h10", "a"},
-                                       {{"h1", "a"}, {"h1", "a"}, {"h2", "a"}, {"h2", "a"}, {"h3", "a"}, {"h10", "a"}, {"h10", "a"}});
+  ForeignNetwork network =
+      MakeNetwork({"h1", "h2", "h3", "h10", "a"},
+                  {{"h1", "a"}, {"h1", "a"}, {"h2", "a"}, {"h2", "a"}, {"h3", "a"}, {"h10", "a"}, {"h10", "a"}});
   auto imported = Import(network);
   ASSERT_TRUE(imported.ok()) << imported.status().message();
   EXPECT_THAT(imported->notes, ElementsAre(HasSubstr("most hosts have 2 NICs, others have another number: h3 (1)")));
-  EXPECT_THAT(imported->yaml, HasSubstr("  hosts: [h1, h2, h10]\n  other_hosts:\n    - {name: h3, gpus: 8, nics: 1}\n"));
+  EXPECT_THAT(imported->yaml,
+              HasSubstr("  hosts: [h1, h2, h10]\n  other_hosts:\n    - {name: h3, gpus: 8, nics: 1}\n"));
   const Fabric& fabric = imported->fabric;
   EXPECT_EQ(fabric.num_nics_of(fabric.FindHost("h3")), 1u);
   EXPECT_EQ(fabric.num_nics_of(fabric.FindHost("h10")), 2u);

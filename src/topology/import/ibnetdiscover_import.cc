@@ -119,7 +119,8 @@ class SubnetReader {
     }
     if (lines_.empty()) {
       return InvalidArgument(fmt::format(
-          "{}: no port with a cable; expected the output of ibnetdiscover, run on a host of the subnet as root", where_));
+          "{}: no port with a cable; expected the output of ibnetdiscover, run on a host of the subnet as root",
+          where_));
     }
     NameNodes();
     FL_RETURN_IF_ERROR(AddCables());
@@ -142,8 +143,8 @@ class SubnetReader {
     if (word.find('=') != std::string_view::npos || std::ranges::find(kHeadings, word) != kHeadings.end()) {
       return OkStatus();
     }
-    return Refuse(line_, fmt::format("expected a line of ibnetdiscover (Switch, Ca, [port], …), found '{}'",
-                                     line.substr(0, 60)));
+    return Refuse(
+        line_, fmt::format("expected a line of ibnetdiscover (Switch, Ca, [port], …), found '{}'", line.substr(0, 60)));
   }
 
   // Switch  36 "S-…"  # "description" base port 0 lid 48 lmc 0
@@ -268,7 +269,8 @@ class SubnetReader {
       if (nodes_[line.node].is_ignored || nodes_[line.peer].is_ignored) continue;
       const auto [known, is_new] = cables.emplace(std::minmax(near, far), network_.cables.size());
       if (is_new) {
-        network_.cables.push_back({.a = PortOf(line.node, line.port), .b = PortOf(line.peer, line.peer_port), .gbps = line.gbps});
+        network_.cables.push_back(
+            {.a = PortOf(line.node, line.port), .b = PortOf(line.peer, line.peer_port), .gbps = line.gbps});
         continue;
       }
       ForeignCable& cable = network_.cables[known->second];

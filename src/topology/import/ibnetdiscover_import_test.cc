@@ -51,7 +51,8 @@ std::string WriteSubnet(const RandomCabling& drawn, Random* random, bool one_sid
   };
   const auto port_of = [&](size_t device, uint32_t port) { return drawn.IsHost(device) ? 1 : port; };
   const auto described = [&](size_t device, uint32_t port) {
-    return drawn.IsHost(device) ? fmt::format("{} mlx5_{}", drawn.devices[device], port) : fmt::format("MF0;{}:MQM9700/U1", drawn.devices[device]);
+    return drawn.IsHost(device) ? fmt::format("{} mlx5_{}", drawn.devices[device], port)
+                                : fmt::format("MF0;{}:MQM9700/U1", drawn.devices[device]);
   };
   std::map<std::string, std::string> records;
   for (const RandomCable& cable : drawn.cables) {
@@ -111,7 +112,8 @@ TEST(IbnetdiscoverTest, MistakesAreNamedWithTheirLine) {
       {head + "[x] \"H-02\"[1]\n", "subnet.txt:3: expected [port] \"ID\"[port]"},
       {head + "[2] \"H-02\"\n", "subnet.txt:3: expected [port] \"ID\"[port]"},
       {head + "[1] \"H-02\"[1] # \"h2 mlx5_0\" 4xEDR\n", "subnet.txt:3: port 1 of S-0a has another cable on line 2"},
-      {head + "[2] \"H-02\"[1] # \"h2 mlx5_0\"\n", "subnet.txt: 1 of 2 cables have no speed, such as h2 (mlx5_0/1) - a (2)"},
+      {head + "[2] \"H-02\"[1] # \"h2 mlx5_0\"\n",
+       "subnet.txt: 1 of 2 cables have no speed, such as h2 (mlx5_0/1) - a (2)"},
   };
   for (const auto& [text, message] : cases) {
     const auto imported = ImportSubnet(text);

@@ -57,7 +57,8 @@ class InfragraphReader {
       return Status(StatusCode::kResourceExhausted,
                     fmt::format("{}: expected at most {} cables", map_.Where(""), max_cables_));
     }
-    if (map_.ok() && network_.cables.empty()) map_.Fail("", "no edges or connections; expected an infrastructure with cables");
+    if (map_.ok() && network_.cables.empty())
+      map_.Fail("", "no edges or connections; expected an infrastructure with cables");
     // Only errors: files may have keys that say nothing about cables.
     if (!map_.ok()) return map_.Finish();
     GuessRoles();
@@ -148,12 +149,14 @@ class InfragraphReader {
     if (is_too_large_) return;
     YamlMap first = edge.RequiredMap("ep1");
     YamlMap second = edge.RequiredMap("ep2");
-    const bool is_all_to_all = edge.String("scheme", edge.Bool("many2many", false) ? "many2many" : "one2one") == "many2many";
+    const bool is_all_to_all =
+        edge.String("scheme", edge.Bool("many2many", false) ? "many2many" : "one2one") == "many2many";
     const std::string scheme = edge.String("scheme", "one2one");
     if (scheme != "one2one" && scheme != "many2many") {
-      return edge.Fail("scheme", fmt::format("expected one2one or many2many, found '{}'; other schemes join no hosts with "
-                                             "switches",
-                                             scheme));
+      return edge.Fail("scheme",
+                       fmt::format("expected one2one or many2many, found '{}'; other schemes join no hosts with "
+                                   "switches",
+                                   scheme));
     }
     const double* gbps = FindLink(edge, "link", edge.RequiredString("link"));
     if (gbps == nullptr) return;
@@ -163,7 +166,8 @@ class InfragraphReader {
     if (!is_all_to_all && from.size() != to.size()) {
       return edge.Fail("", fmt::format("one2one joins equally many ends; found {} and {}", from.size(), to.size()));
     }
-    if (is_all_to_all && static_cast<double>(from.size()) * static_cast<double>(to.size()) > static_cast<double>(max_cables_)) {
+    if (is_all_to_all &&
+        static_cast<double>(from.size()) * static_cast<double>(to.size()) > static_cast<double>(max_cables_)) {
       is_too_large_ = true;
       return;
     }
@@ -188,7 +192,8 @@ class InfragraphReader {
     const auto slice = ReadSlice(endpoint, "instance", instance_text, instance->second.count);
     const auto ports = ReadComponents(endpoint, component_text, instance->second.device);
     if (!slice || !ports) return ends;
-    if (static_cast<double>(slice->numbers.size()) * static_cast<double>(ports->size()) > static_cast<double>(max_cables_)) {
+    if (static_cast<double>(slice->numbers.size()) * static_cast<double>(ports->size()) >
+        static_cast<double>(max_cables_)) {
       is_too_large_ = true;
       return ends;
     }
@@ -226,7 +231,8 @@ class InfragraphReader {
       }
       std::vector<std::string> longer;
       for (const std::string& port : ports) {
-        for (const std::string& suffix : suffixes) longer.push_back(port.empty() ? suffix : fmt::format("{}.{}", port, suffix));
+        for (const std::string& suffix : suffixes)
+          longer.push_back(port.empty() ? suffix : fmt::format("{}.{}", port, suffix));
       }
       ports = std::move(longer);
     }
@@ -280,7 +286,8 @@ class InfragraphReader {
   }
 
   uint32_t DeviceOf(const std::string& instance, std::string_view number, std::string_view component) {
-    const auto [found, is_new] = numbers_.emplace(fmt::format("{}.{}", instance, number), static_cast<uint32_t>(network_.devices.size()));
+    const auto [found, is_new] =
+        numbers_.emplace(fmt::format("{}.{}", instance, number), static_cast<uint32_t>(network_.devices.size()));
     if (is_new) {
       DeviceRole role = DeviceRole::kUnknown;
       const auto known = instances_.find(instance);

@@ -9,7 +9,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace topology = fairlead::topology;
-  auto network = topology::ReadInfragraph(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz.yaml", 10'000);
+  auto network =
+      topology::ReadInfragraph(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz.yaml", 10'000);
   if (!network.ok()) {
     FL_CHECK(network.status().message().starts_with("fuzz.yaml"));
     return 0;

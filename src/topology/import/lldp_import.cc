@@ -81,8 +81,8 @@ double ParseMedium(std::string_view medium) {
 // What systems of switches, and then of hosts, call themselves.
 DeviceRole RoleOf(std::string_view description, const Json& chassis) {
   constexpr std::array<std::string_view, 22> kSwitchSystems = {
-      "SONiC", "Cumulus", "Arista", "Cisco",  "NX-OS",    "Juniper", "Junos", "Onyx",    "MLNX",  "Huawei", "H3C",
-      "Comware", "OS10",  "FTOS",   "FBOSS",  "SR Linux", "OcNOS",   "PicOS", "RouterOS", "Ruijie", "DENT",  "EXOS"};
+      "SONiC",   "Cumulus", "Arista", "Cisco", "NX-OS",    "Juniper", "Junos", "Onyx",     "MLNX",   "Huawei", "H3C",
+      "Comware", "OS10",    "FTOS",   "FBOSS", "SR Linux", "OcNOS",   "PicOS", "RouterOS", "Ruijie", "DENT",   "EXOS"};
   constexpr std::array<std::string_view, 5> kHostSystems = {"Linux", "Windows", "ESX", "FreeBSD", "Ubuntu"};
   const auto is_in = [&](std::string_view word) { return ContainsWord(description, word); };
   if (std::ranges::any_of(kSwitchSystems, is_in)) return DeviceRole::kSwitch;
@@ -115,7 +115,7 @@ struct Neighbour {
   std::string port_description;
   bool port_id_is_mac = false;
   bool port_id_is_interface = false;
-  std::string aggregation;  // of the other's port; empty: none
+  std::string aggregation;                 // of the other's port; empty: none
   DeviceRole role = DeviceRole::kUnknown;  // of the other
   double gbps = 0;
 };
@@ -218,8 +218,8 @@ class DeviceNames {
     const size_t num_full = names.size() - (has_bare ? 1 : 0);
     if (num_full <= 1) return label;
     if (name != label || !has_bare) return name;
-    return InvalidArgument(fmt::format("'{}' may be {}; name its file after one of them", name,
-                                       ListNames({names.begin(), names.end()})));
+    return InvalidArgument(
+        fmt::format("'{}' may be {}; name its file after one of them", name, ListNames({names.begin(), names.end()})));
   }
 
  private:
@@ -287,7 +287,9 @@ class NetworkMaker {
     for (const Neighbour& n : neighbours_) {
       if (!n.name.empty()) named.emplace(n.device, n.port);
     }
-    std::erase_if(neighbours_, [&](const Neighbour& n) { return n.name.empty() && named.contains({n.device, n.port}); });
+    std::erase_if(neighbours_, [&](const Neighbour& n) {
+      return n.name.empty() && named.contains({n.device, n.port});
+    });
     for (Neighbour& n : neighbours_) {
       if (n.name.empty()) n.name = n.id;
     }
@@ -333,10 +335,10 @@ class NetworkMaker {
       if (far.size() > 1) shared.push_back(fmt::format("{} ({})", network_.devices[port.first].name, port.second));
     }
     if (shared.empty()) return;
-    network_.notes.push_back(
-        fmt::format("{} port(s) report several neighbours, and each is taken for a cable: {}; leave what is none out with "
-                    "--without NAME",
-                    shared.size(), ListNames(shared)));
+    network_.notes.push_back(fmt::format(
+        "{} port(s) report several neighbours, and each is taken for a cable: {}; leave what is none out with "
+        "--without NAME",
+        shared.size(), ListNames(shared)));
   }
 
   static bool Names(const Sighting& sighting, const std::string& port) {
@@ -381,7 +383,8 @@ class NetworkMaker {
     for (const auto& [port, b] : by_name) {
       if (num_sides != 1) break;
       by_far_name.emplace(b->neighbour->port_id, b);
-      if (b->neighbour->port_description != b->neighbour->port_id) by_far_name.emplace(b->neighbour->port_description, b);
+      if (b->neighbour->port_description != b->neighbour->port_id)
+        by_far_name.emplace(b->neighbour->port_description, b);
     }
     for (Sighting* a : here) {
       if (a->is_matched) continue;
@@ -451,7 +454,8 @@ class NetworkMaker {
       if (role == DeviceRole::kUnknown) role = s.neighbour->role;
     }
     for (const ForeignCable& cable : network_.cables) {
-      for (const auto& [mine, other] : {std::pair(cable.a.device, cable.b.device), std::pair(cable.b.device, cable.a.device)}) {
+      for (const auto& [mine, other] :
+           {std::pair(cable.a.device, cable.b.device), std::pair(cable.b.device, cable.a.device)}) {
         if (network_.devices[other].role != DeviceRole::kSwitch) has_other_neighbours[mine] = 1;
       }
     }
@@ -472,7 +476,8 @@ class NetworkMaker {
   Status ReadAddresses(const LldpReport& report) {
     if (report.addresses.empty()) return OkStatus();
     const auto refuse = [&](std::string_view message) {
-      return InvalidArgument(fmt::format("{}: addresses: {}; expected the output of `ip -json address`", report.where, message));
+      return InvalidArgument(
+          fmt::format("{}: addresses: {}; expected the output of `ip -json address`", report.where, message));
     };
     const Json document = ParseShallow(report.addresses);
     if (!document.is_array()) return refuse("not a list in JSON");
@@ -518,22 +523,24 @@ Result<ForeignNetwork> ReadLldp(const std::vector<LldpReport>& reports, const st
   std::vector<Neighbour> neighbours;
   for (const LldpReport& report : reports) FL_RETURN_IF_ERROR(ReportReader(report, &neighbours).Read());
   if (neighbours.empty()) {
-    return InvalidArgument(
-        fmt::format("{}: no neighbour in {} report(s); expected the output of `lldpctl -f json`, half a minute after lldpd "
-                    "was started",
-                    where, reports.size()));
+    return InvalidArgument(fmt::format(
+        "{}: no neighbour in {} report(s); expected the output of `lldpctl -f json`, half a minute after lldpd "
+        "was started",
+        where, reports.size()));
   }
   auto network = NetworkMaker(std::move(neighbours)).Make(reports);
   if (network.ok() || network.status().message().starts_with(where)) return network;
   return Status(network.status().code(), fmt::format("{}: {}", where, network.status().message()));
 }
 
-Result<std::vector<LldpReport>> SplitLldp(const std::string& text, const std::string& device, const std::string& where) {
+Result<std::vector<LldpReport>> SplitLldp(const std::string& text, const std::string& device,
+                                          const std::string& where) {
   const Json document = ParseShallow(text);
   const auto refuse = [&](const std::string& found) {
-    return InvalidArgument(fmt::format("{}: expected the output of `lldpctl -f json`, or an object with such a report for "
-                                       "each device, found {}",
-                                       where, found));
+    return InvalidArgument(
+        fmt::format("{}: expected the output of `lldpctl -f json`, or an object with such a report for "
+                    "each device, found {}",
+                    where, found));
   };
   if (document.is_discarded()) return refuse("no JSON");
   if (!document.is_object()) return refuse("no object");
@@ -571,7 +578,8 @@ Result<ForeignNetwork> LoadLldp(const std::string& path) {
   if (error) return Unavailable(fmt::format("{}: {}", path, error.message()));
   if (files.empty()) {
     return InvalidArgument(fmt::format(
-        "{}: no report in this folder; expected a file DEVICE.json for each host and switch, from `lldpctl -f json`", path));
+        "{}: no report in this folder; expected a file DEVICE.json for each host and switch, from `lldpctl -f json`",
+        path));
   }
   std::ranges::sort(files, NaturalLess);
   std::vector<LldpReport> reports;

@@ -39,10 +39,11 @@ TEST(LldpTest, AFolderOfReports) {
                           "node1/nic0->leaf1 100", "node1/nic1->leaf2 100", "node2/nic0->leaf1 100",
                           "node2/nic0->leaf2 100", "node3/nic0->leaf2 25"));
   const Fabric& fabric = imported->fabric;
-  EXPECT_EQ(WriteAddressBook(imported->addresses, fabric),
-            "{\n  \"interfaces\": {\n    \"10.1.1.0\": \"leaf1->spine1#1\",\n    \"10.1.1.1\": \"spine1->leaf1#1\"\n  },\n"
-            "  \"nics\": {\n    \"10.0.1.1\": \"node1/nic0\",\n    \"10.0.2.1\": \"node1/nic1\",\n"
-            "    \"10.0.3.2\": \"node2/nic0\"\n  }\n}\n");
+  EXPECT_EQ(
+      WriteAddressBook(imported->addresses, fabric),
+      "{\n  \"interfaces\": {\n    \"10.1.1.0\": \"leaf1->spine1#1\",\n    \"10.1.1.1\": \"spine1->leaf1#1\"\n  },\n"
+      "  \"nics\": {\n    \"10.0.1.1\": \"node1/nic0\",\n    \"10.0.2.1\": \"node1/nic1\",\n"
+      "    \"10.0.3.2\": \"node2/nic0\"\n  }\n}\n");
 }
 
 enum class Form { kJson, kJson0, kNamed };
@@ -89,14 +90,17 @@ TEST(LldpTest, RandomFabricsComeBack) {
       const std::string far_name = port_name(far, far_port);
       // As lldpd tells ports: by interface, or by MAC with the interface as description.
       const bool by_mac = random.Below(2) == 0;
-      Json port = {{"id", Json::array({{{"type", by_mac ? "mac" : "ifname"}, {"value", by_mac ? fmt::format("m{}:{}", far, far_port) : far_name}}})},
+      Json port = {{"id", Json::array({{{"type", by_mac ? "mac" : "ifname"},
+                                        {"value", by_mac ? fmt::format("m{}:{}", far, far_port) : far_name}}})},
                    {"descr", text(by_mac ? far_name : "to somewhere")}};
-      port["auto-negotiation"] = Json::array({{{"current", text(gbps == 1 ? "1000BaseTFD - x" : fmt::format("{}GbaseCR4", gbps))}}});
-      entries[near].push_back({{"name", port_name(near, near_port)},
-                               {"chassis", Json::array({{{"id", Json::array({{{"type", "mac"}, {"value", fmt::format("c{}", far)}}})},
-                                                         {"name", text(drawn.devices[far] + (random.Below(2) == 0 ? ".example" : ""))},
-                                                         {"descr", text(drawn.IsHost(far) ? "Debian GNU/Linux 12" : "SONiC Software")}}})},
-                               {"port", Json::array({port})}});
+      port["auto-negotiation"] =
+          Json::array({{{"current", text(gbps == 1 ? "1000BaseTFD - x" : fmt::format("{}GbaseCR4", gbps))}}});
+      entries[near].push_back(
+          {{"name", port_name(near, near_port)},
+           {"chassis", Json::array({{{"id", Json::array({{{"type", "mac"}, {"value", fmt::format("c{}", far)}}})},
+                                     {"name", text(drawn.devices[far] + (random.Below(2) == 0 ? ".example" : ""))},
+                                     {"descr", text(drawn.IsHost(far) ? "Debian GNU/Linux 12" : "SONiC Software")}}})},
+           {"port", Json::array({port})}});
       if (random.Below(8) == 0) entries[near].push_back(entries[near].back());  // heard twice
     };
     for (const RandomCable& c : drawn.cables) {
@@ -118,27 +122,33 @@ TEST(LldpTest, RandomFabricsComeBack) {
   }
 }
 
-std::string Neighbour(const std::string& port, const std::string& name, const std::string& far_port, const std::string& more = "") {
-  return fmt::format(R"({{"name": "{}", "chassis": {{"{}": {{"id": {{"type": "mac", "value": "{}"}}, "descr": "SONiC"}}}}, )"
-                     R"("port": {{"id": {{"type": "ifname", "value": "{}"}}, "descr": "{}"{}}}}})",
-                     port, name, name, far_port, far_port, more);
+std::string Neighbour(const std::string& port, const std::string& name, const std::string& far_port,
+                      const std::string& more = "") {
+  return fmt::format(
+      R"({{"name": "{}", "chassis": {{"{}": {{"id": {{"type": "mac", "value": "{}"}}, "descr": "SONiC"}}}}, )"
+      R"("port": {{"id": {{"type": "ifname", "value": "{}"}}, "descr": "{}"{}}}}})",
+      port, name, name, far_port, far_port, more);
 }
-std::string Lldp(const std::string& neighbours) { return fmt::format(R"({{"lldp": {{"interface": [{}]}}}})", neighbours); }
+std::string Lldp(const std::string& neighbours) {
+  return fmt::format(R"({{"lldp": {{"interface": [{}]}}}})", neighbours);
+}
 
 // Ports that are named by MAC from both sides match by their order; more sightings of one side than of the other are
 // cables that the other has not heard.
 TEST(LldpTest, EndsWithoutNamesMatchByNumber) {
   const auto anonymous = [](const std::string& port, const std::string& name, const std::string& system) {
-    return fmt::format(R"({{"name": "{0}", "chassis": {{"{1}": {{"id": {{"type": "mac", "value": "{1}"}}, "descr": "{2}"}}}}, )"
-                       R"("port": {{"id": {{"type": "mac", "value": "{1}:{0}"}}}}}})",
-                       port, name, system);
+    return fmt::format(
+        R"({{"name": "{0}", "chassis": {{"{1}": {{"id": {{"type": "mac", "value": "{1}"}}, "descr": "{2}"}}}}, )"
+        R"("port": {{"id": {{"type": "mac", "value": "{1}:{0}"}}}}}})",
+        port, name, system);
   };
   ImportOptions options;
   options.default_gbps = 10;
-  const auto imported = ImportReports(
-      {Report("h", Lldp(anonymous("e1", "a", "SONiC") + "," + anonymous("e2", "a", "SONiC"))),
-       Report("a", Lldp(anonymous("p1", "h", "Linux") + "," + anonymous("p2", "h", "Linux") + "," + anonymous("p3", "h", "Linux")))},
-      options);
+  const auto imported =
+      ImportReports({Report("h", Lldp(anonymous("e1", "a", "SONiC") + "," + anonymous("e2", "a", "SONiC"))),
+                     Report("a", Lldp(anonymous("p1", "h", "Linux") + "," + anonymous("p2", "h", "Linux") + "," +
+                                      anonymous("p3", "h", "Linux")))},
+                    options);
   ASSERT_TRUE(imported.ok()) << imported.status().message();
   EXPECT_THAT(CablesOf(imported->fabric), ElementsAre("h/nic0->a 10", "h/nic1->a 10", "h/nic2->a 10"));
 }
@@ -146,10 +156,10 @@ TEST(LldpTest, EndsWithoutNamesMatchByNumber) {
 TEST(LldpTest, TheSlowerSpeedOfTwoCounts) {
   const std::string slow = R"(, "auto-negotiation": {"current": "25GbaseCR"})";
   const std::string fast = R"(, "auto-negotiation": {"current": "100GbaseCR4 - x"})";
-  const auto imported =
-      ImportReports({Report("h", Lldp(Neighbour("e1", "a", "p1", fast))), Report("g", Lldp(Neighbour("e1", "a", "p2", fast))),
-                     Report("a", Lldp(Neighbour("p1", "h", "e1", slow) + "," + Neighbour("p2", "g", "e1")))},
-                    {.without = {}, .hosts = {"h", "g"}, .switches = {}, .layers = {}});
+  const auto imported = ImportReports(
+      {Report("h", Lldp(Neighbour("e1", "a", "p1", fast))), Report("g", Lldp(Neighbour("e1", "a", "p2", fast))),
+       Report("a", Lldp(Neighbour("p1", "h", "e1", slow) + "," + Neighbour("p2", "g", "e1")))},
+      {.without = {}, .hosts = {"h", "g"}, .switches = {}, .layers = {}});
   ASSERT_TRUE(imported.ok()) << imported.status().message();
   EXPECT_THAT(CablesOf(imported->fabric), ElementsAre("g/nic0->a 100", "h/nic0->a 25"));
 }
@@ -181,15 +191,18 @@ TEST(LldpTest, MistakesAreNamedWithTheirPlace) {
       {R"({"lldp": {"interface": {"e1": {"chassis": {"a": {}}}}}})", "reports/h.json: lldp.interface.e1: no 'port'"},
       {R"({"lldp": {"interface": [{"e1": {"chassis": {}, "port": {}}}]}})",
        "reports/h.json: lldp.interface[0].e1.chassis: expected one neighbour"},
-      {Lldp(Neighbour("e1", "a", "p1")), "reports: 1 of 1 cables have no speed, such as h (e1) - a (p1); give it with --speed"},
+      {Lldp(Neighbour("e1", "a", "p1")),
+       "reports: 1 of 1 cables have no speed, such as h (e1) - a (p1); give it with --speed"},
   };
   for (const auto& [text, message] : cases) {
     const auto imported = ImportReports({Report("h", text)});
     ASSERT_FALSE(imported.ok()) << text;
     EXPECT_THAT(imported.status().message(), HasSubstr(message));
   }
-  const auto twice = ImportReports({Report("leaf1", Lldp(Neighbour("e1", "leaf1.r1", "p1") + "," + Neighbour("e2", "leaf1.r2", "p1")))});
-  EXPECT_THAT(twice.status().message(), HasSubstr("reports: 'leaf1' may be leaf1, leaf1.r1 and leaf1.r2; name its file"));
+  const auto twice = ImportReports(
+      {Report("leaf1", Lldp(Neighbour("e1", "leaf1.r1", "p1") + "," + Neighbour("e2", "leaf1.r2", "p1")))});
+  EXPECT_THAT(twice.status().message(),
+              HasSubstr("reports: 'leaf1' may be leaf1, leaf1.r1 and leaf1.r2; name its file"));
   const auto addresses = ImportReports({Report("h", Lldp(Neighbour("e1", "a", "p1")), "{}")});
   EXPECT_THAT(addresses.status().message(), HasSubstr("reports/h.json: addresses: not a list in JSON; expected"));
   EXPECT_THAT(SplitLldp("{\"a\": 1}", "x", "x.json").status().message(), HasSubstr("x.json: expected the output"));

@@ -74,7 +74,8 @@ inline std::vector<std::string> CablesOf(const RandomCabling& drawn) {
   std::vector<uint32_t> nics(drawn.devices.size(), 0);
   for (const RandomCable& cable : drawn.cables) {
     const std::string nic = drawn.IsHost(cable.lower) ? fmt::format("/nic{}", nics[cable.lower]++) : "";
-    cables.push_back(fmt::format("{}{}->{} {:.6g}", drawn.devices[cable.lower], nic, drawn.devices[cable.upper], cable.gbps));
+    cables.push_back(
+        fmt::format("{}{}->{} {:.6g}", drawn.devices[cable.lower], nic, drawn.devices[cable.upper], cable.gbps));
   }
   std::ranges::sort(cables);
   return cables;
