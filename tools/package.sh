@@ -30,6 +30,10 @@ done
 
 build=build/package
 log=build/package.log
+# Callers at the same time take turns.
+mkdir -p "$build"
+exec 9>"$build/.lock"
+flock 9
 git_here() { git -c safe.directory='*' "$@" 2>/dev/null; }
 if [[ -n $(git_here status --porcelain --untracked-files=no) ]]; then
   say "the working tree has uncommitted changes: the version says +changed"

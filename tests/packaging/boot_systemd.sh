@@ -1,73 +1,44 @@
 #!/bin/bash
-# Boots the systemd of a root file system in namespaces of its own, so that services can be tried without a container
-# builder or a virtual machine:
+# Boots the systemd of a root file system as a container of its own, so that services can be tried without a virtual machine:
 #
-#   boot_systemd.sh start ROOT     prints its PID, for   nsenter -t PID -a systemctl …
+#   boot_systemd.sh start ROOT     prints the PID of that systemd, for   nsenter -t PID -a systemctl …
 #   boot_systemd.sh end PID        kills everything in it
 #
-# It has no network but a loopback of its own; kernel settings are read-only for it, and the capabilities are gone that
-# reach the machine below. Exit codes: 0 booted, 1 it did not, 77 this machine can't (no cgroup2, no root).
+# It has no network but a loopback of its own. Exit codes: 0 done, 1 it did not come up, 77 this machine can't.
 set -euo pipefail
 
 ((EUID == 0)) || { echo "boot_systemd: needs root" >&2; exit 77; }
-cgroups=$(findmnt --noheadings --first-only --types cgroup2 --output TARGET) ||
-  { echo "boot_systemd: no cgroup2 is mounted" >&2; exit 77; }
+command -v systemd-nspawn >/dev/null || { echo "boot_systemd: needs systemd-container" >&2; exit 77; }
+[[ -d /sys/fs/cgroup ]] || { echo "boot_systemd: no control groups are mounted" >&2; exit 77; }
 
 if [[ $1 == end ]]; then
-  # 0::/GROUP/init.scope
-  group=$(sed -nE 's#^0::(.*fairlead-package-test\.[0-9]+)(/.*)?$#\1#p' "/proc/$2/cgroup")
-  [[ $group ]] || { echo "boot_systemd: process $2 is no systemd of ours" >&2; exit 1; }
+  container=$(cut -d ' ' -f 4 "/proc/$2/stat")
+  [[ $(<"/proc/$container/comm") == systemd-nspawn ]] || { echo "boot_systemd: process $2 is no container" >&2; exit 1; }
+  # Groups that it made lie below that of its supervisor's parent, in each hierarchy that systemd uses.
+  groups=()
+  while IFS=: read -r _ kind path; do
+    [[ $path == */supervisor ]] || continue
+    for mount in $(findmnt --noheadings --types "cgroup$([[ $kind ]] || echo 2)" --options "${kind:-rw}" --output TARGET); do
+      groups+=("$mount${path%/supervisor}")
+    done
+  done <"/proc/$container/cgroup"
   kill -KILL "$2"
-  # The kernel empties the group in a moment.
-  for ((tries = 0; tries < 50; ++tries)); do
-    find "$cgroups$group" -depth -type d -exec rmdir {} + 2>/dev/null && exit
+  for ((tries = 0; tries < 100; ++tries)); do
+    [[ -d /proc/$container ]] || break
     sleep 0.1
   done
-  echo "boot_systemd: $cgroups$group can't be removed" >&2
-  exit 1
+  for group in "${groups[@]}"; do
+    find "$group/payload" "$group/supervisor" -depth -type d -exec rmdir {} + 2>/dev/null || true
+  done
+  exit
 fi
 
 root=$2
-# A group for the new systemd only: it takes its group for the root of all.
-group=$cgroups/fairlead-package-test.$$
-mkdir "$group" 2>/dev/null || { echo "boot_systemd: no group can be made in $cgroups" >&2; exit 77; }
-: >"$root/console.log"
-
-(
-  echo "$BASHPID" >"$group/cgroup.procs"
-  exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=fairlead \
-    unshare --mount --pid --uts --ipc --net --cgroup --fork bash -c '
-      set -e
-      mount --make-rprivate /
-      mount --bind "$1" "$1"
-      cd "$1"
-      mount -t proc proc proc
-      mount --bind proc/sys proc/sys
-      mount -o remount,bind,ro proc/sys
-      mount -t sysfs -o ro sysfs sys
-      mount -t cgroup2 none sys/fs/cgroup
-      mount -t tmpfs -o mode=755 tmpfs dev
-      for node in null zero full random urandom tty; do
-        touch dev/$node
-        mount --bind /dev/$node dev/$node
-      done
-      mkdir dev/shm dev/pts
-      mount -t tmpfs -o mode=1777 tmpfs dev/shm
-      mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
-      touch dev/console
-      mount --bind console.log dev/console
-      mount -t tmpfs -o mode=755 tmpfs run
-      mkdir -p old
-      pivot_root . old
-      umount -l /old
-      exec setpriv --bounding-set -sys_module,-sys_time,-sys_rawio,-syslog,-sys_boot /lib/systemd/systemd
-    ' bash "$root"
-) >"$root/boot.log" 2>&1 </dev/null &
-parent=$!
-
+systemd-nspawn --quiet --register=no --keep-unit --private-network --link-journal=no --directory="$root" \
+  --console=pipe --boot </dev/null >"$root.console" 2>&1 &
+container=$!
 for ((tries = 0; tries < 300; ++tries)); do
-  # unshare stays as the parent of PID 1.
-  pid=$(pgrep -P "$parent" || true)
+  pid=$(pgrep -P "$container" -x systemd || true)
   if [[ $pid ]]; then
     case $(nsenter -t "$pid" -a systemctl is-system-running 2>/dev/null || true) in
       running | degraded)
@@ -76,9 +47,9 @@ for ((tries = 0; tries < 300; ++tries)); do
         ;;
     esac
   fi
-  kill -0 "$parent" 2>/dev/null || break
+  kill -0 "$container" 2>/dev/null || break
   sleep 0.2
 done
-echo "boot_systemd: it does not come up: $(tail -n 3 "$root/boot.log" "$root/console.log")" >&2
-if [[ ${pid:-} ]]; then "$0" end "$pid"; else rmdir "$group"; fi
+echo "boot_systemd: it does not come up: $(tail -n 3 "$root.console")" >&2
+kill "$container" 2>/dev/null || true
 exit 1
