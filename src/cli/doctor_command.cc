@@ -92,8 +92,7 @@ int RunDoctor(DoctorCommandOptions options) {
 
 void AddDoctorCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<DoctorCommandOptions>();
-  CLI::App* doctor =
-      app.add_subcommand("doctor", "Check what this machine has of what Fairlead needs, and say what to do.");
+  CLI::App* doctor = app.add_subcommand("doctor", "Check what this machine lacks for Fairlead, and how to get it.");
   std::vector<std::string> roles;
   for (const Role role : kRoles) roles.emplace_back(NameOf(role));
   doctor->add_option("--for", options->role, "Check only what this use needs; default: all")->check(OneOf(roles));

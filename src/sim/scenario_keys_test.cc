@@ -85,7 +85,12 @@ void CompleteExplicitFabric(std::string_view key, FlowMap* fabric) {
   if (key != "host") fabric->Set("host", "{nics: 1}");
   if (key != "switches") fabric->Set("switches", "{leaf: [leaf0, leaf1], spine: [spine0]}");
   if (key != "hosts") fabric->Set("hosts", "[h0, h1]");
-  if (key != "cables") fabric->Set("cables", fmt::format("[{{from: h0/nic0, to: leaf0}}, {}]", kOtherCables));
+  std::string cables = fmt::format("{{from: h0/nic0, to: leaf0}}, {}", kOtherCables);
+  if (key == "other_hosts") {
+    const int nics = fabric->Text().find("nics: 3") == std::string::npos ? 1 : 3;
+    for (int n = 0; n < nics; ++n) cables += fmt::format(", {{from: h7/nic{}, to: leaf0}}", n);
+  }
+  if (key != "cables") fabric->Set("cables", fmt::format("[{}]", cables));
 }
 
 std::string Wrap(const std::vector<Place>& places, std::string inner) {

@@ -138,6 +138,7 @@ class AgentProbeTest(unittest.TestCase):
         self.assertGreater(moved, 0)
 
     def test_the_table_says_which_ports_share_a_path(self):
+        os.environ["COLUMNS"] = "100"  # as on a narrow terminal
         result = self.probe("10.9.1.1", "--port", "5001", "--source-ports", "40000-40063")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("64 source ports to 10.9.1.1 port 5001: 4 paths", result.stdout)
