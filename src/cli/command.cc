@@ -15,10 +15,13 @@ namespace fairlead::cli {
 namespace {
 
 std::atomic<bool> stop_requested = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+std::atomic<int> stop_signal = SIGINT;
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+              "set from a signal handler");
 
 extern "C" void HandleStopSignal(int signal_number) {
-  stop_requested.store(true, std::memory_order_relaxed);
+  stop_signal.store(signal_number, std::memory_order_relaxed);
+  stop_requested.store(true, std::memory_order_release);
   std::signal(signal_number, SIG_DFL);
 }
 
@@ -30,8 +33,9 @@ int ReportError(const Status& status) {
   switch (status.code()) {
     case StatusCode::kOk:
       return kExitOk;
-    case StatusCode::kUnavailable:
     case StatusCode::kCancelled:
+      return stop_requested ? InterruptedExitCode() : kExitUnavailable;
+    case StatusCode::kUnavailable:
       return kExitUnavailable;
     case StatusCode::kInternal:
       return kExitInternal;
@@ -95,5 +99,7 @@ const std::atomic<bool>& StopRequested() {
   }();
   return stop_requested;
 }
+
+int InterruptedExitCode() { return 128 + stop_signal.load(std::memory_order_relaxed); }
 
 }  // namespace fairlead::cli

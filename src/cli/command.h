@@ -23,9 +23,9 @@ inline constexpr int kExitNo = 1;  // the answer is no
 inline constexpr int kExitBadInput = 2;
 inline constexpr int kExitUnavailable = 3;
 inline constexpr int kExitInternal = 4;
-inline constexpr int kExitInterrupted = 130;
 
-// Prints "fairlead: message" to stderr and returns the exit code that belongs to the Status.
+// Prints "fairlead: message" to stderr and returns the exit code that belongs to the Status; for kCancelled after a
+// signal that is InterruptedExitCode().
 int ReportError(const Status& status);
 
 // `--json -`: the JSON goes to stdout, and nothing else does.
@@ -44,6 +44,9 @@ std::string FindInputFile(const std::string& path);
 
 // Turns true at the first SIGINT or SIGTERM; the second one kills the process as usual. Installed by the first call.
 const std::atomic<bool>& StopRequested();
+
+// 128 plus the number of the signal that StopRequested() speaks of, as in shells: 130 after Ctrl-C, 143 after SIGTERM.
+int InterruptedExitCode();
 
 // The words as one line that a shell takes apart into them again.
 std::string JoinWords(std::span<const std::string> words);

@@ -214,7 +214,10 @@ int Drill(const DrillCommandOptions& options, const std::string& command_line) {
   if (!files.ok()) return ReportError(files.status());
   const Result<DrillReport> report = RunBoth(options);
   if (!report.ok()) return ReportError(report.status());
-  if (StopRequested()) return kExitInterrupted;
+  if (StopRequested()) {
+    fmt::print(stderr, "fairlead: stopped before the end; a drill has no partial result\n");
+    return InterruptedExitCode();
+  }
   if (!files->is_quiet()) fmt::print("{}", RenderText(*report));
   files->Write(options.json, "JSON", [&] { return report::Dump(ToJson(*report)); });
   files->Write(options.html, "Page", [&] { return RenderPage(*report, command_line); });

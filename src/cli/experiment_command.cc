@@ -127,7 +127,7 @@ int Run(Experiments experiments, const ExperimentRunOptions& options, const std:
   if (!StopRequested()) return kExitOk;
   fmt::print(stderr, "fairlead: stopped before the end; {} of {} experiments begun\n", outcome.results.size(),
              chosen->size());
-  return kExitInterrupted;
+  return InterruptedExitCode();
 }
 
 }  // namespace

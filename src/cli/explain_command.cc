@@ -244,7 +244,9 @@ int Explain(const ExplainOptions& options) {
       return ReportError(status);
     }
   }
-  return StopRequested() ? kExitInterrupted : kExitOk;
+  if (!StopRequested()) return kExitOk;
+  fmt::print(stderr, "fairlead: stopped before the end; the explanation is of what was simulated until then\n");
+  return InterruptedExitCode();
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ int LabUp(const LabCommandOptions& options) {
   const auto state = lab::BringUp(*folder, std::filesystem::absolute(path).string(), *plan, stop);
   if (!state.ok()) {
     const int code = ReportError(state.status());
-    return stop ? kExitInterrupted : code;
+    return stop ? InterruptedExitCode() : code;
   }
   std::string page = "none";
   if (!options.is_bare) {
@@ -85,7 +85,7 @@ int LabUp(const LabCommandOptions& options) {
       const int code = ReportError(served.status());
       bool was_up = false;
       static_cast<void>(lab::TakeDown(*folder, &was_up).ok());
-      return stop ? kExitInterrupted : code;
+      return stop ? InterruptedExitCode() : code;
     }
     page = *served;
   }

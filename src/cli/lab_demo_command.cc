@@ -67,7 +67,6 @@ void AddLabDemoCommand(CLI::App* lab, Invocation* invocation) {
     static_cast<void>(StopRequested());  // from here on Ctrl-C takes the lab down first
     const Status status = RunDemo(*options);
     if (!status.ok()) invocation->exit_code = ReportError(status);
-    if (status.code() == StatusCode::kCancelled) invocation->exit_code = kExitInterrupted;
   });
 }
 

@@ -124,12 +124,11 @@ void AddLabDiagnoseCommand(CLI::App* lab, Invocation* invocation) {
   diagnose->callback([options, invocation] {
     static_cast<void>(StopRequested());  // from here on Ctrl-C takes the lab down first
     const auto is_right = Diagnose(*options);
-    if (is_right.ok()) {
+    if (!is_right.ok()) {
+      invocation->exit_code = ReportError(is_right.status());
+    } else {
       invocation->exit_code = *is_right ? kExitOk : kExitNo;
-      return;
     }
-    invocation->exit_code = ReportError(is_right.status());
-    if (is_right.status().code() == StatusCode::kCancelled) invocation->exit_code = kExitInterrupted;
   });
 }
 

@@ -111,7 +111,6 @@ void AddLabRunCommand(CLI::App* lab, Invocation* invocation) {
     static_cast<void>(StopRequested());  // from here on Ctrl-C ends the trainers first
     const Status status = RunInLab(*options);
     if (!status.ok()) invocation->exit_code = ReportError(status);
-    if (status.code() == StatusCode::kCancelled) invocation->exit_code = kExitInterrupted;
   });
 }
 

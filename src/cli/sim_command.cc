@@ -86,7 +86,7 @@ int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, c
   }
   if (!StopRequested()) return kExitOk;
   fmt::print(stderr, "fairlead: stopped before the end; the numbers are partial\n");
-  return kExitInterrupted;
+  return InterruptedExitCode();
 }
 
 // One run of the scenario alone, with the options that change it as given.

@@ -292,9 +292,7 @@ void AddImport(CLI::App& trace_app, Invocation* invocation) {
   app->footer("Example: fairlead trace import lingjun --jobs job.csv --workers worker.csv -o trace.csv");
   app->callback([options, invocation] {
     const Status status = Import(*options);
-    const bool is_stopped = status.code() == StatusCode::kCancelled;
     invocation->exit_code = status.ok() ? kExitOk : ReportError(status);
-    if (is_stopped) invocation->exit_code = kExitInterrupted;
   });
 }
 

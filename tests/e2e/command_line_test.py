@@ -204,16 +204,21 @@ class CommandLineTest(CommandCase):
     def test_interrupt_writes_what_was_computed(self):
         text = SCENARIO.replace("simulate_s: 20", "simulate_s: 100000000")
         scenario = self.write("s.yaml", text)
-        process = subprocess.Popen([self.program, "sim", "run", scenario, "--exact", "--seeds", "1", "--json", "r.json"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
-        self.assertTrue(busy_process.wait_until_busy(process), "the program does not start to work")
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=PATIENCE_S)
-        self.assertEqual(process.returncode, 130, stderr)
-        self.assertIn("PARTIAL", stdout)
-        runs = json.loads((self.folder / "r.json").read_text())["runs"]
-        self.assertTrue(runs and all(run["partial"] for run in runs))
-        self.assertGreater(runs[0]["simulated_s"], 0)
+        for signal_number, exit_code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with self.subTest(signal_number):
+                (self.folder / "r.json").unlink(missing_ok=True)
+                process = subprocess.Popen(
+                    [self.program, "sim", "run", scenario, "--exact", "--seeds", "1", "--json", "r.json"],
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+                self.assertTrue(busy_process.wait_until_busy(process), "the program does not start to work")
+                process.send_signal(signal_number)
+                stdout, stderr = process.communicate(timeout=PATIENCE_S)
+                self.assertEqual(process.returncode, exit_code, stderr)
+                self.assertIn("stopped before the end", stderr)
+                self.assertIn("PARTIAL", stdout)
+                runs = json.loads((self.folder / "r.json").read_text())["runs"]
+                self.assertTrue(runs and all(run["partial"] for run in runs))
+                self.assertGreater(runs[0]["simulated_s"], 0)
 
     def test_explain(self):
         scenario = self.write("s.yaml", SCENARIO)
