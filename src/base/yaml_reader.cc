@@ -444,6 +444,10 @@ std::vector<int64_t> YamlMap::Ints(std::string_view key, int64_t min, int64_t ma
   });
 }
 
+std::vector<std::string> YamlMap::Texts(std::string_view key) {
+  return List<std::string>(key, "text", [](const std::string& text) { return std::make_optional(text); });
+}
+
 std::vector<std::string> YamlMap::Strings(std::string_view key) {
   std::vector<std::string> texts = List<std::string>(
       key, "texts", [](const std::string& text) { return text.empty() ? std::nullopt : std::make_optional(text); });

@@ -105,6 +105,8 @@ class YamlMap {
   std::vector<double> Doubles(std::string_view key, double min, double max);
   std::vector<int64_t> Ints(std::string_view key, int64_t min, int64_t max);
   std::vector<std::string> Strings(std::string_view key);
+  // The same for scalars of any kind as they stand in the file, empty ones too.
+  std::vector<std::string> Texts(std::string_view key);
   // A nested map; absent -> nullopt.
   std::optional<YamlMap> Map(std::string_view key);
   // A nested map that must be there; on error an empty map is returned and the error is kept.

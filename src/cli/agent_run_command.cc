@@ -11,6 +11,7 @@
 
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
+#include "cli/daemon_config.h"
 #include "report/json_value.h"
 #include "report/printable_text.h"
 #include "service/client_link.h"
@@ -135,7 +136,8 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
   run->add_flag("--keep-ports", options->keeps_ports,
                 "Never rewrite ports; established connections then cannot be moved");
   run->add_option("--tls-ca", options->client.tls.ca, "Certificate of the cluster's authority")->type_name("FILE");
-  run->add_option("--tls-cert", options->client.tls.certificate, "Certificate of this host")->type_name("FILE");
+  run->add_option("--tls-certificate,--tls-cert", options->client.tls.certificate, "Certificate of this host")
+      ->type_name("FILE");
   run->add_option("--tls-key", options->client.tls.key, "Its key")->type_name("FILE");
   run->add_option("--controller-name", options->client.controller_name, "Name in the controller's certificate")
       ->type_name("NAME");
@@ -145,6 +147,7 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
   run->footer(
       "Example: fairlead agent run --controller 10.1.0.9:7070 --host h0 --nic 10.0.0.1 --state "
       "/var/lib/fairlead/agent");
+  AddDaemonConfig(run, "FAIRLEAD_AGENT");
   run->callback([options, invocation] {
     const Status status = Run(*options);
     invocation->exit_code = status.ok() ? kExitOk : ReportError(status);

@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/command_tree.h"
 #include "cli/command_words.h"
+#include "cli/daemon_config.h"
 #include "cli/number_options.h"
 #include "cli/sibling_programs.h"
 #include "report/printable_text.h"
@@ -36,7 +37,6 @@ class HelpFormatter : public CLI::Formatter {
     if (!option->get_default_str().empty()) text += fmt::format(" [{}]", option->get_default_str());
     if (option->get_items_expected_max() > 1) text += " ...";
     if (option->get_required()) text += ", required";
-    if (!option->get_envname().empty()) text += fmt::format(", or ${}", option->get_envname());
     return text;
   }
 
@@ -85,10 +85,11 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 // Help and version go to stdout, one line about bad usage to stderr.
-int ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
+// `place`: where the option stands that the error is about.
+int ReportParseError(const CLI::App& app, const CLI::ParseError& error, const std::string& place) {
   std::ostringstream out;
   std::ostringstream err;
-  if (app.exit(error, out, err) != 0) return ReportError(InvalidArgument(std::string(error.what()) + "; see --help"));
+  if (app.exit(error, out, err) != 0) return ReportError(InvalidArgument(error.what() + place + "; see --help"));
   std::fputs(out.str().c_str(), stdout);
   return kExitOk;
 }
@@ -119,13 +120,15 @@ class CommandLine {
       return written.ok() ? kExitOk : ReportError(written);
     }
     if (Status status = CheckCommandWords(app_, words); !status.ok()) return ReportError(status);
+    const Result<DaemonWords> all = AddConfiguredWords(app_, words);
+    if (!all.ok()) return ReportError(all.status());
     try {
-      app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 wants the last one first
+      app_.parse(std::vector<std::string>(all->words.rbegin(), all->words.rend()));  // CLI11 wants the last one first
     } catch (const CLI::ExtrasError& e) {
       return ReportError(
           InvalidArgument(e.what() + DidYouMeanOption(app_, words, app_.remaining(true)) + "; see --help"));
     } catch (const CLI::ParseError& e) {
-      return ReportParseError(app_, e);
+      return ReportParseError(app_, e, DescribePlace(*all, e.what()));
     } catch (const std::exception& e) {
       return ReportError(Internal(e.what()));
     }

@@ -59,6 +59,10 @@ Status CheckCommandWords(const CLI::App& app, std::span<const std::string> words
   return InvalidArgument(fmt::format("'{}' is not a command of `{}`{}", word, PathOf(*group), meant));
 }
 
+const CLI::App& FollowCommandWords(const CLI::App& app, std::span<const std::string> words) {
+  return *Follow(app, words).first;
+}
+
 std::string DidYouMeanOption(const CLI::App& app, std::span<const std::string> words,
                              std::span<const std::string> unknown) {
   const CLI::App* command = Follow(app, words).first;

@@ -15,6 +15,9 @@ namespace fairlead::cli {
 // group, with the one that it may mean; a group without a command, with those that it has.
 Status CheckCommandWords(const CLI::App& app, std::span<const std::string> words);
 
+// The command that the words lead to.
+const CLI::App& FollowCommandWords(const CLI::App& app, std::span<const std::string> words);
+
 // What to add to a message about options that no command has: the option that the first of them may mean.
 std::string DidYouMeanOption(const CLI::App& app, std::span<const std::string> words,
                              std::span<const std::string> unknown);

@@ -12,6 +12,7 @@
 
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
+#include "cli/daemon_config.h"
 #include "cli/named_choice.h"
 #include "cli/steering_options.h"
 #include "service/controller_daemon.h"
@@ -85,7 +86,8 @@ void AddAgentOptions(CLI::App* command, ControllerCommandOptions* options) {
       ->type_name("ADDRESS");
   command->add_option("--tls-ca", server.tls.ca, "CA certificates that agents' certificates are signed by")
       ->type_name("FILE");
-  command->add_option("--tls-certificate", server.tls.certificate, "Certificate of this controller")->type_name("FILE");
+  command->add_option("--tls-certificate,--tls-cert", server.tls.certificate, "Certificate of this controller")
+      ->type_name("FILE");
   command->add_option("--tls-key", server.tls.key, "Its private key")->type_name("FILE");
   command->add_flag("--insecure", server.is_insecure_allowed,
                     "Allow plaintext from other machines: anybody on the network can then impersonate any host");
@@ -159,6 +161,7 @@ void AddControllerCommand(CLI::App& app, Invocation* invocation) {
       "Example: fairlead controller --fabric fabric.yaml --addresses addresses.json --store sqlite:fairlead.db\n       "
       "    --listen unix:/run/fairlead.sock --http 127.0.0.1:8080\nRuns until SIGTERM or Ctrl-C. After a crash or kill "
       "-9 it resumes from its store.");
+  AddDaemonConfig(command, "FAIRLEAD_CONTROLLER");
   command->callback([options, invocation] { invocation->exit_code = RunController(*options); });
 }
 

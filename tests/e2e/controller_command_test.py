@@ -6,6 +6,7 @@ Usage: controller_command_test.py FAIRLEAD SOURCE_DIR
 import functools
 import http.server
 import json
+import os
 import pathlib
 import re
 import resource
@@ -95,6 +96,29 @@ class ControllerCommandTest(unittest.TestCase):
         self.assertEqual(controller.stop(), 0)
         self.assertIn("stopping", controller.log)
         self.assertFalse(controller.process.poll() is None)
+
+    def test_takes_options_from_a_file_and_from_the_environment(self):
+        config = pathlib.Path(self.folder, "controller.yaml")
+        config.write_text(f"fabric: {self.folder}/fabric.yaml\naddresses: {self.folder}/addresses.json\n"
+                          f"listen: unix:{self.folder}/agents.sock\nhttp: 127.0.0.1:1\npolicy: c4p\nlog-level: debug\n")
+        process = subprocess.Popen(
+            [FAIRLEAD, "controller", "--config", config], stderr=subprocess.PIPE, text=True,
+            env=os.environ | {"FAIRLEAD_CONTROLLER_HTTP": "127.0.0.1:0", "FAIRLEAD_CONTROLLER_STEER": "recommend"})
+        self.addCleanup(process.kill)
+        log = ""
+        for line in process.stderr:
+            log += line
+            if match := re.search(r"http://(\S+)/", line):
+                self.assertEqual(fetch(f"http://{match.group(1)}/healthz")[0], 200)
+            if "findings: mode" in line:
+                break
+        self.assertIn("findings: mode recommend", log)
+        process.terminate()
+        log += process.communicate(timeout=PATIENCE_S)[1]
+        self.assertEqual(process.returncode, 0, log)
+        config.write_text("lisen: 127.0.0.1:1\n")
+        self.assertIn("controller.yaml:1: unknown key 'lisen'; did you mean 'listen'?",
+                      self.fail_to_start(2, "--config", str(config)))
 
     def test_takes_as_many_descriptors_as_it_may(self):
         before = resource.getrlimit(resource.RLIMIT_NOFILE)

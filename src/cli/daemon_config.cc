@@ -1,0 +1,133 @@
+#include "cli/daemon_config.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <optional>
+
+#include "base/yaml_reader.h"
+#include "cli/command_words.h"
+
+namespace fairlead::cli {
+namespace {
+
+constexpr std::string_view kConfig = "config";
+
+// "tls-ca" -> "TLS_CA"
+std::string VariableName(std::string_view option) {
+  std::string name;
+  for (const char c : option) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+bool IsFlag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
+
+// Options that the file and the environment may set: those with a variable.
+std::vector<const CLI::Option*> ConfigurableOptions(const CLI::App& command) {
+  std::vector<const CLI::Option*> options;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_envname().empty() && !option->check_lname(std::string(kConfig))) options.push_back(option);
+  }
+  return options;
+}
+
+bool IsNamedBy(const CLI::Option& option, std::string_view word) {
+  return std::ranges::any_of(option.get_lnames(), [&](const std::string& name) {
+    const std::string dashed = "--" + name;
+    return word == dashed || word.starts_with(dashed + '=');
+  });
+}
+
+bool IsNamedByAny(const CLI::Option& option, std::span<const std::string> words) {
+  return std::ranges::any_of(words, [&](const std::string& word) { return IsNamedBy(option, word); });
+}
+
+std::optional<std::string> VariableOf(const CLI::Option& option) {
+  const char* value = std::getenv(option.get_envname().c_str());
+  return value == nullptr || *value == '\0' ? std::nullopt : std::make_optional<std::string>(value);
+}
+
+// The file that the call or the environment names.
+std::optional<std::string> ConfigFile(const CLI::Option& config, std::span<const std::string> words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!IsNamedBy(config, words[i])) continue;
+    if (const size_t equals = words[i].find('='); equals != std::string::npos) return words[i].substr(equals + 1);
+    if (i + 1 < words.size()) return words[i + 1];
+  }
+  return VariableOf(config);
+}
+
+// Adds the words of one option as its key says.
+void AddWords(const CLI::Option& option, const std::string& key, YamlMap* root, DaemonWords* found) {
+  const std::vector<std::string> texts = root->Texts(key);
+  if (!root->Has(key)) return;
+  const std::string name = "--" + option.get_lnames().front();
+  found->places[name] = root->Where(key);
+  for (const std::string& text : texts) {
+    if (!IsFlag(option) && text.empty()) {
+      found->words.insert(found->words.end(), {name, text});  // "--name=" is no value to the parser
+    } else if (!IsFlag(option)) {
+      found->words.push_back(name + '=' + text);
+    } else if (text == "true") {
+      found->words.push_back(name);
+    } else if (text != "false") {
+      root->Fail(key, fmt::format("expected true or false, found '{}'", text));
+    }
+  }
+}
+
+Status AddFile(const CLI::App& command, const std::string& file, std::span<const std::string> words,
+               DaemonWords* found) {
+  FL_ASSIGN_OR_RETURN(const YamlDocument document, YamlDocument::LoadFile(file));
+  YamlMap root = document.Root();
+  for (const CLI::Option* option : ConfigurableOptions(command)) {
+    const bool is_open = !VariableOf(*option) && !IsNamedByAny(*option, words);
+    DaemonWords unused;
+    for (const std::string& key : option->get_lnames()) AddWords(*option, key, &root, is_open ? found : &unused);
+  }
+  return root.Finish();
+}
+
+}  // namespace
+
+void AddDaemonConfig(CLI::App* command, std::string_view prefix) {
+  command->add_option("--config", "YAML file with more options")->expected(1)->type_name("FILE");
+  for (CLI::Option* option : command->get_options()) {
+    if (option->get_lnames().empty() || option == command->get_help_ptr()) continue;
+    option->envname(fmt::format("{}_{}", prefix, VariableName(option->get_lnames().front())));
+    if (option->get_items_expected_max() > 1) option->delimiter(',');
+  }
+  command->footer(fmt::format(
+      "{}\nOptions may also stand in a YAML file (--config), named without the dashes, and in the environment\n"
+      "as {}_ and the option in capitals: {}_TLS_CA for --tls-ca.\n"
+      "The command line wins over the environment, the environment over the file.",
+      command->get_footer(), prefix, prefix));
+}
+
+Result<DaemonWords> AddConfiguredWords(const CLI::App& app, std::span<const std::string> words) {
+  DaemonWords found;
+  found.words.assign(words.begin(), words.end());
+  const CLI::App& command = FollowCommandWords(app, words);
+  const CLI::Option* config = command.get_option_no_throw("--" + std::string(kConfig));
+  if (config == nullptr) return found;
+  for (const CLI::Option* option : ConfigurableOptions(command)) {
+    if (!VariableOf(*option) || IsNamedByAny(*option, words)) continue;
+    found.places["--" + option->get_lnames().front()] = "$" + option->get_envname();
+  }
+  if (const auto file = ConfigFile(*config, words)) FL_RETURN_IF_ERROR(AddFile(command, *file, words, &found));
+  return found;
+}
+
+std::string DescribePlace(const DaemonWords& words, std::string_view message) {
+  for (const auto& [option, place] : words.places) {
+    if (message.starts_with(option + ':') || message.starts_with(option + ' ')) return fmt::format(" ({})", place);
+  }
+  return "";
+}
+
+}  // namespace fairlead::cli
