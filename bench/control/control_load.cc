@@ -27,8 +27,8 @@
 
 #include "base/random.h"
 #include "controller/probed_routes.h"
+#include "service/outgoing_messages.h"
 #include "service/stream_bytes.h"
-#include "service/unsent_words.h"
 #include "traffic/default_paths.h"
 #include "wire/host_message_codec.h"
 
@@ -105,8 +105,8 @@ class Agent final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
       return;
     }
     totals_->received++;
-    if (const auto words = wire::ReadToAgent(service::WholeMessage(heard_).bytes()); words.ok()) {
-      for (const auto& word : *words) std::visit([&](const auto& kind) { Hear(kind); }, word);
+    if (const auto messages = wire::ReadToAgent(service::WholeMessage(heard_).bytes()); messages.ok()) {
+      for (const auto& message : *messages) std::visit([&](const auto& kind) { Hear(kind); }, message);
     }
     StartRead(&heard_);
   }
@@ -213,7 +213,7 @@ class Agent final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
   std::atomic<Clock::time_point> asked_at_{};
   std::mutex mutex_;
   bool is_saying_ = false;
-  service::UnsentWords unsent_;
+  service::OutgoingMessages unsent_;
 };
 
 void Write(const std::string& folder, uint32_t num_agents) {

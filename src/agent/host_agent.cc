@@ -111,7 +111,7 @@ bool HostAgent::IsStranger(const IpAddress& address) const {
 
 void HostAgent::AnswerLeave(QuestionId question) { Act(AnswerProcess{.question = question}); }
 
-void HostAgent::Take(const ProcessAsked& event) {
+void HostAgent::Take(const PathRequested& event) {
   const bool is_known = questions_.contains(event.question);
   const bool is_ours = shm::IsProcessJobName(event.job) && IsNic(event.source) && !event.destination.is_unset() &&
                        !IsNic(event.destination) && event.destination_port != 0;
@@ -123,7 +123,7 @@ void HostAgent::Take(const ProcessAsked& event) {
   Begin(event);
 }
 
-void HostAgent::TakeAccepted(const ProcessAsked& event) {
+void HostAgent::TakeAccepted(const PathRequested& event) {
   const auto traffic_class = ClassOf(event.job);
   if (event.inode != 0 && (accepted_.contains(event.inode) || accepted_.size() < options_.num_connections_max)) {
     const KeptAccepted kept = {
@@ -142,7 +142,7 @@ uint64_t HostAgent::NewNumber() {
   }
 }
 
-void HostAgent::Begin(const ProcessAsked& event) {
+void HostAgent::Begin(const PathRequested& event) {
   if (event.inode != 0) {
     // Its socket is used again: what it was before has ended.
     const auto before = by_socket_.find({event.pid, event.inode});
@@ -207,7 +207,7 @@ void HostAgent::AnswerByPlan(Connection* connection) {
   Answer(connection, has_port ? plan.port : 0);
 }
 
-void HostAgent::Take(const ProcessTold& event) {
+void HostAgent::Take(const PathRequestOutcome& event) {
   const auto question = questions_.find(event.question);
   if (question == questions_.end()) return;
   Connection& connection = connections_.at(question->second);

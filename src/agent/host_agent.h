@@ -44,7 +44,7 @@
 #include "agent/host_agent_messages.h"
 #include "agent/job_meter.h"
 #include "agent/probe_schedule.h"
-#include "agent/process_teller.h"
+#include "agent/process_reporter.h"
 #include "base/random.h"
 #include "base/sim_time.h"
 
@@ -124,12 +124,12 @@ class HostAgent {
   using Stage = Connection::Stage;
 
   // Events (host_agent.cc).
-  void Take(const ProcessAsked& event);
-  void Take(const ProcessTold& event);
+  void Take(const PathRequested& event);
+  void Take(const PathRequestOutcome& event);
   void Take(const ProcessLeft& event);
   void Take(const StreamOpened& event);
   void Take(const StreamBroken& event);
-  void Take(const ControllerSaid& event);
+  void Take(const MessageFromController& event);
   void Take(const ProbesDone& event);
   void Take(const RewriteDone& event);
   void Take(const SocketsSeen& event);
@@ -168,8 +168,8 @@ class HostAgent {
   bool IsNic(const IpAddress& address) const;
   bool IsStranger(const IpAddress& address) const;
   void AnswerLeave(QuestionId question);
-  void TakeAccepted(const ProcessAsked& event);
-  void Begin(const ProcessAsked& event);
+  void TakeAccepted(const PathRequested& event);
+  void Begin(const PathRequested& event);
   // Gives it a number, holds it and asks the controller about it.
   Connection& Hold(Connection connection);
   // Answers the process that waits; port 0: any.
@@ -249,7 +249,7 @@ class HostAgent {
   ProbeSchedule probes_;
   std::map<uint64_t, std::vector<controller::PortScanSeen>> rounds_;  // under way
   JobMeter meter_;
-  ProcessTeller teller_;
+  ProcessReporter reporter_;
   bool is_open_ = false;
   bool is_welcome_ = false;
   bool is_silent_ = false;  // the controller has let a question run into its deadline, and said nothing since

@@ -22,16 +22,16 @@ class Nonsense {
       case 0:
       case 1:
       case 2:
-        return ProcessAsked{.question = ++num_questions_,
-                            .kind = static_cast<QuestionKind>(random_.Below(3)),
-                            .pid = static_cast<int32_t>(random_.Below(3)),
-                            .inode = random_.Below(8),
-                            .job = Job(),
-                            .source = Address(),
-                            .destination = Address(),
-                            .destination_port = Port()};
+        return PathRequested{.question = ++num_questions_,
+                             .kind = static_cast<QuestionKind>(random_.Below(3)),
+                             .pid = static_cast<int32_t>(random_.Below(3)),
+                             .inode = random_.Below(8),
+                             .job = Job(),
+                             .source = Address(),
+                             .destination = Address(),
+                             .destination_port = Port()};
       case 3:
-        return ProcessTold{Question(), Port(), static_cast<int32_t>(random_.Below(3))};
+        return PathRequestOutcome{Question(), Port(), static_cast<int32_t>(random_.Below(3))};
       case 4:
         return ProcessLeft{Question()};
       case 5:
@@ -51,7 +51,7 @@ class Nonsense {
       case 12:
         return BytesSeen{now, Sockets(now).sockets};
       default:
-        return ControllerSaid{Word()};
+        return MessageFromController{Word()};
     }
   }
   SimDuration Pause() {
@@ -144,10 +144,10 @@ class Judge {
   explicit Judge(SimDuration deadline) : deadline_(deadline) {}
 
   void See(SimTime now, const HostEvent& event) {
-    if (const auto* asked = std::get_if<ProcessAsked>(&event)) open_[asked->question] = now;
+    if (const auto* asked = std::get_if<PathRequested>(&event)) open_[asked->question] = now;
     if (const auto* left = std::get_if<ProcessLeft>(&event)) open_.erase(left->question);
     if (std::holds_alternative<StreamOpened>(event)) ports_.clear();
-    if (const auto* said = std::get_if<ControllerSaid>(&event)) {
+    if (const auto* said = std::get_if<MessageFromController>(&event)) {
       if (const auto* word = std::get_if<controller::PathsAnswered>(&said->message)) {
         for (const auto& connection : word->connections) {
           if (connection.queue_pairs.size() == 1) ports_[connection.connection].insert(connection.queue_pairs[0].port);
@@ -217,10 +217,10 @@ TEST(HostAgentLaws, EachQuestionHasOneAnswerInTimeAndNobodyElsesPort) {
       now = next;
       const HostEvent event = nonsense.Event(now, judge.seen);
       judge.See(now, event);
-      const auto* said = std::get_if<ControllerSaid>(&event);
+      const auto* said = std::get_if<MessageFromController>(&event);
       judge.may_close_all = said != nullptr && std::holds_alternative<controller::Welcome>(said->message);
       const auto actions = agent.Handle(now, {&event, 1});
-      if (const auto* asked = std::get_if<ProcessAsked>(&event)) {
+      if (const auto* asked = std::get_if<PathRequested>(&event)) {
         for (const HostAction& action : actions) {
           const auto* say = std::get_if<SayToController>(&action);
           const auto* wanted = say == nullptr ? nullptr : std::get_if<controller::PathsWanted>(&say->message);
@@ -270,12 +270,12 @@ TEST(HostAgentLaws, AForgetfulControllerLearnsItAllAndChangesNothing) {
     HostAgent agent(options, {}, now);
     const auto handle = [&](const HostEvent& event) { return agent.Handle(now, {&event, 1}); };
     handle(StreamOpened{});
-    handle(ControllerSaid{controller::Welcome{}});
+    handle(MessageFromController{controller::Welcome{}});
     for (QuestionId q = 1; q <= 30; ++q) {
       const auto port = static_cast<uint16_t>(50'000 + q);
       const std::string job = random.Below(2) == 0 ? "a" : "b";
       uint64_t connection = 0;
-      for (const HostAction& action : handle(ProcessAsked{.question = q,
+      for (const HostAction& action : handle(PathRequested{.question = q,
                                       .pid = 1,
                                       .inode = q,
                                       .job = job,
@@ -288,18 +288,18 @@ TEST(HostAgentLaws, AForgetfulControllerLearnsItAllAndChangesNothing) {
       }
       const QueuePairAnswer answer{
           .kind = QueuePairAnswer::Kind::kUse, .plane = 1, .path = static_cast<uint32_t>(q), .port = port};
-      handle(ControllerSaid{
+      handle(MessageFromController{
           controller::PathsAnswered{.request = q, .job = job, .connections = {{connection, "", {answer}}}}});
-      handle(ProcessTold{q, port, 0});
+      handle(PathRequestOutcome{q, port, 0});
       handle(ProcessLeft{q});
     }
     const AgentState before = agent.State();
     ASSERT_EQ(before.connections.size(), 30u);
     handle(StreamBroken{});
     handle(StreamOpened{});
-    handle(ControllerSaid{controller::Welcome{}});
+    handle(MessageFromController{controller::Welcome{}});
     size_t num_announced = 0;
-    for (const HostAction& action : handle(ControllerSaid{controller::AnnouncementWanted{}})) {
+    for (const HostAction& action : handle(MessageFromController{controller::AnnouncementWanted{}})) {
       const controller::FromAgent& word = std::get<SayToController>(action).message;
       if (std::holds_alternative<controller::AnnouncementFinished>(word)) continue;
       const auto& held = std::get<controller::ConnectionsHeld>(word);
@@ -312,7 +312,7 @@ TEST(HostAgentLaws, AForgetfulControllerLearnsItAllAndChangesNothing) {
         answers.connections.push_back(
             {connection.wanted.connection, "", {{QueuePairAnswer::Kind::kUse, path.plane, path.path, path.port, 0}}});
       }
-      EXPECT_TRUE(handle(ControllerSaid{answers}).empty());
+      EXPECT_TRUE(handle(MessageFromController{answers}).empty());
     }
     EXPECT_EQ(num_announced, 30u);
     EXPECT_EQ(agent.State(), before);

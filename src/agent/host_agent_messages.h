@@ -38,7 +38,7 @@ enum class QuestionKind : uint8_t {
   kQueuePair,  // a queue pair of RoCE is about to be connected
 };
 // `source` is the address that the connection will leave from, also where the process left the choice to the kernel.
-struct ProcessAsked {
+struct PathRequested {
   QuestionId question = 0;
   QuestionKind kind = QuestionKind::kConnect;
   int32_t pid = 0;     // as the kernel says
@@ -50,19 +50,19 @@ struct ProcessAsked {
   uint16_t destination_port = 0;
 };
 // What came of an answer that was kUse.
-struct ProcessTold {
+struct PathRequestOutcome {
   QuestionId question = 0;
   uint16_t source_port = 0;  // 0: none
   int32_t error = 0;         // errno; 0 or EINPROGRESS: there is a connection
 };
-// It hung up; the question is over. Comes last for each question, also after ProcessTold.
+// It hung up; the question is over. Comes last for each question, also after PathRequestOutcome.
 struct ProcessLeft {
   QuestionId question = 0;
 };
 // The stream to the controller stands, or has broken.
 struct StreamOpened {};
 struct StreamBroken {};
-struct ControllerSaid {
+struct MessageFromController {
   controller::ToAgent message;
 };
 // Of an order to probe, whole or as much as could be done.
@@ -117,8 +117,8 @@ struct SegmentsSeen {
 };
 
 using HostEvent =
-    std::variant<ProcessAsked, ProcessTold, ProcessLeft, StreamOpened, StreamBroken, ControllerSaid, ProbesDone,
-                 RewriteDone, SocketsSeen, BytesSeen, ProcessEnded, OwnersFound, StateKept, SegmentsSeen>;
+    std::variant<PathRequested, PathRequestOutcome, ProcessLeft, StreamOpened, StreamBroken, MessageFromController,
+                 ProbesDone, RewriteDone, SocketsSeen, BytesSeen, ProcessEnded, OwnersFound, StateKept, SegmentsSeen>;
 
 // ---- Actions ----
 

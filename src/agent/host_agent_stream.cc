@@ -41,24 +41,24 @@ void HostAgent::Take(const StreamBroken&) {
   }
 }
 
-void HostAgent::Take(const ControllerSaid& event) {
+void HostAgent::Take(const MessageFromController& event) {
   if (!is_open_) return;  // of a stream that has ended
   is_silent_ = false;
-  std::visit([this](const auto& word) { Hear(word); }, event.message);
+  std::visit([this](const auto& message) { Hear(message); }, event.message);
 }
 
-void HostAgent::Hear(const controller::Welcome& word) {
+void HostAgent::Hear(const controller::Welcome& message) {
   if (is_welcome_) return;
   is_welcome_ = true;
-  heartbeat_period_ = std::max(kShortestHeartbeat, word.heartbeat_period);
+  heartbeat_period_ = std::max(kShortestHeartbeat, message.heartbeat_period);
   heartbeat_due_ = now_ + heartbeat_period_;
-  Note("the controller (" + word.controller_version + ") is there");
+  Note("the controller (" + message.controller_version + ") is there");
   for (const std::string& job : ended_away_) Say(controller::ConnectionsClosed{.job = job, .connections = {}});
   ended_away_.clear();
 }
 
-void HostAgent::Hear(const controller::Refused& word) {
-  Note("the controller refuses this agent: " + word.reason);
+void HostAgent::Hear(const controller::Refused& message) {
+  Note("the controller refuses this agent: " + message.reason);
   is_welcome_ = false;  // it ends the stream, too
 }
 
@@ -134,14 +134,14 @@ void HostAgent::TakePlan(Connection* connection, const traffic::QueuePairAnswer&
   AnswerByPlan(connection);
 }
 
-void HostAgent::Hear(const controller::PathsAnswered& word) {
-  if (!word.connections.empty() && jobs_.contains(word.job)) SetLevel(word.job, word.level);
-  for (const traffic::ConnectionAnswer& answer : word.connections) HearAnswer(word, answer);
+void HostAgent::Hear(const controller::PathsAnswered& message) {
+  if (!message.connections.empty() && jobs_.contains(message.job)) SetLevel(message.job, message.level);
+  for (const traffic::ConnectionAnswer& answer : message.connections) HearAnswer(message, answer);
 }
 
-void HostAgent::HearAnswer(const controller::PathsAnswered& word, const traffic::ConnectionAnswer& answer) {
+void HostAgent::HearAnswer(const controller::PathsAnswered& message, const traffic::ConnectionAnswer& answer) {
   const auto found = connections_.find(answer.connection);
-  if (found == connections_.end() || found->second.kept.job != word.job) return;
+  if (found == connections_.end() || found->second.kept.job != message.job) return;
   Connection& connection = found->second;
   if (answer.queue_pairs.empty() && !connection.kept.is_answered) {
     // No connection of training, the controller says: as if it had never been asked for.
@@ -157,8 +157,8 @@ void HostAgent::HearAnswer(const controller::PathsAnswered& word, const traffic:
   TakePlan(&connection, answer.queue_pairs.front());
 }
 
-void HostAgent::Hear(const controller::PathsChanged& word) {
-  for (const controller::QueuePairChanged& change : word.changes) HearChange(change);
+void HostAgent::Hear(const controller::PathsChanged& message) {
+  for (const controller::QueuePairChanged& change : message.changes) HearChange(change);
 }
 
 void HostAgent::HearChange(const controller::QueuePairChanged& change) {
@@ -176,20 +176,20 @@ void HostAgent::HearChange(const controller::QueuePairChanged& change) {
   if (connection.kept.wanted.protocol == 6) RefuseMove(connection, change.answer.port, "its socket is not known yet");
 }
 
-void HostAgent::Hear(const controller::LevelSet& word) {
-  const bool is_known = levels_.contains(word.job) || jobs_.contains(word.job);
-  if (word.level >= kNumLevels || (!is_known && levels_.size() >= kNumLevelsMax)) return;
-  SetLevel(word.job, word.level);
+void HostAgent::Hear(const controller::LevelSet& message) {
+  const bool is_known = levels_.contains(message.job) || jobs_.contains(message.job);
+  if (message.level >= kNumLevels || (!is_known && levels_.size() >= kNumLevelsMax)) return;
+  SetLevel(message.job, message.level);
 }
 
-void HostAgent::Hear(const controller::ProbesWanted& word) {
-  controller::ProbesWanted ours{.round = word.round, .scans = {}};
-  for (const controller::PortScanWanted& scan : word.scans) {
+void HostAgent::Hear(const controller::ProbesWanted& message) {
+  controller::ProbesWanted ours{.round = message.round, .scans = {}};
+  for (const controller::PortScanWanted& scan : message.scans) {
     if (scan.protocol == 6 && IsNic(scan.source) && !scan.destination.is_unset()) ours.scans.push_back(scan);
   }
   const bool is_nothing =
       std::all_of(ours.scans.begin(), ours.scans.end(), [](const auto& scan) { return scan.source_ports.empty(); });
-  if (is_nothing) return Say(controller::ProbesFinished{.round = word.round, .scans = {}});
+  if (is_nothing) return Say(controller::ProbesFinished{.round = message.round, .scans = {}});
   if (probes_.Take(ours) > 0) Note("more probes are wanted than this host can send: the oldest are left out");
 }
 
@@ -202,8 +202,8 @@ void HostAgent::SendProbes() {
 }
 
 void HostAgent::Take(const SegmentsSeen& event) {
-  for (controller::ProcessesSeen& seen : teller_.Tell(event.at, event.processes, is_welcome_)) Say(std::move(seen));
-  for (std::string& note : teller_.TakeNotes()) Note(std::move(note));
+  for (controller::ProcessesSeen& seen : reporter_.Report(event.at, event.processes, is_welcome_)) Say(std::move(seen));
+  for (std::string& note : reporter_.TakeNotes()) Note(std::move(note));
 }
 
 void HostAgent::Take(const ProbesDone& event) {

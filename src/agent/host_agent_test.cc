@@ -22,7 +22,7 @@ class HostAgentTest : public testing::Test {
   void Start(const AgentState& kept) { agent_.emplace(options_, kept, now_); }
 
   std::vector<HostAction> Do(const HostEvent& event) { return agent_->Handle(now_, {&event, 1}); }
-  std::vector<HostAction> Hear(controller::ToAgent message) { return Do(ControllerSaid{std::move(message)}); }
+  std::vector<HostAction> Hear(controller::ToAgent message) { return Do(MessageFromController{std::move(message)}); }
   std::vector<HostAction> Wait(int64_t ms) {
     now_ = now_ + SimDuration(ms * 1'000'000);
     return agent_->Handle(now_, {});
@@ -31,7 +31,7 @@ class HostAgentTest : public testing::Test {
     Do(StreamOpened{});
     Hear(controller::Welcome{"test", SimDuration(5'000'000'000), SimDuration(60'000'000'000)});
   }
-  ProcessAsked Question(QuestionId question) const {
+  PathRequested Question(QuestionId question) const {
     return {.question = question,
             .pid = 100,
             .inode = 1000 + question,
@@ -78,7 +78,7 @@ class HostAgentTest : public testing::Test {
   uint64_t OpenFrom(QuestionId question, uint16_t port) {
     const uint64_t connection = Ask(question);
     Answer(connection, Use(port));
-    Do(ProcessTold{question, port, 0});
+    Do(PathRequestOutcome{question, port, 0});
     Do(ProcessLeft{question});
     return connection;
   }
@@ -130,7 +130,7 @@ TEST_F(HostAgentTest, AKnownPortIsGivenAtOnce) {
   // Level 2 is DSCP (7 - 2) * 8 = 40, class 160.
   EXPECT_EQ(Of<AnswerProcess>(Answer(connection, Use(50'007))),
             (std::vector<AnswerProcess>{{1, false, 50'007, true, 160}}));
-  const auto opened = Said<controller::ConnectionOpened>(Do(ProcessTold{1, 50'007, EINPROGRESS}));
+  const auto opened = Said<controller::ConnectionOpened>(Do(PathRequestOutcome{1, 50'007, EINPROGRESS}));
   EXPECT_EQ(opened, (std::vector<controller::ConnectionOpened>{{"gpt", connection, 0, 50'007}}));
   EXPECT_TRUE(Wait(100).empty()) << "one answer only";
 }
@@ -141,7 +141,7 @@ TEST_F(HostAgentTest, WithoutAnAnswerTheConnectionGoesOnItsWayAtTheDeadline) {
   EXPECT_EQ(agent_->NextDue(), now_ + SimDuration(15'000'000));
   EXPECT_TRUE(Of<AnswerProcess>(Wait(14)).empty());
   EXPECT_EQ(Of<AnswerProcess>(Wait(1)), (std::vector<AnswerProcess>{{1, false, 0, false, 0}}));
-  EXPECT_TRUE(Said<controller::ConnectionOpened>(Do(ProcessTold{1, 33'333, 0})).empty());
+  EXPECT_TRUE(Said<controller::ConnectionOpened>(Do(PathRequestOutcome{1, 33'333, 0})).empty());
   // The plan comes late: the socket has its port, and only a change (whose arrival is prepared) moves it.
   const auto late = Answer(connection, Use(50'007));
   EXPECT_TRUE(Of<AnswerProcess>(late).empty() && Of<SetRewrite>(late).empty());
@@ -164,7 +164,7 @@ TEST_F(HostAgentTest, AControllerThatStandsStillHoldsUpOneConnectionOnly) {
   EXPECT_EQ(Of<AnswerProcess>(second), (std::vector<AnswerProcess>{{2, false, 0, false, 0}}));
   const auto wanted = Said<controller::PathsWanted>(second);
   ASSERT_EQ(wanted.size(), 1u);
-  Do(ProcessTold{2, 33'333, 0});
+  Do(PathRequestOutcome{2, 33'333, 0});
   // It goes on: the connection that stands hears of its path, and the next process waits again.
   const uint64_t connection = wanted[0].connections[0].connection;
   EXPECT_EQ(Said<controller::ConnectionOpened>(Answer(connection, Use(50'007))).size(), 1u);
@@ -238,7 +238,7 @@ TEST_F(HostAgentTest, ARoundIsToldWholeAndEachRouteOnce) {
 
 TEST_F(HostAgentTest, WhatIsNoTrainingIsLeftAloneAndRemembered) {
   Connect();
-  ProcessAsked other = Question(1);
+  PathRequested other = Question(1);
   other.source = kThere;
   EXPECT_EQ(Of<AnswerProcess>(Do(other)), (std::vector<AnswerProcess>{{.question = 1}}));
   const uint64_t connection = Ask(2);
@@ -257,7 +257,7 @@ TEST_F(HostAgentTest, WhileTheControllerIsAwayConnectionsHaveTheirJobsClass) {
   OpenFrom(1, 50'001);
   Do(StreamBroken{});
   EXPECT_EQ(Of<AnswerProcess>(Do(Question(2))), (std::vector<AnswerProcess>{{2, false, 0, true, 160}}));
-  Do(ProcessTold{2, 40'000, 0});
+  Do(PathRequestOutcome{2, 40'000, 0});
   Do(ProcessLeft{2});
   Connect();
   // Announced is what it knew of; it is asked about the other.
@@ -322,7 +322,7 @@ TEST_F(HostAgentTest, NobodyGetsAPortThatAnothersPacketsCarry) {
   // The kernel would give 50009 away: no socket has it.
   const uint64_t second = Ask(2);
   EXPECT_EQ(Of<AnswerProcess>(Answer(second, Use(50'009))), (std::vector<AnswerProcess>{{2, false, 0, true, 160}}));
-  Do(ProcessTold{2, 50'002, 0});
+  Do(PathRequestOutcome{2, 50'002, 0});
   const auto refused = Change(second, 50'009);
   EXPECT_TRUE(Of<SetRewrite>(refused).empty());
   EXPECT_EQ(Said<controller::MoveRefused>(refused),
@@ -392,7 +392,7 @@ TEST_F(HostAgentTest, ArrivalsThatWouldBreakAnotherConnectionAreRefused) {
 TEST_F(HostAgentTest, ALevelReachesAllSocketsOfTheJob) {
   Connect();
   OpenFrom(1, 50'001);
-  ProcessAsked accept = Question(2);
+  PathRequested accept = Question(2);
   accept.kind = QuestionKind::kAccept;
   EXPECT_EQ(Of<AnswerProcess>(Do(accept)), (std::vector<AnswerProcess>{{2, false, 0, true, 160}}));
   const auto classes = Of<SetSocketClass>(Hear(controller::LevelSet{"gpt", 0, ""}));
@@ -406,7 +406,7 @@ TEST_F(HostAgentTest, ALevelReachesAllSocketsOfTheJob) {
 TEST_F(HostAgentTest, AnAcceptedConnectionThatSendsIsSteeredFromHere) {
   Connect();
   OpenFrom(1, 50'001);
-  ProcessAsked accept = Question(2);
+  PathRequested accept = Question(2);
   accept.kind = QuestionKind::kAccept;
   Do(accept);
   SeenSocket accepted = {.ends = {kHere, kThere, 6000, 51'000}, .inode = accept.inode};
@@ -479,7 +479,7 @@ TEST_F(HostAgentTest, TheControllerHearsOfAConnectionWhenItIsKept) {
   Connect();
   const uint64_t connection = Ask(1);
   Answer(connection, Use(50'001));
-  EXPECT_TRUE(Said<controller::ConnectionOpened>(Do(ProcessTold{1, 50'001, 0})).empty());
+  EXPECT_TRUE(Said<controller::ConnectionOpened>(Do(PathRequestOutcome{1, 50'001, 0})).empty());
   const uint64_t revision = agent_->revision();
   EXPECT_TRUE(Of<SayToController>(Do(StateKept{revision - 1})).empty());
   const std::vector<controller::ConnectionOpened> opened = {{"gpt", connection, 0, 50'001}};
@@ -570,7 +570,7 @@ TEST_F(HostAgentTest, AnAgentWithoutStateAnnouncesThatItHoldsNothing) {
   OpenFrom(1, 50'001);
   Do(StreamBroken{});
   Do(Question(2));
-  Do(ProcessTold{2, 40'000, 0});
+  Do(PathRequestOutcome{2, 40'000, 0});
   Connect();
   const auto words = Of<SayToController>(Hear(controller::AnnouncementWanted{}));
   ASSERT_EQ(words.size(), 3u);

@@ -48,7 +48,7 @@ void AddCertCommands(CLI::App& app, Invocation* invocation) {
   init->footer("Example: fairlead cert init /etc/fairlead/keys");
   init->callback([options, invocation] {
     invocation->exit_code = Report(service::CreateAuthority(options->authority), options->json,
-                                   fmt::format("next: fairlead cert host {} HOST", options->authority.folder));
+                                   fmt::format("next: {} cert host {} HOST", CalledAs(), options->authority.folder));
   });
   CLI::App* host = cert->add_subcommand("host", "Create the certificate of a host or of the controller.");
   host->add_option("folder", options->host.folder, "The folder of the authority")->required();

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -42,6 +43,11 @@ int ReportError(const Status& status) {
     default:
       return kExitBadInput;
   }
+}
+
+std::string CalledAs() {
+  const char* name = std::getenv("FAIRLEAD_CALLED_AS");
+  return name == nullptr || *name == '\0' ? "fairlead" : name;
 }
 
 std::string JoinWords(std::span<const std::string> words) {

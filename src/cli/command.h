@@ -48,6 +48,9 @@ const std::atomic<bool>& StopRequested();
 // 128 plus the number of the signal that StopRequested() speaks of, as in shells: 130 after Ctrl-C, 143 after SIGTERM.
 int InterruptedExitCode();
 
+// How this program was called, for advice on what to type next: "fairlead", or "./run" where that started it.
+std::string CalledAs();
+
 // The words as one line that a shell takes apart into them again.
 std::string JoinWords(std::span<const std::string> words);
 

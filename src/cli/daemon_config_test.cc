@@ -72,8 +72,8 @@ class DaemonConfigTest : public testing::Test {
 };
 
 TEST_F(DaemonConfigTest, TakesOptionsFromTheFile) {
-  const std::string file = Config(
-      "listen: unix:/run/x\nlease: 2.5\nspare: [h1, h2]\nfolder: ''\ninsecure: true\ntls-cert: -odd=name\n");
+  const std::string file =
+      Config("listen: unix:/run/x\nlease: 2.5\nspare: [h1, h2]\nfolder: ''\ninsecure: true\ntls-cert: -odd=name\n");
   EXPECT_EQ(Parse({"--config", file}), "");
   EXPECT_EQ(listen_, "unix:/run/x");
   EXPECT_EQ(lease_s_, 2.5);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/recording_analysis.h"
-#include "controller/steering_desk.h"
+#include "controller/steering_dispatcher.h"
 #include "report/json_value.h"
 
 namespace fairlead::cli {

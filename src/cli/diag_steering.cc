@@ -43,10 +43,10 @@ std::vector<TimedEvent> EventsOf(const RecordingAnalysis& analysis, const std::v
     const SimTime cleared = finding.cleared;
     const bool was_confirmed = finding.confirmed != SimTime::Never();
     if (cleared != SimTime::Never()) {
-      events.push_back({cleared, controller::FindingTold{finding}});
+      events.push_back({cleared, controller::FindingReported{finding}});
       finding.state = model::FindingState::kConfirmed;
     }
-    if (was_confirmed) events.push_back({finding.confirmed, controller::FindingTold{finding}});
+    if (was_confirmed) events.push_back({finding.confirmed, controller::FindingReported{finding}});
   }
   std::stable_sort(events.begin(), events.end(), [](const TimedEvent& a, const TimedEvent& b) { return a.at < b.at; });
   return events;
@@ -78,20 +78,20 @@ Result<std::vector<controller::AuditEntry>> SteerRecording(const RecordingAnalys
   }
   std::vector<controller::AuditEntry> audit;
   Status status;
-  controller::SteeringDesk desk(&steering, backend.get(), [&](const controller::AuditEntry& entry) {
+  controller::SteeringDispatcher dispatcher(&steering, backend.get(), [&](const controller::AuditEntry& entry) {
     audit.push_back(entry);
     if (log && status.ok()) status = log->Write(entry);
   });
   SimTime now;
   for (const TimedEvent& event : EventsOf(analysis, hosts, options.num_spares)) {
     now = std::max(now, event.at);
-    desk.Handle(now, std::span<const SteeringEvent>(&event.event, 1));
+    dispatcher.Handle(now, std::span<const SteeringEvent>(&event.event, 1));
   }
   while (steering.NextDue() != SimTime::Never() && !StopRequested()) {
     const SimTime due = std::max(now, steering.NextDue());
     if (!options.is_dry_run) Wait(due - now);
     now = due;
-    desk.Handle(now, {});
+    dispatcher.Handle(now, {});
   }
   FL_RETURN_IF_ERROR(status);
   return audit;

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "cli/recording_analysis.h"
-#include "controller/steering_desk.h"
+#include "controller/steering_dispatcher.h"
 
 namespace fairlead::cli {
 

@@ -45,7 +45,7 @@ struct ExplainOptions {
 struct Replay {
   report::Removal removal;
   sim::SimulationReport report;
-  std::vector<sim::PlacementBook> with, without;  // one per run
+  std::vector<sim::PlacementRecord> with, without;  // one per run
 };
 
 // By name, or by number.
@@ -110,8 +110,8 @@ Result<report::Removal> Remove(const std::vector<std::string>& without, JobId ex
 }
 
 // Other jobs that started elsewhere.
-std::vector<std::string> FindMoved(const sim::Scenario& scenario, const sim::PlacementBook& with,
-                                   const sim::PlacementBook& without) {
+std::vector<std::string> FindMoved(const sim::Scenario& scenario, const sim::PlacementRecord& with,
+                                   const sim::PlacementRecord& without) {
   std::vector<std::string> moved;
   for (const auto& [id, placement] : without) {
     const auto before = with.find(id);
@@ -286,7 +286,7 @@ void AddExplainCommand(CLI::App& app, Invocation* invocation) {
   job->add_option("--json", options->json, "Write the explanation as JSON to FILE; - prints only JSON")
       ->type_name("FILE");
   job->footer(
-      "Example: fairlead explain job 14517 --scenario scenarios/lingjun-snapshot.yaml --policy ecmp\n"
+      "Example: fairlead explain job gpt-30b-14517 --scenario scenarios/lingjun-snapshot.yaml --policy ecmp\n"
       "         fairlead explain job large-model --scenario scenarios/two-jobs.yaml --without given-by-numbers\n"
       "         fairlead explain job bert-2 --scenario scenarios/joint.yaml --policy crux --allocation aiturbo --at "
       "900\n"

@@ -89,8 +89,8 @@ int LabUp(const LabCommandOptions& options) {
     }
     page = *served;
   }
-  fmt::print("{}up after {:.1f} s; next: fairlead lab run SCENARIO.yaml, fairlead lab status, fairlead lab down\n",
-             lab::DescribeLab(*state), SecondsSince(begin));
+  fmt::print("{0}up after {1:.1f} s; next: {2} lab run SCENARIO.yaml, {2} lab status, {2} lab down\n",
+             lab::DescribeLab(*state), SecondsSince(begin), CalledAs());
   if (!options.is_bare) fmt::print("controller and agents are running; page: {}\n", page);
   return kExitOk;
 }

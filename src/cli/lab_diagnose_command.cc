@@ -18,7 +18,7 @@
 #include "cli/terminal_progress.h"
 #include "lab/fault_tour.h"
 #include "lab/free_page.h"
-#include "lab/jobs_door.h"
+#include "lab/jobs_server.h"
 #include "report/json_value.h"
 #include "sim/scenario.h"
 

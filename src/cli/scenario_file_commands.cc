@@ -42,8 +42,9 @@ int Init(const InitOptions& options) {
   const std::string schema = "# yaml-language-server: $schema=" + FindInputFile("schemas/scenario.json") + "\n";
   if (const Status status = WriteOutput(path, schema + *text); !status.ok()) return ReportError(status);
   if (!IsStdout(path)) {
-    fmt::print("{0} written. Next:\n  fairlead check {0}\n  fairlead {1}\n", path,
-               options.name == "lab" ? fmt::format("lab up {} --scale 0.0001", path) : "sim run " + path);
+    fmt::print("{0} written. Next:\n  {2} check {0}\n  {2} {1}\n", path,
+               options.name == "lab" ? fmt::format("lab up {} --scale 0.0001", path) : "sim run " + path,
+               CalledAs());
   }
   return kExitOk;
 }

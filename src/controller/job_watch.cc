@@ -259,7 +259,7 @@ void JobWatch::Keep(Job* job, const Finding& finding) {
   are_judgements_stale_ = true;
   if (finding.state == FindingState::kCleared) over_.push_back(finding.id);
   for (; over_.size() > options_.num_over_max; over_.pop_front()) findings_.erase(over_.front());
-  job->events.emplace_back(FindingTold{finding});
+  job->events.emplace_back(FindingReported{finding});
 }
 
 void JobWatch::EndFindings(SimTime now, Job* job) {

@@ -116,7 +116,7 @@ class JobWatch {
   // Args: now does not run backwards, here and below; host of the fabric.
   void Take(SimTime now, HostId host, const ProcessesSeen& look);
   // What has become of it all. There should be a call each second at least. Returns JobRunning at each new layout,
-  // FindingTold at each opened and changed finding, JobGone; by job, in that order.
+  // FindingReported at each opened and changed finding, JobGone; by job, in that order.
   std::vector<SteeringEvent> Tick(SimTime now);
 
   // Until then nothing is suspected about the job, and it is not gone, whatever becomes of its processes. Replaces what

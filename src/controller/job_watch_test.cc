@@ -280,13 +280,13 @@ TEST_F(JobWatchTest, ARestartIsANewRunOfTheSameJob) {
   LookFor(8, {&run});
   const JobId id = Id();
   script_.next[id] = {FindingAbout(0, HostId(1))};
-  EXPECT_THAT(Of<FindingTold>(Look({&run})), SizeIs(1));
+  EXPECT_THAT(Of<FindingReported>(Look({&run})), SizeIs(1));
   EndAll(&run, -1);
   LookFor(20, {&run});
   Run next = Start({0, 2});
   const auto first = Look({&run, &next});
-  ASSERT_THAT(Of<FindingTold>(first), SizeIs(1));
-  EXPECT_EQ(Of<FindingTold>(first)[0].finding.state, FindingState::kCleared);
+  ASSERT_THAT(Of<FindingReported>(first), SizeIs(1));
+  EXPECT_EQ(Of<FindingReported>(first)[0].finding.state, FindingState::kCleared);
   const auto running = Of<JobRunning>(LookFor(6, {&run, &next}));
   ASSERT_THAT(running, SizeIs(1));
   EXPECT_EQ(running[0].job, id);
@@ -339,7 +339,7 @@ TEST_F(JobWatchTest, RunsThatOverlapAreNeitherMixedNorAccused) {
     look({&old, &next});
     EndAll(&old, -1);
     for (int i = 0; i < 12; ++i) look({&old, &next});
-    EXPECT_THAT(Of<FindingTold>(events), IsEmpty());
+    EXPECT_THAT(Of<FindingReported>(events), IsEmpty());
     // Jobs of former rounds go meanwhile: nobody speaks of them.
     EXPECT_TRUE(std::ranges::none_of(Of<JobGone>(events), [&](const JobGone& gone) { return gone.job == id; }));
     // It may be told already when most of the old ones have ended.
@@ -377,7 +377,7 @@ TEST_F(JobWatchTest, WhoHasNotMetTheOldRunDoesNotMissIt) {
   events = LookFor(8, {&old, &next});
   ASSERT_THAT(Of<JobRunning>(events), SizeIs(1));
   EXPECT_TRUE(Of<JobRunning>(events)[0].is_new_run);
-  EXPECT_THAT(Of<FindingTold>(events), IsEmpty());
+  EXPECT_THAT(Of<FindingReported>(events), IsEmpty());
 }
 
 // Ranks are replaced one after the other, each by a process that meets those that are left: a job that goes on.
@@ -466,7 +466,7 @@ TEST_F(JobWatchTest, AJobOfWhichNobodySpeaksIsGone) {
   events = LookFor(1, {&run}, {0, 1});
   // Its findings are over first.
   ASSERT_THAT(events, SizeIs(2));
-  EXPECT_EQ(std::get<FindingTold>(events[0]).finding.state, FindingState::kCleared);
+  EXPECT_EQ(std::get<FindingReported>(events[0]).finding.state, FindingState::kCleared);
   EXPECT_EQ(std::get<JobGone>(events[1]).job, id);
 }
 
@@ -478,13 +478,13 @@ TEST_F(JobWatchTest, ADeathIsToldWhenOthersLiveOn) {
   death.syndrome = model::Syndrome::kDead;
   script_.next[Id()] = {death};
   EXPECT_THAT(LookFor(2, {&run}), IsEmpty());
-  const auto told = Of<FindingTold>(Look({&run}));
+  const auto told = Of<FindingReported>(Look({&run}));
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].finding.confirmed, now_);
   // Later words about it are told at once.
   death.state = FindingState::kCleared;
   script_.next[Id()] = {death};
-  EXPECT_THAT(Of<FindingTold>(Look({&run})), SizeIs(1));
+  EXPECT_THAT(Of<FindingReported>(Look({&run})), SizeIs(1));
 }
 
 // A host that dies does not say that its processes have ended.
@@ -496,7 +496,7 @@ TEST_F(JobWatchTest, TheDeathOfASilentHostIsTold) {
     Finding death = FindingAbout(0, HostId(1));
     death.syndrome = model::Syndrome::kDead;
     script_.next[Id()] = {death};
-    EXPECT_THAT(Of<FindingTold>(LookFor(3, {&run}, {1})), SizeIs(1)) << silent_seconds;
+    EXPECT_THAT(Of<FindingReported>(LookFor(3, {&run}, {1})), SizeIs(1)) << silent_seconds;
     EndAll(&run, 1);
     LookFor(5, {&run});
   }
@@ -513,11 +513,11 @@ TEST_F(JobWatchTest, AnEndOfAllAtOnceAccusesNobody) {
   End(&run, 1, -1);
   Look({&run});
   EndAll(&run, -1);
-  EXPECT_THAT(Of<FindingTold>(LookFor(100, {&run})), IsEmpty());
+  EXPECT_THAT(Of<FindingReported>(LookFor(100, {&run})), IsEmpty());
   // Nor is what the diagnosis says of it afterwards.
   death.state = FindingState::kCleared;
   script_.next[id] = {death};
-  EXPECT_THAT(Of<FindingTold>(LookFor(30, {&run})), IsEmpty());
+  EXPECT_THAT(Of<FindingReported>(LookFor(30, {&run})), IsEmpty());
   EXPECT_THAT(watch_.Findings(), IsEmpty());
   EXPECT_THAT(watch_.TakeJudged(), IsEmpty());
   EXPECT_EQ(watch_.counters().ends, 1u);
@@ -540,12 +540,12 @@ TEST_F(JobWatchTest, WhoIsEndedByAStopHasNotDied) {
   EndAll(&run, -1);
   Run next = Start({0, 1, 3});
   const auto events = LookFor(100, {&run, &next});
-  EXPECT_THAT(Of<FindingTold>(events), IsEmpty());
+  EXPECT_THAT(Of<FindingReported>(events), IsEmpty());
   EXPECT_THAT(Of<JobRunning>(events), SizeIs(1));
   // What happens to the new run is another matter.
   script_.next[Id()] = {death};
   End(&next, 1, -1);
-  EXPECT_THAT(Of<FindingTold>(LookFor(4, {&next})), SizeIs(1));
+  EXPECT_THAT(Of<FindingReported>(LookFor(4, {&next})), SizeIs(1));
 }
 
 // It was given up, say. The job may take a minute to end; who is gone by then, while others go on, is missed by them.
@@ -560,13 +560,13 @@ TEST_F(JobWatchTest, ADeathAfterAStopThatFailedIsTold) {
   script_.next[Id()] = {death};
   End(&run, 1, -1);
   EXPECT_THAT(LookFor(59, {&run}), IsEmpty());
-  EXPECT_THAT(Of<FindingTold>(Look({&run})), SizeIs(1));
+  EXPECT_THAT(Of<FindingReported>(Look({&run})), SizeIs(1));
   // An hour later nobody thinks of that stop.
   death = FindingAbout(1, HostId(2));
   death.syndrome = model::Syndrome::kDead;
   script_.next[Id()] = {death};
   End(&run, 2, -1);
-  EXPECT_THAT(Of<FindingTold>(LookFor(3, {&run})), SizeIs(1));
+  EXPECT_THAT(Of<FindingReported>(LookFor(3, {&run})), SizeIs(1));
 }
 
 // A death that was noticed just before maintenance was announced.
@@ -580,7 +580,7 @@ TEST_F(JobWatchTest, NobodyIsToldDeadInAnAnnouncedPause) {
   Look({&run});
   watch_.Excuse(Id(), now_ + SimDuration(30 * kSecond.ns()));
   EXPECT_THAT(LookFor(29, {&run}), IsEmpty());
-  EXPECT_THAT(Of<FindingTold>(Look({&run})), SizeIs(1));
+  EXPECT_THAT(Of<FindingReported>(Look({&run})), SizeIs(1));
 }
 
 TEST_F(JobWatchTest, HostsAreToldWhatHoldsAboutThem) {
@@ -736,7 +736,7 @@ std::string Describe(const SteeringEvent& event, const JobWatch& watch) {
     return text;
   }
   if (std::holds_alternative<JobGone>(event)) return "gone";
-  const Finding& finding = std::get<FindingTold>(event).finding;
+  const Finding& finding = std::get<FindingReported>(event).finding;
   return watch.JobName(finding.job) + " " + finding.summary + (finding.state == FindingState::kCleared ? " over" : "");
 }
 
@@ -781,7 +781,7 @@ WatchedLife Live(const topology::Fabric& fabric, uint64_t seed, bool has_both) {
         id = gone->job;
         EXPECT_THAT(open[id], IsEmpty()) << "findings are over before the job is gone";
       } else {
-        const Finding& finding = std::get<FindingTold>(event).finding;
+        const Finding& finding = std::get<FindingReported>(event).finding;
         id = finding.job;
         if (finding.state == FindingState::kCleared) {
           EXPECT_EQ(open[id].erase(finding.id), 1u) << "over once, and after it was told";

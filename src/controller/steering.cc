@@ -143,7 +143,7 @@ void Steering::Take(SimTime now, const SpareOffered& event) {
   ServeWaiting(now);
 }
 
-void Steering::Take(SimTime now, const FindingTold& event) {
+void Steering::Take(SimTime now, const FindingReported& event) {
   const Finding& finding = event.finding;
   const auto job = jobs_.find(finding.job);
   if (job == jobs_.end()) return;

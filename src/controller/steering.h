@@ -183,7 +183,7 @@ class Steering {
   void Take(SimTime now, const JobRunning& event);
   void Take(SimTime now, const JobGone& event);
   void Take(SimTime now, const SpareOffered& event);
-  void Take(SimTime now, const FindingTold& event);
+  void Take(SimTime now, const FindingReported& event);
   void Take(SimTime now, const StepDone& event);
   void Take(SimTime now, const HostTested& event);
   void Take(SimTime now, const IsolationUndone& event);

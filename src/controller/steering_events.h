@@ -31,7 +31,7 @@ struct JobGone {
 struct SpareOffered {
   HostId host;
 };
-struct FindingTold {
+struct FindingReported {
   model::Finding finding;
 };
 // What became of an attempt at an action.
@@ -57,8 +57,8 @@ struct PauseAnnounced {
   SimTime until;
   std::string reason;
 };
-using SteeringEvent =
-    std::variant<JobRunning, JobGone, SpareOffered, FindingTold, StepDone, HostTested, IsolationUndone, PauseAnnounced>;
+using SteeringEvent = std::variant<JobRunning, JobGone, SpareOffered, FindingReported, StepDone, HostTested,
+                                   IsolationUndone, PauseAnnounced>;
 
 // What is to be done. Steps that are answered (IsAnswered) can be done twice: what is done already is a success.
 struct IsolateHost {

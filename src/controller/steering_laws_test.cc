@@ -127,7 +127,7 @@ class Life {
         return JobRunning{job, hosts, job == JobId(0)};
       }
       default:
-        return FindingTold{RandomFinding(number, random_)};
+        return FindingReported{RandomFinding(number, random_)};
     }
   }
 

@@ -40,7 +40,7 @@ class SteeringRecordsTest : public testing::Test {
     Send(0, JobRunning{kJob, hosts});
     Send(0, SpareOffered{HostId(40)});
     Send(0, SpareOffered{HostId(41)});
-    told_ = Send(1, FindingTold{SickHost(1, kJob, HostId(3), At(0.5))});
+    told_ = Send(1, FindingReported{SickHost(1, kJob, HostId(3), At(0.5))});
   }
 
   std::vector<SteeringAction> Send(double seconds, SteeringEvent event) {
@@ -103,7 +103,7 @@ TEST_F(SteeringRecordsTest, AStandingFindingIsNotActedUponTwice) {
   RestartWith(Names());
   steering_.Resume(At(10));
   // The diagnosis counts its findings anew, and finds the same host: first it is busy, then the host is not of the job.
-  for (const SteeringAction& action : Send(20, FindingTold{SickHost(0, kJob, HostId(3), At(15))})) {
+  for (const SteeringAction& action : Send(20, FindingReported{SickHost(0, kJob, HostId(3), At(15))})) {
     EXPECT_FALSE(IsAnswered(action.step)) << Describe(action.step);
   }
   std::vector<SteeringAction> next = Send(21, StepDone{.action = told_[0].number});
@@ -156,7 +156,7 @@ TEST_F(SteeringRecordsTest, DamagedRecordsAreErrorsThatNameThem) {
 
 // Any bytes are read or refused, and whatever was read can be gone on from.
 TEST_F(SteeringRecordsTest, AnyRecordsAreReadOrRefused) {
-  Send(2, FindingTold{SickHost(2, kJob, HostId(4), At(1))});  // held up
+  Send(2, FindingReported{SickHost(2, kJob, HostId(4), At(1))});  // held up
   const Records records = steering_.Records(Names());
   Random random(1);
   size_t num_read = 0;

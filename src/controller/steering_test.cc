@@ -58,7 +58,7 @@ class Bench {
   std::vector<SteeringAction> Send(double seconds, SteeringEvent event) {
     return steering.Handle(At(seconds), std::span<const SteeringEvent>(&event, 1));
   }
-  std::vector<SteeringAction> Tell(double seconds, Finding finding) { return Send(seconds, FindingTold{finding}); }
+  std::vector<SteeringAction> Tell(double seconds, Finding finding) { return Send(seconds, FindingReported{finding}); }
 
   // Answers everything until nothing is left; returns the steps that somebody carries out, in order.
   std::vector<SteeringStep> Obey(double seconds, std::vector<SteeringAction> actions) {

@@ -200,7 +200,7 @@ std::vector<TrafficOutput> TrafficController::Handle(SimTime clock, std::span<co
   return std::exchange(outputs_, {});
 }
 
-void TrafficController::Take(const StreamSaid& input) {
+void TrafficController::Take(const StreamMessage& input) {
   const Stream stream = streams_[input.stream];
   if (stream.is_closed) return;
   const auto* hello = std::get_if<HostHello>(&input.message);

@@ -4,7 +4,7 @@
 // path, and forgets it when the last lease is gone. It joins the path service, the policy that orders jobs, and what
 // agents have measured. No thread, socket, clock or disk.
 //
-//     StreamSaid, StreamEnded,          +--> PathService (paths, ports, leases, links)
+//     StreamMessage, StreamEnded,          +--> PathService (paths, ports, leases, links)
 //     LinkHealthReported --> Handle() --+--> TrafficPolicy (levels, from measured jobs on these paths)
 //                               |
 //                               +--> SayToStream, EndStream, RecordChanged, Noted, ProcessesLooked
@@ -66,7 +66,7 @@ using StreamId = Id<struct StreamTag>;
 
 // ---- Inputs ----
 // Nothing comes of a stream after its end.
-struct StreamSaid {
+struct StreamMessage {
   StreamId stream;
   FromAgent message;
 };
@@ -84,7 +84,7 @@ struct JudgementChanged {
   HostId host;
   HostJudged judged;
 };
-using TrafficInput = std::variant<StreamSaid, StreamEnded, LinkHealthReported, JudgementChanged>;
+using TrafficInput = std::variant<StreamMessage, StreamEnded, LinkHealthReported, JudgementChanged>;
 
 // ---- Outputs ----
 struct SayToStream {
@@ -287,7 +287,7 @@ class TrafficController {
   };
 
   // traffic_controller.cc: inputs in, actions of the path service out.
-  void Take(const StreamSaid& input);
+  void Take(const StreamMessage& input);
   void Take(const StreamEnded& input);
   void Take(const LinkHealthReported& input);
   void Take(const JudgementChanged& input);

@@ -63,7 +63,9 @@ class Cluster {
     now_ = now_ + SimDuration(1'000'000);
     return controller_->Handle(now_, inputs).size();
   }
-  static TrafficInput Said(uint32_t host, FromAgent message) { return StreamSaid{StreamId(host), std::move(message)}; }
+  static TrafficInput Said(uint32_t host, FromAgent message) {
+    return StreamMessage{StreamId(host), std::move(message)};
+  }
 
   // Two ports for each path from each host to its partner, as probes would have shown.
   void LearnPorts() {

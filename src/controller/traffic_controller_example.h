@@ -137,7 +137,7 @@ class LiveCluster {
     Send({StreamEnded{stream}});
   }
   void Say(uint32_t host, FromAgent message) {
-    if (agents_[host].stream) Send({StreamSaid{*agents_[host].stream, std::move(message)}});
+    if (agents_[host].stream) Send({StreamMessage{*agents_[host].stream, std::move(message)}});
   }
 
   // One call of the controller; outputs are obeyed, answers wait for Settle().

@@ -45,9 +45,9 @@ TEST(TrafficControllerTest, OptionsAreValidated) {
 TEST(TrafficControllerTest, LooksAtProcessesAreHandedOn) {
   LiveCluster cluster;
   const ProcessesSeen look{.job = "gpt", .number = 3, .at = SimTime(4), .processes = {}};
-  EXPECT_EQ(Count<ProcessesLooked>(cluster.Send({StreamSaid{StreamId(900u), look}})), 0u) << "before the hello";
+  EXPECT_EQ(Count<ProcessesLooked>(cluster.Send({StreamMessage{StreamId(900u), look}})), 0u) << "before the hello";
   cluster.Connect(2);
-  const auto outputs = cluster.Send({StreamSaid{*cluster.agent(2).stream, look}});
+  const auto outputs = cluster.Send({StreamMessage{*cluster.agent(2).stream, look}});
   ASSERT_EQ(Count<ProcessesLooked>(outputs), 1u);
   const auto& looked = std::get<ProcessesLooked>(outputs[0]);
   EXPECT_EQ(looked.host, HostId(2));
@@ -73,7 +73,7 @@ TEST(TrafficControllerTest, HostsAreToldWhatIsFoundAboutThem) {
 TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesTheFirst) {
   LiveCluster cluster;
   const auto refusal = [&](uint32_t stream, FromAgent message) {
-    const auto outputs = cluster.Send({StreamSaid{StreamId(stream), std::move(message)}});
+    const auto outputs = cluster.Send({StreamMessage{StreamId(stream), std::move(message)}});
     EXPECT_EQ(Count<EndStream>(outputs), 1u);
     const auto refused = Said<Refused>(outputs);
     return refused.size() == 1 ? refused[0].reason : "";
@@ -81,7 +81,7 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
   HostHello hello = cluster.Hello(0);
   EXPECT_EQ(refusal(100, Heartbeat{}), "the first word on a stream must be a hello; is this a Fairlead agent?");
   // What comes on it afterwards is not heard.
-  EXPECT_TRUE(cluster.Send({StreamSaid{StreamId(100u), hello}}).empty());
+  EXPECT_TRUE(cluster.Send({StreamMessage{StreamId(100u), hello}}).empty());
   hello.protocol_version = 7;
   EXPECT_EQ(refusal(101, hello),
             "agent test speaks protocol 7, this controller (test) speaks 3: install the same version of Fairlead on "
@@ -97,11 +97,11 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
   EXPECT_EQ(refusal(104, hello), "address 10.0.0.201 of host h0: no NIC of the address book has it");
 
   hello = cluster.Hello(0);
-  auto outputs = cluster.Send({StreamSaid{StreamId(105u), hello}});
+  auto outputs = cluster.Send({StreamMessage{StreamId(105u), hello}});
   EXPECT_EQ(Said<Welcome>(outputs).size(), 1u);
   EXPECT_EQ(Said<AnnouncementWanted>(outputs).size(), 1u);
   EXPECT_TRUE(cluster.controller().Hosts()[0].is_connected);
-  outputs = cluster.Send({StreamSaid{StreamId(106u), hello}});
+  outputs = cluster.Send({StreamMessage{StreamId(106u), hello}});
   ASSERT_EQ(Count<EndStream>(outputs), 1u);
   EXPECT_TRUE(std::ranges::any_of(outputs, [](const TrafficOutput& o) {
     const auto* ended = std::get_if<EndStream>(&o);

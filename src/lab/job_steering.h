@@ -14,7 +14,7 @@
 
 #include "base/ids.h"
 #include "lab/job_runner.h"
-#include "lab/jobs_door.h"
+#include "lab/jobs_server.h"
 
 namespace fairlead::lab {
 

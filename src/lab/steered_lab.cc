@@ -83,8 +83,8 @@ Result<std::unique_ptr<SteeredLab>> SteeredLab::Start(const std::string& file, c
   runner_options.checkpoint_every = options.checkpoint_every;
   FL_ASSIGN_OR_RETURN(JobRunner runner, JobRunner::Create(scenario, lab->session_.state(), runner_options));
   lab->runner_ = std::make_unique<JobRunner>(std::move(runner));
-  FL_ASSIGN_OR_RETURN(JobsDoor door, JobsDoor::Open(JobsSocket(folder.path())));
-  lab->door_ = std::make_unique<JobsDoor>(std::move(door));
+  FL_ASSIGN_OR_RETURN(JobsServer jobs_server, JobsServer::Open(JobsSocket(folder.path())));
+  lab->jobs_server_ = std::make_unique<JobsServer>(std::move(jobs_server));
   lab->injector_ = LabFaultInjector(&lab->session_, lab->runner_.get());
   lab->steering_ = JobSteering(lab->runner_.get(),
                                [lab = lab.get()](LabNodeId host) { return host == lab->injector_.faulty_host(); });
@@ -96,8 +96,8 @@ Result<bool> SteeredLab::WaitUntil(double patience_s, const std::function<bool()
   while (!is_so()) {
     if (stop_) return Status(StatusCode::kCancelled, "stopped; nothing of the lab is left");
     if (NowSeconds() >= end_s) return false;
-    for (const JobsDoor::Question& question : door_->Take()) {
-      door_->Answer(question.id, steering_.Handle(question.text));
+    for (const JobsServer::Question& question : jobs_server_->Take()) {
+      jobs_server_->Answer(question.id, steering_.Handle(question.text));
     }
     FL_RETURN_IF_ERROR(LookAtPage());
     std::this_thread::sleep_for(kTick);

@@ -1,6 +1,6 @@
 // A lab in which jobs run, fail and are started again: all that a cluster has, in one process beside the daemons.
 //
-//     controller (diagnosis, steering) --- fairlead lab hook ---> JobsDoor --> JobSteering --> JobRunner --> trainers
+//     controller (diagnosis, steering) --- fairlead lab hook ---> JobsServer --> JobSteering --> JobRunner --> trainers
 //            ^                                                                                                   |
 //            +------------- agents of the hosts <--------------- segments of the profiler plugin <---------------+
 //
@@ -21,7 +21,7 @@
 #include "lab/findings_page.h"
 #include "lab/job_runner.h"
 #include "lab/job_steering.h"
-#include "lab/jobs_door.h"
+#include "lab/jobs_server.h"
 #include "lab/lab_faults.h"
 #include "lab/lab_session.h"
 #include "sim/scenario.h"
@@ -73,7 +73,7 @@ class SteeredLab {
   LabSession session_;
   AwakeProcessors awake_;
   std::unique_ptr<JobRunner> runner_;  // ends before the lab
-  std::unique_ptr<JobsDoor> door_;
+  std::unique_ptr<JobsServer> jobs_server_;
   LabFaultInjector injector_;
   JobSteering steering_;
   const std::string page_;

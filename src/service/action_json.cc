@@ -73,7 +73,7 @@ Json OutcomeToJson(const SteeringEvent& event) {
                         [](const controller::IsolationUndone& e) -> Json {
                           return {{"outcome", "isolation_undone"}, {"host", e.host.value()}};
                         },
-                        [](const controller::FindingTold& e) -> Json {
+                        [](const controller::FindingReported& e) -> Json {
                           return {{"outcome", "finding"}, {"finding", e.finding.id.value()}};
                         },
                         [](const controller::PauseAnnounced& e) -> Json {

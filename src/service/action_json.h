@@ -1,7 +1,7 @@
 // Actions of steering and what became of them as JSON: for hooks, the audit log, and reports.
 #pragma once
 
-#include "controller/steering_desk.h"
+#include "controller/steering_dispatcher.h"
 #include "report/json_value.h"
 
 namespace fairlead::service {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "controller/steering_desk.h"
+#include "controller/steering_dispatcher.h"
 #include "report/json_value.h"
 
 namespace fairlead::service {

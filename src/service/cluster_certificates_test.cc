@@ -142,7 +142,7 @@ TEST_F(TlsStreamTest, AHostSpeaksForItself) {
   events.NextOf<StreamOpened>();
   client->Send(HelloOf("h0"));
   const controller::TrafficInput input = inputs.Next();
-  EXPECT_TRUE(std::get<controller::StreamSaid>(input).message == controller::FromAgent(HelloOf("h0")));
+  EXPECT_TRUE(std::get<controller::StreamMessage>(input).message == controller::FromAgent(HelloOf("h0")));
 }
 
 TEST_F(TlsStreamTest, AHostDoesNotSpeakForAnother) {

@@ -17,8 +17,8 @@
 #include "base/random.h"
 #include "service/completion.h"
 #include "service/endpoint.h"
+#include "service/outgoing_messages.h"
 #include "service/stream_bytes.h"
-#include "service/unsent_words.h"
 #include "wire/host_message_codec.h"
 
 namespace fairlead::service {
@@ -136,7 +136,7 @@ class ControllerClient::Connection {
       if (!ok || ++num_begun_ == 2) connection_->OnOpened(ok);
     }
     void OnRead(bool ok) {
-      if (ok) words_ = wire::ReadToAgent(WholeMessage(heard_).bytes());
+      if (ok) messages_ = wire::ReadToAgent(WholeMessage(heard_).bytes());
       heard_.Clear();
       parsed_(ok);
     }
@@ -149,13 +149,13 @@ class ControllerClient::Connection {
     size_t num_pending_ = 0;
     size_t num_begun_ = 0;
     grpc::ByteBuffer heard_;
-    Result<std::vector<controller::ToAgent>> words_ = std::vector<controller::ToAgent>();  // that were heard
+    Result<std::vector<controller::ToAgent>> messages_ = std::vector<controller::ToAgent>();  // that were heard
     grpc::ByteBuffer said_;
     grpc::Status status_;
     Completion started_ = After([this](bool ok) { OnBegun(ok); });
     Completion opened_ = After([this](bool ok) { OnBegun(ok); });
     Completion read_ = [this](bool ok) { OnRead(ok); };
-    Completion parsed_ = After([this](bool ok) { connection_->OnHeard(ok, &words_); });
+    Completion parsed_ = After([this](bool ok) { connection_->OnHeard(ok, &messages_); });
     Completion written_ = After([this](bool ok) { connection_->OnSaid(ok); });
     Completion finished_ = After([this](bool) { connection_->OnDone(status_); });
   };
@@ -170,7 +170,7 @@ class ControllerClient::Connection {
 
   // With the mutex held.
   void OnOpened(bool ok);
-  void OnHeard(bool ok, Result<std::vector<controller::ToAgent>>* words);
+  void OnHeard(bool ok, Result<std::vector<controller::ToAgent>>* messages);
   void OnSaid(bool ok);
   void OnDone(const grpc::Status& status);
   void SayNext();
@@ -196,8 +196,8 @@ class ControllerClient::Connection {
   bool is_saying_ = false;    // one message is under way
   bool is_deaf_ = false;      // reading waits for the owner
   std::string end_reason_;    // of stream_, where we ended it
-  UnsentWords unsent_;
-  size_t num_under_way_ = 0;  // words of the message that is
+  OutgoingMessages unsent_;
+  size_t num_under_way_ = 0;  // messages of the message that is
   std::vector<ClientEvent> events_;
   uint64_t num_dropped_ = 0;
 };
@@ -298,14 +298,14 @@ void ControllerClient::Connection::OnOpened(bool ok) {
   stream_->Read();
 }
 
-void ControllerClient::Connection::OnHeard(bool ok, Result<std::vector<controller::ToAgent>>* words) {
+void ControllerClient::Connection::OnHeard(bool ok, Result<std::vector<controller::ToAgent>>* messages) {
   if (!is_live_) return;
   is_live_ = ok;
   if (!ok) return;
-  if (!words->ok()) return End("the controller said what can't be read: " + words->status().message());
-  for (controller::ToAgent& word : **words) {
-    if (std::holds_alternative<controller::Welcome>(word)) delay_ = options_.delay_min;
-    events_.emplace_back(std::move(word));
+  if (!messages->ok()) return End("the controller said what can't be read: " + messages->status().message());
+  for (controller::ToAgent& message : **messages) {
+    if (std::holds_alternative<controller::Welcome>(message)) delay_ = options_.delay_min;
+    events_.emplace_back(std::move(message));
   }
   is_deaf_ = events_.size() >= options_.unheard_max;
   if (!is_deaf_) stream_->Read();
@@ -331,10 +331,10 @@ void ControllerClient::Connection::OnDone(const grpc::Status& status) {
 
 void ControllerClient::Connection::SayNext() {
   if (is_saying_ || unsent_.empty()) return;
-  const UnsentWords::Message message = unsent_.Take();
-  num_under_way_ = message.num_words;
+  const OutgoingMessages::Batch batch = unsent_.Take();
+  num_under_way_ = batch.num_messages;
   is_saying_ = true;
-  stream_->Write(message.bytes, !unsent_.empty());
+  stream_->Write(batch.bytes, !unsent_.empty());
 }
 
 bool ControllerClient::Connection::Send(const controller::FromAgent& message) {

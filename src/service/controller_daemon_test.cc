@@ -78,13 +78,13 @@ controller::PathsWanted WantTwo() {
   return wanted;
 }
 
-template <class Word>
-Word NextWord(ClientEvents* events) {
+template <class Message>
+Message NextMessage(ClientEvents* events) {
   for (int i = 0; i < 1000; ++i) {
-    controller::ToAgent word = events->NextOf<controller::ToAgent>();
-    if (auto* wanted = std::get_if<Word>(&word)) return std::move(*wanted);
+    controller::ToAgent message = events->NextOf<controller::ToAgent>();
+    if (auto* wanted = std::get_if<Message>(&message)) return std::move(*wanted);
   }
-  ADD_FAILURE() << "no such word";
+  ADD_FAILURE() << "no such message";
   return {};
 }
 
@@ -101,9 +101,9 @@ TEST_F(ControllerDaemonTest, ServesAgentsAndPeople) {
   ClientEvents events(agent.get());
   events.NextOf<StreamOpened>();
   agent->Send(HelloOf("h0"));
-  EXPECT_EQ(NextWord<controller::Welcome>(&events).controller_version, "test");
+  EXPECT_EQ(NextMessage<controller::Welcome>(&events).controller_version, "test");
   agent->Send(WantTwo());
-  const auto answered = NextWord<controller::PathsAnswered>(&events);
+  const auto answered = NextMessage<controller::PathsAnswered>(&events);
   EXPECT_EQ(answered.connections.size(), 2u);
   PatientClient people((*daemon)->http_address());
   EXPECT_EQ(Get(&people, "/v1/jobs")["jobs"][0]["name"], "gpt");
@@ -120,7 +120,7 @@ TEST_F(ControllerDaemonTest, ServesAgentsAndPeople) {
   const auto answer = people.Post("/v1/links/leaf0-%3Espine0", R"({"health": 0})");
   ASSERT_TRUE(answer);
   ASSERT_EQ(answer->status, 200) << answer->body;
-  NextWord<controller::PathsChanged>(&events);
+  NextMessage<controller::PathsChanged>(&events);
   for (const Json& path : Get(&people, "/v1/connections")["connections"]) {
     EXPECT_EQ(path["links"][1], "leaf0->spine1") << path;
   }
@@ -222,12 +222,12 @@ TEST_F(ControllerDaemonTest, AKilledControllerGoesOnWhereItWas) {
     const Child child(folder_.path());
     events.NextOf<StreamOpened>();
     agent->Send(HelloOf("h0"));
-    NextWord<controller::Welcome>(&events);
+    NextMessage<controller::Welcome>(&events);
     if (before) {
       agent->Send(controller::ConnectionsHeld{.job = "gpt", .connections = HeldOf(WantTwo(), *before)});
     }
     agent->Send(WantTwo());
-    const auto answered = NextWord<controller::PathsAnswered>(&events);
+    const auto answered = NextMessage<controller::PathsAnswered>(&events);
     ASSERT_EQ(answered.connections.size(), 2u);
     if (before) {
       for (size_t i = 0; i < 2; ++i) {

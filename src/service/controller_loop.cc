@@ -52,7 +52,7 @@ void ControllerLoop::Run() {
       if (is_stopping_ && questions_.empty()) return;
     }
     AnswerQuestions();
-    // Words that are not kept yet hold up all that comes after them.
+    // Messages that are not kept yet hold up all that comes after them.
     if (outputs_.empty() || CarryOut()) {
       HandleBatch();
     } else {

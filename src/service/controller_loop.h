@@ -1,8 +1,8 @@
 // The thread of the controller's core: what agents say goes in, and what the core answers is kept, then said.
 //
-//     ControllerServer --> [batch: all that waits] --> handler --> 1. records to the store   2. words to agents
+//     ControllerServer --> [batch: all that waits] --> handler --> 1. records to the store   2. messages to agents
 //
-// A tick comes at least every `tick`. A batch's records are kept before any of its words are said. While the store
+// A tick comes at least every `tick`. A batch's records are kept before any of its messages are said. While the store
 // takes nothing (a full disk), nothing is said and nothing new is taken: agents wait, on streams that stay open, the
 // store is tried again with each tick, and store_status() says why. Others look at the core between two batches, by
 // Ask().
@@ -69,7 +69,7 @@ class ControllerLoop {
   void Run();
   void HandleBatch();
   void AnswerQuestions();
-  // Records first, then words; false: the store did not take them, and nothing was said.
+  // Records first, then messages; false: the store did not take them, and nothing was said.
   bool CarryOut();
 
   const ControllerLoopOptions options_;

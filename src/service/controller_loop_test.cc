@@ -11,7 +11,7 @@
 namespace fairlead::service {
 namespace {
 
-using controller::StreamSaid;
+using controller::StreamMessage;
 using controller::TrafficInput;
 using controller::TrafficOutput;
 
@@ -34,7 +34,7 @@ class FullStore : public store::Store {
 std::vector<TrafficOutput> Echo(SimTime /*clock*/, std::span<const TrafficInput> inputs) {
   std::vector<TrafficOutput> outputs;
   for (const TrafficInput& input : inputs) {
-    const auto* said = std::get_if<StreamSaid>(&input);
+    const auto* said = std::get_if<StreamMessage>(&input);
     if (said == nullptr) continue;
     const uint32_t number = std::get<controller::Heartbeat>(said->message).num_leases;
     outputs.emplace_back(controller::RecordChanged{"heartbeat", std::to_string(number)});
@@ -73,7 +73,7 @@ class ControllerLoopTest : public testing::Test {
   };
 };
 
-// Whatever an agent hears has been kept before: the record is at least as new as the word.
+// Whatever an agent hears has been kept before: the record is at least as new as the message.
 TEST_F(ControllerLoopTest, RecordsAreKeptBeforeWordsAreSaid) {
   ControllerLoop loop({}, Echo, listener_, store_, *server_);
   for (uint32_t i = 1; i <= 200; ++i) ASSERT_TRUE(client_->Send(controller::Heartbeat{i}));

@@ -16,8 +16,8 @@
 
 #include "service/completion.h"
 #include "service/endpoint.h"
+#include "service/outgoing_messages.h"
 #include "service/stream_bytes.h"
-#include "service/unsent_words.h"
 #include "wire/host_message_codec.h"
 
 namespace fairlead::service {
@@ -97,7 +97,7 @@ class AgentStream {
     Finish(grpc::Status::CANCELLED);
   }
 
-  // The core has taken one of its words.
+  // The core has taken one of its messages.
   void Taken() {
     --num_unread_;
     if (!is_deaf_ || num_unread_ >= options_.num_unread_max || is_finishing_) return;
@@ -126,23 +126,23 @@ class AgentStream {
   void OnRead(bool ok) {
     if (!ok) return Finish(grpc::Status::OK);
     if (is_finishing_ || is_ending_) return;
-    auto words = wire::ReadFromAgent(WholeMessage(heard_).bytes());
+    auto messages = wire::ReadFromAgent(WholeMessage(heard_).bytes());
     heard_.Clear();
-    if (!words.ok()) {
+    if (!messages.ok()) {
       counters_->unreadable++;
-      return Refuse(words.status().message());
+      return Refuse(messages.status().message());
     }
-    counters_->messages_in += words->size();
-    for (const controller::FromAgent& word : *words) {
-      if (const auto* hello = std::get_if<controller::HostHello>(&word); hello != nullptr && !MaySpeakFor(*hello)) {
+    counters_->messages_in += messages->size();
+    for (const controller::FromAgent& message : *messages) {
+      if (const auto* hello = std::get_if<controller::HostHello>(&message); hello != nullptr && !MaySpeakFor(*hello)) {
         counters_->refused++;
         return Refuse(fmt::format("host '{}': its certificate is that of {}", hello->host, fmt::join(names_, ", ")));
       }
     }
     deadline_.reset();
     has_spoken_ = true;
-    num_unread_ += words->size();
-    for (controller::FromAgent& word : *words) owner_->Put(controller::StreamSaid{id_, std::move(word)});
+    num_unread_ += messages->size();
+    for (controller::FromAgent& message : *messages) owner_->Put(controller::StreamMessage{id_, std::move(message)});
     is_deaf_ = num_unread_ >= options_.num_unread_max;
     if (!is_deaf_) Read();
   }
@@ -168,11 +168,11 @@ class AgentStream {
       if (is_ending_) Finish(grpc::Status::OK);
       return;
     }
-    const UnsentWords::Message message = unsent_.Take();
-    said_ = ToBuffer(message.bytes);
+    const OutgoingMessages::Batch batch = unsent_.Take();
+    said_ = ToBuffer(batch.bytes);
     is_saying_ = true;
     ++num_pending_;
-    counters_->messages_out += message.num_words;
+    counters_->messages_out += batch.num_messages;
     call_.Write(said_, unsent_.empty() ? grpc::WriteOptions() : grpc::WriteOptions().set_buffer_hint(), &written_);
   }
 
@@ -220,7 +220,7 @@ class AgentStream {
   grpc::ByteBuffer heard_;
   grpc::ByteBuffer said_;
   grpc::Status farewell_;
-  UnsentWords unsent_;
+  OutgoingMessages unsent_;
   size_t num_unread_ = 0;
   bool has_spoken_ = false;                    // the core knows of it
   bool is_told_of_end_ = false;                // the core knows that it is over
@@ -316,7 +316,7 @@ Status ControllerServer::Streams::Listen() {
   builder.SetMaxReceiveMessageSize(static_cast<int>(wire::kMessageBytesMax));
   // Two controllers on one port would each get half of the agents.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Agents that are gone without a word are found out; those that ask whether we are there may do so.
+  // Agents that are gone without a message are found out; those that ask whether we are there may do so.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
@@ -448,7 +448,7 @@ std::vector<controller::TrafficInput> ControllerServer::Streams::TakeInputs(std:
   std::vector<controller::TrafficInput> inputs = std::exchange(inputs_, {});
   num_taken_ = inputs.size();
   for (const controller::TrafficInput& input : inputs) {
-    const auto* said = std::get_if<controller::StreamSaid>(&input);
+    const auto* said = std::get_if<controller::StreamMessage>(&input);
     if (said == nullptr) continue;
     if (AgentStream* stream = Find(said->stream)) stream->Taken();
   }

@@ -1,12 +1,12 @@
 // The controller's end of all streams: takes what agents say to one thread, and says what that thread answers.
 //
 // Threads     one, the core's: while it waits for inputs it reads and writes for all streams, and nobody does while it
-//             is at work. Handing over to it would cost each word more than the rest of its way.
+//             is at work. Handing over to it would cost each message more than the rest of its way.
 // Batches     what has come while the core was at work is its next batch, and what a batch says to an agent is one
 //             message. Under load the core lets inputs gather for a millisecond before it looks.
-// Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` words wait is not
+// Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` messages wait is not
 //             read on until the core has taken them: the agent has to wait. One that lets more than `unsent_bytes_max`
-//             wait on our side is ended, as is one that does not take its last words, or says nothing at first, for
+//             wait on our side is ended, as is one that does not take its last messages, or says nothing at first, for
 //             `patience`.
 // Trust       with TLS only certificates of our authority are let in, and a hello must name the host that its
 //             certificate names; the core never hears of one that does not. Plaintext is for addresses of this machine,
@@ -30,7 +30,7 @@ struct ControllerServerOptions {
   TlsFiles tls = {};                     // none set: plaintext. UNIX sockets have plaintext always
   bool is_insecure_allowed = false;
   size_t num_streams_max = 100'000;
-  size_t num_unread_max = 64;  // words, beside those of one message
+  size_t num_unread_max = 64;  // messages, beside those of one batch
   size_t unsent_bytes_max = size_t{16} << 20;
   std::chrono::milliseconds patience{10'000};
 };
@@ -41,7 +41,7 @@ struct ControllerServerCounters {
   uint64_t refused = 0;      // the wrong name, or one stream too many
   uint64_t unreadable = 0;   // ended for what they said
   uint64_t slow = 0;         // ended for not listening, or for not speaking
-  uint64_t messages_in = 0;  // words, of which several may have come as one
+  uint64_t messages_in = 0;  // of which several may have come in one batch
   uint64_t messages_out = 0;
 };
 
@@ -60,14 +60,14 @@ class ControllerServer {
   std::vector<std::string> addresses() const;
 
   // All that waits, in the order of each stream; waits for something, but no longer than `timeout`. The end of a stream
-  // that said something comes once, after its last word, whoever ended it.
+  // that said something comes once, after its last message, whoever ended it.
   std::vector<controller::TrafficInput> TakeInputs(std::chrono::milliseconds timeout);
   // What TakeInputs() does for streams while it waits, without taking anything.
   void Serve(std::chrono::milliseconds timeout);
   // Makes the one of these that waits, or else the next one, return at once. Any thread.
   void Wake();
 
-  // Nothing happens where the stream is gone. What is queued leaves with the next Flush(): the words of a stream
+  // Nothing happens where the stream is gone. What is queued leaves with the next Flush(): the messages of a stream
   // together. Send() does both.
   void Queue(controller::StreamId stream, const controller::ToAgent& message);
   void Flush();

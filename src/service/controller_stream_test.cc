@@ -15,9 +15,9 @@
 #include "base/descriptor.h"
 #include "base/random.h"
 #include "service/endpoint.h"
+#include "service/outgoing_messages.h"
 #include "service/stream_bytes.h"
 #include "service/stream_example.h"
-#include "service/unsent_words.h"
 #include "wire/host_message_codec.h"
 #include "wire/random_messages.h"
 
@@ -25,7 +25,7 @@ namespace fairlead::service {
 namespace {
 
 using controller::StreamEnded;
-using controller::StreamSaid;
+using controller::StreamMessage;
 
 std::unique_ptr<ControllerServer> StartServer(ControllerServerOptions options) {
   auto server = ControllerServer::Start(options);
@@ -42,11 +42,11 @@ std::unique_ptr<ControllerClient> StartClient(ControllerClientOptions options,
   return std::move(client).value();
 }
 
-StreamSaid NextSaid(ServerInputs* inputs) {
+StreamMessage NextSaid(ServerInputs* inputs) {
   controller::TrafficInput input = inputs->Next();
-  auto* said = std::get_if<StreamSaid>(&input);
+  auto* said = std::get_if<StreamMessage>(&input);
   EXPECT_NE(said, nullptr);
-  return said == nullptr ? StreamSaid{} : std::move(*said);
+  return said == nullptr ? StreamMessage{} : std::move(*said);
 }
 
 TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
@@ -63,10 +63,10 @@ TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
     for (int i = 0; i < 1000; ++i) said.push_back(wire::RandomFromAgent(&random));
     for (int i = 0; i < 1000; ++i) answers.push_back(wire::RandomToAgent(&random));
     for (const auto& message : said) ASSERT_TRUE(client->Send(message));
-    StreamSaid first = NextSaid(&inputs);
+    StreamMessage first = NextSaid(&inputs);
     EXPECT_TRUE(first.message == said[0]);
     for (size_t i = 1; i < said.size(); ++i) {
-      const StreamSaid next = NextSaid(&inputs);
+      const StreamMessage next = NextSaid(&inputs);
       ASSERT_TRUE(next.message == said[i]) << i;
       ASSERT_EQ(next.stream, first.stream);
     }
@@ -84,26 +84,26 @@ TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
 TEST(ControllerStream, WordsThatWaitLeaveTogether) {
   Random random(11);
   for (int round = 0; round < 200; ++round) {
-    UnsentWords unsent;
+    OutgoingMessages unsent;
     std::string all;
-    const uint64_t num_words = 1 + random.Below(200);
-    for (uint64_t i = 0; i < num_words; ++i) {
-      const std::string word(random.Below(10) == 0 ? random.Below(100'000) : random.Below(10), static_cast<char>(i));
-      all += word;
-      unsent.Push(word);
+    const uint64_t num_messages = 1 + random.Below(200);
+    for (uint64_t i = 0; i < num_messages; ++i) {
+      const std::string message(random.Below(10) == 0 ? random.Below(100'000) : random.Below(10), static_cast<char>(i));
+      all += message;
+      unsent.Push(message);
     }
     EXPECT_EQ(unsent.num_bytes(), all.size());
     std::string taken;
     size_t num_taken = 0;
     while (!unsent.empty()) {
-      const UnsentWords::Message message = unsent.Take();
-      EXPECT_LE(message.num_words, UnsentWords::kWordsMax);
-      EXPECT_TRUE(message.num_words == 1 || message.bytes.size() <= UnsentWords::kBytesMax);
-      taken += message.bytes;
-      num_taken += message.num_words;
+      const OutgoingMessages::Batch batch = unsent.Take();
+      EXPECT_LE(batch.num_messages, OutgoingMessages::kMessagesMax);
+      EXPECT_TRUE(batch.num_messages == 1 || batch.bytes.size() <= OutgoingMessages::kBytesMax);
+      taken += batch.bytes;
+      num_taken += batch.num_messages;
     }
     EXPECT_EQ(taken, all);
-    EXPECT_EQ(num_taken, num_words);
+    EXPECT_EQ(num_taken, num_messages);
     EXPECT_EQ(unsent.num_bytes(), 0u);
   }
 }
@@ -116,7 +116,7 @@ TEST(ControllerStream, AnEndedStreamIsFollowedByANewOne) {
   ServerInputs inputs(server.get());
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
   client->Send(HelloOf("h0"));
-  const StreamSaid first = NextSaid(&inputs);
+  const StreamMessage first = NextSaid(&inputs);
   server->Send(first.stream, controller::Refused{"come again"});
   server->End(first.stream);
   EXPECT_EQ(std::get<controller::Refused>(events.NextOf<controller::ToAgent>()).reason, "come again");
@@ -130,7 +130,7 @@ TEST(ControllerStream, AnEndedStreamIsFollowedByANewOne) {
   const controller::TrafficInput ended = inputs.Next();
   ASSERT_TRUE(std::holds_alternative<StreamEnded>(ended));
   EXPECT_EQ(std::get<StreamEnded>(ended).stream, first.stream);
-  const StreamSaid second = NextSaid(&inputs);
+  const StreamMessage second = NextSaid(&inputs);
   EXPECT_TRUE(second.message == controller::FromAgent(HelloOf("h1")));
   EXPECT_NE(second.stream, first.stream);
 }
@@ -142,7 +142,7 @@ TEST(ControllerStream, TheCoreIsToldOfAnAgentThatIsGone) {
   ServerInputs inputs(server.get());
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
   client->Send(HelloOf("h0"));
-  const StreamSaid first = NextSaid(&inputs);
+  const StreamMessage first = NextSaid(&inputs);
   client.reset();
   const controller::TrafficInput input = inputs.Next();
   ASSERT_TRUE(std::holds_alternative<StreamEnded>(input));
@@ -188,9 +188,9 @@ TEST(ControllerStream, AnAgentHasToWaitForTheCore) {
   while (next < 1000) {
     const auto inputs = server->TakeInputs(kLongWait);
     ASSERT_FALSE(inputs.empty());
-    ASSERT_LE(inputs.size(), 7 + UnsentWords::kWordsMax);
+    ASSERT_LE(inputs.size(), 7 + OutgoingMessages::kMessagesMax);
     for (const auto& input : inputs) {
-      ASSERT_EQ(std::get<controller::Heartbeat>(std::get<StreamSaid>(input).message).num_leases, next++);
+      ASSERT_EQ(std::get<controller::Heartbeat>(std::get<StreamMessage>(input).message).num_leases, next++);
     }
   }
 }
@@ -203,7 +203,7 @@ TEST(ControllerStream, AnAgentThatDoesNotListenIsEnded) {
   ServerInputs inputs(server.get());
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
   client->Send(HelloOf("h0"));
-  const StreamSaid first = NextSaid(&inputs);
+  const StreamMessage first = NextSaid(&inputs);
   const controller::Refused large{std::string(1 << 18, 'x')};
   for (int i = 0; i < 256; ++i) server->Send(first.stream, large);
   const controller::TrafficInput input = inputs.Next();

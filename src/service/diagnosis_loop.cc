@@ -114,7 +114,7 @@ void DiagnosisLoop::Note(SimTime now, const SteeringEvent& event) {
     if (!names_.contains(gone->job)) return;
     note(Noted::Severity::kInfo, gone->job, "is over");
     names_.erase(gone->job);
-  } else if (const auto* told = std::get_if<controller::FindingTold>(&event)) {
+  } else if (const auto* told = std::get_if<controller::FindingReported>(&event)) {
     const model::Finding& finding = told->finding;
     const bool is_over = finding.state == model::FindingState::kCleared;
     if (is_over ? noted_.erase(finding.id) == 0 : !noted_.insert(finding.id).second) return;

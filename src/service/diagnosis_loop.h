@@ -1,7 +1,7 @@
 // The thread on which jobs are watched: what agents saw of processes goes in; findings, and what steering does about
 // them, come out.
 //
-//     ControllerLoop --> [inbox] --> JobWatch --+--> steer: steering's desk
+//     ControllerLoop --> [inbox] --> JobWatch --+--> steer: steering's dispatcher
 //                                               +--> judge: what is found about a host, for its agent
 //                                               +--> listener: the event list and the log
 //

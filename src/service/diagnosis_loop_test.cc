@@ -89,7 +89,7 @@ class DiagnosisLoopTest : public testing::Test {
                 [this](SimTime, std::span<const controller::SteeringEvent> events) {
                   std::string text = "tick";
                   for (const auto& event : events) text += " " + std::to_string(event.index());
-                  // A desk asks for names and excuses jobs from here: nothing may be locked.
+                  // A dispatcher asks for names and excuses jobs from here: nothing may be locked.
                   if (const auto id = loop_id_.load(); id != 0 && !events.empty()) loop_->Excuse(JobId(0), SimTime(1));
                   Add(text);
                 },
@@ -136,7 +136,7 @@ TEST_F(DiagnosisLoopTest, LooksBecomeEventsJudgementsAndNotes) {
     // The look is in the next tick at the latest; one more, so that it has ended.
     WaitForTicks(3);
   }
-  // Events are numbered as in SteeringEvent: 0 is JobRunning, 3 FindingTold.
+  // Events are numbered as in SteeringEvent: 0 is JobRunning, 3 FindingReported.
   EXPECT_THAT(outputs(),
               testing::ElementsAre("job gpt: runs, and is diagnosed, on 1 host",
                                    "job gpt: mismatch: they differ (finding 1)", "host 1 1", "tick 0 3",

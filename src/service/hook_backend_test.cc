@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "base/temporary_folder.h"
-#include "controller/steering_desk.h"
+#include "controller/steering_dispatcher.h"
 #include "report/printable_text.h"
 #include "service/action_json.h"
 #include "service/audit_log.h"
@@ -164,11 +164,12 @@ TEST(HookBackendTest, AProgramCarriesAFindingOutAndTheLogTellsIt) {
   controller::Steering steering(options, 100);
   Result<AuditLog> audit = AuditLog::Open(log);
   ASSERT_TRUE(audit.ok());
-  controller::SteeringDesk desk(&steering, &hook,
-                                [&](const controller::AuditEntry& entry) { EXPECT_TRUE(audit->Write(entry).ok()); });
+  controller::SteeringDispatcher dispatcher(
+      &steering, &hook, [&](const controller::AuditEntry& entry) { EXPECT_TRUE(audit->Write(entry).ok()); });
   const controller::SteeringEvent events[] = {controller::JobRunning{JobId(1), {HostId(0), HostId(1), HostId(2)}},
-                                              controller::SpareOffered{HostId(9)}, controller::FindingTold{SickHost()}};
-  desk.Handle(SimTime(1), events);
+                                              controller::SpareOffered{HostId(9)},
+                                              controller::FindingReported{SickHost()}};
+  dispatcher.Handle(SimTime(1), events);
   EXPECT_EQ(steering.HostsOf(JobId(1)), (std::vector<HostId>{HostId(0), HostId(1), HostId(9)}));
   // It passed the test, so it is a spare again.
   EXPECT_EQ(steering.ConditionOf(HostId(2)), controller::HostCondition::kSpare);

@@ -366,12 +366,12 @@ void HostAgentServer::Loop::ClearOrphans(SimTime now, const agent::SocketsSeen& 
 HostAgentServer::Loop::Events HostAgentServer::Loop::Gather(SimTime now) {
   Events events = socket_.Serve(now);
   for (const agent::HostEvent& event : events) {
-    const auto* asked = std::get_if<agent::ProcessAsked>(&event);
+    const auto* asked = std::get_if<agent::PathRequested>(&event);
     if (asked != nullptr && asked->kind == agent::QuestionKind::kQueuePair) queue_pair_processes_.insert(asked->pid);
   }
   for (ClientEvent& event : link_->Poll()) {
     if (auto* message = std::get_if<controller::ToAgent>(&event)) {
-      events.emplace_back(agent::ControllerSaid{std::move(*message)});
+      events.emplace_back(agent::MessageFromController{std::move(*message)});
     } else if (const auto* closed = std::get_if<StreamClosed>(&event)) {
       LogOnce("no stream to the controller: " + closed->reason);
       health_.Lose();

@@ -4,7 +4,7 @@
 //
 // Threads     one loop that never blocks, and workers for what does: two for probes (searches that processes wait for,
 //             and the watching of the mesh), one for the kernel's tables (nft, classes of sockets), one that lists
-//             sockets, one that keeps the state, one that looks at processes. Their words come back through an inbox.
+//             sockets, one that keeps the state, one that looks at processes. Their results come back through an inbox.
 // Degraded    what a host does not allow (rewriting, classes of other users' sockets) is said once, in the log and to
 //             the controller; the rest goes on.
 #pragma once

@@ -17,7 +17,7 @@ Result<std::unique_ptr<LiveActions>> LiveActions::Start(SimTime now, const LiveA
       return host.index() < host_names.size() ? host_names[host.index()] : std::string();
     };
     names.job = surroundings.job_name;
-    FL_ASSIGN_OR_RETURN(actions->book_, HealthEventBook::Restore(now, options.health, std::move(names), store));
+    FL_ASSIGN_OR_RETURN(actions->tracker_, HealthEventTracker::Restore(now, options.health, std::move(names), store));
     FL_ASSIGN_OR_RETURN(actions->sender_, HealthEventSender::Start(options.health_receiver));
   }
   FL_ASSIGN_OR_RETURN(actions->steering_,
@@ -26,7 +26,7 @@ Result<std::unique_ptr<LiveActions>> LiveActions::Start(SimTime now, const LiveA
 }
 
 void LiveActions::Handle(SimTime now, std::span<const controller::SteeringEvent> events) {
-  if (book_) sender_->Put(book_->Handle(now, events));
+  if (tracker_) sender_->Put(tracker_->Handle(now, events));
   steering_->Handle(now, events);
 }
 

@@ -1,7 +1,7 @@
 // All that is done about findings in a daemon: steering, and health events for other systems.
 //
 //     diagnosis --> Handle() --+--> LiveSteering --> back end, audit log, people
-//                              +--> HealthEventBook --> HealthEventSender --> NVSentinel
+//                              +--> HealthEventTracker --> HealthEventSender --> NVSentinel
 //
 // Thread      as LiveSteering.
 #pragma once
@@ -15,8 +15,8 @@
 
 #include "base/sim_time.h"
 #include "base/status.h"
-#include "service/health_event_book.h"
 #include "service/health_event_sender.h"
+#include "service/health_event_tracker.h"
 #include "service/http_route.h"
 #include "service/live_steering.h"
 
@@ -56,7 +56,7 @@ class LiveActions {
   report::Json ToJson() const;
 
   std::unique_ptr<LiveSteering> steering_;
-  std::optional<HealthEventBook> book_;
+  std::optional<HealthEventTracker> tracker_;
   std::unique_ptr<HealthEventSender> sender_;
 };
 

@@ -229,7 +229,7 @@ void LiveSteering::Learn(SteeringEvent* event) {
     if (is_known && steering_.HostsOf(running->job) == running->hosts) running->is_new_run = false;
   }
   if (const auto* gone = std::get_if<controller::JobGone>(event)) unseen_.erase(gone->job);
-  if (const auto* told = std::get_if<controller::FindingTold>(event)) {
+  if (const auto* told = std::get_if<controller::FindingReported>(event)) {
     if (!last_finding_.valid() || told->finding.id > last_finding_) last_finding_ = told->finding.id;
   }
 }

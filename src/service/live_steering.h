@@ -39,7 +39,7 @@
 #include "base/status.h"
 #include "controller/action_backend.h"
 #include "controller/steering.h"
-#include "controller/steering_desk.h"
+#include "controller/steering_dispatcher.h"
 #include "controller/traffic_controller.h"
 #include "report/json_value.h"
 #include "service/hook_workers.h"
@@ -122,7 +122,7 @@ class LiveSteering {
                                      const std::string& who);
 
  private:
-  // Keeps what the desk wants begun until the batch is kept.
+  // Keeps what the dispatcher wants begun until the batch is kept.
   class Gate final : public controller::ActionBackend {
    public:
     explicit Gate(LiveSteering* owner) : owner_(owner) {}
@@ -203,7 +203,7 @@ class LiveSteering {
   std::set<JobId> unexcused_;              // likewise: of which the diagnosis was not told by this process
   Records kept_;                           // as the store has it
   Batch batch_;
-  std::vector<controller::AuditEntry> entries_;  // of the desk, in one call
+  std::vector<controller::AuditEntry> entries_;  // of the dispatcher, in one call
   std::vector<controller::SteeringEvent> waiting_;
   uint64_t num_waiting_orders_ = 0;
   bool has_outcomes_ = false;
@@ -211,7 +211,7 @@ class LiveSteering {
   SimTime next_view_;
   std::unique_ptr<controller::ActionBackend> backend_;
   Gate gate_;
-  controller::SteeringDesk desk_;
+  controller::SteeringDispatcher desk_;
 
   mutable std::mutex mutex_;
   std::condition_variable handled_;

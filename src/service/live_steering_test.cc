@@ -14,7 +14,7 @@
 namespace fairlead::service {
 namespace {
 
-using controller::FindingTold;
+using controller::FindingReported;
 using controller::HostTested;
 using controller::IsolateHost;
 using controller::JobGone;
@@ -164,7 +164,8 @@ class Process {
     const bool is_sick = std::find(told_hosts_.begin(), told_hosts_.end(), kSick) != told_hosts_.end();
     if (is_sick && !std::exchange(has_told_finding_, true)) {
       const model::FindingId last = steering_->LastFinding();
-      events.emplace_back(FindingTold{controller::SickHost(last.valid() ? last.value() + 1 : 1, kJob, kSick, now_)});
+      events.emplace_back(
+          FindingReported{controller::SickHost(last.valid() ? last.value() + 1 : 1, kJob, kSick, now_)});
     }
     return events;
   }

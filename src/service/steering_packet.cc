@@ -34,9 +34,9 @@ Result<Packet> ReadPacket(PacketBytes bytes) {
 
 }  // namespace
 
-Result<agent::ProcessAsked> ReadQuestion(PacketBytes packet) {
+Result<agent::PathRequested> ReadQuestion(PacketBytes packet) {
   FL_ASSIGN_OR_RETURN(const shm::SteeringQuestion question, ReadPacket<shm::SteeringQuestion>(packet));
-  agent::ProcessAsked asked;
+  agent::PathRequested asked;
   switch (question.kind) {
     case SteeringQuestionKind::kConnect:
       asked.kind = agent::QuestionKind::kConnect;
@@ -61,9 +61,9 @@ Result<agent::ProcessAsked> ReadQuestion(PacketBytes packet) {
   return asked;
 }
 
-Result<agent::ProcessTold> ReadOutcome(PacketBytes packet) {
+Result<agent::PathRequestOutcome> ReadOutcome(PacketBytes packet) {
   FL_ASSIGN_OR_RETURN(const shm::SteeringOutcome outcome, ReadPacket<shm::SteeringOutcome>(packet));
-  return agent::ProcessTold{.question = 0, .source_port = outcome.source_port, .error = outcome.error};
+  return agent::PathRequestOutcome{.question = 0, .source_port = outcome.source_port, .error = outcome.error};
 }
 
 std::array<std::byte, sizeof(shm::SteeringAnswer)> WriteAnswer(const agent::AnswerProcess& answer) {

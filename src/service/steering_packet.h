@@ -15,9 +15,9 @@ using PacketBytes = std::span<const std::byte>;
 
 // `question` and `pid` are left for the caller.
 // Errors: kFailedPrecondition  another version (it is to be told ours); kInvalidArgument  no question at all.
-Result<agent::ProcessAsked> ReadQuestion(PacketBytes packet);
+Result<agent::PathRequested> ReadQuestion(PacketBytes packet);
 // Likewise.
-Result<agent::ProcessTold> ReadOutcome(PacketBytes packet);
+Result<agent::PathRequestOutcome> ReadOutcome(PacketBytes packet);
 // Args: answer: its question does not count.
 std::array<std::byte, sizeof(shm::SteeringAnswer)> WriteAnswer(const agent::AnswerProcess& answer);
 

@@ -84,7 +84,7 @@ class SteeringRoutesTest : public testing::Test {
     culprit.kind = model::CulpritKind::kHost;
     culprit.host = host;
     finding.culprits = {culprit};
-    Say(controller::FindingTold{finding});
+    Say(controller::FindingReported{finding});
   }
 
   Json Look() {

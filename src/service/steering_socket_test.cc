@@ -76,7 +76,7 @@ TEST_F(SteeringSocketTest, OneExchange) {
   Send(client, Question());
   const auto asked = Serve();
   ASSERT_EQ(asked.size(), 1u);
-  const auto& question = std::get<agent::ProcessAsked>(asked[0]);
+  const auto& question = std::get<agent::PathRequested>(asked[0]);
   EXPECT_EQ(question.pid, getpid()) << "as the kernel says";
   EXPECT_EQ(question.inode, 77u);
   EXPECT_EQ(question.job, "gpt");
@@ -92,7 +92,7 @@ TEST_F(SteeringSocketTest, OneExchange) {
   Send(client, shm::SteeringOutcome{shm::kSteeringMagic, shm::kSteeringVersion, 50'007, 0, 1});
   const auto told = Serve();
   ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(std::get<agent::ProcessTold>(told[0]).source_port, 50'007);
+  EXPECT_EQ(std::get<agent::PathRequestOutcome>(told[0]).source_port, 50'007);
   EXPECT_EQ(std::get<agent::ProcessLeft>(told[1]).question, question.question);
   EXPECT_EQ(socket_->num_open(), 0u);
 }

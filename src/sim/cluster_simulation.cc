@@ -559,10 +559,10 @@ void ClusterSimulation::CloseAccount(JobRecord& record, LastIteration last) {
     job.is_cut_off |= is_waited_for && record.routes[t].top_rate <= 0;
   }
   if (job.is_phase_running) {
-    delays_.BookPhase(job, static_cast<double>(job.PhaseLossNs(end)) * 1e-9);
+    delays_.RecordPhase(job, static_cast<double>(job.PhaseLossNs(end)) * 1e-9);
   } else if (job.iteration_start > end) {
     delays_.Book(job, LossCause::kShift,
-                 (end - std::max(job.last_iteration_end, job.waits_booked_until)).seconds().value());
+                 (end - std::max(job.last_iteration_end, job.waits_recorded_until)).seconds().value());
   }
   if (last == LastIteration::kCounts) return;
   const double lost_ns = job.open_work * static_cast<double>(job.solo.iteration_ns);

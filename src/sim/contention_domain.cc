@@ -273,7 +273,7 @@ void ContentionDomain::Suspend() {
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     SyncComputeClock(j);
     JobState& job = *jobs_[j];
-    if (job.is_phase_running) BookView(j);
+    if (job.is_phase_running) RecordView(j);
     job.observed_until = now();
     if (congestion_ != nullptr) job.congestion.Add(congestion_->totals()[j]);
     if (!job.is_phase_running) continue;
@@ -471,7 +471,7 @@ void ContentionDomain::EndPhase(uint32_t j) {
   job.phase_took_ns[job.phase] = (Global(local_now_ns_) - job.phase_start).ns();
   job.is_phase_running = false;
   ++job.phase;
-  if (options_.follows_delays) BookPhase(j);
+  if (options_.follows_delays) RecordPhase(j);
 }
 
 void ContentionDomain::EndIteration(uint32_t j) {

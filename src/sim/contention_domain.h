@@ -86,14 +86,14 @@ class ContentionDomain {
   struct DelayView {
     bool is_stale = true;
     std::optional<int64_t> seen_at_ns;              // local
-    int64_t booked_until_ns = 0;                    // local
+    int64_t recorded_until_ns = 0;                  // local
     std::optional<size_t> bound;                    // place in the account's bounds
     std::vector<std::pair<size_t, double>> shares;  // place in the job's delay_shares, seconds lost there per second
 
     void ForNewPhase(int64_t local_ns) {
       is_stale = true;
       seen_at_ns.reset();
-      booked_until_ns = local_ns;
+      recorded_until_ns = local_ns;
       bound.reset();
       shares.clear();
     }
@@ -160,7 +160,7 @@ class ContentionDomain {
   // In domain_delays.cc.
   void FollowDelaysUntil(int64_t local_ns);
   void WatchLinks();
-  void BookView(uint32_t j);
+  void RecordView(uint32_t j);
   void BookViews();
   void LookAtDelayOf(uint32_t j);
   const Variable* FindSlowest(uint32_t j);
@@ -168,7 +168,7 @@ class ContentionDomain {
   void ShareOwnDelay(uint32_t j, const Variable& slowest, double delay);
   void AddShare(uint32_t j, LossCause cause, JobId culprit, LinkId link, double delay);
   double SoloRate(const Variable& variable) const;
-  void BookPhase(uint32_t j);
+  void RecordPhase(uint32_t j);
   void BookWaitForShift(uint32_t j);
 
   // In domain_fast_forward.cc.

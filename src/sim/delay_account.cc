@@ -11,7 +11,7 @@ void DelayAccount::Book(const JobState& job, LossCause cause, double lost_s) {
   losses.Add({job.id, cause, JobId(), LinkId()}, {lost_s, lost_s * job.num_gpus});
 }
 
-void DelayAccount::BookPhase(JobState& job, double lost_s) {
+void DelayAccount::RecordPhase(JobState& job, double lost_s) {
   double seen_s = 0;
   for (const DelayShare& share : job.delay_shares) seen_s += share.weight_s;
   if (seen_s <= 0) Book(job, LossCause::kNotAttributed, lost_s);

@@ -98,7 +98,7 @@ struct DelayAccount {
   // Args: lost_s; nothing is booked for 0 or less.
   void Book(const JobState& job, LossCause cause, double lost_s);
   // The running phase cost the job `lost_s`: shared over what was seen to hold it up, which is forgotten.
-  void BookPhase(JobState& job, double lost_s);
+  void RecordPhase(JobState& job, double lost_s);
   // What the job lost meanwhile, by the proportions of what it has lost so far. Below 0: it had lost so much less.
   void BookMore(const JobState& job, double lost_s);
 

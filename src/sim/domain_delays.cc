@@ -52,16 +52,16 @@ void ContentionDomain::FollowDelaysUntil(int64_t local_ns) {
         local_now_ns_ - *delay.seen_at_ns < job.solo.phase_ns[job.phase] / kLooksPerPhase) {
       continue;
     }
-    BookView(j);
+    RecordView(j);
     LookAtDelayOf(j);
   }
 }
 
 // What is in view has held since it was booked last.
-void ContentionDomain::BookView(uint32_t j) {
+void ContentionDomain::RecordView(uint32_t j) {
   DelayView& delay = runtimes_[j].delay;
   const double weight_s =
-      static_cast<double>(local_now_ns_ - std::exchange(delay.booked_until_ns, local_now_ns_)) * 1e-9;
+      static_cast<double>(local_now_ns_ - std::exchange(delay.recorded_until_ns, local_now_ns_)) * 1e-9;
   if (weight_s <= 0) return;
   if (delay.bound) delays_.bounds.values()[*delay.bound] += weight_s;
   for (const auto& [share, delay_per_s] : delay.shares)
@@ -70,7 +70,7 @@ void ContentionDomain::BookView(uint32_t j) {
 
 void ContentionDomain::BookViews() {
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
-    if (jobs_[j]->is_phase_running) BookView(j);
+    if (jobs_[j]->is_phase_running) RecordView(j);
   }
 }
 
@@ -183,10 +183,10 @@ void ContentionDomain::ShareOwnDelay(uint32_t j, const Variable& slowest, double
 }
 
 // The phase before has just ended.
-void ContentionDomain::BookPhase(uint32_t j) {
+void ContentionDomain::RecordPhase(uint32_t j) {
   JobState& job = *jobs_[j];
-  BookView(j);
-  delays_.BookPhase(job, static_cast<double>(job.PhaseLossNs(now())) * 1e-9);
+  RecordView(j);
+  delays_.RecordPhase(job, static_cast<double>(job.PhaseLossNs(now())) * 1e-9);
 }
 
 // The job begins an iteration now.
@@ -194,7 +194,7 @@ void ContentionDomain::BookWaitForShift(uint32_t j) {
   if (!options_.follows_delays) return;
   JobState& job = *jobs_[j];
   // A domain that is built anew at this very instant begins the iteration again.
-  const SimTime from = std::max(job.last_iteration_end, std::exchange(job.waits_booked_until, now()));
+  const SimTime from = std::max(job.last_iteration_end, std::exchange(job.waits_recorded_until, now()));
   delays_.Book(job, LossCause::kShift, (now() - from).seconds().value());
 }
 

@@ -42,8 +42,9 @@ std::vector<std::string> FlopCheck::Describe() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> sentences;
   for (const auto& [id, claim] : claims_) {
-    if (sentences.size() == kNumJobsTold) {
-      sentences.push_back(fmt::format("{} more jobs do more FLOP than their GPUs can.", claims_.size() - kNumJobsTold));
+    if (sentences.size() == kNumJobsListed) {
+      sentences.push_back(
+          fmt::format("{} more jobs do more FLOP than their GPUs can.", claims_.size() - kNumJobsListed));
       break;
     }
     const std::string found =

@@ -97,8 +97,8 @@ struct JobState {
   // Accounts.
   SimTime first_start;
   SimTime last_iteration_end;
-  SimTime waits_booked_until;  // of waits for a time shift
-  SimTime observed_until;      // how far it has been simulated when its domain was last suspended
+  SimTime waits_recorded_until;  // of waits for a time shift
+  SimTime observed_until;        // how far it has been simulated when its domain was last suspended
   uint64_t event_hash = 0;
   int64_t jumped_ns = 0;        // simulated time that fast-forward skipped
   double jump_error = 0;        // bound on the relative error of iterations_done caused by it

@@ -55,8 +55,8 @@ class SharedProgress {
 // What one run is given besides its scenario.
 struct RunInputs {
   const ScenarioRunOptions* options;
-  const PlacementBook* known;  // null: none
-  PlacementBook* book;
+  const PlacementRecord* known;  // null: none
+  PlacementRecord* record;
   FlopCheck* flop_check;
 };
 
@@ -71,7 +71,7 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   const auto begin = std::chrono::steady_clock::now();
   const DrawSeeds seeds = SeedsOf(scenario, run.draw);
   const auto placement = scheduling::CreatePlacementPolicy(scenario.placement, seeds.placement).value();
-  const BookedPlacement booked(*placement, inputs.known, inputs.book);
+  const RecordedPlacement recorded(*placement, inputs.known, inputs.record);
   const auto policy = traffic::CreatePolicy(run.policy, scenario.policy_options).value();
   std::vector<std::unique_ptr<traffic::TrafficPolicy>> solo_policies;
   std::vector<const traffic::TrafficPolicy*> solo_choices;
@@ -97,7 +97,7 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   for (const ScenarioJob& entry : scenario.jobs) {
     if (std::find(absent.begin(), absent.end(), entry.job.id) == absent.end()) jobs.push_back(entry.job);
   }
-  ClusterSimulation simulation(scenario.fabric, booked, *policy, std::move(solo_choices),
+  ClusterSimulation simulation(scenario.fabric, recorded, *policy, std::move(solo_choices),
                                inputs.flop_check->Watch(MakeIterationProvider(scenario)), std::move(jobs),
                                scenario.link_events, options);
   RunWatch watch(stop, progress);
@@ -151,13 +151,13 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
     }
   }
   std::vector<std::optional<RunResult>> results(planned.size());
-  std::vector<PlacementBook> books(planned.size());
+  std::vector<PlacementRecord> records(planned.size());
   std::vector<Status> failures(planned.size());
   FlopCheck flop_check(scenario.fabric.gpu_peak());
   SharedProgress shared_progress(planned.size(), progress);
   ParallelFor(planned.size(), options.num_threads, stop, [&](size_t i) {
     const bool is_known = options.known_placements != nullptr && i < options.known_placements->size();
-    const RunInputs inputs = {&options, is_known ? &(*options.known_placements)[i] : nullptr, &books[i], &flop_check};
+    const RunInputs inputs = {&options, is_known ? &(*options.known_placements)[i] : nullptr, &records[i], &flop_check};
     failures[i] = CatchFailedChecks([&] {
       results[i] =
           RunOnce(scenario, planned[i], inputs, stop, [&](double fraction) { shared_progress.Set(i, fraction); });
@@ -181,7 +181,7 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
     if (!options.keeps_others)
       return Internal(fmt::format("{}, seed {}: {}", failed.policy, failed.seed, failures[i].message()));
   }
-  if (options.placements != nullptr) *options.placements = std::move(books);
+  if (options.placements != nullptr) *options.placements = std::move(records);
   return report;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "sim/placement_book.h"
+#include "sim/placement_record.h"
 #include "sim/run_result.h"
 #include "sim/scenario.h"
 
@@ -25,8 +25,8 @@ struct ScenarioRunOptions {
   // Where jobs are placed, one entry per planned run: policies in order, draws ascending.
   // `known_placements`, from an earlier call with the same policies and draws: each job is placed as it was, where
   // those GPUs are free. `placements` is filled. An allocation policy decides about hosts itself and obeys neither.
-  const std::vector<PlacementBook>* known_placements = nullptr;
-  std::vector<PlacementBook>* placements = nullptr;
+  const std::vector<PlacementRecord>* known_placements = nullptr;
+  std::vector<PlacementRecord>* placements = nullptr;
   // Runs that a check of ours has ended are listed beside the results of the others; otherwise they are an error.
   bool keeps_others = false;
   // The command that plays a run alone, for FailedRun; may be empty.

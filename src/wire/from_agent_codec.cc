@@ -302,7 +302,7 @@ Result<FromAgent> ReadFromAgent(const Proto& in) {
   return FromAgent(std::move(message));
 }
 
-Result<FromAgent> ReadWord(const v1::AgentMessage& proto) {
+Result<FromAgent> ReadMessage(const v1::AgentMessage& proto) {
   switch (proto.kind_case()) {
     case v1::AgentMessage::kHello:
       return ReadFromAgent<HostHello>(proto.hello());
@@ -338,26 +338,26 @@ Result<FromAgent> ReadWord(const v1::AgentMessage& proto) {
 
 std::string WriteFromAgent(const FromAgent& message) {
   ProtoArena arena;
-  auto* words = arena.Create<v1::AgentWords>();
-  std::visit([&](const auto& kind) { Write(kind, words->add_words()); }, message);
-  return words->SerializeAsString();
+  auto* messages = arena.Create<v1::AgentBatch>();
+  std::visit([&](const auto& kind) { Write(kind, messages->add_messages()); }, message);
+  return messages->SerializeAsString();
 }
 
 Result<std::vector<FromAgent>> ReadFromAgent(std::string_view bytes) {
   SilenceLibrary();
   ProtoArena arena;
-  auto* proto = arena.Create<v1::AgentWords>();
+  auto* proto = arena.Create<v1::AgentBatch>();
   if (bytes.size() > kMessageBytesMax || !proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return InvalidArgument(fmt::format("expected a message of an agent, found {} bytes that are none", bytes.size()));
   }
-  if (proto->words().empty()) return InvalidArgument("expected a message of an agent, found no word in it");
-  std::vector<FromAgent> words;
-  words.reserve(static_cast<size_t>(proto->words_size()));
-  for (const v1::AgentMessage& word : proto->words()) {
-    FL_ASSIGN_OR_RETURN(FromAgent read, ReadWord(word));
-    words.push_back(std::move(read));
+  if (proto->messages().empty()) return InvalidArgument("expected a message of an agent, found no message in it");
+  std::vector<FromAgent> messages;
+  messages.reserve(static_cast<size_t>(proto->messages_size()));
+  for (const v1::AgentMessage& message : proto->messages()) {
+    FL_ASSIGN_OR_RETURN(FromAgent read, ReadMessage(message));
+    messages.push_back(std::move(read));
   }
-  return words;
+  return messages;
 }
 
 }  // namespace fairlead::wire

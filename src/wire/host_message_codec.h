@@ -1,4 +1,4 @@
-// The words of agents and controller as bytes and back: protobuf, and the only place that knows it.
+// The messages of agents and controller as bytes and back: protobuf, and the only place that knows it.
 //
 // Schema: api/fairlead/v1/agent.proto. What a sender within the contracts of host_messages.h says comes out equal. What
 // is read is checked for being a value at all (addresses of 4 or 16 bytes, ports below 65536, numbers that are numbers,
@@ -15,11 +15,11 @@
 
 namespace fairlead::wire {
 
-// The stream's full name in gRPC; each message on it is what Write…() returns, or several of these, one after the
+// The stream's full name in gRPC; each batch on it is what Write…() returns, or several of these, one after the
 // other.
 inline constexpr std::string_view kAttachMethod = "/fairlead.v1.AgentService/Attach";
 
-// Larger messages are refused by both ends.
+// Larger batches are refused by both ends.
 inline constexpr size_t kMessageBytesMax = size_t{8} << 20;
 // Of hosts. Names are not empty and valid UTF-8. Those of jobs that an agent sends: model/job_name.h.
 inline constexpr size_t kNameBytesMax = 255;
@@ -27,7 +27,7 @@ inline constexpr size_t kNameBytesMax = 255;
 std::string WriteFromAgent(const controller::FromAgent& message);
 std::string WriteToAgent(const controller::ToAgent& message);
 
-// All words of a message, at least one.
+// All messages of a batch, at least one.
 // Errors: kInvalidArgument: not such a message, or the first field that can't be right, by its name.
 Result<std::vector<controller::FromAgent>> ReadFromAgent(std::string_view bytes);
 Result<std::vector<controller::ToAgent>> ReadToAgent(std::string_view bytes);

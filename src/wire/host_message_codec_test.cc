@@ -20,24 +20,24 @@ namespace {
 using controller::FromAgent;
 using controller::ToAgent;
 
-template <class Word>
-Result<Word> One(Result<std::vector<Word>> words) {
-  if (!words.ok()) return words.status();
-  EXPECT_EQ(words->size(), 1u);
-  return std::move(words->front());
+template <class Message>
+Result<Message> One(Result<std::vector<Message>> messages) {
+  if (!messages.ok()) return messages.status();
+  EXPECT_EQ(messages->size(), 1u);
+  return std::move(messages->front());
 }
 Result<FromAgent> ReadOneFromAgent(const std::string& bytes) { return One(ReadFromAgent(bytes)); }
 Result<ToAgent> ReadOneToAgent(const std::string& bytes) { return One(ReadToAgent(bytes)); }
-// The message of this one word.
-std::string BytesOf(const v1::AgentMessage& word) {
-  v1::AgentWords words;
-  *words.add_words() = word;
-  return words.SerializeAsString();
+// The message of this one message.
+std::string BytesOf(const v1::AgentMessage& message) {
+  v1::AgentBatch messages;
+  *messages.add_messages() = message;
+  return messages.SerializeAsString();
 }
-std::string BytesOf(const v1::ControllerMessage& word) {
-  v1::ControllerWords words;
-  *words.add_words() = word;
-  return words.SerializeAsString();
+std::string BytesOf(const v1::ControllerMessage& message) {
+  v1::ControllerBatch messages;
+  *messages.add_messages() = message;
+  return messages.SerializeAsString();
 }
 
 TEST(HostMessageCodec, EveryMessageComesOutAsItWentIn) {
@@ -92,17 +92,17 @@ TEST(HostMessageCodec, DamageIsAnErrorOrAnotherMessage) {
     if (bytes.empty()) continue;
     for (uint64_t i = random.Below(4); i > 0; --i) bytes[random.Below(bytes.size())] = static_cast<char>(random());
     if (random.Below(2) == 0) bytes.resize(random.Below(bytes.size() + 1));
-    const auto message = ReadFromAgent(bytes);
-    if (message.ok()) {
+    const auto messages = ReadFromAgent(bytes);
+    if (messages.ok()) {
       std::string written;
-      for (const FromAgent& word : *message) written += WriteFromAgent(word);
+      for (const FromAgent& message : *messages) written += WriteFromAgent(message);
       const auto again = ReadFromAgent(written);
       ASSERT_TRUE(again.ok()) << again.status().message();
-      EXPECT_TRUE(*again == *message);
+      EXPECT_TRUE(*again == *messages);
     } else {
       ++num_errors;
-      EXPECT_EQ(message.status().code(), StatusCode::kInvalidArgument);
-      EXPECT_FALSE(message.status().message().empty());
+      EXPECT_EQ(messages.status().code(), StatusCode::kInvalidArgument);
+      EXPECT_FALSE(messages.status().message().empty());
     }
   }
   EXPECT_GT(num_errors, 100u);
@@ -279,7 +279,7 @@ TEST(HostMessageCodec, TheMethodIsThatOfTheSchema) {
   text << file.rdbuf();
   EXPECT_NE(text.str().find("package fairlead.v1;"), std::string::npos);
   EXPECT_NE(text.str().find("service AgentService {"), std::string::npos);
-  EXPECT_NE(text.str().find("rpc Attach(stream AgentWords) returns (stream ControllerWords);"), std::string::npos);
+  EXPECT_NE(text.str().find("rpc Attach(stream AgentBatch) returns (stream ControllerBatch);"), std::string::npos);
   EXPECT_EQ(kAttachMethod, "/fairlead.v1.AgentService/Attach");
 }
 

@@ -10,19 +10,19 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fairlead::wire;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  if (const auto words = ReadFromAgent(bytes); words.ok()) {
+  if (const auto messages = ReadFromAgent(bytes); messages.ok()) {
     std::string written;
-    for (const auto& word : *words) written += WriteFromAgent(word);
+    for (const auto& message : *messages) written += WriteFromAgent(message);
     const auto again = ReadFromAgent(written);
-    FL_CHECK(again.ok() && *again == *words);
+    FL_CHECK(again.ok() && *again == *messages);
   } else {
-    FL_CHECK(!words.status().message().empty());
+    FL_CHECK(!messages.status().message().empty());
   }
-  if (const auto words = ReadToAgent(bytes); words.ok()) {
+  if (const auto messages = ReadToAgent(bytes); messages.ok()) {
     std::string written;
-    for (const auto& word : *words) written += WriteToAgent(word);
+    for (const auto& message : *messages) written += WriteToAgent(message);
     const auto again = ReadToAgent(written);
-    FL_CHECK(again.ok() && *again == *words);
+    FL_CHECK(again.ok() && *again == *messages);
   }
   return 0;
 }

@@ -265,7 +265,7 @@ Result<ToAgent> ReadToAgent(const Proto& in) {
   return ToAgent(std::move(message));
 }
 
-Result<ToAgent> ReadWord(const v1::ControllerMessage& proto) {
+Result<ToAgent> ReadMessage(const v1::ControllerMessage& proto) {
   switch (proto.kind_case()) {
     case v1::ControllerMessage::kWelcome:
       return ReadToAgent<Welcome>(proto.welcome());
@@ -297,27 +297,27 @@ Result<ToAgent> ReadWord(const v1::ControllerMessage& proto) {
 
 std::string WriteToAgent(const ToAgent& message) {
   ProtoArena arena;
-  auto* words = arena.Create<v1::ControllerWords>();
-  std::visit([&](const auto& kind) { Write(kind, words->add_words()); }, message);
-  return words->SerializeAsString();
+  auto* messages = arena.Create<v1::ControllerBatch>();
+  std::visit([&](const auto& kind) { Write(kind, messages->add_messages()); }, message);
+  return messages->SerializeAsString();
 }
 
 Result<std::vector<ToAgent>> ReadToAgent(std::string_view bytes) {
   SilenceLibrary();
   ProtoArena arena;
-  auto* proto = arena.Create<v1::ControllerWords>();
+  auto* proto = arena.Create<v1::ControllerBatch>();
   if (bytes.size() > kMessageBytesMax || !proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return InvalidArgument(
         fmt::format("expected a message of the controller, found {} bytes that are none", bytes.size()));
   }
-  if (proto->words().empty()) return InvalidArgument("expected a message of the controller, found no word in it");
-  std::vector<ToAgent> words;
-  words.reserve(static_cast<size_t>(proto->words_size()));
-  for (const v1::ControllerMessage& word : proto->words()) {
-    FL_ASSIGN_OR_RETURN(ToAgent read, ReadWord(word));
-    words.push_back(std::move(read));
+  if (proto->messages().empty()) return InvalidArgument("expected a message of the controller, found no message in it");
+  std::vector<ToAgent> messages;
+  messages.reserve(static_cast<size_t>(proto->messages_size()));
+  for (const v1::ControllerMessage& message : proto->messages()) {
+    FL_ASSIGN_OR_RETURN(ToAgent read, ReadMessage(message));
+    messages.push_back(std::move(read));
   }
-  return words;
+  return messages;
 }
 
 }  // namespace fairlead::wire

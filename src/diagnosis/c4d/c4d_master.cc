@@ -49,14 +49,14 @@ std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::Tel
   for (const model::TelemetryRecord& record : records) Take(now, record);
   if (!picture_) return {};
   if (now < excused_until_) {
-    book_->ForgetOthers(now);
+    tracker_->ForgetOthers(now);
     stood_still_ = true;
   } else {
     JudgeStanding(now);
   }
   EndWindowIfDue(now);
   ClearGone(now);
-  return book_->TakeActions();
+  return tracker_->TakeActions();
 }
 
 std::vector<Finding> C4dMaster::AnalyzeNow() {
@@ -70,7 +70,7 @@ std::vector<Finding> C4dMaster::AnalyzeNow() {
        {FindMissing(*picture_, hindrances, now, options_.silence), FindHangs(*picture_, hindrances, query)}) {
     std::move(more.begin(), more.end(), std::back_inserter(suspects));
   }
-  FindingBook book(picture_->layout().job);
+  FindingTracker tracker(picture_->layout().job);
   // What explains the rest comes first, and is all that there is to say.
   const auto has = [&](bool (*is_kind)(Syndrome)) {
     return std::any_of(suspects.begin(), suspects.end(), [&](const Suspect& s) { return is_kind(s.syndrome); });
@@ -78,14 +78,14 @@ std::vector<Finding> C4dMaster::AnalyzeNow() {
   const bool is_explained = has(IsDead) || has(IsMismatch);
   for (const Suspect& suspect : suspects) {
     if (IsHang(suspect.syndrome) && is_explained) continue;
-    book.Open(suspect, now, {});
+    tracker.Open(suspect, now, {});
   }
-  return book.findings();
+  return tracker.findings();
 }
 
 const std::vector<Finding>& C4dMaster::findings() const {
   static const std::vector<Finding> kNone;
-  return book_ ? book_->findings() : kNone;
+  return tracker_ ? tracker_->findings() : kNone;
 }
 
 void C4dMaster::Take(SimTime now, const model::TelemetryRecord& record) {
@@ -115,10 +115,10 @@ void C4dMaster::TakeLayout(SimTime now, const model::JobLayout& layout) {
     return;
   }
   ++counters_.layouts;
-  if (book_) {
-    book_->ClearAll(now);
+  if (tracker_) {
+    tracker_->ClearAll(now);
   } else {
-    book_.emplace(layout.job);
+    tracker_.emplace(layout.job);
   }
   slow_.reset();  // it refers to the layout of the picture
   picture_.emplace(layout, now, names_);
@@ -158,18 +158,18 @@ void C4dMaster::JudgeStanding(SimTime now) {
     switch (suspect.syndrome) {
       case Syndrome::kDead:
         if (IsAftermath(suspect)) break;
-        if (book_->Hold(suspect, now, SimDuration(0)) && !HasOpen(IsDead)) {
-          book_->Open(suspect, now, ExplainedBy(suspect));
+        if (tracker_->Hold(suspect, now, SimDuration(0)) && !HasOpen(IsDead)) {
+          tracker_->Open(suspect, now, ExplainedBy(suspect));
         }
         stood_still_ = true;
         break;
       case Syndrome::kMismatch:
-        if (book_->Hold(suspect, now, options_.silence.report_period) && !HasOpen(IsDead)) {
-          book_->Open(suspect, now, ExplainedBy(suspect));
+        if (tracker_->Hold(suspect, now, options_.silence.report_period) && !HasOpen(IsDead)) {
+          tracker_->Open(suspect, now, ExplainedBy(suspect));
         }
         break;
       case Syndrome::kUnreachable:
-        if (book_->Hold(suspect, now, options_.silence.confirm_for)) book_->Open(suspect, now, {});
+        if (tracker_->Hold(suspect, now, options_.silence.confirm_for)) tracker_->Open(suspect, now, {});
         break;
       case Syndrome::kCommHang:
       case Syndrome::kNonCommHang:
@@ -180,25 +180,25 @@ void C4dMaster::JudgeStanding(SimTime now) {
         break;
     }
   }
-  book_->ForgetOthers(now);
+  tracker_->ForgetOthers(now);
 }
 
 void C4dMaster::JudgeHang(const Suspect& suspect, SimTime now) {
-  const bool is_due = book_->Hold(suspect, now, options_.hang.confirm_for);
+  const bool is_due = tracker_->Hold(suspect, now, options_.hang.confirm_for);
   if (!is_due || HasOpen(IsDead) || HasOpen(IsMismatch)) return;
   // A verdict that has changed replaces the one before; two at once are cause and consequence.
-  for (const FindingId id : book_->open()) {
-    if (!IsHang(book_->findings()[id.index()].syndrome)) continue;
-    if (book_->LastHeld(id) == now) return;
-    book_->Clear(id, now);
+  for (const FindingId id : tracker_->open()) {
+    if (!IsHang(tracker_->findings()[id.index()].syndrome)) continue;
+    if (tracker_->LastHeld(id) == now) return;
+    tracker_->Clear(id, now);
   }
-  book_->Open(suspect, now, ExplainedBy(suspect));
+  tracker_->Open(suspect, now, ExplainedBy(suspect));
 }
 
 bool C4dMaster::IsAftermath(const Suspect& dead) const {
   if (dead.sub_cause == model::SubCause::kGpuError) return false;
-  for (const FindingId id : book_->open()) {
-    const Finding& finding = book_->findings()[id.index()];
+  for (const FindingId id : tracker_->open()) {
+    const Finding& finding = tracker_->findings()[id.index()];
     if (IsHang(finding.syndrome) && !finding.culprits.empty()) return !Overlap(finding.culprits, dead.culprits);
   }
   return false;
@@ -217,10 +217,10 @@ void C4dMaster::EndWindowIfDue(SimTime now) {
   ++(counts ? counters_.windows : counters_.idle_windows);
   if (counts) {
     const WindowOptions& window = options_.window;
-    for (const Suspect& suspect : book_->HoldWindow(suspects, now, window.bad_windows, window.windows)) {
-      book_->Open(suspect, now, {});
+    for (const Suspect& suspect : tracker_->HoldWindow(suspects, now, window.bad_windows, window.windows)) {
+      tracker_->Open(suspect, now, {});
     }
-    for (const FindingId id : book_->FindRecovered(window.bad_windows)) book_->Clear(id, now);
+    for (const FindingId id : tracker_->FindRecovered(window.bad_windows)) tracker_->Clear(id, now);
   }
   window_begin_ = now;
   stood_still_ = false;
@@ -245,26 +245,26 @@ bool C4dMaster::IsWindowFull() const {
 void C4dMaster::ClearGone(SimTime now) {
   const bool has_dead = std::any_of(picture_->ranks().begin(), picture_->ranks().end(),
                                     [](const RankState& rank) { return rank.process == model::ProcessState::kGone; });
-  for (const FindingId id : book_->open()) {
-    const Finding& finding = book_->findings()[id.index()];
-    if (IsSlow(finding.syndrome) || now - book_->LastHeld(id) < options_.hang.clear_after) continue;
+  for (const FindingId id : tracker_->open()) {
+    const Finding& finding = tracker_->findings()[id.index()];
+    if (IsSlow(finding.syndrome) || now - tracker_->LastHeld(id) < options_.hang.clear_after) continue;
     // Processes that die in a hang do not mend it.
     const bool moves = picture_->last_progress() > finding.confirmed;
     if (IsHang(finding.syndrome) && has_dead && !moves) continue;
-    book_->Clear(id, now);
+    tracker_->Clear(id, now);
   }
 }
 
 bool C4dMaster::HasOpen(bool (*is_kind)(Syndrome)) const {
-  const std::vector<FindingId> open = book_->open();
+  const std::vector<FindingId> open = tracker_->open();
   return std::any_of(open.begin(), open.end(),
-                     [&](FindingId id) { return is_kind(book_->findings()[id.index()].syndrome); });
+                     [&](FindingId id) { return is_kind(tracker_->findings()[id.index()].syndrome); });
 }
 
 std::vector<FindingId> C4dMaster::ExplainedBy(const Suspect& suspect) const {
   std::vector<FindingId> explained;
-  for (const FindingId id : book_->open()) {
-    const Finding& finding = book_->findings()[id.index()];
+  for (const FindingId id : tracker_->open()) {
+    const Finding& finding = tracker_->findings()[id.index()];
     const bool is_consequence = suspect.syndrome == Syndrome::kDead && !IsSlow(finding.syndrome);
     if (is_consequence || Overlap(finding.culprits, suspect.culprits)) explained.push_back(id);
   }

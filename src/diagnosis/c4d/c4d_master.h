@@ -1,6 +1,6 @@
 // The C4D master of one job: takes telemetry, and says what is broken once it is sure.
 //
-//     telemetry --> Handle() --+--> job_picture --+--> death_watch, hang_rule, mismatch_check --> finding_book --> out
+//     telemetry --> Handle() --+--> job_picture --+--> death_watch, hang_rule, mismatch_check -> finding_tracker -> out
 //       (or none: a tick)      |                  +--> completed operations --+                       |
 //                              +--> reports ------------> slow detectors <----+-- windows ------------+
 //
@@ -31,7 +31,7 @@
 
 #include "base/sim_time.h"
 #include "diagnosis/c4d/c4d_options.h"
-#include "diagnosis/c4d/finding_book.h"
+#include "diagnosis/c4d/finding_tracker.h"
 #include "diagnosis/c4d/hang_rule.h"
 #include "diagnosis/c4d/job_picture.h"
 #include "diagnosis/c4d/mismatch_check.h"
@@ -101,7 +101,7 @@ class C4dMaster {
   std::string last_error_;
   SimTime excused_until_;
   std::optional<JobPicture> picture_;
-  std::optional<FindingBook> book_;
+  std::optional<FindingTracker> tracker_;
   MismatchCheck mismatch_check_;
   std::unique_ptr<SlowDetectors> slow_;
 

@@ -89,7 +89,7 @@ class DrillPlay {
     if (with_diagnosis_) {
       for (const C4dAction& action : master_.Handle(now, records)) {
         NoteFinding(action);
-        events.emplace_back(controller::FindingTold{action.finding});
+        events.emplace_back(controller::FindingReported{action.finding});
       }
     }
     Tell(now, events);
@@ -334,7 +334,7 @@ class DrillPlay {
   SimulatedCluster cluster_;
   C4dMaster master_;
   controller::Steering steering_;
-  controller::SteeringDesk desk_;
+  controller::SteeringDispatcher desk_;
   std::vector<bool> is_announced_;  // [pause]
   // People: end of their search; end of their restart, and on which hosts.
   SimTime act_at_ = kNotYet;

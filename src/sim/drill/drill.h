@@ -1,7 +1,7 @@
 // A drill: a training job with planted faults, with the diagnosis and steering that watch it, or with people who wait
 // for the time-out and search by hand; what happens when.
 //
-//     SimulatedCluster --- telemetry ---> C4D master --- findings ---> SteeringDesk --- actions ---+
+//     SimulatedCluster --- telemetry ---> C4D master --- findings ---> SteeringDispatcher --- actions ---+
 //            ^-------------------------------------------------------------------------------------+
 //     once a second of the job's time; without C4D the two in the middle are people:
 //     no iteration ends for `timeout` --> the processes give up --> `search` --> isolate what is broken, restart
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "controller/steering.h"
-#include "controller/steering_desk.h"
+#include "controller/steering_dispatcher.h"
 #include "diagnosis/c4d/c4d_options.h"
 #include "model/finding.h"
 #include "sim/drill/simulated_cluster.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/steering_desk.h"
+#include "controller/steering_dispatcher.h"
 
 namespace fairlead::sim {
 namespace {
@@ -211,14 +211,14 @@ TEST(DrillTest, SameOptionsSameResult) {
   EXPECT_EQ(one.num_iterations, other.num_iterations);
 }
 
-// The desk joins any back end; here the dry run: everything is said, in order, at once.
+// The dispatcher joins any back end; here the dry run: everything is said, in order, at once.
 TEST(DryRunTest, SaysWhatWouldBeDone) {
   controller::SteeringOptions options;
   options.mode = controller::SteeringMode::kAct;
   controller::Steering steering(options, 100);
   controller::DryRun backend;
   std::vector<std::string> steps;
-  controller::SteeringDesk desk(&steering, &backend, [&](const controller::AuditEntry& entry) {
+  controller::SteeringDispatcher dispatcher(&steering, &backend, [&](const controller::AuditEntry& entry) {
     const auto* action = std::get_if<controller::SteeringAction>(&entry.what);
     if (action != nullptr && controller::IsAnswered(action->step)) steps.emplace_back(Name(action->step));
   });
@@ -235,8 +235,8 @@ TEST(DryRunTest, SaysWhatWouldBeDone) {
   finding.culprits = {culprit};
   const std::vector<controller::SteeringEvent> events = {controller::JobRunning{JobId(1), {HostId(0), HostId(1)}},
                                                          controller::SpareOffered{HostId(5)},
-                                                         controller::FindingTold{finding}};
-  desk.Handle(At(1), events);
+                                                         controller::FindingReported{finding}};
+  dispatcher.Handle(At(1), events);
   EXPECT_THAT(steps,
               testing::UnorderedElementsAre("isolate_host", "test_host", "stop_job", "take_spare", "restart_job"));
 }

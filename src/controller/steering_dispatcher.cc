@@ -1,13 +1,13 @@
-#include "controller/steering_desk.h"
+#include "controller/steering_dispatcher.h"
 
 #include <utility>
 
 namespace fairlead::controller {
 
-SteeringDesk::SteeringDesk(Steering* steering, ActionBackend* backend, WriteAudit audit)
+SteeringDispatcher::SteeringDispatcher(Steering* steering, ActionBackend* backend, WriteAudit audit)
     : steering_(steering), backend_(backend), audit_(std::move(audit)) {}
 
-std::vector<SteeringAction> SteeringDesk::Handle(SimTime now, std::span<const SteeringEvent> events) {
+std::vector<SteeringAction> SteeringDispatcher::Handle(SimTime now, std::span<const SteeringEvent> events) {
   std::vector<SteeringAction> told;
   HandleOnce(now, events, &told);
   // Every round answers actions, and a sequence has a finite number of them.
@@ -21,7 +21,8 @@ std::vector<SteeringAction> SteeringDesk::Handle(SimTime now, std::span<const St
   return told;
 }
 
-void SteeringDesk::HandleOnce(SimTime now, std::span<const SteeringEvent> events, std::vector<SteeringAction>* told) {
+void SteeringDispatcher::HandleOnce(SimTime now, std::span<const SteeringEvent> events,
+                                    std::vector<SteeringAction>* told) {
   for (SteeringAction& action : steering_->Handle(now, events)) {
     if (audit_) audit_({now, action});
     if (IsAnswered(action.step)) backend_->Begin(now, action);

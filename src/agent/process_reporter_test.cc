@@ -1,4 +1,4 @@
-#include "agent/process_teller.h"
+#include "agent/process_reporter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,24 +39,24 @@ SeenProcess Ended(SeenProcess process) {
   return process;
 }
 
-TEST(ProcessTellerTest, EachJobHasAWordAndEachLookANumber) {
-  ProcessTeller teller;
-  teller.Tell(SimTime(1), {}, false);
-  const auto words = teller.Tell(SimTime(2), {ProcessOf("b", 1), ProcessOf("a", 2), ProcessOf("b", 3)}, true);
+TEST(ProcessReporterTest, EachJobHasAWordAndEachLookANumber) {
+  ProcessReporter reporter;
+  reporter.Report(SimTime(1), {}, false);
+  const auto words = reporter.Report(SimTime(2), {ProcessOf("b", 1), ProcessOf("a", 2), ProcessOf("b", 3)}, true);
   ASSERT_THAT(words, SizeIs(2));
   EXPECT_EQ(words[0], (ProcessesSeen{"a", 1, SimTime(2), {ProcessOf("a", 2)}}));
   EXPECT_EQ(words[1], (ProcessesSeen{"b", 1, SimTime(2), {ProcessOf("b", 1), ProcessOf("b", 3)}}));
-  EXPECT_THAT(teller.TakeNotes(), IsEmpty());
+  EXPECT_THAT(reporter.TakeNotes(), IsEmpty());
 }
 
-TEST(ProcessTellerTest, AnEndIsToldUntilItWasHeardAMinute) {
-  ProcessTeller teller;
+TEST(ProcessReporterTest, AnEndIsToldUntilItWasHeardAMinute) {
+  ProcessReporter reporter;
   const SeenProcess ended = Ended(ProcessOf("gpt", 1));
-  ASSERT_THAT(teller.Tell(SimTime(0), {ended}, false), SizeIs(1));
+  ASSERT_THAT(reporter.Report(SimTime(0), {ended}, false), SizeIs(1));
   // Nobody hears it for an hour.
-  for (int i = 0; i < 3600; ++i) ASSERT_THAT(teller.Tell(SimTime(i), {}, false), SizeIs(1));
-  for (uint32_t i = 0; i < ProcessTeller::kTellEnded; ++i) {
-    const auto words = teller.Tell(SimTime(i), {}, true);
+  for (int i = 0; i < 3600; ++i) ASSERT_THAT(reporter.Report(SimTime(i), {}, false), SizeIs(1));
+  for (uint32_t i = 0; i < ProcessReporter::kTellEnded; ++i) {
+    const auto words = reporter.Report(SimTime(i), {}, true);
     ASSERT_THAT(words, SizeIs(1));
     ASSERT_THAT(words[0].processes, SizeIs(1));
     EXPECT_EQ(words[0].processes[0].state, ProcessState::kGone);
@@ -64,44 +64,44 @@ TEST(ProcessTellerTest, AnEndIsToldUntilItWasHeardAMinute) {
     EXPECT_EQ(words[0].processes[0].report.communicators, ended.report.communicators);
     EXPECT_THAT(words[0].processes[0].report.operations, IsEmpty());
   }
-  EXPECT_THAT(teller.Tell(SimTime(0), {}, true), IsEmpty());
+  EXPECT_THAT(reporter.Report(SimTime(0), {}, true), IsEmpty());
 }
 
-TEST(ProcessTellerTest, WhatCannotBeToldIsNotedOnce) {
-  ProcessTeller teller;
+TEST(ProcessReporterTest, WhatCannotBeToldIsNotedOnce) {
+  ProcessReporter reporter;
   SeenProcess damaged = ProcessOf("gpt", 2);
   damaged.report.operations[0].communicator = model::CommunicatorId(1);
-  for (int i = 0; i < 3; ++i) EXPECT_THAT(teller.Tell(SimTime(i), {ProcessOf("", 1), damaged}, true), IsEmpty());
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(reporter.Report(SimTime(i), {ProcessOf("", 1), damaged}, true), IsEmpty());
   EXPECT_THAT(
-      teller.TakeNotes(),
+      reporter.TakeNotes(),
       ElementsAre("process 1 is not diagnosed: FAIRLEAD_JOB: expected the name of a job, 1 to 63 of A-Z a-z 0-9 . _ -, "
                   "found nothing",
                   "process 2 is not diagnosed: operations[0].communicator: expected one of 1, found 1"));
-  EXPECT_THAT(teller.TakeNotes(), IsEmpty());
+  EXPECT_THAT(reporter.TakeNotes(), IsEmpty());
 }
 
-TEST(ProcessTellerTest, ProcessesBeyondTheBoundsAreSeenFromOutsideOrNotAtAll) {
-  ProcessTeller teller;
+TEST(ProcessReporterTest, ProcessesBeyondTheBoundsAreSeenFromOutsideOrNotAtAll) {
+  ProcessReporter reporter;
   // Two fill the word: 1 + 16383 records each. The third has room for its communicator no more.
   const size_t half = telemetry::kProcessRecordsMax / 2 - 1;
   auto words =
-      teller.Tell(SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half), ProcessOf("gpt", 3)}, true);
+      reporter.Report(SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half), ProcessOf("gpt", 3)}, true);
   ASSERT_THAT(words, SizeIs(1));
   EXPECT_THAT(words[0].processes, SizeIs(2));
-  EXPECT_THAT(teller.TakeNotes(), ElementsAre(HasSubstr("more processes here")));
-  words =
-      teller.Tell(SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half - 2), ProcessOf("gpt", 3, 2)}, true);
+  EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("more processes here")));
+  words = reporter.Report(SimTime(0),
+                          {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half - 2), ProcessOf("gpt", 3, 2)}, true);
   ASSERT_THAT(words[0].processes, SizeIs(3));
   EXPECT_THAT(words[0].processes[2].report.operations, IsEmpty());
-  EXPECT_THAT(teller.TakeNotes(), ElementsAre(HasSubstr("seen from outside")));
+  EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("seen from outside")));
 }
 
 // Whatever processes do, words are within their contract, and an end that happened is heard of.
-TEST(ProcessTellerTest, RandomLives) {
+TEST(ProcessReporterTest, RandomLives) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    ProcessTeller teller;
+    ProcessReporter reporter;
     std::map<int32_t, SeenProcess> living;
     std::set<int32_t> ended;
     std::set<int32_t> heard;
@@ -120,7 +120,7 @@ TEST(ProcessTellerTest, RandomLives) {
       }
       const bool is_heard = look == 99 || random.Below(2) == 0;
       std::set<std::string> jobs;
-      for (const ProcessesSeen& word : teller.Tell(SimTime(0), seen, is_heard)) {
+      for (const ProcessesSeen& word : reporter.Report(SimTime(0), seen, is_heard)) {
         EXPECT_EQ(word.number, look);
         EXPECT_TRUE(jobs.insert(word.job).second);
         EXPECT_LE(word.processes.size(), controller::kProcessesMax);
@@ -137,15 +137,15 @@ TEST(ProcessTellerTest, RandomLives) {
   }
 }
 
-TEST(ProcessTellerTest, BadNamesOfJobsAreNotTold) {
+TEST(ProcessReporterTest, BadNamesOfJobsAreNotTold) {
   for (const std::string& name :
        {std::string(64, 'x'), std::string("a b;rm -rf /"), std::string("../x"), std::string("é")}) {
-    ProcessTeller teller;
-    EXPECT_THAT(teller.Tell(SimTime(0), {ProcessOf(name, 1)}, true), IsEmpty()) << name;
-    EXPECT_THAT(teller.TakeNotes(), ElementsAre(HasSubstr("FAIRLEAD_JOB: expected the name of a job")));
+    ProcessReporter reporter;
+    EXPECT_THAT(reporter.Report(SimTime(0), {ProcessOf(name, 1)}, true), IsEmpty()) << name;
+    EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("FAIRLEAD_JOB: expected the name of a job")));
   }
-  ProcessTeller teller;
-  EXPECT_THAT(teller.Tell(SimTime(0), {ProcessOf(std::string(63, 'x'), 1)}, true), SizeIs(1));
+  ProcessReporter reporter;
+  EXPECT_THAT(reporter.Report(SimTime(0), {ProcessOf(std::string(63, 'x'), 1)}, true), SizeIs(1));
 }
 
 }  // namespace

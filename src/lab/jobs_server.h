@@ -26,7 +26,7 @@ struct JobsAnswer {
   friend bool operator==(const JobsAnswer&, const JobsAnswer&) = default;
 };
 
-class JobsDoor {
+class JobsServer {
  public:
   struct Question {
     uint64_t id = 0;
@@ -35,10 +35,10 @@ class JobsDoor {
 
   // Takes the place of a socket that was left over. Errors: kFailedPrecondition: the path is too long for a socket, or
   // not writable.
-  static Result<JobsDoor> Open(const std::string& path);
-  ~JobsDoor();
-  JobsDoor(JobsDoor&& other) noexcept = default;
-  JobsDoor& operator=(JobsDoor&&) = delete;
+  static Result<JobsServer> Open(const std::string& path);
+  ~JobsServer();
+  JobsServer(JobsServer&& other) noexcept = default;
+  JobsServer& operator=(JobsServer&&) = delete;
 
   // Questions that have come since the call before. Never waits.
   std::vector<Question> Take();
@@ -46,7 +46,7 @@ class JobsDoor {
   void Answer(uint64_t id, const JobsAnswer& answer);
 
  private:
-  JobsDoor() = default;
+  JobsServer() = default;
 
   std::string path_;
   Descriptor listener_;

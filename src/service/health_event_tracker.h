@@ -32,11 +32,11 @@ struct HealthEventOptions {
   SimDuration inherited_for = SimDuration(600'000'000'000);
 };
 
-class HealthEventBook {
+class HealthEventTracker {
  public:
   // Args: names: of hosts and jobs; called by Handle(). Errors: kDataLoss: the record can't be read; the store's.
-  static Result<HealthEventBook> Restore(SimTime now, const HealthEventOptions& options,
-                                         controller::SteeringNames names, store::Store* store);
+  static Result<HealthEventTracker> Restore(SimTime now, const HealthEventOptions& options,
+                                            controller::SteeringNames names, store::Store* store);
 
   // Events to send, in order. They are kept before they are returned; while the store takes nothing, they are returned
   // all the same: at worst a host stays unhealthy after a death, until somebody looks.
@@ -45,7 +45,8 @@ class HealthEventBook {
  private:
   using Key = std::pair<std::string, std::string>;  // node, check
 
-  HealthEventBook(SimTime now, const HealthEventOptions& options, controller::SteeringNames names, store::Store* store)
+  HealthEventTracker(SimTime now, const HealthEventOptions& options, controller::SteeringNames names,
+                     store::Store* store)
       : options_(options), names_(std::move(names)), store_(store), started_(now) {}
 
   void Open(SimTime now, const model::Finding& finding, std::vector<wire::HealthEvent>* events);

@@ -1,4 +1,4 @@
-#include "diagnosis/c4d/finding_book.h"
+#include "diagnosis/c4d/finding_tracker.h"
 
 #include <gtest/gtest.h>
 
@@ -18,29 +18,29 @@ Suspect SlowNic(CulpritKind kind, uint32_t nic) {
   return suspect;
 }
 
-class FindingBookTest : public ::testing::Test {
+class FindingTrackerTest : public ::testing::Test {
  protected:
   // A window with these suspects; opens what it confirms. Returns how many findings there are by then.
   size_t Window(const std::vector<Suspect>& suspects) {
     now_ = now_ + SimDuration(10'000'000'000);
-    for (const Suspect& suspect : book_.HoldWindow(suspects, now_, kBad, kWindows)) book_.Open(suspect, now_, {});
-    return book_.findings().size();
+    for (const Suspect& suspect : tracker_.HoldWindow(suspects, now_, kBad, kWindows)) tracker_.Open(suspect, now_, {});
+    return tracker_.findings().size();
   }
 
-  FindingBook book_{JobId(0)};
+  FindingTracker tracker_{JobId(0)};
   SimTime now_;
 };
 
-TEST_F(FindingBookTest, WindowsOfANicAndOfItsSidesCountTogether) {
+TEST_F(FindingTrackerTest, WindowsOfANicAndOfItsSidesCountTogether) {
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNicSend, 4)}), 0u);
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNic, 4)}), 0u);
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNicSend, 4)}), 1u);
-  EXPECT_EQ(book_.findings()[0].culprits, SlowNic(CulpritKind::kNicSend, 4).culprits);
-  EXPECT_EQ(book_.findings()[0].first_seen, SimTime(10'000'000'000));
+  EXPECT_EQ(tracker_.findings()[0].culprits, SlowNic(CulpritKind::kNicSend, 4).culprits);
+  EXPECT_EQ(tracker_.findings()[0].first_seen, SimTime(10'000'000'000));
   for (int window = 0; window < 5; ++window) EXPECT_EQ(Window({SlowNic(CulpritKind::kNic, 4)}), 1u);
 }
 
-TEST_F(FindingBookTest, WindowsOfDifferentNicsDoNot) {
+TEST_F(FindingTrackerTest, WindowsOfDifferentNicsDoNot) {
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNicSend, 4)}), 0u);
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNicSend, 5)}), 0u);
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNicReceive, 4)}), 0u);

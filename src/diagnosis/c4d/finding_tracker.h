@@ -31,9 +31,9 @@ struct C4dAction {
   friend bool operator==(const C4dAction&, const C4dAction&) = default;
 };
 
-class FindingBook {
+class FindingTracker {
  public:
-  explicit FindingBook(JobId job) : job_(job) {}
+  explicit FindingTracker(JobId job) : job_(job) {}
 
   // Notes what is held at `now`. Call it for all standing suspects of an instant, then ForgetOthers.
   // Returns whether the suspicion is `hold` old by now and no finding is open for it: it may be confirmed.

@@ -1,4 +1,4 @@
-#include "diagnosis/c4d/finding_book.h"
+#include "diagnosis/c4d/finding_tracker.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@ namespace fairlead::diagnosis::c4d {
 using model::Finding;
 using model::FindingId;
 
-FindingBook::Key FindingBook::KeyOf(const Suspect& suspect) {
+FindingTracker::Key FindingTracker::KeyOf(const Suspect& suspect) {
   std::vector<model::Culprit> culprits = suspect.culprits;
   for (model::Culprit& culprit : culprits) {
     const bool is_side =
@@ -20,7 +20,7 @@ FindingBook::Key FindingBook::KeyOf(const Suspect& suspect) {
   return {suspect.syndrome, std::move(culprits)};
 }
 
-bool FindingBook::Hold(const Suspect& suspect, SimTime now, SimDuration hold) {
+bool FindingTracker::Hold(const Suspect& suspect, SimTime now, SimDuration hold) {
   const Key key = KeyOf(suspect);
   Suspicion& suspicion = suspicions_.try_emplace(key, Suspicion{now, now}).first->second;
   suspicion.last_held = now;
@@ -31,12 +31,12 @@ bool FindingBook::Hold(const Suspect& suspect, SimTime now, SimDuration hold) {
   return now - suspicion.first_held >= hold;
 }
 
-void FindingBook::ForgetOthers(SimTime now) {
+void FindingTracker::ForgetOthers(SimTime now) {
   std::erase_if(suspicions_, [&](const auto& entry) { return entry.second.last_held != now; });
 }
 
-std::vector<Suspect> FindingBook::HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad,
-                                             uint32_t windows) {
+std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad,
+                                                uint32_t windows) {
   const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
   for (auto& [key, history] : histories_) history.bad = (history.bad << 1) & mask;
   for (const Suspect& suspect : suspects) {
@@ -58,7 +58,7 @@ std::vector<Suspect> FindingBook::HoldWindow(std::span<const Suspect> suspects, 
   return confirmed;
 }
 
-std::vector<FindingId> FindingBook::FindRecovered(uint32_t windows) const {
+std::vector<FindingId> FindingTracker::FindRecovered(uint32_t windows) const {
   const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
   std::vector<FindingId> recovered;
   for (const auto& [id, state] : open_) {
@@ -68,7 +68,7 @@ std::vector<FindingId> FindingBook::FindRecovered(uint32_t windows) const {
   return recovered;
 }
 
-void FindingBook::Open(const Suspect& suspect, SimTime now, std::vector<FindingId> symptoms) {
+void FindingTracker::Open(const Suspect& suspect, SimTime now, std::vector<FindingId> symptoms) {
   const Key key = KeyOf(suspect);
   Finding finding;
   finding.id = FindingId(findings_.size());
@@ -97,14 +97,14 @@ void FindingBook::Open(const Suspect& suspect, SimTime now, std::vector<FindingI
   Tell(FindingChange::kOpened, finding.id);
 }
 
-void FindingBook::AddSymptom(FindingId id, FindingId symptom) {
+void FindingTracker::AddSymptom(FindingId id, FindingId symptom) {
   std::vector<FindingId>& symptoms = findings_[id.index()].symptoms;
   if (std::find(symptoms.begin(), symptoms.end(), symptom) != symptoms.end()) return;
   symptoms.push_back(symptom);
   Tell(FindingChange::kUpdated, id);
 }
 
-void FindingBook::Clear(FindingId id, SimTime now) {
+void FindingTracker::Clear(FindingId id, SimTime now) {
   Finding& finding = findings_[id.index()];
   finding.state = model::FindingState::kCleared;
   finding.cleared = now;
@@ -113,21 +113,21 @@ void FindingBook::Clear(FindingId id, SimTime now) {
   Tell(FindingChange::kUpdated, id);
 }
 
-void FindingBook::ClearAll(SimTime now) {
+void FindingTracker::ClearAll(SimTime now) {
   for (const FindingId id : open()) Clear(id, now);
   suspicions_.clear();
   histories_.clear();
 }
 
-std::vector<FindingId> FindingBook::open() const {
+std::vector<FindingId> FindingTracker::open() const {
   std::vector<FindingId> ids;
   for (const auto& [id, state] : open_) ids.push_back(id);
   return ids;
 }
 
-void FindingBook::Tell(FindingChange change, FindingId id) { actions_.push_back({change, findings_[id.index()]}); }
+void FindingTracker::Tell(FindingChange change, FindingId id) { actions_.push_back({change, findings_[id.index()]}); }
 
-std::optional<FindingId> FindingBook::FindOpen(const Key& key) const {
+std::optional<FindingId> FindingTracker::FindOpen(const Key& key) const {
   for (const auto& [id, state] : open_) {
     if (state.key == key) return id;
   }

@@ -1,4 +1,4 @@
-#include "agent/process_teller.h"
+#include "agent/process_reporter.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ SeenProcess WithoutRecords(SeenProcess process) {
 
 }  // namespace
 
-std::vector<ProcessesSeen> ProcessTeller::Tell(SimTime at, const std::vector<SeenProcess>& seen, bool is_heard) {
+std::vector<ProcessesSeen> ProcessReporter::Report(SimTime at, const std::vector<SeenProcess>& seen, bool is_heard) {
   std::map<std::string, ProcessesSeen> words;
   std::map<std::string, size_t> num_records;
   const auto add = [&](const SeenProcess& process) {
@@ -50,7 +50,7 @@ std::vector<ProcessesSeen> ProcessTeller::Tell(SimTime at, const std::vector<See
   return list;
 }
 
-bool ProcessTeller::IsFit(const SeenProcess& process) {
+bool ProcessReporter::IsFit(const SeenProcess& process) {
   const telemetry::ProcessReport& report = process.report;
   const Status name = model::CheckJobName(report.job, "FAIRLEAD_JOB", shm::kProcessJobNameBytesMax);
   if (!name.ok()) {
@@ -63,13 +63,13 @@ bool ProcessTeller::IsFit(const SeenProcess& process) {
   return false;
 }
 
-void ProcessTeller::Remember(const SeenProcess& process) {
+void ProcessReporter::Remember(const SeenProcess& process) {
   const telemetry::ProcessReport& report = process.report;
   if (ended_.size() >= kEndedMax) return;
   ended_.try_emplace(Key(report.job, report.pid, report.process_start), Ended{WithoutRecords(process)});
 }
 
-void ProcessTeller::Add(const SeenProcess& process, ProcessesSeen* word, size_t* num_records) {
+void ProcessReporter::Add(const SeenProcess& process, ProcessesSeen* word, size_t* num_records) {
   const bool has_room = word->processes.size() < controller::kProcessesMax &&
                         *num_records + process.report.communicators.size() <= telemetry::kProcessRecordsMax;
   if (!has_room) {
@@ -84,7 +84,7 @@ void ProcessTeller::Add(const SeenProcess& process, ProcessesSeen* word, size_t*
   *num_records += telemetry::NumRecords(word->processes.back().report);
 }
 
-void ProcessTeller::NoteOnce(std::string text) {
+void ProcessReporter::NoteOnce(std::string text) {
   if (noted_.size() < kNotedMax && noted_.insert(text).second) notes_.push_back(std::move(text));
 }
 

@@ -23,14 +23,14 @@
 
 namespace fairlead::agent {
 
-class ProcessTeller {
+class ProcessReporter {
  public:
   static constexpr uint32_t kTellEnded = 60;
   static constexpr size_t kEndedMax = 4096;
 
   // Args: what one look saw; whether the controller will hear it. Returns words by job's name.
-  std::vector<controller::ProcessesSeen> Tell(SimTime at, const std::vector<telemetry::SeenProcess>& seen,
-                                              bool is_heard);
+  std::vector<controller::ProcessesSeen> Report(SimTime at, const std::vector<telemetry::SeenProcess>& seen,
+                                                bool is_heard);
   // For the log; each text once.
   std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
 

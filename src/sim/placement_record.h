@@ -10,14 +10,14 @@
 
 namespace fairlead::sim {
 
-using PlacementBook = std::map<JobId, model::Placement>;  // where each job was placed first
+using PlacementRecord = std::map<JobId, model::Placement>;  // where each job was placed first
 
-// Places each job as `known` says while those GPUs are free, others as `policy` does, and writes all into `book`.
-// Args: known: may be null; book: not null. All must outlive this object. Thread: one at a time.
-class BookedPlacement final : public scheduling::PlacementPolicy {
+// Places each job as `known` says while those GPUs are free, others as `policy` does, and writes all into `record`.
+// Args: known: may be null; record: not null. All must outlive this object. Thread: one at a time.
+class RecordedPlacement final : public scheduling::PlacementPolicy {
  public:
-  BookedPlacement(const scheduling::PlacementPolicy& policy, const PlacementBook* known, PlacementBook* book)
-      : policy_(&policy), known_(known), book_(book) {}
+  RecordedPlacement(const scheduling::PlacementPolicy& policy, const PlacementRecord* known, PlacementRecord* record)
+      : policy_(&policy), known_(known), record_(record) {}
 
   std::string_view name() const override { return policy_->name(); }
   std::optional<model::Placement> Place(const scheduling::GpuPool& pool, const model::Job& job) const override;
@@ -30,8 +30,8 @@ class BookedPlacement final : public scheduling::PlacementPolicy {
   std::optional<model::Placement> Note(const model::Job& job, std::optional<model::Placement> placement) const;
 
   const scheduling::PlacementPolicy* policy_;
-  const PlacementBook* known_;
-  PlacementBook* book_;
+  const PlacementRecord* known_;
+  PlacementRecord* record_;
 };
 
 }  // namespace fairlead::sim

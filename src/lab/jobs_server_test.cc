@@ -1,4 +1,4 @@
-#include "lab/jobs_door.h"
+#include "lab/jobs_server.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -17,29 +17,29 @@ namespace fairlead::lab {
 namespace {
 
 // Takes questions until there is one: the one who asks is a thread that may not have been there yet.
-JobsDoor::Question TakeOne(JobsDoor* door) {
+JobsServer::Question TakeOne(JobsServer* jobs_server) {
   while (true) {
-    auto questions = door->Take();
+    auto questions = jobs_server->Take();
     if (!questions.empty()) return questions.front();
     std::this_thread::yield();
   }
 }
 
-TEST(JobsDoor, AnswersGoToThoseWhoAsked) {
+TEST(JobsServer, AnswersGoToThoseWhoAsked) {
   const TemporaryFolder folder;
-  const std::string path = folder.File("door");
-  auto door = JobsDoor::Open(path);
-  ASSERT_TRUE(door.ok()) << door.status().message();
+  const std::string path = folder.File("jobs_server");
+  auto jobs_server = JobsServer::Open(path);
+  ASSERT_TRUE(jobs_server.ok()) << jobs_server.status().message();
   Result<JobsAnswer> first = Internal(""), second = Internal("");
   std::thread a([&] { first = AskJobs(path, "first", 60); });
-  const JobsDoor::Question one = TakeOne(&*door);
+  const JobsServer::Question one = TakeOne(&*jobs_server);
   std::thread b([&] { second = AskJobs(path, "second", 60); });
-  const JobsDoor::Question two = TakeOne(&*door);
+  const JobsServer::Question two = TakeOne(&*jobs_server);
   EXPECT_EQ(one.text, "first");
   EXPECT_EQ(two.text, "second");
   // In the other order.
-  door->Answer(two.id, {.exit_code = 1, .message = "later", .is_healthy = std::nullopt});
-  door->Answer(one.id, {.exit_code = 0, .message = "passed", .is_healthy = true});
+  jobs_server->Answer(two.id, {.exit_code = 1, .message = "later", .is_healthy = std::nullopt});
+  jobs_server->Answer(one.id, {.exit_code = 0, .message = "passed", .is_healthy = true});
   a.join();
   b.join();
   ASSERT_TRUE(first.ok() && second.ok());
@@ -47,8 +47,8 @@ TEST(JobsDoor, AnswersGoToThoseWhoAsked) {
   EXPECT_EQ(*second, (JobsAnswer{1, "later", std::nullopt}));
 }
 
-TEST(JobsDoor, NobodyIsThere) {
-  const auto answer = AskJobs(TemporaryFolder().File("door"), "?", 60);
+TEST(JobsServer, NobodyIsThere) {
+  const auto answer = AskJobs(TemporaryFolder().File("jobs_server"), "?", 60);
   ASSERT_FALSE(answer.ok());
   EXPECT_NE(answer.status().message().find("fairlead lab diagnose"), std::string::npos);
 }
@@ -62,57 +62,57 @@ Descriptor Call(const std::string& path) {
   return caller;
 }
 
-TEST(JobsDoor, OneWhoGoesOrSaysNothingHoldsUpNobody) {
+TEST(JobsServer, OneWhoGoesOrSaysNothingHoldsUpNobody) {
   const TemporaryFolder folder;
-  const std::string path = folder.File("door");
-  auto door = JobsDoor::Open(path);
-  ASSERT_TRUE(door.ok());
+  const std::string path = folder.File("jobs_server");
+  auto jobs_server = JobsServer::Open(path);
+  ASSERT_TRUE(jobs_server.ok());
   const Descriptor silent = Call(path);
   Call(path).Close();
-  EXPECT_TRUE(door->Take().empty());
+  EXPECT_TRUE(jobs_server->Take().empty());
   Descriptor asks = Call(path);
   ASSERT_EQ(send(asks.get(), "q", 1, 0), 1);
-  const auto questions = door->Take();
+  const auto questions = jobs_server->Take();
   ASSERT_EQ(questions.size(), 1u);
   asks.Close();
-  door->Answer(questions[0].id, {});
-  door->Answer(questions[0].id, {});  // twice: nobody is told twice
-  EXPECT_TRUE(door->Take().empty());
+  jobs_server->Answer(questions[0].id, {});
+  jobs_server->Answer(questions[0].id, {});  // twice: nobody is told twice
+  EXPECT_TRUE(jobs_server->Take().empty());
 }
 
 // What it says is for the one who answers to refuse; more than a message has is cut off.
-TEST(JobsDoor, NoiseComesAsItIs) {
+TEST(JobsServer, NoiseComesAsItIs) {
   const TemporaryFolder folder;
-  const std::string path = folder.File("door");
-  auto door = JobsDoor::Open(path);
-  ASSERT_TRUE(door.ok());
+  const std::string path = folder.File("jobs_server");
+  auto jobs_server = JobsServer::Open(path);
+  ASSERT_TRUE(jobs_server.ok());
   Random random(3);
   for (int i = 0; i < 50; ++i) {
     std::string noise(1 + random.Below(100'000), '\0');
     for (char& byte : noise) byte = static_cast<char>(random.Below(256));
     const Descriptor caller = Call(path);
     ASSERT_EQ(send(caller.get(), noise.data(), noise.size(), MSG_NOSIGNAL), static_cast<ssize_t>(noise.size()));
-    const auto questions = door->Take();
+    const auto questions = jobs_server->Take();
     ASSERT_EQ(questions.size(), 1u);
     EXPECT_TRUE(questions[0].text == noise);
-    door->Answer(questions[0].id, {.exit_code = 2, .message = noise.substr(0, 100), .is_healthy = std::nullopt});
+    jobs_server->Answer(questions[0].id, {.exit_code = 2, .message = noise.substr(0, 100), .is_healthy = std::nullopt});
     std::string answer(1000, '\0');
     EXPECT_GT(recv(caller.get(), answer.data(), answer.size(), MSG_DONTWAIT), 0);
   }
 }
 
-TEST(JobsDoor, ASocketThatWasLeftOverIsReplacedAndGoesWithTheDoor) {
+TEST(JobsServer, ASocketThatWasLeftOverIsReplacedAndGoesWithTheDoor) {
   const TemporaryFolder folder;
-  const std::string path = folder.File("door");
+  const std::string path = folder.File("jobs_server");
   {
-    auto door = JobsDoor::Open(path);
-    ASSERT_TRUE(door.ok());
-    auto again = JobsDoor::Open(path);
+    auto jobs_server = JobsServer::Open(path);
+    ASSERT_TRUE(jobs_server.ok());
+    auto again = JobsServer::Open(path);
     ASSERT_TRUE(again.ok());
   }
   struct stat found = {};
   EXPECT_NE(stat(path.c_str(), &found), 0);
-  EXPECT_FALSE(JobsDoor::Open("/" + std::string(200, 'x')).ok());
+  EXPECT_FALSE(JobsServer::Open("/" + std::string(200, 'x')).ok());
 }
 
 }  // namespace

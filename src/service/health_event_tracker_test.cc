@@ -1,4 +1,4 @@
-#include "service/health_event_book.h"
+#include "service/health_event_tracker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace fairlead::service {
 namespace {
 
-using controller::FindingTold;
+using controller::FindingReported;
 using controller::SteeringEvent;
 using wire::HealthEvent;
 
@@ -42,25 +42,25 @@ model::Finding Cleared(model::Finding finding) {
   return finding;
 }
 
-class HealthEventBookTest : public testing::Test {
+class HealthEventTrackerTest : public testing::Test {
  protected:
-  HealthEventBookTest() { Start(At(0)); }
+  HealthEventTrackerTest() { Start(At(0)); }
 
   void Start(SimTime now, HealthEventOptions options = {}) {
-    auto book = HealthEventBook::Restore(now, options, Names(), &store_);
-    ASSERT_TRUE(book.ok()) << book.status().message();
-    book_.emplace(std::move(book).value());
+    auto tracker = HealthEventTracker::Restore(now, options, Names(), &store_);
+    ASSERT_TRUE(tracker.ok()) << tracker.status().message();
+    tracker_.emplace(std::move(tracker).value());
   }
   std::vector<HealthEvent> Tell(double seconds, const model::Finding& finding) {
-    const SteeringEvent event = FindingTold{finding};
-    return book_->Handle(At(seconds), {&event, 1});
+    const SteeringEvent event = FindingReported{finding};
+    return tracker_->Handle(At(seconds), {&event, 1});
   }
 
   store::MemoryStore store_;
-  std::optional<HealthEventBook> book_;
+  std::optional<HealthEventTracker> tracker_;
 };
 
-TEST_F(HealthEventBookTest, AFindingIsOneEventAndItsEndAnother) {
+TEST_F(HealthEventTrackerTest, AFindingIsOneEventAndItsEndAnother) {
   const auto opened = Tell(1, FindingAt(1, 5));
   ASSERT_EQ(opened.size(), 1u);
   EXPECT_EQ(opened[0].node, "h5");
@@ -83,7 +83,7 @@ TEST_F(HealthEventBookTest, AFindingIsOneEventAndItsEndAnother) {
   EXPECT_TRUE(Tell(4, Cleared(FindingAt(1, 5))).empty());
 }
 
-TEST_F(HealthEventBookTest, OnlyWhatAskedForIsolationIsFatalAndOnlyWhereAllowed) {
+TEST_F(HealthEventTrackerTest, OnlyWhatAskedForIsolationIsFatalAndOnlyWhereAllowed) {
   Start(At(0), {.may_be_acted_upon = true});
   EXPECT_TRUE(Tell(1, FindingAt(1, 5))[0].is_fatal);
   model::Finding path = FindingAt(2, 6, model::Syndrome::kCommSlow);
@@ -94,7 +94,7 @@ TEST_F(HealthEventBookTest, OnlyWhatAskedForIsolationIsFatalAndOnlyWhereAllowed)
   EXPECT_EQ(events[0].action, HealthEvent::Action::kContactSupport);
 }
 
-TEST_F(HealthEventBookTest, SuspicionsAndFindingsWithoutHostAreNoEvents) {
+TEST_F(HealthEventTrackerTest, SuspicionsAndFindingsWithoutHostAreNoEvents) {
   model::Finding finding = FindingAt(1, 5);
   finding.state = model::FindingState::kSuspect;
   EXPECT_TRUE(Tell(1, finding).empty());
@@ -104,7 +104,7 @@ TEST_F(HealthEventBookTest, SuspicionsAndFindingsWithoutHostAreNoEvents) {
 }
 
 // Law: however findings come and go, a node's check was last called unhealthy just while a finding of it stands.
-TEST_F(HealthEventBookTest, TheLastWordIsHowThingsAre) {
+TEST_F(HealthEventTrackerTest, TheLastWordIsHowThingsAre) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
     store_ = store::MemoryStore();
@@ -134,25 +134,25 @@ TEST_F(HealthEventBookTest, TheLastWordIsHowThingsAre) {
   }
 }
 
-TEST_F(HealthEventBookTest, WhatTheProcessBeforeSaidIsTakenBackUnlessItIsFoundAgain) {
+TEST_F(HealthEventTrackerTest, WhatTheProcessBeforeSaidIsTakenBackUnlessItIsFoundAgain) {
   Tell(1, FindingAt(1, 5));
   Tell(1, FindingAt(2, 6));
   Start(At(10));
   EXPECT_EQ(Tell(20, FindingAt(3, 5)).size(), 1u);
-  EXPECT_TRUE(book_->Handle(At(609), {}).empty());
-  const auto events = book_->Handle(At(610), {});
+  EXPECT_TRUE(tracker_->Handle(At(609), {}).empty());
+  const auto events = tracker_->Handle(At(610), {});
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].node, "h6");
   EXPECT_TRUE(events[0].is_healthy);
-  EXPECT_TRUE(book_->Handle(At(611), {}).empty());
+  EXPECT_TRUE(tracker_->Handle(At(611), {}).empty());
   Start(At(700));
-  EXPECT_EQ(book_->Handle(At(1300), {}).size(), 1u);  // h5
+  EXPECT_EQ(tracker_->Handle(At(1300), {}).size(), 1u);  // h5
 }
 
-TEST_F(HealthEventBookTest, ADamagedRecordIsAnError) {
+TEST_F(HealthEventTrackerTest, ADamagedRecordIsAnError) {
   const store::Change change = {"health_events/open", "[[1, 2]]"};
   ASSERT_TRUE(store_.Apply({&change, 1}).ok());
-  EXPECT_EQ(HealthEventBook::Restore(At(0), {}, Names(), &store_).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(HealthEventTracker::Restore(At(0), {}, Names(), &store_).status().code(), StatusCode::kDataLoss);
 }
 
 }  // namespace

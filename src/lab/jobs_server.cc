@@ -1,4 +1,4 @@
-#include "lab/jobs_door.h"
+#include "lab/jobs_server.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -46,24 +46,24 @@ Status NoAnswer(const std::string& path, const std::string& why) {
 
 std::string JobsSocket(const std::string& lab_folder) { return lab_folder + "/jobs.sock"; }
 
-Result<JobsDoor> JobsDoor::Open(const std::string& path) {
+Result<JobsServer> JobsServer::Open(const std::string& path) {
   FL_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
   unlink(path.c_str());
-  JobsDoor door;
-  door.listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (bind(door.listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      listen(door.listener_.get(), SOMAXCONN) != 0) {
+  JobsServer jobs_server;
+  jobs_server.listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (bind(jobs_server.listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(jobs_server.listener_.get(), SOMAXCONN) != 0) {
     return Status(StatusCode::kFailedPrecondition, fmt::format("{}: {}", path, std::strerror(errno)));
   }
-  door.path_ = path;
-  return door;
+  jobs_server.path_ = path;
+  return jobs_server;
 }
 
-JobsDoor::~JobsDoor() {
+JobsServer::~JobsServer() {
   if (listener_.is_open()) unlink(path_.c_str());
 }
 
-std::vector<JobsDoor::Question> JobsDoor::Take() {
+std::vector<JobsServer::Question> JobsServer::Take() {
   while (true) {
     Descriptor caller(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!caller.is_open()) break;
@@ -85,7 +85,7 @@ std::vector<JobsDoor::Question> JobsDoor::Take() {
   return questions;
 }
 
-void JobsDoor::Answer(uint64_t id, const JobsAnswer& answer) {
+void JobsServer::Answer(uint64_t id, const JobsAnswer& answer) {
   const auto caller = asked_.find(id);
   if (caller == asked_.end()) return;
   nlohmann::json json = {{"exit_code", answer.exit_code}, {"message", answer.message}};
@@ -98,14 +98,14 @@ void JobsDoor::Answer(uint64_t id, const JobsAnswer& answer) {
 
 Result<JobsAnswer> AskJobs(const std::string& path, const std::string& question, double patience_s) {
   FL_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
-  const Descriptor door(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (connect(door.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      send(door.get(), question.data(), question.size(), MSG_NOSIGNAL) < 0) {
+  const Descriptor jobs_server(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (connect(jobs_server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      send(jobs_server.get(), question.data(), question.size(), MSG_NOSIGNAL) < 0) {
     return NoAnswer(path, std::strerror(errno));
   }
-  pollfd answered = {door.get(), POLLIN, 0};
+  pollfd answered = {jobs_server.get(), POLLIN, 0};
   if (poll(&answered, 1, static_cast<int>(patience_s * 1e3)) <= 0) return NoAnswer(path, "there was no answer in time");
-  const std::optional<std::string> text = Receive(door.get());
+  const std::optional<std::string> text = Receive(jobs_server.get());
   const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
   const bool is_answer = json.is_object() && json.contains("exit_code") && json["exit_code"].is_number_integer() &&
                          json.contains("message") && json["message"].is_string();

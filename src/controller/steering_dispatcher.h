@@ -22,10 +22,10 @@ struct AuditEntry {
 };
 using WriteAudit = std::function<void(const AuditEntry&)>;
 
-class SteeringDesk {
+class SteeringDispatcher {
  public:
-  // Both must outlive the desk. `audit` may be empty.
-  SteeringDesk(Steering* steering, ActionBackend* backend, WriteAudit audit);
+  // Both must outlive the dispatcher. `audit` may be empty.
+  SteeringDispatcher(Steering* steering, ActionBackend* backend, WriteAudit audit);
 
   // Handles events, and outcomes that have come, until nothing more comes at this instant. Returns the actions told, in
   // order, those that nobody has to carry out included.

@@ -1,5 +1,5 @@
 // A scenario played without one of its jobs: the others stay where they were.
-#include "sim/placement_book.h"
+#include "sim/placement_record.h"
 
 #include <gtest/gtest.h>
 
@@ -30,12 +30,12 @@ Scenario ThreeJobs(const std::string& placement) {
   return *scenario;
 }
 
-class PlacementBookTest : public ::testing::TestWithParam<const char*> {};
+class PlacementRecordTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(PlacementBookTest, WithoutAJobTheOthersStay) {
+TEST_P(PlacementRecordTest, WithoutAJobTheOthersStay) {
   const Scenario scenario = ThreeJobs(GetParam());
   const std::atomic<bool> never = false;
-  std::vector<PlacementBook> with, without;
+  std::vector<PlacementRecord> with, without;
   ScenarioRunOptions options;
   options.placements = &with;
   ASSERT_TRUE(RunScenario(scenario, options, never, nullptr).ok());
@@ -54,14 +54,14 @@ TEST_P(PlacementBookTest, WithoutAJobTheOthersStay) {
   EXPECT_EQ(without[0].at(JobId(2)), with[0].at(JobId(2)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, PlacementBookTest, ::testing::Values("locality-first", "random"),
+INSTANTIATE_TEST_SUITE_P(Policies, PlacementRecordTest, ::testing::Values("locality-first", "random"),
                          [](const auto& tested) { return std::string(tested.param).substr(0, 6); });
 
-TEST(PlacementBookShiftTest, WithoutTheBookTheyWouldMove) {
+TEST(PlacementRecordShiftTest, WithoutTheBookTheyWouldMove) {
   // Locality-first packs b and c from the first leaf on when a is not there.
   const Scenario scenario = ThreeJobs("locality-first");
   const std::atomic<bool> never = false;
-  std::vector<PlacementBook> with, anew;
+  std::vector<PlacementRecord> with, anew;
   ScenarioRunOptions options;
   options.placements = &with;
   ASSERT_TRUE(RunScenario(scenario, options, never, nullptr).ok());

@@ -1,4 +1,4 @@
-#include "service/health_event_book.h"
+#include "service/health_event_tracker.h"
 
 #include <algorithm>
 #include <cctype>
@@ -54,28 +54,28 @@ std::string CheckName(model::Syndrome syndrome) {
   return name;
 }
 
-Result<HealthEventBook> HealthEventBook::Restore(SimTime now, const HealthEventOptions& options,
-                                                 controller::SteeringNames names, store::Store* store) {
-  HealthEventBook book(now, options, std::move(names), store);
+Result<HealthEventTracker> HealthEventTracker::Restore(SimTime now, const HealthEventOptions& options,
+                                                       controller::SteeringNames names, store::Store* store) {
+  HealthEventTracker tracker(now, options, std::move(names), store);
   FL_ASSIGN_OR_RETURN(const auto records, store->List(kOpenKey));
-  if (records.empty()) return book;
+  if (records.empty()) return tracker;
   const Status damaged(StatusCode::kDataLoss, std::string("store: record ") + kOpenKey + " can't be read");
   const Json json = Json::parse(records.front().value, nullptr, false);
   if (!json.is_array()) return damaged;
   for (const Json& item : json) {
     if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_string()) return damaged;
     const Key key(item[0].get<std::string>(), item[1].get<std::string>());
-    book.open_[key];
-    book.inherited_.insert(key);
+    tracker.open_[key];
+    tracker.inherited_.insert(key);
   }
-  book.kept_ = records.front().value;
-  return book;
+  tracker.kept_ = records.front().value;
+  return tracker;
 }
 
-std::vector<HealthEvent> HealthEventBook::Handle(SimTime now, std::span<const controller::SteeringEvent> events) {
+std::vector<HealthEvent> HealthEventTracker::Handle(SimTime now, std::span<const controller::SteeringEvent> events) {
   std::vector<HealthEvent> told;
   for (const controller::SteeringEvent& event : events) {
-    const auto* finding = std::get_if<controller::FindingTold>(&event);
+    const auto* finding = std::get_if<controller::FindingReported>(&event);
     if (finding == nullptr) continue;
     if (finding->finding.state == model::FindingState::kConfirmed) Open(now, finding->finding, &told);
     if (finding->finding.state == model::FindingState::kCleared) Close(now, finding->finding, &told);
@@ -91,7 +91,7 @@ std::vector<HealthEvent> HealthEventBook::Handle(SimTime now, std::span<const co
   return told;
 }
 
-void HealthEventBook::Open(SimTime now, const Finding& finding, std::vector<HealthEvent>* events) {
+void HealthEventTracker::Open(SimTime now, const Finding& finding, std::vector<HealthEvent>* events) {
   for (const HostId host : HostsOf(finding)) {
     const Key key(report::CleanText(names_.Of(host)), CheckName(finding.syndrome));
     inherited_.erase(key);
@@ -120,7 +120,7 @@ void HealthEventBook::Open(SimTime now, const Finding& finding, std::vector<Heal
   }
 }
 
-void HealthEventBook::Close(SimTime now, const Finding& finding, std::vector<HealthEvent>* events) {
+void HealthEventTracker::Close(SimTime now, const Finding& finding, std::vector<HealthEvent>* events) {
   for (auto entry = open_.begin(); entry != open_.end();) {
     const bool was_in = entry->second.erase(finding.id) > 0;
     if (!was_in || !entry->second.empty()) {
@@ -132,7 +132,7 @@ void HealthEventBook::Close(SimTime now, const Finding& finding, std::vector<Hea
   }
 }
 
-HealthEvent HealthEventBook::Healthy(SimTime now, const Key& key) {
+HealthEvent HealthEventTracker::Healthy(SimTime now, const Key& key) {
   HealthEvent event;
   event.node = key.first;
   event.check = key.second;
@@ -144,7 +144,7 @@ HealthEvent HealthEventBook::Healthy(SimTime now, const Key& key) {
   return event;
 }
 
-void HealthEventBook::Keep() {
+void HealthEventTracker::Keep() {
   Json json = Json::array();
   for (const auto& [key, findings] : open_) json.push_back({key.first, key.second});
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
