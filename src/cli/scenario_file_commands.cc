@@ -43,8 +43,7 @@ int Init(const InitOptions& options) {
   if (const Status status = WriteOutput(path, schema + *text); !status.ok()) return ReportError(status);
   if (!IsStdout(path)) {
     fmt::print("{0} written. Next:\n  {2} check {0}\n  {2} {1}\n", path,
-               options.name == "lab" ? fmt::format("lab up {} --scale 0.0001", path) : "sim run " + path,
-               CalledAs());
+               options.name == "lab" ? fmt::format("lab up {} --scale 0.0001", path) : "sim run " + path, CalledAs());
   }
   return kExitOk;
 }
