@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <limits>
 #include <numeric>
@@ -17,6 +18,8 @@ namespace {
 constexpr size_t kGap = 2;
 constexpr size_t kNarrowest = 6;  // of a column that gives way
 
+std::atomic<bool> is_width_lifted = false;
+
 std::string TrimRight(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -29,6 +32,7 @@ size_t TotalWidth(const std::vector<size_t>& widths) {
 }  // namespace
 
 size_t OutputWidth() {
+  if (is_width_lifted.load(std::memory_order_relaxed)) return std::numeric_limits<size_t>::max();
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && std::atoi(columns) > 0) {
     return static_cast<size_t>(std::atoi(columns));
   }
@@ -37,6 +41,8 @@ size_t OutputWidth() {
   const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return is_known ? std::max<size_t>(size.ws_col, kTextWidth) : kTextWidth;
 }
+
+void LiftOutputWidth() { is_width_lifted.store(true, std::memory_order_relaxed); }
 
 std::string ShownName(std::string_view name, size_t width_max) {
   const bool is_limited = OutputWidth() != std::numeric_limits<size_t>::max();

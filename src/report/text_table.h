@@ -15,6 +15,10 @@ inline constexpr size_t kTextWidth = 100;
 // at least kTextWidth; without limit in a file or a pipe, where whoever reads on wants names whole.
 size_t OutputWidth();
 
+// From now on OutputWidth() has no limit, whatever standard output is: a format for other programs was asked for, in
+// which no name may be cut.
+void LiftOutputWidth();
+
 // A name within a sentence or a cell: cleaned (CleanText), and shortened to `width_max` columns where OutputWidth() is
 // limited.
 std::string ShownName(std::string_view name, size_t width_max);
@@ -28,7 +32,10 @@ struct TextColumn {
   std::string heading;
   Align align = Align::kLeft;
   // Neighbouring columns of one group stand under a common line; empty: none.
-  std::string group;
+  std::string group = {};
+  // A short phrase for whoever sees the heading for the first time: "share of GPU time spent computing". A Document
+  // prints it under the table. Empty: the heading speaks for itself.
+  std::string meaning = {};
 };
 
 // Cells are cleaned (CleanText). Left-aligned columns give way where the table would be too wide: the widest first,
@@ -39,6 +46,8 @@ class TextTable {
   // Args: one cell per column; missing cells are empty, surplus ones are a broken invariant.
   void AddRow(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
+  const std::vector<TextColumn>& columns() const { return columns_; }
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
 
   // Group line (where there is one), headings, a rule, the rows; each line ends with a line break and has no trailing
   // space.
