@@ -11,6 +11,7 @@
 
 #include "base/ip_address.h"
 #include "cli/command.h"
+#include "cli/output_files.h"
 #include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
@@ -32,7 +33,7 @@ struct ProbeCommandOptions {
   uint32_t num_hops = 8;
   uint32_t timeout_ms = 300;
   uint32_t num_attempts = 3;
-  std::string json;
+  OutputOptions output;
 };
 
 // "40000-40063,50000" -> its ports. Errors: kInvalidArgument.
@@ -125,25 +126,26 @@ Routes GroupByRoute(const std::vector<ProbedPath>& paths) {
   return routes;
 }
 
-void PrintRoutes(const ProbeCommandOptions& options, const std::vector<ProbedPath>& paths) {
+report::Document RenderRoutes(const ProbeCommandOptions& options, const std::vector<ProbedPath>& paths) {
   const Routes routes = GroupByRoute(paths);
   size_t num_probed = 0;
   for (const auto& [route, ports] : routes) num_probed += ports.size();
-  fmt::print("{} to {} port {}: {}\n\n", report::FormatCount(num_probed, "source port"), options.destination,
-             options.port, report::FormatCount(routes.size(), "path"));
-  report::TextTable table({{"over", Align::kLeft, ""},
-                           {"ports", Align::kRight, ""},
-                           {"share", Align::kRight, ""},
-                           {"which", Align::kLeft, ""}});
+  report::Document text = fmt::format("{} to {} port {}: {}\n\n", report::FormatCount(num_probed, "source port"),
+                                      options.destination, options.port, report::FormatCount(routes.size(), "path"));
+  report::TextTable table({{"over", Align::kLeft, "", "routers on the way, first to last; ?: one that does not answer"},
+                           {"ports", Align::kRight, "", "how many source ports go this way"},
+                           {"share", Align::kRight},
+                           {"which", Align::kLeft, "", "source ports"}});
   for (const auto& [route, ports] : routes) {
     const double share = static_cast<double>(ports.size()) / static_cast<double>(num_probed);
     table.AddRow({route, report::FormatCount(ports.size()), report::FormatPercent(share), DescribePorts(ports)});
   }
-  if (!table.empty()) fmt::print("{}", table.Render());
+  if (!table.empty()) text += std::move(table);
   if (num_probed < paths.size()) {
-    fmt::print("\n{} not probed: in use on this host.\n",
-               report::FormatCount(paths.size() - num_probed, "source port"));
+    text += fmt::format("\n{} not probed: in use on this host.\n",
+                        report::FormatCount(paths.size() - num_probed, "source port"));
   }
+  return text;
 }
 
 Json ToJson(const ProbeCommandOptions& options, const std::vector<ProbedPath>& paths) {
@@ -164,13 +166,13 @@ Json ToJson(const ProbeCommandOptions& options, const std::vector<ProbedPath>& p
 int Probe(const ProbeCommandOptions& options) {
   const auto probe = ToProbeOptions(options);
   if (!probe.ok()) return ReportError(probe.status());
-  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
   const auto paths = ProbePaths(*probe);
   if (!paths.ok()) return ReportError(paths.status());
-  if (!IsStdout(options.json)) PrintRoutes(options, *paths);
-  if (options.json.empty()) return kExitOk;
-  const Status written = WriteOutput(options.json, report::Dump(ToJson(options, *paths)));
-  return written.ok() ? kExitOk : ReportError(written);
+  files->Print(RenderRoutes(options, *paths));
+  files->WriteJson("JSON", [&] { return report::Dump(ToJson(options, *paths)); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
 }  // namespace
@@ -200,8 +202,7 @@ void AddAgentCommands(CLI::App& app, Invocation* invocation) {
   probe->add_option("--attempts", options->num_attempts, "Attempts for a silent hop")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  probe->add_option("--json", options->json, "Write every port with its hops as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(probe, &options->output, "Write every port with its hops as JSON to FILE; - prints only JSON");
   probe->footer("Example: fairlead agent probe 10.0.1.5 --port 29500 --source-ports 40000-40063");
   probe->callback([options, invocation] { invocation->exit_code = Probe(*options); });
 }

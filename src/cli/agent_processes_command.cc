@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/output_files.h"
 #include "diagnosis/c4d/wording.h"
 #include "report/json_value.h"
 #include "report/number_format.h"
@@ -31,7 +32,7 @@ constexpr size_t kPendingRows = 20;
 
 struct AgentProcessesOptions {
   service::SegmentFolderOptions folder;
-  std::string json;
+  OutputOptions output;
 };
 
 struct OperationCounts {
@@ -99,17 +100,17 @@ std::string SecondsAgo(SimTime then, SimTime now) {
 // Seconds since 1970, null: not yet.
 Json InstantOf(std::optional<SimTime> time) { return time.has_value() ? Json(time->seconds().value()) : Json(); }
 
-void PrintProcesses(const service::FolderLook& look) {
-  report::TextTable table({{"process", Align::kRight, ""},
-                           {"state", Align::kLeft, ""},
-                           {"job", Align::kLeft, ""},
-                           {"rank", Align::kRight, ""},
-                           {"communicators", Align::kRight, ""},
+report::Document RenderProcesses(const service::FolderLook& look) {
+  report::TextTable table({{"process", Align::kRight, "", "its id on this host"},
+                           {"state", Align::kLeft},
+                           {"job", Align::kLeft},
+                           {"rank", Align::kRight, "", "number of the process within its job"},
+                           {"communicators", Align::kRight, "", "groups of ranks it communicates in"},
                            {"finished", Align::kRight, "operations"},
-                           {"pending", Align::kRight, "operations"},
-                           {"connections", Align::kRight, ""},
-                           {"busy", Align::kRight, ""},
-                           {"not recorded", Align::kRight, ""}});
+                           {"pending", Align::kRight, "operations", "begun and not finished"},
+                           {"connections", Align::kRight},
+                           {"busy", Align::kRight, "", "connections with a transfer in flight"},
+                           {"not recorded", Align::kRight, "", "operations for which the shared memory had no room"}});
   for (const service::ProcessLook& process : look.processes) {
     const ProcessReport& report = process.report;
     const OperationCounts operations = CountOperations(report);
@@ -119,43 +120,45 @@ void PrintProcesses(const service::FolderLook& look) {
                   report::FormatCount(operations.pending), report::FormatCount(report.connections.size()),
                   report::FormatCount(report.busy_connections), report::FormatCount(report.num_dropped)});
   }
-  fmt::print("{}", table.Render());
+  return table;
 }
 
 // What has not finished, oldest first.
-void PrintPending(const service::FolderLook& look) {
+report::Document RenderPending(const service::FolderLook& look) {
   std::vector<std::pair<const ProcessReport*, const OperationRecord*>> pending;
   for (const service::ProcessLook& process : look.processes) {
     for (const OperationRecord& operation : process.report.operations) {
       if (!operation.finished.has_value()) pending.emplace_back(&process.report, &operation);
     }
   }
-  if (pending.empty()) return;
+  if (pending.empty()) return {};
   std::ranges::stable_sort(pending, {}, [](const auto& entry) { return entry.second->enqueued; });
-  report::TextTable table({{"process", Align::kRight, ""},
-                           {"pending operation", Align::kLeft, ""},
-                           {"enqueued", Align::kRight, ""},
-                           {"began", Align::kRight, ""}});
+  report::TextTable table({{"process", Align::kRight},
+                           {"pending operation", Align::kLeft},
+                           {"enqueued", Align::kRight, "", "when the framework asked for it"},
+                           {"began", Align::kRight, "", "when the GPU got to it"}});
   for (const auto& [report, operation] : std::span(pending).first(std::min(pending.size(), kPendingRows))) {
     table.AddRow({fmt::format("{}", report->pid), Describe(*report, *operation),
                   SecondsAgo(operation->enqueued, look.at),
                   operation->started.has_value() ? SecondsAgo(*operation->started, look.at) : "not yet"});
   }
-  fmt::print("\n{}", table.Render());
+  report::Document text = "\n" + report::Document(std::move(table));
   if (pending.size() > kPendingRows) {
-    fmt::print("and {} more, all in --json\n", report::FormatCount(pending.size() - kPendingRows));
+    text += fmt::format("and {} more, all in --json\n", report::FormatCount(pending.size() - kPendingRows));
   }
+  return text;
 }
 
-void Print(const AgentProcessesOptions& options, const service::FolderLook& look) {
+report::Document Render(const AgentProcessesOptions& options, const service::FolderLook& look) {
+  report::Document text;
   if (look.processes.empty()) {
-    fmt::print("No training process has a segment in {}: none is loaded with libnccl-profiler-fairlead.so.\n",
-               options.folder.folder);
+    text += fmt::format("No training process has a segment in {}: none is loaded with libnccl-profiler-fairlead.so.\n",
+                        options.folder.folder);
   } else {
-    PrintProcesses(look);
-    PrintPending(look);
+    text += RenderProcesses(look) + RenderPending(look);
   }
-  for (const service::SegmentFault& fault : look.faults) fmt::print("{}: {}\n", fault.path, fault.reason);
+  for (const service::SegmentFault& fault : look.faults) text += fmt::format("{}: {}\n", fault.path, fault.reason);
+  return text;
 }
 
 Json ToJson(const OperationRecord& operation) {
@@ -224,14 +227,13 @@ Json ToJson(const service::FolderLook& look) {
 }
 
 int ShowProcesses(const AgentProcessesOptions& options) {
-  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
   const service::FolderLook look = service::SegmentFolder(options.folder).Look();
   if (!look.listing.ok()) return ReportError(look.listing);
-  if (!IsStdout(options.json)) Print(options, look);
-  if (!options.json.empty()) {
-    const Status written = WriteOutput(options.json, report::Dump(ToJson(look)));
-    if (!written.ok()) return ReportError(written);
-  }
+  files->Print(Render(options, look));
+  files->WriteJson("JSON", [&] { return report::Dump(ToJson(look)); });
+  if (!files->status().ok()) return ReportError(files->status());
   return look.processes.empty() ? kExitNo : kExitOk;
 }
 
@@ -247,10 +249,8 @@ void AddAgentProcessesCommand(CLI::App* agent, Invocation* invocation) {
       ->check(CLI::ExistingDirectory)
       ->type_name("FOLDER")
       ->capture_default_str();
-  processes
-      ->add_option("--json", options->json,
-                   "Write communicators, latest operations and connections as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(processes, &options->output,
+                   "Write communicators, latest operations and connections as JSON to FILE; - prints only JSON");
   processes->footer(
       "Example: fairlead agent processes\nWorks with or without a running agent. Exits with 1 if no process has the "
       "plugin.");

@@ -38,7 +38,7 @@ struct DiagOptions {
   std::string hook;
   uint32_t spares = 1;
   std::string audit;
-  std::string json;
+  OutputOptions output;
   std::string html;
 };
 
@@ -168,12 +168,12 @@ Result<DiagReport> MakeReport(const DiagOptions& options) {
 }
 
 int Analyze(const DiagOptions& options, const std::string& command_line) {
-  auto files = OutputFiles::Prepare({options.json, options.html});
+  auto files = OutputFiles::Prepare(options.output, {options.html});
   if (!files.ok()) return ReportError(files.status());
   const Result<DiagReport> report = MakeReport(options);
   if (!report.ok()) return ReportError(report.status());
-  if (!files->is_quiet()) fmt::print("{}", RenderText(*report));
-  files->Write(options.json, "JSON", [&] { return report::Dump(ToJson(*report)); });
+  files->Print(RenderText(*report));
+  files->WriteJson("JSON", [&] { return report::Dump(ToJson(*report)); });
   files->Write(options.html, "Page", [&] { return RenderPage(*report, command_line); });
   if (!files->status().ok()) return ReportError(files->status());
   return report->analysis.findings.empty() ? kExitOk : kExitNo;
@@ -188,7 +188,7 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<DiagOptions>();
   CLI::App* analyze = diag->add_subcommand("analyze", "Find the rank, host or link at fault in a recording of a job.");
   analyze->add_option("FILE", options->files, "Files of one job: one recording, or one file for each rank")->required();
-  analyze->add_option("--format", options->format, "auto, dump, flight-recorder, inspector or ras")
+  analyze->add_option("--input-format", options->format, "Of the files: auto, dump, flight-recorder, inspector or ras")
       ->capture_default_str();
   analyze->add_option("--tick", options->tick_s, "Seconds of recorded time between analyses")->capture_default_str();
   analyze
@@ -216,8 +216,7 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
   analyze
       ->add_option("--audit", options->audit, "Append what steering did, or would do, to FILE, one line of JSON each")
       ->type_name("FILE");
-  analyze->add_option("--json", options->json, "Write the findings as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(analyze, &options->output, "Write the findings as JSON to FILE; - prints only JSON");
   analyze
       ->add_option("--html", options->html,
                    "Write a self-contained HTML page with figures to FILE; - prints only the page")

@@ -50,7 +50,7 @@ struct DrillCommandOptions {
   uint64_t seed = 1;
   bool only_c4d = false;
   std::string audit;
-  std::string json;
+  OutputOptions output;
   std::string html;
 };
 
@@ -210,7 +210,7 @@ Result<DrillReport> RunBoth(const DrillCommandOptions& options) {
 }
 
 int Drill(const DrillCommandOptions& options, const std::string& command_line) {
-  auto files = OutputFiles::Prepare({options.json, options.html});
+  auto files = OutputFiles::Prepare(options.output, {options.html});
   if (!files.ok()) return ReportError(files.status());
   const Result<DrillReport> report = RunBoth(options);
   if (!report.ok()) return ReportError(report.status());
@@ -218,8 +218,8 @@ int Drill(const DrillCommandOptions& options, const std::string& command_line) {
     fmt::print(stderr, "fairlead: stopped before the end; a drill has no partial result\n");
     return InterruptedExitCode();
   }
-  if (!files->is_quiet()) fmt::print("{}", RenderText(*report));
-  files->Write(options.json, "JSON", [&] { return report::Dump(ToJson(*report)); });
+  files->Print(RenderText(*report));
+  files->WriteJson("JSON", [&] { return report::Dump(ToJson(*report)); });
   files->Write(options.html, "Page", [&] { return RenderPage(*report, command_line); });
   if (!files->status().ok()) return ReportError(files->status());
   return kExitOk;
@@ -277,7 +277,7 @@ void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation) {
   drill->add_flag("--only-c4d", options->only_c4d, "Leave out the run without C4D");
   drill->add_option("--audit", options->audit, "Add what steering had done to FILE, a line of JSON each")
       ->type_name("FILE");
-  drill->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
+  AddOutputOptions(drill, &options->output, "Write the result as JSON to FILE; - prints only JSON");
   drill->add_option("--html", options->html, "Write a self-contained page with timelines to FILE; - prints only it")
       ->type_name("FILE");
   drill->footer("Example: fairlead diag drill --fault gpu_hang@900:5 --html drill.html");

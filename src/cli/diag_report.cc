@@ -108,20 +108,21 @@ Json FindingToJson(const Finding& finding, const DiagReport& report) {
           {"symptoms", symptoms}};
 }
 
-std::string RenderTable(const DiagReport& report) {
-  report::TextTable table({{"#", report::Align::kRight, ""},
-                           {"syndrome", report::Align::kLeft, ""},
-                           {"state", report::Align::kLeft, ""},
-                           {"since", report::Align::kRight, ""},
-                           {"confirmed", report::Align::kRight, ""},
-                           {"culprit", report::Align::kLeft, ""},
-                           {"do", report::Align::kLeft, ""}});
+report::TextTable MakeTable(const DiagReport& report) {
+  report::TextTable table(
+      {{"#", report::Align::kRight},
+       {"syndrome", report::Align::kLeft, "", "what kind of fault it looks like"},
+       {"state", report::Align::kLeft, "", "suspect until it has lasted long enough to be confirmed"},
+       {"since", report::Align::kRight, "", "when it was first seen, from the start of the recording"},
+       {"confirmed", report::Align::kRight},
+       {"culprit", report::Align::kLeft, "", "what is at fault"},
+       {"do", report::Align::kLeft, "", "the action that is recommended"}});
   for (const Finding& finding : report.analysis.findings) {
     table.AddRow({fmt::format("{}", finding.id.value()), std::string(model::Name(finding.syndrome)), StateText(finding),
                   TimeText(finding.first_seen, report), TimeText(finding.confirmed, report),
                   CulpritNames(finding, report), std::string(model::Name(finding.action))});
   }
-  return table.Render();
+  return table;
 }
 
 // "would isolate host 3 (worker-3)"; what was told to the diagnosis only is left out.
@@ -157,9 +158,9 @@ std::string CulpritName(const Culprit& culprit, const DiagReport& report) {
                                        .leaf = [](model::LeafId leaf) { return fmt::format("{}", leaf.value()); }});
 }
 
-std::string RenderText(const DiagReport& report) {
+report::Document RenderText(const DiagReport& report) {
   const RecordingAnalysis& analysis = report.analysis;
-  std::string text = report::WrapText(
+  report::Document text = report::WrapText(
       fmt::format("{} of {} on {}, {} recorded ({}): {}.", report::FormatCount(analysis.num_rank_reports, "report"),
                   report::FormatCount(analysis.layout.ranks.size(), "rank"),
                   report::FormatCount(NumHosts(analysis.layout), "host"),
@@ -170,7 +171,7 @@ std::string RenderText(const DiagReport& report) {
     text += report::WrapText("- " + report::CleanText(note), report::kTextWidth, 2);
   }
   if (analysis.findings.empty()) return text;
-  text += "\n" + RenderTable(report);
+  text += "\n" + report::Document(MakeTable(report));
   for (const Finding& finding : analysis.findings) {
     text += "\n" + report::WrapText(fmt::format("#{} {}", finding.id.value(), report::CleanText(finding.summary)),
                                     report::kTextWidth, 4);

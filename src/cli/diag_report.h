@@ -7,6 +7,7 @@
 
 #include "cli/recording_analysis.h"
 #include "controller/steering_dispatcher.h"
+#include "report/document.h"
 #include "report/json_value.h"
 
 namespace fairlead::cli {
@@ -23,7 +24,7 @@ struct DiagReport {
 };
 
 // A table of findings, then what each one says and rests on; lines fit report::kTextWidth.
-std::string RenderText(const DiagReport& report);
+report::Document RenderText(const DiagReport& report);
 
 //   {"files", "format", "job", "ranks", "hosts", "recorded_s", "rank_reports", "host_reports", "notes",
 //    "findings": [{"id", "syndrome", "state", "culprits": [{"kind", "rank", "peer", "host", "host_name", "nic", "leaf",

@@ -11,6 +11,7 @@
 #include "cli/doctor/doctor_checks.h"
 #include "cli/doctor/this_machine.h"
 #include "cli/named_choice.h"
+#include "cli/output_files.h"
 #include "report/json_value.h"
 #include "report/printable_text.h"
 #include "report/text_table.h"
@@ -23,7 +24,7 @@ using report::Json;
 struct DoctorCommandOptions {
   DoctorOptions doctor;
   std::string role;  // empty: all
-  std::string json;
+  OutputOptions output;
 };
 
 std::string RolesText(const std::vector<Role>& roles) {
@@ -32,11 +33,11 @@ std::string RolesText(const std::vector<Role>& roles) {
   return text;
 }
 
-std::string RenderResults(const std::vector<CheckResult>& results) {
-  report::TextTable table({{"check", report::Align::kLeft, ""},
-                           {"state", report::Align::kLeft, ""},
-                           {"found", report::Align::kLeft, ""},
-                           {"needed for", report::Align::kLeft, ""}});
+report::Document RenderResults(const std::vector<CheckResult>& results) {
+  report::TextTable table({{"check", report::Align::kLeft},
+                           {"state", report::Align::kLeft},
+                           {"found", report::Align::kLeft},
+                           {"needed for", report::Align::kLeft}});
   std::string to_do;
   size_t num_missing = 0;
   for (const CheckResult& result : results) {
@@ -53,7 +54,7 @@ std::string RenderResults(const std::vector<CheckResult>& results) {
     to_do += fmt::format("    {}\n", report::CleanText(result.to_do.substr(0, end)));
     to_do += "    " + report::WrapText(report::CleanText(result.to_do.substr(end + 1)), report::kTextWidth - 4, 4);
   }
-  std::string text = table.Render();
+  report::Document text = std::move(table);
   if (!to_do.empty()) text += "\nWhat to do\n" + to_do;
   text += num_missing == 0 ? "\nNothing that is required is missing.\n"
                            : fmt::format("\nRequired and missing: {} of {} checks.\n", num_missing, results.size());
@@ -78,13 +79,13 @@ int RunDoctor(DoctorCommandOptions options) {
   if (!options.role.empty()) {
     std::erase_if(options.doctor.roles, [&](Role role) { return NameOf(role) != options.role; });
   }
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
   const std::unique_ptr<Machine> machine = MakeThisMachine();
   const std::vector<CheckResult> results = CheckMachine(*machine, options.doctor);
-  if (!IsStdout(options.json)) fmt::print("{}", RenderResults(results));
-  if (!options.json.empty()) {
-    const Status written = WriteOutput(options.json, report::Dump(ToJson(results)));
-    if (!written.ok()) return ReportError(written);
-  }
+  files->Print(RenderResults(results));
+  files->WriteJson("JSON", [&] { return report::Dump(ToJson(results)); });
+  if (!files->status().ok()) return ReportError(files->status());
   return IsReady(results) ? kExitOk : kExitNo;
 }
 
@@ -115,8 +116,7 @@ void AddDoctorCommand(CLI::App& app, Invocation* invocation) {
   doctor->add_option("--controller-name", controller.controller_name, "Name in the controller's certificate")
       ->type_name("NAME");
   doctor->add_flag("--insecure", controller.is_insecure_allowed, "Allow plaintext to a controller on another machine");
-  doctor->add_option("--json", options->json, "Write the results as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(doctor, &options->output, "Write the results as JSON to FILE; - prints only JSON");
   doctor->footer("Example: fairlead doctor --for lab\nExit code: 0 when nothing required is missing, 1 otherwise.");
   doctor->callback([options, invocation] { invocation->exit_code = RunDoctor(*options); });
 }

@@ -44,21 +44,21 @@ void AddRows(const DrillReport& report, const DrillRun& run, const char* who, re
   }
 }
 
-std::string RenderFaults(const DrillReport& report) {
+report::TextTable MakeFaultTable(const DrillReport& report) {
   using report::Align;
-  report::TextTable table({{"fault", Align::kLeft, ""},
-                           {"host", Align::kRight, ""},
-                           {"who", Align::kLeft, ""},
-                           {"acts", Align::kRight, ""},
-                           {"symptom", Align::kRight, ""},
-                           {"suspected", Align::kRight, ""},
-                           {"confirmed", Align::kRight, ""},
-                           {"action", Align::kRight, ""},
-                           {"restarted", Align::kRight, ""},
-                           {"lost", Align::kRight, ""}});
+  report::TextTable table({{"fault", Align::kLeft},
+                           {"host", Align::kRight},
+                           {"who", Align::kLeft, "", "who handles it"},
+                           {"acts", Align::kRight, "", "when the fault begins; the times behind it count from then"},
+                           {"symptom", Align::kRight, "", "the job slows down or stops"},
+                           {"suspected", Align::kRight},
+                           {"confirmed", Align::kRight},
+                           {"action", Align::kRight},
+                           {"restarted", Align::kRight},
+                           {"lost", Align::kRight, "", "iterations since the checkpoint"}});
   AddRows(report, report.with_diagnosis, "C4D", &table);
   if (report.people) AddRows(report, *report.people, "people", &table);
-  return table.empty() ? "" : table.Render();
+  return table;
 }
 
 void AddTotal(const DrillReport& report, const DrillRun& run, const char* who, report::TextTable* table) {
@@ -67,17 +67,17 @@ void AddTotal(const DrillReport& report, const DrillRun& run, const char* who, r
                  std::string(Describe(run.condition))});
 }
 
-std::string RenderTotals(const DrillReport& report) {
+report::TextTable MakeTotalTable(const DrillReport& report) {
   using report::Align;
-  report::TextTable table({{"", Align::kLeft, ""},
-                           {"iterations", Align::kRight, ""},
-                           {"lost", Align::kRight, ""},
-                           {"without progress", Align::kRight, ""},
-                           {"of the time", Align::kRight, ""},
-                           {"the job at the end", Align::kLeft, ""}});
+  report::TextTable table({{"", Align::kLeft},
+                           {"iterations", Align::kRight},
+                           {"lost", Align::kRight, "", "iterations since the checkpoint"},
+                           {"without progress", Align::kRight, "", "standing, restarting or repeating lost iterations"},
+                           {"of the time", Align::kRight, "", "share of the time played"},
+                           {"the job at the end", Align::kLeft}});
   AddTotal(report, report.with_diagnosis, "with C4D", &table);
   if (report.people) AddTotal(report, *report.people, "people alone", &table);
-  return table.Render();
+  return table;
 }
 
 std::string RenderEvents(const DrillRun& run) {
@@ -149,17 +149,18 @@ std::string_view Describe(controller::JobCondition condition) {
   return kNames.at(static_cast<size_t>(condition));
 }
 
-std::string RenderText(const DrillReport& report) {
+report::Document RenderText(const DrillReport& report) {
   const execution::JobShape& shape = report.options.cluster.shape;
-  std::string text = report::WrapText(
-      fmt::format("{} on {}, {}, {} played. Times behind a fault count from when it acts; lost: iterations since the "
-                  "checkpoint.",
-                  report::FormatCount(shape.NumRanks(), "rank"), report::FormatCount(shape.NumHosts(), "host"),
-                  report::FormatCount(report.options.cluster.num_spares, "spare"),
-                  report::FormatDuration(SecondsOf(report.options.end))),
-      report::kTextWidth, 2);
-  if (const std::string faults = RenderFaults(report); !faults.empty()) text += "\n" + faults;
-  text += "\n" + RenderTotals(report);
+  report::Document text =
+      report::WrapText(fmt::format("{} on {}, {}, {} played.", report::FormatCount(shape.NumRanks(), "rank"),
+                                   report::FormatCount(shape.NumHosts(), "host"),
+                                   report::FormatCount(report.options.cluster.num_spares, "spare"),
+                                   report::FormatDuration(SecondsOf(report.options.end))),
+                       report::kTextWidth, 2);
+  if (report::TextTable faults = MakeFaultTable(report); !faults.empty()) {
+    text += "\n" + report::Document(std::move(faults));
+  }
+  text += "\n" + report::Document(MakeTotalTable(report));
   text += "\nWith C4D:\n" + RenderEvents(report.with_diagnosis);
   if (report.people) text += "\nPeople alone:\n" + RenderEvents(*report.people);
   return text;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/document.h"
 #include "report/json_value.h"
 #include "sim/drill/drill.h"
 
@@ -17,7 +18,7 @@ struct DrillReport {
 };
 
 // A row for each fault and run, what was lost in all, and what happened when; lines fit report::kTextWidth.
-std::string RenderText(const DrillReport& report);
+report::Document RenderText(const DrillReport& report);
 
 //   {"ranks", "hosts", "spares", "simulated_s",
 //    "faults": [{"kind", "rank", "host", "begin_s", "magnitude"}],

@@ -34,19 +34,24 @@ constexpr std::string_view kAll = "all";
 struct ExperimentRunOptions {
   std::string name;
   experiment::RunOptions run;
-  std::string json;
+  OutputOptions output;
   std::string html;
 };
 
-int List(Experiments experiments) {
-  report::TextTable table({{"name", report::Align::kLeft, ""}, {"what it shows", report::Align::kLeft, ""}});
+int List(Experiments experiments, const OutputOptions& output) {
+  auto files = OutputFiles::Prepare(output);
+  if (!files.ok()) return ReportError(files.status());
+  report::TextTable table({{"name", report::Align::kLeft}, {"what it shows", report::Align::kLeft}});
+  report::Json json = report::Json::array();
   for (const Experiment& entry : experiments) {
     const auto paper = experiment::PaperTableOf(entry);
     if (!paper.ok()) return ReportError(Internal(paper.status().message()));
     table.AddRow({std::string(entry.name), paper->title});
+    json.push_back({{"name", entry.name}, {"title", paper->title}});
   }
-  fmt::print("{}", table.Render());
-  return kExitOk;
+  files->Print(std::move(table));
+  files->WriteJson("JSON", [&] { return report::Dump(json); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
 Result<std::vector<Experiment>> FindExperiments(Experiments experiments, const std::string& name) {
@@ -79,7 +84,7 @@ Result<ExperimentResult> RunOne(const Experiment& experiment, const experiment::
   return Internal(fmt::format("experiment {}: {}; reproduce: {}", experiment.name, status.message(), command));
 }
 
-RunOutcome RunEach(const std::vector<Experiment>& chosen, const ExperimentRunOptions& options, bool is_quiet) {
+RunOutcome RunEach(const std::vector<Experiment>& chosen, const ExperimentRunOptions& options, OutputFiles* files) {
   RunOutcome outcome;
   TerminalProgress bar;
   for (size_t i = 0; i < chosen.size() && !StopRequested(); ++i) {
@@ -93,7 +98,7 @@ RunOutcome RunEach(const std::vector<Experiment>& chosen, const ExperimentRunOpt
       if (outcome.exit_code == kExitOk) outcome.exit_code = exit_code;
       continue;
     }
-    if (!is_quiet) fmt::print("{}\n", experiment::RenderText(*result));
+    files->Print(experiment::RenderText(*result) + "\n");
     std::fflush(stdout);
     outcome.results.push_back(std::move(*result));
   }
@@ -107,7 +112,7 @@ std::string RenderJson(const std::vector<ExperimentResult>& results, bool is_arr
 }
 
 int Run(Experiments experiments, const ExperimentRunOptions& options, const std::string& command_line) {
-  auto files = OutputFiles::Prepare({options.json, options.html});
+  auto files = OutputFiles::Prepare(options.output, {options.html});
   if (!files.ok()) return ReportError(files.status());
   const auto chosen = FindExperiments(experiments, options.name);
   if (!chosen.ok()) return ReportError(chosen.status());
@@ -116,10 +121,10 @@ int Run(Experiments experiments, const ExperimentRunOptions& options, const std:
     const Status status = PrepareOutputFolder(options.run.keep_folder + "/result.json");
     if (!status.ok()) return ReportError(status);
   }
-  const RunOutcome outcome = RunEach(*chosen, options, files->is_quiet());
+  const RunOutcome outcome = RunEach(*chosen, options, &*files);
   // What was computed reaches the user even when another experiment fails.
   if (!outcome.results.empty()) {
-    files->Write(options.json, "JSON", [&] { return RenderJson(outcome.results, options.name == kAll); });
+    files->WriteJson("JSON", [&] { return RenderJson(outcome.results, options.name == kAll); });
     files->Write(options.html, "Page", [&] { return experiment::RenderHtml(outcome.results, command_line); });
   }
   if (!files->status().ok()) return ReportError(files->status());
@@ -137,8 +142,10 @@ void AddExperimentCommands(CLI::App& app, Experiments experiments, Invocation* i
   group->footer("Example: fairlead experiment run crux-examples");
   group->require_subcommand(1);
   CLI::App* list = group->add_subcommand("list", "List all experiments and what each shows.");
+  auto list_output = std::make_shared<OutputOptions>();
+  AddOutputOptions(list, list_output.get(), "Write the list as JSON to FILE; - prints only JSON");
   list->footer("Example: fairlead experiment list");
-  list->callback([experiments, invocation] { invocation->exit_code = List(experiments); });
+  list->callback([experiments, list_output, invocation] { invocation->exit_code = List(experiments, *list_output); });
 
   auto options = std::make_shared<ExperimentRunOptions>();
   CLI::App* run =
@@ -151,7 +158,7 @@ void AddExperimentCommands(CLI::App& app, Experiments experiments, Invocation* i
   run->add_option("--keep", options->run.keep_folder,
                   "Keep each result in FOLDER and reuse it next time, to resume after a break")
       ->type_name("FOLDER");
-  run->add_option("--json", options->json, "Write the numbers as JSON to FILE; - prints only JSON")->type_name("FILE");
+  AddOutputOptions(run, &options->output, "Write the numbers as JSON to FILE; - prints only JSON");
   run->add_option("--html", options->html, "Write a self-contained HTML page to FILE; - prints only the page")
       ->type_name("FILE");
   run->footer(

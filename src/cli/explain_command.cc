@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/explain_elastic.h"
 #include "cli/named_choice.h"
+#include "cli/output_files.h"
 #include "cli/run_with_progress.h"
 #include "report/allocation_explanation.h"
 #include "report/explain_report.h"
@@ -34,7 +35,7 @@ struct ExplainOptions {
   std::string policy;
   std::optional<uint64_t> seed;
   std::string topology;
-  std::string json;
+  OutputOptions output;
   ElasticExplainOptions elastic;
   std::string allocation;  // empty: the scenario's, or the default
   std::optional<double> at_s;
@@ -154,24 +155,23 @@ Result<report::AllocationExplanation> ExplainAllocationOf(const sim::Scenario& s
 
 // Of each run, the network, and the allocation where a policy decides about it.
 Status ExplainRuns(const sim::Scenario& scenario, const sim::SimulationReport& report, JobId job,
-                   const ExplainOptions& options, const Replay* replay, report::Json* json) {
-  const bool prints = !IsStdout(options.json);
+                   std::optional<double> at_s, const Replay* replay, OutputFiles* files, report::Json* json) {
   for (size_t i = 0; i < report.runs.size(); ++i) {
     const sim::RunResult& run = report.runs[i];
     FL_ASSIGN_OR_RETURN(const report::JobExplanation network, report::ExplainJob(run, job));
     report::Json explained = report::ToJson(network);
-    if (prints) fmt::print("{}", report::RenderExplanation(network));
+    report::Document text = report::RenderExplanation(network);
     if (replay != nullptr) {
       if (const auto effect = CompareWithReplay(scenario, *replay, run, i, job)) {
-        if (prints) fmt::print("{}", report::RenderRemoval(*effect));
+        text += report::RenderRemoval(*effect);
         explained["without"] = report::ToJson(*effect);
       }
     }
-    if (prints) fmt::print("\n");
+    files->Print(text + "\n");
     if (!run.allocation.empty()) {
       FL_ASSIGN_OR_RETURN(const report::AllocationExplanation allocation,
-                          ExplainAllocationOf(scenario, run, job, options.at_s));
-      if (prints) fmt::print("{}\n", report::RenderExplanation(allocation));
+                          ExplainAllocationOf(scenario, run, job, at_s));
+      files->Print(report::RenderExplanation(allocation) + "\n");
       explained["allocation"] = report::ToJson(allocation);
     }
     json->push_back(std::move(explained));
@@ -179,7 +179,7 @@ Status ExplainRuns(const sim::Scenario& scenario, const sim::SimulationReport& r
   return OkStatus();
 }
 
-int ExplainElastic(const ExplainOptions& options) {
+int ExplainElastic(const ExplainOptions& options, OutputFiles files) {
   ElasticExplainOptions elastic = options.elastic;
   elastic.job = options.job;
   elastic.at_s = options.at_s;
@@ -187,10 +187,9 @@ int ExplainElastic(const ExplainOptions& options) {
   if (!options.allocation.empty()) elastic.allocation = options.allocation;
   const auto explanation = ExplainElasticJob(elastic);
   if (!explanation.ok()) return ReportError(explanation.status());
-  if (!IsStdout(options.json)) fmt::print("{}", report::RenderExplanation(*explanation));
-  if (options.json.empty()) return kExitOk;
-  const Status written = WriteOutput(options.json, report::Dump(report::ToJson(*explanation)));
-  return written.ok() ? kExitOk : ReportError(written);
+  files.Print(report::RenderExplanation(*explanation));
+  files.WriteJson("JSON", [&] { return report::Dump(report::ToJson(*explanation)); });
+  return files.status().ok() ? kExitOk : ReportError(files.status());
 }
 
 Status CheckOptions(const ExplainOptions& options) {
@@ -200,12 +199,14 @@ Status CheckOptions(const ExplainOptions& options) {
   if (!options.without.empty() && options.scenario.empty()) {
     return InvalidArgument("--without: a workload has no network; expected it with --scenario FILE");
   }
-  return PrepareOutputFolder(options.json);
+  return OkStatus();
 }
 
 int Explain(const ExplainOptions& options) {
   if (const Status status = CheckOptions(options); !status.ok()) return ReportError(status);
-  if (!options.elastic.workload.empty()) return ExplainElastic(options);
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
+  if (!options.elastic.workload.empty()) return ExplainElastic(options, *std::move(files));
   auto scenario = FindScenario(options.scenario, options.topology);
   if (!scenario.ok()) return ReportError(scenario.status());
   const auto job = FindJob(*scenario, options.job);
@@ -234,16 +235,13 @@ int Explain(const ExplainOptions& options) {
   }
 
   report::Json json = report::Json::array();
-  if (const Status status =
-          ExplainRuns(*scenario, *report, *job, options, options.without.empty() ? nullptr : &replay, &json);
+  if (const Status status = ExplainRuns(*scenario, *report, *job, options.at_s,
+                                        options.without.empty() ? nullptr : &replay, &*files, &json);
       !status.ok()) {
     return ReportError(status);
   }
-  if (!options.json.empty()) {
-    if (const Status status = WriteOutput(options.json, report::Dump(json)); !status.ok()) {
-      return ReportError(status);
-    }
-  }
+  files->WriteJson("JSON", [&] { return report::Dump(json); });
+  if (!files->status().ok()) return ReportError(files->status());
   if (!StopRequested()) return kExitOk;
   fmt::print(stderr, "fairlead: stopped before the end; the explanation is of what was simulated until then\n");
   return InterruptedExitCode();
@@ -283,8 +281,7 @@ void AddExplainCommand(CLI::App& app, Invocation* invocation) {
   job->add_option("--seed", options->seed, "Hash seed; default: the scenario's first");
   job->add_option("--topology", options->topology,
                   "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
-  job->add_option("--json", options->json, "Write the explanation as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(job, &options->output, "Write the explanation as JSON to FILE; - prints only JSON");
   job->footer(
       "Example: fairlead explain job gpt-30b-14517 --scenario scenarios/lingjun-snapshot.yaml --policy ecmp\n"
       "         fairlead explain job large-model --scenario scenarios/two-jobs.yaml --without given-by-numbers\n"

@@ -12,6 +12,7 @@
 #include "base/yaml_reader.h"
 #include "cli/command.h"
 #include "cli/fabric_report.h"
+#include "cli/output_files.h"
 #include "report/json_value.h"
 #include "topology/fabric_yaml.h"
 #include "topology/import/foreign_fabric.h"
@@ -162,7 +163,7 @@ void AddImport(CLI::App* fabric, Invocation* invocation) {
 
 struct FabricShowOptions {
   std::string file;
-  std::string json;
+  OutputOptions output;
   size_t rows = 20;
 };
 
@@ -173,14 +174,14 @@ Result<topology::Fabric> LoadAnyFabric(const std::string& path) {
 }
 
 int Show(const FabricShowOptions& options) {
-  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
   const auto fabric = LoadAnyFabric(FindInputFile(options.file));
   if (!fabric.ok()) return ReportError(fabric.status());
   const FabricPicture picture = LookAt(*fabric);
-  if (!IsStdout(options.json)) fmt::print("{}", RenderFabric(*fabric, picture, options.file, options.rows));
-  if (options.json.empty()) return kExitOk;
-  const Status written = WriteOutput(options.json, report::Dump(FabricJson(*fabric, picture)));
-  return written.ok() ? kExitOk : ReportError(written);
+  files->Print(RenderFabric(*fabric, picture, options.file, options.rows));
+  files->WriteJson("JSON", [&] { return report::Dump(FabricJson(*fabric, picture)); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
 void AddShow(CLI::App* fabric, Invocation* invocation) {
@@ -188,7 +189,7 @@ void AddShow(CLI::App* fabric, Invocation* invocation) {
   CLI::App* show = fabric->add_subcommand("show", "Print a fabric's layers, what is there only once, and odd cables.");
   show->add_option("FILE", options->file, "A file with a fabric, or a topo.csv")->required();
   show->add_option("--rows", options->rows, "Longest list; 0: no limit")->capture_default_str();
-  show->add_option("--json", options->json, "Write all of it to FILE; - prints only that")->type_name("FILE");
+  AddOutputOptions(show, &options->output, "Write all of it as JSON to FILE; - prints only JSON");
   show->footer("Example: fairlead fabric show fabric.yaml");
   show->callback([options, invocation] { invocation->exit_code = Show(*options); });
 }

@@ -27,11 +27,11 @@ constexpr const char* kLayerNames[] = {"hosts", "leaves", "spines", "cores"};
 
 const char* LayerName(NodeKind kind) { return kLayerNames[static_cast<int>(kind) - static_cast<int>(NodeKind::kNic)]; }
 
-report::TextColumn Left(std::string heading) {
-  return {.heading = std::move(heading), .align = Align::kLeft, .group = {}};
+report::TextColumn Left(std::string heading, std::string meaning = "") {
+  return {.heading = std::move(heading), .align = Align::kLeft, .meaning = std::move(meaning)};
 }
-report::TextColumn Right(std::string heading) {
-  return {.heading = std::move(heading), .align = Align::kRight, .group = {}};
+report::TextColumn Right(std::string heading, std::string meaning = "") {
+  return {.heading = std::move(heading), .align = Align::kRight, .meaning = std::move(meaning)};
 }
 
 double Gigabits(BytesPerSecond speed) { return speed.value() * 8 / 1e9; }
@@ -71,16 +71,17 @@ std::vector<OddityRow> RowsOf(const Fabric& fabric, const topology::CablingOddit
 std::string Ratio(double ratio) { return FormatFixed(ratio, 2) + ":1"; }
 
 std::string Oversubscription(const Fabric& fabric, const topology::LayerSummary& layer) {
-  if (!layer.most_oversubscribed.valid()) return "-";
+  if (!layer.most_oversubscribed.valid()) return std::string(report::kUnknown);
   const std::string least = Ratio(layer.least_oversubscription);
   const std::string greatest = Ratio(layer.greatest_oversubscription);
   if (least == greatest) return greatest;
   return fmt::format("{} to {} ({})", least, greatest, fabric.NodeName(layer.most_oversubscribed));
 }
 
-std::string RenderLayers(const Fabric& fabric, const std::vector<topology::LayerSummary>& layers) {
-  TextTable table(
-      {Left("layer"), Right("devices"), Right("cables up"), Left("each"), Right("together"), Left("oversubscription")});
+TextTable MakeLayerTable(const Fabric& fabric, const std::vector<topology::LayerSummary>& layers) {
+  const std::string unknown(report::kUnknown);
+  TextTable table({Left("layer"), Right("devices"), Right("cables up", "to the layer above"), Left("each"),
+                   Right("together"), Left("oversubscription", "speed of a device's cables down to that of those up")});
   for (const auto& layer : layers) {
     uint64_t cables = 0;
     for (const auto& speed : layer.uplinks) cables += speed.num_cables;
@@ -90,19 +91,19 @@ std::string RenderLayers(const Fabric& fabric, const std::vector<topology::Layer
       if (layer.uplinks.size() > 1) each += fmt::format("{} x ", FormatCount(speed.num_cables));
       each += FormatLinkSpeed(speed.speed.value());
     }
-    table.AddRow({LayerName(layer.kind), FormatCount(layer.num_devices), cables == 0 ? "-" : FormatCount(cables),
-                  each.empty() ? "-" : each, cables == 0 ? "-" : FormatLinkSpeed(layer.capacity.value()),
+    table.AddRow({LayerName(layer.kind), FormatCount(layer.num_devices), cables == 0 ? unknown : FormatCount(cables),
+                  each.empty() ? unknown : each, cables == 0 ? unknown : FormatLinkSpeed(layer.capacity.value()),
                   Oversubscription(fabric, layer)});
   }
-  return table.Render();
+  return table;
 }
 
 std::string More(size_t total, size_t shown) {
   return total > shown ? fmt::format("and {} more; --rows 0 lists all\n", FormatCount(total - shown)) : "";
 }
 
-std::string RenderSinglePoints(const Fabric& fabric, const std::vector<topology::SinglePoint>& points,
-                               size_t rows_max) {
+report::Document RenderSinglePoints(const Fabric& fabric, const std::vector<topology::SinglePoint>& points,
+                                    size_t rows_max) {
   if (points.empty()) return "No switch and no cable is there only once: losing any of them cuts no host off.\n";
   TextTable table({Left("lost"), Left("is a"), Right("hosts cut off")});
   const size_t shown = std::min(points.size(), rows_max);
@@ -113,17 +114,17 @@ std::string RenderSinglePoints(const Fabric& fabric, const std::vector<topology:
                   is_switch ? std::string(topology::Name(fabric.kind(point.node))) : "cable",
                   FormatCount(point.num_cut_hosts)});
   }
-  return fmt::format("There only once: what cuts hosts off when it is lost\n\n{}{}", table.Render(),
-                     More(points.size(), shown));
+  return "There only once: what cuts hosts off when it is lost\n\n" + report::Document(std::move(table)) +
+         More(points.size(), shown);
 }
 
-std::string RenderOddities(const std::vector<OddityRow>& rows, size_t rows_max) {
+report::Document RenderOddities(const std::vector<OddityRow>& rows, size_t rows_max) {
   if (rows.empty())
     return "All cabling is regular: no cable is missing, slower or in another place than those like it.\n";
   TextTable table({Left("cabled unlike the rest"), Left("found"), Left("most have")});
   const size_t shown = std::min(rows.size(), rows_max);
   for (size_t i = 0; i < shown; ++i) table.AddRow({rows[i].what, rows[i].found, rows[i].expected});
-  return table.Render() + More(rows.size(), shown);
+  return report::Document(std::move(table)) + More(rows.size(), shown);
 }
 
 }  // namespace
@@ -134,12 +135,15 @@ FabricPicture LookAt(const Fabric& fabric) {
           .oddities = topology::FindCablingOddities(fabric)};
 }
 
-std::string RenderFabric(const Fabric& fabric, const FabricPicture& picture, const std::string& name, size_t rows_max) {
+report::Document RenderFabric(const Fabric& fabric, const FabricPicture& picture, const std::string& name,
+                              size_t rows_max) {
   if (rows_max == 0) rows_max = SIZE_MAX;
-  return fmt::format("{}: {} hosts, {} GPUs\n\n{}\n{}\n{}", name, FormatCount(fabric.num_hosts()),
-                     FormatCount(fabric.num_gpus()), RenderLayers(fabric, picture.layers),
-                     RenderSinglePoints(fabric, picture.single_points, rows_max),
-                     RenderOddities(RowsOf(fabric, picture.oddities), rows_max));
+  report::Document text =
+      fmt::format("{}: {} hosts, {} GPUs\n\n", name, FormatCount(fabric.num_hosts()), FormatCount(fabric.num_gpus()));
+  text += MakeLayerTable(fabric, picture.layers);
+  text += "\n" + RenderSinglePoints(fabric, picture.single_points, rows_max);
+  text += "\n" + RenderOddities(RowsOf(fabric, picture.oddities), rows_max);
+  return text;
 }
 
 Json FabricJson(const Fabric& fabric, const FabricPicture& picture) {

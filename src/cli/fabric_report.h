@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/document.h"
 #include "topology/cabling_oddities.h"
 #include "topology/fabric.h"
 #include "topology/layer_summary.h"
@@ -21,8 +22,8 @@ struct FabricPicture {
 FabricPicture LookAt(const topology::Fabric& fabric);
 
 // Args: name: the file; rows_max: of the lists of single points and of oddities; what is longer says how many more.
-std::string RenderFabric(const topology::Fabric& fabric, const FabricPicture& picture, const std::string& name,
-                         size_t rows_max);
+report::Document RenderFabric(const topology::Fabric& fabric, const FabricPicture& picture, const std::string& name,
+                              size_t rows_max);
 // All of it.
 nlohmann::ordered_json FabricJson(const topology::Fabric& fabric, const FabricPicture& picture);
 

@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/lab_services.h"
 #include "cli/named_choice.h"
+#include "cli/output_files.h"
 #include "lab/lab.h"
 #include "lab/lab_counters.h"
 #include "lab/lab_report.h"
@@ -41,7 +42,7 @@ struct LabCommandOptions {
   bool is_bare = false;
   std::string page = std::string(kAnyPage);
   std::string policy = "crux+c4p";
-  std::string json;
+  OutputOptions output;
   double interval_s = 0.5;
   bool all = false;
   std::string cable;
@@ -53,12 +54,6 @@ struct LabCommandOptions {
 
 double SecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-int WriteJson(const std::string& path, const report::Json& json) {
-  if (path.empty()) return kExitOk;
-  const Status written = WriteOutput(path, report::Dump(json));
-  return written.ok() ? kExitOk : ReportError(written);
 }
 
 int LabUp(const LabCommandOptions& options) {
@@ -106,6 +101,8 @@ Result<lab::LabLook> LookAt(const lab::LabState& state, double interval_s) {
 }
 
 int LabStatus(const LabCommandOptions& options) {
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
   const auto state = lab::LabFolder::Look(options.run_folder, options.name);
   if (!state.ok()) {
     const int code = ReportError(state.status());
@@ -115,8 +112,9 @@ int LabStatus(const LabCommandOptions& options) {
   }
   const auto look = LookAt(*state, options.interval_s);
   if (!look.ok()) return ReportError(look.status());
-  if (!IsStdout(options.json)) fmt::print("{}", lab::RenderStatus(*state, *look, options.all));
-  return WriteJson(options.json, lab::StatusJson(*state, *look));
+  files->Print(lab::RenderStatus(*state, *look, options.all));
+  files->WriteJson("JSON", [&] { return report::Dump(lab::StatusJson(*state, *look)); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
 // One direction of a cable: what its lower or its upper end sends.
@@ -251,8 +249,7 @@ void AddStatus(CLI::App* lab, Invocation* invocation) {
   status->add_option("--interval", options->interval_s, "Seconds over which speeds are measured")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  status->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(status, &options->output, "Write the result as JSON to FILE; - prints only JSON");
   status->footer("Example: fairlead lab status --all\nExit code 1: no such lab.");
   status->callback([options, invocation] { invocation->exit_code = LabStatus(*options); });
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/output_files.h"
 #include "lab/lab_comparison.h"
 #include "report/json_value.h"
 #include "sim/scenario.h"
@@ -20,10 +21,11 @@ namespace {
 struct LabDemoOptions {
   std::string file = "scenarios/lab-eight-jobs.yaml";
   lab::LabComparisonOptions comparison;
-  std::string json;
+  OutputOptions output;
 };
 
 Status RunDemo(LabDemoOptions options) {
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output));
   const auto begin = std::chrono::steady_clock::now();
   const std::string file = FindInputFile(options.file);
   FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(file, {}));
@@ -33,13 +35,10 @@ Status RunDemo(LabDemoOptions options) {
   };
   FL_ASSIGN_OR_RETURN(const lab::LabComparison comparison,
                       lab::CompareInLab(file, scenario, options.comparison, say, StopRequested()));
-  if (!IsStdout(options.json)) {
-    fmt::print("{}", lab::RenderComparison(comparison));
-    fmt::print("took {:.0f} s; nothing of the lab is left\n",
-               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  if (options.json.empty()) return OkStatus();
-  return WriteOutput(options.json, report::Dump(lab::ComparisonJson(comparison)));
+  const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  files.Print(lab::RenderComparison(comparison) + fmt::format("took {:.0f} s; nothing of the lab is left\n", wall_s));
+  files.WriteJson("JSON", [&] { return report::Dump(lab::ComparisonJson(comparison)); });
+  return files.status();
 }
 
 }  // namespace
@@ -61,7 +60,7 @@ void AddLabDemoCommand(CLI::App* lab, Invocation* invocation) {
   demo->add_option("--run-dir", options->comparison.session.run_folder, "Folder with the state of labs")
       ->type_name("FOLDER")
       ->capture_default_str();
-  demo->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
+  AddOutputOptions(demo, &options->output, "Write the result as JSON to FILE; - prints only JSON");
   demo->footer("Example: fairlead lab demo --seeds 3");
   demo->callback([options, invocation] {
     static_cast<void>(StopRequested());  // from here on Ctrl-C takes the lab down first

@@ -31,7 +31,7 @@ struct LabDiagnoseOptions {
   lab::FaultTourOptions tour;
   std::vector<std::string> faults;
   double iteration_s = 0.5;
-  std::string json;
+  OutputOptions output;
   std::string html;
 };
 
@@ -53,7 +53,7 @@ Result<std::vector<lab::LabFaultKind>> ParseKinds(const std::vector<std::string>
 
 // Returns whether all of it was right.
 Result<bool> Diagnose(LabDiagnoseOptions options) {
-  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.json, options.html}));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output, {options.html}));
   FL_ASSIGN_OR_RETURN(const auto kinds, ParseKinds(options.faults));
   const std::string file = FindInputFile(options.file);
   FL_ASSIGN_OR_RETURN(const sim::Scenario scenario, sim::LoadScenario(file, {}));
@@ -67,8 +67,8 @@ Result<bool> Diagnose(LabDiagnoseOptions options) {
   auto tour = lab::RunFaultTour(file, scenario, options.tour, progress, StopRequested());
   bar.Finish();
   if (!tour.ok()) return tour.status();
-  if (!files.is_quiet()) fmt::print("{}", lab::RenderTour(*tour));
-  files.Write(options.json, "JSON", [&] { return report::Dump(lab::TourJson(*tour)); });
+  files.Print(lab::RenderTour(*tour));
+  files.WriteJson("JSON", [&] { return report::Dump(lab::TourJson(*tour)); });
   files.Write(options.html, "Page", [&] { return lab::TourPage(*tour); });
   FL_RETURN_IF_ERROR(files.status());
   return tour->IsAllRight();
@@ -114,8 +114,7 @@ void AddLabDiagnoseCommand(CLI::App* lab, Invocation* invocation) {
   diagnose->add_option("--run-dir", session.run_folder, "Folder with the state of labs")
       ->type_name("FOLDER")
       ->capture_default_str();
-  diagnose->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(diagnose, &options->output, "Write the result as JSON to FILE; - prints only JSON");
   diagnose->add_option("--html", options->html, "Write a self-contained HTML page to FILE; - prints only the page")
       ->type_name("FILE");
   diagnose->footer(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/output_files.h"
 #include "lab/lab_comparison.h"
 #include "lab/lab_folder.h"
 #include "lab/lab_programs.h"
@@ -35,10 +36,11 @@ struct LabRunCommandOptions {
   bool fixed_shares = false;
   bool diagnose = false;
   std::string trainer;
-  std::string json;
+  OutputOptions output;
 };
 
 Status RunInLab(const LabRunCommandOptions& options) {
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output));
   std::string trainer = options.trainer;
   if (trainer.empty()) {
     FL_ASSIGN_OR_RETURN(trainer, lab::FindProgram("fairlead-trainer"));
@@ -74,9 +76,9 @@ Status RunInLab(const LabRunCommandOptions& options) {
                         lab::SimulateUnder(scenario, steers ? "crux+c4p" : "ecmp", StopRequested()));
     simulated = std::move(runs.jobs);
   }
-  if (!IsStdout(options.json)) fmt::print("{}", lab::RenderRun(state, result, simulated));
-  if (options.json.empty()) return OkStatus();
-  return WriteOutput(options.json, report::Dump(lab::RunJson(state, result, simulated)));
+  files.Print(lab::RenderRun(state, result, simulated));
+  files.WriteJson("JSON", [&] { return report::Dump(lab::RunJson(state, result, simulated)); });
+  return files.status();
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ void AddLabRunCommand(CLI::App* lab, Invocation* invocation) {
   run->add_flag("--simulate", options->simulate, "Also simulate the scenario under ECMP or crux+c4p, and print both");
   run->add_option("--trainer", options->trainer, "Path of fairlead-trainer; default: beside this program")
       ->check(CLI::ExistingFile);
-  run->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
+  AddOutputOptions(run, &options->output, "Write the result as JSON to FILE; - prints only JSON");
   run->footer("Example: fairlead lab run scenarios/lab-eight-jobs.yaml --seconds 20 --simulate");
   run->callback([options, invocation] {
     static_cast<void>(StopRequested());  // from here on Ctrl-C ends the trainers first

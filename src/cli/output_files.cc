@@ -8,22 +8,56 @@
 #include "cli/command.h"
 
 namespace fairlead::cli {
+namespace {
 
-Result<OutputFiles> OutputFiles::Prepare(std::initializer_list<std::string_view> paths) {
-  const auto num_stdout = std::ranges::count(paths, std::string_view("-"));
-  if (num_stdout > 1) return InvalidArgument("only one output can be '-' (stdout)");
+using report::OutputFormat;
+
+// Formats for other programs, between which no notes may stand.
+bool IsForPrograms(OutputFormat format) { return format == OutputFormat::kCsv || format == OutputFormat::kMarkdown; }
+
+}  // namespace
+
+OutputFiles::OutputFiles(const OutputOptions& options)
+    : json_path_(options.json_path()), format_(options.document_format()), renderer_(format_) {}
+
+Result<OutputFiles> OutputFiles::Prepare(const OutputOptions& options, std::initializer_list<std::string_view> paths) {
+  const OutputFormat format = options.document_format();
+  if (format == OutputFormat::kJson && options.json_path() != "-") {
+    return InvalidArgument(fmt::format(
+        "--format json prints the JSON that --json {} writes; expected one of the two options", options.json));
+  }
+  const bool prints_json = IsStdout(options.json_path());
+  const auto num_stdout = std::ranges::count(paths, std::string_view("-")) + (prints_json ? 1 : 0);
+  if (num_stdout > 1) return InvalidArgument("only one output can be '-' (stdout); name a file for the others");
+  if (num_stdout > 0 && IsForPrograms(format)) {
+    return InvalidArgument(fmt::format(
+        "--format {} prints to stdout, where another output ('-') goes; name a file for that one", options.format));
+  }
+  FL_RETURN_IF_ERROR(PrepareOutputFolder(options.json));
   for (const std::string_view path : paths) FL_RETURN_IF_ERROR(PrepareOutputFolder(std::string(path)));
-  OutputFiles files;
+  if (IsForPrograms(format)) report::LiftOutputWidth();
+  OutputFiles files(options);
   files.is_quiet_ = num_stdout == 1;
   return files;
+}
+
+void OutputFiles::Print(const report::Document& document) {
+  if (is_quiet_) return;
+  fmt::print("{}", renderer_.Render(document));
 }
 
 void OutputFiles::Write(const std::string& path, std::string_view what, const std::function<std::string()>& render) {
   if (path.empty()) return;
   std::fflush(stdout);
   const Status written = WriteOutput(path, render());
-  if (written.ok() && !is_quiet_) fmt::print("{} written to {}\n", what, path);
+  if (written.ok() && !is_quiet_) {
+    fmt::print(IsForPrograms(format_) ? stderr : stdout, "{} written to {}\n", what, path);
+  }
   if (!written.ok() && status_.ok()) status_ = written;
+}
+
+void OutputFiles::WriteJson(std::string_view what, const std::function<std::string()>& render) {
+  Write(json_path_, what, render);
 }
 
 }  // namespace fairlead::cli

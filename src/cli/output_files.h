@@ -1,5 +1,5 @@
-// The results that a command writes: to files that the user names, or one of them to stdout ("-"), which then holds
-// nothing else.
+// The results that a command prints and writes: a document on stdout, and files that the user names, or one of them on
+// stdout instead ("-"), which then holds nothing else.
 #pragma once
 
 #include <functional>
@@ -8,28 +8,39 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "cli/output_options.h"
+#include "report/document.h"
 
 namespace fairlead::cli {
 
 class OutputFiles {
  public:
   // A long command must not find out at its end that its results can't be written: makes the folders that are missing.
-  // Args: paths of all results; empty: not asked for.
-  // Errors: kInvalidArgument: several are "-"; those of PrepareOutputFolder().
-  static Result<OutputFiles> Prepare(std::initializer_list<std::string_view> paths);
+  // Args: paths: of all results but JSON; empty: not asked for.
+  // Errors: kInvalidArgument: several results would go to stdout; --format json with another --json FILE; those of
+  // PrepareOutputFolder().
+  static Result<OutputFiles> Prepare(const OutputOptions& options, std::initializer_list<std::string_view> paths = {});
 
-  // One result goes to stdout: nothing else may be printed.
-  bool is_quiet() const { return is_quiet_; }
+  // Prints what there is to say, in the format that was asked for; nothing where another result goes to stdout. Several
+  // documents are printed as if they were one.
+  void Print(const report::Document& document);
 
   // Writes what `render` returns if it is asked for, and says so: "Page written to out.html". What was computed reaches
   // the user even where another file can't be written.
   void Write(const std::string& path, std::string_view what, const std::function<std::string()>& render);
+  // The same where --json or --format json say.
+  void WriteJson(std::string_view what, const std::function<std::string()>& render);
 
   // The first error of Write().
   const Status& status() const { return status_; }
 
  private:
-  bool is_quiet_ = false;
+  explicit OutputFiles(const OutputOptions& options);
+
+  std::string json_path_;
+  report::OutputFormat format_;
+  report::DocumentRenderer renderer_;
+  bool is_quiet_ = false;  // one result goes to stdout: nothing else may be printed
   Status status_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/named_choice.h"
+#include "cli/output_files.h"
 #include "cli/predict_speed.h"
 #include "prediction/classifier_selection.h"
 #include "prediction/convergence_model.h"
@@ -35,7 +36,7 @@ struct PredictOptions {
   std::string output;
   std::string learner = "best";
   std::string job;
-  std::string json;
+  OutputOptions printed;
   uint64_t seed = 1;
   uint32_t num_jobs = 120;
   uint32_t stride = 5;
@@ -44,12 +45,6 @@ struct PredictOptions {
 
 Result<prediction::JobTable> LoadJobs(const PredictOptions& options) {
   return prediction::LoadJobTable(FindInputFile(options.jobs), FindInputFile(options.curves));
-}
-
-int WriteJson(const PredictOptions& options, const Json& json) {
-  if (options.json.empty()) return kExitOk;
-  const Status written = WriteOutput(options.json, report::Dump(json));
-  return written.ok() ? kExitOk : ReportError(written);
 }
 
 int Generate(const PredictOptions& options) {
@@ -65,26 +60,27 @@ int Generate(const PredictOptions& options) {
   return kExitOk;
 }
 
-void PrintComparison(const std::vector<prediction::LearnerResult>& results) {
-  report::TextTable table({{"learner", Align::kLeft, ""},
-                           {"accuracy", Align::kRight, ""},
-                           {"precision", Align::kRight, ""},
-                           {"recall", Align::kRight, ""},
-                           {"Brier", Align::kRight, ""}});
+report::Document RenderComparison(const std::vector<prediction::LearnerResult>& results) {
+  report::TextTable table({{"learner", Align::kLeft},
+                           {"accuracy", Align::kRight, "", "share of rows that are labelled right"},
+                           {"precision", Align::kRight, "", "share of those called predictable that are"},
+                           {"recall", Align::kRight, "", "share of the predictable ones that are found"},
+                           {"Brier", Align::kRight, "", "mean squared error of the score, 0 is best"}});
   for (const prediction::LearnerResult& result : results) {
     const auto& m = result.metrics;
     table.AddRow({std::string(Name(result.kind)), report::FormatPercent(m.accuracy), report::FormatPercent(m.precision),
                   report::FormatPercent(m.recall), report::FormatFixed(m.brier, 3)});
   }
-  fmt::print("Jobs not seen in training, five folds; always saying the more frequent label: {}\n\n{}\n",
-             report::FormatPercent(results.front().metrics.majority), table.Render());
+  return fmt::format("Jobs not seen in training, five folds; always saying the more frequent label: {}\n\n",
+                     report::FormatPercent(results.front().metrics.majority)) +
+         report::Document(std::move(table)) + "\n";
 }
 
-void PrintCalibration(const prediction::ClassifierMetrics& metrics) {
-  report::TextTable table({{"score", Align::kLeft, ""},
-                           {"rows", Align::kRight, ""},
-                           {"mean score", Align::kRight, ""},
-                           {"predictable", Align::kRight, ""}});
+report::Document RenderCalibration(const prediction::ClassifierMetrics& metrics) {
+  report::TextTable table({{"score", Align::kLeft, "", "what the chosen learner says, 0 to 1"},
+                           {"rows", Align::kRight, "", "epochs of jobs with such a score"},
+                           {"mean score", Align::kRight},
+                           {"predictable", Align::kRight, "", "share of them that are; near the mean score is best"}});
   for (size_t i = 0; i < metrics.calibration.size(); ++i) {
     const auto& bin = metrics.calibration[i];
     if (bin.count == 0) continue;
@@ -92,7 +88,7 @@ void PrintCalibration(const prediction::ClassifierMetrics& metrics) {
                   report::FormatCount(bin.count), report::FormatFixed(bin.mean_score, 2),
                   report::FormatPercent(bin.positive_share)});
   }
-  fmt::print("{}\n", table.Render());
+  return report::Document(std::move(table)) + "\n";
 }
 
 Json ToJson(const prediction::LearnerResult& result) {
@@ -138,9 +134,9 @@ Status CheckTrainable(const PredictOptions& options, const prediction::JobTable&
 }
 
 int Train(const PredictOptions& options) {
-  for (const std::string& path : {options.output, options.json}) {
-    if (const Status status = PrepareOutputFolder(path); !status.ok()) return ReportError(status);
-  }
+  auto files = OutputFiles::Prepare(options.printed);
+  if (!files.ok()) return ReportError(files.status());
+  if (const Status status = PrepareOutputFolder(options.output); !status.ok()) return ReportError(status);
   const auto jobs = LoadJobs(options);
   if (!jobs.ok()) return ReportError(jobs.status());
   const prediction::FeatureTable table = prediction::MakeTrainingTable(*jobs, options.stride);
@@ -154,13 +150,11 @@ int Train(const PredictOptions& options) {
   const prediction::LearnerResult& best = (*results)[prediction::BestLearner(*results)];
   const auto model = prediction::PredictabilityModel::Train(table, best.kind, selection, options.seed);
   if (const Status status = model.Save(options.output); !status.ok()) return ReportError(status);
-  if (!IsStdout(options.json)) {
-    fmt::print("{} of {}, {} of {} features kept\n", report::FormatCount(table.num_rows(), "row"),
-               report::FormatCount(jobs->jobs.size(), "job"), selection.kept.size(), table.num_columns());
-    PrintComparison(*results);
-    PrintCalibration(best.metrics);
-    fmt::print("saved {} as {}\n", Name(best.kind), options.output);
-  }
+  report::Document text =
+      fmt::format("{} of {}, {} of {} features kept\n", report::FormatCount(table.num_rows(), "row"),
+                  report::FormatCount(jobs->jobs.size(), "job"), selection.kept.size(), table.num_columns());
+  text += RenderComparison(*results) + RenderCalibration(best.metrics);
+  files->Print(text + fmt::format("saved {} as {}\n", Name(best.kind), options.output));
   Json json = {{"rows", table.num_rows()},
                {"jobs", jobs->jobs.size()},
                {"majority", best.metrics.majority},
@@ -168,7 +162,8 @@ int Train(const PredictOptions& options) {
                {"learners", Json::array()}};
   for (const auto& result : *results) json["learners"].push_back(ToJson(result));
   json["features"] = ToJson(table, selection);
-  return WriteJson(options, json);
+  files->WriteJson("JSON", [&] { return report::Dump(json); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
 // All that is said about one job.
@@ -216,15 +211,15 @@ std::string FormatIterations(double iterations) {
   return std::isinf(iterations) ? "never" : report::FormatCount(static_cast<uint64_t>(std::llround(iterations)));
 }
 
-void PrintScores(const std::vector<JobScore>& scores) {
-  report::TextTable table({{"job", Align::kLeft, ""},
-                           {"epochs", Align::kRight, ""},
-                           {"score", Align::kRight, ""},
-                           {"predictable", Align::kLeft, ""},
-                           {"left", Align::kRight, "iterations"},
+report::Document RenderScores(const std::vector<JobScore>& scores) {
+  report::TextTable table({{"job", Align::kLeft},
+                           {"epochs", Align::kRight},
+                           {"score", Align::kRight, "", "how sure the model is that the end can be foreseen, 0 to 1"},
+                           {"predictable", Align::kLeft},
+                           {"left", Align::kRight, "iterations", "expected until the job ends"},
                            {"5 %", Align::kRight, "iterations"},
-                           {"95 %", Align::kRight, "iterations"},
-                           {"why", Align::kLeft, ""}});
+                           {"95 %", Align::kRight, "iterations", "fewer than so many are left in 95 % of such cases"},
+                           {"why", Align::kLeft, "", "features that moved the score, most first"}});
   for (const JobScore& s : scores) {
     const auto left = [&](double prediction::RemainingIterations::*part) {
       return s.remaining ? FormatIterations(*s.remaining.*part) : std::string(report::kUnknown);
@@ -233,19 +228,19 @@ void PrintScores(const std::vector<JobScore>& scores) {
                   s.is_predictable ? "yes" : "no", left(&prediction::RemainingIterations::expected),
                   left(&prediction::RemainingIterations::low), left(&prediction::RemainingIterations::high), Why(s)});
   }
-  fmt::print("{}", table.Render());
+  return table;
 }
 
-void PrintInfluences(const JobScore& score) {
-  report::TextTable table({{"feature", Align::kLeft, ""},
-                           {"value", Align::kRight, ""},
-                           {"usual", Align::kRight, ""},
-                           {"moved the score by", Align::kRight, ""}});
+report::Document RenderInfluences(const JobScore& score) {
+  report::TextTable table({{"feature", Align::kLeft},
+                           {"value", Align::kRight},
+                           {"usual", Align::kRight, "", "the median of the jobs in training"},
+                           {"moved the score by", Align::kRight}});
   for (const prediction::ScoreInfluence& influence : score.influences) {
     table.AddRow({influence.feature, report::FormatFixed(influence.value, 3), report::FormatFixed(influence.usual, 3),
                   report::FormatSigned(influence.moved, 2)});
   }
-  fmt::print("\n{}", table.Render());
+  return "\n" + report::Document(std::move(table));
 }
 
 Json ToJson(const JobScore& score) {
@@ -272,7 +267,8 @@ Json ToJson(const JobScore& score) {
 }
 
 int Score(const PredictOptions& options) {
-  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
+  auto files = OutputFiles::Prepare(options.printed);
+  if (!files.ok()) return ReportError(files.status());
   const auto model = prediction::PredictabilityModel::Load(FindInputFile(options.model));
   if (!model.ok()) return ReportError(model.status());
   auto jobs = LoadJobs(options);
@@ -291,13 +287,12 @@ int Score(const PredictOptions& options) {
         NotFound(fmt::format("{}: there is no job '{}'; it has {}, such as '{}'", options.jobs, options.job,
                              report::FormatCount(jobs->jobs.size(), "job"), jobs->jobs.front().description.name)));
   }
-  if (!IsStdout(options.json)) {
-    PrintScores(scores);
-    if (!options.job.empty()) PrintInfluences(scores.front());
-  }
+  files->Print(RenderScores(scores));
+  if (!options.job.empty()) files->Print(RenderInfluences(scores.front()));
   Json json = Json::array();
   for (const JobScore& score : scores) json.push_back(ToJson(score));
-  return WriteJson(options, json);
+  files->WriteJson("JSON", [&] { return report::Dump(json); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
 void AddJobFiles(CLI::App* command, PredictOptions* options) {
@@ -307,8 +302,7 @@ void AddJobFiles(CLI::App* command, PredictOptions* options) {
   command->add_option("--curves", options->curves, "Their losses (CSV: job,iteration,loss[,iteration_time_s])")
       ->type_name("FILE")
       ->required();
-  command->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(command, &options->printed, "Write the result as JSON to FILE; - prints only JSON");
 }
 
 }  // namespace

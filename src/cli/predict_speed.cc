@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/output_files.h"
 #include "prediction/speed_model.h"
 #include "prediction/speed_table.h"
 #include "report/json_value.h"
@@ -28,7 +29,7 @@ struct SpeedOptions {
   std::string table;
   double servers = 0;
   double workers = 0;
-  std::string json;
+  OutputOptions output;
   uint64_t seed = 1;
 };
 
@@ -60,15 +61,18 @@ Result<FittedModel> Fit(const std::string& name, const std::vector<prediction::S
   return fitted;
 }
 
-void PrintErrors(const std::vector<FittedModel>& models, const SpeedOptions& options) {
-  std::vector<report::TextColumn> columns = {{"model", Align::kLeft, ""},
-                                             {"used", Align::kRight, "measurements"},
-                                             {"skipped", Align::kRight, "measurements"},
-                                             {"median", Align::kRight, "fitted error"},
-                                             {"mean", Align::kRight, "fitted error"},
-                                             {"median", Align::kRight, "unseen error"},
-                                             {"mean", Align::kRight, "unseen error"}};
-  if (options.servers > 0) columns.push_back({"iteration", Align::kRight, ""});
+report::Document RenderErrors(const std::vector<FittedModel>& models, const SpeedOptions& options) {
+  std::vector<report::TextColumn> columns = {
+      {"model", Align::kLeft},
+      {"used", Align::kRight, "measurements"},
+      {"skipped", Align::kRight, "measurements", "rows without a usable time"},
+      {"median", Align::kRight, "fitted error", "relative error on the measurements that were fitted"},
+      {"mean", Align::kRight, "fitted error"},
+      {"median", Align::kRight, "unseen error", "on measurements that were left out of the fit"},
+      {"mean", Align::kRight, "unseen error"}};
+  if (options.servers > 0) {
+    columns.push_back({"iteration", Align::kRight, "", "predicted with the servers and workers that you asked for"});
+  }
   report::TextTable table(columns);
   for (const FittedModel& m : models) {
     const auto held_out = [&](double prediction::RelativeError::*part) {
@@ -84,16 +88,16 @@ void PrintErrors(const std::vector<FittedModel>& models, const SpeedOptions& opt
     if (m.predicted) cells.push_back(report::FormatDuration(m.predicted->value()));
     table.AddRow(std::move(cells));
   }
-  fmt::print("{}\n", table.Render());
+  return report::Document(std::move(table)) + "\n";
 }
 
-void PrintCoefficients(const std::vector<FittedModel>& models) {
+report::Document RenderCoefficients(const std::vector<FittedModel>& models) {
   // In the order of SpeedTerm.
-  const std::vector<report::TextColumn> columns = {{"model", Align::kLeft, ""},
+  const std::vector<report::TextColumn> columns = {{"model", Align::kLeft},
                                                    {"per sample", Align::kRight, "compute"},
                                                    {"fixed", Align::kRight, "compute"},
-                                                   {"push, pull", Align::kRight, ""},
-                                                   {"update", Align::kRight, ""},
+                                                   {"push, pull", Align::kRight, "", "gradients out, parameters in"},
+                                                   {"update", Align::kRight, "", "of parameters, on the servers"},
                                                    {"worker", Align::kRight, "overhead per"},
                                                    {"server", Align::kRight, "overhead per"},
                                                    {"GPU", Align::kRight, "overhead per"}};
@@ -106,8 +110,10 @@ void PrintCoefficients(const std::vector<FittedModel>& models) {
     }
     table.AddRow(std::move(cells));
   }
-  fmt::print("Seconds of an iteration per unit of each term; {}: the measurements can't tell it from another.\n\n{}",
-             report::kUnknown, table.Render());
+  return fmt::format(
+             "Seconds of an iteration per unit of each term; {}: the measurements can't tell it from another.\n\n",
+             report::kUnknown) +
+         report::Document(std::move(table));
 }
 
 Json ToJson(const FittedModel& m) {
@@ -129,7 +135,8 @@ Json ToJson(const FittedModel& m) {
 }
 
 int PredictSpeed(const SpeedOptions& options) {
-  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
   const auto table = prediction::LoadSpeedTable(FindInputFile(options.table));
   if (!table.ok()) return ReportError(table.status());
   std::vector<FittedModel> models;
@@ -138,15 +145,11 @@ int PredictSpeed(const SpeedOptions& options) {
     if (!fitted.ok()) return ReportError(fitted.status());
     models.push_back(std::move(*fitted));
   }
-  if (!IsStdout(options.json)) {
-    PrintErrors(models, options);
-    PrintCoefficients(models);
-  }
-  if (options.json.empty()) return kExitOk;
+  files->Print(RenderErrors(models, options) + RenderCoefficients(models));
   Json json = Json::array();
   for (const FittedModel& m : models) json.push_back(ToJson(m));
-  const Status written = WriteOutput(options.json, report::Dump(json));
-  return written.ok() ? kExitOk : ReportError(written);
+  files->WriteJson("JSON", [&] { return report::Dump(json); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
 }  // namespace
@@ -166,7 +169,7 @@ void AddPredictSpeedCommand(CLI::App& predict, Invocation* invocation) {
   servers->needs(workers);
   workers->needs(servers);
   speed->add_option("--seed", options->seed, "Seed of the folds")->capture_default_str();
-  speed->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
+  AddOutputOptions(speed, &options->output, "Write the result as JSON to FILE; - prints only JSON");
   speed->footer("Example: fairlead predict speed speeds.csv --ps 4 --workers 8");
   speed->callback([options, invocation] { invocation->exit_code = PredictSpeed(*options); });
 }

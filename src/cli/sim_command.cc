@@ -43,7 +43,7 @@ struct SimRunOptions {
   std::string detail;
   bool exact = false;
   uint32_t num_threads = 0;
-  std::string json;
+  OutputOptions output;
   std::string html;
 };
 
@@ -75,8 +75,8 @@ Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
 
 int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, const std::string& command_line,
             OutputFiles files) {
-  if (!files.is_quiet()) fmt::print("{}", report::RenderText(report));
-  files.Write(options.json, "JSON", [&] { return report::RenderJson(report); });
+  files.Print(report::RenderText(report));
+  files.WriteJson("JSON", [&] { return report::RenderJson(report); });
   files.Write(options.html, "Page", [&] { return report::RenderHtml(report, {.command = command_line}); });
   if (!files.status().ok()) return ReportError(files.status());
   if (!report.failed_runs.empty()) {
@@ -109,7 +109,7 @@ std::string CommandOfRun(const SimRunOptions& options, const std::string& policy
 
 int SimRun(const SimRunOptions& options, const std::string& command_line) {
   StopRequested();
-  auto files = OutputFiles::Prepare({options.json, options.html});
+  auto files = OutputFiles::Prepare(options.output, {options.html});
   if (!files.ok()) return ReportError(files.status());
   auto scenario = FindScenario(options.scenario, options.topology);
   if (!scenario.ok()) return ReportError(scenario.status());
@@ -173,7 +173,7 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
       ->check(OneOf({"coupled", "edge"}));
   run->add_flag("--exact", options->exact, "Simulate every iteration instead of skipping repeating ones");
   run->add_option("--threads", options->num_threads, "Threads; 0: one per processor")->check(CLI::Range(0, 1024));
-  run->add_option("--json", options->json, "Write all results as JSON to FILE; - prints only JSON")->type_name("FILE");
+  AddOutputOptions(run, &options->output, "Write all results as JSON to FILE; - prints only JSON");
   run->add_option("--html", options->html,
                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");

@@ -46,25 +46,23 @@ struct GenerateOptions {
   // What the user changes of the profile's options: applied in order.
   std::vector<std::function<void(trace::GeneratorOptions*)>> changes;
   std::string output;
-  std::string json;
+  OutputOptions printed;
   std::string html;
 };
 
 Status Generate(const GenerateOptions& options, const std::string& command_line) {
-  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.output, options.json, options.html}));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.printed, {options.output, options.html}));
   FL_ASSIGN_OR_RETURN(const trace::TraceProfile profile, FindProfile(options.profile));
   trace::GeneratorOptions generator = profile.generator;
   for (const auto& change : options.changes) change(&generator);
   FL_ASSIGN_OR_RETURN(const trace::Trace trace, trace::GenerateTrace(profile, generator));
   FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(trace.jobs));
   FL_ASSIGN_OR_RETURN(const trace::GoodnessOfFit fit, trace::MeasureFit(trace, profile));
-  if (!files.is_quiet()) {
-    fmt::print("{}", RenderTraceSummary(trace));
-    for (const std::string& note : trace.notes) fmt::print("  {}\n", note);
-    fmt::print("\n{}\n", RenderFit(fit));
-  }
+  report::Document text = RenderTraceSummary(trace);
+  for (const std::string& note : trace.notes) text += fmt::format("  {}\n", note);
+  files.Print(text + "\n" + RenderFit(fit) + "\n");
   files.Write(options.output, "Trace", [&] { return csv; });
-  files.Write(options.json, "Goodness of fit", [&] { return report::Dump(FitToJson(fit)); });
+  files.WriteJson("Goodness of fit", [&] { return report::Dump(FitToJson(fit)); });
   files.Write(options.html, "Page", [&] { return RenderTracePage(trace, profile, fit, command_line); });
   return files.status();
 }
@@ -114,8 +112,7 @@ void AddGenerate(CLI::App& trace_app, Invocation* invocation) {
       ->type_name("FILE")
       ->required();
   AddGeneratorOptions(app, options.get());
-  app->add_option("--json", options->json, "Write the goodness of fit as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(app, &options->printed, "Write the goodness of fit as JSON to FILE; - prints only JSON");
   app->add_option("--html", options->html,
                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");
@@ -133,7 +130,7 @@ void AddGenerate(CLI::App& trace_app, Invocation* invocation) {
 struct ValidateOptions {
   std::string file;
   std::string against;
-  std::string json;
+  OutputOptions output;
 };
 
 struct Finding {
@@ -177,17 +174,20 @@ Result<Validation> ReadAndCheck(const std::string& file) {
   return validation;
 }
 
-void PrintValidation(const Validation& validation, const std::optional<trace::GoodnessOfFit>& fit) {
+report::Document RenderValidation(const Validation& validation, const std::optional<trace::GoodnessOfFit>& fit) {
+  report::Document text;
   for (size_t i = 0; i < std::min(kNumFindingsShown, validation.findings.size()); ++i) {
-    fmt::print("{}\n", validation.findings[i].message);
+    text += fmt::format("{}\n", validation.findings[i].message);
   }
   if (validation.num_findings > kNumFindingsShown) {
-    fmt::print("… and {} more; --json lists up to {}\n", validation.num_findings - kNumFindingsShown, kNumFindingsKept);
+    text += fmt::format("… and {} more; --json lists up to {}\n", validation.num_findings - kNumFindingsShown,
+                        kNumFindingsKept);
   }
-  fmt::print("{}", RenderTraceSummary(validation.trace));
-  if (fit) fmt::print("\n{}", RenderFit(*fit));
-  fmt::print("{}: {}, {} wrong.\n", validation.trace.title, report::FormatCount(validation.num_rows, "row"),
-             validation.num_findings == 0 ? "none" : report::FormatCount(validation.num_findings));
+  text += RenderTraceSummary(validation.trace);
+  if (fit) text += "\n" + RenderFit(*fit);
+  return text + fmt::format("{}: {}, {} wrong.\n", validation.trace.title,
+                            report::FormatCount(validation.num_rows, "row"),
+                            validation.num_findings == 0 ? "none" : report::FormatCount(validation.num_findings));
 }
 
 report::Json ToJson(const Validation& validation, const std::optional<trace::GoodnessOfFit>& fit) {
@@ -201,7 +201,7 @@ report::Json ToJson(const Validation& validation, const std::optional<trace::Goo
 }
 
 Result<int> Validate(const ValidateOptions& options) {
-  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.json}));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.output));
   std::optional<trace::TraceProfile> profile;
   if (!options.against.empty()) {
     FL_ASSIGN_OR_RETURN(profile, FindProfile(options.against));
@@ -211,8 +211,8 @@ Result<int> Validate(const ValidateOptions& options) {
   if (profile && !validation.trace.jobs.empty()) {
     FL_ASSIGN_OR_RETURN(fit, trace::MeasureFit(validation.trace, *profile));
   }
-  if (!files.is_quiet()) PrintValidation(validation, fit);
-  files.Write(options.json, "JSON", [&] { return report::Dump(ToJson(validation, fit)); });
+  files.Print(RenderValidation(validation, fit));
+  files.WriteJson("JSON", [&] { return report::Dump(ToJson(validation, fit)); });
   FL_RETURN_IF_ERROR(files.status());
   const bool is_fine = validation.num_findings == 0 && (!fit || fit->is_inside());
   return is_fine ? kExitOk : kExitNo;
@@ -225,7 +225,7 @@ void AddValidate(CLI::App& trace_app, Invocation* invocation) {
   app->add_option("FILE", options->file, "Trace (CSV: job_id,submit_s,duration_s,gpus,gpus_per_host,model)")
       ->required();
   app->add_option("--against", options->against, "Profile to compare with: a name or a file (.yaml)");
-  app->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
+  AddOutputOptions(app, &options->output, "Write the result as JSON to FILE; - prints only JSON");
   app->footer(
       "Exit codes: 0 all rows are good and all compared numbers inside their bands, 1 some are not, 2 no trace.\n"
       "Example: fairlead trace validate trace.csv --against lingjun-2023");
@@ -241,11 +241,11 @@ struct ImportOptions {
   trace::LingjunFiles files;
   trace::LingjunImportOptions lingjun;
   std::string output;
-  std::string json;
+  OutputOptions printed;
 };
 
 Status Import(const ImportOptions& options) {
-  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.output, options.json}));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare(options.printed, {options.output}));
   StopRequested();
   TerminalProgress progress;
   trace::LingjunImportOptions lingjun = options.lingjun;
@@ -256,13 +256,11 @@ Status Import(const ImportOptions& options) {
   FL_ASSIGN_OR_RETURN(const trace::LingjunImport import, trace::ImportLingjun(options.files, lingjun));
   progress.Finish();
   FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(import.trace.jobs));
-  if (!files.is_quiet()) {
-    fmt::print("{}", RenderCleaning(import.report));
-    fmt::print("{}", RenderTraceSummary(import.trace));
-    for (const std::string& note : import.trace.notes) fmt::print("  {}\n", note);
-  }
+  report::Document text = RenderCleaning(import.report) + RenderTraceSummary(import.trace);
+  for (const std::string& note : import.trace.notes) text += fmt::format("  {}\n", note);
+  files.Print(text);
   files.Write(options.output, "Trace", [&] { return csv; });
-  files.Write(options.json, "Cleaning report", [&] { return report::Dump(CleaningToJson(import.report)); });
+  files.WriteJson("Cleaning report", [&] { return report::Dump(CleaningToJson(import.report)); });
   return files.status();
 }
 
@@ -287,8 +285,7 @@ void AddImport(CLI::App& trace_app, Invocation* invocation) {
                 "Let jobs without an end time run to the end of the data");
   app->add_flag("--drop-pods-without-duration", options->lingjun.drop_pods_without_duration,
                 "Drop pods that end when they start, with their GPUs");
-  app->add_option("--json", options->json, "Write the cleaning report as JSON to FILE; - prints only JSON")
-      ->type_name("FILE");
+  AddOutputOptions(app, &options->printed, "Write the cleaning report as JSON to FILE; - prints only JSON");
   app->footer("Example: fairlead trace import lingjun --jobs job.csv --workers worker.csv -o trace.csv");
   app->callback([options, invocation] {
     const Status status = Import(*options);
@@ -315,7 +312,7 @@ Status Export(const ExportOptions& options) {
   if (IsStdout(options.scenario) || trace_file == options.scenario) {
     return InvalidArgument("--scenario: expected the name of a .yaml file; the jobs go to a .csv file beside it");
   }
-  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({options.scenario, trace_file}));
+  FL_ASSIGN_OR_RETURN(OutputFiles files, OutputFiles::Prepare({}, {options.scenario, trace_file}));
   std::error_code error;
   if (std::filesystem::equivalent(trace_file, options.file, error)) {
     return InvalidArgument(

@@ -82,21 +82,21 @@ std::string RenderTraceSummary(const trace::Trace& trace) {
   return text;
 }
 
-std::string RenderFit(const trace::GoodnessOfFit& fit) {
-  report::TextTable table({{"marginal", Align::kLeft, ""},
-                           {"quantity", Align::kLeft, ""},
-                           {"published", Align::kRight, ""},
-                           {"trace", Align::kRight, ""},
-                           {"unit", Align::kLeft, ""},
-                           {"distance", Align::kRight, ""},
-                           {"band", Align::kRight, ""},
-                           {"", Align::kLeft, ""}});
+report::Document RenderFit(const trace::GoodnessOfFit& fit) {
+  report::TextTable table({{"marginal", Align::kLeft, "", "which property of the jobs"},
+                           {"quantity", Align::kLeft},
+                           {"published", Align::kRight},
+                           {"trace", Align::kRight},
+                           {"unit", Align::kLeft},
+                           {"distance", Align::kRight, "",
+                            "relative error in %; of whole laws Kolmogorov-Smirnov, of labels total variation"},
+                           {"band", Align::kRight, "", "largest distance that is accepted"},
+                           {"", Align::kLeft}});
   for (const FitRow& row : SelectRows(fit)) {
     table.AddRow({row.marginal, row.quantity, FormatValue(row.published), FormatValue(row.ours), row.unit,
                   FormatDistance(row, row.distance), FormatDistance(row, row.band), Verdict(row)});
   }
-  std::string text = table.Render();
-  text += "Distances: relative error in %; of whole laws Kolmogorov-Smirnov, of labels total variation.\n";
+  report::Document text = std::move(table);
   text += RenderUnjudged(fit);
   text += fmt::format("{} of {} judged rows are inside the acceptance bands of {}.\n",
                       fit.num_judged() - fit.num_outside(), fit.num_judged(), fit.profile);
@@ -122,17 +122,17 @@ report::Json FitToJson(const trace::GoodnessOfFit& fit) {
           {"rows", std::move(rows)}};
 }
 
-std::string RenderCleaning(const trace::CleaningReport& report) {
-  std::string text = fmt::format(
+report::Document RenderCleaning(const trace::CleaningReport& report) {
+  report::Document text = fmt::format(
       "Read {} of job.csv and {} of worker.csv{}; kept {}, {} of them with GPUs.\n",
       report::FormatCount(report.num_job_rows, "row"), report::FormatCount(report.num_worker_rows, "row"),
       report.num_hosts > 0 ? fmt::format(", {} of topo.csv", report::FormatCount(report.num_hosts, "host")) : "",
       report::FormatCount(report.num_jobs, "job"), report::FormatCount(report.num_gpu_jobs));
-  report::TextTable table({{"what", Align::kLeft, ""},
-                           {"count", Align::kRight, ""},
-                           {"public", Align::kRight, ""},
-                           {"what was done", Align::kLeft, ""},
-                           {"first", Align::kLeft, ""}});
+  report::TextTable table({{"what", Align::kLeft},
+                           {"count", Align::kRight},
+                           {"public", Align::kRight, "", "count in the public files, where it is known"},
+                           {"what was done", Align::kLeft},
+                           {"first", Align::kLeft, "", "an example"}});
   for (const trace::TrapText& trap : trace::TrapTexts()) {
     const uint64_t count = report.count(trap.trap);
     if (count == 0) continue;
@@ -140,7 +140,7 @@ std::string RenderCleaning(const trace::CleaningReport& report) {
                   trap.published ? report::FormatCount(*trap.published) : "", std::string(trap.rule),
                   report.examples[static_cast<size_t>(trap.trap)]});
   }
-  if (!table.empty()) text += table.Render() + "public: count in the public files, where it is known.\n";
+  if (!table.empty()) text += std::move(table);
   for (const std::string& variants : report.case_variants) {
     text += fmt::format("Labels that differ only in case are kept apart: {}.\n", report::CleanText(variants));
   }

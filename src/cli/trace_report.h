@@ -14,14 +14,14 @@ namespace fairlead::cli {
 std::string RenderTraceSummary(const trace::Trace& trace);
 
 // A table of all rows, of the days only the worst, and a sentence with the verdict.
-std::string RenderFit(const trace::GoodnessOfFit& fit);
+report::Document RenderFit(const trace::GoodnessOfFit& fit);
 //   {"trace", "against", "jobs", "gpu_jobs", "days", "outside", "rows": [{"marginal", "quantity", "unit", "published",
 //   "ours",
 //    "measure", "distance", "band", "inside", "note"}]}; "inside" is null for rows that are not judged.
 report::Json FitToJson(const trace::GoodnessOfFit& fit);
 
 // A table of the traps that were met, and how many the public files have.
-std::string RenderCleaning(const trace::CleaningReport& report);
+report::Document RenderCleaning(const trace::CleaningReport& report);
 //   {"job_rows", "worker_rows", "hosts", "jobs", "gpu_jobs", "rdma_pods", "traps": [{"what", "unit", "count",
 //   "published",
 //    "rule", "example"}], "case_variants": […]}

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/named_choice.h"
+#include "cli/output_files.h"
 #include "report/json_value.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
@@ -24,36 +25,38 @@ struct WorkloadOptions {
   std::string kind;
   uint32_t num_gpus = 0;
   double peak_tflops = 0;
-  std::string json;
+  OutputOptions output;
 };
 
 std::string FormatGigabytes(Bytes bytes) { return report::FormatShort(bytes.value() / 1e9); }
 
-void PrintWorkload(const collective::CollectiveSequence& sequence, workload::WorkloadKind kind,
-                   const workload::WorkloadSummary& summary) {
+report::Document RenderWorkload(const collective::CollectiveSequence& sequence, workload::WorkloadKind kind,
+                                const workload::WorkloadSummary& summary) {
   const auto& p = sequence.parallelism;
-  fmt::print("{} ({})\n", sequence.name, Name(kind));
+  report::Document text = fmt::format("{} ({})\n", sequence.name, Name(kind));
   const std::string layers =
       sequence.num_layers > 0 ? report::FormatCount(sequence.num_layers, "layer") + ", " : std::string();
-  fmt::print("{}{} in {}; {} of compute an iteration\n", layers,
-             report::FormatCount(summary.num_collectives, "collective"),
-             report::FormatCount(summary.num_phases, "phase"), report::FormatDuration(summary.compute.value()));
-  fmt::print("GPUs {}, tensor {}, pipeline {}, expert {}, micro-batches {}\n\n",
-             sequence.num_gpus == 0 ? "any" : report::FormatCount(sequence.num_gpus), p.tensor, p.pipeline, p.expert,
-             p.micro_batches);
-  report::TextTable table({{"group", report::Align::kLeft, ""},
-                           {"collective", report::Align::kLeft, ""},
-                           {"pass", report::Align::kLeft, ""},
-                           {"times", report::Align::kRight, ""},
-                           {"GB a rank", report::Align::kRight, ""},
-                           {"blocking", report::Align::kRight, ""}});
+  text += fmt::format(
+      "{}{} in {}; {} of compute an iteration\n", layers, report::FormatCount(summary.num_collectives, "collective"),
+      report::FormatCount(summary.num_phases, "phase"), report::FormatDuration(summary.compute.value()));
+  text += fmt::format("GPUs {}, tensor {}, pipeline {}, expert {}, micro-batches {}\n\n",
+                      sequence.num_gpus == 0 ? "any" : report::FormatCount(sequence.num_gpus), p.tensor, p.pipeline,
+                      p.expert, p.micro_batches);
+  report::TextTable table(
+      {{"group", report::Align::kLeft, "", "the GPUs that take part"},
+       {"collective", report::Align::kLeft},
+       {"pass", report::Align::kLeft, "", "part of the iteration"},
+       {"times", report::Align::kRight, "", "in one iteration"},
+       {"GB a rank", report::Align::kRight, "", "in one iteration, all times together"},
+       {"blocking", report::Align::kRight, "", "share of the bytes for which compute has to wait"}});
   for (const workload::CollectiveTotal& total : summary.totals) {
     table.AddRow({ToString(total.group), std::string(Name(total.kind)), std::string(Name(total.pass)),
                   report::FormatCount(total.count), FormatGigabytes(total.bytes),
                   report::FormatPercent(total.blocking_bytes / total.bytes)});
   }
-  if (!table.empty()) fmt::print("{}", table.Render());
-  for (const std::string& note : sequence.notes) fmt::print("note: {}\n", note);
+  if (!table.empty()) text += std::move(table);
+  for (const std::string& note : sequence.notes) text += fmt::format("note: {}\n", note);
+  return text;
 }
 
 report::Json ToJson(const collective::CollectiveSequence& sequence, workload::WorkloadKind kind,
@@ -84,7 +87,8 @@ report::Json ToJson(const collective::CollectiveSequence& sequence, workload::Wo
 }
 
 int ShowWorkload(const WorkloadOptions& options) {
-  if (const Status status = PrepareOutputFolder(options.json); !status.ok()) return ReportError(status);
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
   const std::string path = FindInputFile(options.file);
   workload::WorkloadKind kind = workload::GuessWorkloadKind(path);
   if (options.kind == Name(workload::WorkloadKind::kSimai)) kind = workload::WorkloadKind::kSimai;
@@ -95,10 +99,9 @@ int ShowWorkload(const WorkloadOptions& options) {
                                                 .memory_bandwidth = BytesPerSecond(0)});
   if (!sequence.ok()) return ReportError(sequence.status());
   const workload::WorkloadSummary summary = workload::SummarizeSequence(*sequence);
-  if (!IsStdout(options.json)) PrintWorkload(*sequence, kind, summary);
-  if (options.json.empty()) return kExitOk;
-  const Status written = WriteOutput(options.json, report::Dump(ToJson(*sequence, kind, summary)));
-  return written.ok() ? kExitOk : ReportError(written);
+  files->Print(RenderWorkload(*sequence, kind, summary));
+  files->WriteJson("JSON", [&] { return report::Dump(ToJson(*sequence, kind, summary)); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
 }  // namespace
@@ -118,7 +121,7 @@ void AddWorkloadCommands(CLI::App& app, Invocation* invocation) {
   show->add_option("--peak-tflops", options->peak_tflops,
                    "Peak speed of one GPU, for traces that give operations instead of times")
       ->check(CLI::Range(1e-6, 1e9));
-  show->add_option("--json", options->json, "Write the result as JSON to FILE; - prints only JSON")->type_name("FILE");
+  AddOutputOptions(show, &options->output, "Write the result as JSON to FILE; - prints only JSON");
   show->footer("Example: fairlead workload show workloads/moe-32.txt");
   show->callback([options, invocation] { invocation->exit_code = ShowWorkload(*options); });
 }

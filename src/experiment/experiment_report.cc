@@ -50,20 +50,20 @@ std::string NoteMark(const ResultRow& row, const std::vector<std::string>& notes
   return found == notes.end() ? "" : fmt::format("[{}]", found - notes.begin() + 1);
 }
 
-std::string RenderTable(const ExperimentResult& result, const std::vector<std::string>& notes) {
+report::TextTable MakeTable(const ExperimentResult& result, const std::vector<std::string>& notes) {
   using report::Align;
-  report::TextTable table({{"row", Align::kLeft, ""},
-                           {"unit", Align::kLeft, ""},
-                           {"paper", Align::kRight, ""},
-                           {"ours", Align::kRight, ""},
-                           {"band", Align::kLeft, ""},
-                           {"inside band?", Align::kLeft, ""},
-                           {"note", Align::kRight, ""}});
+  report::TextTable table({{"row", Align::kLeft},
+                           {"unit", Align::kLeft},
+                           {"paper", Align::kRight, "", "what was published"},
+                           {"ours", Align::kRight, "", "what this run found"},
+                           {"band", Align::kLeft, "", "where our number has to lie to count as reproduced"},
+                           {"inside band?", Align::kLeft},
+                           {"note", Align::kRight}});
   for (const ResultRow& row : result.rows) {
     table.AddRow({row.published.name, row.published.unit, FormatValue(row.published.paper), FormatValue(row.ours),
                   FormatBand(row.published), std::string(InsideWord(row)), NoteMark(row, notes)});
   }
-  return table.Render();
+  return table;
 }
 
 }  // namespace
@@ -85,19 +85,19 @@ std::string FormatBand(const PaperRow& row) {
   return row.high ? "<= " + FormatValue(row.high) : "";
 }
 
-std::string RenderText(const ExperimentResult& result) {
-  std::string text = report::WrapText(fmt::format("{}: {}", result.name, result.title), report::kTextWidth, 2);
+report::Document RenderText(const ExperimentResult& result) {
+  report::Document text = report::WrapText(fmt::format("{}: {}", result.name, result.title), report::kTextWidth, 2);
   text += report::WrapText(result.source, report::kTextWidth, 0);
   text += fmt::format("seed {}{}, {}{}\n\n", result.seed, result.is_reduced ? ", reduced" : "",
                       report::FormatDuration(result.wall_s), result.is_kept ? ", kept from an earlier run" : "");
   if (result.is_partial) text += "PARTIAL: stopped before the end.\n\n";
   const std::vector<std::string> notes = CollectNotes(result);
-  text += RenderTable(result, notes);
-  if (!notes.empty()) text += '\n';
+  text += MakeTable(result, notes);
+  if (!notes.empty()) text += "\n";
   for (size_t i = 0; i < notes.size(); ++i) {
     text += report::WrapText(fmt::format("[{}] {}", i + 1, notes[i]), report::kTextWidth, 4);
   }
-  if (!result.notes.empty()) text += '\n';
+  if (!result.notes.empty()) text += "\n";
   for (const std::string& note : result.notes) text += report::WrapText("* " + note, report::kTextWidth, 2);
   return text;
 }

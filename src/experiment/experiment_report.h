@@ -6,6 +6,7 @@
 #include <string>
 
 #include "experiment/experiment_runner.h"
+#include "report/document.h"
 #include "report/json_value.h"
 
 namespace fairlead::experiment {
@@ -16,7 +17,7 @@ std::string FormatValue(std::optional<double> value);
 std::string FormatBand(const PaperRow& row);
 
 // Heading, table "paper | ours | inside band?" and notes, at most report::kTextWidth columns.
-std::string RenderText(const ExperimentResult& result);
+report::Document RenderText(const ExperimentResult& result);
 
 //   {"experiment", "seed", "reduced", "wall_s",
 //    "rows": [{"name", "unit", "paper", "ours", "low", "high", "inside", "note"}]}

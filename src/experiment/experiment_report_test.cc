@@ -60,7 +60,7 @@ TEST(ExperimentReportTest, TextShowsEveryRowInAHundredColumns) {
   setenv("COLUMNS", "100", 1);
   ExperimentResult result = ExampleResult();
   result.rows[0].published.name = std::string(150, 'n');
-  const std::string text = RenderText(result);
+  const std::string text = RenderText(result).Render();
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(report::DisplayWidth(line), report::kTextWidth) << line;
   EXPECT_THAT(text, HasSubstr("yes"));
@@ -71,7 +71,7 @@ TEST(ExperimentReportTest, TextShowsEveryRowInAHundredColumns) {
   EXPECT_THAT(text, HasSubstr("* a note"));
   EXPECT_THAT(text, Not(HasSubstr("PARTIAL")));
   result.is_partial = true;
-  EXPECT_THAT(RenderText(result), HasSubstr("PARTIAL"));
+  EXPECT_THAT(RenderText(result).Render(), HasSubstr("PARTIAL"));
 }
 
 TEST(ExperimentReportTest, JsonHasTheKeysOthersRelyOn) {

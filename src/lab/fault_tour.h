@@ -16,6 +16,7 @@
 #include "lab/findings_page.h"
 #include "lab/lab_faults.h"
 #include "lab/steered_lab.h"
+#include "report/document.h"
 #include "report/json_value.h"
 #include "sim/scenario.h"
 
@@ -68,7 +69,7 @@ Result<FaultTour> RunFaultTour(const std::string& file, const sim::Scenario& sce
                                const TourProgress& progress, const std::atomic<bool>& stop);
 
 // Rows of the table, JSON and page; at most 100 columns.
-std::string RenderTour(const FaultTour& tour);
+report::Document RenderTour(const FaultTour& tour);
 //   {"scenario", "hosts", "workers", "wall_s", "right", "of", "unexpected": [finding],
 //    "stops": [{"fault", "job", "worker", "host", "right", "seconds", "syndrome", "culprits", "text", "action",
 //               "restarted", "back_s", "lost_iterations", "findings": [finding]}]}

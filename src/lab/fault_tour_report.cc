@@ -19,7 +19,7 @@ using report::Align;
 using report::Json;
 
 std::string SecondsText(const std::optional<double>& seconds) {
-  return seconds ? report::FormatFixed(*seconds, 1) : "-";
+  return seconds ? report::FormatFixed(*seconds, 1) : std::string(report::kUnknown);
 }
 
 std::string CulpritText(const PublishedFinding& finding) {
@@ -38,16 +38,16 @@ std::string VerdictText(const TourStop& stop) {
 
 std::string DoneText(const TourStop& stop) {
   const PublishedFinding* finding = ShownFinding(stop);
-  if (finding == nullptr) return "-";
+  if (finding == nullptr) return std::string(report::kUnknown);
   return stop.was_restarted ? "restarted" : finding->action;
 }
 
 std::vector<std::string> RowOf(const TourStop& stop) {
   const PublishedFinding* finding = ShownFinding(stop);
   return {std::string(Name(stop.fault.kind)),
-          NeedsFinding(stop.fault.kind) ? stop.host : "-",
+          NeedsFinding(stop.fault.kind) ? stop.host : std::string(report::kUnknown),
           finding != nullptr ? finding->syndrome : "none",
-          finding != nullptr ? CulpritText(*finding) : "-",
+          finding != nullptr ? CulpritText(*finding) : std::string(report::kUnknown),
           VerdictText(stop),
           SecondsText(stop.found_s),
           DoneText(stop),
@@ -56,9 +56,14 @@ std::vector<std::string> RowOf(const TourStop& stop) {
 
 const std::vector<report::TextColumn>& Columns() {
   static const std::vector<report::TextColumn> kColumns = {
-      {"fault", Align::kLeft, ""},        {"host", Align::kLeft, ""},    {"syndrome", Align::kLeft, "found"},
-      {"culprit", Align::kLeft, "found"}, {"verdict", Align::kLeft, ""}, {"after s", Align::kRight, ""},
-      {"action", Align::kLeft, ""},       {"back s", Align::kRight, ""}};
+      {"fault", Align::kLeft},
+      {"host", Align::kLeft},
+      {"syndrome", Align::kLeft, "found", "what kind of fault the diagnosis saw"},
+      {"culprit", Align::kLeft, "found"},
+      {"verdict", Align::kLeft, "", "whether that is what was planted"},
+      {"after s", Align::kRight, "", "seconds from the fault to its finding"},
+      {"action", Align::kLeft, "", "what was done, or recommended"},
+      {"back s", Align::kRight, "", "seconds from the fault until the job trains again"}};
   return kColumns;
 }
 
@@ -110,10 +115,10 @@ std::string Summary(const FaultTour& tour) {
 
 }  // namespace
 
-std::string RenderTour(const FaultTour& tour) {
+report::Document RenderTour(const FaultTour& tour) {
   report::TextTable table(Columns());
   for (const TourStop& stop : tour.stops) table.AddRow(RowOf(stop));
-  std::string text = tour.title + "\n\n" + table.Render() + "\n";
+  report::Document text = tour.title + "\n\n" + report::Document(std::move(table)) + "\n";
   for (const TourStop& stop : tour.stops) {
     if (!stop.findings.empty()) text += fmt::format("{}: {}\n", Name(stop.fault.kind), stop.findings.front().text);
     for (size_t i = 1; i < stop.findings.size(); ++i) text += fmt::format("  also: {}\n", stop.findings[i].text);

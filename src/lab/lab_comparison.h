@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "lab/lab_run_report.h"
 #include "lab/lab_session.h"
+#include "report/document.h"
 #include "report/json_value.h"
 #include "sim/scenario.h"
 
@@ -64,7 +65,7 @@ struct ThroughputGain {
 };
 ThroughputGain GainOf(const LabComparison& comparison);
 
-std::string RenderComparison(const LabComparison& comparison);
+report::Document RenderComparison(const LabComparison& comparison);
 //   {"scenario", "scale", "gain", "simulated_gain", "hashed_gbps", "steered_gbps", "steered_spread",
 //    "jobs": [{"name", "hashed_s", "steered_s", "simulated_hashed_s", "simulated_steered_s"}],
 //    "seeds": [{"hash_seed", "hashed_gbps", "steered_gbps", "steered_spread"}]}

@@ -51,18 +51,18 @@ std::string DescribeLab(const LabState& state) {
   return text + fmt::format("; process {}\n", state.keeper.pid);
 }
 
-std::string RenderStatus(const LabState& state, const LabLook& look, bool all) {
-  std::string text = DescribeLab(state);
+report::Document RenderStatus(const LabState& state, const LabLook& look, bool all) {
+  report::Document text = DescribeLab(state);
   text += fmt::format("{:g} of the speeds of {}; routes follow {} ms after a cable\n", state.plan.options.scale,
                       state.source, state.plan.options.convergence_ms);
   if (!state.has_own_hash_seeds) {
     text += "This kernel has one hash seed for all switches (before Linux 6.11): tiers choose alike.\n";
   }
-  report::TextTable table({{"cable", report::Align::kLeft, ""},
-                           {"state", report::Align::kLeft, ""},
-                           {"Mb/s", report::Align::kRight, ""},
-                           {"up", report::Align::kRight, "Mb/s now"},
-                           {"down", report::Align::kRight, "Mb/s now"},
+  report::TextTable table({{"cable", report::Align::kLeft},
+                           {"state", report::Align::kLeft},
+                           {"Mb/s", report::Align::kRight, "", "the cable's speed in this lab"},
+                           {"up", report::Align::kRight, "Mb/s now", "away from hosts"},
+                           {"down", report::Align::kRight, "Mb/s now", "towards hosts"},
                            {"up", report::Align::kRight, "MB sent"},
                            {"down", report::Align::kRight, "MB sent"}});
   for (CableId cable(0u); cable.index() < state.plan.cables.size(); cable = CableId(cable.index() + 1)) {
@@ -74,7 +74,7 @@ std::string RenderStatus(const LabState& state, const LabLook& look, bool all) {
                   report::FormatFixed(static_cast<double>(now[0].sent_bytes) / 1e6, 1),
                   report::FormatFixed(static_cast<double>(now[1].sent_bytes) / 1e6, 1)});
   }
-  if (!table.empty()) text += "\n" + table.Render();
+  if (!table.empty()) text += "\n" + report::Document(std::move(table));
   return text + fmt::format("TCP segments sent again: {}\n", report::FormatCount(Retransmitted(look)));
 }
 

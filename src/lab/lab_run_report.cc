@@ -48,15 +48,16 @@ std::vector<CableId> UplinksOf(const LabPlan& plan, LabNodeId node) {
   return uplinks;
 }
 
-std::string RenderJobs(const LabState& state, const LabRunResult& result, const std::vector<SimulatedJob>& simulated) {
-  std::vector<report::TextColumn> columns = {{"job", Align::kLeft, ""},
-                                             {"hosts", Align::kRight, ""},
-                                             {"connections", Align::kRight, ""},
-                                             {"iterations", Align::kRight, ""},
+report::TextTable MakeJobTable(const LabState& state, const LabRunResult& result,
+                               const std::vector<SimulatedJob>& simulated) {
+  std::vector<report::TextColumn> columns = {{"job", Align::kLeft},
+                                             {"hosts", Align::kRight},
+                                             {"connections", Align::kRight},
+                                             {"iterations", Align::kRight, "", "ended in the time measured"},
                                              {"mean s", Align::kRight, "iteration"},
                                              {"low", Align::kRight, "iteration"},
                                              {"high", Align::kRight, "iteration"},
-                                             {"Gb/s", Align::kRight, ""}};
+                                             {"Gb/s", Align::kRight, "", "sent, at the speed of the real fabric"}};
   if (!simulated.empty()) {
     for (const char* heading : {"mean s", "low", "high"}) columns.push_back({heading, Align::kRight, "simulated"});
   }
@@ -78,16 +79,16 @@ std::string RenderJobs(const LabState& state, const LabRunResult& result, const 
     }
     table.AddRow(std::move(row));
   }
-  return table.Render();
+  return table;
 }
 
-std::string RenderUplinks(const LabState& state, const LabRunResult& result) {
-  report::TextTable table({{"switch", Align::kLeft, ""},
-                           {"least", Align::kRight, "uplinks' use"},
+report::TextTable MakeUplinkTable(const LabState& state, const LabRunResult& result) {
+  report::TextTable table({{"switch", Align::kLeft},
+                           {"least", Align::kRight, "uplinks' use", "share of the speed of its least used uplink"},
                            {"mean", Align::kRight, "uplinks' use"},
                            {"most", Align::kRight, "uplinks' use"},
-                           {"most / mean", Align::kRight, ""},
-                           {"busiest", Align::kLeft, ""}});
+                           {"most / mean", Align::kRight, "", "1 where traffic is spread evenly"},
+                           {"busiest", Align::kLeft, "", "the most used uplink"}});
   for (LabNodeId node(0u); node.index() < state.plan.nodes.size(); node = LabNodeId(node.index() + 1)) {
     const auto uplinks = UplinksOf(state.plan, node);
     if (uplinks.empty()) continue;
@@ -100,7 +101,7 @@ std::string RenderUplinks(const LabState& state, const LabRunResult& result) {
                   report::FormatFixed(*most / Mean(use), 2),
                   CableName(state.plan, uplinks[static_cast<size_t>(most - use.begin())])});
   }
-  return table.empty() ? "" : "\n" + table.Render();
+  return table;
 }
 
 }  // namespace
@@ -153,11 +154,15 @@ Throughput ThroughputOf(const LabRunResult& result) {
   return throughput;
 }
 
-std::string RenderRun(const LabState& state, const LabRunResult& result, const std::vector<SimulatedJob>& simulated) {
-  std::string text = DescribeLab(state);
+report::Document RenderRun(const LabState& state, const LabRunResult& result,
+                           const std::vector<SimulatedJob>& simulated) {
+  report::Document text = DescribeLab(state);
   text += fmt::format("measured for {:.1f} s at {:g} of the fabric's speed; Gb/s as in the fabric\n\n",
                       result.measured_s, state.plan.options.scale);
-  text += RenderJobs(state, result, simulated) + RenderUplinks(state, result);
+  text += MakeJobTable(state, result, simulated);
+  if (report::TextTable uplinks = MakeUplinkTable(state, result); !uplinks.empty()) {
+    text += "\n" + report::Document(std::move(uplinks));
+  }
   const Throughput throughput = ThroughputOf(result);
   const UplinkBalance balance = BalanceOf(state, result);
   text += fmt::format("\nall jobs together {} Gb/s, spread between jobs {} of their mean\n",

@@ -7,6 +7,7 @@
 
 #include "lab/lab_run.h"
 #include "lab/lab_state.h"
+#include "report/document.h"
 #include "report/json_value.h"
 #include "sim/run_result.h"
 
@@ -41,7 +42,8 @@ struct Throughput {
 Throughput ThroughputOf(const LabRunResult& result);
 
 // Args: simulated: [job]; empty: was not simulated.
-std::string RenderRun(const LabState& state, const LabRunResult& result, const std::vector<SimulatedJob>& simulated);
+report::Document RenderRun(const LabState& state, const LabRunResult& result,
+                           const std::vector<SimulatedJob>& simulated);
 //   {"lab", "measured_s", "scale", "total_gbps", "spread", "uplinks": {"mean_imbalance", "worst_imbalance",
 //    "busiest_share"}, "jobs": [{"name", "workers", "connections", "iterations", "iteration_s", "iteration_low_s",
 //    "iteration_high_s", "exposed_s", "gbps", "simulated_s", "simulated_low_s", "simulated_high_s"}],

@@ -20,6 +20,7 @@ using scheduling::Resources;
 constexpr size_t kNumAheadShown = 10;
 constexpr size_t kNumHistoryShown = 20;
 constexpr size_t kNameWidth = 40;
+constexpr const char* kPlaceMeaning = "in the order in which jobs are served, 1 first";
 
 double SecondsOf(SimTime time) { return time.seconds().value(); }
 
@@ -133,9 +134,11 @@ std::string DescribeExpectation(const DecisionRecord& d) {
   return text;
 }
 
-std::string RenderOperations(const DecisionRecord& d) {
+Document RenderOperations(const DecisionRecord& d) {
   TextTable table(
-      {{"unit operation", Align::kLeft, ""}, {"saves, resource-seconds", Align::kRight, ""}, {"", Align::kLeft, ""}});
+      {{"unit operation", Align::kLeft, "", "one server, worker, core or GPU more or less"},
+       {"saves, resource-seconds", Align::kRight, "", "of the service that the job still needs; negative: it costs"},
+       {"", Align::kLeft}});
   for (const scheduling::OperationGain& gain : d.gains) {
     const bool is_applied = d.reason.applied == gain.operation;
     table.AddRow({std::string(scheduling::UnitOperationName(gain.operation)), FormatSigned(gain.gain, 0),
@@ -144,34 +147,34 @@ std::string RenderOperations(const DecisionRecord& d) {
   if (table.empty()) return "";
   const char* heading = d.weighs_operations ? "\nUnit operations that were weighed\n"
                                             : "\nUnit operations (this policy chooses sizes without them)\n";
-  return heading + table.Render();
+  return heading + Document(std::move(table));
 }
 
-std::string RenderAhead(const AllocationExplanation& e) {
-  TextTable table({{"place", Align::kRight, ""},
-                   {"job", Align::kLeft, ""},
-                   {"GPUs", Align::kRight, ""},
-                   {"its end", Align::kLeft, ""}});
+Document RenderAhead(const AllocationExplanation& e) {
+  TextTable table({{"place", Align::kRight, "", kPlaceMeaning},
+                   {"job", Align::kLeft},
+                   {"GPUs", Align::kRight},
+                   {"its end", Align::kLeft, "", "whether the policy can foresee when the job ends"}});
   const auto& ahead = e.decision.ahead;
   for (size_t i = 0; i < std::min(ahead.size(), kNumAheadShown); ++i) {
     table.AddRow({FormatCount(ahead[i].order), NameOf(e, ahead[i].id), FormatCount(ahead[i].resources.num_gpus),
                   ahead[i].is_predictable ? "can be foreseen" : "unknown"});
   }
   if (table.empty()) return "";
-  std::string text = "\nAhead of it, and running\n" + table.Render();
+  Document text = "\nAhead of it, and running\n" + Document(std::move(table));
   if (ahead.size() > kNumAheadShown) {
     text += fmt::format("… and {} more.\n", FormatCount(ahead.size() - kNumAheadShown, "job"));
   }
   return text;
 }
 
-std::string RenderHistory(const AllocationExplanation& e) {
-  TextTable table({{"at", Align::kRight, ""},
-                   {"after", Align::kLeft, ""},
-                   {"change", Align::kLeft, ""},
-                   {"GPUs", Align::kRight, ""},
-                   {"place", Align::kRight, ""},
-                   {"why not", Align::kLeft, ""}});
+Document RenderHistory(const AllocationExplanation& e) {
+  TextTable table({{"at", Align::kRight},
+                   {"after", Align::kLeft, "", "what made the policy decide again"},
+                   {"change", Align::kLeft},
+                   {"GPUs", Align::kRight},
+                   {"place", Align::kRight, "", kPlaceMeaning},
+                   {"why not", Align::kLeft, "", "what kept it waiting"}});
   for (size_t i = 0; i < std::min(e.history.size(), kNumHistoryShown); ++i) {
     const DecisionRecord& d = e.history[i];
     table.AddRow({FormatDuration(SecondsOf(d.time)), std::string(scheduling::TriggerName(d.trigger)),
@@ -179,7 +182,7 @@ std::string RenderHistory(const AllocationExplanation& e) {
                   fmt::format("{} of {}", d.reason.order, d.num_jobs),
                   d.granted.empty() ? std::string(scheduling::PendingCauseName(d.reason.cause)) : ""});
   }
-  std::string text = "\nWhat was decided about it\n" + table.Render();
+  Document text = "\nWhat was decided about it\n" + Document(std::move(table));
   if (e.history.size() > kNumHistoryShown) {
     text += fmt::format("… and {} more.\n", FormatCount(e.history.size() - kNumHistoryShown, "change"));
   }
@@ -238,9 +241,9 @@ Result<AllocationExplanation> ExplainAllocation(std::span<const DecisionRecord> 
   return explanation;
 }
 
-std::string RenderExplanation(const AllocationExplanation& explanation) {
+Document RenderExplanation(const AllocationExplanation& explanation) {
   const DecisionRecord& d = explanation.decision;
-  std::string text = RenderHeading(explanation);
+  Document text = RenderHeading(explanation);
   for (const std::string& sentence :
        {DescribeChange(d), DescribeOrder(d), DescribeRemaining(d), DescribeExpectation(d)}) {
     if (!sentence.empty()) text += "  " + WrapText(sentence, kTextWidth - 2, 2);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "report/document.h"
 #include "report/json_value.h"
 #include "scheduling/decision_record.h"
 
@@ -29,7 +30,7 @@ Result<AllocationExplanation> ExplainAllocation(std::span<const scheduling::Deci
                                                 std::optional<double> at_s);
 
 // The decision in sentences; then unit operations, jobs ahead, history. At most kTextWidth columns.
-std::string RenderExplanation(const AllocationExplanation& explanation);
+Document RenderExplanation(const AllocationExplanation& explanation);
 
 //   {"job", "name", "policy", "time_s", "trigger", "change", "cause", "held", "granted", "requested", "free", "total",
 //    "order", "jobs", "ballots": {"attained_service", "remaining", "score", "queue"}, "operations": […],

@@ -39,16 +39,16 @@ std::vector<PolicyAllocation> GroupByPolicy(const sim::SimulationReport& report)
   return policies;
 }
 
-std::string RenderPolicies(const std::vector<PolicyAllocation>& policies) {
-  TextTable table({{"policy", Align::kLeft, ""},
+Document RenderPolicies(const std::vector<PolicyAllocation>& policies) {
+  TextTable table({{"policy", Align::kLeft},
                    {"mean", Align::kRight, "completion time"},
                    {"longest", Align::kRight, "completion time"},
-                   {"wait", Align::kRight, ""},
-                   {"makespan", Align::kRight, ""},
-                   {"restarts/job", Align::kRight, ""},
-                   {"held", Align::kRight, "cluster's GPUs"},
-                   {"busy", Align::kRight, "cluster's GPUs"},
-                   {"not ended", Align::kRight, ""}});
+                   {"wait", Align::kRight, "", "mean time that a job holds no GPUs"},
+                   {"makespan", Align::kRight, "", "time until the last job ends, or the run"},
+                   {"restarts/job", Align::kRight},
+                   {"held", Align::kRight, "cluster's GPUs", "share of the cluster's GPU time given to jobs"},
+                   {"busy", Align::kRight, "cluster's GPUs", "share of it in which GPUs compute"},
+                   {"not ended", Align::kRight, "", "jobs that had not ended when the run did"}});
   for (const PolicyAllocation& policy : policies) {
     uint32_t num_unfinished = 0;
     for (const AllocationSummary& run : policy.runs) num_unfinished += run.num_unfinished;
@@ -60,16 +60,16 @@ std::string RenderPolicies(const std::vector<PolicyAllocation>& policies) {
                   FormatPercent(policy.Mean(&AllocationSummary::held_share)),
                   FormatPercent(policy.Mean(&AllocationSummary::busy_share)), FormatCount(num_unfinished)});
   }
-  return table.Render();
+  return table;
 }
 
-std::string RenderJobs(const sim::RunResult& run) {
-  TextTable table({{"job", Align::kLeft, ""},
-                   {"sizes over time", Align::kLeft, ""},
-                   {"restarts", Align::kRight, ""},
-                   {"waited", Align::kRight, ""},
-                   {"completion", Align::kRight, ""},
-                   {"slowdown", Align::kRight, ""}});
+Document RenderJobs(const sim::RunResult& run) {
+  TextTable table({{"job", Align::kLeft},
+                   {"sizes over time", Align::kLeft, "", "GPUs that the job held one after the other; -: none"},
+                   {"restarts", Align::kRight},
+                   {"waited", Align::kRight, "", "without GPUs"},
+                   {"completion", Align::kRight, "", "from arrival to end"},
+                   {"slowdown", Align::kRight}});
   for (size_t j = 0; j < std::min(run.jobs.size(), kNumJobsShown); ++j) {
     const sim::JobResult& job = run.jobs[j];
     if (!job.allocation) continue;
@@ -78,7 +78,8 @@ std::string RenderJobs(const sim::RunResult& run) {
                   job.finished ? FormatDuration(job.end_s - job.arrival_s) : "not ended",
                   FormatSlowdown(job.slowdown)});
   }
-  std::string text = fmt::format("{}, seed {}: jobs\n", CleanText(run.policy), run.seed) + table.Render();
+  Document text = fmt::format("{}, seed {}: jobs\n", CleanText(run.policy), run.seed);
+  text += std::move(table);
   if (run.jobs.size() > kNumJobsShown) {
     text += fmt::format("… and {} more; --json has all.\n", FormatCount(run.jobs.size() - kNumJobsShown, "job"));
   }
@@ -108,14 +109,14 @@ std::string DescribeSizes(const sim::AllocationResult& allocation) {
   return text;
 }
 
-std::string RenderAllocation(const sim::SimulationReport& report) {
+Document RenderAllocation(const sim::SimulationReport& report) {
   const std::vector<PolicyAllocation> policies = GroupByPolicy(report);
   if (policies.empty()) return "";
-  std::string text = RenderPolicies(policies) + '\n';
+  Document text = RenderPolicies(policies) + "\n";
   std::string shown;
   for (const sim::RunResult& run : report.runs) {
     if (run.allocation.empty() || run.policy == std::exchange(shown, run.policy)) continue;
-    text += RenderJobs(run) + '\n';
+    text += RenderJobs(run) + "\n";
   }
   return text;
 }

@@ -4,13 +4,14 @@
 
 #include <string>
 
+#include "report/document.h"
 #include "sim/run_result.h"
 
 namespace fairlead::report {
 
 // Two tables, of all policies and of the jobs of each policy under its first seed; empty where sizes are fixed. At most
 // kTextWidth columns.
-std::string RenderAllocation(const sim::SimulationReport& report);
+Document RenderAllocation(const sim::SimulationReport& report);
 
 // "8 > 16 > - > 4": the sizes of a job in order, "-" where it waits.
 std::string DescribeSizes(const sim::AllocationResult& allocation);

@@ -57,14 +57,14 @@ TEST(AllocationSummaryTest, CountsEndedJobsAndTheClustersGpuTime) {
 }
 
 TEST(AllocationReportTest, ShowsSizesOverTimeAndFitsTheScreen) {
-  const std::string text = RenderAllocation(MakeReport());
+  const std::string text = RenderAllocation(MakeReport()).Render();
   EXPECT_THAT(text, HasSubstr("8 > 16"));
   EXPECT_THAT(text, HasSubstr("not ended"));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), kTextWidth + 10) << line;  // bytes
   sim::SimulationReport fixed = MakeReport();
   fixed.runs[0].allocation.clear();
-  EXPECT_EQ(RenderAllocation(fixed), "");
+  EXPECT_EQ(RenderAllocation(fixed).Render(), "");
 }
 
 TEST(AllocationReportTest, AStopIsAPauseAResizeIsNone) {
@@ -108,7 +108,7 @@ TEST(AllocationExplanationTest, SaysWhatIsMissingWhoIsAheadAndWhen) {
   explanation->name = "mine";
   explanation->policy = "aiturbo";
   explanation->job_names = {"theirs", "mine"};
-  const std::string text = RenderExplanation(*explanation);
+  const std::string text = RenderExplanation(*explanation).Render();
   EXPECT_THAT(text, HasSubstr("It waits. GPUs are missing: it wants 8 GPUs, 4 GPUs of 16 GPUs are free."));
   EXPECT_THAT(text, HasSubstr("Place 2 of 3"));
   EXPECT_THAT(text, HasSubstr("Expected start at 60 s (50 s to 70 s)"));
@@ -124,7 +124,7 @@ TEST(AllocationExplanationTest, SaysWhatIsMissingWhoIsAheadAndWhen) {
 
   const auto later = ExplainAllocation(records, 100);
   ASSERT_TRUE(later.ok());
-  EXPECT_THAT(RenderExplanation(*later), HasSubstr("It starts on 8 GPUs."));
+  EXPECT_THAT(RenderExplanation(*later).Render(), HasSubstr("It starts on 8 GPUs."));
 }
 
 TEST(AllocationExplanationTest, WithoutADecisionItSaysSo) {

@@ -38,7 +38,7 @@ constexpr char kSentence[] =
 TEST(CongestionReportTest, SaysNothingWhereItWasNotModelled) {
   const sim::SimulationReport report = MakeSmallReport();
   EXPECT_THAT(DescribeCongestion(report), IsEmpty());
-  EXPECT_THAT(RenderText(report), Not(HasSubstr("CNP")));
+  EXPECT_THAT(RenderText(report).Render(), Not(HasSubstr("CNP")));
   EXPECT_THAT(RenderHtml(report, {}), Not(HasSubstr("CNP")));
   EXPECT_THAT(RenderJson(report), Not(HasSubstr("cnp")));
   EXPECT_THAT(RenderJson(report), Not(HasSubstr("congestion_loss")));
@@ -51,7 +51,7 @@ TEST(CongestionReportTest, GivesMeansOverSeedsForEachPolicy) {
 
 TEST(CongestionReportTest, StandsInEveryReport) {
   const sim::SimulationReport report = MakeCongestedReport();
-  EXPECT_THAT(RenderText(report), HasSubstr("ecmp: congestion control sent 5,000 CNPs per second"));
+  EXPECT_THAT(RenderText(report).Render(), HasSubstr("ecmp: congestion control sent 5,000 CNPs per second"));
   EXPECT_THAT(RenderHtml(report, {}), HasSubstr(kSentence));
   const Json json = ToJson(report);
   EXPECT_EQ(json["runs"][1]["congestion_loss"], 0.004);

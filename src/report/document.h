@@ -48,14 +48,15 @@ class Document {
   std::vector<std::variant<std::string, TextTable>> parts_;
 };
 
-// Renders documents that are printed one after another as if they were one: a meaning of a column stands under the first
-// table that has it, and tables stay apart.
+// Renders documents that are printed one after another as if they were one: a meaning of a column stands under the
+// first table that has it, and tables stay apart.
 //
 //   table     text as it was added; tables fit the width, with what their columns mean in a paragraph beneath.
 //   markdown  each line of text is a paragraph (lines that WrapText() broke are joined) without indentation, with what
 //             would become markup escaped; GitHub tables, "group: heading", nothing cut; what columns mean.
-//   csv       each table: a line of headings ("group: heading") and the rows, quoted as RFC 4180 says, lines ending with
-//             LF; an empty line between tables. Cells without indentation, nothing cut; kUnknown is an empty cell.
+//   csv       each table: a line of headings ("group: heading") and the rows, quoted as RFC 4180 says, lines ending
+//             with LF; an empty line between tables. Cells without indentation, nothing cut; kUnknown is an empty
+//             cell.
 //   json      nothing.
 class DocumentRenderer {
  public:

@@ -56,7 +56,8 @@ TEST(DocumentTest, LegendsAreWrappedAndSaidOnce) {
 }
 
 TEST(DocumentTest, LegendsTellColumnsOfOneHeadingApart) {
-  const Document document = TextTable({{"mean", Align::kRight, "seen", "one"}, {"mean", Align::kRight, "unseen", "two"}});
+  const Document document =
+      TextTable({{"mean", Align::kRight, "seen", "one"}, {"mean", Align::kRight, "unseen", "two"}});
   EXPECT_NE(document.Render().find("  seen: mean: one. unseen: mean: two.\n"), std::string::npos);
 }
 
@@ -144,7 +145,8 @@ TEST(DocumentTest, MarkdownJoinsWhatWasWrapped) {
   const std::string sentence =
       "This is a long sentence that was wrapped for a terminal, so that its words stand on two lines, or on three of "
       "them if it goes on for as long as this one does, which says nothing.";
-  const std::string text = "  - " + WrapText(sentence, kTextWidth - 4, 4) + WrapText(sentence, kTextWidth, 2) + "End.\n";
+  const std::string text =
+      "  - " + WrapText(sentence, kTextWidth - 4, 4) + WrapText(sentence, kTextWidth, 2) + "End.\n";
   EXPECT_EQ(Document(text).Render(OutputFormat::kMarkdown), "- " + sentence + "\n\n" + sentence + "\n\nEnd.\n");
 }
 

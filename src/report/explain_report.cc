@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kNumLossesShown = 16;
 constexpr size_t kNumDelayedShown = 10;
 constexpr size_t kQuotedWidth = 40;
+constexpr const char* kLevelMeaning = "priority in the switches, 0 first";
 // A slowdown below this is the noise of start and end effects.
 constexpr double kSlowdownNoticed = 1.005;
 
@@ -109,17 +110,19 @@ std::string NameOf(const OtherJob& job) { return fmt::format("{} {}", job.id.val
 // A job that lost nothing has no rows: only dust of rounding would stand in them.
 bool HasLosses(const JobExplanation& e) { return IsBound(e.job) || e.job.slowdown >= kSlowdownNoticed; }
 
-std::string RenderLosses(const JobExplanation& e) {
+Document RenderLosses(const JobExplanation& e) {
   if (!HasLosses(e)) return "";
-  TextTable table({{"why", Align::kLeft, ""},
-                   {"other job", Align::kLeft, ""},
-                   {"GPUs", Align::kRight, ""},
-                   {"level", Align::kRight, ""},
-                   {"link", Align::kLeft, ""},
-                   {"speed", Align::kRight, ""},
-                   {"used", Align::kRight, ""},
-                   {"lost", Align::kRight, ""},
-                   {"GPU-hours", Align::kRight, ""}});
+  TextTable table({{"why", Align::kLeft, "",
+                    "shares the link, yields to a more important job, self (its own flows collide), capacity (the link "
+                    "is down or weak)"},
+                   {"other job", Align::kLeft},
+                   {"GPUs", Align::kRight},
+                   {"level", Align::kRight, "", kLevelMeaning},
+                   {"link", Align::kLeft},
+                   {"speed", Align::kRight},
+                   {"used", Align::kRight, "", "share of the link's speed in use over the run, by all jobs"},
+                   {"lost", Align::kRight, "", "time beyond what the same work takes alone"},
+                   {"GPU-hours", Align::kRight, "", "that time on all GPUs of the job that loses it"}});
   double rest_s = 0;
   double rest_gpu_hours = 0;
   for (size_t i = 0; i < e.losses.size(); ++i) {
@@ -143,16 +146,16 @@ std::string RenderLosses(const JobExplanation& e) {
                   FormatDuration(rest_s), FormatShort(rest_gpu_hours)});
   }
   table.AddRow({"in all", "", "", "", "", "", "", FormatDuration(e.job.lost_s), FormatShort(e.job.lost_gpu_hours)});
-  return "\nWhy it loses time, to whom, and where\n" + table.Render();
+  return "\nWhy it loses time, to whom, and where\n" + Document(std::move(table));
 }
 
-std::string RenderDelayed(const JobExplanation& e) {
-  TextTable table({{"job", Align::kLeft, ""},
-                   {"GPUs", Align::kRight, ""},
-                   {"level", Align::kRight, ""},
-                   {"it", Align::kLeft, ""},
-                   {"lost", Align::kRight, ""},
-                   {"GPU-hours", Align::kRight, ""}});
+Document RenderDelayed(const JobExplanation& e) {
+  TextTable table({{"job", Align::kLeft},
+                   {"GPUs", Align::kRight},
+                   {"level", Align::kRight, "", kLevelMeaning},
+                   {"it", Align::kLeft, "", "yields to this job's higher level, or shares the link with it"},
+                   {"lost", Align::kRight},
+                   {"GPU-hours", Align::kRight}});
   for (size_t i = 0; i < std::min(e.delayed.size(), kNumDelayedShown); ++i) {
     const DelayedJob& delayed = e.delayed[i];
     table.AddRow({NameOf(delayed.job), FormatCount(delayed.job.num_gpus), FormatCount(delayed.job.level),
@@ -160,7 +163,7 @@ std::string RenderDelayed(const JobExplanation& e) {
                   FormatShort(delayed.gpu_hours)});
   }
   if (table.empty()) return "";
-  std::string text = "\nWhom it delays\n" + table.Render();
+  Document text = "\nWhom it delays\n" + Document(std::move(table));
   if (e.delayed.size() > kNumDelayedShown) {
     text += fmt::format("… and {} more.\n", FormatCount(e.delayed.size() - kNumDelayedShown, "job"));
   }
@@ -188,8 +191,8 @@ Json DelayedToJson(const DelayedJob& delayed) {
 
 }  // namespace
 
-std::string RenderExplanation(const JobExplanation& explanation) {
-  std::string text = RenderHeading(explanation);
+Document RenderExplanation(const JobExplanation& explanation) {
+  Document text = RenderHeading(explanation);
   for (const std::string& sentence : {DescribeSpeed(explanation), DescribeBound(explanation),
                                       DescribeBlame(explanation), DescribeDecision(explanation)}) {
     if (!sentence.empty()) text += "  " + WrapText(sentence, kTextWidth - 2, 2);

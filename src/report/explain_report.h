@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "report/document.h"
 #include "report/job_explanation.h"
 #include "report/json_value.h"
 
@@ -10,7 +11,7 @@ namespace fairlead::report {
 
 // The verdict in a few sentences, then the links and the jobs on them, then what this job does to others. At most
 // kTextWidth columns.
-std::string RenderExplanation(const JobExplanation& explanation);
+Document RenderExplanation(const JobExplanation& explanation);
 
 //   {"job", "name", "policy", "seed", "partial", "gpus", "level", "slowdown", "bounding_link", "reason", "lost_s",
 //   "gpu_hours_lost",

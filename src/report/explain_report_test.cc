@@ -53,7 +53,7 @@ TEST(ExplainJobTest, WhomAJobDelaysIsSummedOverLinks) {
   EXPECT_DOUBLE_EQ(e.delayed[0].lost_s, 6);
   EXPECT_NEAR(e.delayed[0].gpu_hours, 0.6, 1e-12);
   EXPECT_TRUE(e.delayed[0].yielded);
-  ExpectFits(RenderExplanation(e));
+  ExpectFits(RenderExplanation(e).Render());
 }
 
 TEST(ExplainReportTest, EveryCauseHasItsRowAndTheyAddUp) {
@@ -65,7 +65,7 @@ TEST(ExplainReportTest, EveryCauseHasItsRowAndTheyAddUp) {
         sim::LossCause::kRestart, sim::LossCause::kProfiling, sim::LossCause::kShift, sim::LossCause::kNotAttributed}) {
     job.lost_to.push_back({cause, JobId(), LinkId(), "", 150, 0.5});  // 8 x 150 = 1,200 s
   }
-  const std::string text = RenderExplanation(ExplainJob(run, JobId(0)).value());
+  const std::string text = RenderExplanation(ExplainJob(run, JobId(0)).value()).Render();
   for (const char* word : {"shares", "self", "yields", "capacity", "restart", "profiling", "shift", "not named"}) {
     EXPECT_THAT(text, HasSubstr(word));
   }
@@ -83,7 +83,7 @@ TEST(ExplainJobTest, NoSuchJobNamesTheRange) {
 }
 
 TEST(ExplainReportTest, Text) {
-  const std::string text = RenderExplanation(ExplainJob(MakeSmallReport().runs[2], JobId(1)).value());
+  const std::string text = RenderExplanation(ExplainJob(MakeSmallReport().runs[2], JobId(1)).value()).Render();
   EXPECT_THAT(text, HasSubstr("Job 1 \"small\": 8 GPUs, model bert-large; policy crux, draw 0\n"));
   EXPECT_THAT(text, HasSubstr("1.6 s per iteration, 1 s alone: 1.60x"));
   EXPECT_THAT(text, HasSubstr("cost 3 GPU-hours"));
@@ -98,13 +98,13 @@ TEST(ExplainReportTest, Text) {
 
 TEST(ExplainReportTest, JobsThatHaveNothingToExplain) {
   sim::RunResult run = MakeSmallReport().runs[2];
-  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()), HasSubstr("It runs at full speed"));
-  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()), Not(HasSubstr("Why it loses time")));
+  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()).Render(), HasSubstr("It runs at full speed"));
+  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()).Render(), Not(HasSubstr("Why it loses time")));
   run.jobs[0].start_s = -1;
-  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()), HasSubstr("never began"));
+  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()).Render(), HasSubstr("never began"));
   run.jobs[1].slowdown = 0;
   run.partial = true;
-  const std::string text = RenderExplanation(ExplainJob(run, JobId(1)).value());
+  const std::string text = RenderExplanation(ExplainJob(run, JobId(1)).value()).Render();
   EXPECT_THAT(text, HasSubstr("It has done no work."));
   EXPECT_THAT(text, HasSubstr("PARTIAL run, stopped after 60 min"));
 }
@@ -115,7 +115,8 @@ TEST(ExplainReportTest, AStalledJobHasABound) {
   run.jobs[1].stands_still_s = 600;
   run.jobs[1].slowdown = 40;
   const JobExplanation e = ExplainJob(run, JobId(1)).value();
-  EXPECT_THAT(RenderExplanation(e), HasSubstr("It is stalled: no work for 10 min when the run ended. Slowdown >= 40x"));
+  EXPECT_THAT(RenderExplanation(e).Render(),
+              HasSubstr("It is stalled: no work for 10 min when the run ended. Slowdown >= 40x"));
   EXPECT_EQ(ToJson(e)["slowdown_is_bound"], true);
 }
 
@@ -124,7 +125,7 @@ TEST(ExplainReportTest, HostileNamesFitAndUnknownNumbersAreNull) {
   for (sim::JobResult& job : run.jobs) job.name = std::string(200, 'n') + "\x1b[2J";
   run.jobs[3].iteration_s = run.jobs[3].lost_gpu_hours = std::nan("");
   const JobExplanation e = ExplainJob(run, JobId(3)).value();
-  const std::string text = RenderExplanation(e);
+  const std::string text = RenderExplanation(e).Render();
   ExpectFits(text);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   const Json json = Json::parse(Dump(ToJson(e)));

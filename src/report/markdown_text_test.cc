@@ -6,9 +6,9 @@ namespace fairlead::report {
 namespace {
 
 TEST(MarkdownTextTest, PlainTextStaysAsItIs) {
-  for (const char* text :
-       {"ecmp against crux: -0.20 (-0.20 to -0.20), 1.07x slower", "leaf0->spine0 50 %", "my_job_name", "a | b", "5 * 3",
-        "~5 min", "AT&T & co", "C:\\temp", "[2] as published", "99.5 of 100", "- a bullet", "* another one", "größe_2"}) {
+  for (const char* text : {"ecmp against crux: -0.20 (-0.20 to -0.20), 1.07x slower", "leaf0->spine0 50 %",
+                           "my_job_name", "a | b", "5 * 3", "~5 min", "AT&T & co", "C:\\temp", "[2] as published",
+                           "99.5 of 100", "- a bullet", "* another one", "größe_2"}) {
     EXPECT_EQ(MarkdownLine(text), text);
   }
 }

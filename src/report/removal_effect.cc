@@ -49,15 +49,15 @@ RemovalEffect CompareRemoval(const sim::JobResult& with, const sim::JobResult& w
   return effect;
 }
 
-std::string RenderRemoval(const RemovalEffect& e) {
+Document RenderRemoval(const RemovalEffect& e) {
   const std::string removed = CleanText(fmt::format("{}", fmt::join(e.removed, ", ")));
-  std::string text = fmt::format("\nWithout {}\n", TruncateToWidth(removed, kTextWidth - 8));
-  TextTable table({{"", Align::kLeft, ""}, {"with", Align::kRight, ""}, {"without", Align::kRight, ""}});
+  Document text = fmt::format("\nWithout {}\n", TruncateToWidth(removed, kTextWidth - 8));
+  TextTable table({{"", Align::kLeft}, {"with", Align::kRight}, {"without", Align::kRight}});
   table.AddRow({"time per iteration", IterationOf(e.with), IterationOf(e.without)});
   table.AddRow({"slowdown", FormatSlowdown(e.with.slowdown, IsBound(e.with)),
                 FormatSlowdown(e.without.slowdown, IsBound(e.without))});
   table.AddRow({"GPU-hours lost", FormatShort(e.with.lost_gpu_hours), FormatShort(e.without.lost_gpu_hours)});
-  text += table.Render();
+  text += std::move(table);
   text += WrapText(
       fmt::format("The account blames {} ({} GPU-hours) on what was removed. Without it the same work takes "
                   "{} {} ({} GPU-hours).",

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/document.h"
 #include "report/json_value.h"
 #include "sim/run_result.h"
 
@@ -34,7 +35,7 @@ struct RemovalEffect {
 // Args: the same job of a run with, and of one without.
 RemovalEffect CompareRemoval(const sim::JobResult& with, const sim::JobResult& without, const Removal& removal);
 
-std::string RenderRemoval(const RemovalEffect& effect);
+Document RenderRemoval(const RemovalEffect& effect);
 // {"removed", "blamed_s", "blamed_gpu_hours", "gained_s", "gained_gpu_hours", "iteration_s", "slowdown",
 //  "slowdown_is_bound", "lost_gpu_hours", "moved_jobs"}.
 Json ToJson(const RemovalEffect& effect);

@@ -30,7 +30,7 @@ TEST(RemovalEffectTest, BlameAndGain) {
   // 2,400 iterations at 1.125 s take 2,700 s instead of 3,600.
   EXPECT_NEAR(effect.gained_s, 900, 1e-9);
   EXPECT_NEAR(effect.gained_gpu_hours, 2, 1e-12);
-  const std::string text = RenderRemoval(effect);
+  const std::string text = RenderRemoval(effect).Render();
   EXPECT_THAT(text, HasSubstr("Without job 0 \"big\"\n"));
   EXPECT_THAT(text, HasSubstr("The account blames 10 min (1.33 GPU-hours)"));
   EXPECT_THAT(text, HasSubstr("min less (2 GPU-hours)"));
@@ -55,7 +55,7 @@ TEST(RemovalEffectTest, AJobThatDidNothingGainsAnUnknownAmount) {
   const RemovalEffect effect = CompareRemoval(job, job, {});
   EXPECT_TRUE(std::isnan(effect.gained_s));
   EXPECT_TRUE(ToJson(effect)["gained_s"].is_null());
-  EXPECT_THAT(RenderRemoval(effect), testing::Not(HasSubstr("nan")));
+  EXPECT_THAT(RenderRemoval(effect).Render(), testing::Not(HasSubstr("nan")));
 }
 
 }  // namespace

@@ -71,19 +71,21 @@ bool HaveP99(const std::vector<PolicySummary>& summaries) {
                      [](const PolicySummary& summary) { return summary.p99_slowdown.known(); });
 }
 
-std::string RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
+Document RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
   const bool has_p99 = HaveP99(summaries);
   const bool some_stand = std::any_of(summaries.begin(), summaries.end(),
                                       [](const PolicySummary& s) { return s.num_stalled.max + s.num_cut_off.max > 0; });
-  std::vector<TextColumn> columns = {{"policy", Align::kLeft, ""},
-                                     {"busy", Align::kRight, "GPU utilization, %"},
-                                     {"FLOP-weighted", Align::kRight, "GPU utilization, %"},
-                                     {"vs ideal", Align::kRight, "GPU utilization, %"},
-                                     {"mean", Align::kRight, "slowdown"},
-                                     {has_p99 ? "p99" : "worst", Align::kRight, "slowdown"}};
+  std::vector<TextColumn> columns = {
+      {"policy", Align::kLeft},
+      {"busy", Align::kRight, "GPU utilization, %", "share of allocated GPU time spent computing"},
+      {"FLOP-weighted", Align::kRight, "GPU utilization, %", "operations done, relative to the GPUs' peak"},
+      {"vs ideal", Align::kRight, "GPU utilization, %", "useful work relative to every job alone"},
+      {"mean", Align::kRight, "slowdown",
+       "time that jobs take relative to the same work alone; >= if a job stands still"},
+      {has_p99 ? "p99" : "worst", Align::kRight, "slowdown", has_p99 ? "slowdown that 1 % of the jobs exceed" : ""}};
   if (some_stand) {
-    columns.push_back({"stalled", Align::kRight, "jobs"});
-    columns.push_back({"cut off", Align::kRight, "jobs"});
+    columns.push_back({"stalled", Align::kRight, "jobs", "jobs that have paths and yet make no progress"});
+    columns.push_back({"cut off", Align::kRight, "jobs", "jobs that wait for a link that is down"});
   }
   TextTable table(std::move(columns));
   for (const PolicySummary& s : summaries) {
@@ -100,18 +102,20 @@ std::string RenderUtilizationTable(const std::vector<PolicySummary>& summaries) 
     }
     table.AddRow(std::move(row));
   }
-  return table.Render() + '\n';
+  return Document(std::move(table)) + "\n";
 }
 
 // One goal per row: what it was, what it is, and whether that differs.
-std::string RenderComparison(const PolicyComparison& c) {
-  std::string text = WrapText(SummarizeTrade(c) + ".", kTextWidth, 2);
-  TextTable table({{"  goal", Align::kLeft, ""},
-                   {ShownName(c.baseline, 14), Align::kRight, ""},
-                   {ShownName(c.candidate, 14), Align::kRight, ""},
-                   {"difference", Align::kRight, ""},
-                   {"95 % interval", Align::kRight, ""},
-                   {"verdict", Align::kLeft, ""}});
+Document RenderComparison(const PolicyComparison& c) {
+  Document document = WrapText(SummarizeTrade(c) + ".", kTextWidth, 2);
+  TextTable table({{"  goal", Align::kLeft},
+                   {ShownName(c.baseline, 14), Align::kRight},
+                   {ShownName(c.candidate, 14), Align::kRight},
+                   {"difference", Align::kRight},
+                   {"95 % interval", Align::kRight},
+                   {"verdict", Align::kLeft, "",
+                    "better or worse if the 95 % interval of the difference over the same draws excludes 0 and the "
+                    "mean is at least 0.1 points of utilization, or 1 % of the others"}});
   for (const GoalChange& change : c.goals) {
     if (!change.before.known() || !change.after.known()) continue;
     if (change.goal == Goal::kStalledJobs && change.before.max == 0 && change.after.max == 0) continue;
@@ -124,17 +128,17 @@ std::string RenderComparison(const PolicyComparison& c) {
                   compared && d.has_interval() ? FormatGoalInterval(change.goal, d) : std::string(kUnknown),
                   std::string(VerdictName(change.verdict))});
   }
-  if (c.num_pairs + c.num_pairs_in_part > 0 && !table.empty()) text += table.Render();
-  for (const std::string& sentence : ExplainDifference(c)) text += "  - " + WrapText(sentence, kTextWidth - 4, 4);
-  return text + '\n';
+  if (c.num_pairs + c.num_pairs_in_part > 0 && !table.empty()) document += std::move(table);
+  for (const std::string& sentence : ExplainDifference(c)) document += "  - " + WrapText(sentence, kTextWidth - 4, 4);
+  return document + "\n";
 }
 
-std::string RenderContentionTable(const std::vector<PolicySummary>& summaries) {
-  TextTable table({{"policy", Align::kLeft, ""},
-                   {"GPU-h lost/day", Align::kRight, ""},
-                   {"collisions", Align::kRight, ""},
-                   {"worst job", Align::kLeft, ""},
-                   {"hottest links", Align::kLeft, ""}});
+Document RenderContentionTable(const std::vector<PolicySummary>& summaries) {
+  TextTable table({{"policy", Align::kLeft},
+                   {"GPU-h lost/day", Align::kRight, "", "GPU-hours per day beyond what the same work takes alone"},
+                   {"collisions", Align::kRight, "", "links between switches on which jobs lose time"},
+                   {"worst job", Align::kLeft},
+                   {"hottest links", Align::kLeft, "", "share of their speed in use over the run"}});
   for (const PolicySummary& s : summaries) {
     const JobSummary* worst = FindWorstJob(s);
     std::string worst_job(kUnknown);
@@ -150,15 +154,15 @@ std::string RenderContentionTable(const std::vector<PolicySummary>& summaries) {
     table.AddRow({PolicyLabel(s), FormatSpread(s.gpu_hours_lost_per_day, s.gpu_hours_lost_per_day.mean >= 100 ? 0 : 1),
                   FormatSpread(s.colliding_links, 1), worst_job, links.empty() ? std::string(kUnknown) : links});
   }
-  return table.Render() + '\n';
+  return Document(std::move(table)) + "\n";
 }
 
-std::string RenderCostTable(const std::vector<PolicySummary>& summaries) {
-  TextTable table({{"policy", Align::kLeft, ""},
+Document RenderCostTable(const std::vector<PolicySummary>& summaries) {
+  TextTable table({{"policy", Align::kLeft},
                    {"path changes", Align::kRight, "per run"},
-                   {"level changes", Align::kRight, "per run"},
-                   {"fast-forwarded", Align::kRight, "simulation"},
-                   {"error bound", Align::kRight, "simulation"},
+                   {"level changes", Align::kRight, "per run", "how often a job got another priority in the switches"},
+                   {"fast-forwarded", Align::kRight, "simulation", "simulated time skipped because iterations repeat"},
+                   {"error bound", Align::kRight, "simulation", "most that skipping may change a job's iterations"},
                    {"wall time", Align::kRight, "simulation"},
                    {"memory, MB", Align::kRight, "simulation"}});
   for (const PolicySummary& s : summaries) {
@@ -166,24 +170,24 @@ std::string RenderCostTable(const std::vector<PolicySummary>& summaries) {
                   FormatPercent(s.fast_forward_fraction.mean), FormatErrorBound(s.fast_forward_error_bound.max),
                   FormatDuration(s.wall_s.mean), FormatFixed(s.peak_rss_mb.max, 0)});
   }
-  return table.Render() + '\n';
+  return Document(std::move(table)) + "\n";
 }
 
 }  // namespace
 
-std::string RenderText(const sim::SimulationReport& report) {
+Document RenderText(const sim::SimulationReport& report) {
   const std::vector<PolicySummary> summaries = SummarizePolicies(report);
-  std::string text = RenderTitle(report, summaries);
+  Document text = RenderTitle(report, summaries);
   text += RenderFailures(report);
   if (summaries.empty()) return text + (report.failed_runs.empty() ? "Nothing was run.\n" : "No run has results.\n");
 
   const std::vector<PolicyComparison> comparisons = CompareWithBaseline(report, summaries);
   text += RenderUtilizationTable(summaries);
   for (const std::string& doubt : report.doubts) text += WrapText("Note: " + CleanText(doubt), kTextWidth, 2);
-  if (!report.doubts.empty()) text += '\n';
+  if (!report.doubts.empty()) text += "\n";
   const std::vector<std::string> standing = DescribeStandingJobs(report);
   for (const std::string& sentence : standing) text += WrapText(sentence, kTextWidth, 2);
-  if (!standing.empty()) text += '\n';
+  if (!standing.empty()) text += "\n";
   text += RenderContentionTable(summaries);
   text += RenderCostTable(summaries);
   text += RenderAllocation(report);
@@ -191,21 +195,7 @@ std::string RenderText(const sim::SimulationReport& report) {
   for (const PolicyComparison& comparison : comparisons) text += RenderComparison(comparison);
   for (const std::string& sentence : DescribeControl(report)) text += WrapText(sentence, kTextWidth, 0);
   for (const std::string& sentence : DescribeCongestion(report)) text += WrapText(sentence, kTextWidth, 0);
-  text += WrapText(
-      "busy: share of allocated GPU time spent computing. FLOP-weighted: operations done, relative to the GPUs' peak. "
-      "vs "
-      "ideal: useful work relative to every job alone. Slowdown: time taken relative to the same work alone; >= if a "
-      "job "
-      "stands still. Collisions: links between switches on which jobs lose time. " +
-          ExplainIntervals(summaries),
-      kTextWidth, 0);
-  if (!comparisons.empty()) {
-    text += WrapText(
-        "Verdicts: better or worse if the 95 % interval of the difference over the same draws excludes 0 and the mean "
-        "is "
-        "at least 0.1 points of utilization, or 1 % of the others.",
-        kTextWidth, 0);
-  }
+  text += WrapText(ExplainIntervals(summaries), kTextWidth, 0);
   return text;
 }
 

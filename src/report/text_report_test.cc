@@ -34,7 +34,7 @@ void ExpectFits(const std::string& text) {
 // change, run the test with FAIRLEAD_UPDATE_GOLDEN=1 and review the difference.
 TEST(TextReportTest, Golden) {
   const std::string path = FAIRLEAD_SOURCE_DIR "/src/report/text_report_golden.txt";
-  const std::string text = RenderText(MakeSmallReport());
+  const std::string text = RenderText(MakeSmallReport()).Render();
   if (std::getenv("FAIRLEAD_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
   std::ifstream file(path);
   ASSERT_TRUE(file.good()) << path;
@@ -53,31 +53,32 @@ TEST(TextReportTest, FitsAtEverySize) {
                                               .num_leaves = 6,
                                               .num_spines = 3,
                                               .num_bins = 4,
-                                              .policies = policies})));
+                                              .policies = policies}))
+                       .Render());
       }
     }
   }
 }
 
 TEST(TextReportTest, NothingWasRun) {
-  EXPECT_EQ(RenderText({}), "(no title)\n0 runs\n\nNothing was run.\n");
+  EXPECT_EQ(RenderText({}).Render(), "(no title)\n0 runs\n\nNothing was run.\n");
   sim::SimulationReport report;
   report.runs.resize(1);  // every field of the run at its default
-  ExpectFits(RenderText(report));
-  EXPECT_THAT(RenderText(report), HasSubstr("No job was submitted."));
+  ExpectFits(RenderText(report).Render());
+  EXPECT_THAT(RenderText(report).Render(), HasSubstr("No job was submitted."));
 }
 
 TEST(TextReportTest, PartialRunsAreMarked) {
   sim::SimulationReport report = MakeSmallReport();
-  EXPECT_THAT(RenderText(report), Not(HasSubstr("PARTIAL")));
+  EXPECT_THAT(RenderText(report).Render(), Not(HasSubstr("PARTIAL")));
   report.runs[1].partial = true;
-  EXPECT_THAT(RenderText(report), HasSubstr("PARTIAL: 1 of 4 runs stopped before the end"));
-  EXPECT_THAT(RenderText(report), HasSubstr("ecmp PARTIAL 1/2"));
+  EXPECT_THAT(RenderText(report).Render(), HasSubstr("PARTIAL: 1 of 4 runs stopped before the end"));
+  EXPECT_THAT(RenderText(report).Render(), HasSubstr("ecmp PARTIAL 1/2"));
 }
 
 TEST(TextReportTest, JobsThatStandStillAreNamed) {
   sim::SimulationReport report = MakeSmallReport();
-  EXPECT_THAT(RenderText(report), Not(HasSubstr("stalled")));
+  EXPECT_THAT(RenderText(report).Render(), Not(HasSubstr("stalled")));
   sim::RunResult& run = report.runs[3];
   run.jobs[1].condition = sim::JobCondition::kStalled;
   run.jobs[1].stands_still_s = 600;
@@ -86,7 +87,7 @@ TEST(TextReportTest, JobsThatStandStillAreNamed) {
   run.num_stalled = 1;
   report.runs[0].jobs[0].condition = sim::JobCondition::kCutOff;
   report.runs[0].num_cut_off = 1;
-  const std::string text = RenderText(report);
+  const std::string text = RenderText(report).Render();
   EXPECT_THAT(text,
               HasSubstr("crux: job 1 \"small\" is stalled in 1 of 2 draws (slowdown >= 40x): no work for 10 min"));
   EXPECT_THAT(text, HasSubstr("ecmp: job 0 \"big\" is cut off by links that are down in 1 of 2 draws"));
@@ -98,44 +99,44 @@ TEST(TextReportTest, OneDrawHasNoIntervalAndSaysSo) {
   sim::SimulationReport report = MakeSmallReport();
   report.runs.erase(report.runs.begin() + 3);
   report.runs.erase(report.runs.begin() + 1);
-  const std::string text = RenderText(report);
+  const std::string text = RenderText(report).Render();
   EXPECT_THAT(text, Not(HasSubstr("±")));
   EXPECT_THAT(text, HasSubstr("--seeds 10 tells"));
   EXPECT_THAT(text, HasSubstr("one draw\n"));
 }
 
 TEST(TextReportTest, ManyJobsHaveAPercentile) {
-  EXPECT_THAT(RenderText(MakeTestReport({.num_jobs = 99})), Not(HasSubstr("p99")));
-  EXPECT_THAT(RenderText(MakeTestReport({.num_jobs = 100})), HasSubstr("p99"));
+  EXPECT_THAT(RenderText(MakeTestReport({.num_jobs = 99})).Render(), Not(HasSubstr("p99")));
+  EXPECT_THAT(RenderText(MakeTestReport({.num_jobs = 100})).Render(), HasSubstr("p99"));
 }
 
 TEST(TextReportTest, DoubtsAboutTheInputAreNotes) {
   sim::SimulationReport report = MakeSmallReport();
-  EXPECT_THAT(RenderText(report), Not(HasSubstr("Note: ")));
+  EXPECT_THAT(RenderText(report).Render(), Not(HasSubstr("Note: ")));
   report.doubts = {"Job 0 \"big\" does more FLOP than its GPUs can."};
-  EXPECT_THAT(RenderText(report), HasSubstr("Note: Job 0 \"big\" does more FLOP than its GPUs can.\n"));
+  EXPECT_THAT(RenderText(report).Render(), HasSubstr("Note: Job 0 \"big\" does more FLOP than its GPUs can.\n"));
 }
 
 TEST(TextReportTest, SaysWhatVaries) {
   sim::SimulationReport report = MakeSmallReport();
-  EXPECT_THAT(RenderText(report), HasSubstr("4 runs: 2 policies x 2 draws (hash, phases and placement vary)"));
+  EXPECT_THAT(RenderText(report).Render(), HasSubstr("4 runs: 2 policies x 2 draws (hash, phases and placement vary)"));
   report.varied = {"hash"};
-  EXPECT_THAT(RenderText(report), HasSubstr("(hash varies)"));
+  EXPECT_THAT(RenderText(report).Render(), HasSubstr("(hash varies)"));
   for (sim::RunResult& run : report.runs) run.busy = 0.5;
-  EXPECT_THAT(RenderText(report), HasSubstr("which changes nothing here"));
+  EXPECT_THAT(RenderText(report).Render(), HasSubstr("which changes nothing here"));
 }
 
 TEST(TextReportTest, FailedRunsAreToldBeforeTheRest) {
   sim::SimulationReport report = MakeSmallReport();
   report.failed_runs = {
       {"crux", 2, 3, "a.cc:1: check failed: x < " + std::string(200, 'y'), "fairlead sim run s.yaml"}};
-  const std::string text = RenderText(report);
+  const std::string text = RenderText(report).Render();
   EXPECT_THAT(text, HasSubstr("FAILED: crux, seed 3: a.cc:1: check failed"));
   EXPECT_THAT(text, HasSubstr("\n  reproduce: fairlead sim run s.yaml\n"));
   EXPECT_LT(text.find("FAILED"), text.find("GPU utilization"));
   ExpectFits(text);
   report.runs.clear();
-  EXPECT_THAT(RenderText(report), HasSubstr("No run has results."));
+  EXPECT_THAT(RenderText(report).Render(), HasSubstr("No run has results."));
 }
 
 TEST(TextReportTest, HostileNamesAndNumbers) {
@@ -154,7 +155,7 @@ TEST(TextReportTest, HostileNamesAndNumbers) {
     }
     for (sim::LinkResult& link : run.links) link.name = std::string(90, 'l');
   }
-  const std::string text = RenderText(report);
+  const std::string text = RenderText(report).Render();
   ExpectFits(text);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }

@@ -297,12 +297,12 @@ class DiagCommandTest(CommandCase):
         self.assert_refused(self.analyze("missing"), "missing: cannot be opened")
         self.assert_refused(self.analyze("."), "is a folder")
         self.assert_refused(self.analyze(self.write("empty", "")), "empty: is empty")
-        self.assert_refused(self.analyze(self.write("text", "hello\n")), "text: expected a recording", "--format")
+        self.assert_refused(self.analyze(self.write("text", "hello\n")), "text: expected a recording", "--input-format")
         self.assert_refused(self.analyze(self.write("pickled", pickle.dumps({"version": "2.5"}))),
                             "pickled: is a pickle", "json.dump")
         self.assert_refused(self.analyze(self.write("bytes", bytes(range(256)))), "bytes: is no text")
         for form in ("dump", "flight-recorder", "inspector", "ras"):
-            self.assert_refused(self.analyze("text", "--format", form), "text:1: ")
+            self.assert_refused(self.analyze("text", "--input-format", form), "text:1: ")
         wrong = dump(8, 2).replace('"rank": 7, "number": 1', '"rank": 8, "number": 1')
         self.assert_refused(self.analyze(self.write("wrong", wrong)), "rank_report.rank: expected one of the layout's 8")
 
@@ -319,7 +319,7 @@ class DiagCommandTest(CommandCase):
     def test_bad_usage(self):
         recording = self.write("dump", dump(8, 2))
         self.assertEqual(self.analyze().returncode, 2)
-        self.assert_refused(self.analyze(recording, "--format", "xml"), "dump, flight-recorder, inspector, ras")
+        self.assert_refused(self.analyze(recording, "--input-format", "xml"), "dump, flight-recorder, inspector, ras")
         self.assert_refused(self.analyze(recording, "--tick", "0"), "--tick: expected 0.001 to")
         self.assert_refused(self.analyze(recording, "--confirm-for", "nan"), "--confirm-for: expected")
         self.assert_refused(self.analyze(recording, "--json", "-", "--html", "-"), "only one output can be '-'")
