@@ -48,7 +48,7 @@ report::TextTable MakeFaultTable(const DrillReport& report) {
   using report::Align;
   report::TextTable table({{"fault", Align::kLeft},
                            {"host", Align::kRight},
-                           {"who", Align::kLeft, "", "who handles it"},
+                           {"who", Align::kLeft, "", "C4D: Fairlead's diagnosis; people: without it"},
                            {"acts", Align::kRight, "", "when the fault begins; the times behind it count from then"},
                            {"symptom", Align::kRight, "", "the job slows down or stops"},
                            {"suspected", Align::kRight},

@@ -1,4 +1,4 @@
-// --json FILE and --format: how what a command has to say leaves it. The same two options for every command with tables.
+// --json FILE and --format: how what a command has to say leaves it. All commands with tables have both.
 #pragma once
 
 #include <string>

@@ -30,7 +30,8 @@ TEST(OutputOptionsTest, AnythingThatLeavesOneResultOnStdoutIsFine) {
 }
 
 TEST(OutputOptionsTest, TwoResultsOnStdoutAreRefused) {
-  EXPECT_THAT(ErrorOf({.json = "a.json", .format = "json"}), HasSubstr("--format json prints the JSON that --json a.json"));
+  EXPECT_THAT(ErrorOf({.json = "a.json", .format = "json"}),
+              HasSubstr("--format json prints the JSON that --json a.json"));
   EXPECT_THAT(ErrorOf({.json = "-", .format = "csv"}), HasSubstr("--format csv prints to stdout"));
   EXPECT_THAT(ErrorOf({.json = "", .format = "markdown"}, {"-"}), HasSubstr("--format markdown prints to stdout"));
   EXPECT_THAT(ErrorOf({.json = "", .format = "json"}, {"-"}), HasSubstr("only one output can be '-'"));

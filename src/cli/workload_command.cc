@@ -42,13 +42,13 @@ report::Document RenderWorkload(const collective::CollectiveSequence& sequence, 
   text += fmt::format("GPUs {}, tensor {}, pipeline {}, expert {}, micro-batches {}\n\n",
                       sequence.num_gpus == 0 ? "any" : report::FormatCount(sequence.num_gpus), p.tensor, p.pipeline,
                       p.expert, p.micro_batches);
-  report::TextTable table(
-      {{"group", report::Align::kLeft, "", "the GPUs that take part"},
-       {"collective", report::Align::kLeft},
-       {"pass", report::Align::kLeft, "", "part of the iteration"},
-       {"times", report::Align::kRight, "", "in one iteration"},
-       {"GB a rank", report::Align::kRight, "", "in one iteration, all times together"},
-       {"blocking", report::Align::kRight, "", "share of the bytes for which compute has to wait"}});
+  report::TextTable table({{"group", report::Align::kLeft, "",
+                            "tp tensor, dp data, pp pipeline, ep expert parallel; edp data parallel of experts"},
+                           {"collective", report::Align::kLeft},
+                           {"pass", report::Align::kLeft},
+                           {"times", report::Align::kRight},
+                           {"GB a rank", report::Align::kRight, "", "all times of an iteration together"},
+                           {"blocking", report::Align::kRight, "", "share of these bytes that compute waits for"}});
   for (const workload::CollectiveTotal& total : summary.totals) {
     table.AddRow({ToString(total.group), std::string(Name(total.kind)), std::string(Name(total.pass)),
                   report::FormatCount(total.count), FormatGigabytes(total.bytes),

@@ -44,6 +44,29 @@ class CommandTreeTest(CommandCase):
                             self.assertTrue(option["help"], option)
         self.assertGreater(num_commands, 45)
 
+    def test_commands_with_json_have_other_formats_too(self):
+        without_tables = {
+            "fairlead agent check": "says yes or no in a sentence",
+            "fairlead agent run": "runs until it is stopped; JSON is a summary at its end",
+            "fairlead cert host": "names the files that it wrote",
+            "fairlead cert init": "names the files that it wrote",
+            "fairlead check": "a line for each file",
+            "fairlead sim fwl": "five numbers, one a line",
+        }
+        with_both, without = set(), set()
+        for tree in self.trees():
+            for command in walk(tree):
+                options = {name: option for option in command["options"] for name in option["names"]}
+                if "--json" not in options:
+                    self.assertNotEqual(options.get("--format", {}).get("choices", [None])[0], "table", command["command"])
+                elif "--format" in options:
+                    self.assertEqual(options["--format"]["choices"], ["table", "json", "csv", "markdown"])
+                    with_both.add(command["command"])
+                else:
+                    without.add(command["command"])
+        self.assertEqual(without, set(without_tables))
+        self.assertGreater(len(with_both), 18)
+
     def test_help_fits_the_terminal(self):
         for tree in self.trees():
             for command in walk(tree):
