@@ -169,7 +169,11 @@ std::vector<std::pair<std::string, std::string>> ManPages(const Command& root, c
 
 std::string CommandReferencePage(const Command& root) {
   std::string page =
-      "# Commands\n\nGenerated from the programs: `fairlead reference`. Every command prints the same with `--help`.\n";
+      "# Commands\n\nGenerated from the programs: `fairlead reference`. Every command prints the same with "
+      "`--help`.\n\n"
+      "Commands that print tables have `--format csv` for spreadsheets, `--format markdown` for tickets and wikis, "
+      "and\n"
+      "`--format json` or `--json FILE` for scripts: numbers without rounding, and all rows.\n";
   AddCommandSection(root, 2, &page);
   return page;
 }

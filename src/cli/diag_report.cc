@@ -109,14 +109,14 @@ Json FindingToJson(const Finding& finding, const DiagReport& report) {
 }
 
 report::TextTable MakeTable(const DiagReport& report) {
-  report::TextTable table({{"#", report::Align::kRight},
-                           {"syndrome", report::Align::kLeft, "",
-                            "kind of fault: hang or slow, in communication (comm) or outside of it (non_comm)"},
-                           {"state", report::Align::kLeft, "", "suspect until it has lasted long enough"},
-                           {"since", report::Align::kRight, "", "from the start of the recording"},
-                           {"confirmed", report::Align::kRight},
-                           {"culprit", report::Align::kLeft},
-                           {"do", report::Align::kLeft, "", "what is recommended"}});
+  report::TextTable table(
+      {{"#", report::Align::kRight},
+       {"syndrome", report::Align::kLeft, "", "hang or slow, in communication (comm) or outside of it (non_comm)"},
+       {"state", report::Align::kLeft, "", "suspect until it has lasted long enough"},
+       {"since", report::Align::kRight, "", "from the start of the recording"},
+       {"confirmed", report::Align::kRight},
+       {"culprit", report::Align::kLeft},
+       {"do", report::Align::kLeft, "", "what is recommended"}});
   for (const Finding& finding : report.analysis.findings) {
     table.AddRow({fmt::format("{}", finding.id.value()), std::string(model::Name(finding.syndrome)), StateText(finding),
                   TimeText(finding.first_seen, report), TimeText(finding.confirmed, report),

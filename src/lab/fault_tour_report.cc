@@ -58,8 +58,7 @@ const std::vector<report::TextColumn>& Columns() {
   static const std::vector<report::TextColumn> kColumns = {
       {"fault", Align::kLeft},
       {"host", Align::kLeft},
-      {"syndrome", Align::kLeft, "found",
-       "kind of fault: hang or slow, in communication (comm) or outside of it (non_comm)"},
+      {"syndrome", Align::kLeft, "found", "hang or slow, in communication (comm) or outside of it (non_comm)"},
       {"culprit", Align::kLeft, "found"},
       {"verdict", Align::kLeft, "", "whether that is what was planted"},
       {"after s", Align::kRight, "", "seconds from the fault to its finding"},
