@@ -221,7 +221,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   }
   outcome.is_partial = context.should_stop();
   outcome.notes.push_back(
-      fmt::format("{} generated workloads. True speeds and remaining iterations are told to the "
+      fmt::format("{} generated workloads. True speeds and remaining iterations are given to the "
                   "policies, except in rows of wrong predictions and of learned models.",
                   generated.size()));
   return outcome;

@@ -47,7 +47,7 @@ struct FaultRun {
 
 std::string_view Name(Judgement judgement) {
   constexpr std::array<std::string_view, kNumJudgements> kNames = {"right",         "missed",          "wrong syndrome",
-                                                                   "wrong culprit", "innocent beside", "nobody named"};
+                                                                   "wrong culprit", "innocent beside", "no culprit named"};
   return kNames[static_cast<size_t>(judgement)];
 }
 
@@ -143,7 +143,7 @@ void AddFigures(const std::array<KindSummary, kNumFaultKinds>& kinds, experiment
   shares.description = "One group for each kind of fault.";
   shares.y_label = "share of runs";
   shares.y_domain = {0, 1};
-  shares.series = {"right", "missed", "wrong syndrome", "wrong culprit", "innocent beside", "nobody named"};
+  shares.series = {"right", "missed", "wrong syndrome", "wrong culprit", "innocent beside", "no culprit named"};
   report::BarFigure seconds;
   seconds.title = "Time from the fault to the confirmed finding";
   seconds.description = "Median and 95th percentile of each kind of fault.";
@@ -212,7 +212,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.Set("all: wrong syndrome", all.share(Judgement::kWrongSyndrome));
   outcome.Set("all: somebody innocent named",
               all.share(Judgement::kWrongCulprit) + all.share(Judgement::kInnocentBeside));
-  outcome.Set("all: nobody named", all.share(Judgement::kNobodyNamed));
+  outcome.Set("all: no culprit named", all.share(Judgement::kNobodyNamed));
   outcome.Set("checkpoint_stall: time to detect, 95 %",
               Percentile(kinds[static_cast<size_t>(FaultKind::kCheckpointStall)].seconds, 0.95));
   for (size_t s = 0; s < model::kNumSyndromes; ++s) {
@@ -234,7 +234,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
                   "clocks up to 50 ms "
                   "off, and in half of the runs up to 2 % of the reports lost, twice or late. Right: the first finding "
                   "has the right "
-                  "syndrome and names nobody but the culprit, and no later one names anybody else.",
+                  "syndrome and names only the culprit, and no later finding names anything else.",
                   per_kind));
   constexpr size_t kMaxStories = 20;
   size_t num_wrong = 0;

@@ -195,7 +195,7 @@ Result<YamlDocument> YamlDocument::Parse(std::string_view text, const std::strin
     YAML::Node duplicate;
     if (FindDuplicateKey(state->root, &duplicate)) {
       return InvalidArgument(
-          fmt::format("{}:{}: the key '{}' stands twice in one map", name, LineOf(duplicate), duplicate.Scalar()));
+          fmt::format("{}:{}: the key '{}' appears twice in one map", name, LineOf(duplicate), duplicate.Scalar()));
     }
   } catch (const YAML::Exception& e) {
     return InvalidArgument(fmt::format("{}:{}: not valid YAML: {}", name, e.mark.line + 1, e.msg));

@@ -70,7 +70,7 @@ TEST(YamlReaderTest, RefusesNanInfinityMissingDuplicateEmptyAndNonMaps) {
   root.RequiredInt("b", 0, 1);
   EXPECT_THAT(root.Finish().message(), HasSubstr("the key 'b' is missing"));
 
-  EXPECT_THAT(YamlDocument::Parse("a: 1\na: 2\n", "t").status().message(), HasSubstr("t:2: the key 'a' stands twice"));
+  EXPECT_THAT(YamlDocument::Parse("a: 1\na: 2\n", "t").status().message(), HasSubstr("t:2: the key 'a' appears twice"));
   EXPECT_THAT(YamlDocument::Parse("", "t").status().message(), HasSubstr("empty"));
   EXPECT_THAT(YamlDocument::Parse("- 1\n", "t").status().message(), HasSubstr("found a list of 1"));
   EXPECT_THAT(YamlDocument::Parse("a: [1\n", "t").status().message(), HasSubstr("not valid YAML"));

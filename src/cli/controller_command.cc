@@ -68,7 +68,7 @@ int RunController(const ControllerCommandOptions& options) {
   spdlog::info("findings: mode {}{}", options.steering.mode,
                options.steering.hook.empty() ? "" : ", carried out by " + options.steering.hook);
   if (options.steering.mode == "act" && daemon_options.audit_file.empty()) {
-    spdlog::warn("--steer act without --audit: what was done stands in this log only");
+    spdlog::warn("--steer act without --audit: actions are recorded in this log only");
   }
   if (daemon_options.store == "memory") spdlog::warn("--store memory: all is forgotten when this process ends");
   while (!stop) {

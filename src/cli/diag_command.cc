@@ -96,7 +96,7 @@ Status AnalyzeDump(const DiagOptions& options, const AnalysisOptions& analysis, 
   RecordingPlayer player(reader.layout(), analysis);
   while (reader.Next()) player.Add(reader.record());
   FL_RETURN_IF_ERROR(reader.status());
-  if (reader.is_cut_off()) report->notes.emplace_back("The recording is cut off; what stands before is used.");
+  if (reader.is_cut_off()) report->notes.emplace_back("The recording is cut off; everything before that is used.");
   report->analysis = player.Finish();
   return OkStatus();
 }
@@ -133,7 +133,7 @@ Status CheckSteering(const DiagOptions& options) {
     return InvalidArgument("--audit: there is nothing to log without --act log or --act hook");
   }
   if (!options.hook.empty() && options.act != "hook") {
-    return InvalidArgument("--hook: a recording is acted upon only where --act hook says so");
+    return InvalidArgument("--hook: actions on a recording need --act hook");
   }
   if (options.spares <= kNumSparesMax) return OkStatus();
   return InvalidArgument(fmt::format("--spares: expected at most {}, found {}", kNumSparesMax, options.spares));

@@ -98,7 +98,7 @@ std::string RenderPage(const DiagReport& report, const std::string& command_line
     const report::PageFigure figure = {analysis.waits->title, Draw(*analysis.waits),
                                        "Arrows lead to who is waited for. Nodes that wait for the same, and are waited "
                                        "for by the same, are one."};
-    body += "<section>\n<h2>What stands still</h2>\n" + report::RenderFigure(figure, "h3") + "</section>\n";
+    body += "<section>\n<h2>What is stuck</h2>\n" + report::RenderFigure(figure, "h3") + "</section>\n";
   }
   if (!analysis.delays.empty()) {
     body += "<section>\n<h2>Transfers</h2>\n" + report::RenderFigure(DrawDelays(report), "h3") + "</section>\n";

@@ -186,7 +186,7 @@ int Show(const FabricShowOptions& options) {
 
 void AddShow(CLI::App* fabric, Invocation* invocation) {
   auto options = std::make_shared<FabricShowOptions>();
-  CLI::App* show = fabric->add_subcommand("show", "Print a fabric's layers, what is there only once, and odd cables.");
+  CLI::App* show = fabric->add_subcommand("show", "Print a fabric's layers, single points of failure and odd cables.");
   show->add_option("FILE", options->file, "A file with a fabric, or a topo.csv")->required();
   show->add_option("--rows", options->rows, "Longest list; 0: no limit")->capture_default_str();
   AddOutputOptions(show, &options->output, "Write all of it as JSON to FILE; - prints only JSON");

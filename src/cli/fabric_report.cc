@@ -104,7 +104,7 @@ std::string More(size_t total, size_t shown) {
 
 report::Document RenderSinglePoints(const Fabric& fabric, const std::vector<topology::SinglePoint>& points,
                                     size_t rows_max) {
-  if (points.empty()) return "No switch and no cable is there only once: losing any of them cuts no host off.\n";
+  if (points.empty()) return "No single point of failure: losing any one switch or cable cuts off no host.\n";
   TextTable table({Left("lost"), Left("is a"), Right("hosts cut off")});
   const size_t shown = std::min(points.size(), rows_max);
   for (size_t i = 0; i < shown; ++i) {
@@ -114,7 +114,7 @@ report::Document RenderSinglePoints(const Fabric& fabric, const std::vector<topo
                   is_switch ? std::string(topology::Name(fabric.kind(point.node))) : "cable",
                   FormatCount(point.num_cut_hosts)});
   }
-  return "There only once: what cuts hosts off when it is lost\n\n" + report::Document(std::move(table)) +
+  return "Single points of failure: losing one cuts off hosts\n\n" + report::Document(std::move(table)) +
          More(points.size(), shown);
 }
 

@@ -81,7 +81,7 @@ int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, c
   if (!files.status().ok()) return ReportError(files.status());
   if (!report.failed_runs.empty()) {
     return ReportError(Internal(fmt::format(
-        "{} of {} failed, by a mistake of ours; the results are those of the others", report.failed_runs.size(),
+        "{} of {} failed, because of a bug in Fairlead; the results are those of the others", report.failed_runs.size(),
         report::FormatCount(report.failed_runs.size() + report.runs.size(), "run"))));
   }
   if (!StopRequested()) return kExitOk;

@@ -163,7 +163,7 @@ Result<Validation> ReadAndCheck(const std::string& file) {
     if (!reader.row_status().ok()) {
       add(reader.row_status().message());
     } else if (!ids.insert(reader.job().id).second) {
-      add(fmt::format("{}: job_id: '{}' stands twice; expected one row per job", reader.Where(), reader.job().id));
+      add(fmt::format("{}: job_id: '{}' appears twice; expected one row per job", reader.Where(), reader.job().id));
     } else {
       validation.trace.jobs.push_back(reader.job());
     }

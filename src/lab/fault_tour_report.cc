@@ -150,7 +150,7 @@ std::string TourPage(const FaultTour& tour) {
     for (const std::string& cell : RowOf(stop)) body += fmt::format("<td>{}</td>", report::EscapeMarkup(cell));
     body += "</tr>\n";
   }
-  body += "</table>\n<h2>What was said</h2>\n<ul>\n";
+  body += "</table>\n<h2>Log</h2>\n<ul>\n";
   for (const TourStop& stop : tour.stops) {
     for (const PublishedFinding& finding : stop.findings) {
       body += fmt::format("<li>{}: {}</li>\n", Name(stop.fault.kind), report::EscapeMarkup(finding.text));

@@ -47,7 +47,7 @@ std::string TailOf(const std::string& path) {
   std::string tail = ReadFileIfThere(path);
   if (tail.size() > kLogTailBytes) tail.erase(0, tail.size() - kLogTailBytes);
   while (!tail.empty() && tail.back() == '\n') tail.pop_back();
-  return tail.empty() ? "it has said nothing" : tail;
+  return tail.empty() ? "it printed nothing" : tail;
 }
 
 struct Service {

@@ -125,7 +125,7 @@ Result<JobIndex> ReadJobs(CsvReader reader, const std::string& name, JobTable* t
     FL_ASSIGN_OR_RETURN(const double end, columns.end.Read(reader));
     if (!index.emplace(job.name, table->jobs.size()).second) {
       return InvalidArgument(
-          fmt::format("{}: job '{}' stands here a second time; names must differ", reader.Where(), job.name));
+          fmt::format("{}: job '{}' appears here a second time; names must differ", reader.Where(), job.name));
     }
     table->jobs.push_back({std::move(job), {}});
     table->true_ends.push_back(end);

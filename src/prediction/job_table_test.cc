@@ -55,7 +55,7 @@ TEST_F(TableFilesTest, LittleIsEnough) {
 
 TEST_F(TableFilesTest, WrongLinesAreNamed) {
   const std::string curves = "job,iteration,loss\na,1,2\n";
-  EXPECT_THAT(LoadMessage("job\na\na\n", curves), HasSubstr("jobs.csv:3: job 'a' stands here a second time"));
+  EXPECT_THAT(LoadMessage("job\na\na\n", curves), HasSubstr("jobs.csv:3: job 'a' appears here a second time"));
   EXPECT_THAT(LoadMessage("job,layers\na,many\n", curves), HasSubstr("jobs.csv:2: layers: expected a number"));
   EXPECT_THAT(LoadMessage("job,layers\na,-1\n", curves), HasSubstr("jobs.csv:2: layers: expected a number from 0"));
   EXPECT_THAT(LoadMessage("job,schedule\na,magic\n", curves),

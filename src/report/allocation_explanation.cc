@@ -122,7 +122,7 @@ std::string DescribeTime(const scheduling::TimeInterval& time) {
 std::string DescribeExpectation(const DecisionRecord& d) {
   std::string text;
   if (d.expected_start) {
-    text = fmt::format("Expected start {}, if nobody comes who goes first.", DescribeTime(*d.expected_start));
+    text = fmt::format("Expected start {}, unless a job arrives that goes first.", DescribeTime(*d.expected_start));
   } else if (d.granted.empty()) {
     const auto open = std::ranges::count(d.ahead, false, &scheduling::JobAhead::is_predictable);
     text = fmt::format("Its start can't be foreseen: {} ahead of it of which no end is known.",

@@ -41,7 +41,7 @@ std::string RenderHeading(const JobExplanation& e) {
 std::string DescribeSpeed(const JobExplanation& e) {
   const sim::JobResult& job = e.job;
   if (job.condition == sim::JobCondition::kNeverStarted || job.start_s < 0) {
-    return "It never began, so nothing can be said about its network.";
+    return "It never started, so nothing is known about its network.";
   }
   if (IsBound(job)) {
     return fmt::format(
@@ -101,7 +101,7 @@ std::string DescribeBlame(const JobExplanation& e) {
 }
 
 std::string DescribeDecision(const JobExplanation& e) {
-  return fmt::format("Decision: level {}, place {} in the order of priorities. {}", e.job.level, e.job.priority_rank,
+  return fmt::format("Decision: level {}, rank {} by priority (0 goes first). {}", e.job.level, e.job.priority_rank,
                      e.job.reason.empty() ? "The policy gave no reason." : "Reason: " + CleanText(e.job.reason));
 }
 
@@ -146,14 +146,14 @@ Document RenderLosses(const JobExplanation& e) {
                   FormatDuration(rest_s), FormatShort(rest_gpu_hours)});
   }
   table.AddRow({"in all", "", "", "", "", "", "", FormatDuration(e.job.lost_s), FormatShort(e.job.lost_gpu_hours)});
-  return "\nWhy it loses time, to whom, and where\n" + Document(std::move(table));
+  return "\nWhere it loses time, and why\n" + Document(std::move(table));
 }
 
 Document RenderDelayed(const JobExplanation& e) {
   TextTable table({{"job", Align::kLeft},
                    {"GPUs", Align::kRight},
                    {"level", Align::kRight, "", kLevelMeaning},
-                   {"it", Align::kLeft, "", "yields to this job's higher level, or shares the link with it"},
+                   {"how", Align::kLeft, "", "yields to this job's higher level, or shares the link with it"},
                    {"lost", Align::kRight},
                    {"GPU-hours", Align::kRight}});
   for (size_t i = 0; i < std::min(e.delayed.size(), kNumDelayedShown); ++i) {
@@ -163,7 +163,7 @@ Document RenderDelayed(const JobExplanation& e) {
                   FormatShort(delayed.gpu_hours)});
   }
   if (table.empty()) return "";
-  Document text = "\nWhom it delays\n" + Document(std::move(table));
+  Document text = "\nJobs that it delays\n" + Document(std::move(table));
   if (e.delayed.size() > kNumDelayedShown) {
     text += fmt::format("… and {} more.\n", FormatCount(e.delayed.size() - kNumDelayedShown, "job"));
   }

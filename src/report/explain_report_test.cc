@@ -91,7 +91,7 @@ TEST(ExplainReportTest, Text) {
               HasSubstr("Bounding link: leaf0->spine0 (200 Gb/s, 50.0 % used), where 1 other job delays it; 12 min"));
   // 720 / 1350
   EXPECT_THAT(text, HasSubstr("Of 22.5 min lost: 53.3 % to more important jobs, 46.7 % to what the run can't name."));
-  EXPECT_THAT(text, HasSubstr("Decision: level 1, place 1 in the order of priorities. Reason: because"));
+  EXPECT_THAT(text, HasSubstr("Decision: level 1, rank 1 by priority (0 goes first). Reason: because"));
   EXPECT_THAT(text, HasSubstr("yields"));
   ExpectFits(text);
 }
@@ -101,7 +101,7 @@ TEST(ExplainReportTest, JobsThatHaveNothingToExplain) {
   EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()).Render(), HasSubstr("It runs at full speed"));
   EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()).Render(), Not(HasSubstr("Why it loses time")));
   run.jobs[0].start_s = -1;
-  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()).Render(), HasSubstr("never began"));
+  EXPECT_THAT(RenderExplanation(ExplainJob(run, JobId(0)).value()).Render(), HasSubstr("never started"));
   run.jobs[1].slowdown = 0;
   run.partial = true;
   const std::string text = RenderExplanation(ExplainJob(run, JobId(1)).value()).Render();

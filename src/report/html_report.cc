@@ -177,7 +177,7 @@ std::string RenderGlossary() {
          "<li><b>draw</b>: one throw of what chance decides; all policies play the same ones.</li>\n"
          "<li><b>±</b>: 95 % confidence interval of the mean over draws.</li>\n"
          "<li><b>better, worse</b>: the 95 % interval of the difference over the same draws leaves out 0, and the mean "
-         "is at least 0.1 points of utilization or 1 % of the rest. One draw says nothing about chance.</li>\n"
+         "is at least 0.1 points of utilization or 1 % of the rest. One draw does not show how much is chance.</li>\n"
          "</ul>\n</section>\n";
 }
 

@@ -46,7 +46,7 @@ std::set<std::string> ReadDocumentedKeys() {
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with(begin)) continue;
     const std::string key = line.substr(begin.size(), line.find('`', begin.size()) - begin.size());
-    EXPECT_TRUE(keys.insert(key).second) << key << " stands twice";
+    EXPECT_TRUE(keys.insert(key).second) << key << " appears twice";
   }
   return keys;
 }

@@ -58,12 +58,12 @@ std::vector<std::string> DescribeStandingJobs(const sim::SimulationReport& repor
     const auto& jobs = standing[policy];
     size_t num_told = 0;
     for (const auto& [id, job] : jobs) {
-      if (num_told++ == kNumStandingJobsTold) break;
+      if (num_told++ == kNumStandingJobsShown) break;
       sentences.push_back(Describe(policy, id, job, num_runs[policy]));
     }
-    if (jobs.size() > kNumStandingJobsTold) {
+    if (jobs.size() > kNumStandingJobsShown) {
       sentences.push_back(fmt::format("{}: {} more stand still.", ShownName(policy, kStandingNameWidth),
-                                      FormatCount(jobs.size() - kNumStandingJobsTold, "job")));
+                                      FormatCount(jobs.size() - kNumStandingJobsShown, "job")));
     }
   }
   return sentences;

@@ -82,7 +82,7 @@ Document RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
       {"vs ideal", Align::kRight, "GPU utilization, %", "useful work relative to every job alone"},
       {"mean", Align::kRight, "slowdown",
        "time that jobs take relative to the same work alone; >= if a job stands still"},
-      {has_p99 ? "p99" : "worst", Align::kRight, "slowdown", has_p99 ? "slowdown that 1 % of the jobs exceed" : ""}};
+      {has_p99 ? "p99" : "worst", Align::kRight, "slowdown", has_p99 ? "slowdown that 1 % of the jobs exceed" : "slowdown of the slowest job of each draw"}};
   if (some_stand) {
     columns.push_back({"stalled", Align::kRight, "jobs", "jobs that have paths and yet make no progress"});
     columns.push_back({"cut off", Align::kRight, "jobs", "jobs that wait for a link that is down"});
@@ -137,7 +137,7 @@ Document RenderContentionTable(const std::vector<PolicySummary>& summaries) {
   TextTable table({{"policy", Align::kLeft},
                    {"GPU-h lost/day", Align::kRight, "", "GPU-hours per day beyond what the same work takes alone"},
                    {"collisions", Align::kRight, "", "links between switches on which jobs lose time"},
-                   {"worst job", Align::kLeft},
+                   {"worst job", Align::kLeft, "", "the job that is slowest in the mean over all draws"},
                    {"hottest links", Align::kLeft, "", "share of their speed in use over the run"}});
   for (const PolicySummary& s : summaries) {
     const JobSummary* worst = FindWorstJob(s);

@@ -124,7 +124,7 @@ std::string TextOf(BIO* bio) {
 Status WriteNew(const std::string& path, const std::string& text) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.is_open() && errno == EEXIST) {
-    return {StatusCode::kAlreadyExists, fmt::format("{} is there already, and is not written over", path)};
+    return {StatusCode::kAlreadyExists, fmt::format("{} already exists and is not overwritten", path)};
   }
   const bool is_written = file.is_open() &&
                           write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
@@ -144,7 +144,7 @@ Result<CertificateFiles> WriteBoth(const std::string& base, X509* certificate, E
   std::error_code error;
   if (fs::exists(files.certificate, error)) {
     return Status(StatusCode::kAlreadyExists,
-                  fmt::format("{} is there already, and is not written over", files.certificate));
+                  fmt::format("{} already exists and is not overwritten", files.certificate));
   }
   FL_RETURN_IF_ERROR(WriteNew(files.key, TextOf(key_text.get())));
   FL_RETURN_IF_ERROR(WriteNew(files.certificate, TextOf(certificate_text.get())));

@@ -84,7 +84,7 @@ void AddJobs(const ControllerSnapshot& snapshot, MetricList* list) {
   for (const auto& job : snapshot.jobs) list->Add({{"job", job.name}}, job.level);
   list->Family("fairlead_job_connections", "Connections of a job.", prometheus::MetricType::Gauge);
   for (const auto& job : snapshot.jobs) list->Add({{"job", job.name}}, job.num_connections);
-  list->Family("fairlead_job_unmanaged_queue_pairs", "Queue pairs of a job that have no path of ours.",
+  list->Family("fairlead_job_unmanaged_queue_pairs", "Queue pairs of a job without a path from Fairlead.",
                prometheus::MetricType::Gauge);
   for (const auto& job : snapshot.jobs) list->Add({{"job", job.name}}, job.num_unmanaged);
   list->Family("fairlead_job_iteration_seconds", "Time of an iteration of a job, as its hosts measured it.",
@@ -99,7 +99,7 @@ void AddPaths(const traffic::c4p::C4pCounters& paths, MetricList* list) {
                 static_cast<double>(paths.requests));
   list->Counter("fairlead_path_requests_refused_total", "Requests that can't be right.",
                 static_cast<double>(paths.refused_requests));
-  list->Counter("fairlead_leases_expired_total", "Jobs on hosts that nobody renewed; their paths are free again.",
+  list->Counter("fairlead_leases_expired_total", "Leases (one job on one host) that expired without renewal; their paths were freed.",
                 static_cast<double>(paths.leases_expired));
   list->Family("fairlead_path_moves_total", "Queue pairs whose answer changed, by cause.",
                prometheus::MetricType::Counter);

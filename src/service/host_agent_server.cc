@@ -169,7 +169,7 @@ void HostAgentServer::Loop::LogOnce(const std::string& text) {
 
 std::optional<PortRewriter> HostAgentServer::Loop::OpenRewriter() {
   if (!options_.rewrites_ports) {
-    no_rewriter_because_ = "this agent was told not to rewrite ports";
+    no_rewriter_because_ = "--keep-ports is set";
     return std::nullopt;
   }
   auto rewriter = PortRewriter::Open();

@@ -305,7 +305,7 @@ TEST_F(HostAgentServerTest, RewritingThatIsNotAllowedIsRefusedWithTheReason) {
   const auto prepared = link_.Wait<controller::ArrivalPrepared>();
   ASSERT_TRUE(prepared.has_value());
   EXPECT_EQ(prepared->alias, 4u);
-  EXPECT_EQ(prepared->error, "this agent was told not to rewrite ports");
+  EXPECT_EQ(prepared->error, "--keep-ports is set");
 }
 
 TEST_F(HostAgentServerTest, ADamagedStateIsSaidAndPassedOver) {

@@ -46,7 +46,7 @@ Status ClearWay(const sockaddr_un& address, const std::string& path) {
   struct stat status = {};
   if (lstat(path.c_str(), &status) != 0) return OkStatus();
   if (!S_ISSOCK(status.st_mode)) {
-    return Status(StatusCode::kFailedPrecondition, fmt::format("{}: is there already, and no socket", path));
+    return Status(StatusCode::kFailedPrecondition, fmt::format("{}: already exists and is not a socket", path));
   }
   const Descriptor probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int result = connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));

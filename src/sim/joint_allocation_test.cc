@@ -219,7 +219,7 @@ TEST(JointAllocationTest, BadInputNamesLineKeyAndWhatToDo) {
       {"allocation: [fcfs, tiresias, aiturbo, aiturbo-literal]", "allocation: magic",
        "s.yaml:3: allocation: expected one of aiturbo, "},
       {"allocation: [fcfs, tiresias, aiturbo, aiturbo-literal]", "allocation: []", "at least one allocation policy"},
-      {"allocation: [fcfs, tiresias,", "allocation: [fcfs, fcfs,", "fcfs stands twice"},
+      {"allocation: [fcfs, tiresias,", "allocation: [fcfs, fcfs,", "fcfs appears twice"},
       {"allocation: [fcfs, tiresias, aiturbo, aiturbo-literal]", "placement: random",
        "s.yaml:9: jobs[0].sizes: matters only where the scenario has the key allocation"},
       {"seeds: 1", "placement: random", "expected no placement beside allocation"},

@@ -102,7 +102,7 @@ std::string FindBrokenAccount(const RunResult& run, const JobResult& job) {
     return fmt::format("rows of {} GPU-hours for a loss of {}", rows_gpu_hours, job.lost_gpu_hours);
   }
   if (unknown_s > kMostUnknown * job.lost_s + slack_s) {
-    return fmt::format("of {} s lost {} s are attributed to nobody", job.lost_s, unknown_s);
+    return fmt::format("of {} s lost {} s are not attributed", job.lost_s, unknown_s);
   }
   return "";
 }

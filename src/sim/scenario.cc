@@ -130,7 +130,7 @@ void ReadOwnHosts(YamlMap& map, const topology::Fabric& fabric, model::Job* job)
       return;
     }
     if (std::count(job->hosts.begin(), job->hosts.end(), host) > 0) {
-      map.Fail("hosts", fmt::format("the host '{}' stands twice; expected each once", name));
+      map.Fail("hosts", fmt::format("the host '{}' appears twice; expected each once", name));
       return;
     }
     job->hosts.push_back(host);
@@ -180,7 +180,7 @@ void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set
     copy.job.id = JobId(scenario->jobs.size());
     if (count > 1) copy.job.name = fmt::format("{}-{}", job.name, i);
     if (!names->insert(copy.job.name).second) {
-      map.Fail("name", fmt::format("the job name '{}' stands twice", copy.job.name));
+      map.Fail("name", fmt::format("the job name '{}' appears twice", copy.job.name));
       return;
     }
     scenario->jobs.push_back(std::move(copy));

@@ -99,7 +99,7 @@ void ReadAllocation(YamlMap& root, Scenario* scenario) {
   if (scenario->allocations.empty()) root.Fail("allocation", "expected at least one allocation policy");
   for (const std::string& name : scenario->allocations) {
     if (std::ranges::count(scenario->allocations, name) > 1) {
-      root.Fail("allocation", fmt::format("{} stands twice; expected each once", name));
+      root.Fail("allocation", fmt::format("{} appears twice; expected each once", name));
     }
   }
   if (root.Has("placement")) {

@@ -31,7 +31,7 @@ Result<VariedSeeds> ParseVariedSeeds(const std::vector<std::string>& names) {
     if (seed == nullptr) {
       return InvalidArgument(fmt::format("'{}' cannot vary between draws; expected hash, phase or placement", name));
     }
-    if (*seed) return InvalidArgument(fmt::format("{} stands twice among what varies; expected each once", name));
+    if (*seed) return InvalidArgument(fmt::format("{} appears twice among what varies; expected each once", name));
     *seed = true;
   }
   if (names.empty()) return InvalidArgument("nothing varies between draws; expected hash, phase or placement");

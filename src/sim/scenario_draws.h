@@ -32,7 +32,7 @@ struct DrawSeeds {
 // The seeds of draw `draw`, where `first` are those of draw 0.
 DrawSeeds SeedsOfDraw(const DrawSeeds& first, const VariedSeeds& varied, uint32_t draw);
 
-// Errors: kInvalidArgument: an unknown name, a name that stands twice, or none at all.
+// Errors: kInvalidArgument: an unknown name, a name that appears twice, or none at all.
 Result<VariedSeeds> ParseVariedSeeds(const std::vector<std::string>& names);
 
 }  // namespace fairlead::sim

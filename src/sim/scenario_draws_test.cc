@@ -58,7 +58,7 @@ TEST(ScenarioDrawsTest, NamesAreReadAndChecked) {
   EXPECT_THAT(VariedSeeds().Names(), ElementsAre("hash", "phase", "placement"));
   EXPECT_THAT(ParseVariedSeeds({"placement", "hash"})->Names(), ElementsAre("hash", "placement"));
   EXPECT_THAT(ParseVariedSeeds({"hosts"}).status().message(), HasSubstr("'hosts' cannot vary between draws"));
-  EXPECT_THAT(ParseVariedSeeds({"hash", "hash"}).status().message(), HasSubstr("stands twice"));
+  EXPECT_THAT(ParseVariedSeeds({"hash", "hash"}).status().message(), HasSubstr("appears twice"));
   EXPECT_FALSE(ParseVariedSeeds({}).ok());
 }
 

@@ -132,7 +132,7 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   for (const std::string& policy : scenario.policies) {
     if (const auto created = traffic::CreatePolicy(policy, {}); !created.ok()) return created.status();
     if (std::count(scenario.policies.begin(), scenario.policies.end(), policy) > 1) {
-      return InvalidArgument(fmt::format("the policy {} stands twice; expected each once", policy));
+      return InvalidArgument(fmt::format("the policy {} appears twice; expected each once", policy));
     }
   }
   if (const Status status = CheckSpeedReports(scenario); !status.ok()) {

@@ -126,14 +126,14 @@ TEST(ScenarioTest, BadInputNamesLineKeyExpectedAndFound) {
       {"size_mb: 2000", "size_mb: 1.0e+12", "s.yaml:5: jobs[0]: job a: expected iterations of at most 1e+09 s, found"},
       {"name: a,", "name: a, hosts: [h0, mars],",
        "s.yaml:5: jobs[0].hosts: there is no host 'mars'; hosts are named like 'h3'"},
-      {"name: a,", "name: a, hosts: [h0, h0],", "s.yaml:5: jobs[0].hosts: the host 'h0' stands twice"},
+      {"name: a,", "name: a, hosts: [h0, h0],", "s.yaml:5: jobs[0].hosts: the host 'h0' appears twice"},
       {"name: a,", "name: a, hosts: [h0],",
        "s.yaml:5: jobs[0].hosts: expected 2 hosts for 16 GPUs, 8 on each; found 1"},
       {"simulate_s: 10", "qps_per_connection: 0", "s.yaml:7: qps_per_connection: expected an integer in [1, 128]"},
       {"simulate_s: 10", "congestion: tcp", "s.yaml:7: congestion: expected one of none, dcqcn, found 'tcp'"},
       {"simulate_s: 10", "congestion: {kind: dcqcn}", "s.yaml:7: congestion: expected"},
       {"simulate_s: 10", "c4p: {max_imbalance: 0.5}", "s.yaml:7: c4p.max_imbalance: expected a number"},
-      {"name: b", "name: a", "s.yaml:6: jobs[1].name: the job name 'a' stands twice"},
+      {"name: b", "name: a", "s.yaml:6: jobs[1].name: the job name 'a' appears twice"},
       {"simulate_s: 10", "link_events: [{at_s: 1, link: leaf0->moon, health: 0}]",
        "there is no link 'leaf0->moon'; links are named like"},
       {"simulate_s: 10", "link_events: [{at_s: 1, link: leaf0->spine0, health: 2}]",
@@ -209,7 +209,7 @@ TEST(ScenarioRunnerTest, APolicyTwiceIsAnError) {
   auto scenario = Parse(kGood);
   scenario->policies = {"crux", "ecmp", "crux"};
   const std::atomic<bool> never = false;
-  EXPECT_THAT(RunScenario(*scenario, {}, never, nullptr).status().message(), HasSubstr("crux stands twice"));
+  EXPECT_THAT(RunScenario(*scenario, {}, never, nullptr).status().message(), HasSubstr("crux appears twice"));
 }
 
 TEST(ScenarioTest, PoliciesThatNeedSpeedsAreRefusedWithoutReports) {

@@ -213,7 +213,7 @@ TraceMapping ReadMapping(YamlMap& section) {
   for (YamlMap& entry : section.Maps("models")) {
     const std::string label = entry.String("label");
     if (!mapping.models.try_emplace(label, entry.String("model")).second) {
-      entry.Fail("label", fmt::format("the label '{}' stands twice", label));
+      entry.Fail("label", fmt::format("the label '{}' appears twice", label));
     }
     if (!entry.Finish().ok()) return mapping;
   }

@@ -31,7 +31,7 @@ namespace fairlead::sim {
 // Models of the jobs of up to this many GPUs that have no label of their own.
 struct ModelSpread {
   uint32_t max_gpus = 0;
-  std::vector<std::string> models;  // one is drawn per job; a model that stands twice is drawn twice as often
+  std::vector<std::string> models;  // one is drawn per job; a model that appears twice is drawn twice as often
 };
 
 struct TraceMapping {

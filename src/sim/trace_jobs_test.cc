@@ -190,7 +190,7 @@ TEST_F(TraceScenarioTest, BadSectionsNameLineKeyExpectedAndFound) {
       {"models: [resnet-50]", "models: []", "expected at least one model"},
       {"models: [resnet-50]", "models: [no-such-model]", "no-such-model"},
       {"{label: llama, model: llama-7b}", "{label: llama, model: llama-7b}, {label: llama, model: gpt-7b}",
-       "the label 'llama' stands twice"},
+       "the label 'llama' appears twice"},
       {"policies:", "jobs: []\npolicies:", "exactly one of the keys jobs and trace"},
       {"policies:", "crux: {fairness: 2}\npolicies:", "crux.fairness: expected a number in [0, 1], found '2'"},
       {"policies:", "crux: {hysteresis: 0}\npolicies:", "unknown key 'hysteresis'"},

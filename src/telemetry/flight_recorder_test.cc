@@ -223,7 +223,7 @@ TEST(FlightRecorderTest, MistakesHaveMessages) {
       {"trace", OneRankFile(""), "whose rank is this?"},
       {"r99999999999", OneRankFile(""), "whose rank is this?"},
       {"r7", OneRankFile(""), "process group '0' has 3 ranks and 7 is none of them"},
-      {"r0", R"({"version":"2.1","pg_config":{"0":{"ranks":"[0, 0]"}}})", "pg_config: a rank stands twice"},
+      {"r0", R"({"version":"2.1","pg_config":{"0":{"ranks":"[0, 0]"}}})", "pg_config: a rank appears twice"},
       {"r0", R"({"version":"2.1","pg_config":{"0":{"ranks":[4000000000]}}})",
        "pg_config: expected ranks below 1048576"},
       {"r0", R"({"version":"2.1","pg_config":{"0":{"ranks":"zero"}}})", "pg_config: ranks:1: not JSON"},

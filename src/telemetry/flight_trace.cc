@@ -93,7 +93,7 @@ Result<std::vector<uint32_t>> ParseRanks(const Json& json) {
   if (!error.empty()) return InvalidArgument("ranks" + error);
   std::vector<uint32_t> sorted = ranks;
   std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return InvalidArgument("a rank stands twice");
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return InvalidArgument("a rank appears twice");
   if (!sorted.empty() && sorted.back() >= kNumImportedRanksMax) {
     return InvalidArgument(fmt::format("expected ranks below {}, found {}", kNumImportedRanksMax, sorted.back()));
   }

@@ -35,7 +35,7 @@ class ValueBuilder final : public nlohmann::json_sax<Json> {
 
   bool key(string_t& name) override {
     const auto [member, is_new] = open_.back()->get_ref<Json::object_t&>().emplace(name, nullptr);
-    if (!is_new) return Fail(fmt::format("the key '{}' stands twice in one object", Printable(name, 60)));
+    if (!is_new) return Fail(fmt::format("the key '{}' appears twice in one object", Printable(name, 60)));
     member_ = &member->second;
     return true;
   }

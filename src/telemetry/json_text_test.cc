@@ -16,7 +16,7 @@ TEST(JsonTextTest, ErrorsNameTheLine) {
       {"{\n\"a\": 1,\n}", "f:12: not JSON: syntax error"},
       {"", "f:10: not JSON"},
       {"{\"a\":1} x", "f:10: not JSON"},
-      {"{\"a\":\n1,\"a\":2}", "the key 'a' stands twice"},
+      {"{\"a\":\n1,\"a\":2}", "the key 'a' appears twice"},
       {"[\"\xff\"]", "f:10: not JSON"},
       {"1e999", "not JSON"},
       {std::string(100000, '['), "nested deeper than 64"},

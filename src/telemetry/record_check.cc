@@ -45,7 +45,7 @@ std::string CheckRepeated(const char* name, const Items& items, const KeyOf& key
   keys.reserve(items.size());
   for (const auto& item : items) keys.push_back(key_of(item));
   const size_t repeated = FindRepeated(keys);
-  return repeated == items.size() ? "" : fmt::format(".{}[{}]: stands twice in one record", name, repeated);
+  return repeated == items.size() ? "" : fmt::format(".{}[{}]: appears twice in one record", name, repeated);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ std::string RecordChecker::Check(const model::JobLayout& layout) {
     for (const RankId rank : layout.communicators[c].ranks) {
       std::string error = CheckRange("ranks", rank, layout.ranks.size());
       if (error.empty() && std::exchange(seen_in[rank.index()], c) == c) {
-        error = fmt::format(".ranks: rank {} stands twice", rank.value());
+        error = fmt::format(".ranks: rank {} appears twice", rank.value());
       }
       if (!error.empty()) return fmt::format(".communicators[{}]{}", c, error);
     }

@@ -1,4 +1,4 @@
-// Do records fit the layout of their job? Ids in range, nothing stands twice, durations not negative.
+// Do records fit the layout of their job? Ids in range, nothing appears twice, durations not negative.
 #pragma once
 
 #include <set>
@@ -18,7 +18,7 @@ class RecordChecker {
   // `layout` has passed Check() and outlives the checker.
   explicit RecordChecker(const model::JobLayout& layout);
 
-  // Job and ids are the layout's; no operation, progress or connection stands twice; durations are not negative. What
+  // Job and ids are the layout's; no operation, progress or connection appears twice; durations are not negative. What
   // ranks say may contradict each other: that is for the diagnosis. Cost: O(n log n) of the report.
   std::string Check(const model::RankReport& report) const;
   std::string Check(const model::HostReport& report) const;

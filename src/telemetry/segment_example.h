@@ -132,7 +132,7 @@ inline std::string FindFault(const SegmentContents& contents) {
   std::set<std::tuple<uint32_t, uint8_t, model::Direction, uint32_t>> ends;
   for (const SegmentConnection& c : contents.connections) {
     if (!slots.contains(c.communicator)) return "communicator of a connection";
-    if (!ends.emplace(c.communicator, c.channel, c.direction, c.peer).second) return "a connection stands twice";
+    if (!ends.emplace(c.communicator, c.channel, c.direction, c.peer).second) return "a connection appears twice";
     const bool is_sound = is_instant(c.wire_ns) && is_instant(c.wait_for_gpu_ns) && is_instant(c.wait_for_peer_ns) &&
                           is_instant(c.phase_since_ns) && c.messages <= kMaxSegmentCount &&
                           c.peer < uint32_t{kMaxSegmentRanks};
@@ -151,14 +151,14 @@ inline std::string FindFault(const ProcessReport& report) {
   for (const model::ProgressRecord& p : report.progress) {
     if (num_ranks(p.communicator) == 0) return "communicator of progress";
     if (p.peer.valid() && p.peer.value() >= num_ranks(p.communicator)) return "peer of progress";
-    if (!lanes.emplace(std::tuple(p.communicator, p.kind, p.peer), &p).second) return "progress stands twice";
+    if (!lanes.emplace(std::tuple(p.communicator, p.kind, p.peer), &p).second) return "progress appears twice";
     if (p.finished > p.started || p.started > p.enqueued) return "progress is not in order";
   }
   std::set<std::tuple<model::CommunicatorId, model::OperationKind, uint64_t, model::RankId>> seen;
   for (const model::OperationRecord& o : report.operations) {
     if (num_ranks(o.communicator) == 0) return "communicator of an operation";
     if (o.peer.valid() && o.peer.value() >= num_ranks(o.communicator)) return "peer of an operation";
-    if (!seen.emplace(o.communicator, o.kind, o.sequence, o.peer).second) return "an operation stands twice";
+    if (!seen.emplace(o.communicator, o.kind, o.sequence, o.peer).second) return "an operation appears twice";
     if (o.started && *o.started < o.enqueued) return "an operation started early";
     if (o.finished && (!o.started || *o.finished < *o.started)) return "an operation finished early";
     const auto kind = o.peer.valid() ? o.kind : model::OperationKind::kUnknown;
@@ -168,7 +168,7 @@ inline std::string FindFault(const ProcessReport& report) {
   uint32_t busy = 0;
   for (const model::ConnectionRecord& c : report.connections) {
     if (c.key.peer.value() >= num_ranks(c.key.communicator)) return "key of a connection";
-    if (!keys.insert(c.key).second) return "a connection stands twice";
+    if (!keys.insert(c.key).second) return "a connection appears twice";
     const SimDuration durations[] = {c.wire_time, c.wire_time_max, c.wait_for_gpu, c.wait_for_peer};
     for (const SimDuration duration : durations) {
       if (duration < SimDuration()) return "a duration is negative";

@@ -121,7 +121,7 @@ TEST(SegmentReaderTest, ValuesThatCannotBeAreLeftOutAndCounted) {
   EXPECT_EQ(damaged_by([](Segment& s) { s.connections[1].wire_ns = -1; }), 1u);
   EXPECT_EQ(damaged_by([](Segment& s) { s.connections[1].messages = ~uint64_t{0}; }), 1u);
   EXPECT_EQ(damaged_by([](Segment& s) { s.connections[2].key = shm::PackConnection(1, 0, true, 4); }), 1u);
-  EXPECT_EQ(damaged_by([](Segment& s) { s.connections[3].key = s.connections[2].key.load(); }), 1u) << "stands twice";
+  EXPECT_EQ(damaged_by([](Segment& s) { s.connections[3].key = s.connections[2].key.load(); }), 1u) << "appears twice";
 }
 
 // A writer that changes a slot between all readings: an operation is that of its ticket, a connection is told as torn.

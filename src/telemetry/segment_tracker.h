@@ -16,7 +16,7 @@
 // Cost        a look: linear in the contents, times a logarithm. Memory: 128 KiB, and linear in connections.
 // Guarantees  sums over looks are the sums of the segment, however many looks there were. Counts of progress never fall
 //             and are in order; as many operations are told as pending as they say. Ids of a report are in range, and
-//             nothing stands twice in it.
+//             nothing appears twice in it.
 // Limits      operations of a CUDA graph are pending from its capture to its first launch, and over after that.
 #pragma once
 

@@ -46,7 +46,7 @@ std::string CheckRecord(const model::TelemetryRecord& record, const RecordChecke
     std::string error = checker.Check(*report);
     return error.empty() ? "" : "host_report" + error;
   }
-  return "layout: stands twice; a recording is of one job and has one layout, its first record";
+  return "layout: appears twice; a recording is of one job and has one layout, its first record";
 }
 
 // ".rank: …" and ": …", as errors of fields begin, without what joins them to a path.

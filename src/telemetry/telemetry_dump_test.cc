@@ -94,11 +94,11 @@ TEST(TelemetryDumpTest, EveryMistakeHasItsMessage) {
       {R"({"rank_report":{"rank":0,"number":0,"at":0}})", "rank_report.job: expected 4, the layout's, found none"},
       {R"({"rank_report":{"rank":0,"at":0,"job":4}})", "rank_report.number: is missing"},
       {R"({"rank_report":{"rank":0,"number":0,"at":0,"job":4,"mood":1}})", "rank_report: unknown key 'mood'"},
-      {R"({"rank_report":{"rank":0,"rank":1,"number":0,"at":0,"job":4}})", "the key 'rank' stands twice"},
+      {R"({"rank_report":{"rank":0,"rank":1,"number":0,"at":0,"job":4}})", "the key 'rank' appears twice"},
       {R"({"rank_report":[]})", "rank_report: expected an object, found a list"},
       {R"({"host_report":{"host":1,"number":0,"at":0,"job":4}})", "host_report.host: expected one of the layout's 2"},
       {R"({"host_report":{"host":7,"number":0,"at":0,"job":4,"ranks":[{"rank":1},{"rank":1}]}})",
-       "host_report.ranks[1]: stands twice"},
+       "host_report.ranks[1]: appears twice"},
       {R"({"host_report":{"host":7,"number":0,"at":0,"job":4,"ranks":[{"rank":1,"state":3}]}})",
        "host_report.ranks[0].state: expected an integer from 0 to 2"},
       {R"({"rank_report":{"rank":0,"number":0,"at":0,"job":4,"operations":[)"
@@ -113,7 +113,7 @@ TEST(TelemetryDumpTest, EveryMistakeHasItsMessage) {
        "rank_report.progress[0].peer: expected one of the layout's 2, found 2"},
       {R"({"rank_report":{"rank":0,"number":0,"at":0,"job":4,"progress":[)"
        R"({"communicator":0,"kind":9},{"communicator":0,"kind":9}]}})",
-       "rank_report.progress[1]: stands twice"},
+       "rank_report.progress[1]: appears twice"},
       {R"({"rank_report":{"rank":0,"number":0,"at":0,"job":4,"connections":[)"
        R"({"key":{"communicator":0,"direction":0,"peer":1},"wire_time":-5}]}})",
        "connections[0].wire_time: expected 0 or more, found -5"},
@@ -121,7 +121,7 @@ TEST(TelemetryDumpTest, EveryMistakeHasItsMessage) {
        "expected one rank_report or host_report"},
       {R"({})", "expected one rank_report or host_report"},
       {R"([1])", "expected an object, found a list"},
-      {R"({"layout":{"job":4,"ranks":[],"communicators":[]}})", "layout: stands twice"},
+      {R"({"layout":{"job":4,"ranks":[],"communicators":[]}})", "layout: appears twice"},
       {"\x80\x02}q", "dump.jsonl:2: not JSON"},
       {"", "dump.jsonl:2: not JSON"},
   };
@@ -146,7 +146,7 @@ TEST(TelemetryDumpTest, TheFirstLineIsTheLayout) {
       {R"({"fairlead_telemetry":1,"layout":{"ranks":[{"host":1}],"communicators":[{"ranks":[1]}]}})",
        "layout.communicators[0].ranks: expected one of the layout's 1, found 1"},
       {R"({"fairlead_telemetry":1,"layout":{"ranks":[{"host":1}],"communicators":[{"ranks":[0,0]}]}})",
-       "layout.communicators[0].ranks: rank 0 stands twice"},
+       "layout.communicators[0].ranks: rank 0 appears twice"},
       {std::string(5000, '['), "nested deeper than 64"},
       {std::string(kLayout).substr(0, 50), "not JSON"},
   };
@@ -186,7 +186,7 @@ TEST(TelemetryDumpTest, TheWriterRefusesWhatTheReaderWould) {
   model::JobLayout layout{.job = JobId(1), .ranks = std::vector<model::RankPlace>(1), .communicators = {}};
   layout.ranks[0].host = HostId(0);
   EXPECT_TRUE(writer.Write(layout).ok());
-  EXPECT_THAT(writer.Write(layout).message(), HasSubstr("layout: stands twice"));
+  EXPECT_THAT(writer.Write(layout).message(), HasSubstr("layout: appears twice"));
   model::RankReport report;
   report.job = layout.job;
   report.rank = model::RankId(1);

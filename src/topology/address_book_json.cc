@@ -48,7 +48,7 @@ class BookReader final : public nlohmann::json_sax<Json> {
     if (!address.ok()) return Fail(fmt::format("{}: {}: {}", where_, section_, address.status().message()));
     address_ = *address;
     if (book_.FindNic(address_) || book_.FindLink(address_)) {
-      return Fail(fmt::format("{}: {}: it stands there twice; keep one", where_, DescribeKey()));
+      return Fail(fmt::format("{}: {}: it appears twice; keep one", where_, DescribeKey()));
     }
     return true;
   }

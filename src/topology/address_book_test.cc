@@ -156,9 +156,9 @@ TEST(AddressBookJsonTest, MistakesAreNamed) {
   EXPECT_EQ(error_of(R"({"interfaces": {"10.0.0.1": "leaf0->leaf1"}})"),
             "book.json: interfaces: '10.0.0.1': the fabric has no network link 'leaf0->leaf1'");
   EXPECT_EQ(error_of(R"({"nics": {"10.0.0.1": "h0/nic0", "10.0.0.1": "h0/nic0"}})"),
-            "book.json: nics: '10.0.0.1': it stands there twice; keep one");
+            "book.json: nics: '10.0.0.1': it appears twice; keep one");
   EXPECT_EQ(error_of(R"({"nics": {"10.0.0.1": "h0/nic0"}, "interfaces": {"10.0.0.1": "leaf0->h0/nic0"}})"),
-            "book.json: interfaces: '10.0.0.1': it stands there twice; keep one");
+            "book.json: interfaces: '10.0.0.1': it appears twice; keep one");
   EXPECT_TRUE(error_of(R"({"nics": {"10.0.0": "h0/nic0"}})").starts_with("book.json: nics: "));
   // Nesting is not followed.
   EXPECT_NE(error_of(std::string(1'000'000, '[')), "");

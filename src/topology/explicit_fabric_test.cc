@@ -89,7 +89,7 @@ TEST(ExplicitFabricTest, AnotherHostStandsOnce) {
   const auto read = ReadBack(
       "fabric:\n  kind: explicit\n  host: {nics: 1}\n  switches: {leaf: [a]}\n  hosts: [h]\n"
       "  other_hosts: [{name: h, nics: 2}]\n  cables: [{from: h/nic0, to: a}]\n");
-  EXPECT_THAT(read.status().message(), HasSubstr("host 'h' stands twice"));
+  EXPECT_THAT(read.status().message(), HasSubstr("host 'h' appears twice"));
 }
 
 }  // namespace

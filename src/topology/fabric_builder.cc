@@ -33,7 +33,7 @@ bool IsUsableName(std::string_view name) {
 }
 
 Status DuplicateName(std::string_view what, std::string_view name) {
-  return InvalidArgument(fmt::format("{} '{}' stands twice; expected every name once", what, name));
+  return InvalidArgument(fmt::format("{} '{}' appears twice; expected every name once", what, name));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class FabricBuilder {
 
   // Errors: kInvalidArgument
   //   no host; a capacity that is not positive and finite; a cable between kinds that are no neighbours
-  //   a host or switch name that stands twice (host in two places)
+  //   a host or switch name that appears twice (host in two places)
   //   GPUs of several models; a NIC without a cable; a switch with more than kMaxSwitchCables
   //   two NICs that no chain of switches joins, naming both with their hosts
   // A lone host needs no network. Cost: O(nodes + links).

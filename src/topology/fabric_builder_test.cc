@@ -107,8 +107,8 @@ TEST(FabricBuilderTest, NamesStandOnce) {
     return std::move(builder).Build().status();
   };
   EXPECT_TRUE(build("a", "b", "tor2").ok());
-  EXPECT_THAT(build("a", "a", "tor2").message(), HasSubstr("host 'a' stands twice"));
-  EXPECT_THAT(build("a", "b", "tor").message(), HasSubstr("switch 'tor' stands twice"));
+  EXPECT_THAT(build("a", "a", "tor2").message(), HasSubstr("host 'a' appears twice"));
+  EXPECT_THAT(build("a", "b", "tor").message(), HasSubstr("switch 'tor' appears twice"));
   EXPECT_THAT(build("a", "", "tor2").message(), HasSubstr("for every host or for none"));
   EXPECT_THAT(build("", "b", "tor2").message(), HasSubstr("for every host or for none"));
   EXPECT_THAT(build("a", "b->c", "tor2").message(), HasSubstr("without '#' and '->'"));

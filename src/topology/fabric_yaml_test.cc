@@ -201,7 +201,7 @@ TEST(FabricYamlTest, ExplicitErrors) {
               HasSubstr("t.yaml:10: cables[4].from: expected the name of a switch"));
   EXPECT_THAT(Error(text + "  - {from: a, to: s}\n"), HasSubstr("t.yaml:10: cables[4]: the key 'gbps' is missing"));
   EXPECT_THAT(Error(text + "  - {from: a, to: b, gbps: 1}\n"), HasSubstr("no cable can join a and b"));
-  EXPECT_THAT(Error("kind: explicit\nhosts: [x, x]\n"), HasSubstr("host 'x' stands twice"));
+  EXPECT_THAT(Error("kind: explicit\nhosts: [x, x]\n"), HasSubstr("host 'x' appears twice"));
   EXPECT_THAT(Error("kind: explicit\nhosts: [x, y]\nhost: {nics: 1}\nswitches: {leaf: [a, b]}\n"
                     "cables: [{from: x/nic0, to: a}, {from: y/nic0, to: b}]\n"),
               HasSubstr("x/nic0 and y/nic0 cannot reach each other"));

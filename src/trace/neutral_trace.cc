@@ -88,7 +88,7 @@ Result<Trace> ReadAll(TraceReader reader, const std::string& name) {
     FL_RETURN_IF_ERROR(reader.row_status());
     if (!ids.insert(reader.job().id).second) {
       return InvalidArgument(
-          fmt::format("{}: job_id: '{}' stands twice; expected one row per job", reader.Where(), reader.job().id));
+          fmt::format("{}: job_id: '{}' appears twice; expected one row per job", reader.Where(), reader.job().id));
     }
     trace.jobs.push_back(reader.job());
   }

@@ -57,7 +57,7 @@ class TraceReader {
 };
 
 // All jobs, sorted; the title is the name. Errors: those of the reader, the first bad row, and kInvalidArgument for a
-// job_id that stands twice.
+// job_id that appears twice.
 Result<Trace> LoadNeutralTrace(const std::string& path);
 Result<Trace> ReadNeutralTrace(std::unique_ptr<std::istream> stream, const std::string& name);
 

@@ -68,7 +68,7 @@ TEST(NeutralTraceTest, FilesThatAreNoTrace) {
   EXPECT_THAT(Read("").status().message(), HasSubstr("the file is empty"));
   EXPECT_THAT(Read("job_id,submit_s\n").status().message(), HasSubstr("expected one column 'duration_s'"));
   EXPECT_THAT(Read(std::string(kHeader) + "a,0,1,1,1,m\na,5,1,1,1,m\n").status().message(),
-              HasSubstr("t.csv:3: job_id: 'a' stands twice"));
+              HasSubstr("t.csv:3: job_id: 'a' appears twice"));
   EXPECT_THAT(Read(std::string(kHeader) + "a,0,1\n").status().message(), HasSubstr("t.csv:2: expected 6 fields"));
   EXPECT_EQ(LoadNeutralTrace("/nonexistent/t.csv").status().code(), StatusCode::kNotFound);
 }

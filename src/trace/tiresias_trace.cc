@@ -57,7 +57,7 @@ Status CheckIds(const Trace& trace, const std::string& name) {
   std::ranges::sort(ids);
   const auto twice = std::ranges::adjacent_find(ids);
   if (twice == ids.end()) return OkStatus();
-  return InvalidArgument(fmt::format("{}: job_id: '{}' stands twice; expected each once", name, *twice));
+  return InvalidArgument(fmt::format("{}: job_id: '{}' appears twice; expected each once", name, *twice));
 }
 
 }  // namespace

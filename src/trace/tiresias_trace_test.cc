@@ -43,7 +43,7 @@ TEST(TiresiasTraceTest, BadInputNamesLineAndColumn) {
       {"0,1,-5,606,vgg19,164,30\n", "t.csv:2: submit_s"},
       {"0,1,0,606,vgg19,nan,30\n", "t.csv:2: duration_s"},
       {"0,1,0,606,vgg19,,30\n", "t.csv:2: duration: expected a number, found ''"},
-      {"0,1,0,606,vgg19,1,30\n0,1,9,606,vgg19,1,30\n", "job_id: '0' stands twice"},
+      {"0,1,0,606,vgg19,1,30\n0,1,9,606,vgg19,1,30\n", "job_id: '0' appears twice"},
       {"0,1,0\n", "t.csv:2"},
   };
   for (const BadRow& bad : rows) {

@@ -104,7 +104,7 @@ std::vector<ModelCount> ReadModels(YamlMap& root) {
     if (map.Has("gpus")) model.sizes = ReadSizes(map, 0);
     if (map.Has("gpus") && model.sizes.NumJobs() <= 0) map.Fail("counts", "expected at least one job");
     if (!ValidateJob({.id = "j", .model = model.name}).ok()) map.Fail("name", "expected one line of printable text");
-    if (!names.insert(model.name).second) map.Fail("name", fmt::format("the model '{}' stands twice", model.name));
+    if (!names.insert(model.name).second) map.Fail("name", fmt::format("the model '{}' appears twice", model.name));
     if (!map.Finish().ok()) break;
     models.push_back(std::move(model));
   }

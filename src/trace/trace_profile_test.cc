@@ -114,7 +114,7 @@ TEST(TraceProfileTest, MessagesNameLineAndKey) {
               HasSubstr("gpus_per_job.counts: expected as many numbers as gpus has"));
   EXPECT_THAT(message("tail_scale: 0.335", "tail_scale: 0"), HasSubstr("tail_scale: expected a number in (0, 10]"));
   EXPECT_THAT(message("name: lingjun-2023", "nam: x"), HasSubstr("'name' is missing"));
-  EXPECT_THAT(message("{name: \"cognitive\"", "{name: \"unknown\""), HasSubstr("the model 'unknown' stands twice"));
+  EXPECT_THAT(message("{name: \"cognitive\"", "{name: \"unknown\""), HasSubstr("the model 'unknown' appears twice"));
 }
 
 TEST(ScenarioExportTest, TakesTheJobsThatAreThereWithTheTimeTheyHaveLeft) {

@@ -61,7 +61,7 @@ class TraceCommandTest(CommandCase):
         path = self.write("bad.csv", HEADER + "a,0,60,8,8,m\nb,x,60,8,8,m\na,5,60,8,8,m\nc,0,60,4,8,m\nd,0,60,0,0,\n")
         result = self.run_program("trace", "validate", path, "--json", "v.json")
         self.assertEqual(result.returncode, 1, result.stderr)
-        for part in ("bad.csv:3: submit_s: expected seconds, found 'x'", "bad.csv:4: job_id: 'a' stands twice",
+        for part in ("bad.csv:3: submit_s: expected seconds, found 'x'", "bad.csv:4: job_id: 'a' appears twice",
                      "bad.csv:5: gpus_per_host: expected", "5 rows, 3 wrong"):
             self.assertIn(part, result.stdout)
         found = json.loads((self.folder / "v.json").read_text())

@@ -245,7 +245,7 @@ CheckResult CheckLibrary(const char* check, const Result<std::string>& path, con
   result.state = CheckState::kMissing;
   result.found = "can't be loaded";
   result.to_do =
-      fmt::format("cmake --build build/release --target {}\nThe loader says: {}", target, loaded.status().message());
+      fmt::format("cmake --build build/release --target {}\nThe loader's message: {}", target, loaded.status().message());
   return result;
 }
 

@@ -420,7 +420,7 @@ Suspect SlowTransferDetector::MakeSuspect(const SlowElement& element, const Elem
                                     : fmt::format("{} stalls single messages again and again, as if they were lost",
                                                   Describe(layout_, names_, element.culprit));
   if (element.culprit.kind == model::CulpritKind::kConnection) {
-    suspect.summary += "; which end is at fault can't be told";
+    suspect.summary += "; which end is at fault is unknown";
   }
   return suspect;
 }

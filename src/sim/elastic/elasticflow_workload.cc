@@ -53,7 +53,7 @@ Result<BatchSpeeds> LoadModel(const std::string& path) {
   while (reader.Next()) {
     FL_ASSIGN_OR_RETURN(const uint32_t size, ReadCount(batch, reader, "global_batch_size"));
     const auto [entry, is_new] = speeds.try_emplace(size);
-    if (!is_new) return InvalidArgument(fmt::format("{}: the batch {} stands twice", reader.Where(), size));
+    if (!is_new) return InvalidArgument(fmt::format("{}: the batch {} appears twice", reader.Where(), size));
     for (const GpuColumn& column : columns) {
       FL_ASSIGN_OR_RETURN(entry->second[column.num_gpus], column.speed.Read(reader));
     }

@@ -28,12 +28,12 @@ struct OwnedWorkload {
 };
 
 // By model, the name of the file. Errors: kNotFound for a folder without such files; kInvalidArgument with file:line
-// for a field that is no number, no column that is a number of GPUs, a batch that stands twice.
+// for a field that is no number, no column that is a number of GPUs, a batch that appears twice.
 Result<std::map<std::string, BatchSpeeds>> LoadElasticflowSpeeds(const std::string& folder);
 
 // Times count from the first submission. Args: most_jobs > 0: only so many, the first ones.
 // Errors: kNotFound; kInvalidArgument with file:line for a model or batch without speeds, a number that is none, a
-// job_id that stands twice.
+// job_id that appears twice.
 Result<OwnedWorkload> LoadElasticflowWorkload(const std::string& path, const std::map<std::string, BatchSpeeds>& speeds,
                                               size_t most_jobs);
 

@@ -166,7 +166,7 @@ class SubnetReader {
   // [1](port GUID)[ext 3]  "S-…"[24](port GUID)  # … 4xHDR
   Status ReadPort(std::string_view line) {
     constexpr std::string_view kExpected = "expected [port] \"ID\"[port] # …";
-    if (!current_) return Refuse(line_, "a port stands before the first Switch or Ca; expected the whole output");
+    if (!current_) return Refuse(line_, "a port appears before the first Switch or Ca; expected the whole output");
     const auto port = TakeBetween('[', ']', &line);
     (void)TakeBetween('(', ')', &line);
     (void)TakeBetween('[', ']', &line);

@@ -107,7 +107,7 @@ TEST(IbnetdiscoverTest, MistakesAreNamedWithTheirLine) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "subnet.txt: no port with a cable; expected the output of ibnetdiscover"},
       {"ibwarn: failed\n", "subnet.txt:1: expected a line of ibnetdiscover"},
-      {"[1] \"H-01\"[1]\n", "subnet.txt:1: a port stands before the first Switch or Ca"},
+      {"[1] \"H-01\"[1]\n", "subnet.txt:1: a port appears before the first Switch or Ca"},
       {"Switch 40 S-0a\n", "subnet.txt:1: expected Switch N \"ID\""},
       {head + "[x] \"H-02\"[1]\n", "subnet.txt:3: expected [port] \"ID\"[port]"},
       {head + "[2] \"H-02\"\n", "subnet.txt:3: expected [port] \"ID\"[port]"},

@@ -265,7 +265,7 @@ class InfragraphReader {
     }
     if (parts.size() == 1) numbers[1] = numbers[0] + 1;
     const bool needs_count = parts.size() > 1 && parts[1].empty();
-    if (needs_count && count == 0) return refuse("how many there are stands nowhere; expected a count");
+    if (needs_count && count == 0) return refuse("the number of lines is missing; expected a count");
     if (numbers[2] < 1 || numbers[0] < 0 || numbers[1] <= numbers[0] || (count > 0 && numbers[1] > count)) {
       return refuse(count > 0 ? fmt::format("expected numbers below {}, from low to high", count)
                               : std::string("expected numbers from low to high"));
