@@ -105,12 +105,14 @@ report::Document RenderComparison(const LabComparison& comparison) {
                            {"Fairlead", Align::kRight, "lab, s", "the same, steered by Fairlead"},
                            {"ECMP", Align::kRight, "simulated"},
                            {"Fairlead", Align::kRight, "simulated"}});
+  const auto seconds = [](double mean) {
+    return mean > 0 ? report::FormatFixed(mean, 3) : std::string(report::kUnknown);  // no iteration ended
+  };
   for (size_t j = 0; j < comparison.simulated_hashed.jobs.size(); ++j) {
-    table.AddRow({comparison.simulated_hashed.jobs[j].name,
-                  report::FormatFixed(MeanIteration(comparison, j, &HashedAndSteered::hashed), 3),
-                  report::FormatFixed(MeanIteration(comparison, j, &HashedAndSteered::steered), 3),
-                  report::FormatFixed(comparison.simulated_hashed.jobs[j].mean_s, 3),
-                  report::FormatFixed(comparison.simulated_steered.jobs[j].mean_s, 3)});
+    table.AddRow(
+        {comparison.simulated_hashed.jobs[j].name, seconds(MeanIteration(comparison, j, &HashedAndSteered::hashed)),
+         seconds(MeanIteration(comparison, j, &HashedAndSteered::steered)),
+         seconds(comparison.simulated_hashed.jobs[j].mean_s), seconds(comparison.simulated_steered.jobs[j].mean_s)});
   }
   const ThroughputGain gain = GainOf(comparison);
   report::Document text = comparison.title + "\n\n" + report::Document(std::move(table));

@@ -163,7 +163,8 @@ std::string DocumentRenderer::Legend(const TextTable& table) {
   for (const TextColumn& column : columns) {
     if (column.meaning.empty()) continue;
     const auto same = std::ranges::count(columns, column.heading, &TextColumn::heading);
-    const std::string name = same > 1 ? FullHeading(column) : Trimmed(CleanText(column.heading));
+    std::string name = Trimmed(CleanText(column.heading));
+    if (same > 1 && !column.group.empty()) name += " (" + CleanText(column.group) + ")";
     const std::string entry = name + ": " + column.meaning + ".";
     if (explained_.insert(entry).second) legend += (legend.empty() ? "" : " ") + entry;
   }

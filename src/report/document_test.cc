@@ -58,7 +58,7 @@ TEST(DocumentTest, LegendsAreWrappedAndSaidOnce) {
 TEST(DocumentTest, LegendsTellColumnsOfOneHeadingApart) {
   const Document document =
       TextTable({{"mean", Align::kRight, "seen", "one"}, {"mean", Align::kRight, "unseen", "two"}});
-  EXPECT_NE(document.Render().find("  seen: mean: one. unseen: mean: two.\n"), std::string::npos);
+  EXPECT_NE(document.Render().find("  mean (seen): one. mean (unseen): two.\n"), std::string::npos);
 }
 
 TEST(DocumentTest, TextAndDocumentsAreAppendedInOrder) {

@@ -2,6 +2,7 @@
 
 usage: agent_processes_test.py PROGRAM SOURCE_DIR PROFILER_LIBRARY
 """
+import csv
 import json
 import os
 import signal
@@ -66,6 +67,11 @@ class AgentProcessesTest(CommandCase):
         self.assertRegex(done.stdout, rf"{process.pid}  running  gpt +7 +1 +2 +1 +0 +0 +0\n")
         self.assertRegex(done.stdout, rf"{process.pid}  all_reduce 2 of world +\S+ \S+ ago +\S+ \S+ ago\n")
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+        rows = list(csv.reader(self.run_program("agent", "processes", "--segments", ".", "--format", "csv").stdout.splitlines()))
+        self.assertEqual(rows[0][:4], ["process", "state", "job", "rank"])
+        self.assertEqual(rows[1][:4], [str(process.pid), "running", "gpt", "7"])
+        self.assertEqual(rows[2], [], "an empty line between two tables")
+        self.assertEqual(rows[4][:2], [str(process.pid), "all_reduce 2 of world"])
 
     def test_stopped_and_dead_processes_are_told_and_left_alone(self):
         process = self.play("gpt")

@@ -5,6 +5,8 @@ Two leaves, four spines, four hosts; two jobs of two hosts each, so four connect
 usage: lab_services_test.py PROGRAM SOURCE_DIR
 """
 import collections
+import csv
+import json
 import os
 import pathlib
 import signal
@@ -92,6 +94,14 @@ class LabServicesTest(unittest.TestCase):
         self.assertEqual(named.returncode, 0, named.stderr)
         if os.geteuid() == 0:
             self.assertEqual(named.stdout.split()[:2], ["h1", "10.0.2.1"])
+
+    def test_3_status_is_a_table_for_other_programs_too(self):
+        rows = list(csv.DictReader(self.lab.run("status", "--interval", "0.01", "--format", "csv").stdout.splitlines()))
+        self.assertEqual({row["cable"] for row in rows},
+                         {cable["name"] for cable in json.loads(self.lab.run("status", "--format", "json").stdout)["cables"]
+                          if cable["name"].startswith("leaf")})
+        self.assertEqual({row["state"] for row in rows}, {"up"})
+        self.assertTrue(all(float(row["MB sent: up"].replace(",", "")) >= 0 for row in rows))
 
     def test_4_nothing_is_left_after_down(self):
         self.assertEqual(self.lab.down().returncode, 0)
