@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "report/document.h"
 #include "report/json_value.h"
 #include "trace/cleaning_report.h"
 #include "trace/goodness_of_fit.h"
