@@ -46,8 +46,8 @@ struct FaultRun {
 };
 
 std::string_view Name(Judgement judgement) {
-  constexpr std::array<std::string_view, kNumJudgements> kNames = {"right",         "missed",          "wrong syndrome",
-                                                                   "wrong culprit", "innocent beside", "no culprit named"};
+  constexpr std::array<std::string_view, kNumJudgements> kNames = {
+      "right", "missed", "wrong syndrome", "wrong culprit", "innocent beside", "no culprit named"};
   return kNames[static_cast<size_t>(judgement)];
 }
 

@@ -73,12 +73,16 @@ void ProcessReporter::Add(const SeenProcess& process, ProcessesSeen* word, size_
   const bool has_room = word->processes.size() < controller::kProcessesMax &&
                         *num_records + process.report.communicators.size() <= telemetry::kProcessRecordsMax;
   if (!has_room) {
-    NoteOnce(fmt::format("job {} has more processes on this host than one message can carry: some are not diagnosed", word->job));
+    NoteOnce(fmt::format("job {} has more processes on this host than one message can carry: some are not diagnosed",
+                         word->job));
     return;
   }
   const bool is_whole = *num_records + telemetry::NumRecords(process.report) <= telemetry::kProcessRecordsMax;
   if (!is_whole) {
-    NoteOnce(fmt::format("job {} sends more telemetry on this host than one message can carry: some of its ranks are judged from outside only", word->job));
+    NoteOnce(
+        fmt::format("job {} sends more telemetry on this host than one message can carry: some of its ranks are judged "
+                    "from outside only",
+                    word->job));
   }
   word->processes.push_back(is_whole ? process : WithoutRecords(process));
   *num_records += telemetry::NumRecords(word->processes.back().report);

@@ -82,7 +82,8 @@ Document RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
       {"vs ideal", Align::kRight, "GPU utilization, %", "useful work relative to every job alone"},
       {"mean", Align::kRight, "slowdown",
        "time that jobs take relative to the same work alone; >= if a job stands still"},
-      {has_p99 ? "p99" : "worst", Align::kRight, "slowdown", has_p99 ? "slowdown that 1 % of the jobs exceed" : "slowdown of the slowest job of each draw"}};
+      {has_p99 ? "p99" : "worst", Align::kRight, "slowdown",
+       has_p99 ? "slowdown that 1 % of the jobs exceed" : "slowdown of the slowest job of each draw"}};
   if (some_stand) {
     columns.push_back({"stalled", Align::kRight, "jobs", "jobs that have paths and yet make no progress"});
     columns.push_back({"cut off", Align::kRight, "jobs", "jobs that wait for a link that is down"});

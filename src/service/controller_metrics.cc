@@ -99,7 +99,8 @@ void AddPaths(const traffic::c4p::C4pCounters& paths, MetricList* list) {
                 static_cast<double>(paths.requests));
   list->Counter("fairlead_path_requests_refused_total", "Requests that can't be right.",
                 static_cast<double>(paths.refused_requests));
-  list->Counter("fairlead_leases_expired_total", "Leases (one job on one host) that expired without renewal; their paths were freed.",
+  list->Counter("fairlead_leases_expired_total",
+                "Leases (one job on one host) that expired without renewal; their paths were freed.",
                 static_cast<double>(paths.leases_expired));
   list->Family("fairlead_path_moves_total", "Queue pairs whose answer changed, by cause.",
                prometheus::MetricType::Counter);

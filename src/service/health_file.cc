@@ -83,7 +83,8 @@ HealthVerdict CheckHealth(const HealthCheckOptions& options, int64_t now_s) {
   if (age_s > options.max_age_s) {
     return Say(Kind::kUnknown, fmt::format("unknown: last report {} s ago; is the agent connected?", age_s));
   }
-  if (age_s < -options.max_age_s) return Say(Kind::kUnknown, "unknown: the last report is in the future; check the clocks");
+  if (age_s < -options.max_age_s)
+    return Say(Kind::kUnknown, "unknown: the last report is in the future; check the clocks");
   const HealthFinding* first = nullptr;
   size_t count = 0;
   for (const HealthFinding& finding : health->findings) {

@@ -244,8 +244,8 @@ CheckResult CheckLibrary(const char* check, const Result<std::string>& path, con
   if (loaded.ok()) return result;
   result.state = CheckState::kMissing;
   result.found = "can't be loaded";
-  result.to_do =
-      fmt::format("cmake --build build/release --target {}\nThe loader's message: {}", target, loaded.status().message());
+  result.to_do = fmt::format("cmake --build build/release --target {}\nThe loader's message: {}", target,
+                             loaded.status().message());
   return result;
 }
 

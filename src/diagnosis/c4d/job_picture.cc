@@ -33,8 +33,8 @@ Status JobPicture::ValidateLayout(const model::JobLayout& layout) {
                                            communicator.name, num_ranks, rank.value()));
       }
       if (seen[rank.index()] == c + 1) {
-        return InvalidArgument(fmt::format("job layout: communicator {} ({}): rank {} appears twice", c,
-                                           communicator.name, rank.value()));
+        return InvalidArgument(
+            fmt::format("job layout: communicator {} ({}): rank {} appears twice", c, communicator.name, rank.value()));
       }
       seen[rank.index()] = static_cast<uint32_t>(c + 1);
     }
