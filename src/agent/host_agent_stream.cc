@@ -52,7 +52,7 @@ void HostAgent::Hear(const controller::Welcome& message) {
   is_welcome_ = true;
   heartbeat_period_ = std::max(kShortestHeartbeat, message.heartbeat_period);
   heartbeat_due_ = now_ + heartbeat_period_;
-  Note("the controller (" + message.controller_version + ") answers");
+  Note("connected to the controller (" + message.controller_version + ")");
   for (const std::string& job : ended_away_) Say(controller::ConnectionsClosed{.job = job, .connections = {}});
   ended_away_.clear();
 }

@@ -88,12 +88,12 @@ TEST(ProcessReporterTest, ProcessesBeyondTheBoundsAreSeenFromOutsideOrNotAtAll) 
       reporter.Report(SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half), ProcessOf("gpt", 3)}, true);
   ASSERT_THAT(words, SizeIs(1));
   EXPECT_THAT(words[0].processes, SizeIs(2));
-  EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("more processes here")));
+  EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("more processes on this host")));
   words = reporter.Report(SimTime(0),
                           {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half - 2), ProcessOf("gpt", 3, 2)}, true);
   ASSERT_THAT(words[0].processes, SizeIs(3));
   EXPECT_THAT(words[0].processes[2].report.operations, IsEmpty());
-  EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("seen from outside")));
+  EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("judged from outside")));
 }
 
 // Whatever processes do, words are within their contract, and an end that happened is heard of.

@@ -1,4 +1,4 @@
-// What `fairlead fabric show` says of a fabric: its layers, what is there only once, what is cabled unlike the rest.
+// What `fairlead fabric show` says of a fabric: its layers, single points of failure, what is cabled unlike the rest.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

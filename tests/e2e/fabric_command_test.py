@@ -116,7 +116,7 @@ class FabricCommandTest(CommandCase):
         # leaf2 has a cable of 100 instead of 200 Gb/s: 800 Gb/s of hosts over 700.
         self.assertRegex(result.stdout, r"leaves +2 +8 +7 x 200 Gb/s, 1 x 100 Gb/s .* 1.00:1 to 1.14:1 \(leaf2\)")
         self.assertRegex(result.stdout, r"leaf2->spine2#\d +100 Gb/s +200 Gb/s")
-        self.assertIn("No switch and no cable is there only once", result.stdout)
+        self.assertIn("No single point of failure", result.stdout)
         self.write("topo.csv", "ip,DSW,PSW,ASW\na,G0,P0,S0\nb,G0,P0,S0\nc,G0,P0,S1\n")
         found = json.loads(self.run_program("fabric", "show", "topo.csv", "--json", "-").stdout)
         self.assertEqual([(p["name"], p["hosts_cut_off"]) for p in found["single_points"]], [("P0/S0", 2), ("P0/S1", 1)])

@@ -123,7 +123,7 @@ class FullDiskTest(unittest.TestCase):
 
     def test_nothing_is_lost_and_all_goes_on_when_there_is_room(self):
         controller = self.start_controller()
-        agent, _ = self.start("the controller .* is there", "agent", "run", "--controller",
+        agent, _ = self.start("connected to the controller", "agent", "run", "--controller",
                               f"unix:{self.folder}/agents.sock", "--host", "h0", "--nic", "127.0.0.1", "--socket",
                               f"{self.folder}/agent.sock", "--state", f"{self.disk.path}/agent.state", "--keep-ports")
         self.begin("before")
