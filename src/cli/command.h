@@ -19,7 +19,7 @@ struct Experiment;
 namespace fairlead::cli {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitNo = 1;  // the answer is no
+inline constexpr int kExitNo = 1;  // a check failed
 inline constexpr int kExitBadInput = 2;
 inline constexpr int kExitUnavailable = 3;
 inline constexpr int kExitInternal = 4;

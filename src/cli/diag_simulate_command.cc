@@ -1,4 +1,4 @@
-// fairlead diag simulate: a recording to try the diagnosis on, of a played job with a planted fault.
+// fairlead diag simulate: a recording to try the diagnosis on, of a simulated job with a planted fault.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -113,7 +113,7 @@ std::string RenderPage(const DrillReport& report, const std::string& command_lin
           ? fmt::format("{} saved", report::FormatDuration(report.people->lost_s - report.with_diagnosis.lost_s))
           : fmt::format("{} without progress", report::FormatDuration(report.with_diagnosis.lost_s));
   std::string body =
-      fmt::format("<p class=\"kicker\">Drill</p>\n<h1>{}</h1>\n<p class=\"muted\">{} on {}, {} played.</p>\n",
+      fmt::format("<p class=\"kicker\">Drill</p>\n<h1>{}</h1>\n<p class=\"muted\">{} on {}, {} simulated.</p>\n",
                   EscapeMarkup(title), report::FormatCount(report.options.cluster.shape.NumRanks(), "rank"),
                   report::FormatCount(report.options.cluster.shape.NumHosts(), "host"),
                   report::FormatDuration(SecondsOf(report.options.end)));

@@ -73,7 +73,7 @@ report::TextTable MakeTotalTable(const DrillReport& report) {
                            {"iterations", Align::kRight},
                            {"lost", Align::kRight, "", "iterations since the checkpoint"},
                            {"without progress", Align::kRight, "", "standing, restarting or repeating lost iterations"},
-                           {"of the time", Align::kRight, "", "share of the time played"},
+                           {"of the time", Align::kRight, "", "share of the simulated time"},
                            {"the job at the end", Align::kLeft}});
   AddTotal(report, report.with_diagnosis, "with C4D", &table);
   if (report.people) AddTotal(report, *report.people, "people alone", &table);
@@ -152,7 +152,7 @@ std::string_view Describe(controller::JobCondition condition) {
 report::Document RenderText(const DrillReport& report) {
   const execution::JobShape& shape = report.options.cluster.shape;
   report::Document text =
-      report::WrapText(fmt::format("{} on {}, {}, {} played.", report::FormatCount(shape.NumRanks(), "rank"),
+      report::WrapText(fmt::format("{} on {}, {}, {} simulated.", report::FormatCount(shape.NumRanks(), "rank"),
                                    report::FormatCount(shape.NumHosts(), "host"),
                                    report::FormatCount(report.options.cluster.num_spares, "spare"),
                                    report::FormatDuration(SecondsOf(report.options.end))),

@@ -1,4 +1,4 @@
-// What congestion control cost, in sentences: how many CNPs came back, and what full links lost to the saw-tooth of
+// Cost of congestion control, in sentences: how many CNPs came back, and what full links lost to the saw-tooth of
 // rates.
 #pragma once
 

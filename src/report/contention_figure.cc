@@ -134,7 +134,7 @@ std::vector<PageFigure> DrawContention(const FigureInput& input) {
   const std::map<JobId, size_t> rows = ChooseContenders(losses, num_involved);
   const std::map<Delayer, size_t> columns = ChooseColumns(losses, rows);
   HeatMapFigure figure;
-  figure.title = "Who delays whom";
+  figure.title = "Which jobs delay which";
   figure.description =
       "Matrix of jobs: seconds that the job of the row lost because of the job or cause of the column.";
   for (const auto& [id, row] : rows) {
@@ -158,7 +158,7 @@ std::vector<PageFigure> DrawContention(const FigureInput& input) {
     figure.panels.push_back(
         MakeContentionPanel(input, input.summaries[i].policy, losses[i], rows, columns, most_lost_s));
   }
-  std::string caption = "Mean per run over draws, summed over links; a job's row adds up to all that it lost.";
+  std::string caption = "Mean over draws, summed over links. Each row adds up to all that its job lost.";
   std::vector<std::string> causes;
   for (const auto& [delayer, column] : columns) {
     if (!delayer.job.valid()) {
@@ -167,8 +167,8 @@ std::vector<PageFigure> DrawContention(const FigureInput& input) {
   }
   if (!causes.empty()) caption += fmt::format(" {}.", fmt::join(causes, "; "));
   if (num_involved > rows.size()) {
-    caption += fmt::format(" Shown are the {} jobs with most time lost or caused, of {} that lost or caused any.",
-                           rows.size(), FormatCount(num_involved));
+    caption +=
+        fmt::format(" Shown: the {} jobs that lost or caused most, of {}.", rows.size(), FormatCount(num_involved));
   }
   return {{figure.title, Draw(figure), caption}};
 }

@@ -45,10 +45,10 @@ class PolicyControl {
 
   void Describe(std::vector<std::string>* sentences) {
     if (num_changing_ > 0) {
-      sentences->push_back(fmt::format(
-          "{}: {} of {} re-plans changed something for jobs that ran on: {} flows moved, at most {} at once, and {} "
-          "level changes.",
-          policy_, num_changing_, num_plans_, flows_moved_, most_flows_, levels_changed_));
+      sentences->push_back(
+          fmt::format("{}: {} of {} new plans changed running jobs: {} flows moved, at most {} at once, and {} "
+                      "level changes.",
+                      policy_, num_changing_, num_plans_, flows_moved_, most_flows_, levels_changed_));
     }
     if (errors_.work.empty()) return;
     sentences->push_back(

@@ -30,7 +30,7 @@ TEST(ControlReportTest, AddsUpSeedsAndKeepsPoliciesApart) {
   const auto sentences = DescribeControl(report);
   ASSERT_THAT(sentences, SizeIs(1));
   EXPECT_EQ(sentences[0],
-            "crux: 4 of 20 re-plans changed something for jobs that ran on: 70 flows moved, at most 30 at once, and 2 "
+            "crux: 4 of 20 new plans changed running jobs: 70 flows moved, at most 30 at once, and 2 "
             "level changes.");
 }
 

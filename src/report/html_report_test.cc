@@ -43,7 +43,7 @@ TEST(HtmlReportTest, HasEveryPart) {
   ExpectSound(page);
   for (const char* part :
        {"<h1>Two jobs, one cable</h1>", "<h2>crux against ecmp</h2>", "GPU utilization over time",
-        "How many jobs are how slow", "Who gained, who yielded", "Between leaves and spines", "Who delays whom",
+        "Slowdowns of all jobs", "Jobs that gained and lost", "Between leaves and spines", "Which jobs delay which",
         "<h2>Jobs</h2>", "Nothing is assumed.", "fairlead sim run a.yaml --html &lt;file&gt;",
         "<code>0000000000c0ffee</code>", "prefers-color-scheme: dark", "@media print"}) {
     ExpectHas(page, part);
@@ -121,12 +121,12 @@ TEST(HtmlReportTest, PartialRunsAreMarked) {
 
 TEST(HtmlReportTest, JobsThatStandStillAreNamed) {
   sim::SimulationReport report = MakeSmallReport();
-  ExpectLacks(RenderHtml(report), "Jobs that stand still");
+  ExpectLacks(RenderHtml(report), "Jobs without progress");
   report.runs[0].jobs[0].condition = sim::JobCondition::kCutOff;
   report.runs[0].num_cut_off = 1;
   const std::string page = RenderHtml(report);
   ExpectSound(page);
-  ExpectHas(page, "<h2>Jobs that stand still</h2>");
+  ExpectHas(page, "<h2>Jobs without progress</h2>");
   ExpectHas(page, "job 0 &quot;big&quot; is cut off");
 }
 

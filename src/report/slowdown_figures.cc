@@ -132,7 +132,7 @@ PageFigure DrawChangesOf(const FigureInput& input, const PolicyComparison& compa
                   svg);
   }
   PageFigure figure;
-  figure.heading = fmt::format("Who gained, who yielded: {} against {}", comparison.candidate, comparison.baseline);
+  figure.heading = fmt::format("Jobs that gained and lost: {} against {}", comparison.candidate, comparison.baseline);
   figure.svg = svg.Finish();
   figure.caption =
       fmt::format("The {} with the largest change in GPU-hours; means over draws.", FormatCount(changes.size(), "job"));
@@ -150,7 +150,7 @@ std::vector<PageFigure> DrawSlowdowns(const FigureInput& input) {
   }
   if (all.empty()) return {};
   LineFigure figure;
-  figure.title = "How many jobs are how slow";
+  figure.title = "Slowdowns of all jobs";
   figure.description = "Cumulative distribution of slowdowns, one curve per policy.";
   figure.x_label = "slowdown (time held relative to the same work alone)";
   figure.y_label = "jobs at or below";
@@ -168,7 +168,7 @@ std::vector<PageFigure> DrawSlowdowns(const FigureInput& input) {
     series.color = input.ColorOf(input.summaries[i].policy);
     figure.series.push_back(std::move(series));
   }
-  std::string caption = "All jobs that began, all draws pooled. Further left and higher is better.";
+  std::string caption = "All jobs that started, over all draws. Curves further up and left are better.";
   const auto num_beyond = static_cast<uint64_t>(
       std::count_if(all.begin(), all.end(), [&figure](double s) { return s > figure.x_domain.high; }));
   if (num_beyond > 0) {

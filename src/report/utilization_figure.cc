@@ -86,8 +86,8 @@ std::vector<PageFigure> DrawUtilization(const FigureInput& input) {
     figure.series.push_back(MakeBusySeries(input, summary, step_s, num_bins));
     has_band = has_band || !figure.series.back().band_low.empty();
   }
-  std::string caption = "Share of the GPUs held by running jobs that compute.";
-  if (has_band) caption += " Curve: mean over seeds; band: least to greatest.";
+  std::string caption = "Share of the GPUs of running jobs that compute.";
+  if (has_band) caption += " Curve: mean over draws; band: minimum to maximum.";
   caption += fmt::format(" Averages over {}; gaps are times without a running job.", FormatDuration(step_s));
   return {{figure.title, Draw(figure), caption}};
 }

@@ -1,4 +1,4 @@
-// What congestion control costs while flows hold each other back: which share of a full link its saw-tooth of rates
+// Cost of congestion controls while flows hold each other back: which share of a full link its saw-tooth of rates
 // leaves unused, and how many notifications (CNPs) reach the senders.
 //
 // Problem     The fluid model shares a full link to its last byte. Under DCQCN (fluid/dcqcn.h) switches mark packets
