@@ -73,7 +73,7 @@ class LabNamespaces : public testing::Test {
   std::string InterfaceFor(const LabState& state, int port) {
     const std::string text = Run(state, "leaf0",
                                  {"ip", "route", "get", FormatAddress(state.plan.nics[NicId(1u)].address), "from",
-                                  FormatAddress(state.plan.nics[NicId(0u)].address), "iif", "p0", "ipproto", "tcp",
+                                  FormatAddress(state.plan.nics[NicId(0u)].address), "iif", "p0", "ipproto", "6",
                                   "sport", std::to_string(port), "dport", "20000"});
     const size_t at = text.find(" dev ");
     return at == text.npos ? text : text.substr(at + 5, text.find(' ', at + 5) - at - 5);
@@ -131,9 +131,8 @@ TEST_F(LabNamespaces, WhatABondedNicSendsLeavesByTheHashOfItsHeader) {
   const std::regex element("\"(nic0p[01])\" \\. ([0-9]+)");
   std::set<std::string> ports;
   for (std::sregex_iterator found(text.begin(), text.end(), element), end; found != end; ++found) {
-    const std::string route =
-        Run(state_, "h0",
-            {"ip", "route", "get", to, "from", from, "ipproto", "tcp", "sport", (*found)[2], "dport", "20000"});
+    const std::string route = Run(
+        state_, "h0", {"ip", "route", "get", to, "from", from, "ipproto", "6", "sport", (*found)[2], "dport", "20000"});
     EXPECT_NE(route.find(" dev " + (*found)[1].str() + " "), std::string::npos) << (*found)[0] << ": " << route;
     EXPECT_TRUE(ports.insert((*found)[2]).second) << "a connection that used both cables";
   }

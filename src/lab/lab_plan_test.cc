@@ -149,7 +149,7 @@ TEST(LinkSetup, OnlyHostsWithSeveralPortsPerNicAreBonded) {
   for (LabNodeId id(0u); id.index() < bonded.nodes.size(); id = LabNodeId(id.index() + 1)) {
     EXPECT_EQ(HasBondedNic(bonded, id), bonded.nodes[id].role == NodeRole::kHost);
     // The rule that makes the kernel look at ports.
-    EXPECT_EQ(AddressCommands(bonded, id).find("ipproto tcp sport") != std::string::npos, HasBondedNic(bonded, id));
+    EXPECT_EQ(AddressCommands(bonded, id).find("ipproto 6 sport") != std::string::npos, HasBondedNic(bonded, id));
   }
 }
 

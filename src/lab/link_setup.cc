@@ -15,7 +15,7 @@ constexpr uint32_t kMtu = 4200;
 constexpr uint32_t kPacketBytesMax = 16 * 1024;
 
 // After all rules that lead anywhere. That a rule looks at ports makes the look-up of a packet on its way see them.
-constexpr std::string_view kPortRule = "rule add pref 40001 ipproto tcp sport 1-65534 lookup main\n";
+constexpr std::string_view kPortRule = "rule add pref 40001 ipproto 6 sport 1-65534 lookup main\n";
 
 // A changed mark has the route looked up again, after agents have rewritten ports (priority -150).
 constexpr std::string_view kBondTable = R"(

@@ -1,6 +1,7 @@
 #include "service/port_rewriter.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -64,17 +65,20 @@ Status RunProgram(std::vector<std::string> command, std::string_view input) {
 
 Status RunNft(std::string_view script) { return RunProgram({FindProgram("nft"), "-f", "-"}, script); }
 
-// Not there before: another error is told when the first packet takes the wrong way, which a test does.
-void SetPortRule(bool is_wanted) {
-  for (const char* version : {"-4", "-6"}) {
+// Errors: of IPv4 only, as a kernel may be without IPv6.
+Status SetPortRule(bool is_wanted) {
+  Status status;
+  for (const char* version : {"-6", "-4"}) {
+    // A number, as `ip` knows the names of protocols only where /etc/protocols is.
     const auto change = [&](const char* verb) {
-      return RunProgram({FindProgram("ip"), version, "rule", verb, "pref", std::string(kPreference), "ipproto", "tcp",
-                         "sport", "1-65534", "lookup", "main"},
+      return RunProgram({FindProgram("ip"), version, "rule", verb, "pref", std::string(kPreference), "ipproto",
+                         std::to_string(IPPROTO_TCP), "sport", "1-65534", "lookup", "main"},
                         "");
     };
     while (change("del").ok()) continue;  // those of agents before
-    if (is_wanted) (void)change("add");
+    if (is_wanted) status = change("add");
   }
+  return status;
 }
 
 std::string MapOf(const RewriteRule& rule) {
@@ -123,7 +127,7 @@ Result<PortRewriter> PortRewriter::Open() {
   PortRewriter rewriter;
   FL_RETURN_IF_ERROR(RunNft(kTable));
   FL_RETURN_IF_ERROR(rewriter.ReadTable());
-  SetPortRule(true);
+  FL_RETURN_IF_ERROR(SetPortRule(true));
   return rewriter;
 }
 
@@ -199,7 +203,7 @@ Result<bool> PortRewriter::Close() {
     if (rule.direction == Direction::kDeparture) departures.push_back({rule, 0});
   }
   FL_RETURN_IF_ERROR(Apply(departures));
-  SetPortRule(false);
+  FL_RETURN_IF_ERROR(SetPortRule(false));
   if (!rules_.empty()) return false;
   FL_RETURN_IF_ERROR(RunNft("delete table inet fairlead_agent\n"));
   return true;

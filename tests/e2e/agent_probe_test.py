@@ -91,7 +91,7 @@ class Fabric:
 
     def predict(self, source_port, port):
         """The spine that the leaf's kernel takes."""
-        text = self.ip("l1", "route", "get", "10.9.1.1", "from", "10.9.0.1", "iif", "l1h1", "ipproto", "tcp",
+        text = self.ip("l1", "route", "get", "10.9.1.1", "from", "10.9.0.1", "iif", "l1h1", "ipproto", "6",
                        "sport", str(source_port), "dport", str(port))
         return re.search(r"via (\S+)", text).group(1)
 

@@ -44,7 +44,7 @@ class Soak:
             try:
                 if is_so():
                     return
-            except (KeyError, ValueError):
+            except (KeyError, ValueError, OSError):
                 pass  # the controller is not ready
             if time.monotonic() > end:
                 raise RuntimeError(what)
