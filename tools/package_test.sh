@@ -283,7 +283,7 @@ check_running_services() {
   say "purged while they run, they are stopped, and their users are gone"
   booted 'systemctl start fairlead-controller fairlead-agent; DEBIAN_FRONTEND=noninteractive dpkg --purge fairlead-agent fairlead-controller' \
     >"$work/output" 2>&1 || fail "purge: $(tail -n 5 "$work/output")"
-  if booted 'pgrep -a fairlead || getent passwd fairlead-agent fairlead-controller' >"$work/output"; then
+  if booted 'readlink /proc/[0-9]*/exe | grep fairlead- || getent passwd fairlead-agent fairlead-controller' >"$work/output"; then
     fail "left behind by purge: $(<"$work/output")"
   fi
   booted 'dpkg -i /packages/fairlead-{agent,controller}_*.deb' >"$work/output" 2>&1 || fail "install again: $(tail -n 5 "$work/output")"
@@ -309,7 +309,7 @@ make_next_version() {
 check_upgrade() {
   say "an upgrade keeps changed settings, takes new ones where none were changed, and keeps state"
   inside 'echo "FAIRLEAD_AGENT_OPTIONS=mine" >>/etc/default/fairlead-agent
-          echo kept >/var/lib/fairlead-agent/state; echo key >/etc/fairlead/h0-key.pem'
+          mkdir -p /var/lib/fairlead-agent; echo kept >/var/lib/fairlead-agent/state; echo key >/etc/fairlead/h0-key.pem'
   make_next_version
   inside 'DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i /next/*.deb' >"$work/output" 2>&1 ||
     fail "upgrade: $(tail -n 5 "$work/output")"
