@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Does every command and option exist that documents for users name?
+"""Does every command, option and key exist that documents for users name?
 
 Asks the programs for their commands (`--print-commands`), and looks through blocks of code and inline code of README.md, of the three
 doors, of the glossary and of the reference for
 
   fairlead WORD … --option     (also ./run WORD …, and fairlead-WORD …)
   `sim run …`, `--option`      inline, without the name of a program: some command has it
+  key: value                   inline, and in blocks with keys of scenarios or fabrics (schemas/) or of a daemon's --config
 
 Usage: check_commands.py PROGRAM [ROOT]    prints one line for each that does not exist; exit code 1 if there is one, 77 if there is
 none among what could be checked but a program is not built.
@@ -23,6 +24,7 @@ FOREIGN_OPTIONS = {"--requeue"}  # of sbatch
 CALL = re.compile(r"(?:^|(?<=[\s`($|&;=\"']))(?P<program>\./run|(?:\S*/)?fairlead(?:-[a-z]+)?)(?=\s)")
 # What may stand before the name of a program that is called: nothing, a separator, variables, a few commands that run another one.
 BEFORE_CALL = re.compile(r"(?:^|[;|&(`\"'])\s*(?:(?:\$|[A-Z][a-z ]*:|sudo|time|exec|timeout \S+|[A-Z_]+=\S*)\s+)*$")
+KEY = re.compile(r"(?:^|[{,\[]|- )\s*([a-z_-]+):(?=\s|$)", re.MULTILINE)
 ENDS_COMMAND = re.compile(r"\s(?:\||\|\||&&?|;|>|2>|<|#)(?:\s|&|$)|;\s|\s{3,}(?=[^\s-])")
 
 
@@ -126,12 +128,38 @@ def find_wrong(commands, page, name):
             yield f"{name}:{number}: {complaint}"
 
 
+def keys_of(schema):
+    """Names of all properties, at any depth."""
+    if isinstance(schema, list):
+        return set().union(*map(keys_of, schema))
+    if not isinstance(schema, dict):
+        return set()
+    return set(schema.get("properties", {})).union(*map(keys_of, schema.values()))
+
+
+def find_wrong_keys(known, page, name):
+    text = page.read_text(encoding="utf-8")
+    codes = [(match.start(), match.group(1)) for match in re.finditer(r"`([a-z_-]+: ?[^`\n]*)`", text)]
+    blocks = re.compile(r"^```(?:yaml)?\n(.*?)^```|((?:^    .*\n|^\n(?=    ))+)", re.DOTALL | re.MULTILINE)
+    codes += [(match.start(), match.group(1) or match.group(2) or "") for match in blocks.finditer(text)]
+    for start, code in codes:
+        found = [(match.start(1), match.group(1)) for match in KEY.finditer(code)]
+        is_inline = "\n" not in code
+        if is_inline or sum(key in known for _, key in found) > len(found) / 2:
+            for offset, key in found:
+                if key not in known:
+                    yield f"{name}:{text.count(chr(10), 0, start + offset) + 1}: no file has the key `{key}`"
+
+
 def main():
     root = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).resolve().parent.parent)
     commands = Commands(sys.argv[1])
     commands.note_not_built(root / "apps")
-    wrong = [line for pattern in PAGES for page in sorted(root.glob(pattern))
-             for line in find_wrong(commands, page, page.relative_to(root))]
+    keys = {option[2:] for options in commands.options.values() if "--config" in options for option in options if option[:2] == "--"}
+    keys |= {key for schema in ("scenario", "fabric") for key in keys_of(json.loads((root / f"schemas/{schema}.json").read_text()))}
+    pages = [(page, page.relative_to(root)) for pattern in PAGES for page in sorted(root.glob(pattern))]
+    wrong = [line for page in pages for line in find_wrong(commands, *page)]
+    wrong += [line for page in pages for line in find_wrong_keys(keys, *page)]
     for line in wrong:
         print(line)
     if not wrong and commands.not_built:
