@@ -307,6 +307,17 @@ std::string TraceFileOf(const std::string& scenario) {
   return std::filesystem::path(scenario).replace_extension(".csv").string();
 }
 
+// How the scenario names the fabric: by the way from its own folder. Args: file: in this folder, in the scenario's, or
+// one that came with Fairlead.
+Result<std::string> FabricFromScenario(const std::string& file, const std::string& scenario) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(scenario, error).parent_path();
+  const std::filesystem::path found = std::filesystem::absolute(FindInputFile(file), error);
+  if (std::filesystem::exists(found, error)) return std::filesystem::proximate(found, folder, error).string();
+  if (std::filesystem::exists(folder / file, error)) return file;
+  return NotFound(fmt::format("--fabric-file: there is no {}; expected a fabric (YAML)", file));
+}
+
 Status Export(const ExportOptions& options) {
   const std::string trace_file = TraceFileOf(options.scenario);
   if (IsStdout(options.scenario) || trace_file == options.scenario) {
@@ -323,6 +334,7 @@ Status Export(const ExportOptions& options) {
   FL_ASSIGN_OR_RETURN(const trace::TraceProfile profile, FindProfile(options.profile));
   FL_ASSIGN_OR_RETURN(const trace::Trace trace, trace::LoadNeutralTrace(options.file));
   trace::ScenarioExportOptions scenario_options = options.scenario_options;
+  FL_ASSIGN_OR_RETURN(scenario_options.fabric_file, FabricFromScenario(scenario_options.fabric_file, options.scenario));
   scenario_options.trace_file = std::filesystem::path(trace_file).filename().string();
   FL_ASSIGN_OR_RETURN(const trace::ScenarioExport result, trace::ExportScenario(trace, profile, scenario_options));
   FL_ASSIGN_OR_RETURN(const std::string csv, trace::RenderNeutralTrace(result.jobs));
@@ -345,7 +357,9 @@ void AddExport(CLI::App& trace_app, Invocation* invocation) {
       ->required();
   app->add_option("--from-s", scenario.from_s, "Start of the part, in seconds")->capture_default_str();
   app->add_option("--to-s", scenario.to_s, "End of the part, in seconds")->capture_default_str();
-  app->add_option("--fabric-file", scenario.fabric_file, "Fabric, relative to the scenario's folder")
+  scenario.fabric_file = "fabrics/lingjun-clos.yaml";
+  app->add_option("--fabric-file", scenario.fabric_file, "Fabric of the scenario")
+      ->type_name("FILE")
       ->capture_default_str();
   app->add_option("--policy", scenario.policies, "Traffic policies")->delimiter(',')->capture_default_str();
   app->add_option("--placement", scenario.placement, "Placement policy")->capture_default_str();

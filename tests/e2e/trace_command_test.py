@@ -108,6 +108,13 @@ class TraceCommandTest(CommandCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(len(json.loads(run.stdout)["runs"][0]["jobs"]), 2)
         self.assert_refused(self.run_program("trace", "export", "t.csv", "--scenario", "t.yaml"), "would be overwritten")
+        # Without a fabric the one that came with Fairlead, from any folder.
+        result = self.run_program("trace", "export", "t.csv", "--to-s", "200", "--scenario", "far/away.yaml")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        result = self.run_program("check", "far/away.yaml")
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        self.assert_refused(self.run_program("trace", "export", "t.csv", "--scenario", "u.yaml", "--fabric-file", "none.yaml"),
+                            "--fabric-file", "none.yaml")
         self.assert_refused(self.run_program("trace", "export", "t.csv", "--from-s", "5000", "--to-s", "6000",
                                              "--scenario", "s.yaml"), "no GPU job is there")
 
