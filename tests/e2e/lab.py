@@ -27,7 +27,7 @@ class Lab:
             raise AssertionError(up.stdout + up.stderr)
         self.page = re.search(r"page: (http://\S+)", up.stdout).group(1)
         self.again = []
-        self.commands = {name: self._command_of(pid) for name, pid in self.daemons().items()}
+        self.commands = {name: words for name, (_, words) in self._find_daemons().items()}
 
     def down(self):
         # A daemon that was started again is no process of the lab.
@@ -74,6 +74,11 @@ class Lab:
 
     def daemons(self):
         """{"controller": PID, "h0": PID, ...}, found by the folder that their commands name."""
+        return {name: pid for name, (pid, _) in self._find_daemons().items()}
+
+    def _find_daemons(self):
+        """{name: (PID, words of its command)}. A daemon that is about to run a program has a child of the same words for a
+        moment: that one is left out."""
         found = {}
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -83,10 +88,12 @@ class Lab:
                 continue
             program = pathlib.Path(words[0]).name
             if program == "fairlead-controller":
-                found["controller"] = int(entry.name)
+                found.setdefault("controller", {})[int(entry.name)] = words
             elif program == "fairlead-agent":
-                found[words[words.index("--host") + 1]] = int(entry.name)
-        return found
+                found.setdefault(words[words.index("--host") + 1], {})[int(entry.name)] = words
+        parents = {name: [(pid, words) for pid, words in processes.items() if self._parent_of(pid) not in {None, *processes}]
+                   for name, processes in found.items()}
+        return {name: daemons[0] for name, daemons in parents.items() if daemons}
 
     def start_again(self, daemon):
         """One that was killed, with the command that it had; its words go to again.log."""
@@ -96,6 +103,13 @@ class Lab:
         with open(self.folder / "again.log", "ab") as log:
             self.again.append(subprocess.Popen(words, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                                start_new_session=True))
+
+    @staticmethod
+    def _parent_of(pid):
+        try:
+            return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return None  # it has just ended
 
     @staticmethod
     def _command_of(pid):
