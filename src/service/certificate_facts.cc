@@ -10,26 +10,18 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <memory>
+
+#include "service/openssl_handles.h"
 
 namespace fairlead::service {
 namespace {
 
-template <auto kRelease>
-struct Release {
-  template <class T>
-  void operator()(T* object) const {
-    kRelease(object);
-  }
-};
-using OpenKey = std::unique_ptr<EVP_PKEY, Release<EVP_PKEY_free>>;
-using OpenCertificate = std::unique_ptr<X509, Release<X509_free>>;
-using OpenBio = std::unique_ptr<BIO, Release<BIO_free_all>>;
+OpensslBio Open(const std::string& text) {
+  return OpensslBio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
 
-OpenBio Open(const std::string& text) { return OpenBio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
-
-Result<OpenCertificate> ParseCertificate(const std::string& text, const char* what) {
-  OpenCertificate certificate(PEM_read_bio_X509(Open(text).get(), nullptr, nullptr, nullptr));
+Result<OpensslCertificate> ParseCertificate(const std::string& text, const char* what) {
+  OpensslCertificate certificate(PEM_read_bio_X509(Open(text).get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
   if (certificate == nullptr) {
     return InvalidArgument(fmt::format("TLS: the {} is no certificate in PEM; make one with fairlead cert", what));
@@ -46,11 +38,11 @@ Result<int64_t> SecondsOf(const ASN1_TIME* time) {
 }  // namespace
 
 Result<CertificateFacts> ReadCertificateFacts(const TlsTexts& texts) {
-  FL_ASSIGN_OR_RETURN(const OpenCertificate authority, ParseCertificate(texts.ca, "authority's certificate"));
-  FL_ASSIGN_OR_RETURN(const OpenCertificate own, ParseCertificate(texts.certificate, "certificate"));
+  FL_ASSIGN_OR_RETURN(const OpensslCertificate authority, ParseCertificate(texts.ca, "authority's certificate"));
+  FL_ASSIGN_OR_RETURN(const OpensslCertificate own, ParseCertificate(texts.certificate, "certificate"));
   // A key with a password would ask at the terminal.
   const auto no_password = [](char*, int, int, void*) { return -1; };
-  const OpenKey key(PEM_read_bio_PrivateKey(Open(texts.key).get(), nullptr, no_password, nullptr));
+  const OpensslKey key(PEM_read_bio_PrivateKey(Open(texts.key).get(), nullptr, no_password, nullptr));
   if (key == nullptr) {
     ERR_clear_error();
     return InvalidArgument("TLS: the private key is no key in PEM without a password; make one with fairlead cert");

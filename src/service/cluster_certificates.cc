@@ -21,24 +21,12 @@
 #include "base/descriptor.h"
 #include "base/file_reader.h"
 #include "base/ip_address.h"
+#include "service/openssl_handles.h"
 
 namespace fairlead::service {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <auto kFree>
-struct Free {
-  template <class T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION_free>>;
-using Number = std::unique_ptr<BIGNUM, Free<BN_free>>;
 
 constexpr uint32_t kDaysMax = 36'500;
 constexpr size_t kNameBytesMax = 64;  // of a certificate's common name
@@ -80,7 +68,7 @@ Status AddExtension(X509* certificate, X509* issuer, int kind, const std::string
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
-  const Extension extension(X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()));
+  const OpensslExtension extension(X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()));
   if (extension == nullptr || X509_add_ext(certificate, extension.get(), -1) != 1) {
     return OpensslFailed("add an extension to a certificate");
   }
@@ -89,9 +77,9 @@ Status AddExtension(X509* certificate, X509* issuer, int kind, const std::string
 
 // A certificate without extensions and signature: 128 random bits of number, valid from a day ago, so that hosts whose
 // clocks are behind take it.
-Result<Certificate> Draft(EVP_PKEY* key, const std::string& name, uint32_t days) {
-  Certificate certificate(X509_new());
-  const Number number(BN_new());
+Result<OpensslCertificate> Draft(EVP_PKEY* key, const std::string& name, uint32_t days) {
+  OpensslCertificate certificate(X509_new());
+  const OpensslNumber number(BN_new());
   constexpr long kDay = 24 * 3600;
   const auto* text = reinterpret_cast<const unsigned char*>(name.data());
   const bool is_made =
@@ -134,8 +122,8 @@ Status WriteNew(const std::string& path, const std::string& text) {
 }
 
 Result<CertificateFiles> WriteBoth(const std::string& base, X509* certificate, EVP_PKEY* key) {
-  const Bio certificate_text(BIO_new(BIO_s_mem()));
-  const Bio key_text(BIO_new(BIO_s_mem()));
+  const OpensslBio certificate_text(BIO_new(BIO_s_mem()));
+  const OpensslBio key_text(BIO_new(BIO_s_mem()));
   if (PEM_write_bio_X509(certificate_text.get(), certificate) != 1 ||
       PEM_write_bio_PrivateKey(key_text.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1) {
     return OpensslFailed("write a certificate");
@@ -158,17 +146,17 @@ Result<std::string> ReadFileOfAuthority(const std::string& path) {
 }
 
 struct Authority {
-  Certificate certificate;
-  Key key;
+  OpensslCertificate certificate;
+  OpensslKey key;
 };
 Result<Authority> LoadAuthority(const std::string& folder) {
   const std::string base = fs::path(folder) / "ca";
   FL_ASSIGN_OR_RETURN(const std::string certificate_text, ReadFileOfAuthority(base + ".pem"));
   FL_ASSIGN_OR_RETURN(const std::string key_text, ReadFileOfAuthority(base + "-key.pem"));
-  const Bio certificate_bio(BIO_new_mem_buf(certificate_text.data(), static_cast<int>(certificate_text.size())));
-  const Bio key_bio(BIO_new_mem_buf(key_text.data(), static_cast<int>(key_text.size())));
-  Authority authority = {Certificate(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr)),
-                         Key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr))};
+  const OpensslBio certificate_bio(BIO_new_mem_buf(certificate_text.data(), static_cast<int>(certificate_text.size())));
+  const OpensslBio key_bio(BIO_new_mem_buf(key_text.data(), static_cast<int>(key_text.size())));
+  Authority authority = {OpensslCertificate(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr)),
+                         OpensslKey(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr))};
   if (authority.certificate == nullptr || authority.key == nullptr ||
       X509_check_private_key(authority.certificate.get(), authority.key.get()) != 1) {
     return InvalidArgument(fmt::format("{}.pem and {}-key.pem are not a certificate and its key", base, base));
@@ -176,8 +164,8 @@ Result<Authority> LoadAuthority(const std::string& folder) {
   return authority;
 }
 
-Result<Key> MakeKey() {
-  Key key(EVP_EC_gen("P-256"));
+Result<OpensslKey> MakeKey() {
+  OpensslKey key(EVP_EC_gen("P-256"));
   if (key == nullptr) return OpensslFailed("make a key");
   return key;
 }
@@ -194,8 +182,8 @@ Result<CertificateFiles> CreateAuthority(const AuthorityOptions& options) {
     fs::permissions(options.folder, fs::perms::owner_all, error);
   }
   if (error) return Unavailable(fmt::format("folder {}: {}", options.folder, error.message()));
-  FL_ASSIGN_OR_RETURN(const Key key, MakeKey());
-  FL_ASSIGN_OR_RETURN(const Certificate certificate, Draft(key.get(), options.name, options.days));
+  FL_ASSIGN_OR_RETURN(const OpensslKey key, MakeKey());
+  FL_ASSIGN_OR_RETURN(const OpensslCertificate certificate, Draft(key.get(), options.name, options.days));
   X509* own = certificate.get();
   FL_RETURN_IF_ERROR(AddExtension(own, own, NID_basic_constraints, "critical,CA:TRUE,pathlen:0"));
   FL_RETURN_IF_ERROR(AddExtension(own, own, NID_key_usage, "critical,keyCertSign,cRLSign"));
@@ -209,8 +197,8 @@ Result<CertificateFiles> CreateHostCertificate(const HostCertificateOptions& opt
   FL_RETURN_IF_ERROR(CheckHostName(options.host));
   FL_ASSIGN_OR_RETURN(const std::string names, AlternativeNames(options));
   FL_ASSIGN_OR_RETURN(const Authority authority, LoadAuthority(options.folder));
-  FL_ASSIGN_OR_RETURN(const Key key, MakeKey());
-  FL_ASSIGN_OR_RETURN(const Certificate certificate, Draft(key.get(), options.host, options.days));
+  FL_ASSIGN_OR_RETURN(const OpensslKey key, MakeKey());
+  FL_ASSIGN_OR_RETURN(const OpensslCertificate certificate, Draft(key.get(), options.host, options.days));
   X509* own = certificate.get();
   X509* issuer = authority.certificate.get();
   FL_RETURN_IF_ERROR(AddExtension(own, issuer, NID_basic_constraints, "critical,CA:FALSE"));
