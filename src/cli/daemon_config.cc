@@ -125,7 +125,10 @@ Result<DaemonWords> AddConfiguredWords(const CLI::App& app, std::span<const std:
 
 std::string DescribePlace(const DaemonWords& words, std::string_view message) {
   for (const auto& [option, place] : words.places) {
-    if (message.starts_with(option + ':') || message.starts_with(option + ' ')) return fmt::format(" ({})", place);
+    const size_t at = message.find(option);  // "--lease: …", "Could not convert: --lease = …"
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = message.substr(at + option.size());
+    if (rest.starts_with(':') || rest.starts_with(' ')) return fmt::format(" ({})", place);
   }
   return "";
 }

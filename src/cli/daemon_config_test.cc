@@ -110,6 +110,10 @@ TEST_F(DaemonConfigTest, SaysWhereAWrongValueStands) {
   SetVariable("KEEPER_LEASE", "many");
   message = Parse({"--config", file});
   EXPECT_TRUE(message.starts_with("--lease: ") && message.ends_with(" ($KEEPER_LEASE)")) << message;
+  SetVariable("KEEPER_INSECURE", "maybe");
+  message = Parse({"--config", file, "--lease", "3"});
+  EXPECT_TRUE(message.find("--insecure") != std::string::npos && message.ends_with(" ($KEEPER_INSECURE)")) << message;
+  SetVariable("KEEPER_INSECURE", "");
   message = Parse({"--config", file, "--lease", "10"});
   EXPECT_EQ(message.find("KEEPER_LEASE"), std::string::npos) << message;
 }
