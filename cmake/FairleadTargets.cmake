@@ -2,8 +2,8 @@
 #
 #   fairlead_library(NAME  SOURCES a.cc …  HEADERS a.h …  DEPS fairlead::base fmt::fmt …)   -> target fairlead::NAME
 #     INCLUDE_ROOT DIR: where its headers are named from; default src/
-#     SEPARATE: every source is compiled alone, also where FAIRLEAD_UNITY is on (sources whose names or system headers
-#     exclude each other)
+#     SEPARATE b.cc …: further sources, compiled alone also where FAIRLEAD_UNITY is on (their names or system headers
+#     exclude those of others)
 #   fairlead_test(NAME     SOURCES a_test.cc …  DEPS …)        one GoogleTest binary, its cases registered with CTest
 #   fairlead_simgrid_test(NAME  …)                             the same, where SimGrid is (option FAIRLEAD_SIMGRID)
 #   fairlead_bench(NAME    SOURCES a_bench.cc …  DEPS …)       one Google Benchmark binary (option FAIRLEAD_BENCH)
@@ -30,23 +30,29 @@ target_link_options(fairlead_compile_options INTERFACE
 # Sources that are compiled as one. More: less work for a build from scratch, and more after each change.
 set(FAIRLEAD_UNITY_BATCH 8)
 
+# The sources of a target in batches, where FAIRLEAD_UNITY is on.
+function(fairlead_compile_together target)
+  if(NOT FAIRLEAD_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${FAIRLEAD_UNITY_BATCH})
+  # GCC takes a source that is compiled with others for a header, whose types must not use anonymous namespaces;
+  # and GCC 12, which inlines more there, sees members of other alternatives of a variant that are not set.
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage -Wno-maybe-uninitialized>)
+endfunction()
+
 function(fairlead_library name)
-  cmake_parse_arguments(ARG "SEPARATE" "INCLUDE_ROOT" "SOURCES;HEADERS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "INCLUDE_ROOT" "SOURCES;HEADERS;SEPARATE;DEPS" ${ARGN})
   fairlead_check_arguments(fairlead_library ${name})
   if(NOT ARG_INCLUDE_ROOT)
     set(ARG_INCLUDE_ROOT ${PROJECT_SOURCE_DIR}/src)
   endif()
   if(ARG_SOURCES)
-    add_library(fairlead_${name} STATIC ${ARG_SOURCES})
+    add_library(fairlead_${name} STATIC ${ARG_SOURCES} ${ARG_SEPARATE})
     set(scope PUBLIC)
-    if(FAIRLEAD_UNITY AND NOT ARG_SEPARATE)
-      set_target_properties(fairlead_${name} PROPERTIES
-        UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${FAIRLEAD_UNITY_BATCH})
-      # GCC takes a source that is compiled with others for a header, whose types must not use anonymous namespaces;
-      # and GCC 12, which inlines more there, sees members of other alternatives of a variant that are not set.
-      target_compile_options(fairlead_${name} PRIVATE
-        $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage -Wno-maybe-uninitialized>)
-    endif()
+    fairlead_compile_together(fairlead_${name})
+    set_source_files_properties(${ARG_SEPARATE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   else()
     add_library(fairlead_${name} INTERFACE)
     set(scope INTERFACE)
@@ -70,6 +76,10 @@ function(fairlead_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE fairlead_compile_options ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE FAIRLEAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  fairlead_compile_together(${name})
+  # Most of what a test compiles is the macros of GoogleTest, which nobody steps through or waits for.
+  separate_arguments(flags UNIX_COMMAND "${FAIRLEAD_TEST_FLAGS}")
+  target_compile_options(${name} PRIVATE ${flags})
   # A loaded machine can take long to start a sanitized binary; the default of 5 s was made for an idle one.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
 endfunction()

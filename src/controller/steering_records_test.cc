@@ -14,10 +14,10 @@ namespace {
 
 using Records = std::vector<std::pair<std::string, std::string>>;
 
-constexpr JobId kJob(1);
-constexpr uint32_t kNumHosts = 50;
+constexpr JobId kRecordedJob(1);
+constexpr uint32_t kNumRecordedHosts = 50;
 
-SimTime At(double s) { return SimTime::FromSeconds(Seconds(s)); }
+SimTime AtSecond(double s) { return SimTime::FromSeconds(Seconds(s)); }
 
 SteeringOptions Acting() {
   SteeringOptions options;
@@ -27,7 +27,7 @@ SteeringOptions Acting() {
 
 std::vector<std::string> Names() {
   std::vector<std::string> names;
-  for (uint32_t h = 0; h < kNumHosts; ++h) names.push_back("h" + std::to_string(h));
+  for (uint32_t h = 0; h < kNumRecordedHosts; ++h) names.push_back("h" + std::to_string(h));
   return names;
 }
 
@@ -37,25 +37,25 @@ class SteeringRecordsTest : public testing::Test {
   SteeringRecordsTest() {
     std::vector<HostId> hosts;
     for (uint32_t h = 0; h < 40; ++h) hosts.push_back(HostId(h));
-    Send(0, JobRunning{kJob, hosts});
+    Send(0, JobRunning{kRecordedJob, hosts});
     Send(0, SpareOffered{HostId(40)});
     Send(0, SpareOffered{HostId(41)});
-    told_ = Send(1, FindingReported{SickHost(1, kJob, HostId(3), At(0.5))});
+    told_ = Send(1, FindingReported{SickHost(1, kRecordedJob, HostId(3), AtSecond(0.5))});
   }
 
   std::vector<SteeringAction> Send(double seconds, SteeringEvent event) {
-    return steering_.Handle(At(seconds), std::span<const SteeringEvent>(&event, 1));
+    return steering_.Handle(AtSecond(seconds), std::span<const SteeringEvent>(&event, 1));
   }
   // Another process goes on, in which hosts have these names.
   std::vector<std::string> RestartWith(const std::vector<std::string>& names) {
     const Records records = steering_.Records(Names());
-    steering_ = Steering(Acting(), kNumHosts);
+    steering_ = Steering(Acting(), kNumRecordedHosts);
     auto forgotten = steering_.Restore(records, names);
     EXPECT_TRUE(forgotten.ok()) << forgotten.status().message();
     return forgotten.ok() ? *forgotten : std::vector<std::string>();
   }
 
-  Steering steering_{Acting(), kNumHosts};
+  Steering steering_{Acting(), kNumRecordedHosts};
   std::vector<SteeringAction> told_;
 };
 
@@ -66,8 +66,8 @@ TEST_F(SteeringRecordsTest, HostsAreKeptByName) {
   EXPECT_THAT(RestartWith(names), testing::IsEmpty());
   EXPECT_EQ(steering_.isolated(), std::set<HostId>{HostId(5)});
   EXPECT_EQ(steering_.ConditionOf(HostId(5)), HostCondition::kIsolating);
-  EXPECT_EQ(steering_.HostsOf(kJob).front(), HostId(2));
-  const auto open = steering_.Resume(At(2));
+  EXPECT_EQ(steering_.HostsOf(kRecordedJob).front(), HostId(2));
+  const auto open = steering_.Resume(AtSecond(2));
   ASSERT_EQ(open.size(), 1u);
   EXPECT_EQ(std::get<IsolateHost>(open[0].step).host, HostId(5));
 }
@@ -78,32 +78,32 @@ TEST_F(SteeringRecordsTest, AHostThatWasTakenOutIsForgottenWithItsJob) {
   names[3] = "another";
   EXPECT_THAT(RestartWith(names), testing::ElementsAre(testing::HasSubstr("host h3"), testing::HasSubstr("job 1")));
   EXPECT_TRUE(steering_.isolated().empty());
-  EXPECT_EQ(steering_.ConditionOf(kJob), std::nullopt);
+  EXPECT_EQ(steering_.ConditionOf(kRecordedJob), std::nullopt);
   // Host 40 was set aside for it, and host 41 was not.
   EXPECT_EQ(steering_.spares(), (std::set<HostId>{HostId(40), HostId(41)}));
   // The test of host 3 is of no use to anybody; the end of the job may still be told to it.
-  for (const SteeringAction& action : steering_.Resume(At(3))) {
+  for (const SteeringAction& action : steering_.Resume(AtSecond(3))) {
     EXPECT_FALSE(std::holds_alternative<TestHost>(action.step));
   }
-  EXPECT_EQ(steering_.NumIsolatedSince(At(0), kJob), 1u);  // limits count it all the same
+  EXPECT_EQ(steering_.NumIsolatedSince(AtSecond(0), kRecordedJob), 1u);  // limits count it all the same
 }
 
 TEST_F(SteeringRecordsTest, WhatWasToldIsToldAgainAsTheSameAttempt) {
   RestartWith(Names());
-  const auto open = steering_.Resume(At(1000));  // long after its deadline
+  const auto open = steering_.Resume(AtSecond(1000));  // long after its deadline
   ASSERT_EQ(open.size(), 1u);
   EXPECT_EQ(open[0].number, told_[0].number);
   EXPECT_EQ(open[0].attempt, 1u);
   // It has its time from now on: nothing is due before 1000 s + 120 s.
-  EXPECT_TRUE(steering_.Handle(At(1119), {}).empty());
-  EXPECT_EQ(steering_.NextDue(), At(1120));
+  EXPECT_TRUE(steering_.Handle(AtSecond(1119), {}).empty());
+  EXPECT_EQ(steering_.NextDue(), AtSecond(1120));
 }
 
 TEST_F(SteeringRecordsTest, AStandingFindingIsNotActedUponTwice) {
   RestartWith(Names());
-  steering_.Resume(At(10));
+  steering_.Resume(AtSecond(10));
   // The diagnosis counts its findings anew, and finds the same host: first it is busy, then the host is not of the job.
-  for (const SteeringAction& action : Send(20, FindingReported{SickHost(0, kJob, HostId(3), At(15))})) {
+  for (const SteeringAction& action : Send(20, FindingReported{SickHost(0, kRecordedJob, HostId(3), AtSecond(15))})) {
     EXPECT_FALSE(IsAnswered(action.step)) << Describe(action.step);
   }
   std::vector<SteeringAction> next = Send(21, StepDone{.action = told_[0].number});
@@ -118,19 +118,19 @@ TEST_F(SteeringRecordsTest, AStandingFindingIsNotActedUponTwice) {
     next = std::move(after);
   }
   EXPECT_EQ(num_isolations, 0u);
-  EXPECT_EQ(steering_.ConditionOf(kJob), JobCondition::kRunning);
+  EXPECT_EQ(steering_.ConditionOf(kRecordedJob), JobCondition::kRunning);
   EXPECT_EQ(steering_.isolated(), std::set<HostId>{HostId(3)});
-  EXPECT_EQ(steering_.NumIsolatedSince(At(0), kJob), 1u);
+  EXPECT_EQ(steering_.NumIsolatedSince(AtSecond(0), kRecordedJob), 1u);
 }
 
 TEST_F(SteeringRecordsTest, AbandonedIsForPeople) {
   RestartWith(Names());
-  const auto told = steering_.Abandon(At(5), "nobody acts any more");
+  const auto told = steering_.Abandon(AtSecond(5), "nobody acts any more");
   ASSERT_FALSE(told.empty());
   for (const SteeringAction& action : told) EXPECT_FALSE(IsAnswered(action.step)) << Describe(action.step);
   EXPECT_TRUE(std::holds_alternative<AskOperator>(told[0].step));
   EXPECT_THAT(told[0].reason, testing::HasSubstr("nobody acts any more; isolate host 3 was under way"));
-  EXPECT_EQ(steering_.ConditionOf(kJob), JobCondition::kNeedsOperator);
+  EXPECT_EQ(steering_.ConditionOf(kRecordedJob), JobCondition::kNeedsOperator);
   EXPECT_EQ(steering_.ConditionOf(HostId(3)), HostCondition::kIsolated);
   EXPECT_EQ(steering_.spares().size(), 2u);
   EXPECT_EQ(steering_.NextDue(), SimTime::Never());
@@ -146,7 +146,7 @@ TEST_F(SteeringRecordsTest, DamagedRecordsAreErrorsThatNameThem) {
     for (size_t size = 0; size < records[r].second.size(); size += 7) {
       Records cut = records;
       cut[r].second.resize(size);
-      const auto forgotten = Steering(Acting(), kNumHosts).Restore(cut, Names());
+      const auto forgotten = Steering(Acting(), kNumRecordedHosts).Restore(cut, Names());
       ASSERT_FALSE(forgotten.ok());
       EXPECT_EQ(forgotten.status().code(), StatusCode::kDataLoss);
       EXPECT_THAT(forgotten.status().message(), testing::HasSubstr(records[r].first));
@@ -156,7 +156,7 @@ TEST_F(SteeringRecordsTest, DamagedRecordsAreErrorsThatNameThem) {
 
 // Any bytes are read or refused, and whatever was read can be gone on from.
 TEST_F(SteeringRecordsTest, AnyRecordsAreReadOrRefused) {
-  Send(2, FindingReported{SickHost(2, kJob, HostId(4), At(1))});  // held up
+  Send(2, FindingReported{SickHost(2, kRecordedJob, HostId(4), AtSecond(1))});  // held up
   const Records records = steering_.Records(Names());
   Random random(1);
   size_t num_read = 0;
@@ -166,11 +166,11 @@ TEST_F(SteeringRecordsTest, AnyRecordsAreReadOrRefused) {
     for (uint64_t c = 0; c <= random.Below(3); ++c) {
       value[random.Below(value.size())] = static_cast<char>(' ' + random.Below(95));
     }
-    Steering restored(Acting(), kNumHosts);
+    Steering restored(Acting(), kNumRecordedHosts);
     if (!restored.Restore(changed, Names()).ok()) continue;
     ++num_read;
-    restored.Resume(At(3));
-    restored.Handle(At(3), {});
+    restored.Resume(AtSecond(3));
+    restored.Handle(AtSecond(3), {});
   }
   EXPECT_GT(num_read, 100u);
 }

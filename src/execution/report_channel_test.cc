@@ -11,7 +11,7 @@ using model::RankId;
 using model::RankReport;
 using model::TelemetryRecord;
 
-constexpr Instant kSecond = 1'000'000'000;
+constexpr Instant kInstantSecond = 1'000'000'000;
 
 RankReport ReportOf(uint64_t number) {
   RankReport report;
@@ -36,7 +36,7 @@ std::vector<std::pair<SimTime, RankReport>> SendAll(const NoiseOptions& noise, u
     arrived.emplace_back(at, std::get<RankReport>(record));
   };
   for (uint64_t number = 0; number < seconds; ++number) {
-    const auto at = static_cast<Instant>(number) * kSecond;
+    const auto at = static_cast<Instant>(number) * kInstantSecond;
     channel.Send(at, ReportOf(number));
     channel.Deliver(at, keep);
   }
@@ -49,7 +49,8 @@ TEST(ReportChannel, DeliversAllInOrderWithoutNoise) {
   ASSERT_EQ(arrived.size(), 1000u);
   for (uint64_t number = 0; number < 1000; ++number) {
     EXPECT_EQ(arrived[number].second, ReportOf(number));
-    EXPECT_GE(arrived[number].first.ns(), static_cast<Instant>(number) * kSecond + NoiseOptions{}.delay_min.ns());
+    EXPECT_GE(arrived[number].first.ns(),
+              static_cast<Instant>(number) * kInstantSecond + NoiseOptions{}.delay_min.ns());
   }
 }
 

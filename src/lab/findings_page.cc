@@ -9,36 +9,34 @@ namespace fairlead::lab {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int kPatienceSeconds = 5;
 
-std::string Text(const Json& json, const char* key) {
+std::string Text(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::optional<double> Number(const Json& json, const char* key) {
+std::optional<double> Number(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
 }
 
-std::vector<std::string> Texts(const Json& json, const char* key) {
+std::vector<std::string> Texts(const nlohmann::json& json, const char* key) {
   std::vector<std::string> texts;
   const auto found = json.find(key);
   if (found == json.end() || !found->is_array()) return texts;
-  for (const Json& item : *found) {
+  for (const nlohmann::json& item : *found) {
     if (item.is_string()) texts.push_back(item.get<std::string>());
   }
   return texts;
 }
 
-std::vector<uint32_t> Ranks(const Json& json) {
+std::vector<uint32_t> Ranks(const nlohmann::json& json) {
   std::vector<uint32_t> ranks;
   const auto found = json.find("ranks");
   if (found == json.end() || !found->is_array()) return ranks;
-  for (const Json& item : *found) {
+  for (const nlohmann::json& item : *found) {
     if (item.is_number_unsigned()) ranks.push_back(item.get<uint32_t>());
   }
   return ranks;
@@ -47,12 +45,12 @@ std::vector<uint32_t> Ranks(const Json& json) {
 }  // namespace
 
 Result<std::vector<PublishedFinding>> ParseFindings(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("findings") || !json["findings"].is_array()) {
     return Unavailable("the controller's list of findings can't be read; is it of another version?");
   }
   std::vector<PublishedFinding> findings;
-  for (const Json& item : json["findings"]) {
+  for (const nlohmann::json& item : json["findings"]) {
     if (!item.is_object()) continue;
     findings.push_back({.job = Text(item, "job"),
                         .id = static_cast<uint64_t>(Number(item, "id").value_or(0)),

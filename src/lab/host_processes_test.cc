@@ -18,7 +18,7 @@
 namespace fairlead::lab {
 namespace {
 
-const std::atomic<bool> kNeverStop = false;
+const std::atomic<bool> kNotStopped = false;
 
 LabPlan TwoHosts() {
   topology::ClosSpec spec;
@@ -38,7 +38,7 @@ class HostProcesses : public testing::Test {
   void SetUp() override {
     auto folder = LabFolder::Open(folder_.path(), "one");
     ASSERT_TRUE(folder.ok()) << folder.status().message();
-    auto up = BringUp(*folder, "test", TwoHosts(), kNeverStop);
+    auto up = BringUp(*folder, "test", TwoHosts(), kNotStopped);
     if (!up.ok()) GTEST_SKIP() << up.status().message();
     state_ = std::move(*up);
   }

@@ -11,8 +11,6 @@ namespace fairlead::lab {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int kDone = 0;
 constexpr int kLater = 1;
 constexpr int kNever = 2;
@@ -21,23 +19,23 @@ double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::optional<uint32_t> NumberIn(const Json& json, const char* key) {
+std::optional<uint32_t> NumberIn(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_number_unsigned() || found->get<uint64_t>() > 0xffff'fffe) return std::nullopt;
   return found->get<uint32_t>();
 }
 
-std::string TextIn(const Json& json, const char* key) {
+std::string TextIn(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 // Hosts of a fabric and of its lab have the same numbers.
-std::vector<LabNodeId> HostsIn(const Json& json) {
+std::vector<LabNodeId> HostsIn(const nlohmann::json& json) {
   std::vector<LabNodeId> hosts;
   const auto found = json.find("hosts");
   if (found == json.end() || !found->is_array()) return hosts;
-  for (const Json& host : *found) {
+  for (const nlohmann::json& host : *found) {
     if (host.is_number_unsigned()) hosts.emplace_back(host.get<uint32_t>());
   }
   return hosts;
@@ -46,7 +44,7 @@ std::vector<LabNodeId> HostsIn(const Json& json) {
 }  // namespace
 
 JobsAnswer JobSteering::Handle(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || TextIn(json, "step").empty()) return {kNever, "expected the JSON of an action", {}};
   SteeringDeed deed;
   deed.at_s = NowSeconds();

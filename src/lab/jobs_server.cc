@@ -17,7 +17,7 @@ namespace {
 // Of a question or an answer; actions have some evidence, and no more.
 constexpr size_t kMessageBytes = 128 * 1024;
 
-Result<sockaddr_un> AddressOf(const std::string& path) {
+Result<sockaddr_un> SocketAddressOf(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
@@ -47,7 +47,7 @@ Status NoAnswer(const std::string& path, const std::string& why) {
 std::string JobsSocket(const std::string& lab_folder) { return lab_folder + "/jobs.sock"; }
 
 Result<JobsServer> JobsServer::Open(const std::string& path) {
-  FL_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
+  FL_ASSIGN_OR_RETURN(const sockaddr_un address, SocketAddressOf(path));
   unlink(path.c_str());
   JobsServer jobs_server;
   jobs_server.listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -97,7 +97,7 @@ void JobsServer::Answer(uint64_t id, const JobsAnswer& answer) {
 }
 
 Result<JobsAnswer> AskJobs(const std::string& path, const std::string& question, double patience_s) {
-  FL_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
+  FL_ASSIGN_OR_RETURN(const sockaddr_un address, SocketAddressOf(path));
   const Descriptor jobs_server(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (connect(jobs_server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       send(jobs_server.get(), question.data(), question.size(), MSG_NOSIGNAL) < 0) {

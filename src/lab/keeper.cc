@@ -25,8 +25,6 @@ namespace fairlead::lab {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::string_view kCommit = "commit\n";
 
 Status NoRight(std::string message) { return {StatusCode::kFailedPrecondition, std::move(message)}; }
@@ -61,7 +59,7 @@ uint64_t StartTicks(pid_t pid) {
 // --- In the keeper's processes. They answer over the channel with one line of JSON.
 
 [[noreturn]] void AnswerError(int channel, const std::string& message) {
-  const std::string line = Json({{"error", message}}).dump() + "\n";
+  const std::string line = nlohmann::json({{"error", message}}).dump() + "\n";
   [[maybe_unused]] const ssize_t written = send(channel, line.data(), line.size(), MSG_NOSIGNAL);
   _exit(1);
 }
@@ -115,7 +113,7 @@ void ApplySettings(const LabNode& node, int channel, MissingSettings* missing) {
     if (file < 0) AnswerError(channel, fmt::format("/proc/self/ns/net: {}", std::strerror(errno)));
     namespaces.push_back(file);
   }
-  const std::string line = Json({{"namespaces", namespaces}, {"missing", missing}}).dump() + "\n";
+  const std::string line = nlohmann::json({{"namespaces", namespaces}, {"missing", missing}}).dump() + "\n";
   if (send(channel, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size())) _exit(1);
   std::array<char, 16> word{};
   const ssize_t count = recv(channel, word.data(), word.size(), 0);
@@ -146,7 +144,7 @@ void ApplySettings(const LabNode& node, int channel, MissingSettings* missing) {
   const pid_t keeper = fork();
   if (keeper < 0) AnswerError(channel, fmt::format("fork: {}", std::strerror(errno)));
   if (keeper == 0) RunKeeper(plan, channel);
-  const std::string line = Json({{"pid", keeper}, {"user", has_user_namespace}}).dump() + "\n";
+  const std::string line = nlohmann::json({{"pid", keeper}, {"user", has_user_namespace}}).dump() + "\n";
   [[maybe_unused]] const ssize_t written = send(channel, line.data(), line.size(), MSG_NOSIGNAL);
   _exit(0);
 }
@@ -215,7 +213,7 @@ Status NewKeeper::ReadAnswer(std::string_view answer) {
   std::istringstream lines{std::string(answer)};
   std::string error;
   for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, false);
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_discarded()) continue;
     if (json.contains("error")) error = json["error"];
     if (json.contains("missing")) missing_settings_ = json["missing"].get<MissingSettings>();

@@ -26,7 +26,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kStartPatience{60};
-constexpr std::chrono::milliseconds kPollPeriod{50};
+constexpr std::chrono::milliseconds kServicePollPeriod{50};
 constexpr size_t kLogTailBytes = 600;
 // Of the controller, in seconds: ten times as often as on a cluster, because a lab has few leaves to probe.
 constexpr std::string_view kProbePeriod = "0.5";
@@ -98,7 +98,7 @@ Status WaitFor(const Service& service, steady_clock::time_point end, const std::
       return Unavailable(
           fmt::format("{} does not answer on {}: {}", service.name, service.socket, TailOf(service.log)));
     }
-    std::this_thread::sleep_for(kPollPeriod);
+    std::this_thread::sleep_for(kServicePollPeriod);
   }
   return OkStatus();
 }

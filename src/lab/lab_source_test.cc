@@ -13,7 +13,8 @@ namespace fairlead::lab {
 namespace {
 
 constexpr double kScale = 1e-4;
-constexpr const char* kFabric = "fabric: {kind: clos2, leaves: 2, hosts_per_leaf: 1, spines: 2, oversubscription: 2}\n";
+constexpr const char* kTwoLeafFabric =
+    "fabric: {kind: clos2, leaves: 2, hosts_per_leaf: 1, spines: 2, oversubscription: 2}\n";
 
 class LabSourceTest : public testing::Test {
  protected:
@@ -42,18 +43,18 @@ class LabSourceTest : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(LabSourceTest, FabricFilesAreScaled) { ExpectScaled(Write("f.yaml", kFabric)); }
+TEST_F(LabSourceTest, FabricFilesAreScaled) { ExpectScaled(Write("f.yaml", kTwoLeafFabric)); }
 
 TEST_F(LabSourceTest, ScaleOfTheFileCountsToo) {
-  const std::string path = Write("f.yaml", kFabric);
+  const std::string path = Write("f.yaml", kTwoLeafFabric);
   ExpectScaled(Write("scaled.yaml", DescribeLabFabric(path, 0.5).value()));
 }
 
 TEST_F(LabSourceTest, ScenariosAreScaled) {
   const std::string jobs =
       "title: t\njobs: [{name: a, hosts: [h0, h1], gpus: 16, compute_s: 1, size_mb: 1}]\npolicies: [ecmp]\n";
-  ExpectScaled(Write("inside.yaml", kFabric + jobs));
-  Write("fabrics/f.yaml", kFabric);
+  ExpectScaled(Write("inside.yaml", kTwoLeafFabric + jobs));
+  Write("fabrics/f.yaml", kTwoLeafFabric);
   ExpectScaled(Write("beside.yaml", "fabric_file: fabrics/f.yaml\n" + jobs));
 }
 

@@ -210,12 +210,12 @@ jobs:
 }
 
 TEST(JointAllocationTest, BadInputNamesLineKeyAndWhatToDo) {
-  struct BadInput {
+  struct BadAllocation {
     const char* from;
     const char* to;
     const char* message;
   };
-  const BadInput cases[] = {
+  const BadAllocation cases[] = {
       {"allocation: [fcfs, tiresias, aiturbo, aiturbo-literal]", "allocation: magic",
        "s.yaml:3: allocation: expected one of aiturbo, "},
       {"allocation: [fcfs, tiresias, aiturbo, aiturbo-literal]", "allocation: []", "at least one allocation policy"},
@@ -245,7 +245,7 @@ TEST(JointAllocationTest, BadInputNamesLineKeyAndWhatToDo) {
        "tensor groups of 8 could be torn between hosts"},
       {"min_gpus: 8", "min_gpus: 17", "jobs[2].min_gpus: expected"},
   };
-  for (const BadInput& bad : cases) {
+  for (const BadAllocation& bad : cases) {
     std::string text = kContended;
     const size_t at = text.find(bad.from);
     ASSERT_NE(at, std::string::npos) << bad.from;

@@ -173,12 +173,12 @@ TEST_F(TraceScenarioTest, JobsHoldTheirGpusForTheRecordedTimeUnderEveryPolicy) {
 }
 
 TEST_F(TraceScenarioTest, BadSectionsNameLineKeyExpectedAndFound) {
-  struct BadInput {
+  struct BadSection {
     const char* from;
     const char* to;
     const char* message;
   };
-  const BadInput cases[] = {
+  const BadSection cases[] = {
       {"  window: {from_s: 100, to_s: 200}", "  window: {from_s: 200, to_s: 100}",
        "to_s: expected an end after from_s"},
       {"  window: {from_s: 100, to_s: 200}", "  window: {from_s: 200}", "to_s"},
@@ -195,7 +195,7 @@ TEST_F(TraceScenarioTest, BadSectionsNameLineKeyExpectedAndFound) {
       {"policies:", "crux: {fairness: 2}\npolicies:", "crux.fairness: expected a number in [0, 1], found '2'"},
       {"policies:", "crux: {hysteresis: 0}\npolicies:", "unknown key 'hysteresis'"},
   };
-  for (const BadInput& bad : cases) {
+  for (const BadSection& bad : cases) {
     const auto scenario = Parse(bad.from, bad.to);
     ASSERT_FALSE(scenario.ok()) << bad.to;
     EXPECT_THAT(scenario.status().message(), AllOf(HasSubstr("s.yaml"), HasSubstr(bad.message))) << bad.to;

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-double Gigabits(const Fabric& fabric, std::string_view link) {
+double GigabitsOf(const Fabric& fabric, std::string_view link) {
   const LinkId id = fabric.FindLink(link);
   EXPECT_TRUE(id.valid()) << link;
   return id.valid() ? fabric.capacity(id).value() * 8 / 1e9 : -1;
@@ -43,10 +43,10 @@ TEST(ClosTest, TwoLayersHaveTheCablesAndSpeedsOfTheirSpec) {
   EXPECT_EQ(CountTier(fabric, LinkTier::kLeafSpine), 2u * 6 * 8 * 2);
   EXPECT_EQ(CountTier(fabric, LinkTier::kNvlink), 2u * 12 * 8);
   // 1:1: 2 hosts * 4 * 200 Gb/s = 1600 Gb/s over 16 uplinks.
-  EXPECT_DOUBLE_EQ(Gigabits(fabric, "leaf5->spine7#2"), 100);
-  EXPECT_DOUBLE_EQ(Gigabits(fabric, "h11/nic3->leaf5"), 200);
-  EXPECT_DOUBLE_EQ(Gigabits(fabric, "h0/pcie0->h0/nic0"), 256);       // 32 GB/s
-  EXPECT_DOUBLE_EQ(Gigabits(fabric, "h0/gpu0->h0/nvswitch0"), 2400);  // 300 GB/s
+  EXPECT_DOUBLE_EQ(GigabitsOf(fabric, "leaf5->spine7#2"), 100);
+  EXPECT_DOUBLE_EQ(GigabitsOf(fabric, "h11/nic3->leaf5"), 200);
+  EXPECT_DOUBLE_EQ(GigabitsOf(fabric, "h0/pcie0->h0/nic0"), 256);       // 32 GB/s
+  EXPECT_DOUBLE_EQ(GigabitsOf(fabric, "h0/gpu0->h0/nvswitch0"), 2400);  // 300 GB/s
   EXPECT_EQ(fabric.num_leaf_groups(), 6u);
   EXPECT_EQ(fabric.leaf_group(HostId(5u)), 2u);
   EXPECT_EQ(fabric.num_pods(), 1u);
@@ -63,7 +63,7 @@ TEST(ClosTest, OversubscriptionSetsTheUplinkSpeed) {
   }
   ClosSpec spec;
   spec.leaf_uplink.speed = GigabitsPerSecond(50);
-  EXPECT_DOUBLE_EQ(Gigabits(BuildClos(spec).value(), "leaf0->spine0"), 50);
+  EXPECT_DOUBLE_EQ(GigabitsOf(BuildClos(spec).value(), "leaf0->spine0"), 50);
 }
 
 TEST(ClosTest, ThreeLayersJoinPodsByGroupedOrFullCores) {

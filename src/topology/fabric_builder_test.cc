@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-HostSpec OneNicHost() {
+HostSpec OneNic() {
   HostSpec host;
   host.nics = 1;
   return host;
@@ -24,7 +24,7 @@ struct Network {
 
   explicit Network(uint32_t num_leaves) : leaves(builder.AddSwitches(NodeKind::kLeaf, num_leaves)) {}
   void AddHost(std::initializer_list<uint32_t> leaf_numbers) {
-    const HostId host = builder.AddHost(OneNicHost());
+    const HostId host = builder.AddHost(OneNic());
     for (const uint32_t leaf : leaf_numbers)
       builder.AddCable(builder.nic(host, 0), leaves[leaf], GigabitsPerSecond(200));
   }
@@ -80,7 +80,7 @@ TEST(FabricBuilderTest, CapacitiesMustBePositiveAndFinite) {
   for (const double speed : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     Network network(1);
     network.AddHost({0});
-    const HostId host = network.builder.AddHost(OneNicHost());
+    const HostId host = network.builder.AddHost(OneNic());
     network.builder.AddCable(network.builder.nic(host, 0), network.leaves[0], BytesPerSecond(speed));
     EXPECT_THAT(network.BuildStatus().message(),
                 HasSubstr("cable h1/nic0 - leaf0: expected a positive, finite capacity"));
@@ -102,7 +102,7 @@ TEST(FabricBuilderTest, NamesStandOnce) {
     const NodeId node = builder.AddSwitch(NodeKind::kLeaf, "tor");
     builder.AddSwitch(NodeKind::kLeaf, leaf);
     for (const std::string& name : {first, second}) {
-      builder.AddCable(builder.nic(builder.AddHost(OneNicHost(), name), 0), node, GigabitsPerSecond(1));
+      builder.AddCable(builder.nic(builder.AddHost(OneNic(), name), 0), node, GigabitsPerSecond(1));
     }
     return std::move(builder).Build().status();
   };

@@ -11,7 +11,7 @@
 namespace fairlead::topology {
 namespace {
 
-Fabric SmallClos() {
+Fabric TwoPodClos() {
   ClosSpec spec{.pods = 2, .leaves = 2, .hosts_per_leaf = 2, .spines = 2, .cores = 2};
   spec.leaf_uplink.parallel = 2;
   spec.host.ports_per_nic = 2;
@@ -19,7 +19,7 @@ Fabric SmallClos() {
 }
 
 TEST(FabricTest, EveryNameFindsItsNodeAndLink) {
-  for (const Fabric& fabric : {SmallClos(), BuildRail({.hosts_per_segment = 2, .spines = 2}).value()}) {
+  for (const Fabric& fabric : {TwoPodClos(), BuildRail({.hosts_per_segment = 2, .spines = 2}).value()}) {
     std::set<std::string> names;
     for (size_t n = 0; n < fabric.num_nodes(); ++n) {
       const std::string name = fabric.NodeName(NodeId(n));
@@ -36,7 +36,7 @@ TEST(FabricTest, EveryNameFindsItsNodeAndLink) {
 }
 
 TEST(FabricTest, NamesAreTheDocumentedOnes) {
-  const Fabric fabric = SmallClos();
+  const Fabric fabric = TwoPodClos();
   EXPECT_TRUE(fabric.FindNode("h1/gpu3").valid());
   EXPECT_TRUE(fabric.FindNode("h1/nvswitch0").valid());
   EXPECT_TRUE(fabric.FindNode("h1/pcie3").valid());
@@ -51,7 +51,7 @@ TEST(FabricTest, NamesAreTheDocumentedOnes) {
 }
 
 TEST(FabricTest, UnknownNamesFindNothing) {
-  const Fabric fabric = SmallClos();
+  const Fabric fabric = TwoPodClos();
   for (const char* name : {"", "leaf", "leaf4", "leaf-1", "leaf01", "leaf0x", "h0", "h8/gpu0", "h0/gpu8", "h0/nic00",
                            "h0/", "/gpu0", "rack1", "leaf99999999999999999999"}) {
     EXPECT_FALSE(fabric.FindNode(name).valid()) << name;
@@ -66,7 +66,7 @@ TEST(FabricTest, UnknownNamesFindNothing) {
 
 // Both directions of a cable are neighbours and mirror each other, and links_from lists every link once, in order.
 TEST(FabricTest, LinksAreConsistent) {
-  const Fabric fabric = SmallClos();
+  const Fabric fabric = TwoPodClos();
   for (size_t l = 0; l < fabric.num_links(); ++l) {
     const LinkId link(l);
     const LinkId reverse = fabric.reverse(link);
@@ -87,7 +87,7 @@ TEST(FabricTest, LinksAreConsistent) {
 }
 
 TEST(FabricTest, HostsOwnConsecutiveGpusNicsAndNodes) {
-  const Fabric fabric = SmallClos();
+  const Fabric fabric = TwoPodClos();
   ASSERT_EQ(fabric.num_hosts(), 8u);
   ASSERT_EQ(fabric.num_gpus(), 64u);
   ASSERT_EQ(fabric.num_nics(), 32u);
@@ -109,7 +109,7 @@ TEST(FabricTest, HostsOwnConsecutiveGpusNicsAndNodes) {
 }
 
 TEST(FabricTest, WithCapacitiesChangesOnlyWhatItIsTold) {
-  const Fabric before = SmallClos();
+  const Fabric before = TwoPodClos();
   const LinkId slow = before.FindLink("leaf0->spine1#2");
   const std::pair<LinkId, BytesPerSecond> change(slow, GigabitsPerSecond(50));
   const Fabric after = Fabric(before).WithCapacities(std::span(&change, 1));

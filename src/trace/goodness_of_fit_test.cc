@@ -10,13 +10,13 @@
 namespace fairlead::trace {
 namespace {
 
-const TraceProfile& Lingjun() {
+const TraceProfile& LingjunProfile() {
   static const TraceProfile kProfile = BuiltInTraceProfile("lingjun-2023").value();
   return kProfile;
 }
 
 const Trace& Generated() {
-  static const Trace kTrace = GenerateTrace(Lingjun(), Lingjun().generator).value();
+  static const Trace kTrace = GenerateTrace(LingjunProfile(), LingjunProfile().generator).value();
   return kTrace;
 }
 
@@ -34,7 +34,7 @@ TEST(GoodnessOfFitTest, EachMarginalNoticesItsOwnDistortion) {
   const auto fit_of = [](auto&& change) {
     Trace trace = Generated();
     change(&trace.jobs);
-    return MeasureFit(trace, Lingjun()).value();
+    return MeasureFit(trace, LingjunProfile()).value();
   };
   const GoodnessOfFit longer = fit_of([](std::vector<TraceJob>* jobs) {
     for (TraceJob& job : *jobs) job.duration_s *= 2;
@@ -69,23 +69,23 @@ TEST(GoodnessOfFitTest, EachMarginalNoticesItsOwnDistortion) {
 TEST(GoodnessOfFitTest, WhatTheTraceCannotShowIsNotJudged) {
   Trace gpu_jobs = Generated();
   std::erase_if(gpu_jobs.jobs, [](const TraceJob& job) { return job.gpus == 0; });
-  const GoodnessOfFit fit = MeasureFit(gpu_jobs, Lingjun()).value();
+  const GoodnessOfFit fit = MeasureFit(gpu_jobs, LingjunProfile()).value();
   EXPECT_FALSE(RowOf(fit, "run time", "p50").is_judged);
   EXPECT_TRUE(RowOf(fit, "GPUs per job", "p50").is_judged);
   EXPECT_TRUE(fit.is_inside()) << fit.num_outside();
 
   Trace short_trace = Generated();
   std::erase_if(short_trace.jobs, [](const TraceJob& job) { return job.submit_s >= 3 * kSecondsPerDay; });
-  const GoodnessOfFit three_days = MeasureFit(short_trace, Lingjun()).value();
+  const GoodnessOfFit three_days = MeasureFit(short_trace, LingjunProfile()).value();
   EXPECT_FALSE(RowOf(three_days, "at once", "mean", "GPUs").is_judged);
   EXPECT_EQ(RowOf(three_days, "arrivals", "3 days").published, 82 + 74 + 280);
 }
 
 TEST(GoodnessOfFitTest, OneJobAndNoJob) {
   Trace trace;
-  EXPECT_FALSE(MeasureFit(trace, Lingjun()).ok());
+  EXPECT_FALSE(MeasureFit(trace, LingjunProfile()).ok());
   trace.jobs = {{.id = "a", .submit_s = 1e9, .duration_s = 1e9, .gpus = 1, .gpus_per_host = 1, .model = "x"}};
-  const GoodnessOfFit fit = MeasureFit(trace, Lingjun()).value();
+  const GoodnessOfFit fit = MeasureFit(trace, LingjunProfile()).value();
   EXPECT_FALSE(fit.is_inside());
   EXPECT_NEAR(RowOf(fit, "model label", "whole law").distance, 1, 1e-12) << "a label that nobody published";
 }

@@ -17,14 +17,14 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr char kHeader[] = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n";
+constexpr char kTiresiasHeader[] = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n";
 
-Result<Trace> Read(const std::string& rows) {
-  return ReadTiresiasTrace(std::make_unique<std::istringstream>(kHeader + rows), "t.csv", 4);
+Result<Trace> ReadTiresias(const std::string& rows) {
+  return ReadTiresiasTrace(std::make_unique<std::istringstream>(kTiresiasHeader + rows), "t.csv", 4);
 }
 
 TEST(TiresiasTraceTest, BecomesTheNeutralForm) {
-  const auto trace = Read("1,8,30,133,vgg11,147,23\n0,1,0,606,vgg19,164,30\n");
+  const auto trace = ReadTiresias("1,8,30,133,vgg11,147,23\n0,1,0,606,vgg19,164,30\n");
   ASSERT_TRUE(trace.ok()) << trace.status().message();
   ASSERT_EQ(trace->jobs.size(), 2u);
   EXPECT_EQ(trace->jobs[0], (TraceJob{"0", 0, 164, 1, 1, "vgg19"}));
@@ -47,7 +47,7 @@ TEST(TiresiasTraceTest, BadInputNamesLineAndColumn) {
       {"0,1,0\n", "t.csv:2"},
   };
   for (const BadRow& bad : rows) {
-    const auto trace = Read(bad.row);
+    const auto trace = ReadTiresias(bad.row);
     ASSERT_FALSE(trace.ok()) << bad.row;
     EXPECT_THAT(std::string(trace.status().message()), AllOf(HasSubstr("t.csv"), HasSubstr(bad.message))) << bad.row;
   }

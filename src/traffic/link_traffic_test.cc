@@ -15,9 +15,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using topology::LinkTier;
 
-constexpr LinkId Link(uint32_t i) { return LinkId(i); }
+constexpr LinkId NthLink(uint32_t i) { return LinkId(i); }
 
-LinkTable MakeLinks(const std::vector<std::pair<double, LinkTier>>& links) {
+LinkTable MakeTieredLinks(const std::vector<std::pair<double, LinkTier>>& links) {
   LinkTable table;
   for (const auto& [capacity, tier] : links) {
     table.capacity.push_back(BytesPerSecond(capacity));
@@ -49,14 +49,14 @@ double BytesOn(const JobTraffic& traffic, LinkId link) {
 TEST(LinkTrafficTest, BytesAddUpPerLinkAndTheWorstLinkBounds) {
   // PCIe at 10 B/s carries 3 + 5 = 8 B: 0.8 s. Uplink 1 at 4 B/s carries 3 B: 0.75 s. Uplink 2 at 4 B/s carries 5
   // B: 1.25 s.
-  const LinkTable links = MakeLinks({{10, LinkTier::kPcie}, {4, LinkTier::kLeafSpine}, {4, LinkTier::kHostLeaf}});
-  const std::vector<model::Path> paths = {{Link(0), Link(1)}, {Link(0), Link(2)}};
+  const LinkTable links = MakeTieredLinks({{10, LinkTier::kPcie}, {4, LinkTier::kLeafSpine}, {4, LinkTier::kHostLeaf}});
+  const std::vector<model::Path> paths = {{NthLink(0), NthLink(1)}, {NthLink(0), NthLink(2)}};
   const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{3}, {5}}), paths);
-  EXPECT_EQ(BytesOn(traffic, Link(0)), 8);
-  EXPECT_EQ(BytesOn(traffic, Link(1)), 3);
-  EXPECT_EQ(BytesOn(traffic, Link(2)), 5);
+  EXPECT_EQ(BytesOn(traffic, NthLink(0)), 8);
+  EXPECT_EQ(BytesOn(traffic, NthLink(1)), 3);
+  EXPECT_EQ(BytesOn(traffic, NthLink(2)), 5);
   EXPECT_DOUBLE_EQ(traffic.communication_time.value(), 1.25);
-  EXPECT_EQ(traffic.bounding_link, Link(2));
+  EXPECT_EQ(traffic.bounding_link, NthLink(2));
   EXPECT_EQ(traffic.network_bytes.value(), 8);
   ASSERT_EQ(traffic.phases.size(), 2u);
   EXPECT_DOUBLE_EQ(traffic.phases[0].time.value(), 0.75);
@@ -64,36 +64,36 @@ TEST(LinkTrafficTest, BytesAddUpPerLinkAndTheWorstLinkBounds) {
 }
 
 TEST(LinkTrafficTest, TheBoundingLinkMayBeInsideTheHost) {
-  const LinkTable links = MakeLinks({{1, LinkTier::kPcie}, {4, LinkTier::kHostLeaf}});
+  const LinkTable links = MakeTieredLinks({{1, LinkTier::kPcie}, {4, LinkTier::kHostLeaf}});
   const JobTraffic traffic =
-      LinkTrafficMeter(links).Measure(MakeIteration({{3}}), std::vector<model::Path>{{Link(0), Link(1)}});
+      LinkTrafficMeter(links).Measure(MakeIteration({{3}}), std::vector<model::Path>{{NthLink(0), NthLink(1)}});
   EXPECT_EQ(traffic.communication_time.value(), 3);
-  EXPECT_EQ(traffic.bounding_link, Link(0));
+  EXPECT_EQ(traffic.bounding_link, NthLink(0));
 }
 
 TEST(LinkTrafficTest, PhasesOnNvlinkArePrivate) {
-  const LinkTable links = MakeLinks({{1, LinkTier::kNvlink}, {4, LinkTier::kHostLeaf}});
+  const LinkTable links = MakeTieredLinks({{1, LinkTier::kNvlink}, {4, LinkTier::kHostLeaf}});
   // The first phase stays on NVLink. The second crosses NVLink and the network: its 2 B count on both links.
-  const std::vector<model::Path> paths = {{Link(0)}, {Link(0), Link(1)}};
+  const std::vector<model::Path> paths = {{NthLink(0)}, {NthLink(0), NthLink(1)}};
   const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{100}, {2}}), paths);
   EXPECT_TRUE(traffic.phases[0].is_private);
   EXPECT_EQ(traffic.phases[0].time.value(), 100);
   EXPECT_FALSE(traffic.phases[1].is_private);
-  EXPECT_EQ(BytesOn(traffic, Link(0)), 2);
+  EXPECT_EQ(BytesOn(traffic, NthLink(0)), 2);
   EXPECT_EQ(traffic.communication_time.value(), 2);
 }
 
 TEST(LinkTrafficTest, ReusedScratchForgetsTheJobBefore) {
-  const LinkTable links = MakeLinks({{1, LinkTier::kHostLeaf}, {1, LinkTier::kNvlink}});
+  const LinkTable links = MakeTieredLinks({{1, LinkTier::kHostLeaf}, {1, LinkTier::kNvlink}});
   LinkTrafficMeter meter(links);
   const model::Iteration iteration = MakeIteration({{5}, {7}});
-  const std::vector<model::Path> paths = {{Link(0)}, {Link(1)}};
-  EXPECT_EQ(BytesOn(meter.Measure(iteration, paths), Link(0)), 5);
-  EXPECT_EQ(BytesOn(meter.Measure(iteration, paths), Link(0)), 5);
+  const std::vector<model::Path> paths = {{NthLink(0)}, {NthLink(1)}};
+  EXPECT_EQ(BytesOn(meter.Measure(iteration, paths), NthLink(0)), 5);
+  EXPECT_EQ(BytesOn(meter.Measure(iteration, paths), NthLink(0)), 5);
 }
 
 TEST(LinkTrafficTest, WithoutPathsThereIsNoTraffic) {
-  const LinkTable links = MakeLinks({{1, LinkTier::kHostLeaf}});
+  const LinkTable links = MakeTieredLinks({{1, LinkTier::kHostLeaf}});
   const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{5}}), std::vector<model::Path>(1));
   EXPECT_THAT(traffic.links, IsEmpty());
   EXPECT_EQ(traffic.communication_time.value(), 0);
@@ -101,8 +101,9 @@ TEST(LinkTrafficTest, WithoutPathsThereIsNoTraffic) {
 }
 
 TEST(LinkTrafficTest, ADeadLinkTakesForever) {
-  const LinkTable links = MakeLinks({{0, LinkTier::kHostLeaf}});
-  const JobTraffic traffic = LinkTrafficMeter(links).Measure(MakeIteration({{5}}), std::vector<model::Path>{{Link(0)}});
+  const LinkTable links = MakeTieredLinks({{0, LinkTier::kHostLeaf}});
+  const JobTraffic traffic =
+      LinkTrafficMeter(links).Measure(MakeIteration({{5}}), std::vector<model::Path>{{NthLink(0)}});
   EXPECT_TRUE(std::isinf(traffic.communication_time.value()));
 }
 
@@ -111,10 +112,13 @@ std::vector<std::span<const model::Path>> AsSpans(const std::vector<std::vector<
 }
 
 TEST(ContentionTest, AllLinksButNvlinkCount) {
-  const LinkTable links =
-      MakeLinks({{1, LinkTier::kPcie}, {1, LinkTier::kHostLeaf}, {1, LinkTier::kSpineCore}, {1, LinkTier::kNvlink}});
-  const std::vector<std::vector<model::Path>> jobs = {
-      {{Link(0), Link(3)}}, {{Link(0), Link(2)}}, {}, {{Link(1)}, {}, {Link(1), Link(2)}}, {{Link(1), Link(3)}}};
+  const LinkTable links = MakeTieredLinks(
+      {{1, LinkTier::kPcie}, {1, LinkTier::kHostLeaf}, {1, LinkTier::kSpineCore}, {1, LinkTier::kNvlink}});
+  const std::vector<std::vector<model::Path>> jobs = {{{NthLink(0), NthLink(3)}},
+                                                      {{NthLink(0), NthLink(2)}},
+                                                      {},
+                                                      {{NthLink(1)}, {}, {NthLink(1), NthLink(2)}},
+                                                      {{NthLink(1), NthLink(3)}}};
   // The first two share the PCIe link only; the third has no path; the fourth uses a link twice; the first and the last
   // would share the NVLink only.
   EXPECT_THAT(FindContention(AsSpans(jobs), links),
@@ -124,7 +128,7 @@ TEST(ContentionTest, AllLinksButNvlinkCount) {
 TEST(ContentionTest, AgreesWithComparingEveryPair) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     Random random(seed);
-    const LinkTable links = MakeLinks(std::vector<std::pair<double, LinkTier>>(200, {1, LinkTier::kLeafSpine}));
+    const LinkTable links = MakeTieredLinks(std::vector<std::pair<double, LinkTier>>(200, {1, LinkTier::kLeafSpine}));
     const size_t num_jobs = 1 + random.Below(150);  // more than one word of bits
     std::vector<std::vector<bool>> uses(num_jobs, std::vector<bool>(200, false));
     std::vector<std::vector<model::Path>> jobs(num_jobs);
@@ -132,7 +136,7 @@ TEST(ContentionTest, AgreesWithComparingEveryPair) {
       for (uint32_t link = 0; link < 200; ++link) {
         if (random.Uniform() > 0.03) continue;
         uses[j][link] = true;
-        jobs[j].push_back({Link(link)});
+        jobs[j].push_back({NthLink(link)});
       }
     }
     const std::vector<std::vector<uint32_t>> contention = FindContention(AsSpans(jobs), links);

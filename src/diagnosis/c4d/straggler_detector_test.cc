@@ -156,11 +156,11 @@ class ExampleJob {
   std::vector<std::vector<OperationRecord>> pending_;
 };
 
-constexpr ExampleShape kShape{.hosts = 4, .gpus = 4};
+constexpr ExampleShape kFourHosts{.hosts = 4, .gpus = 4};
 
 TEST(StragglerDetectorTest, HealthyJobsHaveNone) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    ExampleJob job(kShape, seed);
+    ExampleJob job(kFourHosts, seed);
     StragglerDetector detector(job.layout(), {});
     for (int window = 0; window < 10; ++window) EXPECT_TRUE(job.Window(detector, {}).empty()) << "seed " << seed;
   }
@@ -171,7 +171,7 @@ TEST(StragglerDetectorTest, TheSlowRankIsNamedNotThoseThatWaitForIt) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const auto slow = static_cast<uint32_t>(seed * 7 % 16);
     for (const int healthy_windows : {0, 3}) {
-      ExampleJob job(kShape, seed);
+      ExampleJob job(kFourHosts, seed);
       StragglerDetector detector(job.layout(), {});
       for (int window = 0; window < healthy_windows; ++window) EXPECT_TRUE(job.Window(detector, {}).empty());
       const Planted planted{.compute = [slow](uint32_t rank, int) { return rank == slow ? 0.16 : 0.0; }, .loading = {}};
@@ -192,7 +192,7 @@ TEST(StragglerDetectorTest, TheSlowRankIsNamedNotThoseThatWaitForIt) {
 
 TEST(StragglerDetectorTest, ASlowLoaderIsItsHosts) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    ExampleJob job(kShape, seed);
+    ExampleJob job(kFourHosts, seed);
     StragglerDetector detector(job.layout(), {});
     const Planted planted{.compute = {}, .loading = [](uint32_t rank, int) { return rank / 4 == 2 ? 0.3 : 0.0; }};
     const std::vector<Suspect> suspects = job.Window(detector, planted);
@@ -207,7 +207,7 @@ TEST(StragglerDetectorTest, ASlowLoaderIsItsHosts) {
 TEST(StragglerDetectorTest, ALateHostIsFoundWhereAnIterationOpensWithSendsAndReceives) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     for (const int healthy_windows : {0, 3}) {
-      ExampleJob job(kShape, seed);
+      ExampleJob job(kFourHosts, seed);
       StragglerDetector detector(job.layout(), {});
       Planted planted{.compute = {}, .loading = {}, .opens_with_exchange = true};
       for (int window = 0; window < healthy_windows; ++window) {
@@ -231,7 +231,7 @@ TEST(StragglerDetectorTest, ALateHostIsFoundWhereAnIterationOpensWithSendsAndRec
 }
 
 TEST(StragglerDetectorTest, NobodyIsToBlameForWhatAllShareForOneStallOrForTheNetwork) {
-  ExampleJob job(kShape, 3);
+  ExampleJob job(kFourHosts, 3);
   StragglerDetector detector(job.layout(), {});
   const Planted all{.compute = [](uint32_t, int) { return 0.4; }, .loading = [](uint32_t, int) { return 0.4; }};
   EXPECT_TRUE(job.Window(detector, all).empty());
@@ -243,7 +243,7 @@ TEST(StragglerDetectorTest, NobodyIsToBlameForWhatAllShareForOneStallOrForTheNet
 }
 
 TEST(StragglerDetectorTest, ThrottledClocksExplainASlowGpu) {
-  ExampleJob job(kShape, 4);
+  ExampleJob job(kFourHosts, 4);
   StragglerDetector detector(job.layout(), {});
   model::HostReport report;
   report.host = HostId(1);

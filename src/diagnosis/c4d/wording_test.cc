@@ -16,7 +16,7 @@ using model::PlaceNames;
 using model::RankId;
 
 // Two hosts of two GPUs; NICs are numbered as ranks.
-const model::JobLayout kLayout = MakeExampleLayout({.hosts = 2, .gpus = 2});
+const model::JobLayout kTwoHosts = MakeExampleLayout({.hosts = 2, .gpus = 2});
 
 PlaceNames Names() { return {{"worker-a", "worker-b"}, {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"}, {"rack-7"}}; }
 
@@ -31,7 +31,7 @@ Culprit CulpritOf(CulpritKind kind) {
 }
 
 TEST(WordingTest, ThingsHaveTheNamesOfTheSite) {
-  const auto text = [](CulpritKind kind) { return Describe(kLayout, Names(), CulpritOf(kind)); };
+  const auto text = [](CulpritKind kind) { return Describe(kTwoHosts, Names(), CulpritOf(kind)); };
   EXPECT_EQ(text(CulpritKind::kRank), "rank 3 (host worker-b, GPU 1)");
   EXPECT_EQ(text(CulpritKind::kHost), "host worker-b");
   EXPECT_EQ(text(CulpritKind::kNicSend), "the send side of NIC mlx5_3 of host worker-b");
@@ -40,7 +40,7 @@ TEST(WordingTest, ThingsHaveTheNamesOfTheSite) {
             "the connection from rank 3 (host worker-b, GPU 1) to rank 0 (host worker-a, GPU 0)");
   EXPECT_EQ(text(CulpritKind::kLeaf), "leaf switch rack-7");
   // Where nobody has said how things are called, numbers stand.
-  EXPECT_EQ(Describe(kLayout, PlaceNames(), CulpritOf(CulpritKind::kNicSend)), "the send side of NIC 3 of host 1");
+  EXPECT_EQ(Describe(kTwoHosts, PlaceNames(), CulpritOf(CulpritKind::kNicSend)), "the send side of NIC 3 of host 1");
 }
 
 // What the master says of a host that is gone is said with its name.
@@ -49,7 +49,7 @@ TEST(WordingTest, FindingsOfTheMasterHaveTheNames) {
   SimTime now(1'000'000'000'000);
   uint32_t number = 0;
   std::set<std::string> said;
-  const std::vector<model::TelemetryRecord> layout = {kLayout};
+  const std::vector<model::TelemetryRecord> layout = {kTwoHosts};
   master.Handle(now, layout);
   for (int second = 0; second < 5; ++second) {
     now = now + SimDuration(1'000'000'000);

@@ -13,8 +13,8 @@ namespace fairlead::lab {
 namespace {
 
 // Two ends of a pipe that do not block.
-struct Pipe {
-  Pipe() {
+struct SocketPair {
+  SocketPair() {
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     near = Descriptor(ends[0]);
@@ -36,7 +36,7 @@ TEST(ChunkBytes, SixteenForEachConnectionWithinLimits) {
 TEST(Chunks, EveryPhaseGetsItsBytes) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
-    Pipe pipe;
+    SocketPair pipe;
     ChunkSender sender;
     ChunkReceiver receiver;
     const std::string content(1 + random.Below(9000), 'x');
@@ -70,7 +70,7 @@ TEST(Chunks, EveryPhaseGetsItsBytes) {
 }
 
 TEST(Chunks, WhatIsEarlyWaitsForItsPhase) {
-  Pipe pipe;
+  SocketPair pipe;
   ChunkSender sender;
   ChunkReceiver receiver;
   std::string scratch(100, 'y');
@@ -84,7 +84,7 @@ TEST(Chunks, WhatIsEarlyWaitsForItsPhase) {
 }
 
 TEST(Chunks, AFullConnectionTakesNone) {
-  Pipe pipe;
+  SocketPair pipe;
   const std::string filling(64 * 1024, 'x');
   while (send(pipe.near.get(), filling.data(), filling.size(), MSG_NOSIGNAL) > 0) {
   }
@@ -97,7 +97,7 @@ TEST(Chunks, AFullConnectionTakesNone) {
 
 // What a receiver in phase 5 that expects 50 bytes says of a header and 10 bytes.
 std::string Refusal(uint64_t phase, uint32_t bytes) {
-  Pipe pipe;
+  SocketPair pipe;
   ChunkSender sender;
   ChunkReceiver receiver;
   std::string scratch(100, 'y');
@@ -112,7 +112,7 @@ TEST(Chunks, UnexpectedOnesAreRefused) {
   EXPECT_EQ(Refusal(5, 51), "it sends more bytes than this worker's plan says");
   EXPECT_EQ(Refusal(4, 10), "it sends bytes of a phase that is over");
   // A peer whose plan shares nothing sends bytes without headers.
-  Pipe pipe;
+  SocketPair pipe;
   ChunkReceiver receiver;
   std::string scratch(100, 'y');
   ASSERT_EQ(send(pipe.near.get(), scratch.data(), scratch.size(), 0), 100);
@@ -120,7 +120,7 @@ TEST(Chunks, UnexpectedOnesAreRefused) {
 }
 
 TEST(Chunks, AnEndBetweenChunksIsNoFault) {
-  Pipe pipe;
+  SocketPair pipe;
   ChunkReceiver receiver;
   std::string scratch(100, 'y');
   pipe.near = Descriptor();
@@ -129,7 +129,7 @@ TEST(Chunks, AnEndBetweenChunksIsNoFault) {
 }
 
 TEST(Chunks, AnEndInAChunkIsAFault) {
-  Pipe pipe;
+  SocketPair pipe;
   ChunkSender sender;
   ChunkReceiver receiver;
   std::string scratch(100, 'y');

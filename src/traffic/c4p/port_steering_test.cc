@@ -7,7 +7,7 @@
 namespace fairlead::traffic::c4p {
 namespace {
 
-using Kind = PortSteering::Step::Kind;
+using StepKind = PortSteering::Step::Kind;
 
 class PortSteeringTest : public ::testing::Test {
  protected:
@@ -42,21 +42,21 @@ class PortSteeringTest : public ::testing::Test {
 
 TEST_F(PortSteeringTest, OneWayNeedsNoScan) {
   const auto step = steering_.FindStep(PairOf(neighbour_), 0, 0);
-  EXPECT_EQ(step.kind, Kind::kUse);
+  EXPECT_EQ(step.kind, StepKind::kUse);
   EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 50'000).ports, std::vector<uint16_t>{50'000});
   EXPECT_EQ(steering_.FindStep(PairOf(neighbour_), 0, 0, 50'001).ports, std::vector<uint16_t>{50'001})
       << "the socket's";
 }
 
 TEST_F(PortSteeringTest, AnOwnPortIsProbedBeforeOthersAre) {
-  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, Kind::kScan);
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, StepKind::kScan);
   const auto step = steering_.FindStep(PairOf(near_), 2, 50'000);
-  EXPECT_EQ(step.kind, Kind::kProbe);
+  EXPECT_EQ(step.kind, StepKind::kProbe);
   EXPECT_EQ(step.ports, std::vector<uint16_t>{50'000});
   ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_)).ok());
-  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 50'000).kind, Kind::kUse);
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 50'000).kind, StepKind::kUse);
   // It leads elsewhere: a scan.
-  EXPECT_EQ(steering_.FindStep(PairOf(near_), 1, 50'000).kind, Kind::kScan);
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 1, 50'000).kind, StepKind::kScan);
 }
 
 // A link from a spine down to a leaf concerns what goes there, and nothing else of the source leaf.
@@ -66,12 +66,12 @@ TEST_F(PortSteeringTest, AChangeConcernsThePairsOfItsLeafOnly) {
   const uint64_t before = EpochOf(near_);
   catalogue_.SetHealth(Downlink(near_, 1), 0);
   EXPECT_GT(EpochOf(near_), before);
-  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, Kind::kScan);
-  EXPECT_EQ(steering_.FindStep(PairOf(far_), 2, 0).kind, Kind::kUse);
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, StepKind::kScan);
+  EXPECT_EQ(steering_.FindStep(PairOf(far_), 2, 0).kind, StepKind::kUse);
   // The link is back: so is the table, to be confirmed.
   catalogue_.SetHealth(Downlink(near_, 1), 1);
   const auto step = steering_.FindStep(PairOf(near_), 2, 0);
-  EXPECT_EQ(step.kind, Kind::kProbe);
+  EXPECT_EQ(step.kind, StepKind::kProbe);
   EXPECT_EQ(step.ports, std::vector<uint16_t>{50'000});
 }
 
@@ -80,12 +80,12 @@ TEST_F(PortSteeringTest, AChangeConcernsThePairsOfItsLeafOnly) {
 TEST_F(PortSteeringTest, PairsThatWereNotConcernedKeepTheirTablesOnProbation) {
   ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_)).ok());
   catalogue_.SetHealth(fabric_.reverse(Uplink(near_, 1)), 0);
-  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, Kind::kProbe);
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, StepKind::kProbe);
 }
 
 TEST_F(PortSteeringTest, EpochsOfAnEarlierMasterTeachNothing) {
   ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_) - 1000).ok());
-  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, Kind::kScan);
+  EXPECT_EQ(steering_.FindStep(PairOf(near_), 2, 0).kind, StepKind::kScan);
   EXPECT_EQ(steering_.map().num_stale(), 1u);
 }
 

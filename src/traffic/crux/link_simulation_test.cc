@@ -12,7 +12,7 @@
 namespace fairlead::traffic::crux {
 namespace {
 
-constexpr double kTolerance = 1e-9;
+constexpr double kSecondsTolerance = 1e-9;
 
 LinkJob MakeJob(double compute, double link, double start_fraction, double initial_phase, uint32_t level) {
   return {Seconds(compute), Seconds(link), start_fraction, initial_phase, level};
@@ -36,11 +36,11 @@ void ExpectRow(const LinkSimulation& simulation, const ExpectedRow& row) {
   const double horizon = simulation.now().value();
   double busy = 0;
   for (size_t j = 0; j < 2; ++j) {
-    EXPECT_NEAR(simulation.usage(j).link.value(), row.link[j], kTolerance) << "job " << j;
-    EXPECT_NEAR(simulation.usage(j).compute.value(), row.compute[j], kTolerance) << "job " << j;
+    EXPECT_NEAR(simulation.usage(j).link.value(), row.link[j], kSecondsTolerance) << "job " << j;
+    EXPECT_NEAR(simulation.usage(j).compute.value(), row.compute[j], kSecondsTolerance) << "job " << j;
     busy += row.gpus[j] * simulation.usage(j).compute.value();
   }
-  EXPECT_NEAR(busy / (horizon * (row.gpus[0] + row.gpus[1])), row.utilization, kTolerance);
+  EXPECT_NEAR(busy / (horizon * (row.gpus[0] + row.gpus[1])), row.utilization, kSecondsTolerance);
 }
 
 // Figure 11: J1 has C = 2, t = 2, W = 10; J2 has C = 1, t = 1, W = 5; 10 GPUs each, no overlap, both ready to send at
@@ -57,8 +57,10 @@ TEST(LinkSimulationTest, Figure11WithTheFirstJobFirst) {
   EXPECT_EQ(simulation.usage(0).iterations, 3u);
   EXPECT_EQ(simulation.usage(1).iterations, 3u);
   // U_T = F_T = 10/2 * 6 + 5/1 * 3 = 45 GFLOP, both from compute and from link seconds.
-  EXPECT_NEAR(10.0 / 2 * simulation.usage(0).compute.value() + 5 * simulation.usage(1).compute.value(), 45, kTolerance);
-  EXPECT_NEAR(10.0 / 2 * simulation.usage(0).link.value() + 5 * simulation.usage(1).link.value(), 45, kTolerance);
+  EXPECT_NEAR(10.0 / 2 * simulation.usage(0).compute.value() + 5 * simulation.usage(1).compute.value(), 45,
+              kSecondsTolerance);
+  EXPECT_NEAR(10.0 / 2 * simulation.usage(0).link.value() + 5 * simulation.usage(1).link.value(), 45,
+              kSecondsTolerance);
 }
 
 TEST(LinkSimulationTest, Figure11WithTheSecondJobFirst) {
@@ -67,8 +69,10 @@ TEST(LinkSimulationTest, Figure11WithTheSecondJobFirst) {
   EXPECT_EQ(simulation.usage(0).iterations, 2u);
   EXPECT_EQ(simulation.usage(1).iterations, 6u);
   // 10/2 * 4 + 5/1 * 6 = 50 GFLOP.
-  EXPECT_NEAR(10.0 / 2 * simulation.usage(0).compute.value() + 5 * simulation.usage(1).compute.value(), 50, kTolerance);
-  EXPECT_NEAR(10.0 / 2 * simulation.usage(0).link.value() + 5 * simulation.usage(1).link.value(), 50, kTolerance);
+  EXPECT_NEAR(10.0 / 2 * simulation.usage(0).compute.value() + 5 * simulation.usage(1).compute.value(), 50,
+              kSecondsTolerance);
+  EXPECT_NEAR(10.0 / 2 * simulation.usage(0).link.value() + 5 * simulation.usage(1).link.value(), 50,
+              kSecondsTolerance);
 }
 
 // Figure 12: J1 has C = 4, t = 1 and 2 GPUs; J2 has C = 2, t = 3 and 12 GPUs; communication may start half-way.
@@ -136,7 +140,7 @@ TEST(LinkSimulationTest, WorkReleasedByTheLinkFollowsWorkComputed) {
         computed += work[j] * (jobs[j].initial_phase + simulation.usage(j).compute / jobs[j].compute_time);
         released += work[j] * (simulation.usage(j).link / jobs[j].link_time);
       }
-      ASSERT_LE(std::abs(computed - released), bound * (1 + kTolerance)) << "seed " << seed;
+      ASSERT_LE(std::abs(computed - released), bound * (1 + kSecondsTolerance)) << "seed " << seed;
     }
   }
 }
@@ -150,9 +154,9 @@ TEST(LinkSimulationTest, TheLinkCarriesOneSecondPerSecondAtMost) {
       double link = 0;
       for (size_t j = 0; j < jobs.size(); ++j) {
         link += simulation.usage(j).link.value();
-        ASSERT_LE(simulation.usage(j).compute.value(), simulation.now().value() + kTolerance);
+        ASSERT_LE(simulation.usage(j).compute.value(), simulation.now().value() + kSecondsTolerance);
       }
-      ASSERT_LE(link, simulation.now().value() + kTolerance) << "seed " << seed;
+      ASSERT_LE(link, simulation.now().value() + kSecondsTolerance) << "seed " << seed;
     }
   }
 }
@@ -179,8 +183,9 @@ TEST(LinkSimulationTest, CompanyNeverSpeedsAJobUp) {
     for (size_t j = 0; j < jobs.size(); ++j) {
       LinkSimulation alone(std::array{jobs[j]});
       alone.RunUntil(Seconds(40));
-      EXPECT_LE(together.usage(j).compute.value(), alone.usage(0).compute.value() + kTolerance) << "seed " << seed;
-      EXPECT_LE(together.usage(j).link.value(), alone.usage(0).link.value() + kTolerance) << "seed " << seed;
+      EXPECT_LE(together.usage(j).compute.value(), alone.usage(0).compute.value() + kSecondsTolerance)
+          << "seed " << seed;
+      EXPECT_LE(together.usage(j).link.value(), alone.usage(0).link.value() + kSecondsTolerance) << "seed " << seed;
     }
   }
 }
