@@ -1,7 +1,7 @@
 // fairlead-trainer [--ccl=plugin] PLAN.json: one worker of a training job in the lab. Records go to standard output.
 //
-// With --ccl=plugin it plays NCCL to the profiler plugin that NCCL_PROFILER_PLUGIN names (ccl/profiler/nccl_player.h);
-// RANK and FAIRLEAD_JOB are then those of the plan, unless they are set.
+// With --ccl=plugin it calls the profiler plugin that NCCL_PROFILER_PLUGIN names, as NCCL would
+// (ccl/profiler/nccl_stand_in.h); RANK and FAIRLEAD_JOB are then those of the plan, unless they are set.
 // FAIRLEAD_TRAINER_CONTROL names a file that makes it misbehave (lab/trainer/trainer_control.h).
 // FAIRLEAD_GPU_COUNTERS names a folder for the counters of the GPUs that it plays (shm/gpu_counters.h).
 // SIGTERM and SIGINT end it cleanly. Exit codes: 0 done or stopped, 2 usage, a bad plan, no plugin, 3 a peer was lost
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/file_reader.h"
-#include "ccl/profiler/nccl_player.h"
+#include "ccl/profiler/nccl_stand_in.h"
 #include "ccl/profiler/plugin_calls.h"
 #include "lab/trainer/checkpoint.h"
 #include "lab/trainer/connections.h"
@@ -28,7 +28,7 @@
 
 namespace {
 
-using fairlead::ccl::NcclPlayer;
+using fairlead::ccl::NcclStandIn;
 using fairlead::lab::Protocol;
 using fairlead::lab::TrainerPlan;
 using fairlead::lab::TrainOptions;
@@ -57,7 +57,7 @@ void PrintLine(const std::string& line) {
 
 struct Arguments {
   std::string plan;
-  bool plays_nccl = false;
+  bool is_nccl_stand_in = false;
 };
 
 constexpr const char* kUsage =
@@ -67,15 +67,15 @@ constexpr const char* kUsage =
     "Example: fairlead lab exec h0 -- fairlead-trainer worker0.json\n";
 
 // Nothing: they can't be understood.
-std::optional<Arguments> ParseArguments(const std::vector<std::string_view>& words) {
+std::optional<Arguments> ParseArguments(const std::vector<std::string_view>& args) {
   Arguments arguments;
-  for (const std::string_view word : words) {
-    if (word == "--ccl=plugin") {
-      arguments.plays_nccl = true;
-    } else if (word.starts_with("-") || !arguments.plan.empty()) {
+  for (const std::string_view arg : args) {
+    if (arg == "--ccl=plugin") {
+      arguments.is_nccl_stand_in = true;
+    } else if (arg.starts_with("-") || !arguments.plan.empty()) {
       return std::nullopt;
     } else {
-      arguments.plan = word;
+      arguments.plan = arg;
     }
   }
   if (arguments.plan.empty()) return std::nullopt;
@@ -93,22 +93,22 @@ fairlead::Result<TrainerPlan> ReadPlan(const std::string& path) {
 }
 
 // The plugin reads its variables when it is opened.
-fairlead::Result<std::unique_ptr<NcclPlayer>> BeginNccl(const TrainerPlan& plan) {
+fairlead::Result<std::unique_ptr<NcclStandIn>> BeginNccl(const TrainerPlan& plan) {
   setenv("RANK", std::to_string(plan.worker).c_str(), 0);
   setenv("FAIRLEAD_JOB", plan.job.c_str(), 0);
   FL_ASSIGN_OR_RETURN(auto plugin, fairlead::ccl::LoadPlugin(std::getenv("NCCL_PROFILER_PLUGIN")));
-  auto player = std::make_unique<NcclPlayer>(plan, std::move(plugin));
-  FL_RETURN_IF_ERROR(player->Begin());
-  return player;
+  auto stand_in = std::make_unique<NcclStandIn>(plan, std::move(plugin));
+  FL_RETURN_IF_ERROR(stand_in->Begin());
+  return stand_in;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
-  const auto arguments = ParseArguments(words);
+  const std::vector<std::string_view> args(argv + 1, argv + argc);
+  const auto arguments = ParseArguments(args);
   if (!arguments) {
-    const bool asks_for_help = words.size() == 1 && words[0] == "--help";
+    const bool asks_for_help = args.size() == 1 && args[0] == "--help";
     fmt::print(asks_for_help ? stdout : stderr, "{}", kUsage);
     return asks_for_help ? 0 : kExitBadInput;
   }
@@ -120,33 +120,33 @@ int main(int argc, char** argv) {
     if (!iteration.ok()) return Fail(iteration.status(), kExitBadInput);
     options.first_iteration = *iteration;
   }
-  std::unique_ptr<NcclPlayer> player;
-  if (arguments->plays_nccl) {
+  std::unique_ptr<NcclStandIn> stand_in;
+  if (arguments->is_nccl_stand_in) {
     auto begun = BeginNccl(*plan);
     if (!begun.ok()) return Fail(begun.status(), kExitBadInput);
-    player = std::move(*begun);
+    stand_in = std::move(*begun);
     options.lost_peer_grace_s = kNcclPatience;
   }
   std::signal(SIGTERM, HandleStopSignal);
   std::signal(SIGINT, HandleStopSignal);
   auto connections =
-      fairlead::lab::Connect(*plan, kConnectPatience, stop_requested, player ? Protocol::kMessages : Protocol::kData);
+      fairlead::lab::Connect(*plan, kConnectPatience, stop_requested, stand_in ? Protocol::kMessages : Protocol::kData);
   if (!connections.ok()) {
     return connections.status().code() == fairlead::StatusCode::kCancelled
                ? 0
                : Fail(connections.status(), kExitUnavailable);
   }
-  std::optional<fairlead::lab::PlayedGpus> gpus;
+  std::optional<fairlead::lab::SimulatedGpus> gpus;
   if (const std::string folder = Variable("FAIRLEAD_GPU_COUNTERS"); !folder.empty()) {
-    auto played = fairlead::lab::PlayedGpus::Create(folder, plan->job, plan->num_gpus);
-    if (!played.ok()) return Fail(played.status(), kExitUnavailable);
-    gpus = std::move(*played);
+    auto created = fairlead::lab::SimulatedGpus::Create(folder, plan->job, plan->num_gpus);
+    if (!created.ok()) return Fail(created.status(), kExitUnavailable);
+    gpus = std::move(*created);
     options.gpus = &*gpus;
   }
   PrintLine(fmt::format(R"({{"connected": {}}})", connections->size()));
   const fairlead::Status status =
-      player ? fairlead::ccl::TrainPlayingNccl(*plan, std::move(*connections), stop_requested, PrintLine, options,
-                                               player.get())
-             : fairlead::lab::Train(*plan, std::move(*connections), stop_requested, PrintLine, options);
+      stand_in ? fairlead::ccl::TrainAsNccl(*plan, std::move(*connections), stop_requested, PrintLine, options,
+                                            stand_in.get())
+               : fairlead::lab::Train(*plan, std::move(*connections), stop_requested, PrintLine, options);
   return status.ok() ? 0 : Fail(status, kExitUnavailable);
 }

@@ -104,7 +104,7 @@ Judgement Judge(const execution::ExpectedFinding& expected, const WatchedRun& ru
     return expected.is_required && !expected.syndromes.empty() ? Judgement::kMissed : Judgement::kRight;
   }
   const model::Finding& first = run.findings.front();
-  if (first.culprits.empty()) return Judgement::kNobodyNamed;
+  if (first.culprits.empty()) return Judgement::kNoneNamed;
   if (!Accepts(expected, first)) {
     return NamesCulprit(expected, first) ? Judgement::kWrongSyndrome : Judgement::kWrongCulprit;
   }

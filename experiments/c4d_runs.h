@@ -46,7 +46,7 @@ enum class Judgement : uint8_t {
   kWrongSyndrome,   // the first finding names the culprit of something else
   kWrongCulprit,    // the first finding names somebody innocent
   kInnocentBeside,  // right at first, but later somebody innocent was named as well
-  kNobodyNamed,     // seen, but the first finding names nobody
+  kNoneNamed,       // seen, but the first finding names nobody
 };
 inline constexpr size_t kNumJudgements = 6;
 

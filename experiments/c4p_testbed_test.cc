@@ -12,7 +12,7 @@
 namespace fairlead::experiments {
 namespace {
 
-sim::SimulationReport Play(const sim::Scenario& scenario) {
+sim::SimulationReport Simulate(const sim::Scenario& scenario) {
   const std::atomic<bool> never = false;
   return sim::RunScenario(scenario, {.num_threads = 2}, never, nullptr).value();
 }
@@ -32,7 +32,7 @@ TEST(C4pTestbedTest, EightJobsGetTheirNicsAtOneToOne) {
   testbed.simulated_s = 3;
   const auto scenario = MakeC4pScenario(testbed);
   ASSERT_TRUE(scenario.ok()) << scenario.status().message();
-  const sim::SimulationReport report = Play(*scenario);
+  const sim::SimulationReport report = Simulate(*scenario);
   const Bandwidths with = MeasureBandwidths(report, "c4p");
   const Bandwidths without = MeasureBandwidths(report, "ecmp");
   EXPECT_GE(with.worst, 0.98 * kCeilingGbps);
@@ -49,7 +49,7 @@ TEST(C4pTestbedTest, EightJobsShareTheUplinksAtTwoToOne) {
   testbed.simulated_s = 3;
   const auto scenario = MakeC4pScenario(testbed);
   ASSERT_TRUE(scenario.ok()) << scenario.status().message();
-  const sim::SimulationReport report = Play(*scenario);
+  const sim::SimulationReport report = Simulate(*scenario);
   EXPECT_NEAR(MeasureBandwidths(report, "c4p").mean, kCeilingGbps / 2, 0.02 * kCeilingGbps / 2);
   EXPECT_LT(MeasureBandwidths(report, "ecmp").mean, 0.8 * kCeilingGbps / 2);
 }
@@ -74,7 +74,7 @@ class C4pLinkFailureTest : public testing::Test {
 // goes up from hosts comes down to hosts.
 TEST_F(C4pLinkFailureTest, BytesAreKept) {
   const sim::Scenario scenario = MakeScenario(4);
-  for (const sim::RunResult& run : Play(scenario).runs) {
+  for (const sim::RunResult& run : Simulate(scenario).runs) {
     double sent = 0;
     double received = 0;
     for (const sim::LinkResult& link : run.links) {
@@ -93,7 +93,7 @@ TEST_F(C4pLinkFailureTest, BytesAreKept) {
 
 // 7/8 of the uplinks are left: 315 Gb/s. Whoever stays where its hash sends it gets less.
 TEST_F(C4pLinkFailureTest, SharesAndPathsFindTheRestOfTheUplinks) {
-  const sim::SimulationReport report = Play(MakeScenario(12));
+  const sim::SimulationReport report = Simulate(MakeScenario(12));
   const auto settled = [](const sim::RunResult& run) {
     // Bus bandwidth of the last quarter, from the bytes that leave the NICs of one job.
     double sum = 0;
@@ -121,9 +121,9 @@ TEST_F(C4pLinkFailureTest, SharesAndPathsFindTheRestOfTheUplinks) {
 TEST_F(C4pLinkFailureTest, FastForwardAgreesWithPlayingEveryIteration) {
   sim::Scenario scenario = MakeScenario(6);
   scenario.policies = {"c4p"};
-  const sim::SimulationReport fast = Play(scenario);
+  const sim::SimulationReport fast = Simulate(scenario);
   scenario.simulation.fast_forward = false;
-  const sim::SimulationReport exact = Play(scenario);
+  const sim::SimulationReport exact = Simulate(scenario);
   EXPECT_EQ(exact.runs.front().fast_forward_fraction, 0);
   ASSERT_EQ(fast.runs.front().jobs.size(), 8u);
   for (size_t j = 0; j < 8; ++j) {

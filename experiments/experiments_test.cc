@@ -138,7 +138,7 @@ TEST(NearOptimalityTest, NothingBeatsTheOptimum) {
 TEST(NearOptimalityTest, MirrorImagesAreEqual) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const near::RandomCase drawn = near::DrawCase(seed);
-    near::GroupPlayer player(drawn);
+    near::GroupSimulation groups(drawn);
     near::CaseSearch search(drawn);
     const near::Levels levels = {0, 1, 2, 1, 0};
     for (const near::PathChoice& choice : search.choices()) {
@@ -146,7 +146,7 @@ TEST(NearOptimalityTest, MirrorImagesAreEqual) {
       for (size_t j = 0; j < near::kNumJobs; ++j) mirrored[j] = drawn.jobs[j].has_choice() ? 1 - choice[j] : 0;
       double busy = 0;
       double held = 0;
-      for (const auto& group : player.FindGroups(mirrored)) busy += player.BusyGpuSeconds(group, mirrored, levels);
+      for (const auto& group : groups.FindGroups(mirrored)) busy += groups.BusyGpuSeconds(group, mirrored, levels);
       for (const near::CaseJob& job : drawn.jobs) held += job.num_gpus * (near::kHorizonS - near::kWarmUpS);
       EXPECT_NEAR(search.Utilization(choice, levels), busy / held, 1e-9);
     }

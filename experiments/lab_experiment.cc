@@ -59,7 +59,7 @@ Result<lab::SteeredLabOptions> SteeredLabOptionsOf(const experiment::RunContext&
   return options;
 }
 
-Result<lab::LabComparison> Compare(const LabScenario& played, const ComparisonSize& size,
+Result<lab::LabComparison> Compare(const LabScenario& lab_scenario, const ComparisonSize& size,
                                    const experiment::RunContext& context) {
   lab::LabComparisonOptions options;
   options.session = LabOptionsOf(context);
@@ -70,8 +70,8 @@ Result<lab::LabComparison> Compare(const LabScenario& played, const ComparisonSi
   const double num_parts = 3.0 * options.num_seeds + 1;
   double part = 0;
   return lab::CompareInLab(
-      played.file(), played.scenario(), options, [&](const std::string&) { context.Report(part++ / num_parts); },
-      *context.stop);
+      lab_scenario.file(), lab_scenario.scenario(), options,
+      [&](const std::string&) { context.Report(part++ / num_parts); }, *context.stop);
 }
 
 std::string DescribeRuns(const lab::LabComparison& comparison) {

@@ -49,7 +49,7 @@ struct ComparisonSize {
   double warm_up_s = 3;
 };
 // As lab::CompareInLab, which has the errors; says how far it is.
-Result<lab::LabComparison> Compare(const LabScenario& played, const ComparisonSize& size,
+Result<lab::LabComparison> Compare(const LabScenario& lab_scenario, const ComparisonSize& size,
                                    const experiment::RunContext& context);
 // What was run, as a note.
 std::string DescribeRuns(const lab::LabComparison& comparison);

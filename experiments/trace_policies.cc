@@ -137,7 +137,8 @@ Result<experiment::Outcome> CompareTracePolicies(Result<topology::Fabric> (*buil
   for (size_t i = 0; i < kOversubscription.size(); ++i) {
     FL_ASSIGN_OR_RETURN(scenario.fabric, build(kOversubscription[i]));
     const auto share = [&](size_t part) { return static_cast<double>(part) / kOversubscription.size(); };
-    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, share(i), share(i + 1)));
+    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report,
+                        SimulateScenario(scenario, context, share(i), share(i + 1)));
     if (context.should_stop()) {
       outcome.is_partial = true;
       return outcome;

@@ -66,8 +66,8 @@ void CutDays(double first_day, double last_day, sim::Scenario* scenario) {
   scenario->simulation.num_bins = static_cast<uint32_t>(std::max(1.0, (last_day - first_day) * 24));
 }
 
-Result<sim::SimulationReport> PlayScenario(const sim::Scenario& scenario, const experiment::RunContext& context,
-                                           double from, double to) {
+Result<sim::SimulationReport> SimulateScenario(const sim::Scenario& scenario, const experiment::RunContext& context,
+                                               double from, double to) {
   return sim::RunScenario(scenario, {.num_threads = context.num_threads}, *context.stop,
                           [&](double fraction) { context.Report(from + (to - from) * fraction); });
 }

@@ -25,8 +25,8 @@ void CutDays(double first_day, double last_day, sim::Scenario* scenario);
 
 // All policies of the scenario, one hash seed unless it says otherwise. `from` and `to`: the part of the experiment's
 // progress that this is.
-Result<sim::SimulationReport> PlayScenario(const sim::Scenario& scenario, const experiment::RunContext& context,
-                                           double from, double to);
+Result<sim::SimulationReport> SimulateScenario(const sim::Scenario& scenario, const experiment::RunContext& context,
+                                               double from, double to);
 
 // Mean busy fraction over the seeds of one policy; NaN when none of its runs ended.
 double MeanBusy(const sim::SimulationReport& report, const std::string& policy);

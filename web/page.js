@@ -105,7 +105,7 @@ function showHosts(hosts) {
   byId("hosts").replaceChildren(
     ...hosts.map((host) => {
       const item = element("li", host.name, host.connected ? "good" : "");
-      item.title = host.connected ? `agent ${host.agent_version}` : `no agent; last word ${time(host.last_word_s) || "never"}`;
+      item.title = host.connected ? `agent ${host.agent_version}` : `no agent; last message ${time(host.last_message_s) || "never"}`;
       return item;
     }),
   );

@@ -112,8 +112,8 @@ class Agent final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
   }
   void OnWriteDone(bool) override {
     const std::lock_guard lock(mutex_);
-    is_saying_ = false;
-    SayNext();
+    is_sending_ = false;
+    SendNext();
   }
   void OnDone(const grpc::Status&) override {}
 
@@ -190,19 +190,19 @@ class Agent final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
       return false;
     }
     unsent_.Push(std::move(bytes));
-    SayNext();
+    SendNext();
     return true;
   }
-  void SayNext() {
-    if (is_saying_ || unsent_.empty()) return;
-    is_saying_ = true;
-    said_ = service::ToBuffer(unsent_.Take().bytes);
-    StartWrite(&said_);
+  void SendNext() {
+    if (is_sending_ || unsent_.empty()) return;
+    is_sending_ = true;
+    sent_ = service::ToBuffer(unsent_.Take().bytes);
+    StartWrite(&sent_);
   }
 
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
-  grpc::ByteBuffer heard_, said_;
+  grpc::ByteBuffer heard_, sent_;
   const uint32_t host_;
   const std::string job_;
   const Load load_;
@@ -212,7 +212,7 @@ class Agent final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
   uint64_t num_requests_ = 0, num_connections_ = 0;
   std::atomic<Clock::time_point> asked_at_{};
   std::mutex mutex_;
-  bool is_saying_ = false;
+  bool is_sending_ = false;
   service::OutgoingMessages unsent_;
 };
 

@@ -44,7 +44,7 @@ class Runs {
  public:
   explicit Runs(const experiment::RunContext& context) : context_(context) {}
 
-  Result<Averages> Play(const Workloads& workloads, std::string_view policy, const sim::ElasticOptions& options) {
+  Result<Averages> Simulate(const Workloads& workloads, std::string_view policy, const sim::ElasticOptions& options) {
     Averages averages;
     FL_ASSIGN_OR_RETURN(const auto created, scheduling::CreateAllocationPolicy(policy, context_.seed));
     for (const auto& jobs : workloads) {
@@ -91,7 +91,7 @@ void AddFigure(const std::string& title, const std::map<std::string_view, Averag
 Status AddPolicies(const std::string& label, const Workloads& workloads, Runs* runs, experiment::Outcome* outcome) {
   std::map<std::string_view, Averages> averages;
   for (const std::string_view policy : scheduling::AllocationPolicyNames()) {
-    FL_ASSIGN_OR_RETURN(averages[policy], runs->Play(workloads, policy, {}));
+    FL_ASSIGN_OR_RETURN(averages[policy], runs->Simulate(workloads, policy, {}));
     const Averages& found = averages[policy];
     outcome->Set(fmt::format("{}, {}: mean JCT", label, policy), found.jct_s);
     outcome->Set(fmt::format("{}, {}: restarts per job", label, policy), found.restarts);
@@ -116,10 +116,10 @@ Status AddShares(const std::string& label, const Workloads& workloads, uint64_t 
   for (const int percent : kPredictablePercents) {
     const Workloads changed = WithShare(workloads, percent, seed);
     for (const std::string_view policy : kCompared) {
-      FL_ASSIGN_OR_RETURN(const Averages exact, runs->Play(changed, policy, {}));
+      FL_ASSIGN_OR_RETURN(const Averages exact, runs->Simulate(changed, policy, {}));
       outcome->Set(fmt::format("{}, {} % predictable, {}: mean JCT", label, percent, policy), exact.jct_s);
     }
-    FL_ASSIGN_OR_RETURN(const Averages off, runs->Play(changed, "aiturbo", wrong));
+    FL_ASSIGN_OR_RETURN(const Averages off, runs->Simulate(changed, "aiturbo", wrong));
     outcome->Set(fmt::format("{}, {} % predictable, aiturbo with wrong predictions: mean JCT", label, percent),
                  off.jct_s);
   }
@@ -137,7 +137,7 @@ Status AddLearned(const std::string& label, const Workloads& workloads, uint64_t
   options.learned = sim::LearnedOptions{};
   options.learned->seed = seed;
   for (const int percent : kLearnedPercents) {
-    FL_ASSIGN_OR_RETURN(const Averages found, runs->Play(WithShare(workloads, percent, seed), "aiturbo", options));
+    FL_ASSIGN_OR_RETURN(const Averages found, runs->Simulate(WithShare(workloads, percent, seed), "aiturbo", options));
     outcome->Set(LearnedRow(label, percent), found.jct_s);
   }
   return OkStatus();
@@ -148,7 +148,7 @@ Status AddRestartCosts(const Workloads& workloads, Runs* runs, experiment::Outco
     sim::ElasticOptions options;
     options.restart_s = cost;
     for (const std::string_view policy : {"aiturbo", "tiresias", "optimus"}) {
-      FL_ASSIGN_OR_RETURN(const Averages found, runs->Play(workloads, policy, options));
+      FL_ASSIGN_OR_RETURN(const Averages found, runs->Simulate(workloads, policy, options));
       outcome->Set(fmt::format("generated, restarts of {} s, {}: mean JCT", cost, policy), found.jct_s);
     }
   }

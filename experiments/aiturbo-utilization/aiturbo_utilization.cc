@@ -51,7 +51,7 @@ sim::ElasticOptions Cluster() {
   return options;
 }
 
-Result<Averages> Play(const Workloads& workloads, std::string_view policy, const experiment::RunContext& context) {
+Result<Averages> Simulate(const Workloads& workloads, std::string_view policy, const experiment::RunContext& context) {
   const sim::ElasticOptions options = Cluster();
   FL_ASSIGN_OR_RETURN(const auto created, scheduling::CreateAllocationPolicy(policy, context.seed));
   Averages averages;
@@ -146,7 +146,7 @@ Status AddPolicies(const std::string& label, const Workloads& workloads, const e
                    experiment::Outcome* outcome) {
   std::map<std::string_view, Averages> averages;
   for (const std::string_view policy : scheduling::AllocationPolicyNames()) {
-    FL_ASSIGN_OR_RETURN(averages[policy], Play(workloads, policy, context));
+    FL_ASSIGN_OR_RETURN(averages[policy], Simulate(workloads, policy, context));
     SetRows(label, policy, averages[policy], outcome);
   }
   Compare(label, averages, outcome);

@@ -68,7 +68,7 @@ std::string TellStory(const WatchedJob& job, uint64_t seed, Judgement judgement,
 }
 
 // A job in which this kind of fault has a place; draws until there is one.
-FaultRun PlayFault(FaultKind kind, uint64_t seed) {
+FaultRun RunFault(FaultKind kind, uint64_t seed) {
   Random random(seed);
   FaultRun result;
   result.kind = kind;
@@ -101,7 +101,7 @@ struct HealthyRun {
   uint64_t findings = 0;
 };
 
-HealthyRun PlayHealthy(uint64_t seed, uint64_t iterations) {
+HealthyRun RunHealthy(uint64_t seed, uint64_t iterations) {
   Random random(seed);
   WatchedJob job = DrawJob(random);
   job.shape.checkpoint_every = 100;
@@ -180,9 +180,9 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   ParallelFor(num_pieces, context.num_threads, *context.stop, [&](size_t i) {
     const uint64_t seed = CombineHash(context.seed, i);
     if (i < runs.size()) {
-      runs[i] = PlayFault(static_cast<FaultKind>(i % kNumFaultKinds), seed);
+      runs[i] = RunFault(static_cast<FaultKind>(i % kNumFaultKinds), seed);
     } else {
-      healthy[i - runs.size()] = PlayHealthy(seed, kIterationsPerHealthyRun);
+      healthy[i - runs.size()] = RunHealthy(seed, kIterationsPerHealthyRun);
     }
     const std::lock_guard lock(mutex);
     context.Report(static_cast<double>(++num_done) / static_cast<double>(num_pieces));
@@ -212,7 +212,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.Set("all: wrong syndrome", all.share(Judgement::kWrongSyndrome));
   outcome.Set("all: somebody innocent named",
               all.share(Judgement::kWrongCulprit) + all.share(Judgement::kInnocentBeside));
-  outcome.Set("all: no culprit named", all.share(Judgement::kNobodyNamed));
+  outcome.Set("all: no culprit named", all.share(Judgement::kNoneNamed));
   outcome.Set("checkpoint_stall: time to detect, 95 %",
               Percentile(kinds[static_cast<size_t>(FaultKind::kCheckpointStall)].seconds, 0.95));
   for (size_t s = 0; s < model::kNumSyndromes; ++s) {

@@ -152,14 +152,14 @@ struct Case {
   double message_cv = 0.2;
 };
 
-Scores Play(const Case& played, uint32_t num_trials, uint64_t seed, const experiment::RunContext& context) {
+Scores Simulate(const Case& test_case, uint32_t num_trials, uint64_t seed, const experiment::RunContext& context) {
   std::vector<Scores> trials(num_trials);
   ParallelFor(num_trials, context.num_threads, *context.stop, [&](size_t t) {
     Random random(CombineHash(seed, t));
-    std::vector<DelayCell> cells = played.pattern.draw(played.message_cv, random);
-    const NamedSet truth = Draw(played.faults[t % played.faults.size()], cells, random);
-    Plant(truth, played.factor, cells);
-    const uint32_t n = played.pattern.ranks;
+    std::vector<DelayCell> cells = test_case.pattern.draw(test_case.message_cv, random);
+    const NamedSet truth = Draw(test_case.faults[t % test_case.faults.size()], cells, random);
+    Plant(truth, test_case.factor, cells);
+    const uint32_t n = test_case.pattern.ranks;
     trials[t].ours.Add(truth, NamesOf(diagnosis::c4d::ScoreDelays(cells, n, n)));
     trials[t].mean_ratio.Add(truth, NamesOf(diagnosis::c4d::CompareWithMean(cells, n, n)));
   });
@@ -197,7 +197,7 @@ std::vector<Case> AllCases() {
   return cases;
 }
 
-bool IsSparse(const Case& played) { return played.pattern.name != "dense"; }
+bool IsSparse(const Case& test_case) { return test_case.pattern.name != "dense"; }
 
 }  // namespace
 
@@ -211,27 +211,27 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   figure.series = {"ratio to the mean", "delay matrix"};
   const std::vector<Case> cases = AllCases();
   for (size_t c = 0; c < cases.size(); ++c) {
-    const Case& played = cases[c];
+    const Case& test_case = cases[c];
     const uint32_t num_trials = context.reduced ? kNumReducedTrials : kNumTrials;
-    const Scores scores = Play(played, num_trials, CombineHash(context.seed, c), context);
+    const Scores scores = Simulate(test_case, num_trials, CombineHash(context.seed, c), context);
     if (context.should_stop()) {
       outcome.is_partial = true;
       return outcome;
     }
     context.Report(static_cast<double>(c + 1) / static_cast<double>(cases.size()));
-    if (played.faults.front() == Fault::kNone) {
-      outcome.Set(played.row + ": names", scores.ours.named);
+    if (test_case.faults.front() == Fault::kNone) {
+      outcome.Set(test_case.row + ": names", scores.ours.named);
       continue;
     }
-    outcome.Set(played.row + ": precision", scores.ours.precision());
-    outcome.Set(played.row + ": recall", scores.ours.recall());
-    if (IsSparse(played)) {
-      outcome.Set(played.row + ": rows or columns named", scores.ours.lines);
+    outcome.Set(test_case.row + ": precision", scores.ours.precision());
+    outcome.Set(test_case.row + ": recall", scores.ours.recall());
+    if (IsSparse(test_case)) {
+      outcome.Set(test_case.row + ": rows or columns named", scores.ours.lines);
       continue;
     }
-    outcome.Set(played.row + ": precision, mean ratio", scores.mean_ratio.precision());
-    outcome.Set(played.row + ": recall, mean ratio", scores.mean_ratio.recall());
-    figure.groups.push_back({played.row.substr(6), {scores.mean_ratio.recall(), scores.ours.recall()}, {}});
+    outcome.Set(test_case.row + ": precision, mean ratio", scores.mean_ratio.precision());
+    outcome.Set(test_case.row + ": recall, mean ratio", scores.mean_ratio.recall());
+    figure.groups.push_back({test_case.row.substr(6), {scores.mean_ratio.recall(), scores.ours.recall()}, {}});
   }
   outcome.figures.push_back({figure.title, Draw(figure),
                              "A factor of 1.5 is planted unless said otherwise; the noise of a message has CV 0.2."});

@@ -169,7 +169,7 @@ MonthLoss MeanLoss(const MonthSetting& setting, uint64_t seed) {
   MonthLoss mean;
   for (uint32_t m = 0; m < kNumMonths; ++m) {
     Random random(CombineHash(seed, m));
-    const MonthLoss month = PlayMonth(setting, random);
+    const MonthLoss month = SimulateMonth(setting, random);
     mean.lost_work += month.lost_work / kNumMonths;
     mean.detection += month.detection / kNumMonths;
     for (size_t c = 0; c < kNumCauses; ++c) mean.isolation[c] += month.isolation[c] / kNumMonths;

@@ -26,7 +26,7 @@ class Clock {
 
 }  // namespace
 
-MonthLoss PlayMonth(const MonthSetting& setting, Random& random) {
+MonthLoss SimulateMonth(const MonthSetting& setting, Random& random) {
   MonthLoss seconds;
   Clock clock(setting.month_s);
   const double rate = (setting.faults_per_month[0] + setting.faults_per_month[1]) / setting.month_s;

@@ -48,6 +48,6 @@ struct MonthLoss {
   double total() const { return lost_work + detection + isolation_sum() + initialization; }
 };
 
-MonthLoss PlayMonth(const MonthSetting& setting, Random& random);
+MonthLoss SimulateMonth(const MonthSetting& setting, Random& random);
 
 }  // namespace fairlead::experiments::c4d_downtime

@@ -19,7 +19,7 @@ MonthLoss Mean(const MonthSetting& setting) {
   constexpr int kMonths = 500;
   for (int m = 0; m < kMonths; ++m) {
     Random random(static_cast<uint64_t>(m));
-    const MonthLoss month = PlayMonth(setting, random);
+    const MonthLoss month = SimulateMonth(setting, random);
     EXPECT_NEAR(month.total() + month.useful, 1, 1e-12);
     mean.lost_work += month.lost_work / kMonths;
     mean.detection += month.detection / kMonths;
@@ -35,7 +35,7 @@ TEST(JobMonthTest, WithoutFaultsNothingIsLost) {
   MonthSetting setting = Setting();
   setting.faults_per_month = {0, 0};
   Random random(1);
-  const MonthLoss loss = PlayMonth(setting, random);
+  const MonthLoss loss = SimulateMonth(setting, random);
   EXPECT_EQ(loss.total(), 0);
   EXPECT_EQ(loss.useful, 1);
   EXPECT_EQ(loss.num_faults, 0u);
@@ -62,7 +62,7 @@ TEST(JobMonthTest, TimesThatNeverEndTakeTheRestOfTheMonth) {
   MonthSetting setting = Setting();
   setting.times = [&](Cause, Random&) { return FaultTimes{10 * setting.month_s, 1}; };
   Random random(3);
-  const MonthLoss loss = PlayMonth(setting, random);
+  const MonthLoss loss = SimulateMonth(setting, random);
   EXPECT_EQ(loss.num_faults, 1u);
   EXPECT_NEAR(loss.total() + loss.useful, 1, 1e-12);
   EXPECT_EQ(loss.isolation_sum(), 0);

@@ -36,7 +36,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     const double part = 1.0 / kQueuePairs.size();
     FL_ASSIGN_OR_RETURN(
         const sim::SimulationReport report,
-        PlayScenario(scenario, context, part * static_cast<double>(i), part * static_cast<double>(i + 1)));
+        SimulateScenario(scenario, context, part * static_cast<double>(i), part * static_cast<double>(i + 1)));
     if (context.should_stop()) {
       outcome.is_partial = true;
       return outcome;

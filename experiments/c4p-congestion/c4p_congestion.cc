@@ -55,7 +55,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     scenario.first_seed = context.seed;
     scenario.simulation.dcqcn = fluid::DcqcnOptions();
     const double part = 1.0 / std::size(kQueuePairs);
-    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, done, done + part));
+    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, SimulateScenario(scenario, context, done, done + part));
     done += part;
     if (context.should_stop()) {
       outcome.is_partial = true;

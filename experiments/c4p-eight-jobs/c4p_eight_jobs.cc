@@ -29,9 +29,9 @@ constexpr Case kCases[] = {{"1:1", 800, 8},
                            {"1:1, 4 queue pairs", 800, 4},
                            {"1:1, 16 queue pairs", 800, 16}};
 
-void AddBars(const Case& played, const sim::SimulationReport& report, std::vector<report::BarFigure>* figures) {
+void AddBars(const Case& test_case, const sim::SimulationReport& report, std::vector<report::BarFigure>* figures) {
   report::BarFigure figure;
-  figure.title = fmt::format("Bus bandwidth of eight jobs, {}", played.row);
+  figure.title = fmt::format("Bus bandwidth of eight jobs, {}", test_case.row);
   figure.description = "Two bars for each job: paths by hash (first seed), and by C4P.";
   figure.y_label = "Gb/s per NIC";
   figure.y_domain = {0, 400};
@@ -52,15 +52,15 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   experiment::Outcome outcome;
   std::vector<report::BarFigure> figures;
   double done = 0;
-  for (const Case& played : kCases) {
+  for (const Case& test_case : kCases) {
     C4pTestbed testbed;
-    testbed.uplink_gbps = played.uplink_gbps;
-    testbed.queue_pairs = played.queue_pairs;
+    testbed.uplink_gbps = test_case.uplink_gbps;
+    testbed.queue_pairs = test_case.queue_pairs;
     testbed.num_seeds = context.reduced ? kNumReducedSeeds : kNumSeeds;
     FL_ASSIGN_OR_RETURN(sim::Scenario scenario, MakeC4pScenario(testbed));
     scenario.first_seed = context.seed;
     const double part = 1.0 / std::size(kCases);
-    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, done, done + part));
+    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, SimulateScenario(scenario, context, done, done + part));
     done += part;
     if (context.should_stop()) {
       outcome.is_partial = true;
@@ -68,14 +68,14 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     }
     const Bandwidths without = MeasureBandwidths(report, "ecmp");
     const Bandwidths with = MeasureBandwidths(report, "c4p");
-    const std::string row = fmt::format("{}: ", played.row);
+    const std::string row = fmt::format("{}: ", test_case.row);
     outcome.Set(row + "worst job without", without.worst);
     outcome.Set(row + "best job without", without.best);
     outcome.Set(row + "worst job with", with.worst);
     outcome.Set(row + "best job with", with.best);
     outcome.Set(row + "spread with", with.best - with.worst);
     outcome.Set(row + "total, with / without", with.mean / without.mean);
-    if (played.queue_pairs == 8) AddBars(played, report, &figures);
+    if (test_case.queue_pairs == 8) AddBars(test_case, report, &figures);
   }
   for (const report::BarFigure& figure : figures) {
     outcome.figures.push_back({figure.title, Draw(figure), "One hash seed; the table has means over seeds."});

@@ -160,7 +160,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   scenario.simulation.num_bins = kNumBins;
   scenario.simulation.num_hottest_links = static_cast<uint32_t>(scenario.fabric.num_links());
   LoseUplinks(SimTime::FromSeconds(Seconds(kFailureS)), &scenario);
-  FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, 0, 1));
+  FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, SimulateScenario(scenario, context, 0, 1));
   experiment::Outcome outcome;
   if (context.should_stop()) {
     outcome.is_partial = true;

@@ -84,7 +84,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     FL_ASSIGN_OR_RETURN(sim::Scenario scenario, MakeScenario(kJobs[j], num_seeds));
     scenario.first_seed = context.seed;
     const double part = 1.0 / std::size(kJobs);
-    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, done, done + part));
+    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, SimulateScenario(scenario, context, done, done + part));
     done += part;
     if (context.should_stop()) {
       outcome.is_partial = true;

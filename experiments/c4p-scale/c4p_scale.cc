@@ -125,7 +125,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     LoseLinks(context.seed, &scenario);
     bound = SprayingBound(scenario);
     const double part = 1.0 / std::size(kQueuePairs);
-    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, done, done + part));
+    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, SimulateScenario(scenario, context, done, done + part));
     done += part;
     if (context.should_stop()) {
       outcome.is_partial = true;

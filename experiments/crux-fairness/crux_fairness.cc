@@ -73,7 +73,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   scenario.simulation.speed_report_interval = SimDuration::FromSeconds(Seconds(10));
 
   experiment::Outcome outcome;
-  FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, 0, 1));
+  FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, SimulateScenario(scenario, context, 0, 1));
   if (context.should_stop()) {
     outcome.is_partial = true;
     return outcome;

@@ -45,7 +45,8 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   for (size_t s = 0; s < kSchedulers.size(); ++s) {
     scenario.placement = kSchedulers[s].placement;
     const auto share = [](size_t part) { return static_cast<double>(part) / kSchedulers.size(); };
-    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, share(s), share(s + 1)));
+    FL_ASSIGN_OR_RETURN(const sim::SimulationReport report,
+                        SimulateScenario(scenario, context, share(s), share(s + 1)));
     if (context.should_stop()) {
       outcome.is_partial = true;
       return outcome;

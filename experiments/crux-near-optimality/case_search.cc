@@ -41,7 +41,7 @@ constexpr uint32_t kAllJobs = (1u << kNumJobs) - 1;
 
 }  // namespace
 
-CaseSearch::CaseSearch(const RandomCase& searched) : searched_(&searched), player_(searched) {
+CaseSearch::CaseSearch(const RandomCase& searched) : searched_(&searched), simulation_(searched) {
   for (uint32_t bits = 0; bits <= kAllJobs; ++bits) {
     const PathChoice choice = WithChoice(searched, bits);
     const bool is_new = std::ranges::find(choices_, choice) == choices_.end();
@@ -68,7 +68,7 @@ const std::vector<Levels>& CaseSearch::AllLevels() {
 const std::vector<std::vector<uint32_t>>& CaseSearch::GroupsOf(const PathChoice& choice) {
   const PathChoice mirrored = Mirrored(*searched_, choice, kAllJobs);
   const auto [entry, is_new] = groups_.try_emplace(mirrored);
-  if (is_new) entry->second = player_.FindGroups(mirrored);
+  if (is_new) entry->second = simulation_.FindGroups(mirrored);
   return entry->second;
 }
 
@@ -79,7 +79,7 @@ double CaseSearch::BusyOf(const std::vector<uint32_t>& group, const PathChoice& 
   const PathChoice mirrored = Mirrored(*searched_, choice, mask);
   const auto [entry, is_new] = busy_.try_emplace({mask, mirrored, dense}, 0.0);
   if (is_new) {
-    entry->second = player_.BusyGpuSeconds(group, mirrored, dense);
+    entry->second = simulation_.BusyGpuSeconds(group, mirrored, dense);
     ++num_simulations_;
   }
   return entry->second;

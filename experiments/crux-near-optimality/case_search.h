@@ -16,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-#include "experiments/crux-near-optimality/group_player.h"
+#include "experiments/crux-near-optimality/group_simulation.h"
 #include "experiments/crux-near-optimality/random_case.h"
 
 namespace fairlead::experiments::crux_near_optimality {
@@ -50,7 +50,7 @@ class CaseSearch {
   double BusyOf(const std::vector<uint32_t>& group, const PathChoice& choice, const Levels& levels);
 
   const RandomCase* searched_;
-  GroupPlayer player_;
+  GroupSimulation simulation_;
   std::vector<PathChoice> choices_;
   double held_gpu_seconds_ = 0;
   std::map<PathChoice, std::vector<std::vector<uint32_t>>> groups_;

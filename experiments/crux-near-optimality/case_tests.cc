@@ -17,7 +17,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 class CaseRunner {
  public:
-  explicit CaseRunner(const RandomCase& played) : search_(played), decisions_(played) {}
+  explicit CaseRunner(const RandomCase& random_case) : search_(random_case), decisions_(random_case) {}
 
   CaseResult Run() {
     CaseResult result;

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "experiments/crux-near-optimality/group_player.h"
+#include "experiments/crux-near-optimality/group_simulation.h"
 #include "scheduling/placement_policy.h"
 #include "topology/fabric_builder.h"
 #include "topology/uplink_wiring.h"
@@ -152,7 +152,7 @@ CaseJob DrawJob(const topology::Router& router, const model::Placement& placemen
 }
 
 // Whether two jobs influence each other when all take the same aggregation switch, the worst that can happen.
-bool CanContend(const RandomCase& drawn) { return GroupPlayer(drawn).FindGroups(PathChoice{}).size() < kNumJobs; }
+bool CanContend(const RandomCase& drawn) { return GroupSimulation(drawn).FindGroups(PathChoice{}).size() < kNumJobs; }
 
 std::optional<RandomCase> TryDraw(uint64_t seed, Random* random) {
   RandomCase drawn;

@@ -39,16 +39,16 @@ struct CaseMean {
   std::map<std::string, double> solo_iteration_s;  // the same, alone
 };
 
-CaseMean MeanOf(const TestbedCase& played, const std::vector<CaseRun>& runs) {
+CaseMean MeanOf(const TestbedCase& testbed_case, const std::vector<CaseRun>& runs) {
   CaseMean mean;
   std::map<std::string, double> num_jobs;
-  for (const TestbedJob& job : played.jobs) num_jobs[job.model] += 1;
+  for (const TestbedJob& job : testbed_case.jobs) num_jobs[job.model] += 1;
   const auto weight = 1 / static_cast<double>(runs.size());
   for (const CaseRun& run : runs) {
     mean.busy += weight * run.busy;
     mean.ideal_busy += weight * run.ideal_busy;
-    for (size_t j = 0; j < played.jobs.size(); ++j) {
-      const std::string& model = played.jobs[j].model;
+    for (size_t j = 0; j < testbed_case.jobs.size(); ++j) {
+      const std::string& model = testbed_case.jobs[j].model;
       mean.iteration_s[model] += weight * run.iteration_s[j] / num_jobs[model];
       mean.solo_iteration_s[model] += weight * run.solo_iteration_s[j] / num_jobs[model];
     }
@@ -59,13 +59,13 @@ CaseMean MeanOf(const TestbedCase& played, const std::vector<CaseRun>& runs) {
 // One case on one fabric under one policy, all seeds.
 struct PlannedCase {
   const Testbed* testbed = nullptr;
-  TestbedCase played;
+  TestbedCase testbed_case;
   std::string policy;
 };
 
 // Means of all planned cases; nothing when stopped before all were played.
-std::optional<std::vector<CaseMean>> PlayAll(const std::vector<PlannedCase>& planned,
-                                             const experiment::RunContext& context) {
+std::optional<std::vector<CaseMean>> SimulateAll(const std::vector<PlannedCase>& planned,
+                                                 const experiment::RunContext& context) {
   const size_t num_seeds = context.reduced ? kNumReducedSeeds : kNumSeeds;
   std::vector<std::vector<CaseRun>> runs(planned.size(), std::vector<CaseRun>(num_seeds));
   std::mutex mutex;
@@ -73,26 +73,27 @@ std::optional<std::vector<CaseMean>> PlayAll(const std::vector<PlannedCase>& pla
   const size_t num_runs = planned.size() * num_seeds;
   ParallelFor(num_runs, context.num_threads, *context.stop, [&](size_t i) {
     const PlannedCase& plan = planned[i / num_seeds];
-    runs[i / num_seeds][i % num_seeds] = plan.testbed->Run(plan.played, plan.policy, context.seed + i % num_seeds);
+    runs[i / num_seeds][i % num_seeds] =
+        plan.testbed->Run(plan.testbed_case, plan.policy, context.seed + i % num_seeds);
     const std::lock_guard lock(mutex);
     context.Report(static_cast<double>(++num_done) / static_cast<double>(num_runs));
   });
   if (num_done < num_runs) return std::nullopt;
   std::vector<CaseMean> means;
-  for (size_t p = 0; p < planned.size(); ++p) means.push_back(MeanOf(planned[p].played, runs[p]));
+  for (size_t p = 0; p < planned.size(); ++p) means.push_back(MeanOf(planned[p].testbed_case, runs[p]));
   return means;
 }
 
 double PercentChange(double before, double after) { return 100 * (after / before - 1); }
 
-void AddCaseRows(const TestbedCase& played, const CaseMean& without, const CaseMean& with,
+void AddCaseRows(const TestbedCase& testbed_case, const CaseMean& without, const CaseMean& with,
                  experiment::Outcome* outcome) {
-  outcome->Set(played.name + ": without", without.busy);
-  outcome->Set(played.name + ": with", with.busy);
-  outcome->Set(played.name + ": ideal", with.ideal_busy);
-  outcome->Set(played.name + ": gain", 100 * (with.busy - without.busy));
+  outcome->Set(testbed_case.name + ": without", without.busy);
+  outcome->Set(testbed_case.name + ": with", with.busy);
+  outcome->Set(testbed_case.name + ": ideal", with.ideal_busy);
+  outcome->Set(testbed_case.name + ": gain", 100 * (with.busy - without.busy));
   for (const auto& [model, iteration_s] : without.iteration_s) {
-    outcome->Set(fmt::format("{}: JCT of {}", played.name, model),
+    outcome->Set(fmt::format("{}: JCT of {}", testbed_case.name, model),
                  PercentChange(iteration_s, with.iteration_s.at(model)));
   }
 }
@@ -171,7 +172,9 @@ Result<topology::Fabric> BuildMotivatingFabric() {
   return topology::BuildClos(spec);
 }
 
-TestbedCase OnlyJob(const TestbedCase& played, size_t job) { return {played.name, played.group, {played.jobs[job]}}; }
+TestbedCase OnlyJob(const TestbedCase& testbed_case, size_t job) {
+  return {testbed_case.name, testbed_case.group, {testbed_case.jobs[job]}};
+}
 
 }  // namespace
 
@@ -185,22 +188,22 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   std::vector<TestbedCase> cases;
   std::vector<PlannedCase> planned;
   TestbedCase pair;
-  for (const TestbedCase& played : setup.cases) {
-    const bool is_pair = played.group == kMotivatingGroup;
-    FL_RETURN_IF_ERROR((is_pair ? motivating : testbed).Check(played));
+  for (const TestbedCase& testbed_case : setup.cases) {
+    const bool is_pair = testbed_case.group == kMotivatingGroup;
+    FL_RETURN_IF_ERROR((is_pair ? motivating : testbed).Check(testbed_case));
     if (is_pair) {
-      pair = played;
+      pair = testbed_case;
       continue;
     }
-    cases.push_back(played);
-    for (const char* policy : {"ecmp", "crux"}) planned.push_back({&testbed, played, policy});
+    cases.push_back(testbed_case);
+    for (const char* policy : {"ecmp", "crux"}) planned.push_back({&testbed, testbed_case, policy});
   }
-  for (const TestbedCase& played : {OnlyJob(pair, 0), OnlyJob(pair, 1), pair}) {
-    planned.push_back({&motivating, played, "ecmp"});
+  for (const TestbedCase& testbed_case : {OnlyJob(pair, 0), OnlyJob(pair, 1), pair}) {
+    planned.push_back({&motivating, testbed_case, "ecmp"});
   }
 
   experiment::Outcome outcome;
-  const auto means = PlayAll(planned, context);
+  const auto means = SimulateAll(planned, context);
   outcome.is_partial = !means.has_value();
   if (!means) return outcome;
   for (size_t c = 0; c < cases.size(); ++c) AddCaseRows(cases[c], (*means)[2 * c], (*means)[2 * c + 1], &outcome);

@@ -28,11 +28,11 @@ GpuId GpuOf(const topology::Fabric& fabric, uint32_t host, uint32_t gpu) {
 // Puts job i of the case where the case says.
 class PlacementByHand final : public scheduling::PlacementPolicy {
  public:
-  explicit PlacementByHand(const TestbedCase& played) : played_(&played) {}
+  explicit PlacementByHand(const TestbedCase& testbed_case) : case_(&testbed_case) {}
 
   std::string_view name() const override { return "by-hand"; }
   std::optional<model::Placement> Place(const scheduling::GpuPool& pool, const model::Job& job) const override {
-    const TestbedJob& mine = played_->jobs[job.id.index()];
+    const TestbedJob& mine = case_->jobs[job.id.index()];
     model::Placement placement;
     for (const uint32_t host : mine.hosts) {
       for (const uint32_t gpu : mine.gpus) placement.gpus.push_back(GpuOf(pool.fabric(), host, gpu));
@@ -41,7 +41,7 @@ class PlacementByHand final : public scheduling::PlacementPolicy {
   }
 
  private:
-  const TestbedCase* played_;
+  const TestbedCase* case_;
 };
 
 // One ring per GPU of a host through all hosts of the job, each over several connections; one byte on every edge.
@@ -107,37 +107,37 @@ sim::SimulationOptions MakeOptions(uint64_t seed) {
 
 }  // namespace
 
-Status Testbed::Check(const TestbedCase& played) const {
+Status Testbed::Check(const TestbedCase& testbed_case) const {
   std::set<GpuId> taken;
-  for (const TestbedJob& job : played.jobs) {
+  for (const TestbedJob& job : testbed_case.jobs) {
     for (const uint32_t host : job.hosts) {
       for (const uint32_t gpu : job.gpus) {
         const bool exists = host < fabric_->num_hosts() && gpu < fabric_->num_gpus_of(HostId(host));
         if (exists && taken.insert(GpuOf(*fabric_, host, gpu)).second) continue;
-        return InvalidArgument(fmt::format("case '{}': {}: GPU {} of host {} {}", played.name, job.model, gpu, host,
-                                           exists ? "is taken twice" : "does not exist"));
+        return InvalidArgument(fmt::format("case '{}': {}: GPU {} of host {} {}", testbed_case.name, job.model, gpu,
+                                           host, exists ? "is taken twice" : "does not exist"));
       }
     }
   }
   return OkStatus();
 }
 
-CaseRun Testbed::Run(const TestbedCase& played, std::string_view policy_name, uint64_t seed) const {
-  const PlacementByHand placement(played);
+CaseRun Testbed::Run(const TestbedCase& testbed_case, std::string_view policy_name, uint64_t seed) const {
+  const PlacementByHand placement(testbed_case);
   const auto policy = traffic::CreatePolicy(policy_name, {});
   const auto solo_policy = traffic::CreatePolicy(kSoloPolicy, {});
   FL_CHECK(policy.ok() && solo_policy.ok());
   std::vector<model::Job> jobs;
-  for (size_t j = 0; j < played.jobs.size(); ++j) {
+  for (size_t j = 0; j < testbed_case.jobs.size(); ++j) {
     model::Job& job = jobs.emplace_back();
     job.id = JobId(j);
-    job.name = played.jobs[j].model;
-    job.num_gpus = played.jobs[j].num_gpus();
-    job.gpus_per_host = static_cast<uint32_t>(played.jobs[j].gpus.size());
+    job.name = testbed_case.jobs[j].model;
+    job.num_gpus = testbed_case.jobs[j].num_gpus();
+    job.gpus_per_host = static_cast<uint32_t>(testbed_case.jobs[j].gpus.size());
   }
   const auto iterations = [&](const model::Job& job, const model::Placement& where) -> Result<model::Iteration> {
-    const TestbedJob& mine = played.jobs[job.id.index()];
-    return MakeIteration(*fabric_, setup_->ModelOf(played, mine), mine, setup_->connections_per_gpu, where);
+    const TestbedJob& mine = testbed_case.jobs[job.id.index()];
+    return MakeIteration(*fabric_, setup_->ModelOf(testbed_case, mine), mine, setup_->connections_per_gpu, where);
   };
   sim::ClusterSimulation simulation(*fabric_, placement, **policy, {solo_policy->get()}, iterations, std::move(jobs),
                                     {}, MakeOptions(seed));

@@ -30,10 +30,10 @@ class Testbed {
   Testbed(const topology::Fabric& fabric, const TestbedSetup& setup) : fabric_(&fabric), setup_(&setup) {}
 
   // Errors: kInvalidArgument when a job of the case needs a host or GPU that does not exist or is taken.
-  Status Check(const TestbedCase& played) const;
+  Status Check(const TestbedCase& testbed_case) const;
 
   // Args: a case that passes Check; `policy` is a registered name.
-  CaseRun Run(const TestbedCase& played, std::string_view policy, uint64_t seed) const;
+  CaseRun Run(const TestbedCase& testbed_case, std::string_view policy, uint64_t seed) const;
 
  private:
   const topology::Fabric* fabric_;

@@ -103,7 +103,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   scenario.first_seed = context.seed;
   scenario.varied = {.hash = true, .phase = false, .placement = false};
   scenario.num_seeds = context.reduced ? kNumReducedSeeds : kNumSeeds;
-  FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, PlayScenario(scenario, context, 0, kLearningPart));
+  FL_ASSIGN_OR_RETURN(const sim::SimulationReport report, SimulateScenario(scenario, context, 0, kLearningPart));
   if (context.should_stop()) {
     outcome.is_partial = true;
     return outcome;
@@ -116,7 +116,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   unlearned.learns_speeds = false;
   unlearned.allocations = {"aiturbo"};
   unlearned.policies = {"ecmp", "crux"};
-  FL_ASSIGN_OR_RETURN(const sim::SimulationReport believed, PlayScenario(unlearned, context, kLearningPart, 1));
+  FL_ASSIGN_OR_RETURN(const sim::SimulationReport believed, SimulateScenario(unlearned, context, kLearningPart, 1));
   if (context.should_stop()) {
     outcome.is_partial = true;
     return outcome;

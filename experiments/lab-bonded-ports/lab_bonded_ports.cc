@@ -71,9 +71,9 @@ report::BarFigure DrawSeeds(const lab::LabComparison& comparison, size_t num_nic
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
-  FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-bonded-ports.yaml"));
-  FL_ASSIGN_OR_RETURN(const lab::LabPlan plan, lab::PlanLab(played.scenario().fabric, LabOptionsOf(context).lab));
-  const auto comparison = Compare(played, kSize, context);
+  FL_ASSIGN_OR_RETURN(const LabScenario lab_scenario, LabScenario::Write("scenarios/lab-bonded-ports.yaml"));
+  FL_ASSIGN_OR_RETURN(const lab::LabPlan plan, lab::PlanLab(lab_scenario.scenario().fabric, LabOptionsOf(context).lab));
+  const auto comparison = Compare(lab_scenario, kSize, context);
   if (!comparison.ok()) return WithoutLab(comparison.status());
   const Measured hashed = Measure(*comparison, plan, &lab::HashedAndSteered::hashed);
   const Measured steered = Measure(*comparison, plan, &lab::HashedAndSteered::steered);

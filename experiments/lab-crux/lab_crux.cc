@@ -65,20 +65,20 @@ struct CaseResult {
 };
 
 // Plays cases; what a job does alone is measured once for all cases that have it.
-class CasePlayer {
+class CaseRunner {
  public:
-  explicit CasePlayer(const experiment::RunContext& context) : context_(context) {
+  explicit CaseRunner(const experiment::RunContext& context) : context_(context) {
     num_seeds_ = context.reduced ? 1 : kNumSeeds;
     num_parts_ =
         static_cast<double>((context.reduced ? 1 : std::size(kCases)) * num_seeds_ * service::LivePolicies().size());
   }
 
-  Result<CaseResult> Play(const Case& played);
+  Result<CaseResult> Run(const Case& lab_scenario);
   uint32_t num_seeds() const { return num_seeds_; }
 
  private:
-  Status PlayPolicy(const LabScenario& scenario, const service::LivePolicy& policy, uint32_t seed, CaseResult* result);
-  Status PlayAlone(lab::LabSession* session, const std::vector<lab::LabJob>& jobs, CaseResult* result);
+  Status RunPolicy(const LabScenario& scenario, const service::LivePolicy& policy, uint32_t seed, CaseResult* result);
+  Status SimulateAlone(lab::LabSession* session, const std::vector<lab::LabJob>& jobs, CaseResult* result);
   Status Simulate(const LabScenario& scenario, CaseResult* result);
 
   const experiment::RunContext& context_;
@@ -89,8 +89,8 @@ class CasePlayer {
   std::map<std::pair<std::string, uint32_t>, double> alone_;  // [model, GPUs] iteration
 };
 
-Status CasePlayer::PlayPolicy(const LabScenario& scenario, const service::LivePolicy& policy, uint32_t seed,
-                              CaseResult* result) {
+Status CaseRunner::RunPolicy(const LabScenario& scenario, const service::LivePolicy& policy, uint32_t seed,
+                             CaseResult* result) {
   context_.Report(part_++ / num_parts_);
   lab::LabSessionOptions options = LabOptionsOf(context_);
   options.lab.hash_seed += seed;
@@ -113,10 +113,10 @@ Status CasePlayer::PlayPolicy(const LabScenario& scenario, const service::LivePo
     mine.iteration_s[model] += seconds / num_seeds_;
   }
   if (!policy.chooses_paths || !policy.sets_levels || seed > 0) return OkStatus();
-  return PlayAlone(&session, jobs, result);
+  return SimulateAlone(&session, jobs, result);
 }
 
-Status CasePlayer::PlayAlone(lab::LabSession* session, const std::vector<lab::LabJob>& jobs, CaseResult* result) {
+Status CaseRunner::SimulateAlone(lab::LabSession* session, const std::vector<lab::LabJob>& jobs, CaseResult* result) {
   std::vector<double> iteration_s;
   for (size_t j = 0; j < jobs.size(); ++j) {
     const std::pair<std::string, uint32_t> key = {jobs_[j].model, jobs_[j].num_gpus};
@@ -131,7 +131,7 @@ Status CasePlayer::PlayAlone(lab::LabSession* session, const std::vector<lab::La
   return OkStatus();
 }
 
-Status CasePlayer::Simulate(const LabScenario& scenario, CaseResult* result) {
+Status CaseRunner::Simulate(const LabScenario& scenario, CaseResult* result) {
   for (const service::LivePolicy& policy : service::LivePolicies()) {
     FL_ASSIGN_OR_RETURN(const auto runs,
                         lab::SimulateUnder(scenario.scenario(), std::string(policy.name), *context_.stop));
@@ -157,12 +157,12 @@ Status CasePlayer::Simulate(const LabScenario& scenario, CaseResult* result) {
   return OkStatus();
 }
 
-Result<CaseResult> CasePlayer::Play(const Case& played) {
-  FL_ASSIGN_OR_RETURN(const LabScenario scenario, LabScenario::Write(played.scenario));
+Result<CaseResult> CaseRunner::Run(const Case& lab_scenario) {
+  FL_ASSIGN_OR_RETURN(const LabScenario scenario, LabScenario::Write(lab_scenario.scenario));
   CaseResult result;
   for (uint32_t seed = 0; seed < num_seeds_; ++seed) {
     for (const service::LivePolicy& policy : service::LivePolicies()) {
-      FL_RETURN_IF_ERROR(PlayPolicy(scenario, policy, seed, &result));
+      FL_RETURN_IF_ERROR(RunPolicy(scenario, policy, seed, &result));
     }
   }
   FL_RETURN_IF_ERROR(Simulate(scenario, &result));
@@ -250,26 +250,26 @@ report::PageFigure DrawCase(std::string_view name, const CaseResult& result) {
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
-  CasePlayer player(context);
+  CaseRunner runner(context);
   experiment::Outcome outcome;
   IterationDifferences differences;
-  for (const Case& played : kCases) {
-    if (context.reduced && &played != kCases) {
-      AddRows(played.name, NoResult(played), &outcome);
+  for (const Case& lab_scenario : kCases) {
+    if (context.reduced && &lab_scenario != kCases) {
+      AddRows(lab_scenario.name, NoResult(lab_scenario), &outcome);
       continue;
     }
-    const auto result = player.Play(played);
+    const auto result = runner.Run(lab_scenario);
     if (!result.ok()) return WithoutLab(result.status());
-    AddRows(played.name, *result, &outcome);
-    AddNotes(played.name, *result, &outcome);
+    AddRows(lab_scenario.name, *result, &outcome);
+    AddNotes(lab_scenario.name, *result, &outcome);
     CollectDifferences(*result, &differences);
-    outcome.figures.push_back(DrawCase(played.name, *result));
+    outcome.figures.push_back(DrawCase(lab_scenario.name, *result));
   }
   outcome.Set("iterations, lab against simulator", differences.Median());
   outcome.notes.push_back(
       fmt::format("Means over {} labs whose switches hash differently, {:.0f} s each; the simulator's over 20 hash "
                   "seeds. none: ecmp; paths: c4p; priorities: crux-levels; both: crux+c4p.",
-                  player.num_seeds(), context.reduced ? kReducedSeconds : kSeconds));
+                  runner.num_seeds(), context.reduced ? kReducedSeconds : kSeconds));
   return outcome;
 }
 

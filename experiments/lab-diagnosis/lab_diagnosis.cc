@@ -82,7 +82,7 @@ void ReportTours(const std::map<std::string, KindResult>& kinds, const Confusion
   outcome->figures.push_back(DrawTimes(kinds));
 }
 
-Status RunTours(const experiment::RunContext& context, const LabScenario& played, experiment::Outcome* outcome) {
+Status RunTours(const experiment::RunContext& context, const LabScenario& lab_scenario, experiment::Outcome* outcome) {
   std::map<std::string, KindResult> kinds;
   Confusion confusion;
   size_t num_unexpected = 0;
@@ -90,7 +90,7 @@ Status RunTours(const experiment::RunContext& context, const LabScenario& played
   for (uint32_t t = 0; t < tours; ++t) {
     lab::FaultTourOptions options;
     FL_ASSIGN_OR_RETURN(options.lab, SteeredLabOptionsOf(context, true));
-    const auto num_workers = static_cast<uint32_t>(played.scenario().jobs.front().job.hosts.size());
+    const auto num_workers = static_cast<uint32_t>(lab_scenario.scenario().jobs.front().job.hosts.size());
     const std::vector<LabFaultKind> some = {LabFaultKind::kKilledRank, LabFaultKind::kFrozenRank};
     options.faults =
         lab::PlanTour(context.reduced ? some : std::vector<LabFaultKind>(), num_workers, kIterationSeconds);
@@ -100,8 +100,8 @@ Status RunTours(const experiment::RunContext& context, const LabScenario& played
       fault.peer = (fault.peer + t) % num_workers;
     }
     const auto progress = [&](const std::string&, double fraction) { context.Report((t + fraction) / tours); };
-    FL_ASSIGN_OR_RETURN(const lab::FaultTour tour,
-                        lab::RunFaultTour(played.file(), played.scenario(), options, progress, *context.stop));
+    FL_ASSIGN_OR_RETURN(const lab::FaultTour tour, lab::RunFaultTour(lab_scenario.file(), lab_scenario.scenario(),
+                                                                     options, progress, *context.stop));
     AddTour(tour, &kinds, &confusion);
     AddWrong(tour, t, outcome);
     num_unexpected += tour.unexpected.size();
@@ -113,9 +113,9 @@ Status RunTours(const experiment::RunContext& context, const LabScenario& played
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
-  FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write(kScenario));
+  FL_ASSIGN_OR_RETURN(const LabScenario lab_scenario, LabScenario::Write(kScenario));
   experiment::Outcome outcome;
-  const Status status = RunTours(context, played, &outcome);
+  const Status status = RunTours(context, lab_scenario, &outcome);
   if (!status.ok()) return WithoutLab(status);
   return outcome;
 }

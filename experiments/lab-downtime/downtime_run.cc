@@ -21,7 +21,7 @@ class FaultyRun {
  public:
   FaultyRun(lab::SteeredLab* lab, const DowntimeOptions& options) : lab_(lab), options_(options) {}
 
-  Result<DowntimeRun> Play() {
+  Result<DowntimeRun> Run() {
     FL_RETURN_IF_ERROR(lab_->StartJob(job()));
     begin_s_ = NowSeconds();
     first_ = runner().ProgressOf(job());
@@ -133,7 +133,7 @@ double DowntimeRun::DowntimeShare() const {
 }
 
 Result<DowntimeRun> RunWithFaults(lab::SteeredLab* lab, const DowntimeOptions& options) {
-  return FaultyRun(lab, options).Play();
+  return FaultyRun(lab, options).Run();
 }
 
 }  // namespace fairlead::experiments::lab_downtime

@@ -53,15 +53,17 @@ DowntimeOptions PlanDowntime(bool reduced, bool has_c4d, size_t num_hosts) {
   return options;
 }
 
-Status RunDowntime(const experiment::RunContext& context, const LabScenario& played, experiment::Outcome* outcome) {
+Status RunDowntime(const experiment::RunContext& context, const LabScenario& lab_scenario,
+                   experiment::Outcome* outcome) {
   std::vector<std::pair<std::string, DowntimeRun>> runs;
   for (const bool has_c4d : {false, true}) {
     context.Report(has_c4d ? 0.5 : 0);
     FL_ASSIGN_OR_RETURN(const lab::SteeredLabOptions options, SteeredLabOptionsOf(context, has_c4d));
     FL_ASSIGN_OR_RETURN(const auto lab,
-                        lab::SteeredLab::Start(played.file(), played.scenario(), options, *context.stop));
-    FL_ASSIGN_OR_RETURN(DowntimeRun run, RunWithFaults(lab.get(), PlanDowntime(context.reduced, has_c4d,
-                                                                               played.scenario().fabric.num_hosts())));
+                        lab::SteeredLab::Start(lab_scenario.file(), lab_scenario.scenario(), options, *context.stop));
+    FL_ASSIGN_OR_RETURN(
+        DowntimeRun run,
+        RunWithFaults(lab.get(), PlanDowntime(context.reduced, has_c4d, lab_scenario.scenario().fabric.num_hosts())));
     const std::string name = has_c4d ? "with C4D" : "without C4D";
     outcome->Set(name + ": downtime", 100 * run.DowntimeShare());
     outcome->Set(name + ": restarts", run.restarts);
@@ -75,9 +77,9 @@ Status RunDowntime(const experiment::RunContext& context, const LabScenario& pla
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
-  FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write(kScenario));
+  FL_ASSIGN_OR_RETURN(const LabScenario lab_scenario, LabScenario::Write(kScenario));
   experiment::Outcome outcome;
-  const Status status = RunDowntime(context, played, &outcome);
+  const Status status = RunDowntime(context, lab_scenario, &outcome);
   if (!status.ok()) return WithoutLab(status);
   return outcome;
 }

@@ -36,8 +36,8 @@ report::BarFigure DrawJobs(const lab::LabComparison& comparison) {
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
-  FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-eight-jobs.yaml"));
-  const auto comparison = Compare(played, kSize, context);
+  FL_ASSIGN_OR_RETURN(const LabScenario lab_scenario, LabScenario::Write("scenarios/lab-eight-jobs.yaml"));
+  const auto comparison = Compare(lab_scenario, kSize, context);
   if (!comparison.ok()) return WithoutLab(comparison.status());
   const lab::ThroughputGain gain = lab::GainOf(*comparison);
   experiment::Outcome outcome;

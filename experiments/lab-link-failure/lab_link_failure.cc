@@ -78,14 +78,15 @@ report::LineFigure DrawRuns(const std::vector<std::pair<std::string, std::vector
 }
 
 // One lab for each way, whose switches hash by `seed`.
-Result<lab::LabRunResult> RunInLab(const LabScenario& played, const experiment::RunContext& context, uint32_t seed,
-                                   bool steers, double seconds) {
+Result<lab::LabRunResult> RunInLab(const LabScenario& lab_scenario, const experiment::RunContext& context,
+                                   uint32_t seed, bool steers, double seconds) {
   lab::LabSessionOptions options = LabOptionsOf(context);
   options.lab.hash_seed += seed;
-  FL_ASSIGN_OR_RETURN(auto session, lab::LabSession::Start(played.file(), played.scenario(), options, *context.stop));
+  FL_ASSIGN_OR_RETURN(auto session,
+                      lab::LabSession::Start(lab_scenario.file(), lab_scenario.scenario(), options, *context.stop));
   // Under ECMP nothing adapts, the shares of queue pairs neither.
   const auto bytes = steers ? lab::QueuePairBytes::kShared : lab::QueuePairBytes::kFixed;
-  FL_ASSIGN_OR_RETURN(const auto jobs, lab::PlanJobs(played.scenario(), session.state().plan, 0, bytes));
+  FL_ASSIGN_OR_RETURN(const auto jobs, lab::PlanJobs(lab_scenario.scenario(), session.state().plan, 0, bytes));
   return session.Run(jobs, steers, kWarmUp, seconds,
                      {{.at_s = kCutAt, .act = [&] { return session.SetHealth(kCable, 0); }}});
 }
@@ -117,11 +118,11 @@ void AddDifferences(const lab::LabRunResult& run, double from_s, double to_s,
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
-  FL_ASSIGN_OR_RETURN(const LabScenario played, LabScenario::Write("scenarios/lab-link-failure.yaml"));
+  FL_ASSIGN_OR_RETURN(const LabScenario lab_scenario, LabScenario::Write("scenarios/lab-link-failure.yaml"));
   const double seconds = context.reduced ? kReducedSeconds : kSeconds;
   const uint32_t num_seeds = context.reduced ? 1 : kNumSeeds;
-  FL_ASSIGN_OR_RETURN(const auto simulated_before, Simulate(played.scenario(), false, *context.stop));
-  FL_ASSIGN_OR_RETURN(const auto simulated_after, Simulate(played.scenario(), true, *context.stop));
+  FL_ASSIGN_OR_RETURN(const auto simulated_before, Simulate(lab_scenario.scenario(), false, *context.stop));
+  FL_ASSIGN_OR_RETURN(const auto simulated_after, Simulate(lab_scenario.scenario(), true, *context.stop));
   experiment::Outcome outcome;
   std::vector<std::pair<std::string, std::vector<double>>> runs;
   for (const bool steers : {false, true}) {
@@ -133,7 +134,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     IterationDifferences differences_after;
     for (uint32_t seed = 0; seed < num_seeds; ++seed) {
       context.Report(((steers ? num_seeds : 0) + seed) / (2.0 * num_seeds));
-      const auto run = RunInLab(played, context, seed, steers, seconds);
+      const auto run = RunInLab(lab_scenario, context, seed, steers, seconds);
       if (!run.ok()) return WithoutLab(run.status());
       const std::vector<double> bins = ThroughputOverTime(*run, LabOptionsOf(context).lab.scale);
       const double of_seed = MeanBetween(bins, kCutAt + kSettling, seconds);

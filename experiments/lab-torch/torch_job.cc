@@ -23,9 +23,9 @@ constexpr const char* kMasterPort = "29500";
 constexpr size_t kLogTailBytes = 300;
 
 // What it prints goes to the file.
-Result<pid_t> Spawn(const std::vector<std::string>& words, const std::string& log) {
+Result<pid_t> Spawn(const std::vector<std::string>& args, const std::string& log) {
   std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& arg : args) arguments.push_back(const_cast<char*>(arg.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -34,7 +34,7 @@ Result<pid_t> Spawn(const std::vector<std::string>& words, const std::string& lo
   pid_t process = -1;
   const int error = posix_spawnp(&process, arguments.front(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return Unavailable(fmt::format("{} can't be started: {}", words.front(), std::strerror(error)));
+  if (error != 0) return Unavailable(fmt::format("{} can't be started: {}", args.front(), std::strerror(error)));
   return process;
 }
 

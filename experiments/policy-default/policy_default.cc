@@ -167,7 +167,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
       scenario.policies.assign(kPolicies.begin(), kPolicies.end());
       const auto done = static_cast<double>(all.size());
       FL_ASSIGN_OR_RETURN(const sim::SimulationReport report,
-                          PlayScenario(scenario, context, done / num_clusters, (done + 1) / num_clusters));
+                          SimulateScenario(scenario, context, done / num_clusters, (done + 1) / num_clusters));
       if (context.should_stop()) {
         outcome.is_partial = true;
         return outcome;

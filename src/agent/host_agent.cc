@@ -18,7 +18,7 @@ constexpr uint64_t kNumberMask = (uint64_t{1} << 53) - 1;
 }  // namespace
 
 HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now,
-                     const std::map<RewriteRule, uint16_t>& standing)
+                     const std::map<RewriteRule, uint16_t>& installed)
     : options_(options),
       random_(options.random_seed),
       now_(now),
@@ -40,7 +40,7 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
   for (const KeptAccepted& accepted : kept.accepted) {
     accepted_.emplace(accepted.inode, Accepted{.kept = accepted, .since = now, .traffic_class = {}});
   }
-  RestoreRewriting(standing);
+  RestoreRewriting(installed);
 }
 
 std::vector<HostAction> HostAgent::Handle(SimTime now, std::span<const HostEvent> events) {
@@ -63,12 +63,12 @@ void HostAgent::TakeTime() {
     if (found != connections_.end() && found->second.stage == Stage::kAsked) AnswerLate(&found->second);
   }
   if (is_welcome_ && heartbeat_due_ <= now_) {
-    Say(controller::Heartbeat{.num_leases = NumLeases()});
+    Send(controller::Heartbeat{.num_leases = NumLeases()});
     heartbeat_due_ = now_ + heartbeat_period_;
     AskAgain();
   }
   DropOldArrivals();
-  for (controller::JobMeasured& measured : meter_.Report(now_)) Say(std::move(measured));
+  for (controller::JobMeasured& measured : meter_.Report(now_)) Send(std::move(measured));
 }
 
 SimTime HostAgent::NextDue() const {
@@ -176,7 +176,7 @@ HostAgent::Connection& HostAgent::Hold(Connection connection) {
   jobs_[kept.job].insert(number);
   ended_away_.erase(kept.job);
   if (kept.inode != 0) by_socket_[{kept.pid, kept.inode}] = number;
-  Say(controller::PathsWanted{.request = ++num_requests_, .job = kept.job, .connections = {kept.wanted}});
+  Send(controller::PathsWanted{.request = ++num_requests_, .job = kept.job, .connections = {kept.wanted}});
   return held;
 }
 
@@ -238,7 +238,7 @@ void HostAgent::Open(Connection* connection, uint16_t port) {
   connection->kept.socket_port = port;
   connection->kept.wire_port = port;
   ++revision_;
-  if (connection->kept.is_answered) SayOpened(*connection);
+  if (connection->kept.is_answered) SendOpened(*connection);
   ClassifySocket(connection);  // the level may have changed while it was being opened
 }
 
@@ -276,7 +276,7 @@ void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
     connections_.erase(found);
     ++revision_;
   }
-  for (auto& [job, gone] : closed) Say(controller::ConnectionsClosed{.job = job, .connections = std::move(gone)});
+  for (auto& [job, gone] : closed) Send(controller::ConnectionsClosed{.job = job, .connections = std::move(gone)});
 }
 
 void HostAgent::Take(const ProcessEnded& event) {

@@ -76,7 +76,7 @@ class HostAgent {
   // Args: kept: by the agent before, empty when there was none. standing: what the kernel rewrites, by the agent before,
   // and to which port.
   HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now,
-            const std::map<RewriteRule, uint16_t>& standing = {});
+            const std::map<RewriteRule, uint16_t>& installed = {});
 
   // Handles events of one moment in their order, and what time has brought. Time never runs backwards.
   std::vector<HostAction> Handle(SimTime now, std::span<const HostEvent> events);
@@ -141,24 +141,24 @@ class HostAgent {
   void TakeTime();
 
   // The controller's words (host_agent_stream.cc).
-  void Hear(const controller::Welcome& word);
-  void Hear(const controller::Refused& word);
-  void Hear(const controller::PathsAnswered& word);
-  void Hear(const controller::PathsChanged& word);
-  void Hear(const controller::ProbesWanted& word);
-  void Hear(const controller::PrepareArrival& word);
-  void Hear(const controller::ForgetArrival& word);
-  void Hear(const controller::AnnouncementWanted& word);
-  void Hear(const controller::LevelSet& word);
-  void Hear(const controller::HostJudged& word) { Act(KeepJudgement{word}); }
-  void HearAnswer(const controller::PathsAnswered& word, const traffic::ConnectionAnswer& answer);
+  void Hear(const controller::Welcome& message);
+  void Hear(const controller::Refused& message);
+  void Hear(const controller::PathsAnswered& message);
+  void Hear(const controller::PathsChanged& message);
+  void Hear(const controller::ProbesWanted& message);
+  void Hear(const controller::PrepareArrival& message);
+  void Hear(const controller::ForgetArrival& message);
+  void Hear(const controller::AnnouncementWanted& message);
+  void Hear(const controller::LevelSet& message);
+  void Hear(const controller::HostJudged& message) { Act(KeepJudgement{message}); }
+  void HearAnswer(const controller::PathsAnswered& message, const traffic::ConnectionAnswer& answer);
   void HearChange(const controller::QueuePairChanged& change);
-  void Say(controller::FromAgent message);  // nothing unless the agent is welcome
+  void Send(controller::FromAgent message);  // nothing unless the agent is welcome
   void Announce(const std::string& job);
   void AskAgain();  // for connections that nobody has answered for
   // At once, or when the state is kept that has it.
-  void SayOpened(const Connection& connection);
-  void SayStanding(const Connection& connection);
+  void SendOpened(const Connection& connection);
+  void SendHeld(const Connection& connection);
   // Before its first plan the controller does not know a connection, and takes no word about it.
   void TakePlan(Connection* connection, const traffic::QueuePairAnswer& plan);
   uint32_t NumLeases() const;
@@ -195,13 +195,13 @@ class HostAgent {
   bool IsPortTaken(const Connection& connection, uint16_t port) const;
   void Move(Connection* connection, uint16_t port);
   void RefuseMove(const Connection& connection, uint16_t port, const std::string& why);
-  std::string ObjectionTo(const controller::PrepareArrival& word) const;
+  std::string ObjectionTo(const controller::PrepareArrival& message) const;
   // Orders for an alias are answered in their order; ticket 0: at once. `error` is empty when it is done.
   void AnswerArrival(uint64_t alias, uint64_t ticket, const std::string& error);
   void ClearArrival(const KeptAlias& alias, uint16_t wire_port);
   void DropAlias(uint64_t number);
   void DropOldArrivals();
-  void RestoreRewriting(const std::map<RewriteRule, uint16_t>& standing);
+  void RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed);
   void LookAtConnections(const SocketsSeen& event);
   // Whose bytes are counted.
   static bool HasOpenSocket(const Connection& connection) {
@@ -245,7 +245,7 @@ class HostAgent {
   std::map<uint64_t, bool> unasked_;         // sockets that nobody has asked about, by inode: is it of IPv6
   std::optional<SimTime> owners_wanted_at_;  // while their owners are looked up
   SimTime next_look_for_owners_;
-  std::deque<std::pair<uint64_t, uint64_t>> unsaid_opened_;  // revision that has it, and connection
+  std::deque<std::pair<uint64_t, uint64_t>> unsent_opened_;  // revision that has it, and connection
   ProbeSchedule probes_;
   std::map<uint64_t, std::vector<controller::PortScanSeen>> rounds_;  // under way
   JobMeter meter_;

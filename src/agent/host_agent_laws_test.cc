@@ -51,7 +51,7 @@ class Nonsense {
       case 12:
         return BytesSeen{now, Sockets(now).sockets};
       default:
-        return MessageFromController{Word()};
+        return MessageFromController{Message()};
     }
   }
   SimDuration Pause() {
@@ -81,7 +81,7 @@ class Nonsense {
     }
     return seen;
   }
-  controller::ToAgent Word() {
+  controller::ToAgent Message() {
     switch (random_.Below(12)) {
       case 0:
         return controller::Welcome{"x", SimDuration(static_cast<int64_t>(random_.Below(1 << 30)) - 1000),
@@ -90,34 +90,34 @@ class Nonsense {
         return random_.Below(9) == 0 ? controller::ToAgent(controller::Refused{"no"}) : controller::Welcome{};
       case 2:
       case 3: {
-        controller::PathsAnswered word{.request = random_.Below(9), .job = Job(), .connections = {}};
+        controller::PathsAnswered message{.request = random_.Below(9), .job = Job(), .connections = {}};
         for (uint64_t i = random_.Below(3); i > 0; --i) {
-          word.connections.push_back({Connection(), "r", std::vector(random_.Below(3), Answer())});
+          message.connections.push_back({Connection(), "r", std::vector(random_.Below(3), Answer())});
         }
-        word.level = static_cast<uint32_t>(random_.Below(10));
-        return word;
+        message.level = static_cast<uint32_t>(random_.Below(10));
+        return message;
       }
       case 4:
       case 5: {
-        controller::PathsChanged word;
+        controller::PathsChanged message;
         for (uint64_t i = random_.Below(3); i > 0; --i) {
-          word.changes.push_back(
+          message.changes.push_back(
               {Job(), Connection(), static_cast<uint32_t>(random_.Below(8) == 0), Answer(), {}, random_.Below(3) > 0});
         }
-        return word;
+        return message;
       }
       case 6: {
-        controller::ProbesWanted word{.round = random_.Below(3), .scans = {}};
+        controller::ProbesWanted message{.round = random_.Below(3), .scans = {}};
         for (uint64_t i = random_.Below(3); i > 0; --i) {
-          word.scans.push_back({.source = Address(),
-                                .destination = Address(),
-                                .plane = 0,
-                                .protocol = static_cast<uint8_t>(random_.Below(4) == 0 ? 17 : 6),
-                                .destination_port = Port(),
-                                .epoch = 0,
-                                .source_ports = std::vector<uint16_t>(random_.Below(99), 50'000)});
+          message.scans.push_back({.source = Address(),
+                                   .destination = Address(),
+                                   .plane = 0,
+                                   .protocol = static_cast<uint8_t>(random_.Below(4) == 0 ? 17 : 6),
+                                   .destination_port = Port(),
+                                   .epoch = 0,
+                                   .source_ports = std::vector<uint16_t>(random_.Below(99), 50'000)});
         }
-        return word;
+        return message;
       }
       case 7:
       case 8:
@@ -147,14 +147,14 @@ class Judge {
     if (const auto* asked = std::get_if<PathRequested>(&event)) open_[asked->question] = now;
     if (const auto* left = std::get_if<ProcessLeft>(&event)) open_.erase(left->question);
     if (std::holds_alternative<StreamOpened>(event)) ports_.clear();
-    if (const auto* said = std::get_if<MessageFromController>(&event)) {
-      if (const auto* word = std::get_if<controller::PathsAnswered>(&said->message)) {
-        for (const auto& connection : word->connections) {
+    if (const auto* sent = std::get_if<MessageFromController>(&event)) {
+      if (const auto* message = std::get_if<controller::PathsAnswered>(&sent->message)) {
+        for (const auto& connection : message->connections) {
           if (connection.queue_pairs.size() == 1) ports_[connection.connection].insert(connection.queue_pairs[0].port);
         }
       }
-      if (const auto* word = std::get_if<controller::PathsChanged>(&said->message)) {
-        for (const auto& change : word->changes) ports_[change.connection].insert(change.answer.port);
+      if (const auto* message = std::get_if<controller::PathsChanged>(&sent->message)) {
+        for (const auto& change : message->changes) ports_[change.connection].insert(change.answer.port);
       }
     }
   }
@@ -166,12 +166,12 @@ class Judge {
       ASSERT_NE(connection, asked_.end());
       EXPECT_TRUE(ports_[connection->second].contains(answer->source_port)) << "meant for another connection";
     }
-    const auto* said = std::get_if<SayToController>(&action);
-    if (said == nullptr) return;
-    if (const auto* wanted = std::get_if<controller::PathsWanted>(&said->message)) {
+    const auto* sent = std::get_if<SendToController>(&action);
+    if (sent == nullptr) return;
+    if (const auto* wanted = std::get_if<controller::PathsWanted>(&sent->message)) {
       for (const auto& connection : wanted->connections) seen.push_back(connection.connection);
     }
-    if (const auto* closed = std::get_if<controller::ConnectionsClosed>(&said->message)) {
+    if (const auto* closed = std::get_if<controller::ConnectionsClosed>(&sent->message)) {
       EXPECT_TRUE(!closed->connections.empty() || may_close_all);
     }
   }
@@ -217,13 +217,13 @@ TEST(HostAgentLaws, EachQuestionHasOneAnswerInTimeAndNobodyElsesPort) {
       now = next;
       const HostEvent event = nonsense.Event(now, judge.seen);
       judge.See(now, event);
-      const auto* said = std::get_if<MessageFromController>(&event);
-      judge.may_close_all = said != nullptr && std::holds_alternative<controller::Welcome>(said->message);
+      const auto* sent = std::get_if<MessageFromController>(&event);
+      judge.may_close_all = sent != nullptr && std::holds_alternative<controller::Welcome>(sent->message);
       const auto actions = agent.Handle(now, {&event, 1});
       if (const auto* asked = std::get_if<PathRequested>(&event)) {
         for (const HostAction& action : actions) {
-          const auto* say = std::get_if<SayToController>(&action);
-          const auto* wanted = say == nullptr ? nullptr : std::get_if<controller::PathsWanted>(&say->message);
+          const auto* send = std::get_if<SendToController>(&action);
+          const auto* wanted = send == nullptr ? nullptr : std::get_if<controller::PathsWanted>(&send->message);
           if (wanted != nullptr) judge.ConnectsTo(asked->question, wanted->connections.at(0).connection);
         }
       }
@@ -282,8 +282,8 @@ TEST(HostAgentLaws, AForgetfulControllerLearnsItAllAndChangesNothing) {
                                       .source = options.nics[0],
                                       .destination = IpAddress::FromIpv4(0x0a000009),
                                       .destination_port = 5000})) {
-        if (const auto* say = std::get_if<SayToController>(&action)) {
-          connection = std::get<controller::PathsWanted>(say->message).connections[0].connection;
+        if (const auto* send = std::get_if<SendToController>(&action)) {
+          connection = std::get<controller::PathsWanted>(send->message).connections[0].connection;
         }
       }
       const QueuePairAnswer answer{
@@ -300,9 +300,9 @@ TEST(HostAgentLaws, AForgetfulControllerLearnsItAllAndChangesNothing) {
     handle(MessageFromController{controller::Welcome{}});
     size_t num_announced = 0;
     for (const HostAction& action : handle(MessageFromController{controller::AnnouncementWanted{}})) {
-      const controller::FromAgent& word = std::get<SayToController>(action).message;
-      if (std::holds_alternative<controller::AnnouncementFinished>(word)) continue;
-      const auto& held = std::get<controller::ConnectionsHeld>(word);
+      const controller::FromAgent& message = std::get<SendToController>(action).message;
+      if (std::holds_alternative<controller::AnnouncementFinished>(message)) continue;
+      const auto& held = std::get<controller::ConnectionsHeld>(message);
       controller::PathsAnswered answers{.request = 0, .job = held.job, .connections = {}};
       for (const controller::HeldConnection& connection : held.connections) {
         ++num_announced;

@@ -131,7 +131,7 @@ struct AnswerProcess {
 
   friend bool operator==(const AnswerProcess&, const AnswerProcess&) = default;
 };
-struct SayToController {
+struct SendToController {
   controller::FromAgent message;
 };
 // One at a time of each urgency; ProbesDone must follow.
@@ -183,7 +183,7 @@ struct Noted {
   std::string text;
 };
 
-using HostAction = std::variant<AnswerProcess, SayToController, ProbePorts, SetRewrite, ClearRewrite, FindOwners,
+using HostAction = std::variant<AnswerProcess, SendToController, ProbePorts, SetRewrite, ClearRewrite, FindOwners,
                                 SetSocketClass, KeepJudgement, Noted>;
 
 }  // namespace fairlead::agent

@@ -147,73 +147,74 @@ void HostAgent::Move(Connection* connection, uint16_t port) {
 void HostAgent::RefuseMove(const Connection& connection, uint16_t port, const std::string& why) {
   const KeptConnection& kept = connection.kept;
   Note("a connection of job " + kept.job + " stays on port " + std::to_string(kept.wire_port) + ": " + why);
-  Say(controller::MoveRefused{.job = kept.job,
-                              .connection = kept.wanted.connection,
-                              .queue_pair = 0,
-                              .port = port,
-                              .wire_port = kept.wire_port,
-                              .reason = why});
+  Send(controller::MoveRefused{.job = kept.job,
+                               .connection = kept.wanted.connection,
+                               .queue_pair = 0,
+                               .port = port,
+                               .wire_port = kept.wire_port,
+                               .reason = why});
 }
 
 // ---- Arrivals ----
 
-std::string HostAgent::ObjectionTo(const controller::PrepareArrival& word) const {
-  if (word.protocol != 6) return "only TCP is rewritten";
-  if (!IsNic(word.destination) || word.source.is_unset()) {
-    return word.destination.ToString() + " is no training NIC of this host";
+std::string HostAgent::ObjectionTo(const controller::PrepareArrival& message) const {
+  if (message.protocol != 6) return "only TCP is rewritten";
+  if (!IsNic(message.destination) || message.source.is_unset()) {
+    return message.destination.ToString() + " is no training NIC of this host";
   }
-  if (word.destination_port == 0 || word.socket_port == 0 || word.wire_port == 0) return "a port is 0";
-  if (!aliases_.contains(word.alias) && aliases_.size() >= options_.num_connections_max) {
+  if (message.destination_port == 0 || message.socket_port == 0 || message.wire_port == 0) return "a port is 0";
+  if (!aliases_.contains(message.alias) && aliases_.size() >= options_.num_connections_max) {
     return "this host rewrites for as many connections as it can";
   }
-  const SocketPair of_wire = {.local = word.destination,
-                              .remote = word.source,
-                              .local_port = word.destination_port,
-                              .remote_port = word.wire_port};
-  if (word.wire_port != word.socket_port && seen_.contains(of_wire)) {
-    return "another connection from there has port " + std::to_string(word.wire_port);
+  const SocketPair of_wire = {.local = message.destination,
+                              .remote = message.source,
+                              .local_port = message.destination_port,
+                              .remote_port = message.wire_port};
+  if (message.wire_port != message.socket_port && seen_.contains(of_wire)) {
+    return "another connection from there has port " + std::to_string(message.wire_port);
   }
   return "";
 }
 
-void HostAgent::Hear(const controller::PrepareArrival& word) {
-  if (const std::string objection = ObjectionTo(word); !objection.empty()) {
-    return AnswerArrival(word.alias, 0, objection);
+void HostAgent::Hear(const controller::PrepareArrival& message) {
+  if (const std::string objection = ObjectionTo(message); !objection.empty()) {
+    return AnswerArrival(message.alias, 0, objection);
   }
-  KeptAlias kept = {.alias = word.alias,
-                    .source = word.source,
-                    .destination = word.destination,
-                    .destination_port = word.destination_port,
-                    .socket_port = word.socket_port,
+  KeptAlias kept = {.alias = message.alias,
+                    .source = message.source,
+                    .destination = message.destination,
+                    .destination_port = message.destination_port,
+                    .socket_port = message.socket_port,
                     .wire_ports = {}};
-  const auto known = aliases_.find(word.alias);
+  const auto known = aliases_.find(message.alias);
   if (known != aliases_.end()) {
     const std::vector<uint16_t> wire_ports = std::exchange(known->second.kept.wire_ports, {});
     const bool is_same = known->second.kept == kept;
     known->second.kept.wire_ports = wire_ports;
-    if (!is_same) DropAlias(word.alias);
+    if (!is_same) DropAlias(message.alias);
   }
-  Alias& alias = aliases_.try_emplace(word.alias, Alias{.kept = kept, .old_ports = {}, .seen_at = now_}).first->second;
+  Alias& alias =
+      aliases_.try_emplace(message.alias, Alias{.kept = kept, .old_ports = {}, .seen_at = now_}).first->second;
   alias.seen_at = now_;
   std::vector<uint16_t>& ports = alias.kept.wire_ports;
-  std::erase(ports, word.wire_port);
+  std::erase(ports, message.wire_port);
   for (const uint16_t port : ports) alias.old_ports.try_emplace(port, now_ + options_.arrival_linger);
-  alias.old_ports.erase(word.wire_port);
+  alias.old_ports.erase(message.wire_port);
   ++revision_;
-  if (word.wire_port == word.socket_port) return AnswerArrival(word.alias, 0, "");
-  ports.push_back(word.wire_port);
+  if (message.wire_port == message.socket_port) return AnswerArrival(message.alias, 0, "");
+  ports.push_back(message.wire_port);
   // Packets of a port belong to whom it was given last.
-  const RewriteRule rule = ArrivalOf(alias.kept, word.wire_port);
-  const auto [owner, is_free] = arrivals_.try_emplace(rule, word.alias);
-  if (!is_free && owner->second != word.alias) {
+  const RewriteRule rule = ArrivalOf(alias.kept, message.wire_port);
+  const auto [owner, is_free] = arrivals_.try_emplace(rule, message.alias);
+  if (!is_free && owner->second != message.alias) {
     Alias& other = aliases_.at(owner->second);
-    std::erase(other.kept.wire_ports, word.wire_port);
-    other.old_ports.erase(word.wire_port);
-    owner->second = word.alias;
+    std::erase(other.kept.wire_ports, message.wire_port);
+    other.old_ports.erase(message.wire_port);
+    owner->second = message.alias;
   }
-  arrival_tickets_[++num_tickets_] = {word.alias, word.wire_port};
-  arrival_answers_[word.alias].push_back({.ticket = num_tickets_, .error = {}});
-  Act(SetRewrite{.ticket = num_tickets_, .rule = rule, .to_port = word.socket_port});
+  arrival_tickets_[++num_tickets_] = {message.alias, message.wire_port};
+  arrival_answers_[message.alias].push_back({.ticket = num_tickets_, .error = {}});
+  Act(SetRewrite{.ticket = num_tickets_, .rule = rule, .to_port = message.socket_port});
 }
 
 void HostAgent::AnswerArrival(uint64_t alias, uint64_t ticket, const std::string& error) {
@@ -223,7 +224,7 @@ void HostAgent::AnswerArrival(uint64_t alias, uint64_t ticket, const std::string
     if (ticket != 0 && answer.ticket == ticket) answer.error = error;
   }
   for (; !answers.empty() && answers.front().error.has_value(); answers.pop_front()) {
-    Say(controller::ArrivalPrepared{.alias = alias, .error = *answers.front().error});
+    Send(controller::ArrivalPrepared{.alias = alias, .error = *answers.front().error});
   }
   if (answers.empty()) arrival_answers_.erase(alias);
 }
@@ -259,7 +260,7 @@ void HostAgent::DropOldArrivals() {
   }
 }
 
-void HostAgent::Hear(const controller::ForgetArrival& word) { DropAlias(word.alias); }
+void HostAgent::Hear(const controller::ForgetArrival& message) { DropAlias(message.alias); }
 
 void HostAgent::Take(const RewriteDone& event) {
   if (const auto arrival = arrival_tickets_.extract(event.ticket)) {
@@ -285,10 +286,10 @@ void HostAgent::Take(const RewriteDone& event) {
 
 // The kernel may have kept the rules of the agent before us, or not. Those that it has are in force, whatever the state
 // says. A departure whose connection we do not know ends, which is always right: its packets have the socket's port.
-void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& standing) {
+void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed) {
   std::map<RewriteRule, Connection*> by_departure;
   for (auto& [number, connection] : connections_) by_departure.emplace(DepartureOf(connection), &connection);
-  for (const auto& [rule, port] : standing) {
+  for (const auto& [rule, port] : installed) {
     if (rule.direction != RewriteRule::Direction::kDeparture) continue;
     const auto known = by_departure.find(rule);
     if (known == by_departure.end()) {

@@ -18,14 +18,14 @@ constexpr uint32_t kNumLevels = 8;
 
 }  // namespace
 
-void HostAgent::Say(controller::FromAgent message) {
-  if (is_welcome_) Act(SayToController{std::move(message)});
+void HostAgent::Send(controller::FromAgent message) {
+  if (is_welcome_) Act(SendToController{std::move(message)});
 }
 
 void HostAgent::Take(const StreamOpened&) {
   is_open_ = true;
   is_welcome_ = false;
-  Act(SayToController{
+  Act(SendToController{
       controller::HostHello{.host = options_.host, .agent_version = options_.version, .nics = options_.nics}});
 }
 
@@ -53,7 +53,7 @@ void HostAgent::Hear(const controller::Welcome& message) {
   heartbeat_period_ = std::max(kShortestHeartbeat, message.heartbeat_period);
   heartbeat_due_ = now_ + heartbeat_period_;
   Note("connected to the controller (" + message.controller_version + ")");
-  for (const std::string& job : ended_away_) Say(controller::ConnectionsClosed{.job = job, .connections = {}});
+  for (const std::string& job : ended_away_) Send(controller::ConnectionsClosed{.job = job, .connections = {}});
   ended_away_.clear();
 }
 
@@ -64,7 +64,7 @@ void HostAgent::Hear(const controller::Refused& message) {
 
 void HostAgent::Hear(const controller::AnnouncementWanted&) {
   for (const auto& [job, numbers] : jobs_) Announce(job);
-  Say(controller::AnnouncementFinished{});
+  Send(controller::AnnouncementFinished{});
   AskAgain();
 }
 
@@ -87,7 +87,7 @@ void HostAgent::Announce(const std::string& job) {
         .port = has_planned ? kept.answer.port : moved_to};
     held.connections.push_back({.wanted = kept.wanted, .queue_pairs = {path}, .socket_ports = {kept.socket_port}});
   }
-  if (!held.connections.empty()) Say(std::move(held));
+  if (!held.connections.empty()) Send(std::move(held));
 }
 
 void HostAgent::AskAgain() {
@@ -101,36 +101,36 @@ void HostAgent::AskAgain() {
     }
     if (wanted.connections.empty()) continue;
     wanted.request = ++num_requests_;
-    Say(std::move(wanted));
+    Send(std::move(wanted));
   }
 }
 
-void HostAgent::SayOpened(const Connection& connection) {
+void HostAgent::SendOpened(const Connection& connection) {
   if (options_.keeps_state) {
-    unsaid_opened_.emplace_back(revision_, connection.kept.wanted.connection);
+    unsent_opened_.emplace_back(revision_, connection.kept.wanted.connection);
   } else {
-    SayStanding(connection);
+    SendHeld(connection);
   }
 }
 
 void HostAgent::Take(const StateKept& event) {
-  for (; !unsaid_opened_.empty() && unsaid_opened_.front().first <= event.revision; unsaid_opened_.pop_front()) {
-    const auto found = connections_.find(unsaid_opened_.front().second);
-    if (found != connections_.end()) SayStanding(found->second);
+  for (; !unsent_opened_.empty() && unsent_opened_.front().first <= event.revision; unsent_opened_.pop_front()) {
+    const auto found = connections_.find(unsent_opened_.front().second);
+    if (found != connections_.end()) SendHeld(found->second);
   }
 }
 
-void HostAgent::SayStanding(const Connection& connection) {
-  Say(controller::ConnectionOpened{.job = connection.kept.job,
-                                   .connection = connection.kept.wanted.connection,
-                                   .socket_port = connection.kept.socket_port});
+void HostAgent::SendHeld(const Connection& connection) {
+  Send(controller::ConnectionOpened{.job = connection.kept.job,
+                                    .connection = connection.kept.wanted.connection,
+                                    .socket_port = connection.kept.socket_port});
 }
 
 void HostAgent::TakePlan(Connection* connection, const traffic::QueuePairAnswer& plan) {
   const bool is_first = !std::exchange(connection->kept.is_answered, true);
   connection->kept.answer = plan;
   ++revision_;
-  if (is_first && connection->stage == Stage::kOpen) SayOpened(*connection);
+  if (is_first && connection->stage == Stage::kOpen) SendOpened(*connection);
   AnswerByPlan(connection);
 }
 
@@ -164,7 +164,7 @@ void HostAgent::Hear(const controller::PathsChanged& message) {
 void HostAgent::HearChange(const controller::QueuePairChanged& change) {
   const auto found = connections_.find(change.connection);
   if (found == connections_.end()) {
-    Say(controller::ConnectionsClosed{.job = change.job, .connections = {change.connection}});
+    Send(controller::ConnectionsClosed{.job = change.job, .connections = {change.connection}});
     return;
   }
   Connection& connection = found->second;
@@ -189,7 +189,7 @@ void HostAgent::Hear(const controller::ProbesWanted& message) {
   }
   const bool is_nothing =
       std::all_of(ours.scans.begin(), ours.scans.end(), [](const auto& scan) { return scan.source_ports.empty(); });
-  if (is_nothing) return Say(controller::ProbesFinished{.round = message.round, .scans = {}});
+  if (is_nothing) return Send(controller::ProbesFinished{.round = message.round, .scans = {}});
   if (probes_.Take(ours) > 0) Note("more probes are wanted than this host can send: the oldest are left out");
 }
 
@@ -202,21 +202,22 @@ void HostAgent::SendProbes() {
 }
 
 void HostAgent::Take(const SegmentsSeen& event) {
-  for (controller::ProcessesSeen& seen : reporter_.Report(event.at, event.processes, is_welcome_)) Say(std::move(seen));
+  for (controller::ProcessesSeen& seen : reporter_.Report(event.at, event.processes, is_welcome_))
+    Send(std::move(seen));
   for (std::string& note : reporter_.TakeNotes()) Note(std::move(note));
 }
 
 void HostAgent::Take(const ProbesDone& event) {
   const auto order = probes_.Finish(event.order);
   if (!order.has_value()) return;
-  if (order->round == 0) return Say(controller::ProbesFinished{.round = 0, .scans = event.scans});
+  if (order->round == 0) return Send(controller::ProbesFinished{.round = 0, .scans = event.scans});
   std::vector<controller::PortScanSeen>& scans = rounds_[order->round];
   for (const controller::PortScanSeen& part : event.scans) {
     // Pieces of one scan follow one another.
     if (scans.empty() || !controller::AddPart(part, &scans.back())) scans.push_back(part);
   }
   if (!order->ends_round) return;
-  Say(controller::ProbesFinished{.round = order->round, .scans = std::move(scans)});
+  Send(controller::ProbesFinished{.round = order->round, .scans = std::move(scans)});
   rounds_.erase(order->round);
 }
 

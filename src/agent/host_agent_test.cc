@@ -51,17 +51,17 @@ class HostAgentTest : public testing::Test {
     return found;
   }
   template <class T>
-  static std::vector<T> Said(const std::vector<HostAction>& actions) {
+  static std::vector<T> Sent(const std::vector<HostAction>& actions) {
     std::vector<T> found;
-    for (const SayToController& said : Of<SayToController>(actions)) {
-      if (const T* one = std::get_if<T>(&said.message)) found.push_back(*one);
+    for (const SendToController& sent : Of<SendToController>(actions)) {
+      if (const T* one = std::get_if<T>(&sent.message)) found.push_back(*one);
     }
     return found;
   }
 
   // Asks, and returns the connection's number.
   uint64_t Ask(QuestionId question) {
-    const auto wanted = Said<controller::PathsWanted>(Do(Question(question)));
+    const auto wanted = Sent<controller::PathsWanted>(Do(Question(question)));
     EXPECT_EQ(wanted.size(), 1u);
     return wanted.empty() ? 0 : wanted[0].connections[0].connection;
   }
@@ -92,7 +92,7 @@ class HostAgentTest : public testing::Test {
 };
 
 TEST_F(HostAgentTest, SaysWhoItIsFirst) {
-  const auto hello = Of<SayToController>(Do(StreamOpened{}));
+  const auto hello = Of<SendToController>(Do(StreamOpened{}));
   ASSERT_EQ(hello.size(), 1u);
   EXPECT_EQ(std::get<controller::HostHello>(hello[0].message).nics, options_.nics);
 }
@@ -103,17 +103,17 @@ TEST_F(HostAgentTest, LooksAtProcessesAreSaidToAControllerThatIsThere) {
   process.report.job = "gpt";
   process.report.pid = 7;
   const SegmentsSeen look{now_, {process}};
-  EXPECT_TRUE(Of<SayToController>(Do(look)).empty());
+  EXPECT_TRUE(Of<SendToController>(Do(look)).empty());
   Connect();
-  auto said = Said<controller::ProcessesSeen>(Do(look));
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0], (controller::ProcessesSeen{"gpt", 1, now_, {process}}));
+  auto sent = Sent<controller::ProcessesSeen>(Do(look));
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0], (controller::ProcessesSeen{"gpt", 1, now_, {process}}));
   Do(StreamBroken{});
-  EXPECT_TRUE(Of<SayToController>(Do(look)).empty());
+  EXPECT_TRUE(Of<SendToController>(Do(look)).empty());
   Connect();
-  said = Said<controller::ProcessesSeen>(Do(look));
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0].number, 3u);
+  sent = Sent<controller::ProcessesSeen>(Do(look));
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].number, 3u);
 }
 
 TEST_F(HostAgentTest, WhatIsFoundAboutTheHostIsKept) {
@@ -130,7 +130,7 @@ TEST_F(HostAgentTest, AKnownPortIsGivenAtOnce) {
   // Level 2 is DSCP (7 - 2) * 8 = 40, class 160.
   EXPECT_EQ(Of<AnswerProcess>(Answer(connection, Use(50'007))),
             (std::vector<AnswerProcess>{{1, false, 50'007, true, 160}}));
-  const auto opened = Said<controller::ConnectionOpened>(Do(PathRequestOutcome{1, 50'007, EINPROGRESS}));
+  const auto opened = Sent<controller::ConnectionOpened>(Do(PathRequestOutcome{1, 50'007, EINPROGRESS}));
   EXPECT_EQ(opened, (std::vector<controller::ConnectionOpened>{{"gpt", connection, 0, 50'007}}));
   EXPECT_TRUE(Wait(100).empty()) << "one answer only";
 }
@@ -141,11 +141,11 @@ TEST_F(HostAgentTest, WithoutAnAnswerTheConnectionGoesOnItsWayAtTheDeadline) {
   EXPECT_EQ(agent_->NextDue(), now_ + SimDuration(15'000'000));
   EXPECT_TRUE(Of<AnswerProcess>(Wait(14)).empty());
   EXPECT_EQ(Of<AnswerProcess>(Wait(1)), (std::vector<AnswerProcess>{{1, false, 0, false, 0}}));
-  EXPECT_TRUE(Said<controller::ConnectionOpened>(Do(PathRequestOutcome{1, 33'333, 0})).empty());
+  EXPECT_TRUE(Sent<controller::ConnectionOpened>(Do(PathRequestOutcome{1, 33'333, 0})).empty());
   // The plan comes late: the socket has its port, and only a change (whose arrival is prepared) moves it.
   const auto late = Answer(connection, Use(50'007));
   EXPECT_TRUE(Of<AnswerProcess>(late).empty() && Of<SetRewrite>(late).empty());
-  EXPECT_EQ(Said<controller::ConnectionOpened>(late),
+  EXPECT_EQ(Sent<controller::ConnectionOpened>(late),
             (std::vector<controller::ConnectionOpened>{{"gpt", connection, 0, 33'333}}));
   EXPECT_TRUE(Of<SetRewrite>(Change(connection, 50'007, false)).empty()) << "nobody rewrites at the other end";
   EXPECT_EQ(Of<SetRewrite>(Change(connection, 50'007)).size(), 1u);
@@ -162,12 +162,12 @@ TEST_F(HostAgentTest, AControllerThatStandsStillHoldsUpOneConnectionOnly) {
   // The others are asked for all the same, and wait for nothing.
   const auto second = Do(Question(2));
   EXPECT_EQ(Of<AnswerProcess>(second), (std::vector<AnswerProcess>{{2, false, 0, false, 0}}));
-  const auto wanted = Said<controller::PathsWanted>(second);
+  const auto wanted = Sent<controller::PathsWanted>(second);
   ASSERT_EQ(wanted.size(), 1u);
   Do(PathRequestOutcome{2, 33'333, 0});
   // It goes on: the connection that stands hears of its path, and the next process waits again.
   const uint64_t connection = wanted[0].connections[0].connection;
-  EXPECT_EQ(Said<controller::ConnectionOpened>(Answer(connection, Use(50'007))).size(), 1u);
+  EXPECT_EQ(Sent<controller::ConnectionOpened>(Answer(connection, Use(50'007))).size(), 1u);
   EXPECT_TRUE(Of<AnswerProcess>(Do(Question(3))).empty());
   EXPECT_EQ(Of<AnswerProcess>(Wait(15)).size(), 1u);
 }
@@ -193,7 +193,7 @@ TEST_F(HostAgentTest, AScanIsRunAndItsPortStillGivenInTime) {
   EXPECT_TRUE(probes[0].is_urgent);
   const controller::PortScanSeen result = {
       .source = kHere, .destination = kThere, .routes = {{.hops = {}, .rtt = Seconds(0), .source_ports = {50'001}}}};
-  const auto finished = Said<controller::ProbesFinished>(Do(ProbesDone{probes[0].order, {result}}));
+  const auto finished = Sent<controller::ProbesFinished>(Do(ProbesDone{probes[0].order, {result}}));
   ASSERT_EQ(finished.size(), 1u);
   EXPECT_EQ(finished[0].scans, (std::vector<controller::PortScanSeen>{result}));
   Wait(8);
@@ -223,7 +223,7 @@ TEST_F(HostAgentTest, ARoundIsToldWholeAndEachRouteOnce) {
                               .destination_port = scan.destination_port,
                               .epoch = scan.epoch,
                               .routes = {route}}}});
-    finished = Said<controller::ProbesFinished>(actions);
+    finished = Sent<controller::ProbesFinished>(actions);
   }
   EXPECT_EQ(num_orders, 4u);
   ASSERT_EQ(finished.size(), 1u);
@@ -261,17 +261,17 @@ TEST_F(HostAgentTest, WhileTheControllerIsAwayConnectionsHaveTheirJobsClass) {
   Do(ProcessLeft{2});
   Connect();
   // Announced is what it knew of; it is asked about the other.
-  const auto words = Hear(controller::AnnouncementWanted{});
-  const auto held = Said<controller::ConnectionsHeld>(words);
+  const auto messages = Hear(controller::AnnouncementWanted{});
+  const auto held = Sent<controller::ConnectionsHeld>(messages);
   ASSERT_EQ(held.size(), 1u);
   ASSERT_EQ(held[0].connections.size(), 1u);
   EXPECT_EQ(held[0].connections[0].queue_pairs[0], (traffic::HeldPath{true, 0, 3, 50'001}));
   EXPECT_EQ(held[0].connections[0].socket_ports, (std::vector<uint16_t>{50'001}));
-  const auto wanted = Said<controller::PathsWanted>(words);
+  const auto wanted = Sent<controller::PathsWanted>(messages);
   ASSERT_EQ(wanted.size(), 1u);
   // What it has is said when it is known there.
   const uint64_t second = wanted[0].connections[0].connection;
-  EXPECT_EQ(Said<controller::ConnectionOpened>(Answer(second, Use(50'002))),
+  EXPECT_EQ(Sent<controller::ConnectionOpened>(Answer(second, Use(50'002))),
             (std::vector<controller::ConnectionOpened>{{"gpt", second, 0, 40'000}}));
 }
 
@@ -298,10 +298,10 @@ TEST_F(HostAgentTest, AMoveThatFailsIsToldWithWhatStands) {
   const uint64_t connection = OpenFrom(1, 50'001);
   for (int i = 0; i < 3; ++i) {
     const auto move = Of<SetRewrite>(Change(connection, 50'009));
-    EXPECT_EQ(Said<controller::MoveRefused>(Do(RewriteDone{move.at(0).ticket, "no right"})),
+    EXPECT_EQ(Sent<controller::MoveRefused>(Do(RewriteDone{move.at(0).ticket, "no right"})),
               (std::vector<controller::MoveRefused>{{"gpt", connection, 0, 50'009, 50'001, "no right"}}));
   }
-  const auto held = Said<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
+  const auto held = Sent<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
   ASSERT_EQ(held.size(), 1u);
   EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 0) << "50009 is not in force";
   EXPECT_EQ(held[0].connections[0].socket_ports[0], 50'001);
@@ -309,7 +309,7 @@ TEST_F(HostAgentTest, AMoveThatFailsIsToldWithWhatStands) {
   const auto move = Of<SetRewrite>(Change(connection, 50'008));
   Do(RewriteDone{move.at(0).ticket, ""});
   Do(RewriteDone{Of<SetRewrite>(Change(connection, 50'009)).at(0).ticket, "no right"});
-  const auto moved = Said<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
+  const auto moved = Sent<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
   ASSERT_EQ(moved.size(), 1u);
   EXPECT_EQ(moved[0].connections[0].queue_pairs[0].port, 50'008);
 }
@@ -325,7 +325,7 @@ TEST_F(HostAgentTest, NobodyGetsAPortThatAnothersPacketsCarry) {
   Do(PathRequestOutcome{2, 50'002, 0});
   const auto refused = Change(second, 50'009);
   EXPECT_TRUE(Of<SetRewrite>(refused).empty());
-  EXPECT_EQ(Said<controller::MoveRefused>(refused),
+  EXPECT_EQ(Sent<controller::MoveRefused>(refused),
             (std::vector<controller::MoveRefused>{
                 {"gpt", second, 0, 50'009, 50'002, "another connection to the same place has the port"}}));
   EXPECT_TRUE(Of<SetRewrite>(Change(second, 50'001)).empty()) << "the first one's socket";
@@ -343,7 +343,7 @@ TEST_F(HostAgentTest, ArrivalsKeepTheOlderPortForAWhile) {
   ASSERT_EQ(set.size(), 1u);
   EXPECT_EQ(set[0].rule, (RewriteRule{RewriteRule::Direction::kArrival, kThere, kHere, 51'001, 6000}));
   EXPECT_EQ(set[0].to_port, 51'000);
-  EXPECT_EQ(Said<controller::ArrivalPrepared>(Do(RewriteDone{set[0].ticket, ""})),
+  EXPECT_EQ(Sent<controller::ArrivalPrepared>(Do(RewriteDone{set[0].ticket, ""})),
             (std::vector<controller::ArrivalPrepared>{{8, ""}}));
   arrival.wire_port = 51'002;
   const auto next = Hear(arrival);
@@ -368,8 +368,8 @@ TEST_F(HostAgentTest, OrdersForAnArrivalAreAnsweredInTheirOrder) {
                                      .wire_port = 51'001};
   const auto set = Of<SetRewrite>(Hear(arrival));
   arrival.wire_port = 51'000;  // back: nothing to do, but not to be said before the first
-  EXPECT_TRUE(Said<controller::ArrivalPrepared>(Hear(arrival)).empty());
-  EXPECT_EQ(Said<controller::ArrivalPrepared>(Do(RewriteDone{set.at(0).ticket, "no"})),
+  EXPECT_TRUE(Sent<controller::ArrivalPrepared>(Hear(arrival)).empty());
+  EXPECT_EQ(Sent<controller::ArrivalPrepared>(Do(RewriteDone{set.at(0).ticket, "no"})),
             (std::vector<controller::ArrivalPrepared>{{8, "no"}, {8, ""}}));
 }
 
@@ -382,11 +382,11 @@ TEST_F(HostAgentTest, ArrivalsThatWouldBreakAnotherConnectionAreRefused) {
                                      .destination_port = 6000,
                                      .socket_port = 51'000,
                                      .wire_port = 51'001};
-  const auto said = Said<controller::ArrivalPrepared>(Hear(arrival));
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_NE(said[0].error.find("51001"), std::string::npos);
+  const auto sent = Sent<controller::ArrivalPrepared>(Hear(arrival));
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_NE(sent[0].error.find("51001"), std::string::npos);
   arrival.destination = kThere;
-  EXPECT_FALSE(Said<controller::ArrivalPrepared>(Hear(arrival)).at(0).error.empty());
+  EXPECT_FALSE(Sent<controller::ArrivalPrepared>(Hear(arrival)).at(0).error.empty());
 }
 
 TEST_F(HostAgentTest, ALevelReachesAllSocketsOfTheJob) {
@@ -414,18 +414,18 @@ TEST_F(HostAgentTest, AnAcceptedConnectionThatSendsIsSteeredFromHere) {
   // Words about what it gets are no data, however many there come together.
   accepted.bytes_acked = 1e6;
   accepted.bytes_received = 1e9;
-  EXPECT_TRUE(Of<SayToController>(look()).empty());
+  EXPECT_TRUE(Of<SendToController>(look()).empty());
   accepted.bytes_acked = 1e8;
-  const auto wanted = Said<controller::PathsWanted>(look());
+  const auto wanted = Sent<controller::PathsWanted>(look());
   ASSERT_EQ(wanted.size(), 1u);
   const controller::WantedConnection& back = wanted[0].connections[0];
   EXPECT_EQ(back.source, kHere);
   EXPECT_EQ(back.destination, kThere);
   EXPECT_EQ(back.destination_port, 51'000);
-  EXPECT_TRUE(Of<SayToController>(look()).empty()) << "asked once";
+  EXPECT_TRUE(Of<SendToController>(look()).empty()) << "asked once";
   const auto answered = Answer(back.connection, Use(50'007));
   EXPECT_TRUE(Of<SetSocketClass>(answered).empty()) << "it has the class since it was accepted";
-  EXPECT_EQ(Said<controller::ConnectionOpened>(answered),
+  EXPECT_EQ(Sent<controller::ConnectionOpened>(answered),
             (std::vector<controller::ConnectionOpened>{{"gpt", back.connection, 0, 6000}}));
   const auto move = Of<SetRewrite>(Change(back.connection, 50'007));
   ASSERT_EQ(move.size(), 1u);
@@ -433,7 +433,7 @@ TEST_F(HostAgentTest, AnAcceptedConnectionThatSendsIsSteeredFromHere) {
   // The next level reaches it once, and its end is told.
   EXPECT_EQ(Of<SetSocketClass>(Hear(controller::LevelSet{"gpt", 0, ""})).size(), 2u);
   Wait(10);
-  const auto closed = Said<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(50'001, 1001)}}));
+  const auto closed = Sent<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(50'001, 1001)}}));
   EXPECT_EQ(closed, (std::vector<controller::ConnectionsClosed>{{"gpt", {back.connection}}}));
 }
 
@@ -445,12 +445,12 @@ TEST_F(HostAgentTest, SocketsThatAreGoneAreClosedAndOthersFound) {
   Do(ProcessLeft{2});  // without a word
   const SimTime asked = now_ + SimDuration(1);
   const auto found = Do(SocketsSeen{asked, {Socket(50'001, 1001), Socket(41'000, 1002)}});
-  EXPECT_EQ(Said<controller::ConnectionOpened>(found),
+  EXPECT_EQ(Sent<controller::ConnectionOpened>(found),
             (std::vector<controller::ConnectionOpened>{{"gpt", unclear, 0, 41'000}}));
-  EXPECT_TRUE(Said<controller::ConnectionsClosed>(Do(SocketsSeen{SimTime(), {}})).empty())
+  EXPECT_TRUE(Sent<controller::ConnectionsClosed>(Do(SocketsSeen{SimTime(), {}})).empty())
       << "looked before they opened";
   Wait(10);
-  const auto closed = Said<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(41'000, 1002)}}));
+  const auto closed = Sent<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(41'000, 1002)}}));
   EXPECT_EQ(closed, (std::vector<controller::ConnectionsClosed>{{"gpt", {first}}}));
 }
 
@@ -465,7 +465,7 @@ TEST_F(HostAgentTest, TheNextAgentGoesOnFromTheState) {
   // The rules are put in again, in case the kernel has lost them.
   EXPECT_EQ(Of<SetRewrite>(Wait(0)).size(), 1u);
   Connect();
-  const auto held = Said<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
+  const auto held = Sent<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
   ASSERT_EQ(held.size(), 1u);
   EXPECT_EQ(held[0].connections[0].wanted.connection, connection);
   EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 50'009);
@@ -479,17 +479,17 @@ TEST_F(HostAgentTest, TheControllerHearsOfAConnectionWhenItIsKept) {
   Connect();
   const uint64_t connection = Ask(1);
   Answer(connection, Use(50'001));
-  EXPECT_TRUE(Said<controller::ConnectionOpened>(Do(PathRequestOutcome{1, 50'001, 0})).empty());
+  EXPECT_TRUE(Sent<controller::ConnectionOpened>(Do(PathRequestOutcome{1, 50'001, 0})).empty());
   const uint64_t revision = agent_->revision();
-  EXPECT_TRUE(Of<SayToController>(Do(StateKept{revision - 1})).empty());
+  EXPECT_TRUE(Of<SendToController>(Do(StateKept{revision - 1})).empty());
   const std::vector<controller::ConnectionOpened> opened = {{"gpt", connection, 0, 50'001}};
-  EXPECT_EQ(Said<controller::ConnectionOpened>(Do(StateKept{revision})), opened);
-  EXPECT_TRUE(Of<SayToController>(Do(StateKept{revision + 1})).empty()) << "said once";
+  EXPECT_EQ(Sent<controller::ConnectionOpened>(Do(StateKept{revision})), opened);
+  EXPECT_TRUE(Of<SendToController>(Do(StateKept{revision + 1})).empty()) << "said once";
   // One that has gone meanwhile is not opened after it was closed.
   OpenFrom(2, 50'002);
   Wait(10);
-  EXPECT_EQ(Said<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(50'001, 1001)}})).size(), 1u);
-  EXPECT_TRUE(Of<SayToController>(Do(StateKept{agent_->revision()})).empty());
+  EXPECT_EQ(Sent<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(50'001, 1001)}})).size(), 1u);
+  EXPECT_TRUE(Of<SendToController>(Do(StateKept{agent_->revision()})).empty());
 }
 
 // A move whose state was not kept any more: the other end has the kernel's port, and forgets the one before.
@@ -512,7 +512,7 @@ TEST_F(HostAgentTest, WhatTheKernelRewritesIsBelievedMoreThanTheState) {
   ASSERT_EQ(cleared.size(), 1u) << "an arrival is somebody's who may still send";
   EXPECT_EQ(cleared[0].rule, unknown);
   Connect();
-  const auto held = Said<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
+  const auto held = Sent<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
   ASSERT_EQ(held.size(), 1u);
   EXPECT_EQ(held[0].connections[0].wanted.connection, connection);
   EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 50'009) << "50001 of the plan is not in force";
@@ -541,11 +541,11 @@ TEST_F(HostAgentTest, ConnectionsThatNobodyAskedAboutAreFoundAndSteered) {
   EXPECT_EQ(Of<SetSocketClass>(found).size(), 2u) << "level 2 is known of the job";
   EXPECT_EQ(Of<Noted>(found).size(), 1u);
   // The one that sends is asked for; the other one has its class.
-  const auto asked = Said<controller::PathsWanted>(look());
+  const auto asked = Sent<controller::PathsWanted>(look());
   ASSERT_EQ(asked.size(), 1u);
   const uint64_t connection = asked[0].connections.at(0).connection;
   EXPECT_EQ(asked[0].connections[0].destination_port, 5001);
-  EXPECT_EQ(Said<controller::ConnectionOpened>(Answer(connection, Use(50'007))),
+  EXPECT_EQ(Sent<controller::ConnectionOpened>(Answer(connection, Use(50'007))),
             (std::vector<controller::ConnectionOpened>{{"gpt", connection, 0, 40'001}}));
   EXPECT_EQ(agent_->State().connections.size(), 2u);
   EXPECT_EQ(agent_->State().accepted.size(), 1u);
@@ -565,18 +565,18 @@ TEST_F(HostAgentTest, ConnectionsThatNobodyAskedAboutAreFoundAndSteered) {
 // The controller may remember what this host has forgotten.
 TEST_F(HostAgentTest, AnAgentWithoutStateAnnouncesThatItHoldsNothing) {
   Connect();
-  EXPECT_EQ(Said<controller::AnnouncementFinished>(Hear(controller::AnnouncementWanted{})).size(), 1u);
+  EXPECT_EQ(Sent<controller::AnnouncementFinished>(Hear(controller::AnnouncementWanted{})).size(), 1u);
   // What is held is named before, what is asked for again comes after.
   OpenFrom(1, 50'001);
   Do(StreamBroken{});
   Do(Question(2));
   Do(PathRequestOutcome{2, 40'000, 0});
   Connect();
-  const auto words = Of<SayToController>(Hear(controller::AnnouncementWanted{}));
-  ASSERT_EQ(words.size(), 3u);
-  EXPECT_TRUE(std::holds_alternative<controller::ConnectionsHeld>(words[0].message));
-  EXPECT_TRUE(std::holds_alternative<controller::AnnouncementFinished>(words[1].message));
-  EXPECT_TRUE(std::holds_alternative<controller::PathsWanted>(words[2].message));
+  const auto messages = Of<SendToController>(Hear(controller::AnnouncementWanted{}));
+  ASSERT_EQ(messages.size(), 3u);
+  EXPECT_TRUE(std::holds_alternative<controller::ConnectionsHeld>(messages[0].message));
+  EXPECT_TRUE(std::holds_alternative<controller::AnnouncementFinished>(messages[1].message));
+  EXPECT_TRUE(std::holds_alternative<controller::PathsWanted>(messages[2].message));
 }
 
 TEST_F(HostAgentTest, ARefusedAgentSaysWhyAndServesOn) {

@@ -11,7 +11,7 @@ namespace {
 
 // A job on 2 GPUs here: iterations of 0.5 s, of which 0.3 s are computing (1e12 FLOP) and 0.2 s sending 40 MB over two
 // connections, 30 + 10; samples at odd instants about every 17 ms.
-struct PlayedJob {
+struct SimulatedJob {
   static constexpr double kIteration = 0.5;
   static constexpr double kCompute = 0.3;
 
@@ -25,17 +25,17 @@ struct PlayedJob {
   static double Computed(double t) { return Done(t, 0, kCompute); }
 };
 
-std::vector<controller::JobMeasured> Play(JobMeter* meter, double end, bool with_gpus) {
+std::vector<controller::JobMeasured> Simulate(JobMeter* meter, double end, bool with_gpus) {
   Random random(3);
   std::vector<controller::JobMeasured> reports;
   for (double t = 0.1; t < end; t += random.Uniform(0.012, 0.022)) {
     const SimTime at = SimTime::FromSeconds(Seconds(t));
-    const JobMeter::ConnectionSum sums[] = {{5, 30e6 * PlayedJob::Sent(t)}, {9, 10e6 * PlayedJob::Sent(t)}};
+    const JobMeter::ConnectionSum sums[] = {{5, 30e6 * SimulatedJob::Sent(t)}, {9, 10e6 * SimulatedJob::Sent(t)}};
     meter->AddBytes(at, "gpt", sums);
     const GpuSums gpus[] = {{.job = "gpt",
                              .num_gpus = 2,
-                             .flop = Flop(1e12 * PlayedJob::Computed(t)),
-                             .busy = Seconds(2 * PlayedJob::kCompute * PlayedJob::Computed(t))}};
+                             .flop = Flop(1e12 * SimulatedJob::Computed(t)),
+                             .busy = Seconds(2 * SimulatedJob::kCompute * SimulatedJob::Computed(t))}};
     if (with_gpus) meter->AddGpus(at, gpus);
     for (auto& report : meter->Report(at)) reports.push_back(report);
   }
@@ -44,14 +44,14 @@ std::vector<controller::JobMeasured> Play(JobMeter* meter, double end, bool with
 
 TEST(JobMeter, FindsIterationsWorkAndBytes) {
   JobMeter meter({});
-  const auto reports = Play(&meter, 20, true);
+  const auto reports = Simulate(&meter, 20, true);
   // Every 3 s from 0.1 s on, of windows of at least 9 s: at 9.1, 12.1, 15.1 and 18.1 s.
   ASSERT_EQ(reports.size(), 4u);
   for (const auto& report : reports) {
     EXPECT_EQ(report.job, "gpt");
     EXPECT_EQ(report.num_gpus, 2u);
     EXPECT_EQ(report.connections, (std::vector<uint64_t>{5, 9}));
-    const double n = 9 / PlayedJob::kIteration;  // iterations in the shortest window: errors of up to 1/n
+    const double n = 9 / SimulatedJob::kIteration;  // iterations in the shortest window: errors of up to 1/n
     EXPECT_NEAR(report.profile.iteration_time.value(), 0.5, 0.02);
     EXPECT_NEAR(report.profile.work.value(), 1e12, 1e12 / n);
     EXPECT_NEAR(report.profile.compute_time.value(), 0.3, 0.3 / n);
@@ -99,7 +99,7 @@ TEST(JobMeter, SeesIterationsOfAJobThatAlwaysSends) {
 
 TEST(JobMeter, SaysNothingOfJobsWithoutGpuCounters) {
   JobMeter meter({});
-  EXPECT_TRUE(Play(&meter, 14, false).empty());
+  EXPECT_TRUE(Simulate(&meter, 14, false).empty());
 }
 
 TEST(JobMeter, AJobThatNeverSendsIsOneIteration) {
@@ -121,7 +121,7 @@ TEST(JobMeter, AJobThatNeverSendsIsOneIteration) {
 
 TEST(JobMeter, EndsWithTheJob) {
   JobMeter meter({});
-  Play(&meter, 4, true);
+  Simulate(&meter, 4, true);
   EXPECT_NE(meter.NextDue(), SimTime::Never());
   meter.AddBytes(SimTime::FromSeconds(Seconds(5)), "gpt", {});
   EXPECT_EQ(meter.NextDue(), SimTime::Never());

@@ -27,18 +27,18 @@ SeenProcess WithoutRecords(SeenProcess process) {
 }  // namespace
 
 std::vector<ProcessesSeen> ProcessReporter::Report(SimTime at, const std::vector<SeenProcess>& seen, bool is_heard) {
-  std::map<std::string, ProcessesSeen> words;
+  std::map<std::string, ProcessesSeen> messages;
   std::map<std::string, size_t> num_records;
   const auto add = [&](const SeenProcess& process) {
     const std::string& job = process.report.job;
-    ProcessesSeen& word = words.try_emplace(job, ProcessesSeen{job, num_looks_, at, {}}).first->second;
-    Add(process, &word, &num_records[job]);
+    ProcessesSeen& message = messages.try_emplace(job, ProcessesSeen{job, num_looks_, at, {}}).first->second;
+    Add(process, &message, &num_records[job]);
   };
   for (auto& [key, ended] : ended_) {
     add(ended.process);
-    ended.num_told += is_heard ? 1 : 0;
+    ended.num_reported += is_heard ? 1 : 0;
   }
-  std::erase_if(ended_, [](const auto& entry) { return entry.second.num_told >= kTellEnded; });
+  std::erase_if(ended_, [](const auto& entry) { return entry.second.num_reported >= kTellEnded; });
   for (const SeenProcess& process : seen) {
     if (!IsFit(process)) continue;
     add(process);
@@ -46,7 +46,7 @@ std::vector<ProcessesSeen> ProcessReporter::Report(SimTime at, const std::vector
   }
   ++num_looks_;
   std::vector<ProcessesSeen> list;
-  for (auto& [job, word] : words) list.push_back(std::move(word));
+  for (auto& [job, message] : messages) list.push_back(std::move(message));
   return list;
 }
 
@@ -69,12 +69,12 @@ void ProcessReporter::Remember(const SeenProcess& process) {
   ended_.try_emplace(Key(report.job, report.pid, report.process_start), Ended{WithoutRecords(process)});
 }
 
-void ProcessReporter::Add(const SeenProcess& process, ProcessesSeen* word, size_t* num_records) {
-  const bool has_room = word->processes.size() < controller::kProcessesMax &&
+void ProcessReporter::Add(const SeenProcess& process, ProcessesSeen* message, size_t* num_records) {
+  const bool has_room = message->processes.size() < controller::kProcessesMax &&
                         *num_records + process.report.communicators.size() <= telemetry::kProcessRecordsMax;
   if (!has_room) {
     NoteOnce(fmt::format("job {} has more processes on this host than one message can carry: some are not diagnosed",
-                         word->job));
+                         message->job));
     return;
   }
   const bool is_whole = *num_records + telemetry::NumRecords(process.report) <= telemetry::kProcessRecordsMax;
@@ -82,10 +82,10 @@ void ProcessReporter::Add(const SeenProcess& process, ProcessesSeen* word, size_
     NoteOnce(
         fmt::format("job {} sends more telemetry on this host than one message can carry: some of its ranks are judged "
                     "from outside only",
-                    word->job));
+                    message->job));
   }
-  word->processes.push_back(is_whole ? process : WithoutRecords(process));
-  *num_records += telemetry::NumRecords(word->processes.back().report);
+  message->processes.push_back(is_whole ? process : WithoutRecords(process));
+  *num_records += telemetry::NumRecords(message->processes.back().report);
 }
 
 void ProcessReporter::NoteOnce(std::string text) {

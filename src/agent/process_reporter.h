@@ -38,13 +38,13 @@ class ProcessReporter {
   using Key = std::tuple<std::string, int32_t, uint64_t>;  // job, number and start of the process
   struct Ended {
     telemetry::SeenProcess process;  // without records
-    uint32_t num_told = 0;
+    uint32_t num_reported = 0;
   };
 
   bool IsFit(const telemetry::SeenProcess& process);
   void Remember(const telemetry::SeenProcess& process);
   // Without a place in the word, or without room for its records, in bounds all the same.
-  void Add(const telemetry::SeenProcess& process, controller::ProcessesSeen* word, size_t* num_records);
+  void Add(const telemetry::SeenProcess& process, controller::ProcessesSeen* message, size_t* num_records);
   void NoteOnce(std::string text);
 
   uint64_t num_looks_ = 0;

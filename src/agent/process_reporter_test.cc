@@ -42,10 +42,10 @@ SeenProcess Ended(SeenProcess process) {
 TEST(ProcessReporterTest, EachJobHasAWordAndEachLookANumber) {
   ProcessReporter reporter;
   reporter.Report(SimTime(1), {}, false);
-  const auto words = reporter.Report(SimTime(2), {ProcessOf("b", 1), ProcessOf("a", 2), ProcessOf("b", 3)}, true);
-  ASSERT_THAT(words, SizeIs(2));
-  EXPECT_EQ(words[0], (ProcessesSeen{"a", 1, SimTime(2), {ProcessOf("a", 2)}}));
-  EXPECT_EQ(words[1], (ProcessesSeen{"b", 1, SimTime(2), {ProcessOf("b", 1), ProcessOf("b", 3)}}));
+  const auto messages = reporter.Report(SimTime(2), {ProcessOf("b", 1), ProcessOf("a", 2), ProcessOf("b", 3)}, true);
+  ASSERT_THAT(messages, SizeIs(2));
+  EXPECT_EQ(messages[0], (ProcessesSeen{"a", 1, SimTime(2), {ProcessOf("a", 2)}}));
+  EXPECT_EQ(messages[1], (ProcessesSeen{"b", 1, SimTime(2), {ProcessOf("b", 1), ProcessOf("b", 3)}}));
   EXPECT_THAT(reporter.TakeNotes(), IsEmpty());
 }
 
@@ -56,13 +56,13 @@ TEST(ProcessReporterTest, AnEndIsToldUntilItWasHeardAMinute) {
   // Nobody hears it for an hour.
   for (int i = 0; i < 3600; ++i) ASSERT_THAT(reporter.Report(SimTime(i), {}, false), SizeIs(1));
   for (uint32_t i = 0; i < ProcessReporter::kTellEnded; ++i) {
-    const auto words = reporter.Report(SimTime(i), {}, true);
-    ASSERT_THAT(words, SizeIs(1));
-    ASSERT_THAT(words[0].processes, SizeIs(1));
-    EXPECT_EQ(words[0].processes[0].state, ProcessState::kGone);
-    EXPECT_EQ(words[0].processes[0].exit_code, -1);
-    EXPECT_EQ(words[0].processes[0].report.communicators, ended.report.communicators);
-    EXPECT_THAT(words[0].processes[0].report.operations, IsEmpty());
+    const auto messages = reporter.Report(SimTime(i), {}, true);
+    ASSERT_THAT(messages, SizeIs(1));
+    ASSERT_THAT(messages[0].processes, SizeIs(1));
+    EXPECT_EQ(messages[0].processes[0].state, ProcessState::kGone);
+    EXPECT_EQ(messages[0].processes[0].exit_code, -1);
+    EXPECT_EQ(messages[0].processes[0].report.communicators, ended.report.communicators);
+    EXPECT_THAT(messages[0].processes[0].report.operations, IsEmpty());
   }
   EXPECT_THAT(reporter.Report(SimTime(0), {}, true), IsEmpty());
 }
@@ -84,15 +84,15 @@ TEST(ProcessReporterTest, ProcessesBeyondTheBoundsAreSeenFromOutsideOrNotAtAll) 
   ProcessReporter reporter;
   // Two fill the word: 1 + 16383 records each. The third has room for its communicator no more.
   const size_t half = telemetry::kProcessRecordsMax / 2 - 1;
-  auto words =
+  auto messages =
       reporter.Report(SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half), ProcessOf("gpt", 3)}, true);
-  ASSERT_THAT(words, SizeIs(1));
-  EXPECT_THAT(words[0].processes, SizeIs(2));
+  ASSERT_THAT(messages, SizeIs(1));
+  EXPECT_THAT(messages[0].processes, SizeIs(2));
   EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("more processes on this host")));
-  words = reporter.Report(SimTime(0),
-                          {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half - 2), ProcessOf("gpt", 3, 2)}, true);
-  ASSERT_THAT(words[0].processes, SizeIs(3));
-  EXPECT_THAT(words[0].processes[2].report.operations, IsEmpty());
+  messages = reporter.Report(SimTime(0),
+                             {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half - 2), ProcessOf("gpt", 3, 2)}, true);
+  ASSERT_THAT(messages[0].processes, SizeIs(3));
+  EXPECT_THAT(messages[0].processes[2].report.operations, IsEmpty());
   EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("judged from outside")));
 }
 
@@ -120,14 +120,14 @@ TEST(ProcessReporterTest, RandomLives) {
       }
       const bool is_heard = look == 99 || random.Below(2) == 0;
       std::set<std::string> jobs;
-      for (const ProcessesSeen& word : reporter.Report(SimTime(0), seen, is_heard)) {
-        EXPECT_EQ(word.number, look);
-        EXPECT_TRUE(jobs.insert(word.job).second);
-        EXPECT_LE(word.processes.size(), controller::kProcessesMax);
+      for (const ProcessesSeen& message : reporter.Report(SimTime(0), seen, is_heard)) {
+        EXPECT_EQ(message.number, look);
+        EXPECT_TRUE(jobs.insert(message.job).second);
+        EXPECT_LE(message.processes.size(), controller::kProcessesMax);
         std::set<int32_t> pids;
-        for (const SeenProcess& process : word.processes) {
+        for (const SeenProcess& process : message.processes) {
           EXPECT_EQ(telemetry::FindFault(process.report), "");
-          EXPECT_EQ(process.report.job, word.job);
+          EXPECT_EQ(process.report.job, message.job);
           EXPECT_TRUE(pids.insert(process.report.pid).second);
           if (is_heard && process.state == ProcessState::kGone) heard.insert(process.report.pid);
         }

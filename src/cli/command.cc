@@ -50,9 +50,9 @@ std::string CalledAs() {
   return name == nullptr || *name == '\0' ? "fairlead" : name;
 }
 
-std::string JoinWords(std::span<const std::string> words) {
+std::string JoinArguments(std::span<const std::string> args) {
   std::string line;
-  for (const std::string& word : words) {
+  for (const std::string& word : args) {
     if (!line.empty()) line += ' ';
     if (!word.empty() && word.find_first_of(" \t\n'\"\\$`*?<>|&;()[]{}~#!") == std::string::npos) {
       line += word;

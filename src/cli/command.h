@@ -52,7 +52,7 @@ int InterruptedExitCode();
 std::string CalledAs();
 
 // The words as one line that a shell takes apart into them again.
-std::string JoinWords(std::span<const std::string> words);
+std::string JoinArguments(std::span<const std::string> args);
 
 // One call of the program.
 struct Invocation {

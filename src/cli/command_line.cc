@@ -15,8 +15,8 @@
 
 #include "cli/checked_stdout.h"
 #include "cli/command.h"
+#include "cli/command_names.h"
 #include "cli/command_tree.h"
-#include "cli/command_words.h"
 #include "cli/daemon_config.h"
 #include "cli/number_options.h"
 #include "cli/sibling_programs.h"
@@ -111,22 +111,22 @@ class CommandLine {
 
   CLI::App& app() { return app_; }
 
-  int Run(const std::vector<std::string>& words) {
+  int Run(const std::vector<std::string>& args) {
     std::vector<std::string> line = {"fairlead"};
-    line.insert(line.end(), words.begin(), words.end());
-    invocation_.command_line = JoinWords(line);
-    if (words == std::vector<std::string>{std::string(kPrintCommands)}) {
+    line.insert(line.end(), args.begin(), args.end());
+    invocation_.command_line = JoinArguments(line);
+    if (args == std::vector<std::string>{std::string(kPrintCommands)}) {
       const Status written = WriteOutput("-", WriteCommand(DescribeCommands(app_)));
       return written.ok() ? kExitOk : ReportError(written);
     }
-    if (Status status = CheckCommandWords(app_, words); !status.ok()) return ReportError(status);
-    const Result<DaemonWords> all = AddConfiguredWords(app_, words);
+    if (Status status = CheckCommandNames(app_, args); !status.ok()) return ReportError(status);
+    const Result<DaemonArguments> all = AddConfiguredArguments(app_, args);
     if (!all.ok()) return ReportError(all.status());
     try {
-      app_.parse(std::vector<std::string>(all->words.rbegin(), all->words.rend()));  // CLI11 wants the last one first
+      app_.parse(std::vector<std::string>(all->args.rbegin(), all->args.rend()));  // CLI11 wants the last one first
     } catch (const CLI::ExtrasError& e) {
       return ReportError(
-          InvalidArgument(e.what() + DidYouMeanOption(app_, words, app_.remaining(true)) + "; see --help"));
+          InvalidArgument(e.what() + DidYouMeanOption(app_, args, app_.remaining(true)) + "; see --help"));
     } catch (const CLI::ParseError& e) {
       return ReportParseError(app_, e, DescribePlace(*all, e.what()));
     } catch (const std::exception& e) {
@@ -140,7 +140,7 @@ class CommandLine {
   Invocation invocation_;
 };
 
-std::vector<std::string> Words(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
+std::vector<std::string> Args(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
 
 }  // namespace
 
@@ -151,21 +151,21 @@ int RunFairlead(int argc, char** argv, std::span<const AddCommands> commands) {
   for (const SiblingCommand& sibling : SiblingCommands()) {
     line.app().add_subcommand(std::string(sibling.word), std::string(sibling.summary));
   }
-  std::vector<std::string> words = Words(argc, argv);
-  if (words.empty()) words.emplace_back("--help");
-  return checked_stdout.Finish(line.Run(words));
+  std::vector<std::string> args = Args(argc, argv);
+  if (args.empty()) args.emplace_back("--help");
+  return checked_stdout.Finish(line.Run(args));
 }
 
 int RunSiblingCommandLine(int argc, char** argv, const AddCommands& command) {
   CheckedStdout checked_stdout;
   CommandLine line({&command, 1});
   const std::string own = line.app().get_subcommands(nullptr).front()->get_name();
-  std::vector<std::string> words = Words(argc, argv);
+  std::vector<std::string> args = Args(argc, argv);
   const auto is_whole = [&own](const std::string& word) {
     return word == own || word == "--version" || word == kPrintCommands;
   };
-  if (words.empty() || !is_whole(words.front())) words.insert(words.begin(), own);
-  return checked_stdout.Finish(line.Run(words));
+  if (args.empty() || !is_whole(args.front())) args.insert(args.begin(), own);
+  return checked_stdout.Finish(line.Run(args));
 }
 
 }  // namespace fairlead::cli

@@ -31,9 +31,9 @@ Result<Outcome> Answer(const RunContext&) {
   return outcome;
 }
 
-int RunWords(std::vector<std::string> words, std::span<const Experiment> experiments) {
+int RunArguments(std::vector<std::string> args, std::span<const Experiment> experiments) {
   std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& word : args) argv.push_back(word.data());
   return RunSiblingCommandLine(static_cast<int>(argv.size()), argv.data(), [&](CLI::App& app, Invocation* invocation) {
     AddExperimentCommands(app, experiments, invocation);
   });
@@ -52,24 +52,24 @@ TEST(CommandLineTest, OneExperimentThatFailsLosesNoOther) {
   };
   const TemporaryFolder folder;
   const std::string path = folder.File("r.json");
-  EXPECT_EQ(RunWords({"fairlead", "experiment", "run", "all", "--json", path}, experiments), kExitInternal);
+  EXPECT_EQ(RunArguments({"fairlead", "experiment", "run", "all", "--json", path}, experiments), kExitInternal);
   std::ifstream file(path);
   const auto json = nlohmann::json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[0]["experiment"], "first");
   EXPECT_EQ(json[1]["experiment"], "last");
-  EXPECT_EQ(RunWords({"fairlead", "experiment", "run", "away"}, experiments), kExitUnavailable);
-  EXPECT_EQ(RunWords({"fairlead", "experiment", "run", "last"}, experiments), kExitOk);
+  EXPECT_EQ(RunArguments({"fairlead", "experiment", "run", "away"}, experiments), kExitUnavailable);
+  EXPECT_EQ(RunArguments({"fairlead", "experiment", "run", "last"}, experiments), kExitOk);
 }
 
 TEST(CommandLineTest, AProgramOfOneCommandIsCalledWithItsWordOrWithout) {
   const std::vector<Experiment> experiments = {{"only", kPaper, Answer}};
-  EXPECT_EQ(RunWords({"fairlead-experiment", "experiment", "run", "only"}, experiments), kExitOk);
-  EXPECT_EQ(RunWords({"fairlead-experiment", "run", "only"}, experiments), kExitOk);
-  EXPECT_EQ(RunWords({"fairlead-experiment", "--help"}, experiments), kExitOk);
-  EXPECT_EQ(RunWords({"fairlead-experiment", "--version"}, experiments), kExitOk);
-  EXPECT_EQ(RunWords({"fairlead-experiment"}, experiments), kExitBadInput);
-  EXPECT_EQ(RunWords({"fairlead-experiment", "sim", "run"}, experiments), kExitBadInput);
+  EXPECT_EQ(RunArguments({"fairlead-experiment", "experiment", "run", "only"}, experiments), kExitOk);
+  EXPECT_EQ(RunArguments({"fairlead-experiment", "run", "only"}, experiments), kExitOk);
+  EXPECT_EQ(RunArguments({"fairlead-experiment", "--help"}, experiments), kExitOk);
+  EXPECT_EQ(RunArguments({"fairlead-experiment", "--version"}, experiments), kExitOk);
+  EXPECT_EQ(RunArguments({"fairlead-experiment"}, experiments), kExitBadInput);
+  EXPECT_EQ(RunArguments({"fairlead-experiment", "sim", "run"}, experiments), kExitBadInput);
 }
 
 TEST(CommandLineTest, FairleadSaysOfEachSiblingWhatTheSiblingSays) {
@@ -106,10 +106,10 @@ TEST(CommandLineTest, ASiblingThatIsNotThereIsNamed) {
   EXPECT_TRUE(RunSibling(1, argv).ok());
 }
 
-TEST(JoinWordsTest, ShellsTakeThemApartAgain) {
-  EXPECT_EQ(JoinWords(std::vector<std::string>{"a", "", "b c", "it's", "$HOME", "x=1"}),
+TEST(JoinArgumentsTest, ShellsTakeThemApartAgain) {
+  EXPECT_EQ(JoinArguments(std::vector<std::string>{"a", "", "b c", "it's", "$HOME", "x=1"}),
             "a '' 'b c' 'it'\\''s' '$HOME' x=1");
-  EXPECT_EQ(JoinWords({}), "");
+  EXPECT_EQ(JoinArguments({}), "");
 }
 
 }  // namespace

@@ -121,8 +121,8 @@ Command FromJson(const ordered_json& json) {
 
 // What a program prints.
 Result<std::string> OutputOf(const std::string& program, std::string_view word) {
-  const std::vector<std::string> words = {program, std::string(word)};
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(JoinWords(words).c_str(), "re"), pclose);
+  const std::vector<std::string> args = {program, std::string(word)};
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(JoinArguments(args).c_str(), "re"), pclose);
   if (pipe == nullptr) return Unavailable(fmt::format("{}: cannot be started", program));
   std::string text;
   char buffer[4096];

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/yaml_reader.h"
-#include "cli/command_words.h"
+#include "cli/command_names.h"
 
 namespace fairlead::cli {
 namespace {
@@ -43,8 +43,8 @@ bool IsNamedBy(const CLI::Option& option, std::string_view word) {
   });
 }
 
-bool IsNamedByAny(const CLI::Option& option, std::span<const std::string> words) {
-  return std::ranges::any_of(words, [&](const std::string& word) { return IsNamedBy(option, word); });
+bool IsNamedByAny(const CLI::Option& option, std::span<const std::string> args) {
+  return std::ranges::any_of(args, [&](const std::string& word) { return IsNamedBy(option, word); });
 }
 
 std::optional<std::string> VariableOf(const CLI::Option& option) {
@@ -53,41 +53,41 @@ std::optional<std::string> VariableOf(const CLI::Option& option) {
 }
 
 // The file that the call or the environment names.
-std::optional<std::string> ConfigFile(const CLI::Option& config, std::span<const std::string> words) {
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (!IsNamedBy(config, words[i])) continue;
-    if (const size_t equals = words[i].find('='); equals != std::string::npos) return words[i].substr(equals + 1);
-    if (i + 1 < words.size()) return words[i + 1];
+std::optional<std::string> ConfigFile(const CLI::Option& config, std::span<const std::string> args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!IsNamedBy(config, args[i])) continue;
+    if (const size_t equals = args[i].find('='); equals != std::string::npos) return args[i].substr(equals + 1);
+    if (i + 1 < args.size()) return args[i + 1];
   }
   return VariableOf(config);
 }
 
 // Adds the words of one option as its key says.
-void AddWords(const CLI::Option& option, const std::string& key, YamlMap* root, DaemonWords* found) {
+void AddWords(const CLI::Option& option, const std::string& key, YamlMap* root, DaemonArguments* found) {
   const std::vector<std::string> texts = root->Texts(key);
   if (!root->Has(key)) return;
   const std::string name = "--" + option.get_lnames().front();
   found->places[name] = root->Where(key);
   for (const std::string& text : texts) {
     if (!IsFlag(option) && text.empty()) {
-      found->words.insert(found->words.end(), {name, text});  // "--name=" is no value to the parser
+      found->args.insert(found->args.end(), {name, text});  // "--name=" is no value to the parser
     } else if (!IsFlag(option)) {
-      found->words.push_back(name + '=' + text);
+      found->args.push_back(name + '=' + text);
     } else if (text == "true") {
-      found->words.push_back(name);
+      found->args.push_back(name);
     } else if (text != "false") {
       root->Fail(key, fmt::format("expected true or false, found '{}'", text));
     }
   }
 }
 
-Status AddFile(const CLI::App& command, const std::string& file, std::span<const std::string> words,
-               DaemonWords* found) {
+Status AddFile(const CLI::App& command, const std::string& file, std::span<const std::string> args,
+               DaemonArguments* found) {
   FL_ASSIGN_OR_RETURN(const YamlDocument document, YamlDocument::LoadFile(file));
   YamlMap root = document.Root();
   for (const CLI::Option* option : ConfigurableOptions(command)) {
-    const bool is_open = !VariableOf(*option) && !IsNamedByAny(*option, words);
-    DaemonWords unused;
+    const bool is_open = !VariableOf(*option) && !IsNamedByAny(*option, args);
+    DaemonArguments unused;
     for (const std::string& key : option->get_lnames()) AddWords(*option, key, &root, is_open ? found : &unused);
   }
   return root.Finish();
@@ -109,22 +109,22 @@ void AddDaemonConfig(CLI::App* command, std::string_view prefix) {
       command->get_footer(), prefix, prefix));
 }
 
-Result<DaemonWords> AddConfiguredWords(const CLI::App& app, std::span<const std::string> words) {
-  DaemonWords found;
-  found.words.assign(words.begin(), words.end());
-  const CLI::App& command = FollowCommandWords(app, words);
+Result<DaemonArguments> AddConfiguredArguments(const CLI::App& app, std::span<const std::string> args) {
+  DaemonArguments found;
+  found.args.assign(args.begin(), args.end());
+  const CLI::App& command = FindCommand(app, args);
   const CLI::Option* config = command.get_option_no_throw("--" + std::string(kConfig));
   if (config == nullptr) return found;
   for (const CLI::Option* option : ConfigurableOptions(command)) {
-    if (!VariableOf(*option) || IsNamedByAny(*option, words)) continue;
+    if (!VariableOf(*option) || IsNamedByAny(*option, args)) continue;
     found.places["--" + option->get_lnames().front()] = "$" + option->get_envname();
   }
-  if (const auto file = ConfigFile(*config, words)) FL_RETURN_IF_ERROR(AddFile(command, *file, words, &found));
+  if (const auto file = ConfigFile(*config, args)) FL_RETURN_IF_ERROR(AddFile(command, *file, args, &found));
   return found;
 }
 
-std::string DescribePlace(const DaemonWords& words, std::string_view message) {
-  for (const auto& [option, place] : words.places) {
+std::string DescribePlace(const DaemonArguments& args, std::string_view message) {
+  for (const auto& [option, place] : args.places) {
     const size_t at = message.find(option);  // "--lease: …", "Could not convert: --lease = …"
     if (at == std::string_view::npos) continue;
     const std::string_view rest = message.substr(at + option.size());

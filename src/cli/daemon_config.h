@@ -26,17 +26,17 @@ namespace fairlead::cli {
 void AddDaemonConfig(CLI::App* command, std::string_view prefix);
 
 // What a call of a daemon means.
-struct DaemonWords {
-  std::vector<std::string> words;             // those of the call, and those of the file that the call leaves open
+struct DaemonArguments {
+  std::vector<std::string> args;              // those of the call, and those of the file that the call leaves open
   std::map<std::string, std::string> places;  // "--lease" -> "agent.yaml:3": where words that are not of the call stand
 };
 
 // The words of any call; those of commands without --config stay as they are.
 // Errors: those of YamlDocument::LoadFile(); kInvalidArgument: a key that is no option, a flag that is neither true nor
 // false.
-Result<DaemonWords> AddConfiguredWords(const CLI::App& app, std::span<const std::string> words);
+Result<DaemonArguments> AddConfiguredArguments(const CLI::App& app, std::span<const std::string> args);
 
 // " (agent.yaml:3)" where `message`, of a parser, is about an option that stands there; else "".
-std::string DescribePlace(const DaemonWords& words, std::string_view message);
+std::string DescribePlace(const DaemonArguments& args, std::string_view message);
 
 }  // namespace fairlead::cli

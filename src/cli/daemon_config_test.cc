@@ -47,12 +47,12 @@ class DaemonConfigTest : public testing::Test {
   }
 
   // The parser's message with the place, or "" where all went well.
-  std::string Parse(std::vector<std::string> words) {
-    words.insert(words.begin(), {"keeper", "run"});
-    const auto all = AddConfiguredWords(app_, words);
+  std::string Parse(std::vector<std::string> args) {
+    args.insert(args.begin(), {"keeper", "run"});
+    const auto all = AddConfiguredArguments(app_, args);
     if (!all.ok()) return all.status().message();
     try {
-      app_.parse(std::vector<std::string>(all->words.rbegin(), all->words.rend()));
+      app_.parse(std::vector<std::string>(all->args.rbegin(), all->args.rend()));
     } catch (const CLI::ParseError& e) {
       return e.what() + DescribePlace(*all, e.what());
     }
@@ -130,10 +130,10 @@ TEST_F(DaemonConfigTest, RefusesWhatIsNoOption) {
 
 TEST_F(DaemonConfigTest, LeavesOtherCommandsAlone) {
   SetVariable("KEEPER_LEASE", "3");
-  const std::vector<std::string> words = {"keeper", "look", "--lease", "7"};
-  const auto all = AddConfiguredWords(app_, words);
+  const std::vector<std::string> args = {"keeper", "look", "--lease", "7"};
+  const auto all = AddConfiguredArguments(app_, args);
   ASSERT_TRUE(all.ok());
-  EXPECT_EQ(all->words, words);
+  EXPECT_EQ(all->args, args);
   EXPECT_TRUE(all->places.empty());
 }
 

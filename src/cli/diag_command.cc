@@ -93,11 +93,11 @@ Status AnalyzeDump(const DiagOptions& options, const AnalysisOptions& analysis, 
   }
   FL_ASSIGN_OR_RETURN(
       auto reader, telemetry::TelemetryReader::Open(options.files.front(), {.accept_cut_off = options.accept_cut_off}));
-  RecordingPlayer player(reader.layout(), analysis);
-  while (reader.Next()) player.Add(reader.record());
+  RecordingReplay replay(reader.layout(), analysis);
+  while (reader.Next()) replay.Add(reader.record());
   FL_RETURN_IF_ERROR(reader.status());
   if (reader.is_cut_off()) report->notes.emplace_back("The recording is cut off; everything before that is used.");
-  report->analysis = player.Finish();
+  report->analysis = replay.Finish();
   return OkStatus();
 }
 
@@ -112,10 +112,10 @@ Status AnalyzeForeign(const DiagOptions& options, RecordingFormat format, Analys
   // Nothing in these files was written once a second, so silence says nothing.
   analysis.master.silence.report_period = LongestPause(recording.reports);
   analysis.is_snapshot = analysis.is_snapshot || format != RecordingFormat::kInspector;
-  RecordingPlayer player(recording.layout, analysis);
-  for (model::TelemetryRecord& record : recording.reports) player.Add(std::move(record));
-  report->analysis = player.Finish();
-  AddUnanswered(recording.unanswered, recording.stands_still, &report->analysis);
+  RecordingReplay replay(recording.layout, analysis);
+  for (model::TelemetryRecord& record : recording.reports) replay.Add(std::move(record));
+  report->analysis = replay.Finish();
+  AddUnanswered(recording.unanswered, recording.is_stalled, &report->analysis);
   report->host_names = std::move(recording.host_names);
   report->notes = std::move(recording.notes);
   return OkStatus();

@@ -132,8 +132,8 @@ std::string RenderSteering(const DiagReport& report) {
     std::string line;
     if (const auto* action = std::get_if<controller::SteeringAction>(&entry.what)) {
       if (std::holds_alternative<controller::ExcuseJob>(action->step)) continue;
-      const bool is_told = !controller::IsAnswered(action->step);
-      line = is_told ? "nothing: " + action->reason : controller::Describe(action->step);
+      const bool is_unanswered = !controller::IsAnswered(action->step);
+      line = is_unanswered ? "nothing: " + action->reason : controller::Describe(action->step);
       if (action->attempt > 1) line += fmt::format(", attempt {}", action->attempt);
     } else if (const auto* done = std::get_if<controller::StepDone>(&std::get<controller::SteeringEvent>(entry.what));
                done != nullptr && !report.is_dry_run) {

@@ -33,15 +33,15 @@ void AddJob(const DrillRun& run, report::ScheduleFigure* figure) {
 
 // When each action was carried out: [number] its step and the time of its answer.
 std::map<SimTime, std::vector<controller::SteeringStep>> StepsDone(const DrillRun& run) {
-  std::map<uint64_t, controller::SteeringStep> told;
+  std::map<uint64_t, controller::SteeringStep> reported;
   std::map<SimTime, std::vector<controller::SteeringStep>> done;
   for (const controller::AuditEntry& entry : run.audit) {
     if (const auto* action = std::get_if<SteeringAction>(&entry.what)) {
-      told.insert_or_assign(action->number, action->step);
+      reported.insert_or_assign(action->number, action->step);
       continue;
     }
     const auto* answer = std::get_if<controller::StepDone>(&std::get<controller::SteeringEvent>(entry.what));
-    if (answer != nullptr && answer->succeeded) done[entry.at].push_back(told.at(answer->action));
+    if (answer != nullptr && answer->succeeded) done[entry.at].push_back(reported.at(answer->action));
   }
   return done;
 }

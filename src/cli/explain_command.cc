@@ -77,14 +77,14 @@ Result<bool> FindLinkEvents(const std::string& wanted, const sim::Scenario& scen
     any = true;
     found->insert(i);
     removal->links.push_back(events[i].link);
-    if (by_index) removal->words.push_back(fmt::format("event {} of link {}", i, link_name));
+    if (by_index) removal->descriptions.push_back(fmt::format("event {} of link {}", i, link_name));
   }
   if (!any) {
     return InvalidArgument(fmt::format(
         "--without {}: the scenario has no such link event; it has {}, numbered from 0{}", wanted, events.size(),
         events.empty() ? "" : ", as of link " + scenario.fabric.LinkName(events.front().link)));
   }
-  if (!by_index) removal->words.push_back(fmt::format("events of link {}", name));
+  if (!by_index) removal->descriptions.push_back(fmt::format("events of link {}", name));
   return true;
 }
 
@@ -102,7 +102,7 @@ Result<report::Removal> Remove(const std::vector<std::string>& without, JobId ex
       return InvalidArgument(fmt::format("--without {}: this is the job to be explained; expected another", wanted));
     }
     removal.jobs.push_back(*job);
-    removal.words.push_back(fmt::format("job {} \"{}\"", job->value(), scenario->jobs[job->index()].job.name));
+    removal.descriptions.push_back(fmt::format("job {} \"{}\"", job->value(), scenario->jobs[job->index()].job.name));
   }
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     scenario->link_events.erase(scenario->link_events.begin() + static_cast<ptrdiff_t>(*event));

@@ -49,7 +49,7 @@ struct LabCommandOptions {
   double health = 0;
   std::string side = "both";
   std::string node;
-  std::vector<std::string> words;
+  std::vector<std::string> args;
 };
 
 double SecondsSince(std::chrono::steady_clock::time_point begin) {
@@ -172,11 +172,11 @@ int LabExec(const LabCommandOptions& options) {
     const pid_t inner = fork();
     if (inner == 0) {
       lab::SettleIn(options.node, hosts_file);
-      std::vector<char*> words;
-      for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));
-      words.push_back(nullptr);
-      execvp(words.front(), words.data());
-      _exit(ReportError(NotFound(fmt::format("{}: {}", words.front(), std::strerror(errno)))));
+      std::vector<char*> args;
+      for (const std::string& word : options.args) args.push_back(const_cast<char*>(word.c_str()));
+      args.push_back(nullptr);
+      execvp(args.front(), args.data());
+      _exit(ReportError(NotFound(fmt::format("{}: {}", args.front(), std::strerror(errno)))));
     }
     int status = 0;
     waitpid(inner, &status, 0);
@@ -276,12 +276,12 @@ void AddExec(CLI::App* lab, Invocation* invocation) {
   CLI::App* exec =
       AddLabCommand(lab, "exec", "Run a command in a host or switch of a lab; it ends with the lab.", options);
   exec->add_option("NODE", options->node, "Such as h0 or leaf3")->required();
-  exec->add_option("COMMAND", options->words, "Program and arguments")->required();
+  exec->add_option("COMMAND", options->args, "Program and arguments")->required();
   exec->prefix_command();
   exec->footer("Example: fairlead lab exec leaf0 -- ip route");
   exec->callback([options, exec, invocation] {
     for (const std::string& word : exec->remaining()) {
-      if (word != "--") options->words.push_back(word);
+      if (word != "--") options->args.push_back(word);
     }
     invocation->exit_code = LabExec(*options);
   });

@@ -28,13 +28,13 @@ const model::HostReport* HostReportIn(const model::TelemetryRecord& record) {
 
 }  // namespace
 
-RecordingPlayer::RecordingPlayer(const model::JobLayout& layout, const AnalysisOptions& options)
+RecordingReplay::RecordingReplay(const model::JobLayout& layout, const AnalysisOptions& options)
     : options_(options), master_(options.master) {
   analysis_.layout = layout;
   waiting_.emplace_back(layout);
 }
 
-void RecordingPlayer::Add(model::TelemetryRecord record) {
+void RecordingReplay::Add(model::TelemetryRecord record) {
   SimTime at;
   if (const model::RankReport* report = RankReportIn(record)) {
     at = report->at;
@@ -49,7 +49,7 @@ void RecordingPlayer::Add(model::TelemetryRecord record) {
 }
 
 // The recording has no instants of arrival: what was reported last is now. Clocks of hosts differ by little.
-void RecordingPlayer::AdvanceTo(SimTime at) {
+void RecordingReplay::AdvanceTo(SimTime at) {
   if (!has_begun_) {
     has_begun_ = true;
     analysis_.begin = analysis_.end = at;
@@ -68,7 +68,7 @@ void RecordingPlayer::AdvanceTo(SimTime at) {
   if (windows_.size() > kNumDelayWindows) windows_.pop_front();
 }
 
-void RecordingPlayer::Look(SimTime now) {
+void RecordingReplay::Look(SimTime now) {
   for (const AnalysisOptions::Pause& pause : options_.pauses) {
     const SimTime until = analysis_.begin + pause.until;
     if (analysis_.begin + pause.from <= now && now < until) master_.ExcuseUntil(until);
@@ -80,7 +80,7 @@ void RecordingPlayer::Look(SimTime now) {
   }
 }
 
-void RecordingPlayer::NoteFinding(const model::Finding& finding, SimTime now, bool has_clock) {
+void RecordingReplay::NoteFinding(const model::Finding& finding, SimTime now, bool has_clock) {
   if (finding.syndrome == Syndrome::kCommSlow && !has_slow_finding_) {
     has_slow_finding_ = true;
     while (windows_.size() > 1 && windows_.front().end <= finding.first_seen) windows_.pop_front();
@@ -93,7 +93,7 @@ void RecordingPlayer::NoteFinding(const model::Finding& finding, SimTime now, bo
   if (analysis_.waits->edges.empty()) analysis_.waits.reset();
 }
 
-void RecordingPlayer::AddDelays(const model::RankReport& report) {
+void RecordingReplay::AddDelays(const model::RankReport& report) {
   for (const model::ConnectionRecord& connection : report.connections) {
     if (connection.key.direction != model::Direction::kSend || connection.bytes == 0) continue;
     const std::pair<uint32_t, uint32_t> pair = {report.rank.value(), connection.key.peer.value()};
@@ -106,7 +106,7 @@ void RecordingPlayer::AddDelays(const model::RankReport& report) {
   }
 }
 
-std::vector<report::DelayMatrixCell> RecordingPlayer::DelaysOf(const Pairs& pairs) {
+std::vector<report::DelayMatrixCell> RecordingReplay::DelaysOf(const Pairs& pairs) {
   std::vector<report::DelayMatrixCell> cells;
   for (const auto& [pair, transfers] : pairs) {
     if (transfers.seconds > 0) cells.push_back({pair.first, pair.second, transfers.seconds / transfers.bytes});
@@ -114,7 +114,7 @@ std::vector<report::DelayMatrixCell> RecordingPlayer::DelaysOf(const Pairs& pair
   return cells;
 }
 
-RecordingAnalysis RecordingPlayer::Finish() {
+RecordingAnalysis RecordingReplay::Finish() {
   Look(analysis_.end);
   if (options_.is_snapshot) {
     analysis_.findings = master_.AnalyzeNow();
@@ -133,7 +133,7 @@ RecordingAnalysis RecordingPlayer::Finish() {
   return std::move(analysis_);
 }
 
-void AddUnanswered(const std::vector<model::RankId>& ranks, bool stands_still, RecordingAnalysis* analysis) {
+void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, RecordingAnalysis* analysis) {
   model::Finding finding;
   const std::vector<model::RankPlace>& places = analysis->layout.ranks;
   for (const model::RankId rank : ranks) {
@@ -155,13 +155,13 @@ void AddUnanswered(const std::vector<model::RankId>& ranks, bool stands_still, R
   std::sort(finding.culprits.begin(), finding.culprits.end());
   finding.id = model::FindingId(analysis->findings.size());
   finding.job = analysis->layout.job;
-  finding.syndrome = stands_still ? Syndrome::kDead : Syndrome::kUnreachable;
+  finding.syndrome = is_stalled ? Syndrome::kDead : Syndrome::kUnreachable;
   finding.state = model::FindingState::kConfirmed;
   // A process may be busy, or a firewall hide it, and a job pause on purpose: too little for steering to act upon.
-  finding.confidence = stands_still ? 0.7 : 0.5;
-  finding.action = stands_still ? model::RecommendedAction::kIsolateAndRestart : model::RecommendedAction::kWatch;
+  finding.confidence = is_stalled ? 0.7 : 0.5;
+  finding.action = is_stalled ? model::RecommendedAction::kIsolateAndRestart : model::RecommendedAction::kWatch;
   finding.summary = fmt::format("{} gave no answer{}", report::FormatCount(finding.culprits.size(), "rank"),
-                                stands_still ? ", and the job stands still" : "; whether others wait is not known");
+                                is_stalled ? ", and the job stands still" : "; whether others wait is not known");
   finding.evidence = {{"ranks that gave no answer", static_cast<double>(ranks.size()), 0, ""}};
   finding.first_seen = finding.confirmed = analysis->end;
   finding.cleared = SimTime::Never();

@@ -47,10 +47,10 @@ struct RecordingAnalysis {
 };
 
 // Takes the records of a recording in order of arrival. Memory: that of the master and of the delays.
-class RecordingPlayer {
+class RecordingReplay {
  public:
   // Args: options valid.
-  RecordingPlayer(const model::JobLayout& layout, const AnalysisOptions& options);
+  RecordingReplay(const model::JobLayout& layout, const AnalysisOptions& options);
   void Add(model::TelemetryRecord record);
   // Once, after all records.
   RecordingAnalysis Finish();
@@ -85,7 +85,7 @@ class RecordingPlayer {
 
 // Adds a finding about ranks that gave no answer, unless one names them already: dead where the job stands still
 // meanwhile, else unreachable (spec section 4.1, rule 3A).
-void AddUnanswered(const std::vector<model::RankId>& ranks, bool stands_still, RecordingAnalysis* analysis);
+void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, RecordingAnalysis* analysis);
 
 // The greatest pause between reports of one host, at least a second: in foreign files it says nothing about the host.
 SimDuration LongestPause(const std::vector<model::TelemetryRecord>& records);

@@ -67,9 +67,9 @@ std::string Quoted(std::string_view text) {
   return "'" + quoted + "'";
 }
 
-std::string Alternatives(const std::vector<std::string>& words) {
+std::string Alternatives(const std::vector<std::string>& args) {
   std::vector<std::string> quoted;
-  for (const std::string& word : words) quoted.push_back(fmt::format("\"{}\"", word));
+  for (const std::string& word : args) quoted.push_back(fmt::format("\"{}\"", word));
   return fmt::format("{}", fmt::join(quoted, " | "));
 }
 
@@ -105,9 +105,9 @@ std::string FreeCases(const Command& root, std::string_view action) {
 }  // namespace
 
 std::string BashCompletion(const Command& root) {
-  std::string words;
+  std::string args;
   ForEach(root, [&](const Command& command) {
-    words +=
+    args +=
         fmt::format("    \"{}\") options=\"{}\" words=\"{}\" ;;\n", command.path, fmt::join(OptionNames(command), " "),
                     fmt::join(command.commands.empty() ? PositionalChoices(command) : CommandNames(command), " "));
   });
@@ -152,12 +152,12 @@ _{0}() {{
 }}
 complete -F _{0} {0} {5}
 )",
-      root.path, Alternatives(PathsBelow(root)), ChoiceCases(root, choose), FreeCases(root, "files=yes"), words,
+      root.path, Alternatives(PathsBelow(root)), ChoiceCases(root, choose), FreeCases(root, "files=yes"), args,
       fmt::join(ProgramNames(root), " "));
 }
 
 std::string ZshCompletion(const Command& root) {
-  std::string words;
+  std::string args;
   ForEach(root, [&](const Command& command) {
     std::vector<std::string> commands;
     for (const Command& inner : command.commands) {
@@ -173,8 +173,8 @@ std::string ZshCompletion(const Command& root) {
         options.push_back(Quoted(fmt::format("{}:{}", name, FirstSentence(option.help))));
       }
     }
-    words += fmt::format("    \"{}\") options=({}) commands=({}) ;;\n", command.path, fmt::join(options, " "),
-                         fmt::join(commands, " "));
+    args += fmt::format("    \"{}\") options=({}) commands=({}) ;;\n", command.path, fmt::join(options, " "),
+                        fmt::join(commands, " "));
   });
   const auto choose = [](const std::vector<std::string>& choices) {
     return fmt::format("compset -P '*,'; compadd -- {}; return", fmt::join(choices, " "));
@@ -209,7 +209,7 @@ else
   compdef _{0} {0} {5}
 fi
 )",
-      root.path, Alternatives(PathsBelow(root)), ChoiceCases(root, choose), FreeCases(root, "_files; return"), words,
+      root.path, Alternatives(PathsBelow(root)), ChoiceCases(root, choose), FreeCases(root, "_files; return"), args,
       fmt::join(ProgramNames(root), " "));
 }
 

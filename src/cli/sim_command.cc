@@ -92,9 +92,9 @@ int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, c
 // One run of the scenario alone, with the options that change it as given.
 std::string CommandOfRun(const SimRunOptions& options, const std::string& policy, const std::string& allocation,
                          uint32_t draw) {
-  std::vector<std::string> words = {"fairlead", "sim", "run", options.scenario, "--policy", policy};
+  std::vector<std::string> args = {"fairlead", "sim", "run", options.scenario, "--policy", policy};
   const auto add = [&](const char* option, const std::string& value) {
-    if (!value.empty()) words.insert(words.end(), {option, value});
+    if (!value.empty()) args.insert(args.end(), {option, value});
   };
   add("--allocation", allocation);
   add("--draw", std::to_string(draw));
@@ -103,8 +103,8 @@ std::string CommandOfRun(const SimRunOptions& options, const std::string& policy
   add("--topology", options.topology);
   if (options.simulate_s) add("--simulate-s", fmt::format("{}", *options.simulate_s));
   add("--detail", options.detail);
-  if (options.exact) words.emplace_back("--exact");
-  return JoinWords(words);
+  if (options.exact) args.emplace_back("--exact");
+  return JoinArguments(args);
 }
 
 int SimRun(const SimRunOptions& options, const std::string& command_line) {

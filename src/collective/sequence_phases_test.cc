@@ -36,7 +36,7 @@ SequenceStep Awaited(double seconds, Kind group, double gigabytes, double overla
 }
 
 // How long an iteration takes alone: the clockwork of a model::Iteration.
-double PlayAlone(const SequencePhases& plan) {
+double SimulateAlone(const SequencePhases& plan) {
   const double total = plan.compute.value();
   double now = 0;        // wall clock
   double position = 0;   // compute clock, running at wall speed except behind blocking phases
@@ -57,8 +57,8 @@ double PlayAlone(const SequencePhases& plan) {
   return std::max(now + (total - position), phase_end);
 }
 
-double PlayAlone(const std::vector<SequenceStep>& steps, uint32_t rounds) {
-  return PlayAlone(PlanSequencePhases(steps, rounds));
+double SimulateAlone(const std::vector<SequenceStep>& steps, uint32_t rounds) {
+  return SimulateAlone(PlanSequencePhases(steps, rounds));
 }
 
 using Sums = std::map<std::tuple<StepGroup, CollectiveKind, bool>, double>;
@@ -107,14 +107,14 @@ TEST(SequencePhasesTest, PutsCollectivesWhereTheirComputeEnds) {
   EXPECT_TRUE(plan.phases[0].blocks_compute);
   EXPECT_DOUBLE_EQ(plan.phases[1].start_fraction, 1);
   EXPECT_FALSE(plan.phases[1].blocks_compute);
-  EXPECT_DOUBLE_EQ(PlayAlone(plan), 4 + 5 + 7);
+  EXPECT_DOUBLE_EQ(SimulateAlone(plan), 4 + 5 + 7);
 }
 
 TEST(SequencePhasesTest, AwaitedOnesHideBehindTheComputeThatTheyHave) {
   // 3 GB beside 2 s of the 4 that follow: one second shows. Beside all 4: nobody waits. 1 GB: hidden.
-  EXPECT_NEAR(PlayAlone({Awaited(1, Kind::kWorld, 3, 2), Blocking(4, Kind::kTensor, 0)}, 0), 5 + 1, 1e-9);
-  EXPECT_NEAR(PlayAlone({Awaited(1, Kind::kWorld, 3, 4), Blocking(4, Kind::kTensor, 0)}, 0), 5, 1e-9);
-  EXPECT_NEAR(PlayAlone({Awaited(1, Kind::kWorld, 1, 2), Blocking(4, Kind::kTensor, 0)}, 0), 5, 1e-5);
+  EXPECT_NEAR(SimulateAlone({Awaited(1, Kind::kWorld, 3, 2), Blocking(4, Kind::kTensor, 0)}, 0), 5 + 1, 1e-9);
+  EXPECT_NEAR(SimulateAlone({Awaited(1, Kind::kWorld, 3, 4), Blocking(4, Kind::kTensor, 0)}, 0), 5, 1e-9);
+  EXPECT_NEAR(SimulateAlone({Awaited(1, Kind::kWorld, 1, 2), Blocking(4, Kind::kTensor, 0)}, 0), 5, 1e-5);
 }
 
 TEST(SequencePhasesTest, BlockingOnesDoNotWaitForTailsOfOthers) {
@@ -125,11 +125,11 @@ TEST(SequencePhasesTest, BlockingOnesDoNotWaitForTailsOfOthers) {
   ASSERT_EQ(plan.phases.size(), 2u);
   EXPECT_EQ(plan.phases[0].group.kind, Kind::kTensor);
   EXPECT_DOUBLE_EQ(plan.phases[0].start_fraction, 0.25);
-  EXPECT_DOUBLE_EQ(PlayAlone(plan), 12);
+  EXPECT_DOUBLE_EQ(SimulateAlone(plan), 12);
   // In one communicator it has to wait its turn.
   const std::vector<SequenceStep> same = {Tail(1, Kind::kData, 10), Blocking(1, Kind::kData, 1),
                                           Blocking(2, Kind::kTensor, 0)};
-  EXPECT_DOUBLE_EQ(PlayAlone(same, 0), 1 + 10 + 1 + 2);
+  EXPECT_DOUBLE_EQ(SimulateAlone(same, 0), 1 + 10 + 1 + 2);
 }
 
 TEST(SequencePhasesTest, TenThousandLayersAreFewPhases) {
@@ -143,7 +143,7 @@ TEST(SequencePhasesTest, TenThousandLayersAreFewPhases) {
   EXPECT_LE(plan.phases.size(), 16u * 3);
   EXPECT_EQ(PlanSequencePhases(steps, 1).phases.size(), 3u);
   // 20 s of compute, 3 s blocked; 1 s of gradients, the last of which begins at the end.
-  EXPECT_NEAR(PlayAlone(plan), 23, 20.0 / 16);
+  EXPECT_NEAR(SimulateAlone(plan), 23, 20.0 / 16);
 }
 
 TEST(SequencePhasesTest, MergingKeepsBytesComputeAndOrder) {
@@ -177,7 +177,7 @@ TEST(SequencePhasesTest, MergedBlockingStepsTakeTheSameTimeAlone) {
     const std::vector<SequenceStep> steps = RandomSteps(random, false, false);
     double sum = 0;
     for (const SequenceStep& step : steps) sum += step.compute.value() + (step.bytes / kRate).value();
-    for (const uint32_t rounds : {0u, 1u, 3u, 16u}) ASSERT_NEAR(PlayAlone(steps, rounds), sum, 1e-9 * (1 + sum));
+    for (const uint32_t rounds : {0u, 1u, 3u, 16u}) ASSERT_NEAR(SimulateAlone(steps, rounds), sum, 1e-9 * (1 + sum));
   }
 }
 
@@ -185,10 +185,10 @@ TEST(SequencePhasesTest, MergedTailsMoveTheEndByLessThanAWindow) {
   Random random(3);
   for (int trial = 0; trial < 1000; ++trial) {
     const std::vector<SequenceStep> steps = RandomSteps(random, true, false);
-    const double unmerged = PlayAlone(steps, 0);
+    const double unmerged = SimulateAlone(steps, 0);
     for (const uint32_t rounds : {1u, 4u, 16u}) {
       const double window = PlanSequencePhases(steps, 0).compute.value() / rounds;
-      ASSERT_NEAR(PlayAlone(steps, rounds), unmerged, window * (1 + 1e-9)) << rounds << " rounds, trial " << trial;
+      ASSERT_NEAR(SimulateAlone(steps, rounds), unmerged, window * (1 + 1e-9)) << rounds << " rounds, trial " << trial;
     }
   }
 }
@@ -201,13 +201,13 @@ TEST(SequencePhasesTest, MergedAwaitedStepsOfOneShapeTakeTheSameTimeAlone) {
     steps.push_back(Blocking(1, Kind::kTensor, 0));
     const double expected = 65 + 64 * std::max(0.0, gigabytes - 0.5);
     for (const uint32_t rounds : {0u, 1u, 4u, 16u}) {
-      EXPECT_NEAR(PlayAlone(steps, rounds), expected, 1e-3) << gigabytes << " GB, " << rounds << " rounds";
+      EXPECT_NEAR(SimulateAlone(steps, rounds), expected, 1e-3) << gigabytes << " GB, " << rounds << " rounds";
     }
   }
 }
 
 // A slow twin without phases: blocking ones stop compute, the others queue behind each other beside it.
-double PlayDirectly(const std::vector<SequenceStep>& steps) {
+double SimulateDirectly(const std::vector<SequenceStep>& steps) {
   double stopped = 0;  // by blocking ones so far
   double position = 0;
   double queue_end = 0;
@@ -230,8 +230,8 @@ TEST(SequencePhasesTest, PhasesAreNoFasterThanIndependentStreams) {
     const std::vector<SequenceStep> steps = RandomSteps(random, true, false);
     double blocked = 0;
     for (const SequenceStep& step : steps) blocked += step.overlap <= Seconds(0) ? (step.bytes / kRate).value() : 0;
-    const double direct = PlayDirectly(steps);
-    const double phases = PlayAlone(steps, 0);
+    const double direct = SimulateDirectly(steps);
+    const double phases = SimulateAlone(steps, 0);
     ASSERT_GE(phases, direct * (1 - 1e-9));
     ASSERT_LE(phases, direct + blocked + 1e-9);
   }
@@ -248,7 +248,7 @@ TEST(SequencePhasesTest, AwaitedStepsAreNeverFasterMergedThanTheirComputeAndNeve
       sending += (step.bytes / kRate).value();
     }
     for (const uint32_t rounds : {0u, 1u, 16u}) {
-      const double alone = PlayAlone(steps, rounds);
+      const double alone = SimulateAlone(steps, rounds);
       ASSERT_GE(alone, std::max(compute, sending) * (1 - 1e-9));
       ASSERT_LE(alone, (compute + sending) * (1 + 1e-9));
     }

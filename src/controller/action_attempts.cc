@@ -46,7 +46,7 @@ std::optional<ActionAttempts::End> ActionAttempts::Answer(SimTime now, const Ste
   Open& open = found->second;
   if (!answer.succeeded) {
     const bool is_late = answer.attempt != 0 && answer.attempt != open.action.attempt;
-    if (is_late || !open.is_told) return std::nullopt;
+    if (is_late || !open.is_sent) return std::nullopt;
     return Fail(now, answer.action, answer.is_final, answer.message);
   }
   End end{std::move(open.action), true, answer.message};
@@ -67,7 +67,7 @@ std::optional<ActionAttempts::End> ActionAttempts::Fail(SimTime now, uint64_t nu
   }
   SimDuration pause = options_.pause;
   for (uint32_t i = 1; i < attempt && pause < options_.pause_max; ++i) pause = pause * 2;
-  open.is_told = false;
+  open.is_sent = false;
   open.due = now + std::min(pause, options_.pause_max);
   return std::nullopt;
 }
@@ -80,13 +80,13 @@ std::vector<ActionAttempts::End> ActionAttempts::Advance(SimTime now, std::vecto
   std::vector<End> ends;
   for (const uint64_t number : due) {
     Open& open = open_.at(number);
-    if (open.is_told) {
+    if (open.is_sent) {
       const std::string message = fmt::format("no answer in {:.0f} s", DeadlineOf(open.action).seconds().value());
       if (std::optional<End> end = Fail(now, number, false, message)) ends.push_back(std::move(*end));
       continue;
     }
     ++open.action.attempt;
-    open.is_told = true;
+    open.is_sent = true;
     open.due = now + DeadlineOf(open.action);
     again->push_back(open.action);
   }
@@ -96,7 +96,7 @@ std::vector<ActionAttempts::End> ActionAttempts::Advance(SimTime now, std::vecto
 std::vector<SteeringAction> ActionAttempts::BeginAnew(SimTime now) {
   std::vector<SteeringAction> actions;
   for (auto& [number, open] : open_) {
-    if (!open.is_told) continue;
+    if (!open.is_sent) continue;
     open.due = now + DeadlineOf(open.action);
     actions.push_back(open.action);
   }

@@ -63,7 +63,7 @@ class ActionAttempts {
   // For those who keep what is open over the end of a process.
   struct Open {
     SteeringAction action;
-    bool is_told = true;  // false: it pauses
+    bool is_sent = true;  // false: it pauses
     SimTime due;          // end of the attempt, or of the pause
   };
   const std::map<uint64_t, Open>& open() const { return open_; }

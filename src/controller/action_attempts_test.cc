@@ -72,17 +72,17 @@ TEST(ActionAttemptsTest, EveryActionEndsOnceInBoundedTime) {
     Random random(seed);
     ActionAttempts attempts{AttemptOptions()};
     attempts.Add(AtAttempt(0), Isolate(1));
-    size_t num_told = 1;
+    size_t num_reported = 1;
     size_t num_ends = 0;
     for (int64_t now = 0; now < 600; ++now) {
       std::vector<SteeringAction> again;
       num_ends += attempts.Advance(AtAttempt(now), &again).size();
-      num_told += again.size();
+      num_reported += again.size();
       if (random.Below(50) > 0) continue;
       StepDone answer{1, static_cast<uint32_t>(random.Below(5)), random.Below(4) == 0, random.Below(20) == 0, ""};
       num_ends += attempts.Answer(AtAttempt(now), answer) ? 1 : 0;
     }
-    EXPECT_LE(num_told, 4u);
+    EXPECT_LE(num_reported, 4u);
     // 4 times 120 s and 35 s of pauses are less than 600 s.
     EXPECT_EQ(num_ends, 1u);
     EXPECT_EQ(attempts.num_open(), 0u);

@@ -300,9 +300,9 @@ void ClusterController::AdoptPlan(RunningJob& job, traffic::JobPlan plan, std::v
     for (size_t f = 0; f < plan.paths.size(); ++f) moved += plan.paths[f] != job.paths[f];
     counters_.path_changes += moved;
     counters_.level_changes += plan.level != job.level;
-    const bool same_words = plan.reason == job.reason && plan.priority_rank == job.priority_rank;
+    const bool same_reason = plan.reason == job.reason && plan.priority_rank == job.priority_rank;
     const bool same_timing = plan.time_shift == job.time_shift && plan.balances_shares == job.balances_shares;
-    if (moved == 0 && plan.level == job.level && same_timing && same_words) return;
+    if (moved == 0 && plan.level == job.level && same_timing && same_reason) return;
   }
   job.is_planned = true;
   job.paths = std::move(plan.paths);

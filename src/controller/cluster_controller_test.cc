@@ -76,23 +76,23 @@ class ClusterControllerTest : public ::testing::Test {
   }
 
   static std::vector<std::string> Describe(const std::vector<Action>& actions) {
-    std::vector<std::string> words;
+    std::vector<std::string> lines;
     for (const Action& action : actions) {
       if (const auto* start = std::get_if<StartJob>(&action))
-        words.push_back("start " + std::to_string(start->job.value()));
+        lines.push_back("start " + std::to_string(start->job.value()));
       if (const auto* set = std::get_if<SetTraffic>(&action)) {
-        words.push_back("traffic " + std::to_string(set->job.value()) + " level " + std::to_string(set->level));
+        lines.push_back("traffic " + std::to_string(set->job.value()) + " level " + std::to_string(set->level));
       }
       if (const auto* profile = std::get_if<StartProfiling>(&action)) {
-        words.push_back("profile " + std::to_string(profile->job.value()));
+        lines.push_back("profile " + std::to_string(profile->job.value()));
       }
       if (const auto* reject = std::get_if<RejectJob>(&action))
-        words.push_back("reject " + std::to_string(reject->job.value()));
+        lines.push_back("reject " + std::to_string(reject->job.value()));
     }
-    return words;
+    return lines;
   }
 
-  using Words = std::vector<std::string>;
+  using Lines = std::vector<std::string>;
 
   topology::Fabric fabric_;
   std::unique_ptr<scheduling::PlacementPolicy> placement_;
@@ -104,19 +104,19 @@ TEST_F(ClusterControllerTest, StartsInOrderAndQueuesWithoutOvertaking) {
   ClusterController controller = Create();
   // Job 1 (16 GPUs) does not fit beside job 0, and job 2 (8 GPUs), which would, must not overtake it.
   const Event events[] = {Submit(0, 8), Submit(1, 16), Submit(2, 8)};
-  EXPECT_EQ(Describe(controller.Handle(events)), (Words{"start 0", "traffic 0 level 0"}));
+  EXPECT_EQ(Describe(controller.Handle(events)), (Lines{"start 0", "traffic 0 level 0"}));
   EXPECT_EQ(controller.num_queued(), 2u);
   const Event finished[] = {JobFinished{JobId(0)}};
-  EXPECT_EQ(Describe(controller.Handle(finished)), (Words{"start 1", "traffic 1 level 0"}));
+  EXPECT_EQ(Describe(controller.Handle(finished)), (Lines{"start 1", "traffic 1 level 0"}));
   const Event finished_too[] = {JobFinished{JobId(1)}};
-  EXPECT_EQ(Describe(controller.Handle(finished_too)), (Words{"start 2", "traffic 2 level 0"}));
+  EXPECT_EQ(Describe(controller.Handle(finished_too)), (Lines{"start 2", "traffic 2 level 0"}));
 }
 
 TEST_F(ClusterControllerTest, RejectsWhatCanNeverRun) {
   ClusterController controller = Create();
   const Event events[] = {Submit(0, 17), Submit(1, 8, "bad"), Submit(2, 0), Submit(3, 8)};
   EXPECT_EQ(Describe(controller.Handle(events)),
-            (Words{"reject 0", "reject 2", "reject 1", "start 3", "traffic 3 level 0"}));
+            (Lines{"reject 0", "reject 2", "reject 1", "start 3", "traffic 3 level 0"}));
 }
 
 TEST_F(ClusterControllerTest, OnlyDifferencesBecomeActionsAndAreCounted) {
@@ -126,7 +126,7 @@ TEST_F(ClusterControllerTest, OnlyDifferencesBecomeActionsAndAreCounted) {
   EXPECT_TRUE(controller.Handle({}).empty());
   // A job with a lower id comes in: job 1 moves from place 0 to place 1.
   const Event second[] = {Submit(0, 8, "job", 4)};
-  EXPECT_EQ(Describe(controller.Handle(second)), (Words{"start 0", "traffic 0 level 0", "traffic 1 level 1"}));
+  EXPECT_EQ(Describe(controller.Handle(second)), (Lines{"start 0", "traffic 0 level 0", "traffic 1 level 1"}));
   EXPECT_EQ(controller.counters().level_changes, 1u);
   EXPECT_EQ(controller.counters().path_changes, 0u);
 }
@@ -172,14 +172,14 @@ TEST_F(ClusterControllerTest, AJobSubmittedTwiceRunsOnce) {
   // Twice 8 GPUs: job 1 fits only if the second submission of job 0 took nothing.
   const Event events[] = {Submit(0, 8), Submit(0, 8), Submit(1, 8), Submit(2, 8), Submit(2, 8)};
   EXPECT_EQ(Describe(controller.Handle(events)),
-            (Words{"start 0", "start 1", "traffic 0 level 0", "traffic 1 level 1"}));
+            (Lines{"start 0", "start 1", "traffic 0 level 0", "traffic 1 level 1"}));
   EXPECT_EQ(controller.num_queued(), 1u);
   const Event again[] = {Submit(0, 8)};
   EXPECT_TRUE(controller.Handle(again).empty());
   // Afterwards the id is free again.
   const Event finished[] = {JobFinished{JobId(0)}, JobFinished{JobId(1)}};
-  EXPECT_EQ(Describe(controller.Handle(finished)), (Words{"start 2", "traffic 2 level 0"}));
-  EXPECT_EQ(Describe(controller.Handle(again)), (Words{"start 0", "traffic 0 level 0"}));
+  EXPECT_EQ(Describe(controller.Handle(finished)), (Lines{"start 2", "traffic 2 level 0"}));
+  EXPECT_EQ(Describe(controller.Handle(again)), (Lines{"start 0", "traffic 0 level 0"}));
 }
 
 TEST_F(ClusterControllerTest, JobsThatStayOnNvlinkDoNotDisturbTheOthers) {
@@ -189,13 +189,13 @@ TEST_F(ClusterControllerTest, JobsThatStayOnNvlinkDoNotDisturbTheOthers) {
   // The policy of this test would move job 2 to a later place, but nobody asks it to.
   const Event local[] = {Submit(0, 4), Submit(1, 4)};
   EXPECT_EQ(Describe(controller.Handle(local)),
-            (Words{"start 0", "start 1", "traffic 0 level 0", "traffic 1 level 1"}));
+            (Lines{"start 0", "start 1", "traffic 0 level 0", "traffic 1 level 1"}));
   const Event leaves[] = {JobFinished{JobId(0)}};
   EXPECT_TRUE(controller.Handle(leaves).empty());
   EXPECT_EQ(controller.counters().level_changes, 0u);
   // With the next job that needs the network everybody is planned.
   const Event finished[] = {JobFinished{JobId(2)}};
-  EXPECT_EQ(Describe(controller.Handle(finished)), (Words{"traffic 1 level 0"}));
+  EXPECT_EQ(Describe(controller.Handle(finished)), (Lines{"traffic 1 level 0"}));
 }
 
 TEST_F(ClusterControllerTest, JobsAreProfiledInOrderOfArrivalAndKnownAfterwards) {
@@ -207,11 +207,11 @@ TEST_F(ClusterControllerTest, JobsAreProfiledInOrderOfArrivalAndKnownAfterwards)
   const Event both[] = {Submit(1, 8, "job", 4), Submit(0, 8, "job", 4)};
   // Job 1 came first: the top level to itself. Job 0 waits on the last of eight.
   EXPECT_EQ(Describe(controller.Handle(both)),
-            (Words{"start 1", "start 0", "profile 1", "traffic 0 level 7", "traffic 1 level 0"}));
+            (Lines{"start 1", "start 0", "profile 1", "traffic 0 level 7", "traffic 1 level 0"}));
   EXPECT_TRUE(policy_.seen.empty()) << "policies must not see what nobody has measured";
   // Now the policy has job 1, on the first level that is not kept for profiling.
   const Event known[] = {profile_of(1)};
-  EXPECT_EQ(Describe(controller.Handle(known)), (Words{"profile 0", "traffic 0 level 0", "traffic 1 level 1"}));
+  EXPECT_EQ(Describe(controller.Handle(known)), (Lines{"profile 0", "traffic 0 level 0", "traffic 1 level 1"}));
   EXPECT_EQ(policy_.seen.at(JobId(1)).compute_time, Seconds(0.5));
   EXPECT_EQ(policy_.seen.at(JobId(1)).flows.at(0).bytes, Bytes(7));
   // A job that ends while it is profiled makes room for nobody; late words about it are ignored.
@@ -238,7 +238,7 @@ TEST_F(ClusterControllerTest, NoGpusPerHostIsRejected) {
   job.num_gpus = 8;
   job.gpus_per_host = 0;
   const Event events[] = {JobSubmitted{job}};
-  EXPECT_EQ(Describe(controller.Handle(events)), (Words{"reject 0"}));
+  EXPECT_EQ(Describe(controller.Handle(events)), (Lines{"reject 0"}));
 }
 
 }  // namespace

@@ -39,14 +39,14 @@ uint32_t NumGpus(const std::vector<scheduling::NodeShare>& shares) {
 double TimeSince(SimTime then, SimTime now) { return (now - then).seconds().value(); }
 
 std::string WordsOf(const scheduling::JobReason& reason, size_t num_jobs) {
-  std::string words = fmt::format("{}: place {} of {}", scheduling::ChangeName(reason.change), reason.order, num_jobs);
-  if (reason.service_position) words += fmt::format(", {} by attained service", *reason.service_position);
-  if (reason.remaining_position) words += fmt::format(", {} by what remains", *reason.remaining_position);
-  if (reason.was_promoted) words += ", goes first as it waited long";
+  std::string text = fmt::format("{}: place {} of {}", scheduling::ChangeName(reason.change), reason.order, num_jobs);
+  if (reason.service_position) text += fmt::format(", {} by attained service", *reason.service_position);
+  if (reason.remaining_position) text += fmt::format(", {} by what remains", *reason.remaining_position);
+  if (reason.was_promoted) text += ", goes first as it waited long";
   if (reason.cause != scheduling::PendingCause::kNone) {
-    words += fmt::format("; {}", scheduling::PendingCauseName(reason.cause));
+    text += fmt::format("; {}", scheduling::PendingCauseName(reason.cause));
   }
-  return words;
+  return text;
 }
 
 }  // namespace

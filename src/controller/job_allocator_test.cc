@@ -83,7 +83,7 @@ class JobAllocatorTest : public ::testing::Test {
 };
 
 // What a shell would keep: who holds which GPU.
-class GpuBook {
+class GpuLedger {
  public:
   void Carry(const std::vector<Action>& actions) {
     for (const Action& action : actions) {
@@ -109,25 +109,25 @@ class GpuBook {
 };
 
 std::string Describe(const std::vector<Action>& actions) {
-  std::string words;
+  std::string text;
   for (const Action& action : actions) {
     if (const auto* start = std::get_if<StartJob>(&action)) {
-      words += "start " + std::to_string(start->job.value()) + " on " + std::to_string(start->placement.gpus.size());
-      words += ";";
+      text += "start " + std::to_string(start->job.value()) + " on " + std::to_string(start->placement.gpus.size());
+      text += ";";
     }
-    if (const auto* stop = std::get_if<SuspendJob>(&action)) words += "stop " + std::to_string(stop->job.value()) + ";";
+    if (const auto* stop = std::get_if<SuspendJob>(&action)) text += "stop " + std::to_string(stop->job.value()) + ";";
     if (const auto* reject = std::get_if<RejectJob>(&action)) {
-      words += "reject " + std::to_string(reject->job.value()) + ";";
+      text += "reject " + std::to_string(reject->job.value()) + ";";
     }
   }
-  return words;
+  return text;
 }
 
 // A random life of some jobs under a policy; returns all actions as words.
-std::string PlayRandomHistory(ClusterController& controller, uint64_t seed, const std::vector<model::Job>& jobs) {
+std::string RunRandomHistory(ClusterController& controller, uint64_t seed, const std::vector<model::Job>& jobs) {
   Random random(seed);
-  GpuBook book;
-  std::string words;
+  GpuLedger book;
+  std::string text;
   std::map<JobId, double> done;
   double now_s = 0;
   size_t next = 0;
@@ -148,14 +148,14 @@ std::string PlayRandomHistory(ClusterController& controller, uint64_t seed, cons
     if (controller.next_wake_up() <= At(now_s)) events.emplace_back(WakeUp{});
     const std::vector<Action> actions = controller.Handle(events, At(now_s));
     book.Carry(actions);
-    words += Describe(actions);
+    text += Describe(actions);
     EXPECT_EQ(controller.num_running(), book.held().size());
     for (const auto& [job, gpus] : book.held()) {
       const auto& sizes = jobs[job.index()].elasticity.sizes;
       EXPECT_NE(std::ranges::find(sizes, gpus.size()), sizes.end()) << gpus.size() << " GPUs are no size of the job";
     }
   }
-  return words;
+  return text;
 }
 
 TEST_F(JobAllocatorTest, NoGpuIsGivenTwiceUnderAnyPolicyAndReplayGivesTheSame) {
@@ -173,9 +173,9 @@ TEST_F(JobAllocatorTest, NoGpuIsGivenTwiceUnderAnyPolicyAndReplayGivesTheSame) {
         if (random.Uniform() < 0.7) jobs.back().elasticity.predictable_after = random.Uniform(0, 0.2);
       }
       SCOPED_TRACE(std::string(policy) + " seed " + std::to_string(seed));
-      const std::string first = PlayRandomHistory(*Create(policy), seed, jobs);
+      const std::string first = RunRandomHistory(*Create(policy), seed, jobs);
       EXPECT_THAT(first, HasSubstr("start"));
-      EXPECT_EQ(first, PlayRandomHistory(*Create(policy), seed, jobs));
+      EXPECT_EQ(first, RunRandomHistory(*Create(policy), seed, jobs));
     }
   }
 }

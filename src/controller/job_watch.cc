@@ -49,14 +49,14 @@ struct JobWatch::Job {
   std::vector<model::TelemetryRecord> records;  // since it was judged
   std::vector<HostId> hosts;                    // of the layout
   size_t num_ranks = 0;
-  bool is_told = false;            // that it runs, of this run
+  bool is_announced = false;       // that it runs, of this run
   std::vector<FindingId> numbers;  // [number of the diagnosis] ours
   SimTime heard;
   SimTime judged;
   SimTime excused_until;
   bool is_stopped = false;                                  // this run, by steering
   std::map<FindingId, std::pair<SimTime, Finding>> deaths;  // not told yet, and since when they are known
-  std::set<FindingId> untold;                               // that never will be
+  std::set<FindingId> unreported;                           // that never will be
   std::vector<SteeringEvent> events;                        // to be told with the next tick
 };
 
@@ -104,9 +104,9 @@ void JobWatch::StartRun(SimTime now, Job* job) {
   job->diagnosis->ExcuseUntil(job->excused_until);
   job->records.clear();
   job->numbers.clear();
-  job->is_told = false;
+  job->is_announced = false;
   job->is_stopped = false;
-  job->untold.clear();
+  job->unreported.clear();
   job->judged = now;
 }
 
@@ -129,7 +129,7 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
       ++counters_.layouts;
       job->hosts = HostsOf(*layout);
       job->num_ranks = layout->ranks.size();
-      const bool is_new_run = !std::exchange(job->is_told, true);
+      const bool is_new_run = !std::exchange(job->is_announced, true);
       job->events.emplace_back(JobRunning{.job = job->id, .hosts = job->hosts, .is_new_run = is_new_run});
     }
     job->records.push_back(std::move(record));
@@ -222,12 +222,12 @@ void JobWatch::Tell(SimTime now, Job* job, Finding finding) {
   finding.id = ours(finding.id);
   for (FindingId& symptom : finding.symptoms) symptom = ours(symptom);
   finding.job = job->id;
-  if (job->untold.contains(finding.id)) return;
+  if (job->unreported.contains(finding.id)) return;
   const bool is_over = finding.state == FindingState::kCleared;
   if (finding.syndrome != model::Syndrome::kDead || findings_.contains(finding.id)) return Keep(job, finding);
   if (is_over) {
     job->deaths.erase(finding.id);
-    job->untold.insert(finding.id);
+    job->unreported.insert(finding.id);
   } else {
     job->deaths.try_emplace(finding.id, now, Finding()).first->second.second = finding;
   }
@@ -246,7 +246,7 @@ void JobWatch::TellSettledDeaths(SimTime now, Job* job) {
       finding.confirmed = now;
       Keep(job, finding);
     } else {
-      job->untold.insert(finding.id);
+      job->unreported.insert(finding.id);
       ++counters_.ends;
     }
     entry = job->deaths.erase(entry);

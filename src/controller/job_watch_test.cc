@@ -39,9 +39,9 @@ struct Script {
   SimTime excused_until;
 };
 
-class PlayedDiagnosis final : public diagnosis::JobDiagnosis {
+class FakeDiagnosis final : public diagnosis::JobDiagnosis {
  public:
-  explicit PlayedDiagnosis(Script* script) : script_(script) { ++script_->num_made; }
+  explicit FakeDiagnosis(Script* script) : script_(script) { ++script_->num_made; }
 
   std::vector<Finding> Handle(SimTime, std::span<const model::TelemetryRecord> records) override {
     for (const model::TelemetryRecord& record : records) {
@@ -89,7 +89,7 @@ class JobWatchTest : public testing::Test {
   using Run = std::vector<Process>;
 
   JobWatchTest()
-      : fabric_(LiveFabric()), watch_(fabric_, [this] { return std::make_unique<PlayedDiagnosis>(&script_); }, {}) {}
+      : fabric_(LiveFabric()), watch_(fabric_, [this] { return std::make_unique<FakeDiagnosis>(&script_); }, {}) {}
 
   // A process on each of these hosts, in rank order.
   Run Start(const std::vector<uint32_t>& hosts) {
@@ -346,8 +346,8 @@ TEST_F(JobWatchTest, RunsThatOverlapAreNeitherMixedNorAccused) {
     const auto running = Of<JobRunning>(events);
     ASSERT_THAT(running, testing::Not(IsEmpty()));
     EXPECT_TRUE(running.back().is_new_run);
-    for (const JobRunning& told : running) {
-      EXPECT_THAT(told.hosts, ElementsAre(HostId(3), HostId(4), HostId(5)));
+    for (const JobRunning& reported : running) {
+      EXPECT_THAT(reported.hosts, ElementsAre(HostId(3), HostId(4), HostId(5)));
     }
     EXPECT_EQ(script_.num_made, num_made + 2);
     EXPECT_THAT(script_.gone[id], IsEmpty());
@@ -478,9 +478,9 @@ TEST_F(JobWatchTest, ADeathIsToldWhenOthersLiveOn) {
   death.syndrome = model::Syndrome::kDead;
   script_.next[Id()] = {death};
   EXPECT_THAT(LookFor(2, {&run}), IsEmpty());
-  const auto told = Of<FindingReported>(Look({&run}));
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].finding.confirmed, now_);
+  const auto reported = Of<FindingReported>(Look({&run}));
+  ASSERT_THAT(reported, SizeIs(1));
+  EXPECT_EQ(reported[0].finding.confirmed, now_);
   // Later words about it are told at once.
   death.state = FindingState::kCleared;
   script_.next[Id()] = {death};
@@ -621,7 +621,7 @@ TEST_F(JobWatchTest, OldFindingsThatAreOverAreForgottenFirst) {
   JobWatchOptions options;
   options.num_over_max = 3;
   JobWatch watch(
-      fabric_, [this] { return std::make_unique<PlayedDiagnosis>(&script_); }, options);
+      fabric_, [this] { return std::make_unique<FakeDiagnosis>(&script_); }, options);
   Run run = Start({0});
   const auto look = [&] {
     now_ = now_ + kSecond;
@@ -702,24 +702,24 @@ class RandomDiagnosis final : public diagnosis::JobDiagnosis {
   explicit RandomDiagnosis(uint64_t seed) : random_(seed) {}
 
   std::vector<Finding> Handle(SimTime now, std::span<const model::TelemetryRecord> records) override {
-    std::vector<Finding> said;
+    std::vector<Finding> findings;
     for (const model::TelemetryRecord& record : records) {
       if (const auto* layout = std::get_if<model::JobLayout>(&record)) layout_ = *layout;
     }
-    if (layout_.ranks.empty()) return said;
+    if (layout_.ranks.empty()) return findings;
     if (random_.Below(5) == 0) {
       findings_.push_back(FindingAbout(static_cast<uint32_t>(findings_.size()),
                                        layout_.ranks[random_.Below(layout_.ranks.size())].host));
       if (random_.Below(2) == 0) findings_.back().syndrome = model::Syndrome::kDead;
-      said.push_back(findings_.back());
+      findings.push_back(findings_.back());
     }
     for (Finding& finding : findings_) {
       if (finding.state == FindingState::kCleared || random_.Below(10) != 0) continue;
       finding.state = FindingState::kCleared;
       finding.cleared = now;
-      said.push_back(finding);
+      findings.push_back(finding);
     }
-    return said;
+    return findings;
   }
   void ExcuseUntil(SimTime) override {}
 
@@ -764,7 +764,7 @@ WatchedLife Live(const topology::Fabric& fabric, uint64_t seed, bool has_both) {
   std::map<JobId, std::string> names;
   std::map<JobId, std::set<FindingId>> open;
   std::set<FindingId> ever;
-  std::map<HostId, HostJudged> told;
+  std::map<HostId, HostJudged> reported;
   for (int second = 0; second < 400; ++second) {
     now = now + kSecond;
     for (of_job = 0; of_job < (has_both ? 2u : 1u); ++of_job) {
@@ -793,12 +793,12 @@ WatchedLife Live(const topology::Fabric& fabric, uint64_t seed, bool has_both) {
       life.events[names[id]].push_back(std::to_string(second) + " " + Describe(event, watch));
     }
     // What hosts were told, put together, is what holds.
-    for (const auto& [host, judged] : watch.TakeJudged()) told[host] = judged;
-    size_t num_told = 0;
-    for (const auto& [host, judged] : told) num_told += judged.findings.size();
+    for (const auto& [host, judged] : watch.TakeJudged()) reported[host] = judged;
+    size_t num_reported = 0;
+    for (const auto& [host, judged] : reported) num_reported += judged.findings.size();
     size_t num_open = 0;
     for (const auto& [job, ids] : open) num_open += ids.size();
-    EXPECT_EQ(num_told, num_open);
+    EXPECT_EQ(num_reported, num_open);
     const auto findings = watch.Findings();
     EXPECT_EQ(num_open, static_cast<size_t>(std::ranges::count_if(findings, [](const WatchedFinding& watched) {
                 return watched.finding.state == FindingState::kConfirmed;

@@ -8,25 +8,25 @@ SteeringDispatcher::SteeringDispatcher(Steering* steering, ActionBackend* backen
     : steering_(steering), backend_(backend), audit_(std::move(audit)) {}
 
 std::vector<SteeringAction> SteeringDispatcher::Handle(SimTime now, std::span<const SteeringEvent> events) {
-  std::vector<SteeringAction> told;
-  HandleOnce(now, events, &told);
+  std::vector<SteeringAction> actions;
+  HandleOnce(now, events, &actions);
   // Every round answers actions, and a sequence has a finite number of them.
   for (std::vector<SteeringEvent> outcomes = backend_->TakeOutcomes(now); !outcomes.empty();
        outcomes = backend_->TakeOutcomes(now)) {
     for (const SteeringEvent& outcome : outcomes) {
       if (audit_) audit_({now, outcome});
     }
-    HandleOnce(now, outcomes, &told);
+    HandleOnce(now, outcomes, &actions);
   }
-  return told;
+  return actions;
 }
 
 void SteeringDispatcher::HandleOnce(SimTime now, std::span<const SteeringEvent> events,
-                                    std::vector<SteeringAction>* told) {
+                                    std::vector<SteeringAction>* actions) {
   for (SteeringAction& action : steering_->Handle(now, events)) {
     if (audit_) audit_({now, action});
     if (IsAnswered(action.step)) backend_->Begin(now, action);
-    told->push_back(std::move(action));
+    actions->push_back(std::move(action));
   }
 }
 

@@ -32,7 +32,7 @@ class SteeringDispatcher {
   std::vector<SteeringAction> Handle(SimTime now, std::span<const SteeringEvent> events);
 
  private:
-  void HandleOnce(SimTime now, std::span<const SteeringEvent> events, std::vector<SteeringAction>* told);
+  void HandleOnce(SimTime now, std::span<const SteeringEvent> events, std::vector<SteeringAction>* actions);
 
   Steering* steering_;
   ActionBackend* backend_;

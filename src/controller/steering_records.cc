@@ -109,7 +109,7 @@ class SteeringRecordWriter {
             {"confidence", NumberToJson(action.confidence)},
             {"evidence", evidence},
             {"reason", action.reason},
-            {"is_told", open.is_told},
+            {"is_told", open.is_sent},
             {"due", open.due.ns()}};
   }
 
@@ -253,7 +253,7 @@ class SteeringRecordReader {
     open.action.confidence = NumberOf(json.at("confidence"));
     for (const Json& item : json.at("evidence")) open.action.evidence.push_back(EvidenceOf(item));
     open.action.reason = json.at("reason").get<std::string>();
-    open.is_told = json.at("is_told").get<bool>();
+    open.is_sent = json.at("is_told").get<bool>();
     open.due = TimeOf(json.at("due"));
     return open;
   }

@@ -40,7 +40,7 @@ class SteeringRecordsTest : public testing::Test {
     Send(0, JobRunning{kRecordedJob, hosts});
     Send(0, SpareOffered{HostId(40)});
     Send(0, SpareOffered{HostId(41)});
-    told_ = Send(1, FindingReported{SickHost(1, kRecordedJob, HostId(3), AtSecond(0.5))});
+    reported_ = Send(1, FindingReported{SickHost(1, kRecordedJob, HostId(3), AtSecond(0.5))});
   }
 
   std::vector<SteeringAction> Send(double seconds, SteeringEvent event) {
@@ -56,7 +56,7 @@ class SteeringRecordsTest : public testing::Test {
   }
 
   Steering steering_{Acting(), kNumRecordedHosts};
-  std::vector<SteeringAction> told_;
+  std::vector<SteeringAction> reported_;
 };
 
 TEST_F(SteeringRecordsTest, HostsAreKeptByName) {
@@ -73,7 +73,7 @@ TEST_F(SteeringRecordsTest, HostsAreKeptByName) {
 }
 
 TEST_F(SteeringRecordsTest, AHostThatWasTakenOutIsForgottenWithItsJob) {
-  Send(2, StepDone{.action = told_[0].number});  // isolated; the job is about to be stopped
+  Send(2, StepDone{.action = reported_[0].number});  // isolated; the job is about to be stopped
   std::vector<std::string> names = Names();
   names[3] = "another";
   EXPECT_THAT(RestartWith(names), testing::ElementsAre(testing::HasSubstr("host h3"), testing::HasSubstr("job 1")));
@@ -92,7 +92,7 @@ TEST_F(SteeringRecordsTest, WhatWasToldIsToldAgainAsTheSameAttempt) {
   RestartWith(Names());
   const auto open = steering_.Resume(AtSecond(1000));  // long after its deadline
   ASSERT_EQ(open.size(), 1u);
-  EXPECT_EQ(open[0].number, told_[0].number);
+  EXPECT_EQ(open[0].number, reported_[0].number);
   EXPECT_EQ(open[0].attempt, 1u);
   // It has its time from now on: nothing is due before 1000 s + 120 s.
   EXPECT_TRUE(steering_.Handle(AtSecond(1119), {}).empty());
@@ -106,7 +106,7 @@ TEST_F(SteeringRecordsTest, AStandingFindingIsNotActedUponTwice) {
   for (const SteeringAction& action : Send(20, FindingReported{SickHost(0, kRecordedJob, HostId(3), AtSecond(15))})) {
     EXPECT_FALSE(IsAnswered(action.step)) << Describe(action.step);
   }
-  std::vector<SteeringAction> next = Send(21, StepDone{.action = told_[0].number});
+  std::vector<SteeringAction> next = Send(21, StepDone{.action = reported_[0].number});
   size_t num_isolations = 0;
   for (double now = 22; !next.empty() && now < 100; ++now) {
     std::vector<SteeringAction> after;
@@ -125,11 +125,11 @@ TEST_F(SteeringRecordsTest, AStandingFindingIsNotActedUponTwice) {
 
 TEST_F(SteeringRecordsTest, AbandonedIsForPeople) {
   RestartWith(Names());
-  const auto told = steering_.Abandon(AtSecond(5), "nobody acts any more");
-  ASSERT_FALSE(told.empty());
-  for (const SteeringAction& action : told) EXPECT_FALSE(IsAnswered(action.step)) << Describe(action.step);
-  EXPECT_TRUE(std::holds_alternative<AskOperator>(told[0].step));
-  EXPECT_THAT(told[0].reason, testing::HasSubstr("nobody acts any more; isolate host 3 was under way"));
+  const auto abandoned = steering_.Abandon(AtSecond(5), "nobody acts any more");
+  ASSERT_FALSE(abandoned.empty());
+  for (const SteeringAction& action : abandoned) EXPECT_FALSE(IsAnswered(action.step)) << Describe(action.step);
+  EXPECT_TRUE(std::holds_alternative<AskOperator>(abandoned[0].step));
+  EXPECT_THAT(abandoned[0].reason, testing::HasSubstr("nobody acts any more; isolate host 3 was under way"));
   EXPECT_EQ(steering_.ConditionOf(kRecordedJob), JobCondition::kNeedsOperator);
   EXPECT_EQ(steering_.ConditionOf(HostId(3)), HostCondition::kIsolated);
   EXPECT_EQ(steering_.spares().size(), 2u);

@@ -78,11 +78,11 @@ class Bench {
   // Lets every attempt at the step fail, and obeys otherwise; `seconds` goes on by the pauses between attempts.
   template <class Step>
   std::vector<SteeringAction> Fail(double seconds, std::vector<SteeringAction> actions) {
-    std::vector<SteeringAction> told;
+    std::vector<SteeringAction> reported;
     for (uint32_t round = 0; round < 50; ++round) {
       std::vector<SteeringAction> next;
       for (const SteeringAction& action : actions) {
-        told.push_back(action);
+        reported.push_back(action);
         if (!IsAnswered(action.step)) continue;
         const bool fails = std::holds_alternative<Step>(action.step);
         const StepDone answer{action.number, action.attempt, !fails, false, fails ? "exit code 3" : ""};
@@ -95,7 +95,7 @@ class Bench {
       }
       actions = std::move(next);
     }
-    return told;
+    return reported;
   }
 
   Steering steering;
@@ -228,12 +228,12 @@ TEST(SteeringTest, AHostThatPassedItsTestsEndsTheWait) {
 
 TEST(SteeringTest, AnIsolationThatFailsLeavesTheJobAlone) {
   Bench bench;
-  const std::vector<SteeringAction> told = bench.Fail<IsolateHost>(10, bench.Tell(10, FindingAbout(0, {7})));
+  const std::vector<SteeringAction> reported = bench.Fail<IsolateHost>(10, bench.Tell(10, FindingAbout(0, {7})));
   // Four attempts, then a person is asked, and may look: the diagnosis goes on.
-  ASSERT_EQ(told.size(), 6u);
-  EXPECT_EQ(told[3].attempt, 4u);
-  EXPECT_TRUE(std::holds_alternative<AskOperator>(told[4].step));
-  EXPECT_EQ(told[4].reason,
+  ASSERT_EQ(reported.size(), 6u);
+  EXPECT_EQ(reported[3].attempt, 4u);
+  EXPECT_TRUE(std::holds_alternative<AskOperator>(reported[4].step));
+  EXPECT_EQ(reported[4].reason,
             "isolate host 7: given up after 4 attempts: exit code 3; restart the job by hand, or end it");
   EXPECT_EQ(bench.steering.ConditionOf(kJob), JobCondition::kNeedsOperator);
   EXPECT_EQ(bench.steering.ConditionOf(HostId(7)), HostCondition::kInDoubt);
@@ -254,12 +254,12 @@ TEST(SteeringTest, ASpareThatCannotBeTakenIsPassedOver) {
 
 TEST(SteeringTest, ARestartThatFailsIsForAPerson) {
   Bench bench;
-  const std::vector<SteeringAction> told = bench.Fail<RestartJob>(10, bench.Tell(10, FindingAbout(0, {7})));
+  const std::vector<SteeringAction> reported = bench.Fail<RestartJob>(10, bench.Tell(10, FindingAbout(0, {7})));
   EXPECT_EQ(bench.steering.ConditionOf(kJob), JobCondition::kNeedsOperator);
   EXPECT_EQ(bench.steering.ConditionOf(HostId(7)), HostCondition::kIsolated);
   EXPECT_EQ(bench.steering.ConditionOf(HostId(100)), HostCondition::kInDoubt);
   // The diagnosis was told not to look while the job is stopped, and may look again.
-  EXPECT_EQ(std::get<ExcuseJob>(told.back().step).until, At(10 + 5 + 10 + 20));
+  EXPECT_EQ(std::get<ExcuseJob>(reported.back().step).until, At(10 + 5 + 10 + 20));
 }
 
 TEST(SteeringTest, NoAnswerIsAFailureAndALateOneIsBelieved) {

@@ -208,14 +208,14 @@ void TrafficController::Take(const StreamMessage& input) {
     if (hello != nullptr) return Welcome(input.stream, *hello);
     return Refuse(input.stream, "the first word on a stream must be a hello; is this a Fairlead agent?");
   }
-  hosts_[stream.host].last_word = clock_;
+  hosts_[stream.host].last_message = clock_;
   // What only asks the path service is passed on together; everything else looks at what came of what the same host
   // has said before. Hosts say such things all the time, and a flush for each of them would be a batch for each.
   const bool is_passed_on = std::holds_alternative<PathsWanted>(input.message) ||
                             std::holds_alternative<Heartbeat>(input.message) ||
                             std::holds_alternative<ProbesFinished>(input.message);
   if (!is_passed_on && IsWaiting(stream.host)) Flush();
-  std::visit([&](const auto& word) { Hear(stream.host, word); }, input.message);
+  std::visit([&](const auto& message) { Hear(stream.host, message); }, input.message);
 }
 
 void TrafficController::Take(const StreamEnded& input) {

@@ -7,7 +7,7 @@
 //     StreamMessage, StreamEnded,          +--> PathService (paths, ports, leases, links)
 //     LinkHealthReported --> Handle() --+--> TrafficPolicy (levels, from measured jobs on these paths)
 //                               |
-//                               +--> SayToStream, EndStream, RecordChanged, Noted, ProcessesLooked
+//                               +--> SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked
 //
 // Problem     agents speak of addresses and names, come and go, and may be wrong or hostile; the path service and the
 //             policy speak of a fabric, and believe what they are told. A TCP connection breaks when its packets arrive
@@ -87,7 +87,7 @@ struct JudgementChanged {
 using TrafficInput = std::variant<StreamMessage, StreamEnded, LinkHealthReported, JudgementChanged>;
 
 // ---- Outputs ----
-struct SayToStream {
+struct SendToStream {
   StreamId stream;
   ToAgent message;
 };
@@ -112,7 +112,7 @@ struct ProcessesLooked {
   HostId host;
   ProcessesSeen look;
 };
-using TrafficOutput = std::variant<SayToStream, EndStream, RecordChanged, Noted, ProcessesLooked>;
+using TrafficOutput = std::variant<SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked>;
 
 struct TrafficControllerOptions {
   std::string version;  // of this program, for people
@@ -148,7 +148,7 @@ struct HostView {
   std::string name;
   bool is_connected = false;
   std::string agent_version;
-  SimTime last_word;
+  SimTime last_message;
 };
 struct JobOnFabric {
   std::string name;
@@ -209,7 +209,7 @@ class TrafficController {
   struct Host {
     std::optional<StreamId> stream;
     std::string agent_version;
-    SimTime last_word;
+    SimTime last_message;
     uint64_t passed_on_in = 0;   // the flush that takes what it said last
     std::set<JobId> jobs;        // with a share here
     bool is_announcing = false;  // it was asked what it holds, and has not said all yet
@@ -320,17 +320,17 @@ class TrafficController {
   void Refuse(StreamId stream, std::string reason);
   void Say(StreamId stream, ToAgent message);
   bool IsConnected(HostId host) const { return hosts_[host].stream.has_value(); }
-  void SayTo(HostId host, ToAgent message);  // dropped without a stream
+  void SendTo(HostId host, ToAgent message);  // dropped without a stream
 
   // traffic_controller_jobs.cc: what hosts hold.
-  void Hear(HostId host, const HostHello& word);
-  void Hear(HostId host, const Heartbeat& word);
-  void Hear(HostId host, const ProcessesSeen& word) { outputs_.emplace_back(ProcessesLooked{host, word}); }
-  void Hear(HostId host, const PathsWanted& word);
-  void Hear(HostId host, const ConnectionOpened& word);
-  void Hear(HostId host, const ConnectionsClosed& word);
-  void Hear(HostId host, const ConnectionsHeld& word);
-  void Hear(HostId host, const AnnouncementFinished& word);
+  void Hear(HostId host, const HostHello& message);
+  void Hear(HostId host, const Heartbeat& message);
+  void Hear(HostId host, const ProcessesSeen& message) { outputs_.emplace_back(ProcessesLooked{host, message}); }
+  void Hear(HostId host, const PathsWanted& message);
+  void Hear(HostId host, const ConnectionOpened& message);
+  void Hear(HostId host, const ConnectionsClosed& message);
+  void Hear(HostId host, const ConnectionsHeld& message);
+  void Hear(HostId host, const AnnouncementFinished& message);
   void AskForAnnouncement(HostId host);
   std::string Translate(HostId host, const WantedConnection& wanted, traffic::ConnectionRequest* request) const;
   std::string TranslateHeld(HostId host, const HeldConnection& held, traffic::ConnectionRequest* request) const;
@@ -349,13 +349,13 @@ class TrafficController {
   bool IsOwn(HostId host, const IpAddress& address) const;
 
   // traffic_controller_probes.cc.
-  void Hear(HostId host, const ProbesFinished& word);
+  void Hear(HostId host, const ProbesFinished& message);
   std::string Translate(HostId host, const PortScanSeen& seen, traffic::PortScanSeen* translated) const;
   void FinishRounds();
 
   // traffic_controller_moves.cc: queue pairs that change their port.
-  void Hear(HostId host, const ArrivalPrepared& word);
-  void Hear(HostId host, const MoveRefused& word);
+  void Hear(HostId host, const ArrivalPrepared& message);
+  void Hear(HostId host, const MoveRefused& message);
   void NoteImmovable(const traffic::PathsMoved& action);
   uint16_t WirePortOf(const QueuePairKey& key, uint16_t socket_port) const;
   uint16_t WirePortOf(const traffic::HeldQueuePair& held) const;
@@ -390,8 +390,8 @@ class TrafficController {
     std::vector<model::Path> paths;            // [flow]
     model::Iteration iteration;
   };
-  void Hear(HostId host, const JobMeasured& word);
-  std::string FindFault(const JobMeasured& word) const;
+  void Hear(HostId host, const JobMeasured& message);
+  std::string FindFault(const JobMeasured& message) const;
   void PlanLevels();
   // Those that have been measured and have a path, by id.
   std::vector<MeasuredJob> CollectMeasuredJobs() const;

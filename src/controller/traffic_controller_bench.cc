@@ -55,7 +55,7 @@ class Cluster {
         std::make_unique<TrafficController>(fabric, addresses_, *paths_, *policy_, TrafficControllerOptions());
     std::vector<TrafficInput> hellos;
     for (uint32_t h = 0; h < kHosts; ++h)
-      hellos.push_back(Said(h, HostHello{.host = fabric.HostName(HostId(h)), .agent_version = "bench", .nics = {}}));
+      hellos.push_back(Sent(h, HostHello{.host = fabric.HostName(HostId(h)), .agent_version = "bench", .nics = {}}));
     Handle(hellos);
   }
 
@@ -63,7 +63,7 @@ class Cluster {
     now_ = now_ + SimDuration(1'000'000);
     return controller_->Handle(now_, inputs).size();
   }
-  static TrafficInput Said(uint32_t host, FromAgent message) {
+  static TrafficInput Sent(uint32_t host, FromAgent message) {
     return StreamMessage{StreamId(host), std::move(message)};
   }
 
@@ -120,7 +120,7 @@ class Cluster {
   }
   void Hold(uint32_t count) {
     std::vector<TrafficInput> inputs;
-    for (uint32_t c = 0; c < count; ++c) inputs.push_back(Said(c % kHosts, Wanted(c % kHosts, 1)));
+    for (uint32_t c = 0; c < count; ++c) inputs.push_back(Sent(c % kHosts, Wanted(c % kHosts, 1)));
     Handle(inputs);
   }
   uint32_t NextHost() { return next_host_++ % kHosts; }
@@ -154,9 +154,9 @@ void BM_ControllerRequest(benchmark::State& state) {
     closed.clear();
     for (uint32_t i = 0; i < batch; ++i) {
       const uint32_t host = cluster.NextHost();
-      PathsWanted words = cluster.Wanted(host, per_message);
-      closed.push_back(Cluster::Said(host, Cluster::Closed(words)));
-      wanted.push_back(Cluster::Said(host, std::move(words)));
+      PathsWanted messages = cluster.Wanted(host, per_message);
+      closed.push_back(Cluster::Sent(host, Cluster::Closed(messages)));
+      wanted.push_back(Cluster::Sent(host, std::move(messages)));
     }
     state.ResumeTiming();
     num_outputs += cluster.Handle(wanted) + cluster.Handle(closed);
@@ -189,7 +189,7 @@ void BM_ControllerHeartbeat(benchmark::State& state) {
   Cluster cluster(kOfHost);
   cluster.Hold(100'000);
   std::vector<TrafficInput> beats;
-  for (uint32_t i = 0; i < batch; ++i) beats.push_back(Cluster::Said(cluster.NextHost(), Heartbeat{.num_leases = 1}));
+  for (uint32_t i = 0; i < batch; ++i) beats.push_back(Cluster::Sent(cluster.NextHost(), Heartbeat{.num_leases = 1}));
   for (auto _ : state) benchmark::DoNotOptimize(cluster.Handle(beats));
   state.SetItemsProcessed(static_cast<int64_t>(batch) * static_cast<int64_t>(state.iterations()));
 }

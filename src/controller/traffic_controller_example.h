@@ -309,11 +309,11 @@ class LiveCluster {
     std::string text;
     for (const TrafficOutput& output : outputs) {
       text += std::to_string(output.index()) + ":";
-      if (const auto* said = std::get_if<SayToStream>(&output)) {
-        text += std::to_string(said->stream.value()) + "," + std::to_string(said->message.index());
-        if (const auto* p = std::get_if<PrepareArrival>(&said->message)) text += "," + std::to_string(p->wire_port);
-        if (const auto* l = std::get_if<LevelSet>(&said->message)) text += l->job + std::to_string(l->level);
-        if (const auto* c = std::get_if<PathsChanged>(&said->message)) {
+      if (const auto* sent = std::get_if<SendToStream>(&output)) {
+        text += std::to_string(sent->stream.value()) + "," + std::to_string(sent->message.index());
+        if (const auto* p = std::get_if<PrepareArrival>(&sent->message)) text += "," + std::to_string(p->wire_port);
+        if (const auto* l = std::get_if<LevelSet>(&sent->message)) text += l->job + std::to_string(l->level);
+        if (const auto* c = std::get_if<PathsChanged>(&sent->message)) {
           for (const QueuePairChanged& one : c->changes) {
             text += "," + std::to_string(one.connection) + "/" + std::to_string(one.answer.port);
           }
@@ -337,24 +337,25 @@ class LiveCluster {
       }
     } else if (const auto* noted = std::get_if<Noted>(&output)) {
       notes_.push_back(*noted);
-    } else if (const auto* said = std::get_if<SayToStream>(&output)) {
-      EXPECT_FALSE(ended_.contains(said->stream)) << "said to an ended stream";
+    } else if (const auto* sent = std::get_if<SendToStream>(&output)) {
+      EXPECT_FALSE(ended_.contains(sent->stream)) << "said to an ended stream";
       for (uint32_t h = 0; h < num_hosts(); ++h) {
-        if (agents_[h].stream == said->stream) std::visit([&](const auto& word) { Hear(h, word); }, said->message);
+        if (agents_[h].stream == sent->stream)
+          std::visit([&](const auto& message) { Hear(h, message); }, sent->message);
       }
     }
   }
   void Hear(uint32_t, const Welcome&) {}
   void Hear(uint32_t h, const HostJudged& judged) { judged_[h] = judged; }
-  void Hear(uint32_t host, const Refused& word) { ADD_FAILURE() << host << " refused: " << word.reason; }
-  void Hear(uint32_t host, const PathsAnswered& word) {
-    for (const traffic::ConnectionAnswer& answer : word.connections) {
-      const auto held = agents_[host].held.find({word.job, answer.connection});
+  void Hear(uint32_t host, const Refused& message) { ADD_FAILURE() << host << " refused: " << message.reason; }
+  void Hear(uint32_t host, const PathsAnswered& message) {
+    for (const traffic::ConnectionAnswer& answer : message.connections) {
+      const auto held = agents_[host].held.find({message.job, answer.connection});
       if (held == agents_[host].held.end()) continue;
       auto& paths = held->second.connection.queue_pairs;
       for (size_t q = 0; q < answer.queue_pairs.size() && q < paths.size(); ++q) Take(answer.queue_pairs[q], &paths[q]);
     }
-    agents_[host].levels[word.job] = word.level;
+    agents_[host].levels[message.job] = message.level;
   }
   static void Take(const traffic::QueuePairAnswer& answer, traffic::HeldPath* held) {
     *held = {.is_managed = answer.kind != traffic::QueuePairAnswer::Kind::kUnmanaged,
@@ -362,8 +363,8 @@ class LiveCluster {
              .path = answer.path,
              .port = answer.port};
   }
-  void Hear(uint32_t host, const PathsChanged& word) {
-    for (const QueuePairChanged& change : word.changes) {
+  void Hear(uint32_t host, const PathsChanged& message) {
+    for (const QueuePairChanged& change : message.changes) {
       changes_.push_back(change);
       const auto found = agents_[host].held.find({change.job, change.connection});
       if (found == agents_[host].held.end()) continue;
@@ -387,9 +388,9 @@ class LiveCluster {
       EXPECT_TRUE(IsRewritten(host, held, change.answer.port, socket_port)) << "an unprepared arrival";
     }
   }
-  void Hear(uint32_t host, const ProbesWanted& word) {
-    ProbesFinished answer = {.round = word.round, .scans = {}};
-    for (const PortScanWanted& scan : word.scans) {
+  void Hear(uint32_t host, const ProbesWanted& message) {
+    ProbesFinished answer = {.round = message.round, .scans = {}};
+    for (const PortScanWanted& scan : message.scans) {
       const uint32_t to = HostOf(scan.destination);
       PortScanSeen seen = NothingSeenOf(scan);
       for (const uint16_t port : scan.source_ports) {
@@ -408,26 +409,26 @@ class LiveCluster {
     }
     agents_[host].unsent.emplace_back(std::move(answer));
   }
-  void Hear(uint32_t host, const PrepareArrival& word) {
+  void Hear(uint32_t host, const PrepareArrival& message) {
     FakeAgent& agent = agents_[host];
-    if (agent.arrival_error.empty()) agent.arrivals[word.alias] = word;
-    if (agent.answers_arrivals) agent.unsent.emplace_back(ArrivalPrepared{word.alias, agent.arrival_error});
+    if (agent.arrival_error.empty()) agent.arrivals[message.alias] = message;
+    if (agent.answers_arrivals) agent.unsent.emplace_back(ArrivalPrepared{message.alias, agent.arrival_error});
   }
-  void Hear(uint32_t host, const ForgetArrival& word) { agents_[host].arrivals.erase(word.alias); }
+  void Hear(uint32_t host, const ForgetArrival& message) { agents_[host].arrivals.erase(message.alias); }
   void Hear(uint32_t host, const AnnouncementWanted&) { agents_[host].must_announce = true; }
   // What it holds when it says so, not when it was asked. A port that is the socket's own is none that was steered to.
   void Announce(uint32_t host) {
     std::map<std::string, ConnectionsHeld> jobs;
     for (const auto& [key, held] : agents_[host].held) {
       jobs[key.first].job = key.first;
-      HeldConnection& told = jobs[key.first].connections.emplace_back(held.connection);
-      if (told.socket_ports[0] == told.queue_pairs[0].port && agents_[host].num_refused > 0)
-        told.queue_pairs[0].port = 0;
+      HeldConnection& announced = jobs[key.first].connections.emplace_back(held.connection);
+      if (announced.socket_ports[0] == announced.queue_pairs[0].port && agents_[host].num_refused > 0)
+        announced.queue_pairs[0].port = 0;
     }
     for (auto& [job, held] : jobs) Say(host, std::move(held));
     Say(host, AnnouncementFinished{});
   }
-  void Hear(uint32_t host, const LevelSet& word) { agents_[host].levels[word.job] = word.level; }
+  void Hear(uint32_t host, const LevelSet& message) { agents_[host].levels[message.job] = message.level; }
 
   LiveDecisions decisions_;
   const topology::Fabric fabric_;

@@ -79,29 +79,29 @@ std::string TrafficController::Translate(HostId host, const WantedConnection& wa
   return "";
 }
 
-void TrafficController::Hear(HostId host, const PathsWanted& word) {
-  if (const std::string fault = FaultOfJobName(word.job); !fault.empty()) return Object(host, fault);
+void TrafficController::Hear(HostId host, const PathsWanted& message) {
+  if (const std::string fault = FaultOfJobName(message.job); !fault.empty()) return Object(host, fault);
   Request request = {.stream = *hosts_[host].stream,
                      .job = {},
-                     .answer = {.request = word.request, .job = word.job, .connections = {}, .level = 0},
+                     .answer = {.request = message.request, .job = message.job, .connections = {}, .level = 0},
                      .places = {},
                      .asked = {}};
   traffic::PathsRequested wanted = {.request = ++num_requests_, .host = host, .job = {}, .connections = {}};
-  request.answer.connections.reserve(word.connections.size());
-  request.places.reserve(word.connections.size());
-  wanted.connections.reserve(word.connections.size());
-  for (const WantedConnection& one : word.connections) {
+  request.answer.connections.reserve(message.connections.size());
+  request.places.reserve(message.connections.size());
+  wanted.connections.reserve(message.connections.size());
+  for (const WantedConnection& one : message.connections) {
     traffic::ConnectionRequest translated;
     std::string fault = Translate(host, one, &translated);
     if (fault.empty()) {
       request.places.push_back(request.answer.connections.size());
       wanted.connections.push_back(translated);
     } else if (!IsOwn(host, one.source)) {
-      Object(host, fmt::format("request for job {}: {}", word.job, fault));
+      Object(host, fmt::format("request for job {}: {}", message.job, fault));
     }
     request.answer.connections.push_back({.connection = one.connection, .reason = std::move(fault), .queue_pairs = {}});
   }
-  const std::optional<JobId> job = wanted.connections.empty() ? FindJob(word.job) : Intern(word.job);
+  const std::optional<JobId> job = wanted.connections.empty() ? FindJob(message.job) : Intern(message.job);
   if (wanted.connections.empty() || !job) {
     request.answer.level = job ? jobs_.at(*job).level : options_.num_levels - 1;
     return Say(request.stream, std::move(request.answer));
@@ -169,22 +169,22 @@ void TrafficController::RemoveShare(JobId id, HostId host) {
   Remove(id, host, held);
 }
 
-void TrafficController::Hear(HostId host, const ConnectionOpened& word) {
-  const std::optional<JobId> job = FindJob(word.job);
-  Connection* connection = job ? FindConnection(*job, host, word.connection) : nullptr;
-  if (connection == nullptr || word.queue_pair >= connection->socket_ports.size() || word.socket_port == 0) {
+void TrafficController::Hear(HostId host, const ConnectionOpened& message) {
+  const std::optional<JobId> job = FindJob(message.job);
+  Connection* connection = job ? FindConnection(*job, host, message.connection) : nullptr;
+  if (connection == nullptr || message.queue_pair >= connection->socket_ports.size() || message.socket_port == 0) {
     return Object(host, fmt::format("connection {} opened: this host holds no such queue pair, or its port is 0",
-                                    word.connection));
+                                    message.connection));
   }
-  const QueuePairKey key{*job, word.connection, word.queue_pair};
-  PassPort(key, host, word.socket_port, word.socket_port);
-  uint16_t& socket_port = connection->socket_ports[word.queue_pair];
+  const QueuePairKey key{*job, message.connection, message.queue_pair};
+  PassPort(key, host, message.socket_port, message.socket_port);
+  uint16_t& socket_port = connection->socket_ports[message.queue_pair];
   const bool is_roce = connection->request.protocol == 17;
-  if (socket_port == word.socket_port) return;
+  if (socket_port == message.socket_port) return;
   if (socket_port != 0 && !is_roce) DropArrival(key);  // it was opened anew
-  socket_port = word.socket_port;
+  socket_port = message.socket_port;
   if (is_roce) return;  // stays where it is
-  MoveIfNeeded(key, *connection, word.socket_port);
+  MoveIfNeeded(key, *connection, message.socket_port);
 }
 
 void TrafficController::PassPort(const QueuePairKey& key, HostId host, uint16_t port, uint16_t socket_port) {
@@ -197,34 +197,34 @@ void TrafficController::PassPort(const QueuePairKey& key, HostId host, uint16_t 
                                                 .socket_port = socket_port});
 }
 
-void TrafficController::Hear(HostId host, const ConnectionsClosed& word) {
-  const std::optional<JobId> job = FindJob(word.job);
+void TrafficController::Hear(HostId host, const ConnectionsClosed& message) {
+  const std::optional<JobId> job = FindJob(message.job);
   if (!job) return;
   // Nothing that this host has said before waits.
-  releases_.emplace_back(traffic::ConnectionsReleased{.host = host, .job = *job, .connections = word.connections});
-  if (word.connections.empty()) {
+  releases_.emplace_back(traffic::ConnectionsReleased{.host = host, .job = *job, .connections = message.connections});
+  if (message.connections.empty()) {
     RemoveShare(*job, host);
   } else {
-    Remove(*job, host, word.connections);
+    Remove(*job, host, message.connections);
   }
 }
 
 // Our own list first, so that corrections find the sockets' ports; then what the path service did not take is struck.
-void TrafficController::Hear(HostId host, const ConnectionsHeld& word) {
-  if (const std::string fault = FaultOfJobName(word.job); !fault.empty()) return Object(host, fault);
+void TrafficController::Hear(HostId host, const ConnectionsHeld& message) {
+  if (const std::string fault = FaultOfJobName(message.job); !fault.empty()) return Object(host, fault);
   traffic::LeasesAnnounced announced = {.host = host, .job = {}, .connections = {}};
   std::vector<const HeldConnection*> taken;
-  for (const HeldConnection& held : word.connections) {
+  for (const HeldConnection& held : message.connections) {
     traffic::HeldConnection translated = {.request = {}, .queue_pairs = held.queue_pairs};
     const std::string fault = TranslateHeld(host, held, &translated.request);
     if (fault.empty()) {
       announced.connections.push_back(std::move(translated));
       taken.push_back(&held);
     } else {
-      Object(host, fmt::format("announcement of job {}: {}", word.job, fault));
+      Object(host, fmt::format("announcement of job {}: {}", message.job, fault));
     }
   }
-  const std::optional<JobId> job = taken.empty() ? FindJob(word.job) : Intern(word.job);
+  const std::optional<JobId> job = taken.empty() ? FindJob(message.job) : Intern(message.job);
   if (!job) return;
   announced.job = *job;
   if (hosts_[host].is_announcing) hosts_[host].announced.insert(*job);
@@ -248,7 +248,7 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& word) {
     }
   }
   const Job& known = jobs_.at(*job);
-  SayTo(host, LevelSet{.job = known.name, .level = known.level, .reason = known.reason});
+  SendTo(host, LevelSet{.job = known.name, .level = known.level, .reason = known.reason});
 }
 
 // What an earlier agent of this host held, and this one has forgotten: heartbeats would keep it for ever.

@@ -104,7 +104,7 @@ class Chaos {
 };
 
 // Law: the destination is never left with another port than the source has. It may be with two, for a while.
-void ExpectNobodyIsCutOff(const LiveCluster& cluster) {
+void ExpectNoneIsCutOff(const LiveCluster& cluster) {
   for (uint32_t h = 0; h < cluster.num_hosts(); ++h) {
     for (const auto& [key, held] : cluster.agent(h).held) {
       const HeldConnection& connection = held.connection;
@@ -144,7 +144,7 @@ TEST(TrafficControllerLawsTest, AfterAnyPastTheCalmIsRight) {
     for (int step = 0; step < 80; ++step) chaos.Step(true);
     chaos.Calm();
     ExpectAgreement(&cluster);
-    ExpectNobodyIsCutOff(cluster);
+    ExpectNoneIsCutOff(cluster);
     num_moves += cluster.num_moves_of_open_sockets();
     if (testing::Test::HasFailure()) return;
   }
@@ -204,7 +204,7 @@ class Nonsense {
  public:
   explicit Nonsense(uint64_t seed) : random_(seed) {}
 
-  FromAgent Word() {
+  FromAgent Message() {
     switch (random_.Below(9)) {
       case 0:
         return Heartbeat{static_cast<uint32_t>(Number())};
@@ -294,7 +294,7 @@ TEST(TrafficControllerLawsTest, NonsenseOfOneHostChangesNothingOfOthers) {
     const size_t num_changes = cluster.changes().size();
     Nonsense nonsense(seed);
     for (int i = 0; i < 200; ++i) {
-      cluster.Say(5, nonsense.Word());
+      cluster.Say(5, nonsense.Message());
       cluster.agent(5).unsent.clear();
     }
     EXPECT_EQ(cluster.changes().size(), num_changes);

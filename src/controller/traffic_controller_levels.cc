@@ -29,10 +29,11 @@ double MedianOf(std::vector<double> values) {
 
 }  // namespace
 
-std::string TrafficController::FindFault(const JobMeasured& word) const {
-  const model::MeasuredProfile& profile = word.profile;
-  if (profile.flow_bytes.size() != word.connections.size()) {
-    return fmt::format("bytes of {} connections, but names of {}", profile.flow_bytes.size(), word.connections.size());
+std::string TrafficController::FindFault(const JobMeasured& message) const {
+  const model::MeasuredProfile& profile = message.profile;
+  if (profile.flow_bytes.size() != message.connections.size()) {
+    return fmt::format("bytes of {} connections, but names of {}", profile.flow_bytes.size(),
+                       message.connections.size());
   }
   const double time = profile.iteration_time.value();
   if (!(time > 0 && time <= kIterationSecondsMax)) return fmt::format("an iteration of {} s", time);
@@ -47,12 +48,12 @@ std::string TrafficController::FindFault(const JobMeasured& word) const {
   return "";
 }
 
-void TrafficController::Hear(HostId host, const JobMeasured& word) {
-  const std::optional<JobId> id = FindJob(word.job);
+void TrafficController::Hear(HostId host, const JobMeasured& message) {
+  const std::optional<JobId> id = FindJob(message.job);
   // Late words of ended jobs are normal.
   if (!id || FindShare(*id, host) == nullptr) return;
-  if (const std::string fault = FindFault(word); !fault.empty()) {
-    return Object(host, fmt::format("measured of job {}: {}: ignored", word.job, fault));
+  if (const std::string fault = FindFault(message); !fault.empty()) {
+    return Object(host, fmt::format("measured of job {}: {}: ignored", message.job, fault));
   }
   Share& share = jobs_.at(*id).shares.at(host);
   const bool is_first = !share.measured.has_value();
@@ -62,17 +63,17 @@ void TrafficController::Hear(HostId host, const JobMeasured& word) {
   const auto mix = [&](double before, double now) {
     return is_first ? now : before + options_.measurement_weight * (now - before);
   };
-  known.num_gpus = std::min<uint32_t>(word.num_gpus, fabric_.num_gpus_of(host));
-  known.iteration_time = Seconds(mix(known.iteration_time.value(), word.profile.iteration_time.value()));
-  const double time = word.profile.iteration_time.value();
-  known.is_period_known = word.profile.is_period_known;
-  known.compute_share = mix(known.compute_share, word.profile.compute_time.value() / time);
-  known.start_fraction = mix(known.start_fraction, word.profile.start_fraction);
-  known.work = FlopPerSecond(mix(known.work.value(), word.profile.work.value() / time));
-  for (size_t c = 0; c < word.connections.size(); ++c) {
-    if (!share.connections.contains(word.connections[c])) continue;
-    const double now = word.profile.flow_bytes[c].value() / time;
-    const auto [place, is_new] = known.bytes.try_emplace(word.connections[c], BytesPerSecond(now));
+  known.num_gpus = std::min<uint32_t>(message.num_gpus, fabric_.num_gpus_of(host));
+  known.iteration_time = Seconds(mix(known.iteration_time.value(), message.profile.iteration_time.value()));
+  const double time = message.profile.iteration_time.value();
+  known.is_period_known = message.profile.is_period_known;
+  known.compute_share = mix(known.compute_share, message.profile.compute_time.value() / time);
+  known.start_fraction = mix(known.start_fraction, message.profile.start_fraction);
+  known.work = FlopPerSecond(mix(known.work.value(), message.profile.work.value() / time));
+  for (size_t c = 0; c < message.connections.size(); ++c) {
+    if (!share.connections.contains(message.connections[c])) continue;
+    const double now = message.profile.flow_bytes[c].value() / time;
+    const auto [place, is_new] = known.bytes.try_emplace(message.connections[c], BytesPerSecond(now));
     if (!is_new) place->second = BytesPerSecond(mix(place->second.value(), now));
   }
   jobs_.at(*id).is_measured_anew = true;
@@ -234,7 +235,7 @@ void TrafficController::SetLevel(JobId id, uint32_t level, const std::string& re
   job.level = level;
   KeepRecord(id, job);
   for (const auto& [host, share] : job.shares) {
-    SayTo(host, LevelSet{.job = job.name, .level = level, .reason = reason});
+    SendTo(host, LevelSet{.job = job.name, .level = level, .reason = reason});
   }
   Note(Noted::Severity::kInfo, "job " + job.name, fmt::format("level {}: {}", level, reason));
 }

@@ -38,7 +38,7 @@ uint64_t HashOf(const std::string& job, uint64_t connection, uint32_t queue_pair
 
 void TrafficController::Carry(const traffic::PathsMoved& action) {
   NoteImmovable(action);
-  PathsChanged told;
+  PathsChanged reported;
   for (const traffic::PathMove& move : action.moves) {
     const Connection* connection = FindConnection(move.job, action.host, move.connection);
     if (connection == nullptr || move.queue_pair >= connection->socket_ports.size()) continue;
@@ -59,11 +59,11 @@ void TrafficController::Carry(const traffic::PathsMoved& action) {
         continue;
       }
       CancelMove(key);
-      change.answer.port = wire_port;  // a port that was wanted and never told stays untold
+      change.answer.port = wire_port;  // a port that was wanted and never told stays unreported
     }
-    told.changes.push_back(std::move(change));
+    reported.changes.push_back(std::move(change));
   }
-  if (!told.changes.empty()) SayTo(action.host, std::move(told));
+  if (!reported.changes.empty()) SendTo(action.host, std::move(reported));
 }
 
 // An open queue pair of RoCE keeps its port: only its own process could change it.
@@ -150,12 +150,12 @@ void TrafficController::MoveIfNeeded(const QueuePairKey& key, const Connection& 
   }
   // The path service may have found another port on hearing of this one, because that was taken.
   if (mine.port == held_port) return;
-  SayTo(connection.host, PathsChanged{{{.job = jobs_.at(key.job).name,
-                                        .connection = key.connection,
-                                        .queue_pair = key.queue_pair,
-                                        .answer = mine,
-                                        .cause = traffic::MoveCause::kCorrected,
-                                        .is_prepared = !is_tcp}}});
+  SendTo(connection.host, PathsChanged{{{.job = jobs_.at(key.job).name,
+                                         .connection = key.connection,
+                                         .queue_pair = key.queue_pair,
+                                         .answer = mine,
+                                         .cause = traffic::MoveCause::kCorrected,
+                                         .is_prepared = !is_tcp}}});
 }
 
 void TrafficController::BeginMove(const QueuePairKey& key, const Connection& connection,
@@ -181,7 +181,7 @@ void TrafficController::Order(Arrival* arrival, uint16_t wire_port) {
   arrival->order.wire_port = wire_port;
   if (!IsConnected(arrival->to)) return;
   ++arrival->num_unanswered;
-  SayTo(arrival->to, arrival->order);
+  SendTo(arrival->to, arrival->order);
 }
 
 void TrafficController::OrderWanted(Arrival* arrival) {
@@ -196,36 +196,37 @@ void TrafficController::OrderWanted(Arrival* arrival) {
   due_arrivals_.emplace_back(arrival->due, by_alias_.at(arrival->order.alias));
 }
 
-void TrafficController::Hear(HostId host, const ArrivalPrepared& word) {
-  const auto key = by_alias_.find(word.alias);
+void TrafficController::Hear(HostId host, const ArrivalPrepared& message) {
+  const auto key = by_alias_.find(message.alias);
   if (key == by_alias_.end()) return;
   Arrival& arrival = arrivals_.at(key->second);
   if (arrival.to != host) return Object(host, "answers for an arrival at another host");
   if (arrival.num_unanswered == 0 || --arrival.num_unanswered > 0) return;  // of an older order
-  if (!word.error.empty()) {
+  if (!message.error.empty()) {
     arrival.due = SimTime::Never();
     return Object(
         host, fmt::format("can't prepare an arrival of job {}: {}; {}", jobs_.at(key->second.job).name,
-                          word.error.substr(0, 200), TryAgainLater(key->second, &arrival, arrival.order.wire_port)));
+                          message.error.substr(0, 200), TryAgainLater(key->second, &arrival, arrival.order.wire_port)));
   }
   if (arrival.wanted && arrival.wanted->answer.port == arrival.order.wire_port) FinishMove(key->second, &arrival);
 }
 
-void TrafficController::Hear(HostId host, const MoveRefused& word) {
-  const std::optional<JobId> job = FindJob(word.job);
+void TrafficController::Hear(HostId host, const MoveRefused& message) {
+  const std::optional<JobId> job = FindJob(message.job);
   if (!job) return;
-  const QueuePairKey key{*job, word.connection, word.queue_pair};
+  const QueuePairKey key{*job, message.connection, message.queue_pair};
   const auto found = arrivals_.find(key);
   if (found == arrivals_.end()) return;  // it has ended, or is none that could have moved
   Arrival& arrival = found->second;
   if (arrival.from != host) return Object(host, "refuses to move a connection of another host");
-  if (arrival.wire_port != word.port) return;  // of an older plan
-  arrival.wire_port = word.wire_port == 0 ? arrival.order.socket_port : word.wire_port;
+  if (arrival.wire_port != message.port) return;  // of an older plan
+  arrival.wire_port = message.wire_port == 0 ? arrival.order.socket_port : message.wire_port;
   PassPort(key, host, arrival.wire_port, arrival.order.socket_port);
   if (!arrival.wanted) Order(&arrival, arrival.wire_port);
-  Note(Noted::Severity::kWarning, "job " + word.job,
+  Note(Noted::Severity::kWarning, "job " + message.job,
        fmt::format("a connection from {} to {} was not moved: {}; {}", fabric_.HostName(host),
-                   fabric_.HostName(arrival.to), word.reason.substr(0, 200), TryAgainLater(key, &arrival, word.port)));
+                   fabric_.HostName(arrival.to), message.reason.substr(0, 200),
+                   TryAgainLater(key, &arrival, message.port)));
 }
 
 std::string TrafficController::TryAgainLater(const QueuePairKey& key, Arrival* arrival, uint16_t port) {
@@ -254,19 +255,19 @@ void TrafficController::FinishMove(const QueuePairKey& key, Arrival* arrival) {
   arrival->due = SimTime::Never();
   arrival->wire_port = wanted.answer.port;
   PassPort(key, arrival->from, arrival->wire_port, arrival->order.socket_port);
-  SayTo(arrival->from, PathsChanged{{{.job = jobs_.at(key.job).name,
-                                      .connection = key.connection,
-                                      .queue_pair = key.queue_pair,
-                                      .answer = wanted.answer,
-                                      .cause = wanted.cause,
-                                      .is_prepared = true}}});
+  SendTo(arrival->from, PathsChanged{{{.job = jobs_.at(key.job).name,
+                                       .connection = key.connection,
+                                       .queue_pair = key.queue_pair,
+                                       .answer = wanted.answer,
+                                       .cause = wanted.cause,
+                                       .is_prepared = true}}});
 }
 
 void TrafficController::DropArrival(const QueuePairKey& key) {
   const auto found = arrivals_.find(key);
   if (found == arrivals_.end()) return;
   const Arrival& arrival = found->second;
-  SayTo(arrival.to, ForgetArrival{arrival.order.alias});
+  SendTo(arrival.to, ForgetArrival{arrival.order.alias});
   by_alias_.erase(arrival.order.alias);
   const auto there = arrivals_at_.find(arrival.to);
   there->second.erase(key);

@@ -28,7 +28,7 @@ void TrafficController::Carry(const traffic::ScanPorts& action) {
                            .epoch = scan.epoch,
                            .source_ports = scan.ports});
   }
-  SayTo(action.host, std::move(order));
+  SendTo(action.host, std::move(order));
 }
 
 void TrafficController::Carry(const traffic::ProbeRoundStarted& action) {
@@ -59,7 +59,7 @@ void TrafficController::Carry(const traffic::ProbeRoundStarted& action) {
   round.due = time_.now() + options_.probe_timeout;
   for (auto& [host, order] : orders) {
     round.waiting_for.insert(host);
-    SayTo(host, std::move(order));
+    SendTo(host, std::move(order));
   }
 }
 
@@ -107,10 +107,10 @@ std::string TrafficController::Translate(HostId host, const PortScanSeen& seen,
   return "";
 }
 
-void TrafficController::Hear(HostId host, const ProbesFinished& word) {
+void TrafficController::Hear(HostId host, const ProbesFinished& message) {
   std::vector<traffic::PortScanSeen> scans;
-  scans.reserve(word.scans.size());
-  for (const PortScanSeen& seen : word.scans) {
+  scans.reserve(message.scans.size());
+  for (const PortScanSeen& seen : message.scans) {
     traffic::PortScanSeen translated;
     if (const std::string fault = Translate(host, seen, &translated); !fault.empty()) {
       Object(host, "probe: " + fault);
@@ -119,10 +119,10 @@ void TrafficController::Hear(HostId host, const ProbesFinished& word) {
     scans.push_back(std::move(translated));
   }
   // Whoever was not asked, or is late, tells of ports only.
-  const auto round = rounds_.find(word.round);
+  const auto round = rounds_.find(message.round);
   const bool was_asked = round != rounds_.end() && round->second.waiting_for.erase(host) > 0;
   if (!scans.empty()) {
-    if (was_asked) scanned_.emplace_back(events_.size(), word.round);
+    if (was_asked) scanned_.emplace_back(events_.size(), message.round);
     Pass(traffic::PortsScanned{std::move(scans)});
   }
   if (was_asked && round->second.waiting_for.empty()) FinishRounds();
@@ -143,7 +143,7 @@ void TrafficController::FinishRounds() {
       continue;
     }
     if (!scanned_.empty()) Flush();
-    Pass(traffic::ProbeRoundFinished{.scans = std::move(round->second.scans), .are_ports_told = true});
+    Pass(traffic::ProbeRoundFinished{.scans = std::move(round->second.scans), .are_ports_reported = true});
     round = rounds_.erase(round);
   }
 }

@@ -56,7 +56,7 @@ void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
   streams_[stream].host = id;
   host.stream = stream;
   host.agent_version = ShownText(hello.agent_version);
-  host.last_word = clock_;
+  host.last_message = clock_;
   Say(stream, controller::Welcome{.controller_version = options_.version,
                                   .heartbeat_period = options_.heartbeat_period,
                                   .lease_ttl = options_.lease_ttl});
@@ -73,13 +73,13 @@ void TrafficController::Welcome(StreamId stream, const HostHello& hello) {
 
 void TrafficController::Take(const JudgementChanged& input) {
   hosts_[input.host].judged = input.judged;
-  SayTo(input.host, input.judged);
+  SendTo(input.host, input.judged);
 }
 
 void TrafficController::AskForAnnouncement(HostId host) {
   hosts_[host].is_announcing = true;
   hosts_[host].announced.clear();
-  SayTo(host, AnnouncementWanted{});
+  SendTo(host, AnnouncementWanted{});
 }
 
 void TrafficController::Refuse(StreamId stream, std::string reason) {
@@ -90,10 +90,10 @@ void TrafficController::Refuse(StreamId stream, std::string reason) {
 }
 
 void TrafficController::Say(StreamId stream, ToAgent message) {
-  outputs_.emplace_back(SayToStream{stream, std::move(message)});
+  outputs_.emplace_back(SendToStream{stream, std::move(message)});
 }
 
-void TrafficController::SayTo(HostId host, ToAgent message) {
+void TrafficController::SendTo(HostId host, ToAgent message) {
   if (hosts_[host].stream) Say(*hosts_[host].stream, std::move(message));
 }
 
@@ -105,8 +105,8 @@ void TrafficController::Hear(HostId host, const HostHello&) {
   Refuse(stream, fmt::format("host {}: a second hello on one stream", fabric_.HostName(host)));
 }
 
-void TrafficController::Hear(HostId host, const Heartbeat& word) {
-  PassOn(host, traffic::LeasesRenewed{.host = host, .num_leases = word.num_leases, .jobs = std::nullopt});
+void TrafficController::Hear(HostId host, const Heartbeat& message) {
+  PassOn(host, traffic::LeasesRenewed{.host = host, .num_leases = message.num_leases, .jobs = std::nullopt});
 }
 
 }  // namespace fairlead::controller

@@ -12,12 +12,12 @@ namespace {
 
 // All words to one stream.
 template <class T>
-std::vector<T> Said(const std::vector<TrafficOutput>& outputs) {
+std::vector<T> Sent(const std::vector<TrafficOutput>& outputs) {
   std::vector<T> found;
   for (const TrafficOutput& output : outputs) {
-    const auto* said = std::get_if<SayToStream>(&output);
-    if (said == nullptr) continue;
-    if (const auto* word = std::get_if<T>(&said->message)) found.push_back(*word);
+    const auto* sent = std::get_if<SendToStream>(&output);
+    if (sent == nullptr) continue;
+    if (const auto* message = std::get_if<T>(&sent->message)) found.push_back(*message);
   }
   return found;
 }
@@ -75,7 +75,7 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
   const auto refusal = [&](uint32_t stream, FromAgent message) {
     const auto outputs = cluster.Send({StreamMessage{StreamId(stream), std::move(message)}});
     EXPECT_EQ(Count<EndStream>(outputs), 1u);
-    const auto refused = Said<Refused>(outputs);
+    const auto refused = Sent<Refused>(outputs);
     return refused.size() == 1 ? refused[0].reason : "";
   };
   HostHello hello = cluster.Hello(0);
@@ -98,8 +98,8 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
 
   hello = cluster.Hello(0);
   auto outputs = cluster.Send({StreamMessage{StreamId(105u), hello}});
-  EXPECT_EQ(Said<Welcome>(outputs).size(), 1u);
-  EXPECT_EQ(Said<AnnouncementWanted>(outputs).size(), 1u);
+  EXPECT_EQ(Sent<Welcome>(outputs).size(), 1u);
+  EXPECT_EQ(Sent<AnnouncementWanted>(outputs).size(), 1u);
   EXPECT_TRUE(cluster.controller().Hosts()[0].is_connected);
   outputs = cluster.Send({StreamMessage{StreamId(106u), hello}});
   ASSERT_EQ(Count<EndStream>(outputs), 1u);
@@ -442,9 +442,9 @@ TEST(TrafficControllerTest, WhereIterationsAreNotSeenIntensityDecides) {
   StartJob(&cluster, "blurred", 11);
   for (uint32_t h = 0; h < 3; ++h) {
     cluster.Say(h, cluster.Measured(h, "seen", 1e12));
-    JobMeasured word = cluster.Measured(h, "blurred", 1.5e12);
-    word.profile.is_period_known = false;
-    cluster.Say(h, word);
+    JobMeasured message = cluster.Measured(h, "blurred", 1.5e12);
+    message.profile.is_period_known = false;
+    cluster.Say(h, message);
   }
   cluster.Run(3);
   const auto jobs = cluster.controller().Jobs();
@@ -460,14 +460,14 @@ TEST(TrafficControllerTest, HostsThatTakeTwoIterationsForOneAgreeWithTheOthers) 
   for (uint32_t h = 0; h < 3; ++h) {
     cluster.Say(h, cluster.Measured(h, "one", 1e12));
     // The same traffic and work, seen as iterations of twice the length on every other host.
-    JobMeasured word = cluster.Measured(h, "two", 1e12);
+    JobMeasured message = cluster.Measured(h, "two", 1e12);
     if (h % 2 == 0) {
-      word.profile.iteration_time = word.profile.iteration_time * 2;
-      word.profile.compute_time = word.profile.compute_time * 2;
-      word.profile.work = word.profile.work * 2;
-      for (Bytes& bytes : word.profile.flow_bytes) bytes = bytes * 2;
+      message.profile.iteration_time = message.profile.iteration_time * 2;
+      message.profile.compute_time = message.profile.compute_time * 2;
+      message.profile.work = message.profile.work * 2;
+      for (Bytes& bytes : message.profile.flow_bytes) bytes = bytes * 2;
     }
-    cluster.Say(h, word);
+    cluster.Say(h, message);
   }
   cluster.Run(3);
   const auto jobs = cluster.controller().Jobs();

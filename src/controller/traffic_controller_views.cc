@@ -11,7 +11,7 @@ std::vector<HostView> TrafficController::Hosts() const {
     views.push_back({.name = fabric_.HostName(HostId(h)),
                      .is_connected = host.stream.has_value(),
                      .agent_version = host.agent_version,
-                     .last_word = host.last_word});
+                     .last_message = host.last_message});
   }
   return views;
 }

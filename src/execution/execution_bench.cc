@@ -14,7 +14,7 @@ JobShape ShapeOf(int64_t ranks) {
   return shape;
 }
 
-void Play(benchmark::State& state, const JobShape& shape) {
+void Simulate(benchmark::State& state, const JobShape& shape) {
   size_t iterations = 0;
   size_t records = 0;
   for (auto _ : state) {
@@ -27,14 +27,14 @@ void Play(benchmark::State& state, const JobShape& shape) {
 }
 
 // A minute of tensor, pipeline and data parallelism.
-void BM_Run(benchmark::State& state) { Play(state, ShapeOf(state.range(0))); }
+void BM_Run(benchmark::State& state) { Simulate(state, ShapeOf(state.range(0))); }
 BENCHMARK(BM_Run)->ArgName("ranks")->Arg(64)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 
 // A minute of data parallelism alone, one ring over all ranks: the most messages.
 void BM_RunOneRing(benchmark::State& state) {
   JobShape shape;
   shape.data_parallel = static_cast<uint32_t>(state.range(0));
-  Play(state, shape);
+  Simulate(state, shape);
 }
 BENCHMARK(BM_RunOneRing)->ArgName("ranks")->Arg(64)->Arg(1024)->Unit(benchmark::kMillisecond);
 

@@ -9,7 +9,7 @@
 #include "execution/operation_log.h"
 #include "execution/report_writer.h"
 #include "execution/training_program.h"
-#include "execution/transfer_player.h"
+#include "execution/transfer_simulator.h"
 
 namespace fairlead::execution {
 
@@ -30,10 +30,10 @@ struct JobExecution::Parts {
         windows(WindowsOf(shape, noise, seed)),
         layout(MakeLayout(shape, JobId(0))),
         effects(shape, layout, std::move(faults)),
-        player(shape, noise, windows, &effects, seed),
+        simulator(shape, noise, windows, &effects, seed),
         log(layout),
-        program(shape, noise, &layout, &effects, &player, &log, seed),
-        writer({&shape, &layout, &effects, &program, &player, &log}, noise, windows, CombineHash(seed, 6)),
+        program(shape, noise, &layout, &effects, &simulator, &log, seed),
+        writer({&shape, &layout, &effects, &program, &simulator, &log}, noise, windows, CombineHash(seed, 6)),
         channel(noise, CombineHash(seed, 7)) {
     channel.SendReliably(0, layout);
   }
@@ -42,7 +42,7 @@ struct JobExecution::Parts {
   std::vector<ReportWindows> windows;
   model::JobLayout layout;
   FaultEffects effects;
-  TransferPlayer player;
+  TransferSimulator simulator;
   OperationLog log;
   TrainingProgram program;
   ReportWriter writer;
@@ -61,11 +61,11 @@ void JobExecution::Run(SimTime until, const EmitRecord& emit) {
   const Instant horizon = ToInstant(until);
   while (true) {
     const Instant frontier = parts_->program.HasEnded() ? kNever : parts_->program.Frontier();
-    const Instant played = std::min(horizon, frontier);
-    parts_->writer.WriteUntil(played, parts_->channel);
-    parts_->channel.Deliver(played, emit);
-    if (played == horizon) return;
-    parts_->program.PlayIteration();
+    const Instant simulated_until = std::min(horizon, frontier);
+    parts_->writer.WriteUntil(simulated_until, parts_->channel);
+    parts_->channel.Deliver(simulated_until, emit);
+    if (simulated_until == horizon) return;
+    parts_->program.SimulateIteration();
   }
 }
 

@@ -1,7 +1,7 @@
 // A training job, played rank by rank in virtual time with planted faults, as the diagnosis would see it: the telemetry
 // of its ranks and hosts in order of arrival.
 //
-//     fault_effects --> training_program --> transfer_player --> connection_account --+
+//     fault_effects --> training_program --> transfer_simulator --> connection_account --+
 //                              |                                                      +--> report_writer
 //                              +-----------> operation_log ---------------------------+          |
 //                                                                                          report_channel -->

@@ -50,16 +50,16 @@ JobShape SmallShape() {
   return shape;
 }
 
-Arrivals Play(JobExecution& job, double until) {
+Arrivals Simulate(JobExecution& job, double until) {
   Arrivals arrivals;
   job.Run(Second(until), [&](SimTime at, const TelemetryRecord& record) { arrivals.emplace_back(at, record); });
   return arrivals;
 }
 
-Arrivals Play(const JobShape& shape, const std::vector<Fault>& faults, const NoiseOptions& noise, uint64_t seed,
-              double until) {
+Arrivals Simulate(const JobShape& shape, const std::vector<Fault>& faults, const NoiseOptions& noise, uint64_t seed,
+                  double until) {
   JobExecution job(shape, faults, noise, seed);
-  return Play(job, until);
+  return Simulate(job, until);
 }
 
 template <class T>
@@ -92,7 +92,7 @@ TEST(JobExecution, IterationTakesItsClosedForm) {
   shape.enqueue_share = 0;
   shape.warm_up_iterations = 0;
   JobExecution job(shape, {}, NoNoise(), 1);
-  Play(job, 10);
+  Simulate(job, 10);
   const double transfer = static_cast<double>(shape.activation_bytes) / shape.link_speed.value() +
                           (shape.latency + shape.flush_time).seconds().value();
   const double expected = shape.loading_time.seconds().value() + shape.optimizer_time.seconds().value() +
@@ -111,7 +111,7 @@ TEST(JobExecution, DataParallelIterationTakesItsClosedForm) {
   shape.gpus_per_host = 1;
   shape.warm_up_iterations = 0;
   JobExecution job(shape, {}, NoNoise(), 1);
-  Play(job, 3);
+  Simulate(job, 3);
   const double ring =
       6 * 1e9 / 4 / shape.link_speed.value() + 12 * (shape.latency + shape.flush_time).seconds().value();
   const double expected = shape.loading_time.seconds().value() + shape.optimizer_time.seconds().value() +
@@ -126,10 +126,10 @@ TEST(JobExecution, AnOpeningTakesTheTimeOfItsBytes) {
   shape.gpus_per_host = 1;
   shape.warm_up_iterations = 0;
   JobExecution without(shape, {}, NoNoise(), 1);
-  Play(without, 3);
+  Simulate(without, 3);
   shape.opening_bytes = 400'000'000;
   JobExecution with(shape, {}, NoNoise(), 1);
-  Play(with, 3);
+  Simulate(with, 3);
   const double bytes_s = 3 * static_cast<double>(shape.opening_bytes) / shape.link_speed.value();
   const double opening = (with.IterationEnds().front() - without.IterationEnds().front()).seconds().value();
   // Beside its bytes each message has at most a latency and a flush.
@@ -148,7 +148,7 @@ TEST(JobExecution, InAnOpeningAllWaitForTheLast) {
   std::map<std::pair<uint64_t, RankId>, std::set<RankId>> peers;  // [iteration, rank] that were met both ways
   std::map<uint64_t, SimTime> last_start;
   std::map<uint64_t, SimTime> first_end;
-  for (const RankReport& report : Only<RankReport>(Play(shape, {late}, NoNoise(), 1, 10))) {
+  for (const RankReport& report : Only<RankReport>(Simulate(shape, {late}, NoNoise(), 1, 10))) {
     for (const model::OperationRecord& operation : report.operations) {
       const bool is_pair = IsTransfer(operation.kind);
       // The communicators of the first stage's data-parallel groups come after the eight of tensor groups.
@@ -175,8 +175,8 @@ TEST(JobExecution, SameSeedSameRecords) {
   const std::vector<Fault> faults = {On(FaultKind::kProcessFrozen, 3, 6)};
   NoiseOptions noise;
   noise.lost = noise.duplicated = noise.delayed = 0.05;
-  EXPECT_EQ(Play(SmallShape(), faults, noise, 7, 20), Play(SmallShape(), faults, noise, 7, 20));
-  EXPECT_NE(Play(SmallShape(), faults, noise, 7, 20), Play(SmallShape(), faults, noise, 8, 20));
+  EXPECT_EQ(Simulate(SmallShape(), faults, noise, 7, 20), Simulate(SmallShape(), faults, noise, 7, 20));
+  EXPECT_NE(Simulate(SmallShape(), faults, noise, 7, 20), Simulate(SmallShape(), faults, noise, 8, 20));
 }
 
 TEST(JobExecution, CuttingARunChangesNothing) {
@@ -184,17 +184,17 @@ TEST(JobExecution, CuttingARunChangesNothing) {
   noise.delayed = 0.1;
   JobShape shape = SmallShape();
   shape.iterations = 12;
-  const Arrivals whole = Play(shape, {}, noise, 3, 30);
+  const Arrivals whole = Simulate(shape, {}, noise, 3, 30);
   JobExecution job(shape, {}, noise, 3);
   Arrivals cut;
   for (double until = 0; until <= 30; until += 0.3) {
-    for (auto& arrival : Play(job, std::min(until + 0.3, 30.0))) cut.push_back(std::move(arrival));
+    for (auto& arrival : Simulate(job, std::min(until + 0.3, 30.0))) cut.push_back(std::move(arrival));
   }
   EXPECT_EQ(cut, whole);
 }
 
 TEST(JobExecution, LayoutComesFirstAndArrivalsAscend) {
-  const Arrivals arrivals = Play(SmallShape(), {}, NoiseOptions{}, 1, 10);
+  const Arrivals arrivals = Simulate(SmallShape(), {}, NoiseOptions{}, 1, 10);
   ASSERT_TRUE(std::holds_alternative<JobLayout>(arrivals.front().second));
   EXPECT_TRUE(std::ranges::is_sorted(arrivals, {}, [](const auto& arrival) { return arrival.first; }));
 }
@@ -204,7 +204,7 @@ TEST(JobExecution, LayoutComesFirstAndArrivalsAscend) {
 TEST(JobExecution, OperationsOfAHealthyJobAreConsistent) {
   JobShape shape = SmallShape();
   shape.checkpoint_every = 4;
-  const Arrivals arrivals = Play(shape, {}, NoNoise(), 1, 20);
+  const Arrivals arrivals = Simulate(shape, {}, NoNoise(), 1, 20);
   std::map<std::tuple<RankId, model::CommunicatorId, uint64_t>, model::OperationRecord> latest;
   for (const RankReport& report : Only<RankReport>(arrivals)) {
     for (const model::OperationRecord& operation : report.operations) {
@@ -234,7 +234,7 @@ TEST(JobExecution, OperationsOfAHealthyJobAreConsistent) {
 TEST(JobExecution, ReceivesWhatWasSentAndEnds) {
   JobShape shape = SmallShape();
   shape.iterations = 10;
-  const Arrivals arrivals = Play(shape, {}, NoiseOptions{}, 1, 60);
+  const Arrivals arrivals = Simulate(shape, {}, NoiseOptions{}, 1, 60);
   uint64_t sent = 0;
   uint64_t received = 0;
   for (const RankReport& report : Only<RankReport>(arrivals)) {
@@ -262,7 +262,7 @@ TEST(JobExecution, HealthyTelemetryHasNoOutlier) {
     shape.gpus_per_host = 1;
     shape.algorithm = seed == 1 ? DataParallelAlgorithm::kAllToAll : DataParallelAlgorithm::kRing;
     std::map<std::pair<RankId, model::ConnectionKey>, std::pair<double, double>> sums;
-    for (const RankReport& report : Only<RankReport>(Play(shape, {}, NoiseOptions{}, seed, 30))) {
+    for (const RankReport& report : Only<RankReport>(Simulate(shape, {}, NoiseOptions{}, seed, 30))) {
       for (const model::ConnectionRecord& record : report.connections) {
         if (record.key.direction != Direction::kSend) continue;
         auto& sum = sums[{report.rank, record.key}];
@@ -291,7 +291,7 @@ TEST(JobExecution, EverybodyWaitsForTheSlowGpu) {
   std::map<RankId, double> waits_for_data;
   std::map<RankId, std::pair<double, double>> wire;  // seconds, bytes
   for (const RankReport& report :
-       Only<RankReport>(Play(shape, {On(FaultKind::kSlowGpu, kSlow, 5, 1.3)}, NoiseOptions{}, 1, 40))) {
+       Only<RankReport>(Simulate(shape, {On(FaultKind::kSlowGpu, kSlow, 5, 1.3)}, NoiseOptions{}, 1, 40))) {
     if (report.at < Second(8)) continue;
     for (const model::OperationRecord& operation : report.operations) {
       if (operation.finished.has_value()) {
@@ -323,9 +323,9 @@ TEST(JobExecution, SkewMovesInstantsOfItsHostOnly) {
   skewed.clock_offset_max = SimDuration(50'000'000);
   skewed.clock_drift_ppm_max = 20;
   const JobShape shape = SmallShape();
-  const Arrivals right = Play(shape, {}, NoNoise(), 5, 12);
+  const Arrivals right = Simulate(shape, {}, NoNoise(), 5, 12);
   JobExecution job(shape, {}, skewed, 5);
-  const Arrivals shown = Play(job, 12);
+  const Arrivals shown = Simulate(job, 12);
   ASSERT_EQ(right.size(), shown.size());
   bool differs = false;
   for (size_t i = 0; i < right.size(); ++i) {
@@ -351,7 +351,7 @@ std::map<std::pair<RankId, uint64_t>, int> CountReports(const NoiseOptions& nois
   std::map<std::pair<RankId, uint64_t>, int> counts;
   std::map<RankId, uint64_t> highest;
   is_reordered = false;
-  for (const RankReport& report : Only<RankReport>(Play(SmallShape(), {}, noise, 1, 200))) {
+  for (const RankReport& report : Only<RankReport>(Simulate(SmallShape(), {}, noise, 1, 200))) {
     ++counts[{report.rank, report.number}];
     is_reordered = is_reordered || report.number < highest[report.rank];
     highest[report.rank] = std::max(highest[report.rank], report.number);
@@ -389,7 +389,7 @@ TEST(JobExecution, DeadProcessesAndHostsFallSilent) {
   lost.kind = FaultKind::kHostLost;
   lost.host = HostId(1);
   lost.begin = Second(12);
-  const Arrivals arrivals = Play(SmallShape(), {On(FaultKind::kProcessCrash, 2, 8), lost}, NoNoise(), 1, 30);
+  const Arrivals arrivals = Simulate(SmallShape(), {On(FaultKind::kProcessCrash, 2, 8), lost}, NoNoise(), 1, 30);
   for (const RankReport& report : Only<RankReport>(arrivals)) {
     if (report.rank == RankId(2)) {
       EXPECT_LT(report.at, Second(8));
@@ -417,19 +417,19 @@ TEST(JobExecution, ReportsTellWhereTheRankStands) {
     const bool is_transfer = IsTransfer(kind);
     return Lane(id, is_transfer, is_transfer ? kind : model::OperationKind::kUnknown, peer);
   };
-  std::map<RankId, std::map<std::pair<Lane, uint64_t>, model::OperationRecord>> told;  // by lane and issue index
+  std::map<RankId, std::map<std::pair<Lane, uint64_t>, model::OperationRecord>> reported;  // by lane and issue index
   std::map<RankId, std::vector<SimTime>> at;
   std::set<RankId> ranks;
-  for (const RankReport& report : Only<RankReport>(Play(job, 20))) {
+  for (const RankReport& report : Only<RankReport>(Simulate(job, 20))) {
     ranks.insert(report.rank);
     std::map<Lane, uint64_t> pending;
     for (const model::OperationRecord& operation : report.operations) {
       const Lane lane = lane_of(operation.communicator, operation.kind, operation.peer);
-      told[report.rank][{lane, operation.issue_index}] = operation;
+      reported[report.rank][{lane, operation.issue_index}] = operation;
       pending[lane] += operation.finished ? 0 : 1;
     }
     std::map<Lane, std::array<uint64_t, 3>> counts;
-    for (const auto& [key, operation] : told[report.rank]) {
+    for (const auto& [key, operation] : reported[report.rank]) {
       counts[key.first][0] += 1;
       counts[key.first][1] += operation.started ? 1 : 0;
       counts[key.first][2] += operation.finished ? 1 : 0;
@@ -463,7 +463,7 @@ TEST(JobExecution, FrozenProcessReportsNothingNewUntilItGoesOn) {
   NoiseOptions noise = NoNoise();
   noise.shows_stopped = true;
   JobExecution job(SmallShape(), {frozen}, noise, 1);
-  const Arrivals arrivals = Play(job, 40);
+  const Arrivals arrivals = Simulate(job, 40);
   size_t silent = 0;
   for (const RankReport& report : Only<RankReport>(arrivals)) {
     if (report.rank != RankId(2) || report.at < Second(9) || report.at > Second(20)) continue;
@@ -497,8 +497,8 @@ TEST(JobExecution, LostAgentDoesNotHoldUpTheJob) {
   fault.begin = Second(8);
   JobExecution healthy(SmallShape(), {}, NoiseOptions{}, 1);
   JobExecution job(SmallShape(), {fault}, NoiseOptions{}, 1);
-  Play(healthy, 20);
-  const Arrivals arrivals = Play(job, 20);
+  Simulate(healthy, 20);
+  const Arrivals arrivals = Simulate(job, 20);
   EXPECT_EQ(job.IterationEnds(), healthy.IterationEnds());
   for (const HostReport& report : Only<HostReport>(arrivals)) {
     if (report.host == HostId(1)) {
@@ -513,7 +513,7 @@ TEST(JobExecution, CrossedOrderLeavesACycleOfWaiting) {
   JobExecution job(shape, {On(FaultKind::kCrossedOrder, 2, 8)}, NoNoise(), 1);
   const CommunicatorIds ids(shape);
   std::map<std::pair<RankId, model::CommunicatorId>, model::OperationRecord> pending;
-  for (const RankReport& report : Only<RankReport>(Play(job, 20))) {
+  for (const RankReport& report : Only<RankReport>(Simulate(job, 20))) {
     for (const model::OperationRecord& operation : report.operations) {
       if (!operation.finished.has_value()) pending[{report.rank, operation.communicator}] = operation;
       if (operation.finished.has_value()) pending.erase({report.rank, operation.communicator});
@@ -536,8 +536,8 @@ TEST(JobExecution, HiccupsOfHostThreadsHoldUpTheJob) {
   noise.hiccup = 1;
   noise.hiccup_mean = SimDuration(500'000'000);
   JobExecution bumpy(SmallShape(), {}, noise, 1);
-  Play(smooth, 300);
-  Play(bumpy, 300);
+  Simulate(smooth, 300);
+  Simulate(bumpy, 300);
   const auto iteration = [](const JobExecution& job) {
     return job.IterationEnds().back().seconds().value() / static_cast<double>(job.IterationEnds().size());
   };
@@ -551,7 +551,7 @@ TEST(JobExecution, MistakesShowAtTheSamePosition) {
   for (const FaultKind kind : {FaultKind::kWrongSize, FaultKind::kWrongOrder}) {
     JobExecution job(SmallShape(), {On(kind, 2, 8)}, NoNoise(), 1);
     std::map<std::pair<model::CommunicatorId, uint64_t>, std::map<uint64_t, std::vector<RankId>>> by_bytes;
-    for (const RankReport& report : Only<RankReport>(Play(job, 20))) {
+    for (const RankReport& report : Only<RankReport>(Simulate(job, 20))) {
       for (const model::OperationRecord& operation : report.operations) {
         if (operation.peer.valid()) continue;
         auto& ranks = by_bytes[{operation.communicator, operation.issue_index}][operation.bytes];

@@ -16,7 +16,7 @@ std::optional<SimTime> KnownBy(Instant until, Instant t) {
   return t <= until ? std::optional(SimTime(t)) : std::nullopt;
 }
 
-OperationRecord ToRecord(const PlayedOperation& operation, Instant until) {
+OperationRecord ToRecord(const SimulatedOperation& operation, Instant until) {
   OperationRecord record;
   record.communicator = operation.communicator;
   record.kind = operation.kind;
@@ -41,7 +41,7 @@ OperationLog::OperationLog(const model::JobLayout& layout) : ranks_(layout.ranks
   }
 }
 
-ProgressRecord& OperationLog::ProgressOf(OfRank& log, const PlayedOperation& operation) {
+ProgressRecord& OperationLog::ProgressOf(OfRank& log, const SimulatedOperation& operation) {
   const bool is_transfer = operation.kind == OperationKind::kSend || operation.kind == OperationKind::kReceive;
   const OperationKind kind = is_transfer ? operation.kind : OperationKind::kUnknown;
   const auto found = std::ranges::find_if(log.progress, [&](const ProgressRecord& progress) {
@@ -52,13 +52,13 @@ ProgressRecord& OperationLog::ProgressOf(OfRank& log, const PlayedOperation& ope
       ProgressRecord{.communicator = operation.communicator, .kind = kind, .peer = operation.peer});
 }
 
-OperationLog::Handle OperationLog::Add(RankId rank, const PlayedOperation& operation) {
+OperationLog::Handle OperationLog::Add(RankId rank, const SimulatedOperation& operation) {
   OfRank& log = ranks_[rank.index()];
   log.operations.push_back(operation);
   return {rank, log.first_index + log.operations.size() - 1};
 }
 
-PlayedOperation& OperationLog::operator[](Handle handle) {
+SimulatedOperation& OperationLog::operator[](Handle handle) {
   OfRank& log = ranks_[handle.rank.index()];
   return log.operations[handle.index - log.first_index];
 }
@@ -66,7 +66,7 @@ PlayedOperation& OperationLog::operator[](Handle handle) {
 void OperationLog::Take(RankId rank, Instant until, model::RankReport& report) {
   OfRank& log = ranks_[rank.index()];
   const auto is_news = [&log, until](Instant t) { return t > log.until && t <= until; };
-  for (const PlayedOperation& operation : log.operations) {
+  for (const SimulatedOperation& operation : log.operations) {
     if (operation.enqueued > until) continue;
     report.operations.push_back(ToRecord(operation, until));
     ProgressRecord& progress = ProgressOf(log, operation);
@@ -79,7 +79,7 @@ void OperationLog::Take(RankId rank, Instant until, model::RankReport& report) {
   log.until_before = log.until;
   log.until = std::max(log.until, until);
   const auto kept = std::ranges::find_if(
-      log.operations, [&](const PlayedOperation& operation) { return operation.finished > log.until_before; });
+      log.operations, [&](const SimulatedOperation& operation) { return operation.finished > log.until_before; });
   log.first_index += static_cast<uint64_t>(kept - log.operations.begin());
   log.operations.erase(log.operations.begin(), kept);
 }

@@ -10,7 +10,7 @@
 namespace fairlead::execution {
 
 // As model::OperationRecord, with instants that may lie in the future of a report.
-struct PlayedOperation {
+struct SimulatedOperation {
   model::CommunicatorId communicator;
   model::OperationKind kind = model::OperationKind::kUnknown;
   uint64_t sequence = 0;
@@ -31,8 +31,8 @@ class OperationLog {
     model::RankId rank;
     uint64_t index = 0;
   };
-  Handle Add(model::RankId rank, const PlayedOperation& operation);
-  PlayedOperation& operator[](Handle handle);
+  Handle Add(model::RankId rank, const SimulatedOperation& operation);
+  SimulatedOperation& operator[](Handle handle);
 
   // Appends to `report` what has become known of the rank's operations until then since the call before the last one,
   // and what is pending, and says in it how far the rank is.
@@ -41,13 +41,13 @@ class OperationLog {
  private:
   struct OfRank {
     std::vector<model::ProgressRecord> progress;  // as reported
-    std::vector<PlayedOperation> operations;
+    std::vector<SimulatedOperation> operations;
     uint64_t first_index = 0;  // of operations.front()
     // Of the calls before.
     Instant until = -1;
     Instant until_before = -1;
   };
-  static model::ProgressRecord& ProgressOf(OfRank& log, const PlayedOperation& operation);
+  static model::ProgressRecord& ProgressOf(OfRank& log, const SimulatedOperation& operation);
 
   std::vector<OfRank> ranks_;  // [rank]
 };

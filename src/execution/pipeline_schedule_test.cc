@@ -31,20 +31,20 @@ TEST(PipelineTasks, PlaysEverythingOnceAndAfterWhatItNeeds) {
   for (const auto order : {PipelineOrder::kAllForwardFirst, PipelineOrder::kOneForwardOneBackward}) {
     for (uint32_t stages = 1; stages <= 6; ++stages) {
       for (uint32_t micro_batches = 1; micro_batches <= 9; ++micro_batches) {
-        std::set<std::tuple<uint32_t, uint32_t, bool>> played;
+        std::set<std::tuple<uint32_t, uint32_t, bool>> executed;
         for (const PipelineTask& task : PipelineTasks(ShapeOf(stages, micro_batches, order))) {
           if (task.is_forward && task.stage > 0) {
-            EXPECT_TRUE(played.contains({task.stage - 1, task.micro_batch, true}));
+            EXPECT_TRUE(executed.contains({task.stage - 1, task.micro_batch, true}));
           }
           if (!task.is_forward) {
-            EXPECT_TRUE(played.contains({task.stage, task.micro_batch, true}));
+            EXPECT_TRUE(executed.contains({task.stage, task.micro_batch, true}));
           }
           if (!task.is_forward && task.stage + 1 < stages) {
-            EXPECT_TRUE(played.contains({task.stage + 1, task.micro_batch, false}));
+            EXPECT_TRUE(executed.contains({task.stage + 1, task.micro_batch, false}));
           }
-          EXPECT_TRUE(played.insert({task.stage, task.micro_batch, task.is_forward}).second);
+          EXPECT_TRUE(executed.insert({task.stage, task.micro_batch, task.is_forward}).second);
         }
-        EXPECT_EQ(played.size(), size_t{2} * stages * micro_batches);
+        EXPECT_EQ(executed.size(), size_t{2} * stages * micro_batches);
       }
     }
   }

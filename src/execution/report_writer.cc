@@ -97,8 +97,8 @@ RankReport ReportWriter::ReadRank(RankId rank, const HostClock& clock, Instant a
   report.operations_since = clock.Show(*report.operations_since);
   for (OperationRecord& operation : report.operations) ShowOn(clock, operation);
   uint32_t busy = 0;
-  for (const uint32_t account : sources_.player->AccountsOf(rank)) {
-    std::optional<ConnectionRecord> connection = sources_.player->accounts()[account].Take(window_);
+  for (const uint32_t account : sources_.simulator->AccountsOf(rank)) {
+    std::optional<ConnectionRecord> connection = sources_.simulator->accounts()[account].Take(window_);
     if (!connection.has_value()) continue;
     ShowOn(clock, *connection);
     report.connections.push_back(*connection);

@@ -12,7 +12,7 @@
 #include "execution/operation_log.h"
 #include "execution/report_channel.h"
 #include "execution/training_program.h"
-#include "execution/transfer_player.h"
+#include "execution/transfer_simulator.h"
 
 namespace fairlead::execution {
 
@@ -26,7 +26,7 @@ class ReportWriter {
     const model::JobLayout* layout;
     const FaultEffects* effects;
     const TrainingProgram* program;
-    TransferPlayer* player;
+    TransferSimulator* simulator;
     OperationLog* log;
   };
   ReportWriter(const Sources& sources, const NoiseOptions& noise, std::vector<ReportWindows> windows, uint64_t seed);

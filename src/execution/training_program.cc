@@ -20,13 +20,13 @@ Instant Scaled(SimDuration duration, double factor) {
 }  // namespace
 
 TrainingProgram::TrainingProgram(const JobShape& shape, const NoiseOptions& noise, const model::JobLayout* layout,
-                                 FaultEffects* effects, TransferPlayer* player, OperationLog* log, uint64_t seed)
+                                 FaultEffects* effects, TransferSimulator* simulator, OperationLog* log, uint64_t seed)
     : shape_(shape),
       noise_(noise),
       ids_(shape),
       layout_(layout),
       effects_(effects),
-      player_(player),
+      simulator_(simulator),
       log_(log),
       compute_noise_(noise.compute_cv, CombineHash(seed, 3)),
       loading_noise_(noise.loading_cv, CombineHash(seed, 4)),
@@ -63,31 +63,31 @@ void TrainingProgram::MakeRoutes() {
     for (uint32_t group = 0; group < shape_.tensor_parallel * shape_.pipeline_parallel; ++group) {
       const CommunicatorId id(ids_.first_data + group);
       const std::vector<RankId>& ranks = layout_->communicators[id.index()].ranks;
-      data_routes_.push_back(player_->MakeRoute(id, ranks, DataParallelPattern(shape_, ranks)));
+      data_routes_.push_back(simulator_->MakeRoute(id, ranks, DataParallelPattern(shape_, ranks)));
     }
   }
   for (uint32_t tensor = 0; tensor < shape_.tensor_parallel && shape_.opening_bytes > 0; ++tensor) {
     if (shape_.data_parallel < 2) break;
     const CommunicatorId id(ids_.first_data + tensor);
     const std::vector<RankId>& ranks = layout_->communicators[id.index()].ranks;
-    opening_routes_.push_back(player_->MakeRoute(id, ranks, OpeningPattern(shape_, ranks)));
+    opening_routes_.push_back(simulator_->MakeRoute(id, ranks, OpeningPattern(shape_, ranks)));
   }
   const uint32_t ranks_of_stage = shape_.tensor_parallel * shape_.data_parallel;
   for (uint32_t r = 0; r + ranks_of_stage < shape_.NumRanks(); ++r) {
     const RankId upper(r);
     const RankId lower(r + ranks_of_stage);
     const CommunicatorId id = ids_.Pipeline(upper);
-    stage_routes_[kForward][upper.index()] = player_->MakeRoute(id, {upper, lower}, PairPattern(shape_));
-    stage_routes_[kBackward][lower.index()] = player_->MakeRoute(id, {lower, upper}, PairPattern(shape_));
+    stage_routes_[kForward][upper.index()] = simulator_->MakeRoute(id, {upper, lower}, PairPattern(shape_));
+    stage_routes_[kBackward][lower.index()] = simulator_->MakeRoute(id, {lower, upper}, PairPattern(shape_));
   }
 }
 
 Instant TrainingProgram::Frontier() const { return *std::ranges::min_element(ends_); }
 
-void TrainingProgram::PlayIteration() {
+void TrainingProgram::SimulateIteration() {
   if (HasEnded()) return;
   BeginIteration();
-  for (const Route& route : opening_routes_) PlayOpening(route);
+  for (const Route& route : opening_routes_) SimulateOpening(route);
   for (const PipelineTask& task : tasks_) PlayTask(task);
   ExchangeGradients();
   EndIteration();
@@ -111,14 +111,14 @@ void TrainingProgram::BeginIteration() {
 }
 
 // One launch of a rank's sends and receives, which ends when all data have come and gone.
-void TrainingProgram::PlayOpening(const Route& route) {
+void TrainingProgram::SimulateOpening(const Route& route) {
   const size_t n = route.ranks.size();
   starts_.assign(n, 0);
   finishes_.assign(n, 0);
   logged_.clear();
   for (size_t i = 0; i < n; ++i) {
     const RankId rank = route.ranks[i];
-    PlayedOperation operation;
+    SimulatedOperation operation;
     operation.communicator = ids_.Data(rank);
     operation.bytes = shape_.opening_bytes;
     operation.sequence = iteration_ends_.size();
@@ -137,7 +137,7 @@ void TrainingProgram::PlayOpening(const Route& route) {
   transfer.messages = shape_.messages_per_pair;
   transfer.bytes_per_message = static_cast<double>(shape_.opening_bytes) / shape_.messages_per_pair;
   transfer.starts = starts_;
-  player_->Play(route, transfer, finishes_);
+  simulator_->Simulate(route, transfer, finishes_);
   for (size_t o = 0; o < logged_.size(); ++o) {
     const size_t i = o / (2 * (n - 1));
     SetInstants(logged_[o], starts_[i], finishes_[i]);
@@ -159,7 +159,7 @@ Instant TrainingProgram::Compute(RankId rank, Instant start, SimDuration nominal
   return effects_->Gpu(rank, start + Scaled(nominal, factor));
 }
 
-TrainingProgram::Logged TrainingProgram::Log(RankId rank, Axis axis, PlayedOperation operation) {
+TrainingProgram::Logged TrainingProgram::Log(RankId rank, Axis axis, SimulatedOperation operation) {
   RankState& state = At(rank);
   if (IsNever(operation.enqueued)) return std::nullopt;
   operation.issue_index = state.issued[axis]++;
@@ -170,14 +170,14 @@ TrainingProgram::Logged TrainingProgram::Log(RankId rank, Axis axis, PlayedOpera
 
 void TrainingProgram::SetInstants(const Logged& logged, Instant started, Instant finished) {
   if (!logged.has_value()) return;
-  PlayedOperation& operation = (*log_)[*logged];
+  SimulatedOperation& operation = (*log_)[*logged];
   operation.started = started;
   operation.finished = finished;
 }
 
 TrainingProgram::Logged TrainingProgram::LogPair(RankId rank, PipelineDirection direction, bool sends, RankId peer) {
   RankState& state = At(rank);
-  PlayedOperation operation;
+  SimulatedOperation operation;
   operation.communicator = ids_.Pipeline(rank);
   operation.kind = sends ? OperationKind::kSend : OperationKind::kReceive;
   operation.bytes = shape_.activation_bytes;
@@ -230,7 +230,7 @@ Instant TrainingProgram::ReceiveFromStage(RankId rank, PipelineDirection directi
   transfer.bytes_per_message =
       static_cast<double>(shape_.activation_bytes) / shape_.channels / shape_.messages_per_pair;
   transfer.starts = starts;
-  player_->Play(stage_routes_[direction][sender.index()], transfer, finishes);
+  simulator_->Simulate(stage_routes_[direction][sender.index()], transfer, finishes);
   SetInstants(send.logged, starts[0], finishes[0]);
   SetInstants(received, starts[1], finishes[1]);
   send_stream = finishes[0];
@@ -256,7 +256,7 @@ void TrainingProgram::ReduceTensors(const PipelineTask& task) {
     logged_.assign(n, std::nullopt);
     for (uint32_t i = 0; i < n; ++i) {
       const RankId rank(group + i);
-      PlayedOperation operation;
+      SimulatedOperation operation;
       operation.communicator = ids_.Tensor(rank);
       operation.kind = OperationKind::kAllReduce;
       operation.bytes = shape_.activation_bytes;
@@ -278,7 +278,7 @@ void TrainingProgram::ReduceTensors(const PipelineTask& task) {
 void TrainingProgram::ExchangeGradients() {
   for (size_t exchange = 0; exchange < exchanges_.size(); ++exchange) {
     for (uint32_t stage = 0; stage < shape_.pipeline_parallel; ++stage) {
-      for (uint32_t tensor = 0; tensor < shape_.tensor_parallel; ++tensor) PlayExchange(tensor, stage, exchange);
+      for (uint32_t tensor = 0; tensor < shape_.tensor_parallel; ++tensor) SimulateExchange(tensor, stage, exchange);
     }
   }
 }
@@ -316,7 +316,7 @@ Transfer TrainingProgram::TransferOf(const Exchange& exchange) const {
   return transfer;
 }
 
-void TrainingProgram::PlayExchange(uint32_t tensor, uint32_t stage, size_t exchange) {
+void TrainingProgram::SimulateExchange(uint32_t tensor, uint32_t stage, size_t exchange) {
   const Route& route = data_routes_[tensor + shape_.tensor_parallel * stage];
   const size_t n = route.ranks.size();
   Transfer transfer = TransferOf(exchanges_[exchange]);
@@ -327,7 +327,7 @@ void TrainingProgram::PlayExchange(uint32_t tensor, uint32_t stage, size_t excha
     const RankId rank = route.ranks[i];
     const Exchange mine = ExchangeOf(rank, exchange);
     if (exchange == 0 && At(rank).mistake == FaultKind::kCrossedOrder) EnterBarrierAlone(rank);
-    PlayedOperation operation;
+    SimulatedOperation operation;
     operation.communicator = ids_.Data(rank);
     operation.kind = mine.kind;
     operation.bytes = mine.bytes;
@@ -338,7 +338,7 @@ void TrainingProgram::PlayExchange(uint32_t tensor, uint32_t stage, size_t excha
     if (is_short && exchange == 0) transfer.short_member = static_cast<MemberIndex>(i);
   }
   transfer.starts = starts_;
-  player_->Play(route, transfer, finishes_);
+  simulator_->Simulate(route, transfer, finishes_);
   for (size_t i = 0; i < n; ++i) {
     At(route.ranks[i]).stream = finishes_[i];
     SetInstants(logged_[i], starts_[i], finishes_[i]);
@@ -369,11 +369,11 @@ void TrainingProgram::WriteCheckpoint() {
     const Instant stall = effects_->CheckpointStall(rank, ends_[r]).ns();
     At(rank).host = ends_[r] + Scaled(shape_.checkpoint_time, loading_noise_.Next()) + stall;
   }
-  PlayBarrier();
+  SimulateBarrier();
 }
 
 void TrainingProgram::EnterBarrierAlone(RankId rank) {
-  PlayedOperation operation;
+  SimulatedOperation operation;
   operation.communicator = ids_.All();
   operation.kind = OperationKind::kBarrier;
   operation.enqueued = Enqueue(rank);
@@ -382,13 +382,13 @@ void TrainingProgram::EnterBarrierAlone(RankId rank) {
   At(rank).stream = kNever;
 }
 
-void TrainingProgram::PlayBarrier() {
+void TrainingProgram::SimulateBarrier() {
   const size_t n = states_.size();
   starts_.assign(n, 0);
   logged_.assign(n, std::nullopt);
   for (uint32_t r = 0; r < n; ++r) {
     const RankId rank(r);
-    PlayedOperation operation;
+    SimulatedOperation operation;
     operation.communicator = ids_.All();
     operation.kind = OperationKind::kBarrier;
     operation.enqueued = Enqueue(rank);

@@ -26,7 +26,7 @@
 #include "execution/noise.h"
 #include "execution/operation_log.h"
 #include "execution/pipeline_schedule.h"
-#include "execution/transfer_player.h"
+#include "execution/transfer_simulator.h"
 
 namespace fairlead::execution {
 
@@ -34,10 +34,10 @@ class TrainingProgram {
  public:
   // All pointers must outlive the program.
   TrainingProgram(const JobShape& shape, const NoiseOptions& noise, const model::JobLayout* layout,
-                  FaultEffects* effects, TransferPlayer* player, OperationLog* log, uint64_t seed);
+                  FaultEffects* effects, TransferSimulator* simulator, OperationLog* log, uint64_t seed);
 
   // Plays the next iteration of all ranks. Nothing if the job has ended.
-  void PlayIteration();
+  void SimulateIteration();
 
   // What happens before this instant has been played. kNever: nothing more will happen.
   Instant Frontier() const;
@@ -79,26 +79,26 @@ class TrainingProgram {
 
   void MakeRoutes();
   void BeginIteration();
-  void PlayOpening(const Route& route);
+  void SimulateOpening(const Route& route);
   void PlayTask(const PipelineTask& task);
   void ReceiveAndCompute(const PipelineTask& task, model::RankId rank);
   Instant ReceiveFromStage(model::RankId rank, PipelineDirection direction);
   void ReduceTensors(const PipelineTask& task);
   void SendToStage(model::RankId rank, PipelineDirection direction);
   void ExchangeGradients();
-  void PlayExchange(uint32_t tensor, uint32_t stage, size_t exchange);
+  void SimulateExchange(uint32_t tensor, uint32_t stage, size_t exchange);
   Exchange ExchangeOf(model::RankId rank, size_t exchange) const;
   Transfer TransferOf(const Exchange& exchange) const;
   void EndIteration();
   void WriteCheckpoint();
-  void PlayBarrier();
+  void SimulateBarrier();
   // A mistake: the others come only after what waits for this rank.
   void EnterBarrierAlone(model::RankId rank);
 
   Instant Compute(model::RankId rank, Instant start, SimDuration nominal);
   // The host thread gets to its next action.
   Instant Enqueue(model::RankId rank);
-  Logged Log(model::RankId rank, Axis axis, PlayedOperation operation);
+  Logged Log(model::RankId rank, Axis axis, SimulatedOperation operation);
   Logged LogPair(model::RankId rank, PipelineDirection direction, bool sends, model::RankId peer);
   void SetInstants(const Logged& logged, Instant started, Instant finished);
   bool IsDue(uint32_t every) const { return every > 0 && (iteration_ends_.size() + 1) % every == 0; }
@@ -109,7 +109,7 @@ class TrainingProgram {
   CommunicatorIds ids_;
   const model::JobLayout* layout_;
   FaultEffects* effects_;
-  TransferPlayer* player_;
+  TransferSimulator* simulator_;
   OperationLog* log_;
   NoiseTable compute_noise_;
   NoiseTable loading_noise_;

@@ -31,11 +31,11 @@ std::optional<pid_t> ParsePid(const std::string& name) {
 std::optional<HostDaemon> DaemonOf(pid_t pid) {
   if (getsid(pid) != pid) return std::nullopt;
   HostDaemon daemon;
-  std::istringstream words(ReadFileIfThere(fmt::format("/proc/{}/cmdline", pid)));
-  for (std::string word; std::getline(words, word, '\0');) daemon.words.push_back(word);
+  std::istringstream args(ReadFileIfThere(fmt::format("/proc/{}/cmdline", pid)));
+  for (std::string word; std::getline(args, word, '\0');) daemon.args.push_back(word);
   std::error_code error;
   daemon.log = fs::read_symlink(fmt::format("/proc/{}/fd/1", pid), error).string();
-  if (daemon.words.empty() || error) return std::nullopt;
+  if (daemon.args.empty() || error) return std::nullopt;
   return daemon;
 }
 
@@ -68,7 +68,7 @@ std::vector<HostDaemon> KillProcesses(const KeeperId& keeper, LabNodeId node) {
 
 Status StartDaemons(const KeeperId& keeper, LabNodeId node, const std::vector<HostDaemon>& daemons) {
   for (const HostDaemon& daemon : daemons) {
-    FL_RETURN_IF_ERROR(StartDaemon(keeper, node, daemon.words, daemon.log));
+    FL_RETURN_IF_ERROR(StartDaemon(keeper, node, daemon.args, daemon.log));
   }
   return OkStatus();
 }

@@ -13,7 +13,7 @@ namespace fairlead::lab {
 
 // A daemon as it was started (StartDaemon): what is needed to start it again.
 struct HostDaemon {
-  std::vector<std::string> words;
+  std::vector<std::string> args;
   std::string log;
 
   friend bool operator==(const HostDaemon&, const HostDaemon&) = default;

@@ -68,7 +68,7 @@ TEST_F(HostProcesses, AHostLosesAllThatRunsInItAndItsDaemonsComeBack) {
   ASSERT_TRUE(StartDaemon(state_.keeper, h0, {"/bin/sleep", "1000"}, log).ok());
   ASSERT_TRUE(StartDaemon(state_.keeper, h1, {"/bin/sleep", "2000"}, log).ok());
   // Until both have become their programs.
-  const auto words = [](pid_t pid) {
+  const auto args = [](pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
     std::string text;
     std::getline(file, text);
@@ -80,7 +80,7 @@ TEST_F(HostProcesses, AHostLosesAllThatRunsInItAndItsDaemonsComeBack) {
       16);
   WaitFor([&] {
     const auto pids = FindProcesses(state_.keeper, h0);
-    return pids.size() == 1 && words(pids[0]) == own;
+    return pids.size() == 1 && args(pids[0]) == own;
   });
   WaitFor([&] { return FindProcesses(state_.keeper, h1).size() == 1; });
 

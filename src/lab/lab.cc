@@ -24,7 +24,7 @@ Status Missing(std::string message) { return {StatusCode::kFailedPrecondition, s
 
 // What a kernel or a machine must have, each tried once before a lab is built.
 struct Requirement {
-  std::vector<std::string> words;
+  std::vector<std::string> args;
   std::string what;    // "virtual Ethernet pairs (veth)"
   std::string remedy;  // "modprobe veth, or …"
   std::string input = "";
@@ -84,10 +84,10 @@ std::string FirstLine(const std::string& text) { return text.substr(0, text.find
 Status CheckRequirements(const KeeperId& keeper, const std::vector<Requirement>& requirements) {
   for (const Requirement& requirement : requirements) {
     FL_ASSIGN_OR_RETURN(const auto outcomes,
-                        RunCommands(keeper, {{LabNodeId(0u), requirement.words, requirement.input}}));
+                        RunCommands(keeper, {{LabNodeId(0u), requirement.args, requirement.input}}));
     const CommandOutcome& outcome = outcomes.front();
     if (outcome.exit_code == 127) {
-      const std::string& program = requirement.words.front();
+      const std::string& program = requirement.args.front();
       return Missing(fmt::format("a lab needs the program '{}', which was not found. Install it: apt-get install {}",
                                  program, program == "nft" ? "nftables" : "iproute2"));
     }
@@ -104,19 +104,19 @@ Status RunAll(const KeeperId& keeper, const LabPlan& plan, const std::vector<Nam
   FL_ASSIGN_OR_RETURN(const auto outcomes, RunCommands(keeper, commands));
   for (size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].exit_code == 0) continue;
-    return Unavailable(fmt::format("{} in {} failed: {}", commands[i].words.front(), plan.nodes[commands[i].node].name,
+    return Unavailable(fmt::format("{} in {} failed: {}", commands[i].args.front(), plan.nodes[commands[i].node].name,
                                    FirstLine(outcomes[i].errors)));
   }
   return OkStatus();
 }
 
 template <class TextOf>
-std::vector<NamespaceCommand> ForEachNode(const LabPlan& plan, const std::vector<std::string>& words,
+std::vector<NamespaceCommand> ForEachNode(const LabPlan& plan, const std::vector<std::string>& args,
                                           const TextOf& text_of) {
   std::vector<NamespaceCommand> commands;
   for (LabNodeId node(0u); node.index() < plan.nodes.size(); node = LabNodeId(node.index() + 1)) {
     std::string text = text_of(node);
-    if (!text.empty()) commands.push_back({node, words, std::move(text)});
+    if (!text.empty()) commands.push_back({node, args, std::move(text)});
   }
   return commands;
 }

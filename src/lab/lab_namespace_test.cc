@@ -63,8 +63,8 @@ class LabNamespaces : public testing::Test {
   }
 
   // The output of a command in a node.
-  std::string Run(const LabState& state, const char* node, std::vector<std::string> words) {
-    const auto outcomes = RunCommands(state.keeper, {{FindNode(state.plan, node), std::move(words), ""}});
+  std::string Run(const LabState& state, const char* node, std::vector<std::string> args) {
+    const auto outcomes = RunCommands(state.keeper, {{FindNode(state.plan, node), std::move(args), ""}});
     EXPECT_TRUE(outcomes.ok());
     return outcomes.ok() ? outcomes->front().output + outcomes->front().errors : "";
   }

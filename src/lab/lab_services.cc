@@ -53,7 +53,7 @@ std::string TailOf(const std::string& path) {
 struct Service {
   std::string name;  // for messages
   LabNodeId node;    // invalid: on this machine
-  std::vector<std::string> words;
+  std::vector<std::string> args;
   std::string socket;
   int socket_type = SOCK_STREAM;
   std::string log;
@@ -63,15 +63,15 @@ Service ControllerOf(const std::string& program, const std::string& folder, cons
   Service service{
       .name = "the controller",
       .node = LabNodeId(),
-      .words = {program, "--fabric", folder + "/fabric.yaml", "--addresses", folder + "/addresses.json", "--store",
-                "sqlite:" + folder + "/controller.sqlite", "--listen", "unix:" + folder + "/controller.sock",
-                "--rtt-tolerance-ms", std::string(kRttTolerance), "--probe-period", std::string(kProbePeriod)},
+      .args = {program, "--fabric", folder + "/fabric.yaml", "--addresses", folder + "/addresses.json", "--store",
+               "sqlite:" + folder + "/controller.sqlite", "--listen", "unix:" + folder + "/controller.sock",
+               "--rtt-tolerance-ms", std::string(kRttTolerance), "--probe-period", std::string(kProbePeriod)},
       .socket = folder + "/controller.sock",
       .log = folder + "/controller.log"};
   if (!options.http.empty()) {
-    service.words.insert(service.words.end(), {"--http", options.http, "--http-operator-open"});
+    service.args.insert(service.args.end(), {"--http", options.http, "--http-operator-open"});
   }
-  service.words.insert(service.words.end(), options.controller_arguments.begin(), options.controller_arguments.end());
+  service.args.insert(service.args.end(), options.controller_arguments.begin(), options.controller_arguments.end());
   return service;
 }
 
@@ -79,14 +79,14 @@ Service AgentOf(const LabPlan& plan, LabNodeId node, const std::string& folder, 
   const std::string& host = plan.nodes[node].name;
   Service service{.name = "the agent of " + host,
                   .node = node,
-                  .words = {program, "run", "--controller", "unix:" + folder + "/controller.sock", "--host", host,
-                            "--socket", AgentSocket(folder, host), "--state", folder + "/agents/" + host + ".state",
-                            "--gpu-counters", GpuFolder(folder, host), "--segments", SegmentFolder(folder, host)},
+                  .args = {program, "run", "--controller", "unix:" + folder + "/controller.sock", "--host", host,
+                           "--socket", AgentSocket(folder, host), "--state", folder + "/agents/" + host + ".state",
+                           "--gpu-counters", GpuFolder(folder, host), "--segments", SegmentFolder(folder, host)},
                   .socket = AgentSocket(folder, host),
                   .socket_type = SOCK_SEQPACKET,
                   .log = folder + "/agents/" + host + ".log"};
   for (const NicId nic : plan.nodes[node].nics) {
-    service.words.insert(service.words.end(), {"--nic", FormatAddress(plan.nics[nic].address)});
+    service.args.insert(service.args.end(), {"--nic", FormatAddress(plan.nics[nic].address)});
   }
   return service;
 }
@@ -132,7 +132,7 @@ Status StartServices(const LabState& state, const topology::Fabric& fabric, cons
   const auto end = steady_clock::now() + kStartPatience;
   // First: an agent that finds none looks again a second later, and its host's jobs are not steered until then.
   const Service controller = ControllerOf(controller_program, lab_folder, options);
-  FL_RETURN_IF_ERROR(StartDaemon(state.keeper, controller.node, controller.words, controller.log));
+  FL_RETURN_IF_ERROR(StartDaemon(state.keeper, controller.node, controller.args, controller.log));
   FL_RETURN_IF_ERROR(WaitFor(controller, end, stop));
   std::vector<Service> agents;
   for (LabNodeId node(0u); node.index() < state.plan.nodes.size(); node = LabNodeId(node.index() + 1)) {
@@ -143,7 +143,7 @@ Status StartServices(const LabState& state, const topology::Fabric& fabric, cons
     agents.push_back(AgentOf(state.plan, node, lab_folder, agent_program));
   }
   for (const Service& agent : agents) {
-    FL_RETURN_IF_ERROR(StartDaemon(state.keeper, agent.node, agent.words, agent.log));
+    FL_RETURN_IF_ERROR(StartDaemon(state.keeper, agent.node, agent.args, agent.log));
   }
   for (const Service& agent : agents) FL_RETURN_IF_ERROR(WaitFor(agent, end, stop));
   return OkStatus();

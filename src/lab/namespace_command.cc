@@ -74,11 +74,11 @@ struct RunningCommand {
     fmt::print(stderr, "can't enter the lab: {}\n", std::strerror(error));
     _exit(126);
   }
-  std::vector<char*> words;
-  for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  execvp(words.front(), words.data());
-  fmt::print(stderr, "{}: {}\n", command.words.front(), std::strerror(errno));
+  std::vector<char*> args;
+  for (const std::string& word : command.args) args.push_back(const_cast<char*>(word.c_str()));
+  args.push_back(nullptr);
+  execvp(args.front(), args.data());
+  fmt::print(stderr, "{}: {}\n", command.args.front(), std::strerror(errno));
   std::fflush(stderr);
   _exit(127);
 }
@@ -157,7 +157,7 @@ Result<std::vector<CommandOutcome>> RunCommands(const KeeperId& keeper, const st
   return outcomes;
 }
 
-Status StartDaemon(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& words,
+Status StartDaemon(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& args,
                    const std::string& log) {
   const Descriptor output(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   const Descriptor input(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -177,16 +177,16 @@ Status StartDaemon(const KeeperId& keeper, LabNodeId node, const std::vector<std
     dup2(output.get(), STDOUT_FILENO);
     dup2(output.get(), STDERR_FILENO);
     std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    for (const std::string& word : args) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     execv(arguments.front(), arguments.data());
-    fmt::print(stderr, "{}: {}\n", words.front(), std::strerror(errno));
+    fmt::print(stderr, "{}: {}\n", args.front(), std::strerror(errno));
     std::fflush(stderr);
     _exit(127);
   }
   const int error = WaitFor(child);
   if (error == 0) return OkStatus();
-  return Unavailable(fmt::format("{} can't be started in the lab: {}", words.front(), std::strerror(error)));
+  return Unavailable(fmt::format("{} can't be started in the lab: {}", args.front(), std::strerror(error)));
 }
 
 Result<std::vector<std::string>> LookAtNodes(const KeeperId& keeper, size_t num_nodes,

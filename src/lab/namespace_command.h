@@ -12,8 +12,8 @@
 namespace fairlead::lab {
 
 struct NamespaceCommand {
-  LabNodeId node;                  // where to run
-  std::vector<std::string> words;  // program and arguments; the program is searched in PATH, /usr/sbin and /sbin
+  LabNodeId node;                 // where to run
+  std::vector<std::string> args;  // program and arguments; the program is searched in PATH, /usr/sbin and /sbin
   std::string input;
 };
 
@@ -36,7 +36,7 @@ int EnterProcesses(const KeeperId& keeper);
 // Starts a program that ends with the lab, if not before; what it prints is appended to the file `log`. Its /proc shows
 // the processes of the lab. Args: node: invalid: it runs in the network of this machine.
 // Errors: kUnavailable: it can't be started or enter the lab.
-Status StartDaemon(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& words,
+Status StartDaemon(const KeeperId& keeper, LabNodeId node, const std::vector<std::string>& args,
                    const std::string& log);
 
 // Enters the nodes of the lab one after the other, in one child process; what `look` returns for each comes back.

@@ -46,14 +46,14 @@ Result<std::vector<std::string>> SteeringArguments(const SteeredLabOptions& opti
   if (!options.acts) return std::vector<std::string>();
   FL_ASSIGN_OR_RETURN(const std::string program, FindProgram("fairlead-lab"));
   const std::string run_folder = std::filesystem::absolute(options.session.run_folder).string();
-  std::vector<std::string> words = {
+  std::vector<std::string> args = {
       "--steer", "act", "--hook",
       fmt::format("{} hook --run-dir {} --name {}", program, run_folder, options.session.name)};
   // A lab is broken more often in ten minutes than a cluster in weeks: limits that are made for clusters don't apply.
-  words.insert(words.end(),
-               {"--max-hosts-per-hour", "1000", "--max-job-share", "1", "--max-cluster-share", "1", "--hold-off", "0"});
-  for (const std::string& spare : spares) words.insert(words.end(), {"--spare", spare});
-  return words;
+  args.insert(args.end(),
+              {"--max-hosts-per-hour", "1000", "--max-job-share", "1", "--max-cluster-share", "1", "--hold-off", "0"});
+  for (const std::string& spare : spares) args.insert(args.end(), {"--spare", spare});
+  return args;
 }
 
 }  // namespace

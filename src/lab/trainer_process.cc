@@ -55,7 +55,7 @@ extern "C" void ForwardSignal(int number) { kill(child_of_guard, number); }
 struct GuardStart {
   const KeeperId& keeper;
   LabNodeId node;
-  std::vector<std::string> words;
+  std::vector<std::string> args;
   Environment environment;
   int output = -1;
   int errors = -1;
@@ -67,10 +67,10 @@ struct GuardStart {
   signal(SIGTERM, SIG_DFL);
   for (const auto& [name, value] : start.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
-  for (const std::string& word : start.words) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& word : start.args) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execv(arguments.front(), arguments.data());
-  fmt::print(stderr, "{}: {}\n", start.words.front(), std::strerror(errno));
+  fmt::print(stderr, "{}: {}\n", start.args.front(), std::strerror(errno));
   std::fflush(stderr);
   _exit(127);
 }
@@ -127,13 +127,13 @@ Result<TrainerProcess> TrainerProcess::Start(const LabState& state, const LabWor
   Descriptor write_end(birth[1]);
   GuardStart start{.keeper = state.keeper,
                    .node = worker.host,
-                   .words = {programs.trainer},
+                   .args = {programs.trainer},
                    .environment = EnvironmentOf(state, worker, programs, path),
                    .output = output.get(),
                    .errors = errors.get(),
                    .birth = write_end.get()};
-  if (!programs.profiler_plugin.empty()) start.words.emplace_back("--ccl=plugin");
-  start.words.push_back(path + ".json");
+  if (!programs.profiler_plugin.empty()) start.args.emplace_back("--ccl=plugin");
+  start.args.push_back(path + ".json");
   TrainerProcess process;
   process.guard_ = fork();
   if (process.guard_ < 0) return Unavailable(fmt::format("fork: {}", std::strerror(errno)));

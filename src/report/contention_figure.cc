@@ -8,7 +8,7 @@
 #include <set>
 
 #include "report/heat_map_figure.h"
-#include "report/loss_words.h"
+#include "report/loss_labels.h"
 #include "report/number_format.h"
 #include "report/page_figures.h"
 #include "report/printable_text.h"
@@ -110,7 +110,7 @@ HeatPanel MakeContentionPanel(const FigureInput& input, const std::string& polic
     std::string tooltip = fmt::format(
         "job {} {} lost {} to {}{}", key.first.value(), NameOf(input, key.first), FormatDuration(loss.lost_s),
         culprit.valid() ? fmt::format("job {} {}", culprit.value(), NameOf(input, culprit))
-                        : std::string(CauseWords(key.second.cause)),
+                        : std::string(CausePhrase(key.second.cause)),
         loss.yielded ? ", yielding to its higher priority" : "");
     // Square root: small losses stay visible beside the largest.
     panel.cells.push_back(
@@ -162,7 +162,7 @@ std::vector<PageFigure> DrawContention(const FigureInput& input) {
   std::vector<std::string> causes;
   for (const auto& [delayer, column] : columns) {
     if (!delayer.job.valid()) {
-      causes.push_back(fmt::format("{}: {}", CauseLabel(delayer.cause), CauseWords(delayer.cause)));
+      causes.push_back(fmt::format("{}: {}", CauseLabel(delayer.cause), CausePhrase(delayer.cause)));
     }
   }
   if (!causes.empty()) caption += fmt::format(" {}.", fmt::join(causes, "; "));

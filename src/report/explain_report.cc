@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "report/json_report.h"
-#include "report/loss_words.h"
+#include "report/loss_labels.h"
 #include "report/number_format.h"
 #include "report/printable_text.h"
 #include "report/run_summary.h"
@@ -47,7 +47,7 @@ std::string DescribeSpeed(const JobExplanation& e) {
     return fmt::format(
         "It {}: no work for {} when the run ended. Slowdown {}, {} GPU-hours lost in this run.",
         job.condition == sim::JobCondition::kStalled ? "is stalled" : "is cut off by links that are down",
-        FormatDuration(job.stands_still_s), FormatSlowdown(job.slowdown, true), FormatShort(job.lost_gpu_hours));
+        FormatDuration(job.stalled_s), FormatSlowdown(job.slowdown, true), FormatShort(job.lost_gpu_hours));
   }
   if (job.slowdown <= 0) return "It has done no work.";
   const std::string times = job.iteration_s > 0
@@ -95,7 +95,7 @@ std::string DescribeBlame(const JobExplanation& e) {
   std::sort(order.begin(), order.end());
   std::vector<std::string> parts;
   for (const auto& [negative_s, cause] : order) {
-    parts.push_back(fmt::format("{} to {}", FormatPercent(-negative_s / e.job.lost_s), CauseWords(cause)));
+    parts.push_back(fmt::format("{} to {}", FormatPercent(-negative_s / e.job.lost_s), CausePhrase(cause)));
   }
   return fmt::format("Of {} lost: {}.", FormatDuration(e.job.lost_s), fmt::join(parts, ", "));
 }

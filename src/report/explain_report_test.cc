@@ -112,7 +112,7 @@ TEST(ExplainReportTest, JobsThatHaveNothingToExplain) {
 TEST(ExplainReportTest, AStalledJobHasABound) {
   sim::RunResult run = MakeSmallReport().runs[2];
   run.jobs[1].condition = sim::JobCondition::kStalled;
-  run.jobs[1].stands_still_s = 600;
+  run.jobs[1].stalled_s = 600;
   run.jobs[1].slowdown = 40;
   const JobExplanation e = ExplainJob(run, JobId(1)).value();
   EXPECT_THAT(RenderExplanation(e).Render(),

@@ -14,7 +14,7 @@
 #include "report/policy_comparison.h"
 #include "report/printable_text.h"
 #include "report/run_summary.h"
-#include "report/standing_jobs.h"
+#include "report/stalled_jobs.h"
 #include "report/svg_figure.h"
 
 namespace fairlead::report {
@@ -48,7 +48,7 @@ Card GoalCard(const GoalChange& change) {
     return FormatGoal(change.goal, spread.mean, is_bound);
   };
   Card card;
-  card.what = GoalWords(change.goal);
+  card.what = GoalLabel(change.goal);
   card.number = compared ? FormatGoalDifference(change.goal, change.difference.mean) : std::string(kUnknown);
   if (const size_t unit = card.number.find(' '); unit != std::string::npos) {
     card.unit = card.number.substr(unit + 1);
@@ -200,7 +200,7 @@ std::string RenderBody(const sim::SimulationReport& report, const HtmlOptions& o
   html += RenderHeadline(summaries, comparisons);
   html += RenderPolicyTable(input);
   html += RenderSentences("Doubts about the input", report.doubts);
-  html += RenderSentences("Jobs without progress", DescribeStandingJobs(report));
+  html += RenderSentences("Jobs without progress", DescribeStalledJobs(report));
   html += RenderVerdicts(comparisons);
   html += RenderFigures("GPU utilization over time", DrawUtilization(input), false);
   std::vector<PageFigure> slowdowns = DrawSlowdowns(input);

@@ -80,7 +80,7 @@ std::string TroubleRow(const FigureInput& input, const PolicySummary& s) {
 std::string GoalRow(const GoalChange& change) {
   const bool compared = change.verdict != Verdict::kNotCompared;
   const Spread& d = change.difference;
-  std::string row = fmt::format("<tr><td class=\"name\">{}</td>", EscapeMarkup(GoalWords(change.goal)));
+  std::string row = fmt::format("<tr><td class=\"name\">{}</td>", EscapeMarkup(GoalLabel(change.goal)));
   row += NumberCell(FormatGoal(change.goal, change.before.mean, change.before_is_bound));
   row += NumberCell(FormatGoal(change.goal, change.after.mean, change.after_is_bound));
   row += NumberCell(compared ? FormatGoalDifference(change.goal, d.mean) : std::string(kUnknown));

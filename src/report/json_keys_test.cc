@@ -51,7 +51,7 @@ std::set<std::string> ReadDocumentedKeys() {
   return keys;
 }
 
-Json Play(const std::string& scenario_keys) {
+Json Simulate(const std::string& scenario_keys) {
   const auto scenario = sim::ParseScenario(
       "title: keys\n"
       "fabric: {kind: clos2, hosts_per_leaf: 4, leaves: 4, spines: 4, oversubscription: 2, host: {gpus: 8, nics: 4}}\n"
@@ -72,13 +72,13 @@ constexpr const char* kCollidingJobs =
 
 TEST(JsonKeysTest, AllAreDocumentedAndAllDocumentedOccur) {
   std::set<std::string> found;
-  CollectKeys(Play(std::string("placement: random\npolicies: [ecmp, crux]\ncongestion: dcqcn\n") + kCollidingJobs), "",
-              &found);
-  CollectKeys(Play(std::string("placement: random\npolicies: [crux]\nprofile_jobs: true\nprofiling_window_s: 5\n") +
-                   kCollidingJobs),
+  CollectKeys(Simulate(std::string("placement: random\npolicies: [ecmp, crux]\ncongestion: dcqcn\n") + kCollidingJobs),
               "", &found);
-  CollectKeys(Play("policies: [ecmp]\nallocation: aiturbo\n"
-                   "jobs:\n  - {name: a, gpus: 8, model: bert-large, iterations: 50, count: 2}\n"),
+  CollectKeys(Simulate(std::string("placement: random\npolicies: [crux]\nprofile_jobs: true\nprofiling_window_s: 5\n") +
+                       kCollidingJobs),
+              "", &found);
+  CollectKeys(Simulate("policies: [ecmp]\nallocation: aiturbo\n"
+                       "jobs:\n  - {name: a, gpus: 8, model: bert-large, iterations: 50, count: 2}\n"),
               "", &found);
   const std::set<std::string> documented = ReadDocumentedKeys();
   for (const std::string& key : found) EXPECT_TRUE(documented.contains(key)) << "not documented: " << key;

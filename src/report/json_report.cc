@@ -71,7 +71,7 @@ Json JobToJson(const sim::JobResult& job) {
                {"lost_s", NumberOrNull(job.lost_s)},
                {"lost_gpu_hours", NumberOrNull(job.lost_gpu_hours)},
                {"lost_to", LossesToJson(job.lost_to)},
-               {"stands_still_s", NumberOrNull(job.stands_still_s)},
+               {"stalled_s", NumberOrNull(job.stalled_s)},
                {"held_s", NumberOrNull(job.held_s)},
                {"name", job.name},
                {"model", job.model},

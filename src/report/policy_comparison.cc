@@ -301,8 +301,8 @@ std::string DescribeChange(const GoalChange& change) {
                                      : "more jobs stand",
                          interval);
     default: {
-      const std::string_view words = GoalWords(change.goal);
-      return fmt::format("{} {}{}", FormatGoalDifference(change.goal, mean), words, interval);
+      const std::string_view label = GoalLabel(change.goal);
+      return fmt::format("{} {}{}", FormatGoalDifference(change.goal, mean), label, interval);
     }
   }
 }
@@ -333,7 +333,7 @@ std::string_view GoalName(Goal goal) {
   return "";
 }
 
-std::string_view GoalWords(Goal goal) {
+std::string_view GoalLabel(Goal goal) {
   switch (goal) {
     case Goal::kBusy:
       return "busy";
@@ -446,11 +446,11 @@ std::string SummarizeTrade(const PolicyComparison& c) {
   std::vector<std::string> unknown;
   for (const GoalChange& change : c.goals) {
     if (!IsWorthTelling(change)) continue;
-    const std::string words(GoalWords(change.goal));
+    const std::string label(GoalLabel(change.goal));
     if (change.verdict == Verdict::kNoDifference)
-      equal.push_back(words);
+      equal.push_back(label);
     else if (change.verdict == Verdict::kNotCompared)
-      unknown.push_back(words);
+      unknown.push_back(label);
     else
       changed.push_back(DescribeChange(change));
   }

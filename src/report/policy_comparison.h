@@ -116,7 +116,7 @@ std::string FormatGoalDifference(Goal goal, double difference);
 // The interval of a difference, in the same unit: "+3.1 to +4.9".
 std::string FormatGoalInterval(Goal goal, const Spread& difference);
 // "busy", "FLOP-weighted", "mean slowdown", "worst slowdown", "stalled jobs", "GPU-hours lost".
-std::string_view GoalWords(Goal goal);
+std::string_view GoalLabel(Goal goal);
 
 // One line that names the trade: "crux against ecmp: +4.0 points busy (+3.1 to +4.9), worst job 1.80x slower; mean
 // slowdown: no difference". Names are clean text.

@@ -32,7 +32,7 @@ std::string IterationOf(const sim::JobResult& job) {
 
 RemovalEffect CompareRemoval(const sim::JobResult& with, const sim::JobResult& without, const Removal& removal) {
   RemovalEffect effect;
-  effect.removed = removal.words;
+  effect.removed = removal.descriptions;
   effect.with = with;
   effect.without = without;
   for (const sim::LossResult& loss : with.lost_to) {

@@ -16,8 +16,8 @@ namespace fairlead::report {
 // What was taken away.
 struct Removal {
   std::vector<JobId> jobs;
-  std::vector<LinkId> links;       // whose events were taken away
-  std::vector<std::string> words;  // what users call them: `job 3 "bert"`, "events of link leaf0->spine0"
+  std::vector<LinkId> links;              // whose events were taken away
+  std::vector<std::string> descriptions;  // what users call them: `job 3 "bert"`, "events of link leaf0->spine0"
 };
 
 struct RemovalEffect {

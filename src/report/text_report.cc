@@ -13,7 +13,7 @@
 #include "report/policy_comparison.h"
 #include "report/printable_text.h"
 #include "report/run_summary.h"
-#include "report/standing_jobs.h"
+#include "report/stalled_jobs.h"
 #include "report/text_table.h"
 
 namespace fairlead::report {
@@ -73,8 +73,9 @@ bool HaveP99(const std::vector<PolicySummary>& summaries) {
 
 Document RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
   const bool has_p99 = HaveP99(summaries);
-  const bool some_stand = std::any_of(summaries.begin(), summaries.end(),
-                                      [](const PolicySummary& s) { return s.num_stalled.max + s.num_cut_off.max > 0; });
+  const bool some_stalled = std::any_of(summaries.begin(), summaries.end(), [](const PolicySummary& s) {
+    return s.num_stalled.max + s.num_cut_off.max > 0;
+  });
   std::vector<TextColumn> columns = {
       {"policy", Align::kLeft},
       {"busy", Align::kRight, "GPU utilization, %", "share of allocated GPU time spent computing"},
@@ -84,7 +85,7 @@ Document RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
        "time that jobs take relative to the same work alone; >= if a job stands still"},
       {has_p99 ? "p99" : "worst", Align::kRight, "slowdown",
        has_p99 ? "slowdown that 1 % of the jobs exceed" : "slowdown of the slowest job of each draw"}};
-  if (some_stand) {
+  if (some_stalled) {
     columns.push_back({"stalled", Align::kRight, "jobs", "jobs that have paths and yet make no progress"});
     columns.push_back({"cut off", Align::kRight, "jobs", "jobs that wait for a link that is down"});
   }
@@ -97,7 +98,7 @@ Document RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
         FormatSpread(s.vs_ideal, 1, 100),
         FormatSlowdowns(s.mean_slowdown, s.slowdowns_are_bounds),
         has_p99 ? FormatSpread(s.p99_slowdown, 2) : FormatSlowdowns(s.worst_slowdown, s.slowdowns_are_bounds)};
-    if (some_stand) {
+    if (some_stalled) {
       row.push_back(FormatShort(s.num_stalled.mean));
       row.push_back(FormatShort(s.num_cut_off.mean));
     }
@@ -122,7 +123,7 @@ Document RenderComparison(const PolicyComparison& c) {
     if (change.goal == Goal::kStalledJobs && change.before.max == 0 && change.after.max == 0) continue;
     const bool compared = change.verdict != Verdict::kNotCompared;
     const Spread& d = change.difference;
-    table.AddRow({fmt::format("  {}", GoalWords(change.goal)),
+    table.AddRow({fmt::format("  {}", GoalLabel(change.goal)),
                   FormatGoal(change.goal, change.before.mean, change.before_is_bound),
                   FormatGoal(change.goal, change.after.mean, change.after_is_bound),
                   compared ? FormatGoalDifference(change.goal, d.mean) : std::string(kUnknown),
@@ -186,9 +187,9 @@ Document RenderText(const sim::SimulationReport& report) {
   text += RenderUtilizationTable(summaries);
   for (const std::string& doubt : report.doubts) text += WrapText("Note: " + CleanText(doubt), kTextWidth, 2);
   if (!report.doubts.empty()) text += "\n";
-  const std::vector<std::string> standing = DescribeStandingJobs(report);
-  for (const std::string& sentence : standing) text += WrapText(sentence, kTextWidth, 2);
-  if (!standing.empty()) text += "\n";
+  const std::vector<std::string> stalled = DescribeStalledJobs(report);
+  for (const std::string& sentence : stalled) text += WrapText(sentence, kTextWidth, 2);
+  if (!stalled.empty()) text += "\n";
   text += RenderContentionTable(summaries);
   text += RenderCostTable(summaries);
   text += RenderAllocation(report);

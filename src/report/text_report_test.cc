@@ -81,7 +81,7 @@ TEST(TextReportTest, JobsThatStandStillAreNamed) {
   EXPECT_THAT(RenderText(report).Render(), Not(HasSubstr("stalled")));
   sim::RunResult& run = report.runs[3];
   run.jobs[1].condition = sim::JobCondition::kStalled;
-  run.jobs[1].stands_still_s = 600;
+  run.jobs[1].stalled_s = 600;
   run.jobs[1].slowdown = run.worst_slowdown = 40;
   run.slowdowns_are_bounds = true;
   run.num_stalled = 1;

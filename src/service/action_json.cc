@@ -105,7 +105,7 @@ Json ToJson(const SteeringAction& action) {
                {"confidence", action.finding.valid() ? report::NumberOrNull(action.confidence) : Json()},
                {"reason", action.reason},
                {"evidence", evidence},
-               {"says", controller::Describe(action.step)}};
+               {"description", controller::Describe(action.step)}};
   AddStep(action.step, &json);
   return json;
 }
@@ -123,7 +123,7 @@ void AddNames(const SteeringAction& action, const controller::SteeringNames& nam
     for (const Json& host : (*json)["hosts"]) host_names.push_back(host_name(host));
   }
   (*json)["host_names"] = std::move(host_names);
-  (*json)["says"] = controller::Describe(action.step, names);
+  (*json)["description"] = controller::Describe(action.step, names);
 }
 
 Json ToJson(const controller::AuditEntry& entry) {

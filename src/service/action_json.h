@@ -7,7 +7,7 @@
 namespace fairlead::service {
 
 // {"action", "attempt", "step", "job", "host", "spare", "hosts", "until_s", "finding", "confidence", "reason",
-//  "evidence", "says"}; what does not apply is null.
+//  "evidence", "description"}; what does not apply is null.
 report::Json ToJson(const controller::SteeringAction& action);
 
 // Adds what people call things, and says it with that: "job_name", "host_name", "spare_name", "host_names" beside the

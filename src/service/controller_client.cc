@@ -102,8 +102,8 @@ class ControllerClient::Connection {
     }
     void Write(const std::string& bytes, bool has_more) {
       ++num_pending_;
-      said_ = ToBuffer(bytes);
-      call_->Write(said_, has_more ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions(), &written_);
+      sent_ = ToBuffer(bytes);
+      call_->Write(sent_, has_more ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions(), &written_);
     }
     void Cancel() { context_.TryCancel(); }
     // Args: nothing is read or written any more.
@@ -150,13 +150,13 @@ class ControllerClient::Connection {
     size_t num_begun_ = 0;
     grpc::ByteBuffer heard_;
     Result<std::vector<controller::ToAgent>> messages_ = std::vector<controller::ToAgent>();  // that were heard
-    grpc::ByteBuffer said_;
+    grpc::ByteBuffer sent_;
     grpc::Status status_;
     Completion started_ = After([this](bool ok) { OnBegun(ok); });
     Completion opened_ = After([this](bool ok) { OnBegun(ok); });
     Completion read_ = [this](bool ok) { OnRead(ok); };
     Completion parsed_ = After([this](bool ok) { connection_->OnHeard(ok, &messages_); });
-    Completion written_ = After([this](bool ok) { connection_->OnSaid(ok); });
+    Completion written_ = After([this](bool ok) { connection_->OnWritten(ok); });
     Completion finished_ = After([this](bool) { connection_->OnDone(status_); });
   };
 
@@ -171,9 +171,9 @@ class ControllerClient::Connection {
   // With the mutex held.
   void OnOpened(bool ok);
   void OnHeard(bool ok, Result<std::vector<controller::ToAgent>>* messages);
-  void OnSaid(bool ok);
+  void OnWritten(bool ok);
   void OnDone(const grpc::Status& status);
-  void SayNext();
+  void SendNext();
   void End(std::string reason);
 
   const ControllerClientOptions options_;
@@ -193,7 +193,7 @@ class ControllerClient::Connection {
   bool is_live_ = false;      // stream_ may be read from and written to
   bool is_done_ = false;      // stream_ is to be taken away
   bool is_heard_of_ = false;  // the owner knows that stream_ is open
-  bool is_saying_ = false;    // one message is under way
+  bool is_sending_ = false;   // one message is under way
   bool is_deaf_ = false;      // reading waits for the owner
   std::string end_reason_;    // of stream_, where we ended it
   OutgoingMessages unsent_;
@@ -264,7 +264,7 @@ void ControllerClient::Connection::Open(std::unique_lock<std::mutex>* lock) {
   }
   stream_ = std::make_unique<Stream>(this, *std::move(channel));
   is_live_ = true;
-  is_heard_of_ = is_saying_ = is_deaf_ = false;
+  is_heard_of_ = is_sending_ = is_deaf_ = false;
   end_reason_.clear();
   stream_->Begin(&queue_);
 }
@@ -311,12 +311,12 @@ void ControllerClient::Connection::OnHeard(bool ok, Result<std::vector<controlle
   if (!is_deaf_) stream_->Read();
 }
 
-void ControllerClient::Connection::OnSaid(bool ok) {
-  is_saying_ = false;
+void ControllerClient::Connection::OnWritten(bool ok) {
+  is_sending_ = false;
   if (!ok) num_dropped_ += num_under_way_;
   if (!is_live_) return;
   is_live_ = ok;
-  if (ok) SayNext();
+  if (ok) SendNext();
 }
 
 void ControllerClient::Connection::OnDone(const grpc::Status& status) {
@@ -329,11 +329,11 @@ void ControllerClient::Connection::OnDone(const grpc::Status& status) {
   events_.emplace_back(StreamClosed{std::move(reason)});
 }
 
-void ControllerClient::Connection::SayNext() {
-  if (is_saying_ || unsent_.empty()) return;
+void ControllerClient::Connection::SendNext() {
+  if (is_sending_ || unsent_.empty()) return;
   const OutgoingMessages::Batch batch = unsent_.Take();
   num_under_way_ = batch.num_messages;
-  is_saying_ = true;
+  is_sending_ = true;
   stream_->Write(batch.bytes, !unsent_.empty());
 }
 
@@ -350,7 +350,7 @@ bool ControllerClient::Connection::Send(const controller::FromAgent& message) {
     return false;
   }
   unsent_.Push(std::move(bytes));
-  SayNext();
+  SendNext();
   return true;
 }
 

@@ -91,7 +91,7 @@ bool ControllerLoop::CarryOut() {
   }
   if (!status.ok()) return false;
   for (TrafficOutput& output : outputs_) {
-    if (const auto* say = std::get_if<controller::SayToStream>(&output)) server_.Queue(say->stream, say->message);
+    if (const auto* send = std::get_if<controller::SendToStream>(&output)) server_.Queue(send->stream, send->message);
     if (const auto* end = std::get_if<controller::EndStream>(&output)) server_.End(end->stream);
     if (const auto* noted = std::get_if<controller::Noted>(&output)) listener_(clock_, *noted);
     auto* looked = std::get_if<controller::ProcessesLooked>(&output);

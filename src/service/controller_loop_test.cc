@@ -34,11 +34,11 @@ class FullStore : public store::Store {
 std::vector<TrafficOutput> Echo(SimTime /*clock*/, std::span<const TrafficInput> inputs) {
   std::vector<TrafficOutput> outputs;
   for (const TrafficInput& input : inputs) {
-    const auto* said = std::get_if<StreamMessage>(&input);
-    if (said == nullptr) continue;
-    const uint32_t number = std::get<controller::Heartbeat>(said->message).num_leases;
+    const auto* sent = std::get_if<StreamMessage>(&input);
+    if (sent == nullptr) continue;
+    const uint32_t number = std::get<controller::Heartbeat>(sent->message).num_leases;
     outputs.emplace_back(controller::RecordChanged{"heartbeat", std::to_string(number)});
-    outputs.emplace_back(controller::SayToStream{said->stream, controller::ForgetArrival{number}});
+    outputs.emplace_back(controller::SendToStream{sent->stream, controller::ForgetArrival{number}});
     outputs.emplace_back(controller::Noted{.subject = "host h0", .text = std::to_string(number)});
   }
   return outputs;

@@ -83,13 +83,13 @@ class AgentStream {
     }
     unsent_.Push(std::move(bytes));
   }
-  void Flush() { SayNext(); }
+  void Flush() { SendNext(); }
 
   // After what was sent before.
   void End() {
     is_ending_ = true;
     deadline_ = Clock::now() + options_.patience;
-    SayNext();
+    SendNext();
   }
 
   void Cancel() {
@@ -148,11 +148,11 @@ class AgentStream {
   }
 
   void OnWritten(bool ok) {
-    is_saying_ = false;
-    said_.Clear();
-    if (is_finishing_) return SayFarewell();
+    is_sending_ = false;
+    sent_.Clear();
+    if (is_finishing_) return SendFarewell();
     if (!ok) return Finish({grpc::StatusCode::UNAVAILABLE, "the stream broke"});
-    SayNext();
+    SendNext();
   }
 
   // Says why, and ends.
@@ -162,18 +162,18 @@ class AgentStream {
     End();
   }
 
-  void SayNext() {
-    if (is_saying_ || is_finishing_) return;
+  void SendNext() {
+    if (is_sending_ || is_finishing_) return;
     if (unsent_.empty()) {
       if (is_ending_) Finish(grpc::Status::OK);
       return;
     }
     const OutgoingMessages::Batch batch = unsent_.Take();
-    said_ = ToBuffer(batch.bytes);
-    is_saying_ = true;
+    sent_ = ToBuffer(batch.bytes);
+    is_sending_ = true;
     ++num_pending_;
     counters_->messages_out += batch.num_messages;
-    call_.Write(said_, unsent_.empty() ? grpc::WriteOptions() : grpc::WriteOptions().set_buffer_hint(), &written_);
+    call_.Write(sent_, unsent_.empty() ? grpc::WriteOptions() : grpc::WriteOptions().set_buffer_hint(), &written_);
   }
 
   // Idempotent. A message that is under way comes first.
@@ -182,15 +182,15 @@ class AgentStream {
     TellCoreOfEnd();
     farewell_ = status;
     deadline_ = Clock::now() + options_.patience;
-    if (!is_saying_) SayFarewell();
+    if (!is_sending_) SendFarewell();
   }
-  void SayFarewell() {
+  void SendFarewell() {
     ++num_pending_;
     call_.Finish(farewell_, &finished_);
   }
 
   void TellCoreOfEnd() {
-    if (has_spoken_ && !std::exchange(is_told_of_end_, true)) owner_->Put(controller::StreamEnded{id_});
+    if (has_spoken_ && !std::exchange(is_end_sent_, true)) owner_->Put(controller::StreamEnded{id_});
   }
 
   // Something that was begun is over; the last such takes a finished stream away.
@@ -218,14 +218,14 @@ class AgentStream {
   std::vector<std::string> names_;  // of the certificate
 
   grpc::ByteBuffer heard_;
-  grpc::ByteBuffer said_;
+  grpc::ByteBuffer sent_;
   grpc::Status farewell_;
   OutgoingMessages unsent_;
   size_t num_unread_ = 0;
   bool has_spoken_ = false;                    // the core knows of it
-  bool is_told_of_end_ = false;                // the core knows that it is over
+  bool is_end_sent_ = false;                   // the core knows that it is over
   bool is_deaf_ = false;                       // reading waits for the core
-  bool is_saying_ = false;                     // one message is under way
+  bool is_sending_ = false;                    // one message is under way
   bool is_ending_ = false;                     // nothing more will be queued
   bool is_finishing_ = false;                  // nothing more will be read or written
   bool is_finished_ = false;                   // nothing more will be begun
@@ -448,9 +448,9 @@ std::vector<controller::TrafficInput> ControllerServer::Streams::TakeInputs(std:
   std::vector<controller::TrafficInput> inputs = std::exchange(inputs_, {});
   num_taken_ = inputs.size();
   for (const controller::TrafficInput& input : inputs) {
-    const auto* said = std::get_if<controller::StreamMessage>(&input);
-    if (said == nullptr) continue;
-    if (AgentStream* stream = Find(said->stream)) stream->Taken();
+    const auto* sent = std::get_if<controller::StreamMessage>(&input);
+    if (sent == nullptr) continue;
+    if (AgentStream* stream = Find(sent->stream)) stream->Taken();
   }
   CheckPatience();
   return inputs;

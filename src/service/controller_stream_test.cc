@@ -42,11 +42,11 @@ std::unique_ptr<ControllerClient> StartClient(ControllerClientOptions options,
   return std::move(client).value();
 }
 
-StreamMessage NextSaid(ServerInputs* inputs) {
+StreamMessage NextMessage(ServerInputs* inputs) {
   controller::TrafficInput input = inputs->Next();
-  auto* said = std::get_if<StreamMessage>(&input);
-  EXPECT_NE(said, nullptr);
-  return said == nullptr ? StreamMessage{} : std::move(*said);
+  auto* sent = std::get_if<StreamMessage>(&input);
+  EXPECT_NE(sent, nullptr);
+  return sent == nullptr ? StreamMessage{} : std::move(*sent);
 }
 
 TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
@@ -57,17 +57,17 @@ TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
     ClientEvents events(client.get(), server.get());
     ServerInputs inputs(server.get());
     ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
-    std::vector<controller::FromAgent> said = {HelloOf("h0")};
+    std::vector<controller::FromAgent> sent = {HelloOf("h0")};
     std::vector<controller::ToAgent> answers;
     Random random(7);
-    for (int i = 0; i < 1000; ++i) said.push_back(wire::RandomFromAgent(&random));
+    for (int i = 0; i < 1000; ++i) sent.push_back(wire::RandomFromAgent(&random));
     for (int i = 0; i < 1000; ++i) answers.push_back(wire::RandomToAgent(&random));
-    for (const auto& message : said) ASSERT_TRUE(client->Send(message));
-    StreamMessage first = NextSaid(&inputs);
-    EXPECT_TRUE(first.message == said[0]);
-    for (size_t i = 1; i < said.size(); ++i) {
-      const StreamMessage next = NextSaid(&inputs);
-      ASSERT_TRUE(next.message == said[i]) << i;
+    for (const auto& message : sent) ASSERT_TRUE(client->Send(message));
+    StreamMessage first = NextMessage(&inputs);
+    EXPECT_TRUE(first.message == sent[0]);
+    for (size_t i = 1; i < sent.size(); ++i) {
+      const StreamMessage next = NextMessage(&inputs);
+      ASSERT_TRUE(next.message == sent[i]) << i;
       ASSERT_EQ(next.stream, first.stream);
     }
     for (const auto& message : answers) server->Send(first.stream, message);
@@ -116,7 +116,7 @@ TEST(ControllerStream, AnEndedStreamIsFollowedByANewOne) {
   ServerInputs inputs(server.get());
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
   client->Send(HelloOf("h0"));
-  const StreamMessage first = NextSaid(&inputs);
+  const StreamMessage first = NextMessage(&inputs);
   server->Send(first.stream, controller::Refused{"come again"});
   server->End(first.stream);
   EXPECT_EQ(std::get<controller::Refused>(events.NextOf<controller::ToAgent>()).reason, "come again");
@@ -130,7 +130,7 @@ TEST(ControllerStream, AnEndedStreamIsFollowedByANewOne) {
   const controller::TrafficInput ended = inputs.Next();
   ASSERT_TRUE(std::holds_alternative<StreamEnded>(ended));
   EXPECT_EQ(std::get<StreamEnded>(ended).stream, first.stream);
-  const StreamMessage second = NextSaid(&inputs);
+  const StreamMessage second = NextMessage(&inputs);
   EXPECT_TRUE(second.message == controller::FromAgent(HelloOf("h1")));
   EXPECT_NE(second.stream, first.stream);
 }
@@ -142,7 +142,7 @@ TEST(ControllerStream, TheCoreIsToldOfAnAgentThatIsGone) {
   ServerInputs inputs(server.get());
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
   client->Send(HelloOf("h0"));
-  const StreamMessage first = NextSaid(&inputs);
+  const StreamMessage first = NextMessage(&inputs);
   client.reset();
   const controller::TrafficInput input = inputs.Next();
   ASSERT_TRUE(std::holds_alternative<StreamEnded>(input));
@@ -171,7 +171,7 @@ TEST(ControllerStream, AnAgentWaitsForItsController) {
     ServerInputs inputs(server.get());
     events.NextOf<StreamOpened>();
     client->Send(HelloOf("h0"));
-    EXPECT_TRUE(NextSaid(&inputs).message == controller::FromAgent(HelloOf("h0")));
+    EXPECT_TRUE(NextMessage(&inputs).message == controller::FromAgent(HelloOf("h0")));
     events.SetServer(nullptr);
   }
 }
@@ -203,7 +203,7 @@ TEST(ControllerStream, AnAgentThatDoesNotListenIsEnded) {
   ServerInputs inputs(server.get());
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
   client->Send(HelloOf("h0"));
-  const StreamMessage first = NextSaid(&inputs);
+  const StreamMessage first = NextMessage(&inputs);
   const controller::Refused large{std::string(1 << 18, 'x')};
   for (int i = 0; i < 256; ++i) server->Send(first.stream, large);
   const controller::TrafficInput input = inputs.Next();
@@ -229,9 +229,9 @@ TEST(ControllerStream, AControllerThatDoesNotListenIsLeft) {
 class RawCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   RawCall(const std::string& address, const std::string& method, const std::string& bytes)
-      : stub_(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())), said_(ToBuffer(bytes)) {
+      : stub_(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())), sent_(ToBuffer(bytes)) {
     stub_.PrepareBidiStreamingCall(&context_, method, {}, this);
-    StartWrite(&said_);
+    StartWrite(&sent_);
     StartRead(&heard_);
     StartCall();
   }
@@ -256,7 +256,7 @@ class RawCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byt
  private:
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
-  grpc::ByteBuffer said_;
+  grpc::ByteBuffer sent_;
   grpc::ByteBuffer heard_;
   std::vector<std::string> answers_;
   std::mutex mutex_;

@@ -114,8 +114,8 @@ void DiagnosisLoop::Note(SimTime now, const SteeringEvent& event) {
     if (!names_.contains(gone->job)) return;
     note(Noted::Severity::kInfo, gone->job, "is over");
     names_.erase(gone->job);
-  } else if (const auto* told = std::get_if<controller::FindingReported>(&event)) {
-    const model::Finding& finding = told->finding;
+  } else if (const auto* reported = std::get_if<controller::FindingReported>(&event)) {
+    const model::Finding& finding = reported->finding;
     const bool is_over = finding.state == model::FindingState::kCleared;
     if (is_over ? noted_.erase(finding.id) == 0 : !noted_.insert(finding.id).second) return;
     note(is_over ? Noted::Severity::kInfo : Noted::Severity::kWarning, finding.job,

@@ -34,7 +34,7 @@ topology::Fabric SmallFabric() {
 }
 
 // Finds a mismatch with the first layout, and takes that back with the first report after it.
-class PlayedDiagnosis final : public diagnosis::JobDiagnosis {
+class FakeDiagnosis final : public diagnosis::JobDiagnosis {
  public:
   std::vector<Finding> Handle(SimTime now, std::span<const model::TelemetryRecord> records) override {
     std::vector<Finding> said;
@@ -83,7 +83,7 @@ class DiagnosisLoopTest : public testing::Test {
     options.num_waiting_max = num_waiting_max;
     options.clock = [this] { return SimTime(now_ns_); };
     loop_ = std::make_unique<DiagnosisLoop>(
-        options, fabric_, [] { return std::make_unique<PlayedDiagnosis>(); },
+        options, fabric_, [] { return std::make_unique<FakeDiagnosis>(); },
         DiagnosisLoop::Outputs{
             .steer =
                 [this](SimTime, std::span<const controller::SteeringEvent> events) {

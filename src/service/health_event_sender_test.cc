@@ -35,15 +35,15 @@ HealthEvent EventOf(const std::string& node, bool is_healthy, const std::string&
 }
 
 // Plays the platform connector: refuses the first `num_refused` messages, and keeps the events of the others.
-class PlayedReceiver final : public grpc::CallbackGenericService {
+class FakeReceiver final : public grpc::CallbackGenericService {
  public:
-  explicit PlayedReceiver(const std::string& address, int num_refused = 0) : num_refused_(num_refused) {
+  explicit FakeReceiver(const std::string& address, int num_refused = 0) : num_refused_(num_refused) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address, grpc::InsecureServerCredentials());
     builder.RegisterCallbackGenericService(this);
     server_ = builder.BuildAndStart();
   }
-  ~PlayedReceiver() override { server_->Shutdown(); }
+  ~FakeReceiver() override { server_->Shutdown(); }
 
   std::vector<HealthEvent> WaitFor(size_t count) {
     std::unique_lock lock(mutex_);
@@ -55,7 +55,7 @@ class PlayedReceiver final : public grpc::CallbackGenericService {
  private:
   class Call final : public grpc::ServerGenericBidiReactor {
    public:
-    Call(PlayedReceiver* receiver, std::string method) : receiver_(receiver), method_(std::move(method)) {
+    Call(FakeReceiver* receiver, std::string method) : receiver_(receiver), method_(std::move(method)) {
       StartRead(&request_);
     }
     void OnReadDone(bool ok) override {
@@ -68,7 +68,7 @@ class PlayedReceiver final : public grpc::CallbackGenericService {
     void OnDone() override { delete this; }
 
    private:
-    PlayedReceiver* receiver_;
+    FakeReceiver* receiver_;
     std::string method_;
     grpc::ByteBuffer request_;
     grpc::ByteBuffer answer_;
@@ -127,7 +127,7 @@ void WaitForFailures(const HealthEventSender& sender, uint64_t count) {
 
 TEST(HealthEventSenderTest, EventsArriveAsTheyWereSaid) {
   const std::string address = TestAddress();
-  PlayedReceiver receiver(address);
+  FakeReceiver receiver(address);
   const auto sender = StartSender(address);
   HealthEvent event = EventOf("h1", false, "it hangs");
   event.is_fatal = event.may_be_acted_upon = true;
@@ -140,7 +140,7 @@ TEST(HealthEventSenderTest, EventsArriveAsTheyWereSaid) {
 
 TEST(HealthEventSenderTest, WhatIsRefusedIsSentAgain) {
   const std::string address = TestAddress();
-  PlayedReceiver receiver(address, 3);
+  FakeReceiver receiver(address, 3);
   const auto sender = StartSender(address);
   const HealthEvent event = EventOf("h1", false);
   sender->Put({&event, 1});
@@ -161,7 +161,7 @@ TEST(HealthEventSenderTest, OnlyTheLatestWaits) {
   EXPECT_EQ(sender->counters().events_sent, 0u);
   // An attempt that was under way may still carry an older event: after two failures none is.
   WaitForFailures(*sender, sender->counters().failures + 2);
-  PlayedReceiver receiver(address);
+  FakeReceiver receiver(address);
   const auto events = receiver.WaitFor(2);
   EXPECT_THAT(events, testing::UnorderedElementsAre(EventOf("h1", false, "999"), EventOf("h2", false)));
 }

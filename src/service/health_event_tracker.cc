@@ -73,22 +73,22 @@ Result<HealthEventTracker> HealthEventTracker::Restore(SimTime now, const Health
 }
 
 std::vector<HealthEvent> HealthEventTracker::Handle(SimTime now, std::span<const controller::SteeringEvent> events) {
-  std::vector<HealthEvent> told;
+  std::vector<HealthEvent> reported;
   for (const controller::SteeringEvent& event : events) {
     const auto* finding = std::get_if<controller::FindingReported>(&event);
     if (finding == nullptr) continue;
-    if (finding->finding.state == model::FindingState::kConfirmed) Open(now, finding->finding, &told);
-    if (finding->finding.state == model::FindingState::kCleared) Close(now, finding->finding, &told);
+    if (finding->finding.state == model::FindingState::kConfirmed) Open(now, finding->finding, &reported);
+    if (finding->finding.state == model::FindingState::kCleared) Close(now, finding->finding, &reported);
   }
   if (now >= started_ + options_.inherited_for) {
     for (const Key& key : inherited_) {
       open_.erase(key);
-      told.push_back(Healthy(now, key));
+      reported.push_back(Healthy(now, key));
     }
     inherited_.clear();
   }
-  if (!told.empty()) Keep();
-  return told;
+  if (!reported.empty()) Keep();
+  return reported;
 }
 
 void HealthEventTracker::Open(SimTime now, const Finding& finding, std::vector<HealthEvent>* events) {

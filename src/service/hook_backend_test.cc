@@ -50,7 +50,7 @@ TEST(HookMessageTest, TheInputIsOneLineThatSaysWhatAndWhy) {
   EXPECT_EQ(json["spare"], 40);
   EXPECT_TRUE(json["hosts"].is_null());
   EXPECT_EQ(json["evidence"][0]["baseline"], 0.5);
-  EXPECT_EQ(json["says"], "take host 40 for host 12 of job 3");
+  EXPECT_EQ(json["description"], "take host 40 for host 12 of job 3");
   EXPECT_TRUE(json["host_name"].is_null());
   const std::vector<std::string> names = {"worker-0", "worker-1"};
   const auto names_of_hosts = NamesFrom(names);
@@ -72,7 +72,7 @@ TEST(HookMessageTest, NamesStandBesideNumbers) {
   const auto take = nlohmann::json::parse(HookInput(ActionOf(TakeSpare{JobId(3), HostId(40), HostId(12)}), names));
   EXPECT_EQ(take["spare_name"], "w40");
   EXPECT_EQ(take["host_name"], "w12");
-  EXPECT_EQ(take["says"], "take host w40 for host w12 of job gpt");
+  EXPECT_EQ(take["description"], "take host w40 for host w12 of job gpt");
 }
 
 TEST(HookMessageTest, TheLastLineIsTheAnswer) {

@@ -1,10 +1,11 @@
-// What the operator's program is told of an action, and what its answer means.
+// What the operator's program receives about an action, and what its answer means.
 //
 // On its standard input it finds one JSON object:
 //   {"fairlead_action": 1, "action": 7, "attempt": 1, "step": "take_spare", "job": 3, "host": 12, "spare": 40,
 //    "hosts": [..], "finding": 2, "confidence": 0.95, "reason": "..",
-//    "evidence": [{"what", "value", "baseline", "unit"}], "says": "take host worker-40 for host worker-12 of job gpt",
-//    "job_name": "gpt", "host_name": "worker-12", "spare_name": "worker-40", "host_names": [..]}
+//    "evidence": [{"what", "value", "baseline", "unit"}], "job_name": "gpt",
+//    "description": "take host worker-40 for host worker-12 of job gpt",
+//    "host_name": "worker-12", "spare_name": "worker-40", "host_names": [..]}
 // "host" is the host that the step is about, of take_spare the one that is replaced; "hosts" those of restart_job in
 // rank order, "host_names" the same by name. What does not apply, or has no name, is null. Steps: isolate_host,
 // stop_job, take_spare, restart_job, test_host, return_host. An action that has been done already is to be reported as

@@ -81,7 +81,7 @@ class HostAgentServer::Loop {
         link_(link),
         socket_(std::move(socket)),
         rewriter_(OpenRewriter()),
-        agent_(AgentOptions(options), LoadState(options), Now(), StandingRules()),
+        agent_(AgentOptions(options), LoadState(options), Now(), InstalledRules()),
         health_(options.agent.host) {
     if (!options_.segments.empty()) segments_.emplace(SegmentFolderOptions{.folder = options_.segments});
   }
@@ -93,13 +93,13 @@ class HostAgentServer::Loop {
   using Events = std::vector<agent::HostEvent>;
 
   std::optional<PortRewriter> OpenRewriter();
-  std::map<agent::RewriteRule, uint16_t> StandingRules() const;
+  std::map<agent::RewriteRule, uint16_t> InstalledRules() const;
   void CloseRewriter();
   void Wait();
   Events Gather(SimTime now);
   void Heed(const std::vector<agent::HostAction>& actions);
   void Do(const agent::AnswerProcess& action);
-  void Do(const agent::SayToController& action) { link_->Send(action.message); }
+  void Do(const agent::SendToController& action) { link_->Send(action.message); }
   void Do(const agent::ProbePorts& action);
   void Do(const agent::SetRewrite& action) { rewrites_.push_back({action.ticket, {action.rule, action.to_port}}); }
   void Do(const agent::ClearRewrite& action) { rewrites_.push_back({0, {action.rule, 0}}); }
@@ -183,7 +183,7 @@ std::optional<PortRewriter> HostAgentServer::Loop::OpenRewriter() {
   return std::nullopt;
 }
 
-std::map<agent::RewriteRule, uint16_t> HostAgentServer::Loop::StandingRules() const {
+std::map<agent::RewriteRule, uint16_t> HostAgentServer::Loop::InstalledRules() const {
   return rewriter_.has_value() ? rewriter_->rules() : std::map<agent::RewriteRule, uint16_t>();
 }
 

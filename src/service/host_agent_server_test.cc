@@ -41,12 +41,12 @@ using traffic::QueuePairAnswer;
 constexpr std::chrono::seconds kPatience{60};
 
 // Answers each connection at once with what `answer` says, and keeps all that it hears.
-class PlayedController : public ControllerLink {
+class FakeController : public ControllerLink {
  public:
   std::function<QueuePairAnswer()> answer;
   uint32_t level = 2;
 
-  PlayedController() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  FakeController() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     Push(StreamOpened{});
     Push(controller::ToAgent(controller::Welcome{"played", SimDuration(1'000'000'000), SimDuration(60'000'000'000)}));
   }
@@ -144,18 +144,18 @@ class HostAgentServerTest : public testing::Test {
     stop_ = true;
     thread_.join();
   }
-  std::string ClientCommand(const std::string& words) const {
+  std::string ClientCommand(const std::string& args) const {
     return "LD_PRELOAD=" FAIRLEAD_STEER_LIBRARY
            " FAIRLEAD_STEER_DEADLINE_MS=60000 FAIRLEAD_JOB=gpt FAIRLEAD_AGENT_SOCKET=" +
            options_.socket.path + " " FAIRLEAD_STEER_CLIENT " connect 127.0.0.3 " +
-           std::to_string(PortOf(listener_.get())) + " " + words;
+           std::to_string(PortOf(listener_.get())) + " " + args;
   }
   // What the client prints: address, port, class, errno of connect, errno after.
-  std::string Client(const std::string& words) const { return OutputOf(ClientCommand(words)); }
+  std::string Client(const std::string& args) const { return OutputOf(ClientCommand(args)); }
 
   const TemporaryFolder folder_;
   HostAgentServerOptions options_;
-  PlayedController link_;
+  FakeController link_;
   Descriptor listener_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   std::unique_ptr<HostAgentServer> server_;
   std::atomic<bool> stop_ = false;
@@ -339,12 +339,12 @@ TEST_F(HostAgentServerTest, ProcessesAreLookedAtAndFaultsSaidOnce) {
     const std::lock_guard lock(mutex);
     lines.push_back(line);
   };
-  std::condition_variable is_told;
-  std::optional<controller::HostJudged> told;
+  std::condition_variable is_judged;
+  std::optional<controller::HostJudged> verdict;
   options_.judged = [&](const controller::HostJudged& judged) {
     const std::lock_guard lock(mutex);
-    told = judged;
-    is_told.notify_all();
+    verdict = judged;
+    is_judged.notify_all();
   };
   Start();
   const auto first = link_.Wait<controller::ProcessesSeen>();
@@ -361,8 +361,8 @@ TEST_F(HostAgentServerTest, ProcessesAreLookedAtAndFaultsSaidOnce) {
   link_.Push(controller::ToAgent(
       controller::HostJudged{{{"gpt", model::Syndrome::kCommHang, "it hangs", model::RecommendedAction::kNone}}}));
   std::unique_lock lock(mutex);
-  ASSERT_TRUE(is_told.wait_for(lock, kPatience, [&] { return told.has_value(); }));
-  EXPECT_EQ(told->findings.at(0).text, "it hangs");
+  ASSERT_TRUE(is_judged.wait_for(lock, kPatience, [&] { return verdict.has_value(); }));
+  EXPECT_EQ(verdict->findings.at(0).text, "it hangs");
   EXPECT_EQ(std::ranges::count_if(lines, [](const auto& line) { return line.find("fairlead-1 is not") != line.npos; }),
             1);
   lock.unlock();

@@ -149,7 +149,7 @@ Status HttpGateway::Impl::Listen() {
 bool HttpGateway::Impl::Allow(const Request& request, HttpRole needed, Response& response) const {
   const HttpRole role = roles_.RoleOf(request.get_header_value("Authorization"));
   if (role >= needed) return true;
-  if (role == HttpRole::kNobody) {
+  if (role == HttpRole::kAnonymous) {
     response.set_header("WWW-Authenticate", "Bearer");
     AnswerError(response, 401, "this needs a token: send Authorization: Bearer TOKEN");
   } else {

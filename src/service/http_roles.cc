@@ -66,7 +66,7 @@ HttpRole HttpRoles::RoleOf(std::string_view authorization) const {
   const std::string_view token = authorization.substr(kScheme.size());
   if (!operator_token_.empty() && AreEqual(token, operator_token_)) return HttpRole::kOperator;
   if (!read_token_.empty() && AreEqual(token, read_token_)) return HttpRole::kReader;
-  return HttpRole::kNobody;
+  return HttpRole::kAnonymous;
 }
 
 }  // namespace fairlead::service

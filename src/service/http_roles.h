@@ -13,7 +13,7 @@
 
 namespace fairlead::service {
 
-enum class HttpRole { kNobody, kReader, kOperator };
+enum class HttpRole { kAnonymous, kReader, kOperator };
 
 struct HttpRoleOptions {
   std::string read_token_file = {};  // empty: loopback may read without
@@ -34,7 +34,7 @@ class HttpRoles {
  private:
   std::string read_token_;
   std::string operator_token_;
-  HttpRole without_token_ = HttpRole::kNobody;
+  HttpRole without_token_ = HttpRole::kAnonymous;
 };
 
 }  // namespace fairlead::service

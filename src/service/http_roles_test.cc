@@ -30,7 +30,7 @@ TEST_F(HttpRolesTest, EachTokenHasItsRole) {
   EXPECT_EQ(roles->RoleOf("Bearer 0123456789abcdef"), HttpRole::kReader);
   EXPECT_EQ(roles->RoleOf("Bearer fedcba9876543210"), HttpRole::kOperator);
   for (const char* text : {"", "Bearer ", "Bearer 0123456789abcdeX", "Bearer 0123456789abcdef ", "0123456789abcdef"}) {
-    EXPECT_EQ(roles->RoleOf(text), HttpRole::kNobody) << text;
+    EXPECT_EQ(roles->RoleOf(text), HttpRole::kAnonymous) << text;
   }
 }
 
@@ -39,7 +39,7 @@ TEST_F(HttpRolesTest, WithoutTokensThisMachineReads) {
   ASSERT_TRUE(roles.ok());
   EXPECT_EQ(roles->RoleOf(""), HttpRole::kReader);
   // A token that nobody has set is none.
-  EXPECT_EQ(roles->RoleOf("Bearer "), HttpRole::kNobody);
+  EXPECT_EQ(roles->RoleOf("Bearer "), HttpRole::kAnonymous);
   EXPECT_EQ(HttpRoles::Load({.is_operator_open = true}, true)->RoleOf(""), HttpRole::kOperator);
 }
 

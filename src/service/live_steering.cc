@@ -25,7 +25,7 @@ constexpr std::string_view kPrefix = "steering/";
 constexpr std::string_view kStatePrefix = "steering/state/";
 constexpr std::string_view kNamePrefix = "steering/name/";
 constexpr char kLastFindingKey[] = "steering/last_finding";
-constexpr char kToldKey[] = "steering/told";
+constexpr char kReportedKey[] = "steering/told";
 constexpr SimDuration kDay(86'400'000'000'000);
 // What time alone changes of the view (pauses, the last day) is seen then.
 constexpr SimDuration kViewPeriod(5'000'000'000);
@@ -97,7 +97,7 @@ LiveSteering::LiveSteering(SimTime now, const LiveSteeringOptions& options, std:
       steering_(options.steering, static_cast<uint32_t>(host_names_.size())),
       backend_(std::move(surroundings_.backend)),
       gate_(this),
-      desk_(&steering_, &gate_, [this](const AuditEntry& entry) { entries_.push_back(entry); }),
+      dispatcher_(&steering_, &gate_, [this](const AuditEntry& entry) { entries_.push_back(entry); }),
       now_(now) {
   names_.host = [this](HostId host) {
     return host.index() < host_names_.size() ? host_names_[host.index()] : std::string();
@@ -145,7 +145,7 @@ Status LiveSteering::Restore(SimTime now) {
       job_names_[job] = value;
     } else if (view == kLastFindingKey) {
       if (!ParseId(value, &last_finding_)) return Damaged(key);
-    } else if (view == kToldKey) {
+    } else if (view == kReportedKey) {
       const Json lines = Json::parse(value, nullptr, false);
       if (!lines.is_array()) return Damaged(key);
       batch_.lines.assign(lines.begin(), lines.end());
@@ -172,7 +172,7 @@ void LiveSteering::BeginAgain(SimTime now) {
     batch_.begun = open;
     for (const SteeringAction& action : open) {
       line["begins_again"].push_back(action.number);
-      says_[action.number] = controller::Describe(action.step, names_);
+      descriptions_[action.number] = controller::Describe(action.step, names_);
     }
   }
   batch_.lines.push_back(std::move(line));
@@ -185,7 +185,7 @@ void LiveSteering::BeginAgain(SimTime now) {
 
 void LiveSteering::AddEntry(AuditEntry entry) {
   if (const auto* action = std::get_if<SteeringAction>(&entry.what)) {
-    says_[action->number] = controller::Describe(action->step, names_);
+    descriptions_[action->number] = controller::Describe(action->step, names_);
   }
   batch_.lines.push_back(LineOf(entry));
   batch_.news.push_back(std::move(entry));
@@ -229,8 +229,8 @@ void LiveSteering::Learn(SteeringEvent* event) {
     if (is_known && steering_.HostsOf(running->job) == running->hosts) running->is_new_run = false;
   }
   if (const auto* gone = std::get_if<controller::JobGone>(event)) unseen_.erase(gone->job);
-  if (const auto* told = std::get_if<controller::FindingReported>(event)) {
-    if (!last_finding_.valid() || told->finding.id > last_finding_) last_finding_ = told->finding.id;
+  if (const auto* reported = std::get_if<controller::FindingReported>(event)) {
+    if (!last_finding_.valid() || reported->finding.id > last_finding_) last_finding_ = reported->finding.id;
   }
 }
 
@@ -243,7 +243,7 @@ void LiveSteering::MakeBatch(SimTime now) {
   has_outcomes_ = false;
   batch_ = {};
   batch_.num_orders = num_waiting_orders_;
-  desk_.Handle(now, events);
+  dispatcher_.Handle(now, events);
   for (AuditEntry& entry : std::exchange(entries_, {})) AddEntry(std::move(entry));
   ForgetJobs(now);
   batch_.is_made = !events.empty() || !batch_.lines.empty() || has_outcomes_ || was_due;
@@ -293,8 +293,8 @@ bool LiveSteering::CarryOut(SimTime now) {
     backend_->Begin(now, action);
   }
   // Left where it is, the lines are written once more after a death.
-  const store::Change forget = {kToldKey, std::nullopt};
-  if (kept_.contains(kToldKey) && store_->Apply({&forget, 1}).ok()) kept_.erase(kToldKey);
+  const store::Change forget = {kReportedKey, std::nullopt};
+  if (kept_.contains(kReportedKey) && store_->Apply({&forget, 1}).ok()) kept_.erase(kReportedKey);
   const uint64_t num_orders = batch_.num_orders;
   batch_ = {};
   {
@@ -319,7 +319,7 @@ void LiveSteering::SetStatus(SimTime now, const Status& status) {
 
 Status LiveSteering::Keep() {
   Records records = RecordsNow();
-  if (!batch_.lines.empty() && surroundings_.audit) records[kToldKey] = Text(batch_.lines);
+  if (!batch_.lines.empty() && surroundings_.audit) records[kReportedKey] = Text(batch_.lines);
   const std::vector<store::Change> changes = Difference(kept_, records);
   if (!changes.empty()) FL_RETURN_IF_ERROR(store_->Apply(changes));
   kept_ = std::move(records);
@@ -353,12 +353,13 @@ void LiveSteering::TellPeople(SimTime now, const AuditEntry& entry) {
                            std::holds_alternative<controller::IsolateHost>(action->step);
     const std::string subject = action->job.valid() ? "job " + names_.Of(action->job) : std::string("steering");
     return Note(now, {is_urgent ? Severity::kWarning : Severity::kInfo, subject,
-                      says_[action->number] + ": " + action->reason});
+                      descriptions_[action->number] + ": " + action->reason});
   }
   const SteeringEvent& event = std::get<SteeringEvent>(entry.what);
   if (const auto* done = std::get_if<controller::StepDone>(&event)) {
-    const auto said = says_.find(done->action);
-    const std::string what = said == says_.end() ? fmt::format("action {}", done->action) : said->second;
+    const auto description = descriptions_.find(done->action);
+    const std::string what =
+        description == descriptions_.end() ? fmt::format("action {}", done->action) : description->second;
     const std::string message = done->message.empty() ? "" : ": " + done->message;
     Note(now, {done->succeeded ? Severity::kInfo : Severity::kWarning, "steering",
                fmt::format("{} {}{}", what, done->succeeded ? "is done" : "failed", message)});
@@ -411,8 +412,8 @@ Json LiveSteering::OpenActionsJson() const {
   for (const auto& [number, open] : steering_.attempts().open()) {
     actions.push_back({{"action", number},
                        {"attempt", open.action.attempt},
-                       {"says", controller::Describe(open.action.step, names_)},
-                       {"waits_for", open.is_told ? "answer" : "next attempt"},
+                       {"description", controller::Describe(open.action.step, names_)},
+                       {"waits_for", open.is_sent ? "answer" : "next attempt"},
                        {"until_s", open.due.seconds().value()}});
   }
   return actions;
@@ -421,7 +422,7 @@ Json LiveSteering::OpenActionsJson() const {
 void LiveSteering::UpdateView() {
   next_view_ = now_ + kViewPeriod;
   // Open actions alone are described from here on.
-  std::erase_if(says_, [&](const auto& entry) { return steering_.attempts().Find(entry.first) == nullptr; });
+  std::erase_if(descriptions_, [&](const auto& entry) { return steering_.attempts().Find(entry.first) == nullptr; });
   Json isolated = Json::array();
   for (const HostId host : steering_.isolated()) isolated.push_back(names_.Of(host));
   Json view = {{"mode", controller::Name(options_.steering.mode)},

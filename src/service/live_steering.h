@@ -197,11 +197,11 @@ class LiveSteering {
   controller::Steering steering_;
   std::map<JobId, std::string> job_names_;
   model::FindingId last_finding_;
-  std::map<uint64_t, std::string> says_;   // [number of an action]
-  std::map<std::string, uint64_t> begun_;  // [step]
-  std::set<JobId> unseen_;                 // jobs of before the start
-  std::set<JobId> unexcused_;              // likewise: of which the diagnosis was not told by this process
-  Records kept_;                           // as the store has it
+  std::map<uint64_t, std::string> descriptions_;  // [number of an action]
+  std::map<std::string, uint64_t> begun_;         // [step]
+  std::set<JobId> unseen_;                        // jobs of before the start
+  std::set<JobId> unexcused_;                     // likewise: of which the diagnosis was not told by this process
+  Records kept_;                                  // as the store has it
   Batch batch_;
   std::vector<controller::AuditEntry> entries_;  // of the dispatcher, in one call
   std::vector<controller::SteeringEvent> waiting_;
@@ -211,7 +211,7 @@ class LiveSteering {
   SimTime next_view_;
   std::unique_ptr<controller::ActionBackend> backend_;
   Gate gate_;
-  controller::SteeringDispatcher desk_;
+  controller::SteeringDispatcher dispatcher_;
 
   mutable std::mutex mutex_;
   std::condition_variable handled_;

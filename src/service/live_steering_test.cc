@@ -131,8 +131,8 @@ class Process {
     steering_.reset();
     world_->is_dead = false;
     world_->dies_at = 0;
-    told_hosts_.clear();
-    has_told_finding_ = false;
+    reported_hosts_.clear();
+    has_reported_finding_ = false;
     steering_store_ = std::make_unique<WorldStore>(world_);
     SteeringSurroundings surroundings;
     surroundings.store = steering_store_.get();
@@ -157,12 +157,12 @@ class Process {
   // What the diagnosis tells in a second: the job when it runs elsewhere than before, the finding once it stands.
   std::vector<SteeringEvent> Look() {
     std::vector<SteeringEvent> events;
-    if (!world_->is_stopped && told_hosts_ != world_->job_hosts) {
+    if (!world_->is_stopped && reported_hosts_ != world_->job_hosts) {
       events.emplace_back(JobRunning{kJob, world_->job_hosts});
-      told_hosts_ = world_->job_hosts;
+      reported_hosts_ = world_->job_hosts;
     }
-    const bool is_sick = std::find(told_hosts_.begin(), told_hosts_.end(), kSick) != told_hosts_.end();
-    if (is_sick && !std::exchange(has_told_finding_, true)) {
+    const bool is_sick = std::find(reported_hosts_.begin(), reported_hosts_.end(), kSick) != reported_hosts_.end();
+    if (is_sick && !std::exchange(has_reported_finding_, true)) {
       const model::FindingId last = steering_->LastFinding();
       events.emplace_back(
           FindingReported{controller::SickHost(last.valid() ? last.value() + 1 : 1, kJob, kSick, now_)});
@@ -185,8 +185,8 @@ class Process {
   std::unique_ptr<WorldStore> steering_store_;
   std::unique_ptr<LiveSteering> steering_;
   SimTime now_ = SimTime(1'700'000'000'000'000'000);
-  std::vector<HostId> told_hosts_;
-  bool has_told_finding_ = false;
+  std::vector<HostId> reported_hosts_;
+  bool has_reported_finding_ = false;
 };
 
 template <class Step>
@@ -213,7 +213,7 @@ TEST(LiveSteeringTest, CarriesAFindingOutAndTellsPeople) {
   EXPECT_TRUE(view["error"].is_null());
   // The log has the start, five actions and two words to the diagnosis, five answers and the result of the test.
   EXPECT_EQ(world.audit.size(), 1u + 5 + 2 + 5 + 1);
-  EXPECT_EQ(world.audit[1]["says"], "isolate host h3");
+  EXPECT_EQ(world.audit[1]["description"], "isolate host h3");
   EXPECT_EQ(world.audit[1]["job_name"], "gpt");
   EXPECT_EQ(world.audit[1]["reason"], "host 3 hangs");
   EXPECT_EQ(view["log"], Json(world.audit));

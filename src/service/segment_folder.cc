@@ -104,10 +104,10 @@ bool HasEndedByItself(const telemetry::ProcessReport& report, bool took_file_awa
 
 }  // namespace
 
-Result<ProcessStanding> ReadProcessStanding(const std::string& proc_folder, int32_t pid) {
+Result<ProcessStat> ReadProcessStat(const std::string& proc_folder, int32_t pid) {
   const std::string path = fmt::format("{}/{}/stat", proc_folder, pid);
   const Result<std::string> bytes = ReadStart(path);
-  if (bytes.status().code() == StatusCode::kNotFound) return ProcessStanding();
+  if (bytes.status().code() == StatusCode::kNotFound) return ProcessStat();
   FL_RETURN_IF_ERROR(bytes.status());
   const Status cut_short = Unavailable(fmt::format("{} ends early", path));
   // The name in field 2 may hold blanks and parentheses: counting begins after its end.
@@ -116,18 +116,18 @@ Result<ProcessStanding> ReadProcessStanding(const std::string& proc_folder, int3
   if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return cut_short;
   text.remove_prefix(name_end + 2);
   const char state = text.front();
-  if (state == 'Z' || state == 'X' || state == 'x') return ProcessStanding();
+  if (state == 'Z' || state == 'X' || state == 'x') return ProcessStat();
   for (int field = 3; field < 22; ++field) {
     const size_t blank = text.find(' ');
     if (blank == std::string_view::npos) return cut_short;
     text.remove_prefix(blank + 1);
   }
-  ProcessStanding standing;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), standing.start);
+  ProcessStat stat;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), stat.start);
   if (error != std::errc()) return cut_short;
   const bool is_stopped = state == 'T' || state == 't';
-  standing.state = is_stopped ? model::ProcessState::kStopped : model::ProcessState::kRunning;
-  return standing;
+  stat.state = is_stopped ? model::ProcessState::kStopped : model::ProcessState::kRunning;
+  return stat;
 }
 
 SegmentFolder::SegmentFolder(const SegmentFolderOptions& options)
@@ -180,7 +180,7 @@ FolderLook SegmentFolder::Look() {
 }
 
 bool SegmentFolder::LookAt(int32_t pid, Process* process, FolderLook* look) {
-  const Result<ProcessStanding> standing = ReadProcessStanding(options_.proc_folder, pid);
+  const Result<ProcessStat> stat = ReadProcessStat(options_.proc_folder, pid);
   const std::optional<uint64_t> inode = InodeOf(pid);
   // Another file under its name: of another process, or of another program in the same one.
   const bool is_other = inode.has_value() && *inode != 0 && *inode != process->inode;
@@ -191,7 +191,7 @@ bool SegmentFolder::LookAt(int32_t pid, Process* process, FolderLook* look) {
     return true;  // tried again at the next look
   };
   if (!process->file.is_open()) {
-    if (!standing.ok()) return fault(standing.status());
+    if (!stat.ok()) return fault(stat.status());
     if (const Status status = Open(pid, process); !status.ok()) {
       *process = Process();
       return fault(status);
@@ -202,8 +202,8 @@ bool SegmentFolder::LookAt(int32_t pid, Process* process, FolderLook* look) {
   if (contents->pid != pid) {
     return fault(InvalidArgument(fmt::format("says that it is of process {}", contents->pid)));
   }
-  const bool is_its = standing.ok() && (contents->process_start == standing->start || contents->process_start == 0);
-  if (standing.ok()) process->state = is_its ? standing->state : model::ProcessState::kGone;
+  const bool is_its = stat.ok() && (contents->process_start == stat->start || contents->process_start == 0);
+  if (stat.ok()) process->state = is_its ? stat->state : model::ProcessState::kGone;
   // Whether a file that can't be asked for still stands decides how its process ended: that waits, too.
   if (!inode.has_value() && process->state == model::ProcessState::kGone)
     process->state = model::ProcessState::kRunning;

@@ -56,13 +56,13 @@ struct SegmentFolderOptions {
 };
 
 // As /proc says. `start` is field 22 of /proc/PID/stat, 0 for a process that is gone. Zombies are gone.
-struct ProcessStanding {
+struct ProcessStat {
   model::ProcessState state = model::ProcessState::kGone;
   uint64_t start = 0;
 };
 // Only a missing file (ENOENT, ESRCH) says that a process is gone. Errors: kUnavailable: nothing is known of it, as
 // where this process has no descriptor left, or no right to look; the caller changes nothing.
-Result<ProcessStanding> ReadProcessStanding(const std::string& proc_folder, int32_t pid);
+Result<ProcessStat> ReadProcessStat(const std::string& proc_folder, int32_t pid);
 
 class SegmentFolder {
  public:

@@ -150,10 +150,10 @@ void SteeringSocket::Read(uint64_t number, SimTime now, std::vector<agent::HostE
   if (size <= 0) return HangUp(number, events);
   const PacketBytes packet = std::span(buffer).first(static_cast<size_t>(size));
   if (client.has_asked) {
-    auto told = ReadOutcome(packet);
-    if (told.ok()) {
-      told->question = number;
-      events->emplace_back(*told);
+    auto reported = ReadOutcome(packet);
+    if (reported.ok()) {
+      reported->question = number;
+      events->emplace_back(*reported);
     } else {
       ++num_rejected_;
     }

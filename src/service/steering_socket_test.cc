@@ -90,10 +90,10 @@ TEST_F(SteeringSocketTest, OneExchange) {
   EXPECT_EQ(answer.source_port, 50'007);
   EXPECT_EQ(answer.traffic_class, 160);
   Send(client, shm::SteeringOutcome{shm::kSteeringMagic, shm::kSteeringVersion, 50'007, 0, 1});
-  const auto told = Serve();
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(std::get<agent::PathRequestOutcome>(told[0]).source_port, 50'007);
-  EXPECT_EQ(std::get<agent::ProcessLeft>(told[1]).question, question.question);
+  const auto reported = Serve();
+  ASSERT_EQ(reported.size(), 2u);
+  EXPECT_EQ(std::get<agent::PathRequestOutcome>(reported[0]).source_port, 50'007);
+  EXPECT_EQ(std::get<agent::ProcessLeft>(reported[1]).question, question.question);
   EXPECT_EQ(socket_->num_open(), 0u);
 }
 

@@ -36,7 +36,7 @@ Json HostsJson(std::span<const controller::HostView> hosts) {
     list.push_back({{"name", host.name},
                     {"connected", host.is_connected},
                     {"agent_version", host.agent_version},
-                    {"last_word_s", SecondsUnlessNone(host.last_word)}});
+                    {"last_message_s", SecondsUnlessNone(host.last_message)}});
   }
   return {{"hosts", std::move(list)}};
 }

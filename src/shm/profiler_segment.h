@@ -108,7 +108,7 @@ struct OperationSlot {
   std::atomic<int64_t> enqueue_ended_ns;  // 0: not yet
   // Of the kernel: first channel that began, last one that ended, by the GPU's clock and when we were told; 0: not yet.
   std::atomic<uint64_t> kernel_began_gpu_ns;
-  std::atomic<int64_t> kernel_began_told_ns;
+  std::atomic<int64_t> kernel_began_reported_ns;
   std::atomic<uint64_t> kernel_ended_gpu_ns;
   // Parts of it that are under way (channels of the kernel, proxy operations), and that have begun so far. It has
   // finished when parts have begun, none is under way, and it has been enqueued.

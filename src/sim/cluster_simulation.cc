@@ -368,8 +368,8 @@ Result<std::vector<prediction::SpeedPoint>> ClusterSimulation::ProfileAlone(
     sized.num_gpus = gpus;
     const model::Placement part{{placement.gpus.begin(), placement.gpus.begin() + gpus}};
     FL_ASSIGN_OR_RETURN(model::Iteration iteration, iterations(sized, part));
-    const auto alone = [&](const model::Iteration& played) {
-      return SimDuration(yardstick_.Find(job.id, played, gpus).iteration_ns).seconds();
+    const auto alone = [&](const model::Iteration& simulated) {
+      return SimDuration(yardstick_.Find(job.id, simulated, gpus).iteration_ns).seconds();
     };
     prediction::SpeedPoint point;
     point.num_gpus = gpus;
@@ -399,8 +399,8 @@ void ClusterSimulation::LowerYardstick(JobRecord& record, const model::Iteration
   const double open_ns = static_cast<double>((whole_before_ns - left_before_ns) - (job.solo.iteration_ns - left_ns));
   const double more_s = (ended * cheaper_ns + open_ns) * 1e-9;
   // A phase that hides behind compute alone may have been waited for in the open iteration, which then counts for more.
-  if (more_s < 0) delays_.BookMore(job, more_s);
-  delays_.Book(job, LossCause::kSelf, more_s);
+  if (more_s < 0) delays_.AttributeMore(job, more_s);
+  delays_.Attribute(job, LossCause::kSelf, more_s);
 }
 
 void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& watch) {
@@ -543,7 +543,7 @@ void ClusterSimulation::CloseAccount(JobRecord& record, LastIteration last) {
   JobState& job = *record.state;
   const SimTime end = job.is_finished ? job.finish_time : job.observed_until;
   if (allocates()) {
-    delays_.Book(job, LossCause::kRestart, (std::min(end, job.first_start) - record.held_from).seconds().value());
+    delays_.Attribute(job, LossCause::kRestart, (std::min(end, job.first_start) - record.held_from).seconds().value());
   }
   if (end <= job.first_start) return;
   job.open_work = job.Work(end) - static_cast<double>(job.iterations_done);
@@ -551,7 +551,7 @@ void ClusterSimulation::CloseAccount(JobRecord& record, LastIteration last) {
     // It has done no more than it had to do, whatever extrapolation still owes it.
     const auto most = static_cast<double>(job.num_iterations - job.iterations_done);
     const double too_much = std::max(0.0, job.open_work - most);
-    if (too_much > 0) delays_.BookMore(job, too_much * static_cast<double>(job.solo.iteration_ns) * 1e-9);
+    if (too_much > 0) delays_.AttributeMore(job, too_much * static_cast<double>(job.solo.iteration_ns) * 1e-9);
     job.open_work -= too_much;
   }
   for (size_t t = 0; t < job.transfers.size(); ++t) {
@@ -561,12 +561,12 @@ void ClusterSimulation::CloseAccount(JobRecord& record, LastIteration last) {
   if (job.is_phase_running) {
     delays_.RecordPhase(job, static_cast<double>(job.PhaseLossNs(end)) * 1e-9);
   } else if (job.iteration_start > end) {
-    delays_.Book(job, LossCause::kShift,
-                 (end - std::max(job.last_iteration_end, job.waits_recorded_until)).seconds().value());
+    delays_.Attribute(job, LossCause::kShift,
+                      (end - std::max(job.last_iteration_end, job.waits_recorded_until)).seconds().value());
   }
   if (last == LastIteration::kCounts) return;
   const double lost_ns = job.open_work * static_cast<double>(job.solo.iteration_ns);
-  delays_.Book(job, LossCause::kRestart, lost_ns * 1e-9);
+  delays_.Attribute(job, LossCause::kRestart, lost_ns * 1e-9);
   job.open_work = 0;
 }
 

@@ -330,13 +330,13 @@ void ContentionDomain::AdvanceTo(SimTime limit, RunWatch& watch) {
       return;
     }
     FollowDelaysUntil(next);
-    PlayEventsAt(next);
+    ApplyEventsAt(next);
     if (anchor_ended_iteration_ && options_.fast_forward && !is_watched_ && !has_finished_job_)
       TryFastForward(limit_ns);
   }
 }
 
-void ContentionDomain::PlayEventsAt(int64_t local_ns) {
+void ContentionDomain::ApplyEventsAt(int64_t local_ns) {
   anchor_ended_iteration_ = false;
   completed_.clear();
   network_->AdvanceTo(SimTime(local_ns), &completed_);
@@ -373,7 +373,7 @@ void ContentionDomain::StepJob(uint32_t j) {
   runtime.delay.is_stale = true;
   if (!runtime.has_begun) {
     if (WaitForShift(j)) return;
-    BookWaitForShift(j);
+    AttributeWaitForShift(j);
     runtime.has_begun = true;
     runtime.computing_since_ns = local_now_ns_;
   }
@@ -448,7 +448,7 @@ void ContentionDomain::StartPhase(uint32_t j) {
   if (options_.follows_delays) job.solo_left_at_start_ns = job.SoloNsLeft(now());
   job.is_phase_running = true;
   job.phase_start = Global(local_now_ns_);
-  job.standing_since = SimTime::Never();
+  job.stalled_since = SimTime::Never();
   runtime.delay.ForNewPhase(local_now_ns_);
   job.activity_since = job.phase_start;
   job.activity_counted = 0;

@@ -147,7 +147,7 @@ class ContentionDomain {
   void RecordTraffic(int64_t until_ns);
 
   int64_t NextEventNs();
-  void PlayEventsAt(int64_t local_ns);
+  void ApplyEventsAt(int64_t local_ns);
   void StepJob(uint32_t j);
   void RecordParts(const Variable& variable);
   void StartPhase(uint32_t j);
@@ -161,7 +161,7 @@ class ContentionDomain {
   void FollowDelaysUntil(int64_t local_ns);
   void WatchLinks();
   void RecordView(uint32_t j);
-  void BookViews();
+  void AttributeViews();
   void LookAtDelayOf(uint32_t j);
   const Variable* FindSlowest(uint32_t j);
   void ShareDelay(uint32_t j, const Variable& slowest, uint32_t local_link, double delay);
@@ -169,7 +169,7 @@ class ContentionDomain {
   void AddShare(uint32_t j, LossCause cause, JobId culprit, LinkId link, double delay);
   double SoloRate(const Variable& variable) const;
   void RecordPhase(uint32_t j);
-  void BookWaitForShift(uint32_t j);
+  void AttributeWaitForShift(uint32_t j);
 
   // In domain_fast_forward.cc.
   void TryFastForward(int64_t limit_ns);

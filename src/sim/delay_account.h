@@ -96,11 +96,11 @@ struct DelayAccount {
   KeyedSums<BoundKey, double> bounds;  // seconds for which the link bounded the job's slowest transfer
 
   // Args: lost_s; nothing is booked for 0 or less.
-  void Book(const JobState& job, LossCause cause, double lost_s);
+  void Attribute(const JobState& job, LossCause cause, double lost_s);
   // The running phase cost the job `lost_s`: shared over what was seen to hold it up, which is forgotten.
   void RecordPhase(JobState& job, double lost_s);
   // What the job lost meanwhile, by the proportions of what it has lost so far. Below 0: it had lost so much less.
-  void BookMore(const JobState& job, double lost_s);
+  void AttributeMore(const JobState& job, double lost_s);
 
   void MergeFrom(const DelayAccount& other) {
     losses.MergeFrom(other.losses);

@@ -60,7 +60,7 @@ Crowd DrawCrowd(uint64_t seed) {
   return crowd;
 }
 
-RunResult Play(const Crowd& crowd) {
+RunResult Simulate(const Crowd& crowd) {
   std::string text = fmt::format(
       "title: crowd\nfabric: {{kind: clos2, leaves: {}, hosts_per_leaf: {}, spines: 1, uplink_gbps: 100, host: {{gpus: "
       "1, nics: 1, ports_per_nic: 1, port_gbps: 200, sockets: 1, pcie_switches: 1, pcie_gigabytes_per_s: 64}}}}\n"
@@ -194,7 +194,7 @@ TEST(DelayAccountSimGridTest, SlowdownsAndLossesAreThoseOfEndsOfIterations) {
     Comparison& c = comparisons.emplace_back();
     c.seed = seed;
     c.crowd = DrawCrowd(seed);
-    c.ours = Play(c.crowd);
+    c.ours = Simulate(c.crowd);
     for (size_t j = 0; j < c.crowd.size(); ++j) c.crowd[j].start_s = c.ours.jobs[j].start_s;
     ASSERT_EQ(FindBrokenAccount(c.ours), "");
     c.together = outside.Add(c.crowd);

@@ -53,7 +53,7 @@ TEST(DelayAccountTest, AStarvedJobIsStalledAndCounts) {
   EXPECT_EQ(FindBrokenAccount(run), "");
   EXPECT_EQ(run.jobs[0].condition, JobCondition::kRan);
   EXPECT_EQ(run.jobs[1].condition, JobCondition::kStalled);
-  EXPECT_GT(run.jobs[1].stands_still_s, 90);
+  EXPECT_GT(run.jobs[1].stalled_s, 90);
   EXPECT_LT(run.jobs[1].work, 1);
   EXPECT_EQ(run.num_stalled, 1u);
   EXPECT_TRUE(run.slowdowns_are_bounds);
@@ -103,7 +103,7 @@ Scenario CrowdedScenario(Random& random) {
 }
 
 TEST(DelayAccountLawTest, WithoutABlamedJobItsVictimIsFaster) {
-  int num_played = 0;
+  int num_simulated = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Random random(seed);
     const Scenario scenario = CrowdedScenario(random);
@@ -119,10 +119,10 @@ TEST(DelayAccountLawTest, WithoutABlamedJobItsVictimIsFaster) {
       const RunResult other = RunScenario(without, {.num_threads = 1}, never, nullptr)->runs.front();
       EXPECT_LT(other.jobs[job.id.index()].lost_s, job.lost_s)
           << "seed " << seed << " job " << job.name << " without job " << most.culprit.value();
-      ++num_played;
+      ++num_simulated;
     }
   }
-  EXPECT_GT(num_played, 150);
+  EXPECT_GT(num_simulated, 150);
 }
 
 TEST(DelayAccountTest, RowsAddUpOnTheSnapshot) {

@@ -10,7 +10,7 @@ namespace fairlead::sim {
 namespace {
 
 // Below this share of its rate alone a transfer counts as standing still: rounding may leave a starved one a trickle.
-constexpr double kStandsStill = 1e-6;
+constexpr double kStalledShare = 1e-6;
 // A transfer this near to its rate alone lacks nothing.
 constexpr double kRounding = 1e-9;
 // Transfers that end within this part of their time of each other end together; the first of them stands for all.
@@ -68,7 +68,7 @@ void ContentionDomain::RecordView(uint32_t j) {
     jobs_[j]->delay_shares[share].weight_s += weight_s * delay_per_s;
 }
 
-void ContentionDomain::BookViews() {
+void ContentionDomain::AttributeViews() {
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     if (jobs_[j]->is_phase_running) RecordView(j);
   }
@@ -88,10 +88,10 @@ void ContentionDomain::LookAtDelayOf(uint32_t j) {
   delay.bound = delays_.bounds.Index({job.id, is_contended ? links_[local_link] : slowest->tightest});
 
   const double kept = network_->Rate(slowest->flow) / SoloRate(*slowest);
-  if (kept > kStandsStill || runtimes_[j].is_computing) {
-    job.standing_since = SimTime::Never();
-  } else if (job.standing_since == SimTime::Never()) {
-    job.standing_since = now();
+  if (kept > kStalledShare || runtimes_[j].is_computing) {
+    job.stalled_since = SimTime::Never();
+  } else if (job.stalled_since == SimTime::Never()) {
+    job.stalled_since = now();
   }
   if (kept > 1 - kRounding) {
     // Shares that have changed since the phase began may leave a queue pair with more than it will have.
@@ -139,17 +139,17 @@ void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t 
   const auto load_of = [&](const LinkUser& user) {
     return network_->Rate(variables_[user.variable].flow) * user.multiplicity;
   };
-  double own_wish = 0;
+  double own_demand = 0;
   double load_of_others = 0;
   for (const LinkUser& user : link_users_[local_link]) {
     const Variable& other = variables_[user.variable];
     if (other.job != j) {
       if (jobs_[other.job]->level <= victim.level) load_of_others += load_of(user);
     } else if (other.phase == slowest.phase && network_->active(other.flow)) {
-      own_wish += SoloRate(other) * user.multiplicity;
+      own_demand += SoloRate(other) * user.multiplicity;
     }
   }
-  const double own_excess = std::max(0.0, own_wish - healthy);
+  const double own_excess = std::max(0.0, own_demand - healthy);
   const double lacking = std::max(0.0, healthy - link_capacities_[local_link]);
   const double all = own_excess + lacking + load_of_others;
   if (all <= 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * kLastResort);
@@ -170,11 +170,11 @@ void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t 
 
 // Nobody else can slow the transfer down: its own paths are longer or meet, or a link of them is broken.
 void ContentionDomain::ShareOwnDelay(uint32_t j, const Variable& slowest, double delay) {
-  const double wish = SoloRate(slowest) / static_cast<double>(slowest.transfers.size());
+  const double demand = SoloRate(slowest) / static_cast<double>(slowest.transfers.size());
   const bool is_cut = !slowest.tightest.valid() || slowest.tightest_health <= 0;
-  const double healthy = is_cut ? wish : slowest.top_rate / slowest.tightest_health;
-  const double own_excess = std::max(0.0, wish - healthy);
-  const double lacking = std::max(0.0, std::min(wish, healthy) - slowest.top_rate);
+  const double healthy = is_cut ? demand : slowest.top_rate / slowest.tightest_health;
+  const double own_excess = std::max(0.0, demand - healthy);
+  const double lacking = std::max(0.0, std::min(demand, healthy) - slowest.top_rate);
   const double all = own_excess + lacking;
   const LinkId link = slowest.tightest;
   if (all <= 0) AddShare(j, LossCause::kSelf, JobId(), link, delay * kLastResort);
@@ -190,12 +190,12 @@ void ContentionDomain::RecordPhase(uint32_t j) {
 }
 
 // The job begins an iteration now.
-void ContentionDomain::BookWaitForShift(uint32_t j) {
+void ContentionDomain::AttributeWaitForShift(uint32_t j) {
   if (!options_.follows_delays) return;
   JobState& job = *jobs_[j];
   // A domain that is built anew at this very instant begins the iteration again.
   const SimTime from = std::max(job.last_iteration_end, std::exchange(job.waits_recorded_until, now()));
-  delays_.Book(job, LossCause::kShift, (now() - from).seconds().value());
+  delays_.Attribute(job, LossCause::kShift, (now() - from).seconds().value());
 }
 
 }  // namespace fairlead::sim

@@ -60,7 +60,7 @@ ContentionDomain::Counters ContentionDomain::TakeCounters() const {
 
 void ContentionDomain::TryFastForward(int64_t limit_ns) {
   if (congestion_ != nullptr) congestion_->CountUntil(local_now_ns_);
-  BookViews();
+  AttributeViews();
   if (TryJumpPeriods(limit_ns)) return;
   if (options_.extrapolate) TryExtrapolate(limit_ns);
 }
@@ -93,14 +93,14 @@ void ContentionDomain::TryExtrapolate(int64_t limit_ns) {
   for (double& bound_s : delays_.bounds.values()) bound_s *= 1 + more_of_all;
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     JobState& job = *jobs_[j];
-    const double played = settled_rates_->iterations_per_ns[j] * static_cast<double>(length_ns);
-    const double more = played + job.iteration_carry;
+    const double completed = settled_rates_->iterations_per_ns[j] * static_cast<double>(length_ns);
+    const double more = completed + job.iteration_carry;
     const uint64_t whole = WholeIterations(j, more, length_ns);
     job.iteration_carry = more - static_cast<double>(whole);
     const std::vector<uint64_t> phase_runs(job.phase_runs.size(), whole);
     if (options_.follows_delays) {
-      const double useful_ns = played * static_cast<double>(job.solo.iteration_ns);
-      delays_.BookMore(job, (static_cast<double>(length_ns) - useful_ns) * 1e-9);
+      const double useful_ns = completed * static_cast<double>(job.solo.iteration_ns);
+      delays_.AttributeMore(job, (static_cast<double>(length_ns) - useful_ns) * 1e-9);
     }
     MoveClockOf(job, SimDuration(length_ns));
     JumpJob(j, whole, phase_runs, SimDuration(length_ns), settled_rates_->spread * static_cast<double>(length_ns));
@@ -252,7 +252,7 @@ void ContentionDomain::ScaleLosses(std::span<const uint64_t> iterations, SimDura
 void ContentionDomain::MoveClockOf(JobState& job, SimDuration skipped) const {
   job.iteration_start = job.iteration_start + skipped;
   job.phase_start = job.phase_start + skipped;
-  if (job.standing_since < SimTime::Never()) job.standing_since = job.standing_since + skipped;
+  if (job.stalled_since < SimTime::Never()) job.stalled_since = job.stalled_since + skipped;
 }
 
 }  // namespace fairlead::sim

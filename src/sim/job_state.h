@@ -106,20 +106,20 @@ struct JobState {
   double open_work = 0;         // of the open iteration, once the job's account is closed
   bool is_cut_off = false;      // then: a transfer that it waits for has no path
   // Since the paths were last set:
-  std::vector<uint64_t> phase_runs;           // [phase] completed
-  std::vector<double> settled_bytes;          // [transfer] of the running phase, already counted under earlier paths
-  std::vector<double> sent_before;            // [transfer] bytes each flow had sent when the paths were last set
-  PhaseActivity activity;                     // when the phases ran
-  SimTime activity_since;                     // start of the part of the running phase that `activity` has not seen
-  double activity_counted = 0;                // fraction of the running phase that it has seen
-  SimTime settled_at;                         // when the paths were last set
-  TrafficWatch* watch = nullptr;              // whoever profiles the job; outlives the watching
-  QueuePairShares* shares = nullptr;          // whoever balances its queue pairs
-  SimTime phase_start;                        // of the running phase
-  int64_t solo_left_at_start_ns = 0;          // SoloNsLeft() then
-  std::vector<DelayShare> delay_shares;       // of the running phase
-  SimTime standing_since = SimTime::Never();  // its slowest transfer has not moved, nor has it computed, since
-  std::vector<int64_t> phase_took_ns;         // [phase] the last run
+  std::vector<uint64_t> phase_runs;          // [phase] completed
+  std::vector<double> settled_bytes;         // [transfer] of the running phase, already counted under earlier paths
+  std::vector<double> sent_before;           // [transfer] bytes each flow had sent when the paths were last set
+  PhaseActivity activity;                    // when the phases ran
+  SimTime activity_since;                    // start of the part of the running phase that `activity` has not seen
+  double activity_counted = 0;               // fraction of the running phase that it has seen
+  SimTime settled_at;                        // when the paths were last set
+  TrafficWatch* watch = nullptr;             // whoever profiles the job; outlives the watching
+  QueuePairShares* shares = nullptr;         // whoever balances its queue pairs
+  SimTime phase_start;                       // of the running phase
+  int64_t solo_left_at_start_ns = 0;         // SoloNsLeft() then
+  std::vector<DelayShare> delay_shares;      // of the running phase
+  SimTime stalled_since = SimTime::Never();  // its slowest transfer has not moved, nor has it computed, since
+  std::vector<int64_t> phase_took_ns;        // [phase] the last run
   std::vector<double> part_bytes;  // [transfer] with which the running phase began; only where `shares` is set
 
   // Seconds of compute of each of its GPUs so far.

@@ -34,7 +34,7 @@ jobs:
   - {name: d, gpus: 4, count: 3, iterations: 400, compute_s: 0.7, size_mb: 100, arrival_s: 200, restart_s: 60}
 )";
 
-SimulationReport Play(const Scenario& scenario, uint32_t num_threads = 1) {
+SimulationReport Simulate(const Scenario& scenario, uint32_t num_threads = 1) {
   const std::atomic<bool> never = false;
   auto report = RunScenario(scenario, {.num_threads = num_threads}, never, nullptr);
   EXPECT_TRUE(report.ok()) << report.status().message();
@@ -49,7 +49,7 @@ Scenario Parse(const std::string& text) {
 
 TEST(JointAllocationTest, AllWorkIsDoneAndNoGpuIsHeldTwice) {
   const Scenario scenario = Parse(kContended);
-  const SimulationReport report = Play(scenario);
+  const SimulationReport report = Simulate(scenario);
   ASSERT_EQ(report.runs.size(), 8u);
   for (const RunResult& run : report.runs) {
     SCOPED_TRACE(run.policy);
@@ -91,8 +91,8 @@ TEST(JointAllocationTest, AllWorkIsDoneAndNoGpuIsHeldTwice) {
 
 TEST(JointAllocationTest, SameSeedSameHistoryAtAnyNumberOfThreads) {
   const Scenario scenario = Parse(kContended);
-  const SimulationReport one = Play(scenario);
-  const SimulationReport again = Play(scenario, 4);
+  const SimulationReport one = Simulate(scenario);
+  const SimulationReport again = Simulate(scenario, 4);
   std::set<uint64_t> hashes;
   for (size_t i = 0; i < one.runs.size(); ++i) {
     EXPECT_EQ(one.runs[i].event_hash, again.runs[i].event_hash) << one.runs[i].policy;
@@ -119,12 +119,12 @@ jobs:
   - {name: b, gpus: 8, iterations: 300, compute_s: 1, arrival_s: 5}
   - {name: c, gpus: 24, iterations: 70, compute_s: 2, arrival_s: 9}
   - {name: d, gpus: 8, iterations: 500, compute_s: 0.3, arrival_s: 10)";
-  const SimulationReport queue = Play(Parse(jobs + "}\n"));
+  const SimulationReport queue = Simulate(Parse(jobs + "}\n"));
   std::string allocated = jobs + "}\nallocation: fcfs\n";
   for (size_t at = 0; (at = allocated.find("iterations:", at)) != std::string::npos; at += 30) {
     allocated.insert(at, "restart_s: 0, ");
   }
-  const SimulationReport fcfs = Play(Parse(allocated));
+  const SimulationReport fcfs = Simulate(Parse(allocated));
   for (size_t j = 0; j < 4; ++j) {
     EXPECT_EQ(queue.runs[0].jobs[j].start_s, fcfs.runs[0].jobs[j].start_s) << j;
     EXPECT_EQ(queue.runs[0].jobs[j].end_s, fcfs.runs[0].jobs[j].end_s) << j;
@@ -194,7 +194,7 @@ jobs:
   options.cluster = {4, 8, 0, 0};
   options.interval_s = 1;
   options.only_events = true;
-  const SimulationReport report = Play(Parse(text));
+  const SimulationReport report = Simulate(Parse(text));
   for (const RunResult& run : report.runs) {
     const auto policy = scheduling::CreateAllocationPolicy(run.allocation, 1).value();
     const auto elastic = RunElasticSimulation(workload, *policy, options);

@@ -13,7 +13,7 @@ namespace {
 // Rounding in the sum of top rates must not make an exactly filled link look contended.
 constexpr double kFullWithin = 1 + 1e-9;
 
-constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
 }  // namespace
 
@@ -73,7 +73,7 @@ std::vector<LinkDemand> ComputeDemand(const JobState& job, const std::vector<Tra
   return demand;
 }
 
-LinkSharingFinder::LinkSharingFinder(size_t num_links) : demand_(num_links), first_user_(num_links, kNobody) {}
+LinkSharingFinder::LinkSharingFinder(size_t num_links) : demand_(num_links), first_user_(num_links, kNone) {}
 
 LinkSharing LinkSharingFinder::Find(std::span<const RoutedJob> jobs, const IdVector<LinkId, double>& capacities) {
   for (const RoutedJob& entry : jobs) {
@@ -84,7 +84,7 @@ LinkSharing LinkSharingFinder::Find(std::span<const RoutedJob> jobs, const IdVec
   for (uint32_t j = 0; j < jobs.size(); ++j) {
     for (const LinkDemand& use : *jobs[j].demand) {
       if (demand_[use.link] <= capacities[use.link] * kFullWithin) continue;
-      if (first_user_[use.link] == kNobody) {
+      if (first_user_[use.link] == kNone) {
         first_user_[use.link] = j;
         sharing.contended_links.push_back(use.link);
       }
@@ -95,14 +95,14 @@ LinkSharing LinkSharingFinder::Find(std::span<const RoutedJob> jobs, const IdVec
   for (const RoutedJob& entry : jobs) {
     for (const LinkDemand& use : *entry.demand) {
       demand_[use.link] = 0;
-      first_user_[use.link] = kNobody;
+      first_user_[use.link] = kNone;
     }
   }
 
-  std::vector<uint32_t> domain_of(jobs.size(), kNobody);
+  std::vector<uint32_t> domain_of(jobs.size(), kNone);
   for (uint32_t j = 0; j < jobs.size(); ++j) {
     const uint32_t root = sets.Find(j);
-    if (domain_of[root] == kNobody) {
+    if (domain_of[root] == kNone) {
       domain_of[root] = static_cast<uint32_t>(sharing.domains.size());
       sharing.domains.emplace_back();
     }

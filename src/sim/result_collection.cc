@@ -151,12 +151,12 @@ void ClusterSimulation::DescribeProgress(const std::vector<StretchView>& stretch
 
 void ClusterSimulation::DescribeCondition(const JobState& state, JobResult* result) {
   result->condition = JobCondition::kRan;
-  if (result->finished || state.standing_since == SimTime::Never()) return;
-  const double still_s = (EndOf(state) - state.standing_since).seconds().value();
+  if (result->finished || state.stalled_since == SimTime::Never()) return;
+  const double still_s = (EndOf(state) - state.stalled_since).seconds().value();
   const double enough_s = std::max(kStalledAfterS, kStalledAfterIterations * SoloSeconds(state));
   if (!state.is_cut_off && still_s < enough_s) return;
   result->condition = state.is_cut_off ? JobCondition::kCutOff : JobCondition::kStalled;
-  result->stands_still_s = still_s;
+  result->stalled_s = still_s;
 }
 
 // `job` has its other fields.

@@ -71,7 +71,7 @@ struct JobResult {
   double end_s = 0;    // finished, or the end of the run
   bool finished = false;
   JobCondition condition = JobCondition::kNeverStarted;
-  double stands_still_s = 0;  // for how long it had done no work when the run ended; 0 unless stalled or cut off
+  double stalled_s = 0;    // for how long it had done no work when the run ended; 0 unless stalled or cut off
   double held_s = 0;       // in which it held GPUs, from its first iteration on; with its restarts where sizes change
   double work = 0;         // useful work: completed iterations plus the share of the open one
   double iterations = 0;   // the same

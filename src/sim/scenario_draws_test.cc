@@ -35,7 +35,7 @@ Scenario DrawnScenario() {
   return *scenario;
 }
 
-SimulationReport Play(const Scenario& scenario) {
+SimulationReport Simulate(const Scenario& scenario) {
   const std::atomic<bool> never = false;
   return RunScenario(scenario, {}, never, nullptr).value();
 }
@@ -63,7 +63,7 @@ TEST(ScenarioDrawsTest, NamesAreReadAndChecked) {
 }
 
 TEST(ScenarioDrawsTest, RunsPlayTheSameDrawsUnderEveryPolicy) {
-  const SimulationReport report = Play(DrawnScenario());
+  const SimulationReport report = Simulate(DrawnScenario());
   ASSERT_EQ(report.runs.size(), 6u);
   EXPECT_THAT(report.varied, ElementsAre("hash", "phase", "placement"));
   for (uint32_t i = 0; i < 6; ++i) {
@@ -82,7 +82,7 @@ TEST(ScenarioDrawsTest, EachSeedMatters) {
     scenario.policies = {"ecmp"};
     scenario.varied = ParseVariedSeeds({name}).value();
     std::set<uint64_t> hashes;
-    for (const RunResult& run : Play(scenario).runs) hashes.insert(run.event_hash);
+    for (const RunResult& run : Simulate(scenario).runs) hashes.insert(run.event_hash);
     EXPECT_GT(hashes.size(), 1u) << name;
   }
 }

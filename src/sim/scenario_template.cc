@@ -68,10 +68,10 @@ class MapWriter {
     Wrap(meaning);
   }
 
-  void Wrap(std::string_view words) {
+  void Wrap(std::string_view text) {
     const std::string start = Indent() + "#";
     std::string line = start;
-    for (const std::string_view word : SplitAtSpaces(words)) {
+    for (const std::string_view word : SplitAtSpaces(text)) {
       if (line.size() + 1 + word.size() > kWidth) {
         *text_ += line + "\n";
         line = start;

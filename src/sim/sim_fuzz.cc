@@ -42,7 +42,7 @@ class FuzzBytes {
   std::abort();
 }
 
-sim::RunResult Play(const std::string& text, const sim::Scenario& scenario) {
+sim::RunResult Simulate(const std::string& text, const sim::Scenario& scenario) {
   std::atomic<bool> stop = false;
   int looks = 0;
   auto report = sim::RunScenario(scenario, {.num_threads = 1}, stop, [&](double) { stop = ++looks > kMaxLooks; });
@@ -59,9 +59,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       sim::RandomScenarioText([&bytes](uint64_t n) { return bytes.Below(n); }, {.max_jobs = 6, .max_simulated_s = 200});
   auto scenario = sim::ParseScenario(text, "/nonexistent/fuzz.yaml", {});
   if (!scenario.ok()) Fail(text, scenario.status().message());
-  const sim::RunResult run = Play(text, *scenario);
+  const sim::RunResult run = Simulate(text, *scenario);
   if (const std::string broken = sim::FindBrokenLaw(*scenario, run); !broken.empty()) Fail(text, broken);
   if (run.partial) return 0;
-  if (Play(text, *scenario).event_hash != run.event_hash) Fail(text, "another hash when it runs again");
+  if (Simulate(text, *scenario).event_hash != run.event_hash) Fail(text, "another hash when it runs again");
   return 0;
 }

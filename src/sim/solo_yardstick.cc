@@ -31,8 +31,8 @@ int64_t IterationNs(const model::Iteration& iteration, Detail detail, const Solo
 
 }  // namespace
 
-SoloReference PlayAlone(const model::Iteration& iteration, const std::vector<model::Path>& paths,
-                        const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder) {
+SoloReference SimulateAlone(const model::Iteration& iteration, const std::vector<model::Path>& paths,
+                            const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder) {
   JobState job = CreateJobState(JobId(0), 1, 1, iteration, detail, SimTime(), 1);
   job.paths = paths;
   const std::vector<TransferRoute> routes = ComputeRoutes(job, capacities);
@@ -74,7 +74,7 @@ SoloReference SoloYardstick::Find(JobId job, const model::Iteration& iteration, 
     const traffic::TrafficPlan plan = policy->Plan(snapshot);
     const std::vector<model::Path>& paths = plan.jobs.front().paths;
     if (reference.iteration_ns == 0) {
-      reference = PlayAlone(iteration, paths, *capacities_, options_.detail, finder_);
+      reference = SimulateAlone(iteration, paths, *capacities_, options_.detail, finder_);
     } else {
       Lower(iteration, paths, &reference);
     }
@@ -85,7 +85,7 @@ SoloReference SoloYardstick::Find(JobId job, const model::Iteration& iteration, 
 bool SoloYardstick::Lower(const model::Iteration& iteration, const std::vector<model::Path>& paths,
                           SoloReference* reference) {
   if (!HasAllPaths(paths) || !MayBeFaster(iteration, paths, *reference)) return false;
-  const SoloReference other = PlayAlone(iteration, paths, *capacities_, options_.detail, finder_);
+  const SoloReference other = SimulateAlone(iteration, paths, *capacities_, options_.detail, finder_);
   bool is_faster = false;
   for (size_t p = 0; p < other.phase_ns.size(); ++p) {
     if (other.phase_ns[p] + kRoundingNs >= reference->phase_ns[p]) continue;

@@ -27,8 +27,8 @@ namespace fairlead::sim {
 
 // What each phase, and the whole, takes on these paths with nobody else. Every flow needs a path.
 // Args: capacities [link] bytes/s.
-SoloReference PlayAlone(const model::Iteration& iteration, const std::vector<model::Path>& paths,
-                        const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder);
+SoloReference SimulateAlone(const model::Iteration& iteration, const std::vector<model::Path>& paths,
+                            const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder);
 
 class SoloYardstick {
  public:

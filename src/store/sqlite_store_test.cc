@@ -66,27 +66,27 @@ TEST_F(SqliteStoreTest, DeathAtAnyMomentLosesNothingThatWasApplied) {
   Random random(3);
   uint32_t last = 0;
   for (int round = 0; round < 15; ++round) {
-    int told[2];
-    ASSERT_EQ(pipe(told), 0);
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
     const pid_t child = fork();
     if (child == 0) {
-      close(told[0]);
+      close(ready[0]);
       auto store = SqliteStore::Open({.path = path(), .sync = false, .copy_every = 7});
       if (!store.ok()) _exit(1);
       for (uint32_t i = last + 1;; ++i) {
         if (!(*store)->Apply(std::vector<Change>{{"a", std::to_string(i)}, {"b", std::to_string(i)}}).ok()) _exit(2);
-        if (write(told[1], &i, sizeof(i)) != sizeof(i)) _exit(3);
+        if (write(ready[1], &i, sizeof(i)) != sizeof(i)) _exit(3);
       }
     }
-    close(told[1]);
+    close(ready[1]);
     // At least one batch, then up to 40 more.
     uint32_t number = last;
     const uint64_t num_batches = 1 + random.Below(40);
-    for (uint64_t i = 0; i < num_batches; ++i) ASSERT_EQ(read(told[0], &number, sizeof(number)), 4);
+    for (uint64_t i = 0; i < num_batches; ++i) ASSERT_EQ(read(ready[0], &number, sizeof(number)), 4);
     kill(child, SIGKILL);
-    while (read(told[0], &number, sizeof(number)) == 4) {
+    while (read(ready[0], &number, sizeof(number)) == 4) {
     }
-    close(told[0]);
+    close(ready[0]);
     int status = 0;
     waitpid(child, &status, 0);
     ASSERT_TRUE(WIFSIGNALED(status)) << "it ended by itself with " << WEXITSTATUS(status);

@@ -278,10 +278,10 @@ class FlightMerger {
       if (participant.group->number) numbers.insert(*participant.group->number);
     }
     for (Participant& participant : *participants) {
-      const bool is_told = participant.group->number.has_value();
-      if (!is_told && numbers.size() != 1) continue;
+      const bool is_numbered = participant.group->number.has_value();
+      if (!is_numbered && numbers.size() != 1) continue;
       const auto& completed = participant.trace->last_completed;
-      const auto status = completed.find(is_told ? *participant.group->number : *numbers.begin());
+      const auto status = completed.find(is_numbered ? *participant.group->number : *numbers.begin());
       // Sends and receives count in the same number, so it says nothing where there are any.
       if (status != completed.end() && participant.group->p2p.empty()) participant.last_completed = status->second;
     }

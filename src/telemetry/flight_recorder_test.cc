@@ -128,14 +128,14 @@ TEST(FlightRecorderTest, OperationsMatchWhateverTheBuffersHold) {
     const auto recording = ImportTexts(RecordingFormat::kFlightRecorder, files);
     ASSERT_TRUE(recording.ok()) << seed << ": " << recording.status().message();
     std::map<uint64_t, std::tuple<OperationKind, uint64_t>> at_position;
-    std::vector<std::set<uint64_t>> told(program.num_issued.size());
+    std::vector<std::set<uint64_t>> reported(program.num_issued.size());
     for (size_t rank = 0; rank < program.num_issued.size(); ++rank) {
       const model::RankReport* report = FindReport(*recording, static_cast<uint32_t>(rank));
       ASSERT_NE(report, nullptr);
       size_t num_pending = 0;
       for (const OperationRecord& operation : report->operations) {
         num_pending += !operation.finished;
-        told[rank].insert(operation.issue_index);
+        reported[rank].insert(operation.issue_index);
         const std::tuple<OperationKind, uint64_t> what = {operation.kind, operation.sequence};
         ASSERT_EQ(at_position.emplace(operation.issue_index, what).first->second, what) << seed;
       }
@@ -147,14 +147,14 @@ TEST(FlightRecorderTest, OperationsMatchWhateverTheBuffersHold) {
     }
     // A rank misses of what others tell only what it has not issued: nothing that its buffer lost looks missing.
     const size_t most = *std::max_element(program.num_issued.begin(), program.num_issued.end());
-    for (size_t rank = 0; rank < told.size() && !at_position.empty(); ++rank) {
+    for (size_t rank = 0; rank < reported.size() && !at_position.empty(); ++rank) {
       const size_t num_behind = std::min(most - program.num_issued[rank], at_position.size());
-      ASSERT_EQ(told[rank].size(), at_position.size() - num_behind) << seed << " rank " << rank;
+      ASSERT_EQ(reported[rank].size(), at_position.size() - num_behind) << seed << " rank " << rank;
       const uint64_t last = std::prev(at_position.end(), static_cast<int>(num_behind)) == at_position.begin()
                                 ? 0
                                 : std::prev(at_position.end(), static_cast<int>(num_behind) + 1)->first;
-      if (!told[rank].empty()) {
-        ASSERT_EQ(*told[rank].rbegin(), last) << seed << " rank " << rank;
+      if (!reported[rank].empty()) {
+        ASSERT_EQ(*reported[rank].rbegin(), last) << seed << " rank " << rank;
       }
     }
   }

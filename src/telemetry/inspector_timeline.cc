@@ -157,7 +157,7 @@ class InspectorMerger {
     } else {
       record.communicator = table_.CommunicatorOf(name);
       const JointKey key = JointOf(sources_, operation);
-      if (!told_.emplace(operation.source, key).second) return;  // a file that was given twice
+      if (!reported_.emplace(operation.source, key).second) return;  // a file that was given twice
       const auto [position, is_new] = positions_.try_emplace(key, num_collectives_[record.communicator]);
       if (is_new) ++num_collectives_[record.communicator];
       record.issue_index = position->second;
@@ -225,7 +225,7 @@ class InspectorMerger {
   Recording recording_;
   int64_t base_us_ = 0;
   std::map<std::string, model::CommunicatorId> p2p_communicators_;
-  std::set<std::pair<uint32_t, JointKey>> told_;
+  std::set<std::pair<uint32_t, JointKey>> reported_;
   std::map<JointKey, uint64_t> positions_;
   std::map<model::CommunicatorId, uint64_t> num_collectives_;
   std::map<std::pair<uint32_t, model::CommunicatorId>, uint64_t> num_p2p_;

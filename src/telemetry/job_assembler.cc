@@ -69,13 +69,13 @@ void JobAssembler::Note(SimTime now, const HostLook& look) {
 // Returns whether the process has a communicator that it had not.
 bool JobAssembler::Merge(const ProcessReport& report, Process* process) const {
   bool is_news = false;
-  for (const ProcessCommunicator& told : report.communicators) {
-    if (told.rank < 0 || static_cast<uint32_t>(told.rank) >= told.num_ranks) continue;
-    const auto known = std::ranges::find(process->communicators, told.id, &ProcessCommunicator::id);
+  for (const ProcessCommunicator& reported : report.communicators) {
+    if (reported.rank < 0 || static_cast<uint32_t>(reported.rank) >= reported.num_ranks) continue;
+    const auto known = std::ranges::find(process->communicators, reported.id, &ProcessCommunicator::id);
     if (known != process->communicators.end()) {
-      known->is_finalized = told.is_finalized;
+      known->is_finalized = reported.is_finalized;
     } else {
-      process->communicators.push_back(told);
+      process->communicators.push_back(reported);
       is_news = true;
     }
   }
@@ -115,15 +115,15 @@ std::string JobAssembler::FindContradiction(const Process& process, const Claims
   if (claims.are_of_environment && owner_of_rank != claims.by_rank.end()) {
     return fmt::format("says that it is rank {}, as {} does", process.global_rank, Describe(*owner_of_rank->second));
   }
-  for (const ProcessCommunicator& told : process.communicators) {
-    const auto group = claims.groups.find(told.id);
+  for (const ProcessCommunicator& reported : process.communicators) {
+    const auto group = claims.groups.find(reported.id);
     if (group == claims.groups.end()) continue;
-    if (group->second.num_ranks != told.num_ranks) {
-      return fmt::format("says that communicator {} has {} ranks, others say {}", NameOf(told), told.num_ranks,
+    if (group->second.num_ranks != reported.num_ranks) {
+      return fmt::format("says that communicator {} has {} ranks, others say {}", NameOf(reported), reported.num_ranks,
                          group->second.num_ranks);
     }
-    if (const auto owner = group->second.members.find(told.rank); owner != group->second.members.end()) {
-      return fmt::format("says that it is rank {} of communicator {}, as {} does", told.rank, NameOf(told),
+    if (const auto owner = group->second.members.find(reported.rank); owner != group->second.members.end()) {
+      return fmt::format("says that it is rank {} of communicator {}, as {} does", reported.rank, NameOf(reported),
                          Describe(*owner->second));
     }
   }
@@ -138,8 +138,8 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
   DisjointSets sets(all.size());
   std::map<uint64_t, uint32_t> met;  // [communicator] one of its processes
   for (uint32_t p = 0; p < all.size(); ++p) {
-    for (const ProcessCommunicator& told : all[p]->communicators)
-      sets.Join(met.try_emplace(told.id, p).first->second, p);
+    for (const ProcessCommunicator& reported : all[p]->communicators)
+      sets.Join(met.try_emplace(reported.id, p).first->second, p);
   }
   struct Start {
     size_t num_living = 0;
@@ -187,12 +187,12 @@ JobAssembler::Claims JobAssembler::TakeClaims(std::vector<std::string>* notes) c
       continue;
     }
     if (claims.are_of_environment && process->global_rank >= 0) claims.by_rank.emplace(process->global_rank, process);
-    for (const ProcessCommunicator& told : process->communicators) {
-      Group& group = claims.groups[told.id];
-      group.num_ranks = told.num_ranks;
-      group.name = NameOf(told);
-      group.is_finalized &= told.is_finalized || !process->is_there;
-      group.members.emplace(told.rank, process);
+    for (const ProcessCommunicator& reported : process->communicators) {
+      Group& group = claims.groups[reported.id];
+      group.num_ranks = reported.num_ranks;
+      group.name = NameOf(reported);
+      group.is_finalized &= reported.is_finalized || !process->is_there;
+      group.members.emplace(reported.rank, process);
     }
   }
   return claims;
@@ -259,14 +259,15 @@ model::RankReport JobAssembler::Translate(const ProcessReport& report, RankId ra
   // [communicator of the report] that of the job; invalid: not in the layout, or a second one of that id.
   std::vector<CommunicatorId> communicators;
   std::set<uint64_t> seen;
-  for (const ProcessCommunicator& told : report.communicators) {
-    const auto known = plan_->communicators.find(told.id);
+  for (const ProcessCommunicator& reported : report.communicators) {
+    const auto known = plan_->communicators.find(reported.id);
     CommunicatorId id;
-    if (known != plan_->communicators.end() && told.rank >= 0 && static_cast<uint32_t>(told.rank) < told.num_ranks) {
+    if (known != plan_->communicators.end() && reported.rank >= 0 &&
+        static_cast<uint32_t>(reported.rank) < reported.num_ranks) {
       const std::vector<RankId>& ranks = plan_->layout.communicators[known->second.index()].ranks;
-      const auto position = static_cast<size_t>(told.rank);
-      const bool is_member = told.num_ranks == ranks.size() && ranks[position] == rank;
-      if (is_member && seen.insert(told.id).second) id = known->second;
+      const auto position = static_cast<size_t>(reported.rank);
+      const bool is_member = reported.num_ranks == ranks.size() && ranks[position] == rank;
+      if (is_member && seen.insert(reported.id).second) id = known->second;
     }
     communicators.push_back(id);
   }
@@ -309,10 +310,10 @@ model::HostReport JobAssembler::ReportHost(const HostLook& look) const {
   result.host = look.host;
   result.number = look.number;
   result.at = look.at;
-  std::set<RankId> told;
+  std::set<RankId> reported;
   for (const HostLook::Process& process : look.processes) {
     const auto rank = plan_->ranks.find({look.host, process.report.pid, process.report.process_start});
-    if (rank == plan_->ranks.end() || !told.insert(rank->second).second) continue;
+    if (rank == plan_->ranks.end() || !reported.insert(rank->second).second) continue;
     result.ranks.push_back({.rank = rank->second, .state = process.state, .exit_code = process.exit_code});
   }
   // Those that were seen to be gone in an earlier look are so still.
@@ -320,7 +321,7 @@ model::HostReport JobAssembler::ReportHost(const HostLook& look) const {
   for (; of_host != plan_->ranks.end() && of_host->first.host == look.host; ++of_host) {
     const auto& [key, rank] = *of_host;
     const auto process = processes_.find(key);
-    if (process != processes_.end() && process->second.is_gone && told.insert(rank).second) {
+    if (process != processes_.end() && process->second.is_gone && reported.insert(rank).second) {
       result.ranks.push_back(
           {.rank = rank, .state = model::ProcessState::kGone, .exit_code = process->second.exit_code});
     }

@@ -159,15 +159,15 @@ TEST(JobAssemblerTest, RecordsAreTranslated) {
   connection.key.communicator = CommunicatorId(9);
   report.connections.push_back(connection);
   job.Look();
-  const RankReport& told = job.latest.at(2);
-  ASSERT_THAT(told.operations, SizeIs(1));
-  EXPECT_EQ(told.operations[0].communicator, CommunicatorId(0)) << "id 7 comes first";
-  EXPECT_EQ(told.operations[0].peer, RankId(1));
-  EXPECT_EQ(told.progress.at(0).peer, RankId(1));
-  ASSERT_THAT(told.connections, SizeIs(1));
-  EXPECT_EQ(told.connections[0].key.communicator, CommunicatorId(1));
-  EXPECT_EQ(told.connections[0].key.peer, RankId(3));
-  EXPECT_EQ(told.busy_connections, 1u);
+  const RankReport& reported = job.latest.at(2);
+  ASSERT_THAT(reported.operations, SizeIs(1));
+  EXPECT_EQ(reported.operations[0].communicator, CommunicatorId(0)) << "id 7 comes first";
+  EXPECT_EQ(reported.operations[0].peer, RankId(1));
+  EXPECT_EQ(reported.progress.at(0).peer, RankId(1));
+  ASSERT_THAT(reported.connections, SizeIs(1));
+  EXPECT_EQ(reported.connections[0].key.communicator, CommunicatorId(1));
+  EXPECT_EQ(reported.connections[0].key.peer, RankId(3));
+  EXPECT_EQ(reported.busy_connections, 1u);
 }
 
 TEST(JobAssemblerTest, ALateHostIsWaitedForAndThenDoneWithout) {

@@ -173,8 +173,8 @@ class RasMerger {
     AddNotes();
     for (const uint32_t rank : unresponsive_) recording_.unanswered.emplace_back(rank);
     const size_t num = snapshots_.size();
-    const bool is_apart = num > 1 && snapshots_[num - 1].time_s - snapshots_[num - 2].time_s >= kStandsAfterS;
-    recording_.stands_still = is_apart && !has_moved_ && !ends_.empty();
+    const bool is_apart = num > 1 && snapshots_[num - 1].time_s - snapshots_[num - 2].time_s >= kStalledAfterS;
+    recording_.is_stalled = is_apart && !has_moved_ && !ends_.empty();
     return std::move(recording_);
   }
 
@@ -318,8 +318,8 @@ class RasMerger {
       high = std::max(high, value);
     }
     if (high == 0) return;
-    const auto [told, is_new] = first_untold_.try_emplace({communicator.name, kind}, low > 0 ? low - 1 : 0);
-    const uint64_t first = std::min(told->second, low);
+    const auto [reported, is_new] = first_unreported_.try_emplace({communicator.name, kind}, low > 0 ? low - 1 : 0);
+    const uint64_t first = std::min(reported->second, low);
     // What moves is not stuck; what was told before stays told.
     const auto [before, is_first] = ends_.try_emplace({communicator.name, kind}, low, high);
     const bool stands = is_first || before->second == std::pair(low, high);
@@ -337,7 +337,7 @@ class RasMerger {
         report.operations.push_back(MakeOperation(communicator.name, kind, sequence, false, at));
       }
     }
-    told->second = low;
+    reported->second = low;
   }
 
   model::OperationRecord MakeOperation(const std::string& communicator, OperationKind kind, uint64_t sequence,
@@ -382,7 +382,7 @@ class RasMerger {
   }
 
   // As the diagnosis suspects what it watches itself.
-  static constexpr int64_t kStandsAfterS = 10;
+  static constexpr int64_t kStalledAfterS = 10;
   static constexpr int32_t kUnknownExitCode = -1;  // 0 would be a regular end
   // Of a rank that is far ahead, or that went far since the answer before: what was under way then is among the first.
   static constexpr uint64_t kNumOperationsMax = 64;
@@ -390,7 +390,7 @@ class RasMerger {
   std::vector<RasSnapshot>& snapshots_;
   RankTable table_;
   Recording recording_;
-  std::map<std::pair<std::string, OperationKind>, uint64_t> first_untold_;
+  std::map<std::pair<std::string, OperationKind>, uint64_t> first_unreported_;
   std::map<std::pair<std::string, OperationKind>, std::pair<uint64_t, uint64_t>> ends_;  // least and greatest count
   std::map<std::tuple<model::CommunicatorId, OperationKind, uint64_t>, SimTime> begun_;
   std::map<model::RankId, uint64_t> numbers_;

@@ -110,16 +110,16 @@ TEST(NcclRasTest, WhatMovesIsNotToldAsUnderWay) {
     return Answer({CommunicatorText("0xa", 2, {RankText(0, 0, first), RankText(1, 2, second)})}, time);
   };
   const auto count_pending = [](const Recording& recording) {
-    std::set<std::pair<uint64_t, bool>> told;  // (sequence, finished), all-reduces of rank 0
+    std::set<std::pair<uint64_t, bool>> reported;  // (sequence, finished), all-reduces of rank 0
     for (const model::TelemetryRecord& record : recording.reports) {
       const auto* report = std::get_if<model::RankReport>(&record);
       if (report == nullptr || report->rank != RankId(0)) continue;
       for (const OperationRecord& o : report->operations) {
-        if (o.kind == OperationKind::kAllReduce) told.emplace(o.sequence, o.finished.has_value());
+        if (o.kind == OperationKind::kAllReduce) reported.emplace(o.sequence, o.finished.has_value());
       }
     }
-    return std::count_if(told.begin(), told.end(), [&](const auto& entry) {
-      return !entry.second && !told.contains({entry.first, true});
+    return std::count_if(reported.begin(), reported.end(), [&](const auto& entry) {
+      return !entry.second && !reported.contains({entry.first, true});
     });
   };
   const std::pair<std::string, std::string> early = {"a", answer(101, 100, "2026-01-31 12:00:00")};
@@ -139,7 +139,7 @@ TEST(NcclRasTest, DeadAndSilentRanks) {
   ASSERT_TRUE(recording.ok()) << recording.status().message();
   EXPECT_THAT(recording->notes, Contains("The process of rank 4 and 5 gives no answer to RAS."));
   EXPECT_EQ(recording->unanswered, (std::vector<RankId>{RankId(4), RankId(5)}));
-  EXPECT_FALSE(recording->stands_still) << "one answer does not tell";
+  EXPECT_FALSE(recording->is_stalled) << "one answer does not tell";
   std::map<RankId, model::ProcessState> states;
   for (const model::TelemetryRecord& record : recording->reports) {
     const auto* report = std::get_if<model::HostReport>(&record);

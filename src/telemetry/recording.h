@@ -18,7 +18,7 @@ struct Recording {
   // Ranks whose process gave no answer when it was asked last, and is not known to be gone; ascending.
   std::vector<model::RankId> unanswered;
   // Whether two looks at the job, some time apart, showed the same counts; false: it moved, or there was one look.
-  bool stands_still = false;
+  bool is_stalled = false;
   // What the files do not say and was assumed, and what was left out; sentences for people.
   std::vector<std::string> notes;
 };

@@ -67,20 +67,20 @@ class HandMadeSegment {
     slot.enqueued_ns = at_ns;
     slot.enqueue_ended_ns = at_ns + 10;
     slot.kernel_began_gpu_ns = slot.kernel_ended_gpu_ns = 0;
-    slot.kernel_began_told_ns = slot.last_part_ended_ns = 0;
+    slot.kernel_began_reported_ns = slot.last_part_ended_ns = 0;
     slot.num_parts = slot.num_parts_live = 0;
     slot.ticket = ticket;
     return slot;
   }
-  static void BeginKernel(shm::OperationSlot& slot, int64_t gpu_ns, int64_t told_ns) {
+  static void BeginKernel(shm::OperationSlot& slot, int64_t gpu_ns, int64_t reported_ns) {
     slot.kernel_began_gpu_ns = static_cast<uint64_t>(gpu_ns);
-    slot.kernel_began_told_ns = told_ns;
+    slot.kernel_began_reported_ns = reported_ns;
     ++slot.num_parts;
     ++slot.num_parts_live;
   }
-  static void EndKernel(shm::OperationSlot& slot, int64_t gpu_ns, int64_t told_ns) {
+  static void EndKernel(shm::OperationSlot& slot, int64_t gpu_ns, int64_t reported_ns) {
     slot.kernel_ended_gpu_ns = static_cast<uint64_t>(gpu_ns);
-    slot.last_part_ended_ns = told_ns;
+    slot.last_part_ended_ns = reported_ns;
     --slot.num_parts_live;
   }
 
@@ -125,7 +125,7 @@ inline std::string FindFault(const SegmentContents& contents) {
     if (o.ticket <= ticket || !slots.contains(o.communicator)) return "ticket or communicator of an operation";
     ticket = o.ticket;
     const bool is_sound = is_instant(o.enqueued_ns) && is_instant(o.enqueue_ended_ns) &&
-                          is_instant(o.kernel_began_told_ns) && is_instant(o.last_part_ended_ns) &&
+                          is_instant(o.kernel_began_reported_ns) && is_instant(o.last_part_ended_ns) &&
                           o.count <= kMaxSegmentCount && o.root_or_peer >= -1 && o.root_or_peer < kMaxSegmentRanks;
     if (!is_sound) return "values of an operation";
   }

@@ -233,7 +233,7 @@ void ContentsReader::AddOperation(const shm::OperationSlot& slot) {
                              .enqueued_ns = slot.enqueued_ns,
                              .enqueue_ended_ns = Get(slot.enqueue_ended_ns),
                              .kernel_began_gpu_ns = Get(slot.kernel_began_gpu_ns),
-                             .kernel_began_told_ns = Get(slot.kernel_began_told_ns),
+                             .kernel_began_reported_ns = Get(slot.kernel_began_reported_ns),
                              .kernel_ended_gpu_ns = Get(slot.kernel_ended_gpu_ns),
                              .num_parts_live = Get(slot.num_parts_live),
                              .num_parts = Get(slot.num_parts),
@@ -245,8 +245,8 @@ void ContentsReader::AddOperation(const shm::OperationSlot& slot) {
   const bool is_sound = static_cast<size_t>(operation.kind) < model::kNumOperationKinds &&
                         AreCounts(operation.sequence, operation.issue_index, operation.count) &&
                         operation.root_or_peer >= (is_transfer ? 0 : -1) && operation.root_or_peer < num_ranks &&
-                        AreInstants(operation.enqueued_ns, operation.enqueue_ended_ns, operation.kernel_began_told_ns,
-                                    operation.last_part_ended_ns);
+                        AreInstants(operation.enqueued_ns, operation.enqueue_ended_ns,
+                                    operation.kernel_began_reported_ns, operation.last_part_ended_ns);
   if (is_sound) {
     contents_.operations.push_back(std::move(operation));
   } else {

@@ -61,7 +61,7 @@ struct SegmentOperation {
   int64_t enqueued_ns = 0;
   int64_t enqueue_ended_ns = 0;
   uint64_t kernel_began_gpu_ns = 0;
-  int64_t kernel_began_told_ns = 0;
+  int64_t kernel_began_reported_ns = 0;
   uint64_t kernel_ended_gpu_ns = 0;
   uint32_t num_parts_live = 0;
   uint32_t num_parts = 0;

@@ -93,7 +93,7 @@ void SegmentTracker::StartAnew(const SegmentContents& contents) {
 
 void SegmentTracker::FollowCommunicators(const SegmentContents& contents, ProcessReport* report) {
   place_in_report_.clear();
-  told_.clear();
+  reported_.clear();
   report->is_finalizing = !contents.communicators.empty();
   for (const SegmentCommunicator& now : contents.communicators) {
     const auto [entry, is_new] = communicators_.try_emplace(now.slot);
@@ -123,8 +123,8 @@ void SegmentTracker::FollowOperations(const SegmentContents& contents) {
     Communicator& communicator = communicators_.at(operation.communicator);
     OperationState& state = StateOf(operation);
     if (state.ticket != operation.ticket) state = {.ticket = operation.ticket};
-    if (communicator.is.num_ranks == 0 || state.times_told >= kTimesToTell) continue;
-    communicator.tells_kernels |= operation.kernel_began_told_ns != 0;
+    if (communicator.is.num_ranks == 0 || state.times_reported >= kTimesToTell) continue;
+    communicator.tells_kernels |= operation.kernel_began_reported_ns != 0;
     communicator.num_issued = std::max(communicator.num_issued, operation.issue_index + 1);
     LaneKey key;
     if (IsTransfer(operation.kind)) key = {operation.kind, static_cast<uint32_t>(operation.root_or_peer)};
@@ -150,7 +150,7 @@ void SegmentTracker::FollowOperations(const SegmentContents& contents) {
 
 bool SegmentTracker::IsOver(const Communicator& communicator, const SegmentOperation& operation,
                             const SegmentContents& contents) const {
-  if (states_[(operation.ticket - 1) % shm::kNumOperations].times_told > 0) return true;
+  if (states_[(operation.ticket - 1) % shm::kNumOperations].times_reported > 0) return true;
   if (communicator.is.is_finalized) return true;
   if (operation.enqueue_ended_ns == 0) return false;
   if (operation.num_parts > 0) {
@@ -159,7 +159,7 @@ bool SegmentTracker::IsOver(const Communicator& communicator, const SegmentOpera
   const int64_t waited = at_ns_ - operation.enqueue_ended_ns;
   if (communicator.is.num_ranks == 1) return waited >= kSettleNs;
   const bool may_tell = contents.wanted_events == 0 || (contents.wanted_events & kKernelEvents) != 0;
-  return !(communicator.tells_kernels && may_tell) && waited >= kUntoldNs;
+  return !(communicator.tells_kernels && may_tell) && waited >= kUnreportedNs;
 }
 
 void SegmentTracker::TellLanes(Communicator* communicator, CommunicatorId id, ProcessReport* report) {
@@ -177,20 +177,20 @@ ProgressRecord SegmentTracker::TellLane(const Communicator& communicator, const 
     if (item->is_over) {
       latest_over_ns = std::max(latest_over_ns, enqueued_ns);
     } else if (latest_over_ns - enqueued_ns >= kLaunchNs) {
-      StateOf(*item->operation).times_told = kTimesToTell;
+      StateOf(*item->operation).times_reported = kTimesToTell;
       item->is_over = true;
     }
   }
   const auto first_pending = std::ranges::find_if(lane->items, [](const LaneItem& item) { return !item.is_over; });
   for (auto item = lane->items.begin(); item != first_pending; ++item) {
     OperationState& state = StateOf(*item->operation);
-    if (state.times_told >= kTimesToTell) continue;
+    if (state.times_reported >= kTimesToTell) continue;
     const bool has_instants = item->operation->enqueue_ended_ns != 0 && item->operation->num_parts_live == 0;
     if (skips_ || !has_instants) {
-      state.times_told = kTimesToTell;
+      state.times_reported = kTimesToTell;
       continue;
     }
-    ++state.times_told;
+    ++state.times_reported;
     TellOperation(ToRecord(communicator, *item->operation, id, true), report);
   }
   ProgressRecord progress;
@@ -211,7 +211,7 @@ ProgressRecord SegmentTracker::TellLane(const Communicator& communicator, const 
 
 // The library's own numbers may repeat themselves; the diagnosis could not tell such operations apart.
 void SegmentTracker::TellOperation(const OperationRecord& record, ProcessReport* report) {
-  if (told_.emplace(record.communicator, record.kind, record.sequence, record.peer).second) {
+  if (reported_.emplace(record.communicator, record.kind, record.sequence, record.peer).second) {
     report->operations.push_back(record);
   }
 }
@@ -236,8 +236,8 @@ OperationRecord SegmentTracker::ToRecord(const Communicator& communicator, const
   record.enqueued = HostTime(enqueued_ns);
   const std::optional<int64_t>& offset = communicator.is.gpu_clock_offset;
   int64_t started_ns = std::max(enqueued_ns, operation.enqueue_ended_ns);
-  if (operation.kernel_began_told_ns != 0) {
-    started_ns = OnHost(operation.kernel_began_gpu_ns, offset, enqueued_ns, operation.kernel_began_told_ns);
+  if (operation.kernel_began_reported_ns != 0) {
+    started_ns = OnHost(operation.kernel_began_gpu_ns, offset, enqueued_ns, operation.kernel_began_reported_ns);
   }
   if (is_over || operation.num_parts > 0) record.started = HostTime(started_ns);
   int64_t finished_ns = std::max(started_ns, operation.last_part_ended_ns);
@@ -278,8 +278,8 @@ ConnectionRecord SegmentTracker::TellConnection(Communicator* communicator, cons
   const EndKey key(now.channel, now.direction, now.peer);
   // While it changes, sums may not fit together: the next look tells. If it stays like that, its process stands still.
   const auto torn = communicator->torn.find(key);
-  const bool stands_still = torn != communicator->torn.end() && torn->second == now.version;
-  if (now.version % 2 != 0 && !stands_still && !skips_) return record;
+  const bool is_stalled = torn != communicator->torn.end() && torn->second == now.version;
+  if (now.version % 2 != 0 && !is_stalled && !skips_) return record;
   const auto [entry, is_new] = communicator->ends.try_emplace(key);
   SegmentConnection& before = entry->second;
   if (RanBackwards(before, now)) before = SegmentConnection();

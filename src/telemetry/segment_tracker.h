@@ -6,7 +6,7 @@
 // Method      an operation is over when
 //               - parts have begun, none is under way, it has been enqueued, and nothing came after for kSettleNs
 //               - it is of a communicator of one rank, which launches no kernels, or that has been finalized
-//               - it has no parts, and no kernel of its communicator was ever told (kUntoldNs)
+//               - it has no parts, and no kernel of its communicator was ever told (kUnreportedNs)
 //               - one that was enqueued kLaunchNs later has finished: kernels of a communicator run in turn, but those
 //                 of one launch together (then no instants are told)
 //             and all before it on its communicator (sends and receives: and peer) are; until then it is told as
@@ -37,7 +37,7 @@ namespace fairlead::telemetry {
 
 inline constexpr int64_t kSettleNs = 10'000'000;
 inline constexpr int64_t kLaunchNs = 100'000'000;
-inline constexpr int64_t kUntoldNs = int64_t{30} * 1'000'000'000;
+inline constexpr int64_t kUnreportedNs = int64_t{30} * 1'000'000'000;
 
 struct SegmentTrackerOptions {
   // Added to CLOCK_MONOTONIC: what the report calls the host's clock. One for all processes of a host. Within +-2^61 ns.
@@ -81,7 +81,7 @@ class SegmentTracker {
   };
   struct OperationState {
     uint64_t ticket = 0;
-    uint8_t times_told = 0;  // as over
+    uint8_t times_reported = 0;  // as over
   };
   static constexpr uint8_t kTimesToTell = 2;  // so that a report may be lost
 
@@ -114,7 +114,7 @@ class SegmentTracker {
   std::map<uint32_t, model::CommunicatorId> place_in_report_;
   std::vector<OperationState> states_;  // [slot]
   // Operations in this report: communicator, kind, sequence, peer.
-  std::set<std::tuple<model::CommunicatorId, model::OperationKind, uint64_t, model::RankId>> told_;
+  std::set<std::tuple<model::CommunicatorId, model::OperationKind, uint64_t, model::RankId>> reported_;
 };
 
 }  // namespace fairlead::telemetry

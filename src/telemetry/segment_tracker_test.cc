@@ -128,7 +128,7 @@ TEST_F(SegmentTrackerTest, WithoutParts) {
   };
   EXPECT_THAT(finished(LookAt(3 * kExampleSecond)), testing::ElementsAre(0, 0, 1)) << "one rank: no kernels";
   // 7 has shown kernels: this one's has not begun. 8 has never shown any.
-  EXPECT_THAT(finished(LookAt(3 * kExampleSecond + kUntoldNs)), testing::ElementsAre(0, 1, 1));
+  EXPECT_THAT(finished(LookAt(3 * kExampleSecond + kUnreportedNs)), testing::ElementsAre(0, 1, 1));
 }
 
 TEST_F(SegmentTrackerTest, AFinalizedCommunicatorHasNothingPending) {

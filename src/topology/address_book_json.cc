@@ -13,9 +13,9 @@ namespace {
 using Json = nlohmann::json;
 
 // Takes the file's words one by one; so a key that comes twice is seen, and nothing is built of what is wrong.
-class BookReader final : public nlohmann::json_sax<Json> {
+class AddressBookReader final : public nlohmann::json_sax<Json> {
  public:
-  BookReader(std::string_view text, const std::string& where, const Fabric& fabric)
+  AddressBookReader(std::string_view text, const std::string& where, const Fabric& fabric)
       : text_(text), where_(where), fabric_(fabric) {}
 
   Result<AddressBook> Read() {
@@ -120,7 +120,7 @@ class BookReader final : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Result<AddressBook> ReadAddressBook(std::string_view text, const std::string& where, const Fabric& fabric) {
-  return BookReader(text, where, fabric).Read();
+  return AddressBookReader(text, where, fabric).Read();
 }
 
 std::string WriteAddressBook(const AddressBook& book, const Fabric& fabric) {

@@ -270,13 +270,13 @@ bool NetworkRoutes::AppendHashed(NicId source, NicId destination, uint64_t tuple
   if (first.num_paths == 0) return false;
   uint32_t at = 0;
   // Runs a walk over the next links of `node` twice: to count them, and to take the one that the hash says.
-  const auto choose = [&](NodeId node, std::optional<uint32_t> wish, auto walk) {
+  const auto choose = [&](NodeId node, std::optional<uint32_t> preference, auto walk) {
     uint32_t num_links = 0;
     walk([&](LinkId, uint32_t) {
       ++num_links;
       return false;
     });
-    uint32_t skip = wish ? *wish % num_links : Scale(HashAt(node, tuple_hash, seed), num_links);
+    uint32_t skip = preference ? *preference % num_links : Scale(HashAt(node, tuple_hash, seed), num_links);
     walk([&](LinkId link, uint32_t next) {
       if (skip-- > 0) return false;
       path->push_back(link);

@@ -75,16 +75,16 @@ void SetRankedLevels(std::span<const uint32_t> by_rank, LevelRule rule, uint32_t
 }
 
 std::string DescribePathChanges(const JobView& before, const JobPlan& after) {
-  std::string words;
+  std::string text;
   if (before.paths.empty()) {
-    words = fmt::format("; {} new paths", after.paths.size());
+    text = fmt::format("; {} new paths", after.paths.size());
   } else if (const size_t moved = CountDifferent(before.paths, after.paths); moved > 0) {
-    words = fmt::format("; {} of {} paths changed", moved, after.paths.size());
+    text = fmt::format("; {} of {} paths changed", moved, after.paths.size());
   }
   const auto cut_off =
       std::count_if(after.paths.begin(), after.paths.end(), [](const auto& path) { return path.empty(); });
-  if (cut_off > 0) words += fmt::format("; {} flows cut off by failures", cut_off);
-  return words;
+  if (cut_off > 0) text += fmt::format("; {} flows cut off by failures", cut_off);
+  return text;
 }
 
 }  // namespace fairlead::traffic

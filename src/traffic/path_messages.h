@@ -138,7 +138,7 @@ struct PortScanSeen {
 struct ProbeRoundFinished {
   std::vector<PortScanSeen> scans;
   // PortsScanned has told of their ports already: so that a round of many hosts is not learned all at once.
-  bool are_ports_told = false;
+  bool are_ports_reported = false;
 };
 // Answer to ScanPorts, whole or in part: tells of ports only.
 struct PortsScanned {

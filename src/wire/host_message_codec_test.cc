@@ -65,20 +65,20 @@ TEST(HostMessageCodec, MessagesOneAfterTheOtherAreOneWithAllWords) {
   Random random(5);
   std::vector<FromAgent> said;
   std::vector<ToAgent> answered;
-  std::string said_bytes;
+  std::string sent_bytes;
   std::string answered_bytes;
   for (int i = 0; i < 100; ++i) {
-    said_bytes += WriteFromAgent(said.emplace_back(RandomFromAgent(&random)));
+    sent_bytes += WriteFromAgent(said.emplace_back(RandomFromAgent(&random)));
     answered_bytes += WriteToAgent(answered.emplace_back(RandomToAgent(&random)));
   }
-  const auto said_again = ReadFromAgent(said_bytes);
+  const auto sent_again = ReadFromAgent(sent_bytes);
   const auto answered_again = ReadToAgent(answered_bytes);
-  ASSERT_TRUE(said_again.ok() && answered_again.ok());
-  EXPECT_TRUE(*said_again == said);
+  ASSERT_TRUE(sent_again.ok() && answered_again.ok());
+  EXPECT_TRUE(*sent_again == said);
   EXPECT_TRUE(*answered_again == answered);
   // One that can't be read is an error, whatever stands around it.
   v1::AgentMessage empty;
-  EXPECT_FALSE(ReadFromAgent(said_bytes + BytesOf(empty)).ok());
+  EXPECT_FALSE(ReadFromAgent(sent_bytes + BytesOf(empty)).ok());
   EXPECT_FALSE(ReadFromAgent("").ok());
 }
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/temporary_folder.h"
-#include "ccl/profiler/played_process_example.h"
+#include "ccl/profiler/simulated_process_example.h"
 #include "service/client_link.h"
 #include "service/controller_daemon.h"
 #include "service/host_agent_server.h"
@@ -111,7 +111,7 @@ class LiveDiagnosisTest : public testing::Test {
       "10.0.0.3": "h2/nic0", "10.0.0.4": "h3/nic0"}, "interfaces": {}})";
     // First: threads do not outlive a fork.
     for (uint32_t rank = 0; rank < kHosts; ++rank) {
-      ranks_.emplace_back(PlayedProcessOptions{
+      ranks_.emplace_back(SimulatedProcessOptions{
           .folder = SegmentsOf(rank), .rank = static_cast<int>(rank), .num_ranks = static_cast<int>(kHosts)});
     }
   }
@@ -143,7 +143,7 @@ class LiveDiagnosisTest : public testing::Test {
     for (int i = 0; i < 5; ++i) Iterate();
   }
   void Iterate() {
-    for (PlayedProcess& rank : ranks_) rank.Iterate();
+    for (SimulatedProcess& rank : ranks_) rank.Iterate();
   }
   std::string Get(const std::string& path) {
     const auto answer = client_->Get(path);
@@ -161,7 +161,7 @@ class LiveDiagnosisTest : public testing::Test {
   }
 
   const TemporaryFolder folder_;
-  std::vector<PlayedProcess> ranks_;
+  std::vector<SimulatedProcess> ranks_;
   std::unique_ptr<ControllerDaemon> daemon_;
   std::unique_ptr<service::PatientClient> client_;
   std::vector<std::unique_ptr<LiveAgent>> agents_;
@@ -172,11 +172,11 @@ TEST_F(LiveDiagnosisTest, AStuckRankBecomesAFindingThatItsHostHearsOf) {
   EXPECT_THAT(Findings(), IsEmpty());
   for (const size_t rank : {0, 1, 3}) ranks_[rank].BeginAndWait();
   ranks_[2].BeginAndStick();
-  const auto told = agents_[2]->WaitForFinding();
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].job, "gpt");
-  EXPECT_EQ(told[0].syndrome, model::Syndrome::kCommHang) << told[0].text;
-  EXPECT_FALSE(told[0].text.empty());
+  const auto reported = agents_[2]->WaitForFinding();
+  ASSERT_THAT(reported, SizeIs(1));
+  EXPECT_EQ(reported[0].job, "gpt");
+  EXPECT_EQ(reported[0].syndrome, model::Syndrome::kCommHang) << reported[0].text;
+  EXPECT_FALSE(reported[0].text.empty());
   const json findings = Findings();
   ASSERT_THAT(findings, SizeIs(1));
   const json& finding = findings[0];
@@ -196,19 +196,19 @@ TEST_F(LiveDiagnosisTest, AStuckRankBecomesAFindingThatItsHostHearsOf) {
 
 TEST_F(LiveDiagnosisTest, AKilledRankIsFound) {
   ASSERT_NO_FATAL_FAILURE(Start(kNever, kSoon));
-  for (PlayedProcess& rank : ranks_) rank.BeginAndWait();
+  for (SimulatedProcess& rank : ranks_) rank.BeginAndWait();
   ranks_[1].Kill();
-  const auto told = agents_[1]->WaitForFinding();
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].syndrome, model::Syndrome::kDead) << told[0].text;
+  const auto reported = agents_[1]->WaitForFinding();
+  ASSERT_THAT(reported, SizeIs(1));
+  EXPECT_EQ(reported[0].syndrome, model::Syndrome::kDead) << reported[0].text;
   EXPECT_EQ(Findings()[0]["ranks"], json::array({1}));
 }
 
 // As by scancel, in the middle of an operation.
 TEST_F(LiveDiagnosisTest, AJobThatIsStoppedAccusesNobody) {
   ASSERT_NO_FATAL_FAILURE(Start(kNever, kLater));
-  for (PlayedProcess& rank : ranks_) rank.BeginAndWait();
-  for (const PlayedProcess& rank : ranks_) kill(rank.pid(), SIGKILL);
+  for (SimulatedProcess& rank : ranks_) rank.BeginAndWait();
+  for (const SimulatedProcess& rank : ranks_) kill(rank.pid(), SIGKILL);
   EXPECT_TRUE(WaitUntil([&] { return Get("/metrics").find("fairlead_jobs_stopped_total 1") != std::string::npos; }));
   EXPECT_THAT(Findings(), IsEmpty());
   for (const auto& agent : agents_) EXPECT_FALSE(agent->IsAccused());
@@ -217,7 +217,7 @@ TEST_F(LiveDiagnosisTest, AJobThatIsStoppedAccusesNobody) {
 TEST_F(LiveDiagnosisTest, AHealthyJobAndItsEndHaveNoFindings) {
   ASSERT_NO_FATAL_FAILURE(Start(kNever, kLater));
   for (int i = 0; i < 20; ++i) Iterate();
-  for (PlayedProcess& rank : ranks_) rank.Leave();
+  for (SimulatedProcess& rank : ranks_) rank.Leave();
   EXPECT_TRUE(WaitUntil([&] { return Get("/v1/events").find("is over") != std::string::npos; }));
   EXPECT_THAT(Findings(), IsEmpty());
   for (const auto& agent : agents_) EXPECT_FALSE(agent->IsAccused());

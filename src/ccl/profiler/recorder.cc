@@ -290,7 +290,7 @@ void* Recorder::StartOperation(void* context, const OperationEvent& event) {
   slot->enqueued_ns = NowNs();
   slot->enqueue_ended_ns.store(0, memory_order_relaxed);
   slot->kernel_began_gpu_ns.store(0, memory_order_relaxed);
-  slot->kernel_began_told_ns.store(0, memory_order_relaxed);
+  slot->kernel_began_reported_ns.store(0, memory_order_relaxed);
   slot->kernel_ended_gpu_ns.store(0, memory_order_relaxed);
   slot->num_parts_live.store(0, memory_order_relaxed);
   slot->num_parts.store(0, memory_order_relaxed);
@@ -334,8 +334,8 @@ void* Recorder::StartKernelChannel(void* parent, uint64_t gpu_timer_ns) {
   slot->num_parts.fetch_add(1, memory_order_relaxed);
   const uint64_t began = slot->kernel_began_gpu_ns.load(memory_order_relaxed);
   if (began == 0 || gpu_timer_ns < began) slot->kernel_began_gpu_ns.store(gpu_timer_ns, memory_order_relaxed);
-  if (slot->kernel_began_told_ns.load(memory_order_relaxed) == 0) {
-    slot->kernel_began_told_ns.store(NowNs(), memory_order_relaxed);
+  if (slot->kernel_began_reported_ns.load(memory_order_relaxed) == 0) {
+    slot->kernel_began_reported_ns.store(NowNs(), memory_order_relaxed);
   }
   return Pack({HandleKind::kKernelChannel, operation.generation, operation.index, 0});
 }

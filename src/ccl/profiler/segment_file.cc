@@ -52,9 +52,9 @@ void WriteJob(shm::SegmentHeader* header) {
     strcpy(header->job, job);
     return;
   }
-  static bool is_said = false;
-  if (is_said) return;
-  is_said = true;
+  static bool is_reported = false;
+  if (is_reported) return;
+  is_reported = true;
   // Not the name itself: its bytes are anything.
   fprintf(stderr,
           "fairlead: FAIRLEAD_JOB: expected the name of a job, 1 to %zu of A-Z a-z 0-9 . _ -, found %zu bytes that "

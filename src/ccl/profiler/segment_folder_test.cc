@@ -16,14 +16,14 @@
 #include <string>
 
 #include "base/temporary_folder.h"
-#include "ccl/profiler/played_process_example.h"
+#include "ccl/profiler/simulated_process_example.h"
 #include "telemetry/segment_example.h"
 
 namespace fairlead::service {
 namespace {
 
-using ccl::PlayedProcess;
-using ccl::PlayedProcessOptions;
+using ccl::SimulatedProcess;
+using ccl::SimulatedProcessOptions;
 using model::ProcessState;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -50,7 +50,7 @@ class SegmentFolderTest : public testing::Test {
     folder_->Look();  // what comes from now on is new
   }
 
-  PlayedProcessOptions Options() const { return {.folder = segments_.path()}; }
+  SimulatedProcessOptions Options() const { return {.folder = segments_.path()}; }
   std::string FileOf(pid_t pid) const { return segments_.File("fairlead-" + std::to_string(pid)); }
   ProcessLook LookAtOne() {
     FolderLook look = folder_->Look();
@@ -61,7 +61,7 @@ class SegmentFolderTest : public testing::Test {
   // Why the file of a living process is not read, after `change`.
   template <typename Change>
   std::string FaultAfter(const Change& change) {
-    PlayedProcess process(Options());
+    SimulatedProcess process(Options());
     change(FileOf(process.pid()));
     const FolderLook look = folder_->Look();
     EXPECT_THAT(look.processes, IsEmpty());
@@ -75,7 +75,7 @@ class SegmentFolderTest : public testing::Test {
 };
 
 TEST_F(SegmentFolderTest, ARunningProcess) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   process.Iterate();
   const ProcessLook look = LookAtOne();
   EXPECT_EQ(look.state, ProcessState::kRunning);
@@ -92,7 +92,7 @@ TEST_F(SegmentFolderTest, ARunningProcess) {
 
 // What it was doing is there although it does nothing any more.
 TEST_F(SegmentFolderTest, AFrozenProcess) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   process.BeginAndWait();
   process.Freeze();
   for (int i = 0; i < 2; ++i) {
@@ -106,14 +106,14 @@ TEST_F(SegmentFolderTest, AFrozenProcess) {
 
 // Looked at while it works: each look fits together, and all looks together are what it did.
 TEST_F(SegmentFolderTest, AProcessThatIsBusyMeanwhile) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   process.BeginMany();
   uint64_t messages[2] = {};
   uint64_t bytes[2] = {};
   uint64_t finished = 0;
-  std::map<uint64_t, int> told;
+  std::map<uint64_t, int> reported;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (finished < PlayedProcess::kMany && std::chrono::steady_clock::now() < deadline) {
+  while (finished < SimulatedProcess::kMany && std::chrono::steady_clock::now() < deadline) {
     const telemetry::ProcessReport report = LookAtOne().report;
     ASSERT_EQ(telemetry::FindFault(report), "");
     for (const model::ConnectionRecord& connection : report.connections) {
@@ -123,19 +123,19 @@ TEST_F(SegmentFolderTest, AProcessThatIsBusyMeanwhile) {
       EXPECT_EQ(bytes[direction], messages[direction] << 20) << "each message is 1 MiB";
     }
     for (const model::OperationRecord& operation : report.operations) {
-      if (operation.finished) ++told[operation.sequence];
+      if (operation.finished) ++reported[operation.sequence];
     }
     ASSERT_THAT(report.progress, SizeIs(1));
     EXPECT_GE(report.progress[0].finished, finished);
     finished = report.progress[0].finished;
   }
-  EXPECT_EQ(finished, PlayedProcess::kMany);
-  for (const size_t direction : {0, 1}) EXPECT_EQ(messages[direction], PlayedProcess::kMany);
-  EXPECT_THAT(told, SizeIs(PlayedProcess::kMany)) << "fewer than there are slots: none is missed";
+  EXPECT_EQ(finished, SimulatedProcess::kMany);
+  for (const size_t direction : {0, 1}) EXPECT_EQ(messages[direction], SimulatedProcess::kMany);
+  EXPECT_THAT(reported, SizeIs(SimulatedProcess::kMany)) << "fewer than there are slots: none is missed";
 }
 
 TEST_F(SegmentFolderTest, AKilledProcessIsLookedAtOnceMoreAndItsFileTakenAway) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   process.Iterate();
   const pid_t pid = process.pid();
   LookAtOne();
@@ -151,7 +151,7 @@ TEST_F(SegmentFolderTest, AKilledProcessIsLookedAtOnceMoreAndItsFileTakenAway) {
 
 // Its file is gone with it; what it did at its end is told all the same.
 TEST_F(SegmentFolderTest, AProcessThatLeavesIsLookedAtOnceMore) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   LookAtOne();
   process.Iterate();
   process.Leave();
@@ -164,7 +164,7 @@ TEST_F(SegmentFolderTest, AProcessThatLeavesIsLookedAtOnceMore) {
 
 // A file that an earlier process of that number has left: by its start it is of one that is gone.
 TEST_F(SegmentFolderTest, ANumberThatIsGivenAgain) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   const int file = open(FileOf(process.pid()).c_str(), O_RDWR | O_CLOEXEC);
   const uint64_t start = 1;  // in ticks after the machine's
   ASSERT_EQ(pwrite(file, &start, sizeof(start), offsetof(shm::SegmentHeader, process_start)), ssize_t{sizeof(start)});
@@ -175,7 +175,7 @@ TEST_F(SegmentFolderTest, ANumberThatIsGivenAgain) {
 
 // An agent that is started later: the past is not told as if it had happened in the last second.
 TEST_F(SegmentFolderTest, AnAgentThatComesLate) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   for (int i = 0; i < 5; ++i) process.Iterate();
   SegmentFolder late({.folder = segments_.path()});
   FolderLook look = late.Look();
@@ -189,7 +189,7 @@ TEST_F(SegmentFolderTest, AnAgentThatComesLate) {
 
 // Beside the agent, whose business the files of dead processes are.
 TEST_F(SegmentFolderTest, WhoOnlyLooksIsToldAllAndTakesNothingAway) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   for (int i = 0; i < 5; ++i) process.Iterate();
   process.Kill();
   for (int i = 0; i < 2; ++i) {
@@ -205,7 +205,7 @@ TEST_F(SegmentFolderTest, WhoOnlyLooksIsToldAllAndTakesNothingAway) {
 }
 
 TEST_F(SegmentFolderTest, AFileThatIsCutShortIsAnErrorAndNoSignal) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   LookAtOne();
   ASSERT_EQ(truncate(FileOf(process.pid()).c_str(), 5000), 0);
   process.Freeze();  // or it would find out by a signal
@@ -243,7 +243,7 @@ TEST_F(SegmentFolderTest, WhatIsNoSegmentIsSaidAndLeftAlone) {
 
 // Whom it knew is looked at as before.
 TEST_F(SegmentFolderTest, AFolderThatIsNoMoreIsSaid) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   EXPECT_TRUE(folder_->Look().listing.ok());
   std::filesystem::rename(Options().folder, Options().folder + ".moved");
   process.Iterate();
@@ -275,7 +275,7 @@ TEST_F(SegmentFolderTest, OtherFilesAreNobodysBusiness) {
 TEST_F(SegmentFolderTest, ABadNameOfAJobIsSaidOnceAndRecordedAsNone) {
   for (const char* name : {"a b;rm -rf /", "../../etc/passwd", "$(id)"}) {
     testing::internal::CaptureStderr();
-    PlayedProcess process({.folder = segments_.path(), .job = name});
+    SimulatedProcess process({.folder = segments_.path(), .job = name});
     process.Iterate();
     process.Iterate();
     const std::string said = testing::internal::GetCapturedStderr();
@@ -291,10 +291,10 @@ TEST_F(SegmentFolderTest, ABadNameOfAJobIsSaidOnceAndRecordedAsNone) {
 // Without a descriptor left to open /proc/PID/stat with, nobody is dead: who was known is told as before, nothing is
 // taken away, and once there are descriptors again the end of a process is told as it is.
 TEST_F(SegmentFolderTest, WithoutDescriptorsNobodyIsTakenForDead) {
-  PlayedProcess known(Options());
-  PlayedProcess other(Options());
+  SimulatedProcess known(Options());
+  SimulatedProcess other(Options());
   EXPECT_THAT(folder_->Look().processes, SizeIs(2));
-  PlayedProcess unknown(Options());
+  SimulatedProcess unknown(Options());
   const pid_t killed = other.pid();
   other.Kill();
   {
@@ -316,9 +316,9 @@ TEST_F(SegmentFolderTest, WithoutDescriptorsNobodyIsTakenForDead) {
   EXPECT_TRUE(std::filesystem::exists(FileOf(known.pid())));
 }
 
-// A first look that could not list the folder is none: what was done before the next one stays untold.
+// A first look that could not list the folder is none: what was done before the next one stays unreported.
 TEST_F(SegmentFolderTest, AFirstLookWithoutDescriptorsTellsNoPast) {
-  PlayedProcess process(Options());
+  SimulatedProcess process(Options());
   process.Iterate();
   SegmentFolder late({.folder = segments_.path()});
   {
@@ -331,34 +331,34 @@ TEST_F(SegmentFolderTest, AFirstLookWithoutDescriptorsTellsNoPast) {
 }
 
 // A name with blanks and parentheses, as /proc shows it.
-TEST(ProcessStandingTest, StateAndStartAreFoundBehindAnyName) {
-  const auto standing = [](const std::string& text) {
+TEST(ProcessStatTest, StateAndStartAreFoundBehindAnyName) {
+  const auto stat = [](const std::string& text) {
     const TemporaryFolder folder;
     std::filesystem::create_directories(folder.File("12"));
     std::ofstream(folder.File("12/stat")) << text;
-    return ReadProcessStanding(folder.path(), 12).value();
+    return ReadProcessStat(folder.path(), 12).value();
   };
   const std::string rest = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654 20\n";  // fields 4 to 23
-  EXPECT_EQ(standing("12 (a) R 1 (b)) S" + rest).state, ProcessState::kRunning);
-  EXPECT_EQ(standing("12 (a) R 1 (b)) S" + rest).start, 987654u);
-  EXPECT_EQ(standing("12 (python3) T" + rest).state, ProcessState::kStopped);
-  EXPECT_EQ(standing("12 (python3) t" + rest).state, ProcessState::kStopped);
-  EXPECT_EQ(standing("12 (python3) Z" + rest).state, ProcessState::kGone);
-  EXPECT_EQ(standing("12 (python3) Z 1 2 3").state, ProcessState::kGone);
+  EXPECT_EQ(stat("12 (a) R 1 (b)) S" + rest).state, ProcessState::kRunning);
+  EXPECT_EQ(stat("12 (a) R 1 (b)) S" + rest).start, 987654u);
+  EXPECT_EQ(stat("12 (python3) T" + rest).state, ProcessState::kStopped);
+  EXPECT_EQ(stat("12 (python3) t" + rest).state, ProcessState::kStopped);
+  EXPECT_EQ(stat("12 (python3) Z" + rest).state, ProcessState::kGone);
+  EXPECT_EQ(stat("12 (python3) Z 1 2 3").state, ProcessState::kGone);
 }
 
 // Only a missing /proc/PID is the word that a process is gone.
-TEST(ProcessStandingTest, WhatCannotBeReadIsUnknown) {
+TEST(ProcessStatTest, WhatCannotBeReadIsUnknown) {
   const TemporaryFolder folder;
-  EXPECT_EQ(ReadProcessStanding(folder.path(), 12).value().state, ProcessState::kGone);
+  EXPECT_EQ(ReadProcessStat(folder.path(), 12).value().state, ProcessState::kGone);
   std::filesystem::create_directories(folder.File("12"));
   for (const char* text : {"12 (python3) S 1 2 3", "", "12 (python3"}) {
     std::ofstream(folder.File("12/stat")) << text;
-    EXPECT_EQ(ReadProcessStanding(folder.path(), 12).status().code(), StatusCode::kUnavailable) << text;
+    EXPECT_EQ(ReadProcessStat(folder.path(), 12).status().code(), StatusCode::kUnavailable) << text;
   }
   std::filesystem::remove(folder.File("12/stat"));
   std::filesystem::create_directories(folder.File("12/stat"));  // opens, and can't be read: EISDIR
-  EXPECT_EQ(ReadProcessStanding(folder.path(), 12).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(ReadProcessStat(folder.path(), 12).status().code(), StatusCode::kUnavailable);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/temporary_folder.h"
-#include "ccl/profiler/played_process_example.h"
+#include "ccl/profiler/simulated_process_example.h"
 #include "diagnosis/c4d/c4d_master.h"
 #include "service/segment_folder.h"
 #include "telemetry/job_assembler.h"
@@ -48,7 +48,7 @@ class WatchedJob : public testing::Test {
       folders_.back().Look();
     }
     for (int rank = 0; rank < kRanks; ++rank) {
-      ranks_.emplace_back(PlayedProcessOptions{
+      ranks_.emplace_back(SimulatedProcessOptions{
           .folder = segments_[static_cast<size_t>(rank)].path(), .rank = rank, .num_ranks = kRanks});
     }
   }
@@ -75,7 +75,7 @@ class WatchedJob : public testing::Test {
   // All ranks do that many all-reduces, and the diagnosis has heard of their ends: these count after kSettleNs only.
   void Iterate(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
-      for (PlayedProcess& rank : ranks_) rank.Iterate();
+      for (SimulatedProcess& rank : ranks_) rank.Iterate();
     }
     num_iterations_ += count;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -103,7 +103,7 @@ class WatchedJob : public testing::Test {
     return confirmed.empty() ? Finding() : confirmed.front();
   }
 
-  std::vector<PlayedProcess> ranks_;
+  std::vector<SimulatedProcess> ranks_;
   C4dMaster master_{QuickOptions()};
 
  private:
@@ -144,7 +144,7 @@ TEST_F(WatchedJob, AHealthyJobAndItsEndHaveNoFindings) {
   Start();
   Wait(20);  // idle: nothing is pending
   Iterate(2);
-  for (PlayedProcess& rank : ranks_) rank.Leave();
+  for (SimulatedProcess& rank : ranks_) rank.Leave();
   Wait(20);
   EXPECT_THAT(master_.findings(), IsEmpty());
   EXPECT_EQ(master_.picture()->counters().damaged_records, 0u);
@@ -180,7 +180,7 @@ TEST_F(WatchedJob, AFrozenProcessIsFound) {
 
 TEST_F(WatchedJob, AKilledProcessIsFound) {
   Start();
-  for (PlayedProcess& rank : ranks_) rank.BeginAndWait();
+  for (SimulatedProcess& rank : ranks_) rank.BeginAndWait();
   ranks_[2].Kill();
   Wait(3);
   const Finding finding = OnlyFinding();

@@ -79,9 +79,9 @@ std::string RunClient(const std::string& environment, const std::string& argumen
   return OutputOf(command);
 }
 
-std::vector<Connection> ConnectTo(const std::string& environment, int port, const std::string& wishes = "",
+std::vector<Connection> ConnectTo(const std::string& environment, int port, const std::string& options = "",
                                   const std::string& address = "127.0.0.1") {
-  return ParseConnections(RunClient(environment, "connect " + address + " " + std::to_string(port) + " " + wishes));
+  return ParseConnections(RunClient(environment, "connect " + address + " " + std::to_string(port) + " " + options));
 }
 
 TEST(SteerTest, AConnectionGetsThePortAndTheClassOfTheAnswer) {

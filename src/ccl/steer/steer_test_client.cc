@@ -18,7 +18,7 @@
 
 namespace {
 
-struct Wishes {
+struct ConnectOptions {
   bool bound = false;        // binds the address before, with the port left open
   bool ported = false;       // binds an address and lets the kernel choose a port at once
   bool nonblocking = false;  // connect() is called twice, as some do
@@ -78,11 +78,11 @@ void BindSource(int connection, const char* address, bool chooses_port) {
   bind(connection, reinterpret_cast<const sockaddr*>(&local), length);
 }
 
-int Connect(const char* address, int port, const Wishes& wishes) {
+int Connect(const char* address, int port, const ConnectOptions& options) {
   const bool ipv6 = IsIpv6(address);
   const int connection = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
-  if (wishes.bound || wishes.ported) BindSource(connection, address, wishes.ported);
-  if (wishes.nonblocking) fcntl(connection, F_SETFL, O_NONBLOCK);
+  if (options.bound || options.ported) BindSource(connection, address, options.ported);
+  if (options.nonblocking) fcntl(connection, F_SETFL, O_NONBLOCK);
   sockaddr_storage peer;
   const socklen_t length = Fill(address, port, &peer);
   errno = ENOTTY;  // must still stand here after success
@@ -95,8 +95,8 @@ int Connect(const char* address, int port, const Wishes& wishes) {
   }
   PrintConnection(connection, ipv6, error, errno_after);
   static const char bytes[200'000] = {};
-  if (wishes.sends && send(connection, bytes, sizeof(bytes), 0) < 0) return 1;
-  if (!wishes.keeps) close(connection);
+  if (options.sends && send(connection, bytes, sizeof(bytes), 0) < 0) return 1;
+  if (!options.keeps) close(connection);
   return error == 0 || error == EISCONN ? 0 : 1;
 }
 
@@ -122,24 +122,24 @@ int main(int argc, char** argv) {
   if (argc >= 3 && strcmp(argv[1], "serve") == 0) return Serve(argv[2]);
   if (argc < 4 || strcmp(argv[1], "connect") != 0) return 2;
   int count = 1;
-  Wishes wishes;
+  ConnectOptions options;
   for (int i = 4; i < argc; ++i) {
     if (strcmp(argv[i], "bound") == 0) {
-      wishes.bound = true;
+      options.bound = true;
     } else if (strcmp(argv[i], "ported") == 0) {
-      wishes.ported = true;
+      options.ported = true;
     } else if (strcmp(argv[i], "nonblocking") == 0) {
-      wishes.nonblocking = true;
+      options.nonblocking = true;
     } else if (strcmp(argv[i], "keeps") == 0) {
-      wishes.keeps = true;
+      options.keeps = true;
     } else if (strcmp(argv[i], "sends") == 0) {
-      wishes.keeps = wishes.sends = true;
+      options.keeps = options.sends = true;
     } else {
       count = atoi(argv[i]);
     }
   }
   int result = 0;
-  for (int i = 0; i < count; ++i) result |= Connect(argv[2], atoi(argv[3]), wishes);
-  while (wishes.sends && getchar() != EOF) continue;
+  for (int i = 0; i < count; ++i) result |= Connect(argv[2], atoi(argv[3]), options);
+  while (options.sends && getchar() != EOF) continue;
   return result;
 }

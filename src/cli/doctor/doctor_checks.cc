@@ -403,9 +403,9 @@ void CheckClock(const Machine& machine, Results* results) {
       return results->push_back(std::move(result));
     }
     result.found = "chrony is not in step with a server";
-  } else if (const auto told = machine.Run({"timedatectl", "show", "--property=NTPSynchronized", "--value"});
-             told.ok()) {
-    if (Trimmed(*told) == "yes") {
+  } else if (const auto answer = machine.Run({"timedatectl", "show", "--property=NTPSynchronized", "--value"});
+             answer.ok()) {
+    if (Trimmed(*answer) == "yes") {
       result.found = "in step with a time server";
       return results->push_back(std::move(result));
     }

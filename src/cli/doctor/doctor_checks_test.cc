@@ -20,7 +20,7 @@ constexpr int64_t kDay = 86'400;
 Status Refused(std::string why) { return {StatusCode::kFailedPrecondition, std::move(why)}; }
 
 // Has everything, until a test takes something away.
-class PlayedMachine : public Machine {
+class FakeMachine : public Machine {
  public:
   std::map<std::string, std::string> files = {
       {"/proc/sys/kernel/osrelease", "6.1.0-18-amd64\n"},
@@ -59,9 +59,9 @@ class PlayedMachine : public Machine {
   std::string FindTool(const std::string& name) const override {
     return tools.contains(name) ? "/usr/sbin/" + name : "";
   }
-  Result<std::string> Run(const std::vector<std::string>& words) const override {
-    const auto found = commands.find(words.front());
-    if (found == commands.end()) return Unavailable(words.front() + ": not found");
+  Result<std::string> Run(const std::vector<std::string>& command) const override {
+    const auto found = commands.find(command.front());
+    if (found == commands.end()) return Unavailable(command.front() + ": not found");
     return found->second;
   }
   std::string Variable(const std::string& name) const override {
@@ -122,7 +122,7 @@ CheckResult ResultOf(const std::vector<CheckResult>& results, const std::string&
 }
 
 TEST(DoctorChecksTest, NothingIsToBeDoneWhereEverythingIs) {
-  const auto results = CheckMachine(PlayedMachine(), AllChecks());
+  const auto results = CheckMachine(FakeMachine(), AllChecks());
   EXPECT_GT(results.size(), 20u);
   for (const CheckResult& result : results) {
     EXPECT_EQ(result.state, CheckState::kGood) << result.check << ": " << result.found;
@@ -138,7 +138,7 @@ struct Lack {
   CheckState state;
   std::string found;  // a part of it
   std::string to_do;  // a part of it
-  std::function<void(PlayedMachine*)> take_away;
+  std::function<void(FakeMachine*)> take_away;
 };
 
 std::vector<Lack> Lacks() {
@@ -208,7 +208,7 @@ std::vector<Lack> Lacks() {
 TEST(DoctorChecksTest, WhatIsMissingIsSaidByItsCheckAndByNoOther) {
   for (const Lack& lack : Lacks()) {
     SCOPED_TRACE(lack.check + ": " + lack.found);
-    PlayedMachine machine;
+    FakeMachine machine;
     lack.take_away(&machine);
     const auto results = CheckMachine(machine, AllChecks());
     const CheckResult own = ResultOf(results, lack.check);
@@ -224,7 +224,7 @@ TEST(DoctorChecksTest, WhatIsMissingIsSaidByItsCheckAndByNoOther) {
 }
 
 TEST(DoctorChecksTest, APluginThatIsNotThereIsMissingTwice) {
-  PlayedMachine machine;
+  FakeMachine machine;
   machine.profilers.clear();
   const auto results = CheckMachine(machine, AllChecks());
   EXPECT_EQ(ResultOf(results, "profiler plugin").state, CheckState::kMissing);
@@ -233,7 +233,7 @@ TEST(DoctorChecksTest, APluginThatIsNotThereIsMissingTwice) {
 
 TEST(DoctorChecksTest, KernelsAreHeldToWhatEachUseNeeds) {
   const auto state = [](const std::string& version, const std::string& check) {
-    PlayedMachine machine;
+    FakeMachine machine;
     machine.files["/proc/sys/kernel/osrelease"] = version;
     return ResultOf(CheckMachine(machine, {}), check).state;
   };
@@ -248,7 +248,7 @@ TEST(DoctorChecksTest, KernelsAreHeldToWhatEachUseNeeds) {
 }
 
 TEST(DoctorChecksTest, AUseIsAskedOnlyForWhatItNeeds) {
-  PlayedMachine bare;
+  FakeMachine bare;
   bare.tools.clear();
   bare.trial = Refused("no");
   bare.has_steering_library = false;
@@ -265,7 +265,7 @@ TEST(DoctorChecksTest, AUseIsAskedOnlyForWhatItNeeds) {
 }
 
 TEST(DoctorChecksTest, AnAddressThatWasAskedForHasToBeFree) {
-  PlayedMachine machine;
+  FakeMachine machine;
   machine.taken_addresses = {"10.0.0.1:9000", "unix:/run/f.sock"};
   DoctorOptions options;
   options.listen = {"10.0.0.1:9000", "unix:/run/f.sock", "10.0.0.1:9001"};
@@ -276,14 +276,14 @@ TEST(DoctorChecksTest, AnAddressThatWasAskedForHasToBeFree) {
 }
 
 TEST(DoctorChecksTest, WithoutAddressAndKeysNobodyIsAsked) {
-  PlayedMachine machine;
+  FakeMachine machine;
   machine.controller = Refused("must not be asked");
   machine.tls = InvalidArgument("must not be read");
   EXPECT_TRUE(IsReady(CheckMachine(machine, {})));
 }
 
 TEST(DoctorChecksTest, NcclOfAPythonPackageCounts) {
-  PlayedMachine machine;
+  FakeMachine machine;
   machine.libraries.erase("libnccl.so.2");
   machine.libraries["/venv/libnccl.so.2"] = 22'304;
   machine.packaged_nccl = {"/broken/libnccl.so.2", "/venv/libnccl.so.2"};
@@ -293,7 +293,7 @@ TEST(DoctorChecksTest, NcclOfAPythonPackageCounts) {
 }
 
 TEST(DoctorChecksTest, TheClockMayFollowAServerWithoutChrony) {
-  PlayedMachine machine;
+  FakeMachine machine;
   machine.commands = {{"timedatectl", "yes\n"}};
   EXPECT_EQ(ResultOf(CheckMachine(machine, {}), "clock").state, CheckState::kGood);
 }

@@ -27,7 +27,7 @@ class Machine {
   // Where PATH, /usr/sbin and /sbin have it; "": nowhere.
   virtual std::string FindTool(const std::string& name) const = 0;
   // What it prints, errors included. Errors: it can't be started, ends with another code than 0, or takes over 5 s.
-  virtual Result<std::string> Run(const std::vector<std::string>& words) const = 0;
+  virtual Result<std::string> Run(const std::vector<std::string>& command) const = 0;
   // Of the environment; "": unset.
   virtual std::string Variable(const std::string& name) const = 0;
   // For this user. Errors: there is no such folder, or nothing can be written there.

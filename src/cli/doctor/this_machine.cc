@@ -101,9 +101,9 @@ class ThisMachine : public Machine {
     }
     return "";
   }
-  Result<std::string> Run(const std::vector<std::string>& words) const override {
-    FL_ASSIGN_OR_RETURN(const auto outcome, service::RunExecHook({.command = words, .deadline = kPatience}, ""));
-    if (outcome.timed_out) return Failed(fmt::format("{} takes over 5 s", words.front()));
+  Result<std::string> Run(const std::vector<std::string>& command) const override {
+    FL_ASSIGN_OR_RETURN(const auto outcome, service::RunExecHook({.command = command, .deadline = kPatience}, ""));
+    if (outcome.timed_out) return Failed(fmt::format("{} takes over 5 s", command.front()));
     if (outcome.exit_code != 0) return Failed(outcome.output.substr(0, outcome.output.find('\n')));
     return outcome.output;
   }

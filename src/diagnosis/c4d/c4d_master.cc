@@ -52,7 +52,7 @@ std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::Tel
     tracker_->ForgetOthers(now);
     stood_still_ = true;
   } else {
-    JudgeStanding(now);
+    JudgeStalled(now);
   }
   EndWindowIfDue(now);
   ClearGone(now);
@@ -142,7 +142,7 @@ WaitGraphQuery C4dMaster::QueryAt(SimTime now, bool has_clock) const {
   return {.now = now, .has_clock = has_clock, .hang = options_.hang, .silence = options_.silence};
 }
 
-std::vector<Suspect> C4dMaster::FindStanding(SimTime now) {
+std::vector<Suspect> C4dMaster::FindStalled(SimTime now) {
   const Hindrances hindrances = FindHindrances(*picture_, now, true, options_.silence);
   std::vector<Suspect> suspects = FindMissing(*picture_, hindrances, now, options_.silence);
   std::vector<Suspect> mismatches = mismatch_check_.Find(now, options_.hang, &*picture_);
@@ -153,8 +153,8 @@ std::vector<Suspect> C4dMaster::FindStanding(SimTime now) {
   return suspects;
 }
 
-void C4dMaster::JudgeStanding(SimTime now) {
-  for (const Suspect& suspect : FindStanding(now)) {
+void C4dMaster::JudgeStalled(SimTime now) {
+  for (const Suspect& suspect : FindStalled(now)) {
     switch (suspect.syndrome) {
       case Syndrome::kDead:
         if (IsAftermath(suspect)) break;

@@ -85,8 +85,8 @@ class C4dMaster {
   void TakeLayout(SimTime now, const model::JobLayout& layout);
   bool IsRestart(const model::JobLayout& layout) const;
   WaitGraphQuery QueryAt(SimTime now, bool has_clock) const;
-  std::vector<Suspect> FindStanding(SimTime now);
-  void JudgeStanding(SimTime now);
+  std::vector<Suspect> FindStalled(SimTime now);
+  void JudgeStalled(SimTime now);
   void JudgeHang(const Suspect& suspect, SimTime now);
   bool IsAftermath(const Suspect& dead) const;
   void EndWindowIfDue(SimTime now);

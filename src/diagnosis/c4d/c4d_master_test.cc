@@ -474,7 +474,7 @@ TEST(C4dMasterTest, PausesBelowTheHangTimeAreNobodysFault) {
 }
 
 // Plays a history of records again, with its reports repeated and shuffled within each second.
-std::vector<Finding> PlayDisturbed(const Job& job, uint64_t seed, SimDuration skew) {
+std::vector<Finding> SimulateDisturbed(const Job& job, uint64_t seed, SimDuration skew) {
   Random random(seed);
   C4dMaster master{C4dOptions()};
   for (const auto& [now, records] : job.history) {
@@ -501,8 +501,8 @@ TEST(C4dMasterTest, RepeatedAndReorderedReportsChangeNothing) {
   job.Wait(30);
   ASSERT_EQ(job.Open().size(), 1u);
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    EXPECT_EQ(PlayDisturbed(job, seed, SimDuration(0)), job.master.findings()) << seed;
-    const std::vector<Finding> later = PlayDisturbed(job, seed, SimDuration(7'000'000'000));
+    EXPECT_EQ(SimulateDisturbed(job, seed, SimDuration(0)), job.master.findings()) << seed;
+    const std::vector<Finding> later = SimulateDisturbed(job, seed, SimDuration(7'000'000'000));
     ASSERT_EQ(later.size(), 1u);
     EXPECT_EQ(later.front().culprits, job.master.findings().front().culprits);
   }

@@ -17,8 +17,8 @@ using model::RankId;
 
 // All-reduces over the communicators that cross hosts, ten a second; all leave within 0.5 ms. Host clocks are off by
 // `offsets` [host] at the start and drift by `drifts` [host] seconds per second.
-void PlayOperations(const JobLayout& layout, const std::vector<double>& offsets, const std::vector<double>& drifts,
-                    uint32_t first_communicator, int count, Random& random, ClockOffsets& clocks) {
+void SimulateOperations(const JobLayout& layout, const std::vector<double>& offsets, const std::vector<double>& drifts,
+                        uint32_t first_communicator, int count, Random& random, ClockOffsets& clocks) {
   for (int i = 0; i < count; ++i) {
     const double end = 0.1 * i;
     for (size_t c = first_communicator; c < layout.communicators.size(); ++c) {
@@ -51,7 +51,7 @@ TEST(ClockOffsetsTest, FindsPlantedOffsetsAndFollowsDrift) {
       drifts.push_back(random.Uniform(-100e-6, 100e-6));
     }
     ClockOffsets clocks(layout);
-    PlayOperations(layout, offsets, drifts, 6, 300, random, clocks);
+    SimulateOperations(layout, offsets, drifts, 6, 300, random, clocks);
     const double end = 29.9;
     for (uint32_t rank = 0; rank < 12; ++rank) {
       const size_t host = rank / 2;
@@ -71,7 +71,7 @@ TEST(ClockOffsetsTest, HostsThatMeetOnlyThroughOthersAreComparable) {
                           {.name = "", .ranks = {RankId(1u), RankId(2u)}}};
   Random random(1);
   ClockOffsets clocks(layout);
-  PlayOperations(layout, {0, 1, -2}, {0, 0, 0}, 0, 100, random, clocks);
+  SimulateOperations(layout, {0, 1, -2}, {0, 0, 0}, 0, 100, random, clocks);
   EXPECT_NEAR(clocks.OffsetOf(RankId(2u)).value() - clocks.OffsetOf(RankId(0u)).value(), -2, 2e-3);
 }
 
@@ -79,7 +79,7 @@ TEST(ClockOffsetsTest, OneHostTellsNothing) {
   const JobLayout layout = MakeExampleLayout({.hosts = 1, .gpus = 4});
   ClockOffsets clocks(layout);
   Random random(1);
-  PlayOperations(layout, {5}, {0}, 0, 10, random, clocks);
+  SimulateOperations(layout, {5}, {0}, 0, 10, random, clocks);
   EXPECT_EQ(clocks.OffsetOf(RankId(0u)).value(), 0);
   EXPECT_TRUE(std::isinf(clocks.ErrorBoundOf(RankId(0u)).value()));
 }

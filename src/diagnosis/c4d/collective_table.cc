@@ -15,7 +15,7 @@ OperationSignature SignatureOf(const OperationRecord& record) {
   return {record.kind, record.sequence, record.bytes, record.data_type, record.root};
 }
 
-Stage StageToldBy(const OperationRecord& record) {
+Stage StageReportedBy(const OperationRecord& record) {
   if (record.finished) return Stage::kFinished;
   return record.started ? Stage::kStarted : Stage::kEnqueued;
 }
@@ -58,7 +58,7 @@ CollectiveTable::Outcome CollectiveTable::Add(uint32_t position, const Operation
   if (operation == nullptr) operation = &Insert(record, context.enqueued);
   MemberProgress& member = operation->members[position];
   if (!CheckSignature(operation, position, record, &outcome)) return outcome;
-  const Stage stage = StageToldBy(record);
+  const Stage stage = StageReportedBy(record);
   const bool fills_hole = member.is_implied && stage == Stage::kFinished && member.finished == SimTime();
   if (stage <= member.stage && !fills_hole) return outcome;
   outcome.is_news = !fills_hole;

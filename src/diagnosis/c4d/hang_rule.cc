@@ -106,7 +106,7 @@ class HangRule {
       if (node < num_ranks_) continue;
       const PendingOperation& operation = graph_.operations[node - num_ranks_];
       // No patience resolves a circle; this one only has to be no trick of reports under way.
-      if (!operation.stands_still) return;
+      if (!operation.is_stalled) return;
     }
     cycles_.push_back(sink);
   }

@@ -88,11 +88,11 @@ bool JobPicture::Add(SimTime now, const model::RankReport& report, const Complet
   const auto note_whole = [&](RankState::WholeReport& whole) {
     if (*serial > whole.serial) whole = {*serial, now};
   };
-  if (TellsAllOperations(report)) note_whole(rank.told_operations);
+  if (TellsAllOperations(report)) note_whole(rank.reported_operations);
   const auto num_busy = std::count_if(report.connections.begin(), report.connections.end(),
                                       [](const auto& c) { return c.phase != model::TransferPhase::kIdle; });
   if (report.busy_connections && num_busy == static_cast<ptrdiff_t>(*report.busy_connections)) {
-    note_whole(rank.told_connections);
+    note_whole(rank.reported_connections);
   }
   for (size_t i = 0; i < report.connections.size(); ++i) {
     AddConnection(now, report, *serial, report.connections[i], i);
@@ -243,13 +243,13 @@ void JobPicture::AddProgress(SimTime now, const model::RankReport& report, uint3
 }
 
 bool JobPicture::TellsAllOperations(const model::RankReport& report) {
-  size_t num_told = 0;  // communicators
+  size_t num_reported = 0;  // communicators
   pending_.clear();
   for (const model::ProgressRecord& progress : report.progress) {
-    num_told += IsTransfer(progress.kind) ? 0 : 1;
+    num_reported += IsTransfer(progress.kind) ? 0 : 1;
     pending_.push_back(progress.enqueued - progress.finished);
   }
-  if (num_told < ranks_[report.rank].memberships.size()) return false;
+  if (num_reported < ranks_[report.rank].memberships.size()) return false;
   for (const model::OperationRecord& operation : report.operations) {
     if (operation.finished) continue;
     const bool is_transfer = IsTransfer(operation.kind);

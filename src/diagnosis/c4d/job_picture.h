@@ -62,8 +62,8 @@ struct RankState {
     uint32_t serial = 0;  // 0: none
     SimTime heard;
   };
-  WholeReport told_operations;
-  WholeReport told_connections;
+  WholeReport reported_operations;
+  WholeReport reported_connections;
   // On the master's clock; zero: never.
   SimTime last_heard;
   SimTime last_progress;
@@ -152,22 +152,22 @@ class JobPicture {
 
   // Where the oldest message under way of one of the rank's connections stands, by all that was told.
   model::TransferPhase PhaseOf(model::RankId rank, const ConnectionState& connection) const {
-    const bool is_idle = connection.serial < ranks_[rank].told_connections.serial;  // or else it had been told
+    const bool is_idle = connection.serial < ranks_[rank].reported_connections.serial;  // or else it had been told
     return is_idle ? model::TransferPhase::kIdle : connection.phase;
   }
 
   // Whether the rank would have told by now if an operation had changed on its side up to `time` since its report of
   // that serial. Args: how long reports may take to arrive, and to be missed.
   bool IsUpToDate(model::RankId rank, uint32_t serial, SimTime time, SimDuration report_delay) const {
-    return IsToldSince(rank, ranks_[rank].told_operations, serial, time, report_delay);
+    return IsReportedSince(rank, ranks_[rank].reported_operations, serial, time, report_delay);
   }
   // The same of a connection.
   bool IsUpToDate(model::RankId rank, const ConnectionState& connection, SimTime time, SimDuration report_delay) const {
-    return IsToldSince(rank, ranks_[rank].told_connections, connection.serial, time, report_delay);
+    return IsReportedSince(rank, ranks_[rank].reported_connections, connection.serial, time, report_delay);
   }
   // Whether a report made within [from, until] that is missing may have told of an operation of which nobody else told.
   bool MayHideOperation(model::RankId rank, SimTime from, SimTime until) const {
-    return ranks_[rank].numbers.HasGapBetween(from, until, ranks_[rank].told_operations.serial);
+    return ranks_[rank].numbers.HasGapBetween(from, until, ranks_[rank].reported_operations.serial);
   }
 
   // Disputed operations that completed since the call before.
@@ -181,8 +181,8 @@ class JobPicture {
   void AddProgress(SimTime now, const model::RankReport& report, uint32_t serial, const model::ProgressRecord& record);
   // Whether the report tells all about the operations of its rank.
   bool TellsAllOperations(const model::RankReport& report);
-  bool IsToldSince(model::RankId rank, const RankState::WholeReport& whole, uint32_t serial, SimTime time,
-                   SimDuration report_delay) const {
+  bool IsReportedSince(model::RankId rank, const RankState::WholeReport& whole, uint32_t serial, SimTime time,
+                       SimDuration report_delay) const {
     const RankState& state = ranks_[rank];
     const SimTime heard = whole.serial > 0 ? whole.heard : state.last_heard;
     return heard > time && !state.numbers.HasGap(std::max(serial, whole.serial), time + report_delay);

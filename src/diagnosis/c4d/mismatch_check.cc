@@ -174,8 +174,8 @@ std::vector<Suspect> MismatchCheck::Find(SimTime now, const HangOptions& options
       const bool is_serious = std::any_of(operation.deviations.begin(), operation.deviations.end(),
                                           [&](const auto& d) { return !operation.signature.MayDiffer(d.signature); });
       const SimTime since = std::max(operation.since, picture->communicators()[id].last_progress);
-      const bool stands_still = now - since >= options.suspect_after;
-      if (!operation.deviations.empty() && (is_serious || stands_still)) judge(id, operation);
+      const bool is_stalled = now - since >= options.suspect_after;
+      if (!operation.deviations.empty() && (is_serious || is_stalled)) judge(id, operation);
     }
     JudgeTransfers(*picture, id, &suspects);
   }

@@ -69,7 +69,7 @@ void PairExchanges::AddMember(model::RankId rank, uint32_t position, const model
   Open& open = communicator.open[record.sequence];
   open.ranks.resize(num_ranks);
   open.ranks[position] = {rank, whole.enqueued, whole.first_started, whole.last_finished};
-  if (++open.num_told == num_ranks) {
+  if (++open.num_reported == num_ranks) {
     communicator.has_exchanges = true;
     sink({record.communicator, model::OperationKind::kAllToAll, record.sequence, 0, open.ranks});
     communicator.open.erase(record.sequence);

@@ -66,7 +66,7 @@ class PairExchanges {
   };
   struct Open {
     std::vector<RankInstants> ranks;  // [member] who is invalid has not told all
-    uint32_t num_told = 0;
+    uint32_t num_reported = 0;
   };
   struct Communicator {
     std::map<model::RankId, uint32_t> positions;

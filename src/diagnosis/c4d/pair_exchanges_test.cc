@@ -34,7 +34,7 @@ OperationRecord Pair(OperationKind kind, uint32_t peer, uint64_t sequence, doubl
 // One GPU on each of a few hosts, so that rank = host; the last communicator is over all.
 class PairExchangesTest : public ::testing::Test {
  protected:
-  struct Told {
+  struct Reported {
     uint64_t sequence;
     std::vector<RankInstants> ranks;
   };
@@ -52,7 +52,7 @@ class PairExchangesTest : public ::testing::Test {
     exchanges_->Add(report, [&](const CompletedOperation& operation) {
       EXPECT_EQ(operation.kind, OperationKind::kAllToAll);
       EXPECT_EQ(operation.communicator, all_);
-      told_.push_back({operation.sequence, {operation.ranks.begin(), operation.ranks.end()}});
+      reported_.push_back({operation.sequence, {operation.ranks.begin(), operation.ranks.end()}});
     });
   }
 
@@ -70,7 +70,7 @@ class PairExchangesTest : public ::testing::Test {
   model::JobLayout layout_;
   CommunicatorId all_;
   std::optional<PairExchanges> exchanges_;
-  std::vector<Told> told_;
+  std::vector<Reported> reported_;
 };
 
 TEST_F(PairExchangesTest, AllWithAllIsToldOnceWithTheFirstStartAndTheLastEnd) {
@@ -82,13 +82,13 @@ TEST_F(PairExchangesTest, AllWithAllIsToldOnceWithTheFirstStartAndTheLastEnd) {
     operations[0].finished = At(2.25);
     Report(rank, operations);
     Report(rank, operations);  // told again
-    EXPECT_EQ(told_.size(), rank == 2 ? 1u : 0u);
+    EXPECT_EQ(reported_.size(), rank == 2 ? 1u : 0u);
   }
-  ASSERT_EQ(told_.size(), 1u);
+  ASSERT_EQ(reported_.size(), 1u);
   for (uint32_t rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(told_[0].ranks[rank].rank, RankId(rank));
-    EXPECT_EQ(told_[0].ranks[rank].started, At(rank == 2 ? 1.9 : 0.9));
-    EXPECT_EQ(told_[0].ranks[rank].finished, At(2.5));
+    EXPECT_EQ(reported_[0].ranks[rank].rank, RankId(rank));
+    EXPECT_EQ(reported_[0].ranks[rank].started, At(rank == 2 ? 1.9 : 0.9));
+    EXPECT_EQ(reported_[0].ranks[rank].finished, At(2.5));
   }
   EXPECT_TRUE(exchanges_->HasExchanges(all_));
   EXPECT_FALSE(exchanges_->HasExchanges(CommunicatorId(0u)));
@@ -104,8 +104,8 @@ TEST_F(PairExchangesTest, OfWhatIsLostNothingIsToldAndTheNextOneIs) {
       Report(rank, operations);
     }
   }
-  ASSERT_EQ(told_.size(), 1u);
-  EXPECT_EQ(told_[0].sequence, 8u);
+  ASSERT_EQ(reported_.size(), 1u);
+  EXPECT_EQ(reported_[0].sequence, 8u);
 }
 
 // Law: at most kMaxOpen exchanges are remembered, and those that are complete are told, however many others are not.
@@ -118,8 +118,8 @@ TEST_F(PairExchangesTest, ARankThatTellsNothingHidesNoLaterExchange) {
       if (rank < 2 || sequence == num_lost) Report(rank, Exchange(rank, sequence, t, t + 0.5));
     }
   }
-  ASSERT_EQ(told_.size(), 1u);
-  EXPECT_EQ(told_[0].sequence, num_lost);
+  ASSERT_EQ(reported_.size(), 1u);
+  EXPECT_EQ(reported_[0].sequence, num_lost);
 }
 
 // Forth and back, micro-batch by micro-batch: the second stage sends what follows from what it has received.
@@ -133,7 +133,7 @@ TEST_F(PairExchangesTest, APipelineOfTwoIsNone) {
     Report(1, {Pair(OperationKind::kReceive, 0, batch, t, t + 2, all_),
                Pair(OperationKind::kSend, 0, batch, t + 3, t + 4, all_)});
   }
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(reported_.empty());
   EXPECT_FALSE(exchanges_->HasExchanges(all_));
 }
 
@@ -146,7 +146,7 @@ TEST_F(PairExchangesTest, ARingIsNone) {
                     Pair(OperationKind::kReceive, (rank + 3) % 4, round, t, t + 0.5, all_)});
     }
   }
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(reported_.empty());
 }
 
 TEST_F(PairExchangesTest, DamagedRecordsAreLeftOut) {
@@ -159,7 +159,7 @@ TEST_F(PairExchangesTest, DamagedRecordsAreLeftOut) {
   unfinished.finished.reset();
   Report(0, {foreign, own, nowhere, backwards, unfinished});
   for (uint32_t rank = 0; rank < 2; ++rank) Report(rank, Exchange(rank, 0, 1, 2));
-  EXPECT_EQ(told_.size(), 1u) << "none of them counts as told";
+  EXPECT_EQ(reported_.size(), 1u) << "none of them counts as told";
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class ExampleJob {
 
   // One window of ten iterations.
   std::vector<Suspect> Window(StragglerDetector& detector, const Planted& planted, bool has_transport_suspect = false) {
-    for (int i = 0; i < 10; ++i) PlayIteration(detector, planted, i);
+    for (int i = 0; i < 10; ++i) SimulateIteration(detector, planted, i);
     lateness_ = detector.JudgeWindow();
     return detector.TakeSuspects(has_transport_suspect);
   }
@@ -56,7 +56,7 @@ class ExampleJob {
   const std::vector<double>& lateness() const { return lateness_; }
 
  private:
-  void PlayIteration(StragglerDetector& detector, const Planted& planted, int iteration) {
+  void SimulateIteration(StragglerDetector& detector, const Planted& planted, int iteration) {
     const auto num_ranks = static_cast<uint32_t>(layout_.ranks.size());
     std::vector<double> enqueued(num_ranks);
     for (uint32_t r = 0; r < num_ranks; ++r) {

@@ -31,7 +31,7 @@ class StuckGraph {
   }
 
   StuckData Find() {
-    FindLostWords();
+    FindLostMessages();
     for (uint32_t i = 0; i < ranks_.size(); ++i) {
       if (is_frozen_[i]) {
         is_busy_[i] = true;
@@ -50,7 +50,7 @@ class StuckGraph {
   }
 
  private:
-  using Word = std::pair<uint32_t, uint32_t>;  // receiver, which says that it has posted a buffer, and sender
+  using LostMessage = std::pair<uint32_t, uint32_t>;  // receiver, which says that it has posted a buffer, and sender
 
   // Whether the rank would have told of another state by now.
   bool IsUpToDate(RankId rank, const ConnectionState& state) const {
@@ -95,11 +95,11 @@ class StuckGraph {
   // that does not speak or does not listen; else it is the receiver. But who goes on speaking to one peer after the
   // other, and none of them hears it, is not frozen: it is cut off. A sender that has left the operation has done its
   // part.
-  void FindLostWords() {
-    std::vector<Word> lost;
+  void FindLostMessages() {
+    std::vector<LostMessage> lost;
     for (uint32_t i = 0; i < ranks_.size(); ++i) {
       for (const ConnectionState& state : picture_.ConnectionsOf(ranks_[i], communicator_)) {
-        if (!IsWordLost(i, state)) continue;
+        if (!IsMessageLost(i, state)) continue;
         const auto sender = IndexOf(state.key.peer);
         if (sender) {
           lost.emplace_back(i, *sender);
@@ -110,20 +110,20 @@ class StuckGraph {
     }
     std::sort(lost.begin(), lost.end());
     lost.erase(std::unique(lost.begin(), lost.end()), lost.end());  // one for each pair, however many channels it has
-    std::vector<uint32_t> words(ranks_.size(), 0);
-    std::vector<uint32_t> said(ranks_.size(), 0);
+    std::vector<uint32_t> messages(ranks_.size(), 0);
+    std::vector<uint32_t> num_messages(ranks_.size(), 0);
     for (const auto& [receiver, sender] : lost) {
-      ++words[receiver];
-      ++words[sender];
-      ++said[receiver];
+      ++messages[receiver];
+      ++messages[sender];
+      ++num_messages[receiver];
     }
-    for (const Word& word : lost) {
-      const auto [receiver, sender] = word;
-      const uint32_t blamed = words[sender] > words[receiver] ? sender : receiver;
+    for (const LostMessage& message : lost) {
+      const auto [receiver, sender] = message;
+      const uint32_t blamed = messages[sender] > messages[receiver] ? sender : receiver;
       // A process that freezes has noted one word at most that it did not send.
-      const bool is_cut_off = said[blamed] > 1 && words[sender] != words[receiver];
+      const bool is_cut_off = num_messages[blamed] > 1 && messages[sender] != messages[receiver];
       if (is_cut_off) {
-        lost_words_.insert(word);
+        lost_messages_.insert(message);
       } else {
         is_frozen_[blamed] = true;
       }
@@ -131,7 +131,7 @@ class StuckGraph {
   }
 
   // Whether a receiver says that it has posted a buffer for which the sender waits.
-  bool IsWordLost(uint32_t receiver, const ConnectionState& state) const {
+  bool IsMessageLost(uint32_t receiver, const ConnectionState& state) const {
     const TransferPhase phase = picture_.PhaseOf(ranks_[receiver], state);
     if (state.key.direction != Direction::kReceive || phase != TransferPhase::kReceivePosted) return false;
     ConnectionKey opposite = state.key;
@@ -161,7 +161,7 @@ class StuckGraph {
   // The word that the receiver has posted a buffer goes the other way than the data.
   void AddWaitForBuffer(uint32_t i, const ConnectionState& state) {
     const auto receiver = IndexOf(state.key.peer);
-    if (receiver && lost_words_.contains({*receiver, i})) {
+    if (receiver && lost_messages_.contains({*receiver, i})) {
       AddLink(i, {state.key.peer, ranks_[i], state.key.plane});
     } else {
       AddEdge(i, state.key.peer);
@@ -271,8 +271,8 @@ class StuckGraph {
   std::vector<std::vector<Wait>> waits_;
   std::vector<bool> is_busy_;  // has a message under way
   std::vector<bool> is_unsure_;
-  std::vector<bool> is_frozen_;  // waits for nobody
-  std::set<Word> lost_words_;    // by the network
+  std::vector<bool> is_frozen_;          // waits for nobody
+  std::set<LostMessage> lost_messages_;  // by the network
   const WaitGraphQuery& query_;
 };
 

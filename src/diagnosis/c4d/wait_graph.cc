@@ -162,7 +162,7 @@ class Builder {
         may_still_come ? SuspectTime(communicator, operation.kind, bytes, query_.hang) : query_.hang.suspect_after;
     const SimDuration waited = query_.now - operation.waiting_since;
     operation.is_stuck = !query_.has_clock || waited >= limit;
-    operation.stands_still = !query_.has_clock || waited >= query_.hang.suspect_after;
+    operation.is_stalled = !query_.has_clock || waited >= query_.hang.suspect_after;
     graph_.operations.push_back(std::move(operation));
   }
 

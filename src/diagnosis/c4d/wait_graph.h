@@ -42,10 +42,10 @@ struct PendingOperation {
   model::CommunicatorId communicator;
   model::OperationKind kind = model::OperationKind::kUnknown;
   uint64_t sequence = 0;
-  model::RankId peer;         // whom it is sent to, or received from; of collectives nobody
-  SimTime waiting_since;      // on the master's clock: nothing has moved on this communicator since, and it was pending
-  bool is_stuck = false;      // for longer than its suspect time
-  bool stands_still = false;  // for longer than that of usual operations
+  model::RankId peer;       // whom it is sent to, or received from; of collectives nobody
+  SimTime waiting_since;    // on the master's clock: nothing has moved on this communicator since, and it was pending
+  bool is_stuck = false;    // for longer than its suspect time
+  bool is_stalled = false;  // for longer than that of usual operations
   std::vector<model::RankId> inside;    // have started it, and not finished
   std::vector<model::RankId> missing;   // have not started it
   std::vector<model::RankId> doubtful;  // may not have started it

@@ -48,7 +48,7 @@ TEST(WordingTest, FindingsOfTheMasterHaveTheNames) {
   C4dMaster master({}, Names());
   SimTime now(1'000'000'000'000);
   uint32_t number = 0;
-  std::set<std::string> said;
+  std::set<std::string> summaries;
   const std::vector<model::TelemetryRecord> layout = {kTwoHosts};
   master.Handle(now, layout);
   for (int second = 0; second < 5; ++second) {
@@ -69,9 +69,10 @@ TEST(WordingTest, FindingsOfTheMasterHaveTheNames) {
       records.emplace_back(report);
     }
     ++number;
-    for (const C4dAction& action : master.Handle(now, records)) said.insert(action.finding.summary);
+    for (const C4dAction& action : master.Handle(now, records)) summaries.insert(action.finding.summary);
   }
-  EXPECT_EQ(said, std::set<std::string>{"The process of rank 2 (host worker-b, GPU 0) has ended with exit code -9"});
+  EXPECT_EQ(summaries,
+            std::set<std::string>{"The process of rank 2 (host worker-b, GPU 0) has ended with exit code -9"});
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ PhasePlan Phase(double start_fraction, bool blocks, uint64_t bytes) {
 }
 
 // Plays an iteration in which the pipe carries `speed` bytes a second, a millisecond at a time or to the next instant.
-double Play(const TrainerPlan& plan, double speed) {
+double Simulate(const TrainerPlan& plan, double speed) {
   double now_s = 100;
   IterationState state(plan, now_s);
   double credit = 0;
@@ -49,33 +49,33 @@ double Play(const TrainerPlan& plan, double speed) {
   return now_s - 100;
 }
 
-TEST(IterationState, ComputeAloneTakesItsTime) { EXPECT_NEAR(Play(LoopPlan(0.25), 1), 0.25, 1e-9); }
+TEST(IterationState, ComputeAloneTakesItsTime) { EXPECT_NEAR(Simulate(LoopPlan(0.25), 1), 0.25, 1e-9); }
 
 TEST(IterationState, CommunicationAtTheEndAddsItsTime) {
   TrainerPlan plan = LoopPlan(0.2);
   plan.phases = {Phase(1, false, 300)};
-  EXPECT_NEAR(Play(plan, 1000), 0.2 + 0.3, 3e-3);
+  EXPECT_NEAR(Simulate(plan, 1000), 0.2 + 0.3, 3e-3);
 }
 
 TEST(IterationState, CommunicationBesideComputeHides) {
   TrainerPlan plan = LoopPlan(0.4);
   plan.phases = {Phase(0.5, false, 100)};  // from 0.2 s to 0.3 s
-  EXPECT_NEAR(Play(plan, 1000), 0.4, 1e-9);
+  EXPECT_NEAR(Simulate(plan, 1000), 0.4, 1e-9);
   plan.phases = {Phase(0.5, false, 300)};  // to 0.5 s
-  EXPECT_NEAR(Play(plan, 1000), 0.5, 3e-3);
+  EXPECT_NEAR(Simulate(plan, 1000), 0.5, 3e-3);
 }
 
 TEST(IterationState, BlockingPhaseStopsTheClock) {
   TrainerPlan plan = LoopPlan(0.4);
   plan.phases = {Phase(0.5, true, 300)};
-  EXPECT_NEAR(Play(plan, 1000), 0.4 + 0.3, 3e-3);
+  EXPECT_NEAR(Simulate(plan, 1000), 0.4 + 0.3, 3e-3);
 }
 
 TEST(IterationState, LocalTimeCountsAndPhasesFollowEachOther) {
   TrainerPlan plan = LoopPlan(0.1);
   plan.phases = {Phase(1, false, 100), Phase(1, false, 0), Phase(1, false, 100)};
   plan.phases[1].local_s = 0.25;
-  EXPECT_NEAR(Play(plan, 1000), 0.1 + 0.1 + 0.25 + 0.1, 5e-3);
+  EXPECT_NEAR(Simulate(plan, 1000), 0.1 + 0.1 + 0.25 + 0.1, 5e-3);
 }
 
 // A ring of n workers over perfect pipes: nobody may be more than `lead` parts ahead of what it has received.
@@ -211,7 +211,7 @@ TEST(IterationState, WaitsForDataWhereNothingElseCanHappen) {
 }
 
 // Plays an iteration with bytes that take no time, told to misbehave.
-double PlayWith(const TrainerPlan& plan, const AddedCompute& added) {
+double SimulateWith(const TrainerPlan& plan, const AddedCompute& added) {
   double now_s = 100;
   IterationState state(plan, now_s, added);
   while (!state.is_over()) {
@@ -231,9 +231,9 @@ double PlayWith(const TrainerPlan& plan, const AddedCompute& added) {
 TEST(IterationState, AddedComputeMakesTheIterationAsMuchLonger) {
   TrainerPlan plan = LoopPlan(0.4);
   plan.phases = {Phase(0.25, true, 10), Phase(0.5, false, 10), Phase(1, true, 10)};
-  EXPECT_NEAR(PlayWith(plan, {}), 0.4, 1e-9);
-  EXPECT_NEAR(PlayWith(plan, {.at_begin_s = 0.3}), 0.7, 1e-9);
-  EXPECT_NEAR(PlayWith(plan, {.before_each_phase_s = 0.2}), 0.4 + 3 * 0.2, 1e-9);
+  EXPECT_NEAR(SimulateWith(plan, {}), 0.4, 1e-9);
+  EXPECT_NEAR(SimulateWith(plan, {.at_begin_s = 0.3}), 0.7, 1e-9);
+  EXPECT_NEAR(SimulateWith(plan, {.before_each_phase_s = 0.2}), 0.4 + 3 * 0.2, 1e-9);
 }
 
 TEST(IterationState, PhasesAreReachedWhenTheirComputeIsDone) {

@@ -182,12 +182,12 @@ bool MessageFlow::PollReceive(Use* use, IterationState* state) {
   bool goes_on = true;
   while (goes_on) {
     goes_on = false;
-    const bool is_told = use->given == use->posted;
+    const bool is_announced = use->given == use->posted;
     while (use->posted < channel.num_messages && use->posted < use->done + kMessageSlots) {
       Tell(*use, use->posted++, MessageState::kReceiveBegan);
     }
     if (use->given < use->posted) {
-      if (!is_told) Tell(*use, use->given, MessageState::kReceiveBegan);
+      if (!is_announced) Tell(*use, use->given, MessageState::kReceiveBegan);
       if (clear_to_send_(channel.first_connection(), use->first_message + use->posted)) {
         while (use->given < use->posted) Tell(*use, use->given++, MessageState::kReceivePosted);
         has_moved = true;

@@ -110,9 +110,9 @@ struct Pipe {
   std::vector<uint64_t> cleared;       // latest word of the receiver
 };
 
-class PlayedWorker {
+class SimulatedWorker {
  public:
-  PlayedWorker(const TrainerPlan& plan, Pipe* pipe, Random* random)
+  SimulatedWorker(const TrainerPlan& plan, Pipe* pipe, Random* random)
       : plan_(plan),
         pipe_(pipe),
         random_(random),
@@ -236,11 +236,11 @@ TEST(MessageFlowTest, EveryMessageOfEveryChannelPassesItsStatesInOrder) {
     for (auto* counts : {&pipe.sent, &pipe.received, &pipe.acknowledged, &pipe.cleared}) {
       counts->assign(2 * size_t{queue_pairs}, 0);
     }
-    PlayedWorker workers[2] = {{plans[0], &pipe, &random}, {plans[1], &pipe, &random}};
+    SimulatedWorker workers[2] = {{plans[0], &pipe, &random}, {plans[1], &pipe, &random}};
     constexpr uint64_t kIterations = 4;
     double now_s = 0;
     const auto are_done = [&] {
-      return std::ranges::all_of(workers, [](const PlayedWorker& w) { return w.num_iterations() >= kIterations; });
+      return std::ranges::all_of(workers, [](const SimulatedWorker& w) { return w.num_iterations() >= kIterations; });
     };
     for (int step = 0; step < 200'000 && !are_done(); ++step) {
       now_s += 0.01;
@@ -252,7 +252,7 @@ TEST(MessageFlowTest, EveryMessageOfEveryChannelPassesItsStatesInOrder) {
       }
     }
     ASSERT_TRUE(are_done());
-    for (const PlayedWorker& worker : workers) {
+    for (const SimulatedWorker& worker : workers) {
       // Two channels in each of two phases; the last ones may still be under way.
       EXPECT_GE(worker.observer().num_ended() + worker.observer().num_live(), 4 * kIterations);
       EXPECT_GE(worker.observer().num_ended(), 4 * kIterations - 2);
@@ -271,7 +271,7 @@ class OneEnd : public testing::Test {
     plan_.phases[0].streams[0].lead = plan_.phases[0].streams[0].parts;
     flow_.emplace(plan_, &observer_, [this](uint32_t c, uint64_t messages) {
       EXPECT_EQ(c, 1u);
-      told_ = messages;
+      reported_ = messages;
       return true;
     });
     state_.emplace(plan_, 0);
@@ -291,7 +291,7 @@ class OneEnd : public testing::Test {
   TrainerPlan plan_;
   LawObserver observer_{plan_};
   std::vector<uint64_t> acknowledged_ = {0, 0};
-  uint64_t told_ = 0;
+  uint64_t reported_ = 0;
   std::optional<MessageFlow> flow_;
   std::optional<IterationState> state_;
 };
@@ -328,11 +328,11 @@ TEST_F(OneEnd, WhatTheSocketHasTakenIsOnTheWireUntilItIsAcknowledged) {
 
 TEST_F(OneEnd, TheReceiverHasRoomForSoManyBeyondWhatHasCome) {
   Begin(20 * kMessageBytes);
-  EXPECT_EQ(told_, kMessageSlots);
+  EXPECT_EQ(reported_, kMessageSlots);
   EXPECT_EQ(observer_.StateOf(false, kMessageSlots - 1), MessageState::kReceivePosted);
   state_->OnReceived(1, 2 * kMessageBytes + 5);
   Poll();
-  EXPECT_EQ(told_, kMessageSlots + 2);
+  EXPECT_EQ(reported_, kMessageSlots + 2);
   EXPECT_EQ(observer_.StateOf(false, 1), MessageState::kReceiveTaken);
   EXPECT_EQ(observer_.StateOf(false, 2), MessageState::kReceivePosted);
 }

@@ -53,12 +53,13 @@ class Worker {
   }
 
   // The iteration that just ended, or nothing when it did not: stopped, or a peer was lost.
-  std::optional<std::string> PlayIteration(uint64_t index) {
+  std::optional<std::string> SimulateIteration(uint64_t index) {
     const double begin_s = NowSeconds();
-    const TrainerWishes& wishes = control_.Look();
-    PreparePhases(wishes.bad_order);
-    IterationState state(has_bad_order_ ? bad_order_plan_ : plan_, begin_s,
-                         {.at_begin_s = wishes.loader_s + control_.TakePause(), .before_each_phase_s = wishes.busy_s});
+    const TrainerRequests& requests = control_.Look();
+    PreparePhases(requests.bad_order);
+    IterationState state(
+        has_bad_order_ ? bad_order_plan_ : plan_, begin_s,
+        {.at_begin_s = requests.loader_s + control_.TakePause(), .before_each_phase_s = requests.busy_s});
     BeginIteration(index, &state);
     while (!state.is_over()) {
       if (stop_ || !MoveData(&state)) return std::nullopt;
@@ -129,8 +130,8 @@ class Worker {
   // Looks for new wishes before each phase, and tells what phases do.
   void FollowPhases(IterationState* state) {
     if (num_called_ < state->num_reached()) {
-      const TrainerWishes& wishes = control_.Look();
-      state->SetComputeBeforeEachPhase(wishes.busy_s);
+      const TrainerRequests& requests = control_.Look();
+      state->SetComputeBeforeEachPhase(requests.busy_s);
       state->Delay(control_.TakePause());
     }
     for (; num_called_ < state->num_reached(); ++num_called_) {
@@ -402,7 +403,7 @@ Status Train(const TrainerPlan& plan, Connections connections, const std::atomic
   uint64_t done = options.first_iteration;
   Status kept;
   while (kept.ok() && (plan.iterations == 0 || done < plan.iterations)) {
-    const auto line = worker.PlayIteration(done);
+    const auto line = worker.SimulateIteration(done);
     if (!line) break;
     record(*line);
     if (options.gpus != nullptr) options.gpus->Add(plan.work_flop, plan.compute_s);

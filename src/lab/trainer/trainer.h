@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "lab/trainer/collective_observer.h"
 #include "lab/trainer/connections.h"
-#include "lab/trainer/played_gpus.h"
+#include "lab/trainer/simulated_gpus.h"
 #include "lab/trainer/trainer_plan.h"
 
 namespace fairlead::lab {
@@ -21,7 +21,7 @@ namespace fairlead::lab {
 using RecordSink = std::function<void(const std::string&)>;
 
 struct TrainOptions {
-  PlayedGpus* gpus = nullptr;  // told of each iteration's work; null: nobody counts
+  SimulatedGpus* gpus = nullptr;  // told of each iteration's work; null: nobody counts
   // Told of all communication; the connections then have to be of Protocol::kMessages. Null: nobody is told, and
   // messages are not told apart.
   CollectiveObserver* observer = nullptr;

@@ -17,19 +17,19 @@ constexpr double kSecondsMax = 86'400;
 
 }  // namespace
 
-Result<TrainerWishes> ParseTrainerWishes(std::string_view text) {
-  TrainerWishes wishes;
-  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return wishes;
+Result<TrainerRequests> ParseTrainerRequests(std::string_view text) {
+  TrainerRequests requests;
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return requests;
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) return InvalidArgument("expected a JSON object with busy_s, loader_s, pause_s, bad_order");
   for (const auto& [key, value] : json.items()) {
     if (key == "bad_order" && value.is_boolean()) {
-      wishes.bad_order = value.get<bool>();
+      requests.bad_order = value.get<bool>();
       continue;
     }
-    double* const target = key == "busy_s"     ? &wishes.busy_s
-                           : key == "loader_s" ? &wishes.loader_s
-                           : key == "pause_s"  ? &wishes.pause_s
+    double* const target = key == "busy_s"     ? &requests.busy_s
+                           : key == "loader_s" ? &requests.loader_s
+                           : key == "pause_s"  ? &requests.pause_s
                                                : nullptr;
     if (target == nullptr) {
       return InvalidArgument(fmt::format("'{}' is unknown; expected busy_s, loader_s, pause_s, bad_order", key));
@@ -40,35 +40,35 @@ Result<TrainerWishes> ParseTrainerWishes(std::string_view text) {
     }
     *target = value.get<double>();
   }
-  return wishes;
+  return requests;
 }
 
-const TrainerWishes& TrainerControl::Look() {
+const TrainerRequests& TrainerControl::Look() {
   struct stat found = {};
-  if (path_.empty()) return wishes_;
+  if (path_.empty()) return requests_;
   Version version;
   if (stat(path_.c_str(), &found) == 0) {
     version = {found.st_mtim.tv_sec * int64_t{1'000'000'000} + found.st_mtim.tv_nsec, found.st_size, found.st_ino};
   }
-  if (version == version_) return wishes_;
+  if (version == version_) return requests_;
   std::string content;
   if (version != Version()) content = ReadFileIfThere(path_);
-  const auto wishes = ParseTrainerWishes(content);
-  if (!wishes.ok()) {
+  const auto requests = ParseTrainerRequests(content);
+  if (!requests.ok()) {
     // It may be half written: that is no fault until it stays so.
     if (content == refused_) {
-      fmt::print(stderr, "fairlead-trainer: {}: {}\n", path_, wishes.status().message());
+      fmt::print(stderr, "fairlead-trainer: {}: {}\n", path_, requests.status().message());
       version_ = version;
     }
     refused_ = content;
-    return wishes_;
+    return requests_;
   }
   version_ = version;
-  if (content == content_) return wishes_;
+  if (content == content_) return requests_;
   content_ = std::move(content);
-  wishes_ = *wishes;
-  pause_s_ = wishes_.pause_s;
-  return wishes_;
+  requests_ = *requests;
+  pause_s_ = requests_.pause_s;
+  return requests_;
 }
 
 double TrainerControl::TakePause() { return std::exchange(pause_s_, 0.0); }

@@ -18,17 +18,17 @@
 
 namespace fairlead::lab {
 
-struct TrainerWishes {
+struct TrainerRequests {
   double busy_s = 0;
   double loader_s = 0;
   double pause_s = 0;
   bool bad_order = false;
 
-  friend bool operator==(const TrainerWishes&, const TrainerWishes&) = default;
+  friend bool operator==(const TrainerRequests&, const TrainerRequests&) = default;
 };
 
 // Errors: kInvalidArgument: no JSON object, an unknown or mistyped key, a number outside of 0 to 86,400.
-Result<TrainerWishes> ParseTrainerWishes(std::string_view text);
+Result<TrainerRequests> ParseTrainerRequests(std::string_view text);
 
 class TrainerControl {
  public:
@@ -37,7 +37,7 @@ class TrainerControl {
 
   // Looks at the file. What can't be read leaves the wishes as they were, and is said on standard error, once.
   // Cost: one call of stat() where nothing has changed.
-  const TrainerWishes& Look();
+  const TrainerRequests& Look();
   // Seconds of a pause that was asked for since the last call.
   double TakePause();
 
@@ -53,7 +53,7 @@ class TrainerControl {
   Version version_;  // of what was read; all zero: no file
   std::string content_;
   std::string refused_;  // content that was complained about
-  TrainerWishes wishes_;
+  TrainerRequests requests_;
   double pause_s_ = 0;
 };
 

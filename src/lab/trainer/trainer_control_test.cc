@@ -22,18 +22,18 @@ class TrainerControlTest : public testing::Test {
 };
 
 TEST_F(TrainerControlTest, NoFileAndAnEmptyOneAskForNothing) {
-  EXPECT_EQ(control_.Look(), TrainerWishes());
+  EXPECT_EQ(control_.Look(), TrainerRequests());
   Write(" \n");
-  EXPECT_EQ(control_.Look(), TrainerWishes());
-  EXPECT_EQ(TrainerControl("").Look(), TrainerWishes());
+  EXPECT_EQ(control_.Look(), TrainerRequests());
+  EXPECT_EQ(TrainerControl("").Look(), TrainerRequests());
 }
 
 TEST_F(TrainerControlTest, WishesComeAndGoWithTheFile) {
   Write(R"({"busy_s": 0.25, "loader_s": 1, "bad_order": true})");
-  EXPECT_EQ(control_.Look(), (TrainerWishes{.busy_s = 0.25, .loader_s = 1, .bad_order = true}));
+  EXPECT_EQ(control_.Look(), (TrainerRequests{.busy_s = 0.25, .loader_s = 1, .bad_order = true}));
   EXPECT_EQ(control_.Look().busy_s, 0.25);
   std::filesystem::remove(path_);
-  EXPECT_EQ(control_.Look(), TrainerWishes());
+  EXPECT_EQ(control_.Look(), TrainerRequests());
 }
 
 TEST_F(TrainerControlTest, APauseIsMadeOnceForEachContent) {
@@ -64,8 +64,8 @@ TEST_F(TrainerControlTest, AHalfWrittenFileChangesNothing) {
   EXPECT_EQ(control_.Look().busy_s, 0.5);
 }
 
-TEST(TrainerWishesTest, MistakesAreNamed) {
-  const auto refusal = [](const std::string& text) { return ParseTrainerWishes(text).status().message(); };
+TEST(TrainerRequestsTest, MistakesAreNamed) {
+  const auto refusal = [](const std::string& text) { return ParseTrainerRequests(text).status().message(); };
   EXPECT_EQ(refusal("[]"), "expected a JSON object with busy_s, loader_s, pause_s, bad_order");
   EXPECT_EQ(refusal(R"({"buzy_s": 1})"), "'buzy_s' is unknown; expected busy_s, loader_s, pause_s, bad_order");
   EXPECT_EQ(refusal(R"({"busy_s": -1})"), "busy_s: expected seconds from 0 to 86400, found -1");

@@ -360,7 +360,7 @@ TEST(Trainer, StopsWhenTold) {
 }
 
 // Calls worker 0 of TwoWorkers() and says this.
-Descriptor CallWorker(uint16_t port, const std::string& words) {
+Descriptor CallWorker(uint16_t port, const std::string& args) {
   Descriptor caller(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -369,7 +369,7 @@ Descriptor CallWorker(uint16_t port, const std::string& words) {
   while (connect(caller.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     caller = Descriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // it does not listen yet
   }
-  EXPECT_EQ(send(caller.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
+  EXPECT_EQ(send(caller.get(), args.data(), args.size(), MSG_NOSIGNAL), static_cast<ssize_t>(args.size()));
   return caller;
 }
 

@@ -55,15 +55,15 @@ HostId HostIn(const controller::SteeringStep& step) {
 }
 
 // One run.
-class DrillPlay {
+class DrillSimulation {
  public:
-  DrillPlay(const DrillOptions& options, bool with_diagnosis)
+  DrillSimulation(const DrillOptions& options, bool with_diagnosis)
       : options_(options),
         with_diagnosis_(with_diagnosis),
         cluster_(options.cluster, options.faults),
         master_(options.diagnosis),
         steering_(options.steering, options.cluster.shape.NumHosts() + options.cluster.num_spares),
-        desk_(&steering_, &cluster_, [this](const controller::AuditEntry& entry) { NoteOutcome(entry); }),
+        dispatcher_(&steering_, &cluster_, [this](const controller::AuditEntry& entry) { NoteOutcome(entry); }),
         is_announced_(options.pauses.size()) {
     run_.stories.resize(options.faults.size());
     for (size_t f = 0; f < run_.stories.size(); ++f)
@@ -71,7 +71,7 @@ class DrillPlay {
     Tell(SimTime(), cluster_.Announce());
   }
 
-  DrillRun Play(const std::atomic<bool>& stop, const std::function<void(double)>& progress) {
+  DrillRun Simulate(const std::atomic<bool>& stop, const std::function<void(double)>& progress) {
     const int64_t num_ticks = (options_.end - SimTime()) / kTick;
     for (int64_t tick = 1; tick <= num_ticks && !stop; ++tick) {
       Step(SimTime() + kTick * tick);
@@ -83,7 +83,7 @@ class DrillPlay {
  private:
   void Step(SimTime now) {
     now_ = now;
-    const std::vector<model::TelemetryRecord> records = cluster_.Play(now);
+    const std::vector<model::TelemetryRecord> records = cluster_.Simulate(now);
     NoteFaults();
     std::vector<SteeringEvent> events = AnnouncePauses();
     if (with_diagnosis_) {
@@ -99,7 +99,7 @@ class DrillPlay {
   void Tell(SimTime now, const std::vector<SteeringEvent>& events) {
     const bool was_running = cluster_.IsRunning();
     const uint64_t lost_before = cluster_.num_lost();
-    for (const SteeringAction& action : desk_.Handle(now, events)) {
+    for (const SteeringAction& action : dispatcher_.Handle(now, events)) {
       if (const auto* excuse = std::get_if<ExcuseJob>(&action.step)) master_.ExcuseUntil(excuse->until);
       NoteAction(action);
     }
@@ -129,13 +129,13 @@ class DrillPlay {
     if (!is_asked && !has_timed_out) {
       act_at_ = kNotYet;
     } else if (act_at_ == kNotYet) {
-      const bool is_told = is_asked || HasOpenFinding();
-      const SimDuration search = is_told ? options_.reaction : options_.search;
+      const bool is_informed = is_asked || HasOpenFinding();
+      const SimDuration search = is_informed ? options_.reaction : options_.search;
       act_at_ = now_ + search;
       Note(DrillEventKind::kPeople,
            fmt::format("{}; people {} for {:.0f} min",
                        is_asked ? "they are asked" : "the job gives up after the time-out",
-                       is_told ? "follow what was found" : "search", search.seconds().value() / 60));
+                       is_informed ? "follow what was found" : "search", search.seconds().value() / 60));
     } else if (now_ >= act_at_) {
       act_at_ = kNotYet;
       StopByPeople();
@@ -334,7 +334,7 @@ class DrillPlay {
   SimulatedCluster cluster_;
   C4dMaster master_;
   controller::Steering steering_;
-  controller::SteeringDispatcher desk_;
+  controller::SteeringDispatcher dispatcher_;
   std::vector<bool> is_announced_;  // [pause]
   // People: end of their search; end of their restart, and on which hosts.
   SimTime act_at_ = kNotYet;
@@ -364,7 +364,7 @@ std::string_view Name(DrillEventKind kind) {
 
 DrillRun RunDrill(const DrillOptions& options, bool with_diagnosis, const std::atomic<bool>& stop,
                   const std::function<void(double)>& progress) {
-  return DrillPlay(options, with_diagnosis).Play(stop, progress);
+  return DrillSimulation(options, with_diagnosis).Simulate(stop, progress);
 }
 
 }  // namespace fairlead::sim

@@ -116,7 +116,7 @@ void SimulatedCluster::Start(SimTime now, const std::vector<HostId>& hosts) {
   if (run_) Stop(now);
   if (num_runs_ > 0) AddStretch(JobActivity::kRestarting, stopped_at_, now);
   place_ = {now - SimTime(), hosts, options_.shape.gpus_per_host};
-  run_begin_ = played_ = last_progress_ = now;
+  run_begin_ = simulated_until_ = last_progress_ = now;
   num_ended_ = 0;
   faults_of_run_.clear();
   std::vector<Fault> faults = FaultsOfRun(&faults_of_run_);
@@ -125,7 +125,7 @@ void SimulatedCluster::Start(SimTime now, const std::vector<HostId>& hosts) {
 
 void SimulatedCluster::Stop(SimTime now) {
   if (!run_) return;
-  played_ = now;
+  simulated_until_ = now;
   NoteProgress(now);
   const uint64_t every = options_.shape.checkpoint_every;
   const uint64_t kept = every == 0 ? 0 : num_ended_ / every * every;
@@ -195,15 +195,15 @@ HostId SimulatedCluster::HostOf(size_t fault) const {
 
 bool SimulatedCluster::IsHealthy(SimTime now, HostId host) const {
   for (size_t f = 0; f < faults_.size(); ++f) {
-    const bool stands = faults_[f].begin <= now && now < faults_[f].end && !is_repaired_[f];
-    if (stands && StaysBroken(faults_[f].kind) && HostOf(f) == host) return false;
+    const bool is_stalled = faults_[f].begin <= now && now < faults_[f].end && !is_repaired_[f];
+    if (is_stalled && StaysBroken(faults_[f].kind) && HostOf(f) == host) return false;
   }
   return true;
 }
 
-std::vector<model::TelemetryRecord> SimulatedCluster::Play(SimTime now) {
+std::vector<model::TelemetryRecord> SimulatedCluster::Simulate(SimTime now) {
   std::vector<model::TelemetryRecord> records = std::exchange(parting_, {});
-  played_ = now;
+  simulated_until_ = now;
   if (!run_) return records;
   run_->Run(SimTime() + (now - run_begin_), [&](SimTime, const model::TelemetryRecord& record) {
     records.push_back(Relocate(record, place_));
@@ -247,7 +247,7 @@ std::vector<JobStretch> SimulatedCluster::Stretches() const {
     if (begin < end) stretches.push_back({activity, begin, end});
   };
   if (!run_) {
-    add(JobActivity::kRestarting, stopped_at_, played_);
+    add(JobActivity::kRestarting, stopped_at_, simulated_until_);
     return stretches;
   }
   const std::vector<SimTime> ends = IterationEnds();
@@ -255,11 +255,11 @@ std::vector<JobStretch> SimulatedCluster::Stretches() const {
   const SimTime caught_up = num_repeated == 0 ? run_begin_ : ends[num_repeated - 1];
   add(JobActivity::kRepeating, run_begin_, caught_up);
   // An iteration is under way unless the next one will never end.
-  const bool stands = num_ended_ < ends.size() && ends[num_ended_] == SimTime::Never();
+  const bool is_stalled = num_ended_ < ends.size() && ends[num_ended_] == SimTime::Never();
   const bool still_repeats = NumIterations() < farthest_;
   add(still_repeats ? JobActivity::kRepeating : JobActivity::kTraining, caught_up,
-      stands ? last_progress_ : std::max(last_progress_, played_));
-  if (stands) add(JobActivity::kStanding, last_progress_, played_);
+      is_stalled ? last_progress_ : std::max(last_progress_, simulated_until_));
+  if (is_stalled) add(JobActivity::kStalled, last_progress_, simulated_until_);
   return stretches;
 }
 

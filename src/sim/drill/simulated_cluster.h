@@ -57,7 +57,7 @@ bool StaysBroken(execution::FaultKind kind);
 enum class JobActivity : uint8_t {
   kTraining,    // iterations that nobody had trained before
   kRepeating,   // iterations that were lost
-  kStanding,    // no iteration ends any more
+  kStalled,     // no iteration ends any more
   kRestarting,  // it is stopped, or initializes
 };
 struct JobStretch {
@@ -78,7 +78,7 @@ class SimulatedCluster final : public controller::ActionBackend {
   std::vector<controller::SteeringEvent> TakeOutcomes(SimTime now) override;
 
   // Plays up to `now` and returns what has arrived since the call before. Args: now does not run backwards.
-  std::vector<model::TelemetryRecord> Play(SimTime now);
+  std::vector<model::TelemetryRecord> Simulate(SimTime now);
 
   // What people do, without an action of steering; nothing happens where it is so already.
   void Stop(SimTime now);
@@ -136,7 +136,7 @@ class SimulatedCluster final : public controller::ActionBackend {
   std::vector<size_t> faults_of_run_;  // [fault of the run]
   uint64_t num_runs_ = 0;
   SimTime run_begin_;
-  SimTime played_;
+  SimTime simulated_until_;
   uint64_t base_iteration_ = 0;  // that the run began with
   uint64_t num_ended_ = 0;       // of the run
   uint64_t num_lost_ = 0;

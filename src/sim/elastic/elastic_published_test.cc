@@ -40,7 +40,7 @@ class ElasticPublishedTest : public testing::Test {
     return LoadPolluxWorkload(fmt::format("{}/workloads/workload-{}.csv", kData, workload), profiles_).value();
   }
 
-  ElasticResult Play(std::string_view policy, int workload) {
+  ElasticResult Simulate(std::string_view policy, int workload) {
     const auto created = scheduling::CreateAllocationPolicy(policy, 1).value();
     return RunElasticSimulation(Load(workload), *created, {}).value();
   }
@@ -50,7 +50,8 @@ class ElasticPublishedTest : public testing::Test {
     double jct_s = 0;
     double restarts = 0;
   };
-  Average PlayAll(const scheduling::AllocationPolicy& policy, double predictable_share, const ElasticOptions& options) {
+  Average SimulateAll(const scheduling::AllocationPolicy& policy, double predictable_share,
+                      const ElasticOptions& options) {
     Average average;
     for (int w = 1; w <= kNumWorkloads; ++w) {
       auto jobs = Load(w);
@@ -74,7 +75,7 @@ class ElasticPublishedTest : public testing::Test {
                           double tolerance) {
     uint32_t restarts = 0;
     for (int w = 1; w <= kNumWorkloads; ++w) {
-      const ElasticResult result = Play(policy, w);
+      const ElasticResult result = Simulate(policy, w);
       EXPECT_NEAR(MeanJct(result), expected[w - 1], tolerance * expected[w - 1]) << policy << ", workload " << w;
       for (const ElasticJobResult& job : result.jobs) {
         restarts += job.num_restarts;
@@ -156,7 +157,7 @@ constexpr double kOptimusMean = 5228.17;
 // below Optimus.
 TEST_F(ElasticPublishedTest, AiturboIsAheadOfAllOthers) {
   scheduling::aiturbo::AiturboOptions options;
-  const Average with_hold = PlayAll(*scheduling::aiturbo::CreateAiturbo(options).value(), 1, {});
+  const Average with_hold = SimulateAll(*scheduling::aiturbo::CreateAiturbo(options).value(), 1, {});
   EXPECT_LT(with_hold.jct_s, kSrtfMean);
   EXPECT_LT(with_hold.jct_s, 0.76 * kTiresiasMean);
   EXPECT_LT(with_hold.jct_s, 0.54 * kOptimusMean);
@@ -166,27 +167,27 @@ TEST_F(ElasticPublishedTest, AiturboIsAheadOfAllOthers) {
     options.hold_s = 0;
     options.price_factor = 0;
     options.knee_efficiency = knee;
-    const Average without = PlayAll(*scheduling::aiturbo::CreateAiturbo(options).value(), 1, {});
+    const Average without = SimulateAll(*scheduling::aiturbo::CreateAiturbo(options).value(), 1, {});
     EXPECT_LT(without.jct_s, 2960) << knee;
   }
 }
 
 TEST_F(ElasticPublishedTest, AiturboWithHalfOfTheJobsUnpredictableIsAheadOfTiresias) {
   const auto policy = scheduling::CreateAllocationPolicy("aiturbo", 1).value();
-  const Average exact = PlayAll(*policy, 0.5, {});
+  const Average exact = SimulateAll(*policy, 0.5, {});
   EXPECT_LT(exact.jct_s, kTiresiasMean);
   EXPECT_LT(exact.restarts, 3);
   // Remaining times that are off by a factor of 1.22 in the median (sigma 0.3), speeds by 1.1.
   ElasticOptions options;
   options.errors = {0.3, 0.15, 1};
-  const Average wrong = PlayAll(*policy, 0.5, options);
+  const Average wrong = SimulateAll(*policy, 0.5, options);
   EXPECT_LT(wrong.jct_s, kTiresiasMean);
 }
 
 // The published variant does worse on GPUs alone: R = k leaves it no reason to grow. Measured by the specification's
 // author: 4483 s on average. Readings that the text leaves open, with their numbers: docs/papers/aiturbo.md.
 TEST_F(ElasticPublishedTest, TheLiteralVariantIsBehind) {
-  const Average literal = PlayAll(*scheduling::CreateAllocationPolicy("aiturbo-literal", 1).value(), 1, {});
+  const Average literal = SimulateAll(*scheduling::CreateAllocationPolicy("aiturbo-literal", 1).value(), 1, {});
   EXPECT_NEAR(literal.jct_s, 4483, 0.05 * 4483);
 }
 

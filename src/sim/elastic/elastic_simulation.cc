@@ -37,7 +37,7 @@ class Simulation {
   Result<ElasticResult> Run(const std::atomic<bool>* stop) {
     while (!IsDone() && now_s_ < options_.give_up_s && (stop == nullptr || !stop->load(std::memory_order_relaxed))) {
       const size_t num_ended = AdvanceInterval();
-      const bool has_node_event = PlayNodeEvents();
+      const bool has_node_event = ApplyNodeEvents();
       const AllocationSnapshot snapshot = TakeSnapshot(num_ended, has_node_event);
       if (!IsAsked(snapshot.trigger)) continue;
       FL_ASSIGN_OR_RETURN(const AllocationPlan plan, policy_.Decide(snapshot));
@@ -108,7 +108,7 @@ class Simulation {
   }
 
   // Returns whether a node came or went.
-  bool PlayNodeEvents() {
+  bool ApplyNodeEvents() {
     bool has_changed = false;
     for (; next_node_event_ < node_events_.size() && node_events_[next_node_event_].time_s <= now_s_;
          ++next_node_event_) {

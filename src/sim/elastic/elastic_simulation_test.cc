@@ -44,7 +44,8 @@ ElasticJobSpec JobOf(const ApplicationProfile& profile, double submission_s) {
   return job;
 }
 
-ElasticResult Play(const std::vector<ElasticJobSpec>& jobs, std::string_view policy, const ElasticOptions& options) {
+ElasticResult Simulate(const std::vector<ElasticJobSpec>& jobs, std::string_view policy,
+                       const ElasticOptions& options) {
   return RunElasticSimulation(jobs, *CreateAllocationPolicy(policy, 1).value(), options).value();
 }
 
@@ -53,7 +54,7 @@ TEST(ElasticSimulationTest, OneJobAloneMatchesTheClosedForm) {
   const ApplicationProfile profile = ApplicationProfile::Create(PlainTables()).value();
   ElasticOptions options;
   options.cluster = {1, 1, 0, 0};
-  const ElasticResult result = Play({JobOf(profile, 10)}, "fcfs", options);
+  const ElasticResult result = Simulate({JobOf(profile, 10)}, "fcfs", options);
   EXPECT_EQ(result.jobs[0].completion_s, 340);
   EXPECT_EQ(result.jobs[0].first_start_s, 60);
   EXPECT_EQ(result.jobs[0].waited_s, 50);
@@ -66,7 +67,7 @@ TEST(ElasticSimulationTest, ASecondJobWaitsForTheFirst) {
   const ApplicationProfile profile = ApplicationProfile::Create(PlainTables()).value();
   ElasticOptions options;
   options.cluster = {1, 1, 0, 0};
-  const ElasticResult result = Play({JobOf(profile, 0), JobOf(profile, 30)}, "fcfs", options);
+  const ElasticResult result = Simulate({JobOf(profile, 0), JobOf(profile, 30)}, "fcfs", options);
   EXPECT_EQ(result.jobs[0].completion_s, 340);
   EXPECT_EQ(result.jobs[1].completion_s, 640);
   const ElasticMetrics metrics = Summarize(result, options.cluster);
@@ -81,7 +82,7 @@ TEST(ElasticSimulationTest, CoresLimitJobsToo) {
   const ApplicationProfile profile = ApplicationProfile::Create(PlainTables()).value();
   ElasticOptions options;
   options.cluster = {1, 2, 6, 4};
-  const ElasticResult result = Play({JobOf(profile, 0), JobOf(profile, 30)}, "fcfs", options);
+  const ElasticResult result = Simulate({JobOf(profile, 0), JobOf(profile, 30)}, "fcfs", options);
   EXPECT_EQ(result.jobs[1].completion_s, 640);
 }
 
@@ -120,7 +121,7 @@ TEST(ApplicationProfileTest, HolesAreToldOrFilled) {
   job.requested_gpus = 4;
   ElasticOptions options;
   options.cluster = {4, 1, 0, 0};
-  const ElasticResult result = Play({job}, "fcfs", options);
+  const ElasticResult result = Simulate({job}, "fcfs", options);
   EXPECT_TRUE(result.is_complete);
   EXPECT_EQ(result.jobs[0].num_unknown_placements, 1u);
 }
@@ -195,7 +196,7 @@ class GeneratedTest : public testing::TestWithParam<std::string_view> {
 TEST_P(GeneratedTest, EveryJobEndsAndAccountsAgree) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     const ElasticOptions options;
-    const ElasticResult result = Play(Workload(seed), GetParam(), options);
+    const ElasticResult result = Simulate(Workload(seed), GetParam(), options);
     EXPECT_TRUE(result.is_complete);
     double attained = 0;
     for (const ElasticJobResult& job : result.jobs) {
@@ -210,7 +211,7 @@ TEST_P(GeneratedTest, EveryJobEndsAndAccountsAgree) {
       EXPECT_LE(interval.gpus, options.cluster.num_gpus() * (1 + 1 / options.interval_s));
     }
     EXPECT_NEAR(attained, integral, 1e-6 * attained);
-    const ElasticResult again = Play(Workload(seed), GetParam(), options);
+    const ElasticResult again = Simulate(Workload(seed), GetParam(), options);
     for (size_t j = 0; j < result.jobs.size(); ++j) EXPECT_EQ(result.jobs[j].completion_s, again.jobs[j].completion_s);
   }
 }

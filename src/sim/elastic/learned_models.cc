@@ -164,10 +164,11 @@ void LearnedModels::RefreshSizes(JobKnowledge* job) const {
 
 // The requested configuration stands for the job: it has the same workers as all the sizes that are listed.
 void LearnedModels::RefreshPsSizes(JobKnowledge* job) const {
-  const scheduling::PsWorkerJob told = ps_speeds_.Describe(*job->spec, job->spec->requested_config);
+  const scheduling::PsWorkerJob described = ps_speeds_.Describe(*job->spec, job->spec->requested_config);
   job->sizes.clear();
   for (const scheduling::PsWorkerConfig& config : ListConfigs(*job->spec)) {
-    job->sizes.push_back({config.num_gpus, config.num_cores(), told.iteration_s ? told.iteration_s(config) : 0});
+    job->sizes.push_back(
+        {config.num_gpus, config.num_cores(), described.iteration_s ? described.iteration_s(config) : 0});
   }
 }
 

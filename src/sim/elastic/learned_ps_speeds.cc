@@ -33,25 +33,25 @@ void LearnedPsSpeeds::Measure(const PsApplication& application, const SpeedObser
 
 scheduling::PsWorkerJob LearnedPsSpeeds::Describe(const ElasticJobSpec& job,
                                                   const scheduling::PsWorkerConfig& config) const {
-  scheduling::PsWorkerJob told;
-  told.config = config;
-  told.limits = job.ps_application->limits;
+  scheduling::PsWorkerJob described;
+  described.config = config;
+  described.limits = job.ps_application->limits;
   const auto found = applications_.find(job.ps_application->name);
-  if (found == applications_.end()) return told;
+  if (found == applications_.end()) return described;
   const Knowledge& knowledge = found->second;
   const bool knows_cpus = IsKnown(knowledge.on_cpus);
   const bool knows_gpus = IsKnown(knowledge.on_gpus);
   const auto is_known = [&](const scheduling::PsWorkerConfig& c) {
     return (c.num_gpus == c.num_workers || knows_cpus) && (c.num_gpus == 0 || knows_gpus);
   };
-  if (!is_known(config) || !is_known(job.requested_config)) return told;
-  if (!knows_gpus) told.limits.max.num_gpus = 0;
+  if (!is_known(config) || !is_known(job.requested_config)) return described;
+  if (!knows_gpus) described.limits.max.num_gpus = 0;
   // A worker without a GPU may still come up between two operations: it is expected to add nothing.
-  if (!knows_cpus) told.limits.min.num_gpus = std::max(told.limits.min.num_gpus, 1u);
-  told.iteration_s = [&learned = knowledge.learned, batch = static_cast<double>(job.global_batch)](const auto& c) {
-    return PlayIteration(learned, c, batch).iteration_s;
+  if (!knows_cpus) described.limits.min.num_gpus = std::max(described.limits.min.num_gpus, 1u);
+  described.iteration_s = [&learned = knowledge.learned, batch = static_cast<double>(job.global_batch)](const auto& c) {
+    return SimulateIteration(learned, c, batch).iteration_s;
   };
-  return told;
+  return described;
 }
 
 }  // namespace fairlead::sim

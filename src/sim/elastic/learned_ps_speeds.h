@@ -5,7 +5,7 @@
 //             to all that was measured of whichever job, each configuration once. It is used from `fewest` measured
 //             configurations on: with fewer, one term claims what belongs to others. Mixed jobs, with workers of both
 //             kinds at once, teach nothing, as the model has workers of one kind; what they take follows from both
-//             models, as PlayIteration() splits a batch.
+//             models, as SimulateIteration() splits a batch.
 //             A job whose kind of worker is known and the other is not is told limits without the other.
 // Cost        a fit, O(measured configurations), for each new configuration.
 // Guarantees  no time is negative. Same measurements in the same order, same knowledge.

@@ -50,7 +50,7 @@ prediction::ServerConfiguration ConfigurationOf(const PsWorkerConfig& config, do
           .server_cores = static_cast<double>(config.cores_per_ps)};
 }
 
-PsIteration PlayIteration(const PsApplication& application, const PsWorkerConfig& config, double global_batch) {
+PsIteration SimulateIteration(const PsApplication& application, const PsWorkerConfig& config, double global_batch) {
   const double workers = config.num_workers;
   const double servers = config.num_ps;
   const double gpus = config.num_gpus;
@@ -88,7 +88,7 @@ Status PsApplication::Validate() const {
         "and workers with one or more cores, and at most one GPU for each worker",
         name, least.num_ps, least.num_workers, least.num_gpus));
   }
-  const double iteration_s = PlayIteration(*this, least, 1).iteration_s;
+  const double iteration_s = SimulateIteration(*this, least, 1).iteration_s;
   if (std::isfinite(iteration_s) && iteration_s > 0 && restart_s >= 0) return OkStatus();
   return InvalidArgument(
       fmt::format("application {}: an iteration takes {} s; expected a positive time and a restart "

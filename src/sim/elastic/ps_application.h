@@ -44,7 +44,7 @@ struct PsIteration {
 };
 
 // Args: workers and servers >= 1, no more GPUs than workers.
-PsIteration PlayIteration(const PsApplication& application, const scheduling::PsWorkerConfig& config,
-                          double global_batch);
+PsIteration SimulateIteration(const PsApplication& application, const scheduling::PsWorkerConfig& config,
+                              double global_batch);
 
 }  // namespace fairlead::sim

@@ -34,7 +34,7 @@ PsWorkerRun::PsWorkerRun(const ElasticJobSpec& spec) : spec_(&spec) {
   ps_worker_.config = spec.requested_config;
   ps_worker_.limits = spec.ps_application->limits;
   ps_worker_.iteration_s = [&spec](const PsWorkerConfig& config) {
-    return PlayIteration(*spec.ps_application, config, spec.global_batch).iteration_s;
+    return SimulateIteration(*spec.ps_application, config, spec.global_batch).iteration_s;
   };
   configs_ = ListConfigs(spec);
   requested_size_ = spec.requested_config.num_workers - ps_worker_.limits.min.num_workers;
@@ -56,7 +56,7 @@ PsWorkerConfig PsWorkerRun::ConfigOf(const Allocation& allocation) const {
 
 void PsWorkerRun::Place(const Allocation& allocation) {
   ps_worker_.config = ConfigOf(allocation);
-  iteration_ = PlayIteration(*spec_->ps_application, ps_worker_.config, spec_->global_batch);
+  iteration_ = SimulateIteration(*spec_->ps_application, ps_worker_.config, spec_->global_batch);
 }
 
 std::optional<prediction::SpeedObservation> PsWorkerRun::ObserveServers() const {

@@ -116,7 +116,7 @@ Result<std::vector<ElasticJobSpec>> GeneratePsWorkload(const PsApplicationSet& a
     job.ps_application = &application->second;
     job.requested_config = DrawRequest(kind, &random);
     job.global_batch = static_cast<uint32_t>(kind.batch);
-    const double asked_s = PlayIteration(application->second, job.requested_config, kind.batch).iteration_s;
+    const double asked_s = SimulateIteration(application->second, job.requested_config, kind.batch).iteration_s;
     const double run_s = options.median_run_s * std::exp(DrawNormal(options.run_sigma, &random));
     job.num_iterations = std::ceil(run_s / asked_s);
     if (!options.predictable_at_once) job.predictable_after = random.Uniform(0.09, 0.89);

@@ -33,10 +33,10 @@ TEST(PsApplicationTest, WorkersOfOneKindFollowTheSpeedModel) {
     Random random(1);
     for (int i = 0; i < 30; ++i) {
       PsWorkerConfig config = DrawConfig(&random);
-      EXPECT_NEAR(PlayIteration(application, config, 64).iteration_s,
+      EXPECT_NEAR(SimulateIteration(application, config, 64).iteration_s,
                   application.cpu_workers.IterationTime(ConfigurationOf(config, 64)).value(), 1e-9);
       config.num_gpus = config.num_workers;
-      EXPECT_NEAR(PlayIteration(application, config, 64).iteration_s,
+      EXPECT_NEAR(SimulateIteration(application, config, 64).iteration_s,
                   application.gpu_workers.IterationTime(ConfigurationOf(config, 64)).value(), 1e-9);
     }
   }
@@ -49,13 +49,13 @@ TEST(PsApplicationTest, MixedWorkersEndTogether) {
   application.name = "mixed";
   application.gpu_workers.coefficients[0] = 0.1;
   application.cpu_workers.coefficients[0] = 0.3;
-  const PsIteration iteration = PlayIteration(application, {1, 2, 1, 1, 1}, 12);
+  const PsIteration iteration = SimulateIteration(application, {1, 2, 1, 1, 1}, 12);
   EXPECT_NEAR(iteration.iteration_s, 0.9, 1e-12);
   EXPECT_NEAR(iteration.busy.gpus, 1, 1e-12);
   EXPECT_NEAR(iteration.busy.cores, 2, 1e-12);
   // A CPU worker that needs 2 s before its first sample only holds the GPU up, and gets none: 1.2 s.
   application.cpu_workers.coefficients[1] = 2;
-  EXPECT_NEAR(PlayIteration(application, {1, 2, 1, 1, 1}, 12).iteration_s, 1.2, 1e-12);
+  EXPECT_NEAR(SimulateIteration(application, {1, 2, 1, 1, 1}, 12).iteration_s, 1.2, 1e-12);
 }
 
 TEST(PsApplicationTest, NoMoreIsBusyThanIsHeld) {
@@ -64,7 +64,7 @@ TEST(PsApplicationTest, NoMoreIsBusyThanIsHeld) {
     for (int i = 0; i < 50; ++i) {
       PsWorkerConfig config = DrawConfig(&random);
       config.num_gpus = static_cast<uint32_t>(random.Below(config.num_workers + 1));
-      const BusyResources busy = PlayIteration(application, config, 128).busy;
+      const BusyResources busy = SimulateIteration(application, config, 128).busy;
       EXPECT_GE(busy.gpus, 0);
       EXPECT_LE(busy.gpus, config.num_gpus);
       EXPECT_LE(busy.cores, config.num_cores());
@@ -95,7 +95,7 @@ class PsWorkloadTest : public testing::TestWithParam<std::string_view> {
     options.seed = seed;
     return GeneratePsWorkload(Applications(), options).value();
   }
-  static ElasticResult Play(const std::vector<ElasticJobSpec>& jobs, const ElasticOptions& options) {
+  static ElasticResult Simulate(const std::vector<ElasticJobSpec>& jobs, const ElasticOptions& options) {
     return RunElasticSimulation(jobs, *CreateAllocationPolicy(GetParam(), 1).value(), options).value();
   }
 };
@@ -105,7 +105,7 @@ TEST_P(PsWorkloadTest, EveryJobEndsAndAccountsAgree) {
   ElasticOptions options = PsCluster();
   options.node_events = {
       {1000, HostId(1), false}, {1500, HostId(2), false}, {4000, HostId(1), true}, {4000, HostId(2), true}};
-  const ElasticResult result = Play(Workload(1), options);
+  const ElasticResult result = Simulate(Workload(1), options);
   EXPECT_TRUE(result.is_complete);
   double core_s = 0;
   double gpu_s = 0;
@@ -127,7 +127,7 @@ TEST_P(PsWorkloadTest, EveryJobEndsAndAccountsAgree) {
   }
   EXPECT_NEAR(core_s, 0, 1);
   EXPECT_NEAR(gpu_s, 0, 1);
-  const ElasticResult again = Play(Workload(1), options);
+  const ElasticResult again = Simulate(Workload(1), options);
   for (size_t j = 0; j < result.jobs.size(); ++j) EXPECT_EQ(result.jobs[j].completion_s, again.jobs[j].completion_s);
 }
 
@@ -151,7 +151,7 @@ class OnePsJobTest : public testing::Test {
     job_.num_iterations = 1000;
     options_.cluster = {2, 1, 2, 0};
   }
-  ElasticResult Play() const {
+  ElasticResult Simulate() const {
     return RunElasticSimulation({job_}, *CreateAllocationPolicy("fcfs", 1).value(), options_).value();
   }
 
@@ -162,7 +162,7 @@ class OnePsJobTest : public testing::Test {
 
 // Seen at 60 s, restarts until 90 s, trains 1000 s.
 TEST_F(OnePsJobTest, MatchesTheClosedForm) {
-  const ElasticResult result = Play();
+  const ElasticResult result = Simulate();
   EXPECT_NEAR(*result.jobs[0].completion_s, 1090, 1e-6);
   EXPECT_NEAR(result.jobs[0].attained_core_s, 2 * 1030, 1e-6);
   EXPECT_EQ(result.jobs[0].attained_gpu_s, 0);
@@ -173,7 +173,7 @@ TEST_F(OnePsJobTest, MatchesTheClosedForm) {
 // are kept. It starts on node 1 at once: 960 + 30 + 370 s.
 TEST_F(OnePsJobTest, AFailureCostsWhatTheCheckpointLacks) {
   options_.node_events = {{960, HostId(0), false}};
-  const ElasticResult result = Play();
+  const ElasticResult result = Simulate();
   EXPECT_EQ(result.jobs[0].num_failures, 1u);
   EXPECT_NEAR(*result.jobs[0].completion_s, 1360, 1e-6);
 }
@@ -181,7 +181,7 @@ TEST_F(OnePsJobTest, AFailureCostsWhatTheCheckpointLacks) {
 // Both nodes are down from 960 s to 1200 s.
 TEST_F(OnePsJobTest, WaitsUntilANodeIsBack) {
   options_.node_events = {{960, HostId(0), false}, {500, HostId(1), false}, {1170, HostId(1), true}};
-  const ElasticResult result = Play();
+  const ElasticResult result = Simulate();
   EXPECT_NEAR(*result.jobs[0].completion_s, 1600, 1e-6);
   EXPECT_NEAR(result.jobs[0].waited_s, 60 + 240, 1e-6);
 }
@@ -216,7 +216,7 @@ class LearnedPsSpeedsTest : public testing::Test {
   }
   // Without noise.
   void Measure(const PsWorkerConfig& config) {
-    const double iteration_s = PlayIteration(application_, config, job_.global_batch).iteration_s;
+    const double iteration_s = SimulateIteration(application_, config, job_.global_batch).iteration_s;
     speeds_.Measure(application_, {ConfigurationOf(config, job_.global_batch), Seconds(iteration_s)});
   }
 
@@ -252,16 +252,16 @@ TEST_F(LearnedPsSpeedsTest, WithoutNoiseTheTruthIsFound) {
     config.num_gpus = i % 2 == 0 ? config.num_workers : 0;
     Measure(config);
   }
-  const scheduling::PsWorkerJob told = speeds_.Describe(job_, {1, 1, 1, 1, 0});
-  ASSERT_TRUE(told.iteration_s);
-  EXPECT_EQ(told.limits.max.num_gpus, application_.limits.max.num_gpus);
+  const scheduling::PsWorkerJob described = speeds_.Describe(job_, {1, 1, 1, 1, 0});
+  ASSERT_TRUE(described.iteration_s);
+  EXPECT_EQ(described.limits.max.num_gpus, application_.limits.max.num_gpus);
   for (int i = 0; i < 100; ++i) {
     PsWorkerConfig config = DrawConfig(&random);
     config.num_gpus = static_cast<uint32_t>(random.Below(config.num_workers + 1));
-    const double truth_s = PlayIteration(application_, config, job_.global_batch).iteration_s;
+    const double truth_s = SimulateIteration(application_, config, job_.global_batch).iteration_s;
     const double of_gpu_s = application_.gpu_workers.coefficient(prediction::SpeedTerm::kGpuAggregation);
     const double too_often = config.num_gpus == 0 ? 0 : config.num_workers - config.num_gpus;
-    EXPECT_NEAR(told.iteration_s(config), truth_s + too_often * of_gpu_s, 1e-5 * truth_s);
+    EXPECT_NEAR(described.iteration_s(config), truth_s + too_often * of_gpu_s, 1e-5 * truth_s);
   }
 }
 

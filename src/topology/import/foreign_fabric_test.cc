@@ -60,13 +60,14 @@ TEST(ForeignFabricTest, WhatLiesAcrossIsLeftOutWithANote) {
   EXPECT_THAT(refused.status().message(), HasSubstr("is a report of a switch missing?"));
   ImportOptions options;
   options.layers = {{"s", NodeKind::kSpine}};
-  const auto told = Import(odd, options);
-  ASSERT_TRUE(told.ok()) << told.status().message();
-  EXPECT_THAT(CablesOf(told->fabric), ElementsAre("a->s 100", "b->s 100", "h1/nic0->a 100", "h2/nic0->b 100"));
-  EXPECT_THAT(told->notes, ElementsAre(HasSubstr("hs (p4) - s (p5)"), HasSubstr("left out hs: no cable to a leaf")));
+  const auto imported_odd = Import(odd, options);
+  ASSERT_TRUE(imported_odd.ok()) << imported_odd.status().message();
+  EXPECT_THAT(CablesOf(imported_odd->fabric), ElementsAre("a->s 100", "b->s 100", "h1/nic0->a 100", "h2/nic0->b 100"));
+  EXPECT_THAT(imported_odd->notes,
+              ElementsAre(HasSubstr("hs (p4) - s (p5)"), HasSubstr("left out hs: no cable to a leaf")));
   options = {};
   options.without = {"hs"};
-  EXPECT_EQ(CablesOf(Import(odd, options).value().fabric), CablesOf(told->fabric));
+  EXPECT_EQ(CablesOf(Import(odd, options).value().fabric), CablesOf(imported_odd->fabric));
 }
 
 TEST(ForeignFabricTest, RolesMayBeToldAndHaveToBeKnown) {

@@ -7,7 +7,7 @@
 namespace fairlead::traffic::c4p {
 
 void C4pMaster::ObserveRound(const ProbeRoundFinished& event) {
-  if (!event.are_ports_told) LearnPorts(event.scans);
+  if (!event.are_ports_reported) LearnPorts(event.scans);
   std::vector<ProbeResult> results;
   const auto add = [&results](const ProbedRoute& route, std::vector<LinkId> links, size_t num_probes) {
     results.push_back({.links = std::move(links),

@@ -133,13 +133,13 @@ TEST_F(C4pMasterTest, APortThatPacketsHadRests) {
   world_.Ask(0, 2, {world_.Connection(6, 0, 4)});
   world_.Settle();
   ASSERT_NE(world_.master().Find(JobId(2), 6)->queue_pairs[0].port, shown);
-  QueuePairOpened told = {
+  QueuePairOpened reported = {
       .host = HostId(0), .job = JobId(2), .connection = 6, .queue_pair = 0, .port = shown, .socket_port = 0};
   EXPECT_TRUE(free_ports().contains(shown));
-  world_.Send({told});
+  world_.Send({reported});
   EXPECT_FALSE(free_ports().contains(shown));
-  told.port = 0;
-  world_.Send({told});
+  reported.port = 0;
+  world_.Send({reported});
   EXPECT_FALSE(free_ports().contains(shown)) << "until what carries it has arrived";
   world_.Wait(SimDuration(5'000'000'000));
   EXPECT_TRUE(free_ports().contains(shown));

@@ -24,7 +24,7 @@ uint64_t ExactDrawsToSeeAll(uint32_t k, double miss) {
 }
 
 // Draws until the last of k paths shows up, played once.
-uint64_t PlayUntilAllSeen(uint32_t k, Random* random) {
+uint64_t DrawUntilAllSeen(uint32_t k, Random* random) {
   std::vector<bool> seen(k, false);
   uint64_t draws = 0;
   for (uint32_t missing = k; missing > 0; ++draws) {
@@ -53,7 +53,7 @@ TEST(CouponCollectorTest, SimulationAgrees) {
     double total = 0;
     int missed = 0;
     for (int game = 0; game < kGames; ++game) {
-      const uint64_t draws = PlayUntilAllSeen(k, &random);
+      const uint64_t draws = DrawUntilAllSeen(k, &random);
       total += static_cast<double>(draws);
       if (draws > enough) ++missed;
     }

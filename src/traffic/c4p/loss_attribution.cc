@@ -15,7 +15,7 @@
 namespace fairlead::traffic::c4p {
 namespace {
 
-constexpr uint32_t kNobody = ~uint32_t{0};
+constexpr uint32_t kNone = ~uint32_t{0};
 
 // A link that some probe crosses.
 struct Suspect {
@@ -44,7 +44,7 @@ struct Claim {
 class Attributor {
  public:
   Attributor(std::span<const ProbeResult> probes, size_t num_links, const AttributionOptions& options)
-      : probes_(probes), options_(options), explained_by_(probes.size(), kNobody) {
+      : probes_(probes), options_(options), explained_by_(probes.size(), kNone) {
     CollectSuspects(num_links);
     for (Suspect& suspect : suspects_) Examine(&suspect);
   }
@@ -53,7 +53,7 @@ class Attributor {
     BlameGreedily();
     std::sort(result_.blamed.begin(), result_.blamed.end());
     for (size_t p = 0; p < probes_.size(); ++p) {
-      if (is_valid_[p] && IsLossy(probes_[p]) && explained_by_[p] == kNobody) {
+      if (is_valid_[p] && IsLossy(probes_[p]) && explained_by_[p] == kNone) {
         result_.num_unexplained += probes_[p].num_probes;
       }
     }
@@ -150,7 +150,7 @@ class Attributor {
       const uint32_t blamed = claims.begin()->suspect;
       result_.blamed.push_back(suspects_[blamed].link);
       for (const uint32_t p : suspects_[blamed].probes) {
-        if (IsLossy(probes_[p]) && explained_by_[p] == kNobody) Explain(p, blamed, &claims);
+        if (IsLossy(probes_[p]) && explained_by_[p] == kNone) Explain(p, blamed, &claims);
       }
     }
   }
@@ -168,7 +168,7 @@ class Attributor {
     LinkObservation seen{.link = suspects_[s].link, .rtt = Seconds(0)};
     for (const uint32_t p : suspects_[s].probes) {
       const ProbeResult& probe = probes_[p];
-      if (explained_by_[p] != kNobody && explained_by_[p] != s) continue;
+      if (explained_by_[p] != kNone && explained_by_[p] != s) continue;
       seen.sent += probe.num_probes * probe.sent;
       if (explained_by_[p] == s) seen.lost += probe.num_probes * probe.lost;
       if (IsMeasured(probe.rtt) && (!IsMeasured(seen.rtt) || probe.rtt < seen.rtt)) seen.rtt = probe.rtt;

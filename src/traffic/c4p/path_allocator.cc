@@ -18,7 +18,7 @@ constexpr double kTie = 1e-9;
 
 bool IsLess(double a, double b) { return a * (1 + kTie) < b; }
 
-Reservation WishOf(JobId job, const QueuePairRequest& request) {
+Reservation RequestedBy(JobId job, const QueuePairRequest& request) {
   return {.job = job,
           .connection = request.connection,
           .queue_pair = request.queue_pair,
@@ -60,13 +60,13 @@ std::vector<ReservationId> PathAllocator::Allocate(JobId job, std::span<const Qu
 
 ReservationId PathAllocator::AllocateOne(JobId job, const QueuePairRequest& request) {
   FL_CHECK(request.queue_pair < request.num_queue_pairs && request.weight > 0 && std::isfinite(request.weight));
-  const Reservation wish = WishOf(job, request);
-  const uint32_t planes = CountPlanes(wish);
+  const Reservation requested = RequestedBy(job, request);
+  const uint32_t planes = CountPlanes(requested);
   const bool has_plane = planes > 0 && request.num_queue_pairs >= planes;
   TurnToConnection({job, request.connection});
-  const auto choice = Choose(wish, has_plane ? request.queue_pair % planes : EmptierPlane(wish));
+  const auto choice = Choose(requested, has_plane ? request.queue_pair % planes : EmptierPlane(requested));
   if (!choice) return ReservationId();
-  const uint32_t slot = TakeSlot(wish, *choice);
+  const uint32_t slot = TakeSlot(requested, *choice);
   CountUser(slot, 1, &job_users_);
   CountUser(slot, 1, &connection_users_);
   return ReservationId(slot);
@@ -98,18 +98,18 @@ void PathAllocator::ForgetConnection() {
   connection_.reset();
 }
 
-uint32_t PathAllocator::CountPlanes(const Reservation& wish) const {
+uint32_t PathAllocator::CountPlanes(const Reservation& requested) const {
   return static_cast<uint32_t>(
-      std::min(catalogue_->ports(wish.source).size(), catalogue_->ports(wish.destination).size()));
+      std::min(catalogue_->ports(requested.source).size(), catalogue_->ports(requested.destination).size()));
 }
 
 // The plane whose fuller port is emptiest; 0 where there is none.
-uint32_t PathAllocator::EmptierPlane(const Reservation& wish) const {
+uint32_t PathAllocator::EmptierPlane(const Reservation& requested) const {
   uint32_t best = 0;
   double least = std::numeric_limits<double>::infinity();
-  for (uint32_t p = 0; p < CountPlanes(wish); ++p) {
-    const double usage = std::max(Usage(catalogue_->ports(wish.source)[p].up, wish.weight),
-                                  Usage(catalogue_->ports(wish.destination)[p].down, wish.weight));
+  for (uint32_t p = 0; p < CountPlanes(requested); ++p) {
+    const double usage = std::max(Usage(catalogue_->ports(requested.source)[p].up, requested.weight),
+                                  Usage(catalogue_->ports(requested.destination)[p].down, requested.weight));
     if (!IsLess(usage, least)) continue;
     least = usage;
     best = p;
@@ -158,17 +158,17 @@ PathAllocator::Cost PathAllocator::CostOf(std::span<const LinkId> path, double w
 }
 
 // On the wanted plane; on another where that has no healthy path.
-std::optional<PathAllocator::Choice> PathAllocator::Choose(const Reservation& wish, uint32_t plane) {
-  const uint32_t planes = CountPlanes(wish);
+std::optional<PathAllocator::Choice> PathAllocator::Choose(const Reservation& requested, uint32_t plane) {
+  const uint32_t planes = CountPlanes(requested);
   for (uint32_t i = 0; i < planes; ++i) {
-    if (const auto choice = ChooseOnPlane(wish, (plane + i) % planes)) return choice;
+    if (const auto choice = ChooseOnPlane(requested, (plane + i) % planes)) return choice;
   }
   return std::nullopt;
 }
 
-std::optional<PathAllocator::Choice> PathAllocator::ChooseOnPlane(const Reservation& wish, uint32_t plane) {
-  const NicPort& from = catalogue_->ports(wish.source)[plane];
-  const NicPort& to = catalogue_->ports(wish.destination)[plane];
+std::optional<PathAllocator::Choice> PathAllocator::ChooseOnPlane(const Reservation& requested, uint32_t plane) {
+  const NicPort& from = catalogue_->ports(requested.source)[plane];
+  const NicPort& to = catalogue_->ports(requested.destination)[plane];
   if (catalogue_->health(from.up) == 0 || catalogue_->health(to.down) == 0) return std::nullopt;
   const LeafPaths& paths = catalogue_->Paths(from.leaf, to.leaf);
   std::optional<Choice> best;
@@ -176,7 +176,7 @@ std::optional<PathAllocator::Choice> PathAllocator::ChooseOnPlane(const Reservat
   double limit = std::numeric_limits<double>::max();
   for (uint32_t i = 0; i < paths.num_paths; ++i) {
     const std::span<const LinkId> path = paths.path(i);
-    const double worst = WorstUsage(path, wish.weight, limit);
+    const double worst = WorstUsage(path, requested.weight, limit);
     if (worst > limit) continue;
     const Cost cost = CostOf(path, worst);
     if (best && !IsLess(worst, least.worst)) {
@@ -192,7 +192,7 @@ std::optional<PathAllocator::Choice> PathAllocator::ChooseOnPlane(const Reservat
 }
 
 ReservationId PathAllocator::Adopt(JobId job, const QueuePairRequest& request, std::span<const LinkId> path) {
-  const Reservation mine = WishOf(job, request);
+  const Reservation mine = RequestedBy(job, request);
   const auto choice = FindChoice(mine, path);
   return choice ? ReservationId(TakeSlot(mine, *choice)) : ReservationId();
 }

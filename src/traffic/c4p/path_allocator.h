@@ -149,11 +149,11 @@ class PathAllocator {
   // Infinite where a link is down. Stops at the first link above `limit`, and is then above it.
   double WorstUsage(std::span<const LinkId> path, double more, double limit) const;
   Cost CostOf(std::span<const LinkId> path, double worst) const;
-  uint32_t EmptierPlane(const Reservation& wish) const;
-  std::optional<Choice> ChooseOnPlane(const Reservation& wish, uint32_t plane);
-  std::optional<Choice> Choose(const Reservation& wish, uint32_t plane);
+  uint32_t EmptierPlane(const Reservation& requested) const;
+  std::optional<Choice> ChooseOnPlane(const Reservation& requested, uint32_t plane);
+  std::optional<Choice> Choose(const Reservation& requested, uint32_t plane);
   ReservationId AllocateOne(JobId job, const QueuePairRequest& request);
-  uint32_t CountPlanes(const Reservation& wish) const;
+  uint32_t CountPlanes(const Reservation& requested) const;
   std::optional<Choice> FindChoice(const Reservation& reservation, std::span<const LinkId> path);
   uint32_t TakeSlot(const Reservation& reservation, Choice choice);
   void ReserveSlots(size_t more);

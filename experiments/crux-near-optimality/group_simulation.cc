@@ -1,4 +1,4 @@
-#include "experiments/crux-near-optimality/group_player.h"
+#include "experiments/crux-near-optimality/group_simulation.h"
 
 #include <array>
 #include <atomic>
@@ -20,21 +20,22 @@ double BusySoFar(std::span<sim::JobState* const> jobs) {
 
 }  // namespace
 
-GroupPlayer::GroupPlayer(const RandomCase& played)
-    : played_(&played),
-      capacities_(sim::PayloadCapacities(played.fabric, topology::LinkHealth(played.fabric.num_links(), 1.0), 1.0)),
-      sharing_finder_(played.fabric.num_links()) {}
+GroupSimulation::GroupSimulation(const RandomCase& random_case)
+    : case_(&random_case),
+      capacities_(
+          sim::PayloadCapacities(random_case.fabric, topology::LinkHealth(random_case.fabric.num_links(), 1.0), 1.0)),
+      sharing_finder_(random_case.fabric.num_links()) {}
 
-GroupPlayer::Group GroupPlayer::MakeGroup(std::span<const uint32_t> members, const PathChoice& choice,
-                                          const Levels& levels) const {
+GroupSimulation::Group GroupSimulation::MakeGroup(std::span<const uint32_t> members, const PathChoice& choice,
+                                                  const Levels& levels) const {
   Group group;
   group.states.reserve(members.size());
   for (const uint32_t j : members) {
-    const CaseJob& job = played_->jobs[j];
+    const CaseJob& job = case_->jobs[j];
     group.states.push_back(
         sim::CreateJobState(JobId(j), job.num_gpus, 0, job.iteration, sim::Detail::kCoupled, job.start, 1));
     sim::JobState& state = group.states.back();
-    state.paths = played_->PathsOf(choice, j);
+    state.paths = case_->PathsOf(choice, j);
     state.level = levels[j];
     group.routes.push_back(sim::ComputeRoutes(state, capacities_));
     group.demands.push_back(sim::ComputeDemand(state, group.routes.back()));
@@ -45,14 +46,15 @@ GroupPlayer::Group GroupPlayer::MakeGroup(std::span<const uint32_t> members, con
   return group;
 }
 
-std::vector<std::vector<uint32_t>> GroupPlayer::FindGroups(const PathChoice& choice) {
+std::vector<std::vector<uint32_t>> GroupSimulation::FindGroups(const PathChoice& choice) {
   std::array<uint32_t, kNumJobs> all{};
   std::iota(all.begin(), all.end(), 0u);
   const Group group = MakeGroup(all, choice, {});
   return sharing_finder_.Find(group.routed, capacities_).domains;
 }
 
-double GroupPlayer::BusyGpuSeconds(std::span<const uint32_t> members, const PathChoice& choice, const Levels& levels) {
+double GroupSimulation::BusyGpuSeconds(std::span<const uint32_t> members, const PathChoice& choice,
+                                       const Levels& levels) {
   Group group = MakeGroup(members, choice, levels);
   const sim::LinkSharing sharing = sharing_finder_.Find(group.routed, capacities_);
   FL_CHECK(sharing.domains.size() == 1);

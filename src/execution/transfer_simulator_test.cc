@@ -1,4 +1,4 @@
-#include "execution/transfer_player.h"
+#include "execution/transfer_simulator.h"
 
 #include <gtest/gtest.h>
 
@@ -25,8 +25,9 @@ NoiseOptions Calm() {
 }
 
 // One communicator over all ranks of a job of data parallelism alone, and its player.
-struct Played {
-  explicit Played(const JobShape& job_shape, std::vector<Fault> faults = {}, const NoiseOptions& options = Calm())
+struct SimulatedTransfers {
+  explicit SimulatedTransfers(const JobShape& job_shape, std::vector<Fault> faults = {},
+                              const NoiseOptions& options = Calm())
       : shape(job_shape),
         noise(options),
         layout(MakeLayout(shape, JobId(0))),
@@ -34,14 +35,14 @@ struct Played {
     noise.wire_cv = 0;
     noise.connection_cv = 0;
     const ReportWindows windows{.first_end = 1000 * kSecond, .period = 1000 * kSecond};
-    player.emplace(shape, noise, std::vector<ReportWindows>(shape.NumHosts(), windows), &effects, 1);
+    simulator.emplace(shape, noise, std::vector<ReportWindows>(shape.NumHosts(), windows), &effects, 1);
     const std::vector<RankId>& ranks = layout.communicators.back().ranks;
-    route = player->MakeRoute(CommunicatorId(0), ranks, DataParallelPattern(shape, ranks));
+    route = simulator->MakeRoute(CommunicatorId(0), ranks, DataParallelPattern(shape, ranks));
   }
 
-  std::vector<Instant> Play(const std::vector<Instant>& starts, uint32_t messages, double bytes) {
+  std::vector<Instant> Simulate(const std::vector<Instant>& starts, uint32_t messages, double bytes) {
     std::vector<Instant> finishes(starts.size());
-    player->Play(route, {.messages = messages, .bytes_per_message = bytes, .starts = starts}, finishes);
+    simulator->Simulate(route, {.messages = messages, .bytes_per_message = bytes, .starts = starts}, finishes);
     return finishes;
   }
 
@@ -49,8 +50,8 @@ struct Played {
   std::map<std::pair<RankId, model::ConnectionKey>, ConnectionRecord> Records() {
     std::map<std::pair<RankId, model::ConnectionKey>, ConnectionRecord> records;
     for (uint32_t r = 0; r < shape.NumRanks(); ++r) {
-      for (const uint32_t account : player->AccountsOf(RankId(r))) {
-        const auto record = player->accounts()[account].Take(0);
+      for (const uint32_t account : simulator->AccountsOf(RankId(r))) {
+        const auto record = simulator->accounts()[account].Take(0);
         if (record.has_value()) records[{RankId(r), record->key}] = *record;
       }
     }
@@ -61,7 +62,7 @@ struct Played {
   NoiseOptions noise;
   model::JobLayout layout;
   FaultEffects effects;
-  std::optional<TransferPlayer> player;
+  std::optional<TransferSimulator> simulator;
   Route route;
 };
 
@@ -84,17 +85,17 @@ Fault On(FaultKind kind, uint32_t rank, Instant begin, double magnitude = 1) {
 }
 
 // A ring all-reduce takes 2 (n - 1) steps of latency + flush + bytes / (n B); all channels share B.
-TEST(TransferPlayer, RingTakesItsClosedForm) {
+TEST(TransferSimulator, RingTakesItsClosedForm) {
   for (const uint32_t n : {2u, 3u, 8u, 17u}) {
     for (const uint32_t channels : {1u, 4u}) {
       JobShape shape = OneGpuHosts(n, DataParallelAlgorithm::kRing);
       shape.channels = channels;
-      Played job(shape);
+      SimulatedTransfers job(shape);
       const double bytes = 4e8;
       const double step_ns =
           bytes / n / shape.link_speed.value() * 1e9 + static_cast<double>(shape.latency.ns() + shape.flush_time.ns());
       const uint32_t steps = 2 * (n - 1);
-      for (const Instant finish : job.Play(std::vector<Instant>(n, 0), steps, bytes / n / channels)) {
+      for (const Instant finish : job.Simulate(std::vector<Instant>(n, 0), steps, bytes / n / channels)) {
         EXPECT_NEAR(static_cast<double>(finish), steps * step_ns, steps) << n << " ranks";
       }
     }
@@ -102,21 +103,21 @@ TEST(TransferPlayer, RingTakesItsClosedForm) {
 }
 
 // Every pair shares its sender's port with the n - 2 others: (n - 1) / n of the bytes at B, and one latency and flush.
-TEST(TransferPlayer, AllToAllTakesItsClosedForm) {
+TEST(TransferSimulator, AllToAllTakesItsClosedForm) {
   constexpr uint32_t kRanks = 5;
   const JobShape shape = OneGpuHosts(kRanks, DataParallelAlgorithm::kAllToAll);
-  Played job(shape);
+  SimulatedTransfers job(shape);
   const double bytes = 4e8;
   const double expected_ns = bytes * (kRanks - 1) / kRanks / shape.link_speed.value() * 1e9 +
                              static_cast<double>(shape.latency.ns() + shape.flush_time.ns());
-  for (const Instant finish : job.Play(std::vector<Instant>(kRanks, 0), 4, bytes / kRanks / 4)) {
+  for (const Instant finish : job.Simulate(std::vector<Instant>(kRanks, 0), 4, bytes / kRanks / 4)) {
     EXPECT_NEAR(static_cast<double>(finish), expected_ns, 10);
   }
 }
 
 // The equations of the header, solved by going round until nothing changes: all messages, no order, no slots reused.
-std::vector<Instant> FinishesByIteration(const Played& job, const std::vector<Instant>& starts, uint32_t messages,
-                                         double bytes) {
+std::vector<Instant> FinishesByIteration(const SimulatedTransfers& job, const std::vector<Instant>& starts,
+                                         uint32_t messages, double bytes) {
   const TransferPattern& pattern = job.route.pattern;
   const std::vector<Connection>& connections = job.route.connections;
   using Table = std::vector<std::vector<Instant>>;
@@ -172,7 +173,7 @@ std::vector<Instant> FinishesByIteration(const Played& job, const std::vector<In
   return finishes;
 }
 
-TEST(TransferPlayer, AgreesWithIterationToAFixedPoint) {
+TEST(TransferSimulator, AgreesWithIterationToAFixedPoint) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);
     JobShape shape;
@@ -182,24 +183,25 @@ TEST(TransferPlayer, AgreesWithIterationToAFixedPoint) {
     shape.planes = 1 + static_cast<uint32_t>(random.Below(2));
     shape.algorithm = static_cast<DataParallelAlgorithm>(random.Below(4));
     shape.messages_per_ring_step = 1 + static_cast<uint32_t>(random.Below(7));
-    Played job(shape);
+    SimulatedTransfers job(shape);
     std::vector<Instant> starts;
     for (uint32_t r = 0; r < shape.data_parallel; ++r) starts.push_back(static_cast<Instant>(random.Below(5'000'000)));
     const uint32_t messages = 1 + static_cast<uint32_t>(random.Below(30));
     const double bytes = random.Uniform(1e3, 2e7);
-    EXPECT_EQ(job.Play(starts, messages, bytes), FinishesByIteration(job, starts, messages, bytes)) << "seed " << seed;
+    EXPECT_EQ(job.Simulate(starts, messages, bytes), FinishesByIteration(job, starts, messages, bytes))
+        << "seed " << seed;
   }
 }
 
-TEST(TransferPlayer, ReceivesWhatWasSent) {
+TEST(TransferSimulator, ReceivesWhatWasSent) {
   for (const auto algorithm :
        {DataParallelAlgorithm::kRing, DataParallelAlgorithm::kTree, DataParallelAlgorithm::kAllToAll}) {
     JobShape shape;
     shape.data_parallel = 12;
     shape.gpus_per_host = 4;
     shape.algorithm = algorithm;
-    Played job(shape);
-    job.Play(std::vector<Instant>(12, 0), 20, 1e6);
+    SimulatedTransfers job(shape);
+    job.Simulate(std::vector<Instant>(12, 0), 20, 1e6);
     std::map<std::pair<RankId, RankId>, uint64_t> sent;
     std::map<std::pair<RankId, RankId>, uint64_t> received;
     for (const auto& [end, record] : job.Records()) {
@@ -215,12 +217,12 @@ TEST(TransferPlayer, ReceivesWhatWasSent) {
 
 // Rank 2 of a ring of 4 freezes when it has posted its 8 buffers and sent little. Rank 1 has sent what these take and
 // then waits for more; rank 3 has posted and gets nothing, so its own GPU has nothing to send.
-TEST(TransferPlayer, NeighboursOfAFrozenRankWaitForIt) {
+TEST(TransferSimulator, NeighboursOfAFrozenRankWaitForIt) {
   JobShape shape = OneGpuHosts(4, DataParallelAlgorithm::kRing);
   shape.messages_per_ring_step = 7;
   // A message of 5 MB takes 100 us.
-  Played job(shape, {On(FaultKind::kProcessFrozen, 2, 150'000)});
-  for (const Instant finish : job.Play(std::vector<Instant>(4, 0), 42, 5e6)) EXPECT_TRUE(IsNever(finish));
+  SimulatedTransfers job(shape, {On(FaultKind::kProcessFrozen, 2, 150'000)});
+  for (const Instant finish : job.Simulate(std::vector<Instant>(4, 0), 42, 5e6)) EXPECT_TRUE(IsNever(finish));
   std::map<std::pair<uint32_t, Direction>, ConnectionRecord> at;
   for (const auto& [end, record] : job.Records()) at[{end.first.value(), end.second.direction}] = record;
   EXPECT_EQ((at[{1, Direction::kSend}].phase), TransferPhase::kSendWaitsForPeer);
@@ -235,11 +237,11 @@ TEST(TransferPlayer, NeighboursOfAFrozenRankWaitForIt) {
 }
 
 // Messages from rank 1 to 2 are handed over and never complete; nobody else's are under way for ever.
-TEST(TransferPlayer, MessagesOfADeadLinkStayOnTheWire) {
+TEST(TransferSimulator, MessagesOfADeadLinkStayOnTheWire) {
   Fault fault = On(FaultKind::kConnectionDown, 1, 150'000);
   fault.peer = RankId(2);
-  Played job(OneGpuHosts(4, DataParallelAlgorithm::kRing), {fault});
-  job.Play(std::vector<Instant>(4, 0), 6, 5e6);
+  SimulatedTransfers job(OneGpuHosts(4, DataParallelAlgorithm::kRing), {fault});
+  job.Simulate(std::vector<Instant>(4, 0), 6, 5e6);
   for (const auto& [end, record] : job.Records()) {
     const bool is_dead_end = end.first == RankId(1) && end.second.direction == Direction::kSend;
     EXPECT_EQ(record.phase == TransferPhase::kSendOnWire, is_dead_end) << end.first.value();
@@ -247,10 +249,10 @@ TEST(TransferPlayer, MessagesOfADeadLinkStayOnTheWire) {
   EXPECT_EQ(job.effects.FirstActed(0), 150'000);
 }
 
-TEST(TransferPlayer, StoppedGpuWaitsForItself) {
+TEST(TransferSimulator, StoppedGpuWaitsForItself) {
   JobShape shape = OneGpuHosts(4, DataParallelAlgorithm::kAllToAll);
-  Played job(shape, {On(FaultKind::kGpuHang, 2, 1)});
-  job.Play(std::vector<Instant>(4, 0), 20, 5e6);
+  SimulatedTransfers job(shape, {On(FaultKind::kGpuHang, 2, 1)});
+  job.Simulate(std::vector<Instant>(4, 0), 20, 5e6);
   for (const auto& [end, record] : job.Records()) {
     const bool is_hanging = end.first == RankId(2) && end.second.direction == Direction::kSend;
     EXPECT_EQ(record.phase == TransferPhase::kSendWaitsForGpu, is_hanging);
@@ -263,8 +265,8 @@ TEST(TransferPlayer, StoppedGpuWaitsForItself) {
 
 // Seconds per byte of every pair in an all-to-all, by sum over sum.
 std::map<std::pair<RankId, RankId>, double> DelaysOf(std::vector<Fault> faults) {
-  Played job(OneGpuHosts(8, DataParallelAlgorithm::kAllToAll), std::move(faults));
-  job.Play(std::vector<Instant>(8, 0), 10, 5e6);
+  SimulatedTransfers job(OneGpuHosts(8, DataParallelAlgorithm::kAllToAll), std::move(faults));
+  job.Simulate(std::vector<Instant>(8, 0), 10, 5e6);
   std::map<std::pair<RankId, RankId>, double> delays;
   for (const auto& [end, record] : job.Records()) {
     if (end.second.direction != Direction::kSend) continue;
@@ -273,7 +275,7 @@ std::map<std::pair<RankId, RankId>, double> DelaysOf(std::vector<Fault> faults) 
   return delays;
 }
 
-TEST(TransferPlayer, SlowNicRaisesItsRowOrColumnOnly) {
+TEST(TransferSimulator, SlowNicRaisesItsRowOrColumnOnly) {
   const auto healthy = DelaysOf({});
   const auto slow_row = DelaysOf({On(FaultKind::kSlowNicSend, 3, 0, 2)});
   const auto slow_column = DelaysOf({On(FaultKind::kSlowNicReceive, 3, 0, 2)});
@@ -286,13 +288,13 @@ TEST(TransferPlayer, SlowNicRaisesItsRowOrColumnOnly) {
 }
 
 // All connections congested: each 1.5 to 3 times as slow, and another factor in the next operation.
-TEST(TransferPlayer, CongestionSlowsSingleOperations) {
+TEST(TransferSimulator, CongestionSlowsSingleOperations) {
   const JobShape shape = OneGpuHosts(8, DataParallelAlgorithm::kAllToAll);
   const auto delays = [&shape](double congestion) {
     NoiseOptions noise;
     noise.congestion = congestion;
-    Played job(shape, {}, noise);
-    job.Play(std::vector<Instant>(8, 0), 10, 5e6);
+    SimulatedTransfers job(shape, {}, noise);
+    job.Simulate(std::vector<Instant>(8, 0), 10, 5e6);
     std::map<std::pair<RankId, RankId>, double> times;
     for (const auto& [end, record] : job.Records()) {
       if (end.second.direction == Direction::kSend) {
@@ -309,11 +311,11 @@ TEST(TransferPlayer, CongestionSlowsSingleOperations) {
 }
 
 // Half of the messages lost once more each time: one extra timeout a message on average, 4 ms.
-TEST(TransferPlayer, LostMessagesAreSentAgain) {
+TEST(TransferSimulator, LostMessagesAreSentAgain) {
   Fault fault = On(FaultKind::kLossyConnection, 0, 0, 0.5);
   fault.peer = RankId(1);
-  Played job(OneGpuHosts(2, DataParallelAlgorithm::kAllToAll), {fault});
-  job.Play({0, 0}, 2000, 1e3);
+  SimulatedTransfers job(OneGpuHosts(2, DataParallelAlgorithm::kAllToAll), {fault});
+  job.Simulate({0, 0}, 2000, 1e3);
   for (const auto& [end, record] : job.Records()) {
     if (end.second.direction != Direction::kSend) continue;
     const double mean_ms = record.wire_time.seconds().value() * 1e3 / static_cast<double>(record.messages);

@@ -1,4 +1,4 @@
-#include "execution/transfer_player.h"
+#include "execution/transfer_simulator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,8 +30,8 @@ using PortUse = std::map<std::tuple<Direction, MemberIndex, uint32_t>, uint32_t>
 
 }  // namespace
 
-TransferPlayer::TransferPlayer(const JobShape& shape, const NoiseOptions& noise, std::vector<ReportWindows> windows,
-                               FaultEffects* effects, uint64_t seed)
+TransferSimulator::TransferSimulator(const JobShape& shape, const NoiseOptions& noise,
+                                     std::vector<ReportWindows> windows, FaultEffects* effects, uint64_t seed)
     : shape_(shape),
       windows_(std::move(windows)),
       effects_(effects),
@@ -44,7 +44,7 @@ TransferPlayer::TransferPlayer(const JobShape& shape, const NoiseOptions& noise,
   DrawCongestion();
 }
 
-void TransferPlayer::DrawCongestion() {
+void TransferSimulator::DrawCongestion() {
   // Never within a simulation, unless drawn.
   until_congestion_ = ~uint64_t{0};
   if (congestion_ <= 0) return;
@@ -53,7 +53,7 @@ void TransferPlayer::DrawCongestion() {
   until_congestion_ = static_cast<uint64_t>(congestion_random_.Exponential(mean));
 }
 
-Route TransferPlayer::MakeRoute(CommunicatorId communicator, std::vector<RankId> ranks, TransferPattern pattern) {
+Route TransferSimulator::MakeRoute(CommunicatorId communicator, std::vector<RankId> ranks, TransferPattern pattern) {
   Route route{std::move(ranks), std::move(pattern), {}, {}};
   PortUse use;
   const auto plane_of = [this](const TransferEdge& edge) { return edge.channel % shape_.planes; };
@@ -99,7 +99,7 @@ Route TransferPlayer::MakeRoute(CommunicatorId communicator, std::vector<RankId>
   return route;
 }
 
-void TransferPlayer::Play(const Route& route, const Transfer& transfer, std::span<Instant> finishes) {
+void TransferSimulator::Simulate(const Route& route, const Transfer& transfer, std::span<Instant> finishes) {
   FL_CHECK(route.pattern.lag_max < kSlots);
   PrepareEdges(route, transfer);
   stage_times_.resize(route.pattern.stages.size());
@@ -107,13 +107,13 @@ void TransferPlayer::Play(const Route& route, const Transfer& transfer, std::spa
   std::ranges::copy(transfer.starts, finishes.begin());
   const bool has_gates = std::ranges::any_of(route.ranks, [this](RankId rank) { return effects_->HasGates(rank); });
   if (has_gates) {
-    PlayAll<true>(route, transfer, finishes);
+    SimulateAll<true>(route, transfer, finishes);
   } else {
-    PlayAll<false>(route, transfer, finishes);
+    SimulateAll<false>(route, transfer, finishes);
   }
 }
 
-void TransferPlayer::PrepareEdges(const Route& route, const Transfer& transfer) {
+void TransferSimulator::PrepareEdges(const Route& route, const Transfer& transfer) {
   edges_.assign(route.connections.size(), EdgeState{});
   for (size_t e = 0; e < edges_.size(); ++e) {
     const Connection& connection = route.connections[e];
@@ -125,11 +125,11 @@ void TransferPlayer::PrepareEdges(const Route& route, const Transfer& transfer) 
 }
 
 template <bool HasGates>
-void TransferPlayer::PlayAll(const Route& route, const Transfer& transfer, std::span<Instant> finishes) {
+void TransferSimulator::SimulateAll(const Route& route, const Transfer& transfer, std::span<Instant> finishes) {
   const TransferPattern& pattern = route.pattern;
   for (uint32_t k = 0; k < transfer.messages + pattern.lag_max; ++k) {
     for (size_t s = 0; s < pattern.stages.size(); ++s) {
-      PlayStage<HasGates>(route, transfer, s, k);
+      SimulateStage<HasGates>(route, transfer, s, k);
     }
   }
   for (size_t s = 0; s < pattern.stages.size(); ++s) {
@@ -144,7 +144,8 @@ void TransferPlayer::PlayAll(const Route& route, const Transfer& transfer, std::
 }
 
 template <bool HasGates>
-void TransferPlayer::PlayStage(const Route& route, const Transfer& transfer, size_t stage_index, uint32_t message) {
+void TransferSimulator::SimulateStage(const Route& route, const Transfer& transfer, size_t stage_index,
+                                      uint32_t message) {
   const TransferStage& stage = route.pattern.stages[stage_index];
   const bool takes = stage.num_inputs > 0 && message >= stage.lag;
   const bool fills = stage.num_outputs > 0 && message < transfer.messages;
@@ -179,8 +180,8 @@ void TransferPlayer::PlayStage(const Route& route, const Transfer& transfer, siz
 }
 
 template <bool HasGates>
-void TransferPlayer::Send(const Route& route, const Transfer& transfer, EdgeIndex edge, uint32_t message,
-                          Instant filled) {
+void TransferSimulator::Send(const Route& route, const Transfer& transfer, EdgeIndex edge, uint32_t message,
+                             Instant filled) {
   const Connection& connection = route.connections[edge];
   const TransferEdge& ends = route.pattern.edges[edge];
   EdgeState& state = edges_[edge];
@@ -211,8 +212,8 @@ void TransferPlayer::Send(const Route& route, const Transfer& transfer, EdgeInde
                                          static_cast<uint64_t>(transfer.bytes_per_message));
 }
 
-void TransferPlayer::CountReceived(const Connection& connection, const Slot& slot, const Transfer& transfer,
-                                   uint32_t message) {
+void TransferSimulator::CountReceived(const Connection& connection, const Slot& slot, const Transfer& transfer,
+                                      uint32_t message) {
   accounts_[connection.receive_account].Add({.posted = slot.clear,
                                              .first = std::max(slot.arrived, slot.clear),
                                              .second = slot.arrived + connection.flush,
@@ -221,7 +222,7 @@ void TransferPlayer::CountReceived(const Connection& connection, const Slot& slo
                                             static_cast<uint64_t>(transfer.bytes_per_message));
 }
 
-Instant TransferPlayer::OnWire(const Connection& connection, const EdgeState& state, Instant sent) {
+Instant TransferSimulator::OnWire(const Connection& connection, const EdgeState& state, Instant sent) {
   if (IsNever(sent)) return kNever;
   const double noise = connection.is_network ? wire_noise_.Next() : 1;
   const auto duration = static_cast<Instant>(std::llround(state.ns * noise));
@@ -230,7 +231,7 @@ Instant TransferPlayer::OnWire(const Connection& connection, const EdgeState& st
   return begin + duration + connection.latency;
 }
 
-Instant TransferPlayer::OnFaultyWire(const Connection& connection, Instant sent, Instant begin, Instant duration) {
+Instant TransferSimulator::OnFaultyWire(const Connection& connection, Instant sent, Instant begin, Instant duration) {
   const FaultEffects::Delivery delivery =
       effects_->Deliver(connection.faults, sent, begin + duration + connection.latency);
   duration = static_cast<Instant>(std::llround(static_cast<double>(duration) * delivery.factor));

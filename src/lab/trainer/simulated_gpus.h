@@ -10,11 +10,11 @@
 
 namespace fairlead::lab {
 
-class PlayedGpus {
+class SimulatedGpus {
  public:
   // Makes the counters' file in a folder that exists; it goes with this object. Args: num_gpus >= 1.
   // Errors: kUnavailable: it can't be made.
-  static Result<PlayedGpus> Create(const std::string& folder, const std::string& job, uint32_t num_gpus);
+  static Result<SimulatedGpus> Create(const std::string& folder, const std::string& job, uint32_t num_gpus);
 
   // All of them have computed for `seconds`, and done `flop` together.
   void Add(double flop, double seconds);
@@ -25,7 +25,7 @@ class PlayedGpus {
     void operator()(shm::GpuCounters* counters) const;
   };
 
-  explicit PlayedGpus(std::unique_ptr<shm::GpuCounters, Unmap> counters) : counters_(std::move(counters)) {}
+  explicit SimulatedGpus(std::unique_ptr<shm::GpuCounters, Unmap> counters) : counters_(std::move(counters)) {}
 
   std::unique_ptr<shm::GpuCounters, Unmap> counters_;
 };

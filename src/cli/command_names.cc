@@ -1,4 +1,4 @@
-#include "cli/command_words.h"
+#include "cli/command_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,40 +32,38 @@ std::string PathOf(const CLI::App& app) {
 }
 
 // The command that the words lead to, and how many of them it took.
-std::pair<const CLI::App*, size_t> Follow(const CLI::App& app, std::span<const std::string> words) {
+std::pair<const CLI::App*, size_t> Follow(const CLI::App& app, std::span<const std::string> args) {
   const CLI::App* at = &app;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const CLI::App* next = FindCommand(*at, words[i]);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const CLI::App* next = FindCommand(*at, args[i]);
     if (next == nullptr) return {at, i};
     at = next;
   }
-  return {at, words.size()};
+  return {at, args.size()};
 }
 
 }  // namespace
 
-Status CheckCommandWords(const CLI::App& app, std::span<const std::string> words) {
-  const auto [group, used] = Follow(app, words);
+Status CheckCommandNames(const CLI::App& app, std::span<const std::string> args) {
+  const auto [group, used] = Follow(app, args);
   const std::vector<std::string> commands = CommandsOf(*group);
   if (commands.empty()) return OkStatus();
-  if (used == words.size()) {
+  if (used == args.size()) {
     return InvalidArgument(
         fmt::format("`{0}` needs a command: {1}; see {0} --help", PathOf(*group), fmt::join(commands, ", ")));
   }
-  const std::string& word = words[used];
+  const std::string& word = args[used];
   if (word.starts_with('-')) return OkStatus();  // an option of the group, or none: the parser knows
   std::string meant = DidYouMean(word, commands);
   if (meant.empty()) meant = fmt::format("; it has {}", fmt::join(commands, ", "));
   return InvalidArgument(fmt::format("'{}' is not a command of `{}`{}", word, PathOf(*group), meant));
 }
 
-const CLI::App& FollowCommandWords(const CLI::App& app, std::span<const std::string> words) {
-  return *Follow(app, words).first;
-}
+const CLI::App& FindCommand(const CLI::App& app, std::span<const std::string> args) { return *Follow(app, args).first; }
 
-std::string DidYouMeanOption(const CLI::App& app, std::span<const std::string> words,
+std::string DidYouMeanOption(const CLI::App& app, std::span<const std::string> args,
                              std::span<const std::string> unknown) {
-  const CLI::App* command = Follow(app, words).first;
+  const CLI::App* command = Follow(app, args).first;
   std::vector<std::string> names;
   for (const CLI::Option* option : command->get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);

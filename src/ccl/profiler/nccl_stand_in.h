@@ -45,11 +45,11 @@
 
 namespace fairlead::ccl {
 
-class NcclPlayer : public lab::CollectiveObserver {
+class NcclStandIn : public lab::CollectiveObserver {
  public:
   // The plan must outlive it.
-  NcclPlayer(const lab::TrainerPlan& plan, std::unique_ptr<PluginCalls> plugin);
-  ~NcclPlayer() override;
+  NcclStandIn(const lab::TrainerPlan& plan, std::unique_ptr<PluginCalls> plugin);
+  ~NcclStandIn() override;
 
   // ---- The main thread ----
 
@@ -120,7 +120,7 @@ class NcclPlayer : public lab::CollectiveObserver {
 
 // lab::Train() as a program that uses NCCL: the calls are made by this thread, bytes are moved by another one.
 // Args: player: begun; it takes the place of options.observer. Its communicators stay.
-Status TrainPlayingNccl(const lab::TrainerPlan& plan, lab::Connections connections, const std::atomic<bool>& stop,
-                        const lab::RecordSink& record, lab::TrainOptions options, NcclPlayer* player);
+Status TrainAsNccl(const lab::TrainerPlan& plan, lab::Connections connections, const std::atomic<bool>& stop,
+                   const lab::RecordSink& record, lab::TrainOptions options, NcclStandIn* stand_in);
 
 }  // namespace fairlead::ccl

@@ -1,4 +1,4 @@
-#include "ccl/profiler/nccl_player.h"
+#include "ccl/profiler/nccl_stand_in.h"
 
 #include <algorithm>
 #include <set>
@@ -47,7 +47,7 @@ uint64_t CountOf(const OperationPlan& operation, size_t num_ranks) {
 
 }  // namespace
 
-NcclPlayer::NcclPlayer(const lab::TrainerPlan& plan, std::unique_ptr<PluginCalls> plugin)
+NcclStandIn::NcclStandIn(const lab::TrainerPlan& plan, std::unique_ptr<PluginCalls> plugin)
     : plan_(plan), plugin_(std::move(plugin)), number_of_(plan.phases.size(), 0) {
   for (const lab::PhasePlan& phase : plan.phases) {
     for (auto& calls : calls_) calls.emplace_back(phase.operations.size());
@@ -58,11 +58,11 @@ NcclPlayer::NcclPlayer(const lab::TrainerPlan& plan, std::unique_ptr<PluginCalls
   }
 }
 
-NcclPlayer::~NcclPlayer() { End(); }
+NcclStandIn::~NcclStandIn() { End(); }
 
 // ---- The main thread ----
 
-Status NcclPlayer::Begin() {
+Status NcclStandIn::Begin() {
   for (const lab::CommunicatorPlan& planned : plan_.communicators) {
     const auto own = std::ranges::lower_bound(planned.workers, plan_.worker);
     Communicator communicator;
@@ -78,14 +78,14 @@ Status NcclPlayer::Begin() {
   return OkStatus();
 }
 
-void NcclPlayer::End() {
+void NcclStandIn::End() {
   for (const Communicator& communicator : communicators_) {
     if (communicator.context != nullptr) plugin_->End(communicator.context);
   }
   communicators_.clear();
 }
 
-void NcclPlayer::Serve() {
+void NcclStandIn::Serve() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return is_closed_ || !called_.empty(); });
@@ -101,15 +101,15 @@ void NcclPlayer::Serve() {
 }
 
 // What goes to one communicator is one group, as programs do it with sends and receives.
-void NcclPlayer::MakeCalls(uint64_t iteration, size_t phase) {
+void NcclStandIn::MakeCalls(uint64_t iteration, size_t phase) {
   const std::vector<OperationPlan>& operations = plan_.phases[phase].operations;
   std::map<uint32_t, std::vector<size_t>> groups;
   for (size_t o = 0; o < operations.size(); ++o) groups[operations[o].communicator].push_back(o);
   for (const auto& [communicator, members] : groups) CallGroup(iteration, phase, communicator, members);
 }
 
-void NcclPlayer::CallGroup(uint64_t iteration, size_t phase, uint32_t communicator,
-                           const std::vector<size_t>& operations) {
+void NcclStandIn::CallGroup(uint64_t iteration, size_t phase, uint32_t communicator,
+                            const std::vector<size_t>& operations) {
   const uint64_t events = WantedEvents();
   void* const context = communicators_[communicator].context;
   const std::vector<OperationPlan>& planned = plan_.phases[phase].operations;
@@ -151,7 +151,7 @@ void NcclPlayer::CallGroup(uint64_t iteration, size_t phase, uint32_t communicat
   stop(group_api);
 }
 
-void* NcclPlayer::StartOperation(void* parent, void* group, const OperationPlan& operation) {
+void* NcclStandIn::StartOperation(void* parent, void* group, const OperationPlan& operation) {
   Communicator& communicator = CommunicatorOf(operation);
   const size_t num_ranks = plan_.communicators[operation.communicator].workers.size();
   return plugin_->Start(communicator.context, {.type = IsTransfer(operation) ? nccl::kPointToPoint : nccl::kCollective,
@@ -167,7 +167,7 @@ void* NcclPlayer::StartOperation(void* parent, void* group, const OperationPlan&
 
 // ---- The progress thread ----
 
-void NcclPlayer::OnCalled(uint64_t iteration, size_t phase) {
+void NcclStandIn::OnCalled(uint64_t iteration, size_t phase) {
   if (plan_.phases[phase].operations.empty()) return;
   number_of_[phase] = ++num_called_;
   const std::scoped_lock lock(mutex_);
@@ -175,7 +175,7 @@ void NcclPlayer::OnCalled(uint64_t iteration, size_t phase) {
   changed_.notify_all();
 }
 
-void NcclPlayer::OnBegan(uint64_t iteration, size_t phase) {
+void NcclStandIn::OnBegan(uint64_t iteration, size_t phase) {
   const std::vector<OperationPlan>& operations = plan_.phases[phase].operations;
   if (operations.empty()) return;
   {
@@ -194,7 +194,7 @@ void NcclPlayer::OnBegan(uint64_t iteration, size_t phase) {
   }
 }
 
-void NcclPlayer::OnEnded(uint64_t iteration, size_t phase, size_t operation) {
+void NcclStandIn::OnEnded(uint64_t iteration, size_t phase, size_t operation) {
   Call& call = CallOf(iteration, phase, operation);
   for (const auto& [channel, kernel] : call.kernels) {
     if (kernel == nullptr) continue;
@@ -204,7 +204,7 @@ void NcclPlayer::OnEnded(uint64_t iteration, size_t phase, size_t operation) {
   call.kernels.clear();
 }
 
-void NcclPlayer::OnChannelBegan(const ChannelUse& use, uint32_t num_messages) {
+void NcclStandIn::OnChannelBegan(const ChannelUse& use, uint32_t num_messages) {
   const OperationPlan& operation = plan_.phases[use.phase].operations[use.operation];
   const lab::ChannelPlan& planned = operation.channels[use.channel];
   const Call& call = CallOf(use.iteration, use.phase, use.operation);
@@ -223,13 +223,13 @@ void NcclPlayer::OnChannelBegan(const ChannelUse& use, uint32_t num_messages) {
   if (channel.handle != nullptr) plugin_->Record(channel.handle, nccl::kProxyOperationInProgress, 0);
 }
 
-void NcclPlayer::OnChannelEnded(const ChannelUse& use) {
+void NcclStandIn::OnChannelEnded(const ChannelUse& use) {
   Channel& channel = ChannelOf(use);
   if (channel.handle != nullptr) plugin_->Stop(channel.handle);
   channel.handle = nullptr;
 }
 
-void NcclPlayer::OnMessage(const ChannelUse& use, uint32_t message, MessageState state, uint64_t bytes) {
+void NcclStandIn::OnMessage(const ChannelUse& use, uint32_t message, MessageState state, uint64_t bytes) {
   Channel& channel = ChannelOf(use);
   // Without a handle of the proxy operation nothing is told below it.
   if (channel.handle == nullptr) return;
@@ -267,26 +267,26 @@ void NcclPlayer::OnMessage(const ChannelUse& use, uint32_t message, MessageState
   }
 }
 
-void NcclPlayer::Close() {
+void NcclStandIn::Close() {
   const std::scoped_lock lock(mutex_);
   is_closed_ = true;
   changed_.notify_all();
 }
 
 // A clock of its own, hours off, as fast as ours.
-uint64_t NcclPlayer::GpuNow() const {
+uint64_t NcclStandIn::GpuNow() const {
   return static_cast<uint64_t>(NowNs() + int64_t{3'600'000'000'000} * (plan_.worker + 1));
 }
 
-Status TrainPlayingNccl(const lab::TrainerPlan& plan, lab::Connections connections, const std::atomic<bool>& stop,
-                        const lab::RecordSink& record, lab::TrainOptions options, NcclPlayer* player) {
-  options.observer = player;
+Status TrainAsNccl(const lab::TrainerPlan& plan, lab::Connections connections, const std::atomic<bool>& stop,
+                   const lab::RecordSink& record, lab::TrainOptions options, NcclStandIn* stand_in) {
+  options.observer = stand_in;
   Status status;
   std::thread progress([&] {
     status = lab::Train(plan, std::move(connections), stop, record, options);
-    player->Close();
+    stand_in->Close();
   });
-  player->Serve();
+  stand_in->Serve();
   progress.join();
   return status;
 }

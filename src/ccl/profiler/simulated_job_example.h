@@ -17,12 +17,12 @@
 
 #include "base/check.h"
 #include "base/free_port.h"
-#include "ccl/profiler/nccl_player.h"
+#include "ccl/profiler/nccl_stand_in.h"
 #include "ccl/profiler/plugin_calls.h"
 
 namespace fairlead::ccl {
 
-struct PlayedRingOptions {
+struct SimulatedRingOptions {
   uint32_t num_workers = 4;
   uint64_t iterations = 5;  // 0: until they are killed
   double compute_s = 0.001;
@@ -30,11 +30,11 @@ struct PlayedRingOptions {
 };
 
 // What an edge of the ring carries in an iteration.
-inline uint64_t EdgeBytes(const PlayedRingOptions& options) {
+inline uint64_t EdgeBytes(const SimulatedRingOptions& options) {
   return uint64_t{2} * (options.num_workers - 1) * options.bytes / options.num_workers;
 }
 
-inline std::vector<lab::TrainerPlan> RingPlans(const PlayedRingOptions& options) {
+inline std::vector<lab::TrainerPlan> RingPlans(const SimulatedRingOptions& options) {
   const uint32_t n = options.num_workers;
   const uint16_t port = FindFreePort();
   std::vector<lab::TrainerPlan> plans(n);
@@ -74,19 +74,19 @@ inline std::vector<lab::TrainerPlan> RingPlans(const PlayedRingOptions& options)
   return plans;
 }
 
-class PlayedJob {
+class SimulatedJob {
  public:
   // Workers have their segments in `folder`, and what they are told in CONTROL files there.
-  PlayedJob(const std::vector<lab::TrainerPlan>& plans, std::string folder) : folder_(std::move(folder)) {
+  SimulatedJob(const std::vector<lab::TrainerPlan>& plans, std::string folder) : folder_(std::move(folder)) {
     FL_CHECK(pipe(may_leave_) == 0);
     fflush(nullptr);  // or the children would write it once more
     for (const lab::TrainerPlan& plan : plans) {
       pids_.push_back(fork());
       FL_CHECK(pids_.back() >= 0);
-      if (pids_.back() == 0) Play(plan);
+      if (pids_.back() == 0) Run(plan);
     }
   }
-  ~PlayedJob() {
+  ~SimulatedJob() {
     for (const int end : may_leave_) close(end);
     for (const pid_t pid : pids_) {
       if (pid == 0) continue;
@@ -94,8 +94,8 @@ class PlayedJob {
       waitpid(pid, nullptr, 0);
     }
   }
-  PlayedJob(const PlayedJob&) = delete;
-  PlayedJob& operator=(const PlayedJob&) = delete;
+  SimulatedJob(const SimulatedJob&) = delete;
+  SimulatedJob& operator=(const SimulatedJob&) = delete;
 
   pid_t pid(uint32_t worker) const { return pids_[worker]; }
   void Signal(uint32_t worker, int number) const { kill(pids_[worker], number); }
@@ -121,25 +121,25 @@ class PlayedJob {
   }
 
  private:
-  [[noreturn]] void Play(const lab::TrainerPlan& plan) {
+  [[noreturn]] void Run(const lab::TrainerPlan& plan) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv("FAIRLEAD_SHM_FOLDER", folder_.c_str(), 1);
     setenv("FAIRLEAD_JOB", plan.job.c_str(), 1);
     setenv("RANK", std::to_string(plan.worker).c_str(), 1);
     auto plugin = LoadPlugin(FAIRLEAD_PROFILER_LIBRARY);
     FL_CHECK_MSG(plugin.ok(), plugin.status().message());
-    NcclPlayer player(plan, std::move(*plugin));
-    FL_CHECK(player.Begin().ok());
+    NcclStandIn stand_in(plan, std::move(*plugin));
+    FL_CHECK(stand_in.Begin().ok());
     const std::atomic<bool> stop = false;
     auto connections = lab::Connect(plan, 60, stop, lab::Protocol::kMessages);
     FL_CHECK_MSG(connections.ok(), connections.status().message());
-    const Status status = TrainPlayingNccl(
+    const Status status = TrainAsNccl(
         plan, std::move(*connections), stop, [](const std::string&) {}, {.control = ControlOf(folder_, plan.worker)},
-        &player);
+        &stand_in);
     close(may_leave_[1]);
     char nothing = 0;
     FL_CHECK(read(may_leave_[0], &nothing, 1) == 0);
-    player.End();
+    stand_in.End();
     exit(status.ok() ? 0 : 1);  // with the library's own end
   }
 

@@ -10,8 +10,8 @@
 namespace fairlead::report {
 
 // One sentence per policy and job, in the order of the report; nothing where every job made progress. At most
-// kNumStandingJobsShown per policy, then how many more there are. Names are clean text.
-std::vector<std::string> DescribeStandingJobs(const sim::SimulationReport& report);
-inline constexpr size_t kNumStandingJobsShown = 8;
+// kNumStalledJobsShown per policy, then how many more there are. Names are clean text.
+std::vector<std::string> DescribeStalledJobs(const sim::SimulationReport& report);
+inline constexpr size_t kNumStalledJobsShown = 8;
 
 }  // namespace fairlead::report

@@ -19,7 +19,7 @@
 
 namespace fairlead::ccl {
 
-struct PlayedProcessOptions {
+struct SimulatedProcessOptions {
   std::string folder;
   std::string job = "gpt";
   int rank = 0;
@@ -28,9 +28,9 @@ struct PlayedProcessOptions {
 };
 
 // A rank in a ring: receives from the one before, sends to the one behind.
-class PlayedProcess {
+class SimulatedProcess {
  public:
-  explicit PlayedProcess(const PlayedProcessOptions& options) {
+  explicit SimulatedProcess(const SimulatedProcessOptions& options) {
     int commands[2], answers[2];
     FL_CHECK(pipe(commands) == 0 && pipe(answers) == 0);
     fflush(nullptr);  // or the child would write it once more
@@ -39,7 +39,7 @@ class PlayedProcess {
     if (pid_ == 0) {
       close(commands[1]);
       close(answers[0]);
-      Play(options, commands[0], answers[1]);
+      Run(options, commands[0], answers[1]);
     }
     close(commands[0]);
     close(answers[1]);
@@ -47,12 +47,12 @@ class PlayedProcess {
     answers_ = Descriptor(answers[0]);
     Await();  // it has made its segment
   }
-  ~PlayedProcess() { Kill(); }
-  PlayedProcess(PlayedProcess&& other) noexcept
+  ~SimulatedProcess() { Kill(); }
+  SimulatedProcess(SimulatedProcess&& other) noexcept
       : pid_(std::exchange(other.pid_, 0)),
         commands_(std::move(other.commands_)),
         answers_(std::move(other.answers_)) {}
-  PlayedProcess& operator=(PlayedProcess&&) = delete;
+  SimulatedProcess& operator=(SimulatedProcess&&) = delete;
 
   pid_t pid() const { return pid_; }
   // One whole all-reduce.
@@ -94,7 +94,7 @@ class PlayedProcess {
     FL_CHECK(read(answers_.get(), &answer, 1) == 1);
   }
 
-  [[noreturn]] static void Play(const PlayedProcessOptions& options, int commands, int answers) {
+  [[noreturn]] static void Run(const SimulatedProcessOptions& options, int commands, int answers) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv("FAIRLEAD_SHM_FOLDER", options.folder.c_str(), 1);
     setenv("FAIRLEAD_JOB", options.job.c_str(), 1);

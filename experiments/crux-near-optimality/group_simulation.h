@@ -17,10 +17,10 @@ namespace fairlead::experiments::crux_near_optimality {
 inline constexpr double kHorizonS = 60;
 inline constexpr double kWarmUpS = 10;
 
-class GroupPlayer {
+class GroupSimulation {
  public:
   // `played` must outlive the player.
-  explicit GroupPlayer(const RandomCase& played);
+  explicit GroupSimulation(const RandomCase& random_case);
 
   // Jobs that can influence each other under these paths; groups by their first job, jobs ascending.
   std::vector<std::vector<uint32_t>> FindGroups(const PathChoice& choice);
@@ -39,7 +39,7 @@ class GroupPlayer {
   };
   Group MakeGroup(std::span<const uint32_t> members, const PathChoice& choice, const Levels& levels) const;
 
-  const RandomCase* played_;
+  const RandomCase* case_;
   IdVector<LinkId, double> capacities_;
   sim::LinkSharingFinder sharing_finder_;
 };

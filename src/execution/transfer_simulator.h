@@ -67,16 +67,16 @@ struct Transfer {
   MemberIndex short_member = ~MemberIndex{0};
 };
 
-class TransferPlayer {
+class TransferSimulator {
  public:
-  TransferPlayer(const JobShape& shape, const NoiseOptions& noise, std::vector<ReportWindows> windows,
-                 FaultEffects* effects, uint64_t seed);
+  TransferSimulator(const JobShape& shape, const NoiseOptions& noise, std::vector<ReportWindows> windows,
+                    FaultEffects* effects, uint64_t seed);
 
   // Lays the pattern over ranks; the network's ends get accounts of their own.
   Route MakeRoute(model::CommunicatorId communicator, std::vector<model::RankId> ranks, TransferPattern pattern);
 
   // Plays one operation. `finishes` [member]: when its last message in either direction is done; at least its start.
-  void Play(const Route& route, const Transfer& transfer, std::span<Instant> finishes);
+  void Simulate(const Route& route, const Transfer& transfer, std::span<Instant> finishes);
 
   // The accounts of a rank's ends of connections.
   std::vector<ConnectionAccount>& accounts() { return accounts_; }
@@ -98,9 +98,9 @@ class TransferPlayer {
   };
 
   template <bool HasGates>
-  void PlayAll(const Route& route, const Transfer& transfer, std::span<Instant> finishes);
+  void SimulateAll(const Route& route, const Transfer& transfer, std::span<Instant> finishes);
   template <bool HasGates>
-  void PlayStage(const Route& route, const Transfer& transfer, size_t stage_index, uint32_t message);
+  void SimulateStage(const Route& route, const Transfer& transfer, size_t stage_index, uint32_t message);
   template <bool HasGates>
   void Send(const Route& route, const Transfer& transfer, EdgeIndex edge, uint32_t message, Instant filled);
   void CountReceived(const Connection& connection, const Slot& slot, const Transfer& transfer, uint32_t message);

@@ -1,4 +1,4 @@
-#include "ccl/profiler/nccl_player.h"
+#include "ccl/profiler/nccl_stand_in.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@
 #include "base/temporary_folder.h"
 #include "ccl/profiler/mock_nccl_example.h"
 #include "ccl/profiler/nccl_profiler_abi.h"
-#include "ccl/profiler/played_job_example.h"
+#include "ccl/profiler/simulated_job_example.h"
 #include "service/segment_folder.h"
 #include "telemetry/segment_example.h"
 
@@ -105,90 +105,90 @@ class Tape : public PluginCalls {
 };
 
 // The player of worker 0 of two, and its two threads: this one is the program's.
-class PlayedCalls {
+class StandInCalls {
  public:
-  PlayedCalls(int version, int mask) : plan_(RingPlans({.num_workers = 2, .bytes = 50'000})[0]) {
+  StandInCalls(int version, int mask) : plan_(RingPlans({.num_workers = 2, .bytes = 50'000})[0]) {
     auto tape = std::make_unique<Tape>(version, mask);
     tape_ = tape.get();
-    player_ = std::make_unique<NcclPlayer>(plan_, std::move(tape));
-    EXPECT_TRUE(player_->Begin().ok());
+    stand_in_ = std::make_unique<NcclStandIn>(plan_, std::move(tape));
+    EXPECT_TRUE(stand_in_->Begin().ok());
   }
 
   // Plays on a thread that moves bytes, to the end of what it does.
-  template <typename Play>
-  std::vector<std::string> OnProgressThread(const Play& play) {
+  template <typename Run>
+  std::vector<std::string> OnProgressThread(const Run& run) {
     std::thread progress([&] {
-      play(player_.get());
-      player_->Close();
+      run(stand_in_.get());
+      stand_in_->Close();
     });
-    player_->Serve();
+    stand_in_->Serve();
     progress.join();
     return tape_->Take();
   }
   Tape& tape() { return *tape_; }
-  NcclPlayer& player() { return *player_; }
+  NcclStandIn& stand_in() { return *stand_in_; }
 
  private:
   lab::TrainerPlan plan_;
   Tape* tape_;
-  std::unique_ptr<NcclPlayer> player_;
+  std::unique_ptr<NcclStandIn> stand_in_;
 };
 
 constexpr ChannelUse kSend{.channel = 0, .is_send = true};
 constexpr ChannelUse kReceive{.channel = 1, .is_send = false};
 
-void PlayOneOperation(NcclPlayer* player) {
-  player->OnCalled(0, 0);
-  player->OnBegan(0, 0);
-  player->OnChannelBegan(kSend, 1);
-  player->OnMessage(kSend, 0, MessageState::kSendWaitsForGpu, 500);
-  player->OnMessage(kSend, 0, MessageState::kSendWaitsForPeer, 500);
-  player->OnMessage(kSend, 0, MessageState::kSendWaitsForPeer, 500);
-  player->OnMessage(kSend, 0, MessageState::kSendOnWire, 500);
-  player->OnEnded(0, 0, 0);
-  player->OnMessage(kSend, 0, MessageState::kSendDone, 500);
-  player->OnChannelEnded(kSend);
+void CallOneOperation(NcclStandIn* stand_in) {
+  stand_in->OnCalled(0, 0);
+  stand_in->OnBegan(0, 0);
+  stand_in->OnChannelBegan(kSend, 1);
+  stand_in->OnMessage(kSend, 0, MessageState::kSendWaitsForGpu, 500);
+  stand_in->OnMessage(kSend, 0, MessageState::kSendWaitsForPeer, 500);
+  stand_in->OnMessage(kSend, 0, MessageState::kSendWaitsForPeer, 500);
+  stand_in->OnMessage(kSend, 0, MessageState::kSendOnWire, 500);
+  stand_in->OnEnded(0, 0, 0);
+  stand_in->OnMessage(kSend, 0, MessageState::kSendDone, 500);
+  stand_in->OnChannelEnded(kSend);
 }
 
 // The order in which NCCL 2.28 and later call: the program's call stands above the operation, whose end of being
 // enqueued comes before anything begins; the message ends after the kernel.
-TEST(NcclPlayerTest, CallsOfVersion5ComeInNcclsOrderFromItsThreads) {
-  PlayedCalls played(5, nccl::kCollective | nccl::kProxyStep | nccl::kKernelChannel | nccl::kKernelLaunch);
-  EXPECT_THAT(played.tape().Take(), ElementsAre("a: init 77 0/2"));
-  EXPECT_THAT(played.OnProgressThread(PlayOneOperation),
+TEST(NcclStandInTest, CallsOfVersion5ComeInNcclsOrderFromItsThreads) {
+  StandInCalls calls(5, nccl::kCollective | nccl::kProxyStep | nccl::kKernelChannel | nccl::kKernelLaunch);
+  EXPECT_THAT(calls.tape().Take(), ElementsAre("a: init 77 0/2"));
+  EXPECT_THAT(calls.OnProgressThread(CallOneOperation),
               ElementsAre("a: start 1 GroupApi <- 0", "a: state 1 23 0", "a: start 2 CollApi <- 1 AllReduce 50000",
                           "a: stop 2", "a: state 1 24 0", "a: start 3 KernelLaunch <- 1", "a: stop 3",
                           "a: start 4 Coll <- 2 AllReduce 50000 #0", "a: stop 4", "a: stop 1",
                           "b: start 5 KernelCh <- 4", "b: start 6 ProxyOp <- 4 send peer 1 steps 1", "b: state 6 19 0",
                           "b: start 7 ProxyStep <- 6 0", "b: state 7 8 0", "b: state 7 20 0", "b: state 7 20 0",
                           "b: state 7 9 500", "b: state 5 22 0", "b: stop 5", "b: stop 7", "b: stop 6"));
-  played.player().End();
-  EXPECT_THAT(played.tape().Take(), ElementsAre("a: finalize"));
+  calls.stand_in().End();
+  EXPECT_THAT(calls.tape().Take(), ElementsAre("a: finalize"));
 }
 
 // Before version 5 there are no events of calls, and a group is the parent.
-TEST(NcclPlayerTest, CallsOfVersion4HaveAGroup) {
-  PlayedCalls played(4, nccl::kProxyOperation);
-  played.tape().Take();
-  EXPECT_THAT(played.OnProgressThread(PlayOneOperation),
+TEST(NcclStandInTest, CallsOfVersion4HaveAGroup) {
+  StandInCalls calls(4, nccl::kProxyOperation);
+  calls.tape().Take();
+  EXPECT_THAT(calls.OnProgressThread(CallOneOperation),
               ElementsAre("a: start 1 Group <- 0", "a: start 2 Coll <- 1 AllReduce 50000 #0", "a: stop 2", "a: stop 1",
                           "b: start 3 ProxyOp <- 2 send peer 1 steps 1", "b: state 3 19 0", "b: stop 3"))
       << "no steps, and no kernels: the mask does not want them";
 }
 
-TEST(NcclPlayerTest, AReceiveBeginsAgainUntilItIsPosted) {
-  PlayedCalls played(6, nccl::kProxyStep);
-  played.tape().Take();
-  const auto lines = played.OnProgressThread([](NcclPlayer* player) {
-    player->OnCalled(0, 0);
-    player->OnBegan(0, 0);
-    player->OnChannelBegan(kReceive, 1);
-    player->OnMessage(kReceive, 0, MessageState::kReceiveBegan, 500);
-    player->OnMessage(kReceive, 0, MessageState::kReceiveBegan, 500);
-    player->OnMessage(kReceive, 0, MessageState::kReceivePosted, 500);
-    player->OnMessage(kReceive, 0, MessageState::kReceiveArrived, 500);
-    player->OnMessage(kReceive, 0, MessageState::kReceiveTaken, 500);
-    player->OnChannelEnded(kReceive);
+TEST(NcclStandInTest, AReceiveBeginsAgainUntilItIsPosted) {
+  StandInCalls calls(6, nccl::kProxyStep);
+  calls.tape().Take();
+  const auto lines = calls.OnProgressThread([](NcclStandIn* stand_in) {
+    stand_in->OnCalled(0, 0);
+    stand_in->OnBegan(0, 0);
+    stand_in->OnChannelBegan(kReceive, 1);
+    stand_in->OnMessage(kReceive, 0, MessageState::kReceiveBegan, 500);
+    stand_in->OnMessage(kReceive, 0, MessageState::kReceiveBegan, 500);
+    stand_in->OnMessage(kReceive, 0, MessageState::kReceivePosted, 500);
+    stand_in->OnMessage(kReceive, 0, MessageState::kReceiveArrived, 500);
+    stand_in->OnMessage(kReceive, 0, MessageState::kReceiveTaken, 500);
+    stand_in->OnChannelEnded(kReceive);
   });
   ASSERT_GE(lines.size(), 9u);
   const std::vector<std::string> messages(lines.end() - 9, lines.end());
@@ -197,13 +197,13 @@ TEST(NcclPlayerTest, AReceiveBeginsAgainUntilItIsPosted) {
                                     "b: state 6 11 500", "b: state 6 12 500", "b: stop 6", "b: stop 4"));
 }
 
-TEST(NcclPlayerTest, WhatNobodyWantsIsNotTold) {
-  PlayedCalls played(6, 0);
-  played.tape().Take();
-  EXPECT_THAT(played.OnProgressThread(PlayOneOperation), IsEmpty());
+TEST(NcclStandInTest, WhatNobodyWantsIsNotTold) {
+  StandInCalls calls(6, 0);
+  calls.tape().Take();
+  EXPECT_THAT(calls.OnProgressThread(CallOneOperation), IsEmpty());
 }
 
-TEST(NcclPlayerTest, PluginsAreFoundByPathOrRefusedWithAReason) {
+TEST(NcclStandInTest, PluginsAreFoundByPathOrRefusedWithAReason) {
   const auto plugin = LoadPlugin(FAIRLEAD_PROFILER_LIBRARY);
   ASSERT_TRUE(plugin.ok()) << plugin.status().message();
   EXPECT_EQ((*plugin)->version(), 6) << "the newest one that it has";
@@ -224,9 +224,9 @@ struct EndSums {
   double wait_for_gpu_s = 0;
 };
 
-class PlayedJobTest : public testing::Test {
+class SimulatedJobTest : public testing::Test {
  protected:
-  PlayedJobTest() {
+  SimulatedJobTest() {
     folder_ = std::make_unique<service::SegmentFolder>(service::SegmentFolderOptions{.folder = segments_.path()});
     folder_->Look();  // what comes from now on is new
   }
@@ -271,8 +271,8 @@ class PlayedJobTest : public testing::Test {
     }
     return false;
   }
-  void Wish(uint32_t worker, const std::string& text) const {
-    std::ofstream(PlayedJob::ControlOf(segments_.path(), worker)) << text;
+  void Request(uint32_t worker, const std::string& text) const {
+    std::ofstream(SimulatedJob::ControlOf(segments_.path(), worker)) << text;
   }
 
   const TemporaryFolder segments_;
@@ -284,9 +284,9 @@ class PlayedJobTest : public testing::Test {
   uint64_t operation_bytes_ = 0;
 };
 
-TEST_F(PlayedJobTest, OperationsMessagesAndBytesAreThoseOfThePlan) {
-  const PlayedRingOptions options{.iterations = 20};
-  PlayedJob job(RingPlans(options), segments_.path());
+TEST_F(SimulatedJobTest, OperationsMessagesAndBytesAreThoseOfThePlan) {
+  const SimulatedRingOptions options{.iterations = 20};
+  SimulatedJob job(RingPlans(options), segments_.path());
   ASSERT_TRUE(LookUntil([&] { return HaveFinished(options.iterations); }));
   EXPECT_THAT(faults_, IsEmpty());
   // All-reduce of 1 MB between four: an edge carries 2 x 3/4 MB in 2 x 3 x 8 parts of 31,250 bytes, one message each.
@@ -309,15 +309,15 @@ TEST_F(PlayedJobTest, OperationsMessagesAndBytesAreThoseOfThePlan) {
 // Worker 2 computes 0.1 s longer in each of ten iterations. Worker 1 sends to it and waits for its buffers, worker 3
 // waits for its data, and nobody's wire is slow. A machine that stops others makes them late, too: then it is played
 // again.
-TEST_F(PlayedJobTest, WaitsAreSeenWhereAWorkerIsLate) {
+TEST_F(SimulatedJobTest, WaitsAreSeenWhereAWorkerIsLate) {
   const double late_s = 10 * 0.1;
   std::string wrong = "not played";
   for (int attempt = 0; attempt < 5 && !wrong.empty(); ++attempt) {
     LookAtAll();  // the last time at those that were killed
     sums_.clear();
     finished_.clear();
-    Wish(2, R"({"busy_s": 0.1})");
-    PlayedJob job(RingPlans({.iterations = 10}), segments_.path());
+    Request(2, R"({"busy_s": 0.1})");
+    SimulatedJob job(RingPlans({.iterations = 10}), segments_.path());
     ASSERT_TRUE(LookUntil([&] { return HaveFinished(10); }));
     wrong.clear();
     const double waited_s = SumsOf(1, Direction::kSend).wait_for_peer_s;
@@ -338,8 +338,8 @@ TEST_F(PlayedJobTest, WaitsAreSeenWhereAWorkerIsLate) {
 }
 
 // A worker that is frozen takes what it has asked for, and nothing more: then its sender waits for it, not the wire.
-TEST_F(PlayedJobTest, AFrozenWorkerIsWaitedFor) {
-  PlayedJob job(RingPlans({.iterations = 0}), segments_.path());
+TEST_F(SimulatedJobTest, AFrozenWorkerIsWaitedFor) {
+  SimulatedJob job(RingPlans({.iterations = 0}), segments_.path());
   ASSERT_TRUE(LookUntil([&] { return HaveFinished(3); }));
   job.Signal(2, SIGSTOP);
   EXPECT_TRUE(LookUntil([&] {
@@ -352,8 +352,8 @@ TEST_F(PlayedJobTest, AFrozenWorkerIsWaitedFor) {
 }
 
 // Events are switched off and on while the job runs: operations and their parts go on, messages do not.
-TEST_F(PlayedJobTest, TheAgentChoosesTheEventsOfARunningJob) {
-  PlayedJob job(RingPlans({.iterations = 0}), segments_.path());
+TEST_F(SimulatedJobTest, TheAgentChoosesTheEventsOfARunningJob) {
+  SimulatedJob job(RingPlans({.iterations = 0}), segments_.path());
   ASSERT_TRUE(LookUntil([&] { return HaveFinished(3); }));
   const auto want = [&](uint32_t events) {
     for (uint32_t worker = 0; worker < 4; ++worker) {

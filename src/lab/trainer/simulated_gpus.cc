@@ -1,4 +1,4 @@
-#include "lab/trainer/played_gpus.h"
+#include "lab/trainer/simulated_gpus.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,12 +15,12 @@
 
 namespace fairlead::lab {
 
-void PlayedGpus::Unmap::operator()(shm::GpuCounters* counters) const {
+void SimulatedGpus::Unmap::operator()(shm::GpuCounters* counters) const {
   munmap(counters, sizeof(shm::GpuCounters));
   unlink(path.c_str());
 }
 
-Result<PlayedGpus> PlayedGpus::Create(const std::string& folder, const std::string& job, uint32_t num_gpus) {
+Result<SimulatedGpus> SimulatedGpus::Create(const std::string& folder, const std::string& job, uint32_t num_gpus) {
   FL_CHECK(num_gpus >= 1);
   const std::string path = fmt::format("{}/{}", folder, getpid());
   const std::string unfinished = path + ".new";
@@ -39,10 +39,10 @@ Result<PlayedGpus> PlayedGpus::Create(const std::string& folder, const std::stri
   counters->num_gpus = num_gpus;
   std::strncpy(counters->job, job.c_str(), sizeof(counters->job) - 1);
   if (std::rename(unfinished.c_str(), path.c_str()) != 0) return fail();
-  return PlayedGpus(std::move(held));
+  return SimulatedGpus(std::move(held));
 }
 
-void PlayedGpus::Add(double flop, double seconds) {
+void SimulatedGpus::Add(double flop, double seconds) {
   counters_->flop.store(counters_->flop.load(std::memory_order_relaxed) + flop, std::memory_order_relaxed);
   const double busy_ns = seconds * 1e9 * counters_->num_gpus;
   counters_->busy_ns.store(counters_->busy_ns.load(std::memory_order_relaxed) + static_cast<uint64_t>(busy_ns),

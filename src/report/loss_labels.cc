@@ -1,10 +1,10 @@
-#include "report/loss_words.h"
+#include "report/loss_labels.h"
 
 #include "base/check.h"
 
 namespace fairlead::report {
 
-std::string_view CauseWords(sim::LossCause cause) {
+std::string_view CausePhrase(sim::LossCause cause) {
   switch (cause) {
     case sim::LossCause::kJob:
       return "jobs that share its links";

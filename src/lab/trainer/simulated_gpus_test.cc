@@ -1,4 +1,4 @@
-#include "lab/trainer/played_gpus.h"
+#include "lab/trainer/simulated_gpus.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class PlayedGpusTest : public testing::Test {
+class SimulatedGpusTest : public testing::Test {
  protected:
   // The file as another process would read it. False: there is none.
   bool Read(shm::GpuCounters* counters) const {
@@ -27,9 +27,9 @@ class PlayedGpusTest : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(PlayedGpusTest, OthersReadTheSumsWhileItRunsAndNothingAfterwards) {
+TEST_F(SimulatedGpusTest, OthersReadTheSumsWhileItRunsAndNothingAfterwards) {
   {
-    auto gpus = PlayedGpus::Create(folder_.path(), "gpt", 4);
+    auto gpus = SimulatedGpus::Create(folder_.path(), "gpt", 4);
     ASSERT_TRUE(gpus.ok()) << gpus.status().message();
     gpus->Add(1e15, 0.25);
     gpus->Add(5e14, 0.5);
@@ -45,16 +45,16 @@ TEST_F(PlayedGpusTest, OthersReadTheSumsWhileItRunsAndNothingAfterwards) {
   EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
-TEST_F(PlayedGpusTest, LongNamesOfJobsAreCutAndStillEnd) {
-  auto gpus = PlayedGpus::Create(folder_.path(), std::string(200, 'x'), 1);
+TEST_F(SimulatedGpusTest, LongNamesOfJobsAreCutAndStillEnd) {
+  auto gpus = SimulatedGpus::Create(folder_.path(), std::string(200, 'x'), 1);
   ASSERT_TRUE(gpus.ok());
   shm::GpuCounters seen = {};
   ASSERT_TRUE(Read(&seen));
   EXPECT_EQ(std::strlen(seen.job), shm::kGpuCountersJobBytes - 1);
 }
 
-TEST_F(PlayedGpusTest, SaysWhereItCannotWrite) {
-  const auto gpus = PlayedGpus::Create(folder_.File("missing"), "gpt", 1);
+TEST_F(SimulatedGpusTest, SaysWhereItCannotWrite) {
+  const auto gpus = SimulatedGpus::Create(folder_.File("missing"), "gpt", 1);
   ASSERT_FALSE(gpus.ok());
   EXPECT_NE(gpus.status().message().find(folder_.File("missing/")), std::string::npos) << gpus.status().message();
 }

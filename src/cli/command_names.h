@@ -13,13 +13,13 @@ namespace fairlead::cli {
 
 // OK where the words that are no options lead to a command. Errors: kInvalidArgument: a word that is no command of its
 // group, with the one that it may mean; a group without a command, with those that it has.
-Status CheckCommandWords(const CLI::App& app, std::span<const std::string> words);
+Status CheckCommandNames(const CLI::App& app, std::span<const std::string> args);
 
 // The command that the words lead to.
-const CLI::App& FollowCommandWords(const CLI::App& app, std::span<const std::string> words);
+const CLI::App& FindCommand(const CLI::App& app, std::span<const std::string> args);
 
 // What to add to a message about options that no command has: the option that the first of them may mean.
-std::string DidYouMeanOption(const CLI::App& app, std::span<const std::string> words,
+std::string DidYouMeanOption(const CLI::App& app, std::span<const std::string> args,
                              std::span<const std::string> unknown);
 
 }  // namespace fairlead::cli

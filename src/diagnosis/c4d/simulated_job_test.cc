@@ -90,7 +90,7 @@ NoiseOptions Disturbed(Random& random) {
 }
 
 // Law: whatever happens to the reports of a healthy job on their way, nobody hangs, is dead or slow.
-TEST(PlayedJobTest, DisturbedReportsOfAHealthyJobAccuseNobody) {
+TEST(SimulatedJobTest, DisturbedReportsOfAHealthyJobAccuseNobody) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     Random random(seed);
     const NoiseOptions noise = Disturbed(random);
@@ -99,7 +99,7 @@ TEST(PlayedJobTest, DisturbedReportsOfAHealthyJobAccuseNobody) {
 }
 
 // Law: of a broken job whose reports are disturbed, only what is broken is named, or nobody.
-TEST(PlayedJobTest, DisturbedReportsOfABrokenJobAccuseNobodyElse) {
+TEST(SimulatedJobTest, DisturbedReportsOfABrokenJobAccuseNobodyElse) {
   for (const FaultKind kind : {FaultKind::kProcessFrozen, FaultKind::kGpuHang, FaultKind::kCrossedOrder,
                                FaultKind::kProcessCrash, FaultKind::kWrongSize}) {
     for (uint64_t seed = 1; seed <= 4; ++seed) {
@@ -115,7 +115,7 @@ TEST(PlayedJobTest, DisturbedReportsOfABrokenJobAccuseNobodyElse) {
 }
 
 // Law: one lost report in ten hides no hang, since each tells anew where its rank stands.
-TEST(PlayedJobTest, LostReportsHideNoHang) {
+TEST(SimulatedJobTest, LostReportsHideNoHang) {
   NoiseOptions noise;
   noise.lost = 0.1;
   for (const FaultKind kind : {FaultKind::kProcessFrozen, FaultKind::kGpuHang, FaultKind::kCrossedOrder}) {
@@ -129,7 +129,7 @@ TEST(PlayedJobTest, LostReportsHideNoHang) {
 }
 
 // Two GPUs of different hosts, of different slowness: the others wait for both.
-TEST(PlayedJobTest, TwoSlowRanksAreBothFound) {
+TEST(SimulatedJobTest, TwoSlowRanksAreBothFound) {
   const std::vector<Fault> faults = {On(FaultKind::kSlowGpu, 3, 60, 2), On(FaultKind::kSlowGpu, 12, 60, 1.8)};
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const std::vector<Finding> findings = Watch(faults, {}, seed, 150);
@@ -141,7 +141,7 @@ TEST(PlayedJobTest, TwoSlowRanksAreBothFound) {
 
 // Iterations open with sends and receives, in which all wait for the late host: at the collectives behind all are
 // together. Its four GPUs are a quarter of all ranks, or half of a stage; then only the other half waits.
-TEST(PlayedJobTest, ALateHostIsFoundWhereIterationsOpenWithSendsAndReceives) {
+TEST(SimulatedJobTest, ALateHostIsFoundWhereIterationsOpenWithSendsAndReceives) {
   for (const uint32_t stages : {1u, 2u}) {
     JobShape shape = Shape();
     shape.tensor_parallel = 1;
@@ -161,7 +161,7 @@ TEST(PlayedJobTest, ALateHostIsFoundWhereIterationsOpenWithSendsAndReceives) {
 }
 
 // Two NICs of different hosts.
-TEST(PlayedJobTest, TwoSlowNicsAreBothFound) {
+TEST(SimulatedJobTest, TwoSlowNicsAreBothFound) {
   const std::vector<Fault> faults = {On(FaultKind::kSlowNicSend, 3, 60, 3), On(FaultKind::kSlowNicReceive, 12, 60, 4)};
   const std::vector<Finding> findings = Watch(faults, {}, 1, 150);
   EXPECT_TRUE(Names(findings, faults[0]));
@@ -170,7 +170,7 @@ TEST(PlayedJobTest, TwoSlowNicsAreBothFound) {
 }
 
 // A process that stands still for 40 s is found, and cleared; then a GPU of another host becomes slow.
-TEST(PlayedJobTest, ASlowRankAfterAFrozenOneIsFoundToo) {
+TEST(SimulatedJobTest, ASlowRankAfterAFrozenOneIsFoundToo) {
   Fault frozen = On(FaultKind::kProcessFrozen, 5, 60);
   frozen.end = SimTime(100 * kSecond);
   const Fault slow = On(FaultKind::kSlowGpu, 18, 110, 2);
@@ -181,7 +181,7 @@ TEST(PlayedJobTest, ASlowRankAfterAFrozenOneIsFoundToo) {
 }
 
 // The job stands still for ever once a process has died; the slow GPU was found before.
-TEST(PlayedJobTest, ADeadRankAfterASlowOneIsFoundToo) {
+TEST(SimulatedJobTest, ADeadRankAfterASlowOneIsFoundToo) {
   const Fault slow = On(FaultKind::kSlowGpu, 18, 60, 2);
   const Fault dead = On(FaultKind::kProcessCrash, 5, 130);
   const std::vector<Finding> findings = Watch({slow, dead}, {}, 1, 180);

@@ -7,8 +7,8 @@
 
 namespace fairlead::report {
 
-// "its own flows", "failed or weakened links": stands after "lost … to".
-std::string_view CauseWords(sim::LossCause cause);
+// "its own flows", "failed or weakened links": follows "lost … to".
+std::string_view CausePhrase(sim::LossCause cause);
 
 // A word or two, for a table: "other job", "own flows", "higher level", …
 std::string_view CauseLabel(sim::LossCause cause);
