@@ -19,7 +19,7 @@ std::vector<std::string> CommandsOf(const CLI::App& app) {
   return names;
 }
 
-const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
+const CLI::App* ChildNamed(const CLI::App& app, const std::string& name) {
   for (const CLI::App* command : app.get_subcommands(nullptr)) {
     if (command->get_name() == name) return command;
   }
@@ -35,7 +35,7 @@ std::string PathOf(const CLI::App& app) {
 std::pair<const CLI::App*, size_t> Follow(const CLI::App& app, std::span<const std::string> args) {
   const CLI::App* at = &app;
   for (size_t i = 0; i < args.size(); ++i) {
-    const CLI::App* next = FindCommand(*at, args[i]);
+    const CLI::App* next = ChildNamed(*at, args[i]);
     if (next == nullptr) return {at, i};
     at = next;
   }

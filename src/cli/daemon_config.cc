@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <map>
 #include <optional>
 
 #include "base/yaml_reader.h"
@@ -36,15 +37,29 @@ std::vector<const CLI::Option*> ConfigurableOptions(const CLI::App& command) {
   return options;
 }
 
-bool IsNamedBy(const CLI::Option& option, std::string_view word) {
-  return std::ranges::any_of(option.get_lnames(), [&](const std::string& name) {
-    const std::string dashed = "--" + name;
-    return word == dashed || word.starts_with(dashed + '=');
-  });
+bool IsNamed(const CLI::Option& option, std::string_view argument) {
+  const std::string_view name = argument.substr(0, argument.find('='));
+  return std::ranges::any_of(option.get_lnames(), [&](const std::string& known) { return name == "--" + known; }) ||
+         std::ranges::any_of(option.get_snames(), [&](const std::string& known) { return argument == "-" + known; });
 }
 
-bool IsNamedByAny(const CLI::Option& option, std::span<const std::string> args) {
-  return std::ranges::any_of(args, [&](const std::string& word) { return IsNamedBy(option, word); });
+// The options that `args` give, with the value of the last mention, if it has one. An argument that is the value of an
+// option names none, whatever it looks like.
+std::map<const CLI::Option*, std::optional<std::string>> GivenOptions(const CLI::App& command,
+                                                                      std::span<const std::string> args) {
+  std::map<const CLI::Option*, std::optional<std::string>> given;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const auto options = command.get_options();
+    const auto found = std::ranges::find_if(options, [&](const CLI::Option* o) { return IsNamed(*o, args[i]); });
+    if (found == options.end()) continue;
+    std::optional<std::string>& value = given[*found];
+    if (const size_t equals = args[i].find('='); equals != std::string::npos) {
+      value = args[i].substr(equals + 1);
+    } else if (!IsFlag(**found) && i + 1 < args.size()) {
+      value = args[++i];
+    }
+  }
+  return given;
 }
 
 std::optional<std::string> VariableOf(const CLI::Option& option) {
@@ -52,18 +67,8 @@ std::optional<std::string> VariableOf(const CLI::Option& option) {
   return value == nullptr || *value == '\0' ? std::nullopt : std::make_optional<std::string>(value);
 }
 
-// The file that the call or the environment names.
-std::optional<std::string> ConfigFile(const CLI::Option& config, std::span<const std::string> args) {
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (!IsNamedBy(config, args[i])) continue;
-    if (const size_t equals = args[i].find('='); equals != std::string::npos) return args[i].substr(equals + 1);
-    if (i + 1 < args.size()) return args[i + 1];
-  }
-  return VariableOf(config);
-}
-
-// Adds the words of one option as its key says.
-void AddWords(const CLI::Option& option, const std::string& key, YamlMap* root, DaemonArguments* found) {
+// Adds the arguments that set an option as its key in the file does.
+void AddArguments(const CLI::Option& option, const std::string& key, YamlMap* root, DaemonArguments* found) {
   const std::vector<std::string> texts = root->Texts(key);
   if (!root->Has(key)) return;
   const std::string name = "--" + option.get_lnames().front();
@@ -81,14 +86,14 @@ void AddWords(const CLI::Option& option, const std::string& key, YamlMap* root, 
   }
 }
 
-Status AddFile(const CLI::App& command, const std::string& file, std::span<const std::string> args,
-               DaemonArguments* found) {
+Status AddFile(const CLI::App& command, const std::string& file,
+               const std::map<const CLI::Option*, std::optional<std::string>>& given, DaemonArguments* found) {
   FL_ASSIGN_OR_RETURN(const YamlDocument document, YamlDocument::LoadFile(file));
   YamlMap root = document.Root();
   for (const CLI::Option* option : ConfigurableOptions(command)) {
-    const bool is_open = !VariableOf(*option) && !IsNamedByAny(*option, args);
+    const bool is_open = !VariableOf(*option) && !given.contains(option);
     DaemonArguments unused;
-    for (const std::string& key : option->get_lnames()) AddWords(*option, key, &root, is_open ? found : &unused);
+    for (const std::string& key : option->get_lnames()) AddArguments(*option, key, &root, is_open ? found : &unused);
   }
   return root.Finish();
 }
@@ -103,7 +108,7 @@ void AddDaemonConfig(CLI::App* command, std::string_view prefix) {
     if (option->get_items_expected_max() > 1) option->delimiter(',');
   }
   command->footer(fmt::format(
-      "{}\nOptions may also stand in a YAML file (--config), named without the dashes, and in the environment\n"
+      "{}\nOptions may also be set in a YAML file (--config), named without the dashes, and in the environment\n"
       "as {}_ and the option in capitals: {}_TLS_CA for --tls-ca.\n"
       "The command line wins over the environment, the environment over the file.",
       command->get_footer(), prefix, prefix));
@@ -115,11 +120,15 @@ Result<DaemonArguments> AddConfiguredArguments(const CLI::App& app, std::span<co
   const CLI::App& command = FindCommand(app, args);
   const CLI::Option* config = command.get_option_no_throw("--" + std::string(kConfig));
   if (config == nullptr) return found;
+  const auto given = GivenOptions(command, args);
+  if (given.contains(command.get_help_ptr())) return found;
   for (const CLI::Option* option : ConfigurableOptions(command)) {
-    if (!VariableOf(*option) || IsNamedByAny(*option, args)) continue;
+    if (!VariableOf(*option) || given.contains(option)) continue;
     found.places["--" + option->get_lnames().front()] = "$" + option->get_envname();
   }
-  if (const auto file = ConfigFile(*config, args)) FL_RETURN_IF_ERROR(AddFile(command, *file, args, &found));
+  const auto named = given.find(config);
+  const std::optional<std::string> file = named == given.end() ? VariableOf(*config) : named->second;
+  if (file) FL_RETURN_IF_ERROR(AddFile(command, *file, given, &found));
   return found;
 }
 

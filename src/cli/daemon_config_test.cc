@@ -1,5 +1,6 @@
 #include "cli/daemon_config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +14,8 @@
 
 namespace fairlead::cli {
 namespace {
+
+using ::testing::HasSubstr;
 
 // A program with the daemon `keeper run`, and what a call of it came to.
 class DaemonConfigTest : public testing::Test {
@@ -70,6 +73,26 @@ class DaemonConfigTest : public testing::Test {
   bool insecure_ = false;
   std::vector<std::string> variables_;
 };
+
+TEST_F(DaemonConfigTest, HelpNeedsNoReadableFile) {
+  for (const char* help : {"--help", "-h"}) {
+    EXPECT_THAT(Parse({"--config", "/no/such/file.yaml", help}), HasSubstr("caught in your main")) << help;
+  }
+}
+
+TEST_F(DaemonConfigTest, TheValueOfAnOptionNamesNone) {
+  EXPECT_EQ(Parse({"--listen", "unix:/x", "--folder", "--config"}), "");
+  EXPECT_EQ(folder_, "--config");
+  EXPECT_EQ(Parse({"--listen", "unix:/x", "--folder", "--lease", "--config", Config("lease: 3\n")}), "");
+  EXPECT_EQ(folder_, "--lease");
+  EXPECT_EQ(lease_s_, 3);
+}
+
+TEST_F(DaemonConfigTest, TheLastFileThatIsNamedCounts) {
+  const std::string file = Config("listen: unix:/run/x\n");
+  EXPECT_EQ(Parse({"--config", file, "--spare", "h1"}), "");
+  EXPECT_THAT(Parse({"--listen", "unix:/y", "--config"}), HasSubstr("--config"));
+}
 
 TEST_F(DaemonConfigTest, TakesOptionsFromTheFile) {
   const std::string file =

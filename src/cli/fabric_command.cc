@@ -14,6 +14,7 @@
 #include "cli/fabric_report.h"
 #include "cli/output_files.h"
 #include "report/json_value.h"
+#include "report/number_format.h"
 #include "topology/fabric_yaml.h"
 #include "topology/import/foreign_fabric.h"
 #include "topology/import/ibnetdiscover_import.h"
@@ -81,10 +82,12 @@ Result<topology::ImportedFabric> ImportFile(const FabricImportOptions& options) 
 std::string Summarize(const topology::Fabric& fabric) {
   size_t cables = 0;
   for (size_t l = 0; l < fabric.num_links(); l += 2) cables += topology::IsNetwork(fabric.tier(LinkId(l))) ? 1 : 0;
-  return fmt::format("{} hosts, {} leaves, {} spines, {} cores, {} cables", fabric.num_hosts(),
-                     fabric.switches(topology::NodeKind::kLeaf).size(),
-                     fabric.switches(topology::NodeKind::kSpine).size(),
-                     fabric.switches(topology::NodeKind::kCore).size(), cables);
+  const auto count = [&](topology::NodeKind kind) { return fabric.switches(kind).size(); };
+  const size_t leaves = count(topology::NodeKind::kLeaf);
+  return fmt::format(
+      "{}, {} {}, {}, {}, {}", report::FormatCount(fabric.num_hosts(), "host"), report::FormatCount(leaves),
+      leaves == 1 ? "leaf" : "leaves", report::FormatCount(count(topology::NodeKind::kSpine), "spine"),
+      report::FormatCount(count(topology::NodeKind::kCore), "core"), report::FormatCount(cables, "cable"));
 }
 
 int Import(FabricImportOptions& options) {

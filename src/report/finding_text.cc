@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace fairlead::report {
 
 using model::CulpritKind;
@@ -28,9 +31,20 @@ std::string CulpritText(const model::Culprit& culprit, const CulpritNames& names
   return "";
 }
 
+namespace {
+
+// "pairs of ranks" of one -> "pair of ranks"; abbreviations stay.
+std::string UnitOf(double value, std::string unit) {
+  const size_t word = std::min(unit.find(' '), unit.size());
+  if (value == 1 && word > 2 && unit[word - 1] == 's') unit.erase(word - 1, 1);
+  return unit;
+}
+
+}  // namespace
+
 std::string EvidenceText(const model::Evidence& evidence) {
   std::string text = fmt::format("{}: {:.3g}", evidence.what, evidence.value);
-  if (!evidence.unit.empty()) text += " " + evidence.unit;
+  if (!evidence.unit.empty()) text += " " + UnitOf(evidence.value, evidence.unit);
   if (evidence.baseline != 0) text += fmt::format(" (normal: {:.3g})", evidence.baseline);
   return text;
 }

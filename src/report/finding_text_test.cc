@@ -38,6 +38,9 @@ TEST(FindingTextTest, EachKindOfCulpritHasAName) {
 
 TEST(FindingTextTest, EvidenceStandsBesideWhatIsNormal) {
   EXPECT_EQ(EvidenceText({"exit code of rank 2", -1, 0, ""}), "exit code of rank 2: -1");
+  EXPECT_EQ(EvidenceText({"slow transfers", 1, 0, "pairs of ranks"}), "slow transfers: 1 pair of ranks");
+  EXPECT_EQ(EvidenceText({"slow transfers", 2, 0, "pairs of ranks"}), "slow transfers: 2 pairs of ranks");
+  EXPECT_EQ(EvidenceText({"delay", 1, 0, "us"}), "delay: 1 us");
   EXPECT_EQ(EvidenceText({"seconds per GB", 0.912, 0.1, "s"}), "seconds per GB: 0.912 s (normal: 0.1)");
 }
 

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -49,6 +51,20 @@ Result<std::shared_ptr<grpc::Channel>> CreateChannel(const ControllerClientOptio
     credentials = grpc::SslCredentials({texts.ca, texts.key, texts.certificate});
   }
   return grpc::CreateCustomChannel(options.address, credentials, ChannelArgumentsOf(options));
+}
+
+// Args: elapsed: from the call to the arrival of this metadata, which is now.
+std::optional<ClockComparison> CompareClocks(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata,
+                                             Clock::duration elapsed) {
+  const auto found = metadata.find(wire::kControllerTimeMetadata);
+  if (found == metadata.end()) return std::nullopt;
+  int64_t sent_ns = 0;
+  const auto [rest, error] = std::from_chars(found->second.begin(), found->second.end(), sent_ns);
+  if (error != std::errc() || rest != found->second.end()) return std::nullopt;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::chrono::duration<double> half = elapsed / 2.0;
+  const std::chrono::duration<double> ahead = std::chrono::nanoseconds(sent_ns) - now;
+  return ClockComparison{.offset_s = (ahead + half).count(), .error_s = half.count()};
 }
 
 Status Validate(const ControllerClientOptions& options) {
@@ -93,6 +109,7 @@ class ControllerClient::Connection {
     void Begin(grpc::CompletionQueue* queue) {
       call_ = stub_.PrepareCall(&context_, std::string(wire::kAttachMethod), queue);
       num_pending_ += 2;
+      began_ = Clock::now();
       call_->StartCall(&started_);
       call_->ReadInitialMetadata(&opened_);
     }
@@ -106,6 +123,7 @@ class ControllerClient::Connection {
       call_->Write(sent_, has_more ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions(), &written_);
     }
     void Cancel() { context_.TryCancel(); }
+    const std::optional<ClockComparison>& clocks() const { return clocks_; }
     // Args: nothing is read or written any more.
     void FinishIfIdle() {
       if (num_pending_ > 0) return;
@@ -135,6 +153,10 @@ class ControllerClient::Connection {
     void OnBegun(bool ok) {
       if (!ok || ++num_begun_ == 2) connection_->OnOpened(ok);
     }
+    void OnMetadata(bool ok) {
+      if (ok) clocks_ = CompareClocks(context_.GetServerInitialMetadata(), Clock::now() - began_);
+      OnBegun(ok);
+    }
     void OnRead(bool ok) {
       if (ok) messages_ = wire::ReadToAgent(WholeMessage(heard_).bytes());
       heard_.Clear();
@@ -148,12 +170,14 @@ class ControllerClient::Connection {
     std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
     size_t num_pending_ = 0;
     size_t num_begun_ = 0;
+    Clock::time_point began_;
+    std::optional<ClockComparison> clocks_;
     grpc::ByteBuffer heard_;
     Result<std::vector<controller::ToAgent>> messages_ = std::vector<controller::ToAgent>();  // that were heard
     grpc::ByteBuffer sent_;
     grpc::Status status_;
     Completion started_ = After([this](bool ok) { OnBegun(ok); });
-    Completion opened_ = After([this](bool ok) { OnBegun(ok); });
+    Completion opened_ = After([this](bool ok) { OnMetadata(ok); });
     Completion read_ = [this](bool ok) { OnRead(ok); };
     Completion parsed_ = After([this](bool ok) { connection_->OnHeard(ok, &messages_); });
     Completion written_ = After([this](bool ok) { connection_->OnWritten(ok); });
@@ -294,7 +318,7 @@ void ControllerClient::Connection::OnOpened(bool ok) {
   if (!is_live_) return;
   is_live_ = ok;
   if (!ok) return;
-  events_.emplace_back(StreamOpened{});
+  events_.emplace_back(StreamOpened{stream_->clocks()});
   stream_->Read();
 }
 

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -39,8 +40,16 @@ struct ControllerClientOptions {
   uint64_t random_seed = 0;  // of the delays; hosts should differ
 };
 
+// The controller's clock against this host's, by one exchange.
+struct ClockComparison {
+  double offset_s = 0;  // > 0: the controller's clock is ahead
+  double error_s = 0;   // of the offset, at most: half of the time that the exchange took
+};
+
 // The stream is there: say hello.
-struct StreamOpened {};
+struct StreamOpened {
+  std::optional<ClockComparison> clocks;  // none: the controller is of a version that sends no time
+};
 // It is gone, or could not be had; another one is being tried.
 struct StreamClosed {
   std::string reason;  // for people

@@ -67,6 +67,8 @@ class AgentStream {
     }
     deadline_ = Clock::now() + options_.patience;
     ++num_pending_;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    context_.AddInitialMetadata(wire::kControllerTimeMetadata, std::to_string(std::chrono::nanoseconds(now).count()));
     call_.SendInitialMetadata(&opened_);
     Read();
   }

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <cmath>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -56,7 +57,13 @@ TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
     const auto client = StartClient({.address = server->addresses()[0]});
     ClientEvents events(client.get(), server.get());
     ServerInputs inputs(server.get());
-    ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
+    const ClientEvent first_event = events.Next();
+    ASSERT_TRUE(std::holds_alternative<StreamOpened>(first_event));
+    // Both ends read the same clock.
+    const auto clocks = std::get<StreamOpened>(first_event).clocks;
+    ASSERT_TRUE(clocks.has_value());
+    EXPECT_LE(std::abs(clocks->offset_s), clocks->error_s);
+    EXPECT_LT(clocks->error_s, 60);
     std::vector<controller::FromAgent> sent = {HelloOf("h0")};
     std::vector<controller::ToAgent> answers;
     Random random(7);

@@ -19,6 +19,9 @@ namespace fairlead::wire {
 // other.
 inline constexpr std::string_view kAttachMethod = "/fairlead.v1.AgentService/Attach";
 
+// In the controller's initial metadata: nanoseconds since 1970 by its clock, when it accepted the stream.
+inline constexpr char kControllerTimeMetadata[] = "fairlead-time-ns";
+
 // Larger batches are refused by both ends.
 inline constexpr size_t kMessageBytesMax = size_t{8} << 20;
 // Of hosts. Names are not empty and valid UTF-8. Those of jobs that an agent sends: model/job_name.h.

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <ctime>
 #include <functional>
 #include <optional>
 #include <sstream>
 #include <tuple>
 #include <utility>
+
+#include "report/number_format.h"
 
 namespace fairlead::cli {
 namespace {
@@ -22,6 +25,10 @@ constexpr uint64_t kSegmentBytesMax = 4 << 20;   // of one process (shm/profiler
 constexpr uint64_t kProcessesOfHost = 16;
 constexpr int64_t kDay = 86'400;
 constexpr int64_t kExpiryWarning = 30 * kDay;
+constexpr double kClockOffsetMaxS = 0.1;  // chrony keeps hosts of one network within a hundredth of that
+constexpr const char* kSetClocks =
+    "apt-get install chrony && chronyc tracking\nOn all hosts: certificates have dates, and findings are compared by "
+    "the times of hosts.";
 constexpr int kOldestNccl = 22'300;
 
 CheckResult Good(std::string check, std::vector<Role> roles, std::string found) {
@@ -378,19 +385,36 @@ void CheckAgent(const Machine& machine, const DoctorOptions& options, Results* r
   results->push_back(std::move(result));
 }
 
+// "its clock agrees within 3 ms", "its clock is 2.5 s ahead (± 3 ms)"
+std::string DescribeOffset(const service::ClockComparison& clocks) {
+  const double size_s = std::abs(clocks.offset_s);
+  if (size_s <= clocks.error_s) {
+    return fmt::format("its clock agrees within {}", report::FormatDuration(size_s + clocks.error_s));
+  }
+  return fmt::format("its clock is {} {} (± {})", report::FormatDuration(size_s),
+                     clocks.offset_s > 0 ? "ahead" : "behind", report::FormatDuration(clocks.error_s));
+}
+
 void CheckController(const Machine& machine, const DoctorOptions& options, Results* results) {
   if (options.controller.address.empty()) return;
   CheckResult result = Good("controller", {Role::kAgent}, options.controller.address + " answers");
-  if (const Status status = machine.ReachController(options.controller); !status.ok()) {
+  const auto clocks = machine.ReachController(options.controller);
+  if (!clocks.ok()) {
     result.state = CheckState::kMissing;
     result.found = options.controller.address + " does not answer";
     result.to_do = fmt::format("Is it running, is the port open, and do both sides use TLS files of one authority? {}",
-                               status.message());
+                               clocks.status().message());
+  } else if (clocks->has_value()) {
+    result.found += "; " + DescribeOffset(**clocks);
+    if (std::abs((*clocks)->offset_s) - (*clocks)->error_s > kClockOffsetMaxS) {
+      result.state = CheckState::kAdvice;
+      result.to_do = kSetClocks;
+    }
   }
   results->push_back(std::move(result));
 }
 
-// The streams tell no time, so whether both machines follow a time server has to do.
+// Whether it follows a time server; CheckController() compares it with the controller's.
 void CheckClock(const Machine& machine, Results* results) {
   CheckResult result = Good("clock", {Role::kAgent, Role::kController}, "");
   if (const auto tracking = machine.Run({"chronyc", "-c", "tracking"}); tracking.ok()) {
@@ -414,9 +438,7 @@ void CheckClock(const Machine& machine, Results* results) {
     result.found = "neither chronyc nor timedatectl answers";
   }
   result.state = CheckState::kAdvice;
-  result.to_do =
-      "apt-get install chrony && chronyc tracking\nOn all hosts: certificates have dates, and findings are compared by "
-      "the times of hosts.";
+  result.to_do = kSetClocks;
   results->push_back(std::move(result));
 }
 

@@ -44,7 +44,9 @@ class FakeMachine : public Machine {
   Result<uint64_t> room = uint64_t{1} << 30;
   Result<lab::NamespaceTrial> trial = lab::NamespaceTrial{};
   bool has_steering_library = true, has_profiler_plugin = true, has_data = true;
-  Status agent, controller;
+  Status agent;
+  Result<std::optional<service::ClockComparison>> controller =
+      std::optional(service::ClockComparison{.offset_s = 0.001, .error_s = 0.002});
   Result<service::CertificateFacts> tls = service::CertificateFacts{.name = "h0",
                                                                     .not_before_s = kNow - kDay,
                                                                     .not_after_s = kNow + 100 * kDay,
@@ -101,7 +103,10 @@ class FakeMachine : public Machine {
   Status TryListening(const std::string& address) const override {
     return taken_addresses.contains(address) ? Refused("another program has this port") : OkStatus();
   }
-  Status ReachController(const service::ControllerClientOptions&) const override { return controller; }
+  Result<std::optional<service::ClockComparison>> ReachController(
+      const service::ControllerClientOptions&) const override {
+    return controller;
+  }
   Result<service::CertificateFacts> ReadTls(const service::TlsFiles&) const override { return tls; }
 };
 
@@ -290,6 +295,35 @@ TEST(DoctorChecksTest, NcclOfAPythonPackageCounts) {
   const CheckResult result = ResultOf(CheckMachine(machine, {}), "NCCL");
   EXPECT_EQ(result.state, CheckState::kGood);
   EXPECT_EQ(result.found, "2.23.4, /venv/libnccl.so.2");
+}
+
+TEST(DoctorChecksTest, TheControllersClockIsComparedAsFarAsTheExchangeAllows) {
+  struct Comparison {
+    double offset_s, error_s;
+    CheckState state;
+    const char* found;
+  };
+  const Comparison comparisons[] = {
+      {0.001, 0.002, CheckState::kGood, "10.0.0.1:7070 answers; its clock agrees within 3 ms"},
+      {-0.09, 0.002, CheckState::kGood, "10.0.0.1:7070 answers; its clock is 90 ms behind (± 2 ms)"},
+      {2.5, 0.003, CheckState::kAdvice, "10.0.0.1:7070 answers; its clock is 2.5 s ahead (± 3 ms)"},
+      {-86400, 0.003, CheckState::kAdvice, "10.0.0.1:7070 answers; its clock is 24 h behind (± 3 ms)"},
+      // A slow exchange is no reason to doubt a clock.
+      {1.5, 1.6, CheckState::kGood, "10.0.0.1:7070 answers; its clock agrees within 3.1 s"},
+      {1.65, 1.6, CheckState::kGood, "10.0.0.1:7070 answers; its clock is 1.65 s ahead (± 1.6 s)"},
+  };
+  FakeMachine machine;
+  DoctorOptions options;
+  options.controller.address = "10.0.0.1:7070";
+  for (const Comparison& c : comparisons) {
+    machine.controller = std::optional(service::ClockComparison{.offset_s = c.offset_s, .error_s = c.error_s});
+    const CheckResult result = ResultOf(CheckMachine(machine, options), "controller");
+    EXPECT_EQ(result.state, c.state) << c.found;
+    EXPECT_EQ(result.found, c.found);
+    EXPECT_EQ(result.to_do.empty(), c.state == CheckState::kGood) << c.found;
+  }
+  machine.controller = std::optional<service::ClockComparison>();
+  EXPECT_EQ(ResultOf(CheckMachine(machine, options), "controller").found, "10.0.0.1:7070 answers");
 }
 
 TEST(DoctorChecksTest, TheClockMayFollowAServerWithoutChrony) {

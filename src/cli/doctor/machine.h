@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,9 @@ class Machine {
   virtual Status ReachAgent(const std::string& socket) const = 0;
   // Whether a program could listen there: "HOST:PORT" or "unix:PATH".
   virtual Status TryListening(const std::string& address) const = 0;
-  // Whether a controller takes a stream, with its TLS; waits for at most 5 s.
-  virtual Status ReachController(const service::ControllerClientOptions& options) const = 0;
+  // Opens a stream to a controller, with its TLS; waits for at most 5 s. None: it sent no time.
+  virtual Result<std::optional<service::ClockComparison>> ReachController(
+      const service::ControllerClientOptions& options) const = 0;
   virtual Result<service::CertificateFacts> ReadTls(const service::TlsFiles& files) const = 0;
 };
 

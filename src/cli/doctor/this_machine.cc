@@ -173,12 +173,13 @@ class ThisMachine : public Machine {
     FL_ASSIGN_OR_RETURN(const service::Endpoint endpoint, service::ParseEndpoint(address));
     return service::CheckCanListen(endpoint);
   }
-  Status ReachController(const service::ControllerClientOptions& options) const override {
+  Result<std::optional<service::ClockComparison>> ReachController(
+      const service::ControllerClientOptions& options) const override {
     FL_ASSIGN_OR_RETURN(const auto client, service::ControllerClient::Start(options));
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (true) {
       for (const service::ClientEvent& event : client->Poll()) {
-        if (std::holds_alternative<service::StreamOpened>(event)) return OkStatus();
+        if (const auto* opened = std::get_if<service::StreamOpened>(&event)) return opened->clocks;
         if (const auto* closed = std::get_if<service::StreamClosed>(&event)) return Failed(closed->reason);
       }
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());

@@ -297,9 +297,9 @@ class FabricImporter {
     }
     if (unequal.empty()) return;
     Note(
-        fmt::format("most hosts have {} NICs, others have another number: {}; leave hosts that do not train out with "
+        fmt::format("most hosts have {} NIC{}, others have another number: {}; leave hosts that do not train out with "
                     "--without PATTERN",
-                    spec_.nics, ListNames(unequal)));
+                    spec_.nics, spec_.nics == 1 ? "" : "s", ListNames(unequal)));
   }
 
   Result<Fabric> Build() {
