@@ -136,7 +136,7 @@ void ReadOwnHosts(YamlMap& map, const topology::Fabric& fabric, model::Job* job)
     job->hosts.push_back(host);
   }
   if (job->hosts.size() != scheduling::NumHosts(*job)) {
-    map.Fail("hosts", fmt::format("expected {} hosts for {} GPUs, {} on each; found {}", scheduling::NumHosts(*job),
+    map.Fail("hosts", fmt::format("expected {} (gpus {} / gpus_per_host {}), found {}", scheduling::NumHosts(*job),
                                   job->num_gpus, job->gpus_per_host, job->hosts.size()));
     return;
   }
@@ -149,12 +149,22 @@ void ReadOwnHosts(YamlMap& map, const topology::Fabric& fabric, model::Job* job)
   }
 }
 
+// GPUs of a job on each of its hosts where the scenario does not say: an equal part where it names hosts, else 8 or as
+// many as there are.
+int64_t DefaultGpusPerHost(YamlMap& map, const topology::Fabric& fabric, uint32_t num_gpus) {
+  if (map.Has("hosts")) {
+    const auto num_hosts = static_cast<int64_t>(std::max<size_t>(map.Strings("hosts").size(), 1));
+    return (num_gpus + num_hosts - 1) / num_hosts;
+  }
+  return std::min<int64_t>({8, num_gpus, fabric.num_gpus_of(HostId(0u))});
+}
+
 // Jobs of one entry: `count` of them, alike but for name and id.
 void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set<std::string>* names) {
   ScenarioJob entry;
   model::Job& job = entry.job;
   job.num_gpus = static_cast<uint32_t>(map.Int("gpus"));
-  job.gpus_per_host = static_cast<uint32_t>(map.Int("gpus_per_host", std::min<int64_t>(8, job.num_gpus)));
+  job.gpus_per_host = static_cast<uint32_t>(map.Int("gpus_per_host", DefaultGpusPerHost(map, scenario->fabric, job.num_gpus)));
   job.name = map.String("name", fmt::format("job{}", scenario->jobs.size()));
   job.arrival = SimTime::FromSeconds(Seconds(map.Double("arrival_s")));
   job.num_iterations = static_cast<uint64_t>(map.Int("iterations"));

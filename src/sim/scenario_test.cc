@@ -57,6 +57,23 @@ TEST(ScenarioTest, CountMakesCopiesWithNamesAndIds) {
   EXPECT_EQ(scenario->jobs[2].job.id, JobId(2));
 }
 
+TEST(ScenarioTest, JobsShareTheirGpusEquallyAmongTheirHosts) {
+  const auto gpus_per_host = [](const std::string& job) {
+    const auto scenario = Parse(With("name: a, gpus: 16", "name: a, " + job));
+    EXPECT_TRUE(scenario.ok()) << scenario.status().message();
+    return scenario.ok() ? scenario->jobs[0].job.gpus_per_host : 0;
+  };
+  EXPECT_EQ(gpus_per_host("gpus: 16"), 8u);
+  EXPECT_EQ(gpus_per_host("gpus: 2"), 2u);
+  EXPECT_EQ(gpus_per_host("hosts: [h0, h2], gpus: 4"), 2u);
+  EXPECT_EQ(gpus_per_host("hosts: [h0, h2, h3], gpus: 16"), 6u);
+  EXPECT_EQ(gpus_per_host("hosts: [h0, h2], gpus: 4, gpus_per_host: 2"), 2u);
+  // Hosts of fewer than eight GPUs.
+  auto small = Parse(With("oversubscription: 2}", "oversubscription: 2, host: {gpus: 4, nics: 4}}"));
+  ASSERT_TRUE(small.ok()) << small.status().message();
+  EXPECT_EQ(small->jobs[0].job.gpus_per_host, 4u);
+}
+
 TEST(ScenarioTest, JobsRunOnTheHostsThatTheyName) {
   auto scenario = Parse(With("name: a,", "name: a, hosts: [h3, h0],"));
   ASSERT_TRUE(scenario.ok()) << scenario.status().message();
@@ -127,8 +144,9 @@ TEST(ScenarioTest, BadInputNamesLineKeyExpectedAndFound) {
       {"name: a,", "name: a, hosts: [h0, mars],",
        "s.yaml:5: jobs[0].hosts: there is no host 'mars'; hosts are named like 'h3'"},
       {"name: a,", "name: a, hosts: [h0, h0],", "s.yaml:5: jobs[0].hosts: the host 'h0' appears twice"},
-      {"name: a,", "name: a, hosts: [h0],",
-       "s.yaml:5: jobs[0].hosts: expected 2 hosts for 16 GPUs, 8 on each; found 1"},
+      {"name: a,", "name: a, hosts: [h0],", "s.yaml:5: jobs[0].hosts: host 'h0' has 8 GPUs; expected at least 16"},
+      {"name: a,", "name: a, gpus_per_host: 8, hosts: [h0],",
+       "s.yaml:5: jobs[0].hosts: expected 2 (gpus 16 / gpus_per_host 8), found 1"},
       {"simulate_s: 10", "qps_per_connection: 0", "s.yaml:7: qps_per_connection: expected an integer in [1, 128]"},
       {"simulate_s: 10", "congestion: tcp", "s.yaml:7: congestion: expected one of none, dcqcn, found 'tcp'"},
       {"simulate_s: 10", "congestion: {kind: dcqcn}", "s.yaml:7: congestion: expected"},
