@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Does everything exist that documents point to?
 
-Checks three kinds of pointers:
+Checks four kinds of pointers:
   links      `[text](path#anchor)` in every Markdown page: the file exists, and has a heading for the anchor
   files      names of files in backticks in README.md and docs/, such as `src/base/units.h`, `service/hook_message.h` (below src/)
              or `hook_message.h`: a file of the source tree ends with it
   mentions   docs/PAGE.md in comments and messages of the source
+  sections   docs/spec/PAGE.md section 4.1, or sections 3, 4.1 and 7 to 7.2: the page has headings of these numbers
 
 Usage: check_links.py [ROOT]    prints one line for each dead pointer; exit code 1 if there is one.
 """
@@ -21,8 +22,11 @@ SOURCE_ENDINGS = {".cc", ".h", ".hpp", ".c", ".py", ".sh", ".txt", ".cmake", ".y
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 NAMED_FILE = re.compile(r"`([A-Za-z0-9_.-]*[A-Za-z0-9_-](?:/[A-Za-z0-9_.-]+)*\.(?:h|cc|py|sh|md|proto|cmake))`")
 MENTION = re.compile(r"\bdocs/[A-Za-z0-9_./-]+\.md\b")
+# A comment may break the line anywhere.
+SECTIONS = re.compile(r"docs/spec/([a-z0-9-]+\.md),?\s+sections?\s+((?:\d+(?:\.\d+)*(?:,\s+|\s+and\s+|\s+to\s+)?)+)")
 # Files that the build makes, that a page uses as an example, or that belong to other projects.
-NOT_OURS = {"version.h", "NAME_fuzz.cc", "train.py", "docs/custom_plugin_monitor.md", "data-models/protobufs/health_event.proto"}
+NOT_OURS = {"version.h", "NAME_fuzz.cc", "train.py", "docs/custom_plugin_monitor.md", "data-models/protobufs/health_event.proto",
+            "src/transport/net_ib/connect.cc"}
 
 
 def files_below(root):
@@ -87,6 +91,17 @@ def dead_mentions(path, root):
                 yield f"{path.relative_to(root)}:{number}: {name}: no such file"
 
 
+def dead_sections(path, root):
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for found in SECTIONS.finditer(re.sub(r"\n\s*//", lambda line: "\n" + " " * (len(line[0]) - 1), text)):
+        page = root / "docs/spec" / found[1]
+        numbers = set(re.findall(r"^#+ (\d+(?:\.\d+)*)\b", page.read_text(encoding="utf-8"), re.M)) if page.exists() else set()
+        for section in re.findall(r"\d+(?:\.\d+)*", found[2]):
+            if section not in numbers:
+                line = text.count("\n", 0, found.start()) + 1
+                yield f"{path.relative_to(root)}:{line}: docs/spec/{found[1]} has no section {section}"
+
+
 def find_dead(root):
     root = pathlib.Path(root).resolve()
     files = list(files_below(root))
@@ -103,6 +118,7 @@ def find_dead(root):
                 dead += dead_names(path, root, tree)
         elif parts[0] in FOLDERS and path.suffix in SOURCE_ENDINGS and not path.name.startswith("check_links"):
             dead += dead_mentions(path, root)
+            dead += dead_sections(path, root)
     return dead
 
 

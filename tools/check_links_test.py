@@ -39,6 +39,12 @@ class CheckLinksTest(unittest.TestCase):
         self.assertEqual(self.dead({"src/x.h": "// See docs/gone.md and docs/a.md.\n", "docs/a.md": ""}),
                          ["src/x.h:1: docs/gone.md: no such file"])
 
+    def test_sections_of_specifications(self):
+        pages = {"docs/spec/c4.md": "# 4. Hang\n## 4.1 Rule\n# 6. Who waits\n"}
+        self.assertEqual(self.dead({**pages, "src/x.h": "// Reference docs/spec/c4.md sections 4, 4.1 and\n//   6, steps 7 and 9.\n"}), [])
+        self.assertEqual(self.dead({**pages, "src/x.h": "//\n// docs/spec/c4.md section 4.1, rule 3A; docs/spec/c4.md sections 4 to\n//   4.2.\n"}),
+                         ["src/x.h:2: docs/spec/c4.md has no section 4.2"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,7 +5,7 @@
 // Method      played fault by fault: faults are a Poisson process while the job runs; a checkpoint is complete every
 //             `checkpoint_interval` of running time, and what was computed since the last one is computed again.
 // Guarantees  lost work + detection + isolation + initialization + useful work = the month. Cost: O(faults).
-// Reference   Dong et al., C4, HPCA 2025, Table 3; spec section 8.
+// Reference   Dong et al., C4, HPCA 2025, Table 3; docs/spec/c4.md section 8.
 #pragma once
 
 #include <array>

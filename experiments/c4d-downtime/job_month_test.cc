@@ -41,8 +41,8 @@ TEST(JobMonthTest, WithoutFaultsNothingIsLost) {
   EXPECT_EQ(loss.num_faults, 0u);
 }
 
-// The closed form of spec section 8: faults while running, half an interval of work each. Running time is what is not
-// lost to faults' times; the work that is computed again counts as running.
+// The closed form of docs/spec/c4.md section 8: faults while running, half an interval of work each. Running time is
+// what is not lost to faults' times; the work that is computed again counts as running.
 TEST(JobMonthTest, MeansFollowTheClosedForm) {
   const MonthSetting setting = Setting();
   const MonthLoss mean = Mean(setting);

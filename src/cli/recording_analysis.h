@@ -84,7 +84,7 @@ class RecordingReplay {
 };
 
 // Adds a finding about ranks that gave no answer, unless one names them already: dead where the job stands still
-// meanwhile, else unreachable (spec section 4.1, rule 3A).
+// meanwhile, else unreachable (docs/spec/c4.md section 4.1, rule 3A).
 void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, RecordingAnalysis* analysis);
 
 // The greatest pause between reports of one host, at least a second: in foreign files it says nothing about the host.

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Crux, example 1 (section 5 of our specification): J1 computes 2 s on 10 GPUs, W = 10 GFLOP, and sends from the end of
+// Crux, example 1 (docs/spec/crux.md section 5): J1 computes 2 s on 10 GPUs, W = 10 GFLOP, and sends from the end of
 // compute.
 TEST(SimpleIterationTest, CruxExampleOne) {
   const auto iteration = BuildSimpleIteration({.compute_time = Seconds(2),

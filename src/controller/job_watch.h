@@ -26,7 +26,7 @@
 // Guarantees  same calls, same events. JobRunning comes before findings about the job, and all its findings are over
 //             before JobGone. What one job's processes say changes nothing about another job.
 // Limits      nothing is kept: after a restart of the controller jobs are assembled and findings made anew.
-// Reference   Dong et al., C4, HPCA 2025; spec sections 3, 4 and 7.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 3, 4 and 7.
 #pragma once
 
 #include <array>
@@ -60,8 +60,8 @@ struct JobWatchOptions {
   // >= 0. Longer: a job may take longer to be stopped without a finding; shorter: deaths are told sooner. At least two
   // periods of looks, or the first host to be looked at stands accused.
   SimDuration death_settles_for = SimDuration(2'000'000'000);
-  // >= 0; from the end of the excuse for a stop. Longer: processes may outlive a slow stop without a finding; shorter: a
-  // death after a stop that has failed is told sooner. Launchers give processes half a minute before they kill them.
+  // >= 0; from the end of the excuse for a stop. Longer: processes may outlive a slow stop without a finding; shorter:
+  // a death after a stop that has failed is told sooner. Launchers give processes half a minute before they kill them.
   SimDuration stop_within = SimDuration(60'000'000'000);
   // >= 0. Longer: a job that crashed may take longer to start again as the same one; shorter: it is gone sooner.
   SimDuration restart_within = SimDuration(120'000'000'000);

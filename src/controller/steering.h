@@ -19,7 +19,7 @@
 //             one JobCondition. In the modes observe and recommend nothing is touched. Every decision, done or not,
 //             says why.
 //             Records() and Restore() keep the whole state over the end of a process, at any moment between two calls.
-// Reference   Dong et al., C4, HPCA 2025; spec sections 7.3 to 7.5.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 7.3 to 7.5.
 #pragma once
 
 #include <cstdint>

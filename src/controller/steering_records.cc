@@ -6,7 +6,7 @@
 //             One JSON object each; times in ns, hosts by name.
 // Guarantees  Restore() of Records() makes the same state. A host whose name has no id any more was taken out of the
 //             fabric: it is forgotten, and so is the job that it was of, with what is under way for it.
-// Differs     spec 7.3 only says that actions are logged; that they go on over a restart is ours.
+// Differs     docs/spec/c4.md section 7.3 only says that actions are logged; that they go on over a restart is ours.
 #include <fmt/format.h>
 
 #include <algorithm>

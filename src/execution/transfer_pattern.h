@@ -9,7 +9,7 @@
 // Guarantees  Stages are in an order in which message k of every input with lag 0 is filled before it is taken.
 // Differs     NCCL's two trees complement each other, so that no member is inner in both; here the second is the mirror
 //             of the first. Inside a host both follow NCCL: a chain, which enters at another GPU for each channel.
-// Reference   NCCL 2.2x, src/device/all_reduce.h and primitives; spec section 3.1.
+// Reference   NCCL 2.2x, src/device/all_reduce.h and primitives; docs/spec/c4.md section 3.1.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@
 // Guarantees  every message sent is received; all instants of a message ascend; same input and seed, same output.
 // Differs     NCCL ends a kernel when its last buffer is filled; here an operation has finished on a rank when its last
 //             message in either direction is done, so that an operation with a stuck message is not finished.
-// Reference   NCCL 2.2x, src/transport/net.cc; spec section 3.1.
+// Reference   NCCL 2.2x, src/transport/net.cc; docs/spec/c4.md section 3.1.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // What the diagnosis says: which of its syndromes, who causes it, how it knows, and what should be done.
-// Reference   Dong et al., C4, HPCA 2025; spec sections 4 and 7.1.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 4 and 7.1.
 #pragma once
 
 #include <cstdint>

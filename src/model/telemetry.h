@@ -8,7 +8,7 @@
 // Instants of a report are on the clock of its host: clocks of hosts may differ by some milliseconds, and the diagnosis
 // estimates by how much. Sums over messages are differences since the rank's report before. What is under way is told
 // again in every report, so that a report that is lost on its way is not missed for ever.
-// Reference   Dong et al., C4, HPCA 2025; spec sections 2 and 3.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 2 and 3.
 #pragma once
 
 #include <array>

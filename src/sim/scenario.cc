@@ -164,7 +164,8 @@ void ReadJob(YamlMap& map, const std::string& path, Scenario* scenario, std::set
   ScenarioJob entry;
   model::Job& job = entry.job;
   job.num_gpus = static_cast<uint32_t>(map.Int("gpus"));
-  job.gpus_per_host = static_cast<uint32_t>(map.Int("gpus_per_host", DefaultGpusPerHost(map, scenario->fabric, job.num_gpus)));
+  job.gpus_per_host =
+      static_cast<uint32_t>(map.Int("gpus_per_host", DefaultGpusPerHost(map, scenario->fabric, job.num_gpus)));
   job.name = map.String("name", fmt::format("job{}", scenario->jobs.size()));
   job.arrival = SimTime::FromSeconds(Seconds(map.Double("arrival_s")));
   job.num_iterations = static_cast<uint64_t>(map.Int("iterations"));

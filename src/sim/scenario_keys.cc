@@ -114,7 +114,8 @@ constexpr YamlKey kJob[] = {
      .type = YamlType::kInteger,
      .meaning = "GPUs that it takes on each of its hosts.",
      .example = "4",
-     .otherwise = "an equal part on each of `hosts`; without them 8, or what the job or the first host has if that is less",
+     .otherwise =
+         "an equal part on each of `hosts`; without them 8, or what the job or the first host has if that is less",
      .min = 1,
      .max = 1024},
     {.name = "count",

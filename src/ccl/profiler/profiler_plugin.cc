@@ -79,7 +79,7 @@ OperationEvent ReadCollective(const Collective& collective) {
   return event;
 }
 
-// num_channels is not filled by NCCL's own shim of version 4 (page 5.15), so it is left out.
+// num_channels is not filled by NCCL's own shim of version 4 (item 15, see recorder.h), so it is left out.
 template <typename PointToPoint>
 OperationEvent ReadPointToPoint(const PointToPoint& point_to_point) {
   OperationEvent event;

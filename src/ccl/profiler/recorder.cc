@@ -420,7 +420,7 @@ void* Recorder::StartProxyOperation(void* context, void* parent, const ProxyOper
   }
   ProxyOperation& operation = proxy_operations_[index];
   operation.operation = kNoIndex;
-  // The parent of another process's operation is a number of that process's (page 5.12).
+  // The parent of another process's operation is a number of that process's (item 12).
   if (event.pid != segment_->header.pid) {
     Count(segment_->header.foreign_operations);
   } else if (const EventHandle handle = Unpack(parent); handle.kind == HandleKind::kOperation) {
@@ -485,7 +485,7 @@ void* Recorder::StartProxyStep(void* parent, int32_t number) {
     return Pack(
         {HandleKind::kProxyStep, handle.generation << 8 | step.generation, handle.index, static_cast<uint8_t>(place)});
   };
-  // A receive begins again on every poll until it is posted (page 5.8).
+  // A receive begins again on every poll until it is posted (item 8).
   if (step.is_live && step.number == number) return pack();
   shm::ConnectionSlot& slot = segment_->connections[operation->connection];
   const int64_t now = NowNs();
@@ -532,7 +532,7 @@ void Recorder::ChangeStepState(void* handle, int state, uint64_t transferred_byt
   if (segment_ == nullptr || unpacked.kind != HandleKind::kProxyStep) return;
   ProxyOperation* operation = nullptr;
   Step* step = FindStep(unpacked, &operation);
-  // State 20 repeats on every poll (page 5.7): nothing is read then, not even the clock.
+  // State 20 repeats on every poll (item 7): nothing is read then, not even the clock.
   if (step == nullptr || step->state == state) return;
   const int64_t now = NowNs();
   const int64_t elapsed = now - step->since_ns;
@@ -543,7 +543,7 @@ void Recorder::ChangeStepState(void* handle, int state, uint64_t transferred_byt
   } else if (step->state == nccl::kSendPeerWait || step->state == nccl::kReceiveWait) {
     Add(slot.wait_for_peer_ns, elapsed);
   }
-  if (state == nccl::kSendWait || state == nccl::kReceiveFlushWait) step->bytes = transferred_bytes;  // page 5.9
+  if (state == nccl::kSendWait || state == nccl::kReceiveFlushWait) step->bytes = transferred_bytes;  // item 9
   step->state = state;
   step->since_ns = now;
   ShowPhase(*operation, now);

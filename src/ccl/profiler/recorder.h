@@ -11,8 +11,8 @@
 // Threads     any, as NCCL calls: operations by the user's threads; proxy operations, their steps and kernel channels
 //             of a communicator by one thread, which may differ from that of another communicator.
 // Guarantees  never fails, whatever comes. The caller's data is read within the call only.
-// Limits      page 5.16: where no network is involved there are kernel channels, but no connections.
-// Reference   C4, HPCA 2025; the numbered traps are those of section 5 of the interface's description.
+// Limits      item 16: where no network is involved there are kernel channels, but no connections.
+// Reference   C4, HPCA 2025; the numbered items are those of docs/spec/nccl-plugin-abi.md section 5.
 #pragma once
 
 #include <atomic>
@@ -71,7 +71,7 @@ class Recorder {
   void NameCommunicator(void* context, uint64_t id, const char* name);
 
  private:
-  static constexpr uint32_t kStepsPerOperation = 8;  // page 5.10
+  static constexpr uint32_t kStepsPerOperation = 8;  // item 10
   static constexpr uint32_t kNumProxyOperations = 4096;
 
   struct Step {

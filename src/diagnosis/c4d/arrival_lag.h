@@ -3,7 +3,7 @@
 //     ByStart       its kernel's start, less the offset of the host's clock
 //     ByTimeInside  the less time inside, the later it came, as all leave together; no clock is compared with another
 //
-// Reference   spec sections 3.3 and 6, steps 3 and 4.
+// Reference   docs/spec/c4.md sections 3.3 and 6, steps 3 and 4.
 #pragma once
 
 #include <vector>

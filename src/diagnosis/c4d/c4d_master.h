@@ -19,7 +19,7 @@
 //             BM_Tick in c4d_bench.cc. Memory: job_picture.h.
 // Guarantees  same calls, same findings. Nothing is found about jobs that are idle, announced to be away, or leaving.
 // Limits      one hang at a time: a second one shows when the first has been mended.
-// Reference   Dong et al., C4, HPCA 2025; spec sections 4 to 7.2.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 4 to 7.2.
 #pragma once
 
 #include <functional>

@@ -11,7 +11,7 @@
 // Guarantees  hosts whose operations share hosts, directly or through others, become comparable; a host whose estimates
 //             are wild is wrong alone.
 // Differs     the page takes one median over all operations; clocks drift, so we take it over the last few.
-// Reference   spec section 3.3.
+// Reference   docs/spec/c4.md section 3.3.
 #pragma once
 
 #include <array>

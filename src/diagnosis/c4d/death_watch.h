@@ -8,8 +8,8 @@
 //             silent hosts whose job stands still are dead: the hang rule says so (hang_rule.h).
 //             More than a share of all hosts silent at once is our own trouble: nobody is dead. If nobody is heard any
 //             more, nobody is named, but for a job on one host.
-// Differs     spec section 4.3 gives the limits; who went first, and the difference between an agent and a host that is
-//             gone, are ours.
+// Differs     docs/spec/c4.md section 4.3 gives the limits; who went first, and the difference between an agent and a
+//             host that is gone, are ours.
 #pragma once
 
 #include <vector>

@@ -16,7 +16,7 @@
 // Guarantees  scaling all delays changes nothing; relabelling relabels; transposing swaps rows and columns.
 // Differs     the two orders of step 1, which the page does not ask for: with one alone, transposing would not quite
 //             swap rows and columns. The least effect is asked of the line itself, too.
-// Reference   Dong et al., C4, HPCA 2025, delay matrix; spec sections 5.1 to 5.3 (the scores are ours).
+// Reference   Dong et al., C4, HPCA 2025, delay matrix; docs/spec/c4.md sections 5.1 to 5.3 (the scores are ours).
 // Oracle      delay_matrix_test: a dense twin with sorted medians.
 #pragma once
 

@@ -13,7 +13,7 @@
 // Cost        O(communicators) while nothing stands still for long, else O(ranks + connections + pending operations).
 // Guarantees  names only ranks and elements that somebody waits for, directly or through others. The order of reports
 //             is no matter.
-// Reference   spec section 4.1.
+// Reference   docs/spec/c4.md section 4.1.
 #pragma once
 
 #include <vector>

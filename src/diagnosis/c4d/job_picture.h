@@ -12,7 +12,7 @@
 // Cost        a report: linear in its content, times a logarithm. Memory: linear in ranks, connections and pending
 //             operations times their ranks.
 // Guarantees  damaged records are counted and change nothing. The same reports once more change nothing.
-// Reference   spec sections 3 and 4.1.
+// Reference   docs/spec/c4.md sections 3 and 4.1.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //             A rank that contradicts itself has no vote. Ranks may send different amounts in an all-to-all: that is
 //             held against them only when it stands still.
 // Cost        O(communicators that ever had a disagreement) a call.
-// Reference   spec section 4.1, last paragraph.
+// Reference   docs/spec/c4.md section 4.1, last paragraph.
 #pragma once
 
 #include <vector>

@@ -15,7 +15,7 @@
 //             next one tells what happened meanwhile.
 // Differs     the page compares the time inside collectives, of which the straggler has least. That is the complement,
 //             and breaks where receives overlap with computing.
-// Reference   spec section 6, step 4 ("least total time inside collectives") and step 6.
+// Reference   docs/spec/c4.md section 6, step 4 ("least total time inside collectives") and step 6.
 #pragma once
 
 #include <array>

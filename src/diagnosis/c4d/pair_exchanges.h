@@ -12,7 +12,7 @@
 // Guarantees  a record that is repeated changes nothing. Of a record that is lost, or passed by a later one, the
 //             exchange is not told.
 // Differs     exchanges in which pairs without data are left out are not found: their numbers differ from pair to pair.
-// Reference   spec section 6, steps 2 and 3, which are about collectives.
+// Reference   docs/spec/c4.md section 6, steps 2 and 3, which are about collectives.
 #pragma once
 
 #include <cstdint>

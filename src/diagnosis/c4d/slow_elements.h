@@ -14,7 +14,7 @@
 //             at once.
 // Cost        O(transfers) per element named.
 // Guarantees  every slow transfer is explained by exactly one element; relabelling relabels.
-// Reference   spec sections 5.2 (steps 5, 6) and 5.3.
+// Reference   docs/spec/c4.md sections 5.2 (steps 5, 6) and 5.3.
 #pragma once
 
 #include <array>

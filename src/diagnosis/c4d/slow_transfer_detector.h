@@ -38,7 +38,7 @@
 // Differs     classes of the page are per rail and hop count, which no report tells; leaf switches stand for both.
 //             One matrix per level became one matrix and a search over all levels at once: of elements that would
 //             explain the same transfers, matrices of single levels name several.
-// Reference   Dong et al., C4, HPCA 2025; spec section 5.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 5.
 #pragma once
 
 #include <cstdint>

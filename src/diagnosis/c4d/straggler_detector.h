@@ -23,7 +23,7 @@
 // Guarantees  lateness that all share names nobody; one stall in a window names nobody.
 // Differs     own time instead of the time inside collectives, and instead of walks along chains of waits: see
 //             own_time.h.
-// Reference   Dong et al., C4, HPCA 2025 (receiver-driven analysis); spec section 6.
+// Reference   Dong et al., C4, HPCA 2025 (receiver-driven analysis); docs/spec/c4.md section 6.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // Method      the smallest element that all of them have in common: the connection itself, one side of a NIC, the
 //             NIC, a host, a leaf switch, a plane. Where nothing explains all, the connections fall into groups that
 //             share NICs, and each group is explained alone.
-// Differs     spec section 4.2 asks for the row and column test of section 5. Connections under way when everything
-//             stopped are few, and each is stuck for certain, so having an end in common is the test here.
+// Differs     docs/spec/c4.md section 4.2 asks for the row and column test of section 5. Connections under way when
+//             everything stopped are few, and each is stuck for certain, so having an end in common is the test here.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@
 //             A rank of which a report is missing that could have told more is asked last: its connections may be out
 //             of date.
 // Limits      rings that pass through several GPUs of a host: hops inside of the host are out of sight.
-// Reference   spec section 4.2.
+// Reference   docs/spec/c4.md section 4.2.
 #pragma once
 
 #include <vector>

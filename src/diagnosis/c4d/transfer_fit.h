@@ -10,7 +10,7 @@
 //             vary and noise make the slowest message stand out, too, but always about the same. Such reports are
 //             counted.
 // Cost        constant memory per connection.
-// Reference   spec section 5.1, "delay value".
+// Reference   docs/spec/c4.md section 5.1, "delay value".
 #pragma once
 
 #include <array>
@@ -41,8 +41,8 @@ class TransferFit {
  public:
   // Records without messages, without bytes or with impossible times are left out.
   // Args: added_min: a message that takes less than this longer than others is not slow; usual_ratio: of the slowest
-  // message of a report to the others, as it usually is; 0: unknown, and no report is uneven; usual_seconds: that a byte
-  // usually takes: messages that are faster than ever don't make the slowest one slow.
+  // message of a report to the others, as it usually is; 0: unknown, and no report is uneven; usual_seconds: that a
+  // byte usually takes: messages that are faster than ever don't make the slowest one slow.
   void Add(const model::ConnectionRecord& record, SimDuration added_min, double usual_ratio, double usual_seconds = 0);
 
   uint64_t messages() const { return static_cast<uint64_t>(all_.messages); }

@@ -16,7 +16,7 @@
 //             rank, and communicators inside a host have no messages at all; instants of kernels name the last
 //             directly, in both. Two sources of arrivals: starts less clock offsets, and the time inside the
 //             operation, backwards (all leave together), which needs no clock.
-// Reference   spec section 6, steps 2 and 3.
+// Reference   docs/spec/c4.md section 6, steps 2 and 3.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@
 //             enqueued later. So a rank that does not get to an operation it has enqueued is not kept by operations
 //             that it enqueued after it: its GPU is stuck.
 // Cost        O(ranks + pending operations times their ranks).
-// Reference   spec section 4.1: the walk over communicators.
+// Reference   docs/spec/c4.md section 4.1: the walk over communicators.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,8 @@
 //             they are there, too: after the time-out they need `reaction` instead of `search` where a finding stands.
 //             Nobody notices a slow job without C4D.
 // Guarantees  same options, same result. Findings are never told what was planted.
-// Reference   spec section 8: 30 minutes until NCCL's watchdog ends a job that hangs; 2.1 h to find the host, by hand.
+// Reference   docs/spec/c4.md section 8: 30 minutes until NCCL's watchdog ends a job that hangs; 2.1 h to find the
+//             host, by hand.
 #pragma once
 
 #include <atomic>

@@ -35,8 +35,8 @@ struct ClusterOptions {
   execution::NoiseOptions noise;
   uint64_t seed = 1;
   uint32_t num_spares = 1;
-  // What actions take, >= 0. Initialization is the paper's 195 s (spec section 8); the others are ours and make "a few
-  // minutes" of the whole.
+  // What actions take, >= 0. Initialization is the paper's 195 s (docs/spec/c4.md section 8); the others are ours and
+  // make "a few minutes" of the whole.
   SimDuration isolate_time = SimDuration(10'000'000'000);
   SimDuration stop_time = SimDuration(30'000'000'000);
   SimDuration spare_time = SimDuration(20'000'000'000);

@@ -11,7 +11,7 @@
 // Guarantees  see PathAllocator. Planning again on the plan changes nothing.
 // Differs     weights are bytes per second of solo run time, so that heavy and light connections count as what they
 //             are; with equal jobs they are counts, as in the paper.
-// Reference   Dong et al., C4, HPCA 2025; spec sections 9.4 to 9.6.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 9.4 to 9.6.
 #pragma once
 
 #include "base/status.h"

@@ -19,10 +19,11 @@
 //             events at the same times: same answers and state. Requests, renewals, announcements and releases may come
 //             twice. A master that has forgotten everything and hears the holders' announcements, with the same links
 //             down, has the same reservations, but for QPs off their plane: it may not know what keeps them there.
-// Differs     the paper gives the duties only; spec section 9 and the comments of the parts say what is ours.
+// Differs     the paper gives the duties only; docs/spec/c4.md section 9 and the comments of the parts say what is
+//             ours.
 // Limits      between a restart and the announcements new QPs are placed as if the others were not there; the rule for
 //             imbalance puts that right. QPs are looked through from end to end after each change of the fabric.
-// Reference   Dong et al., C4, HPCA 2025; spec sections 2 and 9.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 2 and 9.
 // Oracle      c4p_master_laws_test.cc: laws over random events, replay, restart.
 #pragma once
 
@@ -82,8 +83,9 @@ class C4pMaster final : public PathService {
   C4pMaster(const C4pMaster&) = delete;
   C4pMaster& operator=(const C4pMaster&) = delete;
 
-  // There should be a call at least every `max_clock_step` (steady_time.h). Returns  answers in order of their requests,
-  // rejections and changes of links, then ended leases and the next round of probes, then moves and scans by host.
+  // There should be a call at least every `max_clock_step` (steady_time.h). Returns answers in order of their
+  // requests, rejections and changes of links, then ended leases and the next round of probes, then moves and scans by
+  // host.
   std::vector<PathAction> Handle(SimTime clock, std::span<const PathEvent> events) override;
 
   std::optional<ConnectionAnswer> Find(JobId job, uint64_t connection) const override;

@@ -180,7 +180,8 @@ void C4pMaster::StartProbeRound() {
   endings_.emplace_back(std::move(round));
 }
 
-// Where there are at least as many queue pairs as planes each has its own (spec section 9.5); else any is as good.
+// Where there are at least as many queue pairs as planes each has its own (docs/spec/c4.md section 9.5); else any is as
+// good.
 uint32_t C4pMaster::HomePlane(const ConnectionRequest& request, uint32_t queue_pair, uint32_t otherwise) const {
   const auto planes = static_cast<uint32_t>(
       std::min(catalogue_.ports(request.source).size(), catalogue_.ports(request.destination).size()));

@@ -6,7 +6,7 @@
 //             probability 1 - epsilon comes from the union bound  P(a path is missing) <= k (1 - 1/k)^n.
 // Cost        O(1); ExpectedDrawsToSeeAll O(k).
 // Guarantees  the numbers suffice. That of DrawsToSeeAll exceeds the least possible one by about k epsilon / 2.
-// Reference   spec section 9.2: 22 ports for 8 paths, 304 for 64. Exact law in the test.
+// Reference   docs/spec/c4.md section 9.2: 22 ports for 8 paths, 304 for 64. Exact law in the test.
 #pragma once
 
 #include <cstdint>

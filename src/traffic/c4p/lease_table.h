@@ -11,7 +11,7 @@
 // Guarantees  a lease is held from Grant until Release or Expire, which names it once; Expire names those and only
 //             those whose deadline has come, in order of deadline, then name.
 // Oracle      lease_table_test: a list that is searched from end to end.
-// Reference   spec sections 9.3 and 9.5.
+// Reference   docs/spec/c4.md sections 9.3 and 9.5.
 #pragma once
 
 #include <compare>

@@ -13,8 +13,8 @@
 //             probes is no matter.
 // Limits      two links that the same probes cross can't be told apart: the lower id is blamed. Losses below
 //             `loss_limit` per probe are nobody's. Losses of hosts are blamed on links unless the links are cleared.
-// Reference   spec section 9.2; binary tomography as in Duffield, "Network Tomography of Binary Network Performance
-//             Characteristics", IEEE Trans. Inf. Theory 2006.
+// Reference   docs/spec/c4.md section 9.2; binary tomography as in Duffield, "Network Tomography of Binary Network
+//             Performance Characteristics", IEEE Trans. Inf. Theory 2006.
 #pragma once
 
 #include <cstdint>

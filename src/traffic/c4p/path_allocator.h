@@ -15,7 +15,7 @@
 //             (Koenig: a bipartite graph of degree d is coloured with d colours).
 // Differs     the paper states the goal only; measure, order and chains are ours. The spec's "100 improving swaps" are
 //             replaced by chains, which reach the bound.
-// Reference   Dong et al., C4, HPCA 2025; spec sections 9.4 and 9.5. Koenig, 1916.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 9.4 and 9.5. Koenig, 1916.
 #pragma once
 
 #include <array>

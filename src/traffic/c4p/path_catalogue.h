@@ -11,7 +11,7 @@
 //             healthy fabric allows. Detours that open up only when links fail are not in the list.
 // Differs     the paper catalogues what probes found reliable; here the fabric's cabling is known and probes take links
 //             out.
-// Reference   Dong et al., C4, HPCA 2025: section on C4P; spec sections 9.2 to 9.4.
+// Reference   Dong et al., C4, HPCA 2025: section on C4P; docs/spec/c4.md sections 9.2 to 9.4.
 #pragma once
 
 #include <cstdint>
@@ -75,7 +75,7 @@ class PathCatalogue {
   bool IsUsable(std::span<const LinkId> path) const;
 
   // Changes whenever a hash table on the way from one leaf to the other may have changed: an answer of an older epoch
-  // is worth nothing (spec section 9.2: a lost link moves flows of healthy links too).
+  // is worth nothing (docs/spec/c4.md section 9.2: a lost link moves flows of healthy links too).
   uint64_t Epoch(NodeId from_leaf, NodeId to_leaf) const { return epochs_[from_leaf] + epochs_[to_leaf]; }
 
   // Bytes that this object holds, the cache included.

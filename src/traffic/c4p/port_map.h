@@ -19,7 +19,7 @@
 // Differs     the paper does not say how ports are found. Refutation and the bounds are ours.
 // Limits      paths also depend on the hashes of switches behind the leaf: advance every leaf whose next hops to any
 //             destination changed, and mix what else may differ into the fingerprint.
-// Reference   spec sections 9.2, 9.3 and 9.5.
+// Reference   docs/spec/c4.md sections 9.2, 9.3 and 9.5.
 #pragma once
 
 #include <compare>
@@ -99,8 +99,8 @@ class PortMap {
   uint64_t EpochOf(HashDomain domain) const { return leaves_.Find(domain).epoch; }  // 0 before the first change
 
   // What probes sent in `epoch` showed. Where two disagree within an epoch the newer one counts, the last one of these,
-  // and the pair is unstable. Evidence of another epoch, or older than what is known of the port, is ignored and counted.
-  // Errors: kInvalidArgument for a port outside of the range; nothing is recorded then.
+  // and the pair is unstable. Evidence of another epoch, or older than what is known of the port, is ignored and
+  // counted. Errors: kInvalidArgument for a port outside of the range; nothing is recorded then.
   Status Record(const AddressPair& key, std::span<const SeenPort> seen, uint64_t epoch, SimTime probed_at);
 
   // Where a port leads, reserved or not; nothing when this epoch has not seen it.
@@ -120,8 +120,8 @@ class PortMap {
   Status Reserve(const AddressPair& key, uint16_t port);
   Status Release(const AddressPair& key, uint16_t port);
   bool IsReserved(const AddressPair& key, uint16_t port) const;
-  // A socket has the port, or packets on the wire carry it or may still arrive: nobody else's may. Counted: it is offered
-  // to others after as many Vacate() only.
+  // A socket has the port, or packets on the wire carry it or may still arrive: nobody else's may. Counted: it is
+  // offered to others after as many Vacate() only.
   // Args: Vacate: of a port that is occupied.
   void Occupy(const AddressPair& key, uint16_t port);
   void Vacate(const AddressPair& key, uint16_t port);

@@ -9,7 +9,7 @@
 //             to be confirmed, and a pair whose paths were not concerned at all keeps them on the same terms.
 // Cost        O(paths of the pair) after a change and for each route of a scan, else that of the port map.
 // Guarantees  a port is held by one queue pair at a time, for two addresses and a protocol.
-// Reference   spec sections 9.2, 9.3 and 9.5.
+// Reference   docs/spec/c4.md sections 9.2, 9.3 and 9.5.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ class PortSteering {
     Kind kind = Kind::kExhausted;
     std::vector<uint16_t> ports;
   };
-  // What to do to get onto `path`. Args: own_port, which the queue pair holds and which led there once; socket_port, that
-  // of its socket, for which nothing has to be rewritten; 0 = none.
+  // What to do to get onto `path`. Args: own_port, which the queue pair holds and which led there once; socket_port,
+  // that of its socket, for which nothing has to be rewritten; 0 = none.
   Step FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port, uint16_t socket_port = 0);
 
   // Errors: those of PortMap.

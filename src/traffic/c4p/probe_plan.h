@@ -15,7 +15,7 @@
 //             rounds from a multiple of n on give each of a leaf's n ports one turn, where all can probe. Never both
 //             ends on one host, whose traffic would not cross the fabric.
 // Differs     the paper says "random hosts"; turns see every host within as many rounds as a leaf has ports.
-// Reference   Dong et al., C4, HPCA 2025; spec sections 9.2 and 9.4 (planes).
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 9.2 and 9.4 (planes).
 #pragma once
 
 #include <cstdint>

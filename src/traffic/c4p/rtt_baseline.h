@@ -4,7 +4,7 @@
 //             MAD the median of the absolute deviations. Up to half of the samples may be wild without moving it far.
 //             With the floor, z >= 5 needs an RTT of 1.05^5 = 1.28 times the median or more.
 // Cost        O(kCapacity) a score, O(1) a sample; 4 bytes a sample, no allocation.
-// Reference   spec section 5.2 (robust scoring).
+// Reference   docs/spec/c4.md section 5.2 (robust scoring).
 #pragma once
 
 #include <array>

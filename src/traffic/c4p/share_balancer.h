@@ -15,8 +15,8 @@
 //             the same while shares are equal but would leave a path that came back on its floor for ever. "At most
 //             25 % per period" is read as 25 % of the connection's bytes; of a QP's own share it would take a path 14
 //             periods (1.25^14 > 20) to come back from its floor.
-// Reference   Dong et al., C4, HPCA 2025; spec section 9.6: message completion time moves load between QPs, by rules of
-//             ours.
+// Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 9.6: message completion time moves load between QPs,
+//             by rules of ours.
 #pragma once
 
 #include <cstddef>

@@ -151,7 +151,7 @@ TEST(ShareConvergenceTest, WithoutSharesTheCrowdedUplinkDecides) {
 // Shares by tau: connections come near their 0.9 and 0.85. What is missing (seen: 2.0 % of the fabric with jitter, 2.2
 // % without; at worst 2.3 and 4.7 % of a connection) is time that QPs wait for the others of their message; it is less
 // than what stop_ratio allows. The slowest connection reaches 0.950 of the ideal 7/8, 0.926 without jitter; 0.85 is
-// 0.971 of it, as far as shares can get on these uplinks, and spec section 12.2 asks for 0.92.
+// 0.971 of it, as far as shares can get on these uplinks, and docs/spec/c4.md section 12.2 asks for 0.92.
 TEST(ShareConvergenceTest, SharesComeNearSevenEighths) {
   for (const double jitter : {0.0, 0.2}) {
     Uplinks uplinks = EightConnections(true, jitter);
