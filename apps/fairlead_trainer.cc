@@ -63,7 +63,7 @@ struct Arguments {
 constexpr const char* kUsage =
     "Usage: fairlead-trainer [--ccl=plugin] PLAN.json\n"
     "One worker of a training job in the lab; fairlead lab run writes plans and starts workers.\n"
-    "  --ccl=plugin  play NCCL to the profiler plugin that NCCL_PROFILER_PLUGIN names\n"
+    "  --ccl=plugin  call the profiler plugin that NCCL_PROFILER_PLUGIN names, as NCCL would\n"
     "Example: fairlead lab exec h0 -- fairlead-trainer worker0.json\n";
 
 // Nothing: they can't be understood.

@@ -217,7 +217,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   } else {
     AddUnknownBenchmark(&outcome);
     outcome.notes.push_back("No data of the Pollux benchmark in " + folder +
-                            ": its rows are empty. README.md says where it comes from.");
+                            ": its rows are empty. README.md describes where it comes from.");
   }
   outcome.is_partial = context.should_stop();
   outcome.notes.push_back(

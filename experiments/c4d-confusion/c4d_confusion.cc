@@ -210,7 +210,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.Set("all: right", all.share(Judgement::kRight));
   outcome.Set("all: missed", all.share(Judgement::kMissed));
   outcome.Set("all: wrong syndrome", all.share(Judgement::kWrongSyndrome));
-  outcome.Set("all: somebody innocent named",
+  outcome.Set("all: something healthy named",
               all.share(Judgement::kWrongCulprit) + all.share(Judgement::kInnocentBeside));
   outcome.Set("all: no culprit named", all.share(Judgement::kNoneNamed));
   outcome.Set("checkpoint_stall: time to detect, 95 %",

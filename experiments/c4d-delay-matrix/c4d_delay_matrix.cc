@@ -234,7 +234,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     figure.groups.push_back({test_case.row.substr(6), {scores.mean_ratio.recall(), scores.ours.recall()}, {}});
   }
   outcome.figures.push_back({figure.title, Draw(figure),
-                             "A factor of 1.5 is planted unless said otherwise; the noise of a message has CV 0.2."});
+                             "A factor of 1.5 is planted unless stated otherwise; the noise of a message has CV 0.2."});
   outcome.notes.push_back(
       fmt::format("{} trials per row; a cell is the mean of {:.0f} messages, the fewest that count. Precision: of what "
                   "is named, the "

@@ -248,7 +248,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   AddFigure({{"June", june}, {"December", december}, {"measured\ndetection", ours}, {"hosts\nreplaced", steered}},
             &outcome);
   outcome.notes.push_back(
-      fmt::format("{} faults of each cause are played and watched by the C4D master; months draw their times of "
+      fmt::format("{} faults of each cause are simulated and watched by the C4D master; months draw their times of "
                   "detection from them. "
                   "June's and December's own columns use the times that the specification works out from the table.",
                   measured->front().size()));

@@ -117,7 +117,7 @@ void AddNotes(const std::vector<CaseResult>& cases, experiment::Outcome* outcome
   const auto count = static_cast<double>(cases.size());
   outcome->notes.push_back(fmt::format(
       "{} cases, {:.0f} simulations of {:.0f} s each per case; mean utilization of the optimum {:.3f}. {} draws "
-      "in which no two jobs could contend were drawn anew.",
+      "in which no two jobs could contend were drawn again.",
       cases.size(), static_cast<double>(num_simulations) / count, kHorizonS, optimum / count, num_rejected));
 }
 

@@ -35,8 +35,7 @@ report::PageFigure DrawProgress(const std::vector<std::pair<std::string, Downtim
     figure.series.push_back(std::move(series));
   }
   report::FitAxes(&figure);
-  return {figure.title, Draw(figure),
-          "A curve that is flat is a job that stands still; one that falls back has lost iterations."};
+  return {figure.title, Draw(figure), "A flat curve is a stalled job; one that falls back has lost iterations."};
 }
 
 DowntimeOptions PlanDowntime(bool reduced, bool has_c4d, size_t num_hosts) {

@@ -76,7 +76,7 @@ void SetRows(const std::vector<Scores>& clusters, experiment::Outcome* outcome) 
     outcome->Set(fmt::format("{}: busy", policy), sum.busy / count);
     outcome->Set(fmt::format("{}: mean slowdown", policy), sum.mean_slowdown / count);
     outcome->Set(fmt::format("{}: worst slowdown of all", policy), sum.worst_slowdown);
-    outcome->Set(fmt::format("{}: jobs that stand still", policy), sum.stalled);
+    outcome->Set(fmt::format("{}: stalled jobs", policy), sum.stalled);
   }
   for (const std::string_view against : {"ecmp", "crux", "c4p"}) {
     const Spread busy = Compare(clusters, kCombined, against, Busy);

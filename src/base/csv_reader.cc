@@ -137,7 +137,7 @@ bool ReadRecord(CsvReaderState& state) {
     record_bytes += line.size();
     if (csv_parse(&state.parser, line.data(), line.size(), OnField, OnRow, &state) != line.size()) {
       KeepError(state, state.num_lines,
-                "a quote stands inside a field; expected the whole field in quotes, and quotes in it doubled");
+                "a quote inside a field; expected the whole field in quotes, and quotes in it doubled");
       return false;
     }
     // A blank line makes no row, and an open quote goes on.

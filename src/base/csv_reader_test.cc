@@ -63,7 +63,7 @@ TEST(CsvReaderTest, MessagesNameFileLineExpectedAndFound) {
   EXPECT_EQ(ReadAll("", {}), "t.csv: the file is empty; expected a header line with column names");
   EXPECT_EQ(ReadAll("\n\n", {}), "t.csv: the file is empty; expected a header line with column names");
   EXPECT_THAT(ReadAll("a,b\n1,\"2\n3,4\n", {"a"}), HasSubstr("t.csv:2: a quoted field does not end"));
-  EXPECT_THAT(ReadAll("a,b\n1,2\n3,4\"5\n", {"a"}), HasSubstr("t.csv:3: a quote stands inside a field"));
+  EXPECT_THAT(ReadAll("a,b\n1,2\n3,4\"5\n", {"a"}), HasSubstr("t.csv:3: a quote inside a field"));
   EXPECT_THAT(ReadAll("a,b\r1,2\r", {"a"}), HasSubstr("t.csv:1: contains a lone carriage return"));
   EXPECT_THAT(ReadAll(std::string("a,b\n1,\0\n", 8), {"a"}), HasSubstr("t.csv:2: contains a NUL byte"));
   EXPECT_EQ(CsvReader::Open("/nonexistent.csv").status().code(), StatusCode::kNotFound);

@@ -63,7 +63,7 @@ void AddCertCommands(CLI::App& app, Invocation* invocation) {
       "ca.pem to the host. Never copy ca-key.pem.");
   host->callback([options, invocation] {
     invocation->exit_code = Report(service::CreateHostCertificate(options->host), options->json,
-                                   "the host needs these two and ca.pem; nobody needs ca-key.pem but this command");
+                                   "the host needs these two and ca.pem; only this command needs ca-key.pem");
   });
 }
 

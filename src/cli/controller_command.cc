@@ -63,7 +63,7 @@ int RunController(const ControllerCommandOptions& options) {
   }
   if (!(*daemon)->http_address().empty()) spdlog::info("page and metrics on http://{}/", (*daemon)->http_address());
   if (daemon_options.server.is_insecure_allowed && !daemon_options.server.tls.is_set()) {
-    spdlog::warn("--insecure: whoever reaches these addresses can speak for any host");
+    spdlog::warn("--insecure: anyone who reaches these addresses can impersonate any host");
   }
   spdlog::info("findings: mode {}{}", options.steering.mode,
                options.steering.hook.empty() ? "" : ", carried out by " + options.steering.hook);
@@ -90,7 +90,7 @@ void AddAgentOptions(CLI::App* command, ControllerCommandOptions* options) {
       ->type_name("FILE");
   command->add_option("--tls-key", server.tls.key, "Its private key")->type_name("FILE");
   command->add_flag("--insecure", server.is_insecure_allowed,
-                    "Allow plaintext from other machines: anybody on the network can then impersonate any host");
+                    "Allow plaintext from other machines: anyone on the network can then impersonate any host");
   command->add_option("--heartbeat", options->heartbeat_s, "Seconds between heartbeats of an agent")
       ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();

@@ -271,7 +271,7 @@ void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation) {
       ->type_name("FACTOR");
   drill->add_option("--pause", options->pauses, "Announced maintenance, in seconds; several if given again")
       ->type_name("FROM-UNTIL");
-  drill->add_option("--minutes", options->minutes, "Time to play")->capture_default_str();
+  drill->add_option("--minutes", options->minutes, "Time to simulate")->capture_default_str();
   drill->add_option("--seed", options->seed, "Of noise, and of places of faults")->capture_default_str();
   AddSteeringOptions(drill, options.get());
   drill->add_flag("--only-c4d", options->only_c4d, "Leave out the run without C4D");

@@ -59,7 +59,7 @@ std::string CulpritNames(const Finding& finding, const DiagReport& report) {
     names.push_back(CulpritName(finding.culprits[i], report));
   }
   if (finding.culprits.size() > kNumShown) names.push_back(fmt::format("{} more", finding.culprits.size() - kNumShown));
-  return names.empty() ? "nobody" : fmt::format("{}", fmt::join(names, "; "));
+  return names.empty() ? "nothing named" : fmt::format("{}", fmt::join(names, "; "));
 }
 
 Json TimeOrNull(SimTime time, const DiagReport& report) {

@@ -144,7 +144,8 @@ void AddLabHookCommand(CLI::App* lab, Invocation* invocation) {
       ->capture_default_str();
   hook->footer(
       "Example: fairlead controller .. --hook \"fairlead lab hook --name lab\"\n"
-      "Reads the action's JSON from standard input. Exit code 0: done; 1: not now; 2: never; 3: nobody runs jobs "
+      "Reads the action's JSON from standard input. Exit code 0: done; 1: not now; 2: never; 3: no `lab run` is "
+      "running "
       "there.");
   hook->callback([options, invocation] { invocation->exit_code = RunHook(*options); });
 }

@@ -98,7 +98,7 @@ void AddLabRunCommand(CLI::App* lab, Invocation* invocation) {
   run->add_option("--warm-up", options->warm_up_s, "Seconds before measuring starts")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
-  run->add_option("--iterations", options->iterations, "Iterations after which jobs end; 0: as the scenario says");
+  run->add_option("--iterations", options->iterations, "Iterations after which jobs end; 0: as in the scenario");
   run->add_flag("--ecmp", options->ecmp, "Leave connections to ECMP even though there are agents");
   run->add_flag("--fixed-shares", options->fixed_shares,
                 "Each queue pair of a connection carries an equal share; default: they share as their paths allow");

@@ -77,7 +77,7 @@ report::Document RenderComparison(const std::vector<prediction::LearnerResult>& 
 }
 
 report::Document RenderCalibration(const prediction::ClassifierMetrics& metrics) {
-  report::TextTable table({{"score", Align::kLeft, "", "what the chosen learner says, 0 to 1"},
+  report::TextTable table({{"score", Align::kLeft, "", "score of the chosen learner, 0 to 1"},
                            {"rows", Align::kRight, "", "epochs of jobs with such a score"},
                            {"mean score", Align::kRight},
                            {"predictable", Align::kRight, "", "share of them that are; near the mean score is best"}});

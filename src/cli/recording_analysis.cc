@@ -161,7 +161,7 @@ void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, Rec
   finding.confidence = is_stalled ? 0.7 : 0.5;
   finding.action = is_stalled ? model::RecommendedAction::kIsolateAndRestart : model::RecommendedAction::kWatch;
   finding.summary = fmt::format("{} gave no answer{}", report::FormatCount(finding.culprits.size(), "rank"),
-                                is_stalled ? ", and the job stands still" : "; whether others wait is not known");
+                                is_stalled ? ", and the job is stalled" : "; whether others wait is not known");
   finding.evidence = {{"ranks that gave no answer", static_cast<double>(ranks.size()), 0, ""}};
   finding.first_seen = finding.confirmed = analysis->end;
   finding.cleared = SimTime::Never();

@@ -63,7 +63,7 @@ void AddReferenceCommands(CLI::App& app, Invocation* invocation) {
   completion->add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(OneOf({"bash", "zsh", "fish"}));
   completion->footer(
       "Example: source <(fairlead completion bash)\n"
-      "For good: fairlead completion bash > /etc/bash_completion.d/fairlead\n"
+      "Permanently: fairlead completion bash > /etc/bash_completion.d/fairlead\n"
       "          fairlead completion zsh > /usr/local/share/zsh/site-functions/_fairlead\n"
       "          fairlead completion fish > ~/.config/fish/completions/fairlead.fish");
   completion->callback([&app, shell, invocation] { invocation->exit_code = Print(Completion(app, *shell)); });

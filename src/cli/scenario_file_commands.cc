@@ -127,7 +127,7 @@ constexpr const char* kScenarioIntroduction =
     "relative to the file\nthat names them.\n";
 constexpr const char* kFabricIntroduction =
     "# Keys of a fabric file\n\n"
-    "Generated from the reader: `fairlead schema fabric --page`. The same section stands in scenarios as `fabric`.\n";
+    "Generated from the reader: `fairlead schema fabric --page`. Scenarios have the same section under `fabric`.\n";
 
 int Schema(const SchemaOptions& options) {
   const bool is_scenario = options.name == "scenario";

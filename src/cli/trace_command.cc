@@ -366,8 +366,7 @@ void AddExport(CLI::App& trace_app, Invocation* invocation) {
   app->add_option("--seeds", scenario.num_seeds, "Number of hash seeds")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
-  app->add_option("--profile", options->profile, "Trace profile that says which model a label stands for")
-      ->capture_default_str();
+  app->add_option("--profile", options->profile, "Trace profile that maps labels to models")->capture_default_str();
   app->footer(
       "Example: fairlead trace export trace.csv --from-s 1120000 --to-s 1123600 --scenario scenarios/busy-hour.yaml\n"
       "         fairlead sim run scenarios/busy-hour.yaml");

@@ -173,8 +173,8 @@ TEST_F(JobWatchTest, NotesHaveTheNamesOfHosts) {
   LookFor(70, {&run, &other});
   ASSERT_THAT(watch_.Jobs(), SizeIs(1));
   EXPECT_THAT(watch_.Jobs()[0].notes,
-              ElementsAre(testing::StartsWith("process 102 of host h2 is left out: it says that "
-                                              "it is rank 0, as process 100 of host h0 does")));
+              ElementsAre(testing::StartsWith("process 102 of host h2 is left out: it claims to be "
+                                              "rank 0, as process 100 of host h0 does")));
 }
 
 TEST_F(JobWatchTest, AJobRunsWhenItsRanksAreKnown) {

@@ -206,7 +206,7 @@ void TrafficController::Take(const StreamMessage& input) {
   const auto* hello = std::get_if<HostHello>(&input.message);
   if (!stream.host.valid()) {
     if (hello != nullptr) return Welcome(input.stream, *hello);
-    return Refuse(input.stream, "the first word on a stream must be a hello; is this a Fairlead agent?");
+    return Refuse(input.stream, "the first message on a stream must be a hello; is this a Fairlead agent?");
   }
   hosts_[stream.host].last_message = clock_;
   // What only asks the path service is passed on together; everything else looks at what came of what the same host

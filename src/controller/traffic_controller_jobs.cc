@@ -259,7 +259,7 @@ void TrafficController::Hear(HostId host, const AnnouncementFinished&) {
   for (const JobId job : held) {
     if (announced.contains(job)) continue;
     Note(Noted::Severity::kWarning, HostSubject(host),
-         fmt::format("its agent no longer knows of {} connections of job {}: they are given up",
+         fmt::format("its agent no longer has {} connections of job {}: they are released",
                      jobs_.at(job).shares.at(host).connections.size(), jobs_.at(job).name));
     releases_.emplace_back(traffic::ConnectionsReleased{.host = host, .job = job, .connections = {}});
     RemoveShare(job, host);

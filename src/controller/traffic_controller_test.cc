@@ -79,7 +79,7 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
     return refused.size() == 1 ? refused[0].reason : "";
   };
   HostHello hello = cluster.Hello(0);
-  EXPECT_EQ(refusal(100, Heartbeat{}), "the first word on a stream must be a hello; is this a Fairlead agent?");
+  EXPECT_EQ(refusal(100, Heartbeat{}), "the first message on a stream must be a hello; is this a Fairlead agent?");
   // What comes on it afterwards is not heard.
   EXPECT_TRUE(cluster.Send({StreamMessage{StreamId(100u), hello}}).empty());
   hello.protocol_version = 7;

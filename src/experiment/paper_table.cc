@@ -44,8 +44,7 @@ Result<PaperTable> ParsePaperTable(std::string_view yaml, const std::string& nam
   for (YamlMap& map : root.Maps("rows")) {
     table.rows.push_back(ReadRow(map));
     if (!names.insert(table.rows.back().name).second) {
-      map.Fail("name",
-               fmt::format("a row named '{}' stands further up; expected each name once", table.rows.back().name));
+      map.Fail("name", fmt::format("a row named '{}' is further up; expected each name once", table.rows.back().name));
     }
     FL_RETURN_IF_ERROR(map.Finish());
   }

@@ -98,7 +98,7 @@ class Tour {
   Status Visit(const LabFault& fault) {
     Say(fmt::format("{}: the job gets warm", Name(fault.kind)));
     FL_RETURN_IF_ERROR(Wait(clean_since_s_ + (IsSlow(fault.kind) ? kBaselineSeconds : kWarmSeconds) - NowSeconds()));
-    if (!lab_->IsWhole(job())) FL_RETURN_IF_ERROR(StartAnew("the job had ended: starting it anew"));
+    if (!lab_->IsWhole(job())) FL_RETURN_IF_ERROR(StartAnew("the job had ended: restarting it"));
     Say(fmt::format("{}: {}", Name(fault.kind), Describe(fault.kind)));
     std::vector<std::string>& hosts = hosts_.emplace_back();
     for (const LabNodeId host : runner().HostsOf(job())) hosts.push_back(lab_->NameOf(host));
@@ -152,14 +152,14 @@ class Tour {
   Status GoOn() {
     FL_RETURN_IF_ERROR(lab_->injector().Undo());
     if (tour_.stops.back().fault.kind == LabFaultKind::kMismatch)
-      return StartAnew("the program is mended: starting it anew");
+      return StartAnew("the program is repaired: restarting it");
     const JobProgress before = runner().ProgressOf(job());
     FL_ASSIGN_OR_RETURN(const bool goes_on, WaitUntil(lab_->IsWhole(job()) ? kGoOnPatience : 0, [&] {
                           const JobProgress now = runner().ProgressOf(job());
                           return now.iteration.has_value() && now != before;
                         }));
     clean_since_s_ = NowSeconds();
-    return goes_on ? OkStatus() : StartAnew("the job stands still: starting it anew");
+    return goes_on ? OkStatus() : StartAnew("the job is stalled: restarting it");
   }
 
   const std::vector<PublishedFinding>& Findings() const { return tour_.stops.back().findings; }

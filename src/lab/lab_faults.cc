@@ -24,7 +24,7 @@ struct KindText {
 
 constexpr std::array<KindText, kNumLabFaultKinds> kKinds = {{
     {"healthy", "nothing happens"},
-    {"pause", "the whole job stands still for a while"},
+    {"pause", "the whole job is stopped for a while"},
     {"frozen_rank", "a worker is stopped (SIGSTOP)"},
     {"killed_rank", "a worker is killed (SIGKILL)"},
     {"killed_host", "a host loses its power"},

@@ -29,7 +29,7 @@ Result<std::vector<std::string>> FindSpares(const sim::Scenario& scenario) {
   for (const sim::ScenarioJob& job : scenario.jobs) {
     if (job.job.hosts.empty()) {
       return InvalidArgument(fmt::format(
-          "job {} names no hosts, so nobody knows which are spare; expected: hosts: [h0, h1, ..]", job.job.name));
+          "job {} names no hosts, so it is unknown which are spare; expected: hosts: [h0, h1, ..]", job.job.name));
     }
     used.insert(job.job.hosts.begin(), job.job.hosts.end());
   }

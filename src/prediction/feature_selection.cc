@@ -55,7 +55,7 @@ void DropRedundant(const FeatureTable& table, const std::vector<size_t>& ranked,
       const double together = SpearmanCorrelation(Column(table.x, ranked[i]), Column(table.x, ranked[j]));
       if (std::abs(together) <= above) continue;
       weaker.is_kept = false;
-      weaker.reason = fmt::format("says the same as '{}' ({:.2f})", table.names[ranked[j]], together);
+      weaker.reason = fmt::format("nearly the same as '{}' ({:.2f})", table.names[ranked[j]], together);
     }
   }
 }

@@ -147,8 +147,7 @@ Result<JobTable> ReadTables(CsvReader jobs, const std::string& jobs_name, CsvRea
   while (reader.Next()) {
     const auto job = index.find(reader.field(name));
     if (job == index.end()) {
-      return InvalidArgument(
-          fmt::format("{}: job '{}' does not stand in {}", reader.Where(), reader.field(name), jobs_name));
+      return InvalidArgument(fmt::format("{}: job '{}' is not in {}", reader.Where(), reader.field(name), jobs_name));
     }
     EpochReport epoch;
     FL_ASSIGN_OR_RETURN(epoch.iteration, iteration.Read(reader));

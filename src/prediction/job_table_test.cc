@@ -62,8 +62,7 @@ TEST_F(TableFilesTest, WrongLinesAreNamed) {
               HasSubstr("schedule: expected constant, drops or smooth"));
   EXPECT_THAT(LoadMessage("job,rate_drops\na,20;10\n", curves), HasSubstr("rate_drops: expected growing iterations"));
   EXPECT_THAT(LoadMessage("job\n", curves), HasSubstr("has no jobs"));
-  EXPECT_THAT(LoadMessage("job\na\n", "job,iteration,loss\nz,1,2\n"),
-              HasSubstr("curves.csv:2: job 'z' does not stand"));
+  EXPECT_THAT(LoadMessage("job\na\n", "job,iteration,loss\nz,1,2\n"), HasSubstr("curves.csv:2: job 'z' is not in"));
   EXPECT_THAT(LoadMessage("job\na\n", "job,iteration,loss\na,1,\n"), HasSubstr("loss: expected a number, found ''"));
 }
 

@@ -43,7 +43,7 @@ Result<std::vector<size_t>> ColumnsFromJson(const json& model) {
   for (const json& name : *found) {
     const auto known = std::ranges::find(kFeatureNames, name.is_string() ? name.get<std::string>() : "");
     if (known == kFeatureNames.end()) {
-      return InvalidArgument(fmt::format("features: this release knows no feature {}", name.dump()));
+      return InvalidArgument(fmt::format("features: this release has no feature {}", name.dump()));
     }
     columns.push_back(static_cast<size_t>(known - kFeatureNames.begin()));
   }
@@ -55,12 +55,12 @@ Status CheckEnvelope(const json& file) {
     return InvalidArgument(fmt::format("is no predictability model (expected \"format\": \"{}\")", kFormat));
   }
   if (!file.contains("version") || file["version"] != kVersion) {
-    return InvalidArgument(fmt::format("has version {}, this release reads version {}; train the model anew",
+    return InvalidArgument(fmt::format("has version {}, this release reads version {}; train the model again",
                                        file.contains("version") ? file["version"].dump() : "none", kVersion));
   }
   if (!file.contains("model") || !file["model"].is_object() || !file.contains("checksum") ||
       file["checksum"] != Checksum(file["model"].dump())) {
-    return InvalidArgument("does not fit its checksum: it was cut or edited; copy or train it anew");
+    return InvalidArgument("does not fit its checksum: it was cut or edited; copy or train it again");
   }
   return OkStatus();
 }

@@ -293,12 +293,12 @@ std::string DescribeChange(const GoalChange& change) {
                          mean > 0 ? "slower" : "faster");
     }
     case Goal::kStalledJobs:
-      if (mean == 0) return "as many jobs stand still";
+      if (mean == 0) return "as many jobs are stalled";
       return fmt::format("{} {} still{}", FormatShort(std::abs(mean)),
-                         mean == -1  ? "fewer job stands"
-                         : mean < 0  ? "fewer jobs stand"
-                         : mean == 1 ? "more job stands"
-                                     : "more jobs stand",
+                         mean == -1  ? "fewer job is stalled"
+                         : mean < 0  ? "fewer jobs are stalled"
+                         : mean == 1 ? "more job is stalled"
+                                     : "more jobs are stalled",
                          interval);
     default: {
       const std::string_view label = GoalLabel(change.goal);

@@ -205,7 +205,7 @@ TEST(ComparisonTest, StalledJobsAreAGoalAndTheirSlowdownsBounds) {
   PolicyComparison c = CompareAll(report)[0];
   EXPECT_EQ(c.Of(Goal::kStalledJobs).verdict, Verdict::kWorse);
   EXPECT_EQ(c.Of(Goal::kWorstSlowdown).verdict, Verdict::kWorse);  // at least 60 is more than 1.5
-  EXPECT_THAT(SummarizeTrade(c), HasSubstr("worst job >= 40x slower, 1 more job stands still (+1 to +1)"));
+  EXPECT_THAT(SummarizeTrade(c), HasSubstr("worst job >= 40x slower, 1 more job is stalled still (+1 to +1)"));
   // The mean fell, but it is only known to be at least so much.
   EXPECT_EQ(c.Of(Goal::kMeanSlowdown).verdict, Verdict::kNotCompared);
   EXPECT_THAT(SummarizeTrade(c), HasSubstr("; mean slowdown: not compared"));

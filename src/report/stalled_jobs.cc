@@ -62,7 +62,7 @@ std::vector<std::string> DescribeStalledJobs(const sim::SimulationReport& report
       sentences.push_back(Describe(policy, id, job, num_runs[policy]));
     }
     if (jobs.size() > kNumStalledJobsShown) {
-      sentences.push_back(fmt::format("{}: {} more stand still.", ShownName(policy, kStalledNameWidth),
+      sentences.push_back(fmt::format("{}: {} more are stalled.", ShownName(policy, kStalledNameWidth),
                                       FormatCount(jobs.size() - kNumStalledJobsShown, "job")));
     }
   }

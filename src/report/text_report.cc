@@ -82,7 +82,7 @@ Document RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
       {"FLOP-weighted", Align::kRight, "GPU utilization, %", "operations done, relative to the GPUs' peak"},
       {"vs ideal", Align::kRight, "GPU utilization, %", "useful work relative to every job alone"},
       {"mean", Align::kRight, "slowdown",
-       "time that jobs take relative to the same work alone; >= if a job stands still"},
+       "time that jobs take relative to the same work alone; >= if a job is stalled"},
       {has_p99 ? "p99" : "worst", Align::kRight, "slowdown",
        has_p99 ? "slowdown that 1 % of the jobs exceed" : "slowdown of the slowest job of each draw"}};
   if (some_stalled) {

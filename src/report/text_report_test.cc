@@ -78,7 +78,7 @@ TEST(TextReportTest, PartialRunsAreMarked) {
 
 TEST(TextReportTest, JobsThatStandStillAreNamed) {
   sim::SimulationReport report = MakeSmallReport();
-  EXPECT_THAT(RenderText(report).Render(), Not(HasSubstr("stalled")));
+  EXPECT_THAT(RenderText(report).Render(), Not(HasSubstr("is stalled in")));
   sim::RunResult& run = report.runs[3];
   run.jobs[1].condition = sim::JobCondition::kStalled;
   run.jobs[1].stalled_s = 600;

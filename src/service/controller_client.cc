@@ -326,7 +326,7 @@ void ControllerClient::Connection::OnHeard(bool ok, Result<std::vector<controlle
   if (!is_live_) return;
   is_live_ = ok;
   if (!ok) return;
-  if (!messages->ok()) return End("the controller said what can't be read: " + messages->status().message());
+  if (!messages->ok()) return End("unreadable message of the controller: " + messages->status().message());
   for (controller::ToAgent& message : **messages) {
     if (std::holds_alternative<controller::Welcome>(message)) delay_ = options_.delay_min;
     events_.emplace_back(std::move(message));

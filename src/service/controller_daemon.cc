@@ -318,7 +318,7 @@ Status ControllerDaemon::Parts::ReportLink(const std::string& name, double healt
   if (!link.valid() || !topology::IsNetwork(fabric_.tier(link))) {
     return NotFound(fmt::format("no link '{}' in the network; names are those of /v1/links", name));
   }
-  spdlog::info("operator at {} says: health of {} is {}{}", who, fabric_.LinkName(link), health,
+  spdlog::info("operator at {} set the health of {} to {}{}", who, fabric_.LinkName(link), health,
                both_directions ? ", both directions" : "");
   if (audit_) {
     const std::lock_guard lock(audit_mutex_);

@@ -163,13 +163,14 @@ void AddActions(const ControllerSnapshot& snapshot, MetricList* list) {
   const SteeringNumbers& steering = snapshot.steering;
   list->Gauge("fairlead_steering_ok", "1: actions are kept and logged. 0: they are not, and none is begun.",
               steering.is_ok);
-  list->Family("fairlead_steering_hosts", "Hosts that steering knows something of, by condition.",
+  list->Family("fairlead_steering_hosts", "Hosts that steering has records of, by condition.",
                prometheus::MetricType::Gauge);
   for (const HostCondition condition : {HostCondition::kSpare, HostCondition::kReserved, HostCondition::kIsolating,
                                         HostCondition::kIsolated, HostCondition::kInDoubt}) {
     list->Add({{"condition", std::string(controller::Name(condition))}}, count(steering.hosts, condition));
   }
-  list->Family("fairlead_steering_jobs", "Jobs that steering knows, by condition.", prometheus::MetricType::Gauge);
+  list->Family("fairlead_steering_jobs", "Jobs that steering has records of, by condition.",
+               prometheus::MetricType::Gauge);
   for (const JobCondition condition :
        {JobCondition::kRunning, JobCondition::kSteered, JobCondition::kWaitsForSpare, JobCondition::kNeedsOperator}) {
     list->Add({{"condition", std::string(controller::Name(condition))}}, count(steering.jobs, condition));

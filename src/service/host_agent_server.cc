@@ -62,7 +62,7 @@ agent::AgentState LoadState(const HostAgentServerOptions& options) {
   if (text.status().code() == StatusCode::kNotFound) return {};
   auto state = text.ok() ? agent::ReadAgentState(*text, options.state_path) : text.status();
   if (state.ok()) return std::move(*state);
-  options.log(fmt::format("{}; starting without it: connections that stand are not known", state.status().message()));
+  options.log(fmt::format("{}; starting without it: open connections are not known", state.status().message()));
   return {};
 }
 
@@ -179,7 +179,7 @@ std::optional<PortRewriter> HostAgentServer::Loop::OpenRewriter() {
     return std::move(*rewriter);
   }
   no_rewriter_because_ = "this host can't rewrite ports: " + rewriter.status().message();
-  options_.log(no_rewriter_because_ + "; connections that stand can't be moved");
+  options_.log(no_rewriter_because_ + "; open connections can't be moved");
   return std::nullopt;
 }
 

@@ -59,8 +59,8 @@ Status RunProgram(std::vector<std::string> command, std::string_view input) {
   if (!outcome.ok()) return Status(StatusCode::kFailedPrecondition, outcome.status().message());
   if (outcome->ok()) return OkStatus();
   const std::string first_line = outcome->output.substr(0, outcome->output.find('\n'));
-  return Status(StatusCode::kFailedPrecondition, fmt::format("{} says: {}", options.command.front(),
-                                                             outcome->timed_out ? "nothing in 10 s" : first_line));
+  return Status(StatusCode::kFailedPrecondition,
+                fmt::format("{}: {}", options.command.front(), outcome->timed_out ? "nothing in 10 s" : first_line));
 }
 
 Status RunNft(std::string_view script) { return RunProgram({FindProgram("nft"), "-f", "-"}, script); }

@@ -200,7 +200,7 @@ bool SegmentFolder::LookAt(int32_t pid, Process* process, FolderLook* look) {
   const auto contents = ReadFile(process->file);
   if (!contents.ok()) return fault(contents.status());
   if (contents->pid != pid) {
-    return fault(InvalidArgument(fmt::format("says that it is of process {}", contents->pid)));
+    return fault(InvalidArgument(fmt::format("claims to be of process {}", contents->pid)));
   }
   const bool is_its = stat.ok() && (contents->process_start == stat->start || contents->process_start == 0);
   if (stat.ok()) process->state = is_its ? stat->state : model::ProcessState::kGone;

@@ -144,7 +144,7 @@ std::string FindDisagreement(const RunResult& fast, const RunResult& exact) {
   for (size_t j = 0; j < fast.jobs.size(); ++j) {
     const double error = std::abs(fast.jobs[j].iterations - exact.jobs[j].iterations);
     if (error <= fast.fast_forward_error_bound * exact.jobs[j].iterations + 1) continue;
-    return fmt::format("job {}: {} iterations, but {} when every one is played; stated bound {}", fast.jobs[j].name,
+    return fmt::format("job {}: {} iterations, but {} when every one is simulated; stated bound {}", fast.jobs[j].name,
                        fast.jobs[j].iterations, exact.jobs[j].iterations, fast.fast_forward_error_bound);
   }
   return "";

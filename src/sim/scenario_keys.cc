@@ -159,7 +159,7 @@ constexpr YamlKey kJob[] = {
      .type = YamlType::kNumber,
      .meaning = "Share of the compute time after which gradients begin to be exchanged.",
      .example = "0.5",
-     .otherwise = "what the profile says",
+     .otherwise = "as in the profile",
      .min = 0,
      .max = 1,
      .with = "model"},
@@ -260,7 +260,7 @@ constexpr YamlKey kJob[] = {
     {.name = "restart_s",
      .type = YamlType::kNumber,
      .unit = NumberUnit::kSeconds,
-     .meaning = "How long it stands still when its size changes. Only where the scenario has `allocation`.",
+     .meaning = "How long it is stopped when its size changes. Only where the scenario has `allocation`.",
      .example = "1min",
      .fallback = "30",
      .min = 0,
@@ -330,7 +330,7 @@ constexpr YamlMapKeys kWindowKeys = {
 
 constexpr YamlKey kLabel[] = {
     {.name = "label", .meaning = "A model's label in the trace.", .example = "llama", .is_required = true},
-    {.name = "model", .meaning = "The model profile that stands for it.", .example = "llama-7b", .is_required = true},
+    {.name = "model", .meaning = "The model profile used for it.", .example = "llama-7b", .is_required = true},
 };
 constexpr YamlMapKeys kLabelKeys = {
     .name = "label", .meaning = "Jobs of the trace with a known label.", .keys = kLabel};
@@ -350,7 +350,7 @@ constexpr YamlKey kSpread[] = {
      .is_required = true},
 };
 constexpr YamlMapKeys kSpreadKeys = {
-    .name = "spread", .meaning = "Jobs of the trace whose label says nothing, by size.", .keys = kSpread};
+    .name = "spread", .meaning = "Jobs of the trace whose label names no model, by size.", .keys = kSpread};
 
 constexpr YamlKey kTrace[] = {
     {.name = "generate",
@@ -369,7 +369,7 @@ constexpr YamlKey kTrace[] = {
      .map = &kWindowKeys},
     {.name = "models",
      .type = YamlType::kMaps,
-     .meaning = "Which model profile stands for which label.",
+     .meaning = "Which model profile is used for which label.",
      .example = "[{label: llama, model: llama-7b}]",
      .map = &kLabelKeys},
     {.name = "spread",
@@ -388,7 +388,7 @@ constexpr YamlKey kTrace[] = {
 constexpr std::string_view kTraceOne[] = {"generate file"};
 constexpr YamlMapKeys kTraceKeys = {
     .name = "trace",
-    .meaning = "Jobs from a trace of a cluster. Each holds its GPUs as long as the trace says.",
+    .meaning = "Jobs from a trace of a cluster. Each holds its GPUs as long as in the trace.",
     .keys = kTrace,
     .exactly_one = kTraceOne};
 

@@ -181,7 +181,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const SqliteOptions& opti
         status.code(),
         status.message() + (fs::exists(copy, error)
                                 ? fmt::format("; {} is the last good copy: go on from it with --restore", copy)
-                                : fmt::format("; there is no copy of it. Move it away to begin anew")));
+                                : fmt::format("; there is no copy of it. Move it away to start over")));
   }
   if (options.copy_every != 0) store->copy_status_ = store->Copy();
   return store;

@@ -104,7 +104,7 @@ Result<RecordingFormat> DetectFormat(std::string_view head, const std::string& n
   return InvalidArgument(
       fmt::format("{}: expected a recording of fairlead, a PyTorch flight recorder dump (JSON), a file of NCCL "
                   "Inspector or an answer "
-                  "of NCCL RAS (JSON), and found none of them; --input-format says which it is",
+                  "of NCCL RAS (JSON), and found none of them; name it with --input-format",
                   name));
 }
 

@@ -113,17 +113,17 @@ void JobAssembler::NoteLeftOut(const Process& process, const std::string& why, s
 std::string JobAssembler::FindContradiction(const Process& process, const Claims& claims) const {
   const auto owner_of_rank = claims.by_rank.find(process.global_rank);
   if (claims.are_of_environment && owner_of_rank != claims.by_rank.end()) {
-    return fmt::format("says that it is rank {}, as {} does", process.global_rank, Describe(*owner_of_rank->second));
+    return fmt::format("claims to be rank {}, as {} does", process.global_rank, Describe(*owner_of_rank->second));
   }
   for (const ProcessCommunicator& reported : process.communicators) {
     const auto group = claims.groups.find(reported.id);
     if (group == claims.groups.end()) continue;
     if (group->second.num_ranks != reported.num_ranks) {
-      return fmt::format("says that communicator {} has {} ranks, others say {}", NameOf(reported), reported.num_ranks,
+      return fmt::format("reports {1} ranks in communicator {0}, others {2}", NameOf(reported), reported.num_ranks,
                          group->second.num_ranks);
     }
     if (const auto owner = group->second.members.find(reported.rank); owner != group->second.members.end()) {
-      return fmt::format("says that it is rank {} of communicator {}, as {} does", reported.rank, NameOf(reported),
+      return fmt::format("claims to be rank {} of communicator {}, as {} does", reported.rank, NameOf(reported),
                          Describe(*owner->second));
     }
   }

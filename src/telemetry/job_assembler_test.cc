@@ -208,12 +208,12 @@ TEST(JobAssemblerTest, WhoContradictsIsLeftOutWithANote) {
     return job.assembler.notes().empty() ? "" : job.assembler.notes()[0];
   };
   EXPECT_THAT(note_after([](AssembledJob& job) { job.processes[3].report.global_rank = 1; }),
-              HasSubstr("process 103 of host 1 is left out: it says that it is rank 1, as process 101 of host 0 does"));
+              HasSubstr("process 103 of host 1 is left out: it claims to be rank 1, as process 101 of host 0 does"));
   EXPECT_THAT(note_after([](AssembledJob& job) { job.processes[3].report.communicators[0].rank = 0; }),
               HasSubstr("rank 0 of communicator 0000000000000032, as process 100"));
   EXPECT_THAT(note_after([](AssembledJob& job) { job.processes[2].report.communicators[0].num_ranks = 5; }),
-              HasSubstr("process 102 of host 1 is left out: it says that communicator 0000000000000032 has 5 ranks, "
-                        "others say 4"));
+              HasSubstr("process 102 of host 1 is left out: it reports 5 ranks in communicator "
+                        "0000000000000032, others 4"));
 }
 
 TEST(JobAssemblerTest, AProcessThatIsGoneIsToldAndReplaced) {

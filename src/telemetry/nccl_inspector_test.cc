@@ -157,7 +157,7 @@ TEST(NcclInspectorTest, SendsAndReceivesHaveACommunicatorOfTheirOwn) {
   EXPECT_EQ(send.peer, model::RankId(1));
   EXPECT_EQ(send.sequence, 0u);
   EXPECT_THAT(recording->notes, Contains(HasSubstr("1 operations or messages with a rank that wrote nothing")));
-  EXPECT_THAT(recording->notes, Contains(HasSubstr("Nothing was heard of rank 2")));
+  EXPECT_THAT(recording->notes, Contains(HasSubstr("Nothing is known of rank 2")));
 }
 
 // However long operations took and whenever they were dumped: ranks end each together, in order of its sequence, not

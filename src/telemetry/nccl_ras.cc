@@ -368,7 +368,7 @@ class RasMerger {
     }
     for (const auto& [error, ranks] : num_errors_) {
       const std::vector<uint32_t> list(ranks.begin(), ranks.end());
-      notes.push_back(error == 0 ? fmt::format("NCCL was told to abort on rank {}.", ListNumbers(list))
+      notes.push_back(error == 0 ? fmt::format("NCCL was asked to abort on rank {}.", ListNumbers(list))
                                  : fmt::format("NCCL reports error {} on rank {}.", error, ListNumbers(list)));
     }
     if (!unresponsive_.empty()) {

@@ -93,8 +93,8 @@ void RankTable::PlaceRanks(Recording* recording) const {
     places[rank].host = add_host(fmt::format("host of rank {}", rank));
   }
   if (!unknown.empty()) {
-    recording->notes.push_back(fmt::format("Nothing was heard of rank {}: it wrote nothing, or its file was not given.",
-                                           ListNumbers(unknown)));
+    recording->notes.push_back(
+        fmt::format("Nothing is known of rank {}: it wrote nothing, or its file was not given.", ListNumbers(unknown)));
   }
 }
 

@@ -134,7 +134,7 @@ Status TelemetryReader::ReadRecord(const Json& json) {
   DumpLine line;
   std::string error = ReadValue(json, UnknownKeys::kRefused, &line);
   if (error.empty() && line.num_records() != 1) error = ": expected one rank_report or host_report";
-  if (error.empty() && line.version) error = fmt::format(".{}: stands only in the first line", kTelemetryDumpKey);
+  if (error.empty() && line.version) error = fmt::format(".{}: belongs only in the first line", kTelemetryDumpKey);
   if (error.empty()) {
     if (line.layout) record_ = *std::move(line.layout);
     if (line.rank_report) record_ = *std::move(line.rank_report);

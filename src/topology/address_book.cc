@@ -8,9 +8,8 @@ namespace fairlead::topology {
 namespace {
 
 Status HasAnotherMeaning(const IpAddress& address) {
-  return {
-      StatusCode::kAlreadyExists,
-      fmt::format("address {}: has another meaning already; each address may stand for one thing", address.ToString())};
+  return {StatusCode::kAlreadyExists,
+          fmt::format("address {}: has another meaning already; each address may have one", address.ToString())};
 }
 
 // Which of the node's cables to the network this one is; nothing if it is none of them.

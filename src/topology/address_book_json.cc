@@ -67,7 +67,7 @@ class AddressBookReader final : public nlohmann::json_sax<Json> {
   bool end_array() override { return true; }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
     const auto end = text_.begin() + static_cast<std::ptrdiff_t>(std::min(position, text_.size()));
-    return Fail(fmt::format("{}:{}: not JSON (or not UTF-8); restore the file or write it anew", where_,
+    return Fail(fmt::format("{}:{}: not JSON (or not UTF-8); restore the file or write it again", where_,
                             1 + std::count(text_.begin(), end, '\n')));
   }
 

@@ -143,8 +143,8 @@ TEST(AddressBookJsonTest, MistakesAreNamed) {
     EXPECT_FALSE(read.ok()) << text;
     return read.ok() ? "" : read.status().message();
   };
-  EXPECT_EQ(error_of("{\n\"nics\": {,}}"), "book.json:2: not JSON (or not UTF-8); restore the file or write it anew");
-  EXPECT_EQ(error_of(""), "book.json:1: not JSON (or not UTF-8); restore the file or write it anew");
+  EXPECT_EQ(error_of("{\n\"nics\": {,}}"), "book.json:2: not JSON (or not UTF-8); restore the file or write it again");
+  EXPECT_EQ(error_of(""), "book.json:1: not JSON (or not UTF-8); restore the file or write it again");
   EXPECT_EQ(error_of("[]"), "book.json: expected an object with nics and interfaces, found a list");
   EXPECT_EQ(error_of(R"({"nics": 3})"), "book.json: nics: expected an object of addresses, found a number");
   EXPECT_EQ(error_of(R"({"nic": {}})"), "book.json: 'nic': no such key; known: nics, interfaces");

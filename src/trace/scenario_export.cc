@@ -37,7 +37,7 @@ std::string RenderHead(const Trace& trace, const ScenarioExportOptions& options)
                                  Quote(fmt::format("{}: seconds {} to {}", trace.title, options.from_s, options.to_s)));
   for (const std::string& note : trace.notes) yaml += fmt::format("  - {}\n", Quote(note));
   yaml +=
-      "  - \"Assumed: which model a label stands for; jobs start when they are submitted and hold their GPUs as long "
+      "  - \"Assumed: the model of each label; jobs start when they are submitted and hold their GPUs as long "
       "as they "
       "did in the trace.\"\n";
   yaml += fmt::format("fabric_file: {}\nplacement: {}\npolicies: [{}]\nseeds: {}\n", Quote(options.fabric_file),

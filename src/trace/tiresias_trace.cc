@@ -31,7 +31,7 @@ Result<Trace> ReadTrace(CsvReader reader, uint32_t gpus_per_host) {
   FL_ASSIGN_OR_RETURN(const size_t model, reader.Column("model_name"));
   Trace trace;
   trace.title = "Tiresias";
-  trace.notes.push_back(fmt::format("The data says nothing about hosts: up to {} GPUs on each.", gpus_per_host));
+  trace.notes.push_back(fmt::format("The data has no hosts: up to {} GPUs on each.", gpus_per_host));
   while (reader.Next()) {
     TraceJob job;
     job.id = reader.field(id);

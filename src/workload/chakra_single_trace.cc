@@ -43,7 +43,7 @@ class SingleTrace {
       sequence.steps.push_back(step);
     }
     sequence.steps.push_back({.compute = schedule.compute - position, .bytes = {}, .overlap = {}, .group = {}});
-    sequence.notes.emplace_back("one trace stands for all ranks");
+    sequence.notes.emplace_back("one trace is used for all ranks");
     LeftOut left_out;
     left_out.Add(trace_);
     left_out.AddNotes(sequence.notes);
@@ -89,7 +89,7 @@ class SingleTrace {
     for (size_t i = 1; i < size; ++i) is_regular = is_regular && (*members)[i] - (*members)[i - 1] == stride;
     if (is_regular) return StepGroup{.kind = StepGroup::Kind::kStrided, .size = size, .stride = stride};
     return InvalidArgument(
-        fmt::format("{}: node {}: one trace can only stand for all ranks where its groups are equally "
+        fmt::format("{}: node {}: one trace can only be used for all ranks where its groups are equally "
                     "spaced blocks; found ranks {}; give the traces of all ranks (PREFIX.N.et)",
                     trace_.name, node.id, fmt::join(std::span(*members).first(std::min<size_t>(size, 8)), ", ")));
   }

@@ -27,7 +27,7 @@
 namespace fairlead::workload {
 
 struct ChakraOptions {
-  // Of the job; needed where one trace stands for all ranks and says "all ranks" without a number. 0 = unknown.
+  // Of the job; needed where one trace is used for all ranks and says "all ranks" without a number. 0 = unknown.
   uint32_t num_gpus = 0;
   // For nodes that give operations instead of time. 0 = refuse them. Raising it shortens compute.
   FlopPerSecond gpu_peak;

@@ -253,7 +253,7 @@ Result<LayerPass> SimaiReader::ReadPass(Policy policy, TrainingPass pass, const 
 Result<Layer> SimaiReader::ReadLayer(const Header& header, size_t index, size_t count) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string_view> words, NextWords());
   if (words.empty()) {
-    return Fail("layers", fmt::format("{} as the second line says", count), fmt::format("the end after {}", index));
+    return Fail("layers", fmt::format("{} as in the second line", count), fmt::format("the end after {}", index));
   }
   if (words.size() != 12) {
     return Fail("layer", "12 columns (name, unused, three times compute, collective, bytes, then the update time)",
@@ -362,7 +362,7 @@ Result<CollectiveSequence> SimaiReader::Read() {
     FL_ASSIGN_OR_RETURN(layers.emplace_back(), ReadLayer(header, i, count));
   }
   FL_ASSIGN_OR_RETURN(const std::vector<std::string_view> rest, NextWords());
-  if (!rest.empty()) return Fail("layers", fmt::format("{} as the second line says", count), "more");
+  if (!rest.empty()) return Fail("layers", fmt::format("{} as in the second line", count), "more");
 
   CollectiveSequence sequence;
   sequence.name = name_;

@@ -126,7 +126,7 @@ TEST(SimaiWorkloadTest, RefusesWithFileLineExpectedAndFound) {
   EXPECT_THAT(ErrorOf("DATA ga: many\n"), HasSubstr("expected a number in [0, 1e18], found 'many'"));
   EXPECT_THAT(ErrorOf("DATA\nx\n"), HasSubstr("w.txt:2: second line: expected the number of layers"));
   EXPECT_THAT(ErrorOf("DATA\n1e9\n"), HasSubstr("found '1e9'"));
-  EXPECT_THAT(ErrorOf("DATA\n2\n" + layer), HasSubstr("w.txt:4: layers: expected 2 as the second line says, found the "
+  EXPECT_THAT(ErrorOf("DATA\n2\n" + layer), HasSubstr("w.txt:4: layers: expected 2 as in the second line, found the "
                                                       "end after 1"));
   EXPECT_THAT(ErrorOf("DATA\n1\n" + layer + layer), HasSubstr("w.txt:4: layers: expected 1"));
   EXPECT_THAT(ErrorOf("DATA\n1\na -1 1 NONE 0\n"), HasSubstr("w.txt:3: layer: expected 12 columns"));

@@ -106,7 +106,8 @@ class DoctorTest(CommandCase):
         address = next(m.group(1) for m in (re.search(r"listening to agents on ([^\s,]+)", line)
                                             for line in process.stderr) if m)
         check = self.doctor("--for", "agent", "--controller", address, *words)["controller"]
-        self.assertEqual((check["state"], check["found"]), ("ok", address + " answers"))
+        self.assertEqual(check["state"], "ok")
+        self.assertRegex(check["found"], re.escape(address) + " answers; its clock agrees within ")  # it is the same clock
         # A stranger: no keys.
         check = self.doctor("--for", "agent", "--controller", address)["controller"]
         self.assertEqual(check["state"], "missing", check)

@@ -98,7 +98,7 @@ class FabricCommandTest(CommandCase):
         self.write("graph.json", json.dumps({"links": [{"name": "e", "bandwidth": {"gigabits_per_second": 100}}],
                                              "connections": ["h.0.nic.0.e.leaf.0.port.0", "h.1.nic.0.e.leaf.0.port.1"]}))
         result = self.run_program("fabric", "import", "infragraph", "graph.json", "-o", "g.yaml")
-        self.assertIn("g.yaml written: 2 hosts, 1 leaves", result.stdout)
+        self.assertIn("g.yaml written: 2 hosts, 1 leaf", result.stdout)
 
     def test_refusals(self):
         self.assert_refused(self.run_program("fabric", "import", "lldp", "nowhere"), "nowhere")
@@ -159,7 +159,7 @@ class FabricCommandTest(CommandCase):
         words = ["fabric", "import", "lldp", "reports", "--switches", "leaf*", "--switches", "spine*", "--addresses", "a.json", "-o"]
         result = self.run_program(*words, "all.yaml")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("2 hosts, 2 leaves, 1 spines, 0 cores, 8 cables", result.stdout)
+        self.assertIn("2 hosts, 2 leaves, 1 spine, 0 cores, 8 cables", result.stdout)
         nics = json.loads((self.folder / "a.json").read_text())["nics"]
         self.assertEqual({address: name for address, name in nics.items() if ":" not in address},
                          {"10.0.0.1": "h1/nic0", "10.0.1.1": "h1/nic1", "10.0.0.2": "h2/nic0", "10.0.1.2": "h2/nic1"})

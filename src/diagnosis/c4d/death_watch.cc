@@ -131,8 +131,9 @@ std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hi
     suspect.confidence = are_all_unseen ? 0.5 : 0.9;
     const double silent = (now - host.last_heard).seconds().value();
     suspect.evidence.push_back({"time without a report", silent, 0, "s"});
-    suspect.summary = fmt::format("The agent of {} has not answered for {:.0f} s{}", picture.names().Of(host.id),
-                                  silent, are_all_unseen ? ", and nobody else of the job" : ", while the job goes on");
+    suspect.summary =
+        fmt::format("The agent of {} has not answered for {:.0f} s{}", picture.names().Of(host.id), silent,
+                    are_all_unseen ? ", and no other process of the job" : ", while the job goes on");
     suspects.push_back(std::move(suspect));
   }
   return suspects;

@@ -78,7 +78,7 @@ std::string Describe(const JobLayout& layout, const PlaceNames& names, const Cul
     case CulpritKind::kPlane:
       return fmt::format("plane {} of the network", culprit.plane.value_or(0));
   }
-  return "somebody";
+  return "an unknown element";
 }
 
 std::string Describe(const JobLayout& layout, const PlaceNames& names, const std::vector<Culprit>& culprits) {

@@ -18,7 +18,7 @@ Result<uint64_t> ReadCheckpoint(const std::string& path) {
     return json["iteration"].get<uint64_t>();
   }
   return InvalidArgument(
-      fmt::format("{}: expected a checkpoint such as {{\"iteration\": 40}}. Remove it to begin anew", path));
+      fmt::format("{}: expected a checkpoint such as {{\"iteration\": 40}}. Remove it to start over", path));
 }
 
 Status WriteCheckpoint(const std::string& path, uint64_t iterations) {

@@ -103,7 +103,7 @@ Result<bool> ChunkReceiver::ReceiveHeader(int socket, uint64_t phase) {
 Result<uint64_t> ChunkReceiver::Receive(int socket, uint64_t phase, uint64_t expected, std::string* scratch) {
   FL_ASSIGN_OR_RETURN(const bool has_header, ReceiveHeader(socket, phase));
   if (!has_header || is_early(phase)) return uint64_t{0};
-  if (bytes_left_ > expected) return Unavailable("it sends more bytes than this worker's plan says");
+  if (bytes_left_ > expected) return Unavailable("it sends more bytes than this worker's plan has");
   // What is received is not looked at: MSG_TRUNC lets the kernel drop it without a copy.
   FL_ASSIGN_OR_RETURN(const auto count, ReceiveSome(socket, scratch->data(),
                                                     std::min<uint64_t>(bytes_left_, scratch->size()), MSG_TRUNC));

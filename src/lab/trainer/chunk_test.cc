@@ -109,7 +109,7 @@ std::string Refusal(uint64_t phase, uint32_t bytes) {
 
 TEST(Chunks, UnexpectedOnesAreRefused) {
   EXPECT_EQ(Refusal(5, 50), "accepted");
-  EXPECT_EQ(Refusal(5, 51), "it sends more bytes than this worker's plan says");
+  EXPECT_EQ(Refusal(5, 51), "it sends more bytes than this worker's plan has");
   EXPECT_EQ(Refusal(4, 10), "it sends bytes of a phase that is over");
   // A peer whose plan shares nothing sends bytes without headers.
   SocketPair pipe;

@@ -98,7 +98,7 @@ class Connector {
       AcceptAll();
       const std::optional<uint32_t> missing = FindMissing();
       if (!missing) return std::move(connections_);
-      if (stop_) return Status(StatusCode::kCancelled, "stopped before all connections stood");
+      if (stop_) return Status(StatusCode::kCancelled, "stopped before all connections were established");
       if (Clock::now() >= deadline_) return ReportMissing(*missing);
       WaitForCallers();
     }

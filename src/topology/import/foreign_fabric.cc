@@ -204,7 +204,7 @@ class FabricImporter {
     }
     if (!misfits.empty()) {
       Note(
-          fmt::format("left out {} cable(s) that do not lead from one layer to the next: {}; where a switch stands in "
+          fmt::format("left out {} cable(s) that do not lead from one layer to the next: {}; where a switch is in "
                       "the wrong layer, say which with --layer NAME=leaf, spine or core",
                       misfits.size(), ListNames(misfits, 3)));
     }

@@ -194,7 +194,7 @@ Status PortMap::Reserve(const AddressPair& key, uint16_t port) {
 Status PortMap::Release(const AddressPair& key, uint16_t port) {
   const auto found = pairs_.find(key);
   if (found == pairs_.end() || !Holds(found->second.reserved, port)) {
-    return NotFound(Describe(key, port) + ": nobody holds it; was it released twice?");
+    return NotFound(Describe(key, port) + ": it is not held; was it released twice?");
   }
   --num_reserved_;
   std::erase(found->second.reserved, port);
