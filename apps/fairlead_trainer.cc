@@ -2,10 +2,9 @@
 //
 // With --ccl=plugin it calls the profiler plugin that NCCL_PROFILER_PLUGIN names, as NCCL would
 // (ccl/profiler/nccl_stand_in.h); RANK and FAIRLEAD_JOB are then those of the plan, unless they are set.
-// FAIRLEAD_TRAINER_CONTROL names a file that makes it misbehave (lab/trainer/trainer_control.h).
-// FAIRLEAD_GPU_COUNTERS names a folder for the counters of the GPUs that it plays (shm/gpu_counters.h).
-// SIGTERM and SIGINT end it cleanly. Exit codes: 0 done or stopped, 2 usage, a bad plan, no plugin, 3 a peer was lost
-// or not reached.
+// FAIRLEAD_TRAINER_CONTROL names a file that makes it misbehave (lab/trainer/trainer_control.h). FAIRLEAD_GPU_COUNTERS
+// names a folder for the counters of the GPUs that it emulates (shm/gpu_counters.h). SIGTERM and SIGINT end it cleanly.
+// Exit codes: 0 done or stopped, 2 usage, a bad plan, no plugin, 3 a peer was lost or not reached.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -38,7 +37,7 @@ constexpr int kExitUnavailable = 3;
 // Workers start one after the other, on a machine that may be busy.
 constexpr double kConnectPatience = 60;
 // NCCL does not notice that a peer has gone before InfiniBand gives up trying, which is after half a minute by default.
-// Until then the job stands still, and whoever watches it has something to see.
+// Until then the job is stalled, so that its observers have something to detect.
 constexpr double kNcclPatience = 30;
 
 std::atomic<bool> stop_requested = false;

@@ -1,4 +1,5 @@
-// One played job with planted faults, watched by a C4D master, as the experiments of C4D do it thousands of times.
+// One simulated job with planted faults, watched by a C4D master, which the experiments of C4D repeat thousands of
+// times.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ struct WatchedRun {
   double iteration_s = 0;  // median; 0: fewer than two
 };
 
-// Plays the job up to `end`, with a look of the master once a second. It ends `linger` after the first finding, so that
-// a wrong one beside it is seen.
+// Simulates the job up to `end`; the master examines it once a second. It ends `linger` after the first finding, so
+// that a wrong one beside it is seen.
 WatchedRun Watch(const WatchedJob& job, SimTime end, SimDuration linger = SimDuration(20'000'000'000));
 
 // Jobs of 4 to 1,024 ranks of all kinds of parallelism, most of them small, with noise from little to twice the usual
@@ -41,12 +42,12 @@ WatchedJob DrawJob(Random& random);
 
 // How a run with one fault went.
 enum class Judgement : uint8_t {
-  kRight,           // the first finding is right, and nobody else was named
+  kRight,           // the first finding is right, and no other component was named
   kMissed,          // no finding
   kWrongSyndrome,   // the first finding names the culprit of something else
-  kWrongCulprit,    // the first finding names somebody innocent
-  kInnocentBeside,  // right at first, but later somebody innocent was named as well
-  kNoneNamed,       // seen, but the first finding names nobody
+  kWrongCulprit,    // the first finding names an innocent component
+  kInnocentBeside,  // right at first, but later an innocent component was named as well
+  kNoneNamed,       // seen, but the first finding names no component
 };
 inline constexpr size_t kNumJudgements = 6;
 

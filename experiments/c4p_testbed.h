@@ -1,5 +1,5 @@
-// The testbed of the C4 paper, as its experiments play it: 16 hosts of 8 GPUs and 8 bonded NICs of 2 x 200 Gb/s in two
-// segments, four leaves in each (two groups of four rails, left and right), eight spines above all of them.
+// The testbed of the C4 paper, as its experiments simulate it: 16 hosts of 8 GPUs and 8 bonded NICs of 2 x 200 Gb/s in
+// two segments, four leaves in each (two groups of four rails, left and right), eight spines above all of them.
 #pragma once
 
 #include <array>

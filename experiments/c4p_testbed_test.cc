@@ -25,7 +25,7 @@ const sim::RunResult& RunOf(const sim::SimulationReport& report, std::string_vie
   return report.runs.front();
 }
 
-// 1:1 and even paths: nobody holds anybody back. The bound is 98 % of what a job alone gets.
+// 1:1 and even paths: no job holds another back. The bound is 98 % of what a job alone gets.
 TEST(C4pTestbedTest, EightJobsGetTheirNicsAtOneToOne) {
   C4pTestbed testbed;
   testbed.num_seeds = 2;
@@ -70,8 +70,8 @@ class C4pLinkFailureTest : public testing::Test {
   }
 };
 
-// Whatever is cut off, moved and shared anew: what a link carried over time adds up to what it carried in all, and what
-// goes up from hosts comes down to hosts.
+// Whatever is cut off, moved or shared again, the bytes that a link carried over time add up to its total, and what
+// leaves hosts upwards arrives downwards.
 TEST_F(C4pLinkFailureTest, BytesAreKept) {
   const sim::Scenario scenario = MakeScenario(4);
   for (const sim::RunResult& run : Simulate(scenario).runs) {
@@ -91,7 +91,7 @@ TEST_F(C4pLinkFailureTest, BytesAreKept) {
   }
 }
 
-// 7/8 of the uplinks are left: 315 Gb/s. Whoever stays where its hash sends it gets less.
+// 7/8 of the uplinks are left: 315 Gb/s. A connection that stays where its hash sends it gets less.
 TEST_F(C4pLinkFailureTest, SharesAndPathsFindTheRestOfTheUplinks) {
   const sim::SimulationReport report = Simulate(MakeScenario(12));
   const auto settled = [](const sim::RunResult& run) {
@@ -118,7 +118,7 @@ TEST_F(C4pLinkFailureTest, SharesAndPathsFindTheRestOfTheUplinks) {
 }
 
 // Jumping ahead changes nothing that a user sees, although shares move while jobs repeat themselves.
-TEST_F(C4pLinkFailureTest, FastForwardAgreesWithPlayingEveryIteration) {
+TEST_F(C4pLinkFailureTest, FastForwardAgreesWithSimulatingEveryIteration) {
   sim::Scenario scenario = MakeScenario(6);
   scenario.policies = {"c4p"};
   const sim::SimulationReport fast = Simulate(scenario);

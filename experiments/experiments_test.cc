@@ -124,7 +124,8 @@ TEST(NearOptimalityTest, NothingBeatsTheOptimum) {
         const double error = result.Error(test, static_cast<near::Method>(m));
         if (std::isnan(error)) continue;
         EXPECT_GE(error, -near::kTie) << "seed " << seed << ", test " << t << ", method " << m;
-        // Levels of a rank rule may turn nobody around either, so they are among those that the worst is taken from.
+        // Levels of a rank rule may not reverse any two jobs either, so they are among those that the worst is taken
+        // from.
         EXPECT_LE(error, worst + near::kTie) << "seed " << seed << ", test " << t << ", method " << m;
       }
       crux[t] += 1 - result.Error(test, near::Method::kCrux);
@@ -192,7 +193,7 @@ TEST(CruxTestbedTest, SetupErrorsNameTheLine) {
               HasSubstr("gpus"));
 }
 
-// Two policies on the same cases: with Crux nobody is better off than alone by more than the simulator's 1 %.
+// Two policies on the same cases: with Crux no job is better off than alone by more than the simulator's 1 %.
 TEST(CruxTestbedTest, StaysWithinTheIdeal) {
   const experiment::ExperimentResult result = RunReduced("crux-testbed");
   size_t num_cases = 0;

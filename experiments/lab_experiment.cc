@@ -22,7 +22,7 @@ Result<LabScenario> LabScenario::Write(std::string_view name) {
   LabScenario made;
   made.folder_ = folder;
   for (const EmbeddedText& text : EmbeddedTexts()) {
-    // What scenarios refer to stands beside them, as in the source tree.
+    // Files that scenarios refer to are beside them, as in the source tree.
     if (text.path != name && !text.path.starts_with("workloads/")) continue;
     const std::filesystem::path path = std::filesystem::path(folder) / text.path;
     std::error_code error;

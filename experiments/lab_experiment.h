@@ -1,4 +1,4 @@
-// What the experiments in the lab share: their scenarios as files, and what is said where a lab can't be made.
+// What the experiments in the lab share: their scenarios as files, and the message where a lab can't be created.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ Result<lab::SteeredLabOptions> SteeredLabOptionsOf(const experiment::RunContext&
 
 // How much an experiment that compares hashed and steered runs measures.
 struct ComparisonSize {
-  uint32_t num_seeds = 5;  // labs, whose switches hash differently; one with --reduced
+  uint32_t num_seeds = 5;  // labs, with different hashes in their switches; one with --reduced
   double seconds = 0;      // of each run
   double reduced_seconds = 0;
   double warm_up_s = 3;

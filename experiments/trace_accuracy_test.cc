@@ -1,4 +1,4 @@
-// How far fast-forward is from playing every iteration, per job, on a whole day of the two-week trace.
+// How far fast-forward is from simulating every iteration, per job, on a whole day of the two-week trace.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,7 +10,7 @@
 namespace fairlead::experiments {
 namespace {
 
-TEST(TraceAccuracyTest, ADayOfTheTraceAgreesWithEveryIterationPlayed) {
+TEST(TraceAccuracyTest, ADayOfTheTraceAgreesWithEveryIterationSimulated) {
 #ifndef NDEBUG
   GTEST_SKIP() << "a day iteration by iteration takes many minutes in a debug build";
 #endif

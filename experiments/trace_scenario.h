@@ -1,5 +1,5 @@
-// The two-week trace as the trace experiments play it: jobs from the generator, models and fabrics as the specification
-// says.
+// The two-week trace as the trace experiments simulate it: jobs from the generator, models and fabrics as the
+// specification says.
 #pragma once
 
 #include <string>

@@ -3,12 +3,12 @@
 //     control_load write FOLDER AGENTS                          fabric.yaml and addresses.json of such a cluster
 //     control_load run ADDRESS PID AGENTS REQUESTS_PER_S SECONDS [CONNECTIONS [known|unknown]]
 //
-// Each agent has a stream of its own, a heartbeat each 5 s, and a job of one connection that lasts. In turn it asks for
-// some more (CONNECTIONS in one message) and closes them again (another message). Known: all to one other host, whose
-// ports it has probed before. Unknown: to others each time; it answers the orders to probe as a fabric would that
-// hashes. Load is offered at a fixed rate whatever the controller does; what an agent has to say while its last message
-// is on its way joins the next one, and is dropped and counted when that is too much. PID is the controller's, for its
-// processor time.
+// Each agent has its own stream, a heartbeat each 5 s, and a job with one long-lived connection. In turn it asks for
+// some more (CONNECTIONS in one message) and closes them again (another message). Known connections all go to one other
+// host, whose ports have been probed before. Unknown: to others each time; it answers the orders to probe as a fabric
+// would that hashes. Load is offered at a fixed rate whatever the controller does; what an agent has to say while its
+// last message is on its way joins the next one, and is dropped and counted when that is too much. PID is the
+// controller's, for its processor time.
 #include <fmt/format.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -254,7 +254,7 @@ std::pair<double, double> UsageOf(const std::string& pid) {
   return {ticks / static_cast<double>(sysconf(_SC_CLK_TCK)), pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6};
 }
 
-// Until the controller has done what it was told so far.
+// Until the controller has processed every message sent so far.
 void AwaitQuiet(const std::string& pid) {
   constexpr double kQuiet = 0.05;  // of a core
   for (double before = 0, now = UsageOf(pid).first; now - before > kQuiet; now = UsageOf(pid).first) {

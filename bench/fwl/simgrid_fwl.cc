@@ -3,9 +3,9 @@
 //     simgrid_fwl FILE edge|stepwise WALL_LIMIT_S --cfg=network/model:CM02 --cfg=network/crosstraffic:0
 //     --cfg=network/TCP-gamma:0
 //
-// Each flow gets a host of its own with an explicit route, so that every path of the file can be expressed; one actor
-// per job (edge), or one per ring edge with token semaphores (stepwise). Prints one JSON object; "finished" is false
-// when the wall limit came first. cpu_s leaves out reading the file and building the platform.
+// Each flow gets its own host with an explicit route, so that every path of the file can be expressed; one actor per
+// job (edge), or one per ring edge with token semaphores (stepwise). Prints one JSON object; "finished" is false when
+// the wall limit came first. cpu_s leaves out reading the file and building the platform.
 #include <sys/resource.h>
 #include <unistd.h>
 

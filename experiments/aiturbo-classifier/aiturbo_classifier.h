@@ -1,4 +1,4 @@
-// How well can predictable jobs be told from others? (AITurbo's classifier)
+// How well can predictable jobs be distinguished from others? (AITurbo's classifier)
 #pragma once
 
 #include "experiment/experiment.h"

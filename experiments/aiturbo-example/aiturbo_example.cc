@@ -30,7 +30,7 @@ constexpr SlideJob kSlideJobs[] = {{10, {9, 8, 12, 6, 5, 12, 14, 12, 13, 18}},
                                    {16, {22, 26, 18, 18, 24, 14, 15, 16, 16, 10}}};
 constexpr const char* kNames[] = {"A", "B"};
 
-// A job with room for every operation, whose remaining service is what the slide says.
+// A job with room for every operation, whose remaining service is the one on the slide.
 scheduling::PsWorkerJob MakeJob(const SlideJob& slide) {
   scheduling::PsWorkerJob job;
   job.config = {.num_ps = 3, .num_workers = 3, .cores_per_ps = 3, .cores_per_worker = 3, .num_gpus = 2};
@@ -62,7 +62,7 @@ void AddGains(size_t j, const UnitGains& gains, experiment::Outcome* outcome) {
   outcome->Set(job + ": in the increase queue", gains.queue == GainQueue::kIncrease ? 1 : 0);
 }
 
-// Both directions, each resource: what is left to do in all after one unit has moved.
+// Both directions, each resource: the total remaining service after one unit has moved.
 void AddTransfers(const UnitGains& a, const UnitGains& b, experiment::Outcome* outcome) {
   const double total = kSlideJobs[0].now + kSlideJobs[1].now;
   outcome->Set("total before", total);

@@ -51,7 +51,7 @@ std::string_view Name(Judgement judgement) {
   return kNames[static_cast<size_t>(judgement)];
 }
 
-// What somebody needs who wants to know why.
+// Details for readers who want to know why.
 std::string TellStory(const WatchedJob& job, uint64_t seed, Judgement judgement, const WatchedRun& run) {
   const execution::JobShape& shape = job.shape;
   const execution::Fault& fault = job.faults.front();

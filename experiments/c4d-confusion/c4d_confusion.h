@@ -1,4 +1,4 @@
-// Right syndrome and right culprit on thousands of played jobs with every kind of fault; silence on healthy ones.
+// Right syndrome and right culprit on thousands of simulated jobs with every kind of fault; silence on healthy ones.
 #pragma once
 
 #include "experiment/experiment.h"

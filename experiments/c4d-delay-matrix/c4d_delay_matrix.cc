@@ -109,7 +109,7 @@ struct Scores {
   Score mean_ratio;
 };
 
-// Who sends to whom, [cell]; delays are drawn anew in each trial.
+// Sender and receiver of each [cell]; delays are drawn again in each trial.
 struct Pattern {
   std::string name;
   uint32_t ranks = 0;

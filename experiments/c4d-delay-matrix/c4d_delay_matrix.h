@@ -1,4 +1,4 @@
-// Does the delay matrix name what is slow, and how often does it name somebody else? (C4, delay matrix)
+// Does the delay matrix name the slow component, and how often does it name another one? (C4, delay matrix)
 #pragma once
 
 #include "experiment/experiment.h"

@@ -45,13 +45,13 @@ constexpr double kDecemberInitialization = 195;
 // "A few minutes" for the steering service, where C4D has named the host.
 constexpr double kSteering = 300;
 
-// What stands behind the causes of the table. The mix inside a cause is not published: equal shares.
+// The faults behind the causes of the table. The mix inside a cause is not published: equal shares.
 constexpr FaultKind kGpuFaults[] = {FaultKind::kGpuMemoryError, FaultKind::kNvlinkError, FaultKind::kCudaError,
                                     FaultKind::kGpuHang};
 constexpr FaultKind kOtherFaults[] = {FaultKind::kProcessCrash, FaultKind::kProcessFrozen, FaultKind::kHostLost,
                                       FaultKind::kConnectionDown, FaultKind::kNicDown};
 
-// One fault of the cause in a job like that of the table, as far as its ranks matter to who waits for whom: eight GPUs
+// One fault of the cause in a job like that of the table, as far as its ranks matter for who waits for whom: eight GPUs
 // of a host are a tensor group, 4 stages, 4 replicas.
 struct MeasuredFault {
   double detection_s = std::numeric_limits<double>::quiet_NaN();

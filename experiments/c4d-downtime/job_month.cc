@@ -7,7 +7,7 @@ namespace fairlead::experiments::c4d_downtime {
 
 namespace {
 
-// Takes time from what is left of the month.
+// Subtracts time from the remaining month.
 class Clock {
  public:
   explicit Clock(double left_s) : left_s_(left_s) {}

@@ -2,8 +2,8 @@
 //
 //     runs ---- fault ---- detected ---- diagnosed, isolated ---- initialized ---- runs, from its last checkpoint ----
 //
-// Method      played fault by fault: faults are a Poisson process while the job runs; a checkpoint is complete every
-//             `checkpoint_interval` of running time, and what was computed since the last one is computed again.
+// Method      simulated fault by fault: faults are a Poisson process while the job runs; a checkpoint is complete every
+//             `checkpoint_interval` of running time, and work done since the last one is repeated.
 // Guarantees  lost work + detection + isolation + initialization + useful work = the month. Cost: O(faults).
 // Reference   Dong et al., C4, HPCA 2025, Table 3; docs/spec/c4.md section 8.
 #pragma once

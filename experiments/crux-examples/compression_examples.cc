@@ -26,7 +26,7 @@ struct CompressionExample {
 // Figure 13: J1 and J2 share a link, J3 and J4 another one. The figure gives no intensities; ours are 4, 3, 2, 1.
 CompressionExample Figure13() { return {"fig 13", {"J1", "J2", "J3", "J4"}, {4, {{0, 1, 4}, {2, 3, 2}}}, 2}; }
 
-// Figure 14: priorities J1 = 5, J5 = 4, J4 = 3, J2 = 2, J3 = 1, taken for intensities.
+// Figure 14: priorities J1 = 5, J5 = 4, J4 = 3, J2 = 2, J3 = 1, treated as intensities.
 CompressionExample Figure14() {
   return {"fig 14",
           {"J1", "J5", "J4", "J2", "J3"},

@@ -1,4 +1,4 @@
-// Two jobs on one link: who should go first? Examples 1 and 2 of Crux section 4.2 (Figures 11 and 12).
+// Two jobs on one link: which should go first? Examples 1 and 2 of Crux section 4.2 (Figures 11 and 12).
 #pragma once
 
 #include "experiment/experiment.h"

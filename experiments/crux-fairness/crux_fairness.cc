@@ -19,13 +19,13 @@ namespace {
 constexpr std::array<std::string_view, 4> kPolicies = {"ecmp", "crux", "crux-fair", "crux-guard"};
 constexpr double kSimulatedS = 900;
 constexpr double kReducedS = 120;
-constexpr double kOversubscription = 4;  // so that somebody has to lose
+constexpr double kOversubscription = 4;  // so that some job has to lose
 
 // Throughput as a share of that alone.
 struct Throughputs {
   double least = 1;
   double mean = 1;
-  double lowest_tenth = 1;  // mean over the tenth of the jobs with network traffic that stand last in the order
+  double lowest_tenth = 1;  // mean over the tenth of the jobs with network traffic that come last in the order
 };
 
 Throughputs Measure(const sim::RunResult& run) {

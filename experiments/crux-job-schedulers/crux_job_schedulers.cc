@@ -21,7 +21,7 @@ struct Scheduler {
 constexpr std::array<Scheduler, 4> kSchedulers = {
     {{"random", "none"}, {"muri", "muri"}, {"hived", "hived"}, {"locality-first", "locality-first"}}};
 
-// Scattered jobs share many links and drift: a day takes minutes to play where it takes a second otherwise.
+// Scattered jobs share many links and drift: a day takes minutes to simulate where it takes a second otherwise.
 constexpr double kFirstDay = 11;
 constexpr double kLastDay = 12;
 constexpr double kReducedLastDay = 11.2;

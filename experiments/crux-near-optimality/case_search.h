@@ -1,7 +1,7 @@
 // The optimum of a case by enumeration: one aggregation switch per job (2^5 choices) times one level per job (3^5).
 //
-// Method      utilization is a sum over groups of jobs that share contended links: what a group does depends on its
-//             own paths and on the order of its own levels only. So each group is simulated once for each order with at
+// Method      utilization is a sum over groups of jobs that share contended links: the result of a group depends only
+//             on its own paths and the order of its own levels. So each group is simulated once for each order with at
 //             most three classes, whatever the other jobs do, and the 7,776 plans are sums of remembered numbers. The
 //             two aggregation switches are alike: paths that are mirror images share their numbers.
 // Cost        at most sum over subsets S of jobs of (orders of S with <= 3 classes) = 601 simulations when only uplinks

@@ -5,8 +5,8 @@
 //                 turning two jobs around that share a network link
 //   compression   paths and order of the optimum, the lexicographically first among equals; levels by the method
 //
-// The order of Sincronia depends on the paths: it is made anew for each path choice. kWorst takes the worst path
-// choice, the worst order, and the worst levels that turn no two jobs around.
+// The order of Sincronia depends on the paths: it is computed again for each path choice. kWorst takes the worst path
+// choice, the worst order, and the worst levels that reverse no two jobs.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Plays jobs of a case against each other with the simulator's own contention domains: the one place here that knows
-// them.
+// Simulates the jobs of a case against each other with the simulator's own contention domains: the one place here that
+// knows them.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ inline constexpr double kWarmUpS = 10;
 
 class GroupSimulation {
  public:
-  // `played` must outlive the player.
+  // `played` must outlive the simulation.
   explicit GroupSimulation(const RandomCase& random_case);
 
   // Jobs that can influence each other under these paths; groups by their first job, jobs ascending.
   std::vector<std::vector<uint32_t>> FindGroups(const PathChoice& choice);
 
-  // GPU-seconds of compute that the jobs of one group do between kWarmUpS and kHorizonS. Exact: every event is played.
-  // Args: `members` are one of FindGroups(choice); levels of other jobs don't matter.
+  // GPU-seconds of compute that the jobs of one group do between kWarmUpS and kHorizonS. Exact: every event is
+  // simulated. Args: `members` are one of FindGroups(choice); levels of other jobs don't matter.
   double BusyGpuSeconds(std::span<const uint32_t> members, const PathChoice& choice, const Levels& levels);
 
  private:

@@ -1,4 +1,4 @@
-// Experiment crux-near-optimality: how close does each mechanism come to an enumerated optimum?
+// Experiment crux-near-optimality: how close is each mechanism to an enumerated optimum?
 #pragma once
 
 #include "base/status.h"

@@ -63,7 +63,7 @@ struct PlannedCase {
   std::string policy;
 };
 
-// Means of all planned cases; nothing when stopped before all were played.
+// Means of all planned cases; nothing when stopped before all were simulated.
 std::optional<std::vector<CaseMean>> SimulateAll(const std::vector<PlannedCase>& planned,
                                                  const experiment::RunContext& context) {
   const size_t num_seeds = context.reduced ? kNumReducedSeeds : kNumSeeds;

@@ -1,5 +1,5 @@
-// Plays one case of the testbed under one policy and one hash seed with the whole simulator: the one place here that
-// knows it.
+// Simulates one case of the testbed under one policy and one hash seed with the whole simulator: the one place here
+// that knows it.
 #pragma once
 
 #include <cstdint>

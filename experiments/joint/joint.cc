@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kScenario = "scenarios/joint.yaml";
 constexpr uint32_t kNumSeeds = 3;
 constexpr uint32_t kNumReducedSeeds = 1;
-// Of the progress bar: the runs whose speeds are learnt, the rest for those whose speeds are not.
+// Steps of the progress bar: one half for the runs with learnt speeds, the rest for those without.
 constexpr double kLearningPart = 0.9;
 
 using Summaries = std::map<std::string, report::AllocationSummary>;  // by policies, "aiturbo+crux"

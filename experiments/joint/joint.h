@@ -5,7 +5,7 @@
 
 namespace fairlead::experiments::joint {
 
-// Plays scenarios/joint.yaml under each pair of policies. Takes a minute or two. The seed is the first hash seed.
+// Simulates scenarios/joint.yaml under each pair of policies. Takes a minute or two. The seed is the first hash seed.
 Result<experiment::Outcome> Run(const experiment::RunContext& context);
 
 }  // namespace fairlead::experiments::joint

@@ -24,10 +24,10 @@ std::vector<CaseJob> DescribeJobs(const std::vector<lab::LabJob>& jobs);
 // [job] mean iteration; 0: it ended none.
 std::vector<double> MeanIterations(const lab::LabRunResult& run);
 
-// Share of their time that all GPUs of the jobs compute. Args: iteration_s [job], 0 for a job that stands still.
+// Share of their time that all GPUs of the jobs compute. Args: iteration_s [job], 0 for a stalled job.
 double Utilization(std::span<const CaseJob> jobs, std::span<const double> iteration_s);
 
-// By model: mean over its jobs; infinite where one of them stands still.
+// By model: mean over its jobs; infinite where one of them is stalled.
 std::map<std::string, double> IterationsByModel(std::span<const CaseJob> jobs, std::span<const double> iteration_s);
 
 }  // namespace fairlead::experiments::lab_crux

@@ -13,7 +13,7 @@ TEST(LabCruxCaseTest, UtilizationWeighsJobsByTheirGpus) {
   // 8 GPUs that compute 1.5 of 2 s, and 4 that compute 0.4 of 0.8 s: (8 * 0.75 + 4 * 0.5) / 12.
   const std::vector<CaseJob> jobs = {{"GPT", 8, 1.5}, {"BERT", 2, 0.4}, {"BERT", 2, 0.4}};
   EXPECT_DOUBLE_EQ(Utilization(jobs, std::vector<double>{2, 0.8, 0.8}), 8.0 / 12);
-  // A job that stands still holds its GPUs all the same.
+  // A stalled job still holds its GPUs.
   EXPECT_DOUBLE_EQ(Utilization(jobs, std::vector<double>{2, 0.8, 0}), 7.0 / 12);
   const auto by_model = IterationsByModel(jobs, std::vector<double>{2, 0.6, 1.0});
   EXPECT_DOUBLE_EQ(by_model.at("GPT"), 2);

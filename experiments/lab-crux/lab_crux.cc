@@ -64,7 +64,7 @@ struct CaseResult {
   double alone_busy = 0;
 };
 
-// Plays cases; what a job does alone is measured once for all cases that have it.
+// Runs cases; a job's performance alone is measured once for all cases that contain it.
 class CaseRunner {
  public:
   explicit CaseRunner(const experiment::RunContext& context) : context_(context) {
@@ -190,7 +190,7 @@ void AddRows(std::string_view name, const CaseResult& result, experiment::Outcom
                PercentChange(result.alone_s.at(intense), both.iteration_s.at(intense)));
 }
 
-// Of a case that was not played.
+// Of a case that was not run.
 CaseResult NoResult(const Case& left_out) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   CaseResult result;

@@ -16,7 +16,7 @@ double MeanOf(const std::vector<double>& values) {
   return values.empty() ? std::numeric_limits<double>::quiet_NaN() : Mean(values);
 }
 
-// Words of a name on lines of their own.
+// The words of a name, one per line.
 std::string LabelOf(std::string name) {
   std::ranges::replace(name, '_', '\n');
   return name;

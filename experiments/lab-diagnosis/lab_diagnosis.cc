@@ -38,7 +38,7 @@ void AddTour(const lab::FaultTour& tour, std::map<std::string, KindResult>* kind
   }
 }
 
-// What was said where it was not right, for those who want to know why.
+// Wrong findings, for readers who want to know why.
 void AddWrong(const lab::FaultTour& tour, uint32_t number, experiment::Outcome* outcome) {
   for (const lab::TourStop& stop : tour.stops) {
     if (stop.is_right) continue;

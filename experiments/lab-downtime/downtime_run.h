@@ -1,10 +1,10 @@
 // A job of a lab through some minutes with faults: how much of the time did it train?
 //
 // With C4D      findings are acted upon: steering isolates, takes a spare, restarts. The watchdog below is there, too,
-//               for what stands still and is not placed.
-// Without       who runs jobs restarts one when a process of it has ended, as elastic launchers do, or when it has not
-//               moved for as long as a watchdog waits, as PyTorch does for NCCL. A host that has failed is replaced by
-//               a spare then, which is better than what people do: nobody has to search for it.
+//               for jobs that are stalled and not placed.
+// Without       the launcher restarts a job when one of its processes has ended, as elastic launchers do, or when it
+//               has not moved for as long as a watchdog waits, as PyTorch does for NCCL. A host that has failed is
+//               replaced by a spare then, which is better than in practice, where people have to search for it.
 // Downtime      1 - iterations that were kept * usual seconds of one / seconds of the run. What a checkpoint had not is
 //               lost, so are restarts and iterations that were slow.
 #pragma once

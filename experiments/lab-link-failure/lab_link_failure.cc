@@ -21,7 +21,7 @@ constexpr const char* kCable = "leaf0-spine3";
 constexpr const char* kLink = "leaf0->spine3";  // the same, in the simulator
 constexpr double kWarmUp = 6;
 constexpr double kCutAt = 10;
-// After the cut, before what is left is measured: the required time.
+// After the cut, before the remaining throughput is measured: the required time.
 constexpr double kSettling = 5;
 constexpr double kSeconds = 30;
 constexpr double kReducedSeconds = 24;

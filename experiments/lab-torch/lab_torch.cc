@@ -46,7 +46,7 @@ double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Mean iteration while nobody else sends.
+// Mean iteration while no other job sends.
 Result<double> MeasureAlone(TorchJob* job, const std::atomic<bool>& stop) {
   const double end_s = NowSeconds() + kAlonePatience;
   for (;;) {

@@ -48,7 +48,7 @@ class TorchJob {
   TorchJob& operator=(TorchJob&&) = delete;
 
   std::vector<TorchIteration> Iterations() const;
-  // Errors: kUnavailable: a rank has ended, with the end of what it said.
+  // Errors: kUnavailable: a rank has ended, with the end of its output.
   Status Check();
 
  private:

@@ -25,7 +25,7 @@ TEST(TorchJobTest, ReadsWhatRankZeroPrints) {
 }
 
 // An outcome without values is one that was not run to its end; else rows of paper.yaml would be missing.
-TEST(TorchJobTest, WithoutTorchItSaysSo) {
+TEST(TorchJobTest, WithoutTorchItIsReported) {
   if (HasTorch()) GTEST_SKIP() << "python3-torch is installed here";
   const std::atomic<bool> stop = false;
   experiment::RunContext context;

@@ -26,7 +26,7 @@ constexpr uint32_t kDrawsPerCell = 6;  // 36 cells: 216 clusters
 constexpr uint32_t kReducedDraws = 1;
 constexpr double kSimulatedS = 60;
 constexpr double kReducedS = 15;
-// Differences that nobody would notice: 0.1 points of utilization, 1 % of a slowdown.
+// Differences too small to notice: 0.1 points of utilization, 1 % of a slowdown.
 constexpr double kVisibleBusy = 0.1;
 constexpr double kVisibleSlowdown = 0.01;
 

@@ -58,7 +58,7 @@ struct AgentState {
   std::vector<KeptConnection> connections;
   std::vector<KeptAlias> aliases;
   std::vector<KeptAccepted> accepted;
-  std::map<std::string, uint32_t> levels;  // of jobs, as last told; 0 = first
+  std::map<std::string, uint32_t> levels;  // of jobs, as last reported; 0 = first
 
   friend bool operator==(const AgentState&, const AgentState&) = default;
 };

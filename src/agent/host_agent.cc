@@ -181,7 +181,8 @@ HostAgent::Connection& HostAgent::Hold(Connection connection) {
 }
 
 void HostAgent::AnswerLate(Connection* connection) {
-  // While a port is searched for, the controller has spoken; without a word about the connection it has not.
+  // During the search for a port the controller has already answered; a connection that it has not mentioned is
+  // unanswered.
   if (is_welcome_ && !is_silent_ && !connection->kept.is_answered) {
     is_silent_ = true;
     Note("the controller does not answer in time: processes do not wait for it until it does");

@@ -7,24 +7,24 @@
 //                          +-> no answer in time, no controller, no path: class only
 //
 // Problem     a process waits for milliseconds at most, whatever the controller does; the controller may forget, repeat
-//             and contradict itself; and nothing may break a connection that stands.
+//             and contradict itself; and nothing may break an established connection.
 // Method      a state machine without thread, socket, clock or disk. A connection has a number of 53 random bits (what
 //             JSON carries whole), unlike all others here; job and number name it among all hosts: a million
-//             connections of one job meet with a chance of 6e-5. While the controller is away levels and
-//             connections stay as they are, new connections get the class of their job, and are asked after when it
-//             returns. The same while it stands still: from a question that it let run into the deadline until it says
-//             anything, processes do not wait for it. Destinations that are no training NIC are left alone, and
-//             remembered for a while.
+//             connections of one job meet with a chance of 6e-5. While the controller is away levels and connections
+//             stay as they are, new connections get the class of their job, and are asked after when it returns. The
+//             same while it is stopped: from a question that it left unanswered until its next message, processes do
+//             not wait for it. Destinations that are no training NIC are left alone, and remembered for a while.
 // Way back    a connection that this host accepted is the sender's to steer. If it turns out to send data from here,
-//             that is a connection of its own, which has its port already.
+//             that is a separate connection, which already has its port.
 // Unasked     a process that got no answer (no agent was there, or it was killed before it kept it) has connections all
-//             the same. The kernel's list shows them: whose they are is looked up once, and those of training processes
-//             are taken as if accepted here.
-// Its own end the controller hears of a connection that stands only when the state with it is kept: what the controller
+//             the same. The kernel's list shows them: their owners are looked up once, and those of training processes
+//             are treated as if accepted here.
+// The controller learns of this end of an established connection only when the state with it has been saved: what the
+// controller
 //             knows, the next agent knows. Of ports that are rewritten the kernel's tables know better than the state.
-// Moves       a connection that stands is moved by rewriting its source port: here after the socket (departure), at the
-//             other end before it (arrival), which the controller has prepared first. An arrival's older port stays for
-//             `arrival_linger`, because its packets are still on their way.
+// Moves       an established connection is moved by rewriting its source port: here after the socket (departure), at
+//             the other end before it (arrival), which the controller has prepared first. An arrival's older port stays
+//             for `arrival_linger`, because its packets are still on their way.
 // Guarantees  each question has one answer, at `answer_deadline` at the latest. A port is given only to the connection
 //             that it was meant for, and not while packets of another one to the same place carry it. No list of closed
 //             connections is empty by accident (which would close all). Same events, same actions.
@@ -73,8 +73,8 @@ constexpr uint8_t TrafficClassOf(uint32_t level) { return static_cast<uint8_t>((
 
 class HostAgent {
  public:
-  // Args: kept: by the agent before, empty when there was none. standing: what the kernel rewrites, by the agent before,
-  // and to which port.
+  // Args: kept: state saved by the previous agent, empty when there was none. standing: the connections that the kernel
+  // rewrites for the previous agent, and to which port.
   HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now,
             const std::map<RewriteRule, uint16_t>& installed = {});
 
@@ -91,7 +91,7 @@ class HostAgent {
   bool is_welcome() const { return is_welcome_; }
   size_t num_connections() const { return connections_.size(); }
   size_t num_aliases() const { return aliases_.size(); }
-  // Of connections that stand, whose bytes are counted.
+  // Of established connections, whose bytes are counted.
   std::vector<SocketPair> OpenSockets() const;
 
  private:
@@ -99,13 +99,13 @@ class HostAgent {
     enum class Stage : uint8_t {
       kAsked,     // its process waits for the answer
       kAnswered,  // it has it, and connects
-      kUnclear,   // it has gone without a word: its socket will tell
+      kUnclear,   // it has gone without a message: its socket will show when it ends
       kOpen,
     };
     KeptConnection kept;
     Stage stage = Stage::kOpen;
     SimTime since;                         // of the stage
-    QuestionId question = 0;               // 0: nobody is to be answered, or will tell
+    QuestionId question = 0;               // 0: no process waits for an answer, or will report
     bool is_asked = false;                 // the controller, on this stream
     std::optional<uint8_t> traffic_class;  // of its socket, as far as we know
     uint64_t ticket = 0;                   // of a departure under way; 0: none
@@ -140,7 +140,7 @@ class HostAgent {
   void Take(const SegmentsSeen& event);
   void TakeTime();
 
-  // The controller's words (host_agent_stream.cc).
+  // Messages of the controller (host_agent_stream.cc).
   void Hear(const controller::Welcome& message);
   void Hear(const controller::Refused& message);
   void Hear(const controller::PathsAnswered& message);
@@ -155,11 +155,11 @@ class HostAgent {
   void HearChange(const controller::QueuePairChanged& change);
   void Send(controller::FromAgent message);  // nothing unless the agent is welcome
   void Announce(const std::string& job);
-  void AskAgain();  // for connections that nobody has answered for
+  void AskAgain();  // for connections that have not been answered
   // At once, or when the state is kept that has it.
   void SendOpened(const Connection& connection);
   void SendHeld(const Connection& connection);
-  // Before its first plan the controller does not know a connection, and takes no word about it.
+  // Before its first plan the controller does not know a connection, and accepts no message about it.
   void TakePlan(Connection* connection, const traffic::QueuePairAnswer& plan);
   uint32_t NumLeases() const;
   void SendProbes();
@@ -214,7 +214,7 @@ class HostAgent {
   // An accepted connection that sends is held as one from here.
   void HoldAccepted(const Accepted& accepted, const SocketPair& ends);
   void LookAtAliases(const SocketsSeen& event);
-  // Of sockets between training NICs that nobody has asked about.
+  // Of sockets between training NICs that no process has asked about.
   void LookForOwners(const SocketsSeen& event);
   void Note(std::string text) { Act(Noted{std::move(text)}); }
   // Not inlined: GCC 12 takes the members of other alternatives for uninitialized.
@@ -236,13 +236,13 @@ class HostAgent {
     uint64_t ticket = 0;
     std::optional<std::string> error;  // nothing: not done yet
   };
-  std::map<uint64_t, std::deque<ArrivalAnswer>> arrival_answers_;      // that are not said yet, by alias
+  std::map<uint64_t, std::deque<ArrivalAnswer>> arrival_answers_;      // that are not reported yet, by alias
   std::map<uint64_t, std::pair<uint64_t, uint16_t>> arrival_tickets_;  // alias and wire port
   std::map<uint64_t, uint64_t> departure_tickets_;                     // connection
   std::map<uint64_t, Accepted> accepted_;                              // by inode
   std::set<std::string> ended_away_;                                   // jobs that ended while the controller was away
   std::set<SocketPair> seen_;
-  std::map<uint64_t, bool> unasked_;         // sockets that nobody has asked about, by inode: is it of IPv6
+  std::map<uint64_t, bool> unasked_;         // sockets that no process has asked about, by inode: is it of IPv6
   std::optional<SimTime> owners_wanted_at_;  // while their owners are looked up
   SimTime next_look_for_owners_;
   std::deque<std::pair<uint64_t, uint64_t>> unsent_opened_;  // revision that has it, and connection
@@ -252,7 +252,7 @@ class HostAgent {
   ProcessReporter reporter_;
   bool is_open_ = false;
   bool is_welcome_ = false;
-  bool is_silent_ = false;  // the controller has let a question run into its deadline, and said nothing since
+  bool is_silent_ = false;  // the controller has missed the deadline of a question, and sent nothing since
   SimDuration heartbeat_period_ = SimDuration(5'000'000'000);
   SimTime heartbeat_due_ = SimTime::Never();
   uint64_t num_requests_ = 0;

@@ -200,7 +200,7 @@ HostAgentOptions Options(uint64_t seed) {
   return options;
 }
 
-TEST(HostAgentLaws, EachQuestionHasOneAnswerInTimeAndNobodyElsesPort) {
+TEST(HostAgentLaws, EachRequestHasOneAnswerInTimeAndAPortOfItsOwn) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const HostAgentOptions options = Options(seed);
     Nonsense nonsense(seed);
@@ -232,7 +232,7 @@ TEST(HostAgentLaws, EachQuestionHasOneAnswerInTimeAndNobodyElsesPort) {
       EXPECT_LE(agent.num_connections(), options.num_connections_max);
       EXPECT_LE(agent.num_aliases(), options.num_connections_max);
       if (i % 50 == 0) {
-        // What is kept can be read, and the next agent holds the same.
+        // The saved state can be read, and the next agent has the same.
         const AgentState state = agent.State();
         const auto read = ReadAgentState(WriteAgentState(state), "x");
         ASSERT_TRUE(read.ok()) << read.status().message();

@@ -1,6 +1,6 @@
 // What reaches the agent of a host, and what it wants done: its events and actions, as plain values.
 //
-//     processes, controller, probes, ----> HostAgent::Handle() ----> answers, words for the controller, probes,
+//     processes, controller, probes, ----> HostAgent::Handle() ----> answers, messages to the controller, probes,
 //     rewriting, sockets                                             rewriting, traffic classes
 #pragma once
 
@@ -59,7 +59,7 @@ struct PathRequestOutcome {
 struct ProcessLeft {
   QuestionId question = 0;
 };
-// The stream to the controller stands, or has broken.
+// The stream to the controller is up, or has broken.
 struct StreamOpened {};
 struct StreamBroken {};
 struct MessageFromController {

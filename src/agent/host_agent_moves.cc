@@ -1,4 +1,4 @@
-// Connections that stand: their traffic class, the port that the wire shows, and whether they still live.
+// Established connections: their traffic class, the port that the wire shows, and whether they still live.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,8 +11,8 @@ namespace fairlead::agent {
 
 namespace {
 
-// How long a socket that nobody has seen may still come: of connections whose process went without a word, and of
-// arrivals that were prepared.
+// How long to wait for a socket that has not been seen: of connections whose process went silently, and of arrivals
+// that were prepared.
 constexpr SimDuration kUnclearFor(1'000'000'000);
 constexpr SimDuration kUnseenFor(10'000'000'000);
 
@@ -20,8 +20,8 @@ constexpr SimDuration kUnseenFor(10'000'000'000);
 constexpr SimDuration kShortestRest(1'000'000'000);
 constexpr int64_t kRestFactor = 20;
 
-// An accepted connection sends data, and not just words about what it receives (credits, requests): so many bytes, and
-// such a share of what it receives.
+// An accepted connection sends data, and not just messages about what it receives (credits, requests): so many bytes,
+// and such a share of what it receives.
 constexpr double kBytesOfSender = 64 * 1024;
 constexpr double kShareOfSender = 1.0 / 16;
 
@@ -285,7 +285,7 @@ void HostAgent::Take(const RewriteDone& event) {
 }
 
 // The kernel may have kept the rules of the agent before us, or not. Those that it has are in force, whatever the state
-// says. A departure whose connection we do not know ends, which is always right: its packets have the socket's port.
+// says. A departure of an unknown connection is removed, which is always safe: its packets then have the socket's port.
 void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed) {
   std::map<RewriteRule, Connection*> by_departure;
   for (auto& [number, connection] : connections_) by_departure.emplace(DepartureOf(connection), &connection);

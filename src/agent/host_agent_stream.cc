@@ -1,4 +1,4 @@
-// The stream to the controller: what it says, and what it is told.
+// The stream to the controller: messages sent and received.
 #include <algorithm>
 #include <utility>
 
@@ -68,7 +68,7 @@ void HostAgent::Hear(const controller::AnnouncementWanted&) {
   AskAgain();
 }
 
-// All of the job that the controller has, or should have, been told of.
+// Everything about the job that the controller has, or should have, been sent.
 void HostAgent::Announce(const std::string& job) {
   const auto numbers = jobs_.find(job);
   if (numbers == jobs_.end()) return;

@@ -41,7 +41,7 @@ class HostAgentTest : public testing::Test {
             .destination_port = 5001};
   }
 
-  // All actions of a kind, and what is said of a kind.
+  // All actions of one kind, and all messages of one kind.
   template <class T>
   static std::vector<T> Of(const std::vector<HostAction>& actions) {
     std::vector<T> found;
@@ -74,7 +74,7 @@ class HostAgentTest : public testing::Test {
         controller::PathsChanged{{{"gpt", connection, 0, Use(port), traffic::MoveCause::kLinkDown, is_prepared}}});
   }
   static QueuePairAnswer Use(uint16_t port) { return {.kind = QueuePairAnswer::Kind::kUse, .path = 3, .port = port}; }
-  // A connection that stands, from `port`.
+  // An established connection from `port`.
   uint64_t OpenFrom(QuestionId question, uint16_t port) {
     const uint64_t connection = Ask(question);
     Answer(connection, Use(port));
@@ -91,14 +91,14 @@ class HostAgentTest : public testing::Test {
   std::optional<HostAgent> agent_;
 };
 
-TEST_F(HostAgentTest, SaysWhoItIsFirst) {
+TEST_F(HostAgentTest, IntroducesItselfFirst) {
   const auto hello = Of<SendToController>(Do(StreamOpened{}));
   ASSERT_EQ(hello.size(), 1u);
   EXPECT_EQ(std::get<controller::HostHello>(hello[0].message).nics, options_.nics);
 }
 
-// Numbers count looks of which nobody hears, too.
-TEST_F(HostAgentTest, LooksAtProcessesAreSaidToAControllerThatIsThere) {
+// Numbers count looks that are not sent, too.
+TEST_F(HostAgentTest, LooksAtProcessesAreSentToAConnectedController) {
   telemetry::SeenProcess process;
   process.report.job = "gpt";
   process.report.pid = 7;
@@ -153,7 +153,7 @@ TEST_F(HostAgentTest, WithoutAnAnswerTheConnectionGoesOnItsWayAtTheDeadline) {
   EXPECT_EQ(Of<SetSocketClass>(late)[0].traffic_class, 160);
 }
 
-TEST_F(HostAgentTest, AControllerThatStandsStillHoldsUpOneConnectionOnly) {
+TEST_F(HostAgentTest, AStoppedControllerDelaysOneConnectionOnly) {
   Connect();
   Ask(1);
   const auto late = Wait(15);
@@ -165,7 +165,7 @@ TEST_F(HostAgentTest, AControllerThatStandsStillHoldsUpOneConnectionOnly) {
   const auto wanted = Sent<controller::PathsWanted>(second);
   ASSERT_EQ(wanted.size(), 1u);
   Do(PathRequestOutcome{2, 33'333, 0});
-  // It goes on: the connection that stands hears of its path, and the next process waits again.
+  // The controller continues: the established connection receives its path, and the next process waits again.
   const uint64_t connection = wanted[0].connections[0].connection;
   EXPECT_EQ(Sent<controller::ConnectionOpened>(Answer(connection, Use(50'007))).size(), 1u);
   EXPECT_TRUE(Of<AnswerProcess>(Do(Question(3))).empty());
@@ -200,8 +200,8 @@ TEST_F(HostAgentTest, AScanIsRunAndItsPortStillGivenInTime) {
   EXPECT_EQ(Of<AnswerProcess>(Change(connection, 50'001)), (std::vector<AnswerProcess>{{1, false, 50'001, true, 160}}));
 }
 
-// A scan of a round is cut into pieces, which are told as the one that was wanted.
-TEST_F(HostAgentTest, ARoundIsToldWholeAndEachRouteOnce) {
+// A scan of a round is cut into pieces, which are reported as the one that was requested.
+TEST_F(HostAgentTest, ARoundIsReportedWholeAndEachRouteOnce) {
   Connect();
   controller::PortScanWanted wanted = {.source = kHere, .destination = kThere, .epoch = 7, .source_ports = {}};
   for (uint16_t port = 50'000; port < 50'100; ++port) wanted.source_ports.push_back(port);
@@ -269,7 +269,7 @@ TEST_F(HostAgentTest, WhileTheControllerIsAwayConnectionsHaveTheirJobsClass) {
   EXPECT_EQ(held[0].connections[0].socket_ports, (std::vector<uint16_t>{50'001}));
   const auto wanted = Sent<controller::PathsWanted>(messages);
   ASSERT_EQ(wanted.size(), 1u);
-  // What it has is said when it is known there.
+  // Its state is reported once it is known there.
   const uint64_t second = wanted[0].connections[0].connection;
   EXPECT_EQ(Sent<controller::ConnectionOpened>(Answer(second, Use(50'002))),
             (std::vector<controller::ConnectionOpened>{{"gpt", second, 0, 40'000}}));
@@ -293,7 +293,7 @@ TEST_F(HostAgentTest, AMoveRewritesDeparturesAndComesBack) {
 }
 
 // Each time: the controller would think otherwise of the port in force.
-TEST_F(HostAgentTest, AMoveThatFailsIsToldWithWhatStands) {
+TEST_F(HostAgentTest, AFailedMoveIsReportedWithThePortInUse) {
   Connect();
   const uint64_t connection = OpenFrom(1, 50'001);
   for (int i = 0; i < 3; ++i) {
@@ -314,7 +314,7 @@ TEST_F(HostAgentTest, AMoveThatFailsIsToldWithWhatStands) {
   EXPECT_EQ(moved[0].connections[0].queue_pairs[0].port, 50'008);
 }
 
-TEST_F(HostAgentTest, NobodyGetsAPortThatAnothersPacketsCarry) {
+TEST_F(HostAgentTest, NoQueuePairGetsAPortThatOtherPacketsCarry) {
   Connect();
   const uint64_t first = OpenFrom(1, 50'001);
   const auto move = Of<SetRewrite>(Change(first, 50'009));
@@ -367,7 +367,7 @@ TEST_F(HostAgentTest, OrdersForAnArrivalAreAnsweredInTheirOrder) {
                                      .socket_port = 51'000,
                                      .wire_port = 51'001};
   const auto set = Of<SetRewrite>(Hear(arrival));
-  arrival.wire_port = 51'000;  // back: nothing to do, but not to be said before the first
+  arrival.wire_port = 51'000;  // back: nothing to do, but not to be reported before the first
   EXPECT_TRUE(Sent<controller::ArrivalPrepared>(Hear(arrival)).empty());
   EXPECT_EQ(Sent<controller::ArrivalPrepared>(Do(RewriteDone{set.at(0).ticket, "no"})),
             (std::vector<controller::ArrivalPrepared>{{8, "no"}, {8, ""}}));
@@ -402,7 +402,7 @@ TEST_F(HostAgentTest, ALevelReachesAllSocketsOfTheJob) {
   EXPECT_TRUE(Of<SetSocketClass>(Hear(controller::LevelSet{"gpt", 8, ""})).empty()) << "no such level";
 }
 
-// Gloo's connections carry data both ways; the way back leaves by a path of its own.
+// Gloo's connections carry data both ways; the way back leaves by its own path.
 TEST_F(HostAgentTest, AnAcceptedConnectionThatSendsIsSteeredFromHere) {
   Connect();
   OpenFrom(1, 50'001);
@@ -411,7 +411,7 @@ TEST_F(HostAgentTest, AnAcceptedConnectionThatSendsIsSteeredFromHere) {
   Do(accept);
   SeenSocket accepted = {.ends = {kHere, kThere, 6000, 51'000}, .inode = accept.inode};
   const auto look = [&] { return Do(SocketsSeen{now_, {Socket(50'001, 1001), accepted}}); };
-  // Words about what it gets are no data, however many there come together.
+  // Acknowledgements are not data, however many come together.
   accepted.bytes_acked = 1e6;
   accepted.bytes_received = 1e9;
   EXPECT_TRUE(Of<SendToController>(look()).empty());
@@ -430,7 +430,7 @@ TEST_F(HostAgentTest, AnAcceptedConnectionThatSendsIsSteeredFromHere) {
   const auto move = Of<SetRewrite>(Change(back.connection, 50'007));
   ASSERT_EQ(move.size(), 1u);
   EXPECT_EQ(move[0].rule, (RewriteRule{RewriteRule::Direction::kDeparture, kHere, kThere, 6000, 51'000}));
-  // The next level reaches it once, and its end is told.
+  // The next level reaches it once, and its end is reported.
   EXPECT_EQ(Of<SetSocketClass>(Hear(controller::LevelSet{"gpt", 0, ""})).size(), 2u);
   Wait(10);
   const auto closed = Sent<controller::ConnectionsClosed>(Do(SocketsSeen{now_, {Socket(50'001, 1001)}}));
@@ -442,7 +442,7 @@ TEST_F(HostAgentTest, SocketsThatAreGoneAreClosedAndOthersFound) {
   const uint64_t first = OpenFrom(1, 50'001);
   const uint64_t unclear = Ask(2);
   Answer(unclear, Use(50'002));
-  Do(ProcessLeft{2});  // without a word
+  Do(ProcessLeft{2});  // without a message
   const SimTime asked = now_ + SimDuration(1);
   const auto found = Do(SocketsSeen{asked, {Socket(50'001, 1001), Socket(41'000, 1002)}});
   EXPECT_EQ(Sent<controller::ConnectionOpened>(found),
@@ -472,8 +472,8 @@ TEST_F(HostAgentTest, TheNextAgentGoesOnFromTheState) {
   EXPECT_EQ(held[0].connections[0].socket_ports[0], 50'001);
 }
 
-// An agent that is killed just after a word would make it untrue: the next one knows what the state has.
-TEST_F(HostAgentTest, TheControllerHearsOfAConnectionWhenItIsKept) {
+// An agent killed just after a message would make it untrue: the next one knows only the saved state.
+TEST_F(HostAgentTest, TheControllerReceivesAConnectionOnceItIsKept) {
   options_.keeps_state = true;
   Start({});
   Connect();
@@ -492,7 +492,7 @@ TEST_F(HostAgentTest, TheControllerHearsOfAConnectionWhenItIsKept) {
   EXPECT_TRUE(Of<SendToController>(Do(StateKept{agent_->revision()})).empty());
 }
 
-// A move whose state was not kept any more: the other end has the kernel's port, and forgets the one before.
+// A move whose state could no longer be saved: the other end has the kernel's port, and forgets the previous one.
 TEST_F(HostAgentTest, WhatTheKernelRewritesIsBelievedMoreThanTheState) {
   Connect();
   const uint64_t connection = OpenFrom(1, 50'001);
@@ -518,7 +518,7 @@ TEST_F(HostAgentTest, WhatTheKernelRewritesIsBelievedMoreThanTheState) {
   EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 50'009) << "50001 of the plan is not in force";
 }
 
-TEST_F(HostAgentTest, ConnectionsThatNobodyAskedAboutAreFoundAndSteered) {
+TEST_F(HostAgentTest, ConnectionsWithoutARequestAreFoundAndSteered) {
   Connect();
   OpenFrom(1, 50'001);
   SeenSocket training = Socket(40'001, 2001);
@@ -566,7 +566,7 @@ TEST_F(HostAgentTest, ConnectionsThatNobodyAskedAboutAreFoundAndSteered) {
 TEST_F(HostAgentTest, AnAgentWithoutStateAnnouncesThatItHoldsNothing) {
   Connect();
   EXPECT_EQ(Sent<controller::AnnouncementFinished>(Hear(controller::AnnouncementWanted{})).size(), 1u);
-  // What is held is named before, what is asked for again comes after.
+  // Held items are named first, repeated requests after them.
   OpenFrom(1, 50'001);
   Do(StreamBroken{});
   Do(Question(2));
@@ -579,7 +579,7 @@ TEST_F(HostAgentTest, AnAgentWithoutStateAnnouncesThatItHoldsNothing) {
   EXPECT_TRUE(std::holds_alternative<controller::PathsWanted>(messages[2].message));
 }
 
-TEST_F(HostAgentTest, ARefusedAgentSaysWhyAndServesOn) {
+TEST_F(HostAgentTest, ARefusedAgentReportsWhyAndContinuesToServe) {
   Do(StreamOpened{});
   const auto notes = Of<Noted>(Hear(controller::Refused{"version 7 is wanted"}));
   ASSERT_EQ(notes.size(), 1u);

@@ -1,9 +1,9 @@
 // What a job is like, from samples of its connections' and GPUs' counters on this host.
 //
 // Method      a sliding window of bins: bytes of each connection since the sample before are spread evenly over the
-//             bins in between, and what GPUs computed likewise; MeasureProfile (job_profiler.h) makes a profile of
-//             both every few seconds. Where no period can be seen in a full window, the window counts as one
-//             iteration of unknown period, for which intensity is right.
+//             bins in between, and what GPUs computed likewise; MeasureProfile (job_profiler.h) makes a profile of both
+//             every few seconds. Where no period can be seen in a full window, the window counts as one iteration of
+//             unknown period, for which the intensity is correct.
 // Cost        4 bytes for each bin of each connection; a report O(bins * connections) and two FFTs.
 // Guarantees  nothing is reported before the window is full: Crux takes a first measurement for what a job is like.
 //             A job without GPU counters is never reported: its intensity would be an invention.
@@ -49,7 +49,7 @@ class JobMeter {
   };
   // Connections that are left out have ended; an empty list ends the job. Samples in order of time.
   void AddBytes(SimTime at, const std::string& job, std::span<const ConnectionSum> sums);
-  // All jobs. A sum that fell (a process ended) begins the job's window anew.
+  // All jobs. A sum that fell (a process ended) restarts the job's window.
   void AddGpus(SimTime at, std::span<const GpuSums> sums);
 
   // Nothing unless a report is due.

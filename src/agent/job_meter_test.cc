@@ -61,8 +61,8 @@ TEST(JobMeter, FindsIterationsWorkAndBytes) {
   }
 }
 
-// A job that sends without a break, with all the noise of real counters: bytes come unevenly, samples at odd instants,
-// and played GPUs count at the end of each stretch of computing.
+// A job that sends without pauses, with all the noise of real counters: bytes come unevenly, samples at odd instants,
+// and emulated GPUs count at the end of each stretch of computing.
 TEST(JobMeter, SeesIterationsOfAJobThatAlwaysSends) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
@@ -97,7 +97,7 @@ TEST(JobMeter, SeesIterationsOfAJobThatAlwaysSends) {
   }
 }
 
-TEST(JobMeter, SaysNothingOfJobsWithoutGpuCounters) {
+TEST(JobMeter, ReportsNoJobsWithoutGpuCounters) {
   JobMeter meter({});
   EXPECT_TRUE(Simulate(&meter, 14, false).empty());
 }
@@ -127,7 +127,7 @@ TEST(JobMeter, EndsWithTheJob) {
   EXPECT_EQ(meter.NextDue(), SimTime::Never());
 }
 
-// The clock of samples may jump by any amount, and sums may fall when counters begin anew.
+// The clock of samples may jump by any amount, and sums may fall when counters restart.
 TEST(JobMeter, SurvivesOddSamples) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Random random(seed);

@@ -1,4 +1,5 @@
-// What a job is like, told from the counters of its hosts over a window in which nothing went ahead of it.
+// The profile of a job, derived from the counters of its hosts over a window in which no traffic had precedence over
+// it.
 //
 // Notation    P -> iteration_time (EstimatePeriod of the series of traffic or of computing, whichever repeats better: a
 //             job that sends nearly always computes by turns all the same);  N = length / P iterations in the window
@@ -37,8 +38,8 @@ std::optional<model::MeasuredProfile> MeasureProfile(const WindowCounters& count
 // No byte left a host.
 bool IsSilent(const WindowCounters& counters);
 
-// The window as one iteration whose period is not known: for a job that never communicates, whose intensity is infinite
-// whatever its iterations are, and for one in which no period can be seen; intensity is right for both.
+// The window counts as one iteration of unknown period: for a job that never communicates, whose intensity is infinite
+// for any iteration, and for one in which no period can be seen; the intensity is correct for both.
 model::MeasuredProfile WholeWindowProfile(const WindowCounters& counters);
 
 }  // namespace fairlead::agent

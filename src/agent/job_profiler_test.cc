@@ -79,8 +79,8 @@ TEST(JobProfilerTest, SeesThePeriodOfGpusWhereTrafficShowsNone) {
   EXPECT_NEAR(profile->work.value(), 1e15, 0.01e15);
 }
 
-// Nothing shows a period: intensity and the shares of the time are right, and the rest is said to be unknown.
-TEST(JobProfilerTest, AWindowWithoutAPeriodSaysSo) {
+// Nothing shows a period: intensity and the shares of time are correct, and the rest is reported as unknown.
+TEST(JobProfilerTest, AWindowWithoutAPeriodIsReported) {
   const WindowCounters counters = CountersOf(0.3, 0, 0.7, 1e15, 2e9);
   const model::MeasuredProfile profile = WholeWindowProfile(counters);
   EXPECT_FALSE(profile.is_period_known);

@@ -1,4 +1,4 @@
-// How long is an iteration of a job whose traffic alone is seen?
+// How long is an iteration of a job of which only the traffic is seen?
 //
 // Problem     Training repeats itself, so its traffic has a period. The strongest frequency need not be it: narrow
 //             bursts have strong harmonics, and gradient accumulation sends g bursts per iteration (P/2, P/g); twice

@@ -62,7 +62,7 @@ TEST(PeriodEstimatorTest, IsPreciseWithoutJitter) {
   }
 }
 
-TEST(PeriodEstimatorTest, SaysNothingWhereNothingRepeats) {
+TEST(PeriodEstimatorTest, HasNoPeriodWithoutRepetition) {
   EXPECT_FALSE(EstimatePeriod(std::vector<float>(30'000, 0.0f), Seconds(kBinS)));
   EXPECT_FALSE(EstimatePeriod(std::vector<float>(30'000, 5.0f), Seconds(kBinS))) << "a constant stream";
   EXPECT_FALSE(EstimatePeriod(std::vector<float>(3, 1.0f), Seconds(kBinS)));

@@ -43,7 +43,7 @@ size_t ProbeSchedule::Take(const controller::ProbesWanted& wanted) {
 }
 
 void ProbeSchedule::Fill(SimTime now) {
-  if (now <= filled_at_) return;  // the clock may stand
+  if (now <= filled_at_) return;  // the clock may be stopped
   tokens_ =
       std::min(options_.probes_per_second, tokens_ + (now - filled_at_).seconds().value() * options_.probes_per_second);
   filled_at_ = now;

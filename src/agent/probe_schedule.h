@@ -3,8 +3,8 @@
 // Problem     a scan for the port of a new connection is waited for by a process; the mesh's rounds only watch. Probes
 //             cost switches work (each expires in one), so a host may not send as many as it likes.
 // Method      two queues, one order of each urgency under way. Orders are cut into pieces: those of a search into up to
-//             four, because the port that somebody waits for may be in the first. A bucket of tokens, filled
-//             at `probes_per_second`, holds one second's worth: watching waits until it is not empty; scans take tokens
+//             four, because the port that a process waits for may be in the first. A bucket of tokens, filled at
+//             `probes_per_second`, holds one second's worth: watching waits until it is not empty; scans take tokens
 //             that are not there yet, a second's worth at most, so that a burst of new connections is served at once.
 // Guarantees  over any time t no more than (2 + t) * probes_per_second probes and a piece, of each urgency. Every
 //             scan that was taken is given out once, in its queue's order. What is over `num_scans_max` is dropped, the

@@ -38,8 +38,8 @@ TEST(ProbeSchedule, CutsScansAndMarksTheLastPiece) {
   EXPECT_EQ(schedule.NextDue(), SimTime::Never());
 }
 
-// The port that somebody waits for may be in the first piece: at least 4 ports in each, at most 4 pieces, or as many as
-// 64 ports in each need. All ports are there once, in order.
+// The port that a process waits for may be in the first piece: at least 4 ports in each, at most 4 pieces, or as many
+// as 64 ports in each need. All ports are there once, in order.
 TEST(ProbeSchedule, SearchesAreCutIntoFew) {
   for (const auto& [num_ports, num_pieces] : std::vector<std::pair<size_t, size_t>>{
            {1, 1}, {7, 1}, {8, 2}, {15, 3}, {16, 4}, {64, 4}, {256, 4}, {257, 5}, {0, 0}}) {

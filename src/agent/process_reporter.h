@@ -1,12 +1,13 @@
-// What the controller is told of this host's training processes: one word for each job and look.
+// Reports to the controller about this host's training processes: one message per job and look.
 //
-// Problem     the diagnosis must hear of the end of a process even if the controller was away at that moment; segments
-//             are made by strangers, who may call their job anything and fill all tables; words have a size.
-// Method      processes by job. One that has ended is told whole once, and then again without its records, in
-//             `kTellEnded` looks that were heard. What breaks the bounds of words (telemetry/process_report.h) is left
-//             out: a process, or of the processes from there on their records; noted once each.
+// Problem     the diagnosis must learn of the end of a process even if the controller was away at that moment; segments
+//             are written by untrusted processes, which may use any job name and fill all tables; messages have a
+//             maximum size.
+// Method      processes by job. An ended process is reported in full once, and then without its records in `kTellEnded`
+//             more looks that were delivered. Whatever exceeds the bounds of a message (telemetry/process_report.h) is
+//             left out: a process, or the records of all processes from there on; each is logged once.
 // Cost        linear in what was seen, which is copied. Memory: kEndedMax processes without records.
-// Guarantees  words are within the contract of ProcessesSeen. Numbers count looks, heard or not.
+// Guarantees  messages are within the contract of ProcessesSeen. Numbers count looks, delivered or not.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ class ProcessReporter {
   static constexpr uint32_t kTellEnded = 60;
   static constexpr size_t kEndedMax = 4096;
 
-  // Args: what one look saw; whether the controller will hear it. Returns words by job's name.
+  // Args: result of one look; whether it will be delivered to the controller. Returns messages by job name.
   std::vector<controller::ProcessesSeen> Report(SimTime at, const std::vector<telemetry::SeenProcess>& seen,
                                                 bool is_heard);
   // For the log; each text once.
@@ -43,7 +44,7 @@ class ProcessReporter {
 
   bool IsFit(const telemetry::SeenProcess& process);
   void Remember(const telemetry::SeenProcess& process);
-  // Without a place in the word, or without room for its records, in bounds all the same.
+  // With no place in the message, or no room for its records, the message still stays in bounds.
   void Add(const telemetry::SeenProcess& process, controller::ProcessesSeen* message, size_t* num_records);
   void NoteOnce(std::string text);
 

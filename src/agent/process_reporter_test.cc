@@ -39,7 +39,7 @@ SeenProcess Ended(SeenProcess process) {
   return process;
 }
 
-TEST(ProcessReporterTest, EachJobHasAWordAndEachLookANumber) {
+TEST(ProcessReporterTest, EachJobHasAMessageAndEachLookANumber) {
   ProcessReporter reporter;
   reporter.Report(SimTime(1), {}, false);
   const auto messages = reporter.Report(SimTime(2), {ProcessOf("b", 1), ProcessOf("a", 2), ProcessOf("b", 3)}, true);
@@ -49,11 +49,11 @@ TEST(ProcessReporterTest, EachJobHasAWordAndEachLookANumber) {
   EXPECT_THAT(reporter.TakeNotes(), IsEmpty());
 }
 
-TEST(ProcessReporterTest, AnEndIsToldUntilItWasHeardAMinute) {
+TEST(ProcessReporterTest, AnEndIsReportedUntilItWasReceivedForAMinute) {
   ProcessReporter reporter;
   const SeenProcess ended = Ended(ProcessOf("gpt", 1));
   ASSERT_THAT(reporter.Report(SimTime(0), {ended}, false), SizeIs(1));
-  // Nobody hears it for an hour.
+  // Nothing is delivered for an hour.
   for (int i = 0; i < 3600; ++i) ASSERT_THAT(reporter.Report(SimTime(i), {}, false), SizeIs(1));
   for (uint32_t i = 0; i < ProcessReporter::kTellEnded; ++i) {
     const auto messages = reporter.Report(SimTime(i), {}, true);
@@ -67,7 +67,7 @@ TEST(ProcessReporterTest, AnEndIsToldUntilItWasHeardAMinute) {
   EXPECT_THAT(reporter.Report(SimTime(0), {}, true), IsEmpty());
 }
 
-TEST(ProcessReporterTest, WhatCannotBeToldIsNotedOnce) {
+TEST(ProcessReporterTest, UnknownFactsAreNotedOnce) {
   ProcessReporter reporter;
   SeenProcess damaged = ProcessOf("gpt", 2);
   damaged.report.operations[0].communicator = model::CommunicatorId(1);
@@ -82,7 +82,7 @@ TEST(ProcessReporterTest, WhatCannotBeToldIsNotedOnce) {
 
 TEST(ProcessReporterTest, ProcessesBeyondTheBoundsAreSeenFromOutsideOrNotAtAll) {
   ProcessReporter reporter;
-  // Two fill the word: 1 + 16383 records each. The third has room for its communicator no more.
+  // Two fill the message: 1 + 16383 records each. The third has room for its communicator no more.
   const size_t half = telemetry::kProcessRecordsMax / 2 - 1;
   auto messages =
       reporter.Report(SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half), ProcessOf("gpt", 3)}, true);
@@ -96,7 +96,7 @@ TEST(ProcessReporterTest, ProcessesBeyondTheBoundsAreSeenFromOutsideOrNotAtAll) 
   EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("judged from outside")));
 }
 
-// Whatever processes do, words are within their contract, and an end that happened is heard of.
+// Whatever processes do, messages are within their contract, and every end of a process is reported.
 TEST(ProcessReporterTest, RandomLives) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -137,7 +137,7 @@ TEST(ProcessReporterTest, RandomLives) {
   }
 }
 
-TEST(ProcessReporterTest, BadNamesOfJobsAreNotTold) {
+TEST(ProcessReporterTest, BadJobNamesAreNotReported) {
   for (const std::string& name :
        {std::string(64, 'x'), std::string("a b;rm -rf /"), std::string("../x"), std::string("é")}) {
     ProcessReporter reporter;

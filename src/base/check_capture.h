@@ -1,7 +1,7 @@
-// One piece of work whose broken invariant does not end the process: the others' results are kept.
+// One piece of work whose broken invariant does not end the process, so that the results of the others are kept.
 //
-// A check that fails inside ends the piece with an exception that never leaves check_capture.cc: the one place where
-// our code throws, since nothing else gets from any depth out of a computation whose state is no longer to be trusted
+// A check that fails inside ends this piece of work with an exception that never leaves check_capture.cc: the one place
+// where our code throws, since nothing else leaves, from any depth, a computation whose state can no longer be trusted
 // (docs/decisions/0010-one-failed-run.md). What the piece has changed is to be thrown away.
 #pragma once
 

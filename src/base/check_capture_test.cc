@@ -23,7 +23,7 @@ void FailDeep(int depth) {
   FL_CHECK_MSG(memory->empty(), "as the test wants it");
 }
 
-TEST(CheckCaptureTest, AFailedCheckEndsTheWorkAndSaysWhere) {
+TEST(CheckCaptureTest, AFailedCheckEndsTheWorkAndNamesItsPlace) {
   EXPECT_FALSE(CatchesFailedChecks());
   bool went_on = false;
   const Status status = CatchFailedChecks([&] {

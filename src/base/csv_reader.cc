@@ -140,7 +140,7 @@ bool ReadRecord(CsvReaderState& state) {
                 "a quote inside a field; expected the whole field in quotes, and quotes in it doubled");
       return false;
     }
-    // A blank line makes no row, and an open quote goes on.
+    // A blank line makes no row, and an open quote continues.
     const bool is_blank =
         state.num_rows_done == 0 && state.row.ends.empty() && line.find_first_not_of(" \t\r\n") == std::string::npos;
     if (is_blank && state.parser.quoted == 0) record_bytes = 0;

@@ -7,8 +7,9 @@
 //     FL_RETURN_IF_ERROR(reader.status());
 //
 // Understood: LF and CRLF, a UTF-8 byte order mark, quoted fields ("a ""b"", c") that may span lines, blank lines, a
-// last line without end. Columns that nobody asks for are ignored; spaces around unquoted fields are dropped. Refused:
-// NUL bytes, lone carriage returns, stray quotes, rows with too many or too few fields, records over the limit.
+// last line without end. Columns that are not requested are ignored; spaces around unquoted fields are dropped.
+// Refused: NUL bytes, lone carriage returns, stray quotes, rows with too many or too few fields, records over the
+// limit.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +41,7 @@ class CsvReader {
   // Opens the file and reads its header. Errors: kNotFound (no such file), kInvalidArgument (no header, and all of
   // Next()).
   static Result<CsvReader> Open(const std::string& path, const CsvOptions& options = {});
-  // The same for any stream; `name` stands in for the file name in messages.
+  // The same for any stream; `name` replaces the file name in messages.
   static Result<CsvReader> FromStream(std::unique_ptr<std::istream> stream, const std::string& name,
                                       const CsvOptions& options = {});
 

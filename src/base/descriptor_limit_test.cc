@@ -33,7 +33,7 @@ TEST_F(DescriptorLimitTest, TheSoftLimitBecomesTheHardOne) {
   EXPECT_EQ(Limit().rlim_max, before_.rlim_max) << "the hard limit stays";
 }
 
-TEST_F(DescriptorLimitTest, TwiceIsAsOnceAndTheTextSaysIt) {
+TEST_F(DescriptorLimitTest, TwiceIsAsOnceAndTheTextShowsIt) {
   const std::string text = DescribeRaisedDescriptorLimit();
   EXPECT_EQ(text, "may have " + std::to_string(before_.rlim_max) + " descriptors open");
   EXPECT_EQ(DescribeRaisedDescriptorLimit(), text);

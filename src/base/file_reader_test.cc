@@ -45,7 +45,7 @@ TEST(FileReaderTest, FilesWithoutASizeAreReadToTheirEnd) {
   writer.join();
 }
 
-TEST(FileReaderTest, MissingAndUnreadableFilesAreTold) {
+TEST(FileReaderTest, MissingAndUnreadableFilesAreReported) {
   const TemporaryFolder folder;
   std::ofstream(folder.File("file")) << "x";
   for (const char* name : {"none", "no/such/file", "file/below"}) {

@@ -84,7 +84,7 @@ std::string FollowLinks(const std::string& path) {
 // The folder part of a path, with its slash; empty for the current folder.
 std::string FolderOf(const std::string& path) { return path.substr(0, path.find_last_of('/') + 1); }
 
-// Creates a file that nobody else has, beside `target`. Returns its descriptor and name; < 0: errno says why.
+// Creates a file that no other process has, next to `target`. Returns its descriptor and name; < 0: errno says why.
 std::pair<int, std::string> CreateBeside(const std::string& target) {
   const std::string folder = FolderOf(target);
   for (int i = 0; i < kNumNamesTried; ++i) {
@@ -97,7 +97,7 @@ std::pair<int, std::string> CreateBeside(const std::string& target) {
   return {-1, ""};
 }
 
-// Makes a rename survive a power cut. Some file systems can't sync a folder; the rename stands all the same.
+// Makes a rename survive a power cut. Some file systems can't sync a folder; the rename is done anyway.
 void SyncFolder(const std::string& folder) {
   const OpenFile file(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file.descriptor() >= 0) static_cast<void>(::fsync(file.descriptor()));

@@ -30,7 +30,7 @@ TEST(FreePortTest, EachIsAnotherOneAndNoneIsTheKernelsToGive) {
 }
 
 // There are 22,768, so that each comes more than once.
-TEST(FreePortTest, OneThatIsTakenIsPassedOver) {
+TEST(FreePortTest, ATakenOneIsSkipped) {
   const Descriptor taken(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   uint16_t port = 0;
   sockaddr_in address = {};

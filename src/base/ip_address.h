@@ -12,7 +12,7 @@
 
 namespace fairlead {
 
-// 16 bytes in network order; IPv4 as ::ffff:a.b.c.d, so that both compare and hash alike. Default: ::, nobody.
+// 16 bytes in network order; IPv4 as ::ffff:a.b.c.d, so that both compare and hash alike. Default: ::, no host.
 class IpAddress {
  public:
   IpAddress() = default;

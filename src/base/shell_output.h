@@ -1,4 +1,4 @@
-// What a shell command prints. For constant commands: nothing of somebody else's may be part of them.
+// What a shell command prints. For constant commands: they must contain nothing from outside the program.
 #pragma once
 
 #include <array>

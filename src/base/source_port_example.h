@@ -1,4 +1,4 @@
-// For tests: a source port for a connection that a process is told to make.
+// For tests: a source port for a connection that a process is asked to make.
 #pragma once
 
 #include <netinet/in.h>
@@ -13,9 +13,10 @@
 
 namespace fairlead {
 
-// A port on which nobody listens now, and which nobody gets without asking for it by number. One that is asked for by
-// IP_LOCAL_PORT_RANGE has to be among those that the kernel gives away itself (base/free_port.h has the others). It
-// gives odd ones to sockets that are bound to none, and even ones to connections, which may share them.
+// A port on which nothing listens now, and which the kernel gives to no process that does not request it by number. One
+// that is asked for by IP_LOCAL_PORT_RANGE has to be among those that the kernel gives away itself (base/free_port.h
+// has the others). It gives odd ones to sockets that are bound to none, and even ones to connections, which may share
+// them.
 inline uint16_t FindSourcePort() {
   constexpr uint32_t kFirst = 32'768;
   constexpr uint32_t kNumEven = 14'000;

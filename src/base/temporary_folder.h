@@ -1,5 +1,5 @@
-// For tests: a folder that no other test has, in this process or in another. CTest runs each test of a program in a
-// process of its own, several at once, and other checkouts run the same tests: a fixed name would be shared by all.
+// For tests: a folder that no other test has, in this process or in another. CTest runs each test of a program in its
+// own process, several at once, and other checkouts run the same tests: a fixed name would be shared by all.
 #pragma once
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 namespace fairlead {
 
-// What a number counts. A number without a unit of its own is in this one.
+// What a number counts. The unit of numbers without one.
 enum class NumberUnit : uint8_t {
   kNone,
   kSeconds,             // or ns, us, ms, min, h, d

@@ -43,7 +43,7 @@ struct YamlKey {
   std::string_view example;             // a value, as YAML
   bool is_required = false;
   std::string_view fallback = {};   // the value that holds without the key, as YAML
-  std::string_view otherwise = {};  // where that is no constant: what holds, in words
+  std::string_view otherwise = {};  // where that is not a constant: the rule, as text
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   std::vector<std::string_view> (*choices)() = nullptr;  // the only texts allowed

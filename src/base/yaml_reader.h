@@ -1,8 +1,8 @@
 // Strict reading of YAML files: every key is known, typed and in range, or one message says which line is wrong.
 //
 // A loader asks a YamlMap for the keys it knows. The first error is kept in the document, later reads return defaults,
-// and Finish() reports the error or the first key that nobody asked for, with the known keys listed. So a loader reads
-// like a list of its keys:
+// and Finish() reports the error or the first key that was not read, with the known keys listed. So a loader reads like
+// a list of its keys:
 //
 //     FL_ASSIGN_OR_RETURN(YamlDocument document, YamlDocument::LoadFile(path));
 //     YamlMap root = document.Root();
@@ -51,7 +51,7 @@ class YamlDocument {
   // Errors: kNotFound (no such file), kFailedPrecondition (it can't be read), kResourceExhausted (too large),
   // kInvalidArgument (not YAML, empty, or the top level is no map), each naming file and line.
   static Result<YamlDocument> LoadFile(const std::string& path);
-  // `name` stands in for the file name in messages.
+  // `name` replaces the file name in messages.
   static Result<YamlDocument> Parse(std::string_view text, const std::string& name);
 
   YamlMap Root() const;
@@ -105,7 +105,7 @@ class YamlMap {
   std::vector<double> Doubles(std::string_view key, double min, double max);
   std::vector<int64_t> Ints(std::string_view key, int64_t min, int64_t max);
   std::vector<std::string> Strings(std::string_view key);
-  // The same for scalars of any kind as they stand in the file, empty ones too.
+  // The same for scalars of any kind as written in the file, empty ones too.
   std::vector<std::string> Texts(std::string_view key);
   // A nested map; absent -> nullopt.
   std::optional<YamlMap> Map(std::string_view key);
@@ -124,7 +124,7 @@ class YamlMap {
   std::string Where(std::string_view key) const;
   // Whether the document has no error so far.
   bool ok() const;
-  // The document's first error, or a complaint about the first key that nobody asked for.
+  // The document's first error, or an error about the first key that was not read.
   Status Finish();
 
  private:

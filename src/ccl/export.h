@@ -1,4 +1,4 @@
-// Marks the functions that stand before those of other libraries; everything else stays inside.
+// Marks the functions that override those of other libraries; everything else stays inside.
 #pragma once
 
 #define FAIRLEAD_EXPORT extern "C" __attribute__((visibility("default")))

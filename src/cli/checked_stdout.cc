@@ -21,13 +21,14 @@ extern "C" void IgnoreClosedPipe(int /*signal*/) {}
 void TakeClosedDescriptors() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
     if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one. Writing to stdout then fails, as it should; for stderr nobody is left to tell.
+    // The lowest free number is this one. Writing to stdout then fails, as it should; for stderr there is no one left
+    // to inform.
     const int flags = descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", flags) < 0) return;  // NOLINT(cppcoreguidelines-pro-type-vararg)
   }
 }
 
-// Of fopencookie: takes all, so that nobody above has to look.
+// Of fopencookie: takes all, so that no caller has to check.
 ssize_t WriteAll(void* cookie, const char* data, size_t size) {
   auto* first_error = static_cast<int*>(cookie);
   for (size_t done = 0; done < size && *first_error == 0;) {

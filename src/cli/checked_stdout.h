@@ -1,9 +1,9 @@
 // Did what was printed reach its reader?
 //
-// Results are lost without a word where stdout is full or closed and nobody looks. While an object of this class lives,
+// Results are lost silently where stdout is full or closed and nothing checks. While an object of this class lives,
 // stdout is a stream that takes everything and remembers the first write that failed: a command goes on and writes its
-// files, and the program ends with exit code 3 and one message. A reader that has gone (a closed pipe, as behind
-// `| head -1`) is exit code 3, too, but without a message: whoever closed it knows.
+// files, and the program ends with exit code 3 and one message. A reader that has gone (a closed pipe, as behind `|
+// head -1`) is exit code 3, too, but without a message: its reader closed it on purpose.
 #pragma once
 
 #include <cstdio>

@@ -51,7 +51,7 @@ int InterruptedExitCode();
 // How this program was called, for advice on what to type next: "fairlead", or "./run" where that started it.
 std::string CalledAs();
 
-// The words as one line that a shell takes apart into them again.
+// The arguments as one line that a shell splits into them again.
 std::string JoinArguments(std::span<const std::string> args);
 
 // One call of the program.

@@ -40,7 +40,7 @@ class HelpFormatter : public CLI::Formatter {
     return text;
   }
 
-  // Choices that are too many for the column of names stand behind the help.
+  // Choices that are too many for the column of names come after the help.
   std::string make_option_desc(const CLI::Option* option) const override {
     const OptionValue value = ParseOptionValue(option->get_type_name());
     std::string help = option->get_description();
@@ -84,8 +84,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// Help and version go to stdout, one line about bad usage to stderr.
-// `place`: where the option stands that the error is about.
+// Help and version go to stdout, one line about bad usage to stderr. `place`: where the option of the error was given.
 int ReportParseError(const CLI::App& app, const CLI::ParseError& error, const std::string& place) {
   std::ostringstream out;
   std::ostringstream err;

@@ -62,7 +62,7 @@ TEST(CommandLineTest, OneExperimentThatFailsLosesNoOther) {
   EXPECT_EQ(RunArguments({"fairlead", "experiment", "run", "last"}, experiments), kExitOk);
 }
 
-TEST(CommandLineTest, AProgramOfOneCommandIsCalledWithItsWordOrWithout) {
+TEST(CommandLineTest, AProgramOfOneCommandIsCalledWithOrWithoutItsName) {
   const std::vector<Experiment> experiments = {{"only", kPaper, Answer}};
   EXPECT_EQ(RunArguments({"fairlead-experiment", "experiment", "run", "only"}, experiments), kExitOk);
   EXPECT_EQ(RunArguments({"fairlead-experiment", "run", "only"}, experiments), kExitOk);
@@ -72,7 +72,7 @@ TEST(CommandLineTest, AProgramOfOneCommandIsCalledWithItsWordOrWithout) {
   EXPECT_EQ(RunArguments({"fairlead-experiment", "sim", "run"}, experiments), kExitBadInput);
 }
 
-TEST(CommandLineTest, FairleadSaysOfEachSiblingWhatTheSiblingSays) {
+TEST(CommandLineTest, FairleadDescribesEachSiblingAsItDoesItself) {
   const std::vector<Experiment> experiments;
   CLI::App app;
   Invocation invocation;

@@ -31,7 +31,7 @@ std::string PathOf(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : PathOf(*app.get_parent()) + ' ' + app.get_name();
 }
 
-// The command that the words lead to, and how many of them it took.
+// The command that the arguments name, and how many of them it took.
 std::pair<const CLI::App*, size_t> Follow(const CLI::App& app, std::span<const std::string> args) {
   const CLI::App* at = &app;
   for (size_t i = 0; i < args.size(); ++i) {

@@ -1,4 +1,4 @@
-// Which command do the words mean, and what was mistyped?
+// Which command do the arguments mean, and what was mistyped?
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@
 
 namespace fairlead::cli {
 
-// OK where the words that are no options lead to a command. Errors: kInvalidArgument: a word that is no command of its
-// group, with the one that it may mean; a group without a command, with those that it has.
+// OK where the arguments that are not options name a command. Errors: kInvalidArgument: a word that is no command of
+// its group, with the one that may be meant; a group without a command, with those that it has.
 Status CheckCommandNames(const CLI::App& app, std::span<const std::string> args);
 
-// The command that the words lead to.
+// The command that the arguments name.
 const CLI::App& FindCommand(const CLI::App& app, std::span<const std::string> args);
 
 // What to add to a message about options that no command has: the option that the first of them may mean.

@@ -45,7 +45,7 @@ OptionValue ParseOptionValue(std::string_view type_name);
 // Hidden options and commands are left out.
 Command DescribeCommands(const CLI::App& app);
 
-// JSON, as one program tells it another one. Errors: kInvalidArgument: no such JSON.
+// JSON, as programs exchange it. Errors: kInvalidArgument: no such JSON.
 std::string WriteCommand(const Command& command);
 Result<Command> ReadCommand(std::string_view json);
 

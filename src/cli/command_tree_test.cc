@@ -25,7 +25,7 @@ TEST(CommandTreeTest, WhatAnOptionTakes) {
   EXPECT_THAT(ParseOptionValue("TEXT:{ecmp,crux+c4p}").choices, ElementsAre("ecmp", "crux+c4p"));
 }
 
-TEST(CommandTreeTest, ATreeSurvivesBeingTold) {
+TEST(CommandTreeTest, ATreeSurvivesItsDescription) {
   CLI::App app{"All.", "fairlead"};
   CLI::App* sim = app.add_subcommand("sim", "Simulate.");
   CLI::App* run = sim->add_subcommand("run", "Run \"it\".");

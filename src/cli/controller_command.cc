@@ -41,7 +41,7 @@ void StartLog(const std::string& level) {
 
 int RunController(const ControllerCommandOptions& options) {
   const std::atomic<bool>& stop = StopRequested();
-  // Sockets whose other end is gone say so by errors.
+  // Sockets whose other end is gone show it by errors.
   std::signal(SIGPIPE, SIG_IGN);
   StartLog(options.log_level);
   spdlog::info("{}", DescribeRaisedDescriptorLimit());

@@ -28,15 +28,14 @@ void AddDaemonConfig(CLI::App* command, std::string_view prefix);
 // What a call of a daemon means.
 struct DaemonArguments {
   std::vector<std::string> args;              // those of the call, and those of the file that the call leaves open
-  std::map<std::string, std::string> places;  // "--lease" -> "agent.yaml:3": where words that are not of the call stand
+  std::map<std::string, std::string> places;  // "--lease" -> "agent.yaml:3": where arguments that are not of the call come from
 };
 
-// The words of any call; those of commands without --config stay as they are.
-// Errors: those of YamlDocument::LoadFile(); kInvalidArgument: a key that is no option, a flag that is neither true nor
-// false.
+// The arguments of any call; those of commands without --config stay as they are. Errors: those of
+// YamlDocument::LoadFile(); kInvalidArgument: a key that is no option, a flag that is neither true nor false.
 Result<DaemonArguments> AddConfiguredArguments(const CLI::App& app, std::span<const std::string> args);
 
-// " (agent.yaml:3)" where `message`, of a parser, is about an option that stands there; else "".
+// " (agent.yaml:3)" where `message`, of a parser, is about an option that was given there; else "".
 std::string DescribePlace(const DaemonArguments& args, std::string_view message);
 
 }  // namespace fairlead::cli

@@ -42,7 +42,7 @@ class DaemonConfigTest : public testing::Test {
     variables_.push_back(name);
   }
 
-  // The words that name a file with this content.
+  // The arguments that name a file with this content.
   std::string Config(const std::string& yaml) {
     const std::string path = (folder_of_files_.path() / "keeper.yaml").string();
     std::ofstream(path) << yaml;
@@ -126,7 +126,7 @@ TEST_F(DaemonConfigTest, TheEnvironmentNamesTheFile) {
   EXPECT_EQ(lease_s_, 5);
 }
 
-TEST_F(DaemonConfigTest, SaysWhereAWrongValueStands) {
+TEST_F(DaemonConfigTest, NamesThePlaceOfAWrongValue) {
   const std::string file = Config("listen: x\nlease: 0\n");
   std::string message = Parse({"--config", file});
   EXPECT_TRUE(message.starts_with("--lease: ") && message.ends_with(" (" + file + ":2)")) << message;

@@ -1,4 +1,5 @@
-// fairlead diag drill: what the diagnosis and steering do about planted faults, beside people who search by hand.
+// fairlead diag drill: what the diagnosis and steering do about planted faults, compared with people who search by
+// hand.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -125,7 +125,7 @@ report::TextTable MakeTable(const DiagReport& report) {
   return table;
 }
 
-// "would isolate host 3 (worker-3)"; what was told to the diagnosis only is left out.
+// "would isolate host 3 (worker-3)"; what only informs the diagnosis is left out.
 std::string RenderSteering(const DiagReport& report) {
   std::string text = report.is_dry_run ? "\nWhat steering would do (nothing is touched):\n" : "\nWhat steering did:\n";
   for (const controller::AuditEntry& entry : *report.steering) {

@@ -34,7 +34,8 @@ report::Document RenderText(const DiagReport& report);
 // Times count from the first report; what is not known is null.
 report::Json ToJson(const DiagReport& report);
 
-// A self-contained page with the delay matrix and the graph of who waits for whom. Args: the command line as typed.
+// A self-contained page with the delay matrix and the graph of which ranks wait for which. Args: the command line as
+// typed.
 std::string RenderPage(const DiagReport& report, const std::string& command_line);
 
 // As a foreign file names it, else "host 3".

@@ -59,7 +59,7 @@ Status Validate(const SimulateOptions& options) {
                                      options.seconds, options.begin_s));
 }
 
-// Where a fault is, in words.
+// Where a fault is, as text.
 std::string DescribeFault(const execution::Fault& fault) {
   std::string text = fmt::format("{}", Name(fault.kind));
   if (fault.rank.valid()) text += fmt::format(", rank {}", fault.rank.value());

@@ -12,12 +12,12 @@
 namespace fairlead::cli {
 
 struct RecordingSteeringOptions {
-  // Nothing is touched, and everything is said to have worked: what would be done. Otherwise `hook` does it.
+  // Nothing is touched, and every action is reported as done: shows what would be done. Otherwise `hook` does it.
   bool is_dry_run = true;
   std::string hook;  // for a shell
   // Spare hosts that are taken to be there. They get ids above those of the job.
   uint32_t num_spares = 1;
-  std::vector<std::string> host_names;  // [host] that the hook is told
+  std::vector<std::string> host_names;  // [host] that is passed to the hook
   std::string audit;                    // file to add to; empty: none
 };
 

@@ -84,7 +84,7 @@ std::string RenderEvents(const DrillRun& run) {
   std::string text;
   for (const sim::DrillEvent& event : run.events) {
     const std::string head = fmt::format("{:>9.1f} s  {:<9}  ", SecondsOf(event.at), Name(event.kind));
-    // Lines that follow stand under the text.
+    // Further lines are aligned under the text.
     std::string lines = report::WrapText(report::CleanText(event.text), report::kTextWidth - head.size(), 0);
     lines.pop_back();
     for (size_t end = lines.find('\n'); end != std::string::npos; end = lines.find('\n', end + 1)) {

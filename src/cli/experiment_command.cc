@@ -65,7 +65,7 @@ Result<std::vector<Experiment>> FindExperiments(Experiments experiments, const s
   return NotFound(fmt::format("{}, and {} for all of them", UnknownName("experiment", name, known), kAll));
 }
 
-// Results in the order of `chosen`, without those that failed; how each failed has been said.
+// Results in the order of `chosen`, without those that failed; their errors have been printed.
 struct RunOutcome {
   std::vector<ExperimentResult> results;
   int exit_code = kExitOk;  // of the first failure

@@ -123,7 +123,7 @@ std::vector<std::string> FindMoved(const sim::Scenario& scenario, const sim::Pla
   return moved;
 }
 
-// What the job of `run`, the index-th of its report, gains. Nothing: that run was not played again (Ctrl-C), or ended
+// What the job of `run`, the index-th of its report, gains. Nothing: that run was not repeated (Ctrl-C), or ended
 // early.
 std::optional<report::RemovalEffect> CompareWithReplay(const sim::Scenario& scenario, const Replay& replay,
                                                        const sim::RunResult& run, size_t index, JobId job) {

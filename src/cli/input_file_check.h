@@ -11,15 +11,16 @@
 namespace fairlead::cli {
 
 struct InputFileCheck {
-  std::string kind;     // "scenario"; empty where it can't be told
+  std::string kind;     // "scenario"; empty where it is not known
   std::string summary;  // "39 jobs, 1,208 GPUs, …"; empty where there is an error
   Status status;
 };
 
-// Files are told apart by their keys, columns and names. Addresses need a fabric: that of the last file with one.
+// Kinds of files are recognized by their keys, columns and names. Addresses need a fabric: that of the last file with
+// one.
 class InputFileChecker {
  public:
-  // Args: num_gpus: of the jobs of workloads whose files do not say it; 0: unknown.
+  // Args: num_gpus: of the jobs of workloads whose files do not state it; 0: unknown.
   explicit InputFileChecker(uint32_t num_gpus) : num_gpus_(num_gpus) {}
 
   InputFileCheck Check(const std::string& path);

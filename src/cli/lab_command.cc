@@ -1,5 +1,5 @@
 // fairlead lab up|status|fault|exec|down: an emulated fabric of network namespaces on this machine. The other commands
-// of `lab` stand in files of their own.
+// of `lab` have their own files.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>

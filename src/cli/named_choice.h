@@ -1,4 +1,4 @@
-// Options whose value is one of a few names.
+// Options that take one of a few names.
 #pragma once
 
 #include <span>

@@ -12,7 +12,7 @@ namespace {
 
 using report::OutputFormat;
 
-// Formats for other programs, between which no notes may stand.
+// Formats for other programs, which notes must not interrupt.
 bool IsForPrograms(OutputFormat format) { return format == OutputFormat::kCsv || format == OutputFormat::kMarkdown; }
 
 }  // namespace

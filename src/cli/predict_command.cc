@@ -166,7 +166,7 @@ int Train(const PredictOptions& options) {
   return files->status().ok() ? kExitOk : ReportError(files->status());
 }
 
-// All that is said about one job.
+// Everything printed about one job.
 struct JobScore {
   const prediction::JobRecord* job = nullptr;
   double score = 0;

@@ -1,4 +1,4 @@
-// A recording played back to the C4D master: what it finds, and what figures of it need.
+// A recording replayed through the C4D master: its findings, and the data for figures.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct AnalysisOptions {
     SimDuration until;
   };
   std::vector<Pause> pauses;
-  // The recording shows one instant: whatever is under way at its end is taken to stand still.
+  // The recording shows one instant: whatever is under way at its end is treated as stalled.
   bool is_snapshot = false;
 };
 
@@ -38,11 +38,11 @@ struct RecordingAnalysis {
   uint64_t num_host_reports = 0;
   SimTime begin;  // of the first and the last report
   SimTime end;
-  std::vector<model::Finding> findings;  // confirmed or cleared; of a snapshot, what stands
+  std::vector<model::Finding> findings;  // confirmed or cleared; of a snapshot, all that hold
   // Seconds per byte between ranks, where messages were seen: from when the first finding about transfers was first
   // seen until it was confirmed, a minute at most; else of the whole recording.
   std::vector<report::DelayMatrixCell> delays;
-  // Who waits for whom when the first finding was made about something that stands; nothing if there was none.
+  // Which ranks wait for which at the first finding that still holds; nothing if there was none.
   std::optional<report::WaitGraphFigure> waits;
 };
 
@@ -83,7 +83,7 @@ class RecordingReplay {
   bool has_slow_finding_ = false;
 };
 
-// Adds a finding about ranks that gave no answer, unless one names them already: dead where the job stands still
+// Adds a finding about ranks that gave no answer, unless one names them already: dead where the job is stalled
 // meanwhile, else unreachable (docs/spec/c4.md section 4.1, rule 3A).
 void AddUnanswered(const std::vector<model::RankId>& ranks, bool is_stalled, RecordingAnalysis* analysis);
 

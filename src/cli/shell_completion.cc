@@ -27,7 +27,7 @@ std::vector<std::string> PathsBelow(const Command& root) {
   return paths;
 }
 
-// Programs whose only command is a word of the root.
+// Programs whose only command is at the root.
 std::vector<std::string> ProgramNames(const Command& root) {
   std::vector<std::string> names;
   for (const Command& command : root.commands) names.push_back(fmt::format("{}-{}", root.path, command.name()));
@@ -88,7 +88,7 @@ std::string ChoiceCases(const Command& root,
   return cases;
 }
 
-// Options whose value is free: a file is the best guess.
+// Options that take any text: a file is the best guess.
 std::string FreeCases(const Command& root, std::string_view action) {
   std::string cases;
   ForEach(root, [&](const Command& command) {

@@ -51,7 +51,7 @@ Status RunSibling(int argc, char** argv) {
   FL_ASSIGN_OR_RETURN(const std::string self, ThisProgram());
   FL_ASSIGN_OR_RETURN(const std::string path, SiblingProgram(argv[1]));
   std::error_code error;
-  // A link back to this program would call itself for ever.
+  // A link back to this program would call itself forever.
   if (std::filesystem::equivalent(path, self, error)) {
     return Unavailable(fmt::format("{} is a link to {}, not the program of `fairlead {}`", path, self, argv[1]));
   }

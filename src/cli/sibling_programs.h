@@ -1,5 +1,5 @@
 // Commands that are programs of their own, in the folder of this one: `fairlead lab up` is `fairlead-lab up`. So that
-// nobody builds, installs or starts more than is used.
+// no user builds, installs or starts more than needed.
 #pragma once
 
 #include <span>
@@ -18,10 +18,10 @@ struct SiblingCommand {
 // In the order of the help.
 std::span<const SiblingCommand> SiblingCommands();
 
-// Its only word: every program then prints its commands as JSON (command_tree.h).
+// Its only argument: every program then prints its commands as JSON (command_tree.h).
 inline constexpr std::string_view kPrintCommands = "--print-commands";
 
-// Where the program of a sibling's word has to be; it may be missing. Errors: those of ThisProgram().
+// Where the program of a sibling's command has to be; it may be missing. Errors: those of ThisProgram().
 Result<std::string> SiblingProgram(std::string_view word);
 
 // Becomes the program of argv[1], with the same arguments; does nothing where that is not a sibling's command.

@@ -1,4 +1,4 @@
-// What the controller is told about acting on findings.
+// The controller's options for acting on findings.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct SteeringCommandOptions {
 // The options must outlive the command.
 void AddSteeringOptions(CLI::App* command, SteeringCommandOptions* options);
 
-// Errors: kInvalidArgument: a hook that is no command. Limits are checked by who uses them.
+// Errors: kInvalidArgument: a hook that is no command. Limits are checked by the code that uses them.
 Result<service::LiveActionsOptions> ToLiveActionsOptions(const SteeringCommandOptions& options,
                                                          bool is_insecure_allowed);
 

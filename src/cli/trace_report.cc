@@ -29,7 +29,7 @@ std::string FormatValue(double value) { return std::isfinite(value) ? report::Fo
 
 bool IsDay(const FitRow& row) { return row.marginal == "arrivals" && row.quantity.starts_with("day "); }
 
-// All rows but those of single days, of which the worst stands for all.
+// All rows but those of single days, of which the worst represents all.
 std::vector<FitRow> SelectRows(const trace::GoodnessOfFit& fit) {
   std::vector<FitRow> rows;
   const FitRow* worst = nullptr;

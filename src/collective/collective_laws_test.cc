@@ -159,7 +159,7 @@ TEST(RingTest, OneEdgeInAndOutAndEachHostEnteredOnce) {
   }
 }
 
-// Buffers of contributions: contributions[rank][element] = ranks whose value is already in the sum.
+// Buffers of contributions: contributions[rank][element] = set of ranks already included in the sum.
 using Contributions = std::map<GpuId, std::vector<std::multiset<uint32_t>>>;
 using MovedElements = std::map<std::pair<GpuId, GpuId>, double>;
 

@@ -5,7 +5,7 @@
 //
 // Notation    C seconds of compute in all. Step i begins its collective at clock position t_i, the compute of all steps
 //             up to i; the next compute may run beside it for `overlap` seconds, then it waits until the collective is
-//             over. overlap 0: blocking. overlap kUntilEnd, or past C: nobody waits but the end of the iteration.
+//             over. overlap 0: blocking. overlap kUntilEnd, or past C: only the end of the iteration waits.
 // Method      1. positions, phases, merging: sequence_phases.h   2. communicators of each group from the ranks
 //             3. flows of each (group, kind) once, then scaled: every collective is linear in its bytes.
 // Work        sequence.work, else C * GPUs * peak * options.flop_utilization: a sequence of seconds doesn't say how
@@ -72,7 +72,7 @@ inline constexpr Seconds kUntilEnd = Seconds(std::numeric_limits<double>::infini
 struct SequenceStep {
   Seconds compute;  // of each GPU, before the collective begins; >= 0
   Bytes bytes;      // meaning: collective_kind.h; 0 = no collective
-  Seconds overlap;  // compute beside the collective before somebody waits for it; 0 = blocking; kUntilEnd
+  Seconds overlap;  // compute beside the collective before something waits for it; 0 = blocking; kUntilEnd
   CollectiveKind kind = CollectiveKind::kHierarchicalAllReduce;
   StepGroup group;
   TrainingPass pass = TrainingPass::kForward;

@@ -176,7 +176,7 @@ std::string ErrorOf(const CollectiveSequence& sequence, const SequenceOptions& o
   return iteration.ok() ? "" : iteration.status().message();
 }
 
-TEST(CollectiveSequenceTest, RefusesInClearWords) {
+TEST(CollectiveSequenceTest, RefusesWithAClearMessage) {
   const auto kKind = CollectiveKind::kBroadcast;
   EXPECT_EQ(ErrorOf(Sequence({Step(1, kKind, Kind::kWorld, 1), Step(-1, kKind, Kind::kWorld, 1)})),
             "workload 'test': step 1: compute of -1 s is not in [0, 1e9]");

@@ -117,8 +117,8 @@ Bytes HiddenStateBytes(const ModelProfile& profile);
 // Checks that the numbers fit each other. Errors: kInvalidArgument, naming the field.
 Status ValidateModelProfile(const ModelProfile& profile);
 
-// How this model is usually run on so many GPUs: the last row with min_gpus <= num_gpus whose tensor groups fit hosts
-// and whose tensor * pipeline divides num_gpus; the rest is data parallelism. Where no row fits, plain data parallelism
+// How this model is usually run on so many GPUs: the last row with min_gpus <= num_gpus in which tensor groups fit
+// hosts and tensor * pipeline divides num_gpus; the rest is data parallelism. Where no row fits, plain data parallelism
 // with the ZeRO stage and micro-batches of the first row. Args: num_gpus, gpus_per_host >= 1.
 model::Parallelism DefaultParallelism(const ModelProfile& profile, uint32_t num_gpus, uint32_t gpus_per_host);
 

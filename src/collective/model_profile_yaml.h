@@ -11,7 +11,7 @@ namespace fairlead::collective {
 
 // Errors: kNotFound, kResourceExhausted, kInvalidArgument: file, line, key, what was expected and found.
 Result<ModelProfile> LoadModelProfileFile(const std::string& path);
-// `file_name` stands in for the file in messages.
+// `file_name` replaces the file in messages.
 Result<ModelProfile> ParseModelProfile(std::string_view text, const std::string& file_name);
 
 }  // namespace fairlead::collective

@@ -75,7 +75,7 @@ TEST(RankGridTest, EveryRankIsInOneGroupOfEachKind) {
   }
 }
 
-TEST(RankGridTest, RefusesSizesThatDoNotFitInClearWords) {
+TEST(RankGridTest, RefusesSizesThatDoNotFitWithAClearMessage) {
   const RankLayout layout = MakeRegularLayout(2, 8);
   EXPECT_EQ(ErrorOf(layout, {.tensor = 8, .pipeline = 2, .data = 2}),
             "parallelism: tensor 8 * pipeline 2 * data 2 is not the number of GPUs, 16");

@@ -22,7 +22,7 @@ struct Bundle {
   double covered_until = 0;   // awaited: the union of [t, t + o) so far ends here
   double covered = 0;         // and is this long
   double start = 0;
-  double end = 0;  // when somebody waits; kNever
+  double end = 0;  // when something waits; kNever
 };
 
 Class ClassOf(const SequenceStep& step, double start, double total) {

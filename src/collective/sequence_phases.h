@@ -1,19 +1,19 @@
-// From steps to phases: where on the compute clock each collective of a sequence stands, and which become one.
+// From steps to phases: where on the compute clock each collective of a sequence lies, and which are merged.
 //
 // Problem     a model::Iteration is a list of phases, one after the other, each blocking the compute clock or beside
 //             it. A workload of 10,000 layers has 30,000 collectives; a simulation wants tens of phases.
 // Notation    t, o, C as in collective_sequence.h; d_i seconds that collective i takes alone; R windows [w C/R,
 //             (w+1) C/R).
 // Method      1. Window: collectives that begin in one window and have the same group, kind, pass direction and class
-//                are one phase with the sum of their bytes. Classes: blocking; awaited (0 < o, somebody waits before
-//                the end); tail (nobody waits).
+//                are one phase with the sum of their bytes. Classes: blocking; awaited (0 < o, something waits before
+//                the end); tail (nothing waits).
 //             2. Start of the phase. Blocking and tail: mean of their t, weighted by bytes. Awaited: J - U, with J the
 //                last wait among them and U the length of the union of their [t, t + o): as much compute beside it as
 //                there was.
 //             3. Order. Phases are one line, but an awaited one has its room [start, J) for itself: awaited ones and
-//                tails that would begin inside begin at J. A blocking phase that would stand behind a tail, or in the
-//                room of an awaited one, of another group moves before it: communicators of different groups don't
-//                wait for each other, and phases do. Of the same group it stays: one communicator works in order.
+//                tails that would begin inside begin at J. A blocking phase that would follow a tail, or in the room of
+//                an awaited one, of another group moves before it: communicators of different groups don't wait for
+//                each other, and phases do. Of the same group it stays: one communicator works in order.
 //             4. Wait. Only a blocking phase makes compute wait for the phases before it, so the last millionth of an
 //                awaited one (at least a byte) is a blocking phase at J.
 // Cost        O(steps log steps + phases^2).

@@ -111,7 +111,7 @@ TEST(SequencePhasesTest, PutsCollectivesWhereTheirComputeEnds) {
 }
 
 TEST(SequencePhasesTest, AwaitedOnesHideBehindTheComputeThatTheyHave) {
-  // 3 GB beside 2 s of the 4 that follow: one second shows. Beside all 4: nobody waits. 1 GB: hidden.
+  // 3 GB beside 2 s of the 4 that follow: one second shows. Beside all 4: nothing waits. 1 GB: hidden.
   EXPECT_NEAR(SimulateAlone({Awaited(1, Kind::kWorld, 3, 2), Blocking(4, Kind::kTensor, 0)}, 0), 5 + 1, 1e-9);
   EXPECT_NEAR(SimulateAlone({Awaited(1, Kind::kWorld, 3, 4), Blocking(4, Kind::kTensor, 0)}, 0), 5, 1e-9);
   EXPECT_NEAR(SimulateAlone({Awaited(1, Kind::kWorld, 1, 2), Blocking(4, Kind::kTensor, 0)}, 0), 5, 1e-5);

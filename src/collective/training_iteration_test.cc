@@ -266,7 +266,7 @@ std::string ErrorOf(std::string_view profile, const model::Parallelism& parallel
   return iteration.ok() ? "" : iteration.status().message();
 }
 
-TEST(TrainingIterationTest, RefusesInClearWords) {
+TEST(TrainingIterationTest, RefusesWithAClearMessage) {
   EXPECT_EQ(ErrorOf("gpt-175b", {.pipeline = 7}),
             "iteration of model 'gpt-175b': 96 layers cannot be divided into 7 pipeline stages");
   EXPECT_THAT(ErrorOf("gpt-7b", {.tensor = 3}), HasSubstr("32 heads cannot be divided among tensor size 3"));

@@ -1,9 +1,9 @@
 // Double binary tree all-reduce: latency that grows with the logarithm of the hosts, at nearly a ring's bandwidth.
 //
 // Method      two binary trees over the hosts, each with half of the data. Data is reduced up to the root and broadcast
-//             down, pipelined. A rank that is inside one tree is a leaf of the other, so that nobody sends and receives
-//             more than twice S. Inside a host the ranks form a chain that hangs from the rank that speaks for the
-//             host; the second tree starts its chain half a host further, so it leaves by another NIC.
+//             down, pipelined. A rank that is inside one tree is a leaf of the other, so that no rank sends and
+//             receives more than twice S. Inside a host the ranks form a chain that hangs from the rank that speaks for
+//             the host; the second tree starts its chain half a host further, so it leaves by another NIC.
 // Tree        hosts 0..n-1 in order. The parent of h is found by moving its lowest set bit one place up; where that
 //             leaves the range, the bit is cleared instead. Host 0 is the root; odd hosts are the leaves. The second
 //             tree is the mirror image h -> n-1-h when n is even, and shifted by one host when n is odd.

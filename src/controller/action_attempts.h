@@ -1,10 +1,10 @@
-// Attempts at actions: what is told and not yet answered, and when it is tried again or given up.
+// Attempts at actions: those sent and not yet answered, and when it is tried again or given up.
 //
 //     told --- done ------------------------------> forgotten
 //       |  \-- failed, or no answer in time --> pause, twice as long each time --> told again
 //       |                                                                    \---> given up after the last attempt
 //
-// Guarantees  an action is told once an attempt, at most `attempts` times. Answers that come twice, or late, change
+// Guarantees  an action is sent once per attempt, at most `attempts` times. Answers that come twice, or late, change
 //             nothing; a success is believed whenever it comes.
 #pragma once
 
@@ -42,7 +42,7 @@ class ActionAttempts {
  public:
   explicit ActionAttempts(const AttemptOptions& options) : options_(options) {}
 
-  // An action that has just been told for the first time.
+  // An action that has just been sent for the first time.
   void Add(SimTime now, const SteeringAction& action);
   void Forget(uint64_t number) { open_.erase(number); }
 
@@ -54,13 +54,13 @@ class ActionAttempts {
   };
   std::optional<End> Answer(SimTime now, const StepDone& answer);
 
-  // Ends attempts that have had no answer in time. Returns actions that are given up so; those to be told again by now
-  // go to `again`.
+  // Ends attempts that have had no answer in time. Returns actions given up by this; those due to be sent again go to
+  // `again`.
   std::vector<End> Advance(SimTime now, std::vector<SteeringAction>* again);
   // When Advance has something to do; Never(): nothing is open.
   SimTime NextDue() const;
 
-  // For those who keep what is open over the end of a process.
+  // For callers that save open actions across a restart.
   struct Open {
     SteeringAction action;
     bool is_sent = true;  // false: it pauses

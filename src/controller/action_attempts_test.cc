@@ -66,7 +66,7 @@ TEST(ActionAttemptsTest, SilenceIsFailure) {
   EXPECT_EQ(ends.front().message, "given up after 4 attempts: no answer in 120 s");
 }
 
-// Law: whatever is answered, and however often, an action is told at most `attempts` times and ends at most once.
+// Law: whatever is answered, and however often, an action is sent at most `attempts` times and ends at most once.
 TEST(ActionAttemptsTest, EveryActionEndsOnceInBoundedTime) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);

@@ -1,4 +1,4 @@
-// Who carries actions out: nobody (dry run), the operator's program, a simulated cluster; later Slurm and Kubernetes.
+// Carries out actions: a dry run (none), the operator's program, a simulated cluster; later Slurm and Kubernetes.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ class ActionBackend {
 
   virtual std::string_view name() const = 0;
 
-  // One attempt at an action; what comes of it is told by TakeOutcomes, now or later. The same action may come again,
+  // One attempt at an action; its outcome is returned by TakeOutcomes, now or later. The same action may come again,
   // with a higher attempt: what has been done already is a success. Args: actions for which IsAnswered.
   virtual void Begin(SimTime now, const SteeringAction& action) = 0;
 

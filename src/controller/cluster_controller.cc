@@ -118,7 +118,7 @@ void ClusterController::Leave(JobId job) {
   if (profiling_ == job) profiling_ = JobId();
 }
 
-// All jobs whose nodes change give their GPUs back before anybody takes some. A job that can't run where the policy
+// All jobs whose nodes change give their GPUs back before any job takes some. A job that can't run where the policy
 // puts it leaves, which may change what the policy wants.
 void ClusterController::Allocate(SimTime now, std::vector<Action>* actions) {
   bool is_settled = false;

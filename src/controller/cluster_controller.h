@@ -3,10 +3,10 @@
 //
 // It knows no thread, socket, clock or disk: the simulator drives it in virtual time, a service shell would drive it
 // live. Without an allocation policy jobs start in arrival order (first come, first served, no overtaking) as soon as
-// the placement policy finds room. With one it decides who runs, at which size and on which hosts (job_allocator.h): a
-// job that is resized or moved is stopped and started again. Every batch of events ends in one re-plan of all running
-// jobs by the traffic policy; only differences become actions. Where jobs came or went that never leave NVLink nobody
-// else is planned anew (a promise of every policy: docs/internals/modules/traffic.md).
+// the placement policy finds room. With one it decides which jobs run, at which size and on which hosts
+// (job_allocator.h): a job that is resized or moved is stopped and started again. Every batch of events ends in one
+// re-plan of all running jobs by the traffic policy; only differences become actions. Where jobs came or went that
+// never leave NVLink no other job is planned again (a promise of every policy: docs/internals/modules/traffic.md).
 //
 //     events --> Handle() --> state --> TrafficSnapshot --> policy --> plan -- diff --> actions
 #pragma once
@@ -64,8 +64,7 @@ struct WakeUp {};
 using Event =
     std::variant<JobSubmitted, JobFinished, LinkHealthChanged, JobProfiled, JobSpeedMeasured, JobProgressed, WakeUp>;
 
-// Actions. All are idempotent.
-// Of a job that ran before: it goes on where it was stopped.
+// Actions. All are idempotent. Of a job that ran before: it resumes where it was stopped.
 struct StartJob {
   JobId job;
   model::Placement placement;
@@ -108,9 +107,9 @@ struct ControllerOptions {
   uint64_t hash_seed = 1;
   // Seed of policies that sample.
   uint64_t random_seed = 1;
-  // Policies see a job only when it has been profiled: it gets the top level, which nobody else uses then, for a window
-  // in which its counters are read (Crux section 5). Jobs that arrive together are profiled one after the other; until
-  // its turn a job has hashed paths and the last level. Off: the iteration provider's word is taken.
+  // Policies see a job only when it has been profiled: it gets the top level, which no other job uses then, for a
+  // window in which its counters are read (Crux section 5). Jobs that arrive together are profiled one after the other;
+  // until its turn a job has hashed paths and the last level. Off: the iteration provider is trusted.
   bool profile_jobs = false;
   AllocationOptions allocation;
 };
@@ -130,9 +129,9 @@ class ClusterController {
 
   // Handles events of one instant together: all state changes first, then queued jobs start, then one re-plan. Jobs
   // that are unknown or already finished, and those submitted again while they wait or run, are ignored (late and
-  // repeated events are normal). Actions come in order: jobs whose numbers can't be right are rejected, those that lose
-  // GPUs are stopped, the queue's jobs are started or rejected in order of arrival (with an allocation policy: by id),
-  // then traffic by job id. `now` matters to allocation policies only, and never goes back.
+  // repeated events are normal). Actions come in order: jobs with impossible numbers are rejected, those that lose GPUs
+  // are stopped, the queue's jobs are started or rejected in order of arrival (with an allocation policy: by id), then
+  // traffic by job id. `now` matters to allocation policies only, and never goes back.
   std::vector<Action> Handle(std::span<const Event> events, SimTime now = SimTime());
 
   // When to call Handle with a WakeUp even if nothing happens.
@@ -177,7 +176,7 @@ class ClusterController {
                      std::vector<Action>* actions);
   void AdoptProfile(const JobProfiled& event);
   void StartNextProfiling(std::vector<Action>* actions);
-  // Of those that policies give out. The top one is kept for profiling, so that starting and ending it moves nobody.
+  // Of those that policies give out. The top one is kept for profiling, so that starting and ending it moves no job.
   uint32_t FirstLevel() const { return options_.profile_jobs && options_.num_levels > 1 ? 1 : 0; }
   bool IsKnown(const RunningJob& job) const { return !options_.profile_jobs || job.measured.has_value(); }
   traffic::JobView ViewOf(const RunningJob& job) const;

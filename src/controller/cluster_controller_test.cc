@@ -186,14 +186,14 @@ TEST_F(ClusterControllerTest, JobsThatStayOnNvlinkDoNotDisturbTheOthers) {
   ClusterController controller = Create();
   const Event first[] = {Submit(2, 8, "job", 4)};
   controller.Handle(first);
-  // The policy of this test would move job 2 to a later place, but nobody asks it to.
+  // The policy of this test would move job 2 to a later place, but nothing asks it to.
   const Event local[] = {Submit(0, 4), Submit(1, 4)};
   EXPECT_EQ(Describe(controller.Handle(local)),
             (Lines{"start 0", "start 1", "traffic 0 level 0", "traffic 1 level 1"}));
   const Event leaves[] = {JobFinished{JobId(0)}};
   EXPECT_TRUE(controller.Handle(leaves).empty());
   EXPECT_EQ(controller.counters().level_changes, 0u);
-  // With the next job that needs the network everybody is planned.
+  // With the next job that needs the network all jobs are planned.
   const Event finished[] = {JobFinished{JobId(2)}};
   EXPECT_EQ(Describe(controller.Handle(finished)), (Lines{"traffic 1 level 0"}));
 }
@@ -214,7 +214,7 @@ TEST_F(ClusterControllerTest, JobsAreProfiledInOrderOfArrivalAndKnownAfterwards)
   EXPECT_EQ(Describe(controller.Handle(known)), (Lines{"profile 0", "traffic 0 level 0", "traffic 1 level 1"}));
   EXPECT_EQ(policy_.seen.at(JobId(1)).compute_time, Seconds(0.5));
   EXPECT_EQ(policy_.seen.at(JobId(1)).flows.at(0).bytes, Bytes(7));
-  // A job that ends while it is profiled makes room for nobody; late words about it are ignored.
+  // A job that ends while it is profiled makes room for no other; late messages about it are ignored.
   const Event gone[] = {JobFinished{JobId(0)}};
   controller.Handle(gone);
   const Event late[] = {profile_of(0)};

@@ -2,7 +2,7 @@
 //
 // One stream for each agent, messages in order, several of them sent as one where they come together. Addresses are IP
 // addresses, jobs are names: agents know no fabric. When a stream breaks both sides may have missed something; on the
-// next one the agent says who it is and, asked, what it holds.
+// next one the agent identifies itself and, on request, reports its state.
 //
 //     agent                                    controller
 //       | -- HostHello ------------------------> |    first on each stream
@@ -116,7 +116,7 @@ struct ProbedRoute {
 
   friend bool operator==(const ProbedRoute&, const ProbedRoute&) = default;
 };
-// What came of a PortScanWanted, whole or in part. Many ports share few routes, so each is told once.
+// What came of a PortScanWanted, whole or in part. Many ports share few routes, so each is reported once.
 struct PortScanSeen {
   IpAddress source;
   IpAddress destination;
@@ -166,8 +166,8 @@ struct JobMeasured {
 };
 
 // What the agent saw in one look at the processes of a job on this host, once a second while there are any. One that is
-// gone stands in looks for a while after, the last time that it was read without its records. Nothing is said while the
-// controller is away, but numbers go on.
+// gone remains in looks for a while, the last time that it was read without its records. Nothing is sent while the
+// controller is away, but numbers continue.
 struct ProcessesSeen {
   std::string job;
   uint64_t number = 0;  // of the agent's looks, of whatever job; counts from 0
@@ -216,7 +216,7 @@ struct QueuePairChanged {
   traffic::QueuePairAnswer answer;
   traffic::MoveCause cause = traffic::MoveCause::kLinkDown;
   // Its packets may leave by this port at once. Else only a socket that is not open yet may take it: the controller did
-  // not know of one, so nobody rewrites at the other end.
+  // not know of one, so nothing is rewritten at the other end.
   bool is_prepared = false;
 
   friend bool operator==(const QueuePairChanged&, const QueuePairChanged&) = default;
@@ -240,7 +240,7 @@ struct PortScanWanted {
   friend bool operator==(const PortScanWanted&, const PortScanWanted&) = default;
 };
 struct ProbesWanted {
-  uint64_t round = 0;  // 0: a search for ports, which somebody waits for
+  uint64_t round = 0;  // 0: a search for ports that a process waits for
   std::vector<PortScanWanted> scans;
 
   friend bool operator==(const ProbesWanted&, const ProbesWanted&) = default;
@@ -281,7 +281,7 @@ struct LevelSet {
   friend bool operator==(const LevelSet&, const LevelSet&) = default;
 };
 
-// What is found about this host and still holds: told after each Welcome, and whenever it changes, whole each time.
+// Findings about this host that still hold: sent after each Welcome, and in full whenever they change.
 struct HostJudged {
   struct Finding {
     std::string job;

@@ -3,11 +3,11 @@
 //
 //     jobs, progress, time --> AllocationSnapshot --> policy --> plan -- diff --> AllocationChange
 //
-// Speeds   what the policy is told of a size is the job's profile, corrected by what its iterations took
+// Speeds   the speed of a size that the policy receives is the job's profile, corrected by what its iterations took
 //          (prediction/contended_speed.h): contention on the network that the traffic policy did not avoid makes sizes
 //          on several hosts look as slow as they are.
-// Lengths  what is left of a job is told once the share of its iterations is done after which it can be foreseen
-//          (model::Elasticity); before, the job counts as unpredictable.
+// Lengths  the remaining work of a job is known once the share of its iterations is done after which it can be
+//          predicted (model::Elasticity); before, the job counts as unpredictable.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct JobProgressed {
   Seconds measured_for;        // how long that was
 };
 
-// A job whose nodes change.
+// A job that changes nodes.
 struct AllocationChange {
   JobId job;
   std::vector<scheduling::NodeShare> nodes;  // empty: it stops

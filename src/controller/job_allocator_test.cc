@@ -82,7 +82,7 @@ class JobAllocatorTest : public ::testing::Test {
   std::unique_ptr<scheduling::AllocationPolicy> policy_;
 };
 
-// What a shell would keep: who holds which GPU.
+// What a shell would keep: which job holds which GPU.
 class GpuLedger {
  public:
   void Carry(const std::vector<Action>& actions) {
@@ -123,7 +123,7 @@ std::string Describe(const std::vector<Action>& actions) {
   return text;
 }
 
-// A random life of some jobs under a policy; returns all actions as words.
+// A random life of some jobs under a policy; returns all actions as text.
 std::string RunRandomHistory(ClusterController& controller, uint64_t seed, const std::vector<model::Job>& jobs) {
   Random random(seed);
   GpuLedger book;

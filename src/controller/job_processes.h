@@ -4,10 +4,10 @@
 // Method      a process is one number and one start on one host. One that a look of its host leaves out has ended, too.
 //             Hosts look once a second, at different instants, so processes of two runs may seem to be alive together
 //             for `overlap`; but those that begin within that time of each other are of one run. Runs may be alive
-//             together for longer, when nobody waits for the old processes: a run draws its communicators anew, so
+//             together for longer, when nothing waits for the old processes: a run creates new communicators, so
 //             processes that have communicators, and none that one of the others ever had, are a new run whenever the
-//             others have ended. A process that was never seen alive says nothing about runs: its end was told again,
-//             to a controller that has started since.
+//             others have ended. A process that was never seen alive says nothing about runs: its end was reported
+//             again, to a controller that has started since.
 // Cost        O(log processes) for each process in a look, O(processes) for each question; IsNewRun O(1), but for a
 //             while after a process has begun, has ended, or has a new communicator.
 #pragma once
@@ -34,10 +34,10 @@ struct ProcessKey {
 };
 
 struct RunOptions {
-  // >= 0. Longer: a restart at once is still one; shorter: a rank that is replaced by itself is less likely taken for
+  // >= 0. Longer: a restart at once is still one; shorter: the replacement of a single rank is less likely mistaken for
   // one.
   SimDuration overlap = SimDuration(3'000'000'000);
-  // > 0. The processes of a host that was not heard for that long are taken for gone when a new run begins elsewhere.
+  // > 0. The processes of a host that was silent for that long count as gone when a new run begins elsewhere.
   SimDuration host_silent_for = SimDuration(10'000'000'000);
 };
 
@@ -51,13 +51,13 @@ class JobProcesses {
   // Forgets the others. Returns them.
   std::vector<ProcessKey> DropOthers(SimTime now, const RunOptions& options);
 
-  // When the last one ended; nothing: one has not, as far as anybody knows.
+  // When the last one ended; nothing: at least one is not known to have ended.
   std::optional<SimTime> AllEndedAt() const;
-  // Whether one of them ended otherwise than by itself.
+  // Whether one of them ended other than voluntarily.
   bool HasFailed() const;
   size_t NumAlive() const;
-  // Those alive that may wait for one that has ended, or whose host is silent: not those that came later and have none
-  // of its communicators. Where nobody is known to have ended, all that are alive.
+  // Those alive that may wait for one that has ended, or whose host is silent: not those started later that have none
+  // of its communicators. Where none is known to have ended, all that are alive.
   size_t NumLeftBehind(SimTime now, const RunOptions& options) const;
   std::vector<ProcessKey> Keys() const;
 
@@ -76,7 +76,7 @@ class JobProcesses {
 
   // Ever had by one that has ended.
   std::set<uint64_t> CommunicatorsOfEnded() const;
-  // Nobody who is alive has a communicator of those who have ended; and all have some.
+  // No process alive has a communicator of those that have ended; and all have some.
   bool AreLivingApart() const;
 
   std::map<ProcessKey, Process> processes_;

@@ -19,7 +19,7 @@ using model::FindingState;
 
 // Agents tell for about a minute of processes that have ended.
 constexpr SimDuration kFormerFor(600'000'000'000);
-// Whatever steering keeps a job for: by then somebody has given it up.
+// Whatever steering keeps a job for: by then it has been given up.
 constexpr SimDuration kForgottenAfter(86'400'000'000'000);
 
 // Hosts in the order of their first rank.
@@ -55,9 +55,9 @@ struct JobWatch::Job {
   SimTime judged;
   SimTime excused_until;
   bool is_stopped = false;                                  // this run, by steering
-  std::map<FindingId, std::pair<SimTime, Finding>> deaths;  // not told yet, and since when they are known
+  std::map<FindingId, std::pair<SimTime, Finding>> deaths;  // not reported yet, and since when they are known
   std::set<FindingId> unreported;                           // that never will be
-  std::vector<SteeringEvent> events;                        // to be told with the next tick
+  std::vector<SteeringEvent> events;                        // to be reported with the next tick
 };
 
 JobWatch::JobWatch(const topology::Fabric& fabric, diagnosis::JobDiagnosisFactory make_diagnosis,
@@ -81,7 +81,7 @@ void JobWatch::Restore(FindingId last_finding) { num_findings_ = std::max(num_fi
 JobWatch::Job* JobWatch::FindOrBegin(SimTime now, const ProcessesSeen& look) {
   const auto known = ids_.find(look.job);
   if (known != ids_.end()) return jobs_.at(known->second).get();
-  // What is told of processes that have ended is of a job that has.
+  // Reports about ended processes belong to a job that has ended.
   if (!HasLiving(look)) return nullptr;
   if (jobs_.size() >= options_.num_jobs_max) {
     ++counters_.dropped_looks;

@@ -1,31 +1,31 @@
-// The jobs whose processes agents can see: from looks at processes to findings, and to what steering wants to know.
+// The jobs whose processes agents can see: from looks at processes to findings and to the input of steering.
 //
 //     agents' looks --> Take() --> JobAssembler --> records --+
 //                                                             +--> JobDiagnosis of each job --> Tick() --> events
 //     (time passes)                                  Tick() --+
 //
-// Problem     jobs are started, stopped and restarted by others, who tell nobody; all that is known of them is what the
-//             agents of their hosts see. Which processes are one job, when does it run, is it a new run, is it over?
-//             And agents fall silent, hosts die, and processes that are gone are told of for a while.
+// Problem     jobs are started, stopped and restarted by others without notice; the agents of their hosts are the only
+//             source about them. Which processes are one job, when does it run, is it a new run, is it over? And agents
+//             fall silent, hosts die, and processes that are gone are still reported for a while.
 // Method      a job is what has its name. It begins with a living process, and has a number until it is gone:
 //               layout    whenever the assembler has a new one (telemetry/job_assembler.h); NIC and leaf of a rank are
 //                         added where the fabric leaves no choice
 //               new run   all processes that are alive came when all others had gone (job_processes.h): assembler and
-//                         diagnosis begin anew, its findings are over, what belonged to the old run is left out from
+//                         diagnosis begins again, its findings are over, what belonged to the old run is left out from
 //                         then on
-//               gone      its processes have all ended regularly; or all have ended and nobody has restarted them for
-//                         `restart_within`; or no host has said a word for `silent_for`. Not while it is excused, which
-//                         is how steering keeps a job that it has stopped.
-//             A job that somebody stops looks like one that crashes: exit codes of strangers are not known. So a death
-//             is told when others of its run still live after `death_settles_for`; where all are gone by then, nobody
-//             is left to wait for it, nor can it be told who was first. Where it is steering that stops it, processes
-//             may take `stop_within` to end: whoever carries out a stop need not wait until they have.
-//             Findings get numbers of their own, from 1, which are never used again.
+//               gone      its processes have all ended regularly; or all have ended and nothing has restarted them for
+//                         `restart_within`; or no host has sent a message for `silent_for`. Not while it is excused,
+//                         which is how steering keeps a job that it has stopped.
+//             A job that is stopped on purpose looks like one that crashes: exit codes of foreign processes are not
+//             known. So a death is reported when others of its run still live after `death_settles_for`; where all are
+//             gone by then, nothing is left to wait for it, and the first to end is unknown. Where it is steering that
+//             stops it, processes may take `stop_within` to end: a stop need not wait until they have. Findings get
+//             numbers of their own, from 1, which are never used again.
 // Cost        a look: that of the assembler. A tick: that of the diagnosis of jobs with looks since the tick before, or
 //             not judged for `judge_period`.
 // Guarantees  same calls, same events. JobRunning comes before findings about the job, and all its findings are over
 //             before JobGone. What one job's processes say changes nothing about another job.
-// Limits      nothing is kept: after a restart of the controller jobs are assembled and findings made anew.
+// Limits      nothing is saved: after a restart of the controller, jobs and findings are built up again.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 3, 4 and 7.
 #pragma once
 
@@ -57,11 +57,12 @@ struct JobWatchOptions {
   // > 0. A job is judged at least that often, and with each tick that has looks of it.
   SimDuration judge_period = SimDuration(1'000'000'000);
   RunOptions run;
-  // >= 0. Longer: a job may take longer to be stopped without a finding; shorter: deaths are told sooner. At least two
-  // periods of looks, or the first host to be looked at stands accused.
+  // >= 0. Longer: a job may take longer to be stopped without a finding; shorter: deaths are reported sooner. At least
+  // two periods of looks, or the first host to be looked at is accused.
   SimDuration death_settles_for = SimDuration(2'000'000'000);
   // >= 0; from the end of the excuse for a stop. Longer: processes may outlive a slow stop without a finding; shorter:
-  // a death after a stop that has failed is told sooner. Launchers give processes half a minute before they kill them.
+  // a death after a stop that has failed is reported sooner. Launchers give processes half a minute before they kill
+  // them.
   SimDuration stop_within = SimDuration(60'000'000'000);
   // >= 0. Longer: a job that crashed may take longer to start again as the same one; shorter: it is gone sooner.
   SimDuration restart_within = SimDuration(120'000'000'000);
@@ -78,7 +79,7 @@ struct JobWatchCounters {
   uint64_t dropped_looks = 0;  // of one job too many
   uint64_t layouts = 0;
   uint64_t runs = 0;                                         // of jobs, new ones included
-  uint64_t ends = 0;                                         // of jobs at once, with deaths that were not told
+  uint64_t ends = 0;                                         // of concurrent jobs, with unreported deaths
   std::array<uint64_t, model::kNumSyndromes> findings = {};  // confirmed ever, [syndrome]
 };
 
@@ -108,8 +109,8 @@ class JobWatch {
   JobWatch(const JobWatch&) = delete;
   JobWatch& operator=(const JobWatch&) = delete;
 
-  // What an earlier controller has told of, before the first Take(): the job of that name has this number again, and
-  // numbers of findings go on behind that one.
+  // Reports of an earlier controller, before the first Take(): the job of that name has this number again, and numbers
+  // of findings continue after that one.
   void Restore(const std::string& name, JobId id);
   void Restore(model::FindingId last_finding);
 
@@ -119,8 +120,8 @@ class JobWatch {
   // FindingReported at each opened and changed finding, JobGone; by job, in that order.
   std::vector<SteeringEvent> Tick(SimTime now);
 
-  // Until then nothing is suspected about the job, and it is not gone, whatever becomes of its processes. Replaces what
-  // was said before. Never: the job is about to be stopped. Nothing happens where there is no such job.
+  // Until then nothing is suspected about the job, and it is not gone, whatever becomes of its processes. Replaces
+  // earlier ones. Never: the job is about to be stopped. Nothing happens where there is no such job.
   void Excuse(JobId job, SimTime until);
 
   // Of a job that runs, or that a finding in findings() is about; empty: none.

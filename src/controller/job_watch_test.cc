@@ -29,13 +29,13 @@ using testing::SizeIs;
 
 constexpr SimDuration kSecond(1'000'000'000);
 
-// What the diagnoses of a test were told, and what they shall say.
+// Input of the diagnoses of a test, and the findings they shall return.
 struct Script {
   int num_made = 0;
   std::map<JobId, std::vector<model::JobLayout>> layouts;
   std::map<JobId, size_t> num_rank_reports;
   std::map<JobId, std::set<model::RankId>> gone;  // in the latest report of each host
-  std::map<JobId, std::vector<Finding>> next;     // said with the next call
+  std::map<JobId, std::vector<Finding>> next;     // returned by the next call
   SimTime excused_until;
 };
 
@@ -165,7 +165,7 @@ class JobWatchTest : public testing::Test {
   int32_t next_pid_ = 100;
 };
 
-// Two processes say that they are rank 0: people have to be told where the second one is.
+// Two processes claim to be rank 0: people have to know where the second one is.
 TEST_F(JobWatchTest, NotesHaveTheNamesOfHosts) {
   Run run = Start({0, 1});
   Run other = Start({2});
@@ -192,7 +192,7 @@ TEST_F(JobWatchTest, AJobRunsWhenItsRanksAreKnown) {
   EXPECT_EQ(watch_.Jobs()[0].num_processes, 4u);
 }
 
-// A layout of the same run is no word of anybody's that it was started.
+// A layout of the same run does not mean that it was started.
 TEST_F(JobWatchTest, ANewCommunicatorIsNoNewRun) {
   Run run = Start({0, 1});
   const auto first = Of<JobRunning>(LookFor(6, {&run}));
@@ -252,7 +252,7 @@ TEST_F(JobWatchTest, AJobWhoseProcessesHaveEndedByThemselvesIsGone) {
   EXPECT_THAT(script_.gone[running[0].job], IsEmpty());
 }
 
-TEST_F(JobWatchTest, ACrashedJobIsGoneWhenNobodyRestartsIt) {
+TEST_F(JobWatchTest, ACrashedJobIsGoneUnlessItIsRestarted) {
   Run run = Start({0, 1});
   LookFor(8, {&run});
   EndAll(&run, -1);
@@ -316,8 +316,8 @@ TEST_F(JobWatchTest, ARestartAtOnceIsANewRun) {
   EXPECT_THAT(script_.gone[Id()], IsEmpty());
 }
 
-// Nobody waits for the old processes: those of both runs live together for up to a quarter of a minute. There is never
-// a job of some of both, and that the old ones end, one look after the other, is nobody's fault.
+// Nothing waits for the old processes: those of both runs live together for up to a quarter of a minute. There is never
+// a job of some of both, and that the old ones end, one look after the other, is no fault.
 TEST_F(JobWatchTest, RunsThatOverlapAreNeitherMixedNorAccused) {
   for (int num_looks = 1; num_looks <= 15; ++num_looks) {
     SCOPED_TRACE(num_looks);
@@ -340,9 +340,9 @@ TEST_F(JobWatchTest, RunsThatOverlapAreNeitherMixedNorAccused) {
     EndAll(&old, -1);
     for (int i = 0; i < 12; ++i) look({&old, &next});
     EXPECT_THAT(Of<FindingReported>(events), IsEmpty());
-    // Jobs of former rounds go meanwhile: nobody speaks of them.
+    // Jobs of former rounds go meanwhile: they are not reported.
     EXPECT_TRUE(std::ranges::none_of(Of<JobGone>(events), [&](const JobGone& gone) { return gone.job == id; }));
-    // It may be told already when most of the old ones have ended.
+    // It may be reported already when most of the old ones have ended.
     const auto running = Of<JobRunning>(events);
     ASSERT_THAT(running, testing::Not(IsEmpty()));
     EXPECT_TRUE(running.back().is_new_run);
@@ -354,8 +354,8 @@ TEST_F(JobWatchTest, RunsThatOverlapAreNeitherMixedNorAccused) {
   }
 }
 
-// The new processes take their time until they meet: they wait for nobody who has ended.
-TEST_F(JobWatchTest, WhoHasNotMetTheOldRunDoesNotMissIt) {
+// The new processes take their time until they meet: they wait for none that has ended.
+TEST_F(JobWatchTest, ProcessesOfANewRunDoNotMissTheOldOne) {
   Run old = Start({0, 1, 2});
   LookFor(8, {&old});
   const JobId id = Id();
@@ -380,7 +380,7 @@ TEST_F(JobWatchTest, WhoHasNotMetTheOldRunDoesNotMissIt) {
   EXPECT_THAT(Of<FindingReported>(events), IsEmpty());
 }
 
-// Ranks are replaced one after the other, each by a process that meets those that are left: a job that goes on.
+// Ranks are replaced one after the other, each by a process that meets those that are left: a job that continues.
 TEST_F(JobWatchTest, RanksThatAreReplacedInTurnAreNoNewRun) {
   Run run = Start({0, 1, 2});
   LookFor(8, {&run});
@@ -418,7 +418,7 @@ TEST_F(JobWatchTest, AHostThatDiedDoesNotHoldUpTheNewRun) {
   EXPECT_EQ(script_.layouts[Id()].back().ranks.size(), 3u);
 }
 
-// All began together, though not in the same look, so what is left is no later run.
+// All began together, though not in the same look, so the rest is not a later run.
 TEST_F(JobWatchTest, ARankThatDiesAtOnceIsOfTheRun) {
   Run run = Start({0, 1, 2});
   Look({&run}, {0, 2});
@@ -446,7 +446,7 @@ TEST_F(JobWatchTest, AReplacedRankIsNoNewRun) {
   EXPECT_THAT(script_.gone[Id()], IsEmpty());
 }
 
-// The controller has started anew, and is told of a process that died before: a rank of this run that is gone.
+// The controller has restarted, and receives the report of a process that died before: a rank of this run that is gone.
 TEST_F(JobWatchTest, ADeathBeforeTheFirstLookCounts) {
   Run run = Start({0, 1, 2});
   End(&run, 1, -1);
@@ -455,7 +455,7 @@ TEST_F(JobWatchTest, ADeathBeforeTheFirstLookCounts) {
   EXPECT_THAT(script_.gone[Id()], ElementsAre(model::RankId(1)));
 }
 
-TEST_F(JobWatchTest, AJobOfWhichNobodySpeaksIsGone) {
+TEST_F(JobWatchTest, AJobThatNoAgentReportsIsGone) {
   Run run = Start({0, 1});
   LookFor(8, {&run});
   const JobId id = Id();
@@ -470,7 +470,7 @@ TEST_F(JobWatchTest, AJobOfWhichNobodySpeaksIsGone) {
   EXPECT_EQ(std::get<JobGone>(events[1]).job, id);
 }
 
-TEST_F(JobWatchTest, ADeathIsToldWhenOthersLiveOn) {
+TEST_F(JobWatchTest, ADeathIsReportedWhenOtherProcessesLiveOn) {
   Run run = Start({0, 1});
   LookFor(8, {&run});
   End(&run, 1, -1);
@@ -481,14 +481,14 @@ TEST_F(JobWatchTest, ADeathIsToldWhenOthersLiveOn) {
   const auto reported = Of<FindingReported>(Look({&run}));
   ASSERT_THAT(reported, SizeIs(1));
   EXPECT_EQ(reported[0].finding.confirmed, now_);
-  // Later words about it are told at once.
+  // Later messages about it are reported immediately.
   death.state = FindingState::kCleared;
   script_.next[Id()] = {death};
   EXPECT_THAT(Of<FindingReported>(Look({&run})), SizeIs(1));
 }
 
 // A host that dies does not say that its processes have ended.
-TEST_F(JobWatchTest, TheDeathOfASilentHostIsTold) {
+TEST_F(JobWatchTest, TheDeathOfASilentHostIsReported) {
   for (const int silent_seconds : {3, 12}) {
     Run run = Start({0, 1, 2});
     LookFor(40, {&run});
@@ -502,8 +502,8 @@ TEST_F(JobWatchTest, TheDeathOfASilentHostIsTold) {
   }
 }
 
-// As when somebody stops the job: one host is looked at before the others.
-TEST_F(JobWatchTest, AnEndOfAllAtOnceAccusesNobody) {
+// As when the job is stopped: one host is looked at before the others.
+TEST_F(JobWatchTest, ASimultaneousEndOfAllYieldsNoFinding) {
   Run run = Start({0, 1, 2});
   LookFor(8, {&run});
   const JobId id = Id();
@@ -525,7 +525,7 @@ TEST_F(JobWatchTest, AnEndOfAllAtOnceAccusesNobody) {
 
 // A program that stops jobs may say that it has as soon as it has asked for it; processes take their time, one of them
 // longer than the others.
-TEST_F(JobWatchTest, WhoIsEndedByAStopHasNotDied) {
+TEST_F(JobWatchTest, ProcessesEndedByAStopHaveNotDied) {
   Run run = Start({0, 1, 2});
   LookFor(8, {&run});
   Finding death = FindingAbout(0, HostId(1));
@@ -548,8 +548,9 @@ TEST_F(JobWatchTest, WhoIsEndedByAStopHasNotDied) {
   EXPECT_THAT(Of<FindingReported>(LookFor(4, {&next})), SizeIs(1));
 }
 
-// It was given up, say. The job may take a minute to end; who is gone by then, while others go on, is missed by them.
-TEST_F(JobWatchTest, ADeathAfterAStopThatFailedIsTold) {
+// It was given up, say. The job may take a minute to end; a process gone by then, while others continue, is missed by
+// them.
+TEST_F(JobWatchTest, ADeathAfterAFailedStopIsReported) {
   Run run = Start({0, 1, 2});
   LookFor(8, {&run});
   Finding death = FindingAbout(0, HostId(1));
@@ -561,7 +562,7 @@ TEST_F(JobWatchTest, ADeathAfterAStopThatFailedIsTold) {
   End(&run, 1, -1);
   EXPECT_THAT(LookFor(59, {&run}), IsEmpty());
   EXPECT_THAT(Of<FindingReported>(Look({&run})), SizeIs(1));
-  // An hour later nobody thinks of that stop.
+  // An hour later that stop is forgotten.
   death = FindingAbout(1, HostId(2));
   death.syndrome = model::Syndrome::kDead;
   script_.next[Id()] = {death};
@@ -570,7 +571,7 @@ TEST_F(JobWatchTest, ADeathAfterAStopThatFailedIsTold) {
 }
 
 // A death that was noticed just before maintenance was announced.
-TEST_F(JobWatchTest, NobodyIsToldDeadInAnAnnouncedPause) {
+TEST_F(JobWatchTest, AnAnnouncedPauseReportsNoDeath) {
   Run run = Start({0, 1, 2});
   LookFor(8, {&run});
   Finding death = FindingAbout(0, HostId(1));
@@ -583,7 +584,7 @@ TEST_F(JobWatchTest, NobodyIsToldDeadInAnAnnouncedPause) {
   EXPECT_THAT(Of<FindingReported>(Look({&run})), SizeIs(1));
 }
 
-TEST_F(JobWatchTest, HostsAreToldWhatHoldsAboutThem) {
+TEST_F(JobWatchTest, HostsReceiveTheirOpenFindings) {
   Run run = Start({0, 1});
   LookFor(8, {&run});
   EXPECT_THAT(watch_.TakeJudged(), IsEmpty());
@@ -792,7 +793,7 @@ WatchedLife Live(const topology::Fabric& fabric, uint64_t seed, bool has_both) {
       }
       life.events[names[id]].push_back(std::to_string(second) + " " + Describe(event, watch));
     }
-    // What hosts were told, put together, is what holds.
+    // The messages to hosts, put together, give the findings that hold.
     for (const auto& [host, judged] : watch.TakeJudged()) reported[host] = judged;
     size_t num_reported = 0;
     for (const auto& [host, judged] : reported) num_reported += judged.findings.size();

@@ -14,8 +14,8 @@ double NormalQuantile(double p) {
   return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
-// Of Student's distribution, from the normal one. Low for one or two degrees of freedom, which are not told apart from
-// three by much: all three are wide.
+// Of Student's distribution, from the normal one. Low for one or two degrees of freedom, which hardly differ from
+// three: all three are wide.
 double StudentQuantile(double p, double degrees) {
   const double z = std::max(0.0, NormalQuantile(p));
   const double z3 = z * z * z;

@@ -62,7 +62,7 @@ TEST(PrioritySpreadTest, CoversNewValuesOfTheSameNoise) {
   EXPECT_GE(outside, 0.001 * all) << "not so wide that nothing would ever be believed";
 }
 
-// A job that changes for good is doubted for a while, and then believed.
+// A job that changes permanently is doubted for a while, and then believed.
 TEST(PrioritySpreadTest, ForgetsWhatWas) {
   Random random(3);
   PrioritySpread spread;

@@ -1,4 +1,4 @@
-// Puts together what the ports of a scan showed, so that each route is told once.
+// Merges the results of the ports of a scan, so that each route is reported once.
 #pragma once
 
 #include "controller/host_messages.h"

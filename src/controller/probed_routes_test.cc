@@ -22,7 +22,7 @@ TEST(ProbedRoutesTest, PortsThatShowedTheSameAreOneRouteWithTheLeastRtt) {
   EXPECT_EQ(scan.routes[0].rtt.value(), 20 * 1e-6);
 }
 
-TEST(ProbedRoutesTest, AnRttThatNobodyMeasuredIsNotTheLeast) {
+TEST(ProbedRoutesTest, AnUnmeasuredRttIsNotTheLeast) {
   PortScanSeen scan;
   AddRoute(Route({kLeaf}, 1, 0), &scan);
   AddRoute(Route({kLeaf}, 2, 30), &scan);

@@ -149,7 +149,7 @@ void Steering::Take(SimTime now, const FindingReported& event) {
   if (job == jobs_.end()) return;
   if (finding.state == model::FindingState::kCleared) job->second.held_up.erase(finding.id);
   if (finding.state != model::FindingState::kConfirmed) return;
-  // A finding is told again with each change; it is judged when it is confirmed, and while it is held up.
+  // A finding arrives again with each change; it is judged when it is confirmed, and while it is held up.
   if (judged_.emplace(finding.job, finding.id, finding.first_seen).second) Judge(now, finding);
 }
 

@@ -6,14 +6,14 @@
 // Problem     a wrong eviction costs a job minutes and a cluster a host; a detector that errs in series must not be
 //             able to take a cluster apart.
 // Method      a state machine without thread, socket, clock or disk. Limits are checked before the first step, once for
-//             the whole sequence, and its spares are set aside; each step waits for word of the one before. A step that
-//             fails is tried again (action_attempts.h), and then given up:
+//             the whole sequence, and its spares are set aside; each step waits for the outcome of the previous one. A
+//             step that fails is tried again (action_attempts.h), and then given up:
 //               isolate   the job is left as it is, an operator is asked; the host's condition is in doubt
 //               stop      likewise; what was isolated stays so
 //               spare     another one is taken; without one the job waits, or shrinks if it can
 //               restart   the job stands, an operator is asked
 //               test      the host stays isolated;  return  likewise
-//             A finding that limits, a pause or another action hold up is looked at again while it stands.
+//             A finding that limits, a pause or another action hold up is considered again while it holds.
 // Guarantees  same events, same state and actions. Events and outcomes that come twice change nothing. A host is
 //             isolated once, whatever is found about it meanwhile. Every host is in one HostCondition and every job in
 //             one JobCondition. In the modes observe and recommend nothing is touched. Every decision, done or not,
@@ -45,7 +45,7 @@ namespace fairlead::controller {
 
 enum class SteeringMode : uint8_t {
   kObserve,    // findings are reported, that is all
-  kRecommend,  // what would be done is said
+  kRecommend,  // intended actions are reported
   kAct,        // it is done
 };
 
@@ -78,12 +78,12 @@ uint32_t RecommendedSpares(uint32_t num_hosts);
 enum class JobCondition : uint8_t {
   kRunning,        // as far as steering knows
   kSteered,        // an action on it is under way
-  kWaitsForSpare,  // it is stopped, and nobody is there to take a place of it
+  kWaitsForSpare,  // it is stopped, and no host is available to replace one
   kNeedsOperator,  // an action was given up: a person has to look
 };
 
 enum class HostCondition : uint8_t {
-  kUnknown,    // nobody has told of it
+  kUnknown,    // it was not reported
   kInJob,      // of a job, and nothing is held against it
   kSpare,      // free
   kReserved,   // a spare that an action has set aside, or taken
@@ -113,7 +113,7 @@ class Steering {
   const std::set<HostId>& spares() const { return spares_; }
   // Hosts that are more than unknown or of a job.
   std::set<HostId> MarkedHosts() const;
-  // What was told and is not answered, or is to be tried again.
+  // Actions sent and not answered, or is to be tried again.
   const ActionAttempts& attempts() const { return attempts_; }
   bool IsBusy(JobId job) const { return sequences_.contains(job); }
   // Whether an action under way has stopped it, or is about to.
@@ -123,7 +123,7 @@ class Steering {
   HostCondition ConditionOf(HostId host) const;
   // Hosts of the job in rank order, as of its last start; must be known.
   const std::vector<HostId>& HostsOf(JobId job) const { return jobs_.at(job).hosts; }
-  // Jobs that steering has been told of and that have not ended, ascending.
+  // Jobs known to steering that have not ended, ascending.
   std::vector<JobId> Jobs() const;
   // Until when the job pauses as announced; the past: it does not.
   SimTime PausedUntil(JobId job) const;
@@ -136,11 +136,11 @@ class Steering {
   // Returns what was forgotten, for people. Errors: kDataLoss: names the record; the object is of no use then.
   Result<std::vector<std::string>> Restore(std::span<const std::pair<std::string, std::string>> records,
                                            std::span<const std::string> host_names);
-  // After Restore(): findings are found anew, by a diagnosis that knows nothing of those before. Actions that were told
-  // and not answered have their time from now on. Returns them, in order: whether they were carried out is not known.
+  // After Restore(): findings are made again, by a diagnosis that knows nothing of earlier ones. The time of actions
+  // that were sent and not answered starts now. Returns them, in order: whether they were carried out is not known.
   std::vector<SteeringAction> Resume(SimTime now);
-  // Nothing that is under way goes on, for nobody carries it out any more: people are asked about the jobs, isolated
-  // hosts stay so. Returns what is told about that.
+  // Nothing under way continues, since nothing carries it out any more: the operator is asked about the jobs, isolated
+  // hosts stay isolated. Returns the messages about that.
   std::vector<SteeringAction> Abandon(SimTime now, const std::string& why);
 
  private:
@@ -154,16 +154,16 @@ class Steering {
     SimTime hold_off_until;
     SimTime paused_until;
     std::string pause_reason;
-    // Confirmed findings that something holds up, and the rule that did when this was last told.
+    // Confirmed findings that are held up, and the rule that did it when this was last reported.
     std::map<model::FindingId, std::pair<model::Finding, std::string>> held_up;
   };
   // One action in flight of a job.
   struct Sequence {
     model::Finding finding;
     std::deque<HostId> to_isolate;
-    std::deque<HostId> to_replace;  // guilty hosts of the job that nobody has replaced yet
+    std::deque<HostId> to_replace;  // guilty hosts of the job not replaced yet
     std::vector<HostId> hosts;      // of the job, as they will be
-    std::set<HostId> reserved;      // spares set aside, not told yet
+    std::set<HostId> reserved;      // spares set aside, not assigned yet
     std::set<HostId> taken;         // spares that were taken
     bool is_stopped = false;
     bool waits_for_spare = false;
@@ -177,7 +177,7 @@ class Steering {
   struct Objection {
     std::string_view rule;  // empty: there is none
     std::string text;
-    bool may_pass = false;  // with time, while the finding stands
+    bool may_pass = false;  // with time, while the finding holds
   };
 
   void Take(SimTime now, const JobRunning& event);
@@ -199,16 +199,16 @@ class Steering {
   // Acting.
   void Begin(SimTime now, const model::Finding& finding, const std::vector<HostId>& guilty);
   void Continue(SimTime now, JobId job);
-  // True: a step was told, or the job waits; false: all places are filled.
+  // True: a step was sent, or the job waits; false: all places are filled.
   bool ReplaceNext(SimTime now, JobId job, Sequence& sequence);
   void WaitForSpare(SimTime now, JobId job, Sequence& sequence);
   void ServeWaiting(SimTime now);
   void End(SimTime now, const ActionAttempts::End& end);
   void Succeed(SimTime now, const SteeringAction& action);
   void GiveUp(SimTime now, const SteeringAction& action, const std::string& message);
-  // Forgets what is under way; spares that nobody was told to take are free again, told ones in doubt.
+  // Forgets what is under way; spares not yet assigned are free again, assigned ones in doubt.
   void Drop(JobId job);
-  // A host that has come back before somebody took its place needs no replacement.
+  // A host that has come back before it was replaced needs no replacement.
   void KeepPlace(SimTime now, HostId host);
   void BeginReturn(SimTime now, HostId host, std::string reason);
   bool IsOfJob(HostId host) const;
@@ -232,7 +232,7 @@ class Steering {
   std::map<JobId, Sequence> sequences_;
   ActionAttempts attempts_;
   std::vector<Isolation> history_;
-  // By their first sight too: a diagnosis that begins anew counts from 0 again.
+  // By their first sight too: a restarted diagnosis counts from 0 again.
   std::set<std::tuple<JobId, model::FindingId, SimTime>> judged_;
   uint64_t num_actions_ = 0;
   std::vector<SteeringAction> actions_;

@@ -1,4 +1,4 @@
-// Joins steering, who carries its actions out, and the audit log.
+// Joins steering, the backend for its actions, and the audit log.
 //
 //     events --> Steering --> actions --+--> ActionBackend --> outcomes, which are events again
 //                                       +--> audit log <-----------+
@@ -15,7 +15,7 @@
 
 namespace fairlead::controller {
 
-// One line of the audit log: an action that was told, or an event that came back of who carries them out.
+// One line of the audit log: an action that was sent, or an event that came back from the backend.
 struct AuditEntry {
   SimTime at;
   std::variant<SteeringAction, SteeringEvent> what;
@@ -27,8 +27,8 @@ class SteeringDispatcher {
   // Both must outlive the dispatcher. `audit` may be empty.
   SteeringDispatcher(Steering* steering, ActionBackend* backend, WriteAudit audit);
 
-  // Handles events, and outcomes that have come, until nothing more comes at this instant. Returns the actions told, in
-  // order, those that nobody has to carry out included.
+  // Handles events, and outcomes that have come, until nothing more comes at this instant. Returns the actions sent, in
+  // order, including those that need no backend.
   std::vector<SteeringAction> Handle(SimTime now, std::span<const SteeringEvent> events);
 
  private:

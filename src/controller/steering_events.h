@@ -1,4 +1,4 @@
-// What steering is told, and what it wants done. Values only.
+// Input and output of steering: events, and requested actions. Values only.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace fairlead::controller {
 struct JobRunning {
   JobId job;
   std::vector<HostId> hosts;  // in rank order
-  // Whether it can go on with fewer hosts when nobody takes the place of a dead one.
+  // Whether it can continue with fewer hosts when a dead one is not replaced.
   bool can_shrink = false;
-  // Somebody has started it; false: it runs as before, and is only told of again. That is no person's word that what an
-  // action left behind is in order.
+  // It was started; false: it runs as before, and is only reported again. That is not a person's confirmation that the
+  // leftovers of an action are in order.
   bool is_new_run = true;
 };
 struct JobGone {
@@ -51,7 +51,7 @@ struct IsolationUndone {
   HostId host;
 };
 // Maintenance, or a pause that looks like a hang: until then nothing is found about the job, and nothing done to it.
-// The last word counts, so an earlier time than before ends the pause.
+// The last message counts, so an earlier time than before ends the pause.
 struct PauseAnnounced {
   JobId job;
   SimTime until;
@@ -83,7 +83,7 @@ struct TestHost {
 struct ReturnHost {
   HostId host;
 };
-// Somebody should know, and nothing is done.
+// For information only: nothing is done.
 struct Advise {
   JobId job;
   model::RecommendedAction action = model::RecommendedAction::kNone;
@@ -93,7 +93,7 @@ struct AskOperator {
   JobId job;
   HostId host;
 };
-// To the diagnosis of the job: nothing is suspected until then. Never(): until told otherwise.
+// To the diagnosis of the job: nothing is suspected until then. Never(): until changed.
 struct ExcuseJob {
   JobId job;
   SimTime until;
@@ -117,14 +117,14 @@ struct SteeringNames {
 // "isolate host 7", "take host h100 for host h7 of job gpt", ..
 std::string Describe(const SteeringStep& step, const SteeringNames& names = {});
 
-// Whether somebody has to carry it out and say so; the others are only told.
+// Whether it has to be carried out and answered; the others are for information.
 bool IsAnswered(const SteeringStep& step);
 
 struct SteeringAction {
   uint64_t number = 0;   // counts from 1
   uint32_t attempt = 1;  // counts from 1
   SteeringStep step;
-  JobId job;                 // for whose sake; invalid: nobody's
+  JobId job;                 // for which job; invalid: none
   model::FindingId finding;  // that it follows from; invalid: none
   double confidence = 0;     // of the finding, 0..1
   std::vector<model::Evidence> evidence;

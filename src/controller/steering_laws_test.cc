@@ -142,7 +142,7 @@ class Life {
     if (manner_ == Manner::kKilledAtEveryEvent) Restart();
   }
 
-  // What was kept is all that is left; it is read back in an order that nobody promised.
+  // The saved records are all that is left; they are read back in arbitrary order.
   void Restart() {
     auto records = steering_.Records({});
     const auto kept = records;
@@ -155,7 +155,7 @@ class Life {
     steering_ = std::move(restored);
   }
 
-  // Whether nothing is told that somebody carries out.
+  // Whether no action is sent that has to be carried out.
   static bool HasNoNews(const std::vector<SteeringAction>& actions) {
     return std::none_of(actions.begin(), actions.end(),
                         [](const SteeringAction& action) { return IsAnswered(action.step); });
@@ -195,7 +195,7 @@ class Life {
       const bool is_whole = steering_.ConditionOf(JobId(job)) == JobCondition::kRunning;
       for (const HostId host : steering_.HostsOf(JobId(job))) {
         const HostCondition condition = steering_.ConditionOf(host);
-        // A spare is never of a job, and of a job that runs nobody is set aside.
+        // A spare is never of a job, and no spare is set aside for a job that runs.
         EXPECT_NE(condition, HostCondition::kSpare);
         EXPECT_NE(condition, HostCondition::kUnknown);
         EXPECT_FALSE(is_whole && condition == HostCondition::kReserved);
@@ -206,7 +206,7 @@ class Life {
     for (uint32_t host = 0; host < kNumHosts; ++host) {
       const bool is_spare = steering_.spares().contains(HostId(host));
       EXPECT_FALSE(is_spare && steering_.IsIsolated(HostId(host)));
-      // Nobody is forgotten.
+      // No job is forgotten.
       EXPECT_NE(steering_.ConditionOf(HostId(host)), HostCondition::kUnknown) << host;
     }
   }
@@ -245,7 +245,7 @@ TEST(SteeringLawsTest, EventsThatComeTwiceChangeNothing) {
   }
 }
 
-// The records are the state: whoever goes on from them does what the one before would have done.
+// The records are the state: a process that continues from them does what the previous one would have done.
 TEST(SteeringLawsTest, ADeathAtEveryEventChangesNothing) {
   for (uint64_t seed = 0; seed < 25 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);

@@ -447,7 +447,7 @@ std::vector<SteeringAction> Steering::Abandon(SimTime now, const std::string& wh
     Drop(job);
     EndExcuse(now, job);
   }
-  // Whether the host was isolated is not known; nobody puts work on it as long as it counts as isolated.
+  // Whether the host was isolated is not known; no work is placed on it as long as it counts as isolated.
   isolating_.clear();
   returning_.clear();
   tests_.clear();

@@ -1,4 +1,4 @@
-// What is left of steering when its process is killed. That a death at any event changes nothing is a law of
+// The records that remain when the process of steering is killed. That a death at any event changes nothing is a law of
 // steering_laws_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ std::vector<std::string> Names() {
   return names;
 }
 
-// Hosts 0..39 run the job, 40 and 41 are spares; host 3 is found sick, and its isolation was told.
+// Hosts 0..39 run the job, 40 and 41 are spares; host 3 is found sick, and its isolation was sent.
 class SteeringRecordsTest : public testing::Test {
  protected:
   SteeringRecordsTest() {
@@ -46,7 +46,7 @@ class SteeringRecordsTest : public testing::Test {
   std::vector<SteeringAction> Send(double seconds, SteeringEvent event) {
     return steering_.Handle(AtSecond(seconds), std::span<const SteeringEvent>(&event, 1));
   }
-  // Another process goes on, in which hosts have these names.
+  // Another process continues, in which hosts have these names.
   std::vector<std::string> RestartWith(const std::vector<std::string>& names) {
     const Records records = steering_.Records(Names());
     steering_ = Steering(Acting(), kNumRecordedHosts);
@@ -81,14 +81,14 @@ TEST_F(SteeringRecordsTest, AHostThatWasTakenOutIsForgottenWithItsJob) {
   EXPECT_EQ(steering_.ConditionOf(kRecordedJob), std::nullopt);
   // Host 40 was set aside for it, and host 41 was not.
   EXPECT_EQ(steering_.spares(), (std::set<HostId>{HostId(40), HostId(41)}));
-  // The test of host 3 is of no use to anybody; the end of the job may still be told to it.
+  // The test of host 3 is of no use any more; the end of the job may still be reported.
   for (const SteeringAction& action : steering_.Resume(AtSecond(3))) {
     EXPECT_FALSE(std::holds_alternative<TestHost>(action.step));
   }
   EXPECT_EQ(steering_.NumIsolatedSince(AtSecond(0), kRecordedJob), 1u);  // limits count it all the same
 }
 
-TEST_F(SteeringRecordsTest, WhatWasToldIsToldAgainAsTheSameAttempt) {
+TEST_F(SteeringRecordsTest, SentActionsAreSentAgainAsTheSameAttempt) {
   RestartWith(Names());
   const auto open = steering_.Resume(AtSecond(1000));  // long after its deadline
   ASSERT_EQ(open.size(), 1u);
@@ -99,10 +99,11 @@ TEST_F(SteeringRecordsTest, WhatWasToldIsToldAgainAsTheSameAttempt) {
   EXPECT_EQ(steering_.NextDue(), AtSecond(1120));
 }
 
-TEST_F(SteeringRecordsTest, AStandingFindingIsNotActedUponTwice) {
+TEST_F(SteeringRecordsTest, AnOpenFindingIsNotActedUponTwice) {
   RestartWith(Names());
   steering_.Resume(AtSecond(10));
-  // The diagnosis counts its findings anew, and finds the same host: first it is busy, then the host is not of the job.
+  // The diagnosis numbers its findings again, and finds the same host: first it is busy, then the host is not part of
+  // the job.
   for (const SteeringAction& action : Send(20, FindingReported{SickHost(0, kRecordedJob, HostId(3), AtSecond(15))})) {
     EXPECT_FALSE(IsAnswered(action.step)) << Describe(action.step);
   }

@@ -1,4 +1,4 @@
-// How steering carries out what it has decided: step after step, each waiting for word of the one before.
+// How steering carries out what it has decided: step after step, each waiting for the outcome of the previous one.
 #include <algorithm>
 #include <utility>
 
@@ -93,7 +93,7 @@ void Steering::Succeed(SimTime now, const SteeringAction& action) {
   Sequence* sequence = found != sequences_.end() && found->second.current == action.number ? &found->second : nullptr;
   if (const auto* isolate = std::get_if<IsolateHost>(&action.step)) {
     isolating_.erase(isolate->host);
-    // Whether it may come back is asked while the job goes on.
+    // Whether it may come back is decided while the job continues.
     const Finding* finding = sequence != nullptr ? &sequence->finding : nullptr;
     tests_[isolate->host] = Tell(now, TestHost{isolate->host}, JobId(), finding, "isolated: " + action.reason);
   }
@@ -170,7 +170,7 @@ void Steering::Drop(JobId job) {
   const auto found = sequences_.find(job);
   if (found == sequences_.end()) return;
   Sequence& sequence = found->second;
-  // An isolation that somebody was told of goes on.
+  // An isolation that was sent continues.
   if (const SteeringAction* current = attempts_.Find(sequence.current);
       current != nullptr && !std::holds_alternative<IsolateHost>(current->step)) {
     attempts_.Forget(sequence.current);

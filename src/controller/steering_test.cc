@@ -60,7 +60,7 @@ class Bench {
   }
   std::vector<SteeringAction> Tell(double seconds, Finding finding) { return Send(seconds, FindingReported{finding}); }
 
-  // Answers everything until nothing is left; returns the steps that somebody carries out, in order.
+  // Answers everything until nothing is left; returns the steps that have to be carried out, in order.
   std::vector<SteeringStep> Obey(double seconds, std::vector<SteeringAction> actions) {
     std::vector<SteeringStep> steps;
     while (!actions.empty()) {
@@ -75,7 +75,7 @@ class Bench {
     return steps;
   }
 
-  // Lets every attempt at the step fail, and obeys otherwise; `seconds` goes on by the pauses between attempts.
+  // Lets every attempt at the step fail, and obeys otherwise; `seconds` advances by the pauses between attempts.
   template <class Step>
   std::vector<SteeringAction> Fail(double seconds, std::vector<SteeringAction> actions) {
     std::vector<SteeringAction> reported;
@@ -155,7 +155,7 @@ TEST(SteeringTest, OneActionOfAJobAtATime) {
   EXPECT_TRUE(bench.steering.IsBusy(kJob));
   EXPECT_EQ(bench.steering.ConditionOf(kJob), JobCondition::kSteered);
   EXPECT_TRUE(IsAdvice(bench.Tell(11, FindingAbout(1, {8})), "under way"));
-  // Nothing changes for that finding: it is not told again.
+  // Nothing changes for that finding: it is not reported again.
   EXPECT_TRUE(bench.steering.Handle(At(12), {}).empty());
 }
 
@@ -164,7 +164,7 @@ TEST(SteeringTest, HoldsOffAfterARestart) {
   bench.Obey(10, bench.Tell(10, FindingAbout(0, {7})));
   EXPECT_TRUE(IsAdvice(bench.Tell(300, FindingAbout(1, {8})), "restarted lately; wait 310 s"));
   EXPECT_TRUE(bench.steering.Handle(At(609), {}).empty());
-  // What still stands then is acted upon without being told again.
+  // Findings that still hold then are acted upon without a new report.
   EXPECT_FALSE(bench.Obey(610, bench.steering.Handle(At(610), {})).empty());
   EXPECT_TRUE(bench.steering.IsIsolated(HostId(8)));
 }
@@ -229,7 +229,7 @@ TEST(SteeringTest, AHostThatPassedItsTestsEndsTheWait) {
 TEST(SteeringTest, AnIsolationThatFailsLeavesTheJobAlone) {
   Bench bench;
   const std::vector<SteeringAction> reported = bench.Fail<IsolateHost>(10, bench.Tell(10, FindingAbout(0, {7})));
-  // Four attempts, then a person is asked, and may look: the diagnosis goes on.
+  // Four attempts, then a person is asked, and the diagnosis continues.
   ASSERT_EQ(reported.size(), 6u);
   EXPECT_EQ(reported[3].attempt, 4u);
   EXPECT_TRUE(std::holds_alternative<AskOperator>(reported[4].step));
@@ -258,7 +258,7 @@ TEST(SteeringTest, ARestartThatFailsIsForAPerson) {
   EXPECT_EQ(bench.steering.ConditionOf(kJob), JobCondition::kNeedsOperator);
   EXPECT_EQ(bench.steering.ConditionOf(HostId(7)), HostCondition::kIsolated);
   EXPECT_EQ(bench.steering.ConditionOf(HostId(100)), HostCondition::kInDoubt);
-  // The diagnosis was told not to look while the job is stopped, and may look again.
+  // The diagnosis was paused while the job is stopped, and may look again.
   EXPECT_EQ(std::get<ExcuseJob>(reported.back().step).until, At(10 + 5 + 10 + 20));
 }
 
@@ -296,11 +296,11 @@ TEST(SteeringTest, AJobRestartedByOthersEndsOurAction) {
   bench.Send(11, JobRunning{kJob, hosts});
   EXPECT_EQ(bench.steering.ConditionOf(kJob), JobCondition::kRunning);
   EXPECT_EQ(bench.steering.spares().size(), 4u);
-  // Somebody is isolating the host already: that goes on.
+  // The host is being isolated already: that continues.
   EXPECT_EQ(bench.steering.ConditionOf(HostId(7)), HostCondition::kIsolating);
 }
 
-TEST(SteeringTest, WordThatTheJobRunsAnswersItsRestart) {
+TEST(SteeringTest, AReportThatTheJobRunsAnswersItsRestart) {
   Bench bench;
   std::vector<SteeringAction> actions = bench.Tell(10, FindingAbout(0, {7}));
   while (!std::holds_alternative<RestartJob>(actions.back().step)) {

@@ -108,7 +108,7 @@ Status TrafficController::RestoreJob(const std::string& key, const std::string& 
   return OkStatus();
 }
 
-// The path service hears of it with the first call.
+// The path service learns of it with the first call.
 Status TrafficController::RestoreReport(const std::string& key, const std::string& value) {
   const std::string name = key.substr(kLinkPrefix.size());
   const auto json = nlohmann::json::parse(value, nullptr, false);
@@ -120,7 +120,7 @@ Status TrafficController::RestoreReport(const std::string& key, const std::strin
   if (!(health >= 0 && health <= 1)) return DamagedRecord(key);
   const LinkId link = fabric_.FindLink(name);
   if (!link.valid()) {
-    // It was taken away: a report of it is of no use to anybody.
+    // It was taken away: a report of it is of no use.
     Note(Noted::Severity::kWarning, "link " + name, "was reported before; the fabric has no such link any more");
     outputs_.emplace_back(RecordChanged{key, std::nullopt});
     return OkStatus();
@@ -209,8 +209,8 @@ void TrafficController::Take(const StreamMessage& input) {
     return Refuse(input.stream, "the first message on a stream must be a hello; is this a Fairlead agent?");
   }
   hosts_[stream.host].last_message = clock_;
-  // What only asks the path service is passed on together; everything else looks at what came of what the same host
-  // has said before. Hosts say such things all the time, and a flush for each of them would be a batch for each.
+  // Requests to the path service alone are passed on together; everything else needs the results of earlier messages of
+  // the same host. Hosts say such things all the time, and a flush for each of them would be a batch for each.
   const bool is_passed_on = std::holds_alternative<PathsWanted>(input.message) ||
                             std::holds_alternative<Heartbeat>(input.message) ||
                             std::holds_alternative<ProbesFinished>(input.message);
@@ -264,7 +264,7 @@ void TrafficController::Flush() {
   for (traffic::PathAction& action : actions) {
     std::visit([this](auto& one) { Carry(one); }, action);
   }
-  // Whoever was refused everything holds nothing. Requests that were rejected as a whole have no answer.
+  // A connection that was refused everything has no path. Requests that were rejected as a whole have no answer.
   for (const JobId job : asking) ForgetIfUnused(job);
   requests_.clear();
 }

@@ -1,4 +1,4 @@
-// The controller of running jobs' traffic: agents' words in, paths and levels out.
+// The controller of running jobs' traffic: messages of agents in, paths and levels out.
 //
 // Jobs are started by others (Slurm, Kubernetes, the lab); this core learns of a job when one of its processes wants a
 // path, and forgets it when the last lease is gone. It joins the path service, the policy that orders jobs, and what
@@ -10,10 +10,10 @@
 //                               +--> SendToStream, EndStream, RecordChanged, Noted, ProcessesLooked
 //
 // Problem     agents speak of addresses and names, come and go, and may be wrong or hostile; the path service and the
-//             policy speak of a fabric, and believe what they are told. A TCP connection breaks when its packets arrive
-//             with a port that its socket does not know.
-// Method      stream   the hello binds a stream to a host; all words are checked against that host, and dropped with a
-//                      note when they are not its own
+//             policy speak of a fabric, and trust their input. A TCP connection breaks when its packets arrive with a
+//             port that its socket does not know.
+// Method      stream   the hello binds a stream to a host; all messages are checked against that host, and dropped with
+//                      a note when they are not its own
 //             job      a name gets a number, which is kept and never given to another
 //             move     an open queue pair of TCP: first its destination is told to rewrite the new port
 //                      (PrepareArrival), then, when it has, the source is told to use it. Whatever comes in between
@@ -22,10 +22,10 @@
 //                      count as the mean of those that have), times the median of hosts, bytes by connection; one flow
 //                      for each queue pair that has a path; then the policy orders the jobs that anybody measured,
 //                      and turns their order only by more than their priorities were seen to vary (priority_spread.h)
-// Guarantees  same inputs, same outputs. Nothing is said to a stream after its end. No agent changes what another host
-//             holds. An open TCP queue pair is told a port only when the other end rewrites it. After a restart from
-//             the kept records, once agents have announced: the same job numbers, reservations and levels, and the same
-//             reported links.
+// Guarantees  same inputs, same outputs. Nothing is sent to a stream after its end. No agent changes what another host
+//             holds. An open TCP queue pair is assigned a port only when the other end rewrites it. After a restart
+//             from the kept records, once agents have announced: the same job numbers, reservations and levels, and the
+//             same reported links.
 // Cost        a path request O(log of addresses, jobs and connections) beside the path service's. Planning levels:
 //             O(links + links of all paths) and the policy's, at most once per level_period. See BM_Controller….
 // Limits      what probes have shown of links is not kept: after a restart they have to show it again.
@@ -73,7 +73,7 @@ struct StreamMessage {
 struct StreamEnded {
   StreamId stream;
 };
-// The word of a switch or an operator about one direction of a cable.
+// The report of a switch or an operator about one direction of a cable.
 struct LinkHealthReported {
   LinkId link;
   double health = 1;  // fraction of the capacity that is left; 0 = down
@@ -91,7 +91,7 @@ struct SendToStream {
   StreamId stream;
   ToAgent message;
 };
-// After what is said before it. Of agents that break the protocol or were refused.
+// After all earlier messages. Of agents that break the protocol or were refused.
 struct EndStream {
   StreamId stream;
 };
@@ -122,12 +122,12 @@ struct TrafficControllerOptions {
   uint32_t num_levels = 8;                              // 1 .. 8
   // False: all jobs stay on the last level; what they were measured to do is shown all the same.
   bool sets_levels = true;
-  // Weight of a job's new measurement in what is known of it; (0, 1]. Smaller: levels are calmer, and follow later.
+  // Weight of a new measurement of a job in its smoothed value; (0, 1]. Smaller: levels are calmer, and follow later.
   double measurement_weight = 0.5;
   // (0, 0.5]: the chance with which noise alone may turn the order of two jobs at a measurement. Smaller: levels are
   // calmer, and jobs that are nearly alike stay as they are.
   double order_error_probability = 1e-3;
-  // > 0: how often levels may be planned anew.
+  // > 0: how often levels may be planned again.
   SimDuration level_period = SimDuration(2'000'000'000);
   uint64_t random_seed = 1;  // for policies that sample
   // > 0. How long a host may take to prepare an arrival, after which the queue pair stays where it is.
@@ -210,9 +210,9 @@ class TrafficController {
     std::optional<StreamId> stream;
     std::string agent_version;
     SimTime last_message;
-    uint64_t passed_on_in = 0;   // the flush that takes what it said last
+    uint64_t passed_on_in = 0;   // the flush that takes its last message
     std::set<JobId> jobs;        // with a share here
-    bool is_announcing = false;  // it was asked what it holds, and has not said all yet
+    bool is_announcing = false;  // its state was requested, and is not complete yet
     std::set<JobId> announced;   // since it was asked
     HostJudged judged;
   };
@@ -257,7 +257,7 @@ class TrafficController {
 
     friend auto operator<=>(const QueuePairKey&, const QueuePairKey&) = default;
   };
-  // A queue pair whose packets arrive, or shall arrive, with another port than its socket's.
+  // A queue pair whose packets arrive, or shall arrive, with another port from its socket's.
   struct Arrival {
     struct Wanted {
       traffic::QueuePairAnswer answer;
@@ -268,7 +268,7 @@ class TrafficController {
     PrepareArrival order;            // the last one
     uint16_t wire_port = 0;          // in force: what the source uses
     uint32_t num_unanswered = 0;     // orders on the present stream
-    std::optional<Wanted> wanted;    // a move that is not told yet
+    std::optional<Wanted> wanted;    // a move that is not sent yet
     SimTime due = SimTime::Never();  // of the answer
     uint16_t refused_port = 0;       // the last one, by either end
     uint32_t num_refusals = 0;       // of that
@@ -276,7 +276,7 @@ class TrafficController {
   struct Request {
     StreamId stream;
     JobId job;
-    PathsAnswered answer;                           // with what is wrong without asking anybody
+    PathsAnswered answer;                           // with errors that need no request
     std::vector<size_t> places;                     // [connection that the service is asked for] -> place in the answer
     std::vector<traffic::ConnectionRequest> asked;  // likewise
   };
@@ -314,7 +314,7 @@ class TrafficController {
   void Note(Noted::Severity severity, std::string subject, std::string text);
   void Object(HostId host, std::string text);
 
-  // traffic_controller_streams.cc: who speaks.
+  // traffic_controller_streams.cc: senders of messages.
   void Welcome(StreamId stream, const HostHello& hello);
   std::string FindFault(const HostHello& hello) const;
   void Refuse(StreamId stream, std::string reason);
@@ -361,8 +361,8 @@ class TrafficController {
   uint16_t WirePortOf(const traffic::HeldQueuePair& held) const;
   Arrival& ArrivalOf(const QueuePairKey& key, const Connection& connection);
   void TakeHeldPort(const QueuePairKey& key, const Connection& connection, const traffic::HeldPath& held);
-  // Moves a queue pair that does not use the port of its answer. Args: held_port: what its host said that it uses, or
-  // would.
+  // Moves a queue pair that does not use the port of its answer. Args: held_port: the port that its host reports in
+  // use, or would use.
   void MoveIfNeeded(const QueuePairKey& key, const Connection& connection, uint16_t held_port);
   void BeginMove(const QueuePairKey& key, const Connection& connection, const Arrival::Wanted& wanted);
   void CancelMove(const QueuePairKey& key);
@@ -377,8 +377,7 @@ class TrafficController {
   std::string TryAgainLater(const QueuePairKey& key, Arrival* arrival, uint16_t port);
   void RetryMoves();
 
-  // traffic_controller_levels.cc: who goes first.
-  // A job as the policy shall see it.
+  // traffic_controller_levels.cc: priorities. A job as the policy shall see it.
   struct MeasuredJob {
     JobId id;
     uint32_t num_gpus = 0;
@@ -397,7 +396,7 @@ class TrafficController {
   std::vector<MeasuredJob> CollectMeasuredJobs() const;
   void AddFlow(const traffic::HeldQueuePair& held, MeasuredJob* job) const;
   GpuId GpuBeside(NicId nic) const;
-  // What all hosts say together, but for the bytes; nothing: nobody has measured.
+  // The combined measurements of all hosts, without the bytes; nothing: no host has measured.
   std::optional<Measurement> Sum(const Job& job) const;
   // Of a job on these paths.
   double PriorityUncertainty(const MeasuredJob& measured);
@@ -414,7 +413,7 @@ class TrafficController {
   topology::Router router_;
   topology::LinkHealth health_;
   bool is_router_stale_ = false;
-  std::map<LinkId, double> reported_;  // health of links that somebody said is not whole; they are kept
+  std::map<LinkId, double> reported_;  // health of links reported as degraded; saved
 
   SimTime clock_;
   traffic::SteadyTime time_;
@@ -423,7 +422,7 @@ class TrafficController {
   std::map<JobId, Job> jobs_;
   std::unordered_map<std::string, JobId> job_ids_;
   uint32_t next_job_ = 0;
-  bool has_restored_ = false;  // jobs that nobody has announced yet
+  bool has_restored_ = false;  // jobs not announced yet
 
   std::map<uint64_t, Request> requests_;  // asked of the service, until the next flush
   uint64_t num_requests_ = 0;
@@ -439,7 +438,7 @@ class TrafficController {
   size_t num_measured_shares_ = 0;
   SimTime next_level_plan_;
 
-  // Until the next flush. Releases go first: whoever has something else waiting flushes before it says one.
+  // Until the next flush. Releases go first: a caller with other pending messages flushes before it sends one.
   std::vector<traffic::PathEvent> releases_;
   std::vector<traffic::PathEvent> events_;
   std::vector<traffic::PathEvent> opened_;  // after all others: they would part requests that are placed together

@@ -42,7 +42,7 @@ IpAddress AddressOf(uint32_t host) { return IpAddress::FromIpv4(0x0a000001 + hos
 // Under another leaf.
 uint32_t PartnerOf(uint32_t host) { return (host + 5 * kHostsPerLeaf) % kHosts; }
 
-// A controller whose agents are all there.
+// A controller with all agents connected.
 class Cluster {
  public:
   explicit Cluster(int64_t jobs) : jobs_(jobs), policy_(traffic::CreatePolicy("crux-levels", {}).value()) {

@@ -1,4 +1,4 @@
-// A small fabric that hashes, and agents that do as they are told, for tests of the traffic controller.
+// A small hashing fabric and obedient agents, for tests of the traffic controller.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ struct FakeAgent {
   std::map<std::string, uint32_t> levels;
   std::string arrival_error;  // what it answers to PrepareArrival
   bool answers_arrivals = true;
-  uint32_t moves_to_refuse = 0;  // of its own connections, the next ones
+  uint32_t moves_to_refuse = 0;  // of its connections, the next ones
   uint32_t num_refused = 0;
   bool loses_refusals = false;  // its stream breaks first
   bool must_announce = false;
@@ -103,7 +103,7 @@ class LiveCluster {
   const std::map<uint32_t, HostJudged>& judged() const { return judged_; }
   uint64_t num_moves_of_open_sockets() const { return num_moves_of_open_sockets_; }
 
-  // Kills the controller, keeping what it had said to keep, and starts another one.
+  // Kills the controller, keeps its saved records, and starts another one.
   void Restart() { Restart(decisions_); }
   // The next one decides about something else.
   void Restart(LiveDecisions decisions) {
@@ -267,7 +267,7 @@ class LiveCluster {
     for (const QueuePairOnFabric& qp : controller_->QueuePairs()) found[{qp.job, qp.connection}] = qp.links;
     return found;
   }
-  // Feeds what the present controller was told to a new one: it must say the same.
+  // Replays the input of the present controller to a new one: the output must be the same.
   void ExpectReplay() {
     auto paths = MakePaths();
     TrafficController again(fabric_, addresses_, *paths, *policy_, Options());
@@ -446,7 +446,7 @@ class LiveCluster {
   std::set<StreamId> ended_;
   std::vector<Noted> notes_;
   std::vector<QueuePairChanged> changes_;
-  std::map<uint32_t, HostJudged> judged_;  // as each agent was told last
+  std::map<uint32_t, HostJudged> judged_;  // as last sent to each agent
   uint64_t num_moves_of_open_sockets_ = 0;
   uint32_t num_streams_ = 0;
   uint64_t num_requests_ = 0;

@@ -181,7 +181,7 @@ void TrafficController::Hear(HostId host, const ConnectionOpened& message) {
   uint16_t& socket_port = connection->socket_ports[message.queue_pair];
   const bool is_roce = connection->request.protocol == 17;
   if (socket_port == message.socket_port) return;
-  if (socket_port != 0 && !is_roce) DropArrival(key);  // it was opened anew
+  if (socket_port != 0 && !is_roce) DropArrival(key);  // it was opened again
   socket_port = message.socket_port;
   if (is_roce) return;  // stays where it is
   MoveIfNeeded(key, *connection, message.socket_port);
@@ -200,7 +200,7 @@ void TrafficController::PassPort(const QueuePairKey& key, HostId host, uint16_t 
 void TrafficController::Hear(HostId host, const ConnectionsClosed& message) {
   const std::optional<JobId> job = FindJob(message.job);
   if (!job) return;
-  // Nothing that this host has said before waits.
+  // No earlier message of this host is pending.
   releases_.emplace_back(traffic::ConnectionsReleased{.host = host, .job = *job, .connections = message.connections});
   if (message.connections.empty()) {
     RemoveShare(*job, host);
@@ -251,7 +251,7 @@ void TrafficController::Hear(HostId host, const ConnectionsHeld& message) {
   SendTo(host, LevelSet{.job = known.name, .level = known.level, .reason = known.reason});
 }
 
-// What an earlier agent of this host held, and this one has forgotten: heartbeats would keep it for ever.
+// Connections of an earlier agent of this host that this one has forgotten: heartbeats would keep them forever.
 void TrafficController::Hear(HostId host, const AnnouncementFinished&) {
   if (!std::exchange(hosts_[host].is_announcing, false)) return;
   const std::set<JobId> announced = std::exchange(hosts_[host].announced, {});

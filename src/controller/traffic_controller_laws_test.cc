@@ -1,5 +1,5 @@
-// What holds whatever agents, links and the controller's machine do. LiveCluster itself checks that nothing is said to
-// an ended stream, and that no open TCP socket is told a port that its destination does not rewrite.
+// What holds whatever agents, links and the controller's machine do. LiveCluster itself checks that nothing is sent to
+// an ended stream, and that no open TCP socket is assigned a port that its destination does not rewrite.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -188,7 +188,7 @@ TEST(TrafficControllerLawsTest, ARestartChangesNothing) {
     EXPECT_EQ(cluster.Reservations(), reservations);
     EXPECT_EQ(cluster.store(), store);
     EXPECT_EQ(LevelsOf(cluster.controller()), levels);
-    // Restored jobs that nobody has announced are forgotten after a lease's term.
+    // Restored jobs that are never announced are forgotten after a lease's term.
     for (uint32_t h = 0; h < 6; ++h) cluster.agent(h).held.clear();
     cluster.Restart();
     cluster.ConnectAll();
@@ -199,7 +199,7 @@ TEST(TrafficControllerLawsTest, ARestartChangesNothing) {
   EXPECT_GT(num_reservations, 300u);
 }
 
-// Words that no sound agent says.
+// Messages that no correct agent sends.
 class Nonsense {
  public:
   explicit Nonsense(uint64_t seed) : random_(seed) {}

@@ -50,7 +50,7 @@ std::string TrafficController::FindFault(const JobMeasured& message) const {
 
 void TrafficController::Hear(HostId host, const JobMeasured& message) {
   const std::optional<JobId> id = FindJob(message.job);
-  // Late words of ended jobs are normal.
+  // Late messages of ended jobs are normal.
   if (!id || FindShare(*id, host) == nullptr) return;
   if (const std::string fault = FindFault(message); !fault.empty()) {
     return Object(host, fmt::format("measured of job {}: {}: ignored", message.job, fault));
@@ -149,7 +149,7 @@ std::vector<TrafficController::MeasuredJob> TrafficController::CollectMeasuredJo
   });
   std::vector<MeasuredJob> jobs;
   for (auto& [id, job] : measured) {
-    // On hashed paths that we don't know: nothing can be said of it.
+    // On hashed paths that we don't know: nothing is known about it.
     if (job.actual.flows.empty()) continue;
     const Measurement sum = *Sum(jobs_.at(id));
     job.id = id;
@@ -190,7 +190,7 @@ void TrafficController::NoteIntensities(const traffic::TrafficSnapshot& snapshot
 }
 
 void TrafficController::PlanLevels() {
-  // Whether there is anything to plan is seen from end to end of all connections: not with each word.
+  // Finding out whether there is anything to plan takes a pass over all connections: not with each message.
   if (!are_levels_stale_ || num_measured_shares_ == 0 || time_.now() < next_level_plan_) return;
   are_levels_stale_ = false;
   next_level_plan_ = time_.now() + options_.level_period;

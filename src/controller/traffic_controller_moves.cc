@@ -5,8 +5,8 @@
 //       |                   | <-- ArrivalPrepared - |
 //       | <- PathsChanged - |                       |
 //
-// The destination gives up the old port some time after an order. So a move that comes to nothing ends with an order
-// for the port in force, and orders are counted: only the answer to the last one says what is rewritten now.
+// The destination gives up the old port some time after an order. So a failed move ends with an order for the port in
+// force, and orders are numbered: only the answer to the last one shows what is rewritten now.
 //
 // Either end may refuse, the source by a MoveRefused. Nearly always the port is another connection's that is on its way
 // to leave it, so it is tried again, some times.
@@ -59,7 +59,7 @@ void TrafficController::Carry(const traffic::PathsMoved& action) {
         continue;
       }
       CancelMove(key);
-      change.answer.port = wire_port;  // a port that was wanted and never told stays unreported
+      change.answer.port = wire_port;  // a port that was wanted and never sent stays unreported
     }
     reported.changes.push_back(std::move(change));
   }
@@ -70,7 +70,7 @@ void TrafficController::Carry(const traffic::PathsMoved& action) {
 void TrafficController::NoteImmovable(const traffic::PathsMoved& action) {
   std::map<std::pair<JobId, traffic::MoveCause>, uint32_t> counts;
   for (const traffic::PathMove& move : action.moves) {
-    if (move.cause == traffic::MoveCause::kCorrected) continue;  // its host has told that it stays
+    if (move.cause == traffic::MoveCause::kCorrected) continue;  // its host has reported that it stays
     const Connection* connection = FindConnection(move.job, action.host, move.connection);
     if (connection == nullptr || move.queue_pair >= connection->socket_ports.size()) continue;
     const uint16_t socket_port = connection->socket_ports[move.queue_pair];

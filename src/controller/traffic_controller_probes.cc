@@ -118,7 +118,7 @@ void TrafficController::Hear(HostId host, const ProbesFinished& message) {
     }
     scans.push_back(std::move(translated));
   }
-  // Whoever was not asked, or is late, tells of ports only.
+  // A host that was not asked, or is late, contributes ports only.
   const auto round = rounds_.find(message.round);
   const bool was_asked = round != rounds_.end() && round->second.waiting_for.erase(host) > 0;
   if (!scans.empty()) {
@@ -135,7 +135,7 @@ void TrafficController::KeepProbes(std::span<traffic::PathEvent> flushed) {
   }
 }
 
-// Those that everybody has answered, and those that have waited for long enough.
+// Those that all hosts have answered, and those that have waited long enough.
 void TrafficController::FinishRounds() {
   for (auto round = rounds_.begin(); round != rounds_.end();) {
     if (!round->second.waiting_for.empty() && time_.now() < round->second.due) {

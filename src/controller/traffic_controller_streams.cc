@@ -1,4 +1,4 @@
-// Of the traffic controller: who speaks on a stream, and who is spoken to.
+// Of the traffic controller: senders and recipients of messages on streams.
 #include <fmt/format.h>
 
 #include "controller/traffic_controller.h"
@@ -97,7 +97,7 @@ void TrafficController::SendTo(HostId host, ToAgent message) {
   if (hosts_[host].stream) Say(*hosts_[host].stream, std::move(message));
 }
 
-// A second one on the same stream: whoever it is, we don't know whom we are talking to any more.
+// A second one on the same stream: the identity of the other end is in doubt.
 void TrafficController::Hear(HostId host, const HostHello&) {
   const StreamId stream = *hosts_[host].stream;
   hosts_[host].stream.reset();

@@ -10,7 +10,7 @@
 namespace fairlead::controller {
 namespace {
 
-// All words to one stream.
+// All messages to one stream.
 template <class T>
 std::vector<T> Sent(const std::vector<TrafficOutput>& outputs) {
   std::vector<T> found;
@@ -41,7 +41,7 @@ TEST(TrafficControllerTest, OptionsAreValidated) {
   EXPECT_EQ(options.Validate(), InvalidArgument("controller: level_period: expected > 0, found 0 ns"));
 }
 
-// As what the host of its stream saw, whatever the word says.
+// As seen by the host of its stream, whatever the message claims.
 TEST(TrafficControllerTest, LooksAtProcessesAreHandedOn) {
   LiveCluster cluster;
   const ProcessesSeen look{.job = "gpt", .number = 3, .at = SimTime(4), .processes = {}};
@@ -54,7 +54,7 @@ TEST(TrafficControllerTest, LooksAtProcessesAreHandedOn) {
   EXPECT_EQ(looked.look, look);
 }
 
-TEST(TrafficControllerTest, HostsAreToldWhatIsFoundAboutThem) {
+TEST(TrafficControllerTest, HostsReceiveFindingsAboutThemselves) {
   LiveCluster cluster;
   const HostJudged judged{{{"gpt", model::Syndrome::kDead, "rank 3 is gone", model::RecommendedAction::kRestart}}};
   cluster.Connect(1);
@@ -80,7 +80,7 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
   };
   HostHello hello = cluster.Hello(0);
   EXPECT_EQ(refusal(100, Heartbeat{}), "the first message on a stream must be a hello; is this a Fairlead agent?");
-  // What comes on it afterwards is not heard.
+  // Later messages on it are ignored.
   EXPECT_TRUE(cluster.Send({StreamMessage{StreamId(100u), hello}}).empty());
   hello.protocol_version = 7;
   EXPECT_EQ(refusal(101, hello),
@@ -148,7 +148,7 @@ void ExpectTrueRoutes(const LiveCluster& cluster) {
   }
 }
 
-TEST(TrafficControllerTest, HashedPathsAreFoundOutAndNobodyIsMoved) {
+TEST(TrafficControllerTest, HashedPathsAreLearnedAndNoFlowIsMoved) {
   LiveCluster cluster(LiveDecisions{.paths = false, .levels = true});
   cluster.ConnectAll();
   StartJob(&cluster, "gpt");
@@ -164,7 +164,7 @@ TEST(TrafficControllerTest, HashedPathsAreFoundOutAndNobodyIsMoved) {
     cluster.Run(2);
     ExpectTrueRoutes(cluster);
   }
-  // They meet on the hosts' links, so levels can be told apart.
+  // They meet on the hosts' links, so levels can be distinguished.
   for (uint32_t h = 0; h < 3; ++h) {
     cluster.Say(h, cluster.Measured(h, "gpt", 1e15));
     cluster.Say(h, cluster.Measured(h, "bert", 1e12));
@@ -172,7 +172,7 @@ TEST(TrafficControllerTest, HashedPathsAreFoundOutAndNobodyIsMoved) {
   cluster.Run(3);
   EXPECT_LT(cluster.agent(0).levels["gpt"], cluster.agent(0).levels["bert"]);
   EXPECT_EQ(cluster.num_moves_of_open_sockets(), 0u);
-  // Its port is used again before its end is heard of.
+  // Its port is used again before its end is reported.
   cluster.Ask(0, "gpt", 30, 3);
   cluster.Open(0, "gpt", 30, 40000);
   cluster.Close(0, "gpt", 1);
@@ -241,7 +241,7 @@ TEST(TrafficControllerTest, WithoutLevelsJobsAreMeasuredAndStayOnTheLastOne) {
   for (uint32_t h = 0; h < 3; ++h) EXPECT_EQ(cluster.agent(h).levels["gpt"], 7u);
 }
 
-// From chosen paths to hashed ones: connections that stand stay where they are, by the ports that they use.
+// From chosen paths to hashed ones: established connections stay where they are, by the ports that they use.
 TEST(TrafficControllerTest, ConnectionsThatWereMovedStayThereWhenPathsAreLeftToTheHash) {
   LiveCluster cluster;
   cluster.ConnectAll();
@@ -297,7 +297,7 @@ TEST(TrafficControllerTest, OpenConnectionsMoveWhenTheOtherEndIsPrepared) {
   EXPECT_TRUE(cluster.agent(3).arrivals.empty());
 }
 
-TEST(TrafficControllerTest, AMoveThatItsHostRefusesIsTriedAgainAndNobodyIsCutOff) {
+TEST(TrafficControllerTest, ARefusedMoveIsRetriedAndNoConnectionIsCutOff) {
   for (const uint32_t num_refusals : {1u, 3u, 1000u}) {
     LiveCluster cluster;
     cluster.ConnectAll();
@@ -339,8 +339,8 @@ TEST(TrafficControllerTest, ARefusalThatGotLostShowsInTheAnnouncement) {
   EXPECT_NE(cluster.WirePort(0, "gpt", 1), before);
 }
 
-// The answer to a lost path is another port, which an open queue pair of RoCE can't take: people are told.
-TEST(TrafficControllerTest, OpenQueuePairsOfRoceStayAndPeopleAreTold) {
+// The answer to a lost path is another port, which an open queue pair of RoCE can't take: people are informed.
+TEST(TrafficControllerTest, OpenQueuePairsOfRoceStayAndAnEventSaysSo) {
   constexpr uint8_t kRoce = 17;
   for (const bool is_open : {true, false}) {
     LiveCluster cluster;
@@ -388,7 +388,7 @@ TEST(TrafficControllerTest, MeasuredJobsAreOrderedAndOthersComeLast) {
   }
 }
 
-// Two jobs that are alike but for noise of 5 %: whoever goes first goes on going first.
+// Two jobs that are alike but for noise of 5 %: the first one stays first.
 TEST(TrafficControllerTest, NoiseOfMeasurementsChangesNoLevel) {
   LiveCluster cluster;
   cluster.ConnectAll();
@@ -488,7 +488,7 @@ TEST(TrafficControllerTest, JobNumbersAreNeverUsedAgain) {
   EXPECT_TRUE(cluster.store().contains("job/1"));
 }
 
-// Switches say what changes, once; nobody would tell a new controller.
+// Switches report changes once; a new controller would not receive them.
 TEST(TrafficControllerTest, ReportedLinksOutliveARestart) {
   LiveCluster cluster;
   cluster.ConnectAll();

@@ -1,4 +1,4 @@
-// The diagnosis of one job, whoever makes it: telemetry in, findings out.
+// The diagnosis of one job, independent of the method: telemetry in, findings out.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
-// The aggregates of one end of a connection: messages are folded in as they are played, reports are taken out.
+// The aggregates of one end of a connection: messages are added as they are simulated, reports are taken out.
 //
-// Problem     An operation is played to its end at once, but reports are due every second, also in its midst. Keeping
-//             the instants of all messages until then would need memory in the number of messages.
+// Problem     An operation is simulated to its end in one step, but reports are due every second, also in its midst.
+//             Keeping the instants of all messages until then would need memory in the number of messages.
 // Method      Messages come in order of completion. The sums of the present window (the time between two reports) stay
 //             open until a message completes after its end; then the window is closed with that message's phase at that
 //             moment, since it was the oldest under way. A message that never completes is kept: it is what all later

@@ -1,4 +1,4 @@
-// How long does it take to play a minute of a job, and how does that grow with its ranks?
+// How long does it take to simulate a minute of a job, and how does that grow with its ranks?
 #include <benchmark/benchmark.h>
 
 #include "execution/job_execution.h"

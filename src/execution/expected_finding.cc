@@ -77,7 +77,7 @@ std::vector<Culprit> RanksOf(const JobLayout& layout, HostId host) {
   return culprits;
 }
 
-// A NIC that few connections use cannot be told from those connections, nor a host's only NIC from the host.
+// A NIC that few connections use cannot be distinguished from those connections, nor a host's only NIC from the host.
 std::vector<Culprit> NicCulprits(const JobShape& shape, const JobLayout& layout, CulpritKind kind, RankId rank) {
   std::vector<Culprit> culprits = {NicCulprit(layout, kind, rank)};
   if (kind != CulpritKind::kNic) culprits.push_back(NicCulprit(layout, CulpritKind::kNic, rank));
@@ -103,7 +103,7 @@ std::vector<HostId> HostsUnder(const JobLayout& layout, LeafId leaf) {
 
 bool IsUnder(const model::RankPlace& place, uint32_t plane, LeafId leaf) { return place.leaves[plane] == leaf; }
 
-// Whether all traffic of the leaf's plane passes it: then neither can be told from the other.
+// Whether all traffic of the leaf's plane passes it: then neither can be distinguished from the other.
 bool CarriesItsPlane(const JobShape& shape, const JobLayout& layout, uint32_t plane, LeafId leaf) {
   return std::ranges::all_of(NetworkPairsOn(shape, layout, plane), [&](const NetworkPair& pair) {
     return IsUnder(layout.ranks[pair.source.index()], plane, leaf) ||
@@ -140,7 +140,7 @@ std::vector<Culprit> NicsOfAll(const JobShape& shape, const JobLayout& layout, u
 ExpectedFinding ExpectSlowLeaf(const JobShape& shape, const JobLayout& layout, LeafId leaf) {
   ExpectedFinding expected{{Syndrome::kCommSlow}, {LeafCulprit(leaf)}};
   const std::vector<HostId> hosts = HostsUnder(layout, leaf);
-  // What is behind a leaf of its own cannot be told from the leaf.
+  // What is behind its own leaf cannot be distinguished from the leaf.
   if (hosts.size() == 1) expected.culprits.push_back(HostCulprit(hosts.front()));
   uint32_t plane = 0;
   while (!LeavesOf(layout, plane).contains(leaf)) ++plane;
@@ -226,7 +226,7 @@ ExpectedFinding ExpectFinding(const Fault& fault, const JobShape& shape, const J
       expected.syndromes = {Syndrome::kNonCommSlow};
       expected.culprits = RanksOf(layout, fault.host);
       expected.culprits.insert(expected.culprits.begin(), HostCulprit(fault.host));
-      // The ranks of the first stage are late together: nobody of their like is not.
+      // The ranks of the first stage are late together: every rank of their class is.
       expected.is_required =
           shape.HostOf(shape.RankAt(shape.tensor_parallel - 1, shape.data_parallel - 1, 0)) != shape.HostOf(RankId(0));
       return expected;

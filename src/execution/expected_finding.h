@@ -11,9 +11,9 @@
 namespace fairlead::execution {
 
 struct ExpectedFinding {
-  // Any of these is right. Empty: nobody is at fault, and no finding may be confirmed.
+  // Any of these is right. Empty: no component is at fault, and no finding may be confirmed.
   std::vector<model::Syndrome> syndromes;
-  // A right finding names some of these and nobody else; the most precise first.
+  // A right finding names only some of these; the most precise first.
   std::vector<model::Culprit> culprits;
   // Whether silence is wrong, too. A short stall may pass unnoticed.
   bool is_required = true;

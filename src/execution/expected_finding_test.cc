@@ -74,7 +74,7 @@ TEST(Accepts, RefusesTheWrongSyndromeAndAnybodyElse) {
   EXPECT_FALSE(Accepts(expected, Naming(Syndrome::kNonCommSlow, {})));
 }
 
-TEST(ExpectFinding, SlownessOfAllIsNobodysFault) {
+TEST(ExpectFinding, SharedSlownessYieldsNoFinding) {
   const JobShape shape = ShapeWithEverything();
   Fault fault;
   fault.kind = FaultKind::kSlowLoader;
@@ -83,7 +83,7 @@ TEST(ExpectFinding, SlownessOfAllIsNobodysFault) {
 }
 
 // Two hosts of four GPUs under one leaf of each plane: what passes a plane passes its leaf.
-TEST(ExpectFinding, APlaneOfOneLeafCannotBeToldFromIt) {
+TEST(ExpectFinding, APlaneOfOneLeafCannotBeDistinguishedFromIt) {
   JobShape shape;
   shape.data_parallel = 8;
   shape.gpus_per_host = 4;
@@ -151,7 +151,7 @@ TEST(ExpectFinding, EachPlaneIsComparedWithLeavesOfItsOwnTree) {
 // Two hosts on rails, four stages of four replicas: data groups stay inside a host, and between the hosts go the
 // activations of ranks 4 to 7 to ranks 8 to 11, GPU 4 to GPU 0 and so on. Through the leaf of rail 0 passes what rank 8
 // has.
-TEST(ExpectFinding, ALeafOfOneNicCannotBeToldFromIt) {
+TEST(ExpectFinding, ALeafOfOneNicCannotBeDistinguishedFromIt) {
   JobShape shape;
   shape.data_parallel = 4;
   shape.pipeline_parallel = 4;
@@ -213,7 +213,7 @@ TEST(DrawFault, NothingWhereTheJobHasNoSuchPlace) {
   EXPECT_FALSE(DrawFault(FaultKind::kCheckpointStall, shape, layout, SimTime(0), random).has_value());
 }
 
-TEST(Validate, SaysWhatIsWrongWithAFault) {
+TEST(Validate, NamesWhatIsWrongWithAFault) {
   const JobShape shape = ShapeWithEverything();
   Fault fault;
   fault.kind = FaultKind::kSlowGpu;

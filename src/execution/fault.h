@@ -1,4 +1,4 @@
-// What can be planted in a played job.
+// What can be planted in a simulated job.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ enum class FaultKind : uint8_t {
   kNvlinkError,      // rank: operations of its tensor group never end; without a group its process dies
   kCudaError,        // rank: its process dies
   kProcessCrash,     // rank: its process dies
-  kProcessFrozen,    // rank: SIGSTOP until `end`; the GPU goes on with what was enqueued
+  kProcessFrozen,    // rank: SIGSTOP until `end`; the GPU continues with what was enqueued
   kGpuHang,          // rank: its GPU stops; operations may have started
   kHostLost,         // host: its processes and its agent are gone
-  kAgentLost,        // host: no reports, the job goes on
+  kAgentLost,        // host: no reports, the job continues
   kSlowGpu,          // rank: computes `magnitude` times as long
   kSlowNicSend,      // rank: what its NIC sends takes `magnitude` times as long
   kSlowNicReceive,   // rank: what its NIC receives takes `magnitude` times as long
@@ -61,7 +61,7 @@ Status Validate(const Fault& fault, const JobShape& shape);
 // Whether a rank's program disagrees with the others'; such a fault acts in one iteration.
 bool IsMistake(FaultKind kind);
 
-// Whether the processes of `kind` end, and nothing of the rank goes on.
+// Whether the processes of `kind` end, and the rank stops completely.
 bool KillsProcess(FaultKind kind, const JobShape& shape);
 
 }  // namespace fairlead::execution

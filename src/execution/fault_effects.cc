@@ -113,7 +113,7 @@ void FaultEffects::PlantOnRank(FaultIndex index, const JobShape& shape, RankId r
 }
 
 Instant FaultEffects::PassSlowly(const Gates& gates, Instant t) {
-  // Leaving one gate may mean standing before the next.
+  // Leaving one gate may mean reaching the next.
   for (bool moved = true; moved;) {
     moved = false;
     for (const Gate& gate : gates) {

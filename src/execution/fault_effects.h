@@ -1,4 +1,4 @@
-// What the planted faults do to the played job at an instant: who stands still until when, and what takes longer.
+// What the planted faults do to the simulated job at an instant: which ranks stop until when, and what takes longer.
 //
 // A fault that stops something is a gate: an event that would happen in the fault's interval happens at its end, or
 // never.
@@ -63,8 +63,8 @@ class FaultEffects {
 
   // What the agents see.
   bool IsGone(model::RankId rank, Instant t) const { return Holds(gone_gates_[rank.index()], t); }
-  // The latest instant up to `t` of which the rank's process has recorded anything: earlier than `t` while it stands
-  // still.
+  // The latest instant up to `t` of which the rank's process has recorded anything: earlier than `t` while it is
+  // stopped.
   Instant RecordedUntil(model::RankId rank, Instant t) const;
   bool IsFrozen(model::RankId rank, Instant t) const { return RecordedUntil(rank, t) < t && !IsGone(rank, t); }
   bool IsSilent(HostId host, Instant t) const { return Holds(silent_gates_[host.index()], t); }

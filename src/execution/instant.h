@@ -1,7 +1,7 @@
-// Instants of the played job: nanoseconds as plain integers, in which "never" is a value that additions keep.
+// Instants of the simulated job: nanoseconds as plain integers, in which "never" is a value that additions keep.
 //
-// A played job is a recursion of maxima and sums. With an infinity in it, a message that waits for a dead rank needs no
-// special case: its instants come out as never, and everything that depends on it, too.
+// A simulated job is a recursion of maxima and sums. With an infinity in it, a message that waits for a dead rank needs
+// no special case: its instants come out as never, and everything that depends on it, too.
 #pragma once
 
 #include <cstdint>

@@ -137,7 +137,7 @@ TEST(JobExecution, AnOpeningTakesTheTimeOfItsBytes) {
   EXPECT_LE(opening, bytes_s + shape.messages_per_pair * (shape.latency + shape.flush_time).seconds().value());
 }
 
-// Who comes late to the opening keeps all of its group waiting, nobody of another one.
+// A rank that is late to the opening keeps all of its group waiting, and no other group.
 TEST(JobExecution, InAnOpeningAllWaitForTheLast) {
   JobShape shape = SmallShape();
   shape.opening_bytes = 1'000'000;
@@ -199,7 +199,7 @@ TEST(JobExecution, LayoutComesFirstAndArrivalsAscend) {
   EXPECT_TRUE(std::ranges::is_sorted(arrivals, {}, [](const auto& arrival) { return arrival.first; }));
 }
 
-// An operation ascends in time, sequences and issue indices count up without gaps, all ranks agree on them, and nobody
+// An operation ascends in time, sequences and issue indices count up without gaps, all ranks agree on them, and no rank
 // leaves a collective before all have entered it.
 TEST(JobExecution, OperationsOfAHealthyJobAreConsistent) {
   JobShape shape = SmallShape();
@@ -280,7 +280,7 @@ TEST(JobExecution, HealthyTelemetryHasNoOutlier) {
   }
 }
 
-// The others wait for data; the slow one waits for nobody and spends the least time inside. Wire times stay what they
+// The others wait for data; the slow one waits for none and spends the least time inside. Wire times stay what they
 // are, although it receives in bursts what has piled up before it.
 TEST(JobExecution, EverybodyWaitsForTheSlowGpu) {
   JobShape shape;
@@ -408,9 +408,9 @@ TEST(JobExecution, DeadProcessesAndHostsFallSilent) {
   }
 }
 
-// Reports of a rank, together, tell each operation from its beginning to its end, overlap by one report, and their
-// counts are those of the operations told: any one of them may be missed.
-TEST(JobExecution, ReportsTellWhereTheRankStands) {
+// Reports of a rank, together, cover each operation from its start to its end, overlap by one report, and their counts
+// match the reported operations: any one of them may be missed.
+TEST(JobExecution, ReportsHaveTheProgressOfTheRank) {
   JobExecution job(SmallShape(), {}, NoiseOptions{}, 1);
   using Lane = std::tuple<model::CommunicatorId, bool, model::OperationKind, RankId>;
   const auto lane_of = [](model::CommunicatorId id, model::OperationKind kind, RankId peer) {
@@ -456,7 +456,7 @@ TEST(JobExecution, ReportsTellWhereTheRankStands) {
   EXPECT_EQ(ranks.size(), SmallShape().NumRanks());
 }
 
-// A frozen process says every second what it said when it froze, and goes on when it may.
+// A frozen process reports every second the state in which it froze, and continues when released.
 TEST(JobExecution, FrozenProcessReportsNothingNewUntilItGoesOn) {
   Fault frozen = On(FaultKind::kProcessFrozen, 2, 8);
   frozen.end = Second(20);
@@ -470,7 +470,7 @@ TEST(JobExecution, FrozenProcessReportsNothingNewUntilItGoesOn) {
     for (const model::OperationRecord& operation : report.operations) {
       EXPECT_LT(operation.enqueued, Second(8));
       EXPECT_LT(operation.started.value_or(SimTime()), Second(8));
-      // What finished just before stands in the first two reports.
+      // Operations that finished just before are in the first two reports.
       EXPECT_FALSE(operation.finished && report.at > Second(10.1));
     }
     ++silent;

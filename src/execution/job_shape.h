@@ -1,4 +1,4 @@
-// What training job is played: how it is cut over ranks, where the ranks stand, and what an iteration consists of.
+// The simulated training job: its division over ranks, the place of the ranks, and the content of an iteration.
 //
 //     rank = tensor + T * (data + D * pipeline)          ranks fill hosts in this order, one GPU and one NIC each
 //     communicators: "tensor 0".., "data 0".., "pipeline 0".., "all"; those of one rank only are left out
@@ -36,10 +36,10 @@ struct JobShape {
   uint32_t data_parallel = 8;
   uint32_t pipeline_parallel = 1;
 
-  // Where they stand.
+  // Their places.
   uint32_t gpus_per_host = 8;  // a multiple of tensor_parallel
   uint32_t hosts_per_leaf = 4;
-  uint32_t planes = 1;     // ports of a NIC, each with a leaf of its own; channel c uses plane c mod planes
+  uint32_t planes = 1;     // ports of a NIC, each with its own leaf; channel c uses plane c mod planes
   bool has_rails = false;  // NICs of equal index share a leaf, others do not
   uint32_t channels = 2;   // of each communicator
   BytesPerSecond link_speed = GigabitsPerSecond(400);     // of a port of a NIC
@@ -78,9 +78,9 @@ struct JobShape {
   uint32_t checkpoint_every = 0;  // iterations; 0: never
   // The first data-parallel rank of each model part writes, the others wait in a barrier.
   SimDuration checkpoint_time{3'000'000'000};
-  uint32_t pause_every = 0;  // iterations; 0: never. Evaluation or idleness: nobody has an operation pending.
+  uint32_t pause_every = 0;  // iterations; 0: never. Evaluation or idleness: no rank has an operation pending.
   SimDuration pause_time{5'000'000'000};
-  uint64_t iterations = 0;  // after which the job ends; 0: it goes on for ever
+  uint64_t iterations = 0;  // after which the job ends; 0: it runs forever
 
   uint32_t NumRanks() const { return tensor_parallel * data_parallel * pipeline_parallel; }
   uint32_t NumHosts() const { return (NumRanks() + gpus_per_host - 1) / gpus_per_host; }

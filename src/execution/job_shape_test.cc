@@ -45,7 +45,7 @@ TEST(MakeLayout, LeavesOutTrivialCommunicators) {
   EXPECT_EQ(MakeLayout(ShapeOf(8, 1, 1), JobId(0)).communicators.size(), 2u);
 }
 
-// Two planes, rails: every (group of hosts, NIC, plane) has a leaf of its own.
+// Two planes, rails: every (group of hosts, NIC, plane) has its own leaf.
 TEST(MakeLayout, PutsNicsOnLeaves) {
   JobShape shape = ShapeOf(1, 32, 1);
   shape.gpus_per_host = 4;
@@ -57,7 +57,7 @@ TEST(MakeLayout, PutsNicsOnLeaves) {
   EXPECT_EQ(MakeLayout(shape, JobId(0)).ranks[9].leaves, (std::vector<LeafId>{LeafId(10), LeafId(11)}));
 }
 
-TEST(JobShape, SaysWhatIsWrong) {
+TEST(JobShape, NamesTheFault) {
   EXPECT_TRUE(ShapeOf(2, 2, 2).Validate().ok());
   EXPECT_EQ(ShapeOf(1, 1, 1).Validate().message(), "job shape: the number of ranks must be 2 to 1000000, it is 1");
   EXPECT_EQ(ShapeOf(3, 1, 1).Validate().message(),

@@ -13,7 +13,7 @@ using model::RankId;
 
 namespace {
 
-// Pairs whose messages have a channel that is `wanted`.
+// Pairs with messages on a `wanted` channel.
 template <class Predicate>
 std::vector<NetworkPair> PairsOfChannels(const JobShape& shape, const JobLayout& layout, const Predicate& wanted) {
   std::set<NetworkPair> pairs;

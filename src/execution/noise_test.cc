@@ -26,7 +26,7 @@ TEST(NoiseTable, HasMeanOneAndTheAskedVariation) {
   }
 }
 
-TEST(NoiseOptions, SaysWhatIsWrong) {
+TEST(NoiseOptions, NamesTheFault) {
   NoiseOptions noise;
   EXPECT_TRUE(noise.Validate().ok());
   noise.lost = 1.5;

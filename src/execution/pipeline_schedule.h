@@ -1,4 +1,4 @@
-// In which order the stages of a pipeline work on their micro-batches, and in which order that can be played.
+// In which order the stages of a pipeline work on their micro-batches, and in which order that can be simulated.
 #pragma once
 
 #include <cstdint>

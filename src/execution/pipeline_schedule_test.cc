@@ -27,7 +27,7 @@ TEST(StageTasks, AlternatesAfterTheWarmUp) {
                 {1, 0, true}, {1, 0, false}, {1, 1, true}, {1, 1, false}, {1, 2, true}, {1, 2, false}}));
 }
 
-TEST(PipelineTasks, PlaysEverythingOnceAndAfterWhatItNeeds) {
+TEST(PipelineTasks, ExecutesEveryTaskOnceAndAfterItsInputs) {
   for (const auto order : {PipelineOrder::kAllForwardFirst, PipelineOrder::kOneForwardOneBackward}) {
     for (uint32_t stages = 1; stages <= 6; ++stages) {
       for (uint32_t micro_batches = 1; micro_batches <= 9; ++micro_batches) {

@@ -35,7 +35,7 @@ class ReportChannel {
     uint64_t number = 0;  // breaks ties: first sent, first arrived
     model::TelemetryRecord record;
 
-    // For a heap whose first element arrives first.
+    // For a heap with the earliest arrival on top.
     friend bool operator<(const UnderWay& a, const UnderWay& b) {
       return a.arrival != b.arrival ? a.arrival > b.arrival : a.number > b.number;
     }

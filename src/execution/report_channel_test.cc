@@ -62,7 +62,7 @@ TEST(ReportChannel, ArrivalsAscendWhateverHappens) {
   EXPECT_FALSE(std::ranges::is_sorted(arrived, {}, [](const auto& arrival) { return arrival.second.number; }));
 }
 
-// A part of what was said, from the beginning.
+// A prefix of the messages.
 TEST(ReportChannel, TruncatedReportsLackTheirEnd) {
   NoiseOptions noise;
   noise.truncated = 1;

@@ -31,7 +31,7 @@ class ReportWriter {
   };
   ReportWriter(const Sources& sources, const NoiseOptions& noise, std::vector<ReportWindows> windows, uint64_t seed);
 
-  // Sends all reports that are due up to `until`, in order of time; everything before must have been played.
+  // Sends all reports that are due up to `until`, in order of time; everything before must have been simulated.
   void WriteUntil(Instant until, ReportChannel& channel);
 
   const HostClock& ClockOf(HostId host) const { return clocks_[host.index()]; }

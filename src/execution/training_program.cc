@@ -350,7 +350,7 @@ void TrainingProgram::EndIteration() {
     const RankId rank(r);
     RankState& state = At(rank);
     state.stream = Compute(rank, std::max(state.stream, Enqueue(rank)), shape_.optimizer_time);
-    // Sends that nobody takes hold up the rank, too.
+    // Sends that are not received hold up the rank, too.
     for (const Instant stream : state.send_stream) state.stream = std::max(state.stream, stream);
     ends_[r] = effects_->Process(rank, state.stream);
     state.host = ends_[r];

@@ -1,14 +1,14 @@
 // What the ranks of a training job do, iteration by iteration: load, compute, exchange, and now and then pause.
 //
 // Problem     find the instants of every operation of every rank, where each waits for others, and hand every message
-//             to the transfer player.
+//             to the transfer simulator.
 // Method      A rank is a host thread, which loads samples and enqueues the operations of an iteration ahead of the
 //             GPU, and a GPU with one stream of kernels and one more for each direction of its pipeline. Tasks are
-//             played in an order in which the sender of activations comes before the receiver (pipeline_schedule),
-//             after the opening that some shapes have, and before the exchanges of gradients. The host thread begins
-//             an iteration when its GPU has ended the one before, as programs that read their loss do. Nothing of an
-//             iteration happens on a rank before the rank's end of the one before, so what lies before the earliest
-//             end is final and can be reported.
+//             simulated in an order that puts the sender of activations before the receiver (pipeline_schedule), after
+//             the opening that some shapes have, and before the exchanges of gradients. The host thread begins an
+//             iteration when its GPU has ended the one before, as programs that read their loss do. Nothing of an
+//             iteration happens on a rank before the rank's end of the one before, so what lies before the earliest end
+//             is final and can be reported.
 // Cost        O(messages) an iteration.
 // Differs     Tensor groups exchange over NVLink in one fixed time; a barrier takes a few latencies; neither has
 //             messages.
@@ -36,10 +36,10 @@ class TrainingProgram {
   TrainingProgram(const JobShape& shape, const NoiseOptions& noise, const model::JobLayout* layout,
                   FaultEffects* effects, TransferSimulator* simulator, OperationLog* log, uint64_t seed);
 
-  // Plays the next iteration of all ranks. Nothing if the job has ended.
+  // Simulates the next iteration of all ranks. Nothing if the job has ended.
   void SimulateIteration();
 
-  // What happens before this instant has been played. kNever: nothing more will happen.
+  // Everything before this instant has been simulated. kNever: nothing more will happen.
   Instant Frontier() const;
   bool HasEnded() const { return shape_.iterations > 0 && iteration_ends_.size() == shape_.iterations; }
   // When the rank ended its last iteration; kNever: it hangs.

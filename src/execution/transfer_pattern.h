@@ -1,7 +1,7 @@
 // Who sends to whom in a collective operation, and which message has to arrive before which other can leave.
 //
 // Problem     ring, tree, all-to-all and pair transfers differ in their dependencies only; give them one form, so that
-//             one recursion (transfer_simulator) plays them all.
+//             one recursion (transfer_simulator) simulates them all.
 // Method      An edge carries messages 0..K-1 from one member to another. A stage is what the kernel of one member does
 //             again and again: take message k - lag from each input edge, then fill message k of each output edge.
 //             Ring: one stage per member, its input the previous edge, lag = messages of a ring step.
@@ -68,7 +68,7 @@ TransferPattern TreePattern(const JobShape& shape, std::span<const model::RankId
 TransferPattern AllToAllPattern(const JobShape& shape, std::span<const model::RankId> ranks);
 // The one of the three that the shape's exchanges of gradients use.
 TransferPattern DataParallelPattern(const JobShape& shape, std::span<const model::RankId> ranks);
-// All to all, on connections of its own: channels from the shape's number of channels on.
+// All to all, on separate connections: channels from the shape's number of channels on.
 TransferPattern OpeningPattern(const JobShape& shape, std::span<const model::RankId> ranks);
 // From member 0 to member 1, over all channels.
 TransferPattern PairPattern(const JobShape& shape);

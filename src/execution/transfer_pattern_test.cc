@@ -92,8 +92,8 @@ TEST(AllToAllPattern, HasEveryPairOnce) {
   EXPECT_EQ(pairs.size(), 42u);
 }
 
-// What the player relies on: an edge is filled by one stage of its source and taken by one of its destination, and with
-// lag 0 the filling stage comes first.
+// Assumptions of the simulator: an edge is filled by one stage of its source and taken by one of its destination, and
+// with lag 0 the filling stage comes first.
 TEST(OpeningPattern, IsAllToAllOnConnectionsOfItsOwn) {
   JobShape shape;
   const std::vector<RankId> ranks = {RankId(0u), RankId(1u), RankId(2u)};

@@ -1,4 +1,4 @@
-// Plays the messages of one operation: when each is filled, handed to the network, completed and taken, for every
+// Simulates the messages of one operation: when each is filled, handed to the network, completed and taken, for every
 // connection, and so when each rank is through.
 //
 // Problem     given the instants at which the ranks' kernels start an operation, and a pattern of transfers, find all
@@ -13,7 +13,7 @@
 //             An edge's wire is free one latency before its last message is done. rate: that of the NIC's port, shared
 //             evenly by all edges of the operation that use it in that direction.
 // Method      one pass over k, stages in the order of the pattern: a max-plus recursion. Instants may be never: what
-//             waits for a dead rank then waits for ever, and its phase says for whom. Only the last S messages are
+//             waits for a dead rank then waits forever, and its phase shows for which. Only the last S messages are
 //             kept.
 // Cost        O(messages) time, O(edges) space. See BM_Run.
 // Guarantees  every message sent is received; all instants of a message ascend; same input and seed, same output.
@@ -46,7 +46,7 @@ struct Connection {
   Instant latency = 0;
   Instant flush = 0;
   std::vector<FaultIndex> faults;  // that can touch it
-  uint32_t send_account = 0;       // into the player's accounts; of network connections
+  uint32_t send_account = 0;       // into the simulator's accounts; of network connections
   uint32_t receive_account = 0;
 };
 
@@ -63,7 +63,7 @@ struct Transfer {
   uint32_t messages = 0;  // of each edge
   double bytes_per_message = 0;
   std::span<const Instant> starts;  // [member] of the kernels
-  // A member that gives up after half of its messages and waits for more for ever; none by default.
+  // A member that gives up after half of its messages and waits for more forever; none by default.
   MemberIndex short_member = ~MemberIndex{0};
 };
 
@@ -75,7 +75,8 @@ class TransferSimulator {
   // Lays the pattern over ranks; the network's ends get accounts of their own.
   Route MakeRoute(model::CommunicatorId communicator, std::vector<model::RankId> ranks, TransferPattern pattern);
 
-  // Plays one operation. `finishes` [member]: when its last message in either direction is done; at least its start.
+  // Simulates one operation. `finishes` [member]: when its last message in either direction is done; at least its
+  // start.
   void Simulate(const Route& route, const Transfer& transfer, std::span<Instant> finishes);
 
   // The accounts of a rank's ends of connections.

@@ -24,7 +24,7 @@ NoiseOptions Calm() {
   return noise;
 }
 
-// One communicator over all ranks of a job of data parallelism alone, and its player.
+// One communicator over all ranks of a job of data parallelism alone, and its simulator.
 struct SimulatedTransfers {
   explicit SimulatedTransfers(const JobShape& job_shape, std::vector<Fault> faults = {},
                               const NoiseOptions& options = Calm())
@@ -236,7 +236,7 @@ TEST(TransferSimulator, NeighboursOfAFrozenRankWaitForIt) {
   EXPECT_GE((at[{3, Direction::kReceive}].messages), 1u);
 }
 
-// Messages from rank 1 to 2 are handed over and never complete; nobody else's are under way for ever.
+// Messages from rank 1 to 2 are handed over and never complete; no other messages are under way forever.
 TEST(TransferSimulator, MessagesOfADeadLinkStayOnTheWire) {
   Fault fault = On(FaultKind::kConnectionDown, 1, 150'000);
   fault.peer = RankId(2);

@@ -49,7 +49,7 @@ std::optional<KeptOutcome> OutcomeStore::Find(const OutcomeKey& key) const {
   try {
     return ParseOutcome(json);
   } catch (const Json::exception&) {
-    return std::nullopt;  // somebody has edited it
+    return std::nullopt;  // it was edited
   }
 }
 

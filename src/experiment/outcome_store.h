@@ -1,4 +1,4 @@
-// Keeps what experiments found in a folder, so that a long `run all` that is cut off goes on where it stopped.
+// Saves results of experiments in a folder, so that an interrupted long `run all` continues where it stopped.
 //
 // One file for each experiment, written when it has ended: FOLDER/NAME.json. It counts only for the same version of the
 // program, seed and setting; anything else in it means that the experiment is run again.
@@ -31,7 +31,7 @@ class OutcomeStore {
 
   // Nothing when there is no such file, or it is of another run, cut off, or not ours.
   std::optional<KeptOutcome> Find(const OutcomeKey& key) const;
-  // Replaces what was kept. Errors: those of WriteFileAtomically.
+  // Replaces saved results. Errors: those of WriteFileAtomically.
   Status Keep(const OutcomeKey& key, const KeptOutcome& kept) const;
 
  private:

@@ -81,7 +81,7 @@ TEST_F(OutcomeStoreTest, FilesThatAreNotOursAreRunAgain) {
     EXPECT_FALSE(Run().is_kept) << content;
     EXPECT_TRUE(Run().is_kept) << content;
   }
-  // Of the right run, but somebody took the values away.
+  // Of the right run, but with the values removed.
   std::ifstream in(File());
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   text.replace(text.find("\"values\""), 8, "\"velues\"");

@@ -38,8 +38,8 @@ struct PaperTable {
   std::vector<PaperRow> rows;  // in the order people should see them
 };
 
-// Args: `name` stands for the file in messages.
-// Errors: kInvalidArgument with file and line: unknown or missing keys, two rows of one name, low above high.
+// Args: `name` replaces the file in messages. Errors: kInvalidArgument with file and line: unknown or missing keys, two
+// rows of one name, low above high.
 Result<PaperTable> ParsePaperTable(std::string_view yaml, const std::string& name);
 
 }  // namespace fairlead::experiment

@@ -1,8 +1,8 @@
 // The least of many integers of which a few hundred change between two questions.
 //
 // A tree of fan-out 64 whose inner nodes are repaired on demand: a change is O(1), a question costs one scan of 64
-// numbers for every block whose least number went up. An indexed heap would pay its logarithm and its cache misses on
-// each change.
+// numbers for every block whose minimum went up. An indexed heap would pay its logarithm and its cache misses on each
+// change.
 #pragma once
 
 #include <cstddef>

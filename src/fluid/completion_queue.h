@@ -38,13 +38,13 @@ class CompletionQueue {
     return std::max(0.0, member.tag - ClockAt(group, now)) / group.share;
   }
 
-  // Moves the flow to another group. Both groups' clocks must stand at `now` (SetShare).
+  // Moves the flow to another group. Both groups' clocks must be at `now` (SetShare).
   void Move(uint32_t flow, uint32_t group, SimTime now);
   // Takes the flow out of its group, if it has one; its work stays.
   void Drop(uint32_t flow, SimTime now);
   // Brings the group's clock to `now`; from now on it advances by `share` (>= 0, finite) per second.
   void SetShare(uint32_t index, double share, SimTime now);
-  // Puts a flow without a group into one whose share stays as it is, and recomputes when that group's next flow ends.
+  // Puts a flow without a group into one with an unchanged share, and recomputes when that group's next flow ends.
   void Rejoin(uint32_t flow, uint32_t group, SimTime now);
   // Recomputes when the group's next flow ends, after SetShare and Move.
   void Refresh(uint32_t index, SimTime now);

@@ -1,6 +1,6 @@
 // DCQCN: what the congestion control of RoCE v2 does where equal flows share a full link: how many packets are marked,
 // how many congestion notification packets (CNPs) come back, and which share of the link the saw-tooth of rates leaves
-// unused. A fluid simulator with one constant rate per flow sees none of that by itself.
+// unused. A fluid simulator with one constant rate per flow sees none of that.
 //
 // Problem     N long flows alike on a link of capacity C; mean rate of each R = C / N. Which marking probability p
 //             holds them there?
@@ -73,7 +73,7 @@ struct DcqcnOperatingPoint {
 
 // Args     capacity: of the link, bytes/s, > 0; num_flows: >= 0, that are held back by this link (a mean need not be an
 //          integer); options: valid.
-// Returns  the fixed point; no marks and full efficiency where at most one flow wants the link, as nobody competes.
+// Returns  the fixed point; no marks and full efficiency where at most one flow wants the link, as nothing competes.
 DcqcnOperatingPoint SolveDcqcn(double capacity, double num_flows, const DcqcnOptions& options = {});
 
 }  // namespace fairlead::fluid

@@ -81,7 +81,7 @@ class DcqcnSender {
   double rate_;
   double target_;
   double alpha_ = 1;
-  // What is left, in seconds or bytes, until something happens.
+  // Time or bytes left until the next event.
   double timer_ = 0;
   double counter_ = 0;
   double cnp_clock_ = 0;

@@ -112,7 +112,7 @@ TEST(DcqcnTest, FourFlowsForEachPortGiveThePublishedCnps) {
   EXPECT_LT(cnps[3], 17500);
 }
 
-TEST(DcqcnTest, NobodyIsMarkedAlone) {
+TEST(DcqcnTest, LoneFlowsAreNotMarked) {
   for (const double num_flows : {0.0, 0.5, 1.0}) {
     const DcqcnOperatingPoint point = SolveDcqcn(200 * kGigabit, num_flows);
     EXPECT_EQ(point.marking_probability, 0);

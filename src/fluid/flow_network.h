@@ -36,7 +36,7 @@ class FlowNetwork {
   void Start(FlowId id, double bytes);
   // Stops an active flow without completing it.
   void Cancel(FlowId flow);
-  // Allowed while the flow is active: what is left goes on under the new level, over the new route.
+  // Allowed while the flow is active: the rest continues at the new level, over the new route.
   void SetLevel(FlowId id, uint32_t level);
   void SetRoute(FlowId id, std::span<const LinkUse> route);
   // Failure (0), degradation, repair.
@@ -45,8 +45,8 @@ class FlowNetwork {
   SimTime now() const { return now_; }
   // When the next active flow ends, to the nearest nanosecond; Never() when nothing will end as things are.
   SimTime NextCompletion();
-  // Moves the clock to `t`, now() <= t <= NextCompletion(), and appends the flows that end at `t` in order of id.
-  // They are idle afterwards. What is left of them below the rounding to a nanosecond is dropped.
+  // Moves the clock to `t`, now() <= t <= NextCompletion(), and appends the flows that end at `t` in order of id. They
+  // are idle afterwards. A rest of them below the rounding to a nanosecond is dropped.
   void AdvanceTo(SimTime t, std::vector<FlowId>* completed);
 
   bool active(FlowId flow) const {
@@ -58,7 +58,7 @@ class FlowNetwork {
   double Rate(FlowId flow);
   // Bytes; 0 when idle.
   double Remaining(FlowId flow) const;
-  // Until an active flow ends at present rates, to its last byte; infinite when it stands still.
+  // Until an active flow ends at present rates, to its last byte; infinite when it is stalled.
   double SecondsLeft(FlowId flow) {
     if (pending_) Solve();
     return completions_.SecondsLeft(flow.value(), now_);
@@ -68,7 +68,7 @@ class FlowNetwork {
   // Bytes/s over the link, of all levels.
   double Load(uint32_t link);
   double capacity(uint32_t link) const { return solvers_[0]->capacity(link); }
-  // Whoever keeps something that follows from the rates over a link, up to 64 of them, is a bit here; 0 at first.
+  // A bit for each observer of the rates over a link, up to 64; 0 at first.
   void SetWatchers(uint32_t link, uint64_t watchers);
   // The watchers of links over which the rate of a flow may have changed since the last call.
   uint64_t TakeChanged();
@@ -94,8 +94,8 @@ class FlowNetwork {
   std::vector<std::unique_ptr<MaxMinSolver>>
       solvers_;  // [level], at least one; each sees what the levels before it leave
   CompletionQueue completions_;
-  std::vector<uint64_t> watchers_;  // [link]; empty: nobody watches
-  uint64_t changed_ = 0;            // watchers to be told
+  std::vector<uint64_t> watchers_;  // [link]; empty: no watchers
+  uint64_t changed_ = 0;            // watchers to be notified
   std::vector<uint32_t> ending_;    // flows; those started again since are no longer marked so
   SimTime now_;
   bool pending_ = false;

@@ -90,7 +90,7 @@ class NetworkUnderTest {
     CheckWatchers();
   }
 
-  // Nobody misses that a rate over its link has changed, by whomever.
+  // No watcher misses a change of a rate over its link, whatever caused it.
   void CheckWatchers() {
     const uint64_t changed = network_.TakeChanged();
     for (uint32_t link = 0; link < capacities_.size(); ++link) {

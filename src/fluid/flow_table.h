@@ -52,8 +52,8 @@ class FlowTable {
   const Flow& flow(uint32_t id) const { return flows_[id]; }
   const LinkUse& use(uint32_t index) const { return uses_[index]; }
   std::span<const LinkUse> uses(const Flow& flow) const { return {uses_.data() + flow.first_use, flow.num_uses}; }
-  // Where a use stands in its link's list of active flows; the solver's. Apart from the uses, which are read far more
-  // often.
+  // Position of a use in its link's list of active flows; owned by the solver. Apart from the uses, which are read far
+  // more often.
   uint32_t& position(uint32_t use_index) { return positions_[use_index]; }
   // Starts to load a flow and the middle of its route into the cache.
   void Prefetch(uint32_t id, uint32_t use_index) const {

@@ -51,7 +51,7 @@ Instance RandomInstance(uint64_t seed) {
   return instance;
 }
 
-// SimGrid has one engine per process, so all instances share it: each gets links and hosts of its own in one zone.
+// SimGrid has one engine per process, so all instances share it: each gets its own links and hosts in one zone.
 std::vector<std::vector<double>> RunOnSimGrid(const std::vector<Instance>& instances) {
 #if SIMGRID_VERSION >= 40000
   const char* const time_precision = "--cfg=precision/timing:1e-9";

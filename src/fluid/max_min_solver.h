@@ -7,11 +7,10 @@
 //             available[l] = C_l less what flows with a decided rate take; open_weight[l] = sum of multiplicity * w
 //             over the *open* flows of l, those being decided
 // Method      Water-filling from the previous solution. A change on a link moves the share of its group; these flows
-//             take more or less of their other links, which moves the groups there, whose shares are no lower. So
-//             changes only travel upward:
-//             1. open the groups of all links touched by a change, then of all links that their flows touch;
-//             2. take the touched link that fills up first, the one with the least available / open_weight, and freeze
-//             its
+//             take more or less of their other links, which moves the groups there, with shares no lower. So changes
+//             only travel upward: 1. open the groups of all links touched by a change, then of all links that their
+//             flows touch; 2. take the touched link that fills up first, the one with the least available /
+//             open_weight, and freeze its
 //                open flows at that share; repeat until no flow is open.
 //             Where a link fills up below the rate of flows that were not open (arrivals, lost capacity), their groups
 //             are opened late; they sit above the current water, so this is in time.
@@ -49,9 +48,9 @@ class MaxMinSolver {
   bool pending() const { return !touched_.empty(); }
   // Decides all rates. The three lists say what may have changed and hold until the next Solve().
   void Solve();
-  // Links whose available capacity may have changed.
+  // Links with possibly changed available capacity.
   std::span<const uint32_t> changed_links() const { return changed_; }
-  // Links whose share may have changed: they bounded flows before, or do so now.
+  // Links with possibly changed share: they bounded flows before, or do so now.
   std::span<const uint32_t> changed_groups() const { return changed_groups_; }
   // Flows that are now bounded by another link than before, or for the first time.
   std::span<const uint32_t> moved_flows() const { return moved_; }
@@ -133,9 +132,9 @@ class MaxMinSolver {
   std::vector<uint32_t> touched_;
   std::vector<uint32_t> changed_;
   std::vector<uint32_t> changed_groups_;
-  size_t num_groups_opened_ = 0;  // prefix of touched_ whose groups are open
+  size_t num_groups_opened_ = 0;  // prefix of touched_ with open groups
   std::vector<uint32_t> moved_;
-  std::vector<Candidate> queue_;   // heap, least key first; entries whose key is not the link's are dead
+  std::vector<Candidate> queue_;   // heap, least key first; entries with another key than the link's are void
   std::vector<uint32_t> lowered_;  // links whose keys late opening made stale
   bool filling_ = false;
   size_t num_open_ = 0;      // flows

@@ -122,7 +122,7 @@ TEST(MaxMinSolver, ArrivalLowersFlowsThatWereNotTouched) {
 }
 
 TEST(MaxMinSolver, LostCapacityReachesFlowsBoundedElsewhere) {
-  // Link 0 of 10 carries f0, f1 (bounded to 3 each by link 1 of 6) and f2 (bounded to 2 by link 2): nobody is bounded
+  // Link 0 of 10 carries f0, f1 (bounded to 3 each by link 1 of 6) and f2 (bounded to 2 by link 2): no flow is bounded
   // there. Cut to 5 it fills up at 5/3, below all of them.
   SolverUnderTest solver({10, 6, 2}, {{{{0}, {1}}}, {{{0}, {1}}}, {{{0}, {2}}}});
   for (uint32_t f = 0; f < 3; ++f) solver.Toggle(f);
@@ -159,7 +159,7 @@ TEST(MaxMinSolverTest, LargeTiesEnd) {
     solver.SolveAndCompare();
     Random random(num_gpus);
     for (int round = 0; round < 100; ++round) {
-      // Pairs of flows end and begin anew one after the other.
+      // Pairs of flows end and restart one after the other.
       const auto first = static_cast<uint32_t>(random.Below(num_flows));
       const auto second = static_cast<uint32_t>(random.Below(num_flows));
       for (const uint32_t f : {first, second, first, second}) {

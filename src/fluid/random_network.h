@@ -44,8 +44,8 @@ inline ReferenceFlow RandomFlow(uint32_t num_links, const NetworkShape& shape, R
   return {RandomRoute(num_links, random), static_cast<uint32_t>(random.Below(shape.num_levels)), weight};
 }
 
-// No link over capacity; every flow has a full link on which nobody of its level has a larger normalized rate and which
-// lower levels don't use. These define max-min with strict priority.
+// No link over capacity; every flow has a full link on which no flow of its level has a larger normalized rate and
+// which lower levels don't use. These define max-min with strict priority.
 inline void ExpectLaws(const std::vector<double>& capacities, const std::vector<ReferenceFlow>& flows,
                        const std::vector<double>& rates) {
   const size_t num_links = capacities.size();

@@ -11,7 +11,7 @@ namespace {
 
 void StayAwake(int processor, const std::atomic<bool>& stop) {
   const sched_param no_priority = {};
-  // At any other policy it would take time from those who work.
+  // At any other policy it would take time from working processes.
   if (sched_setscheduler(0, SCHED_IDLE, &no_priority) != 0) return;
   cpu_set_t own;
   CPU_ZERO(&own);

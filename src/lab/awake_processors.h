@@ -5,7 +5,7 @@
 // nothing else: without one for 12 to 63 % of the time, 75 to 97 % of what seven of eight links carry; with this 1 to
 // 4 %, and 97 %.
 //
-// Cost        all of the processors' idle time, and nobody else's: the threads have the policy SCHED_IDLE. Nothing on a
+// Cost        all of the processors' idle time, and nothing else: the threads have the policy SCHED_IDLE. Nothing on a
 //             machine of metal.
 #pragma once
 

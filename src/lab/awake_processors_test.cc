@@ -13,7 +13,7 @@
 namespace fairlead::lab {
 namespace {
 
-// Threads of ours that only run when nobody else wants to.
+// Threads of ours that only run when no other thread wants to.
 std::set<pid_t> IdleThreads() {
   std::set<pid_t> threads;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -19,7 +19,7 @@ constexpr double kRestartPatience = 30;
 constexpr double kGoOnPatience = 60;
 // A layout of the job settles for 5 s, and two operations of each communicator make it warm.
 constexpr double kWarmSeconds = 8;
-// Slowness is told from two windows of 10 s in which all was well.
+// Slowness is measured against two healthy windows of 10 s.
 constexpr double kBaselineSeconds = 28;
 // Longer than it takes to confirm a hang.
 constexpr double kPauseSeconds = 25;
@@ -87,7 +87,7 @@ class Tour {
     return WaitUntil(seconds, [] { return false; }).status();
   }
 
-  // A run of the job that nobody but the tour asks for.
+  // A run of the job that only the tour requests.
   Status StartAnew(const std::string& what) {
     Say(what);
     FL_RETURN_IF_ERROR(lab_->StartJob(job()));
@@ -148,7 +148,7 @@ class Tour {
     if (before && now && before->last >= now->first) stop.lost_iterations = before->last + 1 - now->first;
   }
 
-  // Mends what is broken, and waits until the job goes on; a job that does not, or can't, is started anew.
+  // Repairs the fault, and waits until the job continues; a job that does not, or can't, is restarted.
   Status GoOn() {
     FL_RETURN_IF_ERROR(lab_->injector().Undo());
     if (tour_.stops.back().fault.kind == LabFaultKind::kMismatch)
@@ -186,8 +186,8 @@ bool FaultTour::IsAllRight() const {
 }
 
 std::vector<LabFault> PlanTour(std::vector<LabFaultKind> kinds, uint32_t num_workers, double iteration_s) {
-  // What restarts the job makes the diagnosis learn anew what is normal; so slow faults stand apart, with faults between
-  // them that need no such knowledge.
+  // Faults that restart the job make the diagnosis learn again what is normal; so slow faults are spread, with faults
+  // between them that need no such knowledge.
   constexpr std::array kOrder = {LabFaultKind::kHealthy,    LabFaultKind::kSlowConnection, LabFaultKind::kPause,
                                  LabFaultKind::kSlowSend,   LabFaultKind::kCutLink,        LabFaultKind::kSlowReceive,
                                  LabFaultKind::kKilledRank, LabFaultKind::kBusyRank,       LabFaultKind::kKilledHost,

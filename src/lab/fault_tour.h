@@ -36,7 +36,7 @@ struct TourStop {
   std::string host;  // of the faulty worker
   // Confirmed from the fault until the next one, in order.
   std::vector<PublishedFinding> findings;
-  bool is_right = false;          // a right finding, and no other; or none where nobody is at fault
+  bool is_right = false;          // a right finding, and no other; or none where nothing is at fault
   std::optional<double> found_s;  // from the fault to its first finding's confirmation
   bool was_restarted = false;     // by steering
   std::optional<double> back_s;   // from then until the job had done the next iteration

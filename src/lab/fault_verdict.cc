@@ -17,7 +17,7 @@ struct KindForm {
   CulpritForm form;
 };
 
-// The first whose name a text begins with. Hosts have their bare names.
+// The first with a name that the text begins with. Hosts have their bare names.
 constexpr std::array<KindForm, 7> kForms = {{
     {model::CulpritKind::kRank, CulpritForm::kRank},
     {model::CulpritKind::kNicSend, CulpritForm::kNicSend},

@@ -1,7 +1,7 @@
 // Is what was found what was planted? The judge of faults in the lab.
 //
-// It asks what can be observed, as execution/expected_finding.h does of played jobs: a NIC that sends or receives
-// slowly can't be told from the connections that use it, and a host of one rank not from the rank.
+// It checks what can be observed, as execution/expected_finding.h does of simulated jobs: a NIC that sends or receives
+// slowly can't be distinguished from the connections that use it, and a host of one rank not from the rank.
 #pragma once
 
 #include <cstdint>

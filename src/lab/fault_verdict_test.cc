@@ -20,7 +20,7 @@ PublishedFinding Found(const std::string& syndrome, std::vector<std::string> cul
 
 LabFault FaultOf(LabFaultKind kind) { return {.kind = kind, .worker = 2, .peer = 3}; }
 
-TEST(ParseCulprit, KnowsWhatTheDiagnosisSays) {
+TEST(ParseCulprit, AgreesWithTheDiagnosis) {
   EXPECT_EQ(ParseCulprit("rank 12 on h3"), (NamedCulprit{CulpritForm::kRank, {12}}));
   EXPECT_EQ(ParseCulprit("h3"), (NamedCulprit{CulpritForm::kHost, {}}));
   EXPECT_EQ(ParseCulprit("NIC send side h3/nic0 on h3"), (NamedCulprit{CulpritForm::kNicSend, {}}));
@@ -33,17 +33,17 @@ TEST(ParseCulprit, KnowsWhatTheDiagnosisSays) {
 TEST(FaultVerdict, TheRightAnswerIsRightAndNoOtherOne) {
   const PublishedFinding hang = Found("non_comm_hang", {"rank 2 on h2"}, {"h2"});
   EXPECT_TRUE(IsRight(FaultOf(LabFaultKind::kFrozenRank), kHosts, hang));
-  // Another syndrome, another rank, another host, nobody.
+  // Another syndrome, another rank, another host, none.
   EXPECT_FALSE(IsRight(FaultOf(LabFaultKind::kKilledRank), kHosts, hang));
   EXPECT_FALSE(IsRight(FaultOf(LabFaultKind::kFrozenRank), kHosts, Found("non_comm_hang", {"rank 1 on h1"}, {"h1"})));
   EXPECT_FALSE(IsRight(FaultOf(LabFaultKind::kFrozenRank), kHosts, Found("non_comm_hang", {"h1"}, {"h1"})));
   EXPECT_FALSE(IsRight(FaultOf(LabFaultKind::kFrozenRank), kHosts, Found("non_comm_hang", {}, {})));
-  // One who is right beside one who is innocent.
+  // A right one next to an innocent one.
   EXPECT_FALSE(IsRight(FaultOf(LabFaultKind::kFrozenRank), kHosts,
                        Found("non_comm_hang", {"rank 2 on h2", "rank 3 on h3"}, {"h2", "h3"})));
 }
 
-TEST(FaultVerdict, SidesOfANicAreTold) {
+TEST(FaultVerdict, SidesOfANicAreReported) {
   const PublishedFinding send = Found("comm_slow", {"NIC send side h2/nic0 on h2"}, {"h2"});
   const PublishedFinding receive = Found("comm_slow", {"NIC receive side h2/nic0 on h2"}, {"h2"});
   const PublishedFinding both = Found("comm_slow", {"NIC h2/nic0 on h2"}, {"h2"});

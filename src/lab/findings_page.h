@@ -30,7 +30,7 @@ struct PublishedFinding {
 // Members that are missing or mistyped are as of an empty finding. Errors: kUnavailable: no such JSON.
 Result<std::vector<PublishedFinding>> ParseFindings(std::string_view text);
 
-// Args: page: "127.0.0.1:8480". Errors: kUnavailable: nobody answers there, or says something else.
+// Args: page: "127.0.0.1:8480". Errors: kUnavailable: nothing answers there, or something unexpected.
 Result<std::vector<PublishedFinding>> GetFindings(const std::string& page);
 
 }  // namespace fairlead::lab

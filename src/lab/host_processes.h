@@ -1,4 +1,4 @@
-// The processes of a host of a lab: who lives in its network, how they end together, how its daemons come back.
+// The processes of a host of a lab: those in its network, how they end together, how its daemons are restarted.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace fairlead::lab {
 
-// A daemon as it was started (StartDaemon): what is needed to start it again.
+// A daemon as it was started (StartDaemon), with all data to start it again.
 struct HostDaemon {
   std::vector<std::string> args;
   std::string log;

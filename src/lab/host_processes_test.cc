@@ -94,7 +94,7 @@ TEST_F(HostProcesses, AHostLosesAllThatRunsInItAndItsDaemonsComeBack) {
   WaitFor([&] { return FindProcesses(state_.keeper, h0).size() == 1; });
 }
 
-TEST_F(HostProcesses, NobodyLivesInASwitch) {
+TEST_F(HostProcesses, SwitchesAreNoHosts) {
   // The process that holds the lab is in the network of the last node it made.
   for (LabNodeId node(0u); node.index() < state_.plan.nodes.size(); node = LabNodeId(node.index() + 1)) {
     EXPECT_TRUE(FindProcesses(state_.keeper, node).empty()) << state_.plan.nodes[node].name;

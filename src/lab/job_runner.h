@@ -1,8 +1,8 @@
-// Keeps the trainers of jobs in a lab: starts them, knows who has ended, stops them, and starts them again elsewhere
+// Keeps the trainers of jobs in a lab: starts them, knows which have ended, stops them, and starts them again elsewhere
 // from their newest checkpoint. What a resource manager is to a cluster.
 //
 //     FOLDER/JOB.RUN.WORKER.*     files of a trainer (trainer_process.h); RUN counts the starts of the job
-//     FOLDER/JOB.checkpoint       where the job goes on
+//     FOLDER/JOB.checkpoint       where the job continues
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ namespace fairlead::lab {
 struct JobRunnerOptions {
   TrainerPrograms programs;
   std::string folder;  // its old content is removed
-  // Iterations from one checkpoint to the next; 0: none are written, and a restarted job begins anew. More: more is
-  // lost with each restart.
+  // Iterations from one checkpoint to the next; 0: none are written, and a restarted job starts from the beginning.
+  // More: more is lost with each restart.
   uint64_t checkpoint_every = 10;
   // Seconds from asking trainers to end until they are killed, >= 0. Longer: they may take their time; beyond about a
-  // second those that end first look dead to the diagnosis, which nobody tells of stops that are not steering's.
+  // second those that end first look dead to the diagnosis, which does not know of stops not made by steering.
   double stop_patience_s = 1;
 };
 
@@ -35,7 +35,7 @@ struct JobRunnerOptions {
 struct WorkerControl {
   double busy_s = 0;    // computes that long before each communication phase
   double loader_s = 0;  // waits that long for samples at the begin of each iteration
-  double pause_s = 0;   // stands still that long, once
+  double pause_s = 0;   // stops for that long, once
   // Does the first two communication phases of each iteration in the other order.
   bool has_bad_order = false;
 
@@ -70,8 +70,8 @@ class JobRunner {
 
   // Starts a job where it was last; one that runs is stopped first.
   Status Start(JobId job);
-  // The same on other hosts. Args: hosts: [worker], none twice, each with the GPUs that the worker plays.
-  // Errors: kInvalidArgument: not so; the job is left as it is.
+  // The same on other hosts. Args: hosts: [worker], none twice, each with the GPUs that the worker emulates. Errors:
+  // kInvalidArgument: not so; the job is left as it is.
   Status Restart(JobId job, const std::vector<LabNodeId>& hosts);
   // Ends its trainers; fine when they have ended. Blocks for up to the stop patience.
   void Stop(JobId job);

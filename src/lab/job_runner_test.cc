@@ -45,7 +45,7 @@ TEST(FindLastIteration, PassesOverWhatIsNone) {
   EXPECT_EQ(FindLastIteration(std::string_view(kRecords).substr(30))->number, 8u);
 }
 
-TEST(WorkerControl, SaysOnlyWhatIsAskedFor) {
+TEST(WorkerControl, WritesOnlyWhatIsRequested) {
   EXPECT_EQ(WriteWorkerControl({}), "{}\n");
   EXPECT_EQ(WriteWorkerControl({.busy_s = 0.25}), "{\"busy_s\":0.25}\n");
   EXPECT_EQ(WriteWorkerControl({.loader_s = 2, .pause_s = 3}), "{\"loader_s\":2.0,\"pause_s\":3.0}\n");

@@ -18,7 +18,7 @@
 
 namespace fairlead::lab {
 
-// What was asked for, and what became of it.
+// A request and its outcome.
 struct SteeringDeed {
   double at_s = 0;   // of the monotonic clock
   std::string step;  // "isolate_host", ..

@@ -1,6 +1,6 @@
-// Where whoever runs the jobs of a lab is asked to do something with them: a socket in the lab's folder.
+// Receives requests to the runner of a lab's jobs: a socket in the lab's folder.
 //
-//     fairlead lab hook --- one question: JSON of an action (service/hook_message.h) ---> the one who runs the jobs
+//     fairlead lab hook --- one question: JSON of an action (service/hook_message.h) ---> the runner of the jobs
 //                       <-- one answer: {"exit_code", "message", "healthy"} -------------
 #pragma once
 
@@ -42,7 +42,7 @@ class JobsServer {
 
   // Questions that have come since the call before. Never waits.
   std::vector<Question> Take();
-  // Each question once. One who has gone meanwhile is not told.
+  // Each question once. A client that has gone meanwhile gets no answer.
   void Answer(uint64_t id, const JobsAnswer& answer);
 
  private:
@@ -50,12 +50,12 @@ class JobsServer {
 
   std::string path_;
   Descriptor listener_;
-  std::map<uint64_t, Descriptor> silent_;  // who have not asked yet
+  std::map<uint64_t, Descriptor> silent_;  // that have not sent a request yet
   std::map<uint64_t, Descriptor> asked_;
   uint64_t next_id_ = 1;
 };
 
-// Asks, and waits for the answer. Errors: kUnavailable: nobody runs jobs there, or answers within `patience_s`.
+// Asks, and waits for the answer. Errors: kUnavailable: no jobs run there, or answers within `patience_s`.
 Result<JobsAnswer> AskJobs(const std::string& path, const std::string& question, double patience_s);
 
 }  // namespace fairlead::lab

@@ -16,7 +16,7 @@
 namespace fairlead::lab {
 namespace {
 
-// Takes questions until there is one: the one who asks is a thread that may not have been there yet.
+// Takes requests until there is one: the client is a thread that may not have started yet.
 JobsServer::Question TakeOne(JobsServer* jobs_server) {
   while (true) {
     auto questions = jobs_server->Take();
@@ -47,7 +47,7 @@ TEST(JobsServer, AnswersGoToThoseWhoAsked) {
   EXPECT_EQ(*second, (JobsAnswer{1, "later", std::nullopt}));
 }
 
-TEST(JobsServer, NobodyIsThere) {
+TEST(JobsServer, NoProcessIsThere) {
   const auto answer = AskJobs(TemporaryFolder().File("jobs_server"), "?", 60);
   ASSERT_FALSE(answer.ok());
   EXPECT_NE(answer.status().message().find("fairlead lab diagnose"), std::string::npos);
@@ -62,7 +62,7 @@ Descriptor Call(const std::string& path) {
   return caller;
 }
 
-TEST(JobsServer, OneWhoGoesOrSaysNothingHoldsUpNobody) {
+TEST(JobsServer, ADepartedOrSilentClientDelaysNoOther) {
   const TemporaryFolder folder;
   const std::string path = folder.File("jobs_server");
   auto jobs_server = JobsServer::Open(path);
@@ -76,11 +76,11 @@ TEST(JobsServer, OneWhoGoesOrSaysNothingHoldsUpNobody) {
   ASSERT_EQ(questions.size(), 1u);
   asks.Close();
   jobs_server->Answer(questions[0].id, {});
-  jobs_server->Answer(questions[0].id, {});  // twice: nobody is told twice
+  jobs_server->Answer(questions[0].id, {});  // twice: no client is answered twice
   EXPECT_TRUE(jobs_server->Take().empty());
 }
 
-// What it says is for the one who answers to refuse; more than a message has is cut off.
+// Its content is for the receiver to refuse; anything beyond the size of a message is cut off.
 TEST(JobsServer, NoiseComesAsItIs) {
   const TemporaryFolder folder;
   const std::string path = folder.File("jobs_server");

@@ -1,7 +1,7 @@
 // The process that a lab lives in: as long as it lives so do the lab's namespaces, and nothing else holds them.
 //
-// The keeper is process 1 of a process namespace of its own and holds the lab's network namespaces as open files. They
-// have no name in /run/netns and no mount, so nothing can be left behind: when the keeper ends, by whatever signal, the
+// The keeper is process 1 of its own process namespace and holds the lab's network namespaces as open files. They have
+// no name in /run/netns and no mount, so nothing can be left behind: when the keeper ends, by whatever signal, the
 // kernel ends every process that was started in the lab and takes all namespaces, interfaces and queues down.
 //
 //     fairlead lab up --fork--> (setsid; user namespace where needed) --fork--> keeper
@@ -40,7 +40,7 @@ struct KeeperId {
   friend bool operator==(const KeeperId&, const KeeperId&) = default;
 };
 
-// False when it has ended, or when the machine was started anew.
+// False when it has ended, or when the machine was rebooted.
 bool IsAlive(const KeeperId& keeper);
 // Ends it and waits until it is gone; fine when it is gone already.
 // Errors: kFailedPrecondition: it belongs to another user.
@@ -58,11 +58,11 @@ struct NamespaceTrial {
   MissingSettings missing_settings;  // that labs can do without
 };
 
-// Makes namespaces with the settings of a host and of a switch, as a keeper does, and lets go of them.
-// Errors: those of NewKeeper::Start().
+// Makes namespaces with the settings of a host and of a switch, as a keeper does, and releases them. Errors: those of
+// NewKeeper::Start().
 Result<NamespaceTrial> TryNamespaces();
 
-// A keeper that ends with this object unless it is told to stay.
+// A keeper that ends with this object unless asked to stay.
 class NewKeeper {
  public:
   // Makes the namespaces of a plan, with their settings. Blocks until they are there.

@@ -196,8 +196,8 @@ Result<LabState> StartLab(const LabFolder& folder, const std::string& source, co
       .health = CableHealth(plan.cables.size(), 1),
       .keeper = keeper.id(),
       .has_own_hash_seeds = std::find(missing.begin(), missing.end(), kHashSeedSetting) == missing.end()};
-  // The state comes first: a lab that nobody remembers could not be taken down. Until the commit it names a process
-  // that ends with this one.
+  // The state comes first: a lab without a record could not be taken down. Until the commit it names a process that
+  // ends with this one.
   FL_RETURN_IF_ERROR(folder.Save(state));
   FL_RETURN_IF_ERROR(WriteFileAtomically(folder.HostsFile(), FormatHosts(plan)));
   FL_RETURN_IF_ERROR(keeper.Commit());
@@ -250,8 +250,8 @@ Status SetCableHealth(const LabFolder& folder, LabState* state, CableId cable, d
     FL_RETURN_IF_ERROR(folder.Save(*state));
     std::this_thread::sleep_for(std::chrono::milliseconds(plan.options.convergence_ms));
     LabRoutes in_force = before;
-    // With its interface a host or switch has lost all routes that used no other; whatever the cable touches is told
-    // anew.
+    // With its interface a host or switch has lost all routes that used no other; everything at the cable is configured
+    // again.
     for (const CableEnd& end : plan.cables[cable].ends) in_force[end.node] = NodeRoutes();
     FL_RETURN_IF_ERROR(ChangeRoutes(state->keeper, plan, in_force, ComputeRoutes(plan, state->health)));
   }

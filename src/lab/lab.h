@@ -22,13 +22,13 @@ Result<LabState> BringUp(const LabFolder& folder, const std::string& source, con
 // there. `was_up`: whether there was anything to take down.
 Status TakeDown(const LabFolder& folder, bool* was_up);
 
-// Sets what is left of a cable: 0 cuts it, 1 repairs it, in between it keeps that share of its speed. A cut cable loses
+// Sets the health of a cable: 0 cuts it, 1 repairs it, in between it keeps that share of its speed. A cut cable loses
 // its carrier at both ends, so that the switches at its ends stop using it at once; the others learn it after the lab's
-// convergence time, in which this blocks. A repair is announced in the same order: carrier, time, routes.
-// Errors: kUnavailable: the lab is gone, or a command failed in it.
+// convergence time, in which this blocks. A repair is announced in the same order: carrier, time, routes. Errors:
+// kUnavailable: the lab is gone, or a command failed in it.
 Status SetCableHealth(const LabFolder& folder, LabState* state, CableId cable, double health);
 
-// Gives what one end of a cable sends `share` > 0 of the cable's speed; 1 is all of it. Nobody remembers it: the next
+// Gives what one end of a cable sends `share` > 0 of the cable's speed; 1 is all of it. It is not recorded: the next
 // SetCableHealth() above 0 replaces it. Args: end: 0 or 1. Errors: kUnavailable, as above.
 Status SetEndSpeed(const LabState& state, CableId cable, size_t end, double share);
 

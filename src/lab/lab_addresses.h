@@ -1,4 +1,4 @@
-// The addresses of a lab as the controller has to know them: which NIC and which link each one stands for.
+// The addresses of a lab as the controller needs them: the NIC and the link of each.
 #pragma once
 
 #include "base/status.h"

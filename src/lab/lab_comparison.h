@@ -18,7 +18,7 @@ namespace fairlead::lab {
 
 struct LabComparisonOptions {
   LabSessionOptions session;  // its hash seed is that of the first lab
-  uint32_t num_seeds = 1;     // labs, one after the other, whose switches hash differently; >= 1
+  uint32_t num_seeds = 1;     // labs, one after the other, with different hashes in their switches; >= 1
   double seconds = 20;        // measured of each run
   double warm_up_s = 3;
   std::string policy = "crux+c4p";  // of the simulator beside the steered runs
@@ -47,7 +47,7 @@ struct LabComparison {
   SimulatedRuns simulated_steered;
 };
 
-// Told before each part what comes now.
+// Called before each part with its description.
 using ComparisonProgress = std::function<void(const std::string&)>;
 
 // Args: file: of the scenario. Errors: those of LabSession and RunJobs; nothing of a lab is left.

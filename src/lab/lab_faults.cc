@@ -41,7 +41,7 @@ constexpr std::array<KindText, kNumLabFaultKinds> kKinds = {{
 constexpr std::chrono::seconds kIterationPatience{30};
 constexpr std::chrono::milliseconds kIterationPoll{5};
 
-// Of a host's cable: what is shaped there leaves the host, or comes to it.
+// Of a host's cable: the shaped traffic leaves the host, or arrives at it.
 constexpr size_t kHostEnd = 0;
 constexpr size_t kLeafEnd = 1;
 
@@ -123,7 +123,7 @@ Status LabFaultInjector::ApplyToCables(const LabFault& fault, const LabWorker& w
     case LabFaultKind::kSlowReceive:
       return SetSpeed(kLeafEnd, fault.share);
     case LabFaultKind::kKilledHost:
-      // Without the cables nobody is told that the processes have ended.
+      // Without the cables no peer learns that the processes have ended.
       FL_RETURN_IF_ERROR(CutCables(0));
       daemons_ = KillProcesses(session_->state().keeper, worker.host);
       return OkStatus();

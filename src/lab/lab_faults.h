@@ -13,8 +13,8 @@
 //     slow_loader          waits for samples at the begin of each iteration                   slow storage, a busy host
 //     mismatch             does the first two communication phases in the other order         a bug of the program
 //
-// Faults of hosts and cables stay with them when the job goes elsewhere; those of processes end with the processes.
-// A job with a mismatch stands still for good: it has to be started anew.
+// Faults of hosts and cables stay with them when the job goes elsewhere; those of processes end with the processes. A
+// job with a mismatch is stalled permanently: it has to be restarted.
 #pragma once
 
 #include <array>

@@ -43,7 +43,7 @@ Status MakeOwnFolder(const std::string& path) {
         fmt::format("{}: can't be made: {}. Set FAIRLEAD_LAB_DIR to a folder of your own", path, std::strerror(errno)));
   }
   struct stat found = {};
-  // Whoever owns it could make this user's commands end another process.
+  // Its owner could make this user's commands end another process.
   if (stat(path.c_str(), &found) != 0 || found.st_uid != geteuid()) {
     return Status(StatusCode::kFailedPrecondition,
                   fmt::format("{}: belongs to another user. Set FAIRLEAD_LAB_DIR to a folder of your own", path));

@@ -24,11 +24,11 @@ std::string DefaultRunFolder();
 
 class LabFolder {
  public:
-  // Makes the folder where it is missing, readable for nobody else, and takes the lock.
-  // Errors: kInvalidArgument: a name that is no word of at most 40 letters, digits, '-' and '_'; kFailedPrecondition:
-  // not writable, or belongs to another user; kUnavailable: another command is changing this lab.
+  // Makes the folder where it is missing, readable for no other user, and takes the lock. Errors: kInvalidArgument: a
+  // name that is not made of at most 40 letters, digits, '-' and '_'; kFailedPrecondition: not writable, or belongs to
+  // another user; kUnavailable: another command is changing this lab.
   static Result<LabFolder> Open(const std::string& run_folder, const std::string& name);
-  // The same with a lock of its own, held while jobs run: meanwhile cables can be cut and the lab can be taken down, but
+  // The same with a separate lock, held while jobs run: meanwhile cables can be cut and the lab can be taken down, but
   // no other jobs be started.
   static Result<LabFolder> OpenForJobs(const std::string& run_folder, const std::string& name);
   // For looking only: nothing is made or locked. Errors: kNotFound: no lab of this name is up here.

@@ -40,7 +40,7 @@ LabPlan SmallPlan(uint64_t seed) {
       .value();
 }
 
-TEST(NamespaceTrialTest, SaysWhatBringingALabUpFinds) {
+TEST(NamespaceTrialTest, FindsWhatBringingALabUpFinds) {
   const auto trial = TryNamespaces();
   const auto keeper = NewKeeper::Start(SmallPlan(1));
   ASSERT_EQ(trial.ok(), keeper.ok()) << trial.status().message() << keeper.status().message();
@@ -89,7 +89,7 @@ class LabNamespaces : public testing::Test {
     return condition();
   }
 
-  // Processes whose network namespace is `network` ("net:[4026532000]\n").
+  // Processes in the network namespace `network` ("net:[4026532000]\n").
   static size_t CountProcesses(const std::string& network) {
     size_t count = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -124,7 +124,7 @@ TEST_F(LabNamespaces, WhatABondedNicSendsLeavesByTheHashOfItsHeader) {
        "add table inet seen; add set inet seen ports { type ifname . inet_service; flags dynamic; "
        "size 256; }; add chain inet seen leave { type filter hook postrouting priority 200; }; "
        "add rule inet seen leave tcp dport 20000 update @ports { oifname . tcp sport }"});
-  // Nobody listens: each connection is one packet.
+  // Nothing listens: each connection is one packet.
   Run(state_, "h0", {"bash", "-c", "for i in {1..16}; do (exec 3<>/dev/tcp/" + to + "/20000); done 2>/dev/null"});
   std::string text = Run(state_, "h0", {"nft", "list", "set", "inet", "seen", "ports"});
   // elements = { "nic0p0" . 50412, "nic0p1" . 50414, … }
@@ -166,7 +166,7 @@ TEST_F(LabNamespaces, ADegradedCableHasAnotherSpeed) {
             std::string::npos);
 }
 
-TEST_F(LabNamespaces, TwoLabsStandSideBySide) {
+TEST_F(LabNamespaces, TwoLabsRunSideBySide) {
   const auto other = Up("two", 2);
   ASSERT_TRUE(other.ok()) << other.status().message();
   EXPECT_EQ(LabFolder::List(folder_.path()), (std::vector<std::string>{"one", "two"}));
@@ -201,7 +201,7 @@ TEST_F(LabNamespaces, AnInterruptedUpLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_.File("two")));
 }
 
-TEST_F(LabNamespaces, ALabWhoseProcessDiedCanBeBroughtUpAnew) {
+TEST_F(LabNamespaces, ALabWhoseProcessDiedCanBeBroughtUpAgain) {
   ASSERT_TRUE(EndKeeper(state_.keeper).ok());
   const auto again = Up("one", 1);
   ASSERT_TRUE(again.ok()) << again.status().message();
@@ -211,7 +211,7 @@ TEST_F(LabNamespaces, ALabWhoseProcessDiedCanBeBroughtUpAnew) {
 TEST_F(LabNamespaces, ADaemonRunsInItsHostAndEndsWithTheLab) {
   const std::string log = folder_.File("daemon.log");
   const LabNodeId host = FindNode(state_.plan, "h1");
-  // The number of the process as this machine knows it is in none of its own files; its network is.
+  // The number of the process as seen by this machine is in none of its own files; its network is.
   ASSERT_TRUE(
       StartDaemon(state_.keeper, host, {"/bin/sh", "-c", "readlink /proc/self/ns/net; exec sleep 600"}, log).ok());
   const std::string expected = Run(state_, "h1", {"readlink", "/proc/self/ns/net"});

@@ -3,14 +3,13 @@
 //
 // Problem     a model's iteration is phases of flows. A library knows groups of ranks, calls that all ranks of a group
 //             make alike, and channels between peers. Here a host is one rank.
-// Method      the phase's name says what it does, as iterations are built (collective/):
-//             all-reduce, all-gather, reduce-scatter, broadcast: one collective for each set of hosts that a group of
-//             flows visits; groups over the same hosts, such as rings on several rails, are channels of it.
-//             All else, such as all-to-all and sends between stages: a send and a receive for each pair of hosts, as
-//             NCCL does it, on a communicator of all hosts that are connected by flows.
-//             Communicators are sets of hosts: whoever meets again in another phase uses the same one.
-//             Bytes are what the caller would have said: all-reduce of S moves 2 (n-1) S between n hosts, the other
-//             collectives (n-1) S.
+// Method      the phase's name says what it does, as iterations are built (collective/): all-reduce, all-gather,
+//             reduce-scatter, broadcast: one collective for each set of hosts that a group of flows visits; groups over
+//             the same hosts, such as rings on several rails, are channels of it. All else, such as all-to-all and
+//             sends between stages: a send and a receive for each pair of hosts, as NCCL does it, on a communicator of
+//             all hosts that are connected by flows. Communicators are sets of hosts: hosts that meet again in another
+//             phase use the same one. Bytes are those that the caller would state: all-reduce of S moves 2 (n-1) S
+//             between n hosts, the other collectives (n-1) S.
 // Cost        O(flows log flows) a phase.
 // Guarantees  all members of a communicator make the same calls of collectives on it, in the same order. Both ends of a
 //             channel know the same connections by it. Same arguments, same plans.

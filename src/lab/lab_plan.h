@@ -1,6 +1,6 @@
 // What a lab consists of: which namespaces, which cables between them, which names, addresses and hash seeds.
 //
-// The plan follows from a fabric alone, so it is made and tested without privileges. Everything that the kernel is told
+// The plan follows from a fabric alone, so it is made and tested without privileges. All settings of the kernel
 // (link_setup.h, lab_routes.h, link_shaping.h) is computed from it.
 //
 //     host namespace          leaf namespace            spine namespace
@@ -82,7 +82,7 @@ struct CableEnd {
 struct LabCable {
   std::array<CableEnd, 2> ends;  // the lower tier first
   double bits_per_s = 0;         // of each direction, in the lab
-  NicId nic;                     // whose port ends[0] is; invalid between switches
+  NicId nic;                     // that has port ends[0]; invalid between switches
 
   friend bool operator==(const LabCable&, const LabCable&) = default;
 };
@@ -104,7 +104,7 @@ struct LabPlan {
   friend bool operator==(const LabPlan&, const LabPlan&) = default;
 };
 
-// What is left of each cable: 1 healthy, 0 cut.
+// Health of each cable: 1 healthy, 0 cut.
 using CableHealth = IdVector<CableId, double>;
 
 // The number of namespaces above which a plan is refused: far beyond what one machine forwards for.

@@ -69,7 +69,7 @@ std::string NextHops(const LabPlan& plan, LabNodeId node, const std::vector<Cabl
   for (const CableId cable : next) {
     const size_t end = EndAt(plan, cable, node);
     const auto& ends = plan.cables[cable].ends;
-    // A route with one next hop must be written without the word: the kernel takes it for another kind of route.
+    // A route with one next hop must be written without the word: the kernel treats it as another kind of route.
     text += fmt::format(" {}via {} dev {} onlink", next.size() > 1 ? "nexthop " : "",
                         FormatAddress(ends[1 - end].address), ends[end].interface);
   }

@@ -45,7 +45,7 @@ using LabRoutes = IdVector<LabNodeId, NodeRoutes>;
 LabRoutes ComputeRoutes(const LabPlan& plan, const CableHealth& health);
 
 // The lines for `ip -batch` that turn the routes `before` of a node into `after`; empty when nothing differs. An empty
-// `before` stands for a fresh namespace.
+// `before` means a fresh namespace.
 std::string RouteCommands(const LabPlan& plan, LabNodeId node, const NodeRoutes& before, const NodeRoutes& after);
 
 }  // namespace fairlead::lab

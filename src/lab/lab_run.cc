@@ -52,7 +52,7 @@ class Trainers {
     return OkStatus();
   }
 
-  // Looks who has ended. Errors: kUnavailable: one of them failed.
+  // Looks for ended processes. Errors: kUnavailable: one of them failed.
   Status Check() {
     for (TrainerProcess& process : processes_) {
       if (process.HasEnded() && process.exit_code() != 0 && !is_stopping_) return ExplainEnd(process);

@@ -24,7 +24,7 @@ struct LabDeed {
 struct LabRunOptions {
   TrainerPrograms programs;
   double seconds = 30;              // that are measured, after the warm-up; > 0
-  double warm_up_s = 2;             // after the last connection stands; >= 0
+  double warm_up_s = 2;             // after the last connection is established; >= 0
   std::string jobs_folder;          // where plans and records go; its old content is removed
   std::vector<LabDeed> deeds = {};  // by time
 };
@@ -42,7 +42,7 @@ struct LabJobResult {
   std::vector<double> iteration_s;
   std::vector<LabIteration> iterations;  // the same, with when they began
   double bytes_per_iteration = 0;        // that the whole job sends
-  double exposed_s = 0;                  // mean per iteration: compute stood still
+  double exposed_s = 0;                  // mean per iteration: compute was stalled
   double sent_bytes_per_s = 0;           // of the whole job, in its iterations; 0 without an iteration
 };
 

@@ -59,7 +59,7 @@ TEST(SummarizeJob, TakesTheMeanOverWorkersOfIterationsInTheMeasuredTime) {
   EXPECT_EQ(result.num_connections, 2u);
 }
 
-TEST(SummarizeJob, SaysNothingOfAJobWithoutAWholeIteration) {
+TEST(SummarizeJob, HasNoSummaryWithoutAWholeIteration) {
   const LabJobResult result = SummarizeJob(TwoWorkers(), {kConnected, "{\"connec"}, 10, 20);
   EXPECT_TRUE(result.iteration_s.empty());
   EXPECT_EQ(result.sent_bytes_per_s, 0);

@@ -33,7 +33,7 @@ constexpr std::string_view kProbePeriod = "0.5";
 // Milliseconds: processors are shared, and packets of 16 KiB on slow links are in the way.
 constexpr std::string_view kRttTolerance = "200";
 
-// Whether somebody listens on a UNIX socket.
+// Whether a process listens on a UNIX socket.
 bool Answers(const std::string& path, int type) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;

@@ -1,4 +1,4 @@
-// A lab for as long as somebody measures in it: brought up, run in, taken down whatever happens.
+// A lab for the time of a measurement: brought up, run in, taken down whatever happens.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ class LabSession {
   const LabState& state() const { return state_; }
   const LabFolder& folder() const { return *folder_; }
 
-  // Trains jobs for `seconds` after a warm-up. Args: steers: by the agents' word; else the fabric hashes.
+  // Trains jobs for `seconds` after a warm-up. Args: steers: agents choose paths; else the fabric hashes.
   Result<LabRunResult> Run(const std::vector<LabJob>& jobs, bool steers, double warm_up_s, double seconds,
                            std::vector<LabDeed> deeds = {});
 

@@ -21,7 +21,7 @@ Result<topology::Fabric> LoadLabFabric(const std::string& path) {
 
 Result<std::string> DescribeLabFabric(const std::string& path, double scale) {
   FL_RETURN_IF_ERROR(LoadLabFabric(path).status());
-  // It has been read as what it is, so what is asked for is there.
+  // It was read as its own kind, so the requested value is there.
   const YAML::Node root = YAML::LoadFile(path);
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   if (const YAML::Node other = root["fabric_file"]) return DescribeLabFabric(folder / other.as<std::string>(), scale);

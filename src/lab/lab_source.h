@@ -8,13 +8,13 @@
 
 namespace fairlead::lab {
 
-// A file whose only key is `fabric` is a fabric; every other one is read as a scenario, and gives its own.
+// A file with `fabric` as its only key is a fabric; every other one is read as a scenario, and provides its own.
 // Errors: those of topology::LoadFabricFile and sim::LoadScenario, with file and line.
 Result<topology::Fabric> LoadLabFabric(const std::string& path);
 
-// The fabric of such a file by itself at the speeds of a lab, as the text of a fabric file that may lie anywhere. What
-// the lab's controller is given, since the bytes that agents count are those of the lab.
-// Args: scale: LabOptions::scale. Errors: as above.
+// The fabric alone of such a file at the speeds of a lab, as the text of a fabric file that may lie anywhere. What the
+// lab's controller is given, since the bytes that agents count are those of the lab. Args: scale: LabOptions::scale.
+// Errors: as above.
 Result<std::string> DescribeLabFabric(const std::string& path, double scale);
 
 }  // namespace fairlead::lab

@@ -23,7 +23,7 @@ struct LabState {
 
 std::string WriteLabState(const LabState& state);
 
-// Errors: kInvalidArgument: not written by WriteLabState() of this version; `path` stands in the message.
+// Errors: kInvalidArgument: not written by WriteLabState() of this version; `path` appears in the message.
 Result<LabState> ReadLabState(std::string_view text, const std::string& path);
 
 // The process of a lab from a state of any version: enough to take it down. Errors: kInvalidArgument, as above.

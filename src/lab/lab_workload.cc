@@ -106,7 +106,7 @@ class JobPlanner {
     operations_.AddPhase(phase.name, host_flows, plans);
   }
 
-  // Seconds that the flows inside hosts take; the links of hosts are nobody else's, but for GPUs of other jobs.
+  // Seconds that the flows inside hosts take; the links inside hosts are shared only with GPUs of other jobs.
   double LocalSeconds(std::span<const FlowDemand> flows) const {
     std::map<LinkId, double> bytes;
     double seconds = 0;
@@ -274,7 +274,7 @@ Result<std::vector<LabJob>> PlanJobs(const sim::Scenario& scenario, const LabPla
   std::vector<LabJob> jobs;
   for (const sim::ScenarioJob& scenario_job : scenario.jobs) {
     const model::Job& job = scenario_job.job;
-    // Here it is more than a scenario's word: trainers have it as FAIRLEAD_JOB.
+    // Here it is more than a name in a scenario: trainers get it as FAIRLEAD_JOB.
     FL_RETURN_IF_ERROR(model::CheckJobName(job.name, "name of a job in the lab", shm::kProcessJobNameBytesMax));
     FL_ASSIGN_OR_RETURN(model::Iteration iteration, iterations(job, placements[job.id.index()]));
     const double phase_s = scenario.simulation.random_phase ? random.Uniform(0, StartPhaseSeconds(iteration)) : 0;

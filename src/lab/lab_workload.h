@@ -1,4 +1,4 @@
-// The jobs of a scenario as plans for trainers in a lab: who sends what to whom over which connections.
+// The jobs of a scenario as plans for trainers in a lab: the messages, senders, receivers and connections.
 //
 // Placement is the controller's and iterations are those of the simulator (sim::MakeIterationProvider), so that both
 // worlds run the same thing. Bytes shrink with the lab's scale as its links do, which leaves all times unchanged.
@@ -7,7 +7,7 @@
 //             sends what it has received, and no more than one step of the ring ahead. All other flows just flow.
 // In a host   flows over NVLink and PCIe become the time that they would take alone: max over links of bytes / speed.
 // Connection  number k of a pair of NICs carries the pair's k-th flow of every phase: queue pairs live as long as jobs.
-// Queue pairs of a connection share its bytes, unless told otherwise (trainer/chunk.h).
+// Queue pairs of a connection share its bytes, unless set otherwise (trainer/chunk.h).
 #pragma once
 
 #include <string>
@@ -51,7 +51,7 @@ struct PlacedJob {
 };
 
 // Gives the communicators of a job new ids, as NCCL draws them at each start of it; without that, processes of one
-// start could be taken for those of another. Args: draw: another one for each start.
+// start could be mistaken for those of another. Args: draw: another one for each start.
 void DrawCommunicatorIds(uint64_t draw, LabJob* job);
 // Args: fabric: the one that `plan` was made of. Ids of communicators follow from the job's name and place.
 LabJob PlanJob(const topology::Fabric& fabric, const LabPlan& plan, const PlacedJob& job);

@@ -71,7 +71,7 @@ std::string AddressCommands(const LabPlan& plan, LabNodeId id) {
 }
 
 std::vector<KernelSetting> SettingsOf(const LabNode& node) {
-  // Source and destination address, protocol, ports: the path follows from the five-tuple, whoever sends it. Of what a
+  // Source and destination address, protocol, ports: the path follows from the five-tuple, whatever sends it. Of what a
   // host sends itself policy 1 takes the same; under 3 `ip route get` would hash otherwise than its sockets.
   std::vector<KernelSetting> settings = {
       {"net/ipv4/fib_multipath_hash_policy", node.role == NodeRole::kHost ? "1" : "3"},
@@ -85,7 +85,8 @@ std::vector<KernelSetting> SettingsOf(const LabNode& node) {
   settings.push_back({"net/ipv6/conf/all/disable_ipv6", "1", true});
   if (node.role != NodeRole::kHost) {
     settings.push_back({"net/ipv4/ip_forward", "1"});
-    // A probe whose time to live ends is answered by the interface it came in by, however many of them come at once.
+    // A probe whose time to live ends is answered by the interface it arrived on, however many of them come at the same
+    // time.
     settings.push_back({"net/ipv4/icmp_errors_use_inbound_ifaddr", "1"});
     settings.push_back({"net/ipv4/icmp_ratelimit", "0", true});
     // Since Linux 6.11 of each namespace; before, of the machine, and out of reach here.

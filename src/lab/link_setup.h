@@ -10,7 +10,7 @@
 
 namespace fairlead::lab {
 
-// A file that stands for the namespace of a node: "/proc/4711/fd/9".
+// A file that represents the namespace of a node: "/proc/4711/fd/9".
 using NamespacePath = std::function<std::string(LabNodeId)>;
 
 // The lines for `ip -batch`, run in any namespace, that make all veth pairs with each end in the namespace where it
@@ -21,15 +21,15 @@ std::string CableCommands(const LabPlan& plan, const NamespacePath& path);
 // that no packet waits for ARP and large labs do not fill the kernel's common table of neighbours.
 std::string AddressCommands(const LabPlan& plan, LabNodeId node);
 
-// Routing table of a host's NIC number `index`: packets leave by the NIC whose address the sender has bound to.
+// Routing table of a host's NIC number `index`: packets leave by the NIC with the sender's bound address.
 constexpr uint32_t RoutingTable(size_t index) { return static_cast<uint32_t>(100 + index); }
 
 // Whether one of the host's NICs has several ports. False for switches.
 bool HasBondedNic(const LabPlan& plan, LabNodeId node);
 
 // The script for `nft -f` in the namespace of a host with a bonded NIC: every packet of TCP leaves by the port that the
-// hash of its own header says, as a bond sends (xmit_hash_policy layer3+4). The kernel by itself goes by what it knew
-// when the connection began, and since Linux 6.16 by chance where the source port was still open then.
+// hash of its own header selects, as a bond sends (xmit_hash_policy layer3+4). Without the script the kernel uses the
+// hash known when the connection began, and since Linux 6.16 a random one where the source port was still open then.
 std::string BondCommands();
 
 // One kernel setting of a namespace.

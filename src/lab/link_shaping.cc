@@ -48,7 +48,7 @@ uint64_t BurstBytes(double bits_per_s) {
   return static_cast<uint64_t>(std::max(kBurstBytesMin, bits_per_s / 8 * kBurstSeconds));
 }
 
-// A class below the tree's root that borrows from nobody.
+// A class below the tree's root that does not borrow.
 std::string TopClassCommand(std::string_view verb, const std::string& interface, uint32_t number, double bits_per_s) {
   const uint64_t rate = std::max<uint64_t>(static_cast<uint64_t>(bits_per_s), 8);
   const uint64_t burst = BurstBytes(bits_per_s);

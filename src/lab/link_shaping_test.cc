@@ -132,7 +132,7 @@ TEST(LinkShaping, EveryLevelHasItsQueues) {
   EXPECT_NE(SpeedCommand(plan, CableId(0u), "p0", 0.5).find("rate 100000000bit ceil 100000000bit"), std::string::npos);
 }
 
-// Whatever else stands in a frame: it is of the connection exactly if both addresses and the receiver's port are.
+// Whatever else a frame contains: it belongs to the connection exactly if both addresses and the receiver's port match.
 TEST(LinkShaping, ASlowConnectionIsKnownByItsAddressesAndPort) {
   const ConnectionFilter filter{.from = 0x0a000201, .to = 0x0a000501, .port = 20'003};
   const auto program = ConnectionProgram(filter);

@@ -20,7 +20,7 @@ namespace fairlead::lab {
 
 namespace {
 
-// A file in memory: unlike a pipe it takes any amount, so nobody has to read while the program runs.
+// A file in memory: unlike a pipe it takes any amount, so nothing has to read while the program runs.
 Descriptor MakeMemoryFile(std::string_view content) {
   Descriptor file(memfd_create("fairlead-lab", MFD_CLOEXEC));
   while (file.is_open() && !content.empty()) {

@@ -44,9 +44,9 @@ Status StartDaemon(const KeeperId& keeper, LabNodeId node, const std::vector<std
 Result<std::vector<std::string>> LookAtNodes(const KeeperId& keeper, size_t num_nodes,
                                              const std::function<std::string()>& look);
 
-// Gives a new process what a machine of its own would have: its name, /etc/hosts with the names of the lab, /sys as its
-// network namespace sees it. Without the right to it nothing happens: few programs look there.
-// Args: hosts_file: absolute.
+// Gives a new process what a separate machine would have: its name, /etc/hosts with the names of the lab, /sys as its
+// network namespace sees it. Without the right to it nothing happens: few programs look there. Args: hosts_file:
+// absolute.
 void SettleIn(const std::string& name, const std::string& hosts_file);
 
 }  // namespace fairlead::lab

@@ -6,7 +6,7 @@ namespace fairlead::lab {
 
 namespace {
 
-// Args: end: of a NIC's cables, whose bytes count: 0 is the NIC's own, 1 the leaf's.
+// Args: end: of a NIC's cables, where bytes are counted: 0 is the NIC's own, 1 the leaf's.
 PortBalance BalanceOfPorts(const LabPlan& plan, const LabRunResult& run, size_t end) {
   PortBalance balance;
   double num_nics = 0;

@@ -40,7 +40,7 @@ Result<std::vector<std::string>> FindSpares(const sim::Scenario& scenario) {
   return spares;
 }
 
-// What `fairlead controller` is told beside what every lab's is.
+// Options of `fairlead controller` beyond those of every lab.
 Result<std::vector<std::string>> SteeringArguments(const SteeredLabOptions& options,
                                                    const std::vector<std::string>& spares) {
   if (!options.acts) return std::vector<std::string>();

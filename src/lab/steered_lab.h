@@ -36,9 +36,9 @@ struct SteeredLabOptions {
 
 class SteeredLab {
  public:
-  // Brings the lab up with its services; no job runs yet. Args: file: of the scenario, whose jobs name their hosts; hosts
-  // without a job are spares; stop: must outlive this.
-  // Errors: kInvalidArgument: a job without hosts; those of LabSession and JobRunner. Nothing is left then.
+  // Brings the lab up with its services; no job runs yet. Args: file: of the scenario, with hosts named for each job;
+  // hosts without a job are spares; stop: must outlive this. Errors: kInvalidArgument: a job without hosts; those of
+  // LabSession and JobRunner. Nothing is left then.
   static Result<std::unique_ptr<SteeredLab>> Start(const std::string& file, const sim::Scenario& scenario,
                                                    const SteeredLabOptions& options, const std::atomic<bool>& stop);
   SteeredLab(const SteeredLab&) = delete;

@@ -27,7 +27,7 @@ namespace {
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 // Milliseconds for which a connection waits for its agent: all processes of a lab share this machine, and a connection
-// that did not wait is nobody's for good.
+// that did not wait stays unassigned.
 constexpr std::string_view kAgentPatience = "500";
 
 Environment EnvironmentOf(const LabState& state, const LabWorker& worker, const TrainerPrograms& programs,
@@ -59,7 +59,7 @@ struct GuardStart {
   Environment environment;
   int output = -1;
   int errors = -1;
-  int birth = -1;  // where the number of the trainer is told
+  int birth = -1;  // where the number of the trainer is reported
 };
 
 [[noreturn]] void RunProgram(const GuardStart& start) {
@@ -78,7 +78,7 @@ struct GuardStart {
 // In a new process: enters the lab and becomes the parent of the program there, because only children are born into
 // another process namespace. Ends with this process, and the program with it.
 [[noreturn]] void RunGuard(const GuardStart& start) {
-  setpgid(0, 0);  // Ctrl-C is for the one who started it, who then tells all
+  setpgid(0, 0);  // Ctrl-C is for its parent, which then stops all
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   dup2(start.output, STDOUT_FILENO);
   dup2(start.errors, STDERR_FILENO);

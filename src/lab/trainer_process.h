@@ -59,7 +59,7 @@ class TrainerProcess {
   // What it has written so far.
   std::string Records() const;
   std::string Log() const;
-  // Whether all its connections stand.
+  // Whether all its connections are established.
   bool IsConnected() const;
 
  private:

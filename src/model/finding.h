@@ -1,4 +1,4 @@
-// What the diagnosis says: which of its syndromes, who causes it, how it knows, and what should be done.
+// A statement of the diagnosis: the syndrome, its cause, the evidence, and the recommended action.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 4 and 7.1.
 #pragma once
 
@@ -68,7 +68,7 @@ struct Evidence {
   friend bool operator==(const Evidence&, const Evidence&) = default;
 };
 
-// Why a rank hangs or is slow, as far as it can be told. Wire and dump values: never renumber.
+// Why a rank hangs or is slow, as far as it is known. Wire and dump values: never renumber.
 enum class SubCause : uint8_t {
   kUnknown = 0,
   kGpu = 1,         // its kernels are late or stuck
@@ -85,7 +85,7 @@ std::string_view Name(SubCause cause);
 enum class RecommendedAction : uint8_t {
   kNone = 0,
   kWatch = 1,           // evidence does not name a host
-  kReportSoftware = 2,  // nobody's hardware
+  kReportSoftware = 2,  // no hardware
   kRestart = 3,         // the process died, its host did not
   kIsolateAndRestart = 4,
   kRepairPath = 5,  // take the link out of the path catalogue

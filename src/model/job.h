@@ -31,7 +31,7 @@ struct Parallelism {
 struct Elasticity {
   // GPUs that it may run on, ascending; contains Job::num_gpus, what its owner asks for. Empty: only that.
   std::vector<uint32_t> sizes;
-  // From getting GPUs until training goes on, also at the first start.
+  // From getting GPUs until training continues, also at the first start.
   SimDuration restart_cost;
   // Share of its iterations after which its length can be foreseen, 0..1; nothing: never.
   std::optional<double> predictable_after = 0;
@@ -52,8 +52,8 @@ struct Job {
   uint64_t num_iterations = 0;
   // Gives its GPUs back this long after it got them, however far it has come; 0 = no such end.
   SimDuration hold_time;
-  // What is known of it beforehand: the share of an iteration that it spends on the network when alone, 0..1. A hint
-  // for placement policies; 0 = unknown.
+  // Known beforehand: the share of an iteration that it spends on the network when alone, 0..1. A hint for placement
+  // policies; 0 = unknown.
   double network_share = 0;
   Elasticity elasticity;  // matters where an allocation policy decides about sizes
 };

@@ -10,8 +10,8 @@
 
 namespace fairlead::model {
 
-// Args: where: what the name was given by: "job", "FAIRLEAD_JOB".
-// Errors: kInvalidArgument: where it stood, what was expected, and the name as printable ASCII, shortened.
+// Args: where: what the name was given by: "job", "FAIRLEAD_JOB". Errors: kInvalidArgument: where it was, what was
+// expected, and the name as printable ASCII, shortened.
 Status CheckJobName(std::string_view name, std::string_view where, size_t bytes_max = shm::kJobNameBytesMax);
 
 }  // namespace fairlead::model

@@ -31,7 +31,7 @@ TEST(JobNameTest, Examples) {
   EXPECT_FALSE(shm::IsProcessJobName(std::string(64, 'x')));
 }
 
-TEST(JobNameTest, TheMessageSaysWhereWhatAndFound) {
+TEST(JobNameTest, TheMessageHasPlaceExpectedAndFound) {
   EXPECT_EQ(CheckJobName("a\x1b[2J b", "job").message(),
             "job: expected the name of a job, 1 to 128 of A-Z a-z 0-9 . _ -, found 'a?[2J b' (7 bytes)");
   EXPECT_THAT(CheckJobName("", "FAIRLEAD_JOB").message(), HasSubstr("FAIRLEAD_JOB: expected"));

@@ -11,12 +11,13 @@
 namespace fairlead::model {
 
 struct MeasuredProfile {
-  Seconds iteration_time;         // alone, or with nobody ahead of it; > 0
+  Seconds iteration_time;         // alone, or with no job ahead of it; > 0
   Seconds compute_time;           // of iteration_time, not waiting for the network
   double start_fraction = 1;      // share of compute_time that is done before communication starts, 0..1
   Flop work;                      // per iteration, all GPUs
   std::vector<Bytes> flow_bytes;  // [flow] per iteration; 0 for connections that carried nothing
-  // False: iterations could not be told apart, and all this is of a long stretch. Intensity is right for it all the same.
+  // False: iterations could not be distinguished, and all values are of a long stretch. Intensity is right for it all
+  // the same.
   bool is_period_known = true;
 
   friend bool operator==(const MeasuredProfile&, const MeasuredProfile&) = default;

@@ -1,4 +1,4 @@
-// How hosts, NICs and leaf switches are called: a table that is handed to those who write texts for people.
+// Names of hosts, NICs and leaf switches: a table for code that writes texts for people.
 #pragma once
 
 #include <memory>

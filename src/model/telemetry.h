@@ -6,8 +6,8 @@
 //     once per job --- JobLayout -------------------+
 //
 // Instants of a report are on the clock of its host: clocks of hosts may differ by some milliseconds, and the diagnosis
-// estimates by how much. Sums over messages are differences since the rank's report before. What is under way is told
-// again in every report, so that a report that is lost on its way is not missed for ever.
+// estimates by how much. Sums over messages are differences since the rank's report before. Operations under way are
+// repeated in every report, so that a lost report does no lasting harm.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 2 and 3.
 #pragma once
 
@@ -111,7 +111,7 @@ struct ProgressRecord {
 // Wire and dump values: never renumber.
 enum class Direction : uint8_t { kSend = 0, kReceive = 1 };
 
-// Where the oldest message under way of a connection stands; who is waited for. Wire and dump values: never renumber.
+// Where the oldest message under way of a connection is; which end is waited for. Wire and dump values: never renumber.
 enum class TransferPhase : uint8_t {
   kIdle = 0,                // nothing under way
   kSendWaitsForGpu = 1,     // the sender's GPU has not filled the buffer
@@ -201,7 +201,7 @@ enum class HostSymptom : uint8_t {
 struct HostSymptomRecord {
   HostSymptom symptom = HostSymptom::kGpuMemoryError;
   uint32_t device = 0;  // GPU of the host, or its NIC
-  std::string text;     // what the driver said
+  std::string text;     // the driver's message
 
   friend bool operator==(const HostSymptomRecord&, const HostSymptomRecord&) = default;
 };

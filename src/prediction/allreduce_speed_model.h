@@ -1,7 +1,7 @@
 // Speed of training with all-reduce: the time of one iteration as a function of replicas, nodes and batch.
 //
 // Problem     from measured iterations (configuration, seconds, seconds of compute) of one job, find a model that holds
-//             for configurations nobody has measured.
+//             for unmeasured configurations.
 // Notation    k, n, m, s -> replicas, nodes, local_batch, accumulations;  T_c, T_n -> compute, network
 //             alpha_c, beta_c; alpha_n, beta_n; alpha_r, beta_r -> compute, across (nodes), inside (one node): Line
 // Method      T_c = alpha_c + beta_c m;  T_n = 0 for k = 1, else alpha + beta max(k - 2, 0) of `inside` for n = 1, of
@@ -58,8 +58,8 @@ struct ReplicaSpeedModel {
   Seconds IterationTime(const ReplicaConfiguration& configuration) const;
 };
 
-// Observations whose iteration time is not positive and finite are passed over and counted.
-// Errors: kInvalidArgument when a configuration is impossible (the message names the observation) or none is left.
+// Observations with an iteration time that is not positive and finite are skipped and counted. Errors: kInvalidArgument
+// when a configuration is impossible (the message names the observation) or none is left.
 Result<ReplicaSpeedModel> FitReplicaSpeedModel(std::span<const ReplicaObservation> observations);
 
 }  // namespace fairlead::prediction

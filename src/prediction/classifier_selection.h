@@ -1,7 +1,7 @@
 // Which of the five learners predicts best, judged on jobs that it has not seen?
 //
 // Method      stratified five-fold cross-validation grouped by job: rows of one job are never in two folds, and each
-//             fold gets its share of label 1. Features are selected and standardised anew on the training part of each
+//             fold gets its share of label 1. Features are selected and standardised again on the training part of each
 //             fold, so nothing leaks. The most accurate learner wins; ties go to the smaller Brier score.
 // Cost        five trainings of each learner.
 // Guarantees  every row is scored exactly once, by a learner that saw no row of its job. Same input and seed, same

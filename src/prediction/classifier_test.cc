@@ -49,8 +49,8 @@ TEST(GroupedFoldsTest, JobsAreNeverSplitAndLabelsAreSpread) {
   }
 }
 
-// Scores 0.9 0.8 0.4 0.2 0.6, labels 1 0 1 0 1: said 1 for the 1st, 2nd, 5th. Right: 1st, 4th, 5th = 3 of 5; precision
-// 2/3; recall 2/3; Brier (0.01 + 0.64 + 0.36 + 0.04 + 0.16) / 5 = 0.242.
+// Scores 0.9 0.8 0.4 0.2 0.6, labels 1 0 1 0 1: predicted 1 for the 1st, 2nd, 5th. Right: 1st, 4th, 5th = 3 of 5;
+// precision 2/3; recall 2/3; Brier (0.01 + 0.64 + 0.36 + 0.04 + 0.16) / 5 = 0.242.
 TEST(ClassifierMetricsTest, WorkedExample) {
   const std::vector<double> scores = {0.9, 0.8, 0.4, 0.2, 0.6};
   const std::vector<double> labels = {1, 0, 1, 0, 1};
@@ -95,7 +95,7 @@ TEST(CompareLearnersTest, OneJobIsRefused) {
 }
 
 // The specification's target on generated jobs. The kinds and their models go together in nine of ten jobs.
-TEST(CompareLearnersTest, GeneratedJobsAreToldApart) {
+TEST(CompareLearnersTest, GeneratedJobsAreDistinguished) {
   const FeatureTable table = GeneratedTable(1, 100, 5);
   const auto results = CompareLearners(table, kAllLearnerKinds, 1);
   ASSERT_TRUE(results.ok()) << results.status().message();

@@ -1,8 +1,8 @@
 // Speed of a job on a network that it shares: what a profile says of it alone, corrected by what is measured.
 //
-// Problem     the sizes of a job were profiled while nobody else was on the network. Beside others its iterations take
-//             longer, by a factor that nobody knows beforehand, that changes, and that says something about the sizes
-//             that were not measured: those on several hosts suffer, those inside one host don't.
+// Problem     the sizes of a job were profiled while no other job was on the network. Beside others its iterations take
+//             longer, by a factor that is unknown beforehand, changes, and carries information about sizes that were
+//             not measured: those on several hosts suffer, those inside one host don't.
 // Notation    C(k), N(k), T(k) -> compute, network, iteration: SpeedPoint of k GPUs, alone;  s -> contention: how many
 //             times longer a transfer between hosts takes than alone;  h -> kHalfLife.
 // Method      an iteration is compute that waits for nothing, then the network: T(k, s) = max(C, a + s N), where

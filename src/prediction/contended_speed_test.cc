@@ -37,7 +37,7 @@ TEST(ContendedSpeedTest, IsTheProfileUntilSomethingIsMeasured) {
   EXPECT_EQ(speed.relative_error(), ContendedSpeed::kErrorUnmeasured);
 }
 
-TEST(ContendedSpeedTest, OneMeasurementSaysSomethingAboutTheOtherSizes) {
+TEST(ContendedSpeedTest, OneMeasurementInformsTheOtherSizes) {
   ContendedSpeed speed = Create(Profile());
   // 0.5 s of compute and 2 s of network, four times what it takes alone.
   speed.Observe(16, 2, Seconds(2.5), Seconds(100));
@@ -65,7 +65,7 @@ TEST(ContendedSpeedTest, HidesTheNetworkBehindComputeWhereTheProfileDoes) {
   EXPECT_NEAR(speed.Predict(0).value(), 1, 1e-12);
 }
 
-TEST(ContendedSpeedTest, PassesOverWhatSaysNothing) {
+TEST(ContendedSpeedTest, SkipsUninformativeRecords) {
   ContendedSpeed speed = Create(Profile());
   speed.Observe(8, 1, Seconds(5), Seconds(60));   // inside one host
   speed.Observe(8, 2, Seconds(5), Seconds(60));   // scattered: its profile has no network

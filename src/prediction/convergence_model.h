@@ -11,8 +11,8 @@
 // Cost        O(points) for each of about 100 floors, times (1 + num_bootstraps). See BM_FitConvergence.
 // Guarantees  every input has an outcome: a fit, or unpredictable with a reason. Same input and seed, same output.
 //             Without noise the curve is found to 1e-6.
-// Differs     floors are compared by residuals in l, not in 1/l, whose weights change with the floor. Section 4 of
-//             the specification leaves the treatment of bad curves open; see UnpredictableReason.
+// Differs     floors are compared by residuals in l, not in 1/l, where weights change with the floor. Section 4 of the
+//             specification leaves the treatment of bad curves open; see UnpredictableReason.
 // Reference   Peng et al., Optimus, EuroSys 2018, section 3.1; Zhao et al., AITurbo, HPDC 2021.
 // Oracle      convergence_model_test.cc: planted curves.
 #pragma once
@@ -31,7 +31,7 @@ struct LossPoint {
   double loss = 0;
 };
 
-// Why nothing can be said about a curve; the job then counts as unpredictable.
+// Why a curve allows no prediction; the job then counts as unpredictable.
 enum class UnpredictableReason {
   kNone,            // the fit is usable
   kNoObservations,  // no loss was reported

@@ -29,7 +29,7 @@ double TiedPairs(size_t count, IsEqual&& is_equal) {
   return pairs;
 }
 
-// Sorts `values` and returns how many pairs stood the wrong way round.
+// Sorts `values` and returns how many pairs were the wrong way round.
 uint64_t SortAndCountInversions(std::span<double> values, std::span<double> buffer) {
   if (values.size() < 2) return 0;
   const size_t half = values.size() / 2;

@@ -1,4 +1,4 @@
-// What is known about a training job that may tell whether its end can be predicted.
+// Features of a training job that may show whether its end can be predicted.
 //
 // Three groups (Zhao et al., AITurbo, HPDC 2021): the model, its hyper-parameters, and how the run has gone so far.
 // Magnitudes that span decades enter as logarithms to the base 10.
@@ -40,7 +40,7 @@ struct JobDescription {
   bool is_synchronous = true;
   double samples_per_epoch = 0;
   double restarts = 0;
-  // Training ends when the loss is this low, or after so many iterations; 0: not said.
+  // Training ends when the loss is this low, or after so many iterations; 0: not given.
   double target_loss = 0;
   double total_iterations = 0;
 };

@@ -26,9 +26,9 @@ struct JobTable {
 };
 
 // A job without a line in curves.csv has no epochs. Errors: those of CsvReader; kInvalidArgument with file:line for a
-// field that is no number, a job that stands in jobs.csv twice, an epoch of a job that does not stand there.
+// field that is no number, a job that is in jobs.csv twice, an epoch of a job that is not there.
 Result<JobTable> LoadJobTable(const std::string& jobs_path, const std::string& curves_path);
-// The same from streams; names stand in for the files in messages.
+// The same from streams; names replace the files in messages.
 struct NamedStream {
   std::unique_ptr<std::istream> stream;
   std::string name;

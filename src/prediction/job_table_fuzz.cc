@@ -1,5 +1,5 @@
-// Any bytes as the two files of a job table, cut at the first NUL: an error that names its file, or jobs whose features
-// are finite and whose fit says why it is none.
+// Any bytes as the two files of a job table, cut at the first NUL: an error that names its file, or jobs with finite
+// features and a fit, or the reason why there is none.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -127,7 +127,7 @@ TEST_P(LearnerTest, RareClassIsFound) {
       << "Platt's map for support vectors sees the true frequencies";
 }
 
-// Trees whose links leave the list or run in circles would never end.
+// Trees with links that leave the list or run in circles would never end.
 TEST(RandomForestTest, LinksThatDoNotGoForwardAreRefused) {
   const auto forest = [](nlohmann::json node) {
     const nlohmann::json leaf = {-1, 0.0, -1, 0.5};

@@ -16,7 +16,7 @@ using Eigen::VectorXd;
 // log(1 + exp(t)) without overflow.
 double SoftPlus(double t) { return t > 0 ? t + std::log1p(std::exp(-t)) : std::log1p(std::exp(t)); }
 
-// Data with a last column of ones, whose coefficient is not penalised.
+// Data with a last column of ones, with an unpenalised coefficient.
 struct Objective {
   MatrixXd x;
   VectorXd y;

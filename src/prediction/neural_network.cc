@@ -90,7 +90,7 @@ Weights RandomWeights(Index units, Index inputs, Random& random) {
   return w;
 }
 
-// A fifth is held out; where there are too few rows, training rows stand in.
+// A fifth is held out; where there are too few rows, training rows are used.
 std::pair<Batch, Batch> SplitRows(const Batch& all, Random& random) {
   std::vector<Index> order(static_cast<size_t>(all.y.size()));
   std::iota(order.begin(), order.end(), Index{0});

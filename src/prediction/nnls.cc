@@ -43,7 +43,7 @@ void MoveToBoundary(const VectorXd& wanted, VectorXd& x, std::vector<bool>& is_p
   x(leaving) = 0;
 }
 
-// The column outside of `is_passive` and `is_blocked` whose coefficient would help most, or -1.
+// The column outside of `is_passive` and `is_blocked` with the most helpful coefficient, or -1.
 Index BestEntering(const VectorXd& gradient, const std::vector<bool>& is_passive, const std::vector<bool>& is_blocked,
                    double tolerance) {
   Index best = -1;

@@ -30,7 +30,7 @@ Problem RandomProblem(Random& random, Index rows, Index columns) {
   return problem;
 }
 
-// The least residual over all subsets of columns whose least squares have no negative coefficient: the definition.
+// The least residual over all subsets of columns with least squares without a negative coefficient: the definition.
 double BestResidualOfAllSubsets(const Problem& problem) {
   double best = problem.b.norm();
   const Index columns = problem.a.cols();

@@ -26,9 +26,9 @@ struct LabelOptions {
   size_t first_prefix = 5;  // epochs of the shortest prefix
 };
 
-// Label of each prefix of `first_prefix` epochs and more that ends before `true_end`: 1 predictable, 0 not.
-// Args: the target loss stands in the description; `true_end` is the iteration at which training was over; infinite: it
-// never was, all labels are 0.
+// Label of each prefix of `first_prefix` epochs and more that ends before `true_end`: 1 predictable, 0 not. Args: the
+// target loss is in the description; `true_end` is the iteration at which training was over; infinite: it never was,
+// all labels are 0.
 std::vector<int> LabelPrefixes(const JobRecord& job, double true_end, const LabelOptions& options = {});
 
 struct FlipOptions {

@@ -1,5 +1,5 @@
 // Any bytes as a model file, and as the content that its checksum protects: an error that names the file, or a model
-// whose scores are shares and which survives writing and reading back.
+// with scores in [0, 1] that survives writing and reading back.
 #include <cstdint>
 #include <string>
 

@@ -117,7 +117,7 @@ TEST(JobGeneratorTest, SameSeedSameJobsAndMoreJobsKeepTheFirst) {
   EXPECT_EQ(num_same, 0);
 }
 
-TEST(JobGeneratorTest, EachKindIsWhatItSays) {
+TEST(JobGeneratorTest, EachKindIsAsNamed) {
   size_t num_of[kNumCurveKinds] = {};
   for (const GeneratedJob& job : GenerateJobs({.seed = 6, .num_jobs = 200})) {
     ++num_of[static_cast<size_t>(job.kind)];
@@ -184,7 +184,7 @@ TEST_F(PredictabilityModelTest, ExplanationNamesWhatMovedTheScore) {
       EXPECT_LE(std::abs(influences[i].moved), std::abs(influences[i - 1].moved));
     }
     for (const ScoreInfluence& influence : influences) {
-      // Put the usual value in by hand: the score must fall by what is said.
+      // Put the usual value in by hand: the score must fall by the stated amount.
       FeatureValues changed = features;
       const auto at = std::ranges::find(kFeatureNames, influence.feature) - kFeatureNames.begin();
       changed[static_cast<size_t>(at)] = influence.usual;

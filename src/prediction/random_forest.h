@@ -30,7 +30,7 @@ struct TreeNode {
   int right = -1;        // the others go here
   double score = 0;      // of a leaf
 };
-using Tree = std::vector<TreeNode>;  // node 0 is the root; children stand after their parents
+using Tree = std::vector<TreeNode>;  // node 0 is the root; children come after their parents
 
 class RandomForest : public Learner {
  public:

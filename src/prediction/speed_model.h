@@ -1,7 +1,7 @@
 // Speed of training with parameter servers: the time of one iteration as a function of what the job is given.
 //
-// Problem     from measured iterations of one job (configuration, seconds), find a model that holds for configurations
-//             nobody has measured.
+// Problem     from measured iterations of one job (configuration, seconds), find a model that holds for unmeasured
+//             configurations.
 // Notation    w, p, M, m = M/w, g, c_w, c_p -> workers, servers, global_batch, batch of a worker, gpus, worker_cores,
 //             server_cores;  e_w, e_p -> CpuEfficiency::SlowDown;  theta_i -> coefficients[SpeedTerm]
 // Method      T = e_w(c_w) (theta_0 m + theta_1) + theta_2 w/p + theta_3 e_p(c_p) w/p + theta_4 w + theta_5 p +
@@ -10,9 +10,9 @@
 //             time, so that relative errors count.
 // Cost        O(rows) for a fit, O(1) for a prediction.
 // Guarantees  no coefficient is negative, so no time is. Without noise the coefficients are found to 1e-6.
-// Differs     a column that the kept ones span in the sample has no coefficient: it is left out and reported.
-//             Without CPU curves theta_2 stands for theta_2 + theta_3. `update_shared_by_servers` false is what the
-//             prototype's comment says, theta_3 e_p without w/p; its formula has w/p, the default here.
+// Differs     a column that the kept ones span in the sample has no coefficient: it is left out and reported. Without
+//             CPU curves theta_2 means theta_2 + theta_3. `update_shared_by_servers` false is what the prototype's
+//             comment says, theta_3 e_p without w/p; its formula has w/p, the default here.
 // Reference   Zhao et al., AITurbo, HPDC 2021; Peng et al., Optimus, EuroSys 2018, section 3.2.
 #pragma once
 

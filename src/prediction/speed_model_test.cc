@@ -1,5 +1,5 @@
-// Speed with parameter servers: recovery of planted coefficients, columns that can't be told apart, refusals, and the
-// public table of measured speeds.
+// Speed with parameter servers: recovery of planted coefficients, columns that can't be distinguished, refusals, and
+// the public table of measured speeds.
 #include "prediction/speed_model.h"
 
 #include <gmock/gmock.h>
@@ -62,8 +62,8 @@ TEST(SpeedModelTest, RecoversAllCoefficientsWithoutNoise) {
   }
 }
 
-// Without CPU curves the columns of push and update are both w/p; without GPUs the last column is 0. What is left out
-// is said, and predictions stay exact because theta_2 takes the sum.
+// Without CPU curves the columns of push and update are both w/p; without GPUs the last column is 0. Omitted terms are
+// reported, and predictions stay exact because theta_2 takes the sum.
 TEST(SpeedModelTest, ReportsWhatTheSampleCannotTell) {
   Random random(7);
   const SpeedModel truth = RandomModel(random, false);
@@ -77,7 +77,8 @@ TEST(SpeedModelTest, ReportsWhatTheSampleCannotTell) {
   EXPECT_LT(ErrorOn(*fit, observations).max, 1e-9);
 }
 
-// One configuration measured ten times: only the constant can be told, and it is the mean that a relative error wants.
+// One configuration measured ten times: only the constant can be determined, and it is the mean of least relative
+// error.
 TEST(SpeedModelTest, OneConfigurationGivesItsOwnTime) {
   const std::vector<SpeedObservation> same(10, {{.workers = 2, .servers = 2, .global_batch = 64}, Seconds(0.5)});
   const auto fit = FitSpeedModel(same);

@@ -22,7 +22,7 @@ using SpeedTable = std::map<std::string, std::vector<SpeedObservation>>;
 // Errors: those of CsvReader; kInvalidArgument for a field that is no number or an impossible configuration, with
 // file:line.
 Result<SpeedTable> LoadSpeedTable(const std::string& path);
-// The same from a stream; `name` stands in for the file name in messages.
+// The same from a stream; `name` replaces the file name in messages.
 Result<SpeedTable> ReadSpeedTable(std::unique_ptr<std::istream> stream, const std::string& name);
 
 }  // namespace fairlead::prediction

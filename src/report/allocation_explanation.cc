@@ -45,7 +45,7 @@ std::string RenderHeading(const AllocationExplanation& e) {
                   kTextWidth, 2);
 }
 
-// The resource that is missing, for whoever waits.
+// The missing resource of a waiting job.
 std::string DescribeLack(const DecisionRecord& d) {
   const std::string free = fmt::format("{} of {} are free", Describe(d.free), Describe(d.total));
   switch (d.reason.cause) {

@@ -1,4 +1,4 @@
-// What is said about allocations: summaries, sizes over time, and explanations of decisions.
+// Reports about allocations: summaries, sizes over time, and explanations of decisions.
 #include "report/allocation_report.h"
 
 #include <gmock/gmock.h>
@@ -96,7 +96,7 @@ scheduling::DecisionRecord MakeRecord(double time_s, scheduling::Change change, 
   return record;
 }
 
-TEST(AllocationExplanationTest, SaysWhatIsMissingWhoIsAheadAndWhen) {
+TEST(AllocationExplanationTest, NamesWhatIsMissingWhichJobsAreAheadAndWhen) {
   scheduling::DecisionRecord waits = MakeRecord(10, scheduling::Change::kPending, 0);
   waits.ahead.push_back({JobId(0), 1, {12, 0}, true});
   waits.gains.push_back({scheduling::UnitOperation::kAddGpu, 50});
@@ -127,7 +127,7 @@ TEST(AllocationExplanationTest, SaysWhatIsMissingWhoIsAheadAndWhen) {
   EXPECT_THAT(RenderExplanation(*later).Render(), HasSubstr("It starts on 8 GPUs."));
 }
 
-TEST(AllocationExplanationTest, WithoutADecisionItSaysSo) {
+TEST(AllocationExplanationTest, WithoutADecisionItIsReported) {
   EXPECT_THAT(std::string(ExplainAllocation({}, std::nullopt).status().message()), HasSubstr("no allocation decision"));
   const std::vector<scheduling::DecisionRecord> records = {MakeRecord(60, scheduling::Change::kStarted, 8)};
   EXPECT_THAT(std::string(ExplainAllocation(records, 5).status().message()), HasSubstr("the first one is at 60 s"));

@@ -9,7 +9,7 @@
 namespace fairlead::report {
 
 struct BarGroup {
-  std::string label;           // under the group; parts between line breaks stand on lines of their own
+  std::string label;           // under the group; each part between line breaks on its own line
   std::vector<double> values;  // [series]; a value that is not finite leaves a gap
   std::vector<double> marks;   // [series] or empty: a short line at another value, such as a published one
 };

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 // Two seeds of 3,600 s: 9,000,000 and 27,000,000 CNPs over both jobs, 2,500 and 7,500 per second; lost 0.2 and 0.4 %.
-// Under crux nobody is held back.
+// Under crux no job is held back.
 sim::SimulationReport MakeCongestedReport() {
   sim::SimulationReport report = MakeSmallReport();
   for (sim::RunResult& run : report.runs) {
@@ -35,7 +35,7 @@ constexpr char kSentence[] =
     "ecmp: congestion control sent 5,000 CNPs per second; links that held flows back lost 0.3 % to the saw-tooth of "
     "rates.";
 
-TEST(CongestionReportTest, SaysNothingWhereItWasNotModelled) {
+TEST(CongestionReportTest, IsAbsentWhereItWasNotModelled) {
   const sim::SimulationReport report = MakeSmallReport();
   EXPECT_THAT(DescribeCongestion(report), IsEmpty());
   EXPECT_THAT(RenderText(report).Render(), Not(HasSubstr("CNP")));
@@ -49,7 +49,7 @@ TEST(CongestionReportTest, GivesMeansOverSeedsForEachPolicy) {
               ElementsAre(kSentence, "crux: congestion control had nothing to do: no switch held flows back."));
 }
 
-TEST(CongestionReportTest, StandsInEveryReport) {
+TEST(CongestionReportTest, IsInEveryReport) {
   const sim::SimulationReport report = MakeCongestedReport();
   EXPECT_THAT(RenderText(report).Render(), HasSubstr("ecmp: congestion control sent 5,000 CNPs per second"));
   EXPECT_THAT(RenderHtml(report, {}), HasSubstr(kSentence));

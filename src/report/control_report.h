@@ -9,8 +9,8 @@
 
 namespace fairlead::report {
 
-// One or two sentences for each policy that changed anything for running jobs, or whose jobs were profiled; all seeds
-// together. Plain text.
+// One or two sentences for each policy that changed anything for running jobs, or profiled jobs; all seeds together.
+// Plain text.
 std::vector<std::string> DescribeControl(const sim::SimulationReport& report);
 
 }  // namespace fairlead::report

@@ -10,7 +10,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-TEST(ControlReportTest, SaysNothingWhereNothingWasSteered) {
+TEST(ControlReportTest, IsAbsentWithoutSteering) {
   sim::SimulationReport report;
   EXPECT_THAT(DescribeControl(report), SizeIs(0));
   report.runs.resize(2);

@@ -90,7 +90,7 @@ HeatMapFigure ArrangeDelays(const DelayMatrixFigure& figure) {
   map.description = fmt::format(
       "Time per byte from each source (row) to each destination (column), by {}, over the median.", lines.what);
   map.row_labels = lines.labels;
-  // Names are too long for columns: they have the numbers of the lines, which stand in the same order.
+  // Names are too long for columns: they have the numbers of the lines, which are in the same order.
   for (size_t line = 0; line < lines.labels.size(); ++line) map.column_labels.push_back(fmt::format("{}", line));
   map.row_axis = "from";
   map.column_axis = "to " + lines.what;

@@ -25,7 +25,7 @@ struct DelayMatrixFigure {
   std::vector<uint32_t> host_of;        // [rank]
   std::vector<std::string> host_names;  // [host]
   std::vector<DelayMatrixCell> cells;   // pairs that were measured, in any order
-  // Culprits: ranks whose row or column, pairs whose cell is marked.
+  // Culprits: ranks with a marked row or column, pairs with a marked cell.
   std::vector<uint32_t> marked_sources;
   std::vector<uint32_t> marked_destinations;
   std::vector<std::pair<uint32_t, uint32_t>> marked_pairs;

@@ -1,4 +1,4 @@
-// The delay matrix and the graph of who waits for whom.
+// The delay matrix and the graph of which ranks wait for which.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Everybody sends to everybody; rank `slow` sends three times as slowly.
+// All ranks send to all; rank `slow` sends three times as slowly.
 DelayMatrixFigure MakeDelays(uint32_t num_ranks, uint32_t gpus_per_host, uint32_t slow) {
   DelayMatrixFigure figure;
   figure.title = "Delays <of> job 4";

@@ -48,8 +48,8 @@ class Document {
   std::vector<std::variant<std::string, TextTable>> parts_;
 };
 
-// Renders documents that are printed one after another as if they were one: a meaning of a column stands under the
-// first table that has it, and tables stay apart.
+// Renders documents that are printed one after another as if they were one: a meaning of a column is under the first
+// table that has it, and tables stay separate.
 //
 //   table     text as it was added; tables fit the width, with what their columns mean in a paragraph beneath.
 //   markdown  each line of text is a paragraph (lines that WrapText() broke are joined) without indentation, with what
@@ -69,9 +69,9 @@ class DocumentRenderer {
  private:
   std::string RenderText(const std::string& text);
   std::string RenderTable(const TextTable& table);
-  // "busy: share of … . level: … .", without what was said before; empty: nothing to say.
+  // "busy: share of … . level: … .", without meanings that were given before; empty: nothing new.
   std::string Legend(const TextTable& table);
-  // Markdown and CSV: what stands between blocks.
+  // Markdown and CSV: text between blocks.
   std::string Separator();
 
   OutputFormat format_;

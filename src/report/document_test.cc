@@ -37,7 +37,7 @@ TEST(DocumentTest, WithoutMeaningsATableIsWhatTextTableRenders) {
   EXPECT_EQ(Document(table).Render(OutputFormat::kTable, 8), table.Render(8));
 }
 
-TEST(DocumentTest, LegendsAreWrappedAndSaidOnce) {
+TEST(DocumentTest, LegendsAreWrappedAndPrintedOnce) {
   const std::string meaning =
       "a phrase that is long enough to be wrapped, as it goes on and on, beyond the width of a paragraph of text";
   TextTable first({{"a", Align::kLeft, "", meaning}});
@@ -83,7 +83,7 @@ TEST(DocumentTest, CsvHasTheTablesOnly) {
   EXPECT_EQ(document.Render(OutputFormat::kCsv), table + "\n" + table);
 }
 
-TEST(DocumentTest, CsvQuotesWhatRfc4180Says) {
+TEST(DocumentTest, CsvQuotesAsRfc4180Requires) {
   TextTable table({{"a \"b\", c"}, {"line\nbreak"}, {"größe"}});
   table.AddRow({"comma, here", "a \"quote\"", "名前"});
   table.AddRow({"a|b", "line\nbreak", "'single'"});

@@ -107,7 +107,7 @@ std::string DescribeDecision(const JobExplanation& e) {
 
 std::string NameOf(const OtherJob& job) { return fmt::format("{} {}", job.id.value(), job.name); }
 
-// A job that lost nothing has no rows: only dust of rounding would stand in them.
+// A job that lost nothing has no rows: they would contain only rounding errors.
 bool HasLosses(const JobExplanation& e) { return IsBound(e.job) || e.job.slowdown >= kSlowdownNoticed; }
 
 Document RenderLosses(const JobExplanation& e) {

@@ -43,7 +43,7 @@ TEST(ExplainJobTest, BlamesLinkAndSharer) {
   EXPECT_TRUE(e.delayed.empty());
 }
 
-TEST(ExplainJobTest, WhomAJobDelaysIsSummedOverLinks) {
+TEST(ExplainJobTest, DelaysOfOtherJobsAreSummedOverLinks) {
   sim::RunResult run = MakeSmallReport().runs[0];
   run.jobs[1].lost_to = {{sim::LossCause::kLevel, JobId(0), LinkId(7), "b", 4, 0.4},
                          {sim::LossCause::kJob, JobId(0), LinkId(6), "a", 2, 0.2},

@@ -79,7 +79,7 @@ TEST(LineFigureTest, EachSeriesHasAColourOfItsOwnOnLightAndDarkScreens) {
   EXPECT_EQ(colours[1].size(), kNumSeriesColors);
 }
 
-TEST(AxisTest, TimeTicksStandAtFullUnits) {
+TEST(AxisTest, TimeTicksAreAtFullUnits) {
   EXPECT_EQ(LabelsOf(PlanTimeTicks({0, 36 * 3600}, 10)),
             (std::vector<std::string>{"0", "6 h", "12 h", "18 h", "24 h", "30 h", "36 h"}));
   EXPECT_EQ(LabelsOf(PlanTimeTicks({0, 14 * 86400}, 8)),

@@ -36,7 +36,7 @@ TEST(FindingTextTest, EachKindOfCulpritHasAName) {
   EXPECT_EQ(CulpritText(culprit, kNames), "plane 1");
 }
 
-TEST(FindingTextTest, EvidenceStandsBesideWhatIsNormal) {
+TEST(FindingTextTest, EvidenceIsShownBesideItsBaseline) {
   EXPECT_EQ(EvidenceText({"exit code of rank 2", -1, 0, ""}), "exit code of rank 2: -1");
   EXPECT_EQ(EvidenceText({"slow transfers", 1, 0, "pairs of ranks"}), "slow transfers: 1 pair of ranks");
   EXPECT_EQ(EvidenceText({"slow transfers", 2, 0, "pairs of ranks"}), "slow transfers: 2 pairs of ranks");

@@ -39,7 +39,7 @@ struct Layout {
   double panel_width = 0;   // with its labels
   double panel_height = 0;  // with its head and the gap below
 
-  // Cells stand apart where they are large enough to spare a pixel.
+  // Cells have gaps where they are large enough to spare a pixel.
   double gap() const { return std::min(cell_width, cell_height) >= 5 ? 1 : 0; }
   double cells_width() const { return cell_width * static_cast<double>(num_columns); }
   double cells_height() const { return cell_height * static_cast<double>(num_rows); }
@@ -134,7 +134,7 @@ void DrawRowLabels(const HeatMapFigure& figure, const Layout& layout, Point orig
 }
 
 void DrawColumnLabels(const HeatMapFigure& figure, const Layout& layout, Point origin, SvgFigure& svg) {
-  // From the last one back: words stand at the end, and are worth more than a number that stands among its like.
+  // From the last one back: text is at the end, and is worth more than one of many similar numbers.
   double limit = std::numeric_limits<double>::infinity();
   for (size_t column = layout.num_columns; column-- > 0;) {
     const std::string label = TruncateToWidth(figure.column_labels[column], 6);

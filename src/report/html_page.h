@@ -1,4 +1,4 @@
-// The frame of a page: head, style sheet and body; and how one figure stands in it.
+// The frame of a page: head, style sheet and body; and the place of a figure in it.
 //
 // Self-contained: no script, no font, no image from elsewhere.
 #pragma once

@@ -1,4 +1,4 @@
-// The result of `fairlead sim run --html`: one page for people who weren't there.
+// The result of `fairlead sim run --html`: one page for people who did not run it.
 //
 // Self-contained: no script, no font, no image from elsewhere, so that it can be mailed and still reads in ten years.
 // Light and dark by the reader's setting, and on paper.

@@ -52,7 +52,7 @@ TEST(HtmlReportTest, HasEveryPart) {
   ExpectHas(page, ">+9.0 <small>points");
   ExpectHas(page, "62.0 % → 71.0 %; no difference");
   ExpectLacks(page, "ahead");
-  // Every figure has a name for those who can't see it.
+  // Every figure has a name for readers who can't see it.
   EXPECT_EQ(Count(page, "<svg "), 5u);
   EXPECT_EQ(Count(page, "<desc>"), 5u);
   EXPECT_EQ(Count(page, "role=\"img\" aria-label=\""), 5u);
@@ -119,7 +119,7 @@ TEST(HtmlReportTest, PartialRunsAreMarked) {
   ExpectHas(page, "PARTIAL 1/2");
 }
 
-TEST(HtmlReportTest, JobsThatStandStillAreNamed) {
+TEST(HtmlReportTest, StalledJobsAreNamed) {
   sim::SimulationReport report = MakeSmallReport();
   ExpectLacks(RenderHtml(report), "Jobs without progress");
   report.runs[0].jobs[0].condition = sim::JobCondition::kCutOff;
@@ -130,7 +130,7 @@ TEST(HtmlReportTest, JobsThatStandStillAreNamed) {
   ExpectHas(page, "job 0 &quot;big&quot; is cut off");
 }
 
-TEST(HtmlReportTest, FailedRunsAreTold) {
+TEST(HtmlReportTest, FailedRunsAreReported) {
   sim::SimulationReport report = MakeSmallReport();
   ExpectLacks(RenderHtml(report), "FAILED");
   report.failed_runs = {{"crux", 2, 3, "check failed: a < b", "fairlead sim run 's & t.yaml'"}};

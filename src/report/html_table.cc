@@ -40,7 +40,7 @@ std::string PolicyCell(const FigureInput& input, const PolicySummary& summary) {
   return cell + "</td>";
 }
 
-// A percentile needs enough jobs; the worst job stands where there are fewer.
+// A percentile needs enough jobs; with fewer, the worst job is shown.
 bool HasP99(const FigureInput& input) {
   return std::all_of(input.summaries.begin(), input.summaries.end(),
                      [](const PolicySummary& summary) { return summary.p99_slowdown.known(); });
@@ -110,7 +110,7 @@ std::vector<JobId> OrderJobs(const FigureInput& input) {
   return ids;
 }
 
-// The policy whose level, bounding link and reason the table shows: the first that is compared, else the only one.
+// The policy with level, bounding link and reason in the table: the first that is compared, else the only one.
 const PolicySummary& ShownPolicy(const FigureInput& input) {
   if (input.comparisons.empty()) return input.summaries.front();
   return *std::find_if(input.summaries.begin(), input.summaries.end(),

@@ -15,8 +15,7 @@ std::string RenderPolicyTable(const FigureInput& input);
 // One row per goal with its verdict; nothing where no goal is known.
 std::string RenderGoalTable(const PolicyComparison& comparison);
 
-// One row per job, those whose GPU-hours changed most first; at most kNumJobsShown, the rest is counted under the
-// table.
+// One row per job, the greatest changes of GPU-hours first; at most kNumJobsShown, the rest is counted under the table.
 std::string RenderJobTable(const FigureInput& input);
 inline constexpr size_t kNumJobsShown = 500;
 // Rows that are visible at once; further ones unfold.

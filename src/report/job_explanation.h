@@ -32,7 +32,7 @@ struct DelayedJob {
   OtherJob job;
   double lost_s = 0;
   double gpu_hours = 0;
-  bool yielded = false;  // it stood on a less important level
+  bool yielded = false;  // it had a less important level
 };
 
 struct JobExplanation {

@@ -9,7 +9,7 @@
 
 namespace fairlead::report {
 
-// Policies and series are told apart by this many colours; further ones start over.
+// Policies and series are distinguished by this many colours; further ones start over.
 inline constexpr size_t kNumSeriesColors = 8;
 
 // "series s3": the style class of the i-th series' colour.

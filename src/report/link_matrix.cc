@@ -85,8 +85,8 @@ struct NaturalOrder {
   bool operator()(const std::string& a, const std::string& b) const { return NaturalLess(a, b); }
 };
 
-// Column of every peer in one direction: the same peer stands in the same column of every row if that keeps the matrix
-// at most twice as wide as its fullest row, else the ports of each row are packed to the left.
+// Column of every peer in one direction: the same peer is in the same column of every row if that keeps the matrix at
+// most twice as wide as its fullest row, else the ports of each row are packed to the left.
 size_t PlaceColumns(const std::vector<Port>& ports, bool leaving, size_t first, std::vector<LinkCell>& cells) {
   std::map<std::string, std::set<std::string, NaturalOrder>> peers_of_row;
   std::set<std::string, NaturalOrder> all_peers;

@@ -40,7 +40,7 @@ std::string FormatShort(double value) {
   if (!std::isfinite(value) || value == 0) return FormatFixed(value, 0);
   const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
   if (magnitude > 2) {
-    // 1234 -> 1230: digits that nobody may rely on are not printed.
+    // 1234 -> 1230: digits that are not reliable are not printed.
     const double unit = std::pow(10.0, magnitude - 2);
     return FormatFixed(std::round(value / unit) * unit, 0);
   }

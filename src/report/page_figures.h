@@ -1,4 +1,4 @@
-// The figures of the page: what each one shows of a simulation report. How they are drawn stands in the figure headers.
+// The figures of the page: what each one shows of a simulation report. The figure headers describe how they are drawn.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ struct FigureInput {
 std::vector<PageFigure> DrawUtilization(const FigureInput& input);
 // Share of jobs at or below a slowdown, all draws pooled.
 std::vector<PageFigure> DrawSlowdowns(const FigureInput& input);
-// The jobs whose GPU-hours changed most, and their slowdown under each policy.
+// The jobs with the greatest changes of GPU-hours, and their slowdown under each policy.
 std::vector<PageFigure> DrawJobChanges(const FigureInput& input);
 // Load of every network link under each policy's first draw; one figure per tier.
 std::vector<PageFigure> DrawLinkLoads(const FigureInput& input);

@@ -61,7 +61,7 @@ size_t NumCommonBins(const RunPair& pair) {
   return std::min({num_whole, timeline.gpu_busy.size(), pair.candidate->timeline.gpu_busy.size()});
 }
 
-// What may not be compared, or not in full, is told in comparison.left_out.
+// Results that may not be compared, or not in full, are listed in comparison.left_out.
 Pairs FindPairs(const sim::SimulationReport& report, PolicyComparison* comparison) {
   Pairs pairs;
   std::vector<uint32_t> alone, in_part, unequal;
@@ -279,7 +279,7 @@ std::string ExplainYielders(const PolicyComparison& c) {
                             baseline, FormatShort(cost), Describe(*dearest));
 }
 
-// "+4.0 points busy (+3.1 to +4.9)", "worst job 1.80x slower", "2 jobs more stand still".
+// "+4.0 points busy (+3.1 to +4.9)", "worst job 1.80x slower", "2 more stalled jobs".
 std::string DescribeChange(const GoalChange& change) {
   const double mean = change.difference.mean;
   const std::string interval =
@@ -307,7 +307,7 @@ std::string DescribeChange(const GoalChange& change) {
   }
 }
 
-// Zero jobs that stand still on both sides are not worth a word.
+// Zero stalled jobs on both sides are not mentioned.
 bool IsWorthTelling(const GoalChange& change) {
   return change.goal != Goal::kStalledJobs || change.before.max > 0 || change.after.max > 0;
 }

@@ -1,9 +1,9 @@
-// What changed between two policies on the same draws, goal by goal: better, worse, or not to be told apart.
+// What changed between two policies on the same draws, goal by goal: better, worse, or not distinguishable.
 //
-// A policy has several goals, and winning one at the price of another is a trade, not a win: no single number says who
-// is ahead. Runs are compared in pairs of equal draw, so that the luck of a draw cancels out of the difference, and
-// only over the same time: the start of a run is not like the whole of it. Of runs that ended at different instants,
-// after Ctrl-C say, the common beginning is compared, as far as the timeline tells it: how busy GPUs were.
+// A policy has several goals, and winning one at the price of another is a trade, not a win: no single number shows
+// which is ahead. Runs are compared in pairs of equal draw, so that the luck of a draw cancels out of the difference,
+// and only over the same time: the start of a run is not like the whole of it. Of runs that ended at different
+// instants, after Ctrl-C say, the common beginning is compared, as far as the timeline tells it: how busy GPUs were.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace fairlead::report {
 
-// A job whose slowdown moved by less than this fraction counts as unchanged.
+// A job with a slowdown that moved by less than this fraction counts as unchanged.
 inline constexpr double kUnchangedSlowdown = 0.01;
 
 enum class Goal {
@@ -25,7 +25,7 @@ enum class Goal {
   kFlopWeighted,   // FLOP done of those at peak, 0..1
   kMeanSlowdown,   // over jobs; less is better, as are the next
   kWorstSlowdown,  // of the slowest job
-  kStalledJobs,    // jobs that stood still at the end of a run: stalled or cut off
+  kStalledJobs,    // jobs that were stalled at the end of a run: stalled or cut off
   kGpuHoursLost,   // per run
 };
 inline constexpr Goal kGoals[] = {Goal::kBusy,          Goal::kFlopWeighted, Goal::kMeanSlowdown,
@@ -52,7 +52,7 @@ struct GoalChange {
   Spread after;       // under the candidate
   Spread difference;  // after - before
   Verdict verdict = Verdict::kNotCompared;
-  // Of a slowdown: a job stood still, so that the number is at least so much.
+  // Of a slowdown: a job was stalled, so that the number is a lower bound.
   bool before_is_bound = false;
   bool after_is_bound = false;
 };
@@ -121,7 +121,7 @@ std::string_view GoalLabel(Goal goal);
 // One line that names the trade: "crux against ecmp: +4.0 points busy (+3.1 to +4.9), worst job 1.80x slower; mean
 // slowdown: no difference". Names are clean text.
 std::string SummarizeTrade(const PolicyComparison& comparison);
-// Plain sentences about who won and who paid, each with its numbers. Names in them are clean text.
+// Plain sentences about the winners and losers, each with its numbers. Names in them are clean text.
 std::vector<std::string> ExplainDifference(const PolicyComparison& comparison);
 
 }  // namespace fairlead::report

@@ -30,7 +30,7 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Args: `fraction` of the whole command that is done, clamped to 0..1; when it goes back, the estimate starts anew.
+  // Args: `fraction` of the whole command that is done, clamped to 0..1; when it goes back, the estimate restarts.
   // Cost: nothing but a comparison while less than `interval_s` has passed and the label is the same.
   void Update(double now_s, std::string_view label, double fraction);
   // Clears the line. Later updates draw again.

@@ -16,7 +16,7 @@ using testing::Not;
 
 constexpr char kClear[] = "\r\x1b[K";
 
-// What stands on the line after everything was written.
+// The text on the line after everything was written.
 std::string LastLine(const std::string& written) {
   const size_t clear = written.rfind(kClear);
   return clear == std::string::npos ? written : written.substr(clear + 4);
@@ -74,7 +74,7 @@ TEST(ProgressBarTest, LeavesNoTrace) {
   EXPECT_EQ(NumDrawings(out.str()), 2u);  // one drawing, one removal
 }
 
-TEST(ProgressBarTest, EstimateStartsAnewWhenTheFractionGoesBack) {
+TEST(ProgressBarTest, EstimateStartsOverWhenTheFractionGoesBack) {
   std::ostringstream out;
   ProgressBar bar(out, {.is_terminal = true});
   bar.Update(0, "first", 0);

@@ -1,7 +1,7 @@
 // What a job really gains when others, or failures of links, are taken away, beside what its account blames on them.
 //
-// An account divides lost time by who was on a link when it was lost; taking one away may free more (others then stand
-// in each other's way less) or less (another takes its place). Both are worth knowing.
+// An account divides lost time by the jobs on a link when it was lost; taking one away may free more (others then
+// hinder each other less) or less (another takes its place). Both are worth knowing.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace fairlead::report {
 // What was taken away.
 struct Removal {
   std::vector<JobId> jobs;
-  std::vector<LinkId> links;              // whose events were taken away
+  std::vector<LinkId> links;              // the source of the removed events
   std::vector<std::string> descriptions;  // what users call them: `job 3 "bert"`, "events of link leaf0->spine0"
 };
 

@@ -40,7 +40,7 @@ struct JobSummary {
   std::string model;
   uint32_t num_gpus = 0;
   Spread slowdown;                 // over the runs in which it began
-  bool slowdown_is_bound = false;  // it stood still in one of them: its slowdown is at least so much
+  bool slowdown_is_bound = false;  // it was stalled in one of them: its slowdown is a lower bound
   Spread gpu_hours_lost_per_day;
   // Seconds per run that it lost to jobs on more important levels.
   double yielded_s = 0;

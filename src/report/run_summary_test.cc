@@ -128,7 +128,7 @@ TEST(ComparisonTest, AWinIsVisibleAndOutsideItsInterval) {
   EXPECT_EQ(CompareAll(report)[0].Of(Goal::kBusy).verdict, Verdict::kNoDifference);
 }
 
-TEST(ComparisonTest, OneDrawSaysNothingAboutChance) {
+TEST(ComparisonTest, OneDrawTellsNothingAboutChance) {
   sim::SimulationReport report = MakeSmallReport();
   report.runs.erase(report.runs.begin() + 3);
   report.runs.erase(report.runs.begin() + 1);
@@ -158,7 +158,7 @@ TEST(ComparisonTest, OfRunsOfUnequalTimeTheCommonBeginningIsCompared) {
   EXPECT_EQ(c.Of(Goal::kMeanSlowdown).difference.count, 1u);
   EXPECT_THAT(c.left_out, testing::ElementsAre("Of draw 1 only how busy GPUs were is compared, over the time that both "
                                                "runs reached (30 min): ecmp ended after 60 min, crux after 33.3 min."));
-  // The only draw: the rest is not compared, and is said not to be.
+  // The only draw: the rest is not compared, and reported as such.
   report.runs.erase(report.runs.begin() + 2);
   report.runs.erase(report.runs.begin());
   c = CompareAll(report)[0];
@@ -226,7 +226,7 @@ TEST(ComparisonTest, SwappedPoliciesSwapTheSigns) {
   EXPECT_NEAR(won, there.gpu_hours_won_per_day.mean, 1e-6 * std::abs(won));
 }
 
-TEST(ComparisonTest, EcmpIsTheBaselineWhereverItStands) {
+TEST(ComparisonTest, EcmpIsTheBaselineWhereverItIsListed) {
   sim::SimulationReport report = MakeSmallReport();
   std::rotate(report.runs.begin(), report.runs.begin() + 2, report.runs.end());
   EXPECT_EQ(CompareAll(report)[0].baseline, "ecmp");

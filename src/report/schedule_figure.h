@@ -1,4 +1,4 @@
-// A figure of who does what when: lanes of blocks over one time axis.
+// A figure of activities over time: lanes of blocks over one time axis.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which jobs stood still when their runs ended: stalled behind others, or cut off by failed links. Their slowdowns are
+// Which jobs were stalled when their runs ended: stalled behind others, or cut off by failed links. Their slowdowns are
 // only known to be at least so much, and no mean shows them, so reports name them.
 #pragma once
 

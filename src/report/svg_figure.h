@@ -42,7 +42,7 @@ std::string BandPath(std::span<const Point> upper, std::span<const Point> lower)
 
 class SvgFigure {
  public:
-  // `title` is the figure's short name, `description` says in a sentence what it shows; both are for those who can't
+  // `title` is the figure's short name, `description` says in a sentence what it shows; both are for readers who can't
   // see it.
   SvgFigure(double width, double height, std::string_view title, std::string_view description);
 

@@ -55,7 +55,7 @@ std::string RenderTitle(const sim::SimulationReport& report, const std::vector<P
   return text + '\n';
 }
 
-// A mistake of ours: enough to find it, and nobody may take the rest for the whole. Commands are not wrapped.
+// A mistake of ours: enough to find it, and the rest must not look complete. Commands are not wrapped.
 std::string RenderFailures(const sim::SimulationReport& report) {
   std::string text;
   for (const sim::FailedRun& run : report.failed_runs) {

@@ -76,7 +76,7 @@ TEST(TextReportTest, PartialRunsAreMarked) {
   EXPECT_THAT(RenderText(report).Render(), HasSubstr("ecmp PARTIAL 1/2"));
 }
 
-TEST(TextReportTest, JobsThatStandStillAreNamed) {
+TEST(TextReportTest, StalledJobsAreNamed) {
   sim::SimulationReport report = MakeSmallReport();
   EXPECT_THAT(RenderText(report).Render(), Not(HasSubstr("is stalled in")));
   sim::RunResult& run = report.runs[3];
@@ -95,7 +95,7 @@ TEST(TextReportTest, JobsThatStandStillAreNamed) {
   ExpectFits(text);
 }
 
-TEST(TextReportTest, OneDrawHasNoIntervalAndSaysSo) {
+TEST(TextReportTest, OneDrawHasNoIntervalAndANote) {
   sim::SimulationReport report = MakeSmallReport();
   report.runs.erase(report.runs.begin() + 3);
   report.runs.erase(report.runs.begin() + 1);
@@ -117,7 +117,7 @@ TEST(TextReportTest, DoubtsAboutTheInputAreNotes) {
   EXPECT_THAT(RenderText(report).Render(), HasSubstr("Note: Job 0 \"big\" does more FLOP than its GPUs can.\n"));
 }
 
-TEST(TextReportTest, SaysWhatVaries) {
+TEST(TextReportTest, NamesWhatVaries) {
   sim::SimulationReport report = MakeSmallReport();
   EXPECT_THAT(RenderText(report).Render(), HasSubstr("4 runs: 2 policies x 2 draws (hash, phases and placement vary)"));
   report.varied = {"hash"};
@@ -126,7 +126,7 @@ TEST(TextReportTest, SaysWhatVaries) {
   EXPECT_THAT(RenderText(report).Render(), HasSubstr("which changes nothing here"));
 }
 
-TEST(TextReportTest, FailedRunsAreToldBeforeTheRest) {
+TEST(TextReportTest, FailedRunsAreReportedBeforeTheRest) {
   sim::SimulationReport report = MakeSmallReport();
   report.failed_runs = {
       {"crux", 2, 3, "a.cc:1: check failed: x < " + std::string(200, 'y'), "fairlead sim run s.yaml"}};

@@ -11,8 +11,8 @@ namespace fairlead::report {
 // Paragraphs of the text reports fit this many columns.
 inline constexpr size_t kTextWidth = 100;
 
-// How wide tables on standard output may be: what the environment variable COLUMNS says; else as wide as the terminal,
-// at least kTextWidth; without limit in a file or a pipe, where whoever reads on wants names whole.
+// How wide tables on standard output may be: the environment variable COLUMNS; else as wide as the terminal, at least
+// kTextWidth; without limit in a file or a pipe, where the reader needs whole names.
 size_t OutputWidth();
 
 // From now on OutputWidth() has no limit, whatever standard output is: a format for other programs was asked for, in
@@ -31,10 +31,10 @@ enum class Align {
 struct TextColumn {
   std::string heading;
   Align align = Align::kLeft;
-  // Neighbouring columns of one group stand under a common line; empty: none.
+  // Neighbouring columns of one group share a heading line; empty: none.
   std::string group = {};
-  // A short phrase for whoever sees the heading for the first time: "share of GPU time spent computing". A Document
-  // prints it under the table. Empty: the heading speaks for itself.
+  // A short phrase for a reader new to the heading: "share of GPU time spent computing". A Document prints it under the
+  // table. Empty: the heading speaks for itself.
   std::string meaning = {};
 };
 

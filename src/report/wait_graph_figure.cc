@@ -84,7 +84,7 @@ WaitGraphFigure FoldAlike(const WaitGraphFigure& figure) {
   std::map<Likeness, uint32_t> groups;
   std::vector<uint32_t> group_of(figure.nodes.size());
   for (uint32_t node = 0; node < figure.nodes.size(); ++node) {
-    const uint32_t own = figure.nodes[node].is_culprit ? node + 1 : 0;  // culprits are like nobody
+    const uint32_t own = figure.nodes[node].is_culprit ? node + 1 : 0;  // culprits differ from all
     Likeness likeness = {figure.nodes[node].is_operation, own, around[node].first, around[node].second};
     group_of[node] = groups.try_emplace(std::move(likeness), static_cast<uint32_t>(groups.size())).first->second;
   }
@@ -107,7 +107,7 @@ WaitGraphFigure FoldFarthest(const WaitGraphFigure& figure) {
   return folded;
 }
 
-// Where nodes stand: layer 0, what is waited for, at the right.
+// Places of nodes: layer 0, what is waited for, at the right.
 std::vector<Box> PlaceNodes(const WaitGraphFigure& figure, double* height) {
   std::vector<size_t> layers = LayersOf(figure);
   for (size_t& layer : layers) layer = std::min(layer, kNumLayersMax - 1);
@@ -149,7 +149,7 @@ void DrawEdge(const Box& from, const Box& to, SvgFigure& svg) {
 
 std::vector<size_t> LayersOf(const WaitGraphFigure& figure) {
   const size_t num_nodes = figure.nodes.size();
-  std::vector<std::vector<uint32_t>> waiting(num_nodes);  // [node] who waits for it
+  std::vector<std::vector<uint32_t>> waiting(num_nodes);  // [node] its waiters
   std::vector<bool> waits(num_nodes, false);
   for (const auto& [from, to] : figure.edges) {
     FL_CHECK(from < num_nodes && to < num_nodes);

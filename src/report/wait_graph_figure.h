@@ -1,5 +1,5 @@
-// Who waits for whom, as a figure: ranks and operations in layers, arrows from who waits to who is waited for, so that
-// what all wait for stands at the right end.
+// Waits of ranks as a figure: ranks and operations in layers, arrows from the waiting to the awaited one, so that the
+// common cause is at the right end.
 //
 // Readable at any size: nodes of one kind that wait for the same and are waited for by the same are one; if there are
 // still too many, those farthest from the culprits are one.
@@ -23,7 +23,7 @@ struct WaitGraphFigure {
   std::string title;
   std::string description;
   std::vector<WaitNode> nodes;
-  std::vector<std::pair<uint32_t, uint32_t>> edges;  // from who waits to who is waited for, by index
+  std::vector<std::pair<uint32_t, uint32_t>> edges;  // from the waiting to the awaited one, by index
   size_t num_nodes_max = 40;                         // 2 or more
   double width = 1080;
 };

@@ -102,7 +102,7 @@ TEST_P(AllocationLawsTest, AJobOfServersAloneRuns) {
   }
 }
 
-// A job that never fits is told so, and holds up nobody.
+// A job that never fits is rejected, and holds up no other.
 TEST_P(AllocationLawsTest, AJobLargerThanTheClusterWaitsAlone) {
   ExampleSnapshot example(1, 4);
   example.AddJobWith({{100, 0, 1.0}}, 50);
@@ -146,7 +146,7 @@ TEST(AllocationRegistryTest, UnknownNamesListTheKnownOnes) {
   EXPECT_THAT(CreateAllocationPolicy("lottery", 1).status().message(), HasSubstr("known: aiturbo, aiturbo-literal"));
 }
 
-TEST(ValidateSnapshotTest, SaysWhichJobAndWhatIsWrong) {
+TEST(ValidateSnapshotTest, NamesTheJobAndTheFault) {
   const auto message = [](auto change) {
     ExampleSnapshot example;
     change(example.AddJob(2, 1, 10));

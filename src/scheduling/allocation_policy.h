@@ -1,8 +1,8 @@
 // The interface of allocation policies: how many GPUs and CPU cores each job gets, on which nodes, and in which order.
 //
 // A policy is a pure function of an immutable snapshot. What it has to remember between two calls (queues, times of
-// changes) stands in the snapshot; the plan gives the new values, and the caller keeps them. (A *placement* policy, in
-// placement_policy.h, chooses the GPUs of one job whose size is fixed.)
+// changes) is in the snapshot; the plan gives the new values, and the caller keeps them. (A *placement* policy, in
+// placement_policy.h, chooses the GPUs of one job of fixed size.)
 #pragma once
 
 #include <cstdint>
@@ -129,7 +129,7 @@ struct AllocationJob {
   JobMemory memory;
 
   bool is_running() const { return !current.empty(); }
-  // It runs in configurations of parameter servers and workers, whose speeds are known.
+  // It runs in configurations of parameter servers and workersof known speeds.
   bool has_configs() const { return ps_worker != nullptr && ps_worker->iteration_s; }
 };
 
@@ -210,7 +210,7 @@ struct AllocationPlan {
 
 // Errors: kInvalidArgument with the job or node and what is wrong: duplicate id, no sizes or not ascending, requested
 // size outside, negative or non-finite numbers, allocation on an unknown node. Jobs that hold more than their nodes
-// have (a node was lost) are no error: they are placed anew, or stopped.
+// have (a node was lost) are no error: they are placed again, or stopped.
 Status ValidateSnapshot(const AllocationSnapshot& snapshot);
 
 class AllocationPolicy {

@@ -36,7 +36,7 @@ TEST(FcfsTest, AMisfitBlocksOrIsSkipped) {
   EXPECT_THAT(Decide(*fcfs::CreateFcfs(fcfs::Misfit::kSkipped), example), ElementsAre(2, 0, 2));
 }
 
-TEST(FcfsTest, NobodyIsStopped) {
+TEST(FcfsTest, NoJobIsStopped) {
   ExampleSnapshot example(1, 4);
   example.AddJob(4, 1, 10).requested = 3;
   example.AddJob(2, 1, 10).current = {{HostId(0), 2, 0}};
@@ -191,7 +191,7 @@ TEST(DrfTest, EqualJobsDifferByAtMostOneUnit) {
   }
 }
 
-// Nine CPUs and 18 GB, a unit of A takes 1 and 4, one of B 3 and 1: A gets 3 units, B 2. GPUs stand for the memory.
+// Nine CPUs and 18 GB, a unit of A takes 1 and 4, one of B 3 and 1: A gets 3 units, B 2. GPUs represent the memory.
 TEST(DrfTest, ExampleOfThePaper) {
   ExampleSnapshot example(1, 18, 9);
   std::vector<JobSize> a;

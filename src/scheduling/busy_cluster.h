@@ -12,8 +12,8 @@ namespace fairlead::scheduling {
 
 class BusyCluster {
  public:
-  // Nodes of 8 GPUs; jobs whose speed grows as the 0.6th to 1st power of up to 64 GPUs, six of ten predictable. The
-  // policy has decided once, and a tenth of the jobs is new since. Same arguments, same cluster.
+  // Nodes of 8 GPUs; jobs with a speed that grows as the 0.6th to 1st power of up to 64 GPUs, six of ten predictable.
+  // The policy has decided once, and a tenth of the jobs is new since. Same arguments, same cluster.
   BusyCluster(uint32_t num_jobs, uint32_t num_gpus, const AllocationPolicy& policy, uint64_t seed);
   // Sizes are borrowed by the jobs.
   BusyCluster(const BusyCluster&) = delete;

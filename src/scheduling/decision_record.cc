@@ -42,7 +42,7 @@ TimeInterval Around(SimTime now, SimTime expected, double error) {
   return {expected, after(left_s / factor), after(std::min(left_s * factor, kFarAwayS))};
 }
 
-// Whoever waits starts when others end, so their predictions count.
+// A waiting job starts when others end, so their predictions count.
 double ErrorOfOthers(const AllocationSnapshot& snapshot, const AllocationPlan& plan) {
   double error = 0;
   for (size_t j = 0; j < plan.jobs.size(); ++j) {

@@ -41,7 +41,7 @@ struct DecisionRecord {
   uint32_t num_jobs = 0;         // that the decision was about
   uint32_t num_predictable = 0;  // of these
   Resources total;               // of the cluster
-  Resources free;                // that nobody got
+  Resources free;                // that no job got
 
   Resources held;  // before
   Resources granted;
@@ -66,7 +66,7 @@ struct DecisionRecord {
 // Args: job, an index into snapshot.jobs; plan, of this snapshot. Cost: O(jobs log jobs).
 DecisionRecord RecordDecision(const AllocationSnapshot& snapshot, const AllocationPlan& plan, size_t job);
 
-// Whoever wants to know of decisions, as they are made.
+// Observer of decisions, as they are made.
 using DecisionObserver = std::function<void(const AllocationSnapshot&, const AllocationPlan&)>;
 
 // Keeps what decisions mean for one job. `records` must outlive the observer.

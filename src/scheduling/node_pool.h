@@ -1,8 +1,8 @@
 // Which GPUs and cores of which node are free, and the rule by which jobs take them.
 //
 // Rule   GPUs come from the node with most free GPUs, lowest index among equals, as many as it has or the job still
-//        needs; each with its part of the job's cores. Where that fits nowhere, and the job says how many cores have to
-//        stand beside each GPU: with so many. Cores that belong to no GPU (CPU workers, parameter servers) come from
+//        needs; each with its part of the job's cores. Where that fits nowhere, and the job states how many cores each
+//        GPU needs on its host: with so many. Cores that belong to no GPU (CPU workers, parameter servers) come from
 //        the node with most free cores, likewise.
 // Dense  the other rule, for policies that choose it: as few nodes as possible, and the rest of the job into the node
 //        where it leaves least free. Emptier nodes stay whole for larger jobs.
@@ -25,8 +25,8 @@ class NodePool {
 
   // Takes exactly these shares; false, and nothing taken, when a node has too little.
   bool TakeShares(const std::vector<NodeShare>& shares);
-  // Takes `wanted` by the rule; nothing when it isn't there. Args: least_per_gpu: cores that have to stand beside each
-  // GPU, at most wanted.num_cores / wanted.num_gpus; none: all of them.
+  // Takes `wanted` by the rule; nothing when it isn't there. Args: least_per_gpu: cores that each GPU needs on its
+  // host, at most wanted.num_cores / wanted.num_gpus; none: all of them.
   std::optional<std::vector<NodeShare>> Take(const Resources& wanted,
                                              std::optional<uint32_t> least_per_gpu = std::nullopt);
   // The same by the dense rule.

@@ -57,7 +57,7 @@ class PlacementPolicy {
   // GPUs for `job`, or nothing when it does not fit now. Hosts carry job.gpus_per_host of its ranks each (the last one
   // the rest).
   virtual std::optional<model::Placement> Place(const GpuPool& pool, const model::Job& job) const = 0;
-  // The same for callers that know who runs. Most policies look at free GPUs only.
+  // The same for callers that know which jobs run. Most policies look at free GPUs only.
   virtual std::optional<model::Placement> PlaceBeside(const ClusterView& cluster, const model::Job& job) const {
     return Place(*cluster.pool, job);
   }

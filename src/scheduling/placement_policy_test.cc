@@ -56,7 +56,7 @@ TEST(LocalityFirstTest, SmallJobsFillStartedHostsBeforeTheyBreakWholeOnes) {
   EXPECT_EQ(fabric.host_of(policy->Place(pool, JobOf(3, 6, 6))->gpus[0]), HostId(1));
 }
 
-TEST(PlacementTest, SaysNoWhenItDoesNotFit) {
+TEST(PlacementTest, RefusesWhatDoesNotFit) {
   const topology::Fabric fabric = TwoPods();
   for (std::string_view name : PlacementPolicyNames()) {
     GpuPool pool(fabric);
@@ -132,7 +132,7 @@ TEST(PlacementTest, RanksOfAHostAreConsecutiveAndAsManyAsAskedFor) {
   }
 }
 
-// Jobs wait for GPUs, not for policies: whoever finds no room has none.
+// Jobs wait for GPUs, not for policies: a job that finds no room has none.
 TEST(PlacementTest, AllPoliciesAgreeOnWhatFits) {
   const topology::Fabric fabric = TwoPods();
   Random random(11);

@@ -168,7 +168,7 @@ void GrantRequested(const AllocationSnapshot& snapshot, const ServiceOrder& orde
       grant.resources = wanted;
       *room = *room - wanted;
     } else if (strict && wanted.Fits(total)) {
-      // A job that never fits would block all others for ever.
+      // A job that never fits would block all others forever.
       is_blocked = true;
     }
     if (job.ps_worker != nullptr && !grant.resources.empty()) grant.config = job.ps_worker->config;

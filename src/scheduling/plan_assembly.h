@@ -1,8 +1,8 @@
 // From granted resources to a plan: what every allocation policy does before and after its own decision.
 //
-//     AllocationPlan plan = BeginPlan(snapshot);          memory as it was, nobody runs
-//     ... set plan.jobs[j].resources, .config, .reason, .memory ...
-//     FinishPlan(snapshot, order, placing, &plan);        nodes, changes, causes, expected times
+//     AllocationPlan plan = BeginPlan(snapshot);          memory as it was, no job runs ... set plan.jobs[j].resources,
+//     .config, .reason, .memory ... FinishPlan(snapshot, order, placing, &plan);        nodes, changes, causes,
+//     expected times
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ void KeepRunning(const AllocationSnapshot& snapshot, const ServiceOrder& order, 
 void GrantRequested(const AllocationSnapshot& snapshot, const ServiceOrder& order, bool strict, Resources* room,
                     AllocationPlan* plan);
 
-// Cores that stand beside each GPU of the job in any case: those of its worker. Nothing for jobs without servers, whose
-// cores all belong to GPUs.
+// Cores on the host of each GPU of the job in any case: those of its worker. Nothing for jobs without servers, where
+// all cores belong to GPUs.
 std::optional<uint32_t> LeastCoresPerGpu(const AllocationJob& job, const JobGrant& grant);
 
-// Jobs whose nodes the policy has set keep these. Jobs of unchanged size keep their nodes where these still have room;
-// the others take nodes in `placing` order by the rule of NodePool. A job whose grant can't be placed waits. Then fills
-// in reasons: order, change, cause, expected start and end. Cost: O((jobs + shares) * log(jobs * nodes)).
+// Jobs with nodes set by the policy keep them. Jobs of unchanged size keep their nodes where these still have room; the
+// others take nodes in `placing` order by the rule of NodePool. A job with a grant that can't be placed waits. Then
+// fills in reasons: order, change, cause, expected start and end. Cost: O((jobs + shares) * log(jobs * nodes)).
 void FinishPlan(const AllocationSnapshot& snapshot, const ServiceOrder& order, PlacingOrder placing,
                 AllocationPlan* plan);
 

@@ -21,8 +21,8 @@ struct ServiceQueueOptions {
   Status Validate() const;
 };
 
-// GPU-seconds by which queues are told apart: executed time times requested GPUs; cores count as the part of a GPU
-// that they are by `units`.
+// GPU-seconds by which queues are distinguished: executed time times requested GPUs; cores count as parts of a GPU by
+// `units`.
 double AttainedGpuSeconds(const AllocationJob& job, const ResourceUnits& units);
 
 // Moves jobs between queues: writes memory and reason.queue of every job of `plan`.

@@ -11,8 +11,8 @@
 
 namespace fairlead::service {
 
-// Lines are added at the end of the file, each with one write, so that a reader sees whole lines, and a log that is
-// there already goes on.
+// Lines are added at the end of the file, each with one write, so that a reader sees whole lines, and an existing log
+// is continued.
 class AuditLog {
  public:
   // Errors: kFailedPrecondition: the file can't be opened; says why.

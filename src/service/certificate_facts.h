@@ -1,4 +1,4 @@
-// What do the files of mutual TLS say: whose are they, how long do they hold, do they belong together?
+// Facts in the files of mutual TLS: names, validity, and whether they belong together.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace fairlead::service {
 
 struct CertificateFacts {
-  std::string name;              // the common name: who it may speak for
+  std::string name;              // the common name: the host it may represent
   int64_t not_before_s = 0;      // since 1970
   int64_t not_after_s = 0;       // the first of our certificate's and the authority's
   bool is_of_key = false;        // the private key is that of the certificate

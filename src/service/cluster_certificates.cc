@@ -50,7 +50,7 @@ Status CheckHostName(const std::string& host) {
       host, kNameBytesMax));
 }
 
-// What others may know the host by: its name first, which is who it may speak for.
+// Names of the host for others: first the name that it may represent.
 Result<std::string> AlternativeNames(const HostCertificateOptions& options) {
   std::string names = "DNS:" + options.host;
   for (const std::string& address : options.addresses) {
@@ -75,8 +75,8 @@ Status AddExtension(X509* certificate, X509* issuer, int kind, const std::string
   return OkStatus();
 }
 
-// A certificate without extensions and signature: 128 random bits of number, valid from a day ago, so that hosts whose
-// clocks are behind take it.
+// A certificate without extensions and signature: a serial number of 128 random bits, valid from a day ago, so that
+// hosts with slow clocks accept it.
 Result<OpensslCertificate> Draft(EVP_PKEY* key, const std::string& name, uint32_t days) {
   OpensslCertificate certificate(X509_new());
   const OpensslNumber number(BN_new());

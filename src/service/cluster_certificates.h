@@ -1,4 +1,4 @@
-// The keys of a cluster: an authority of its own, and a certificate for each host and the controller.
+// The keys of a cluster: its own authority, and a certificate for each host and the controller.
 //
 //     FOLDER/ca.pem  ca-key.pem              the authority; the key stays where it was made
 //     FOLDER/NAME.pem  NAME-key.pem          what a host gets, together with ca.pem

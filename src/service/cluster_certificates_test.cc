@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 class ClusterCertificatesTest : public testing::Test {
  protected:
-  // Of a host of the cluster in `name`, whose authority is made where it is missing.
+  // Of a host of the cluster in `name`, with an authority created where it is missing.
   TlsFiles FilesOf(const std::string& cluster, const std::string& host) const {
     const std::string folder = folder_.File(cluster);
     if (!fs::exists(folder)) {
@@ -168,7 +168,7 @@ TEST_F(TlsStreamTest, StrangersAreNotLetIn) {
   EXPECT_EQ(server_->counters().opened, 0u);
 }
 
-// An agent that trusts another authority does not say a word to this controller.
+// An agent that trusts another authority sends nothing to this controller.
 TEST_F(TlsStreamTest, AnAgentKnowsItsController) {
   TlsFiles files = FilesOf("cluster", "h0");
   files.ca = FilesOf("other", "h1").ca;

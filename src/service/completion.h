@@ -1,4 +1,4 @@
-// What gRPC has been asked for is over: how a completion queue tells those who asked.
+// The end of an operation of gRPC: how a completion queue notifies its owner.
 #pragma once
 
 #include <grpcpp/completion_queue.h>

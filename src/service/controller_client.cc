@@ -35,9 +35,9 @@ grpc::ChannelArguments ChannelArgumentsOf(const ControllerClientOptions& options
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // As the controller has it: no ping for each read.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  // Each attempt stands for itself: the delays are ours.
+  // Each attempt is independent: the delays are ours.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A controller whose machine is gone says nothing: it is asked.
+  // A controller on a failed machine sends nothing: it is probed.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   if (!options.controller_name.empty()) arguments.SetSslTargetNameOverride(options.controller_name);
@@ -100,7 +100,7 @@ class ControllerClient::Connection {
   }
 
  private:
-  // All that it hears it hands on.
+  // It passes on everything it receives.
   class Stream {
    public:
     Stream(Connection* connection, std::shared_ptr<grpc::Channel> channel)
@@ -145,11 +145,11 @@ class ControllerClient::Connection {
           num_new = connection_->events_.size() - num_known;
           if (!connection_->is_live_ && !connection_->is_done_) FinishIfIdle();
         }
-        // Whoever is woken wants the lock.
+        // The woken thread needs the lock.
         if (num_new > 0) connection_->Signal();
       };
     }
-    // One of two. gRPC's call begins with the parts that it writes with: both have to be over before anything is said.
+    // One of two. gRPC's call begins with the parts that it writes with: both have to be over before anything is sent.
     void OnBegun(bool ok) {
       if (!ok || ++num_begun_ == 2) connection_->OnOpened(ok);
     }
@@ -173,7 +173,7 @@ class ControllerClient::Connection {
     Clock::time_point began_;
     std::optional<ClockComparison> clocks_;
     grpc::ByteBuffer heard_;
-    Result<std::vector<controller::ToAgent>> messages_ = std::vector<controller::ToAgent>();  // that were heard
+    Result<std::vector<controller::ToAgent>> messages_ = std::vector<controller::ToAgent>();  // that were received
     grpc::ByteBuffer sent_;
     grpc::Status status_;
     Completion started_ = After([this](bool ok) { OnBegun(ok); });
@@ -265,7 +265,7 @@ void ControllerClient::Connection::KeepConnected() {
   }
 }
 
-// gRPC has let go of it. What it owns is torn down without the lock.
+// gRPC has released it. What it owns is torn down without the lock.
 void ControllerClient::Connection::TakeAway(std::unique_lock<std::mutex>* lock) {
   std::unique_ptr<Stream> done = std::move(stream_);
   is_done_ = false;

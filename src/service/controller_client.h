@@ -1,14 +1,14 @@
-// An agent's end of the stream to the controller: keeps one open, says what it is given, and hands over what it hears.
+// An agent's end of the stream to the controller: keeps one open, sends its input, and hands over received messages.
 //
 // Threads     all functions are called from one thread, the owner's, which never waits: a thread of ours listens, and
 //             signals a descriptor for the owner's poll loop. Send() may also be called from others.
-// Streams     messages belong to the stream on which they are sent. One that ends loses what was not said yet, so the
-//             owner says on the next one who it is and what it holds. Send() says nothing on a stream that the owner
-//             has not heard of by Poll(): what was meant for the last one never gets into the next.
+// Streams     messages belong to the stream on which they are sent. A stream that ends loses unsent messages, so on the
+//             next one the owner sends its identity and state. Send() sends nothing on a stream that Poll() has not
+//             announced to the owner: messages meant for the last one never get into the next.
 // Slow peers  when more than `unsent_bytes_max` waits, the stream is ended; when more than `unheard_max` messages wait
 //             for Poll(), the controller has to wait.
 // Reconnect   after a failure, at a random time of half to all of a delay that doubles from `delay_min` to `delay_max`;
-//             a Welcome sets it back. A fresh channel each time reads the TLS files anew.
+//             a Welcome sets it back. A fresh channel each time reads the TLS files again.
 #pragma once
 
 #include <chrono>
@@ -62,7 +62,7 @@ class ControllerClient {
   // Errors: kInvalidArgument: an address that can't be read, or that must not have plaintext; options out of range; TLS
   // files that can't be read. kUnavailable: no descriptors left.
   static Result<std::unique_ptr<ControllerClient>> Start(const ControllerClientOptions& options);
-  // Ends the stream, without waiting for what is not said yet.
+  // Ends the stream, without waiting for unsent messages.
   ~ControllerClient();
   ControllerClient(const ControllerClient&) = delete;
   ControllerClient& operator=(const ControllerClient&) = delete;
@@ -75,7 +75,7 @@ class ControllerClient {
   // Readable while Poll() has something. Owned by this.
   int event_descriptor() const;
 
-  // Messages that were dropped by Send(), or were not said when their stream ended.
+  // Messages that were dropped by Send(), or unsent when their stream ended.
   uint64_t num_dropped() const;
 
  private:

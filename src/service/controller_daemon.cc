@@ -40,7 +40,7 @@ Result<topology::AddressBook> LoadAddresses(const std::string& path, const topol
   return topology::ReadAddressBook(*text, path, fabric);
 }
 
-// While it runs a full disk is waited for; a start is refused, and not because of what was asked for.
+// At runtime it waits for space on a full disk; a start is refused, independent of the request.
 Status AtStart(const Status& status) {
   return status.code() == StatusCode::kResourceExhausted ? Unavailable(status.message()) : status;
 }
@@ -85,7 +85,7 @@ Result<std::vector<std::pair<std::string, std::string>>> LoadRecords(const store
   return pairs;
 }
 
-// The last events, for those who look.
+// The last events, for readers.
 class EventList {
  public:
   void Add(SimTime time, const controller::Noted& note) {
@@ -149,7 +149,7 @@ class ControllerDaemon::Parts {
   std::unique_ptr<ControllerServer> server_;
   std::unique_ptr<ControllerLoop> loop_;
   std::unique_ptr<LiveActions> actions_;
-  // It and the loop use each other: whoever is there first and last finds nothing here.
+  // It and the loop use each other: the one that starts first or ends last finds nothing here.
   std::mutex diagnosis_mutex_;
   std::unique_ptr<DiagnosisLoop> diagnosis_;
   std::unique_ptr<HttpGateway> gateway_;

@@ -110,7 +110,7 @@ TEST_F(ControllerDaemonTest, ServesAgentsAndPeople) {
   EXPECT_EQ(Get(&people, "/v1/jobs")["jobs"][0]["connections"], 2);
   EXPECT_EQ(Get(&people, "/v1/hosts")["hosts"][0]["connected"], true);
   EXPECT_EQ(Get(&people, "/v1/hosts")["hosts"][1]["connected"], false);
-  // Two connections, two spines: each has one of its own.
+  // Two connections, two spines: each has its own.
   const Json paths = Get(&people, "/v1/connections");
   ASSERT_EQ(paths["total"], 2);
   EXPECT_NE(paths["connections"][0]["links"], paths["connections"][1]["links"]);
@@ -166,7 +166,7 @@ TEST_F(ControllerDaemonTest, ADamagedStoreIsRestoredWhenAskedFor) {
   EXPECT_TRUE(ControllerDaemon::Start(options).ok());
 }
 
-// A process of its own, which the test below starts again and again.
+// A separate process, which the test below starts repeatedly.
 TEST(ControllerDaemonChild, Serves) {
   const char* folder = std::getenv("FAIRLEAD_TEST_DAEMON");
   if (folder == nullptr) GTEST_SKIP() << "only for ControllerDaemonTest";

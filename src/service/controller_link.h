@@ -1,4 +1,4 @@
-// The stream to the controller as the agent's loop sees it: a ControllerClient, or in tests who plays one.
+// The stream to the controller as the agent's loop sees it: a ControllerClient, or a substitute in tests.
 #pragma once
 
 #include <vector>

@@ -1,11 +1,11 @@
-// The thread of the controller's core: what agents say goes in, and what the core answers is kept, then said.
+// The thread of the controller's core: messages of agents go in, and answers of the core are saved, then sent.
 //
 //     ControllerServer --> [batch: all that waits] --> handler --> 1. records to the store   2. messages to agents
 //
-// A tick comes at least every `tick`. A batch's records are kept before any of its messages are said. While the store
-// takes nothing (a full disk), nothing is said and nothing new is taken: agents wait, on streams that stay open, the
-// store is tried again with each tick, and store_status() says why. Others look at the core between two batches, by
-// Ask().
+// A tick comes at least every `tick`. A batch's records are saved before any of its messages are sent. While the store
+// accepts nothing (a full disk), nothing is sent and nothing new is accepted: agents wait, on streams that stay open,
+// the store is tried again with each tick, and store_status() gives the reason. Others look at the core between two
+// batches, by Ask().
 #pragma once
 
 #include <chrono>
@@ -43,12 +43,12 @@ class ControllerLoop {
   // TrafficController::Handle, as a rule.
   using Handler =
       std::function<std::vector<controller::TrafficOutput>(SimTime, std::span<const controller::TrafficInput>)>;
-  // Told on the loop's thread of all that the core notes, once it is kept.
+  // Called on the loop's thread with all notes of the core, once they are saved.
   using Listener = std::function<void(SimTime, const controller::Noted&)>;
-  // Told there of all looks at processes, in their order.
+  // Called there with all looks at processes, in their order.
   using Watcher = std::function<void(controller::ProcessesLooked&&)>;
 
-  // Runs from here on. The references must outlive this, and nobody else uses what `handler` does, but by Ask().
+  // Runs from here on. The references must outlive this, and nothing else uses the data of `handler`, except by Ask().
   ControllerLoop(const ControllerLoopOptions& options, Handler handler, Listener listener, store::Store& store,
                  ControllerServer& server, Watcher watcher = {});
   // Ends after the batch under way.
@@ -69,7 +69,7 @@ class ControllerLoop {
   void Run();
   void HandleBatch();
   void AnswerQuestions();
-  // Records first, then messages; false: the store did not take them, and nothing was said.
+  // Records first, then messages; false: the store did not accept them, and nothing was sent.
   bool CarryOut();
 
   const ControllerLoopOptions options_;

@@ -15,7 +15,7 @@ using controller::StreamMessage;
 using controller::TrafficInput;
 using controller::TrafficOutput;
 
-// A store whose disk is full as long as the test likes.
+// A store with a disk that is full as long as the test likes.
 class FullStore : public store::Store {
  public:
   Status Apply(std::span<const store::Change> changes) override {
@@ -73,8 +73,8 @@ class ControllerLoopTest : public testing::Test {
   };
 };
 
-// Whatever an agent hears has been kept before: the record is at least as new as the message.
-TEST_F(ControllerLoopTest, RecordsAreKeptBeforeWordsAreSaid) {
+// Whatever an agent receives has been saved before: the record is at least as new as the message.
+TEST_F(ControllerLoopTest, RecordsAreKeptBeforeMessagesAreSent) {
   ControllerLoop loop({}, Echo, listener_, store_, *server_);
   for (uint32_t i = 1; i <= 200; ++i) ASSERT_TRUE(client_->Send(controller::Heartbeat{i}));
   for (uint32_t i = 1; i <= 200; ++i) {
@@ -88,12 +88,12 @@ TEST_F(ControllerLoopTest, RecordsAreKeptBeforeWordsAreSaid) {
   loop.Ask([&] { EXPECT_EQ(notes_.size(), 200u); });
 }
 
-TEST_F(ControllerLoopTest, AFullDiskHoldsUpWordsAndLosesNone) {
+TEST_F(ControllerLoopTest, AFullDiskDelaysMessagesAndLosesNone) {
   ControllerLoop loop({.tick = std::chrono::milliseconds(1)}, Echo, listener_, store_, *server_);
   store_.is_full = true;
   ASSERT_TRUE(client_->Send(controller::Heartbeat{1}));
   while (store_.num_tries < 3) std::this_thread::yield();
-  // It was tried more than once, so the batch was not taken for done.
+  // It was tried more than once, so the batch was not mistaken for done.
   EXPECT_EQ(loop.store_status().code(), StatusCode::kResourceExhausted);
   ASSERT_TRUE(client_->Send(controller::Heartbeat{2}));
   loop.Ask([&] { EXPECT_EQ(Kept(), ""); });

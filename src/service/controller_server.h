@@ -1,16 +1,16 @@
 // The controller's end of all streams: takes what agents say to one thread, and says what that thread answers.
 //
-// Threads     one, the core's: while it waits for inputs it reads and writes for all streams, and nobody does while it
-//             is at work. Handing over to it would cost each message more than the rest of its way.
+// Threads     one, the core's: while it waits for inputs it reads and writes for all streams, and nothing does while it
+//             works. Handing over to it would cost each message more than the rest of its way.
 // Batches     what has come while the core was at work is its next batch, and what a batch says to an agent is one
 //             message. Under load the core lets inputs gather for a millisecond before it looks.
 // Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` messages wait is not
 //             read on until the core has taken them: the agent has to wait. One that lets more than `unsent_bytes_max`
 //             wait on our side is ended, as is one that does not take its last messages, or says nothing at first, for
 //             `patience`.
-// Trust       with TLS only certificates of our authority are let in, and a hello must name the host that its
-//             certificate names; the core never hears of one that does not. Plaintext is for addresses of this machine,
-//             or where it is allowed on purpose. A UNIX socket can be opened by its owner only.
+// Trust       with TLS only certificates of our authority are accepted, and a hello must name the host of its
+//             certificate; the core never sees one that does not. Plaintext is for addresses of this machine, or where
+//             it is allowed on purpose. A UNIX socket can be opened by its owner only.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ struct ControllerServerCounters {
   uint64_t num_streams = 0;  // open now
   uint64_t opened = 0;       // since the start; so are all below
   uint64_t refused = 0;      // the wrong name, or one stream too many
-  uint64_t unreadable = 0;   // ended for what they said
+  uint64_t unreadable = 0;   // ended because of their messages
   uint64_t slow = 0;         // ended for not listening, or for not speaking
   uint64_t messages_in = 0;  // of which several may have come in one batch
   uint64_t messages_out = 0;
@@ -60,7 +60,7 @@ class ControllerServer {
   std::vector<std::string> addresses() const;
 
   // All that waits, in the order of each stream; waits for something, but no longer than `timeout`. The end of a stream
-  // that said something comes once, after its last message, whoever ended it.
+  // that sent something comes once, after its last message, whichever side ended it.
   std::vector<controller::TrafficInput> TakeInputs(std::chrono::milliseconds timeout);
   // What TakeInputs() does for streams while it waits, without taking anything.
   void Serve(std::chrono::milliseconds timeout);

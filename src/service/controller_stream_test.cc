@@ -1,4 +1,4 @@
-// Controller and agent on one machine: what is said arrives in order, and every way in which a stream can end.
+// Controller and agent on one machine: messages arrive in order, and every way in which a stream can end.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ StreamMessage NextMessage(ServerInputs* inputs) {
   return sent == nullptr ? StreamMessage{} : std::move(*sent);
 }
 
-TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
+TEST(ControllerStream, MessagesArriveInOrderOnBothSides) {
   for (const std::string& address : {TestSocket(), std::string("127.0.0.1:0")}) {
     SCOPED_TRACE(address);
     const auto server = StartServer({.listen = {address}});
@@ -88,7 +88,7 @@ TEST(ControllerStream, WordsArriveInOrderOnBothSides) {
 }
 
 // Long ones and short ones: the joined message is all of them, and within its limits.
-TEST(ControllerStream, WordsThatWaitLeaveTogether) {
+TEST(ControllerStream, WaitingMessagesLeaveTogether) {
   Random random(11);
   for (int round = 0; round < 200; ++round) {
     OutgoingMessages unsent;
@@ -128,12 +128,12 @@ TEST(ControllerStream, AnEndedStreamIsFollowedByANewOne) {
   server->End(first.stream);
   EXPECT_EQ(std::get<controller::Refused>(events.NextOf<controller::ToAgent>()).reason, "come again");
   ASSERT_TRUE(std::holds_alternative<StreamClosed>(events.Next()));
-  // What was meant for the old stream does not get into the next one.
+  // Messages for the old stream do not get into the next one.
   EXPECT_FALSE(client->Send(controller::Heartbeat{}));
   EXPECT_EQ(client->num_dropped(), 1u);
   ASSERT_TRUE(std::holds_alternative<StreamOpened>(events.Next()));
   client->Send(HelloOf("h1"));
-  // The core ended the first one itself, and still hears when it is over.
+  // The core ended the first one itself, and is still notified of its end.
   const controller::TrafficInput ended = inputs.Next();
   ASSERT_TRUE(std::holds_alternative<StreamEnded>(ended));
   EXPECT_EQ(std::get<StreamEnded>(ended).stream, first.stream);
@@ -142,7 +142,7 @@ TEST(ControllerStream, AnEndedStreamIsFollowedByANewOne) {
   EXPECT_NE(second.stream, first.stream);
 }
 
-TEST(ControllerStream, TheCoreIsToldOfAnAgentThatIsGone) {
+TEST(ControllerStream, TheCoreReceivesTheEndOfAStream) {
   const auto server = StartServer({.listen = {TestSocket()}});
   auto client = StartClient({.address = server->addresses()[0]});
   ClientEvents events(client.get(), server.get());
@@ -202,7 +202,7 @@ TEST(ControllerStream, AnAgentHasToWaitForTheCore) {
   }
 }
 
-// The client hears 4 messages and is not polled; 64 MiB are more than sockets and gRPC take for it.
+// The client receives 4 messages and is not polled; 64 MiB are more than sockets and gRPC buffer for it.
 TEST(ControllerStream, AnAgentThatDoesNotListenIsEnded) {
   const auto server = StartServer({.listen = {TestSocket()}, .unsent_bytes_max = 1 << 20});
   const auto client = StartClient({.address = server->addresses()[0], .unheard_max = 4});
@@ -270,7 +270,7 @@ class RawCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byt
   std::optional<grpc::Status> status_;
 };
 
-TEST(ControllerStream, WordsThatCannotBeReadEndTheirStream) {
+TEST(ControllerStream, UnreadableMessagesEndTheirStream) {
   const auto server = StartServer({.listen = {TestSocket()}});
   const std::string address = server->addresses()[0];
   for (const std::string& bytes : {std::string(), std::string("garbage"), std::string(100, '\xff')}) {
@@ -287,7 +287,7 @@ TEST(ControllerStream, WordsThatCannotBeReadEndTheirStream) {
   EXPECT_EQ(other.Wait(server.get()).error_code(), grpc::StatusCode::UNIMPLEMENTED);
   RawCall too_large(address, std::string(wire::kAttachMethod), std::string(wire::kMessageBytesMax + 1, 'x'));
   EXPECT_FALSE(too_large.Wait(server.get()).ok());
-  // The core hears of none of them.
+  // The core sees none of them.
   EXPECT_TRUE(server->TakeInputs(std::chrono::milliseconds(0)).empty());
 }
 
@@ -304,7 +304,7 @@ Descriptor ConnectStranger(const ControllerServer& server) {
 }
 
 // Some say nothing, some stop in the middle of a frame, none goes away.
-TEST(ControllerStream, SlowStrangersHoldUpNobody) {
+TEST(ControllerStream, SlowStrangersDelayNoAgent) {
   const auto server = StartServer({.listen = {"127.0.0.1:0"}});
   const std::string begun("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x10", 27);
   std::vector<Descriptor> strangers;
@@ -319,7 +319,7 @@ TEST(ControllerStream, SlowStrangersHoldUpNobody) {
 }
 
 // Bytes that are not even gRPC: the server lives on.
-TEST(ControllerStream, NoiseOnTheSocketHurtsNobody) {
+TEST(ControllerStream, NoiseOnTheSocketIsHarmless) {
   const auto server = StartServer({.listen = {"127.0.0.1:0"}});
   Random random(3);
   for (int i = 0; i < 20; ++i) {
@@ -334,7 +334,7 @@ TEST(ControllerStream, NoiseOnTheSocketHurtsNobody) {
 }
 
 // Says nothing for as long as the server is patient: 20 ms, looked at whenever the core takes inputs.
-TEST(ControllerStream, AStreamThatSaysNothingIsEnded) {
+TEST(ControllerStream, ASilentStreamIsEnded) {
   const auto server = StartServer({.listen = {TestSocket()}, .patience = std::chrono::milliseconds(20)});
   const auto client = StartClient({.address = server->addresses()[0]});
   ClientEvents events(client.get(), server.get());
@@ -353,7 +353,7 @@ TEST(ControllerStream, ThereIsALimitOfStreams) {
   EXPECT_NE(second_events.NextOf<StreamClosed>().reason.find("all streams"), std::string::npos);
 }
 
-TEST(ControllerStream, AnAddressInUseIsToldSo) {
+TEST(ControllerStream, AnAddressInUseIsReported) {
   const auto server = StartServer({.listen = {TestSocket(), "127.0.0.1:0"}});
   for (const std::string& address : server->addresses()) {
     const auto second = ControllerServer::Start({.listen = {address}});

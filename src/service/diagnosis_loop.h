@@ -38,7 +38,7 @@ struct DiagnosisLoopOptions {
   std::function<SimTime()> clock;
 };
 
-// Time since 1970 as it was when the process began, and since then by a clock that nobody sets.
+// Time since 1970 at the start of the process, advanced by a clock that cannot be set.
 SimTime SteadyUnixTime();
 
 struct DiagnosisLoopCounters {

@@ -74,7 +74,7 @@ ProcessesLooked LookAt(const std::string& job, uint64_t number) {
   return looked;
 }
 
-// A played clock, and all that comes out, in order.
+// A simulated clock, and all that comes out, in order.
 class DiagnosisLoopTest : public testing::Test {
  protected:
   void Start(size_t num_waiting_max = 100) {

@@ -15,7 +15,7 @@ struct Endpoint {
   uint16_t port = 0;  // 0: any free one, where something listens
 
   bool is_unix() const { return !path.empty(); }
-  // Whether what is said stays on this machine: a UNIX socket, 127.0.0.0/8, ::1 or "localhost".
+  // Whether messages stay on this machine: a UNIX socket, 127.0.0.0/8, ::1 or "localhost".
   bool is_local() const;
   // "unix:/run/fairlead.sock", "10.0.0.1:7070", "[fd00::1]:7070".
   std::string ToString() const;
@@ -24,8 +24,8 @@ struct Endpoint {
 // Reads what ToString() writes. Errors: kInvalidArgument: what was expected and found.
 Result<Endpoint> ParseEndpoint(std::string_view text);
 
-// Whether somebody could listen there, found out by trying: libraries tell too little of why not.
-// Errors: kFailedPrecondition: in use, no such address, no right to it: says which. Races with others are the caller's.
+// Whether a server could listen there, found out by trying: libraries tell too little of why not. Errors:
+// kFailedPrecondition: in use, no such address, no right to it: says which. Races with others are the caller's.
 Status CheckCanListen(const Endpoint& endpoint);
 
 }  // namespace fairlead::service

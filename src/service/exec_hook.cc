@@ -39,7 +39,7 @@ struct Channel {
   Descriptor theirs;
 };
 
-// Sockets, because a write to one whose reader has gone can be told not to raise SIGPIPE.
+// Sockets, because a write to one without a reader need not raise SIGPIPE.
 Result<Channel> MakeChannel() {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return SystemError("socketpair", errno);

@@ -16,7 +16,7 @@
 namespace fairlead::service {
 
 struct ExecHookOptions {
-  // Program and arguments; without a slash it is searched in PATH. No shell stands between. Not empty.
+  // Program and arguments; without a slash it is searched in PATH. No shell is involved. Not empty.
   std::vector<std::string> command;
   // Longer: slow schedulers get done. Shorter: a hook that hangs holds up other actions less.
   std::chrono::milliseconds deadline{60'000};

@@ -26,7 +26,7 @@ TEST(ExecHookTest, TellsHowTheProgramEnded) {
   EXPECT_FALSE(RunHook({"false"}).ok());
 }
 
-// 8 MiB both ways: more than any buffer between, so that writing without reading would wait for ever.
+// 8 MiB both ways: more than any buffer between, so that writing without reading would wait forever.
 TEST(ExecHookTest, LargeTextsPassBothWaysAtOnce) {
   const std::string input(8 << 20, 'x');
   const ExecHookOutcome outcome = RunHook({"cat"}, input);
@@ -40,8 +40,8 @@ TEST(ExecHookTest, AProgramNeedNotReadItsInput) {
   EXPECT_EQ(RunHook({"sh", "-c", "exec 0<&-; echo done"}, input).output, "done\n");
 }
 
-// The outcome of a script that says "begun" and does not end by itself, once it has had the time to say so: on a busy
-// machine a shell may take longer to start than a deadline that is short enough for a test.
+// The outcome of a script that says "begun" and does not end on its own, once it has had the time to print it: on a
+// busy machine a shell may take longer to start than a deadline that is short enough for a test.
 ExecHookOutcome RunPastDeadline(const std::string& script, std::chrono::milliseconds grace) {
   for (std::chrono::milliseconds deadline{100};; deadline *= 4) {
     const auto outcome = RunExecHook({.command = {"sh", "-c", script}, .deadline = deadline, .grace = grace}, "");
@@ -60,7 +60,7 @@ TEST(ExecHookTest, TheDeadlineEndsTheProgramAndItsChildren) {
   EXPECT_EQ(outcome.output, "begun\n");
 }
 
-TEST(ExecHookTest, WhoIgnoresTheRequestToEndIsKilled) {
+TEST(ExecHookTest, ProcessesThatIgnoreTheRequestToEndAreKilled) {
   const ExecHookOutcome outcome =
       RunPastDeadline("trap '' TERM; echo begun; while :; do sleep 1; done", std::chrono::milliseconds(100));
   EXPECT_TRUE(outcome.timed_out);

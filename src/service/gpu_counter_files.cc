@@ -29,11 +29,11 @@ Status Failure(const std::string& path, const std::string& why) {
   return Unavailable(fmt::format("{}: counters of GPUs can't be read: {}", path, why));
 }
 
-// The header, and each sum by itself: read with one call, of which the kernel tears no aligned word.
+// The header, and each sum separately: read with one call, in which the kernel tears no aligned word.
 Result<std::optional<agent::GpuSums>> ReadFile(const std::string& path, int32_t pid) {
   const std::optional<agent::GpuSums> kNone;
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  // Not those that stand for good, such as a link.
+  // Not permanent ones, such as a link.
   if (!file.is_open() && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) return Failure(path, strerror(errno));
   alignas(shm::GpuCounters) char bytes[sizeof(shm::GpuCounters)];
   if (!file.is_open() || pread(file.get(), bytes, sizeof(bytes), 0) != ssize_t{sizeof(bytes)}) return kNone;

@@ -1,4 +1,4 @@
-// Reads what played GPUs have counted (shm/gpu_counters.h), job by job.
+// Reads the counters of emulated GPUs (shm/gpu_counters.h), job by job.
 #pragma once
 
 #include <string>

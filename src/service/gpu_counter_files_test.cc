@@ -1,4 +1,4 @@
-// Are counters of played GPUs summed by job, and is a failure to read them never taken for less work?
+// Counters of emulated GPUs are summed by job, and a failure to read them is never mistaken for less work.
 #include "service/gpu_counter_files.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ TEST(GpuCounterFilesTest, AMissingFolderHasNoJobs) {
   EXPECT_THAT(ReadGpuCounters("/nowhere/at/all").value(), IsEmpty());
 }
 
-TEST(GpuCounterFilesTest, WithoutDescriptorsNothingIsSaid) {
+TEST(GpuCounterFilesTest, WithoutDescriptorsNothingIsReported) {
   const TemporaryFolder folder;
   WriteCounters(folder, getpid());
   rlimit before = {};

@@ -3,11 +3,11 @@
 //
 //     Put() --> [latest event of each node and check] --> one thread --> receiver
 //
-// Bound       of a node and a check only the latest event waits, so what waits is bounded by the cluster; a receiver
-//             that was away hears how things are, not how they became so.
+// Bound       only the latest event of a node and a check waits, so that the queue is bounded by the cluster; a
+//             receiver that was away gets the present state, not its history.
 // Messages    one for each node.
 // Retry       what was not taken is sent again, after 1, 2, 4, … at most 60 s, for as long as it is the latest. The end
-//             of the sender drops what waits. A receiver may hear an event twice.
+//             of the sender drops what waits. A receiver may get an event twice.
 // Thread      any.
 #pragma once
 
@@ -26,7 +26,7 @@ struct HealthEventSenderOptions {
   std::string address = {};  // unix:PATH or HOST:PORT
   // Plaintext to another machine.
   bool is_insecure_allowed = false;
-  // > 0. How long the receiver may take for one message.
+  // > 0. Time limit of the receiver for one message.
   std::chrono::milliseconds deadline{5'000};
   // Between attempts: 0 < shortest <= longest.
   std::chrono::milliseconds delay_min{1'000};

@@ -34,7 +34,7 @@ HealthEvent EventOf(const std::string& node, bool is_healthy, const std::string&
   return event;
 }
 
-// Plays the platform connector: refuses the first `num_refused` messages, and keeps the events of the others.
+// Imitates the platform connector: refuses the first `num_refused` messages, and keeps the events of the others.
 class FakeReceiver final : public grpc::CallbackGenericService {
  public:
   explicit FakeReceiver(const std::string& address, int num_refused = 0) : num_refused_(num_refused) {
@@ -125,7 +125,7 @@ void WaitForFailures(const HealthEventSender& sender, uint64_t count) {
   EXPECT_GE(sender.counters().failures, count);
 }
 
-TEST(HealthEventSenderTest, EventsArriveAsTheyWereSaid) {
+TEST(HealthEventSenderTest, EventsArriveAsTheyWereSent) {
   const std::string address = TestAddress();
   FakeReceiver receiver(address);
   const auto sender = StartSender(address);
@@ -149,7 +149,7 @@ TEST(HealthEventSenderTest, WhatIsRefusedIsSentAgain) {
   EXPECT_EQ(sender->counters().failures, 3u);
 }
 
-// A receiver that comes late hears how things are: one event of each node, the latest.
+// A receiver that comes late gets the present state: one event of each node, the latest.
 TEST(HealthEventSenderTest, OnlyTheLatestWaits) {
   const std::string address = TestAddress();
   const auto sender = StartSender(address);

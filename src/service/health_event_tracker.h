@@ -3,9 +3,9 @@
 //     finding confirmed --> "unhealthy" for each host that it names    (once, whatever changes of it later)
 //     finding cleared   --> "healthy" for each of those, when no other finding of that check is left there
 //
-// A check is a syndrome: FairleadCommHang, FairleadDead, … Findings that name no host make no events. What was said is
-// kept in the store ("health_events/open"), so that a host that a process before this one called unhealthy is called
-// healthy again when its finding is not made anew within `inherited_for`.
+// A check is a syndrome: FairleadCommHang, FairleadDead, … Findings that name no host make no events. Events sent are
+// saved in the store ("health_events/open"), so that a host that an earlier process called unhealthy is called healthy
+// again when its finding is not made again within `inherited_for`.
 #pragma once
 
 #include <functional>
@@ -25,10 +25,10 @@
 namespace fairlead::service {
 
 struct HealthEventOptions {
-  // Whether receivers may drain or restart a host whose isolation is recommended. Otherwise no event is fatal, and all
-  // ask to be kept only.
+  // Whether receivers may drain or restart a host with recommended isolation. Otherwise no event is fatal, and all ask
+  // to be kept only.
   bool may_be_acted_upon = false;
-  // > 0. How long after a start what the process before has said stands without a finding.
+  // > 0. How long after a start the events of the previous process hold without a finding.
   SimDuration inherited_for = SimDuration(600'000'000'000);
 };
 
@@ -38,8 +38,8 @@ class HealthEventTracker {
   static Result<HealthEventTracker> Restore(SimTime now, const HealthEventOptions& options,
                                             controller::SteeringNames names, store::Store* store);
 
-  // Events to send, in order. They are kept before they are returned; while the store takes nothing, they are returned
-  // all the same: at worst a host stays unhealthy after a death, until somebody looks.
+  // Events to send, in order. They are saved before they are returned; while the store accepts nothing, they are
+  // returned anyway: at worst a host stays unhealthy after a crash until a person looks.
   std::vector<wire::HealthEvent> Handle(SimTime now, std::span<const controller::SteeringEvent> events);
 
  private:

@@ -72,7 +72,7 @@ TEST_F(HealthEventTrackerTest, AFindingIsOneEventAndItsEndAnother) {
   EXPECT_THAT(opened[0].error_codes, testing::ElementsAre("comm_hang"));
   EXPECT_THAT(opened[0].entities, testing::ElementsAre(testing::Pair("JOB", "gpt"), testing::Pair("RANK", "3")));
   EXPECT_EQ(opened[0].generated, At(1));
-  // Nobody else acts by it unless that was asked for.
+  // Nothing else acts on it unless that was requested.
   EXPECT_FALSE(opened[0].is_fatal);
   EXPECT_FALSE(opened[0].may_be_acted_upon);
   EXPECT_TRUE(Tell(2, FindingAt(1, 5)).empty());
@@ -103,8 +103,8 @@ TEST_F(HealthEventTrackerTest, SuspicionsAndFindingsWithoutHostAreNoEvents) {
   EXPECT_TRUE(Tell(2, finding).empty());
 }
 
-// Law: however findings come and go, a node's check was last called unhealthy just while a finding of it stands.
-TEST_F(HealthEventTrackerTest, TheLastWordIsHowThingsAre) {
+// Law: however findings come and go, a node's check was last called unhealthy exactly while a finding of it holds.
+TEST_F(HealthEventTrackerTest, TheLatestReportHolds) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
     store_ = store::MemoryStore();
@@ -134,7 +134,7 @@ TEST_F(HealthEventTrackerTest, TheLastWordIsHowThingsAre) {
   }
 }
 
-TEST_F(HealthEventTrackerTest, WhatTheProcessBeforeSaidIsTakenBackUnlessItIsFoundAgain) {
+TEST_F(HealthEventTrackerTest, EventsOfAnEarlierProcessAreWithdrawnUnlessFoundAgain) {
   Tell(1, FindingAt(1, 5));
   Tell(1, FindingAt(2, 6));
   Start(At(10));

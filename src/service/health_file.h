@@ -4,8 +4,8 @@
 //
 // {"fairlead_health": 1, "host": "h3", "at_s": 1763750000, "findings": [{"job", "syndrome", "text", "action"}]}
 //
-// It is written when something changes, and each `kHealthPeriod` while the controller is there: an old file means that
-// nobody knows.
+// It is written when something changes, and each `kHealthPeriod` while the controller is there: an old file means
+// unknown.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class HealthKeeper {
 
   // What the controller says of this host, whole; it says so after each welcome, and whenever it changes.
   void Judge(std::vector<HealthFinding> findings);
-  // The controller is away: nobody knows any more, until it judges again.
+  // The controller is away: the state is unknown until it judges again.
   void Lose() { is_known_ = false; }
   // What is to be written now; nothing: nothing is. Args: unix_s: that is now, since 1970.
   std::optional<HostHealth> TakeDue(SimTime now, int64_t unix_s);

@@ -56,7 +56,7 @@ TEST_F(HealthFileTest, OldNewsIsUnknown) {
   EXPECT_EQ(old.kind, Kind::kUnknown);
   EXPECT_THAT(old.line, HasSubstr("61 s ago"));
   EXPECT_EQ(Check(WriteHealth(Sick(kNow + 3600))).kind, Kind::kUnknown);
-  // A host is not well because somebody said so long ago.
+  // An old report does not make a host healthy.
   EXPECT_EQ(Check(WriteHealth({"h3", kNow - 61, {}})).kind, Kind::kUnknown);
 }
 
@@ -80,7 +80,8 @@ TEST_F(HealthFileTest, OneActionOnly) {
   EXPECT_EQ(Check(WriteHealth(Sick())).kind, Kind::kProblem);
 }
 
-// Law: whatever stands in the file, there is one clean line of 80 columns; a cut file never makes a host well.
+// Law: whatever the file contains, the result is one clean line of 80 columns; a truncated file never makes a host
+// healthy.
 TEST_F(HealthFileTest, AnyFileIsOneShortLine) {
   HostHealth health = Sick();
   health.findings.push_back({std::string(200, 'x'), "dead\n", std::string(300, '\x1b'), "\xff"});
@@ -104,7 +105,7 @@ TEST_F(HealthFileTest, AnyFileIsOneShortLine) {
 TEST(HealthKeeperTest, WritesChangesAtOnceAndElseEachPeriod) {
   const auto at = [](double s) { return SimTime::FromSeconds(Seconds(s)); };
   HealthKeeper keeper("h3");
-  EXPECT_FALSE(keeper.TakeDue(at(0), kNow));  // nobody has said anything
+  EXPECT_FALSE(keeper.TakeDue(at(0), kNow));  // no report at all
   keeper.Judge({});
   const auto well = keeper.TakeDue(at(1), kNow);
   ASSERT_TRUE(well);
@@ -115,7 +116,7 @@ TEST(HealthKeeperTest, WritesChangesAtOnceAndElseEachPeriod) {
   EXPECT_FALSE(keeper.TakeDue(at(12), kNow + 11));
   keeper.Judge({{"gpt", "dead", "", "restart"}});
   EXPECT_EQ(keeper.TakeDue(at(12), kNow + 11)->findings.size(), 1u);
-  // Without the controller the file grows old, and what was said before counts no more.
+  // Without the controller the file grows old, and earlier reports no longer count.
   keeper.Lose();
   EXPECT_FALSE(keeper.TakeDue(at(100), kNow + 99));
   keeper.Judge({});

@@ -19,7 +19,7 @@ class HookBackend final : public controller::ActionBackend {
 
   std::string_view name() const override { return "hook"; }
   // Blocks until the program has ended, at most for its deadline and its grace. n actions take n times as long, and
-  // what they report comes with the next TakeOutcomes(): call it where waiting hurts nobody.
+  // their outcomes come with the next TakeOutcomes(): call it where waiting is harmless.
   void Begin(SimTime now, const controller::SteeringAction& action) override;
   std::vector<controller::SteeringEvent> TakeOutcomes(SimTime) override { return std::exchange(outcomes_, {}); }
 

@@ -38,7 +38,7 @@ SteeringAction ActionOf(controller::SteeringStep step) {
   return action;
 }
 
-TEST(HookMessageTest, TheInputIsOneLineThatSaysWhatAndWhy) {
+TEST(HookMessageTest, TheInputIsOneLineWithActionAndReason) {
   const std::string input = HookInput(ActionOf(TakeSpare{JobId(3), HostId(40), HostId(12)}));
   EXPECT_EQ(std::count(input.begin(), input.end(), '\n'), 1);
   const auto json = nlohmann::json::parse(input);
@@ -58,7 +58,7 @@ TEST(HookMessageTest, TheInputIsOneLineThatSaysWhatAndWhy) {
             "worker-1");
 }
 
-TEST(HookMessageTest, NamesStandBesideNumbers) {
+TEST(HookMessageTest, NamesAreShownBesideNumbers) {
   const controller::SteeringNames names = {
       .host = [](HostId host) { return host == HostId(9) ? "" : "w" + std::to_string(host.value()); },
       .job = [](JobId) { return "gpt"; }};
@@ -81,7 +81,7 @@ TEST(HookMessageTest, TheLastLineIsTheAnswer) {
   EXPECT_EQ(ParseHookOutput("text\n{\"message\": \"drained\"}\n").message, "drained");
   EXPECT_EQ(ParseHookOutput("{\"healthy\": true}").is_healthy, true);
   EXPECT_EQ(ParseHookOutput("{\"healthy\": false}").is_healthy, false);
-  // Nobody is healthy by accident.
+  // No host is healthy by accident.
   for (const char* output : {"{\"healthy\": 1}", "{\"healthy\": \"true\"}", "[true]", "true", "{\"healthy\": true",
                              "{\"healthy\": true}\nmore"}) {
     EXPECT_FALSE(ParseHookOutput(output).is_healthy) << output;
@@ -126,7 +126,7 @@ TEST(HookMessageTest, ExitCodesSayWhetherToTryAgain) {
   EXPECT_EQ(not_started.attempt, 2u);
 }
 
-TEST(HookMessageTest, ATestIsPassedOnlyByWord) {
+TEST(HookMessageTest, ATestPassesOnlyByItsReport) {
   const SteeringAction action = ActionOf(TestHost{HostId(12)});
   EXPECT_TRUE(JudgeHook(action, ExecHookOutcome{0, false, "{\"healthy\": true}"}).tested->is_healthy);
   EXPECT_FALSE(JudgeHook(action, ExecHookOutcome{0, false, "all fine"}).tested->is_healthy);
@@ -177,7 +177,7 @@ TEST(HookBackendTest, AProgramCarriesAFindingOutAndTheLogTellsIt) {
   std::ifstream inputs(seen);
   std::vector<std::string> steps;
   for (std::string line; std::getline(inputs, line);) steps.push_back(nlohmann::json::parse(line)["step"]);
-  // Told twice, for the first attempt failed.
+  // Sent twice, since the first attempt failed.
   ASSERT_GE(steps.size(), 2u);
   EXPECT_EQ(steps[0], "isolate_host");
   EXPECT_EQ(steps[1], "isolate_host");
@@ -196,7 +196,7 @@ TEST(HookBackendTest, AProgramCarriesAFindingOutAndTheLogTellsIt) {
       ++num_failures;
     }
   }
-  // 7 attempts, and two words to the diagnosis: when the job is stopped, and when it runs again.
+  // 7 attempts, and two messages to the diagnosis: when the job is stopped, and when it runs again.
   EXPECT_EQ(num_actions, 9u);
   EXPECT_EQ(num_failures, 1u);
 }

@@ -1,6 +1,6 @@
-// Fuzz target: what a hook prints, and what steering is told of it.
+// Fuzz target: the output of a hook, and its result for steering.
 //
-// Any output gives an answer: clean, short, and the same when read again; nobody is healthy by accident.
+// Any output gives an answer: clean, short, and the same when read again; no host is healthy by accident.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

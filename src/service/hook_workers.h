@@ -4,8 +4,8 @@
 //
 // Threads     `num_workers`, so that a slow program for one job holds up no other job. Of one action there is one
 //             program at a time; a newer attempt replaces an older one that has not begun.
-// End         programs that run are ended (SIGTERM, a grace later SIGKILL), and what became of them is told to nobody:
-//             who goes on later begins the action again.
+// End         programs that run are ended (SIGTERM, a grace later SIGKILL), and their outcome is not reported: a later
+//             process starts the action again.
 #pragma once
 
 #include <atomic>
@@ -60,7 +60,7 @@ class HookWorkers final : public controller::ActionBackend {
   };
 
   void Run();
-  // With the mutex held: an order whose action no worker is busy with; end(): there is none.
+  // With the mutex held: an order with an action that no worker is busy with; end(): none.
   std::deque<Order>::iterator FindNext();
   void CarryOut(const Order& order);
 

@@ -20,7 +20,7 @@ using controller::StepDone;
 
 constexpr std::chrono::seconds kPatience{60};
 
-// The input is the number of the action; the script finds a folder of its own in $1.
+// The input is the number of the action; the script finds its own folder in $1.
 class HookWorkersTest : public testing::Test {
  protected:
   std::unique_ptr<HookWorkers> Start(const std::string& script, uint32_t num_workers) {
@@ -62,13 +62,13 @@ class HookWorkersTest : public testing::Test {
   }
 
   const TemporaryFolder folder_;
-  std::deque<StepDone> outcomes_;  // told and not asked for yet
+  std::deque<StepDone> outcomes_;  // sent and not requested yet
 };
 
-// The program for action 1 waits for a word in a pipe, that for action 2 does not.
+// The program for action 1 waits for a message in a pipe, that for action 2 does not.
 constexpr char kFirstWaits[] = "read n a; test $n = 1 && cat $1/pipe; echo $n $a";
 
-TEST_F(HookWorkersTest, ASlowProgramHoldsUpNobodyElse) {
+TEST_F(HookWorkersTest, ASlowProgramDelaysNoOther) {
   ASSERT_EQ(mkfifo(folder_.File("pipe").c_str(), 0600), 0);
   const auto workers = Start(kFirstWaits, 2);
   Begin(workers.get(), 1);
@@ -106,7 +106,7 @@ TEST_F(HookWorkersTest, ItsEndEndsPrograms) {
   EXPECT_TRUE(fs::exists(folder_.File("ended")));
 }
 
-TEST_F(HookWorkersTest, FailuresAreTold) {
+TEST_F(HookWorkersTest, FailuresAreReported) {
   const auto workers = Start("read n a; echo because; exit $n", 1);
   Begin(workers.get(), 1);
   const StepDone once_more = NextOutcome(workers.get());

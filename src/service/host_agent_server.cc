@@ -117,11 +117,11 @@ class HostAgentServer::Loop {
   void KeepHealth(SimTime now);
   void ClearOrphans(SimTime now, const agent::SocketsSeen& seen);
   void LookForProcesses(SimTime now, Events* events);
-  // Each text once: a condition of the host is not told with every connection.
+  // Each text once: a condition of the host is not repeated with every connection.
   void LogOnce(const std::string& text);
 
   struct Rewrite {
-    uint64_t ticket = 0;  // 0: nobody waits
+    uint64_t ticket = 0;  // 0: no client waits
     PortRewriter::Change change;
   };
 
@@ -318,7 +318,7 @@ void HostAgentServer::Loop::Save(SimTime now) {
     const Status status = WriteFileAtomically(options_.state_path, agent::WriteAgentState(state), Outlives::kProcess);
     if (!status.ok()) LogOnce("can't keep what this agent holds: " + status.message());
     save_took_ns_ = (ProcessorTime() - began).ns();
-    inbox_.Push(agent::StateKept{revision});  // the controller hears of it in any case: jobs go before
+    inbox_.Push(agent::StateKept{revision});  // the controller learns of it in any case: jobs come first
   });
 }
 
@@ -332,7 +332,7 @@ void HostAgentServer::Loop::KeepHealth(SimTime now) {
   });
 }
 
-// Another one waits until the look before is told: what a process did meanwhile is in the next one.
+// Another one waits until the previous look is reported: the next one contains what a process did meanwhile.
 void HostAgentServer::Loop::LookAtSegments(SimTime now) {
   if (!segments_.has_value() || now < next_look_ || watcher_.num_waiting() > 0) return;
   next_look_ = now + options_.look_period;
@@ -393,7 +393,7 @@ void HostAgentServer::Loop::Wait() {
       {{socket_.descriptor(), POLLIN, 0}, {link_->event_descriptor(), POLLIN, 0}, {inbox_.descriptor(), POLLIN, 0}}};
   const SimTime now = Now();
   SimTime until = std::min(now + kLongestWait, std::max(now, agent_.NextDue()));
-  // What a worker is busy with wakes the loop by itself.
+  // The work of a worker wakes the loop when it ends.
   if (sampler_.num_waiting() == 0) until = std::min(until, std::max(now, NextSample()));
   if (segments_.has_value() && watcher_.num_waiting() == 0) until = std::min(until, std::max(now, next_look_));
   const bool is_unsaved = !options_.state_path.empty() && agent_.revision() != saved_revision_;

@@ -5,8 +5,8 @@
 // Threads     one loop that never blocks, and workers for what does: two for probes (searches that processes wait for,
 //             and the watching of the mesh), one for the kernel's tables (nft, classes of sockets), one that lists
 //             sockets, one that keeps the state, one that looks at processes. Their results come back through an inbox.
-// Degraded    what a host does not allow (rewriting, classes of other users' sockets) is said once, in the log and to
-//             the controller; the rest goes on.
+// Degraded    what a host does not allow (rewriting, classes of other users' sockets) is reported once, in the log and
+//             to the controller; the rest continues.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,7 @@ struct HostAgentCounts {
 
 class HostAgentServer {
  public:
-  // Opens everything. Args: link outlives this. What a kept state that can't be read means is said in the log: nothing.
+  // Opens everything. Args: link outlives this. A saved state that can't be read counts as none, which is logged.
   // Errors: those of SteeringSocket::Open; kInvalidArgument: options without a NIC or a host.
   static Result<std::unique_ptr<HostAgentServer>> Open(const HostAgentServerOptions& options, ControllerLink* link);
   ~HostAgentServer();

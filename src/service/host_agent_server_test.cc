@@ -1,4 +1,4 @@
-// The agent with real processes that have the real library loaded, on loopback; the controller is played.
+// The agent with real processes that have the real library loaded, on loopback; the controller is simulated.
 #include "service/host_agent_server.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ using traffic::QueuePairAnswer;
 
 constexpr std::chrono::seconds kPatience{60};
 
-// Answers each connection at once with what `answer` says, and keeps all that it hears.
+// Answers each connection immediately with `answer`, and records everything it receives.
 class FakeController : public ControllerLink {
  public:
   std::function<QueuePairAnswer()> answer;
@@ -167,7 +167,7 @@ TEST_F(HostAgentServerTest, AStrangersProcessLeavesByThePortOfThePlan) {
   link_.answer = [port] { return QueuePairAnswer{.kind = QueuePairAnswer::Kind::kUse, .port = port}; };
   options_.state_path.clear();  // the socket may be gone before a state with it is kept; then only its end is reported
   Start();
-  // Level 2: class (7 - 2) * 8 * 4 = 160. errno stays ENOTTY (25) as if nobody stood before connect().
+  // Level 2: class (7 - 2) * 8 * 4 = 160. errno stays ENOTTY (25) as if connect() was not overridden.
   EXPECT_EQ(Client(""), "127.0.0.1 " + std::to_string(port) + " 160 0 25\n");
   const auto opened = link_.Wait<controller::ConnectionOpened>();
   ASSERT_TRUE(opened.has_value());
@@ -190,8 +190,8 @@ TEST_F(HostAgentServerTest, ConnectionsThatDoNotBlockAreReportedToo) {
   EXPECT_TRUE(line.starts_with("127.0.0.1 " + std::to_string(opened->socket_port) + " 160 "));
 }
 
-// The whole way of a level to a socket that stands, and of a socket into the state of the next agent.
-TEST_F(HostAgentServerTest, ALevelReachesASocketThatStandsAndTheNextAgentKnowsIt) {
+// The whole way of a level to an established socket, and of a socket into the state of the next agent.
+TEST_F(HostAgentServerTest, ALevelReachesAnOpenSocketAndTheNextAgentHasIt) {
   Start();
   const Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   struct stat status = {};
@@ -245,8 +245,8 @@ TEST_F(HostAgentServerTest, ALevelReachesASocketThatStandsAndTheNextAgentKnowsIt
   EXPECT_EQ(held->connections[0].socket_ports, (std::vector<uint16_t>{PortOf(connection.get())}));
 }
 
-// Nobody answered when its process asked, as when an agent is killed before it has kept what it answered.
-TEST_F(HostAgentServerTest, AConnectionOfATimeWithoutAgentIsFoundAndTold) {
+// There was no answer when its process asked, as when an agent is killed before it has saved its answer.
+TEST_F(HostAgentServerTest, AConnectionOpenedWithoutAnAgentIsFoundAndReported) {
   options_.idle_sample_period = SimDuration(10'000'000);
   const std::string command = ClientCommand("sends") + " > /dev/null";
   FILE* client = popen(command.c_str(), "w");
@@ -269,7 +269,7 @@ TEST_F(HostAgentServerTest, AConnectionOfATimeWithoutAgentIsFoundAndTold) {
   EXPECT_EQ(closed->connections, (std::vector<uint64_t>{opened->connection}));
 }
 
-TEST_F(HostAgentServerTest, WhatIsFoundAboutTheHostStandsInAFile) {
+TEST_F(HostAgentServerTest, FindingsAboutTheHostAreInAFile) {
   options_.health_path = options_.socket.path + ".health";
   const auto wait_for = [&](HealthVerdict::Kind kind) {
     const auto until = std::chrono::steady_clock::now() + kPatience;
@@ -308,7 +308,7 @@ TEST_F(HostAgentServerTest, RewritingThatIsNotAllowedIsRefusedWithTheReason) {
   EXPECT_EQ(prepared->error, "--keep-ports is set");
 }
 
-TEST_F(HostAgentServerTest, ADamagedStateIsSaidAndPassedOver) {
+TEST_F(HostAgentServerTest, ADamagedStateIsReportedAndSkipped) {
   FILE* file = fopen(options_.state_path.c_str(), "w");
   fputs("fairlead-agent-state 1 0\n{}", file);
   fclose(file);
@@ -320,8 +320,8 @@ TEST_F(HostAgentServerTest, ADamagedStateIsSaidAndPassedOver) {
   EXPECT_NE(lines.front().find("does not match its checksum"), std::string::npos);
 }
 
-// This process has a segment; a stranger's file is none, which is said once however often it is looked at.
-TEST_F(HostAgentServerTest, ProcessesAreLookedAtAndFaultsSaidOnce) {
+// This process has a segment; a foreign file is none, which is logged once however often it is examined.
+TEST_F(HostAgentServerTest, ProcessesAreInspectedAndFaultsReportedOnce) {
   options_.segments = folder_.File("segments");
   options_.look_period = SimDuration(5'000'000);
   std::filesystem::create_directories(options_.segments);
@@ -435,7 +435,7 @@ TEST(TcpSockets, ListsAConnectionFromBothEnds) {
   EXPECT_EQ(looked_up->at(0).bytes_acked, bytes_acked);
   EXPECT_EQ(looked_up->at(1).ends, others);
   EXPECT_EQ(looked_up->at(1).bytes_received, 5);
-  // The SYN counts as one byte that was acknowledged, in kernels that count so.
+  // The SYN counts as one byte that was acknowledged, in kernels that count it.
   EXPECT_GE(bytes_acked, 5);
   EXPECT_LE(bytes_acked, 6);
   EXPECT_EQ(bytes_received, 5);

@@ -39,7 +39,7 @@ Result<HostProber::Distance> HostProber::FindDistance(const IpAddress& source, c
   FL_ASSIGN_OR_RETURN(const std::vector<ProbedPath> paths, ProbePaths(options));
   Distance distance{.num_routers = 0, .rtt = Seconds(), .good_until = Clock::now() + kRemembered};
   for (const ProbedPath& path : paths) {
-    // Where the destination says nothing, the last router that does is taken for the last one.
+    // Where the destination does not answer, the last router that does counts as the last one.
     for (uint32_t i = 0; i < path.hops.size(); ++i) {
       if (path.hops[i].kind != ProbedHop::Kind::kRouter) continue;
       distance.num_routers = std::max(distance.num_routers, i + 1);
@@ -67,7 +67,7 @@ Result<controller::PortScanSeen> HostProber::Probe(const controller::PortScanWan
   if (scan.source_ports.size() <= kFewPorts) options.timeout = kPatience;
   options.num_attempts = kNumAttempts;
   FL_ASSIGN_OR_RETURN(std::vector<ProbedPath> paths, ProbePaths(options));
-  // Nobody waits for these, and not to see one moves its connection. Without the right to it they stay unseen.
+  // No process waits for these, and a missing one moves its connection. Without the right to it they stay unseen.
   options.timeout = kPatience;
   static_cast<void>(ProbeTakenPorts(options, &paths).ok());
   controller::PortScanSeen seen = controller::NothingSeenOf(scan);

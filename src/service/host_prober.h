@@ -1,9 +1,10 @@
 // Carries out the controller's orders to probe: over which routers do connections from these ports go?
 //
 // Probes of a search must not reach a training process: it would see connections come and go. How far away the
-// destination is, is found out first with a port at which nobody is expected, and remembered; probes then end one hop
-// before it. The link from the last router to the destination is the only one there, so nothing is missed. A hop that
-// says nothing is asked again after a few times the time that answers take: routers limit how many they give at once.
+// destination is, is found out first with a port at which no server is expected, and remembered; probes then end one
+// hop before it. The link from the last router to the destination is the only one there, so nothing is missed. A hop
+// that says nothing is asked again after a few times the time that answers take: routers limit how many they give at
+// once.
 #pragma once
 
 #include <chrono>

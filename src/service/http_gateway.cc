@@ -139,7 +139,7 @@ Status HttpGateway::Impl::Listen() {
     return {StatusCode::kFailedPrecondition, fmt::format("can't listen on {} for HTTP", endpoint_.ToString())};
   }
   endpoint_.port = static_cast<uint16_t>(port);
-  // The library lets five connections wait, and who comes sixth tries again a second later.
+  // The library lets five connections wait, and the sixth client tries again a second later.
   listen(listener_, SOMAXCONN);
   thread_ = std::thread([this] { server_.listen_after_bind(); });
   while (!server_.is_running()) std::this_thread::yield();

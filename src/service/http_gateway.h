@@ -7,8 +7,8 @@
 //     GET  /                              the page
 //     and the routes of other parts (GatewaySource::routes), such as steering_routes.h
 //
-// Errors are {"error": "…"} with 400 (bad input), 401 (no or a wrong token), 403 (a reader who would change), 404, 503.
-// What changes something has to come as application/json, which other sites' pages can't send.
+// Errors are {"error": "…"} with 400 (bad input), 401 (no or a wrong token), 403 (a reader that wants to change
+// something), 404, 503. What changes something has to come as application/json, which other sites' pages can't send.
 #pragma once
 
 #include <functional>

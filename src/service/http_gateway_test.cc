@@ -51,7 +51,7 @@ class HttpGatewayTest : public testing::Test {
     return answer ? answer->status : 0;
   }
 
-  // A connection to the gateway that has said this.
+  // A connection to the gateway that has sent this.
   Descriptor Say(const std::string& bytes) const {
     const auto endpoint = ParseEndpoint(gateway_->address());
     Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -132,7 +132,7 @@ TEST_F(HttpGatewayTest, LargeBodiesAreRefused) {
 
 // As many as the pages of seven people have, that say nothing or stop in the middle. The gateway gives them up after a
 // second or two of silence; where the machine lets that much time pass, it is tried again.
-TEST_F(HttpGatewayTest, SlowClientsHoldUpNobody) {
+TEST_F(HttpGatewayTest, SlowClientsDelayNoOther) {
   Start({});
   const auto are_others_heard_first = [&] {
     std::vector<Descriptor> slow;
@@ -150,7 +150,7 @@ TEST_F(HttpGatewayTest, SlowClientsHoldUpNobody) {
   EXPECT_TRUE(is_so) << "others were heard only when some were given up";
 }
 
-TEST_F(HttpGatewayTest, NoiseHurtsNobody) {
+TEST_F(HttpGatewayTest, NoiseIsHarmless) {
   Start({.is_operator_open = true});
   Random random(7);
   const std::vector<std::string> beginnings = {
@@ -169,7 +169,7 @@ TEST_F(HttpGatewayTest, NoiseHurtsNobody) {
   EXPECT_FALSE(reported_.has_value());
 }
 
-TEST_F(HttpGatewayTest, AnAddressInUseIsToldSo) {
+TEST_F(HttpGatewayTest, AnAddressInUseIsReported) {
   Start({});
   const auto endpoint = ParseEndpoint(gateway_->address());
   const auto second = HttpGateway::Start(*endpoint, *HttpRoles::Load({}, true), {});

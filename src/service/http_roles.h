@@ -28,7 +28,7 @@ class HttpRoles {
   // or open to any operator.
   static Result<HttpRoles> Load(const HttpRoleOptions& options, bool is_local);
 
-  // What somebody may do who sends this Authorization header. Cost: the same for every wrong token of a length.
+  // Rights of a client that sends this Authorization header. Cost: the same for every wrong token of a length.
   HttpRole RoleOf(std::string_view authorization) const;
 
  private:

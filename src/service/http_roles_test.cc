@@ -38,7 +38,7 @@ TEST_F(HttpRolesTest, WithoutTokensThisMachineReads) {
   const auto roles = HttpRoles::Load({}, true);
   ASSERT_TRUE(roles.ok());
   EXPECT_EQ(roles->RoleOf(""), HttpRole::kReader);
-  // A token that nobody has set is none.
+  // An unset token counts as none.
   EXPECT_EQ(roles->RoleOf("Bearer "), HttpRole::kAnonymous);
   EXPECT_EQ(HttpRoles::Load({.is_operator_open = true}, true)->RoleOf(""), HttpRole::kOperator);
 }

@@ -24,7 +24,7 @@ namespace fairlead::service {
 
 struct LiveActionsOptions {
   LiveSteeringOptions steering = {};
-  // Without an address nobody is told.
+  // Without an address nothing is sent.
   HealthEventSenderOptions health_receiver = {};
   HealthEventOptions health = {};
 };
@@ -45,7 +45,7 @@ class LiveActions {
 
   void Handle(SimTime now, std::span<const controller::SteeringEvent> events);
 
-  // /v1/steering and what stands below it; /v1/steering also counts health events. They must not outlive this.
+  // /v1/steering and everything below it; /v1/steering also counts health events. They must not outlive this.
   std::vector<HttpRoute> Routes();
   const LiveSteering& steering() const { return *steering_; }
   // Nothing was sent, and nothing waits, where there is no receiver.

@@ -27,7 +27,7 @@ std::unique_ptr<ExampleCluster> UnequalJobs(uint64_t seed) {
   return cluster;
 }
 
-// Whoever compares both worlds names one policy.
+// To compare both worlds, one policy is named.
 TEST(LivePolicyTest, AllNamesAreThoseOfTheSimulator) {
   std::set<std::pair<bool, bool>> decisions;
   for (const LivePolicy& policy : LivePolicies()) {

@@ -29,7 +29,7 @@ constexpr char kReportedKey[] = "steering/told";
 constexpr SimDuration kDay(86'400'000'000'000);
 // What time alone changes of the view (pauses, the last day) is seen then.
 constexpr SimDuration kViewPeriod(5'000'000'000);
-// A year: who wants a longer pause wants something else.
+// A year: a longer pause is a mistake.
 constexpr double kPauseMax = 366.0 * 86'400;
 
 Status Damaged(const std::string& key) {

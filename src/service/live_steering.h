@@ -4,18 +4,18 @@
 //     operators --> orders --------^                                                            |
 //                                  ^------------------------ outcomes --------------------------+
 //
-// Problem     a controller that is killed between an isolation and the restart of its job leaves a job that stands, and
-//             a host that nobody remembers; one that begins again from findings alone isolates a second one.
+// Problem     a controller that is killed between an isolation and the restart of its job leaves a stopped job, and an
+//             unrecorded isolated host; one that starts again from findings alone isolates a second one.
 // Method      each call makes a batch: what has changed of the state, the lines of the audit log, the actions to begin.
-//             The records are in the store before anything of the batch is said or done; lines of the log that may not
-//             have been written are kept with them. A start reads the records, writes those lines, and begins actions
-//             that were told and not answered again, as the same attempt of the same number, which the contract of
+//             The records are in the store before anything of the batch is sent or done; lines of the log that may not
+//             have been written are saved with them. A start reads the records, writes those lines, and restarts
+//             actions that were sent and not answered, as the same attempt of the same number, which the contract of
 //             hooks allows (hook_message.h). While the store or the log takes nothing, nothing is begun and nothing new
 //             is taken up; it is tried again with each call.
-// Guarantees  a host that was isolated is known to be so until its return is done. An action whose outcome was kept is
-//             not begun again. Every action is in the audit log before it is begun; a line may be there twice after a
-//             death. In the modes observe and recommend nothing is begun but the return of a host that an operator
-//             asks for; what an earlier process had under way in mode act is given up, and people are asked.
+// Guarantees  a host that was isolated is known to be so until its return is done. An action with a saved outcome is
+//             not started again. Every action is in the audit log before it is begun; a line may be there twice after a
+//             death. In the modes observe and recommend nothing is begun but the return of a host that an operator asks
+//             for; what an earlier process had under way in mode act is given up, and people are asked.
 // Thread      Handle(), and all that it calls, by one thread; the rest by any.
 // Records     "steering/state/…" (controller/steering_records.cc), "steering/name/<job>": its name,
 //             "steering/last_finding", "steering/told": lines of the log.
@@ -49,7 +49,7 @@ namespace fairlead::service {
 
 struct LiveSteeringOptions {
   controller::SteeringOptions steering = {};
-  // Carries actions out; without a command nobody does, and mode act is refused.
+  // Carries actions out; without a command none are, and mode act is refused.
   HookWorkersOptions hook = {};
   // Names of hosts that are free whenever no job runs on them.
   std::vector<std::string> spares = {};
@@ -71,7 +71,7 @@ struct SteeringSurroundings {
   std::function<std::string(JobId)> job_name = {};
   // Nothing is suspected about the job until then.
   std::function<void(JobId, SimTime)> excuse = {};
-  // A line of the audit log. It and `note` are called by Handle(), and by those who give orders: any thread.
+  // A line of the audit log. It and `note` are called by Handle(), and by the givers of orders: any thread.
   std::function<Status(const report::Json&)> audit = {};
   // For the list of events.
   std::function<void(SimTime, const controller::Noted&)> note = {};
@@ -79,7 +79,7 @@ struct SteeringSurroundings {
   std::unique_ptr<controller::ActionBackend> backend = {};
 };
 
-// For those who watch from outside.
+// For observers from outside.
 struct SteeringNumbers {
   std::map<controller::HostCondition, size_t> hosts;  // of those that are more than unknown or of a job
   std::map<controller::JobCondition, size_t> jobs;
@@ -200,7 +200,7 @@ class LiveSteering {
   std::map<uint64_t, std::string> descriptions_;  // [number of an action]
   std::map<std::string, uint64_t> begun_;         // [step]
   std::set<JobId> unseen_;                        // jobs of before the start
-  std::set<JobId> unexcused_;                     // likewise: of which the diagnosis was not told by this process
+  std::set<JobId> unexcused_;                     // likewise: not reported to the diagnosis by this process
   Records kept_;                                  // as the store has it
   Batch batch_;
   std::vector<controller::AuditEntry> entries_;  // of the dispatcher, in one call

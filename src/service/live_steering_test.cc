@@ -86,7 +86,7 @@ class WorldStore final : public store::Store {
   World* world_;
 };
 
-// Does what it is told, and says so with the next call; what it would have said dies with the process.
+// Carries out actions, and reports with the next call; unreported outcomes die with the process.
 class WorldBackend final : public controller::ActionBackend {
  public:
   explicit WorldBackend(World* world) : world_(world) {}
@@ -117,7 +117,7 @@ class WorldBackend final : public controller::ActionBackend {
   std::vector<SteeringEvent> outcomes_;
 };
 
-// One process after the other, each with a diagnosis that sees the world anew.
+// One process after the other, each with a diagnosis that starts without knowledge.
 class Process {
  public:
   explicit Process(World* world, LiveSteeringOptions options = Options()) : world_(world), options_(options) {
@@ -154,7 +154,7 @@ class Process {
     steering_ = std::move(steering).value();
   }
 
-  // What the diagnosis tells in a second: the job when it runs elsewhere than before, the finding once it stands.
+  // Output of the diagnosis in a second: the job when it runs elsewhere than before, the finding once it holds.
   std::vector<SteeringEvent> Look() {
     std::vector<SteeringEvent> events;
     if (!world_->is_stopped && reported_hosts_ != world_->job_hosts) {
@@ -211,7 +211,7 @@ TEST(LiveSteeringTest, CarriesAFindingOutAndTellsPeople) {
   EXPECT_EQ(Names(view["jobs"][0]["hosts"]), (std::vector<std::string>{"h0", "h1", "h2", "h9"}));
   EXPECT_TRUE(view["open_actions"].empty());
   EXPECT_TRUE(view["error"].is_null());
-  // The log has the start, five actions and two words to the diagnosis, five answers and the result of the test.
+  // The log has the start, five actions and two messages to the diagnosis, five answers and the result of the test.
   EXPECT_EQ(world.audit.size(), 1u + 5 + 2 + 5 + 1);
   EXPECT_EQ(world.audit[1]["description"], "isolate host h3");
   EXPECT_EQ(world.audit[1]["job_name"], "gpt");
@@ -262,7 +262,7 @@ TEST(LiveSteeringTest, ADeathAtEveryEffectChangesNothing) {
     EXPECT_EQ(Names(view["isolated"]), std::vector<std::string>{"h3"});
     EXPECT_EQ(view["jobs"][0]["condition"], "running");
     EXPECT_TRUE(view["open_actions"].empty());
-    // Every action that was begun stands in the log.
+    // Every action that was started is in the log.
     for (const auto& [number, what] : world.done) {
       const uint64_t wanted = number;
       EXPECT_TRUE(std::any_of(world.audit.begin(), world.audit.end(), [&](const Json& line) {
@@ -323,7 +323,7 @@ TEST(LiveSteeringTest, AnotherModeGivesUpWhatIsUnderWay) {
   World world;
   Process acting(&world);
   acting.Tick();
-  EXPECT_EQ(world.done.size(), 1u);  // isolated; it was not heard of yet
+  EXPECT_EQ(world.done.size(), 1u);  // isolated; not reported yet
   Process observing(&world, Options(SteeringMode::kObserve));
   for (int i = 0; i < 5; ++i) observing.Tick();
   EXPECT_EQ(world.done.size(), 1u);
@@ -333,8 +333,8 @@ TEST(LiveSteeringTest, AnotherModeGivesUpWhatIsUnderWay) {
   EXPECT_TRUE(view["open_actions"].empty());
 }
 
-// Somebody else than the caller handles, as in the daemon; the diagnosis has nothing to tell meanwhile, and time stands
-// still, however long that takes.
+// Another thread than the caller handles, as in the daemon; the diagnosis has nothing to report meanwhile, and time is
+// stopped, however long that takes.
 class Handling {
  public:
   explicit Handling(Process* process)
@@ -405,7 +405,7 @@ TEST(LiveSteeringTest, AnOrderThatIsNotKeptIsAnError) {
   options.order_patience = std::chrono::milliseconds(1);
   Process process(&world, options);
   process.Tick();
-  const auto answer = process.steering().AnnouncePause("gpt", 60, "", "x");  // nobody handles
+  const auto answer = process.steering().AnnouncePause("gpt", 60, "", "x");  // no thread handles
   EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable);
   world.is_log_broken = true;
   EXPECT_EQ(process.steering().AnnouncePause("gpt", 60, "", "x").status().message(), "the log is full");
@@ -418,7 +418,7 @@ TEST(LiveSteeringTest, JobsAreKnownOverARestartUntilTheyAreGone) {
   process.Start();
   EXPECT_EQ(process.steering().KnownJobs(), (std::map<JobId, std::string>{{kJob, "gpt"}}));
   EXPECT_EQ(process.steering().LastFinding(), model::FindingId(1));
-  // Nobody sees it any more; it ended while no controller was there.
+  // It is not seen any more; it ended while no controller was there.
   process.Handle({});
   EXPECT_EQ(process.steering().ToJson()["jobs"].size(), 1u);
   process.Pass(601);

@@ -35,7 +35,7 @@ class SynProbe {
   Clock::time_point sent_at() const { return sent_at_; }
   // errno of opening; 0: under way.
   int error() const { return error_; }
-  // After poll() said that something happened. Nothing: it was no answer.
+  // After poll() reported an event. Nothing: it was no answer.
   std::optional<ProbedHop> ReadAnswer() const;
 
  private:
@@ -182,7 +182,7 @@ Status HopRound::Start(Task task) {
       under_way_.push_back({task, std::move(probe)});
       return OkStatus();
     case EADDRINUSE:
-    case EADDRNOTAVAIL:  // the same connection stands already
+    case EADDRNOTAVAIL:  // the same connection is already established
     case EACCES:         // a port that only root may use
       path.is_taken = true;
       path.hops.clear();
@@ -223,8 +223,8 @@ void HopRound::TakeAnswers() {
   under_way_ = std::move(rest);
 }
 
-// Only what was late already when the answers were looked for: on a busy machine this process may have stood still
-// since then, and what came meanwhile is there.
+// Only what was late already when the answers were looked for: on a busy machine this process may have been stopped
+// since then, and answers of that time are there.
 void HopRound::GiveUpLate(Clock::time_point looked_at) {
   std::erase_if(under_way_, [&](UnderWay& entry) {
     if (looked_at < entry.probe.sent_at() + options_.timeout) return false;

@@ -1,9 +1,9 @@
 // Over which routers does a TCP connection go, for each source port that it could have?
 //
-// Method      connections are opened with a small TTL: the router where it runs out says who it is (ICMP "time
+// Method      connections are opened with a small TTL: the router where it runs out identifies itself (ICMP "time
 //             exceeded"), and the kernel hands that to the socket (IP_RECVERR). These are the data's own protocol and
-//             ports, so that switches hash them as they would the data; no raw socket and no privilege is needed.
-//             A hop that says nothing is asked again: routers limit how often they answer.
+//             ports, so that switches hash them as they would the data; no raw socket and no privilege is needed. A hop
+//             that says nothing is asked again: routers limit how often they answer.
 // Cost        one SYN per port, hop and attempt. A probe that gets as far as the destination opens a connection and
 //             resets it, or is refused.
 // Differs     the specification (c4.md section 9.2) leaves the mechanism open; on RoCE fabrics the same is done with
@@ -46,7 +46,7 @@ struct ProbedHop {
     kDestination,  // accepted or refused the connection
   };
   Kind kind = Kind::kSilent;
-  IpAddress address;  // who answered; unset for silent hops
+  IpAddress address;  // the router that answered; unset for silent hops
   Seconds rtt;        // 0 for silent hops
 
   friend bool operator==(const ProbedHop&, const ProbedHop&) = default;

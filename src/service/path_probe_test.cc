@@ -54,7 +54,7 @@ PathProbeOptions ToLoopback(uint16_t destination_port, std::vector<uint16_t> sou
   options.destination = kLoopback;
   options.destination_port = destination_port;
   options.source_ports = std::move(source_ports);
-  options.timeout = std::chrono::minutes(1);  // nobody is silent
+  options.timeout = std::chrono::minutes(1);  // no hop is silent
   return options;
 }
 
@@ -91,7 +91,7 @@ TEST(PathProbeTest, TheSamePortsCanBeProbedAgain) {
   }
 }
 
-TEST(PathProbeTest, APortInUseIsToldAndTheOthersAreProbed) {
+TEST(PathProbeTest, APortInUseIsReportedAndTheOthersAreProbed) {
   const LocalPort destination(true);
   const LocalPort listener(true);
   PathProbeOptions options = ToLoopback(destination.number(), {listener.number()});

@@ -1,5 +1,5 @@
-// For tests: asks a gateway until it answers. A gateway gives up whoever says nothing for a second after connecting,
-// and on a busy machine that may be a client which was about to ask.
+// For tests: asks a gateway until it answers. A gateway drops a client that sends nothing for a second after
+// connecting, and on a busy machine that may be one that was about to send.
 #pragma once
 
 #include <httplib.h>

@@ -22,7 +22,7 @@ using agent::RewriteRule;
 using Direction = RewriteRule::Direction;
 using Json = nlohmann::json;
 
-// `add` of what is there already changes nothing, so elements stay; chains are filled anew in the same transaction.
+// `add` of what is there already changes nothing, so elements stay; chains are filled again in the same transaction.
 constexpr std::string_view kTable = R"(
 add table inet fairlead_agent
 add map inet fairlead_agent departure4 { type ipv4_addr . ipv4_addr . inet_service . inet_service : inet_service; }
@@ -179,7 +179,8 @@ Status PortRewriter::Apply(std::span<const Change> changes) {
   return OkStatus();
 }
 
-// A socket that is bound keeps connect() from choosing its port by itself. Where it can't be bound somebody has it.
+// A socket that is bound keeps connect() from choosing its port on its own. Where it can't be bound another process has
+// it.
 void PortRewriter::Guard(const RewriteRule& rule, uint16_t port) {
   if (rule.direction != Direction::kDeparture) return;
   const SocketAddress address(rule.source, port);

@@ -1,4 +1,4 @@
-// Moves a TCP connection that stands: its packets carry another source port between the two hosts, and so take another
+// Moves an established TCP connection: its packets carry another source port between the two hosts, and so take another
 // path, while both sockets keep theirs.
 //
 //     socket 50001 -> [departure: becomes 50009] -> route, NIC, fabric -> [arrival: becomes 50001] -> socket
@@ -43,7 +43,7 @@ class PortRewriter {
   };
   // All of them or, on an error, none; of two changes of a rule the later one counts.
   Status Apply(std::span<const Change> changes);
-  // Clears rules that nobody has set since Open() and whose connection is none of `alive`.
+  // Clears rules that were not set since Open() and belong to no connection of `alive`.
   Status ClearOrphans(const std::set<agent::SocketPair>& alive);
   // Departures end at once, which is always safe; the table goes too when no arrivals are left in it.
   // Returns whether it is gone.

@@ -84,7 +84,7 @@ int Bind(int socket, const char* address, uint16_t port) {
 
 // What one host tells the other: prepare a port, or the sum of what was received.
 struct Word {
-  char kind = 0;  // 'r'eady, 'p'repare, 'd'one, 's'um, 'o'pen anew, 'c'lose
+  char kind = 0;  // 'r'eady, 'p'repare, 'd'one, 's'um, 'o'pen again, 'c'lose
   uint16_t port = 0;
   uint64_t num_bytes = 0;
   uint64_t sum = 0;
@@ -129,7 +129,7 @@ uint64_t Mix(uint64_t sum, const char* bytes, size_t size) {
     const Word word = Hear(channel);
     if (word.kind == 'p') RequireOk(rewriter->Apply(std::array{Arrival(word.port)}));
     if (word.kind == 'o') {
-      rewriter.emplace(PortRewriter::Open().value());  // the one before ends without a word
+      rewriter.emplace(PortRewriter::Open().value());  // the previous one ends without a message
       REQUIRE(rewriter->rules().size() > 0 && rewriter->num_orphans() == rewriter->rules().size());
       RequireOk(rewriter->ClearOrphans({{kReceiver, kSender, kListenPort, kSocketPort}}));
       REQUIRE(rewriter->rules().size() > 0);
@@ -138,7 +138,7 @@ uint64_t Mix(uint64_t sum, const char* bytes, size_t size) {
     }
     Tell(channel, {.kind = 'd'});
   }
-  // The connection is over: nobody needs the rules, of the rewriter before and of this one.
+  // The connection is over: the rules of the previous rewriter and of this one are not needed.
   RequireOk(rewriter->ClearOrphans({}));
   RequireOk(rewriter->Apply(std::array{Arrival(51'003, 0), Arrival(51'004, 0)}));
   const auto is_gone = rewriter->Close();

@@ -48,7 +48,7 @@ Result<std::vector<int32_t>> FindPids(const std::string& folder) {
     if (const auto pid = ParsePid(entry->path().filename().string())) pids.push_back(*pid);
   }
   if (error) {
-    // Who may not look will not be able to later; who has no descriptor left may.
+    // Without permission a retry will fail, too; without a free descriptor it may succeed.
     const StatusCode code = error == std::errc::no_such_file_or_directory ? StatusCode::kNotFound
                             : error == std::errc::permission_denied       ? StatusCode::kInvalidArgument
                                                                           : StatusCode::kUnavailable;
@@ -58,7 +58,7 @@ Result<std::vector<int32_t>> FindPids(const std::string& folder) {
   return pids;
 }
 
-// The first 4 KiB of a file of /proc/PID. Errors: kNotFound (the process is gone), kUnavailable (nobody knows).
+// The first 4 KiB of a file of /proc/PID. Errors: kNotFound (the process is gone), kUnavailable (unknown).
 Result<std::string> ReadStart(const std::string& path) {
   const auto failure = [&path](int error) {
     const bool is_gone = error == ENOENT || error == ESRCH;
@@ -174,7 +174,7 @@ FolderLook SegmentFolder::Look() {
     process = is_over ? processes_.erase(process) : std::next(process);
   }
   std::ranges::sort(look.faults, {}, &SegmentFault::path);
-  // A folder that is not there yet has been seen as well: who comes to it is new.
+  // A folder that does not exist yet counts as seen: its later processes are new.
   has_looked_ |= look.listing.ok() || look.listing.code() == StatusCode::kNotFound;
   return look;
 }
@@ -204,7 +204,7 @@ bool SegmentFolder::LookAt(int32_t pid, Process* process, FolderLook* look) {
   }
   const bool is_its = stat.ok() && (contents->process_start == stat->start || contents->process_start == 0);
   if (stat.ok()) process->state = is_its ? stat->state : model::ProcessState::kGone;
-  // Whether a file that can't be asked for still stands decides how its process ended: that waits, too.
+  // The existence of a file that can't be queried decides how its process ended: that waits, too.
   if (!inode.has_value() && process->state == model::ProcessState::kGone)
     process->state = model::ProcessState::kRunning;
   const bool is_there = process->state != model::ProcessState::kGone;

@@ -1,8 +1,9 @@
 // The training processes of this host, as far as the profiler plugin is loaded into them: finds their segments
 // (FOLDER/fairlead-PID, shm/profiler_segment.h), looks at them, and takes away those of processes that have ended.
 //
-// Problem     a process may be running, stopped or dead, and each time what it did last is wanted; its number may have
-//             been given to another one since; the file is made by whoever runs the job, and may be anything.
+// Problem     a process may be running, stopped or dead, and its last activity is wanted in each case; its number may
+//             have been given to another one since; the file is written by the user of the job, and may contain
+//             anything.
 // Method      a file is read with pread(), never mapped: a mapped file that is cut short would end the agent with
 //             SIGBUS, one that is read ends early, which is an error like any other. It has to be a regular file of the
 //             right size, reached through no link, and to belong to the process's user. It is kept open, so that a
@@ -12,9 +13,9 @@
 // Cost        a look: at most some 530 calls of pread() and 5 MiB copied for each process, if its tables are full.
 //             Where /proc can't be read, a process is what it was at the look before, and one that was not known is
 //             left for the next look.
-// Guarantees  nothing that stands in the folder or in a file ends the agent or makes it wait. A file is taken away only
-//             when the process that wrote it has ended, as a missing /proc/PID or another start says and no failure to
-//             ask does, after a last look at it; never by who only looks.
+// Guarantees  no content of the folder or of a file ends the agent or makes it wait. A file is removed only when the
+//             process that wrote it has ended, which a missing /proc/PID or another start time shows and a failed query
+//             does not, after a last look at it; never by a mere reader.
 // Limits      processes are known by their numbers in this agent's namespace of processes.
 #pragma once
 
@@ -43,8 +44,8 @@ struct SegmentFault {
 
 struct FolderLook {
   SimTime at;                          // on the host's clock, as reports have it
-  Status listing;                      // of the folder; where it fails, none but processes known before are told
-  std::vector<ProcessLook> processes;  // ascending process numbers; one that has ended stands here once more
+  Status listing;                      // of the folder; where it fails, only processes known before are reported
+  std::vector<ProcessLook> processes;  // ascending process numbers; one that has ended is listed once more
   std::vector<SegmentFault> faults;    // ascending paths
 };
 
@@ -68,7 +69,7 @@ class SegmentFolder {
  public:
   explicit SegmentFolder(const SegmentFolderOptions& options);
 
-  // Looks at all processes. What they did before the first look is told only of processes that begin later.
+  // Looks at all processes. Activity before the first look is reported only for processes that start later.
   FolderLook Look();
 
  private:
@@ -76,13 +77,13 @@ class SegmentFolder {
     Descriptor file;
     uint64_t inode = 0;
     bool has_ended = false;                                     // its file can't be taken away
-    model::ProcessState state = model::ProcessState::kRunning;  // when /proc last told
+    model::ProcessState state = model::ProcessState::kRunning;  // when /proc was last readable
     std::optional<telemetry::SegmentTracker> tracker;
   };
 
   std::string PathOf(int32_t pid) const;
   Status Open(int32_t pid, Process* process) const;
-  // Inode of what stands there under that name; 0: nothing; none: that can't be asked.
+  // Inode of the file of that name; 0: nothing; none: the query failed.
   std::optional<uint64_t> InodeOf(int32_t pid) const;
   // Returns whether the process is to be forgotten.
   bool LookAt(int32_t pid, Process* process, FolderLook* look);

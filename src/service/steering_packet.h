@@ -13,8 +13,8 @@ namespace fairlead::service {
 
 using PacketBytes = std::span<const std::byte>;
 
-// `question` and `pid` are left for the caller.
-// Errors: kFailedPrecondition  another version (it is to be told ours); kInvalidArgument  no question at all.
+// `question` and `pid` are left for the caller. Errors: kFailedPrecondition  another version (to be answered with
+// ours); kInvalidArgument  no question.
 Result<agent::PathRequested> ReadQuestion(PacketBytes packet);
 // Likewise.
 Result<agent::PathRequestOutcome> ReadOutcome(PacketBytes packet);

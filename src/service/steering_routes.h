@@ -5,7 +5,7 @@
 //     POST /v1/steering/spare    {"host": "h9"}      the host is free, and in order
 //     POST /v1/steering/pause    {"job": "gpt", "for_s": 600, "reason": "switch"}     nothing is found until then
 //
-// Orders are answered when they are kept, and stand in the audit log before that.
+// Orders are answered when they are saved, and are in the audit log before that.
 #pragma once
 
 #include <vector>

@@ -29,7 +29,7 @@ class SteeringRoutesTest : public testing::Test {
     if (thread_.joinable()) thread_.join();
   }
 
-  // The job runs on h0 to h2 of four hosts, h3 is a spare; somebody handles from here on.
+  // The job runs on h0 to h2 of four hosts, h3 is a spare; a thread handles from here on.
   void Start(const HttpRoleOptions& role_options, std::vector<std::string> hook = {}) {
     LiveActionsOptions options;
     options.steering.spares = {"h3"};
@@ -128,7 +128,7 @@ TEST_F(SteeringRoutesTest, FromAFindingToAnIsolationThatIsTakenBack) {
   EXPECT_EQ(view["back_end"], "hook");
   EXPECT_EQ(view["isolated"], Json({"h1"}));
   EXPECT_TRUE(view["health_events"].is_null());
-  // The program has no word about the test, so the host stays where it is, until somebody takes that back.
+  // The program reports nothing about the test, so the host stays where it is, until that is revoked.
   WaitUntil([](const Json& json) { return json["open_actions"].empty(); });
   EXPECT_EQ(Post("/v1/steering/undo", R"({"host": "h1"})"), 200) << body_;
   const Json after = WaitUntil([](const Json& json) { return json["isolated"].empty(); });

@@ -205,7 +205,7 @@ void SteeringSocket::Answer(const agent::AnswerProcess& answer) {
   const auto client = clients_.find(answer.question);
   if (client == clients_.end()) return;
   const auto packet = WriteAnswer(answer);
-  // A packet of this size always fits where no other was sent; who does not read it has gone.
+  // A packet of this size always fits where no other was sent; a client that does not read it has gone.
   (void)!send(client->second.socket.get(), packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -1,8 +1,8 @@
 // The UNIX socket at which training processes ask the agent about their connections (shm/steering_messages.h).
 //
 // One exchange for each connection of the socket: question, answer, outcome. Who asks is what the kernel says. A
-// process that sends nonsense is hung up on; one that sends nothing, or asks for too much at once, likewise, and nobody
-// else notices: nothing here waits for anybody.
+// process that sends nonsense is disconnected; likewise one that sends nothing, or requests too much at once, without
+// effect on others: nothing here waits for a process.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ namespace fairlead::service {
 
 struct SteeringSocketOptions {
   std::string path;
-  // Group that may ask; empty: everybody on the host (jobs run as many users).
+  // Group that may send requests; empty: every user of the host (jobs run as many users).
   std::string group;
   uint32_t num_open_max = 4096;         // questions at once
   uint32_t num_open_per_process = 512;  // of one process
   SimDuration question_patience = SimDuration(1'000'000'000);
-  // connect() may block for minutes before its outcome is told.
+  // connect() may block for minutes before its outcome is known.
   SimDuration outcome_patience = SimDuration(300'000'000'000);
 };
 
 class SteeringSocket {
  public:
-  // Makes the folder of the path where it is missing, and takes the place of a socket that nobody listens at.
-  // Errors: kFailedPrecondition: another agent listens there; kUnavailable, kInvalidArgument: says why.
+  // Makes the folder of the path where it is missing, and replaces a socket without a listener. Errors:
+  // kFailedPrecondition: another agent listens there; kUnavailable, kInvalidArgument: says why.
   static Result<SteeringSocket> Open(const SteeringSocketOptions& options);
   ~SteeringSocket();
   SteeringSocket(SteeringSocket&&) noexcept = default;
@@ -39,7 +39,7 @@ class SteeringSocket {
 
   // Readable while Serve() has something to do.
   int descriptor() const { return epoll_.get(); }
-  // What processes have asked, told and ended; never blocks.
+  // Requests, reports and ends of processes; never blocks.
   std::vector<agent::HostEvent> Serve(SimTime now);
   void Answer(const agent::AnswerProcess& answer);
 

@@ -103,7 +103,7 @@ TEST_F(SteeringSocketTest, AQuestionIsTakenWithItsConnection) {
   EXPECT_EQ(socket_->Serve(SimTime()).size(), 1u) << "a process waits";
 }
 
-TEST_F(SteeringSocketTest, AnotherVersionIsToldOurs) {
+TEST_F(SteeringSocketTest, AnotherVersionReceivesOurs) {
   const Descriptor client = Connect();
   shm::SteeringQuestion question = Question();
   question.version = 2;
@@ -115,7 +115,7 @@ TEST_F(SteeringSocketTest, AnotherVersionIsToldOurs) {
   EXPECT_EQ(answer.kind, shm::SteeringAnswerKind::kLeave);
 }
 
-TEST_F(SteeringSocketTest, GarbageHarmsNobody) {
+TEST_F(SteeringSocketTest, GarbageIsHarmless) {
   Random random(5);
   for (int i = 0; i < 500; ++i) {
     const Descriptor client = Connect();
@@ -144,7 +144,7 @@ TEST_F(SteeringSocketTest, AProcessMayAskSoMuchAtOnceAndSilenceEnds) {
   EXPECT_EQ(socket_->num_rejected(), 4u);
   Send(clients[0], Question());
   EXPECT_EQ(Serve().size(), 1u);
-  // Silent ones go after a second; who has asked may connect for minutes.
+  // Silent ones are dropped after a second; one that has sent a request may connect for minutes.
   EXPECT_TRUE(Serve(SimTime(1'500'000'000)).empty());
   EXPECT_EQ(socket_->num_open(), 1u);
   EXPECT_EQ(Serve(SimTime(400'000'000'000)).size(), 1u) << "its end is told";
@@ -156,7 +156,7 @@ TEST_F(SteeringSocketTest, TakesThePlaceOfADeadAgentOnly) {
   ASSERT_EQ(stat(options_.path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0666u);
   socket_.reset();
-  // As kill -9 leaves it: a socket in the file system that nobody listens at.
+  // As kill -9 leaves it: a socket in the file system without a listener.
   {
     const Descriptor dead(socket(AF_UNIX, SOCK_SEQPACKET, 0));
     sockaddr_un address = {};

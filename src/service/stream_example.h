@@ -1,4 +1,4 @@
-// Both ends of a stream in one process, for tests: an address, and waiting for what one end hears.
+// Both ends of a stream in one process, for tests: an address, and waiting for messages at one end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,10 +27,10 @@ inline std::string TestSocket() {
   return "unix:" + kFolder.File(std::to_string(number++));
 }
 
-// What a client hears, one event after another.
+// Events that a client receives, one after another.
 class ClientEvents {
  public:
-  // Args: server: gets on while this waits; null: somebody else sees to that.
+  // Args: server: makes progress while this waits; null: driven elsewhere.
   explicit ClientEvents(ControllerClient* client, ControllerServer* server = nullptr)
       : client_(client), server_(server) {}
 

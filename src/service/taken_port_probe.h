@@ -1,4 +1,4 @@
-// Over which routers do the packets of a connection go that stands already?
+// Over which routers do the packets of an established connection go?
 //
 // Problem     a port that a connection has can't be probed by opening another one beside it (path_probe.h).
 // Method      segments with the connection's addresses and ports and a small TTL are sent past its socket: the routers
@@ -8,7 +8,7 @@
 // Guarantees  the connection sees nothing: its own host drops what routers say about sequence numbers that it has not
 //             sent (those here are drawn at random).
 // Limits      IPv4; needs CAP_NET_RAW. Of a port that is rewritten on the way out (port_rewriter.h) nothing is seen.
-//             Where a host routes over several interfaces by itself, the kernel's answer is the way of its own sockets
+//             Where a host itself routes over several interfaces, the kernel's answer is the path of its own sockets
 //             under fib_multipath_hash_policy=1, and not under 3 (Linux 6.18).
 #pragma once
 

@@ -1,4 +1,4 @@
-// The files that mutual TLS needs: who is trusted, who we are, and the proof of it.
+// The files that mutual TLS needs: the trusted authority, our certificate, and its key.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace fairlead::service {
 struct TlsFiles {
   std::string ca;           // certificates (PEM) of the authority that both sides trust
   std::string certificate;  // ours
-  std::string key;          // ours; nobody else may read it
+  std::string key;          // ours; readable for no other user
 
   bool is_set() const { return !ca.empty() || !certificate.empty() || !key.empty(); }
 };

@@ -1,11 +1,11 @@
-// What the GPUs of one process have done so far: one small file per process, FOLDER/PID, mapped by whoever counts and
+// Work of the GPUs of one process so far: one small file per process, FOLDER/PID, mapped by the process that counts and
 // read by the agent of the host (`fairlead agent run --gpu-counters FOLDER`).
 //
-// On hosts with GPUs the driver counts; where GPUs are played (fairlead-trainer in a lab) their player does. The file
+// On hosts with GPUs the driver counts; where GPUs are emulated (fairlead-trainer in a lab) the emulator does. The file
 // is made under another name and renamed when its header is whole. The writer adds at the end of each stretch of
 // computing; each sum is one atomic value of its natural size, so none is ever torn, and the reader takes differences
-// over seconds, for which it does not matter that two sums are not of the same instant. A file whose process has ended
-// is taken away by the agent. Freestanding: no code but layouts. Never change the layout without a new version.
+// over seconds, for which it does not matter that two sums are not of the same instant. The agent removes the file of a
+// process that has ended. Freestanding: no code but layouts. Never change the layout without a new version.
 #pragma once
 
 #include <atomic>

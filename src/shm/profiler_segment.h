@@ -1,6 +1,6 @@
 // What the profiler plugin writes and the agent reads: one file of shared memory per process, /dev/shm/fairlead-PID.
 //
-//     0        SegmentHeader                 who writes, what was dropped, which events are wanted
+//     0        SegmentHeader                 the writer, dropped events, requested events
 //     4096     CommunicatorSlot[512]         communicators of the process, in order of their init
 //              OperationSlot[8192]           the latest operations, a ring
 //              ConnectionSlot[8192]          one direction of a connection each, sums since the process began
@@ -10,7 +10,7 @@
 // together are guarded by a number that is looked at before and after:
 //     OperationSlot.ticket       0 while the slot is being given to another operation; else the operation's number
 //     ConnectionSlot.version     odd while the slot is being changed; a process that died in between leaves it odd,
-//                                then each value by itself is right
+//                                then each value is correct separately
 // Times are CLOCK_MONOTONIC of the host in nanoseconds unless a name says GPU. Freestanding: no code but layouts.
 // Never change a layout without a new kSegmentVersion.
 #pragma once
@@ -106,7 +106,8 @@ struct OperationSlot {
   char protocol[8];
   int64_t enqueued_ns;
   std::atomic<int64_t> enqueue_ended_ns;  // 0: not yet
-  // Of the kernel: first channel that began, last one that ended, by the GPU's clock and when we were told; 0: not yet.
+  // Of the kernel: first channel that began, last one that ended, by the GPU's clock and by the time of the report; 0:
+  // not yet.
   std::atomic<uint64_t> kernel_began_gpu_ns;
   std::atomic<int64_t> kernel_began_reported_ns;
   std::atomic<uint64_t> kernel_ended_gpu_ns;

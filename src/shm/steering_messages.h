@@ -1,4 +1,4 @@
-// What a training process asks the agent of its host about one of its connections, and what it is told.
+// Requests of a training process to the agent of its host about one of its connections, and the answers.
 //
 // One exchange per connection, over a socket of kind SOCK_SEQPACKET in the file system. Each message is one packet, one
 // struct below, in the byte order of the host:
@@ -8,7 +8,7 @@
 //        | <------------- SteeringAnswer ----  |   at once: from what the agent holds, or "leave"
 //        | -- SteeringOutcome  ------------->  |   after connect(): what became of it
 //
-// The process waits for an answer for a few milliseconds at most and goes on without one. An agent that knows another
+// The process waits for an answer for a few milliseconds at most and continues without one. An agent that knows another
 // version answers "leave" with its own number. Who asks is what the kernel says (SO_PEERCRED), not what is written.
 // Freestanding: read by libraries that are loaded into processes of others.
 #pragma once
@@ -33,7 +33,7 @@ enum class SteeringQuestionKind : uint16_t {
 // Never renumber.
 enum class SteeringAnswerKind : uint16_t {
   kUse = 1,    // what the fields say
-  kLeave = 2,  // not training traffic, or nothing is known: go on as if nobody had been asked
+  kLeave = 2,  // not training traffic, or nothing is known: continue as if no agent had been asked
 };
 
 // An IPv6 address; IPv4 as ::ffff:a.b.c.d; all zero: not known yet.

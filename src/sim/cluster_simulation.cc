@@ -145,7 +145,7 @@ std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents(RunWatch& wa
   return events;
 }
 
-// Jobs whose time is over give their GPUs back, wherever they are in their iteration.
+// Jobs past their end give their GPUs back, wherever they are in their iteration.
 void ClusterSimulation::EndHolds(RunWatch& watch) {
   while (!hold_ends_.empty() && hold_ends_.begin()->time <= now_) {
     const JobId id = hold_ends_.begin()->job;
@@ -217,7 +217,7 @@ void ClusterSimulation::EndProfiling(RunWatch& watch, std::vector<controller::Ev
     profiling_end_ = now_ + (now_ - profiling_->from());
     return;
   }
-  // Whoever shows no period is taken for one long iteration.
+  // A job without a visible period counts as one long iteration.
   events->emplace_back(controller::JobProfiled{job, measured ? *measured : agent::WholeWindowProfile(counters)});
   if (measured && !is_silent) {
     record.profiling_error = CompareWithTruth(*measured, *record.state, counters);
@@ -311,7 +311,7 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
   if (record.hold_end < SimTime::Never()) hold_ends_.insert({record.hold_end, action.job});
 }
 
-// The job goes on later, or at once on other GPUs, with the iteration that was under way.
+// The job continues later, or immediately on other GPUs, with the iteration that was under way.
 void ClusterSimulation::Stop(const controller::SuspendJob& action, RunWatch& watch) {
   JobRecord& record = records_[action.job];
   domains_.Release(action.job, now_, watch);
@@ -383,7 +383,7 @@ Result<std::vector<prediction::SpeedPoint>> ClusterSimulation::ProfileAlone(
   return profile;
 }
 
-// On its paths an iteration may be faster alone than thought. What the job has done until now is then measured anew:
+// On its paths an iteration may be faster alone than thought. The progress of the job until now is then measured again:
 // its earlier paths have cost it the difference.
 void ClusterSimulation::LowerYardstick(JobRecord& record, const model::Iteration& iteration) {
   JobState& job = *record.state;
@@ -430,7 +430,7 @@ void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& wa
   num_balanced_ += balances ? 1 : -1;
 }
 
-// Links that change affect everybody: failures are rare.
+// Changing links affect all jobs: failures are rare.
 void ClusterSimulation::UpdateCapacities(const std::vector<controller::Event>& events, RunWatch& watch) {
   const bool any = std::any_of(events.begin(), events.end(), [](const controller::Event& event) {
     return std::holds_alternative<controller::LinkHealthChanged>(event);

@@ -1,8 +1,8 @@
 // One simulated cluster: a controller in virtual time, the jobs it starts, and the fluid network they share.
 //
 // Between outside events (arrival, finish, link change) the running jobs fall into contention domains that can't
-// influence each other; each is played on its own, when somebody needs to know how far it has come (domain_set.h). A
-// finish re-plans everybody, so domains that could finish a job go first.
+// influence each other; each is simulated separately, when its progress is needed (domain_set.h). A finish re-plans all
+// jobs, so domains that could finish a job go first.
 //
 //   outside events --> ClusterController --> StartJob / SetTraffic --> JobState, paths --> domains --> finishes --> …
 //
@@ -55,8 +55,8 @@ struct SimulationOptions {
   // ideal links; packet-level simulators measure about 0.97.
   double goodput = 0.97;
   // Congestion control of RoCE v2: links on which flows hold each other back lose what its saw-tooth leaves unused, and
-  // CNPs are counted (congestion_loss.h). `goodput` then stands for headers and acknowledgements only. Nothing: full
-  // links carry what they can. Valid.
+  // CNPs are counted (congestion_loss.h). `goodput` then means headers and acknowledgements only. Nothing: full links
+  // carry what they can. Valid.
   std::optional<fluid::DcqcnOptions> dcqcn;
   Detail detail = Detail::kCoupled;
   // Skip whole periods (--exact turns it off).
@@ -69,7 +69,7 @@ struct SimulationOptions {
   bool random_phase = true;
   uint64_t phase_seed = 1;
   uint32_t num_bins = 120;  // of the timeline, >= 1
-  // Links whose load over time is kept: that many of the most used.
+  // Links with recorded load over time: that many of the most used.
   uint32_t num_hottest_links = 32;
   // How long a job is profiled (controller.profile_jobs), and how long at most where the first window shows no period.
   SimDuration profiling_window = SimDuration(30'000'000'000);
@@ -96,12 +96,12 @@ class ClusterSimulation {
                     controller::IterationProvider iterations, std::vector<model::Job> jobs,
                     std::vector<LinkEvent> link_events, const SimulationOptions& options);
 
-  // Plays the simulation to its end, or until `watch` says stop: the result is then marked partial, and jobs that don't
-  // influence each other may have been played to different instants. Call once.
+  // Runs the simulation to its end, or until `watch` says stop: the result is then marked partial, and jobs that don't
+  // influence each other may have been simulated to different instants. Call once.
   RunResult Run(RunWatch& watch);
 
  private:
-  // What is left of a job's time on GPUs that it has given back.
+  // Remaining time of a job on released GPUs.
   struct Stretch {
     std::unique_ptr<JobState> state;
     Flop work;  // per iteration

@@ -34,7 +34,7 @@ class FixedTraffic final : public traffic::TrafficPolicy {
   std::map<JobId, uint32_t> levels;
   std::map<JobId, traffic::TimeShift> shifts;
   mutable std::map<JobId, model::Iteration> seen;    // the last iteration that each job had in a snapshot
-  mutable std::map<JobId, double> least_speed;       // that it was told
+  mutable std::map<JobId, double> least_speed;       // that was reported
   mutable std::map<JobId, double> longest_starving;  // s
 
   std::string_view name() const override { return "fixed"; }
@@ -308,7 +308,7 @@ TEST_F(OneUplinkTest, FailureStopsAndRepairContinues) {
   EXPECT_NEAR(Run().jobs[0].end_s, 23.5, 1e-6);
 }
 
-TEST_F(OneUplinkTest, AFailureBeforeAJobHasBegunBooksNothing) {
+TEST_F(OneUplinkTest, AFailureBeforeAJobBeginsIsNotAttributed) {
   // Its first iteration begins somewhere in its first 20 s; the failure in the first second takes its path away.
   AddJob(10, 10, 1);
   options_.random_phase = true;
@@ -321,8 +321,8 @@ TEST_F(OneUplinkTest, AFailureBeforeAJobHasBegunBooksNothing) {
 
 TEST_F(OneUplinkTest, FinishOfAnIterationOlderThanAFailureIsNotMissed) {
   // Job 0 has sent 0.9 of its 1e9 bytes when the cable falls to 1 %: the rest takes 10 s, until 11.9 s. An iteration
-  // that began now would take 101 s, which says nothing of this one. Job 6 waits for its GPUs; jobs 1 to 5 don't meet
-  // anybody, and job 1 ends at 30 s.
+  // that began now would take 101 s, which says nothing of this one. Job 6 waits for its GPUs; jobs 1 to 5 meet no
+  // other job, and job 1 ends at 30 s.
   AddJob(1, 1, 1, 1);
   AddJob(5, 0, 1, 6);
   for (int i = 2; i < 6; ++i) AddJob(100, 0, 1);
@@ -345,7 +345,7 @@ TEST_F(OneUplinkTest, HardlyAnythingLeftOfALinkIsAsGoodAsNothing) {
   EXPECT_NEAR(result.simulated_s, 100, 1e-9);
 }
 
-TEST_F(OneUplinkTest, NobodyEverRuns) {
+TEST_F(OneUplinkTest, NoJobEverRuns) {
   // The first asks for more GPUs than there are, the second arrives after the end.
   AddJob(1, 1, 1);
   jobs_[0].num_gpus = 1000;
@@ -448,7 +448,7 @@ TEST_F(OneUplinkTest, HoldTimeEndsAJobWhereverItIs) {
   // Iterations of 2 s; held from 1 s to 11.5 s: five iterations and three quarters of the compute of the sixth.
   AddJob(1, 1, 1, 0, 1);
   jobs_[0].hold_time = SimDuration::FromSeconds(Seconds(10.75));
-  AddJob(1, 1, 1, 0, 50);  // takes over GPUs of its own, long after
+  AddJob(1, 1, 1, 0, 50);  // takes over its own GPUs, long after
   const RunResult result = Run();
   EXPECT_TRUE(result.jobs[0].finished);
   EXPECT_EQ(result.jobs[0].end_s, 11.75);
@@ -512,7 +512,7 @@ TEST_F(OneUplinkTest, ATimeShiftWithAnotherPeriodCostsTheRestOfThePeriod) {
 }
 
 TEST_F(OneUplinkTest, ExtrapolationOfDriftingJobsIsClose) {
-  // Unrelated periods: nothing repeats. An hour, against every iteration played.
+  // Unrelated periods: nothing repeats. An hour, against simulating every iteration.
   AddJob(1.0, 0.5, 1);
   AddJob(0.7130, 0.31, 0.5);
   AddJob(1.618, 0.44, 1);
@@ -554,7 +554,7 @@ TEST_F(OneUplinkTest, JobsAreProfiledOneByOneAndPoliciesSeeWhatWasMeasured) {
   EXPECT_NEAR(result.jobs[0].slowdown, 1, 0.15);
 }
 
-TEST_F(OneUplinkTest, AProfiledJobGoesFirstWhateverThePolicySays) {
+TEST_F(OneUplinkTest, AProfiledJobGoesFirstUnderEveryPolicy) {
   // Job 1 comes later and would share the link; for its window of 30 s it runs as if alone: 15 iterations of 2 s.
   AddJob(1, 1, 1);
   AddJob(1, 1, 1, 0, 40);

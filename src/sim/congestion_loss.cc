@@ -194,7 +194,7 @@ bool CongestionLoss::IsPaced(const Flow& flow, double share) const {
   });
 }
 
-// The link is full, and nobody of this level has more of it.
+// The link is full, and no flow of this level has more of it.
 bool CongestionLoss::Holds(const Link& link, double share) {
   return link.used >= link.capacity * (1 - kSlack) && share >= link.top_share * (1 - kSlack);
 }

@@ -9,17 +9,17 @@
 // Method      When flows start or end:
 //             1. A link is overloaded where the top rates of its active flows exceed C. Only links that leave a network
 //                switch mark: a NIC paces its own queue pairs, NVLink and PCIe have credits.
-//             2. A second network of the same flows, whose links never lose anything, says who gets what without loss.
-//                An overloaded link holds a flow back where it is full there and nobody of the flow's level has more of
-//                it; flows of other levels don't count, as each level has a queue of its own. A flow that a link
-//                without marks (its NIC, its own top rate) holds to the same rate is paced, and fills no queue.
+//             2. A second network of the same flows, with lossless links, gives the rates without loss. An overloaded
+//                link holds a flow back where it is full and no other flow of the same level has more of it; flows of
+//                other levels don't count, as each level has a queue of its own. A flow that a link without marks (its
+//                NIC, its own top rate) holds to the same rate is paced, and fills no queue.
 //             3. A queue pair that is held back at rate R loses R (1 - E(C / R)) of the link, and gets the CNPs of one
 //                of C / R flows. The link's capacity becomes C less all that is lost there.
 // Cost        O(crossings of active flows) and a second incremental solution per change of the active flows.
 // Guarantees  Capacities follow from the active flows alone (to 1e-11), not from how they came about: a domain that
 //             repeats itself still does. Ends: one pass, as nothing is looked for under loss. A link that isn't
 //             overloaded loses nothing, nor does a flow that has a whole link (C / R = 1).
-// Differs     R and not the number of flows stands for congestion: the same where flows are alike (C / R is their
+// Differs     R and not the number of flows measures congestion: the same where flows are alike (C / R is their
 //             number), right for a level that gets only a part of the link. Flows that are held back elsewhere get no
 //             marks, though they are marked by chance in reality. A flow that several links hold back alike loses on
 //             each and gets the CNPs of one. The flows of one coupled ring that meet on a link have its share in their
@@ -99,7 +99,7 @@ class CongestionLoss {
     double used = 0;       // by the levels so far
     double top_share = 0;  // most that a queue pair of the level under way has
     double lost = 0;
-    const fluid::DcqcnOperatingPoint* point = nullptr;  // of the level under way, once somebody asked
+    const fluid::DcqcnOperatingPoint* point = nullptr;  // of the level under way, once requested
   };
 
   bool FindActive();
@@ -113,13 +113,13 @@ class CongestionLoss {
 
   CongestionPoints* points_;
   fluid::FlowNetwork* network_;
-  fluid::FlowNetwork lossless_;  // the same flows, in the order of flows_; its clock stands still
+  fluid::FlowNetwork lossless_;  // the same flows, in the order of flows_; its clock is stopped
   std::vector<Link> links_;
   std::vector<Flow> flows_;  // by level
   std::vector<uint32_t> active_, active_before_;
   std::vector<uint32_t> touched_;        // links of active flows
   std::vector<double> shares_;           // of the level under way
-  std::vector<uint32_t> reduced_;        // links whose capacity is below that without loss
+  std::vector<uint32_t> reduced_;        // links with less capacity than without loss
   std::vector<CongestionTotals> rates_;  // [job] per second
   std::vector<CongestionTotals> totals_;
   int64_t counted_until_ns_ = 0;

@@ -37,7 +37,7 @@ class CongestionLossTest : public ::testing::Test {
 
   fluid::FlowId AddFlow(std::vector<LinkUse> uses) { return AddFlow(std::move(uses), Shape()); }
 
-  // Each flow is a job of its own.
+  // Each flow is a separate job.
   fluid::FlowId AddFlow(std::vector<LinkUse> uses, const Shape& shape) {
     const fluid::FlowId id = network_.AddFlow(uses, shape.level, shape.num_pairs);
     flows_.push_back({.id = id,
@@ -49,7 +49,7 @@ class CongestionLossTest : public ::testing::Test {
     return id;
   }
 
-  // All flows start now and send for a second; none comes to an end.
+  // All flows start now and send for a second; none ends.
   void SendForASecond() {
     const std::vector<uint8_t> marks = {1, 1, 1, 0, 0, 0};
     loss_ = std::make_unique<CongestionLoss>(&points_, &network_, marks, flows_, flows_.size());
@@ -87,7 +87,7 @@ TEST_F(CongestionLossTest, LinksWithoutMarksLoseNothing) {
 }
 
 TEST_F(CongestionLossTest, OneFlowHasALinkToItself) {
-  // Its NIC could send more; nobody competes.
+  // Its NIC could send more; nothing competes.
   AddFlow({{0}}, {.top_rate = 2 * kCapacity});
   SendForASecond();
   EXPECT_EQ(network_.capacity(0), kCapacity);
@@ -95,7 +95,7 @@ TEST_F(CongestionLossTest, OneFlowHasALinkToItself) {
   EXPECT_EQ(loss_->totals()[0].lost_bytes, 0);
 }
 
-TEST_F(CongestionLossTest, WhoeverFillsALinkWithoutOverloadingItLosesNothing) {
+TEST_F(CongestionLossTest, AFullLinkThatIsNotOverloadedCostsNothing) {
   AddFlow({{0}}, {.top_rate = kCapacity / 2});
   AddFlow({{0}}, {.top_rate = kCapacity / 2});
   SendForASecond();
@@ -165,7 +165,7 @@ TEST_F(CongestionLossTest, LevelsHaveQueuesOfTheirOwn) {
   }
 }
 
-TEST_F(CongestionLossTest, WhoeverGetsNothingIsNotNotified) {
+TEST_F(CongestionLossTest, JobsWithoutGpusAreNotNotified) {
   AddFlow({{0}});
   AddFlow({{0}}, {.level = 1});
   SendForASecond();

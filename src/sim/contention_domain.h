@@ -1,7 +1,7 @@
 // Jobs that can influence each other, simulated together between two outside events (arrival, departure, failure,
 // re-plan).
 //
-// A domain borrows the states of its jobs, puts their transfers on one fluid network and plays compute and
+// A domain borrows the states of its jobs, puts their transfers on one fluid network and simulates compute and
 // communication phases in integer nanoseconds. It stops at a time limit or at the first instant at which a job
 // finishes. Where the jobs repeat themselves it jumps whole periods ahead (period_detector.h).
 //
@@ -53,8 +53,8 @@ class ContentionDomain {
                    const LinkSharing& sharing, const IdVector<LinkId, double>& capacities, SimTime start,
                    const DomainOptions& options, BinnedSum* busy);
 
-  // Plays every event up to and including `limit`, but not past the first instant at which a job finishes, nor on when
-  // `watch` says stop: then now() < limit is possible.
+  // Simulates every event up to and including `limit`, but not past the first instant at which a job finishes, nor
+  // further when `watch` stops it: then now() < limit is possible.
   void AdvanceTo(SimTime limit, RunWatch& watch);
 
   // Ends the simulation here and writes the jobs' states back. The domain can't be used after that.
@@ -62,11 +62,11 @@ class ContentionDomain {
 
   SimTime now() const { return SimTime(local_now_ns_ + offset_ns_); }
   bool has_finished_job() const { return has_finished_job_; }
-  // No job of this domain finishes before; Never() when none has an end. Others are played up to this instant, so that
-  // what is skipped afterwards keeps to it, too.
+  // No job of this domain finishes before; Never() when none has an end. Others are simulated up to this instant, so
+  // that later skips respect it, too.
   SimTime FinishLowerBound();
   const DelayAccount& delays() const { return delays_; }
-  // False when the jobs' levels have changed in a way that changes who goes first here.
+  // False when the jobs' levels have changed in a way that changes precedence here.
   bool LevelsAreInForce() const { return LocalLevels() == levels_; }
   std::span<JobState* const> jobs() const { return jobs_; }
 
@@ -79,8 +79,8 @@ class ContentionDomain {
     double bytes = 0;     // of each transfer
     double top_rate = 0;  // of each transfer
     std::vector<uint32_t> transfers;
-    LinkId tightest;             // of its own links: what bounds it when nobody else does; invalid: it has no path
-    double tightest_health = 1;  // what is left of that link's capacity, 0..1
+    LinkId tightest;             // of its own links: its bound without other jobs; invalid: it has no path
+    double tightest_health = 1;  // remaining share of that link's capacity, 0..1
   };
   // What holds up the running phase of a job at present rates.
   struct DelayView {
@@ -203,12 +203,12 @@ class ContentionDomain {
   BinnedSum* busy_;
   DomainOptions options_;
 
-  bool is_watched_ = false;  // a job is being profiled: every event is played
+  bool is_watched_ = false;  // a job is being profiled: every event is simulated
 
   SimTime start_;
   int64_t local_now_ns_ = 0;        // the network's clock
   int64_t offset_ns_ = 0;           // simulated time = local + offset; jumping only moves the offset
-  int64_t promised_finish_ns_ = 0;  // the latest that FinishLowerBound() has said
+  int64_t promised_finish_ns_ = 0;  // the latest that FinishLowerBound() has returned
   bool has_finished_job_ = false;
   std::vector<uint32_t> due_;  // jobs to step at the current instant
   std::vector<fluid::FlowId> completed_;

@@ -27,7 +27,7 @@ struct SendingJob {
   SendingJob(const SendingJob&) = delete;
 };
 
-TEST(ContentionDomainTest, NobodyFinishesBeforeTheBoundWhateverIsSkipped) {
+TEST(ContentionDomainTest, NoJobFinishesBeforeTheBoundWhateverIsSkipped) {
   // Nothing ever repeats, so that most is extrapolated, in stretches that end anywhere and leave parts of iterations
   // owed.
   Random random(7);

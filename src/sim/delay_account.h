@@ -1,4 +1,4 @@
-// What each job lost, to whom and where: an account whose rows add up to what was measured.
+// What each job lost, to which job and where: an account with rows that add up to the measured loss.
 //
 // Problem     A job that is behind its time alone asks why. Its communication may be slow for many reasons at once, and
 //             may be slow without costing anything, hidden behind compute.
@@ -6,10 +6,10 @@
 // Method      1. What is lost. R falls by one per nanosecond while the job is as fast as alone, by less while it isn't.
 //                Over one run of a phase, from b to e, the job loses (e - b) + R(e) - R(b): nothing where the delay
 //                hides behind compute, as R is a longest path. Between phases it loses nothing but waits for its shift.
-//             2. To whom. While a phase runs, the transfer that ends last at present rates is looked at: what it lacks
-//                to the rate of its yardstick is shared among those who have the link that bounds it, by their load;
-//                the job itself counts with what its yardstick's rates ask beyond the link, a degraded link with what
-//                it lacks. When the phase ends, these shares are scaled to what it lost.
+//             2. To whom. While a phase runs, the transfer that ends last at present rates is examined: its missing
+//                rate relative to the yardstick is divided among the users of the link that bounds it, by their load;
+//                the job itself counts with what its yardstick's rates need beyond the link, a degraded link with its
+//                missing capacity. When the phase ends, these shares are scaled to what it lost.
 // Guarantees  No negative row. All rows of a job add up to time held - work x time alone, to rounding (a nanosecond a
 //             phase) and to what fast-forward states as its error.
 // Reference   Crux section 3 asks the same question with GPU intensity; the account is ours.

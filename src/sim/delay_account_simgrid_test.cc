@@ -36,14 +36,14 @@ struct CrowdJob {
   double compute_s = 0;
   uint64_t bytes = 0;
   double start_fraction = 0;  // of the compute that is done when flows start
-  double start_s = 0;         // first it arrives; when it has been played, the start of its first iteration
+  double start_s = 0;         // first it arrives; when it has been simulated, the start of its first iteration
   uint32_t iterations = 0;
 
   uint32_t leaf(int end) const { return hosts[end] / kHostsPerLeaf; }
 };
 using Crowd = std::vector<CrowdJob>;
 
-// Jobs that meet on the uplinks of three leaves below one spine, each on hosts of its own.
+// Jobs that meet on the uplinks of three leaves below one spine, each on its own hosts.
 Crowd DrawCrowd(uint64_t seed) {
   Random random(seed);
   Crowd crowd(2 + random.Below(4));
@@ -92,7 +92,7 @@ class Outside {
     sink_->seal();
   }
 
-  // Returns the number of the play.
+  // Returns the number of the run.
   size_t Add(const Crowd& crowd) {
     std::vector<sg4::Link*> up, down;
     for (uint32_t leaf = 0; leaf < kNumLeaves; ++leaf) {
@@ -150,12 +150,12 @@ class Outside {
   sg4::NetZone* zone_ = nullptr;
   sg4::Host* sink_ = nullptr;
   std::vector<std::function<void()>> actors_;
-  std::vector<std::vector<std::vector<double>>> ends_s_;  // [play][job][iteration]
+  std::vector<std::vector<std::vector<double>>> ends_s_;  // [run][job][iteration]
   uint64_t num_hosts_ = 0;
   uint64_t num_links_ = 0;
 };
 
-// A crowd here, and the plays of SimGrid that it is compared with.
+// A crowd here, and the runs of SimGrid that it is compared with.
 struct Comparison {
   uint64_t seed = 0;
   Crowd crowd;
@@ -166,7 +166,7 @@ struct Comparison {
     size_t victim = 0;
     double blamed_s = 0;  // on the job that is missing
     size_t play = 0;
-    size_t index = 0;  // of the victim, in the play
+    size_t index = 0;  // of the victim, in the run
   };
   std::vector<Removal> removals;
 };

@@ -9,13 +9,13 @@ namespace fairlead::sim {
 
 namespace {
 
-// Below this share of its rate alone a transfer counts as standing still: rounding may leave a starved one a trickle.
+// Below this share of its rate alone a transfer counts as stalled: rounding may leave a starved one a trickle.
 constexpr double kStalledShare = 1e-6;
 // A transfer this near to its rate alone lacks nothing.
 constexpr double kRounding = 1e-9;
-// Transfers that end within this part of their time of each other end together; the first of them stands for all.
+// Transfers that end within this part of their time of each other end together; the first of them represents all.
 constexpr double kTie = 1e-6;
-// Where a link would suffice for the rates of the yardstick and nobody else is on it, the job's own transfers share it
+// Where a link would suffice for the rates of the yardstick and no other job is on it, the job's own transfers share it
 // unequally for a while. That counts where nothing else is seen to hold up the phase.
 constexpr double kLastResort = 1e-9;
 // Up to so many transfers of a job are looked at after each change, more at most so often in the time of a phase alone.
@@ -26,7 +26,7 @@ uint64_t WatcherOf(uint32_t j) { return uint64_t{1} << (j % 64); }
 
 }  // namespace
 
-// A job's view of its delay stays true until a rate changes on a link that it uses, or the job itself goes on. Of more
+// A job's view of its delay stays true until a rate changes on a link that it uses, or the job itself proceeds. Of more
 // than 64 jobs some share a bit, and are looked at more often than they need.
 void ContentionDomain::WatchLinks() {
   for (uint32_t link = 0; link < link_users_.size(); ++link) {
@@ -36,8 +36,8 @@ void ContentionDomain::WatchLinks() {
   }
 }
 
-// Rates are constant from local_now_ns_ to `local_ns`. A job with many transfers is looked at less often: what was seen
-// stands until the next look.
+// Rates are constant from local_now_ns_ to `local_ns`. A job with many transfers is examined less often: the last
+// result holds until the next time.
 void ContentionDomain::FollowDelaysUntil(int64_t local_ns) {
   if (!options_.follows_delays || local_ns <= local_now_ns_) return;
   const uint64_t changed = network_->TakeChanged();
@@ -130,8 +130,8 @@ const ContentionDomain::Variable* ContentionDomain::FindSlowest(uint32_t j) {
   return slowest;
 }
 
-// The link is full. Those who have it answer for the delay by their loads, the job itself with what its flows would ask
-// beyond the whole link, a broken link with what it lacks.
+// The link is full. Its users account for the delay by their loads, the job itself with what its flows would need
+// beyond the whole link, a broken link with its missing capacity.
 void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t local_link, double delay) {
   const JobState& victim = *jobs_[j];
   const LinkId link = links_[local_link];
@@ -168,7 +168,7 @@ void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t 
   }
 }
 
-// Nobody else can slow the transfer down: its own paths are longer or meet, or a link of them is broken.
+// No other job can slow the transfer down: its own paths are longer or meet, or a link of them is broken.
 void ContentionDomain::ShareOwnDelay(uint32_t j, const Variable& slowest, double delay) {
   const double demand = SoloRate(slowest) / static_cast<double>(slowest.transfers.size());
   const bool is_cut = !slowest.tightest.valid() || slowest.tightest_health <= 0;
@@ -193,7 +193,7 @@ void ContentionDomain::RecordPhase(uint32_t j) {
 void ContentionDomain::AttributeWaitForShift(uint32_t j) {
   if (!options_.follows_delays) return;
   JobState& job = *jobs_[j];
-  // A domain that is built anew at this very instant begins the iteration again.
+  // A domain that is rebuilt at this very instant restarts the iteration.
   const SimTime from = std::max(job.last_iteration_end, std::exchange(job.waits_recorded_until, now()));
   delays_.Attribute(job, LossCause::kShift, (now() - from).seconds().value());
 }

@@ -31,7 +31,7 @@ DomainSnapshot ContentionDomain::TakeSnapshot() const {
     if (runtime.is_computing) progress += local_now_ns_ - runtime.computing_since_ns;
     if (!runtime.has_begun) progress = local_now_ns_ - runtime.timer_ns;  // still to come: negative, never repeats
     snapshot.progress_ns.push_back(progress);
-    // Where it stands on its grid decides when the next iterations begin.
+    // Its position on its grid decides when the next iterations begin.
     if (job.time_shift) snapshot.progress_ns.push_back(job.time_shift->NsAfterGrid(now()));
     if (!job.is_phase_running) continue;
     for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
@@ -78,14 +78,14 @@ bool ContentionDomain::TryJumpPeriods(int64_t limit_ns) {
   return true;
 }
 
-// Goes on at mean speeds; what remains of the iterations under way is played from where it stands.
+// Continues at mean speeds; the rest of the iterations under way is simulated from its present state.
 void ContentionDomain::TryExtrapolate(int64_t limit_ns) {
   if (!settled_rates_) settled_rates_ = rate_window_.Look(local_now_ns_);
   if (!settled_rates_) return;
   const int64_t length_ns = LengthToExtrapolate(limit_ns);
-  // Not worth it, and the end of the stretch is played anyway.
+  // Not worth it, and the end of the stretch is simulated anyway.
   if (length_ns < runtimes_[anchor_].least_iteration_ns) return;
-  // Relative to all that is in the totals: played, and skipped before.
+  // Relative to the totals: simulated, and skipped before.
   const double more_of_all = static_cast<double>(length_ns) / static_cast<double>((now() - start_).ns());
   if (congestion_ != nullptr) {
     for (CongestionTotals& totals : congestion_->totals()) totals.Add(CongestionTotals(totals), more_of_all);
@@ -108,7 +108,7 @@ void ContentionDomain::TryExtrapolate(int64_t limit_ns) {
   offset_ns_ += length_ns;
 }
 
-// Up to the limit, but the last two iterations of a job are played.
+// Up to the limit, but the last two iterations of a job are simulated.
 int64_t ContentionDomain::LengthToExtrapolate(int64_t limit_ns) const {
   auto length_ns = static_cast<double>(limit_ns - local_now_ns_);
   for (size_t j = 0; j < jobs_.size(); ++j) {
@@ -126,7 +126,7 @@ int64_t ContentionDomain::PeriodsThatFit(const Period& period, const Counters& t
     const JobState& job = *jobs_[j];
     const uint64_t per_period = job.iterations_done - then.iterations[j];
     if (job.num_iterations == 0 || per_period == 0) continue;
-    // The last iteration is always played, so that the end comes out exactly.
+    // The last iteration is always simulated, so that the end comes out exactly.
     const uint64_t left = job.num_iterations - job.iterations_done - 1;
     fit = std::min<int64_t>(fit, static_cast<int64_t>(left / per_period));
     // A state that only converges may repeat itself a little sooner than the least iterations allow.
@@ -139,14 +139,14 @@ int64_t ContentionDomain::PeriodsThatFit(const Period& period, const Counters& t
   return fit;
 }
 
-// How much sooner than its least iterations say the job may finish without breaking what FinishLowerBound() has said.
+// How much sooner than its least iterations allow the job may finish without violating an earlier FinishLowerBound().
 int64_t ContentionDomain::FinishSlackNs(uint32_t j) const {
   constexpr int64_t kUnlimitedNs = std::numeric_limits<int64_t>::max() / 4;
   return std::clamp(FinishBoundNs(j, now().ns()) - promised_finish_ns_, int64_t{0}, kUnlimitedNs);
 }
 
-// Of the `owed` iterations, those that job j may be given at once, in `length_ns`. What earlier stretches still owe it
-// would otherwise make it finish before FinishLowerBound(), and others have been played up to there.
+// Of the `owed` iterations, those that job j may be given at once, in `length_ns`. Time owed by earlier stretches would
+// otherwise make it finish before FinishLowerBound(), up to which others have been simulated.
 uint64_t ContentionDomain::WholeIterations(uint32_t j, double owed, int64_t length_ns) const {
   const JobState& job = *jobs_[j];
   const auto whole = static_cast<uint64_t>(owed);
@@ -199,7 +199,7 @@ void ContentionDomain::Jump(const Period& period, const Counters& then, int64_t 
   for (size_t i = 0; i < more.losses.size(); ++i) delays_.losses.values()[i] += more.losses[i];
   for (size_t i = 0; i < more.bounds.size(); ++i) delays_.bounds.values()[i] += more.bounds[i];
   for (size_t j = 0; j < more.congestion.size(); ++j) congestion_->totals()[j].Add(more.congestion[j]);
-  // Earlier counters move along, so that differences to them still count the periods that were played.
+  // Earlier counters move along, so that differences to them still count the periods that were simulated.
   for (Counters& counters : counters_) {
     for (size_t j = 0; j < jobs_.size(); ++j) counters.iterations[j] += more.iterations[j];
     for (size_t i = 0; i < more.phase_runs.size(); ++i) counters.phase_runs[i] += more.phase_runs[i];

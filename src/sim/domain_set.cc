@@ -92,7 +92,7 @@ SimTime DomainSet::AdvanceUntilFinishOr(SimTime limit, RunWatch& watch) {
     domain.AdvanceTo(second, watch);
     reached = domain.now();
     if (domain.has_finished_job() || watch.is_stopped()) break;
-    // Once it has been played up to the limit it is beyond it. Others may still finish a job right there.
+    // Once it has been simulated up to the limit it is beyond it. Others may still finish a job right there.
     bounds[first] = domain.FinishLowerBound();
   }
   // Others may finish a job at the same instant.

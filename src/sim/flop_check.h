@@ -27,8 +27,8 @@ class FlopCheck {
   // `provider`, and every iteration that it gives is looked at. This object must outlive the result.
   controller::IterationProvider Watch(controller::IterationProvider provider);
 
-  // One sentence for each job above its peak, by id: who, what was found, what to check; after kNumJobsListed of them how
-  // many more there are. The same at any order of calls.
+  // One sentence for each job above its peak, by id: the job, what was found, what to check; after kNumJobsListed of
+  // them how many more there are. The same at any order of calls.
   std::vector<std::string> Describe() const;
   static constexpr size_t kNumJobsListed = 5;
 

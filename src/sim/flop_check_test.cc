@@ -21,7 +21,7 @@ model::Job MakeJob(uint32_t id, uint32_t num_gpus) {
   return job;
 }
 
-// A provider whose iterations do `share` of what 2 s of compute allow.
+// A provider of iterations that do `share` of what 2 s of compute allow.
 controller::IterationProvider Claiming(double share) {
   return [share](const model::Job& job, const model::Placement&) -> Result<model::Iteration> {
     model::Iteration iteration;

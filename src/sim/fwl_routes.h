@@ -14,7 +14,7 @@
 
 namespace fairlead::sim {
 
-// Flows of the workload that move as one: a ring in coupled detail, else a single one.
+// Flows of the workload that move together: a ring in coupled detail, else a single one.
 struct FwlFlowRange {
   uint32_t first = 0;  // index into FwlWorkload::flows
   uint32_t count = 1;

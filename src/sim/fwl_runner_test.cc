@@ -70,7 +70,7 @@ TEST(FwlRunner, JobsWithoutFlowsTakeNoPart) {
 }
 
 TEST(FwlRunner, AllDetailsAgreeOnRingsAlone) {
-  // 4 hosts, every edge has a link of its own: 6000 bytes at 1000 bytes/s = 6 s, as one variable, as edges, and as 6
+  // 4 hosts, every edge has its own link: 6000 bytes at 1000 bytes/s = 6 s, as one variable, as edges, and as 6
   // messages of 1000 bytes each.
   const std::string text = "fwl 1\nlinkcaps 99999 1000\njobs 1\n" + RingJob(0, 4, 6000, 1, 5);
   for (const FwlDetail detail : kDetails) EXPECT_DOUBLE_EQ(RunText(text, detail).end_s, 35);
@@ -115,8 +115,8 @@ TEST(FwlRunner, JobsThatAreNoRingsStayAsTheyAre) {
 }
 
 TEST(FwlRunner, StepwiseWaitsForTheEdgeBefore) {
-  // 8 rings of 2 edges, 2 messages per edge and iteration. Ring 0: edge 0 on a link of its own, edge 1 on a link that
-  // it shares with a foreign flow of 10000 bytes, so it has 500 of 1000 bytes/s. Messages of floor(1001/2) = 500 bytes.
+  // 8 rings of 2 edges, 2 messages per edge and iteration. Ring 0: edge 0 on its own link, edge 1 on a link that it
+  // shares with a foreign flow of 10000 bytes, so it has 500 of 1000 bytes/s. Messages of floor(1001/2) = 500 bytes.
   // Edge 0 sends 0 .. 0.5; its second needs edge 1's first (0 .. 1) and goes 1 .. 1.5; edge 1's second goes 1 .. 2. All
   // other rings need 1 s.
   std::string text = "fwl 1\nlinkcaps 32 1000\njobs 2\njob 0 0 0 1 0 16\n";

@@ -59,7 +59,7 @@ constexpr double kFwlMaxSeconds = 1e9;
 // Cost: one pass; memory is bounded by a small multiple of the file's size, whatever its counts claim, plus 4 bytes per
 // link id up to the largest in use.
 Result<FwlWorkload> LoadFwlWorkload(const std::string& path);
-// `name` stands in for the file name in messages.
+// `name` replaces the file name in messages.
 Result<FwlWorkload> ParseFwlWorkload(std::string_view text, const std::string& name);
 
 }  // namespace fairlead::sim

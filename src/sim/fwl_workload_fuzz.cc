@@ -1,4 +1,4 @@
-// Any text as a workload: an error, or a workload whose ranges hold together; never a crash or much memory.
+// Any text as a workload: an error, or a workload with consistent ranges; never a crash or much memory.
 #include <cstdint>
 #include <string_view>
 

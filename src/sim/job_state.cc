@@ -57,7 +57,7 @@ double JobState::ComputeSeconds() const {
 
 int64_t JobState::SoloNsLeft(SimTime now) const {
   FL_DCHECK(solo.phase_ns.size() == clock.start_ns.size());
-  int64_t stall_ns = 0;       // for which compute stands, from now on
+  int64_t stall_ns = 0;       // with stalled compute, from now on
   int64_t phase_over_ns = 0;  // when the phase before is over, from now on
   for (size_t p = phase; p < clock.start_ns.size(); ++p) {
     const int64_t reached_ns = clock.start_ns[p] - progress_ns + stall_ns;
@@ -125,7 +125,7 @@ double JobState::CarriedBytes(size_t transfer) const {
 void JobState::SetTransferBytes(size_t transfer, double bytes) {
   Transfer& t = transfers[transfer];
   t.bytes = bytes;
-  // What is left of the running phase goes on as it was; it must count as not carried yet.
+  // The rest of the running phase continues as it was; it must count as not carried yet.
   if (is_phase_running && t.phase == phase) settled_bytes[transfer] = bytes - remaining[transfer];
 }
 

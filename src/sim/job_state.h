@@ -21,10 +21,10 @@ namespace fairlead::sim {
 // How finely the network is modelled.
 enum class Detail : uint8_t {
   kCoupled,  // flows of one group (a ring) are one variable over the multiset of their links
-  kEdge,     // every flow is a variable of its own
+  kEdge,     // every flow is a separate variable
 };
 
-// Bytes that move as one fluid variable: one flow, or the lockstep flows of one group.
+// Bytes moved by one fluid variable: one flow, or the lockstep flows of one group.
 struct Transfer {
   uint32_t phase = 0;
   double bytes = 0;             // of each flow
@@ -39,7 +39,7 @@ struct IterationClock {
   std::vector<uint8_t> blocks;    // [phase] compute waits for it
 };
 
-// Bytes that a job sends, in short bins; filled while somebody watches.
+// Bytes that a job sends, in short bins; filled while watched.
 struct TrafficWatch {
   SimTime from;
   int64_t bin_ns = 0;
@@ -75,7 +75,7 @@ struct JobState {
   std::vector<Transfer> transfers;  // ordered by phase
   IterationClock clock;
 
-  // Never longer than what its paths so far would have allowed; empty where nobody accounts for delay.
+  // Never longer than its paths so far would have allowed; empty where delay is not accounted.
   SoloReference solo;
 
   // In force until the next re-plan.
@@ -113,8 +113,8 @@ struct JobState {
   SimTime activity_since;                    // start of the part of the running phase that `activity` has not seen
   double activity_counted = 0;               // fraction of the running phase that it has seen
   SimTime settled_at;                        // when the paths were last set
-  TrafficWatch* watch = nullptr;             // whoever profiles the job; outlives the watching
-  QueuePairShares* shares = nullptr;         // whoever balances its queue pairs
+  TrafficWatch* watch = nullptr;             // the profiler of the job; outlives the observation
+  QueuePairShares* shares = nullptr;         // the balancer of its queue pairs
   SimTime phase_start;                       // of the running phase
   int64_t solo_left_at_start_ns = 0;         // SoloNsLeft() then
   std::vector<DelayShare> delay_shares;      // of the running phase
@@ -143,7 +143,7 @@ struct JobState {
   // From the next run of its phase on, each flow of `transfer` sends this much. Needs `remaining`, and the transfer's
   // bytes settled.
   void SetTransferBytes(size_t transfer, double bytes);
-  // Keeps only what is read of a job that has ended and whose bytes are settled: clock, progress, times.
+  // Keeps only the parts that are read of a job that has ended with all bytes settled: clock, progress, times.
   void ReleaseMemory();
 };
 

@@ -133,9 +133,9 @@ jobs:
   }
 }
 
-constexpr uint32_t kNumEpochs = 20;  // whose ends the elastic simulator rounds to whole seconds
+constexpr uint32_t kNumEpochs = 20;  // with ends that the elastic simulator rounds to whole seconds
 
-// An application without synchronisation whose iteration takes `gpu_s` seconds on one GPU.
+// An application without synchronisation with an iteration of `gpu_s` seconds on one GPU.
 ApplicationProfile LinearApplication(const std::string& name, double iterations, double gpu_s) {
   constexpr uint32_t kBatch = 1 << 10;
   ProfileTables tables;
@@ -158,7 +158,7 @@ ApplicationProfile LinearApplication(const std::string& name, double iterations,
 
 // Without contention the network does not matter: both simulators must agree on completion times, within what the
 // elastic one rounds (half a second per epoch, a second per decision) and this one loses (an iteration per restart).
-TEST(JointAllocationTest, AgreesWithTheElasticSimulatorWhereNobodyContends) {
+TEST(JointAllocationTest, AgreesWithTheElasticSimulatorWithoutContention) {
   struct Example {
     double arrival_s, iterations, gpu_s;
     uint32_t asks;

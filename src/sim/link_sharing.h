@@ -1,9 +1,9 @@
 // Which links can ever be fought over, and which jobs can therefore influence each other.
 //
-// A transfer can't go faster than the tightest of its own links allows. A link whose capacity covers the sum of these
-// top speeds over all jobs never slows anybody down: it needs no place in the fluid model. What remains are contended
-// links; jobs joined by them form domains that are simulated apart from each other. Phases of one job follow one
-// another, so a job asks of a link only the most that one of its phases asks.
+// A transfer can't go faster than its tightest link allows. A link whose capacity covers the sum of these top speeds
+// over all jobs never slows anybody down: it needs no place in the fluid model. What remains are contended links; jobs
+// joined by them form domains that are simulated apart from each other. Phases of one job follow one another, so a job
+// asks of a link only the most that one of its phases asks.
 //
 // Exact: leaving a link out changes no rate (the sum of rates on it stays within its capacity in every allocation).
 #pragma once

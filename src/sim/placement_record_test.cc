@@ -57,7 +57,7 @@ TEST_P(PlacementRecordTest, WithoutAJobTheOthersStay) {
 INSTANTIATE_TEST_SUITE_P(Policies, PlacementRecordTest, ::testing::Values("locality-first", "random"),
                          [](const auto& tested) { return std::string(tested.param).substr(0, 6); });
 
-TEST(PlacementRecordShiftTest, WithoutTheBookTheyWouldMove) {
+TEST(PlacementRecordShiftTest, WithoutTheLedgerTheyWouldMove) {
   // Locality-first packs b and c from the first leaf on when a is not there.
   const Scenario scenario = ThreeJobs("locality-first");
   const std::atomic<bool> never = false;

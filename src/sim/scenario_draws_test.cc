@@ -62,7 +62,7 @@ TEST(ScenarioDrawsTest, NamesAreReadAndChecked) {
   EXPECT_FALSE(ParseVariedSeeds({}).ok());
 }
 
-TEST(ScenarioDrawsTest, RunsPlayTheSameDrawsUnderEveryPolicy) {
+TEST(ScenarioDrawsTest, RunsHaveTheSameDrawsUnderEveryPolicy) {
   const SimulationReport report = Simulate(DrawnScenario());
   ASSERT_EQ(report.runs.size(), 6u);
   EXPECT_THAT(report.varied, ElementsAre("hash", "phase", "placement"));
@@ -87,7 +87,7 @@ TEST(ScenarioDrawsTest, EachSeedMatters) {
   }
 }
 
-TEST(ScenarioDrawsTest, AScenarioSaysWhatVaries) {
+TEST(ScenarioDrawsTest, AScenarioNamesWhatVaries) {
   const auto scenario = ParseScenario(
       "title: t\nfabric: {kind: clos2, hosts_per_leaf: 1, leaves: 2, spines: 1}\nvary: [phase, hosts]\n"
       "jobs:\n  - {name: a, gpus: 8, compute_s: 1}\n",

@@ -154,7 +154,7 @@ class RandomFloorTest : public StarvationFloorTest, public testing::WithParamInt
 };
 
 // Random jobs on too few uplinks: over every run of reports, every job makes the progress that fairness.h promises.
-TEST_P(RandomFloorTest, NobodyEverFallsBelowTheFloor) {
+TEST_P(RandomFloorTest, NoJobEverFallsBelowTheFloor) {
   size_t num_starved = 0;
   for (uint64_t seed = 0; seed < 12; ++seed) {
     Random random(seed);

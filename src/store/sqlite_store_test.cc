@@ -219,7 +219,7 @@ TEST_F(SqliteStoreTest, RestoringNeedsACopyAndADamagedStore) {
   EXPECT_THAT(SqliteStore::RestoreCopy(path()).message(), HasSubstr("open in another process"));
 }
 
-TEST_F(SqliteStoreTest, AMissingFolderIsSaid) {
+TEST_F(SqliteStoreTest, AMissingFolderIsReported) {
   const auto store = SqliteStore::Open({.path = folder_.File("none/state.db")});
   EXPECT_EQ(store.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(store.status().message(), HasSubstr("there is no folder"));

@@ -44,7 +44,7 @@ TEST(DetectFormatTest, OurOwnIsAlwaysKnown) {
   }
 }
 
-TEST(DetectFormatTest, WhatIsNoneSaysWhatToDo) {
+TEST(DetectFormatTest, ABadOneIsRefusedWithAdvice) {
   const std::pair<std::string, const char*> kFiles[] = {
       {"", "f: is empty"},
       {" \n", "f: is empty"},

@@ -198,7 +198,7 @@ TEST(JobAssemblerTest, ACommunicatorThatIsMadeLater) {
   EXPECT_THAT(job.RanksOf(1), ElementsAre(0, 2));
 }
 
-TEST(JobAssemblerTest, WhoContradictsIsLeftOutWithANote) {
+TEST(JobAssemblerTest, ContradictingProcessesAreLeftOutWithANote) {
   const auto note_after = [](auto change) {
     AssembledJob job(4);
     change(job);
@@ -216,7 +216,7 @@ TEST(JobAssemblerTest, WhoContradictsIsLeftOutWithANote) {
                         "0000000000000032, others 4"));
 }
 
-TEST(JobAssemblerTest, AProcessThatIsGoneIsToldAndReplaced) {
+TEST(JobAssemblerTest, AVanishedProcessIsReportedAndReplaced) {
   AssembledJob job(4);
   job.LookFor(10);
   job.processes[1].state = ProcessState::kGone;

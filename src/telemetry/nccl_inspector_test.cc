@@ -97,7 +97,7 @@ TEST(NcclInspectorTest, ADumpBeforeItsOperationsIsNotBeforeTime) {
   EXPECT_EQ(FindReport(*recording, 0)->at, SimTime(0));
 }
 
-TEST(NcclInspectorTest, AFileGivenTwiceSaysNothingNew) {
+TEST(NcclInspectorTest, AFileGivenTwiceAddsNothing) {
   const std::string text = "{" + Who(0, 1, kStart) + "," + Collective("Reduce", 0, 9) + "}\n";
   const auto recording = ImportTexts(RecordingFormat::kInspector, {{"a", text}, {"a", text}});
   ASSERT_TRUE(recording.ok()) << recording.status().message();

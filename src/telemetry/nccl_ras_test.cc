@@ -105,7 +105,7 @@ TEST(NcclRasTest, ASecondAnswerShowsWhatWentOn) {
   EXPECT_TRUE(recording->notes.empty());
 }
 
-TEST(NcclRasTest, WhatMovesIsNotToldAsUnderWay) {
+TEST(NcclRasTest, MovingConnectionsAreNotReportedAsInFlight) {
   const auto answer = [](uint64_t first, uint64_t second, const char* time) {
     return Answer({CommunicatorText("0xa", 2, {RankText(0, 0, first), RankText(1, 2, second)})}, time);
   };

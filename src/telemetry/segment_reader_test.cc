@@ -26,7 +26,7 @@ TEST(SegmentReaderTest, AnEmptySegment) {
   EXPECT_THAT(contents.connections, IsEmpty());
 }
 
-TEST(SegmentReaderTest, WhatStandsThereIsRead) {
+TEST(SegmentReaderTest, ExistingContentIsRead) {
   HandMadeSegment segment;
   segment.AddCommunicator(7, 16, 3).gpu_clock_offset[1] = -5;
   for (uint64_t i = 0; i < 3; ++i) segment.AddOperation(0, i, 1000);
@@ -60,7 +60,7 @@ TEST(SegmentReaderTest, TheRingGoesRound) {
   EXPECT_EQ(contents.operations.back().ticket, 10'000u);
 }
 
-TEST(SegmentReaderTest, WhatIsNoSegmentIsAnErrorThatSaysWhy) {
+TEST(SegmentReaderTest, OtherFilesAreAnErrorWithAReason) {
   const auto error = [](auto change) {
     HandMadeSegment segment;
     change(segment->header);
@@ -125,7 +125,7 @@ TEST(SegmentReaderTest, ValuesThatCannotBeAreLeftOutAndCounted) {
 }
 
 // A writer that changes a slot between all readings: an operation is that of its ticket, a connection is told as torn.
-TEST(SegmentReaderTest, WhatNeverStandsStill) {
+TEST(SegmentReaderTest, WhatNeverStops) {
   HandMadeSegment segment;
   segment.AddCommunicator(7, 16, 3);
   shm::OperationSlot& operation = segment.AddOperation(0, 0, 1000);

@@ -91,7 +91,7 @@ TEST_F(SegmentTrackerTest, AWrongGpuClockMovesNothingOutOfItsBounds) {
 }
 
 // Two of one launch: the second has finished, the first has not. It would be taken for the end of the first.
-TEST_F(SegmentTrackerTest, WhatFinishedOutOfTurnIsToldAsPending) {
+TEST_F(SegmentTrackerTest, OperationsFinishedOutOfTurnAreReportedAsPending) {
   segment_.AddCommunicator(7, 4, 2);
   shm::OperationSlot& first = segment_.AddOperation(0, 0, kExampleSecond);
   shm::OperationSlot& second = segment_.AddOperation(0, 1, kExampleSecond + 100);
@@ -174,7 +174,7 @@ TEST_F(SegmentTrackerTest, WhatCameAndWentBetweenLooksIsCounted) {
   EXPECT_THAT(report.operations, SizeIs(shm::kNumOperations));
 }
 
-TEST_F(SegmentTrackerTest, ThePastIsSkippedWhereNobodyLooked) {
+TEST_F(SegmentTrackerTest, ThePastIsSkippedWhereItWasNotWatched) {
   segment_.AddCommunicator(7, 4, 2);
   HandMadeSegment::BeginKernel(segment_.AddOperation(0, 0, 1000), 1, 2000);
   HandMadeSegment::EndKernel(segment_->operations[0], 2, 3000);
@@ -193,7 +193,7 @@ TEST_F(SegmentTrackerTest, ThePastIsSkippedWhereNobodyLooked) {
   EXPECT_EQ(report.connections[0].messages, 5u);
 }
 
-TEST_F(SegmentTrackerTest, AnotherProcessUnderTheSameNumberStartsAnew) {
+TEST_F(SegmentTrackerTest, AnotherProcessWithTheSameNumberStartsOver) {
   segment_.AddCommunicator(7, 4, 2);
   segment_.ConnectionAt(3, 0, true, 1).messages = 10;
   EXPECT_EQ(LookAt(1).number, 0u);
@@ -220,7 +220,7 @@ TEST_F(SegmentTrackerTest, CountersThatRunBackwardsBeginAtZero) {
 }
 
 // Its process may be in the middle of a write: then the next look tells. Or it has died there: then this is all.
-TEST_F(SegmentTrackerTest, ATornConnectionIsToldWhenItStandsStill) {
+TEST_F(SegmentTrackerTest, ATornConnectionIsReportedOnceItNoLongerChanges) {
   segment_.AddCommunicator(7, 4, 2);
   shm::ConnectionSlot& connection = segment_.ConnectionAt(3, 0, true, 1);
   connection.version = 5;

@@ -58,7 +58,7 @@ TEST(TelemetryDumpTest, WriteThenReadIsIdentity) {
   }
 }
 
-TEST(TelemetryDumpTest, CutOffAnywhereIsSaidOrAccepted) {
+TEST(TelemetryDumpTest, TruncationAnywhereIsReportedOrAccepted) {
   Random random(7);
   const std::vector<model::TelemetryRecord> records = DrawRecording(4, random);
   const std::string text = Write(records);

@@ -85,7 +85,7 @@ TEST(ExplicitFabricTest, NamesHaveToBeText) {
               HasSubstr("not UTF-8"));
 }
 
-TEST(ExplicitFabricTest, AnotherHostStandsOnce) {
+TEST(ExplicitFabricTest, AnotherHostIsListedOnce) {
   const auto read = ReadBack(
       "fabric:\n  kind: explicit\n  host: {nics: 1}\n  switches: {leaf: [a]}\n  hosts: [h]\n"
       "  other_hosts: [{name: h, nics: 2}]\n  cables: [{from: h/nic0, to: a}]\n");

@@ -96,7 +96,7 @@ TEST(FabricBuilderTest, OnlyNeighbouringKindsAreCabled) {
   EXPECT_THAT(std::move(builder).Build().status().message(), HasSubstr("no cable can join leaf0 and core0"));
 }
 
-TEST(FabricBuilderTest, NamesStandOnce) {
+TEST(FabricBuilderTest, NamesAreListedOnce) {
   const auto build = [](const std::string& first, const std::string& second, const std::string& leaf) {
     FabricBuilder builder;
     const NodeId node = builder.AddSwitch(NodeKind::kLeaf, "tor");

@@ -108,7 +108,7 @@ TEST(FabricTest, HostsOwnConsecutiveGpusNicsAndNodes) {
   EXPECT_EQ(fabric.gpu_model(), "A100");
 }
 
-TEST(FabricTest, WithCapacitiesChangesOnlyWhatItIsTold) {
+TEST(FabricTest, WithCapacitiesChangesOnlyTheGivenLinks) {
   const Fabric before = TwoPodClos();
   const LinkId slow = before.FindLink("leaf0->spine1#2");
   const std::pair<LinkId, BytesPerSecond> change(slow, GigabitsPerSecond(50));

@@ -174,7 +174,7 @@ TEST(LingjunTraceTest, MessagesNameFileLineAndColumn) {
       StatusCode::kNotFound);
 }
 
-TEST(LingjunTraceTest, StopsWhenTold) {
+TEST(LingjunTraceTest, StopsOnRequest) {
   // The progress function is asked every 4096 rows; the size of a stream is unknown, so the files go through the disk.
   const TemporaryFolder folder;
   const std::string jobs = folder.File("job.csv"), workers = folder.File("worker.csv");

@@ -342,7 +342,7 @@ TEST(PathSelectionTest, ScalingCapacitiesAndBytesChangesNoPath) {
   }
 }
 
-TEST(PathSelectionTest, NobodyWantsAPath) {
+TEST(PathSelectionTest, NoConnectionWantsAPath) {
   EXPECT_TRUE(SelectPaths({}, MakeLinks({1}), TwoPaths(), {}).paths.empty());
 }
 

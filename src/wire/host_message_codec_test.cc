@@ -61,7 +61,7 @@ TEST(HostMessageCodec, EveryMessageComesOutAsItWentIn) {
   EXPECT_EQ(to_kinds.size(), std::variant_size_v<ToAgent>);
 }
 
-TEST(HostMessageCodec, MessagesOneAfterTheOtherAreOneWithAllWords) {
+TEST(HostMessageCodec, ConcatenatedBatchesAreOneWithAllMessages) {
   Random random(5);
   std::vector<FromAgent> said;
   std::vector<ToAgent> answered;

@@ -42,7 +42,7 @@ Result<CollectiveSequence> Merge(const std::vector<ExampleTrace>& traces) {
   return std::move(merger).Finish();
 }
 
-TEST(ChakraSequenceTest, OneTraceStandsForGroupsOfItsShape) {
+TEST(ChakraSequenceTest, OneTraceRepresentsGroupsOfItsShape) {
   const auto sequence = OneTrace(ExampleTrace()
                                      .Groups(0, R"([{"pg_name": "1", "ranks": [9, 1, 5, 13]}])")
                                      .Compute(1, {}, 1000)

@@ -136,7 +136,7 @@ TEST(SimaiWorkloadTest, RefusesWithFileLineExpectedAndFound) {
   EXPECT_THAT(ErrorOf("DATA\n1\n" + std::string(5000, 'x')), HasSubstr("expected at most 4096 characters"));
 }
 
-TEST(SimaiWorkloadTest, WhatIsKnownButNotSupportedSaysWhatIs) {
+TEST(SimaiWorkloadTest, UnsupportedFormatsNameTheSupportedOnes) {
   const auto refused = Parse("HYBRID_DLRM DLRM_LAST_BOTTOM_LAYER: 3\n");
   EXPECT_EQ(refused.status().code(), StatusCode::kUnimplemented);
   EXPECT_EQ(refused.status().message(),

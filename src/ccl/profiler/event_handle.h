@@ -36,7 +36,7 @@ inline void* Pack(const EventHandle& handle) {
   return reinterpret_cast<void*>(bits);
 }
 
-// Any pointer: what is none of ours has a kind that nobody expects, or fails by its index or generation.
+// Any pointer: one that is not ours has an unexpected kind, or fails by its index or generation.
 inline EventHandle Unpack(const void* pointer) {
   const uint64_t bits = reinterpret_cast<uint64_t>(pointer);
   return {static_cast<HandleKind>(bits >> 60), static_cast<uint32_t>(bits >> 36) & kGenerationMask,

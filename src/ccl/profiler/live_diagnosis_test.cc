@@ -1,4 +1,4 @@
-// End to end, from NCCL's calls to what people and hosts are told: ranks in processes of their own with the real
+// End to end, from NCCL's calls to the reports for people and hosts: ranks in processes of their own with the real
 // plugin, real agents that look at them, a real controller, all with threads, sockets and clocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ class LiveAgent {
     thread_.join();
   }
 
-  // What it was told last, once that is about something; nothing when it does not come.
+  // The last message that it received with content; nothing when none comes.
   std::vector<controller::HostJudged::Finding> WaitForFinding() {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kPatience, [this] { return !judged_.findings.empty(); });
@@ -167,7 +167,7 @@ class LiveDiagnosisTest : public testing::Test {
   std::vector<std::unique_ptr<LiveAgent>> agents_;
 };
 
-TEST_F(LiveDiagnosisTest, AStuckRankBecomesAFindingThatItsHostHearsOf) {
+TEST_F(LiveDiagnosisTest, AStuckRankBecomesAFindingThatItsHostReceives) {
   ASSERT_NO_FATAL_FAILURE(Start(kLater, kSoon));
   EXPECT_THAT(Findings(), IsEmpty());
   for (const size_t rank : {0, 1, 3}) ranks_[rank].BeginAndWait();
@@ -205,7 +205,7 @@ TEST_F(LiveDiagnosisTest, AKilledRankIsFound) {
 }
 
 // As by scancel, in the middle of an operation.
-TEST_F(LiveDiagnosisTest, AJobThatIsStoppedAccusesNobody) {
+TEST_F(LiveDiagnosisTest, AStoppedJobYieldsNoFinding) {
   ASSERT_NO_FATAL_FAILURE(Start(kNever, kLater));
   for (SimulatedProcess& rank : ranks_) rank.BeginAndWait();
   for (const SimulatedProcess& rank : ranks_) kill(rank.pid(), SIGKILL);

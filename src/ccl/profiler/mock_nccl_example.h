@@ -1,4 +1,4 @@
-// For tests and benchmarks of the profiler plugin: plays NCCL through the plugin's binary interface, and reads the
+// For tests and benchmarks of the profiler plugin: imitates NCCL through the plugin's binary interface, and reads the
 // segment as the agent does.
 #pragma once
 

@@ -70,7 +70,7 @@ static_assert(sizeof(StateArgumentsV1) == 16);
 
 // Alike in all versions.
 struct ProxyOperation {
-  pid_t pid;  // of the process whose operation it is
+  pid_t pid;  // of the process that owns the operation
   uint8_t channel;
   int peer;  // rank of the communicator
   int num_steps;

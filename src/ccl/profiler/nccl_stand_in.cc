@@ -138,7 +138,7 @@ void NcclStandIn::CallGroup(uint64_t iteration, size_t phase, uint32_t communica
     plugin_->Record(group_api, nccl::kGroupEndBegan, 0);
     stop(start(nccl::kKernelLaunch, nccl::kKernelLaunch, group_api, nullptr));
   }
-  // Up to version 4 a group stands above its operations, whoever asks for them.
+  // Up to version 4 a group is the parent of its operations, however they are requested.
   void* const group = start(nccl::kGroup, has_api ? nccl::kGroup : nccl::kGroup | kOperationEvents, nullptr, nullptr);
   for (size_t i = 0; i < operations.size(); ++i) {
     Call& call = CallOf(iteration, phase, operations[i]);
@@ -231,7 +231,7 @@ void NcclStandIn::OnChannelEnded(const ChannelUse& use) {
 
 void NcclStandIn::OnMessage(const ChannelUse& use, uint32_t message, MessageState state, uint64_t bytes) {
   Channel& channel = ChannelOf(use);
-  // Without a handle of the proxy operation nothing is told below it.
+  // Without a handle of the proxy operation nothing below it is reported.
   if (channel.handle == nullptr) return;
   if ((CallOf(use.iteration, use.phase, use.operation).events & kStepEvents) == 0) return;
   void*& step = channel.steps[message % lab::kMessageSlots];
@@ -243,7 +243,7 @@ void NcclStandIn::OnMessage(const ChannelUse& use, uint32_t message, MessageStat
                                                  .step = static_cast<int>(message)});
   }
   if (step == nullptr) return;
-  // Bytes are told with each state and are right with two of them.
+  // Bytes are reported with each state and are correct with two of them.
   switch (state) {
     case MessageState::kSendWaitsForGpu:
       return plugin_->Record(step, nccl::kSendGpuWait, 0);
@@ -273,7 +273,7 @@ void NcclStandIn::Close() {
   changed_.notify_all();
 }
 
-// A clock of its own, hours off, as fast as ours.
+// Its own clock, hours off, as fast as ours.
 uint64_t NcclStandIn::GpuNow() const {
   return static_cast<uint64_t>(NowNs() + int64_t{3'600'000'000'000} * (plan_.worker + 1));
 }

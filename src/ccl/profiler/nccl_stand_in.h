@@ -1,4 +1,4 @@
-// Plays NCCL: tells a profiler plugin what a worker's communication does, with the calls that NCCL would make, in its
+// Imitates NCCL: reports a worker's communication to a profiler plugin with the calls that NCCL would make, in its
 // order and from its threads.
 //
 //     main thread       init of each communicator; per call: (group, program's call, kernel launch,) operation start

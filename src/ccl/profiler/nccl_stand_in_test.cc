@@ -48,7 +48,7 @@ std::string NameOf(uint64_t type) {
   return kNames.at(type);
 }
 
-// Writes down what it is told, with the numbers of handles: "a" for the thread that made it, "b" for another one.
+// Records what is reported to it, with the numbers of handles: "a" for the thread that made it, "b" for another one.
 class Tape : public PluginCalls {
  public:
   Tape(int version, int mask) : version_(version), wanted_(mask) {}
@@ -104,7 +104,7 @@ class Tape : public PluginCalls {
   std::vector<std::string> lines_;
 };
 
-// The player of worker 0 of two, and its two threads: this one is the program's.
+// The simulation of worker 0 of two, and its two threads: this one is the program's.
 class StandInCalls {
  public:
   StandInCalls(int version, int mask) : plan_(RingPlans({.num_workers = 2, .bytes = 50'000})[0]) {
@@ -114,7 +114,7 @@ class StandInCalls {
     EXPECT_TRUE(stand_in_->Begin().ok());
   }
 
-  // Plays on a thread that moves bytes, to the end of what it does.
+  // Simulates to the end on a thread that moves bytes.
   template <typename Run>
   std::vector<std::string> OnProgressThread(const Run& run) {
     std::thread progress([&] {
@@ -150,7 +150,7 @@ void CallOneOperation(NcclStandIn* stand_in) {
   stand_in->OnChannelEnded(kSend);
 }
 
-// The order in which NCCL 2.28 and later call: the program's call stands above the operation, whose end of being
+// The order in which NCCL 2.28 and later call: the program's call is the parent of the operation, whose end of being
 // enqueued comes before anything begins; the message ends after the kernel.
 TEST(NcclStandInTest, CallsOfVersion5ComeInNcclsOrderFromItsThreads) {
   StandInCalls calls(5, nccl::kCollective | nccl::kProxyStep | nccl::kKernelChannel | nccl::kKernelLaunch);
@@ -197,7 +197,7 @@ TEST(NcclStandInTest, AReceiveBeginsAgainUntilItIsPosted) {
                                     "b: state 6 11 500", "b: state 6 12 500", "b: stop 6", "b: stop 4"));
 }
 
-TEST(NcclStandInTest, WhatNobodyWantsIsNotTold) {
+TEST(NcclStandInTest, UnwantedEventsAreNotReported) {
   StandInCalls calls(6, 0);
   calls.tape().Take();
   EXPECT_THAT(calls.OnProgressThread(CallOneOperation), IsEmpty());
@@ -307,8 +307,7 @@ TEST_F(SimulatedJobTest, OperationsMessagesAndBytesAreThoseOfThePlan) {
 }
 
 // Worker 2 computes 0.1 s longer in each of ten iterations. Worker 1 sends to it and waits for its buffers, worker 3
-// waits for its data, and nobody's wire is slow. A machine that stops others makes them late, too: then it is played
-// again.
+// waits for its data, and no link is slow. A busy machine makes others late, too: then the simulation is repeated.
 TEST_F(SimulatedJobTest, WaitsAreSeenWhereAWorkerIsLate) {
   const double late_s = 10 * 0.1;
   std::string wrong = "not played";
@@ -359,7 +358,7 @@ TEST_F(SimulatedJobTest, TheAgentChoosesTheEventsOfARunningJob) {
     for (uint32_t worker = 0; worker < 4; ++worker) {
       SegmentView(segments_.path(), job.pid(worker)).header().wanted_events.store(events);
     }
-    // The operation under way is over, the one in which the plugin looked at its wishes, and another one.
+    // The operation under way is over, the one in which the plugin looked at its requests, and another one.
     LookAtAll();
     uint64_t newest = 0;
     for (const auto& [rank, count] : finished_) newest = std::max(newest, count);
@@ -374,7 +373,7 @@ TEST_F(SimulatedJobTest, TheAgentChoosesTheEventsOfARunningJob) {
   const uint64_t before = messages();
   EXPECT_TRUE(LookUntil([&, from = finished_[0]] { return HaveFinished(from + 5); }));
   EXPECT_EQ(messages(), before);
-  want(0);  // what the plugin wants by itself
+  want(0);  // what the plugin requests on its own
   EXPECT_GT(messages(), before);
 }
 

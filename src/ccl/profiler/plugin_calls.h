@@ -16,7 +16,7 @@
 
 namespace fairlead::ccl {
 
-// A communicator of this process, as a plugin is told of it.
+// A communicator of this process, as reported to a plugin.
 struct PluginCommunicator {
   uint64_t id = 0;
   std::string name;
@@ -25,7 +25,7 @@ struct PluginCommunicator {
   int rank = 0;
 };
 
-// What a plugin is told of an event's beginning; which fields count follows from the type.
+// The description of an event's start that a plugin receives; which fields count follows from the type.
 struct PluginEvent {
   uint64_t type = 0;  // nccl::EventType
   void* parent = nullptr;
@@ -50,7 +50,7 @@ class PluginCalls {
   virtual ~PluginCalls() = default;
 
   virtual int version() const = 0;
-  // Since version 5 events of the program's calls stand above operations; before, those of groups do.
+  // Since version 5 events of the program's calls are parents of operations; before, those of groups do.
   bool has_api_events() const { return version() >= 5; }
 
   // Errors: kUnavailable: the plugin refuses. Args: mask: has to outlive the plugin's use: it may be written at any

@@ -140,7 +140,7 @@ Result StopEvent(void* handle) {
   return nccl::kSuccess;
 }
 
-// In both forms of the arguments the bytes come first, and there the GPU's timer stands, too.
+// In both forms of the arguments the bytes come first, and the GPU's timer is there, too.
 template <typename Arguments>
 uint64_t BytesOf(const Arguments* arguments) {
   return arguments == nullptr ? 0 : arguments->transferred_bytes;
@@ -159,7 +159,7 @@ Result RecordEventState(void* handle, int state, Arguments* arguments) {
       recorder.ChangeStepState(handle, state, BytesOf(arguments));
       break;
     case nccl::kKernelChannelStop:
-      // The GPU's timer stands where steps have their bytes.
+      // The GPU's timer is where steps have their bytes.
       if (arguments != nullptr) recorder.EndKernelChannel(handle, BytesOf(arguments));
       break;
     default:

@@ -1,4 +1,4 @@
-// The plugin through its binary interface, played as NCCL does: every trap of the interface's description (section 5),
+// The plugin through its binary interface, called as NCCL does: every trap of the interface's description (section 5),
 // in every version that has it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,8 +34,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// A folder for the segment, before the library makes it: each test has a process of its own under CTest; run together,
-// they share the first one.
+// A folder for the segment, before the library makes it: each test has its own process under CTest; run together, they
+// share the first one.
 const std::string& Folder() {
   static const TemporaryFolder kFolder;
   static const std::string kPath = [] {
@@ -225,7 +225,7 @@ TYPED_TEST(ProfilerPluginTest, TheOldestMessageTellsThePhase) {
   nccl.Finalize();
 }
 
-// 5.18, 5.19: records and stops after the end, of a place that belongs to somebody else by now.
+// 5.18, 5.19: records and stops after the end, of a place that belongs to another one by now.
 TYPED_TEST(ProfilerPluginTest, WhatComesAfterTheEndChangesNothing) {
   const uint64_t id = NewId();
   MockCommunicator<TypeParam> nccl(this->library_, id);
@@ -315,7 +315,7 @@ TYPED_TEST(ProfilerPluginTest, ManyChannels) {
 
 class ProfilerTest : public ProfilerPluginTest<Version4> {};
 
-TEST_F(ProfilerTest, TheHeaderSaysWhoWrites) {
+TEST_F(ProfilerTest, TheHeaderNamesTheWriter) {
   MockCommunicator<Version4> nccl(library_, NewId());
   const SegmentView view = View();
   ASSERT_TRUE(view.is_there());
@@ -450,8 +450,8 @@ TEST_F(ProfilerTest, FullTablesAreCountedAndHandlesStayValid) {
   EXPECT_EQ(view.header().dropped_proxy_operations, dropped);
 }
 
-// The GPU's clock: the least difference that was seen. Told 1 ms late, then 10 us, then half a millisecond, and each
-// time as much later as the call takes.
+// The GPU's clock: the least difference that was seen. Reported 1 ms late, then 10 us, then half a millisecond, and
+// each time as much later as the call takes.
 TEST_F(ProfilerTest, TheGpuClockIsPlacedByTheQuickestReport) {
   const uint64_t id = NewId();
   MockCommunicator<Version4> nccl(library_, id);

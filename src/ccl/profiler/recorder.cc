@@ -100,7 +100,7 @@ shm::TransferPhase PhaseOf(int state) {
     case nccl::kReceiveGpuWait:
       return shm::TransferPhase::kReceiveWaitsForGpu;
     default:
-      return shm::TransferPhase::kIdle;  // begun, and nothing asked of anybody yet
+      return shm::TransferPhase::kIdle;  // begun, and nothing requested yet
   }
 }
 
@@ -148,7 +148,7 @@ uint32_t Recorder::TakeCommunicatorSlot() {
 void Recorder::ForgetOperations(uint32_t communicator) {
   for (shm::OperationSlot& slot : segment_->operations) {
     uint64_t ticket = slot.ticket.load(memory_order_relaxed);
-    // Another thread may be about to give the slot to an operation of its own.
+    // Another thread may be about to give the slot to its own operation.
     const bool is_its = std::atomic_ref(slot.communicator).load(memory_order_relaxed) == communicator;
     if (ticket != 0 && is_its) slot.ticket.compare_exchange_strong(ticket, 0, memory_order_release);
   }
@@ -229,7 +229,8 @@ void Recorder::NameCommunicator(void* context, uint64_t id, const char* name) {
 
 // ---- Operations ----
 
-// The agent's wish, looked at when an operation begins; operations themselves stay on, or nobody would look again.
+// The agent's request, read when an operation begins; recording of operations stays on, or it would never be read
+// again.
 void Recorder::FollowMask() {
   const uint32_t wanted = segment_->header.wanted_events.load(memory_order_relaxed);
   const uint32_t events = wanted == 0 ? kDefaultEvents : wanted | nccl::kCollective | nccl::kPointToPoint;
@@ -400,7 +401,7 @@ uint32_t Recorder::FindConnection(uint64_t key) {
       last_sent_ns_[place].store(0, memory_order_relaxed);
       return place;
     }
-    gone = kNoIndex;  // somebody else took it: look on
+    gone = kNoIndex;  // another thread took it: keep searching
   }
   Count(segment_->header.dropped_connections);
   return kNoIndex;
@@ -455,7 +456,7 @@ void Recorder::StopProxyOperation(const EventHandle& handle) {
   uint32_t num_unfinished = 0;
   for (Step& step : operation->steps) num_unfinished += step.is_live ? 1 : 0;
   if (num_unfinished != 0 && operation->connection != kNoIndex) {
-    // Steps that were begun and never told to have ended.
+    // Steps that were begun and never reported as ended.
     shm::ConnectionSlot& slot = segment_->connections[operation->connection];
     const ConnectionChange change(&slot);
     Add(slot.num_in_flight, -static_cast<int64_t>(num_unfinished));

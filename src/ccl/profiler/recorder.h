@@ -115,7 +115,7 @@ class Recorder {
 
   shm::ProfilerSegment* segment_ = nullptr;
   std::atomic<int*> mask_ = nullptr;
-  std::atomic<uint32_t> events_ = 0;  // in force; 0: nobody has begun
+  std::atomic<uint32_t> events_ = 0;  // in force; 0: none has begun
   std::atomic_flag is_changing_communicators_ = ATOMIC_FLAG_INIT;
   PeerCounts peer_counts_[shm::kNumCommunicators];
   std::atomic<int64_t> last_sent_ns_[shm::kNumConnections] = {};  // [connection] end of the latest message

@@ -43,7 +43,7 @@ int32_t ReadGlobalRank() {
   return -1;
 }
 
-// A bad name is no reason to hold up training: it is said once, and the process records as one without a name.
+// A bad name is no reason to hold up training: it is reported once, and the process records as one without a name.
 void WriteJob(shm::SegmentHeader* header) {
   static_assert(sizeof(header->job) == shm::kProcessJobNameBytesMax + 1);
   const char* job = getenv("FAIRLEAD_JOB");
@@ -72,7 +72,7 @@ void FillHeader(shm::SegmentHeader* header) {
   WriteJob(header);
 }
 
-// A file of that name is left over from a dead process: nobody else has our number.
+// A file of that name is left over from a dead process: no other process has our number.
 void* MakeFile() {
   const char* folder = getenv("FAIRLEAD_SHM_FOLDER");
   if (folder == nullptr || *folder == '\0') folder = "/dev/shm";
@@ -103,7 +103,7 @@ shm::ProfilerSegment* OpenSegment() {
   if (memory == nullptr) return nullptr;
   segment = new (memory) shm::ProfilerSegment;
   FillHeader(&segment->header);
-  // Whoever reads the number finds the rest.
+  // A reader that sees the number finds the rest.
   std::atomic_ref<uint64_t>(segment->header.magic).store(shm::kSegmentMagic, std::memory_order_release);
   return segment;
 }

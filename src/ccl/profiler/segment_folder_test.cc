@@ -149,7 +149,7 @@ TEST_F(SegmentFolderTest, AKilledProcessIsLookedAtOnceMoreAndItsFileTakenAway) {
   EXPECT_THAT(folder_->Look().processes, IsEmpty());
 }
 
-// Its file is gone with it; what it did at its end is told all the same.
+// Its file is gone with it; what it did at its end is still reported.
 TEST_F(SegmentFolderTest, AProcessThatLeavesIsLookedAtOnceMore) {
   SimulatedProcess process(Options());
   LookAtOne();
@@ -173,7 +173,7 @@ TEST_F(SegmentFolderTest, ANumberThatIsGivenAgain) {
   EXPECT_FALSE(std::filesystem::exists(FileOf(process.pid())));
 }
 
-// An agent that is started later: the past is not told as if it had happened in the last second.
+// An agent that is started later: the past is not reported as if it had happened in the last second.
 TEST_F(SegmentFolderTest, AnAgentThatComesLate) {
   SimulatedProcess process(Options());
   for (int i = 0; i < 5; ++i) process.Iterate();
@@ -187,8 +187,8 @@ TEST_F(SegmentFolderTest, AnAgentThatComesLate) {
   EXPECT_EQ(look.processes[0].report.connections[0].messages, 1u);
 }
 
-// Beside the agent, whose business the files of dead processes are.
-TEST_F(SegmentFolderTest, WhoOnlyLooksIsToldAllAndTakesNothingAway) {
+// Next to the agent, which is responsible for the files of dead processes.
+TEST_F(SegmentFolderTest, AReaderReceivesAllAndRemovesNothing) {
   SimulatedProcess process(Options());
   for (int i = 0; i < 5; ++i) process.Iterate();
   process.Kill();
@@ -215,7 +215,7 @@ TEST_F(SegmentFolderTest, AFileThatIsCutShortIsAnErrorAndNoSignal) {
   EXPECT_THAT(look.faults[0].reason, HasSubstr("ends before its tables do"));
 }
 
-TEST_F(SegmentFolderTest, WhatIsNoSegmentIsSaidAndLeftAlone) {
+TEST_F(SegmentFolderTest, OtherFilesAreReportedAndLeftAlone) {
   const auto replace_by = [](const auto& make) {
     return [&make](const std::string& path) {
       std::filesystem::remove(path);
@@ -242,7 +242,7 @@ TEST_F(SegmentFolderTest, WhatIsNoSegmentIsSaidAndLeftAlone) {
 }
 
 // Whom it knew is looked at as before.
-TEST_F(SegmentFolderTest, AFolderThatIsNoMoreIsSaid) {
+TEST_F(SegmentFolderTest, AVanishedFolderIsReported) {
   SimulatedProcess process(Options());
   EXPECT_TRUE(folder_->Look().listing.ok());
   std::filesystem::rename(Options().folder, Options().folder + ".moved");
@@ -260,7 +260,7 @@ TEST_F(SegmentFolderTest, AnotherUsersFileIsNotRead) {
               HasSubstr("belongs to user 4242"));
 }
 
-TEST_F(SegmentFolderTest, OtherFilesAreNobodysBusiness) {
+TEST_F(SegmentFolderTest, OtherFilesAreIgnored) {
   for (const char* name : {"fairlead-", "fairlead-12x", "fairlead--5", "fairlead-007", "sem.other"}) {
     std::ofstream(segments_.File(name)) << "x";
   }
@@ -271,8 +271,8 @@ TEST_F(SegmentFolderTest, OtherFilesAreNobodysBusiness) {
   EXPECT_THAT(nowhere.Look().processes, IsEmpty());
 }
 
-// Training goes on, recorded under no name; the process says why, once.
-TEST_F(SegmentFolderTest, ABadNameOfAJobIsSaidOnceAndRecordedAsNone) {
+// Training continues, recorded without a name; the process reports why, once.
+TEST_F(SegmentFolderTest, ABadJobNameIsReportedOnceAndRecordedAsNone) {
   for (const char* name : {"a b;rm -rf /", "../../etc/passwd", "$(id)"}) {
     testing::internal::CaptureStderr();
     SimulatedProcess process({.folder = segments_.path(), .job = name});
@@ -288,9 +288,9 @@ TEST_F(SegmentFolderTest, ABadNameOfAJobIsSaidOnceAndRecordedAsNone) {
   }
 }
 
-// Without a descriptor left to open /proc/PID/stat with, nobody is dead: who was known is told as before, nothing is
-// taken away, and once there are descriptors again the end of a process is told as it is.
-TEST_F(SegmentFolderTest, WithoutDescriptorsNobodyIsTakenForDead) {
+// Without a descriptor left to open /proc/PID/stat with, no process counts as dead: known ones are reported as before,
+// nothing is removed, and once there are descriptors again the end of a process is reported correctly.
+TEST_F(SegmentFolderTest, WithoutDescriptorsNoProcessIsTreatedAsDead) {
   SimulatedProcess known(Options());
   SimulatedProcess other(Options());
   EXPECT_THAT(folder_->Look().processes, SizeIs(2));
@@ -347,7 +347,7 @@ TEST(ProcessStatTest, StateAndStartAreFoundBehindAnyName) {
   EXPECT_EQ(stat("12 (python3) Z 1 2 3").state, ProcessState::kGone);
 }
 
-// Only a missing /proc/PID is the word that a process is gone.
+// Only a missing /proc/PID means that a process is gone.
 TEST(ProcessStatTest, WhatCannotBeReadIsUnknown) {
   const TemporaryFolder folder;
   EXPECT_EQ(ReadProcessStat(folder.path(), 12).value().state, ProcessState::kGone);

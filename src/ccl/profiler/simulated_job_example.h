@@ -1,5 +1,5 @@
-// For tests of what watches training jobs: workers of a ring, each in a process of its own, that move real bytes over
-// loopback and play NCCL to the real plugin.
+// For tests of observers of training jobs: workers of a ring, each in its own process, that move real bytes over
+// loopback and imitate NCCL to the real plugin.
 #pragma once
 
 #include <signal.h>
@@ -76,7 +76,7 @@ inline std::vector<lab::TrainerPlan> RingPlans(const SimulatedRingOptions& optio
 
 class SimulatedJob {
  public:
-  // Workers have their segments in `folder`, and what they are told in CONTROL files there.
+  // Workers have their segments in `folder`, and commands to them in CONTROL files there.
   SimulatedJob(const std::vector<lab::TrainerPlan>& plans, std::string folder) : folder_(std::move(folder)) {
     FL_CHECK(pipe(may_leave_) == 0);
     fflush(nullptr);  // or the children would write it once more

@@ -1,5 +1,5 @@
-// For tests of what watches training processes: a process of its own into which the real plugin is loaded, and that
-// does what it is told, one command at a time.
+// For tests of observers of training processes: a separate process that loads the real plugin and executes commands,
+// one at a time.
 #pragma once
 
 #include <signal.h>
@@ -57,15 +57,15 @@ class SimulatedProcess {
   pid_t pid() const { return pid_; }
   // One whole all-reduce.
   void Iterate() { Do('i'); }
-  // Begins to do many of them, and goes on while the test does; then it waits until it is killed.
+  // Begins to do many of them, and continues beside the test; then it waits until it is killed.
   static constexpr uint64_t kMany = 5000;
   void BeginMany() {
     const char command = 'm';
     FL_CHECK(write(commands_.get(), &command, 1) == 1);
   }
-  // Begins an all-reduce and comes to a stop, since nothing arrives that its GPU could pass on.
+  // Begins an all-reduce and stalls, since nothing arrives that its GPU could pass on.
   void BeginAndWait() { Do('w'); }
-  // Begins one and comes to a stop: its GPU neither takes what has arrived, nor fills a buffer.
+  // Begins one and stalls: its GPU neither takes what has arrived, nor fills a buffer.
   void BeginAndStick() { Do('s'); }
   // Ends its communicator and itself.
   void Leave() {

@@ -1,5 +1,6 @@
 // End to end, from NCCL's calls to a finding: ranks in processes of their own with the real plugin; what agents and
-// controller do with their segments; the diagnosis. Only the time of the diagnosis is played: a second for each look.
+// controller do with their segments; the diagnosis. Only the time of the diagnosis is simulated: a second for each
+// look.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +73,7 @@ class WatchedJob : public testing::Test {
   void Wait(int seconds) {
     for (int i = 0; i < seconds; ++i) Tick();
   }
-  // All ranks do that many all-reduces, and the diagnosis has heard of their ends: these count after kSettleNs only.
+  // All ranks do that many all-reduces, and the diagnosis knows of their ends: these count after kSettleNs only.
   void Iterate(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
       for (SimulatedProcess& rank : ranks_) rank.Iterate();

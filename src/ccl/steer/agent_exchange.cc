@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kQuietNs = 1'000 * kNsPerMs;
 
-// Until when nobody waits for an answer. Lock-free, so fit for signal handlers.
+// Until when no call waits for an answer. Lock-free, so fit for signal handlers.
 std::atomic<int64_t> quiet_until_ns = 0;
 static_assert(std::atomic<int64_t>::is_always_lock_free);
 

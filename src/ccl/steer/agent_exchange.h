@@ -1,7 +1,7 @@
-// One exchange with the agent of the host (shm/steering_messages.h), from inside somebody else's process.
+// One exchange with the agent of the host (shm/steering_messages.h), from inside a training process.
 //
 // Never blocks longer than the deadline, never allocates, takes no lock, may be called from any thread, from signal
-// handlers and after fork(). Changes errno. Each exchange has a socket of its own (some 20 us): no state to go stale.
+// handlers and after fork(). Changes errno. Each exchange has its own socket (some 20 us): no state to go stale.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ class AgentExchange {
   AgentExchange(const AgentExchange&) = delete;
   AgentExchange& operator=(const AgentExchange&) = delete;
 
-  // Fills in who asks (magic, version, job). True when the answer is kUse and well-formed. After a deadline has passed
-  // nobody waits for a second, so that a stuck agent costs each process a percent or two of its time at most; it is
-  // asked all the same, so that it knows of the connection.
+  // Fills in the sender (magic, version, job). True when the answer is kUse and well-formed. After a deadline has
+  // passed no call waits for a second, so that a stuck agent costs each process a percent or two of its time at most;
+  // it is still asked, so that it knows of the connection.
   bool Ask(shm::SteeringQuestion question, shm::SteeringAnswer* answer);
   // After Ask() was true. Lost when the agent is gone.
   void Tell(uint16_t source_port, int error, bool steered);

@@ -1,4 +1,4 @@
-// For tests of the steering library: an agent that the test plays, and processes that have the library loaded.
+// For tests of the steering library: an agent whose answers the test gives, and processes that have the library loaded.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class FakeAgent {
   }
   ~FakeAgent() { Stop(); }
 
-  // Everything that was asked and told, once all clients have ended.
+  // All requests and reports, once all clients have ended.
   void Stop() {
     if (!thread_.joinable()) return;
     shutdown(listener_, SHUT_RDWR);
@@ -57,7 +57,7 @@ class FakeAgent {
         const std::string answer = reply_(question);
         if (!answer.empty()) send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
       }
-      // Ends when the client has told the outcome, or has gone.
+      // Ends when the client has reported the outcome, or has gone.
       shm::SteeringOutcome outcome = {};
       if (recv(client, &outcome, sizeof(outcome), 0) == ssize_t{sizeof(outcome)}) outcomes_.push_back(outcome);
       close(client);

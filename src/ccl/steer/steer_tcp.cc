@@ -1,9 +1,9 @@
 // libfairlead-steer.so, TCP: gives each connection of a training process the source port and the traffic class that the
 // agent of its host says, and otherwise stays out of the way.
 //
-// Loaded with LD_PRELOAD, it stands before connect(), accept() and accept4(). Whatever goes wrong (no agent, no answer
-// in time, a port that is taken, an old kernel), the call is made as if the library were not there, and errno is that
-// of the call. A connection is left alone when it is not TCP or is under way already, and its port when the process has
+// Loaded with LD_PRELOAD, it overrides connect(), accept() and accept4(). Whatever goes wrong (no agent, no answer in
+// time, a port that is taken, an old kernel), the call is made as if the library were not there, and errno is that of
+// the call. A connection is left alone when it is not TCP or is under way already, and its port when the process has
 // chosen one itself. Which connections are training traffic is the agent's to say.
 //
 // The port is asked for with IP_LOCAL_PORT_RANGE where the kernel has it (Linux 6.3): the choice is the kernel's own,

@@ -1,4 +1,4 @@
-// The library in a process that knows nothing of it, with an agent that this test plays.
+// The library in a process that knows nothing of it, with an agent whose answers this test gives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// Listens on loopback and accepts nothing: the kernel completes connections by itself.
+// Listens on loopback and accepts nothing: the kernel completes connections on its own.
 class Listener {
  public:
   explicit Listener(int family = AF_INET) : socket_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -171,8 +171,9 @@ TEST(SteerTest, AConnectionLeavesByTheAddressOfTheAnswer) {
   EXPECT_EQ(connections[0].port, answer.source_port);
 }
 
-// The same port to the same place twice at once can't be: the second connection goes as if nobody had been asked.
-TEST(SteerTest, APortThatIsTakenIsPassedOverAndTold) {
+// Two connections cannot share a port to the same destination: the second one proceeds as if the agent had not been
+// asked.
+TEST(SteerTest, ATakenPortIsSkippedAndReported) {
   const Listener listener;
   const uint16_t port = FindSourcePort();
   FakeAgent agent(Always(Use(port)));
@@ -215,7 +216,7 @@ void ExpectUntouched(const std::vector<Connection>& connections, int not_port) {
   EXPECT_EQ(connections[0].errno_after, ENOTTY);
 }
 
-TEST(SteerTest, WithoutAJobNobodyIsAsked) {
+TEST(SteerTest, WithoutAJobThereIsNoRequest) {
   const Listener listener;
   FakeAgent agent(Always(Use(FindSourcePort(), 0xb8)));
   ExpectUntouched(ConnectTo("FAIRLEAD_AGENT_SOCKET=" + agent.path(), listener.port()), -1);
@@ -244,9 +245,9 @@ TEST(SteerTest, BadAnswersChangeNothing) {
   }
 }
 
-// The first connection waits for its 30 ms; the next ones, within a second, wait for nobody, and pass over the answers
-// that would have come. The agent learns of all of them. A client that the machine stops for that second may wait
-// again, and take an answer: then it is tried again.
+// The first connection waits for its 30 ms; the next ones, within a second, do not wait, and ignore answers that come
+// late. The agent learns of all of them. A client that the machine stops for that second may wait again, and take an
+// answer: then it is tried again.
 TEST(SteerTest, AnAgentThatIsStuckHoldsUpOneConnection) {
   const Listener listener;
   size_t num_answered = 20;
@@ -293,7 +294,7 @@ TEST(SteerTest, OptionsThatCantBeRightLeaveItAlone) {
 
 // ---- What it brings into a stranger's process ----
 
-TEST(SteerTest, ShowsOnlyWhatItStandsBefore) {
+TEST(SteerTest, ShowsOnlyWhatFollowsIt) {
   EXPECT_EQ(OutputOf("nm -D --defined-only " FAIRLEAD_STEER_LIBRARY " | awk '{print $3}' | sort"),
             "accept\naccept4\nconnect\ndlvsym\nibv_modify_qp\n");
 }

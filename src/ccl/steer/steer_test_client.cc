@@ -85,7 +85,7 @@ int Connect(const char* address, int port, const ConnectOptions& options) {
   if (options.nonblocking) fcntl(connection, F_SETFL, O_NONBLOCK);
   sockaddr_storage peer;
   const socklen_t length = Fill(address, port, &peer);
-  errno = ENOTTY;  // must still stand here after success
+  errno = ENOTTY;  // must still be here after success
   int error = connect(connection, reinterpret_cast<const sockaddr*>(&peer), length) == 0 ? 0 : errno;
   const int errno_after = errno;
   if (error == EINPROGRESS) {

@@ -1,7 +1,7 @@
 // libfairlead-steer.so, RoCE: gives each queue pair of a training process the UDP source port and the traffic class
 // that the agent of its host says.
 //
-// It stands before ibv_modify_qp(), also where that is looked up with dlvsym(), as NCCL does. A reliable or unreliable
+// It overrides ibv_modify_qp(), also where that is looked up with dlvsym(), as NCCL does. A reliable or unreliable
 // connection learns its peer on the way to "ready to receive" (RTR): then the agent is asked, and
 //     traffic class   goes into the address handle: DSCP and with it the queue in NIC and switches
 //     source port     goes in as the flow label from which drivers derive the port (14 bits; the port's range is
@@ -10,7 +10,7 @@
 // Where the driver refuses the changed attributes, the call is repeated with those of the process. InfiniBand (no
 // global route header) and datagrams are left alone.
 //
-// Tested with a stand-in for the verbs library; no hardware has seen it.
+// Tested with a stand-in for the verbs library; never run on hardware.
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 
@@ -81,7 +81,7 @@ class PendingPorts {
 };
 PendingPorts pending_ports;
 
-// The next calls will say who the peer is.
+// The next calls identify the peer.
 bool LearnsPeer(const ibv_qp* qp, const ibv_qp_attr* attr, int mask) {
   return (mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RTR && (mask & IBV_QP_AV) != 0 &&
          attr->ah_attr.is_global != 0 && (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UC);
@@ -108,7 +108,7 @@ shm::SteeringQuestion QuestionAbout(const ibv_qp* qp, const ibv_qp_attr* attr) {
 }
 
 // Drivers take the low 14 bits of the label, exclusive-or those above (ibv_flow_label_to_udp_sport), and a label of 0
-// for none: the first port is said the other way.
+// for none: the first port is written the other way.
 constexpr uint16_t kFirstRocePort = 0xc000;
 uint32_t FlowLabelOf(uint16_t port) { return port == kFirstRocePort ? 0x4001u : port & 0x3fffu; }
 
@@ -161,8 +161,9 @@ FAIRLEAD_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   return result;
 }
 
-// Everything else is passed on by a jump, not a call: who asks for the "next" symbol (RTLD_NEXT) is told by the return
-// address, which must stay the caller's. GCC makes it one when it optimizes, Clang when it is told to.
+// Everything else is passed on by a jump, not a call: the caller of a lookup of the "next" symbol (RTLD_NEXT) is found
+// by the return address, which must stay the caller's. GCC makes it one when it optimizes, Clang when an option asks
+// for it.
 #ifdef __clang__
 #define FAIRLEAD_OPTIMIZED
 #define FAIRLEAD_JUMP [[clang::musttail]] return

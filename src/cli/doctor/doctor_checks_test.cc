@@ -210,7 +210,7 @@ std::vector<Lack> Lacks() {
   };
 }
 
-TEST(DoctorChecksTest, WhatIsMissingIsSaidByItsCheckAndByNoOther) {
+TEST(DoctorChecksTest, WhatIsMissingIsReportedByItsCheckOnly) {
   for (const Lack& lack : Lacks()) {
     SCOPED_TRACE(lack.check + ": " + lack.found);
     FakeMachine machine;
@@ -280,7 +280,7 @@ TEST(DoctorChecksTest, AnAddressThatWasAskedForHasToBeFree) {
   EXPECT_EQ(ResultOf(results, "address 10.0.0.1:9001").state, CheckState::kGood);
 }
 
-TEST(DoctorChecksTest, WithoutAddressAndKeysNobodyIsAsked) {
+TEST(DoctorChecksTest, WithoutAddressAndKeysThereIsNoRequest) {
   FakeMachine machine;
   machine.controller = Refused("must not be asked");
   machine.tls = InvalidArgument("must not be read");

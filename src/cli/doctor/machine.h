@@ -1,4 +1,4 @@
-// What `fairlead doctor` asks a machine, so that tests can play one that lacks something.
+// Queries of `fairlead doctor` to a machine, so that tests can imitate one that lacks something.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ constexpr std::chrono::milliseconds kPatience{5'000};
 
 Status Failed(std::string message) { return {StatusCode::kFailedPrecondition, std::move(message)}; }
 
-// Code of a stranger's library may hang, print, or end the process: it runs in a child, whose answer is one of ours.
+// Code of a foreign library may hang, print, or end the process: it runs in a child, whose answer is one of ours.
 Result<LoadedLibrary> InChild(const std::function<Result<LoadedLibrary>()>& load) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return Unavailable(fmt::format("pipe: {}", std::strerror(errno)));

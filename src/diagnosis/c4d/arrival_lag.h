@@ -1,4 +1,4 @@
-// When did each rank come to a collective, by two clocks that have nothing in common?
+// When did each rank reach a collective, by two clocks that have nothing in common?
 //
 //     ByStart       its kernel's start, less the offset of the host's clock
 //     ByTimeInside  the less time inside, the later it came, as all leave together; no clock is compared with another

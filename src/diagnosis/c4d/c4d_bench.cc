@@ -92,7 +92,7 @@ std::vector<model::TelemetryRecord> SecondOf(const model::JobLayout& layout, uin
   return records;
 }
 
-// A master that has heard everybody for some seconds.
+// A master that has received reports of all ranks for some seconds.
 class TickingMaster {
  public:
   explicit TickingMaster(uint32_t num_ranks)

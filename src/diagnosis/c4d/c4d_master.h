@@ -6,7 +6,7 @@
 //
 // A state machine without thread, socket, clock or disk. Its time is that of its caller; clocks of hosts may be off.
 //
-// Method      standing suspects (gone, hanging, disagreeing) are looked for in each call, suspects of slowness at the
+// Method      persistent suspects (gone, hanging, disagreeing) are looked for in each call, suspects of slowness at the
 //             end of each window. Which of them become findings:
 //               dead          at once, and nothing else meanwhile: what else stands still is its consequence
 //               mismatch      when it stands for a report period, so that a rank may contradict itself
@@ -47,7 +47,7 @@ struct C4dCounters {
   uint64_t rejected_layouts = 0;
   uint64_t early_records = 0;  // before any layout
   uint64_t windows = 0;        // of slowness that counted
-  uint64_t idle_windows = 0;   // in which too little ran, or the job stood still
+  uint64_t idle_windows = 0;   // in which too little ran, or the job was stalled
 
   friend bool operator==(const C4dCounters&, const C4dCounters&) = default;
 };

@@ -1,4 +1,4 @@
-// A job whose telemetry is written by hand, for the tests of the C4D master.
+// A job with handwritten telemetry, for the tests of the C4D master.
 #pragma once
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class HandMadeJob {
     connections[r].push_back(record);
   }
 
-  // A second passes: everybody who is there reports.
+  // A second passes: all present ranks report.
   void Tick() {
     now += 1;
     std::vector<model::TelemetryRecord> records;
@@ -124,7 +124,7 @@ class HandMadeJob {
   void Wait(int seconds) {
     for (int i = 0; i < seconds; ++i) Tick();
   }
-  // Healthy iterations: everybody does everything, in one second.
+  // Healthy iterations: every rank completes every operation in one second.
   void Iterate(int seconds) {
     for (int i = 0; i < seconds; ++i) {
       for (const model::CommunicatorId id : {kData, kPair0, kPair1}) DoAll(id, Stage::kFinished);

@@ -17,8 +17,8 @@ using model::Syndrome;
 using model::TransferPhase;
 using Job = HandMadeJob;
 
-// The hang time is 10 s until suspect and 10 s more; what stops is heard of within 1 s, and each of the two ends at a
-// tick: 22 s at most.
+// The hang time is 10 s until suspect and 10 s more; a stop is reported within 1 s, and each of the two ends at a tick:
+// 22 s at most.
 constexpr int kHangSeconds = 22;
 
 bool IsRank(const Finding& finding, uint32_t rank) {
@@ -55,7 +55,7 @@ TEST(C4dMasterTest, ARankThatNeverArrivesIsNamed) {
   EXPECT_FALSE(finding.evidence.empty());
 }
 
-TEST(C4dMasterTest, ARankWhoseGpuDoesNotGetThereIsToldFromItsHostThread) {
+TEST(C4dMasterTest, ALateGpuIsDistinguishedFromALateHostThread) {
   Job job;
   job.Iterate(5);
   job.DoAll(Job::kData, Stage::kStarted, {3});
@@ -92,8 +92,8 @@ TEST(C4dMasterTest, ACircleIsAMismatch) {
   EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kReportSoftware);
 }
 
-// Spec 4.1, case C, and 4.2: 2 has sent to 3, and 3 has nothing; everybody downstream of 3 waits for data, everybody
-// upstream of 2 for buffers.
+// Spec 4.1, case C, and 4.2: 2 has sent to 3, and 3 has nothing; all ranks downstream of 3 wait for data, all upstream
+// of 2 for buffers.
 TEST(C4dMasterTest, ALostMessageNamesItsConnection) {
   Job job;
   job.Iterate(5);
@@ -137,9 +137,9 @@ TEST(C4dMasterTest, AFrozenProcessIsNoBrokenLink) {
   EXPECT_TRUE(IsRank(job.Open().front(), 3));
 }
 
-// All exchange with all, and 3 does not hear that its peers have posted buffers, nor do they hear that 3 has. Each of
-// them has lost two words, and 3 fourteen. Seven words that nobody heard are no process that froze.
-TEST(C4dMasterTest, WhoIsHeardByNobodyIsCutOff) {
+// All exchange with all, and neither 3 nor its peers see that the other side has posted buffers. Each of them has lost
+// two messages, and 3 fourteen. Seven lost messages are not a frozen process.
+TEST(C4dMasterTest, UnreachableHostsAreCutOff) {
   Job job;
   job.Iterate(5);
   job.DoAll(Job::kData, Stage::kStarted);
@@ -155,7 +155,7 @@ TEST(C4dMasterTest, WhoIsHeardByNobodyIsCutOff) {
   EXPECT_TRUE(IsNic(job.Open().front(), 3));
 }
 
-// The same of sends and receives, each of which has but two ranks, both with equally many lost words between them.
+// The same of sends and receives, each of which has but two ranks, both with equally many lost messages between them.
 TEST(C4dMasterTest, SingleTransfersAreLookedIntoTogether) {
   for (const bool is_cut_off : {true, false}) {
     Job job;
@@ -210,7 +210,7 @@ TEST(C4dMasterTest, ThatSomeHaveLeftAGroupDoesNotMakeTheirPeerFrozen) {
   }
 }
 
-// A rank that froze before its peers posted: it waits for all of them, and they have told it.
+// A rank that froze before its peers posted: it waits for all of them, and they have sent it theirs.
 TEST(C4dMasterTest, ASenderThatDoesNotListenIsNamed) {
   Job job;
   job.Iterate(5);
@@ -225,8 +225,8 @@ TEST(C4dMasterTest, ASenderThatDoesNotListenIsNamed) {
 }
 
 // A ring through both hosts, 0-1-2-3 and 4-5-6-7, of which the network sees 3 -> 4 and 7 -> 0. What is inside of the
-// hosts is out of sight, so no rank is named: the host that has data and does not pass it on, or nobody.
-TEST(C4dMasterTest, WhoRelaysIsNotNamed) {
+// hosts is out of sight, so no rank is named: the host that has data and does not pass it on, or none.
+TEST(C4dMasterTest, RelaysAreNotNamed) {
   for (const bool has_arrived : {false, true}) {
     Job job;
     job.Iterate(5);
@@ -252,8 +252,8 @@ TEST(C4dMasterTest, WhoRelaysIsNotNamed) {
 }
 
 // The report in which 2 may have begun "tensor 0" is lost: whether it has not, or the operation has stopped elsewhere
-// inside of host 0, nobody knows.
-TEST(C4dMasterTest, AMissingReportMakesNobodyOfTheHostACulprit) {
+// inside of host 0, is unknown.
+TEST(C4dMasterTest, AMissingReportBlamesNoRankOfTheHost) {
   Job job;
   for (int i = 0; i < 5; ++i) {
     job.DoAll(Job::kHost0, Stage::kFinished);
@@ -289,7 +289,7 @@ TEST(C4dMasterTest, IdleIsNoHang) {
   Job job;
   job.Iterate(5);
   job.Wait(600);
-  // Everybody has enqueued, nobody has started: they all compute.
+  // All ranks have enqueued, none has started: they all compute.
   job.DoAll(Job::kData, Stage::kEnqueued);
   job.Wait(600);
   EXPECT_TRUE(job.actions.empty());
@@ -354,7 +354,7 @@ TEST(C4dMasterTest, AJobThatLeavesIsNotDead) {
   EXPECT_TRUE(job.actions.empty());
 }
 
-TEST(C4dMasterTest, AHostThatIsLostIsDeadOnceItsJobStandsStill) {
+TEST(C4dMasterTest, ALostHostIsDeadOnceItsJobIsStalled) {
   Job job;
   job.Iterate(5);
   job.lost_hosts = {1};
@@ -411,7 +411,7 @@ TEST(C4dMasterTest, RanksThatDisagreeAreFoundBeforeAnyTimer) {
   EXPECT_EQ(job.master.findings().size(), 1u);  // the hang is its consequence
 }
 
-TEST(C4dMasterTest, ARankThatContradictsItselfAccusesNobody) {
+TEST(C4dMasterTest, ARankThatContradictsItselfYieldsNoFinding) {
   Job job;
   job.Iterate(5);
   for (uint32_t r = 0; r < Job::kRanks; ++r) job.Do(r, Job::kData, Stage::kStarted, r == 5 ? 500 : 1000);
@@ -457,7 +457,7 @@ TEST(C4dMasterTest, AMendedHangIsCleared) {
 }
 
 // Law: a rank that pauses for less than the hang time is never named, however often.
-TEST(C4dMasterTest, PausesBelowTheHangTimeAreNobodysFault) {
+TEST(C4dMasterTest, PausesBelowTheHangTimeYieldNoFinding) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
     Job job;
@@ -473,7 +473,7 @@ TEST(C4dMasterTest, PausesBelowTheHangTimeAreNobodysFault) {
   }
 }
 
-// Plays a history of records again, with its reports repeated and shuffled within each second.
+// Replays a history of records, with its reports repeated and shuffled within each second.
 std::vector<Finding> SimulateDisturbed(const Job& job, uint64_t seed, SimDuration skew) {
   Random random(seed);
   C4dMaster master{C4dOptions()};
@@ -508,8 +508,8 @@ TEST(C4dMasterTest, RepeatedAndReorderedReportsChangeNothing) {
   }
 }
 
-// Law: lost reports of healthy ranks, and ranks that disappear and return, accuse nobody.
-TEST(C4dMasterTest, LostReportsAccuseNobody) {
+// Law: lost reports of healthy ranks, and ranks that disappear and return, accuse no rank.
+TEST(C4dMasterTest, LostReportsBlameNoRank) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
     Job job;

@@ -8,7 +8,7 @@
 
 namespace fairlead::diagnosis::c4d {
 
-// When something that stands still is a hang. The hang time of an operation is its suspect time plus `confirm_for`.
+// When a stall is a hang. The hang time of an operation is its suspect time plus `confirm_for`.
 struct HangOptions {
   // Suspect time, > 0. Longer: long pauses of one rank (a checkpoint) are forgiven; shorter: hangs are seen sooner.
   SimDuration suspect_after = SimDuration(10'000'000'000);
@@ -26,7 +26,7 @@ struct HangOptions {
   SimDuration clear_after = SimDuration(3'000'000'000);
 };
 
-// When somebody is gone.
+// When a rank is gone.
 struct SilenceOptions {
   // How often agents report, > 0.
   SimDuration report_period = SimDuration(1'000'000'000);
@@ -34,13 +34,13 @@ struct SilenceOptions {
   int64_t missed_reports = 3;
   SimDuration silent_after = SimDuration(5'000'000'000);
   // A job that moves that long after a host fell silent does without it: it is the agent that is away. > 0. Longer:
-  // what was under way when a host died may take longer to come to a stop; shorter: lost agents are told from lost
+  // operations under way when a host died may take longer to stop; shorter: lost agents are distinguished from lost
   // hosts sooner.
   SimDuration went_on_after = SimDuration(10'000'000'000);
   // Its host is unreachable after that much more, >= 0. Longer: agents may restart unnoticed.
   SimDuration confirm_for = SimDuration(5'000'000'000);
   // More silent hosts than that share of the hosts are a fault of our own collection, 0..1. Larger: outages of whole
-  // leaves of the management network are taken for faults of hosts.
+  // leaves of the management network are mistaken for faults of hosts.
   double max_silent_share = 0.5;
   // Whether ranks that a signal or a debugger has stopped are named, without recommending to act on them. False: they
   // excuse the hang that they cause.

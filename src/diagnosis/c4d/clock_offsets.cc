@@ -11,7 +11,7 @@ namespace fairlead::diagnosis::c4d {
 
 namespace {
 
-// Nobody can leave before all have come.
+// No rank can leave before all have arrived.
 bool IsLeftTogether(model::OperationKind kind) {
   switch (kind) {
     case model::OperationKind::kAllReduce:

@@ -8,8 +8,8 @@
 //             one gives an estimate end(h) - ref for each of its hosts; the offset is the median of a host's last
 //             kKept estimates, which follows drift and forgets operations that were left unevenly.
 // Cost        O(ranks of the operation) per operation; kKept numbers per host.
-// Guarantees  hosts whose operations share hosts, directly or through others, become comparable; a host whose estimates
-//             are wild is wrong alone.
+// Guarantees  hosts whose operations share hosts, directly or through others, become comparable; a host with wild
+//             estimates corrupts no other.
 // Differs     the page takes one median over all operations; clocks drift, so we take it over the last few.
 // Reference   docs/spec/c4.md section 3.3.
 #pragma once

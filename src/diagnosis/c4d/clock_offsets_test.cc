@@ -26,7 +26,7 @@ void SimulateOperations(const JobLayout& layout, const std::vector<double>& offs
       for (const RankId rank : layout.communicators[c].ranks) {
         const size_t host = layout.ranks[rank.index()].host.index();
         double shown = end + offsets[host] + drifts[host] * end + random.Uniform(0, 0.5e-3);
-        // Now and then somebody leaves late.
+        // Now and then a rank leaves late.
         if (random.Below(40) == 0) shown += random.Uniform(0, 0.2);
         const SimTime at = SimTime::FromSeconds(Seconds(1000 + shown));
         instants.push_back({rank, at, at, at});

@@ -122,7 +122,7 @@ Stage CollectiveTable::StageOf(const OpenOperation& operation, uint32_t position
   Stage implied = Stage::kAbsent;
   if (operation.issue_index < marks.enqueued) implied = Stage::kEnqueued;
   if (operation.issue_index < marks.started) implied = Stage::kStarted;
-  // A later one has started: this one has ended, whether we were told or not.
+  // A later one has started: this one has ended, whether reported or not.
   if (operation.issue_index < marks.finished || operation.issue_index + 1 < marks.started) implied = Stage::kFinished;
   return std::max(member.stage, implied);
 }
@@ -154,7 +154,7 @@ OpenOperation& CollectiveTable::Insert(const OperationRecord& record, SimTime si
   operation.issue_index = record.issue_index;
   operation.since = since;
   operation.members.resize(marks_.size());
-  // What ranks have said of later operations holds for this one, too.
+  // Statements of ranks about later operations hold for this one, too.
   if (is_aligned_by_kind_) return operation;
   for (size_t i = 0; i < marks_.size(); ++i) {
     if (!marks_[i].is_known || marks_[i].finished <= record.issue_index) continue;

@@ -26,7 +26,7 @@ namespace fairlead::diagnosis::c4d {
 // How far a rank is with an operation; ascending.
 enum class Stage : uint8_t { kAbsent, kEnqueued, kStarted, kFinished };
 
-// The instants of a record on the master's clock, and the report that told.
+// The instants of a record on the master's clock, and the report that carried them.
 struct RecordContext {
   uint32_t serial = 0;
   SimTime enqueued;
@@ -52,7 +52,7 @@ struct MemberProgress {
   Stage stage = Stage::kAbsent;
   bool is_implied = false;   // finished, by what came later; its instants are not known
   bool contradicts = false;  // itself
-  uint32_t serial = 0;       // of the report that told the stage
+  uint32_t serial = 0;       // of the report that carried the stage
   SimTime enqueued;          // on the host's clock, as all instants of a member
   SimTime started;
   SimTime finished;
@@ -64,7 +64,7 @@ struct OpenOperation {
     OperationSignature signature;
   };
 
-  OperationSignature signature;  // as the first rank said
+  OperationSignature signature;  // as reported by the first rank
   uint64_t issue_index = 0;      // likewise
   SimTime since;                 // first enqueued, on the master's clock
   uint32_t num_finished = 0;
@@ -77,7 +77,7 @@ class CollectiveTable {
  public:
   struct Outcome {
     bool is_news = false;      // a stage that was not known
-    bool contradicts = false;  // what the same rank said before, or itself
+    bool contradicts = false;  // the previous statement of the same rank, or itself
     bool deviates = false;     // from what other ranks say, for the first time
   };
 
@@ -101,7 +101,7 @@ class CollectiveTable {
 
   // Ascending by issue.
   const std::deque<OpenOperation>& open() const { return open_; }
-  // How far the rank is with that operation, by all it has said.
+  // How far the rank is with that operation, by all its reports.
   Stage StageOf(const OpenOperation& operation, uint32_t position) const;
   // The latest report in which the rank spoke of a collective here; 0: none.
   uint32_t LastSerial(uint32_t position) const { return marks_[position].serial; }

@@ -15,7 +15,7 @@ using model::RankId;
 using model::SubCause;
 using model::Syndrome;
 
-// A death that nobody has to explain: the program has come to its end.
+// An expected end: the program has finished.
 bool IsRegularEnd(const RankState& rank) {
   return rank.process == ProcessState::kGone && (rank.is_finalizing || rank.exit_code == 0);
 }
@@ -116,7 +116,7 @@ std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hi
   if (std::optional<Suspect> dead = FindDead(picture)) suspects.push_back(std::move(*dead));
   const bool is_leaving = std::any_of(picture.ranks().begin(), picture.ranks().end(),
                                       [](const RankState& rank) { return rank.is_finalizing; });
-  // Where nobody is heard any more it may be us who do not hear; a job on one host can't tell.
+  // Where no host reports any more, the fault may be on our side; for a job on one host that can't be decided.
   const bool are_all_unseen = std::all_of(hindrances.begin(), hindrances.end(),
                                           [](Hindrance hindrance) { return hindrance == Hindrance::kUnseen; });
   if (is_leaving || (are_all_unseen && picture.hosts().size() > 1)) return suspects;

@@ -6,12 +6,12 @@
 // Notation    L = log D;  L ~ mu + r[source] + c[destination] + e[source][destination]
 //             z(v) = (v - median) / max(1.4826 MAD, floor), of r, c and e each among its like
 // Method      1. median polish of L: row and column medians in turn, at most max_rounds, once rows first and once
-//             columns first, and the mean of both;
-//             2. a row (column) is slow with z(r) >= z_line, exp(r) above the other rows by the least effect, and
-//             line_share of its cells above the median of their column (row) by that effect;
-//             3. cells of slow rows and columns are set aside; of the others, those with z(e) >= z_point are slow.
-//             Only lines that could be told from their cells take part in 1 and 2: line_cells_min cells at least, in
-//             columns (rows) of as many. In a ring, where row, column and cell coincide, nothing but cells is named.
+//             columns first, and the mean of both; 2. a row (column) is slow with z(r) >= z_line, exp(r) above the
+//             other rows by the least effect, and line_share of its cells above the median of their column (row) by
+//             that effect; 3. cells of slow rows and columns are set aside; of the others, those with z(e) >= z_point
+//             are slow. Only lines that can be distinguished from their cells take part in 1 and 2: line_cells_min
+//             cells at least, in columns (rows) of as many. In a ring, where row, column and cell coincide, nothing but
+//             cells is named.
 // Cost        O(cells x rounds) time, O(cells) space. See BM_DelayMatrix/ranks:16384.
 // Guarantees  scaling all delays changes nothing; relabelling relabels; transposing swaps rows and columns.
 // Differs     the two orders of step 1, which the page does not ask for: with one alone, transposing would not quite

@@ -237,7 +237,7 @@ TEST(DelayMatrixTest, LawsOfScalingRelabellingTransposing) {
   }
 }
 
-TEST(DelayMatrixTest, HealthyNoiseNamesNobody) {
+TEST(DelayMatrixTest, HealthyNoiseNamesNoCulprit) {
   Random random(3);
   for (const uint32_t n : {2u, 3u, 8u, 16u, 64u, 512u}) {
     const int trials = n == 512 ? 5 : 400;

@@ -1,9 +1,9 @@
 // Turns suspects, which come and go, into findings: confirmed once, cleared once.
 //
 // Method      a suspect is the same as before if syndrome and culprits are. A NIC and its sides are the same culprit:
-//             what one side slows down delays acknowledgements of the other, in some windows enough to be seen.
-//             One of a thing that stands (a hang, a death) is confirmed when it has been held without a break for the
-//             time that its syndrome takes, and cleared when nobody has held it for a while. One of slowness is judged
+//             what one side slows down delays acknowledgements of the other, in some windows enough to be seen. A
+//             finding of a lasting state (a hang, a death) is confirmed when the suspicion has lasted without a break
+//             for the time of its syndrome, and cleared when it has been absent for a while. One of slowness is judged
 //             by windows: bad in K of the last M.
 // Guarantees  a finding is opened at most once per suspicion, and cleared at most once. Ids ascend in order of opening.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace fairlead::diagnosis::c4d {
 
-// What the master says. A finding is told whole each time.
+// What the master says. A finding is reported in full each time.
 enum class FindingChange : uint8_t { kOpened, kUpdated };
 
 struct C4dAction {
@@ -35,16 +35,16 @@ class FindingTracker {
  public:
   explicit FindingTracker(JobId job) : job_(job) {}
 
-  // Notes what is held at `now`. Call it for all standing suspects of an instant, then ForgetOthers.
-  // Returns whether the suspicion is `hold` old by now and no finding is open for it: it may be confirmed.
+  // Notes what is held at `now`. Call it for all persistent suspects of an instant, then ForgetOthers. Returns whether
+  // the suspicion is `hold` old by now and no finding is open for it: it may be confirmed.
   bool Hold(const Suspect& suspect, SimTime now, SimDuration hold);
-  // Ends standing suspicions that were not held at `now`; open findings stay open.
+  // Ends persistent suspicions that were not held at `now`; open findings stay open.
   void ForgetOthers(SimTime now);
 
   // Notes the suspects of a window of slowness. Returns those that are bad in `bad` of the last `windows` windows and
   // have no open finding, with their latest evidence.
   std::vector<Suspect> HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad, uint32_t windows);
-  // Findings of slowness whose last `windows` windows were all good.
+  // Findings of slowness with good values in all of the last `windows` windows.
   std::vector<model::FindingId> FindRecovered(uint32_t windows) const;
 
   // Opens a finding. Args: symptoms: open findings that this one explains.

@@ -84,7 +84,7 @@ class HangRule {
   }
 
   // Whether the rank is known not to have begun an operation, and not to be inside of another that a missing report
-  // told.
+  // contained.
   bool IsSurelyMissing(RankId rank) const {
     const bool is_missing =
         std::any_of(graph_.operations.begin(), graph_.operations.end(), [&](const PendingOperation& operation) {
@@ -111,8 +111,8 @@ class HangRule {
     cycles_.push_back(sink);
   }
 
-  // Operations that nobody is known to be missing from. Those of a communicator share its connections and wait for each
-  // other there (single sends and receives all with all), so they are looked into together.
+  // Operations from which no rank is known to be missing. Those of a communicator share its connections and wait for
+  // each other there (single sends and receives all with all), so they are looked into together.
   void LookIntoStarted() {
     data_of_.resize(graph_.operations.size());
     std::map<model::CommunicatorId, std::vector<uint32_t>> started;
@@ -123,7 +123,7 @@ class HangRule {
     for (const auto& [communicator, operations] : started) LookInto(communicator, operations);
   }
 
-  // If connections do not tell where the data is, those who may be missing are waited for.
+  // If connections do not tell where the data is, those that may be missing are waited for.
   void LookInto(model::CommunicatorId communicator, const std::vector<uint32_t>& operations) {
     std::set<RankId> ranks;
     for (const uint32_t i : operations) {
@@ -300,7 +300,7 @@ class HangRule {
     suspects->push_back(std::move(suspect));
   }
 
-  // Nobody else explains it: ranks that can't be seen, or of which reports are missing.
+  // No other rank explains it: ranks that can't be seen, or of which reports are missing.
   void AddUnseen(std::vector<Suspect>* suspects) const {
     std::vector<RankId> silent;
     for (const RankId rank : unseen_) {
@@ -315,7 +315,7 @@ class HangRule {
       NameHostInDoubt(all.front(), &suspect);
       return;
     }
-    // Any of them may be the one. Nobody is named who is innocent but for one.
+    // Any of them may be the one. At most one innocent rank is named.
     suspect.summary = fmt::format("{} ranks wait for one of {}, of which reports are missing", NumWaiting(),
                                   Describe(layout_, names_, suspect.culprits));
     suspect.culprits.clear();
@@ -428,7 +428,7 @@ class HangRule {
 
   // Who of a circle has gone another way than the others: those inside of the operation that fewest of the circle are
   // inside of. Ranks outside of the circle don't count: they have done both, or have nothing to do with one of them. Of
-  // equally many, those whose operation lacks more ranks; nobody if most are missing from neither.
+  // equally many, those of the operation that lacks more ranks; none if most are missing from neither.
   std::vector<RankId> FindStrayed(const std::vector<uint32_t>& cycle) const {
     std::set<RankId> ranks;
     for (const uint32_t node : cycle) {
@@ -496,7 +496,7 @@ class HangRule {
   std::set<RankId> gpus_;
   std::set<RankId> relays_;
   std::set<RankId> frozen_;
-  std::vector<StuckData> data_;    // of operations that nobody is known to be missing from
+  std::vector<StuckData> data_;    // of operations from which no rank is known to be missing
   std::vector<uint32_t> data_of_;  // [operation] index of data_; else of no meaning
   std::set<uint32_t> added_data_;
   std::set<RankId> unseen_;  // that may be the cause, for all that is missing of their reports

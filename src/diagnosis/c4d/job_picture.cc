@@ -118,7 +118,7 @@ bool JobPicture::Add(SimTime now, const model::HostReport& report) {
     if (host->symptoms.size() == HostState::kMaxSymptoms) host->symptoms.erase(host->symptoms.begin());
     host->symptoms.push_back({symptom, now});
   }
-  // A late report is news of symptoms, but not of who runs.
+  // A late report updates symptoms, but not which ranks run.
   if (report.at < newest_before) return true;
   for (const model::RankLiveness& liveness : report.ranks) {
     const bool is_here = liveness.rank.valid() && liveness.rank.index() < ranks_.size() &&
@@ -226,7 +226,7 @@ void JobPicture::AddProgress(SimTime now, const model::RankReport& report, uint3
   bool is_news = false;
   bool contradicts = false;
   if (peer) {
-    // When it happened nobody tells: since the report before.
+    // The exact time is unknown: since the previous report.
     const TransferTable::Outcome outcome =
         communicator.transfers.AddProgress(*position, *peer, record, {serial, now, now});
     communicator.num_completed += outcome.finished;

@@ -2,8 +2,8 @@
 //
 // Problem     reports come once a second from tens of thousands of ranks, on clocks that differ, and some are lost,
 //             late, repeated, truncated or contradict each other; ranks go silent and return. The detectors need: which
-//             operations are pending, who has not arrived, what moved last, in which phase connections are stuck, and
-//             which of this may be out of date because a report is missing.
+//             operations are pending, which ranks have not arrived, what moved last, in which phase connections are
+//             stuck, and which of this may be out of date because a report is missing.
 // Method      operations by communicator (collective_table.h, transfer_table.h), gaps by reporter (report_sequence.h).
 //             A report that tells all that is pending makes good for those lost before it.
 //             Instants of a host become instants of the master by their age in the report that tells them, so that
@@ -37,7 +37,7 @@
 
 namespace fairlead::diagnosis::c4d {
 
-// How one end of a connection stood when its rank reported last.
+// State of one end of a connection in the last report of its rank.
 struct ConnectionState {
   model::ConnectionKey key;
   uint32_t in_flight = 0;
@@ -56,8 +56,8 @@ struct RankState {
   uint32_t host = 0;                    // index of JobPicture::hosts()
   std::vector<Membership> memberships;  // ascending
   ReportSequence numbers;
-  // The newest report that told everything about its operations, or about its connections. What was missed before it is
-  // no matter, and a rank that has sent one is not believed to have nothing to tell by one that was truncated.
+  // The newest report that was complete about its operations, or about its connections. What was missed before it is no
+  // matter, and a rank that has sent one is not believed to have nothing to tell by one that was truncated.
   struct WholeReport {
     uint32_t serial = 0;  // 0: none
     SimTime heard;
@@ -70,7 +70,7 @@ struct RankState {
   bool is_finalizing = false;
   model::ProcessState process = model::ProcessState::kRunning;
   int32_t exit_code = 0;
-  SimTime process_since;                     // when the process state was first heard of
+  SimTime process_since;                     // when the process state was first reported
   std::vector<ConnectionState> connections;  // ascending keys
 };
 
@@ -102,7 +102,7 @@ struct CommunicatorState {
   uint64_t num_completed = 0;  // collectives by all ranks, transfers by one end
 };
 
-// A disagreement about an operation that came up; whether it stands is asked later.
+// A disagreement about an operation that came up; whether it persists is checked later.
 struct Dispute {
   model::CommunicatorId communicator;
   OpenOperation operation;  // as it was when it completed
@@ -130,8 +130,8 @@ class JobPicture {
   // Args: layout valid; start on the master's clock; names: for texts.
   JobPicture(model::JobLayout layout, SimTime start, model::PlaceNames names = {});
 
-  // Returns whether the report was news, not a repetition or somebody else's. Calls `sink` for each collective that all
-  // ranks have now finished and told about; its spans live as long as the call.
+  // Returns whether the report was news, not a repetition or of another rank. Calls `sink` for each collective that all
+  // ranks have now finished and reported; its spans live as long as the call.
   bool Add(SimTime now, const model::RankReport& report, const CompletionSink& sink);
   bool Add(SimTime now, const model::HostReport& report);
 
@@ -141,23 +141,23 @@ class JobPicture {
   const std::vector<HostState>& hosts() const { return hosts_; }
   const IdVector<model::CommunicatorId, CommunicatorState>& communicators() const { return communicators_; }
   const PictureCounters& counters() const { return counters_; }
-  SimTime last_heard() const { return last_heard_; }  // of anybody
+  SimTime last_heard() const { return last_heard_; }  // of any rank
   SimTime last_progress() const { return last_progress_; }
 
-  // Where a rank stands in a communicator; nothing if it is no member.
+  // Position of a rank in a communicator; nothing if it is no member.
   std::optional<uint32_t> PositionOf(model::RankId rank, model::CommunicatorId communicator) const;
   // Connections of the rank on that communicator.
   std::span<const ConnectionState> ConnectionsOf(model::RankId rank, model::CommunicatorId communicator) const;
   const ConnectionState* FindConnection(model::RankId rank, const model::ConnectionKey& key) const;
 
-  // Where the oldest message under way of one of the rank's connections stands, by all that was told.
+  // State of the oldest message under way on one of the rank's connections, by all reports.
   model::TransferPhase PhaseOf(model::RankId rank, const ConnectionState& connection) const {
-    const bool is_idle = connection.serial < ranks_[rank].reported_connections.serial;  // or else it had been told
+    const bool is_idle = connection.serial < ranks_[rank].reported_connections.serial;  // or else it would have been reported
     return is_idle ? model::TransferPhase::kIdle : connection.phase;
   }
 
-  // Whether the rank would have told by now if an operation had changed on its side up to `time` since its report of
-  // that serial. Args: how long reports may take to arrive, and to be missed.
+  // Whether the rank would have reported by now if an operation had changed on its side up to `time` since its report
+  // of that serial. Args: how long reports may take to arrive, and to be missed.
   bool IsUpToDate(model::RankId rank, uint32_t serial, SimTime time, SimDuration report_delay) const {
     return IsReportedSince(rank, ranks_[rank].reported_operations, serial, time, report_delay);
   }
@@ -165,7 +165,8 @@ class JobPicture {
   bool IsUpToDate(model::RankId rank, const ConnectionState& connection, SimTime time, SimDuration report_delay) const {
     return IsReportedSince(rank, ranks_[rank].reported_connections, connection.serial, time, report_delay);
   }
-  // Whether a report made within [from, until] that is missing may have told of an operation of which nobody else told.
+  // Whether a report made within [from, until] that is missing may have contained an operation that no other report
+  // has.
   bool MayHideOperation(model::RankId rank, SimTime from, SimTime until) const {
     return ranks_[rank].numbers.HasGapBetween(from, until, ranks_[rank].reported_operations.serial);
   }

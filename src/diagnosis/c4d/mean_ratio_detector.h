@@ -1,4 +1,4 @@
-// The rival of the delay matrix: who is how many times slower than the mean?
+// The rival of the delay matrix: how many times slower than the mean is each?
 //
 // Method      a row is slow if its mean is row_limit times the mean of all cells, a column likewise, and a cell if it
 //             is point_limit times that mean. Cells of slow rows and columns are set aside.
@@ -20,7 +20,7 @@ struct MeanRatioLimits {
   double point = 5;
 };
 
-// As ScoreDelays, whose scores z are ratios here.
+// As ScoreDelays, with ratios as scores z.
 DelayVerdict CompareWithMean(std::span<const DelayCell> cells, uint32_t num_sources, uint32_t num_destinations,
                              const MeanRatioLimits& limits = {});
 

@@ -47,7 +47,7 @@ std::vector<Camp> CampsOf(const JobLayout& layout, CommunicatorId id, const Open
   return camps;
 }
 
-// Communicators of the same size do the same things in the same order in most programs: how many did what is said.
+// Communicators of the same size do the same things in the same order in most programs: how many did as stated.
 size_t NumAlike(const JobPicture& picture, CommunicatorId id, const OperationSignature& said) {
   const size_t num_ranks = picture.layout().communicators[id.index()].ranks.size();
   const auto is_same = [&](const OperationSignature& s) {
@@ -65,7 +65,7 @@ size_t NumAlike(const JobPicture& picture, CommunicatorId id, const OperationSig
   return count;
 }
 
-// The camp that is right; nothing if that can't be told.
+// The camp that is right; nothing if that is unknown.
 const Camp* FindRight(const std::vector<Camp>& camps) {
   const Camp* best = nullptr;
   bool is_tie = false;

@@ -1,11 +1,11 @@
 // Do all ranks mean the same operation? Different kinds, sizes, types or roots at one position are a fault of the
 // program.
 //
-// Method      the majority of the ranks that have spoken of the operation is right; without one, those that mean what
-//             other communicators of that size did at that sequence, then those whose size this communicator has seen
-//             before. The ends of a transfer have to agree about its bytes; neither end is more right than the other.
-//             A rank that contradicts itself has no vote. Ranks may send different amounts in an all-to-all: that is
-//             held against them only when it stands still.
+// Method      the majority of the ranks that have reported the operation is right; without one, those that agree with
+//             what other communicators of that size did at that sequence, then those whose size this communicator has
+//             seen before. The ends of a transfer have to agree about its bytes; neither end is more right than the
+//             other. A rank that contradicts itself has no vote. Ranks may send different amounts in an all-to-all:
+//             that is held against them only when it is stalled.
 // Cost        O(communicators that ever had a disagreement) a call.
 // Reference   docs/spec/c4.md section 4.1, last paragraph.
 #pragma once
@@ -21,7 +21,7 @@ namespace fairlead::diagnosis::c4d {
 
 class MismatchCheck {
  public:
-  // Disagreements that stand, and those about operations that ended all the same within `clear_after` before `now`.
+  // Disagreements that persist, and those about operations that ended anyway within `clear_after` before `now`.
   std::vector<Suspect> Find(SimTime now, const HangOptions& options, JobPicture* picture);
 
  private:

@@ -91,7 +91,7 @@ TEST(CollectiveTableTest, ImpossibleCountsAndRecordsChangeNothing) {
   EXPECT_EQ(table.StageOf(table.open().front(), 0), Stage::kStarted);
 }
 
-TEST(CollectiveTableTest, WhoMeansAnotherOperationDeviates) {
+TEST(CollectiveTableTest, RanksInAnotherOperationDeviate) {
   CollectiveTable table(3);
   table.Add(0, Record(OperationKind::kAllReduce, 0, Stage::kStarted, 100), kContext);
   EXPECT_TRUE(table.Add(1, Record(OperationKind::kAllReduce, 0, Stage::kStarted, 50), kContext).deviates);
@@ -104,7 +104,7 @@ TEST(CollectiveTableTest, WhoMeansAnotherOperationDeviates) {
 }
 
 // Law: in whatever order and how often records and counts of two ranks come, no operation completes twice, and none
-// stays open once all have been told. (One of which all have told later ones before is never opened.)
+// stays open once all have been reported. (One followed by later ones that all have reported is never opened.)
 TEST(CollectiveTableTest, OrderAndRepetitionDoNotMatter) {
   constexpr uint64_t kOperations = 20;
   for (uint64_t seed = 1; seed <= 200; ++seed) {

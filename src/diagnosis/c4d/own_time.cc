@@ -7,7 +7,7 @@ namespace fairlead::diagnosis::c4d {
 void OwnTime::CollectEvents(const model::RankReport& report, SimTime after) {
   events_.clear();
   const auto add = [&](SimTime at, EventKind kind, SimTime enqueued) {
-    // What the report before has told already is told again with each later instant.
+    // The content of the previous report is repeated with each later instant.
     if (at > after && at <= report.at) events_.push_back({at, kind, enqueued});
   };
   for (const model::OperationRecord& operation : report.operations) {
@@ -68,7 +68,7 @@ void OwnTime::Add(const model::RankReport& report) {
   rank.newest_report = report.number;
   rank.newest_at = report.at;
   if (!is_next) {
-    // Events before this report may be missing: begin anew after it.
+    // Events before this report may be missing: begin again after it.
     Forget(rank);
     if (!events_.empty()) rank.latest = rank.host_latest = events_.back().at;
     return;

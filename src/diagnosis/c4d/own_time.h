@@ -1,7 +1,7 @@
 // How long did each rank keep others waiting by what it did itself, rather than by waiting?
 //
 // Problem     a rank's operation begins late because its GPU or its host thread took long, or because it had to wait
-//             for somebody else's data. Only the first is its own doing. Receives may be posted long before they are
+//             for data of another rank. Only the first is its own doing. Receives may be posted long before they are
 //             needed, so the time inside them says nothing.
 // Notation    output: the start of a collective or of a send;  input: the end of a collective or of a receive
 //             gap(output) = output - the latest output before it, or the latest input that it can have waited for
@@ -64,7 +64,7 @@ class OwnTime {
   struct Rank {
     std::optional<uint64_t> newest_report;
     SimTime newest_at;
-    // Output or end of a collective; nothing: the next gap can't be told.
+    // Output or end of a collective; nothing: the next gap is unknown.
     std::optional<SimTime> latest;
     std::vector<Event> received;                    // since then
     std::optional<SimTime> host_latest;             // enqueueing or end of an operation

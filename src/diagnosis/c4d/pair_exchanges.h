@@ -1,16 +1,15 @@
-// Which sends and receives of a job are an exchange of all with all, and when did each rank come to it?
+// Which sends and receives of a job are an exchange of all with all, and when did each rank reach it?
 //
-// Problem     programs send from all to all, such as tokens to experts, as single sends and receives. Nobody gets
-//             further before the last has come, as in a collective, but no record says that they belong together.
+// Problem     programs send from all to all, such as tokens to experts, as single sends and receives. No rank gets
+//             further before the last has arrived, as in a collective, but no record says that they belong together.
 // Method      the k-th send to and the k-th receive from each other rank of a communicator are one exchange if on each
-//             rank there was a moment at which all of them were under way. It is then told as an all-to-all: a rank
-//             comes with its first operation and leaves with its last.
-//             Stages of a pipeline send what follows from what they have received, so a later one never has both under
-//             way at once, and it is none.
-// Cost        O(log ranks) a record. Memory: a number for each lane of sends or receives, and what is told of exchanges
+//             rank there was a moment at which all of them were under way. It is then reported as an all-to-all: a rank
+//             arrives with its first operation and leaves with its last. Stages of a pipeline send what follows from
+//             what they have received, so a later one never has both under way at once, and it is none.
+// Cost        O(log ranks) a record. Memory: a number for each lane of sends or receives, and the reports of exchanges
 //             that have not ended, kMaxOpen at most; nothing for communicators that are used for something else.
-// Guarantees  a record that is repeated changes nothing. Of a record that is lost, or passed by a later one, the
-//             exchange is not told.
+// Guarantees  a record that is repeated changes nothing. An exchange with a record that is lost, or overtaken by a
+//             later one, is not reported.
 // Differs     exchanges in which pairs without data are left out are not found: their numbers differ from pair to pair.
 // Reference   docs/spec/c4.md section 6, steps 2 and 3, which are about collectives.
 #pragma once
@@ -49,7 +48,7 @@ class PairExchanges {
   // A rank that has met some of the others so often would have met all of them in an exchange.
   static constexpr uint64_t kMeetings = 3;
 
-  // What a rank has told of its operations of one sequence.
+  // Reports of a rank about its operations of one sequence.
   struct Member {
     uint32_t operations = 0;  // that have finished
     SimTime enqueued = SimTime::Never();
@@ -59,13 +58,13 @@ class PairExchanges {
     SimTime last_finished;
   };
   struct Rank {
-    std::map<uint32_t, uint64_t> lanes;  // 2 * position of the peer + is receive; sequences below were told
+    std::map<uint32_t, uint64_t> lanes;  // 2 * position of the peer + is receive; sequences below were reported
     std::map<uint64_t, Member> pending;  // by sequence
     uint64_t first = UINT64_MAX;         // sequence of all
     uint64_t latest = 0;
   };
   struct Open {
-    std::vector<RankInstants> ranks;  // [member] who is invalid has not told all
+    std::vector<RankInstants> ranks;  // [member] invalid: has not reported all
     uint32_t num_reported = 0;
   };
   struct Communicator {

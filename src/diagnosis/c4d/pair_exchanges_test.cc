@@ -73,7 +73,7 @@ class PairExchangesTest : public ::testing::Test {
   std::vector<Reported> reported_;
 };
 
-TEST_F(PairExchangesTest, AllWithAllIsToldOnceWithTheFirstStartAndTheLastEnd) {
+TEST_F(PairExchangesTest, AllToAllIsReportedOnceWithTheFirstStartAndTheLastEnd) {
   MakeJob(3);
   // Rank 2 comes a second late; its data are the last that the others get.
   for (uint32_t rank = 0; rank < 3; ++rank) {
@@ -81,7 +81,7 @@ TEST_F(PairExchangesTest, AllWithAllIsToldOnceWithTheFirstStartAndTheLastEnd) {
     operations[0].started = At(rank == 2 ? 1.9 : 0.9);
     operations[0].finished = At(2.25);
     Report(rank, operations);
-    Report(rank, operations);  // told again
+    Report(rank, operations);  // reported again
     EXPECT_EQ(reported_.size(), rank == 2 ? 1u : 0u);
   }
   ASSERT_EQ(reported_.size(), 1u);
@@ -94,7 +94,7 @@ TEST_F(PairExchangesTest, AllWithAllIsToldOnceWithTheFirstStartAndTheLastEnd) {
   EXPECT_FALSE(exchanges_->HasExchanges(CommunicatorId(0u)));
 }
 
-TEST_F(PairExchangesTest, OfWhatIsLostNothingIsToldAndTheNextOneIs) {
+TEST_F(PairExchangesTest, LostOperationsAreNotReportedAndTheNextOneIs) {
   MakeJob(4);
   for (uint64_t sequence = 7; sequence < 9; ++sequence) {
     const auto t = static_cast<double>(sequence);
@@ -108,7 +108,8 @@ TEST_F(PairExchangesTest, OfWhatIsLostNothingIsToldAndTheNextOneIs) {
   EXPECT_EQ(reported_[0].sequence, 8u);
 }
 
-// Law: at most kMaxOpen exchanges are remembered, and those that are complete are told, however many others are not.
+// Law: at most kMaxOpen exchanges are remembered, and those that are complete are reported, however many others are
+// not.
 TEST_F(PairExchangesTest, ARankThatTellsNothingHidesNoLaterExchange) {
   MakeJob(3);
   const uint64_t num_lost = 2 * PairExchanges::kMaxOpen;

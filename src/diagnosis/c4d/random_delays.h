@@ -18,7 +18,7 @@ inline double LogNormal(Random& random, double cv) {
   return std::exp(sigma * radius * std::cos(2 * std::numbers::pi * random.Uniform()) - sigma * sigma / 2);
 }
 
-// All pairs of n workers; each cell is the mean of 30 messages, the fewest that count, whose delays vary by
+// All pairs of n workers; each cell is the mean of 30 messages, the fewest that count, with delays that vary by
 // `message_cv`.
 inline std::vector<DelayCell> MakeDenseDelays(uint32_t n, double message_cv, Random& random) {
   std::vector<DelayCell> cells;

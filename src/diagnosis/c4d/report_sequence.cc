@@ -5,7 +5,7 @@
 namespace fairlead::diagnosis::c4d {
 namespace {
 
-// Farther away than this from the expected number: counted anew. An agent reports once a second.
+// Farther away than this from the expected number: counting restarts. An agent reports once a second.
 constexpr int64_t kMaxJump = 3600;
 
 }  // namespace
@@ -37,7 +37,7 @@ std::optional<uint32_t> ReportSequence::Add(uint64_t number, SimTime at, SimTime
 
 uint32_t ReportSequence::CountAnew(uint64_t number, SimTime now) {
   if (has_started_) {
-    // What was told between the counts is lost.
+    // Reports between the two counts are lost.
     NoteGaps(next_, next_, now, now);
     ++next_;
   }

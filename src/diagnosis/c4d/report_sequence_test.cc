@@ -38,7 +38,7 @@ TEST(ReportSequenceTest, AMissingReportIsAsOldAsItsPlaceInTheOrder) {
   EXPECT_FALSE(sequence.HasGapBetween(At(2.1), At(9)));
 }
 
-TEST(ReportSequenceTest, AReporterThatCountsAnewMayHaveToldMoreBefore) {
+TEST(ReportSequenceTest, AReporterThatRestartsItsCountMayHaveReportedMoreBefore) {
   ReportSequence sequence;
   const auto before = sequence.Add(500, At(500), At(500));
   const auto after = sequence.Add(0, At(501), At(501));

@@ -1,5 +1,5 @@
-// Laws of the master on jobs that src/execution plays: disturbed telemetry accuses nobody who is innocent, and two
-// faults are both found.
+// Laws of the master on jobs simulated by src/execution: disturbed telemetry accuses no innocent rank, and two faults
+// are both found.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,8 +89,8 @@ NoiseOptions Disturbed(Random& random) {
   return noise;
 }
 
-// Law: whatever happens to the reports of a healthy job on their way, nobody hangs, is dead or slow.
-TEST(SimulatedJobTest, DisturbedReportsOfAHealthyJobAccuseNobody) {
+// Law: whatever happens to the reports of a healthy job on their way, no rank hangs, is dead or slow.
+TEST(SimulatedJobTest, DisturbedReportsOfAHealthyJobBlameNoRank) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     Random random(seed);
     const NoiseOptions noise = Disturbed(random);
@@ -98,8 +98,8 @@ TEST(SimulatedJobTest, DisturbedReportsOfAHealthyJobAccuseNobody) {
   }
 }
 
-// Law: of a broken job whose reports are disturbed, only what is broken is named, or nobody.
-TEST(SimulatedJobTest, DisturbedReportsOfABrokenJobAccuseNobodyElse) {
+// Law: of a broken job with disturbed reports, only what is broken is named, or nothing.
+TEST(SimulatedJobTest, DisturbedReportsOfABrokenJobBlameNoOtherRank) {
   for (const FaultKind kind : {FaultKind::kProcessFrozen, FaultKind::kGpuHang, FaultKind::kCrossedOrder,
                                FaultKind::kProcessCrash, FaultKind::kWrongSize}) {
     for (uint64_t seed = 1; seed <= 4; ++seed) {
@@ -114,7 +114,7 @@ TEST(SimulatedJobTest, DisturbedReportsOfABrokenJobAccuseNobodyElse) {
   }
 }
 
-// Law: one lost report in ten hides no hang, since each tells anew where its rank stands.
+// Law: one lost report in ten hides no hang, since each report repeats the state of its rank.
 TEST(SimulatedJobTest, LostReportsHideNoHang) {
   NoiseOptions noise;
   noise.lost = 0.1;
@@ -169,7 +169,7 @@ TEST(SimulatedJobTest, TwoSlowNicsAreBothFound) {
   EXPECT_TRUE(NamesOnly(findings, faults));
 }
 
-// A process that stands still for 40 s is found, and cleared; then a GPU of another host becomes slow.
+// A process that stops for 40 s is found, and cleared; then a GPU of another host becomes slow.
 TEST(SimulatedJobTest, ASlowRankAfterAFrozenOneIsFoundToo) {
   Fault frozen = On(FaultKind::kProcessFrozen, 5, 60);
   frozen.end = SimTime(100 * kSecond);
@@ -180,7 +180,7 @@ TEST(SimulatedJobTest, ASlowRankAfterAFrozenOneIsFoundToo) {
   EXPECT_TRUE(NamesOnly(findings, {frozen, slow}));
 }
 
-// The job stands still for ever once a process has died; the slow GPU was found before.
+// The job is stalled forever once a process has died; the slow GPU was found before.
 TEST(SimulatedJobTest, ADeadRankAfterASlowOneIsFoundToo) {
   const Fault slow = On(FaultKind::kSlowGpu, 18, 60, 2);
   const Fault dead = On(FaultKind::kProcessCrash, 5, 130);

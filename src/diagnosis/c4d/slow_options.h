@@ -20,17 +20,17 @@ struct SlowOptions {
   // for their own baseline. Lower: a median of few is trusted.
   uint32_t peers_min = 4;
   // Windows without a suspect that make what is normal for this job, 1 or more. Higher: steadier, later. Lower: one odd
-  // window at the start is taken for normal.
+  // window at the start is mistaken for normal.
   uint32_t baseline_windows = 2;
 
   // Operations on one communicator in a window, after the worst are left out, 1 or more. Higher: slow jobs
   // need longer windows. Lower: single late operations count.
   uint32_t operations_min = 4;
-  // Share of the window that others must have waited for a straggler. Higher: only what hurts. Lower: names those whose
-  // lateness is as good as none.
+  // Share of the window that others must have waited for a straggler. Higher: only what hurts. Lower: names those with
+  // hardly any lateness.
   double wait_share_min = 0.05;
-  // Share of all lateness that those who are named have to bear. Higher: more are named at once, or nobody. Lower: only
-  // the worst of several is named.
+  // Share of all lateness that the named ranks have to account for. Higher: more are named at once, or none. Lower:
+  // only the worst of several is named.
   double blame_share_min = 0.6;
   // Least standard deviation of waits and lags, as a share of the window. Higher: weaker stragglers are missed in
   // steady jobs. Lower: differences too small to matter look significant there.

@@ -19,7 +19,7 @@ namespace fairlead::diagnosis::c4d {
 
 namespace {
 
-// A pair is slow by itself from here on; whether anybody is named is decided per element, at z_line or z_point.
+// A pair alone counts as slow from here on; whether any is named is decided per element, at z_line or z_point.
 constexpr double kPairSigmas = 3;
 // Below this share of the least effect a pair speaks against a fault of what it passes.
 constexpr double kHealthyShare = 0.5;
@@ -477,7 +477,7 @@ std::vector<Suspect> SlowTransferDetector::NameElements(std::span<const PairDela
     const bool is_lossy = can_tell_losses && !delay.is_slow() && delay.uneven >= kUnevenShareMin;
     if (is_lossy && !is_explained(element, slow)) suspects.push_back(MakeSuspect(element, delay));
   }
-  // A pattern that takes many elements to explain is none that we know: rather nobody than somebody innocent.
+  // A pattern that takes many elements to explain is not a known one: better to name none than an innocent one.
   if (suspects.size() > kElementsMax) suspects.clear();
   return suspects;
 }

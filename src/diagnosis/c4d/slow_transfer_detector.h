@@ -6,38 +6,35 @@
 // Notation    x(connection) = log of its time per message over what is normal for it; 0: as ever
 //             sharing(connection) = how many connections share the port at its busier end: sends of its source, or
 //             receives of its destination, in one communicator on one plane
-// Method      per window:
-//             1. time per message of each connection with enough messages (TransferFit), at the size it usually sends;
-//             2. x against its own baseline of the first windows without a suspect; before there is one, against the
-//             median of its class: messages as large and about as many, same sharing, same pair of leaf switches
-//             (enough of them) or as local as it;
-//             3. what all suffer is nobody's fault: unless some are as ever, x is counted from what is normal now;
-//             4. x averaged per pair of ranks and plane; slow: by itself (three sigma of how pairs differ, three
-//             standard errors by how far its reports agree, and the least effects), as part of a row or column that
-//             ScoreDelays names, or lossy: single messages are much slower again and again,
-//             than it has ever seen, while those of most others are not. A rank that comes late sends all that it has
-//             at once, and gets all that others had for it: messages of a burst share their time otherwise than those
-//             that come one by one. What single messages take longer is no loss as long as an end's lateness covers it,
-//             nor where the others take that much less: a loss adds time, other company only shares it otherwise;
-//             5. NetworkElements finds what slow pairs have in common; each element has to pass z_line, a single
-//             connection z_point. Those come first that explain most, and of these the slowest. What passes a slow
-//             element, or is acknowledged through it, waits there: it is neither slow nor lossy as well (a slow
-//             connection explains losses only). A single connection that is less than twice as slow as ever has to be
-//             slower than all of its class that are as ever, too, by the least effect: which messages meet is a matter
-//             of chance when a job starts, and changes when somebody is held up once; one that was lucky is then no
-//             slower than others. The median of the class is no bound: connections of one class differ for as long as
-//             the job runs. So one without a normal of its own has to be slower than all others of its class;
-//             6. while all wait for something slow, or for a rank that comes late, messages elsewhere meet others than
-//             usual: most of those that change are faster, some slower. So what else looks slow has to pass its z by
-//             how much faster those are that pass nothing slow, and beside something slow a loss is told only if those
-//             are as ever: single messages meet others, too.
-//             A window with a suspect teaches nobody what is normal.
+// Method      per window: 1. time per message of each connection with enough messages (TransferFit), at the size it
+//             usually sends; 2. x against its own baseline of the first windows without a suspect; before there is one,
+//             against the median of its class: messages as large and about as many, same sharing, same pair of leaf
+//             switches (enough of them) or as local as it; 3. what all suffer is nobody's fault: unless some are as
+//             ever, x is counted from what is normal now; 4. x averaged per pair of ranks and plane; slow: by itself
+//             (three sigma of how pairs differ, three standard errors by how far its reports agree, and the least
+//             effects), as part of a row or column that ScoreDelays names, or lossy: single messages are much slower
+//             again and again, than it has ever seen, while those of most others are not. A rank that comes late sends
+//             all that it has at once, and gets all that others had for it: messages of a burst share their time
+//             otherwise than those that come one by one. What single messages take longer is no loss as long as an
+//             end's lateness covers it, nor where the others take that much less: a loss adds time, other company only
+//             shares it otherwise; 5. NetworkElements finds what slow pairs have in common; each element has to pass
+//             z_line, a single connection z_point. Those come first that explain most, and of these the slowest. What
+//             passes a slow element, or is acknowledged through it, waits there: it is neither slow nor lossy as well
+//             (a slow connection explains losses only). A single connection that is less than twice as slow as ever has
+//             to be slower than all of its class that are as ever, too, by the least effect: which messages meet is a
+//             matter of chance when a job starts, and changes when somebody is held up once; one that was lucky is then
+//             no slower than others. The median of the class is no bound: connections of one class differ for as long
+//             as the job runs. So one without its own normal has to be slower than all others of its class; 6. while
+//             all wait for something slow, or for a rank that comes late, messages elsewhere meet others than usual:
+//             most of those that change are faster, some slower. So what else looks slow has to pass its z by how much
+//             faster those are that pass nothing slow, and beside something slow a loss is told only if those are as
+//             ever: single messages meet others, too. A window with a suspect does not count for what is normal.
 // Cost        O(connections) per window, about 200 bytes a connection. See BM_SlowTransfers/ranks:16384.
-// Guarantees  a slowdown of all transfers by one factor names nobody; repeated reports change nothing; order of reports
+// Guarantees  a slowdown of all transfers by one factor names none; repeated reports change nothing; order of reports
 //             changes nothing.
-// Differs     classes of the page are per rail and hop count, which no report tells; leaf switches stand for both.
-//             One matrix per level became one matrix and a search over all levels at once: of elements that would
-//             explain the same transfers, matrices of single levels name several.
+// Differs     classes of the page are per rail and hop count, which no report tells; leaf switches represent both. One
+//             matrix per level became one matrix and a search over all levels at once: of elements that would explain
+//             the same transfers, matrices of single levels name several.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 5.
 #pragma once
 
@@ -65,9 +62,9 @@ class SlowTransferDetector {
   // Records about ranks that the layout does not know are left out. Cost: O(records of the report).
   void Add(const model::RankReport& report);
 
-  // Judges what was added since the window before, and forgets it.
-  // Args: lateness [rank] seconds by which ranks came late in this window, each making others wait; empty: nobody did.
-  // Returns: one suspect per element at fault, culprits in their most specific form.
+  // Judges what was added since the window before, and forgets it. Args: lateness [rank] seconds by which ranks came
+  // late in this window, each making others wait; empty: none did. Returns: one suspect per element at fault, culprits
+  // in their most specific form.
   std::vector<Suspect> EndWindow(SimTime now, std::span<const double> lateness = {});
 
  private:
@@ -98,8 +95,8 @@ class SlowTransferDetector {
     double x = 0;
     uint64_t like = 0;             // its class, if there are enough of it
     std::optional<double> like_x;  // log of its time per message over the median of its class; nothing without one
-    // Likewise, over the slowest of those that are as ever, or of all others if it has no normal of its own; infinite
-    // where there are none.
+    // Likewise, over the slowest of the unchanged ones, or of all others if it has no normal of its own; infinite where
+    // there are none.
     double beyond_like = 0;
     bool has_x = false;
   };
@@ -142,7 +139,7 @@ class SlowTransferDetector {
   static void CountSharing(std::span<Sample> samples);
   // Classes with enough members, and their medians, for samples that have none yet.
   void CompareWithin(std::span<Sample> samples, bool by_leaf_pair) const;
-  // Takes what all share out of x; returns the standard deviation of what is left.
+  // Subtracts the shared part from x; returns the standard deviation of the rest.
   double RemoveShared(std::span<Sample> samples) const;
   static uint64_t LineOf(const Sample& sample);  // which pair of ranks
   // Whether what single messages took longer shows in what all took.
@@ -156,7 +153,7 @@ class SlowTransferDetector {
   void JudgeLines(std::span<PairDelay> pairs) const;
   // What explains slow pairs: that which explains most first, and of what explains as much the slowest.
   std::vector<JudgedElement> JudgeElements(std::span<const PairDelay> pairs, double sigma) const;
-  // Args: has_late_rank: all waited for somebody.
+  // Args: has_late_rank: all waited for a rank.
   std::vector<Suspect> NameElements(std::span<const PairDelay> pairs, double sigma, bool has_late_rank) const;
   ElementDelay DelayOf(const SlowElement& element, std::span<const PairDelay> pairs, double sigma) const;
   // Whether it is on the way from one end to the other, or back.

@@ -104,12 +104,12 @@ class SlowTransferDetectorTest : public ::testing::Test {
   SimTime now_;
 };
 
-TEST_F(SlowTransferDetectorTest, NoiseAloneNamesNobody) {
+TEST_F(SlowTransferDetectorTest, NoiseAloneNamesNoCulprit) {
   for (int window = 0; window < 60; ++window) EXPECT_TRUE(Window(Healthy).empty());
 }
 
 TEST_F(SlowTransferDetectorTest, NamesTheConnectionBeforeAndAfterABaseline) {
-  // In a ring the ends can't be told. 1.5 times: log 1.5 = 0.405 > 6 sigma of 0.0488.
+  // In a ring the ends can't be distinguished. 1.5 times: log 1.5 = 0.405 > 6 sigma of 0.0488.
   const auto slow = [](uint32_t y, uint32_t, uint32_t) { return y == 9 ? 1.5 : 1.0; };
   for (int window = 0; window < 6; ++window) {
     const std::vector<Suspect> suspects = Window(slow);
@@ -146,7 +146,7 @@ TEST_F(SlowTransferDetectorTest, NamesWhatSlowTransfersHaveInCommon) {
   EXPECT_EQ(suspects[0].culprits[0].kind, CulpritKind::kPlane);
 }
 
-TEST_F(SlowTransferDetectorTest, WhatAllShareAndWhatAlwaysWasIsNobodysFault) {
+TEST_F(SlowTransferDetectorTest, SharedAndConstantDelaysYieldNoFinding) {
   // From leaf 1 to leaf 2 it is always further.
   const auto far = [](uint32_t y, uint32_t x, uint32_t) { return y / 8 == 1 && x / 8 == 2 ? 1.8 : 1.0; };
   LearnNormal(far);
@@ -174,8 +174,8 @@ TEST_F(SlowTransferDetectorTest, OneStallIsNoSlowWire) {
   EXPECT_TRUE(detector_.EndWindow(now_).empty());
 }
 
-// As on a host whose processors others want: in three of ten seconds its messages take three times as long, on the mean
-// 1.6 times. That is log 1.6 = 0.47, with a standard error of 2 * sqrt(0.3 * 0.7) / 1.6 / sqrt(9) = 0.19.
+// As on a host with busy processors: in three of ten seconds its messages take three times as long, 1.6 times on
+// average. That is log 1.6 = 0.47, with a standard error of 2 * sqrt(0.3 * 0.7) / 1.6 / sqrt(9) = 0.19.
 TEST_F(SlowTransferDetectorTest, SomeBadSecondsMakeNoSlowConnection) {
   LearnNormal(Healthy);
   for (int second = 0; second < 10; ++second) {
@@ -351,9 +351,9 @@ TEST_F(AllToAllTest, WhatChangesElsewhereIsNoFindingBesideASlowConnection) {
   EXPECT_EQ(suspects[0].culprits[0].peer, RankId(5));
 }
 
-// As in a real job: rank 1's messages to rank 2 happened to meet fewer others than those of all the rest, until
-// somebody was held up once. Since then they are like the rest.
-TEST_F(AllToAllTest, WhoIsNoLongerLuckyIsNotSlow) {
+// As in a real job: rank 1's messages to rank 2 happened to meet fewer others than those of all the rest, until one
+// rank was held up once. Since then they are like the rest.
+TEST_F(AllToAllTest, TheEndOfALuckyStreakIsNotSlow) {
   Factors lucky = {{{1, 2}, 0.65}};
   for (int window = 0; window < 2; ++window) EXPECT_TRUE(Window(lucky).empty());
   EXPECT_TRUE(Window({}).empty()) << "1.54 times its own normal, and that of the others";
@@ -367,7 +367,7 @@ TEST_F(AllToAllTest, WhoIsNoLongerLuckyIsNotSlow) {
 }
 
 // Connections of one class differ for as long as a job runs: the median of the class is no bound for its members.
-TEST_F(AllToAllTest, WhoIsNoSlowerThanTheSlowestOfItsLikeIsNotSlow) {
+TEST_F(AllToAllTest, NoSlowerThanTheSlowestPeerIsNotSlow) {
   Factors factors = {{{1, 2}, 0.8}, {{0, 1}, 1.15}, {{5, 6}, 1.2}};
   for (int window = 0; window < 2; ++window) EXPECT_TRUE(Window(factors).empty());
   factors[{1, 2}] = 1.3;
@@ -380,9 +380,9 @@ TEST_F(AllToAllTest, WhoIsNoSlowerThanTheSlowestOfItsLikeIsNotSlow) {
   EXPECT_EQ(Window(factors).size(), 2u) << "who is slow is no measure for others";
 }
 
-// As in a real job from its start on: three connections of a ring take half as long again as the five others. Without a
-// normal of its own, only who is slower than all others of its like is named; after a while that is their normal.
-TEST_F(AllToAllTest, WhoIsUnluckyFromTheStartIsNotSlow) {
+// As in a real job from its start on: three connections of a ring take half as long again as the five others. Without
+// its own normal, only a pair slower than all others of its class is named; after a while that is their normal.
+TEST_F(AllToAllTest, UnluckyFromTheStartIsNotSlow) {
   Factors factors = {{{5, 6}, 1.5}, {{6, 7}, 1.6}, {{7, 0}, 1.45}};
   for (int window = 0; window < 8; ++window) EXPECT_TRUE(Window(factors).empty()) << "window " << window;
   factors[{6, 7}] = 2.4;
@@ -411,9 +411,9 @@ TEST_F(AllToAllTest, WhatChangesElsewhereIsNoLossBesideASlowConnection) {
   EXPECT_EQ(suspects[0].culprits[0].rank, RankId(4));
 }
 
-// As in a real job, after somebody was held up: single messages from 4 to 2 take much longer than ever, the others
+// As in a real job, after one rank was held up: single messages from 4 to 2 take much longer than ever, the others
 // less, all together about the same.
-TEST_F(AllToAllTest, WhoSharesItsTimeOtherwiseLosesNothing) {
+TEST_F(AllToAllTest, JobsThatAlternateLoseNothing) {
   LearnNormal();
   EXPECT_EQ(WindowWithStalls({}, 4, 2).size(), 1u);
   const Factors faster = {{{4, 2}, 0.85}};
@@ -444,7 +444,7 @@ TEST_F(AllToAllTest, NothingIsLearntBesideASlowNic) {
 }
 
 // Two sizes and noise can make the slowest message take about twice as long as the mean of the others in every report,
-// so that chance decides how many reports of a connection pass that limit. Nobody's fault, however often it happens.
+// so that chance decides how many reports of a connection pass that limit. No rank's fault, however often it happens.
 TEST_F(SlowTransferDetectorTest, SizesAndNoiseThatMakeSlowMessagesAreNoLoss) {
   Random random(5);
   for (int window = 0; window < 30; ++window) {
@@ -463,8 +463,8 @@ TEST_F(SlowTransferDetectorTest, SizesAndNoiseThatMakeSlowMessagesAreNoLoss) {
   }
 }
 
-TEST_F(SlowTransferDetectorTest, WhatSlowsAllMessagesMakesNoneStandOut) {
-  // All of a connection three times as slow: slow, but not lossy. All of all: nobody's fault.
+TEST_F(SlowTransferDetectorTest, SharedSlownessMakesNoMessageAnOutlier) {
+  // All of a connection three times as slow: slow, but not lossy. All of them: no rank's fault.
   LearnNormal(Healthy);
   EXPECT_TRUE(Window([](uint32_t, uint32_t, uint32_t) { return 3.0; }).empty());
   const std::vector<Suspect> suspects = Window([](uint32_t y, uint32_t, uint32_t) { return y == 9 ? 3.0 : 1.0; });

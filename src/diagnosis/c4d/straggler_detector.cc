@@ -23,7 +23,7 @@ constexpr double kMissingShareMax = 0.1;
 // What enough ranks do not share is no excuse for the others: this share of them, and this many.
 constexpr double kUnaffectedShare = 0.1;
 constexpr size_t kUnaffectedMin = 2;
-// Of more than that at once nobody is named: that is a job that is late everywhere.
+// With more than that at the same time none is named: such a job is late everywhere.
 constexpr size_t kCandidatesMax = 3;
 // A single signal is worth this much of what agreeing ones are.
 constexpr double kAloneConfidence = 0.5;
@@ -86,7 +86,7 @@ void StragglerDetector::Add(const model::HostReport& report) {
 std::vector<uint32_t> StragglerDetector::FindStages() const {
   std::vector<uint32_t> stages(layout_.ranks.size(), 0);
   for (size_t c = 0; c < has_pairs_.size(); ++c) {
-    // Of an exchange all with all nobody stands before anybody else.
+    // In an all-to-all exchange no rank precedes another.
     if (!has_pairs_[c] || exchanges_.HasExchanges(model::CommunicatorId(c))) continue;
     const auto& ranks = layout_.communicators[c].ranks;
     for (uint32_t position = 0; position < ranks.size(); ++position) {
@@ -344,7 +344,7 @@ bool StragglerDetector::Agrees(const Signal& signal, const Candidate& candidate,
   const std::vector<uint32_t> stages = FindStages();
   const uint32_t stage = stages[candidate.ranks.front().index()];
   std::vector<double> all;
-  std::vector<double> of_stage;  // who may be all that wait for it
+  std::vector<double> of_stage;  // possibly the only ranks that wait for it
   for (size_t rank = 0; rank < signal.excess.size(); ++rank) {
     if (!signal.is_known[rank]) continue;
     all.push_back(signal.excess[rank]);

@@ -2,7 +2,7 @@
 //
 // Problem     training goes at the pace of the slowest rank. Its lateness spreads: its tensor group waits for it, the
 //             replicas of the group wait for the group, other stages of the pipeline wait for the stage. All of these
-//             are late somewhere; the one that waits for nobody is the cause.
+//             are late somewhere; the one that waits for none is the cause.
 // Notation    three signals per rank and window, in seconds
 //               own    time of its own doing between communications, over the ranks of the same stage (OwnTime)
 //               blame  waits for it less its own waits, from the time inside collectives and exchanges of sends and
@@ -60,8 +60,8 @@ class StragglerDetector {
   // Ends the window: judges what was added since the one before, and forgets it.
   // Returns: [rank] seconds by which it came late and made others wait; 0: it did not.
   std::vector<double> JudgeWindow();
-  // The verdict of the window that was judged last. With a transport suspect nobody is late by himself, and nothing is
-  // learnt. Returns: at most three suspects, the worst first.
+  // The verdict of the window that was judged last. With a transport suspect no rank is late on its own, and nothing is
+  // learned. Returns: at most three suspects, the worst first.
   std::vector<Suspect> TakeSuspects(bool has_transport_suspect);
 
  private:
@@ -89,7 +89,7 @@ class StragglerDetector {
     WaitBlame::Blame blame;
     WaitBlame::Blame lag;
   };
-  // What was found in a window, until it is told.
+  // Findings of a window, until they are reported.
   struct Verdict {
     Window window;
     bool is_healthy = false;
@@ -122,7 +122,7 @@ class StragglerDetector {
   void CompareWithOwnPast(const Window& window, std::vector<double>& ratio, const std::vector<bool>& is_alone) const;
   // The worst first.
   std::vector<Candidate> FindCandidates(const Window& window, const Signal& own) const;
-  // Those of one host, whose ranks are given, with their excess as their share.
+  // Those of one host, given by its ranks, with their excess as their share.
   void AddCandidates(const Window& window, const Signal& own, const std::vector<model::RankId>& ranks,
                      std::vector<Candidate>& candidates) const;
   // Whether its host threads idle for longer than they used to.

@@ -230,7 +230,7 @@ TEST(StragglerDetectorTest, ALateHostIsFoundWhereAnIterationOpensWithSendsAndRec
   }
 }
 
-TEST(StragglerDetectorTest, NobodyIsToBlameForWhatAllShareForOneStallOrForTheNetwork) {
+TEST(StragglerDetectorTest, SharedDelaysSingleStallsAndTheNetworkBlameNoRank) {
   ExampleJob job(kFourHosts, 3);
   StragglerDetector detector(job.layout(), {});
   const Planted all{.compute = [](uint32_t, int) { return 0.4; }, .loading = [](uint32_t, int) { return 0.4; }};

@@ -18,7 +18,7 @@ using model::RankPlace;
 
 const RankPlace& PlaceOf(const JobLayout& layout, RankId rank) { return layout.ranks[rank.index()]; }
 
-// Ranks whose NIC is not known count as having one of their own.
+// Ranks with an unknown NIC count as having their own.
 bool ShareNic(const JobLayout& layout, RankId a, RankId b) {
   if (a == b) return true;
   const NicId nic = PlaceOf(layout, a).nic;

@@ -61,7 +61,7 @@ TEST(StuckElementTest, LargerElementsNeedWitnesses) {
 }
 
 // Law: whatever is named has a part in every stuck link, and order and repetition of links change nothing.
-TEST(StuckElementTest, NobodyIsNamedWhoIsOnNoStuckLink) {
+TEST(StuckElementTest, OnlyRanksOnStuckLinksAreNamed) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
     std::vector<StuckLink> links;

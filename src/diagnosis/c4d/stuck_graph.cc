@@ -52,7 +52,7 @@ class StuckGraph {
  private:
   using LostMessage = std::pair<uint32_t, uint32_t>;  // receiver, which says that it has posted a buffer, and sender
 
-  // Whether the rank would have told of another state by now.
+  // Whether the rank would have reported another state by now.
   bool IsUpToDate(RankId rank, const ConnectionState& state) const {
     const SimTime last_progress = picture_.communicators()[communicator_].last_progress;
     return !query_.has_clock || picture_.IsUpToDate(rank, state, last_progress, query_.ReportDelay());
@@ -90,11 +90,10 @@ class StuckGraph {
     }
   }
 
-  // Marks who does not look after its connections any more, and what the network lost. A buffer that is posted while its
-  // sender waits for one is a word between the two that was lost: whoever shares more such words with others is the one
-  // that does not speak or does not listen; else it is the receiver. But who goes on speaking to one peer after the
-  // other, and none of them hears it, is not frozen: it is cut off. A sender that has left the operation has done its
-  // part.
+  // Marks ranks that no longer serve their connections, and what the network lost. A buffer that is posted while its
+  // sender waits for one is a lost message between the two: the one that shares more such messages with others is the
+  // one that does not send or receive; else it is the receiver. But a rank that keeps sending to one peer after the
+  // other, and reaches none, is not frozen: it is cut off. A sender that has left the operation has done its part.
   void FindLostMessages() {
     std::vector<LostMessage> lost;
     for (uint32_t i = 0; i < ranks_.size(); ++i) {
@@ -120,7 +119,7 @@ class StuckGraph {
     for (const LostMessage& message : lost) {
       const auto [receiver, sender] = message;
       const uint32_t blamed = messages[sender] > messages[receiver] ? sender : receiver;
-      // A process that freezes has noted one word at most that it did not send.
+      // A process that freezes has recorded at most one message that it did not send.
       const bool is_cut_off = num_messages[blamed] > 1 && messages[sender] != messages[receiver];
       if (is_cut_off) {
         lost_messages_.insert(message);
@@ -158,7 +157,7 @@ class StuckGraph {
     links_.push_back(link);
   }
 
-  // The word that the receiver has posted a buffer goes the other way than the data.
+  // The message that the receiver has posted a buffer goes the other way than the data.
   void AddWaitForBuffer(uint32_t i, const ConnectionState& state) {
     const auto receiver = IndexOf(state.key.peer);
     if (receiver && lost_messages_.contains({*receiver, i})) {
@@ -271,7 +270,7 @@ class StuckGraph {
   std::vector<std::vector<Wait>> waits_;
   std::vector<bool> is_busy_;  // has a message under way
   std::vector<bool> is_unsure_;
-  std::vector<bool> is_frozen_;          // waits for nobody
+  std::vector<bool> is_frozen_;          // waits for none
   std::set<LostMessage> lost_messages_;  // by the network
   const WaitGraphQuery& query_;
 };

@@ -1,4 +1,4 @@
-// What a detector holds against somebody in one window; the master confirms it or forgets it.
+// Suspicion of a detector in one window; the master confirms it or drops it.
 #pragma once
 
 #include <cstdint>

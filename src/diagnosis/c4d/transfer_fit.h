@@ -4,11 +4,10 @@
 // Notation    T = alpha + beta b: seconds of a message of b bytes
 // Method      least squares over the reports of a window, weighted by messages, where mean sizes vary from report to
 //             report; otherwise time per byte alone. The slowest message of the window is left out; from the second one
-//             on, slow messages count: a lossy path is slow.
-//             A lossy path sends few messages twice: its mean hardly changes, but again and again the slowest message
-//             of a report takes much longer than the others, by a factor that is far beyond the usual one: sizes that
-//             vary and noise make the slowest message stand out, too, but always about the same. Such reports are
-//             counted.
+//             on, slow messages count: a lossy path is slow. A lossy path sends few messages twice: its mean hardly
+//             changes, but again and again the slowest message of a report takes much longer than the others, by a
+//             factor that is far beyond the usual one: sizes that vary and noise make the slowest message stand out,
+//             too, but always by about the same factor. Such reports are counted.
 // Cost        constant memory per connection.
 // Reference   docs/spec/c4.md section 5.1, "delay value".
 #pragma once

@@ -26,11 +26,11 @@ struct Lane {
   uint32_t peer = 0;                                        // rank of the communicator
   uint32_t serial = 0;                                      // of the latest report that spoke of it
   bool is_known = false;
-  // Sequences below are at that stage at least, as told.
+  // Sequences below are at that stage at least, as reported.
   uint64_t enqueued = 0;
   uint64_t started = 0;
   uint64_t finished = 0;
-  // On the master's clock: when the oldest pending transfer became that, by what is known.
+  // On the master's clock: when the oldest pending transfer became pending, as far as known.
   SimTime since;
   std::vector<PendingTransfer> pending;  // from `finished` on
 
@@ -63,7 +63,7 @@ class TransferTable {
   Outcome Add(uint32_t position, uint32_t peer, const model::OperationRecord& record, const RecordContext& context);
 
   // Args: how far the rank at that position says it is with its sends to, or receives from, that peer; `context`:
-  // `advanced` is when it was told. Bytes never deviate.
+  // `advanced` is when it was reported. Bytes never deviate.
   Outcome AddProgress(uint32_t position, uint32_t peer, const model::ProgressRecord& progress,
                       const RecordContext& context);
 

@@ -1,15 +1,14 @@
 // For whom did the ranks of a job wait in their collectives, and for how long?
 //
-// Problem     nobody can go on before the last has come, so all wait for the last; but who is last in one communicator
-//             may have waited in another for somebody else. One stall, such as a checkpoint, is no habit.
-// Notation    arrival(i): when rank i came to an operation, in seconds of any common clock
-//             wait(i) = arrival(last) - arrival(i)
-//             in(r) = waits for r, mean over those who waited;  out(r) = waits of r
+// Problem     no rank can continue before the last has arrived, so all wait for the last; but the last in one
+//             communicator may have waited in another for a third rank. One stall, such as a checkpoint, is no habit.
+// Notation    arrival(i): when rank i reached an operation, in seconds of any common clock wait(i) = arrival(last) -
+//             arrival(i) in(r) = waits for r, mean over those that waited;  out(r) = waits of r
 // Method      per operation: out(i) += wait(i), in(last) += mean of the others' waits. Of the operations on each
-//             communicator the kSpared ones with the longest waits are left out. blame(r) = the greatest in(r) of
-//             its communicators - the sum of its out(r): whoever comes late because it had to wait itself keeps
-//             nothing. The greatest, not the sum: ranks in several communicators wait for one lateness in each of them,
-//             but on one communicator in the next operation only, whatever its kind.
+//             communicator the kSpared ones with the longest waits are left out. blame(r) = the greatest in(r) of its
+//             communicators - the sum of its out(r): a rank that is late only because it had to wait itself keeps none.
+//             The greatest, not the sum: ranks in several communicators wait for one lateness in each of them, but on
+//             one communicator in the next operation only, whatever its kind.
 // Cost        O(ranks of the operation) per operation; 4 numbers per member of a communicator.
 // Guarantees  order of operations changes nothing; the same shift of all arrivals changes nothing.
 // Differs     the page weighs waits of messages (receiver-driven flow control). In a ring those chain from rank to

@@ -94,7 +94,7 @@ class Builder {
   struct Member {
     RankId rank;
     Stage stage = Stage::kAbsent;
-    uint32_t serial = 0;  // of the report that told
+    uint32_t serial = 0;  // of the report that carried it
     SimTime enqueued;     // on its host's clock
   };
 
@@ -108,7 +108,7 @@ class Builder {
     return {rank, lane.StageOf(sequence), lane.serial, pending == nullptr ? SimTime() : pending->enqueued};
   }
 
-  // A transfer that the rank has enqueued and nobody is inside of.
+  // A transfer that the rank has enqueued and no rank is inside of.
   void NoteUnstarted(RankId rank, const Lane& lane, const CommunicatorState& communicator) {
     const Member member = MemberOf(rank, lane, lane.oldest());
     if (member.stage == Stage::kEnqueued && IsCertain(member, communicator)) NoteUnstarted(member);
@@ -144,7 +144,7 @@ class Builder {
     }
   }
 
-  // Whether the rank would have told of a later stage by now.
+  // Whether the rank would have reported a later stage by now.
   bool IsCertain(const Member& member, const CommunicatorState& communicator) const {
     return !query_.has_clock ||
            picture_.IsUpToDate(member.rank, member.serial, communicator.last_progress, query_.ReportDelay());

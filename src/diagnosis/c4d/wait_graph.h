@@ -1,17 +1,16 @@
-// Who waits for whom while a job stands still: ranks wait inside of operations, operations for ranks that have not
-// begun them.
+// Which ranks wait for which while a job is stalled: ranks wait inside of operations, operations for ranks that have
+// not begun them.
 //
 // Notation    rank -> operation   the rank has started it and has not finished
 //             operation -> rank   the rank has not started it; or it is hindered: gone, silent, or stopped
-// Method      only operations somebody is inside of can keep anybody waiting. A rank that is hindered waits for nobody:
-//             what it said last is out of date, or is no excuse.
-//             Where a report is missing that could have told more, a rank is doubtful. One that may have started counts
-//             as missing only for its connections (stuck_graph.h); one that may have finished counts as inside only
-//             beside another that has not finished for certain, since ranks leave an operation together.
-//             Patience is for what may still come: an operation that others have finished, or that a rank is hindered
-//             to join, gets none beyond the plain suspect time. What a rank has enqueued never waits for what it
-//             enqueued later. So a rank that does not get to an operation it has enqueued is not kept by operations
-//             that it enqueued after it: its GPU is stuck.
+// Method      only operations with a rank inside can keep ranks waiting. A hindered rank waits for none: its last
+//             report is out of date, or no excuse. Where a report is missing that could contain more, a rank is
+//             doubtful. One that may have started counts as missing only for its connections (stuck_graph.h); one that
+//             may have finished counts as inside only beside another that has not finished for certain, since ranks
+//             leave an operation together. Patience is for what may still come: an operation that others have finished,
+//             or that a rank is hindered to join, gets none beyond the plain suspect time. What a rank has enqueued
+//             never waits for what it enqueued later. So a rank that does not get to an operation it has enqueued is
+//             not kept by operations that it enqueued after it: its GPU is stuck.
 // Cost        O(ranks + pending operations times their ranks).
 // Reference   docs/spec/c4.md section 4.1: the walk over communicators.
 #pragma once
@@ -32,7 +31,7 @@ enum class Hindrance : uint8_t {
   kNone,
   kGone,     // its process has ended
   kSilent,   // its host does not answer any more
-  kUnseen,   // likewise, but the job went on: what it does is not known
+  kUnseen,   // likewise, but the job continued: its state is unknown
   kStopped,  // by a signal or a debugger
   kLeaving,  // it has begun to finalize
 };
@@ -42,7 +41,7 @@ struct PendingOperation {
   model::CommunicatorId communicator;
   model::OperationKind kind = model::OperationKind::kUnknown;
   uint64_t sequence = 0;
-  model::RankId peer;       // whom it is sent to, or received from; of collectives nobody
+  model::RankId peer;       // the rank it is sent to, or received from; none for collectives
   SimTime waiting_since;    // on the master's clock: nothing has moved on this communicator since, and it was pending
   bool is_stuck = false;    // for longer than its suspect time
   bool is_stalled = false;  // for longer than that of usual operations
@@ -60,7 +59,7 @@ struct WaitGraphQuery {
   HangOptions hang;
   SilenceOptions silence;
 
-  // How long after something has happened a missing report can have told of it.
+  // How long after something has happened a missing report can contain it.
   SimDuration ReportDelay() const;
 };
 
@@ -73,11 +72,11 @@ struct WaitGraph {
   Digraph edges;
 };
 
-// How long an operation may stand still before it is suspect.
+// How long an operation may be stalled before it is suspect.
 SimDuration SuspectTime(const CommunicatorState& communicator, model::OperationKind kind, uint64_t bytes,
                         const HangOptions& options);
 
-// Whether any communicator has stood still for long enough to look closer. Cost: O(communicators).
+// Whether any communicator has been stalled long enough to look closer. Cost: O(communicators).
 bool MayHang(const JobPicture& picture, const WaitGraphQuery& query);
 
 WaitGraph BuildWaitGraph(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query);

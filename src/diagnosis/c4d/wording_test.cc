@@ -39,11 +39,11 @@ TEST(WordingTest, ThingsHaveTheNamesOfTheSite) {
   EXPECT_EQ(text(CulpritKind::kConnection),
             "the connection from rank 3 (host worker-b, GPU 1) to rank 0 (host worker-a, GPU 0)");
   EXPECT_EQ(text(CulpritKind::kLeaf), "leaf switch rack-7");
-  // Where nobody has said how things are called, numbers stand.
+  // Where no names are known, numbers are printed.
   EXPECT_EQ(Describe(kTwoHosts, PlaceNames(), CulpritOf(CulpritKind::kNicSend)), "the send side of NIC 3 of host 1");
 }
 
-// What the master says of a host that is gone is said with its name.
+// Findings of the master about a host that is gone carry its name.
 TEST(WordingTest, FindingsOfTheMasterHaveTheNames) {
   C4dMaster master({}, Names());
   SimTime now(1'000'000'000'000);

@@ -61,7 +61,7 @@ Result<bool> ChunkSender::Begin(int socket, uint64_t phase, uint32_t bytes) {
   return false;
 }
 
-// True: all of it is on its way. The content follows at once, so it need not go in a packet of its own.
+// True: all of it is on its way. The content follows immediately, so it need not go in a separate packet.
 Result<bool> ChunkSender::SendHeader(int socket) {
   if (header_left_ > 0) {
     const char* const end = reinterpret_cast<const char*>(&header_) + sizeof header_;

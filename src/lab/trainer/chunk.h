@@ -26,7 +26,7 @@ namespace fairlead::lab {
 struct ChunkHeader {
   uint64_t phase = 0;  // counted from the first iteration's first one
   uint32_t bytes = 0;  // that follow; > 0
-  uint32_t magic = 0;  // a peer whose plan shares nothing is noticed at once
+  uint32_t magic = 0;  // a peer whose plan shares nothing is noticed immediately
 };
 static_assert(sizeof(ChunkHeader) == 16);
 
@@ -43,8 +43,8 @@ class ChunkSender {
   // A chunk has begun and is not sent yet.
   bool is_open() const { return header_left_ > 0 || bytes_left_ > 0; }
 
-  // Offers a chunk to a connection that has none open. Returns true when it took it: nobody else may send it then.
-  // Errors: kUnavailable: the connection is broken; why.
+  // Offers a chunk to a connection that has none open. Returns true when it took it: no other connection may send it
+  // then. Errors: kUnavailable: the connection is broken; why.
   Result<bool> Begin(int socket, uint64_t phase, uint32_t bytes);
 
   // Sends what the connection takes now of the open chunk. Returns bytes without header; 0: it takes no more now.
@@ -69,9 +69,9 @@ class ChunkReceiver {
   // still be on its way over other connections.
   bool has_ended() const { return has_ended_; }
 
-  // Receives bytes of chunks of `phase`. Returns bytes without headers; 0: none are there now, or it has ended.
-  // Args: expected: bytes of the pool that have not come yet, > 0; scratch: room, its content does not matter.
-  // Errors: kUnavailable: the connection is broken or closed in a chunk, or the peer sends what nobody expects; why.
+  // Receives bytes of chunks of `phase`. Returns bytes without headers; 0: none are there now, or it has ended. Args:
+  // expected: bytes of the pool that have not come yet, > 0; scratch: room, its content does not matter. Errors:
+  // kUnavailable: the connection is broken or closed in a chunk, or the peer sends something unexpected; why.
   Result<uint64_t> Receive(int socket, uint64_t phase, uint64_t expected, std::string* scratch);
 
  private:

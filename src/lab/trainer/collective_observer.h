@@ -1,5 +1,5 @@
-// Who is told what a worker's communication does, as a communication library for GPUs would know it: operations are
-// called by the program, run on the GPU, and move messages over channels to peers.
+// Observer of a worker's communication, at the level of a communication library for GPUs: operations are called by the
+// program, run on the GPU, and move messages over channels to peers.
 //
 //     called ---- begins on the GPU ---------------------- ends there
 //                     |  a channel begins                                                     ends
@@ -27,11 +27,11 @@ struct ChannelUse {
 // In the order in which a message passes them.
 enum class MessageState : uint8_t {
   kSendWaitsForGpu,   // a buffer is free, and not filled
-  kSendWaitsForPeer,  // filled; the receiver has posted no buffer for it. Told again and again while that is so
+  kSendWaitsForPeer,  // filled; the receiver has posted no buffer for it. Called repeatedly while that is so
   kSendOnWire,        // given to the network
   kSendDone,          // acknowledged
-  kReceiveBegan,      // a buffer is free, and the sender not told. Told again and again while that is so
-  kReceivePosted,     // the sender has been told
+  kReceiveBegan,      // a buffer is free, and the sender not notified. Called repeatedly while that is so
+  kReceivePosted,     // the sender has been notified
   kReceiveArrived,    // all of it is there
   kReceiveTaken,      // the GPU has taken it
 };

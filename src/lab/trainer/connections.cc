@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The first bytes of a connection: who it is for. In host byte order: both ends are on one machine.
+// The first bytes of a connection: its destination. In host byte order: both ends are on one machine.
 struct Greeting {
   std::array<char, 8> magic = {'f', 'l', 't', 'r', 'a', 'i', 'n', '1'};
   std::array<char, 48> job{};
@@ -105,7 +105,7 @@ class Connector {
   }
 
  private:
-  // Somebody who has called, and has not said yet who it is.
+  // A caller that has not identified itself yet.
   struct Caller {
     Descriptor connection;
     Greeting greeting;
@@ -173,8 +173,8 @@ class Connector {
     std::erase_if(callers_, [this](Caller& caller) { return HasBeenHeard(&caller); });
   }
 
-  // Takes what a caller says. True: it is somebody, or a stranger, who is turned away, or has gone. One that says nothing
-  // is waited for as long as the others: it counts itself as connected, and may only have been stopped.
+  // Takes what a caller says. True: it is identified, or a stranger that was turned away, or gone. One that says
+  // nothing is waited for as long as the others: it counts itself as connected, and may only have been stopped.
   bool HasBeenHeard(Caller* caller) {
     auto* const to = reinterpret_cast<char*>(&caller->greeting) + caller->num_bytes;
     const ssize_t count = recv(caller->connection.get(), to, sizeof(Greeting) - caller->num_bytes, 0);

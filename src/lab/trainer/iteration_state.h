@@ -1,6 +1,6 @@
 // How far one worker has come in one iteration: when phases begin, what may be sent, when the iteration is over.
 //
-// A state machine without clock and sockets: it is told the time and what was sent and received, and says what may
+// A state machine without clock and sockets: its input is the time and what was sent and received, its output what may
 // happen next. The rules are those of the simulator (docs/ARCHITECTURE.md, "Run"):
 //
 //   a phase begins when the compute clock has reached its start and the phase before it is over
@@ -44,7 +44,7 @@ class IterationState {
   // Moves on to `now_s` (not before the last one). Call it after OnSent and OnReceived too.
   void Advance(double now_s);
   bool is_over() const { return is_over_; }
-  // When something will happen by itself; nothing: only data can move it.
+  // When something will happen without data; nothing: only data can move it.
   std::optional<double> next_instant_s() const;
 
   // Index of the phase that runs, or of the next one.

@@ -26,7 +26,7 @@ PhasePlan Phase(double start_fraction, bool blocks, uint64_t bytes) {
   return phase;
 }
 
-// Plays an iteration in which the pipe carries `speed` bytes a second, a millisecond at a time or to the next instant.
+// Runs an iteration in which the pipe carries `speed` bytes a second, a millisecond at a time or to the next instant.
 double Simulate(const TrainerPlan& plan, double speed) {
   double now_s = 100;
   IterationState state(plan, now_s);
@@ -78,7 +78,7 @@ TEST(IterationState, LocalTimeCountsAndPhasesFollowEachOther) {
   EXPECT_NEAR(Simulate(plan, 1000), 0.1 + 0.1 + 0.25 + 0.1, 5e-3);
 }
 
-// A ring of n workers over perfect pipes: nobody may be more than `lead` parts ahead of what it has received.
+// A ring of n workers over perfect pipes: no worker may be more than `lead` parts ahead of what it has received.
 TEST(IterationState, RingMovesInLockstep) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     Random random(seed);
@@ -160,8 +160,8 @@ TEST(IterationState, PoolsLieBetweenTwoNics) {
   EXPECT_FALSE(state.HaveOnePool(0, 3)) << "each direction has its own";
 }
 
-// A ring of n workers whose queue pairs take what chance gives them: every pool is sent in full, and nobody is more
-// than `lead` parts of the pool ahead of what it has received.
+// A ring of n workers with randomly served queue pairs: every pool is sent in full, and no worker is more than `lead`
+// parts of the pool ahead of what it has received.
 TEST(IterationState, RingOfPoolsMovesInLockstep) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     Random random(seed);
@@ -210,7 +210,7 @@ TEST(IterationState, WaitsForDataWhereNothingElseCanHappen) {
   EXPECT_NEAR(state.exposed_s(7), 2, 1e-12);
 }
 
-// Plays an iteration with bytes that take no time, told to misbehave.
+// Runs an iteration with bytes that take no time, and planted misbehaviour.
 double SimulateWith(const TrainerPlan& plan, const AddedCompute& added) {
   double now_s = 100;
   IterationState state(plan, now_s, added);

@@ -6,10 +6,10 @@
 // Method      the bytes of a channel are cut into messages of at most kMessageBytes: a few to a part of a ring, or up
 //             to four parts to one, so that none waits for a part that waits for it. A receiver says how many messages
 //             of a connection it has room for, kMessageSlots beyond what has come, and a sender keeps to that. For each
-//             message: filled when the iteration's rules allow its bytes; done when they have been acknowledged.
-//             A channel's message k is part k of every share of bytes that the channel has (iteration_state.h).
-//             The first connection of a channel stands for it: messages are counted there from the worker's beginning
-//             on, alike at both ends. What comes next over a connection waits until what was before has ended.
+//             message: filled when the iteration's rules allow its bytes; done when they have been acknowledged. A
+//             channel's message k is part k of every share of bytes that the channel has (iteration_state.h). The first
+//             connection of a channel represents it: messages are counted there from the worker's beginning on, alike
+//             at both ends. What comes next over a connection waits until what was before has ended.
 // Cost        O(channel uses under way) a poll.
 // Guarantees  never more than kMessageSlots messages of a channel between their begin and their end. Messages of a
 //             channel pass each state in order.
@@ -30,8 +30,8 @@
 namespace fairlead::lab {
 
 inline constexpr uint32_t kMessageSlots = 4;
-// Four of them fit into the windows of a lab's connections (256 KiB), so that all that a receiver has asked for can be
-// acknowledged although its process stands still. Smaller ones take no longer on the slow links of a lab than a busy
+// Four of them fit into the windows of a lab's connections (256 KiB), so that everything a receiver has requested can
+// be acknowledged although its process is stopped. Smaller ones take no longer on the slow links of a lab than a busy
 // machine needs to notice their ends, and links let their first 32 KiB through at once.
 inline constexpr uint64_t kMessageBytes = uint64_t{48} * 1024;
 
@@ -56,7 +56,7 @@ class MessageFlow {
   // beginning; state: that of BeginPhase; null: no phase runs.
   bool Poll(std::span<const uint64_t> acknowledged, IterationState* state);
 
-  // Waits for the receiver's word on this connection.
+  // Waits for the receiver's message on this connection.
   bool AwaitsClearToSend(uint32_t connection) const;
   // Something that was given to the network has not been acknowledged.
   bool AwaitsAcknowledgement() const;
@@ -88,7 +88,7 @@ class MessageFlow {
     std::vector<uint64_t> bases;  // [share] bytes that were acknowledged on its connections before
     uint32_t posted = 0;          // sends: buffer is free; receives: likewise
     uint32_t filled = 0;          // sends
-    uint32_t given = 0;           // sends: to the network; receives: the sender was told
+    uint32_t given = 0;           // sends: to the network; receives: the sender was notified
     uint32_t done = 0;
 
     ChannelUse Name() const;

@@ -17,7 +17,7 @@ namespace {
 
 using UseKey = std::tuple<uint64_t, size_t, size_t, size_t>;
 
-// Checks the laws of what one worker tells, as it is told.
+// Checks the laws of the reports of one worker, as they arrive.
 class LawObserver : public CollectiveObserver {
  public:
   explicit LawObserver(const TrainerPlan& plan) : plan_(plan) {}
@@ -102,12 +102,12 @@ class LawObserver : public CollectiveObserver {
   size_t num_ended_ = 0;
 };
 
-// A worker whose only peer is itself or another one: bytes travel through a pipe that the test moves.
+// A worker with only itself or another one as peer: bytes travel through a pipe that the test moves.
 struct Pipe {
   std::vector<uint64_t> sent;          // [connection id] by the sender's socket
   std::vector<uint64_t> received;      // by the receiver
   std::vector<uint64_t> acknowledged;  // >= received
-  std::vector<uint64_t> cleared;       // latest word of the receiver
+  std::vector<uint64_t> cleared;       // latest message of the receiver
 };
 
 class SimulatedWorker {

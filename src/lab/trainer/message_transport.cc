@@ -39,7 +39,7 @@ bool MessageTransport::Poll(IterationState* state) {
 
 std::optional<double> MessageTransport::poll_after_s() const {
   if (!flow_.AwaitsAcknowledgement()) return std::nullopt;
-  // Somebody wants to send and may not yet.
+  // A connection wants to send and may not yet.
   if (flow_.HasQueue()) return kPollFirst;
   return std::min(kPollLast, kPollFirst * static_cast<double>(1u << std::min(num_quiet_polls_, 4u)));
 }
@@ -55,7 +55,7 @@ void MessageTransport::ReadAcknowledgements() {
     if (!plan_.connections[c].is_outgoing || taken_[c] == acknowledged_[c]) continue;
     int waiting = 0;
     if (ioctl(connections_[c].get(), SIOCOUTQ, &waiting) != 0) continue;
-    // Headers of chunks count among those that wait: then less than what was acknowledged is told, for a moment.
+    // Headers of chunks count among those that wait: then, for a moment, less is reported than was acknowledged.
     const uint64_t unacknowledged = std::min(taken_[c], static_cast<uint64_t>(std::max(waiting, 0)));
     acknowledged_[c] = std::max(acknowledged_[c], taken_[c] - unacknowledged);
   }

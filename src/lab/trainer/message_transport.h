@@ -48,7 +48,7 @@ class MessageTransport {
 
   // Beside data something is waited for that the connection's peer has to say.
   bool AwaitsPeer(uint32_t connection) const { return flow_.AwaitsClearToSend(connection); }
-  // Beside data something could not be told to its peer.
+  // Apart from data, a message to its peer could not be sent.
   bool AwaitsRoom(uint32_t connection) const { return is_full_[connection]; }
   // When to poll again though nothing happens; nothing: no need.
   std::optional<double> poll_after_s() const;

@@ -1,4 +1,4 @@
-// The GPUs that a trainer plays, as their driver's counters would show them (shm/gpu_counters.h).
+// The GPUs that a trainer emulates, as their driver's counters would show them (shm/gpu_counters.h).
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ TEST_F(SimulatedGpusTest, LongNamesOfJobsAreCutAndStillEnd) {
   EXPECT_EQ(std::strlen(seen.job), shm::kGpuCountersJobBytes - 1);
 }
 
-TEST_F(SimulatedGpusTest, SaysWhereItCannotWrite) {
+TEST_F(SimulatedGpusTest, NamesTheFileThatItCannotWrite) {
   const auto gpus = SimulatedGpus::Create(folder_.File("missing"), "gpt", 1);
   ASSERT_FALSE(gpus.ok());
   EXPECT_NE(gpus.status().message().find(folder_.File("missing/")), std::string::npos) << gpus.status().message();

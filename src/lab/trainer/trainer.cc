@@ -127,7 +127,7 @@ class Worker {
     FollowPhases(state);
   }
 
-  // Looks for new wishes before each phase, and tells what phases do.
+  // Looks for new requests before each phase, and reports phases.
   void FollowPhases(IterationState* state) {
     if (num_called_ < state->num_reached()) {
       const TrainerRequests& requests = control_.Look();
@@ -334,7 +334,7 @@ class Worker {
     }
   }
 
-  // Sleeps until data can move or the state changes by itself. False: a peer was lost.
+  // Sleeps until data can move or the state changes without data. False: a peer was lost.
   bool Sleep(const IterationState& state, double now_s) {
     Watch(state);
     double until_s = std::min(state.next_instant_s().value_or(now_s + kSleepMax), now_s + kSleepMax);

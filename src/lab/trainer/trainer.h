@@ -15,31 +15,29 @@ namespace fairlead::lab {
 
 // One line of JSON, without the line break:
 //   {"iteration": 3, "begin_s": 71.25, "seconds": 0.51, "exposed_s": 0.21}   seconds of CLOCK_MONOTONIC; exposed: the
-//                                                                          part in which compute stood still
+//                                                                          part in which compute was stalled
 //   {"end": "done" | "stopped" | "peer lost" | "failed", "iterations": 40, "sent_bytes": 1, "received_bytes": 1}
 //                                                                          without headers of chunks
 using RecordSink = std::function<void(const std::string&)>;
 
 struct TrainOptions {
-  SimulatedGpus* gpus = nullptr;  // told of each iteration's work; null: nobody counts
-  // Told of all communication; the connections then have to be of Protocol::kMessages. Null: nobody is told, and
-  // messages are not told apart.
+  SimulatedGpus* gpus = nullptr;  // receives each iteration's work; null: not counted
+  // Receives all communication; the connections then have to be of Protocol::kMessages. Null: nothing is reported, and
+  // messages are not distinguished.
   CollectiveObserver* observer = nullptr;
   std::string control = {};  // path of trainer_control.h's file; empty: none
-  // How long a worker that has lost a peer stands still before it gives up, unless it is told to stop: the peer may have
-  // been told a moment before.
+  // How long a worker that has lost a peer waits before it gives up, unless it is asked to stop: the peer may have been
+  // asked a moment before.
   double lost_peer_grace_s = 0.5;
-  // Iterations that were done before, by the plan's checkpoint. It has to be read before the connections stand: then
-  // nobody has gone on from it yet.
+  // Iterations that were done before, by the plan's checkpoint. It has to be read before the connections are
+  // established: then no worker has continued from it yet.
   uint64_t first_iteration = 0;
 };
 
-// Plays iterations until the plan's number is reached, `stop` turns true, or a peer is
-// lost. With an observer it ends only when the peers have got everything.
-// Errors: kUnavailable: a peer closed its connection or can't be reached any more in the middle of an iteration, and
-// nobody asked to stop within the grace: names it. The last record is written in any case. Those of
-// WriteCheckpoint.
-// Thread: one; `stop` may be set by a signal handler.
+// Runs iterations until the plan's number is reached, `stop` turns true, or a peer is lost. With an observer it ends
+// only when the peers have got everything. Errors: kUnavailable: a peer closed its connection or can't be reached any
+// more in the middle of an iteration, and no stop was requested within the grace period: names it. The last record is
+// written in any case. Those of WriteCheckpoint. Thread: one; `stop` may be set by a signal handler.
 Status Train(const TrainerPlan& plan, Connections connections, const std::atomic<bool>& stop, const RecordSink& record,
              const TrainOptions& options = {});
 

@@ -1,4 +1,4 @@
-// What somebody outside may do to a worker while it runs: a file that says how it should misbehave.
+// Control of a running worker from outside: a file that states how it should misbehave.
 //
 //     {"busy_s": 0.2, "loader_s": 0, "pause_s": 0, "bad_order": false}
 //
@@ -32,11 +32,11 @@ Result<TrainerRequests> ParseTrainerRequests(std::string_view text);
 
 class TrainerControl {
  public:
-  // Args: path: empty: nobody asks for anything.
+  // Args: path: empty: no requests.
   explicit TrainerControl(std::string path) : path_(std::move(path)) {}
 
-  // Looks at the file. What can't be read leaves the wishes as they were, and is said on standard error, once.
-  // Cost: one call of stat() where nothing has changed.
+  // Looks at the file. Unreadable content leaves the requests unchanged, and is reported on standard error, once. Cost:
+  // one call of stat() where nothing has changed.
   const TrainerRequests& Look();
   // Seconds of a pause that was asked for since the last call.
   double TakePause();

@@ -13,7 +13,7 @@ namespace {
 
 class TrainerControlTest : public testing::Test {
  protected:
-  // Each content is another length, so that it is another file for who looks at sizes and times.
+  // Each content is another length, so that it is another file by size and time.
   void Write(const std::string& text) const { std::ofstream(path_) << text; }
 
   const TemporaryFolder folder_;
@@ -28,7 +28,7 @@ TEST_F(TrainerControlTest, NoFileAndAnEmptyOneAskForNothing) {
   EXPECT_EQ(TrainerControl("").Look(), TrainerRequests());
 }
 
-TEST_F(TrainerControlTest, WishesComeAndGoWithTheFile) {
+TEST_F(TrainerControlTest, RequestsComeAndGoWithTheFile) {
   Write(R"({"busy_s": 0.25, "loader_s": 1, "bad_order": true})");
   EXPECT_EQ(control_.Look(), (TrainerRequests{.busy_s = 0.25, .loader_s = 1, .bad_order = true}));
   EXPECT_EQ(control_.Look().busy_s, 0.25);
@@ -47,7 +47,7 @@ TEST_F(TrainerControlTest, APauseIsMadeOnceForEachContent) {
   EXPECT_EQ(control_.TakePause(), 2);
 }
 
-// Somebody is writing it: what was wished stays until there is something to be read.
+// It is being written: earlier requests stay until there is something to read.
 TEST_F(TrainerControlTest, AHalfWrittenFileChangesNothing) {
   Write(R"({"busy_s": 0.25})");
   control_.Look();

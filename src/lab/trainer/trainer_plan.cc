@@ -150,7 +150,7 @@ class PhaseCheck {
   std::map<uint32_t, bool> shares_;  // [connection] whether it shares its bytes, once it is known
 };
 
-// Finds the first thing that is wrong with the operations of a plan whose phases are right.
+// Finds the first error in the operations of a plan with correct phases.
 class OperationCheck {
  public:
   explicit OperationCheck(const TrainerPlan& plan) : plan_(plan) {}

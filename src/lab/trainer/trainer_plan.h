@@ -63,7 +63,7 @@ std::vector<Pool> PoolsOf(const std::vector<ConnectionPlan>& connections, const 
 // The channels of a communicator (NCCL's limit). Both ends of a connection of the library know it by the same number.
 inline constexpr uint32_t kNumChannels = 64;
 
-// Workers that call operations of a communication library together, for those who want to see them as such
+// Workers that call operations of a communication library together, for observers that want to see them as such
 // (collective_observer.h). A worker is one rank.
 struct CommunicatorPlan {
   uint64_t id = 0;  // the same in all its workers
@@ -110,11 +110,11 @@ struct TrainerPlan {
   std::string job;
   uint32_t worker = 0;
   uint32_t num_workers = 1;
-  uint32_t num_gpus = 1;    // that this worker plays
+  uint32_t num_gpus = 1;    // that this worker emulates
   double work_flop = 0;     // that they do in an iteration, all together
   double compute_s = 0;     // of an iteration, bubbles included; may be 0 if there is communication
-  double start_s = 0;       // waits so long after its connections stand
-  uint64_t iterations = 0;  // ends after these; 0: goes on until SIGTERM
+  double start_s = 0;       // waits so long after its connections are established
+  uint64_t iterations = 0;  // ends after these; 0: runs until SIGTERM
   uint16_t listen_port = 0;
   std::vector<std::string> listen_addresses;  // of its NICs
   // A file in which worker 0 writes down every so many iterations how many are done, and from which all go on at their
@@ -133,7 +133,7 @@ std::string WriteTrainerPlan(const TrainerPlan& plan);
 // Errors: kInvalidArgument: no JSON, a missing or mistyped key, numbers out of range, a transfer without its
 // connection, in the wrong direction, or beside another one of its connection and phase; a pool of several peers, a
 // connection that shares its bytes in some phases only; a communicator without this worker, an operation that it does
-// not know or whose channels carry nothing, something else, or a part of a pool; `path` stands in the message.
+// not know or whose channels carry nothing, something else, or a part of a pool; `path` appears in the message.
 Result<TrainerPlan> ReadTrainerPlan(std::string_view text, const std::string& path);
 
 }  // namespace fairlead::lab

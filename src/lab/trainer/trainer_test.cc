@@ -68,7 +68,7 @@ struct WorkerRun {
   std::vector<std::string> records;
 };
 
-// Both workers to their ends, each in a thread, with a flag of its own. Args: options [worker]; empty: none.
+// Both workers to their ends, each in a thread, with its own flag. Args: options [worker]; empty: none.
 std::vector<WorkerRun> RunAll(const std::vector<TrainerPlan>& plans, std::vector<std::atomic<bool>>& stops,
                               std::vector<TrainOptions> options = {}) {
   options.resize(plans.size());
@@ -107,7 +107,7 @@ std::vector<TrainerPlan> WithOperations(std::vector<TrainerPlan> plans) {
   return plans;
 }
 
-// Counts what it is told.
+// Counts its input.
 class CountingObserver : public CollectiveObserver {
  public:
   void OnCalled(uint64_t, size_t) override { ++called; }
@@ -144,7 +144,7 @@ TEST_P(TrainerWithShares, DoesItsIterationsAndSendsEveryByte) {
   }
 }
 
-TEST_P(TrainerWithShares, ObserversAreToldOfEveryOperationMessageAndByte) {
+TEST_P(TrainerWithShares, ObserversReceiveEveryOperationMessageAndByte) {
   std::vector<std::atomic<bool>> stops(2);
   CountingObserver observers[2];
   const auto runs = RunAll(WithOperations(TwoWorkers(5, GetParam())), stops,
@@ -185,7 +185,7 @@ class CallObserver : public CountingObserver {
   std::vector<std::atomic<bool>>* stops_;
 };
 
-TEST(Trainer, AWorkerThatIsToldToCallsItsPhasesInTheWrongOrder) {
+TEST(Trainer, AWorkerCallsItsPhasesInTheWrongOrderOnRequest) {
   const TemporaryFolder folder;
   const std::string path = folder.File("control");
   std::ofstream(path) << R"({"bad_order": true})";
@@ -330,7 +330,7 @@ TEST(Trainer, AStuckQueuePairLeavesItsBytesToTheOthers) {
     EXPECT_TRUE(Train(plan, std::move(near), stop, [&](const std::string& line) { end = line; }).ok());
   });
   // Chunks have 16 MB / (16 x 4) = 250 kB, and a send buffer is 500 kB, of which the kernel gives up to twice as much:
-  // less than 1.5 MB can be stuck. With fixed shares it would be 4 MB, and nothing would come for ever.
+  // less than 1.5 MB can be stuck. With fixed shares it would be 4 MB, and nothing would ever come.
   EXPECT_TRUE(reader.ReadFrom(1, 1'500'000));
   EXPECT_TRUE(reader.ReadFrom(0, 0));
   worker.join();
@@ -340,7 +340,7 @@ TEST(Trainer, AStuckQueuePairLeavesItsBytesToTheOthers) {
   EXPECT_NE(end.find(R"("sent_bytes": 16000000)"), std::string::npos) << end;
 }
 
-TEST(Trainer, StopsWhenTold) {
+TEST(Trainer, StopsOnRequest) {
   auto plans = TwoWorkers(0);
   std::vector<std::atomic<bool>> stops(2);
   // Each worker stops both after its tenth record, as a signal to all of them would.
@@ -373,8 +373,8 @@ Descriptor CallWorker(uint16_t port, const std::string& args) {
   return caller;
 }
 
-// A peer that is stopped between connecting and saying who it is. It counts itself as connected.
-TEST(Trainer, APeerThatSaysLateWhoItIsIsWaitedFor) {
+// A peer that is stopped between connecting and identifying itself. It counts itself as connected.
+TEST(Trainer, APeerThatIntroducesItselfLateIsWaitedFor) {
   TrainerPlan plan;
   plan.job = "job";
   plan.num_workers = 2;
@@ -388,7 +388,7 @@ TEST(Trainer, APeerThatSaysLateWhoItIsIsWaitedFor) {
   // Format, job, connection 0, worker 1.
   std::string greeting = "fltrain1job" + std::string(45 + 4, '\0') + std::string("\x01\0\0\0", 4);
   const Descriptor late = CallWorker(plan.listen_port, greeting.substr(0, 10));
-  // Once a stranger who came later has been turned away, the peer was heard, too.
+  // Once a stranger that came later has been turned away, the peer was received, too.
   const Descriptor stranger = CallWorker(plan.listen_port, std::string(64, 'x'));
   char byte = 0;
   EXPECT_LE(recv(stranger.get(), &byte, 1, 0), 0);

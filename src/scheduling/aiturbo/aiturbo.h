@@ -1,4 +1,4 @@
-// AITurbo, our variant: shortest remaining service first for jobs whose length is known, least attained service for the
+// AITurbo, our variant: shortest remaining service first for jobs of known length, least attained service for the
 // others, in one order; sizes by how many wait.
 //
 // Problem     only part of the jobs can be predicted. Shortest-first needs a prediction for each; least attained

@@ -11,7 +11,7 @@
 //              After arrivals and ends the same without 4.
 // Guarantees   a job better on both ballots (same queue) never comes later at the same level.
 // Differs      levels compare attained resource time with 1 h and 16 h; the prototype compares the score, accumulated
-//              over rounds, with 30 and 180 (option accumulate_score). Only jobs whose allocation changed restart.
+//              over rounds, with 30 and 180 (option accumulate_score). Only jobs with a changed allocation restart.
 //              Defects of the released prototype are not repeated.
 // Known        with GPUs only, V grows with every GPU of a job that scales below linear, so jobs shrink towards one
 //              GPU. Growth pays where R has a fixed part (pods) or a bottleneck of cores or servers goes. aiturbo.h

@@ -25,7 +25,7 @@ constexpr double kServiceB = 16;
 constexpr std::array<double, kNumUnitOperations> kAfterA = {9, 8, 12, 6, 5, 12, 14, 12, 13, 18};
 constexpr std::array<double, kNumUnitOperations> kAfterB = {22, 26, 18, 18, 24, 14, 15, 16, 16, 10};
 
-// A job whose remaining service is `now`, and `after` one operation.
+// A job with remaining service `now`, and `after` one operation.
 PsWorkerJob SlideJob(double now, const std::array<double, kNumUnitOperations>& after, const ResourceUnits& units) {
   PsWorkerJob job;
   job.config = {.num_ps = 3, .num_workers = 3, .cores_per_ps = 3, .cores_per_worker = 3, .num_gpus = 2};
@@ -243,7 +243,7 @@ TEST(AiturboTest, OneOrderForBothKinds) {
   EXPECT_THAT(GpusOf(policy->Decide(example.snapshot).value()), ElementsAre(2, 0));
 }
 
-// What is free goes to the job that it speeds up most, and to nobody below fill_min: knees 1 (no scaling) and 8
+// Free resources go to the job that they speed up most, and to none below fill_min: knees 1 (no scaling) and 8
 // (perfect).
 TEST(AiturboTest, TheFillEndsWhereItDoesNotHelp) {
   ExampleSnapshot example(4, 4);

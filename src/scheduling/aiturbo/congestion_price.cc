@@ -41,7 +41,7 @@ class Market {
   }
 
  private:
-  // With the part of GPUs in the price that balances what is asked for.
+  // With the part of GPUs in the price that balances demand.
   void ChooseAll(size_t num_waiting) {
     CongestionPrice price{price_factor_ * static_cast<double>(num_waiting), 1};
     if (Choose(price) >= 0) return;

@@ -1,6 +1,6 @@
 // How large jobs should be, given how many wait: the more wait, the smaller and thus the more efficient.
 //
-// Problem     one more GPU ends a job sooner, but takes GPU-seconds, as no job scales perfectly; those who wait pay for
+// Problem     one more GPU ends a job sooner, but takes GPU-seconds, as no job scales perfectly; waiting jobs pay for
 //             them. A fixed least efficiency (a knee) is too wasteful for a crowded cluster and too thrifty for an
 //             empty one.
 // Notation    T(k), R(k) -> time of an iteration at, and resources of, choice k of the job's menu; r -> remaining
@@ -14,8 +14,8 @@
 //             a likewise: the scarcer resource bears the price; a is raised until GPUs and cores are asked for alike.
 //             f stands for jobs that will come while those of today still run, and then wait, too.
 // Cost        O(jobs (choices + log jobs) log jobs); with configurations eight times that.
-// Guarantees  nobody waits: every job takes its fastest choice. Larger Q, smaller shares. A job that runs and is not
-//             predictable keeps what it has: without its remaining time nobody can tell whether a restart would pay.
+// Guarantees  no job waits: every job takes its fastest choice. Larger Q, smaller shares. A job that runs and is not
+//             predictable keeps what it has: without its remaining time it is unknown whether a restart would pay.
 // Reference   our own design. The known optimum for jobs of speed k^p (Berg et al., heSRPT, 2020) has the same form:
 //             the more jobs, the less for each of the long ones.
 #pragma once

@@ -37,7 +37,7 @@ TEST(NodePoolTest, TheDenseRuleTakesFewNodesAndLeavesWholeOnes) {
 
 // A GPU with 20 cores fits on no node of 16. Its worker needs 5 of them beside it, the other 15 are of servers: node 0
 // gives the GPU with 5, and then node 1 has most free cores.
-TEST(NodePoolTest, CoresOfServersMayStandElsewhere) {
+TEST(NodePoolTest, CoresOfServersMayBeOnOtherHosts) {
   IdVector<HostId, NodeCapacity> nodes;
   nodes.assign(2, {4, 16, 0});
   NodePool pool(nodes);
@@ -45,7 +45,7 @@ TEST(NodePoolTest, CoresOfServersMayStandElsewhere) {
   EXPECT_FALSE(pool.Take({1, 20}, 17).has_value());
   EXPECT_EQ(pool.free(), (Resources{8, 32}));
   EXPECT_THAT(*pool.Take({1, 20}, 5), ElementsAre(NodeShare{HostId(0), 1, 5}, NodeShare{HostId(1), 0, 15}));
-  // Where all fit beside the GPU, they stand there.
+  // Where all fit beside the GPU, they are there.
   EXPECT_THAT(*pool.TakeDense({1, 8}, 5), ElementsAre(NodeShare{HostId(0), 1, 8}));
 }
 

@@ -1,5 +1,5 @@
-// How many resources each job gets, once the order is known: wanted sizes first, then what is left where it speeds up
-// most, and no change that doesn't pay for its restart.
+// How many resources each job gets, once the order is known: wanted sizes first, then the rest where it speeds up most,
+// and no change that doesn't pay for its restart.
 //
 // Problem     jobs in order, each with a wanted size; give sizes that fit into the cluster. Small sizes waste least,
 //             large ones end soonest.
@@ -13,9 +13,9 @@
 //                         to a fill among jobs that change anyway.
 // Cost        O((jobs + units) (choices + log jobs)), units = sizes handed out by the fill.
 // Guarantees  grants fit; the fill lowers no job; with restart_factor = 0 steps 1 and 2 are the answer.
-// Differs     a shrinkage that makes room for a start or for a growth that pays stands, whatever the order of who
-//             gains; holding it until somebody of better order starts would leave later jobs waiting beside jobs above
-//             their knee.
+// Differs     a shrinkage that makes room for a start or for a growth that pays is kept, whatever the order of the
+//             gaining job; holding it until a job of better order starts would leave later jobs waiting beside jobs
+//             above their knee.
 // Reference   our own design; the paper resizes by single units (unit_gains.h).
 #pragma once
 

@@ -6,9 +6,9 @@
 //              first.
 // Guarantees   an operation outside the job's limits has no gain at all (it is never a large number). No operation with
 //              a gain of 0 or less is applied. Relabelling jobs relabels the answer, but for ties.
-// Differs      a job that nothing is done to stands in its queue by the best gain that it could have, which is not
-//              positive. The text leaves that open: docs/papers/aiturbo.md.
-//              A job that only lists sizes has the two GPU operations: the next size up and down.
+// Differs      an unchanged job is ranked in its queue by the best gain that it could have, which is not positive. The
+//              text leaves that open: docs/papers/aiturbo.md. A job that only lists sizes has the two GPU operations:
+//              the next size up and down.
 // Reference    Zhao et al., AITurbo, HPDC 2021; read from the group's slides 20 and 21, as the text was not available.
 #pragma once
 
@@ -45,7 +45,7 @@ struct UnitGains {
   bool is_applied = false;            // best has a positive gain
 };
 
-// Nothing for a job whose remaining service is unknown.
+// Nothing for a job of unknown remaining service.
 std::optional<UnitGains> ComputeUnitGains(const AllocationJob& job, const ResourceUnits& units);
 
 // Positions in the own queue, from 1, and how long each queue is.

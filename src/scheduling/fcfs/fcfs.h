@@ -1,4 +1,4 @@
-// First come, first served: the oldest job first, at the size that it asks for; nobody is stopped or resized.
+// First come, first served: the oldest job first, at the size that it asks for; no job is stopped or resized.
 //
 // Strict       the first job that doesn't fit blocks all behind it (but one that never fits into the cluster is passed
 //              over).

@@ -112,7 +112,7 @@ class Gavel : public AllocationPolicy {
     GiveRest(snapshot, order, &pools, plan);
   }
 
-  // Jobs without a share, or whose turn didn't fit: what is left, in order of submission.
+  // Jobs without a share, or that didn't fit in their turn: the rest, in order of submission.
   static void GiveRest(const AllocationSnapshot& snapshot, const ServiceOrder& order, std::vector<NodePool>* pools,
                        AllocationPlan* plan) {
     for (const uint32_t j : order) {
@@ -155,7 +155,7 @@ class Gavel : public AllocationPolicy {
     rounds[candidate.type] += 1;
   }
 
-  // Between rounds nobody is stopped; what is free goes to those who wait.
+  // Between rounds no job is stopped; free resources go to waiting jobs.
   static void KeepAndAdd(const AllocationSnapshot& snapshot, const ServiceOrder& order, AllocationPlan* plan) {
     std::vector<NodePool> pools = PoolsByType(snapshot, CountGpus(snapshot).size());
     for (const uint32_t j : order) {

@@ -1,6 +1,6 @@
 // HiveD: a stand-in for schedulers that hand out GPUs in buddy cells, so that large free units stay whole.
 //
-// Stands for  HiveD (OSDI 2020): GPUs form a hierarchy of cells (GPU, pair under a PCIe switch, socket, host, rack, …);
+// Represents  HiveD (OSDI 2020): GPUs form a hierarchy of cells (GPU, pair under a PCIe switch, socket, host, rack, …);
 //             a cell is given out whole, a larger one is split only when no free one of the size is left, and buddies
 //             merge when both are free.
 // Left out    virtual clusters, which are what HiveD is for (a tenant's private view and its guarantee), priorities and
@@ -13,7 +13,7 @@
 //             split.
 //             1. units (leaf groups, then pods, then everything) that have such cells on n hosts; the lowest kind of
 //                unit wins: one cell holds the job. For one host every host is a unit.
-//             2. of equal units the one whose largest split is least, then the one with the fewest free GPUs.
+//             2. of equal units the one with the smallest largest split, then the one with the fewest free GPUs.
 //             3. in the unit, hosts by the size of the split, the smallest first; the job gets the first g GPUs of the
 //                first block of the needed size. What it leaves of the block is free for smaller jobs.
 //             Where free GPUs are too scattered for cells, any g free GPUs of a host are taken as a last resort: a job

@@ -88,8 +88,8 @@ GpuPool RandomPool(const topology::Fabric& fabric, Random& random, uint64_t perc
   return pool;
 }
 
-// Against every cell there is: the cell that is split is the smallest free one that is large enough, and the job stands
-// at the begin of an aligned block of the size it needs.
+// Against every possible cell: the cell that is split is the smallest free one that is large enough, and the job is at
+// the start of an aligned block of the size it needs.
 TEST(HivedTest, SplitsTheSmallestFreeCellThatHoldsAJobOfOneHost) {
   const topology::Fabric fabric = TwoPods();
   Random random(1);

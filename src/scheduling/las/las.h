@@ -4,7 +4,7 @@
 //              the next. Queues in order, first in first out inside, a job runs at its requested size if it fits, else
 //              it is skipped; running jobs are stopped for better ones.
 // Guarantees   needs no prediction of any kind.
-// Differs      promotion starts the count of attained service anew, as the paper says; off by default.
+// Differs      promotion resets attained service, as in the paper; off by default.
 // Reference    Gu et al., Tiresias, NSDI 2019, section 3. Defaults: the Pollux benchmark (OSDI 2021).
 #pragma once
 

@@ -92,7 +92,7 @@ TEST(MuriTest, TwoNetworkHeavyJobsDoNotShareALeafWhileAnotherIsFree) {
   EXPECT_EQ(LeafGroups(fabric, *apart).size(), 1u);
   EXPECT_FALSE(LeafGroups(fabric, *apart).contains(0));
   EXPECT_FALSE(LeafGroups(fabric, *apart).contains(1));
-  // Three hosts: still beside nobody. A quiet job need not care, and does as locality does.
+  // Three hosts: still next to no other job. A quiet job need not care, and does as locality does.
   for (const uint32_t group : LeafGroups(fabric, *cluster.Place("muri", NetworkJob(2, 24, 0.6)))) EXPECT_GT(group, 1u);
   const model::Job quiet = NetworkJob(3, 24, 0.2);
   EXPECT_EQ(cluster.Place("muri", quiet), cluster.Place("locality-first", quiet));

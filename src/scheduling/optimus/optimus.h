@@ -8,7 +8,7 @@
 // Cost         O((jobs + units) log jobs).
 // Guarantees   no job of unknown remaining time grows beyond its smallest size: Optimus needs a prediction for each.
 // Differs      an unpredictable job keeps its smallest size (the paper has none such). A job whose next size doesn't
-//              fit is out of the race; others go on. Servers and workers are placed by the common rule, not spread
+//              fit is out of the race; others continue. Servers and workers are placed by the common rule, not spread
 //              evenly.
 // Reference    Peng et al., Optimus, EuroSys 2018, section 4.
 // Oracle       exhaustive search on two or three concave jobs (optimus_test.cc): greedy is optimal there.

@@ -1,4 +1,4 @@
-// Random placement: hosts drawn uniformly among those with enough free GPUs. Stands for a fragmented cluster and for
+// Random placement: hosts drawn uniformly among those with enough free GPUs. Represents a fragmented cluster and for
 // "no job scheduler underneath" (Crux, section 6.4).
 //
 // The draw depends on the seed and the job's id only, so that a job lands the same way whatever else was asked before.

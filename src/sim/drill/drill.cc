@@ -29,7 +29,7 @@ constexpr SimDuration kTick(1'000'000'000);
 constexpr SimTime kNotYet = SimTime::Never();
 // What counts as slow, for the first symptom: the time of an iteration over the median of those before.
 constexpr double kSlowIteration = 1.1;
-// Behind a restart, until the job has told of its new layout.
+// After a restart, until the job has reported its new layout.
 constexpr SimDuration kFirstReports(5'000'000'000);
 // Later ones are not the fault's.
 constexpr SimDuration kLatestSymptom(300'000'000'000);
@@ -119,7 +119,7 @@ class DrillSimulation {
     return events;
   }
 
-  // People look after a job that has stood still for the time-out, or that steering leaves to them.
+  // People look after a job that has been stalled for the time-out, or that steering leaves to them.
   void LetPeopleAct() {
     if (restart_at_ != kNotYet) return RestartByPeople();
     const controller::JobCondition condition = *steering_.ConditionOf(SimulatedCluster::kJob);

@@ -1,5 +1,5 @@
 // A drill: a training job with planted faults, with the diagnosis and steering that watch it, or with people who wait
-// for the time-out and search by hand; what happens when.
+// for the time-out and search by hand; events over time.
 //
 //     SimulatedCluster --- telemetry ---> C4D master --- findings ---> SteeringDispatcher --- actions ---+
 //            ^-------------------------------------------------------------------------------------+
@@ -8,9 +8,9 @@
 //
 // Method      both runs have the same job, faults, noise, spares and times of actions. People always find what is at
 //             fault; what they can't blame on a host they mend in its place, and restart on the same hosts. With C4D
-//             they are there, too: after the time-out they need `reaction` instead of `search` where a finding stands.
-//             Nobody notices a slow job without C4D.
-// Guarantees  same options, same result. Findings are never told what was planted.
+//             they are there, too: after the time-out they need `reaction` instead of `search` where there is a
+//             finding. Without C4D a slow job is not noticed.
+// Guarantees  same options, same result. The diagnosis never sees the planted faults.
 // Reference   docs/spec/c4.md section 8: 30 minutes until NCCL's watchdog ends a job that hangs; 2.1 h to find the
 //             host, by hand.
 #pragma once
@@ -55,7 +55,7 @@ enum class DrillEventKind : uint8_t {
   kFault,      // acts for the first time
   kSuspicion,  // of a finding that was confirmed: when it was first held
   kFinding,    // confirmed, or cleared
-  kAction,     // told
+  kAction,     // reported
   kOutcome,    // what became of an action
   kAdvice,     // nothing is done
   kRestarted,
@@ -92,7 +92,7 @@ struct DrillRun {
   std::vector<JobStretch> stretches;
   uint64_t num_iterations = 0;  // trained and not lost, at the end
   uint64_t num_lost = 0;
-  double lost_s = 0;          // standing, restarting or repeating
+  double lost_s = 0;          // stalled, restarting or repeating
   std::vector<HostId> hosts;  // of the job at the end
   controller::JobCondition condition = controller::JobCondition::kRunning;
   std::vector<controller::AuditEntry> audit;

@@ -68,7 +68,7 @@ TEST(DrillTest, AHungHostIsReplacedAndTheJobGoesOn) {
   EXPECT_LE((story.confirmed - story.acted).seconds().value(), 30);
   // Isolating, stopping, taking and restarting: 10 + 30 + 20 + 195 s, and a tick for each.
   EXPECT_NEAR((story.restarted - story.action).seconds().value(), 255, 8);
-  // The spare, host 8, stands where host 2 did.
+  // The spare, host 8, takes the place of host 2.
   EXPECT_EQ(run.hosts, (std::vector<HostId>{HostId(0), HostId(1), HostId(8), HostId(3), HostId(4), HostId(5), HostId(6),
                                             HostId(7)}));
   EXPECT_LT(story.num_lost, 100u);  // at most what lies between two checkpoints
@@ -130,7 +130,7 @@ TEST(DrillTest, WithoutTheDiagnosisPeopleSearch) {
   EXPECT_GT(with_diagnosis.num_iterations, people.num_iterations);
 }
 
-// No host is to blame for a path: people mend it, told by the finding, and nobody is isolated. That they stop the job
+// No host is to blame for a path: people repair it, led by the finding, and no host is isolated. That they stop the job
 // is no fault either.
 TEST(DrillTest, PeopleMendAPath) {
   Fault fault = FaultOf(FaultKind::kConnectionDown, 1, 100);
@@ -182,7 +182,7 @@ TEST(DrillTest, ObservingTouchesNothing) {
   EXPECT_EQ(Count(run, DrillEventKind::kAdvice, "observing only"), 1u);
 }
 
-// All processes stand still for a minute, as in planned maintenance.
+// All processes stop for a minute, as in planned maintenance.
 TEST(DrillTest, NothingIsFoundInAnAnnouncedPauseAndAgainAfterIt) {
   std::vector<Fault> frozen;
   for (uint32_t rank = 0; rank < 16; ++rank) {
@@ -211,8 +211,8 @@ TEST(DrillTest, SameOptionsSameResult) {
   EXPECT_EQ(one.num_iterations, other.num_iterations);
 }
 
-// The dispatcher joins any back end; here the dry run: everything is said, in order, at once.
-TEST(DryRunTest, SaysWhatWouldBeDone) {
+// The dispatcher joins any back end; here the dry run: everything is reported, in order, immediately.
+TEST(DryRunTest, ReportsWhatWouldBeDone) {
   controller::SteeringOptions options;
   options.mode = controller::SteeringMode::kAct;
   controller::Steering steering(options, 100);

@@ -1,6 +1,6 @@
-// The telemetry of a played run, as if the run had begun later and on other hosts.
+// The telemetry of a simulated run, as if the run had started later and on other hosts.
 //
-// A played job begins at 0 on hosts 0, 1, ..; a restarted one does not. Only names and instants differ.
+// A simulated job starts at 0 on hosts 0, 1, ..; a restarted one does not. Only names and instants differ.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace fairlead::sim {
 
 struct RunPlace {
   SimDuration begin;           // of the run
-  std::vector<HostId> hosts;   // [host of the played job]
+  std::vector<HostId> hosts;   // [host of the simulated job]
   uint32_t gpus_per_host = 1;  // one NIC each; a NIC's id follows from its host
 };
 

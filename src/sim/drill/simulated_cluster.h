@@ -1,5 +1,5 @@
-// A cluster with one training job, played rank by rank, whose hosts can be isolated and replaced: what steering acts
-// upon in drills.
+// A cluster with one training job, simulated rank by rank, with hosts that can be isolated and replaced: the object of
+// steering in drills.
 //
 //     run on hosts 0..n-1 --- stop: what was computed since the last checkpoint is lost --- run on other hosts ---
 //
@@ -8,7 +8,7 @@
 //             host until that is repaired, what was an accident (a crash) is over with the run that it ended. Every
 //             action takes its time, and may be made to fail.
 // Guarantees  same options, same calls, same records and outcomes. An action that is done twice is done once.
-// Differs     from a real cluster: a spare stands under the leaf of the host that it replaces; the stopped job costs
+// Differs     from a real cluster: a spare is under the leaf of the host that it replaces; the stopped job costs
 //             nothing; one job.
 #pragma once
 
@@ -50,12 +50,12 @@ struct ClusterOptions {
   Status Validate() const;
 };
 
-// Whether what is wrong stays with its host, cable or switch until somebody repairs it.
+// Whether the fault stays with its host, cable or switch until it is repaired.
 bool StaysBroken(execution::FaultKind kind);
 
 // What the job did in a stretch of time.
 enum class JobActivity : uint8_t {
-  kTraining,    // iterations that nobody had trained before
+  kTraining,    // iterations not trained before
   kRepeating,   // iterations that were lost
   kStalled,     // no iteration ends any more
   kRestarting,  // it is stopped, or initializes
@@ -77,19 +77,20 @@ class SimulatedCluster final : public controller::ActionBackend {
   void Begin(SimTime now, const controller::SteeringAction& action) override;
   std::vector<controller::SteeringEvent> TakeOutcomes(SimTime now) override;
 
-  // Plays up to `now` and returns what has arrived since the call before. Args: now does not run backwards.
+  // Simulates up to `now` and returns the records that have arrived since the call before. Args: now does not run
+  // backwards.
   std::vector<model::TelemetryRecord> Simulate(SimTime now);
 
   // What people do, without an action of steering; nothing happens where it is so already.
   void Stop(SimTime now);
   void Start(SimTime now, const std::vector<HostId>& hosts);
 
-  // The job and the spares, as steering is told of them.
+  // The job and the spares, as reported to steering.
   std::vector<controller::SteeringEvent> Announce() const;
 
   const std::vector<HostId>& hosts() const { return place_.hosts; }
   bool IsRunning() const { return run_.has_value(); }
-  // Iterations that are trained and not lost, as of the last Play.
+  // Iterations that are trained and not lost, as of the last call of Play.
   uint64_t NumIterations() const { return base_iteration_ + num_ended_; }
   uint64_t num_lost() const { return num_lost_; }
   // When the last iteration of this run ended; its begin if none has; of a stopped job as it was then.
@@ -102,7 +103,7 @@ class SimulatedCluster final : public controller::ActionBackend {
   std::optional<SimTime> FirstActed(size_t fault) const { return first_acted_[fault]; }
   // The host that it is on; of connections that of the sender; invalid: of no host.
   HostId HostOf(size_t fault) const;
-  // Somebody has mended it: it does not act in later runs.
+  // It was repaired: it does not act in later runs.
   void Repair(size_t fault) { is_repaired_[fault] = true; }
   bool IsRepaired(size_t fault) const { return is_repaired_[fault]; }
 

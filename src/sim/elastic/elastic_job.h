@@ -1,5 +1,5 @@
-// One job inside the simulator of elastic jobs: what it holds, what a restart costs it, how far it has come, and what
-// is known of it.
+// One job inside the simulator of elastic jobs: its resources, the cost of a restart, its progress, and what is known
+// about it.
 //
 // Failures     a job that loses a node goes back to its last checkpoint: written at every planned change of its
 //              allocation, and while it trains every checkpoint_s seconds.
@@ -31,7 +31,7 @@ class ElasticJob {
 
   const ElasticJobSpec& spec() const { return *spec_; }
   const TrainingRun& run() const { return *run_; }
-  // What policies are told.
+  // What policies know.
   const std::vector<scheduling::JobSize>& sizes() const { return sizes_; }
   const Allocation& allocation() const { return allocation_; }
   bool is_running() const { return !allocation_.shares.empty(); }
@@ -52,8 +52,8 @@ class ElasticJob {
   // At its batch, to the end, as predictions have it.
   double PredictRemainingIterations() const;
 
-  // Another allocation; empty = stop. Called only on a change. A non-empty one costs `restart_s` before training goes
-  // on.
+  // Another allocation; empty = stop. Called only on a change. A non-empty one costs `restart_s` before training
+  // continues.
   void Reallocate(Allocation allocation, double restart_s);
   // A node of it is lost: it stops, and what it did since its last checkpoint is undone.
   void LoseNode();

@@ -211,7 +211,7 @@ class Simulation {
       history.memory = plan.jobs[i].memory;
       Allocation allocation{plan.jobs[i].nodes, plan.jobs[i].config};
       if (allocation.shares.empty()) allocation.config.reset();
-      // Whoever says nothing of a configuration wants the same one on the same nodes.
+      // A job not in the plan's configurations keeps its own on the same nodes.
       if (!allocation.config && allocation.shares == job.allocation().shares) continue;
       if (allocation == job.allocation()) continue;
       const bool was_running = job.is_running();

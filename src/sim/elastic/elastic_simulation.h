@@ -1,11 +1,11 @@
-// Simulates a cluster of elastic jobs under an allocation policy: who runs where, how long jobs take, what restarts
-// cost.
+// Simulates a cluster of elastic jobs under an allocation policy: which jobs run where, how long jobs take, what
+// restarts cost.
 //
 // Method       time goes in intervals. In each: all jobs train with the allocation they have; the clock advances; those
-//              that have come and not ended are handed to the policy; a job whose nodes changed restarts, which costs
-//              time. A job that comes is first seen at the end of its interval.
-//              Nodes fail and return at ends of intervals: jobs on a failed one go back to their last checkpoint and
-//              wait; policies see the nodes that are left.
+//              that have arrived and not ended are passed to the policy; a job with changed nodes restarts, which costs
+//              time. A job that comes is first seen at the end of its interval. Nodes fail and return at ends of
+//              intervals: jobs on a failed one go back to their last checkpoint and wait; policies see the nodes that
+//              are left.
 // Guarantees   a pure function of its arguments. Every job ends, or the result says that it did not.
 // Reference    simulator.py of the Pollux benchmark (OSDI 2021): reproduces its published averages
 //              (elastic_published_test).
@@ -44,7 +44,7 @@ struct ElasticOptions {
   // False: the policy is asked in every interval. True: only after arrivals, ends, flips, and at its wake-up time.
   bool only_events = false;
   PredictionErrors errors;
-  // Set: policies are told what can be learned, instead of the truth with `errors`.
+  // Set: policies get what can be learned, instead of the truth with `errors`.
   std::optional<LearnedOptions> learned;
   double give_up_s = 3e6;                 // jobs that have not ended by then are reported so
   scheduling::DecisionObserver observer;  // sees every decision; may be empty
@@ -83,7 +83,7 @@ struct ElasticResult {
   std::vector<ElasticInterval> intervals;
   uint32_t num_decisions = 0;
   uint32_t num_flips = 0;      // jobs that learned models held for predictable
-  uint32_t num_withdrawn = 0;  // of these: whose prediction was withdrawn
+  uint32_t num_withdrawn = 0;  // of these: those with a withdrawn prediction
   bool is_complete = true;     // all jobs ended
 };
 

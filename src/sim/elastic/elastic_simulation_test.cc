@@ -1,5 +1,4 @@
-// The simulator of elastic jobs on small profiles whose answers are worked out by hand, and its laws on generated
-// workloads.
+// The simulator of elastic jobs on small profiles with results worked out by hand, and its laws on generated workloads.
 #include "sim/elastic/elastic_simulation.h"
 
 #include <gmock/gmock.h>
@@ -104,7 +103,7 @@ TEST(ElasticSimulationTest, BadInputIsRefused) {
   EXPECT_THAT(message({}, options), HasSubstr("needs 8 cores, but its node has 0"));
 }
 
-TEST(ApplicationProfileTest, HolesAreToldOrFilled) {
+TEST(ApplicationProfileTest, HolesAreReportedOrFilled) {
   ProfileTables tables = PlainTables();
   tables.validations[8].pop_back();
   EXPECT_THAT(ApplicationProfile::Create(tables).status().message(), HasSubstr("has 1 epochs; expected at least 2"));

@@ -31,7 +31,7 @@ struct GpuColumn {
   NumberColumn speed;
 };
 
-// All columns whose name is a number of GPUs.
+// All columns with a number of GPUs as name of GPUs.
 Result<std::vector<GpuColumn>> FindGpuColumns(const CsvReader& reader, const std::string& path) {
   std::vector<GpuColumn> columns;
   for (uint32_t gpus = 1; gpus <= kMaxTableGpus; gpus *= 2) {

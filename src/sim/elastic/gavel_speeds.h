@@ -23,7 +23,7 @@ using GpuTypeSpeeds = std::map<std::string, ModelSpeeds>;
 // Errors: kNotFound; kInvalidArgument for what is no JSON, no object where one is expected, a key that is no kind of
 // job, or a speed that is no number, naming file and key.
 Result<GpuTypeSpeeds> LoadGavelSpeeds(const std::string& path);
-// The same from text; `name` stands in for the file name in messages.
+// The same from text; `name` replaces the file name in messages.
 Result<GpuTypeSpeeds> ParseGavelSpeeds(std::string_view text, const std::string& name);
 
 }  // namespace fairlead::sim

@@ -162,7 +162,7 @@ void LearnedModels::RefreshSizes(JobKnowledge* job) const {
   }
 }
 
-// The requested configuration stands for the job: it has the same workers as all the sizes that are listed.
+// The requested configuration represents the job: it has the same workers as all the sizes that are listed.
 void LearnedModels::RefreshPsSizes(JobKnowledge* job) const {
   const scheduling::PsWorkerJob described = ps_speeds_.Describe(*job->spec, job->spec->requested_config);
   job->sizes.clear();

@@ -1,12 +1,12 @@
-// What a system knows of jobs that has to learn it: instead of true speeds and remaining iterations, policies are told
-// what classifier, convergence model and speed model make of what can be seen.
+// Knowledge about jobs that has to be learned: instead of true speeds and remaining iterations, policies get what
+// classifier, convergence model and speed model derive from observations.
 //
-// Problem     how much of a policy's gain is left when nobody tells it the truth?
+// Problem     how much of a policy's gain remains without the truth?
 // Method      curves   every job writes a loss log, drawn by prediction/job_generator (its target loss is what its
 //                      ideal curve reaches at its end), which is as far as the job's training is. A forest learned from
 //                      jobs of another seed scores it after epochs, at least 240 s apart; two scores in a row of 0.5
-//                      and more make it predictable, and then the convergence model says what is left. A prediction
-//                      that moves by more than half of what is left, twice in a row, is withdrawn.
+//                      and more make it predictable, and then the convergence model gives the remaining service. A
+//                      prediction that moves by more than half of the remaining service, twice in a row, is withdrawn.
 //             speeds   every configuration that a job trains in is measured, with 2 % noise; a model for each
 //                      application is fitted to all that was measured, of whichever job. Before the first measurement
 //                      nothing is known; of parameter servers, before the seventh: learned_ps_speeds.h.

@@ -26,7 +26,7 @@ void LearnedPsSpeeds::Measure(const PsApplication& application, const SpeedObser
   std::vector<SpeedObservation>& measured = on_gpus ? knowledge.on_gpus : knowledge.on_cpus;
   measured.push_back(observation);
   const prediction::SpeedModel& truth = on_gpus ? application.gpu_workers : application.cpu_workers;
-  // Of the truth only what is known beforehand: the curves, and that servers share an update.
+  // Of the truth only the parts known beforehand: the curves, and that servers share an update.
   auto fitted = prediction::FitSpeedModel(measured, truth.options);
   if (fitted.ok()) (on_gpus ? knowledge.learned.gpu_workers : knowledge.learned.cpu_workers) = *fitted;
 }

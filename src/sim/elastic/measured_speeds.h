@@ -1,4 +1,4 @@
-// An application whose speed was measured at some numbers of GPUs, as a profile for the simulator of elastic jobs.
+// An application with speeds measured at some numbers of GPUs, as a profile for the simulator of elastic jobs.
 //
 // Method       seconds of an iteration between two measured numbers of GPUs: linear in the logarithm of the GPUs.
 // Guarantees   exactly the measured speed at measured sizes, wherever the GPUs are: such measurements say nothing about

@@ -13,8 +13,8 @@
 
 namespace fairlead::sim {
 
-// Args: folder that holds the application's files; its last part is the name of the application, one of the six, whose
-// batch limits and epochs are known. Errors: kNotFound for a missing file, kInvalidArgument with file:line.
+// Args: folder that holds the application's files; its last part is the name of the application, one of the six, with
+// known batch limits and epochs. Errors: kNotFound for a missing file, kInvalidArgument with file:line.
 Result<ApplicationProfile> LoadPolluxProfile(const std::string& folder);
 
 // All six, by name.

@@ -16,7 +16,7 @@ using scheduling::PsWorkerConfig;
 
 double SlowDown(const std::optional<CpuEfficiency>& curve, double cores) { return curve ? curve->SlowDown(cores) : 1; }
 
-// Cores that compute: as many as one core would have to be faster.
+// Effective cores: the speed of the cores in units of one core.
 double BusyCores(const std::optional<CpuEfficiency>& curve, double cores) {
   return curve ? std::min(cores, 1 / curve->SlowDown(cores)) : cores;
 }

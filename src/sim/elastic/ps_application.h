@@ -29,7 +29,7 @@ struct PsApplication {
   scheduling::PsWorkerLimits limits;
   double restart_s = 30;
 
-  // Errors: kInvalidArgument naming the application: limits whose minimum is no configuration, a time that is not
+  // Errors: kInvalidArgument naming the application: limits with a minimum that is no configuration, a time that is not
   // positive at the minimum.
   Status Validate() const;
 };

@@ -9,7 +9,7 @@ namespace {
 
 using scheduling::PsWorkerConfig;
 
-// What was asked for, with another number of workers.
+// The requested configuration with another number of workers.
 PsWorkerConfig WithWorkers(const PsWorkerConfig& asked, uint32_t num_workers, const PsWorkerConfig& most) {
   PsWorkerConfig config = asked;
   config.num_workers = num_workers;

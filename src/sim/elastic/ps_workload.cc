@@ -25,7 +25,7 @@ struct Kind {
   double update_s;       // likewise, on one core of a server
   CpuEfficiency worker_curve;
   double frequency;  // share of jobs
-  double asks_gpu;   // share of its jobs whose owners ask for GPUs
+  double asks_gpu;   // share of its jobs with requests for GPUs
   double restart_s;
 };
 

@@ -1,9 +1,9 @@
 // Applications and workloads of parameter servers and workers of our own, drawn by a seed.
 //
 // Method      six kinds of application with ranges of our choosing, from networks that are 60 times as fast on a GPU as
-//             on a core to linear models that hardly gain. Owners ask for a kind of device that mostly suits, one to
-//             four workers and one to four servers, and five cores for each, whatever the job needs: as people do who
-//             have not measured. How long a job takes as it was asked for is log-normal.
+//             on a core to linear models that hardly gain. Owners request a kind of device that mostly suits, one to
+//             four workers and one to four servers, and five cores for each, whatever the job needs: as people do
+//             without measurements. How long a job takes as it was asked for is log-normal.
 // Guarantees  same options, same workload.
 // Differs     not fitted to any published data: the form is that of the specification, numbers are ours.
 #pragma once

@@ -26,7 +26,7 @@ PsWorkerConfig DrawConfig(Random* random) {
   return {one_to(10), one_to(4), one_to(5), one_to(5), 0};
 }
 
-// Jobs whose workers are all alike take what the speed model says.
+// Jobs with equal workers take the time of the speed model.
 TEST(PsApplicationTest, WorkersOfOneKindFollowTheSpeedModel) {
   for (const auto& [name, application] : GeneratePsApplications(3)) {
     ASSERT_TRUE(application.Validate().ok());
@@ -168,7 +168,7 @@ TEST_F(OnePsJobTest, MatchesTheClosedForm) {
   EXPECT_EQ(result.jobs[0].attained_gpu_s, 0);
 }
 
-// Node 0 fails at 960 s: 870 s are done, of which 570 s (from 90 s to the end of the interval at 660 s) stand in the
+// Node 0 fails at 960 s: 870 s are done, of which 570 s (from 90 s to the end of the interval at 660 s) are in the
 // checkpoint of 600 s or 10 intervals: trained 30 + 9 * 60 = 570 s at 660 s is below 600, at 720 s 630 s are. So 630 s
 // are kept. It starts on node 1 at once: 960 + 30 + 370 s.
 TEST_F(OnePsJobTest, AFailureCostsWhatTheCheckpointLacks) {
@@ -236,7 +236,7 @@ TEST_F(LearnedPsSpeedsTest, SevenConfigurationsMakeASpeedKnown) {
   EXPECT_FALSE(speeds_.Describe(job_, {1, 1, 5, 5, 0}).iteration_s);
   Measure({3, 3, 5, 5, 0});
   EXPECT_TRUE(speeds_.Describe(job_, {1, 1, 5, 5, 0}).iteration_s);
-  // Nobody has measured a GPU: a job on CPUs is told that there are none, one on a GPU nothing.
+  // No GPU was measured: a job on CPUs gets limits without GPUs, one on a GPU gets none.
   EXPECT_EQ(speeds_.Describe(job_, {1, 1, 5, 5, 0}).limits.max.num_gpus, 0u);
   job_.requested_config.num_gpus = 1;
   EXPECT_FALSE(speeds_.Describe(job_, job_.requested_config).iteration_s);
@@ -244,7 +244,7 @@ TEST_F(LearnedPsSpeedsTest, SevenConfigurationsMakeASpeedKnown) {
 
 // The form of the model is the true one, and configurations that differ in every number show its terms: without noise,
 // what was never measured is known. But jobs of GPU workers alone have as many GPUs as workers, so the overhead of a
-// GPU is taken for one of a worker: in a mixed job, w - g times too often.
+// GPU is mistaken for that of a worker: in a mixed job, w - g times too often.
 TEST_F(LearnedPsSpeedsTest, WithoutNoiseTheTruthIsFound) {
   Random random(4);
   for (int i = 0; i < 40; ++i) {
@@ -265,9 +265,9 @@ TEST_F(LearnedPsSpeedsTest, WithoutNoiseTheTruthIsFound) {
   }
 }
 
-// Jobs of servers whose speeds are learned on the way all end, and the same way each time. Knowing them beforehand is
-// better than learning them, and learning better than a policy that knows nothing: 3 times as many jobs as the cluster
-// can run as they are asked for.
+// Jobs of servers with speeds learned on the way all end, and the same way each time. Knowing them beforehand is better
+// than learning them, and learning better than a policy that knows nothing: 3 times as many jobs as the cluster can run
+// as they are asked for.
 TEST(LearnedModelsTest, LearnSpeedsOfServers) {
   const PsApplicationSet applications = GeneratePsApplications(1);
   PsWorkloadOptions workload;

@@ -141,7 +141,7 @@ TEST_F(ElasticflowTest, BadInputNamesLineColumnAndWhatIsExpected) {
 }
 
 // The data's own column says how long a job runs on the GPUs that it asks for: iterations over the measured speed.
-TEST_F(ElasticflowTest, PublicJobsTakeAsLongAsTheirDataSays) {
+TEST_F(ElasticflowTest, PublicJobsTakeAsLongAsInTheirData) {
   const std::string folder = SharedData("elasticflow");
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no public data in " << folder;
   const auto speeds = LoadElasticflowSpeeds(folder + "/throughputs_A100");

@@ -45,7 +45,7 @@ class QhullRun {
                         silence_) == 0;
   }
 
-  // In Qhull's order. Indices of points past the end stand for the point at infinity.
+  // In Qhull's order. Indices of points past the end mean the point at infinity.
   std::vector<Triangulation::Tetrahedron> Tetrahedra() {
     std::unordered_map<unsigned, int32_t> index_of;  // facet id -> tetrahedron; only looked up
     for (const facetT* facet = qh_.facet_list; facet != nullptr && facet->next != nullptr; facet = facet->next) {
@@ -142,7 +142,7 @@ int32_t Triangulation::SearchAll(const Point3& query) const {
 std::optional<Triangulation::Weights> Triangulation::Locate(const Point3& query) const {
   if (tetrahedra_.empty()) return std::nullopt;
   int32_t found = WalkTowards(query);
-  // Where flat tetrahedra stand in the way, or on the hull, the walk may end too early.
+  // Where flat tetrahedra are in the way, or on the hull, the walk may end too early.
   if (found == kOutside) found = SearchAll(query);
   if (found == kOutside) return std::nullopt;
   const Tetrahedron& tetrahedron = tetrahedra_[static_cast<size_t>(found)];

@@ -48,7 +48,7 @@ class TrainingRun {
   virtual ~TrainingRun() = default;
   virtual std::unique_ptr<TrainingRun> Clone() const = 0;
 
-  // What policies may be told of the job: its sizes with true times, which of them is requested, and its configurations
+  // What policies may know about the job: its sizes with true times, which of them is requested, and its configurations
   // where it has some. Valid while the run lives.
   virtual const std::vector<scheduling::JobSize>& sizes() const = 0;
   virtual uint32_t requested_size() const = 0;

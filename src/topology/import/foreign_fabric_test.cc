@@ -70,7 +70,7 @@ TEST(ForeignFabricTest, WhatLiesAcrossIsLeftOutWithANote) {
   EXPECT_EQ(CablesOf(Import(odd, options).value().fabric), CablesOf(imported_odd->fabric));
 }
 
-TEST(ForeignFabricTest, RolesMayBeToldAndHaveToBeKnown) {
+TEST(ForeignFabricTest, RolesMayBeGivenAndMustBeKnown) {
   ForeignNetwork network = MakeNetwork({"h1", "h2", "x"}, {{"h1", "x"}, {"h2", "x"}});
   network.devices[2].role = DeviceRole::kUnknown;
   EXPECT_THAT(Import(network).status().message(), HasSubstr("net: 'x': the file does not tell whether"));

@@ -86,7 +86,7 @@ TEST_F(C4pMasterTest, WhatAScanHasTaughtIsUsedAgain) {
 }
 
 // The kernel may choose a port that a scan has seen: given to another connection it would be refused at the other end.
-TEST_F(C4pMasterTest, APortThatASocketHasIsGivenToNobodyElse) {
+TEST_F(C4pMasterTest, APortOfASocketIsNotGivenToAnother) {
   const auto ports_of = [&](uint64_t connection, uint32_t job, uint32_t num_queue_pairs) {
     world_.Ask(0, job, {world_.Connection(connection, 0, 4, num_queue_pairs)});
     world_.Settle();
@@ -213,7 +213,7 @@ TEST_F(C4pMasterTest, QueuePairsBetweenTheSameNicsNeverShareAPort) {
 
 // 8 queue pairs of each of 4 hosts leave over 2 leaves with 4 uplinks: 4 hosts * 4 QPs / 4 uplinks = 4 on each. A lost
 // uplink moves its 4; when it is back, 4 return. All others keep their paths, some with a new port.
-TEST_F(C4pMasterTest, ALostLinkMovesItsOwnAndRepinsWhomTheHashDisplaces) {
+TEST_F(C4pMasterTest, ALostLinkMovesItsFlowsAndRepinsThoseThatTheHashDisplaces) {
   for (uint32_t h = 0; h < 4; ++h) world_.Ask(h, 1, {world_.Connection(h, h, h + 4, 8)});
   world_.Settle();
   const LinkId lost = UplinkOf(LeaseOf(0, 1), 0, 0);
@@ -275,7 +275,7 @@ TEST_F(C4pMasterTest, ResultsOfAnOldEpochTeachNothing) {
   world_.ExpectTrueAnswers();
 }
 
-TEST_F(C4pMasterTest, WithoutAHealthyPathTheAnswerSaysWhyAndComesLater) {
+TEST_F(C4pMasterTest, WithoutAHealthyPathTheAnswerHasAReasonAndComesLater) {
   // Both ports of the source are down.
   const auto ports = world_.truth().ports(world_.Nic(0));
   const LinkId left = ports[0].up;
@@ -405,7 +405,7 @@ TEST_F(C4pMasterTest, ReleasesFreeOnceAndUnknownOnesAreCounted) {
   for (size_t l = 0; l < fabric_.num_links(); ++l) EXPECT_EQ(world_.master().allocator().load(LinkId(l)), 0);
 }
 
-TEST_F(C4pMasterTest, OurOwnPauseKillsNobody) {
+TEST_F(C4pMasterTest, OurOwnPauseEndsNoLease) {
   world_.Ask(0, 1, {world_.Connection(1, 0, 4)});
   world_.Wait(SecondsOf(86'400));
   EXPECT_EQ(world_.master().leases().size(), 1u);
@@ -439,7 +439,7 @@ TEST_F(C4pMasterTest, LastingUnevennessIsPutRight) {
   world_.ExpectTrueAnswers();
 }
 
-TEST_F(C4pMasterTest, AScanThatNobodyAnswersIsAskedForAgain) {
+TEST_F(C4pMasterTest, AnUnansweredScanIsRequestedAgain) {
   world_.Ask(0, 1, {world_.Connection(1, 0, 4)});
   world_.LoseScans();
   for (int s = 0; s < 9; ++s) world_.Wait(SecondsOf(1));

@@ -130,7 +130,7 @@ std::string NameOf(const ::testing::TestParamInfo<std::string_view>& param) {
 
 INSTANTIATE_TEST_SUITE_P(All, EachC4pTest, ::testing::Values("c4p", "c4p-static", "crux+c4p"), NameOf);
 
-TEST(C4pPolicyTest, NewcomersMoveNobody) {
+TEST(C4pPolicyTest, NewcomersMoveNoFlow) {
   const auto cluster = EqualJobs(9, 4);
   const TrafficPlan before = PlanWith("c4p", *cluster);
   // The last job has not come yet.
@@ -168,7 +168,7 @@ TEST(C4pPolicyTest, ASlowLinkGivesFlowsAway) {
 }
 
 // Departures leave holes; only a clear imbalance moves those who stay.
-TEST(C4pPolicyTest, SmallImbalancesMoveNobody) {
+TEST(C4pPolicyTest, SmallImbalancesMoveNoFlow) {
   const auto cluster = EqualJobs(16, 4);
   cluster->Apply(PlanWith("c4p", *cluster));
   const TrafficPlan all = PlanWith("c4p", *cluster);

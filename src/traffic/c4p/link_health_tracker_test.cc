@@ -169,7 +169,7 @@ TEST(LinkHealthTrackerTest, LoadedFabricIsNoFaultOfItsLinks) {
   EXPECT_EQ(rounds.state(LinkId(7)), LinkState::kSuspect);
 }
 
-TEST(LinkHealthTrackerTest, DirectWordOverrides) {
+TEST(LinkHealthTrackerTest, ADirectReportOverrides) {
   Rounds rounds;
   std::vector<LinkChange> changes = rounds.tracker().ReportDown(rounds.NextSecond(), kLink, "switch leaf4").value();
   ASSERT_EQ(changes.size(), 1u);
@@ -189,7 +189,7 @@ TEST(LinkHealthTrackerTest, DirectWordOverrides) {
   EXPECT_EQ(rounds.state(), LinkState::kSuspect);
 }
 
-TEST(LinkHealthTrackerTest, WordUpForgetsThePastRtts) {
+TEST(LinkHealthTrackerTest, AReportOfUpForgetsThePastRtts) {
   Rounds rounds;
   for (int i = 0; i < 8; ++i) rounds.Observe({Saw(kLink, 100, 0, 20)});
   for (int i = 0; i < 30; ++i) rounds.Observe({Saw(kLink, 100, 0, 40)});  // a longer cable

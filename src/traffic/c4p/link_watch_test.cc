@@ -27,7 +27,7 @@ TEST(LinkWatchTest, ALinkThatReturnsIsTheLastResortUntilItIsClean) {
   EXPECT_EQ(watch.HealthOf(kLink), 0.5);
 }
 
-TEST(LinkWatchTest, OnlyChangesAreTold) {
+TEST(LinkWatchTest, OnlyChangesAreReported) {
   LinkWatch watch(2, {}, {});
   EXPECT_TRUE(watch.Report(SimTime(1), Word(1))->empty());
   const auto slower = watch.Report(SimTime(1), Word(0.25)).value();

@@ -47,7 +47,7 @@ TEST(ProbePlanTest, OneRoundIsTheFullMeshOfEachPlane) {
   }
 }
 
-TEST(ProbePlanTest, OneLeafHasNobodyToProbe) {
+TEST(ProbePlanTest, OneLeafHasNothingToProbe) {
   const Fabric fabric = Clos(1, 4);
   ProbePlan plan(fabric, {});
   EXPECT_EQ(plan.num_pairs(), 0u);

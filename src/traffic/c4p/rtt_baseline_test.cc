@@ -19,7 +19,7 @@ RttBaseline Baseline(std::initializer_list<double> rtts_us) {
   return baseline;
 }
 
-TEST(RttBaselineTest, SaysNothingBeforeItHasEightSamples) {
+TEST(RttBaselineTest, HasNoBaselineBeforeEightSamples) {
   RttBaseline baseline = Baseline({10, 10, 10, 10, 10, 10, 10});
   EXPECT_FALSE(baseline.Score(Seconds(1)).has_value());
   EXPECT_EQ(RttBaseline().Median(), Seconds(0));

@@ -94,7 +94,7 @@ TEST(ShareBalancerTest, WithoutNewsNothingChanges) {
   ExpectShares(balancer, shares);
 }
 
-TEST(ShareBalancerTest, WhoWasNotMeasuredKeepsItsShare) {
+TEST(ShareBalancerTest, UnmeasuredQueuePairsKeepTheirShare) {
   ShareBalancer balancer(4, 1);
   Record(&balancer, {1, 3, 0, 0}, 1);
   EXPECT_EQ(balancer.Rebalance(), RebalanceOutcome::kMoved);
@@ -131,7 +131,7 @@ TEST(ShareBalancerTest, APathThatGoesDownLeavesItsShareInProportion) {
   EXPECT_GT(share, 0.2);
 }
 
-TEST(ShareBalancerTest, WhenAllAreDownSharesStayAndSomebodyTakesAllLater) {
+TEST(ShareBalancerTest, WhenAllAreDownSharesStayUntilOneIsUp) {
   ShareBalancer balancer(3, 1);
   balancer.SetPathUp(0, false);
   balancer.SetPathUp(1, false);

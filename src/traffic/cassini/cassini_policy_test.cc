@@ -62,7 +62,7 @@ TEST_F(CassiniOneSpineTest, IterationsOfCenturiesAreNotShifted) {
   EXPECT_FALSE(plan.jobs[1].time_shift.has_value());
 }
 
-TEST_F(CassiniOneSpineTest, JobsThatMeetNobodyAreNotShifted) {
+TEST_F(CassiniOneSpineTest, JobsWithoutContentionAreNotShifted) {
   AddJob(0, 0, 4, 0.05, 0.05, &cluster_);
   AddJob(1, 1, 2, 0.05, 0.05, &cluster_);
   cluster_.AddJob(2, 1, {});
@@ -70,7 +70,7 @@ TEST_F(CassiniOneSpineTest, JobsThatMeetNobodyAreNotShifted) {
   EXPECT_THAT(Plan().jobs[0].reason, HasSubstr("no contended link on its paths: no shift"));
 }
 
-TEST_F(CassiniOneSpineTest, ALinkThatCarriesAllBurstsJoinsNobody) {
+TEST_F(CassiniOneSpineTest, ALinkThatCarriesAllBurstsJoinsNoJobs) {
   // Each job's port is busy with traffic under its leaf, so that it uses the uplink at half its speed only.
   for (uint32_t j = 0; j < 2; ++j) {
     cluster_.AddJob(j, 1e15,

@@ -273,7 +273,7 @@ TEST(CruxPolicyTest, TheGuardPutsAJobThatIsTooFarBehindOnLevelZero) {
   EXPECT_EQ(CruxPolicy({}).Plan(cluster.Snapshot()).jobs[0].reason.find("lifted"), std::string::npos);
 }
 
-TEST(CruxPolicyTest, WhoDecidesBySpeedsSaysSo) {
+TEST(CruxPolicyTest, PoliciesThatUseSpeedsDeclareIt) {
   EXPECT_FALSE(CruxPolicy({}).NeedsSpeeds());
   EXPECT_TRUE(CruxPolicy(Guarded({})).NeedsSpeeds());
   EXPECT_TRUE(CruxPolicy(Fair({})).NeedsSpeeds());
@@ -288,7 +288,7 @@ TEST(CruxPolicyTest, FairnessOptionsOutOfRangeAreNamed) {
   EXPECT_EQ(options.Validate(), InvalidArgument("crux: starvation_guard: expected >= 0 s, found -1"));
 }
 
-TEST(CruxPolicyTest, OneCutOffJobWaitsAndSaysSo) {
+TEST(CruxPolicyTest, OneCutOffJobWaitsAndIsReported) {
   const auto cluster = TwoJobsTwoSpines();
   cluster->Apply(CruxPolicy({}).Plan(cluster->Snapshot()));
   // The port of job 0's first host.

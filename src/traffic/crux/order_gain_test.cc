@@ -15,7 +15,7 @@ LinkUser SendsFor(double send_s, double num_gpus = 8) {
   return {.num_gpus = num_gpus, .compute_time = Seconds(1), .communication_time = Seconds(send_s)};
 }
 
-TEST(OrderGainTest, WhoFitsBesideTheOtherGainsNothing) {
+TEST(OrderGainTest, JobsThatFitBesideEachOtherGainNothing) {
   LinkUser half = SendsFor(1);
   half.demand = 0.5;
   EXPECT_EQ(GainOfOrder(half, half), 0);

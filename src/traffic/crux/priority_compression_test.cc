@@ -209,7 +209,7 @@ TEST(PriorityCompressionTest, LawsOfLevels) {
   }
 }
 
-TEST(PriorityCompressionTest, NobodyAndOneJob) {
+TEST(PriorityCompressionTest, NoJobAndOneJob) {
   EXPECT_TRUE(CompressPriorities({}, 3, {}, 0).levels.empty());
   EXPECT_EQ(CompressPriorities({1, {}}, 3, {}, 0).levels, (Levels{0}));
 }

@@ -52,7 +52,7 @@ TEST(BssiOrderTest, EqualCoflowsGoById) {
   EXPECT_THAT(FindBssiOrder(FromMatrix({{1, 1}, {1, 1}, {1, 1}})), ElementsAre(0, 1, 2));
 }
 
-TEST(BssiOrderTest, NobodyAndNothing) {
+TEST(BssiOrderTest, NoJobsAndNoLinks) {
   EXPECT_THAT(FindBssiOrder({}), IsEmpty());
   EXPECT_THAT(FindBssiOrder(FromMatrix({{0}, {2}, {0}})), ElementsAre(0, 2, 1));
 }

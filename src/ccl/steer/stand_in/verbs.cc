@@ -1,4 +1,4 @@
-// Stand-in for libibverbs.so.1, for tests: prints what a driver would be told. FAIRLEAD_TEST_REFUSE=1: it refuses flow
+// Stand-in for libibverbs.so.1, for tests: prints what a driver would receive. FAIRLEAD_TEST_REFUSE=1: it refuses flow
 // labels.
 #include <infiniband/verbs.h>
 
