@@ -20,7 +20,7 @@ set(CPACK_FAIRLEAD_VERSION ${PROJECT_VERSION})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-# The quickest: tools/package.sh compresses them anew.
+# The quickest: tools/package.sh compresses them again.
 set(CPACK_DEBIAN_COMPRESSION_TYPE gzip)
 # What programs are linked with becomes what their packages depend on; their symbols go to packages of their own, by which
 # programs are stripped as well.

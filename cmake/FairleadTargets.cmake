@@ -77,7 +77,7 @@ function(fairlead_test name)
   target_link_libraries(${name} PRIVATE fairlead_compile_options ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE FAIRLEAD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   fairlead_compile_together(${name})
-  # Most of what a test compiles is the macros of GoogleTest, which nobody steps through or waits for.
+  # Most of what a test compiles is the macros of GoogleTest, which no one debugs or waits for.
   separate_arguments(flags UNIX_COMMAND "${FAIRLEAD_TEST_FLAGS}")
   target_compile_options(${name} PRIVATE ${flags})
   # A loaded machine can take long to start a sanitized binary; the default of 5 s was made for an idle one.

@@ -2,7 +2,7 @@
 #
 # "0.1.0+g1234abc" names the commit; "0.1.0" where there is no git or no repository (a release archive). The header is
 # made again when HEAD moves, not on every build, and its dependents only when the text changed. Uncommitted changes
-# are not told: that would need a look at every file on every build.
+# are not shown: that would need a look at every file on every build.
 
 set(FAIRLEAD_GENERATED_DIR ${PROJECT_BINARY_DIR}/generated)
 find_package(Git QUIET)

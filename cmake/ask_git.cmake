@@ -9,7 +9,7 @@ function(ask_git variable)
   set(${variable} "${answer}" PARENT_SCOPE)
 endfunction()
 
-# is_git_top(VARIABLE): is SOURCE_DIR itself a repository? A release archive may lie inside somebody else's, whose commits
+# is_git_top(VARIABLE): is SOURCE_DIR itself a repository? A release archive may lie inside another one, with commits that
 # do not name it.
 function(is_git_top variable)
   ask_git(top_folder rev-parse --show-toplevel)

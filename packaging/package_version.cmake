@@ -1,4 +1,4 @@
-# package_version(VARIABLE): the version of the Debian packages, from project(VERSION) and git, so that it stands once.
+# package_version(VARIABLE): the version of the Debian packages, from project(VERSION) and git, so that it is defined once.
 # Needs GIT (may be empty), SOURCE_DIR and VERSION.
 #
 #   0.1.0-1                            the commit with the tag v0.1.0, or no repository (a release archive)

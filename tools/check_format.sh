@@ -1,7 +1,7 @@
 #!/bin/bash
 # Is every C++ file of the repository laid out as .clang-format says?
 #   tools/check_format.sh          names the first differences; exit code 1 if there are any
-#   tools/check_format.sh --fix    writes the files anew instead
+#   tools/check_format.sh --fix    rewrites the files instead
 # Without clang-format the check is skipped, with a message and exit code 0.
 set -euo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."

@@ -48,7 +48,7 @@ ninja -C "$build" -j "${JOBS:-$(nproc)}" >&2 || fail 4 "the build failed (see ab
 rm -rf "$build/packages"
 (cd "$build" && umask 022 && cpack -G DEB) >"$log" 2>&1 || { cat "$log" >&2; fail 4 "cpack failed (see above)"; }
 
-# What cpack of Debian 12 gets wrong and has no option for. dpkg-deb writes the packages anew, as its compression uses all
+# What cpack of Debian 12 gets wrong and has no option for. dpkg-deb writes the packages again, as its compression uses all
 # cores.
 correct() {
   local package=$1 parts=$build/packages/parts name

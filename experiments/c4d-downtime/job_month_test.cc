@@ -54,7 +54,7 @@ TEST(JobMonthTest, MeansFollowTheClosedForm) {
   EXPECT_NEAR(mean.isolation[0], faults / 4 * 100, 0.05 * faults / 4 * 100);
   EXPECT_NEAR(mean.isolation[1], faults * 3 / 4 * 200, 0.05 * faults * 3 / 4 * 200);
   EXPECT_NEAR(mean.initialization, faults * 195, 0.02 * faults * 195);
-  // Faults come every 18 hours, so that their place in an interval of ten minutes is as good as uniform.
+  // Faults come every 18 hours, so that their place in an interval of ten minutes is nearly uniform.
   EXPECT_NEAR(mean.lost_work, faults * 300, 0.03 * faults * 300);
 }
 

@@ -9,7 +9,7 @@
 //   C 0.1..2 s (log-uniform); solo communication 0.2..1.2 C; s in {0.5, 0.75, 1}; W = GPUs x C x 100 TFLOP/s
 //   each job begins at a random instant of its first solo iteration
 //
-// Cases in which no two jobs can contend are drawn again: there every decision is as good as any other.
+// Cases in which no two jobs can contend are drawn again: there every decision is equally good.
 #pragma once
 
 #include <array>

@@ -19,9 +19,9 @@
 // Unasked     a process that got no answer (no agent was there, or it was killed before it kept it) has connections all
 //             the same. The kernel's list shows them: their owners are looked up once, and those of training processes
 //             are treated as if accepted here.
-// The controller learns of this end of an established connection only when the state with it has been saved: what the
-// controller
-//             knows, the next agent knows. Of ports that are rewritten the kernel's tables know better than the state.
+// Order       the controller learns of this end of an established connection only when the state with it has been saved:
+//             what the controller knows, the next agent knows. Of ports that are rewritten the kernel's tables know
+//             better than the state.
 // Moves       an established connection is moved by rewriting its source port: here after the socket (departure), at
 //             the other end before it (arrival), which the controller has prepared first. An arrival's older port stays
 //             for `arrival_linger`, because its packets are still on their way.

@@ -159,7 +159,7 @@ TEST_F(HostAgentTest, AStoppedControllerDelaysOneConnectionOnly) {
   const auto late = Wait(15);
   EXPECT_EQ(Of<AnswerProcess>(late).size(), 1u);
   EXPECT_EQ(Of<Noted>(late).size(), 1u);
-  // The others are asked for all the same, and wait for nothing.
+  // The others are requested anyway, and wait for nothing.
   const auto second = Do(Question(2));
   EXPECT_EQ(Of<AnswerProcess>(second), (std::vector<AnswerProcess>{{2, false, 0, false, 0}}));
   const auto wanted = Sent<controller::PathsWanted>(second);

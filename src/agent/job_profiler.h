@@ -2,7 +2,7 @@
 // it.
 //
 // Notation    P -> iteration_time (EstimatePeriod of the series of traffic or of computing, whichever repeats better: a
-//             job that sends nearly always computes by turns all the same);  N = length / P iterations in the window
+//             job that sends nearly always still computes in turns);  N = length / P iterations in the window
 // Method      W = FLOP / N; bytes of a connection / N; C = P - stalled / N, where `stalled` is the time in which GPUs
 //             waited for the network. The network was busy for a/N per iteration (bins with traffic), of which all but
 //             stalled/N was hidden behind compute: s = 1 - (a - stalled) / (N*C).

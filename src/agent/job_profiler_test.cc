@@ -60,7 +60,7 @@ TEST(JobProfilerTest, TellsSilenceFromAWindowThatIsTooShort) {
   EXPECT_FALSE(MeasureProfile(slow).has_value());
 }
 
-// Communication without a break: GPUs compute by turns all the same.
+// Communication without a break: GPUs still compute in turns.
 TEST(JobProfilerTest, SeesThePeriodOfGpusWhereTrafficShowsNone) {
   WindowCounters counters = CountersOf(0.3, 0, 0.7, 1e15, 2e9);  // iterations of 0.7 s, always sending
   counters.busy_series.assign(counters.series.size(), 0.0f);

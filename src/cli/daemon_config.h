@@ -27,8 +27,9 @@ void AddDaemonConfig(CLI::App* command, std::string_view prefix);
 
 // What a call of a daemon means.
 struct DaemonArguments {
-  std::vector<std::string> args;              // those of the call, and those of the file that the call leaves open
-  std::map<std::string, std::string> places;  // "--lease" -> "agent.yaml:3": where arguments that are not of the call come from
+  std::vector<std::string> args;  // those of the call, and those of the file that the call leaves open
+  std::map<std::string, std::string>
+      places;  // "--lease" -> "agent.yaml:3": where arguments that are not of the call come from
 };
 
 // The arguments of any call; those of commands without --config stay as they are. Errors: those of

@@ -120,7 +120,7 @@ TEST_F(DaemonConfigTest, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile)
 
 TEST_F(DaemonConfigTest, TheEnvironmentNamesTheFile) {
   SetVariable("KEEPER_CONFIG", Config("listen: file\n"));
-  SetVariable("KEEPER_LEASE", "");  // as good as not set
+  SetVariable("KEEPER_LEASE", "");  // counts as not set
   EXPECT_EQ(Parse({}), "");
   EXPECT_EQ(listen_, "file");
   EXPECT_EQ(lease_s_, 5);

@@ -1,14 +1,11 @@
 // Which ranks talk to each other: the tensor, data, expert and pipeline groups of a job.
 //
 // Order    Megatron's: tensor fastest, then data, then pipeline: rank = t + T (d + D p). So a tensor group lies inside
-// a
-//          host, replicas are next to each other, and pipeline stages are far apart.
+//          a host, replicas are next to each other, and pipeline stages are far apart.
 // Experts  data-parallel ranks d with equal d / E hold the experts of one replica together (an expert group,
-// all-to-all);
-//          ranks with equal d % E hold the same experts (an expert data group, gradients of experts).
-// Reference  Narayanan et al., Efficient large-scale language model training on GPU clusters, SC'21; Megatron-Core's
-// default
-//          order "tp-cp-ep-dp-pp".
+//          all-to-all); ranks with equal d % E hold the same experts (an expert data group, gradients of experts).
+// Reference  Narayanan et al., Efficient large-scale language model training on GPU clusters, SC'21;
+//            Megatron-Core's default order "tp-cp-ep-dp-pp".
 #pragma once
 
 #include <cstdint>

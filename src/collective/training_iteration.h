@@ -1,8 +1,8 @@
 // One training iteration of a placed job: how long its GPUs compute, and which flows they need when.
 //
-// Compute  work = samples of the iteration * training FLOP of one; time = work / (GPUs * peak * efficiency). A pipeline
-// of P
-//          stages and m micro-batches idles (P-1)/m of that besides (1F1B and GPipe alike): bubble_time, not busy time.
+// Compute  work = samples of the iteration * training FLOP of one; time = work / (GPUs * peak * efficiency). A
+//          pipeline of P stages and m micro-batches idles (P-1)/m of that besides (1F1B and GPipe alike): bubble_time,
+//          not busy time.
 // Phases   1. what a layer waits for blocks compute: tensor all-reduces, expert and embedding all-to-all, pipeline
 //             sends. All layers and micro-batches together are one block in the middle of the time before gradients
 //             start, or `blocking_rounds` equal blocks spread over it.
@@ -45,8 +45,7 @@ struct IterationOptions {
 
 // Args: layout [rank], gpu_peak > 0: dense half-precision peak of one GPU.
 // Errors: kInvalidArgument: what RankGrid::Create refuses; tensor, pipeline or expert sizes that the model cannot be
-// cut
-//         into; zero_stage > 3; micro_batches 0; options out of range.
+//         divided by; zero_stage > 3; micro_batches 0; options out of range.
 // Cost: O(ranks) flows and time per round; all-to-all O(E^2) per expert group, for recommenders O(ranks^2 / GPUs per
 // host).
 Result<model::Iteration> BuildIteration(const ModelProfile& profile, const model::Parallelism& parallelism,

@@ -1,7 +1,7 @@
 // Attempts at actions: those sent and not yet answered, and when it is tried again or given up.
 //
-//     told --- done ------------------------------> forgotten
-//       |  \-- failed, or no answer in time --> pause, twice as long each time --> told again
+//     sent --- done ------------------------------> forgotten
+//       |  \-- failed, or no answer in time --> pause, twice as long each time --> sent again
 //       |                                                                    \---> given up after the last attempt
 //
 // Guarantees  an action is sent once per attempt, at most `attempts` times. Answers that come twice, or late, change

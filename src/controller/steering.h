@@ -11,7 +11,7 @@
 //               isolate   the job is left as it is, an operator is asked; the host's condition is in doubt
 //               stop      likewise; what was isolated stays so
 //               spare     another one is taken; without one the job waits, or shrinks if it can
-//               restart   the job stands, an operator is asked
+//               restart   the job stays stopped, an operator is asked
 //               test      the host stays isolated;  return  likewise
 //             A finding that limits, a pause or another action hold up is considered again while it holds.
 // Guarantees  same events, same state and actions. Events and outcomes that come twice change nothing. A host is

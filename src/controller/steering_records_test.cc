@@ -85,7 +85,7 @@ TEST_F(SteeringRecordsTest, AHostThatWasTakenOutIsForgottenWithItsJob) {
   for (const SteeringAction& action : steering_.Resume(AtSecond(3))) {
     EXPECT_FALSE(std::holds_alternative<TestHost>(action.step));
   }
-  EXPECT_EQ(steering_.NumIsolatedSince(AtSecond(0), kRecordedJob), 1u);  // limits count it all the same
+  EXPECT_EQ(steering_.NumIsolatedSince(AtSecond(0), kRecordedJob), 1u);  // limits still count it
 }
 
 TEST_F(SteeringRecordsTest, SentActionsAreSentAgainAsTheSameAttempt) {

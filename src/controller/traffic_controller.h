@@ -15,12 +15,12 @@
 // Method      stream   the hello binds a stream to a host; all messages are checked against that host, and dropped with
 //                      a note when they are not its own
 //             job      a name gets a number, which is kept and never given to another
-//             move     an open queue pair of TCP: first its destination is told to rewrite the new port
-//                      (PrepareArrival), then, when it has, the source is told to use it. Whatever comes in between
+//             move     an open queue pair of TCP: first its destination is asked to rewrite the new port
+//                      (PrepareArrival), then, when it has, the source is asked to use it. Whatever comes in between
 //                      (another move, an error, silence) leaves the source where it is and the destination as it was
 //             level    per host what it measured, smoothed; per job: work summed (hosts that have not measured yet
 //                      count as the mean of those that have), times the median of hosts, bytes by connection; one flow
-//                      for each queue pair that has a path; then the policy orders the jobs that anybody measured,
+//                      for each queue pair that has a path; then the policy orders the measured jobs,
 //                      and turns their order only by more than their priorities were seen to vary (priority_spread.h)
 // Guarantees  same inputs, same outputs. Nothing is sent to a stream after its end. No agent changes what another host
 //             holds. An open TCP queue pair is assigned a port only when the other end rewrites it. After a restart
@@ -120,7 +120,7 @@ struct TrafficControllerOptions {
   SimDuration heartbeat_period = SimDuration(5'000'000'000);
   SimDuration lease_ttl = SimDuration(60'000'000'000);  // that of the path service, for Welcome
   uint32_t num_levels = 8;                              // 1 .. 8
-  // False: all jobs stay on the last level; what they were measured to do is shown all the same.
+  // False: all jobs stay on the last level; their measurements are still shown.
   bool sets_levels = true;
   // Weight of a new measurement of a job in its smoothed value; (0, 1]. Smaller: levels are calmer, and follow later.
   double measurement_weight = 0.5;

@@ -19,7 +19,7 @@ using model::RankId;
 
 // A lost message is sent again after this time (a usual retransmission timeout of RoCE NICs).
 constexpr Instant kRetransmissionTimeout = 4'000'000;
-// A message lost this often gets through all the same.
+// A message lost this often still gets through.
 constexpr int kRetransmissionsMax = 8;
 // How much slower a congested connection is.
 constexpr double kCongestionLeast = 1.5;

@@ -8,16 +8,17 @@
 //             over the *open* flows of l, those being decided
 // Method      Water-filling from the previous solution. A change on a link moves the share of its group; these flows
 //             take more or less of their other links, which moves the groups there, with shares no lower. So changes
-//             only travel upward: 1. open the groups of all links touched by a change, then of all links that their
-//             flows touch; 2. take the touched link that fills up first, the one with the least available /
-//             open_weight, and freeze its
-//                open flows at that share; repeat until no flow is open.
+//             only travel upward:
+//             1. open the groups of all links touched by a change, then of all links that their flows touch;
+//             2. take the touched link that fills up first, the one with the least available / open_weight, and
+//                freeze its open flows at that share; repeat until no flow is open.
 //             Where a link fills up below the rate of flows that were not open (arrivals, lost capacity), their groups
 //             are opened late; they sit above the current water, so this is in time.
 // Cost        O(changed flows * route length + touched links * log(touched links)); nothing is allocated in a steady
 //             state. See BM_CompleteOne/flows:10000.
-// Guarantees  Exact up to rounding (about 1e-12 relative). Same calls, same rates. Shares within 1e-12 of each other
-// are equal. Oracle      max_min_reference.h.
+// Guarantees  Exact up to rounding (about 1e-12 relative). Same calls, same rates. Shares within 1e-12 of each
+//             other are equal.
+// Oracle      max_min_reference.h.
 #pragma once
 
 #include <cstddef>

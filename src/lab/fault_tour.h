@@ -2,7 +2,7 @@
 //
 //     start --> settle --> [plant] --> watch --> found: restarted by steering ----> [mend] --> settle --> ..
 //                                        |         or: nothing restarts: [mend] --> goes on ----^
-//                                        +----> not found in time: [mend], and start the job anew
+//                                        +----> not found in time: [mend], and restart the job
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // Faults that can be planted in a job of a lab, each with its end.
 //
 //     kind                 what happens                                                       what a cluster calls it
-//     healthy, pause       nothing; the whole job is stopped for a while                    nobody may be blamed
+//     healthy, pause       nothing; the whole job is stopped for a while                    nothing may be blamed
 //     frozen_rank          SIGSTOP for one worker                                             a process that is stuck
 //     killed_rank          SIGKILL for one worker                                             a crash
 //     killed_host          its cables are cut, then all its processes and its agent killed    power is lost

@@ -1,7 +1,7 @@
 // The controller and the agents of a lab: programs of Fairlead that run in it as they would on a cluster.
 //
 //     RUN/NAME/fabric.yaml        the fabric that the lab was made of, at the speeds of the lab
-//     RUN/NAME/addresses.json     which NIC and link an address stands for
+//     RUN/NAME/addresses.json     the NIC and the link of each address
 //     RUN/NAME/controller.sock    where agents find the controller: files are not divided by networks, so this is the
 //                                 management network of the lab; controller.log, controller.sqlite
 //     RUN/NAME/agents/HOST.sock   where the processes of a host find its agent; HOST.log, HOST.state

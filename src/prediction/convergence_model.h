@@ -7,7 +7,7 @@
 //             window are dropped  2. after the last learning-rate drop, declared or seen, only later points count
 //             3. for a floor on a grid and then by golden section: least squares of 1/(l - floor) on (k, 1) without
 //             negatives, rows times (l - floor)^2 s_i; the floor with the least weighted residual in l wins
-//             4. the interval: refits of curves whose residuals are drawn anew.
+//             4. the interval: refits of curves with residuals drawn again.
 // Cost        O(points) for each of about 100 floors, times (1 + num_bootstraps). See BM_FitConvergence.
 // Guarantees  every input has an outcome: a fit, or unpredictable with a reason. Same input and seed, same output.
 //             Without noise the curve is found to 1e-6.

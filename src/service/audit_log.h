@@ -18,7 +18,7 @@ class AuditLog {
   // Errors: kFailedPrecondition: the file can't be opened; says why.
   static Result<AuditLog> Open(const std::string& path);
 
-  // Errors: kResourceExhausted: it could not be written; later lines are tried all the same.
+  // Errors: kResourceExhausted: it could not be written; later lines are still tried.
   Status Write(const controller::AuditEntry& entry);
   Status Write(const report::Json& entry);
 

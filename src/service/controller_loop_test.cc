@@ -104,7 +104,7 @@ TEST_F(ControllerLoopTest, AFullDiskDelaysMessagesAndLosesNone) {
   EXPECT_GE(loop.counters().store_failures, 2u);
 }
 
-// Agents that come, and those that ask whether the controller is there, are answered all the same.
+// Agents that come, and those that ask whether the controller is there, are still answered.
 TEST_F(ControllerLoopTest, StreamsGetOnWhileTheDiskIsFull) {
   ControllerLoop loop({}, Echo, listener_, store_, *server_);
   store_.is_full = true;

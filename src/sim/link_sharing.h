@@ -1,9 +1,9 @@
 // Which links can ever be fought over, and which jobs can therefore influence each other.
 //
-// A transfer can't go faster than its tightest link allows. A link whose capacity covers the sum of these top speeds
-// over all jobs never slows anybody down: it needs no place in the fluid model. What remains are contended links; jobs
-// joined by them form domains that are simulated apart from each other. Phases of one job follow one another, so a job
-// asks of a link only the most that one of its phases asks.
+// A transfer can't go faster than its tightest link allows. A link with a capacity that covers the sum of these top
+// speeds over all jobs never slows any job down: it is not needed in the fluid model. What remains are contended links;
+// jobs joined by them form domains that are simulated apart from each other. Phases of one job follow one another, so a
+// job asks of a link only the most that one of its phases asks.
 //
 // Exact: leaving a link out changes no rate (the sum of rates on it stays within its capacity in every allocation).
 #pragma once
@@ -30,7 +30,7 @@ struct TransferLink {
 // What the fluid model needs to know of one transfer.
 struct TransferRoute {
   std::vector<TransferLink> links;  // every link, ascending
-  double top_rate = 0;              // bytes/s of each flow when nobody else is there; 0 when cut off by failures
+  double top_rate = 0;              // bytes/s of each flow without other jobs; 0 when cut off by failures
 };
 
 // What one job can ask of a link at most, bytes/s: the most that one of its phases asks.
@@ -65,7 +65,7 @@ std::vector<LinkDemand> ComputeDemand(const JobState& job, const std::vector<Tra
 // The route of one transfer under the job's current paths. `capacities` [link] bytes/s, 0 = down.
 TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const IdVector<LinkId, double>& capacities);
 
-// Finds who shares what, again and again with the same scratch memory.
+// Finds which jobs share which links, repeatedly with the same scratch memory.
 class LinkSharingFinder {
  public:
   // Cost: O(links).

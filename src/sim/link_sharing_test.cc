@@ -8,7 +8,7 @@
 namespace fairlead::sim {
 namespace {
 
-// A job of one phase whose flows have the given paths and groups of their own.
+// A job of one phase with flows of the given paths and separate groups.
 struct TestJob {
   model::Iteration iteration;
   JobState state;

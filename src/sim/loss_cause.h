@@ -11,7 +11,7 @@ enum class LossCause : uint8_t {
   kSelf,           // its own flows asked a link for more than it has, which those of its yardstick don't
   kLevel,          // a job of a more important level had part of the link
   kCapacity,       // the link had less than its healthy capacity, or there was no path
-  kRestart,        // GPUs held before training went on, and iterations that a restart threw away
+  kRestart,        // GPUs held before training continued, and iterations that a restart threw away
   kProfiling,      // a job that was being profiled had part of the link
   kShift,          // it waited for its time shift
   kNotAttributed,  // what rests

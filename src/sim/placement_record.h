@@ -1,5 +1,5 @@
-// Where jobs of a run were placed, and the same again: so that a scenario can be played without one of its jobs while
-// the others stay where they were.
+// Places of the jobs of a run, to repeat them: so that a scenario can be simulated without one of its jobs while the
+// others stay where they were.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// A scenario played without one of its jobs: the others stay where they were.
+// A scenario simulated without one of its jobs: the others stay where they were.
 #include "sim/placement_record.h"
 
 #include <gtest/gtest.h>

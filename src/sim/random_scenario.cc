@@ -74,7 +74,7 @@ class Writer {
   bool is_crowded_ = false;  // jobs that run at the same time share links that are too narrow for them
 };
 
-// Arguments of one call are evaluated in an order that compilers choose: everything drawn has a line of its own.
+// Arguments of one call are evaluated in an order chosen by the compiler: every draw has its own line.
 std::string Writer::Host(bool needs_two_ports) {
   size_.gpus_per_host = OneOf({1, 2, 4, 8});
   const uint64_t nics = Between(1, std::min<uint64_t>(4, size_.gpus_per_host));

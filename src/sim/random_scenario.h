@@ -1,9 +1,9 @@
 // Random scenarios for property tests and fuzzers: every kind of fabric, job, policy, failure and option that a
 // scenario file can name, small enough that a run takes milliseconds.
 //
-// Method      The scenario is written as the text of a file and read back, so that whatever fails can be kept and
-//             played with `fairlead sim run`. Lengths are drawn relative to the simulated time: from jobs that never
-//             end an iteration to jobs that end thousands. Round numbers and generic ones mix: the first make ties.
+// Method      The scenario is written as the text of a file and read back, so that a failing one can be saved and run
+//             with `fairlead sim run`. Lengths are drawn relative to the simulated time: from jobs that never end an
+//             iteration to jobs that end thousands. Round numbers and generic ones mix: the first make ties.
 // Guarantees  same numbers drawn, same text; the text is a valid scenario of one seed.
 #pragma once
 

@@ -1,5 +1,4 @@
-// Finds out at which mean speed jobs run that never repeat themselves, so that the rest of a long stretch need not be
-// played.
+// Finds the mean speed of jobs that never repeat themselves, so that the rest of a long stretch need not be simulated.
 //
 // Problem     Jobs with unrelated periods drift past each other: the state of their domain never returns, so no period
 //             can be skipped (period_detector.h). Over days their mean speeds are what counts.

@@ -34,7 +34,7 @@ std::vector<LinkId> LinksOf(const std::vector<model::Path>& paths) {
 // The job's last instant in this run.
 SimTime EndOf(const JobState& state) { return state.is_finished ? state.finish_time : state.observed_until; }
 
-// A job stands still for good when it has done no work for so many of its iterations alone, and so long.
+// A job is stalled permanently when it has done no work for so many of its iterations alone, and so long.
 constexpr double kStalledAfterIterations = 3;
 constexpr double kStalledAfterS = 1;
 

@@ -8,13 +8,13 @@
 
 namespace fairlead::sim {
 
-// The first law that the run breaks, in words with numbers; empty: none.
+// The first law that the run breaks, as text with numbers; empty: none.
 std::string FindBrokenLaw(const Scenario& scenario, const RunResult& run);
 
 // Of these, the laws of the account of delay alone.
 std::string FindBrokenAccount(const RunResult& run);
 
-// The same of two runs of one scenario, one of which has skipped periods and the other played every iteration.
+// The same of two runs of one scenario, one of which has skipped periods and the other simulated every iteration.
 std::string FindDisagreement(const RunResult& fast, const RunResult& exact);
 
 }  // namespace fairlead::sim

@@ -26,7 +26,7 @@ struct ProfilingError {
 struct SizeChange {
   double time_s = 0;
   uint32_t num_gpus = 0;
-  std::string reason;  // the allocation policy's words
+  std::string reason;  // text of the allocation policy
 };
 
 // What an allocation policy did with a job.
@@ -39,7 +39,7 @@ struct AllocationResult {
   double busy_gpu_s = 0;          // in which its GPUs computed
 };
 
-// How a job stood when the run, or the job, ended. Names in JSON: JobConditionName().
+// State of a job at the end of the run, or of the job. Names in JSON: JobConditionName().
 enum class JobCondition : uint8_t {
   kNeverStarted,  // it began no iteration
   kRan,           // it finished, or was making progress
@@ -92,7 +92,7 @@ struct JobResult {
   // CNPs that its senders received; nothing: congestion control is not modelled.
   std::optional<double> cnps;
   std::string bounding_link;  // link on which the job's flows waited longest; empty: none
-  std::string reason;         // the policy's words about this job
+  std::string reason;         // text of the policy about this job
   // Nothing: sizes are fixed. With it `num_gpus` is the last size that the job had.
   std::optional<AllocationResult> allocation;
 };
@@ -152,8 +152,8 @@ struct RunResult {
   bool slowdowns_are_bounds = false;    // a stalled or cut off job is among them: mean and worst are at least so much
   uint32_t num_stalled = 0;             // jobs
   uint32_t num_cut_off = 0;             // jobs
-  uint64_t path_changes = 0;            // flows whose path a re-plan changed
-  uint64_t level_changes = 0;           // jobs whose level a re-plan changed
+  uint64_t path_changes = 0;            // flows with a path changed by a re-plan
+  uint64_t level_changes = 0;           // jobs with a level changed by a re-plan
   // Links between switches on which a job lost time to another job or to itself, over the whole run.
   uint64_t colliding_links = 0;
   // Of the bytes that flows would have sent while full links held them back, the share that the saw-tooth of their
@@ -174,7 +174,7 @@ struct FailedRun {
   uint32_t draw = 0;      // as RunResult::draw
   uint64_t seed = 0;      // of the hash
   std::string message;    // of the check: file, line, expression
-  std::string reproduce;  // one command that runs it alone; empty: nobody has said
+  std::string reproduce;  // one command that runs it alone; empty: unknown
 };
 
 // One `fairlead sim run`: every policy under every draw.
@@ -184,7 +184,7 @@ struct SimulationReport {
   uint64_t num_gpus = 0;           // of the cluster
   std::string fabric_summary;      // "346 hosts, 2768 GPUs (A100), 173 leaves, 16 spines"
   std::vector<std::string> notes;  // assumptions that the scenario makes; shown on the page
-  // What the run found doubtful about its input: who, what was found, what to check. Shown with the notes.
+  // Doubts of the run about its input: the job, what was found, what to check. Shown with the notes.
   std::vector<std::string> doubts;
   std::vector<std::string> varied;  // what differs between draws: "hash", "phase", "placement"
   std::vector<RunResult> runs;      // grouped by policy, draws ascending

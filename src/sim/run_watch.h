@@ -1,4 +1,4 @@
-// Lets somebody watch a long run, and stop it: looked at every few thousand events.
+// Lets a caller watch a long run, and stop it: consulted every few thousand events.
 #pragma once
 
 #include <algorithm>

@@ -231,7 +231,7 @@ Status CheckIterationLength(const Scenario& scenario, const model::Job& job, con
                                      kMaxSeconds, longest_s));
 }
 
-// What can be said of a job before it is placed: does it fit the empty cluster, does its parallelism fit the job?
+// Checks of a job before it is placed: does it fit the empty cluster, does its parallelism fit the job?
 Status CheckJob(const Scenario& scenario, const ScenarioJob& entry) {
   const model::Job& job = entry.job;
   if (job.num_gpus > scenario.fabric.num_gpus()) {

@@ -80,7 +80,7 @@ Status CheckSpeedReports(const Scenario& scenario);
 // not fit.
 Result<Scenario> LoadScenario(const std::string& path, const ScenarioOverrides& overrides);
 
-// The same from text; `path` stands in messages and is where relative file names start.
+// The same from text; `path` appears in messages and is where relative file names start.
 Result<Scenario> ParseScenario(std::string_view text, const std::string& path, const ScenarioOverrides& overrides);
 
 // The iteration of each job of the scenario, for the controller. `scenario` must outlive it.

@@ -26,7 +26,7 @@ void ReadAllocation(YamlMap& root, Scenario* scenario);
 void ReadElasticity(YamlMap& map, const Scenario& scenario, ScenarioJob* entry);
 
 // Policies split jobs over hosts as GPUs are free; tensor groups must not be torn. Errors: kInvalidArgument, naming a
-// job with tensor parallelism whose groups could lie unevenly on hosts beside the other jobs.
+// job with tensor groups that could lie unevenly on hosts next to other jobs.
 Status CheckTensorGroups(const Scenario& scenario);
 
 // The parallelism on `num_gpus` of a job that asks for `requested` with `base`: the same batch.

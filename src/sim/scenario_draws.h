@@ -1,6 +1,6 @@
-// Which draws of chance a comparison plays: what differs from one run of a policy to the next.
+// The random draws of a comparison: the differences between runs of one policy.
 //
-// Draw 0 has the scenario's own seeds; draw i adds i to each seed that varies. All policies play the same draws, so
+// Draw 0 has the scenario's own seeds; draw i adds i to each seed that varies. All policies run on the same draws, so
 // that the luck of a draw cancels out of their differences.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Draws: which seeds they have, and that a scenario's runs play them.
+// Draws: which seeds they have, and that a scenario's runs use them.
 #include "sim/scenario_draws.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Jobs whose hosts are drawn, on a fabric where it matters who is whose neighbour.
+// Jobs with drawn hosts, on a fabric where neighbourhood matters.
 Scenario DrawnScenario() {
   const auto scenario = ParseScenario(
       "title: draws\n"

@@ -16,14 +16,14 @@ namespace fairlead::sim {
 // No duration and no instant of a scenario is longer: the clock ends at 9e9 s.
 inline constexpr double kMaxSeconds = 1e9;
 
-// A job whose iteration follows from a model profile.
+// A job with an iteration from a model profile.
 struct ProfiledWork {
   std::string profile;
   std::optional<model::Parallelism> parallelism;  // nothing: the profile's default for the number of GPUs
   collective::IterationOptions options;
 };
 
-// A job whose iteration was written down elsewhere: a SimAI workload, Chakra traces.
+// A job with an iteration described elsewhere: a SimAI workload, Chakra traces.
 struct ImportedWork {
   std::shared_ptr<const collective::CollectiveSequence> sequence;  // shared by equal jobs
   model::Parallelism parallelism;

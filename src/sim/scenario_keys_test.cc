@@ -21,7 +21,7 @@
 namespace fairlead::sim {
 namespace {
 
-// A map as {key: value, …}, in which every key stands once.
+// A map as {key: value, …}, in which every key occurs once.
 class FlowMap {
  public:
   void Set(std::string_view key, std::string value) {

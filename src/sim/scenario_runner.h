@@ -18,7 +18,7 @@ namespace fairlead::sim {
 
 struct ScenarioRunOptions {
   uint32_t num_threads = 0;  // 0 = one per processor
-  // Whose allocation decisions to keep (RunResult::decisions); nothing: nobody's.
+  // The job with recorded allocation decisions (RunResult::decisions); nothing: none.
   std::optional<JobId> explained_job = std::nullopt;
   // Jobs that are left out, as if they had never been submitted. Ids of the others stay.
   std::vector<JobId> absent_jobs = {};
@@ -29,7 +29,7 @@ struct ScenarioRunOptions {
   std::vector<PlacementRecord>* placements = nullptr;
   // Runs that a check of ours has ended are listed beside the results of the others; otherwise they are an error.
   bool keeps_others = false;
-  // The command that plays a run alone, for FailedRun; may be empty.
+  // The command that repeats a run alone, for FailedRun; may be empty.
   std::function<std::string(const std::string& policy, const std::string& allocation, uint32_t draw)> reproduce =
       nullptr;
 };

@@ -130,11 +130,11 @@ TEST(ScenarioTest, BadInputNamesLineKeyExpectedAndFound) {
        "s.yaml:6: jobs[1].parallelism: expected tensor x pipeline x data = 16"},
       {"model: bert-large", "model: bert-large, parallelism: {zero_stage: 9}",
        "s.yaml:6: jobs[1].parallelism.zero_stage"},
-      // 65537 x 65536 = 2^32 + 65536, which 32 bits take for 65536; times 2 that would be the job's 131072 GPUs.
+      // 65537 x 65536 = 2^32 + 65536, which 32 bits truncate to 65536; times 2 that would be the job's 131072 GPUs.
       {"gpus: 16, model: bert-large",
        "gpus: 131072, model: bert-large, parallelism: {tensor: 65537, pipeline: 65536, data: 2}",
        "s.yaml:6: jobs[1].parallelism: expected tensor x pipeline x data = 131072 GPUs, found 65537 x 65536 x 2"},
-      // One GPU has nobody to send to.
+      // One GPU has no peer to send to.
       {"gpus: 16, compute_s: 0.2, size_mb: 2000", "gpus: 1, compute_s: 0, size_mb: 2000",
        "s.yaml:5: jobs[0]: job a: an iteration needs time"},
       {"gpus: 16, compute_s: 0.2, size_mb: 2000", "gpus: 1, compute_s: 1.0e-12, size_mb: 0",

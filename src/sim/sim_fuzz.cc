@@ -1,5 +1,5 @@
 // Any scenario that random_scenario.h can draw: it runs, keeps the laws of run_laws.h, is the same when it runs again,
-// and comes out the same, within the bound that it states, when every iteration is played.
+// and gives the same result, within its stated bound, when every iteration is simulated.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ class FuzzBytes {
   size_t next_ = 0;
 };
 
-// The scenario, so that it can be played by the program, and what is wrong.
+// The scenario, so that the program can run it, and the error.
 [[noreturn]] void Fail(const std::string& text, const std::string& reason) {
   std::fprintf(stderr, "%s\n%s\n", text.c_str(), reason.c_str());
   std::abort();

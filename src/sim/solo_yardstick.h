@@ -4,10 +4,10 @@
 // Method      The job is put alone on the healthy fabric, on the paths of each policy that chooses soundly: the hash of
 //             the switches, Crux, C4P. Phases of an iteration follow one another, so each phase takes the fastest
 //             choice. Where the job is later given paths on which a phase would be faster alone, that is its yardstick
-//             from then on (and what it did before is measured anew).
+//             from then on (and its earlier progress is measured again).
 // Guarantees  No job beats its yardstick, but for queue pairs that share bytes unequally on purpose.
-// Cost        One plan for each policy; one iteration is played for each choice that may be faster, by the load of its
-//             fullest link.
+// Cost        One plan for each policy; one iteration is simulated for each choice that may be faster, by the load of
+//             its fullest link.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@
 
 namespace fairlead::sim {
 
-// What each phase, and the whole, takes on these paths with nobody else. Every flow needs a path.
-// Args: capacities [link] bytes/s.
+// What each phase, and the whole, takes on these paths without other jobs. Every flow needs a path. Args: capacities
+// [link] bytes/s.
 SoloReference SimulateAlone(const model::Iteration& iteration, const std::vector<model::Path>& paths,
                             const IdVector<LinkId, double>& capacities, Detail detail, LinkSharingFinder& finder);
 
@@ -38,8 +38,8 @@ class SoloYardstick {
     uint64_t hash_seed = 0;  // that of the switches
   };
 
-  // Args: router: of the healthy fabric; policies: those whose choices count, at least one; capacities [link] bytes/s
-  // of the healthy fabric. The references must outlive this.
+  // Args: router: of the healthy fabric; policies: those with choices that count, at least one; capacities [link]
+  // bytes/s of the healthy fabric. The references must outlive this.
   SoloYardstick(const topology::Router& router, std::vector<const traffic::TrafficPolicy*> policies,
                 const IdVector<LinkId, double>& capacities, const Options& options);
 

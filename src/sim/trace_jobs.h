@@ -1,8 +1,8 @@
 // Turns the jobs of a trace into jobs of a scenario: which model each one trains, how it divides the work, and how long
 // it holds its GPUs.
 //
-// A trace says when a job came, how many GPUs it held for how long, and perhaps a name for what it did. It says nothing
-// about compute and traffic, so the scenario says which model profile stands behind which name:
+// A trace says when a job came, how many GPUs it held for how long, and perhaps a name for what it did. It has nothing
+// about compute and traffic, so the scenario maps names to model profiles:
 //
 //     trace:
 //       generate: {profile: lingjun-2023, seed: 1, days: 14}   # or file: jobs.csv, relative to the scenario
@@ -47,7 +47,7 @@ struct TraceJobs {
 
 // Every job holds its GPUs for the trace's duration, whatever the network does to it: all policies then face the same
 // arrivals, ends and placements, and differ in how much gets computed. Left out and counted: jobs without GPUs, jobs of
-// no duration, jobs that the empty cluster can't hold, jobs whose model can't be divided among their GPUs.
+// no duration, jobs that the empty cluster can't hold, jobs with a model that can't be divided among their GPUs.
 // Errors: kInvalidArgument, kNotFound for a profile that does not exist.
 Result<TraceJobs> MapTraceJobs(const std::vector<trace::TraceJob>& trace, const TraceMapping& mapping,
                                const collective::ModelProfiles& profiles, const topology::Fabric& fabric);

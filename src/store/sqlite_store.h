@@ -3,7 +3,7 @@
 // Layout      table record(key, value, checksum), one transaction for each batch, write-ahead log. Survives kill -9,
 //             and with `sync` also the loss of power.
 // Copies      every `copy_every` batches, and at Open(), the whole is copied to PATH.copy: a file that was read back
-//             and found good. It is what is left when the disk damages the store itself.
+//             and found good. It remains when the disk damages the store itself.
 // Damage      is looked for at Open(), in SQLite's structures and in each record's checksum. A damaged file is not
 //             opened and not touched; the error says whether there is a good copy and how to go on from it.
 // Sharing     one process at a time: a second one is refused while the first lives.
@@ -51,7 +51,7 @@ class SqliteStore : public Store {
   Status Apply(std::span<const Change> changes) override;
   Result<std::vector<Record>> List(std::string_view prefix) const override;
 
-  // Why the latest copy could not be made; ok: it could. Batches are accepted all the same.
+  // Why the latest copy could not be made; ok: it could. Batches are still accepted.
   const Status& copy_status() const { return copy_status_; }
 
  private:

@@ -61,7 +61,7 @@ TEST_F(SqliteStoreTest, WhatWasAppliedIsThereWhenOpenedAgain) {
 }
 
 // A child applies batch after batch, each of which sets two records to its number, and tells each that was applied. It
-// is killed at a random moment: the store holds the last one told, or the one after it, and never half a batch.
+// is killed at a random moment: the store holds the last one reported, or the one after it, and never half a batch.
 TEST_F(SqliteStoreTest, DeathAtAnyMomentLosesNothingThatWasApplied) {
   Random random(3);
   uint32_t last = 0;
@@ -111,7 +111,7 @@ TEST_F(SqliteStoreTest, AFullStoreRefusesABatchWholeAndGoesOnWhenThereIsRoom) {
   EXPECT_THAT(All(*store), ElementsAre(Record{"small", "3"}));
 }
 
-// The disk itself refuses: in a child whose files may grow to 256 KiB only.
+// The disk itself refuses: in a child with files limited to 256 KiB.
 TEST_F(SqliteStoreTest, ADiskThatRefusesLosesNothing) {
   ASSERT_TRUE(Open()->Apply(std::vector<Change>{{"kept", "1"}}).ok());
   const pid_t child = fork();
@@ -159,7 +159,8 @@ TEST_F(SqliteStoreTest, AChangedRecordIsNoticedAndTheCopyGoesOn) {
   EXPECT_TRUE(fs::exists(path() + ".damaged"));
 }
 
-// Whatever byte changes: the store is refused with a reason, or gives back what was written (a byte that nobody reads).
+// Whatever byte changes: the store is refused with a reason, or gives back what was written (a byte that is never
+// read).
 TEST_F(SqliteStoreTest, NoChangedByteGoesUnnoticed) {
   const std::vector<Change> changes = {{"a", "1"}, {"b", std::string(3000, 'b')}, {"c", std::string(9000, 'c')}};
   ASSERT_TRUE(Open({.path = "", .sync = false, .copy_every = 0})->Apply(changes).ok());
@@ -225,7 +226,7 @@ TEST_F(SqliteStoreTest, AMissingFolderIsReported) {
   EXPECT_THAT(store.status().message(), HasSubstr("there is no folder"));
 }
 
-// Its folder is gone, so that no copy can be written: batches go on, and the reason is there to be told.
+// Its folder is gone, so that no copy can be written: batches continue, and the reason is available.
 TEST_F(SqliteStoreTest, ACopyThatFailsHoldsNothingUp) {
   auto store = Open({.path = "", .sync = false, .copy_every = 1});
   fs::create_directories(path() + ".copy.new/x");

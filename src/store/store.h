@@ -34,7 +34,7 @@ class Store {
   // kUnavailable  anything else that the disk says. In both cases nothing has changed, and trying again is fine.
   virtual Status Apply(std::span<const Change> changes) = 0;
 
-  // All records whose keys begin with `prefix`, by key in byte order. Errors: kUnavailable.
+  // All records with keys that begin with `prefix`, by key in byte order. Errors: kUnavailable.
   virtual Result<std::vector<Record>> List(std::string_view prefix) const = 0;
 };
 

@@ -21,7 +21,7 @@ constexpr std::array kFormats = {RecordingFormat::kDump, RecordingFormat::kFligh
                                  RecordingFormat::kRas};
 
 struct Mark {
-  std::string_view key;  // that stands only in files of the format
+  std::string_view key;  // that occurs only in files of the format
   RecordingFormat format;
 };
 

@@ -25,8 +25,8 @@ Result<RecordingFormat> ParseFormat(std::string_view name);
 // This much of a file is enough to tell.
 inline constexpr size_t kDetectionBytes = size_t{1} << 16;
 
-// Args: the first kDetectionBytes of a file, or all of a shorter one; `name` stands for the file in messages.
-// Errors: kInvalidArgument: what it is instead, as far as that is known, and what to do about it.
+// Args: the first kDetectionBytes of a file, or all of a shorter one; `name` replaces the file in messages. Errors:
+// kInvalidArgument: what it is instead, as far as that is known, and what to do about it.
 Result<RecordingFormat> DetectFormat(std::string_view head, const std::string& name);
 
 // Of a foreign format; our own has none, see TelemetryReader.

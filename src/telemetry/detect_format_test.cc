@@ -1,4 +1,4 @@
-// Formats are told by content.
+// Formats are recognized by content.
 #include "telemetry/detect_format.h"
 
 #include <gmock/gmock.h>

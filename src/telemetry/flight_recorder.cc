@@ -93,7 +93,7 @@ class CollectiveMerger {
     return completed >= 0 && key.sequence <= static_cast<uint64_t>(completed);
   }
 
-  // Position of the first key that is told: a few before the first that some rank has not finished.
+  // Position of the first reported key: a few before the first that some rank has not finished.
   void FindFirstKept() {
     EventKey first_pending = {UINT64_MAX, UINT32_MAX};
     for (const Participant& participant : participants_) {

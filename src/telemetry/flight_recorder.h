@@ -9,7 +9,7 @@
 //             were overwritten.
 // Cost        linear in the files; memory: kNumTraceEventsMax events for each rank and group.
 // Guarantees  the order of the files does not matter. A rank without a file stays in the layout and reports nothing.
-// Differs     hosts are not in the files: each rank is a host of its own.
+// Differs     hosts are not in the files: each rank is a separate host.
 // Reference   pytorch/pytorch, torch/csrc/distributed/c10d/FlightRecorder*.hpp
 #pragma once
 
@@ -25,7 +25,7 @@ namespace fairlead::telemetry {
 class FlightRecorderImporter final : public Importer {
  public:
   Status Add(std::istream& file, const std::string& name) override;
-  // Errors: two files of one rank, files of different jobs, a group whose ranks no file tells.
+  // Errors: two files of one rank, files of different jobs, a group with unknown ranks.
   Result<Recording> Finish() override;
 
  private:

@@ -20,7 +20,7 @@ using model::OperationKind;
 using model::OperationRecord;
 using testing::HasSubstr;
 
-// As PyTorch 2.6 writes it, less members that nobody reads; rank 1 never comes to the third all-reduce.
+// As PyTorch 2.6 writes it, without members that are never read; rank 1 never comes to the third all-reduce.
 std::string TwoRankFile(int rank) {
   const auto entry = [](int record, int sequence, const char* state, int64_t started, int64_t finished) {
     return fmt::format(

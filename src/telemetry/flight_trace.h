@@ -50,7 +50,7 @@ struct GroupTrace {
   std::string description;
   std::vector<TraceEvent> collectives;  // in order
   std::vector<TraceEvent> p2p;          // in order
-  std::optional<int64_t> number;        // PyTorch's, of the group in this process; told by entries only
+  std::optional<int64_t> number;        // PyTorch's, of the group in this process; given by entries only
 };
 
 struct RankTrace {

@@ -22,7 +22,7 @@ Result<std::string> ReadWhole(std::istream& stream, const std::string& name, siz
 //     FL_RETURN_IF_ERROR(lines.status());
 class LineReader {
  public:
-  // `name` stands in for the file in messages. `stream` must outlive the reader.
+  // `name` replaces the file in messages. `stream` must outlive the reader.
   LineReader(std::istream& stream, std::string name, size_t line_bytes_max)
       : stream_(&stream), name_(std::move(name)), line_bytes_max_(line_bytes_max) {}
 

@@ -130,8 +130,8 @@ std::string JobAssembler::FindContradiction(const Process& process, const Claims
   return "";
 }
 
-// Old processes that nobody waits for live beside those of the next start. A rank that was replaced by itself is no
-// other start: it meets those that are left, and so hangs together with them and with its predecessor.
+// Old processes that none waits for live beside those of the next start. A single replaced rank is not another start:
+// it meets the remaining ones, and so is connected with them and with its predecessor.
 std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
   std::vector<const Process*> all;
   for (const auto& [key, process] : processes_) all.push_back(&process);
@@ -177,7 +177,7 @@ JobAssembler::Claims JobAssembler::TakeClaims(std::vector<std::string>* notes) c
   claims.are_of_environment =
       std::ranges::all_of(claims.all, [](const Process* p) { return !p->is_there || p->global_rank >= 0; });
   const std::set<const Process*> others = claims.are_of_environment ? FindOtherStarts() : std::set<const Process*>();
-  // The others come last, so that it can be said whom they contradict.
+  // The others come last, so that the message can name the ones they contradict.
   std::ranges::stable_sort(claims.all, {}, [&](const Process* p) { return others.contains(p); });
   for (const Process* process : claims.all) {
     std::string contradiction = FindContradiction(*process, claims);

@@ -2,17 +2,17 @@
 // communicators only, to the layout and the reports in ranks of the job that the diagnosis reads.
 //
 // Problem     processes come one by one, on many hosts; communicators are made when they are first needed; processes
-//             leave, die and are replaced. Who is which rank, and who belongs to which communicator? Some say what
-//             can't be true together.
+//             leave, die and are replaced. Which process is which rank, and which belong to which communicator? Some
+//             say what can't be true together.
 // Method      ranks are those of the environment where every process has one, else those of the largest communicator.
 //             Claims are taken in order of arrival, of the living before those of the dead: a process that says
 //             anything that an earlier one denies (same rank of the job or of a communicator, another size) is left
 //             out. So are all of another start of the job: processes that hang together by communicators, and claim a
-//             rank that another such set has, of which more live, or which came first.
-//             A layout is made when nothing new has come for `settle_for` and all ranks are there, or `wait_for` after
-//             the first process with those that are; then again whenever somebody or a communicator has joined, or
-//             another process has taken a rank. Ranks are numbered without gaps, in order.
-//             Communicators are numbered by their ids; only those of which all ranks are known take part.
+//             rank that another such set has, of which more live, or which came first. A layout is made when nothing
+//             new has come for `settle_for` and all ranks are there, or `wait_for` after the first process with those
+//             that are; then again whenever a process or a communicator has joined, or another process has taken a
+//             rank. Ranks are numbered without gaps, in order. Communicators are numbered by their ids; only those of
+//             which all ranks are known take part.
 // Cost        a look: linear in its reports, times a logarithm. A layout: linear in processes times communicators.
 // Guarantees  records are of the layout that was handed out last (telemetry/record_check.h); before the first one there
 //             are none. Same looks, same records.
@@ -78,7 +78,7 @@ class JobAssembler {
     bool is_there = false;  // in the latest look of its host, and alive
     bool is_gone = false;   // was seen to be
     int32_t exit_code = 0;
-    std::vector<ProcessCommunicator> communicators;  // as first told; of known size, no id twice
+    std::vector<ProcessCommunicator> communicators;  // as first reported; of known size, no id twice
   };
   // A communicator as its processes tell.
   struct Group {

@@ -227,7 +227,7 @@ TEST(JobAssemblerTest, AVanishedProcessIsReportedAndReplaced) {
   job.LookFor(3);
   EXPECT_EQ(job.latest_of_host.at(0).ranks.at(1).state, ProcessState::kGone) << "it stays gone";
   EXPECT_THAT(job.layouts, SizeIs(1));
-  // The job starts anew: new processes of the same ranks, a new communicator.
+  // The job restarts: new processes of the same ranks, a new communicator.
   job.is_absent.clear();
   for (uint32_t p = 0; p < 4; ++p) {
     job.processes[p].state = ProcessState::kRunning;

@@ -91,14 +91,14 @@ class ValueBuilder final : public nlohmann::json_sax<Json> {
 
   Json root_;
   std::vector<Json*> open_;  // an outer value does not move while an inner one is open
-  Json* member_ = nullptr;   // whose key was read last
+  Json* member_ = nullptr;   // with the last key read
   size_t position_ = 0;
   std::string error_;
 };
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// One past the end of the string that begins at `begin`, or of the bare word (number, true, false, null).
+// One past the end of the string that begins at `begin`, or of the bare token (number, true, false, null).
 size_t EndOfToken(std::string_view text, size_t begin) {
   size_t end = begin + 1;
   if (text[begin] != '"') {

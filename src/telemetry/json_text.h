@@ -15,9 +15,9 @@ using Json = nlohmann::json;
 // Objects and arrays inside each other; real files need fewer than ten.
 inline constexpr size_t kJsonDepthMax = 64;
 
-// One JSON value and nothing after it. `name` stands in for the file in messages, `first_line` is the line on which
-// `text` begins. Errors: kInvalidArgument, as "name:line: …", for what is not JSON or not UTF-8, for a key that stands
-// twice in one object, and beyond kJsonDepthMax. Never throws. Cost: linear; stack use does not grow with the depth.
+// One JSON value and nothing after it. `name` replaces the file in messages, `first_line` is the line on which `text`
+// begins. Errors: kInvalidArgument, as "name:line: …", for what is not JSON or not UTF-8, for a key that occurs twice
+// in one object, and beyond kJsonDepthMax. Never throws. Cost: linear; stack use does not grow with the depth.
 Result<Json> ParseJson(std::string_view text, const std::string& name, uint64_t first_line = 1);
 
 // JSON with the mistakes that programs make when they print it by hand put right: a comma too much before a closing

@@ -149,7 +149,7 @@ void Describe(Archive& archive, Record& line) {
 
 namespace {
 
-// Instants and durations beyond this are taken for damage: 1970 plus some 70,000 years.
+// Instants and durations beyond this count as damage: 1970 plus some 70,000 years.
 constexpr uint64_t kMicrosecondsMax = uint64_t{1} << 51;
 constexpr size_t kLineBytesMax = size_t{1} << 26;
 
@@ -183,7 +183,7 @@ class InspectorFile {
     if (line.header && line.metadata) error = SetSource(*line.header, *line.metadata);
     if (!error.empty()) return error;
     if (!line.collective && !line.p2p && !line.proxy) return "";
-    // Newer versions say who writes once, before the lines of a dump.
+    // Newer versions identify the writer once, before the lines of a dump.
     if (!has_source_) return ": expected a header and metadata in this line or before it";
     if (line.collective) error = AddOperation(*line.collective, "coll_perf");
     if (line.p2p && error.empty()) error = AddOperation(*line.p2p, "p2p_perf");

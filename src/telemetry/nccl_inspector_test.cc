@@ -104,7 +104,7 @@ TEST(NcclInspectorTest, AFileGivenTwiceAddsNothing) {
   EXPECT_EQ(FindReport(*recording, 0)->operations.size(), 1u);
 }
 
-// Version 4.4: who writes stands in a line of its own, and steps of the proxy in lines or in lists.
+// Version 4.4: the writer is on a separate line, and steps of the proxy in lines or in lists.
 TEST(NcclInspectorTest, ProxyTracesBecomeConnections) {
   const auto file = [](int rank) {
     return "{" + Who(rank, 2, kStart) + R"(,"dump_stats":{"coll_records":0}})" + "\n" +
@@ -161,7 +161,7 @@ TEST(NcclInspectorTest, SendsAndReceivesHaveACommunicatorOfTheirOwn) {
 }
 
 // However long operations took and whenever they were dumped: ranks end each together, in order of its sequence, not
-// after the first dump that has it, and last as long as they said.
+// after the first dump that has it, and last as long as they reported.
 TEST(NcclInspectorTest, PlacesInTime) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     Random random(seed);

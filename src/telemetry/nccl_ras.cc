@@ -122,7 +122,7 @@ RasRank ToRank(const RasRankFields& fields, bool is_missing) {
   rank.error = fields.status.async_error;
   for (const auto& [name, count] : fields.counts) {
     const OperationKind kind = NcclOperationKind(name);
-    // Sends and receives have no counterpart to be matched with: their peers are not told.
+    // Sends and receives have no counterpart to be matched with: their peers are not given.
     const bool is_p2p = IsTransfer(kind);
     if (!is_p2p && kind != OperationKind::kUnknown) rank.counts[kind] = std::max(rank.counts[kind], count);
   }
@@ -130,7 +130,7 @@ RasRank ToRank(const RasRankFields& fields, bool is_missing) {
 }
 
 Result<RasSnapshot> ParseSnapshot(const std::string& text, const std::string& name) {
-  // What stands before the object, such as the "OK" of a server that was asked by hand, is no part of it.
+  // Text before the object, such as the "OK" of a server that was queried by hand, is not part of it.
   const size_t brace = text.find('{');
   const size_t begin = brace == std::string::npos ? 0 : brace;
   const auto first_line =
@@ -179,8 +179,8 @@ class RasMerger {
   }
 
  private:
-  // RAS does not always know the process of a rank that does not answer. In the largest communicator the number of
-  // the rank says who it is; elsewhere it says nothing, and the rank is left out.
+  // RAS does not always know the process of a rank that does not answer. In the largest communicator the number of the
+  // rank identifies it; elsewhere it does not, and the rank is left out.
   void NameUnknown() {
     const RasCommunicator* largest = nullptr;
     for (const RasSnapshot& snapshot : snapshots_) {
@@ -246,7 +246,7 @@ class RasMerger {
     has_moved_ = false;
     std::map<model::RankId, model::RankReport> reports;
     for (const RasCommunicator& communicator : snapshot.communicators) AddOperations(communicator, at, &reports);
-    std::map<model::RankId, bool> is_gone;  // of ranks that are told of
+    std::map<model::RankId, bool> is_gone;  // of reported ranks
     std::set<model::RankId> silent;
     for (const RasCommunicator& communicator : snapshot.communicators) {
       for (const RasRank& rank : communicator.ranks) {
@@ -271,7 +271,7 @@ class RasMerger {
     }
   }
 
-  // A host whose ranks are all silent gives no answer: it has no report.
+  // A host with only silent ranks gives no answer: it has no report.
   void AddHostReports(const std::map<model::RankId, bool>& is_gone, const std::set<model::RankId>& silent, SimTime at) {
     std::map<HostId, model::HostReport> hosts;
     for (const auto& [rank, gone] : is_gone) {
@@ -304,8 +304,8 @@ class RasMerger {
     for (const OperationKind kind : kinds) AddOperationsOf(communicator, kind, at, reports);
   }
 
-  // Operations between the least and the greatest count are under way; those below the least, that were told as under
-  // way before or are the last, are finished.
+  // Operations between the least and the greatest count are under way; those below the least, that were reported as
+  // under way before or are the last, are finished.
   void AddOperationsOf(const RasCommunicator& communicator, OperationKind kind, SimTime at,
                        std::map<model::RankId, model::RankReport>* reports) {
     uint64_t low = std::numeric_limits<uint64_t>::max();
@@ -320,7 +320,7 @@ class RasMerger {
     if (high == 0) return;
     const auto [reported, is_new] = first_unreported_.try_emplace({communicator.name, kind}, low > 0 ? low - 1 : 0);
     const uint64_t first = std::min(reported->second, low);
-    // What moves is not stuck; what was told before stays told.
+    // Operations that move are not stuck; those reported before stay reported.
     const auto [before, is_first] = ends_.try_emplace({communicator.name, kind}, low, high);
     const bool stands = is_first || before->second == std::pair(low, high);
     has_moved_ |= !stands;
@@ -346,9 +346,9 @@ class RasMerger {
     operation.communicator = table_.CommunicatorOf(communicator);
     operation.kind = kind;
     operation.sequence = sequence;
-    // The order among kinds is not told: each kind has positions of its own, the same ones on every rank.
+    // The order among kinds is not given: each kind has its own positions, the same ones on every rank.
     operation.issue_index = sequence * model::kNumOperationKinds + static_cast<uint64_t>(kind);
-    // An operation is told again when it is finished: it began when it was first told.
+    // An operation is reported again when it is finished: it began when it was first reported.
     operation.enqueued = begun_.try_emplace({operation.communicator, kind, sequence}, at).first->second;
     operation.started = operation.enqueued;
     if (is_finished) operation.finished = at;
@@ -395,7 +395,7 @@ class RasMerger {
   std::map<std::tuple<model::CommunicatorId, OperationKind, uint64_t>, SimTime> begun_;
   std::map<model::RankId, uint64_t> numbers_;
   std::map<HostId, uint64_t> host_numbers_;
-  std::map<int32_t, std::set<uint32_t>> num_errors_;  // [ncclResult_t; 0: told to abort] ranks
+  std::map<int32_t, std::set<uint32_t>> num_errors_;  // [ncclResult_t; 0: asked to abort] ranks
   std::set<uint32_t> unresponsive_;
   bool has_moved_ = false;  // since the answer before
   std::set<uint32_t> absent_;

@@ -7,7 +7,7 @@
 //             Ranks that RAS considers dead are processes that are gone; those that do not answer report nothing.
 // Guarantees  one file is one instant, so ranks that are merely a moment apart look like ranks that wait; the notes say
 //             so. The files may be given in any order: they are sorted by their time stamps.
-// Differs     the answers of NCCL 2.28.9 miss commas; they are read all the same (RepairCommas).
+// Differs     the answers of NCCL 2.28.9 miss commas; they are still read (RepairCommas).
 // Reference   NVIDIA/nccl, src/ras/client_support.cc
 #pragma once
 

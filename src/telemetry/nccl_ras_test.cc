@@ -1,4 +1,4 @@
-// Answers of NCCL RAS: who has not begun what others have, who is gone, who gives no answer.
+// Answers of NCCL RAS: ranks that have not begun what others have, are gone, or give no answer.
 #include "telemetry/nccl_ras.h"
 
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ TEST(NcclRasTest, TheRankThatIsBehindHasNotBegun) {
       EXPECT_TRUE(next->started && !next->finished);
     }
     EXPECT_TRUE(FindOperation(*report, OperationKind::kBroadcast, 2)->finished);
-    EXPECT_EQ(FindOperation(*report, OperationKind::kSend, 4), nullptr);  // to whom is not told
+    EXPECT_EQ(FindOperation(*report, OperationKind::kSend, 4), nullptr);  // the receiver is not given
   }
   EXPECT_THAT(recording->notes, Contains(HasSubstr("up to 1 operations apart")));
 }
@@ -172,7 +172,7 @@ TEST(NcclRasTest, RanksOfSmallCommunicatorsAreTranslated) {
   EXPECT_FALSE(FindReport(*recording, 1)->is_finalizing);
 }
 
-// RAS may not know the process of a rank that does not answer; its number in the largest communicator says who it is.
+// RAS may not know the process of a rank that does not answer; its number in the largest communicator identifies it.
 TEST(NcclRasTest, UnknownProcesses) {
   const auto unknown = [](int rank) {
     return fmt::format(R"({{"rank": {}, "host": "unknown", "pid": -1, "cuda_dev": 0,

@@ -17,7 +17,7 @@ struct TorchOperation {
   model::OperationKind kind = model::OperationKind::kUnknown;
   // Of sends and receives: the other one, as rank of the process group.
   std::optional<uint32_t> peer;
-  // The end of a group of operations that run as one; the operations themselves come before it.
+  // The end of a group of operations that run together; the operations themselves come before it.
   bool ends_group = false;
 };
 

@@ -1,5 +1,5 @@
-// What one training process has done since it was looked at before, in its own words: ids and ranks of communicators,
-// not of the job, which no process knows. job_assembler.h puts the reports of a job's processes together.
+// What one training process has done since the previous look, in its own terms: ids and ranks of communicators, not of
+// the job, which no process knows. job_assembler.h puts the reports of a job's processes together.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace fairlead::telemetry {
 struct ProcessCommunicator {
   uint64_t id = 0;  // the same in all its processes
   std::string name;
-  uint32_t num_ranks = 0;  // 0: not known; then nothing else is told of it
+  uint32_t num_ranks = 0;  // 0: not known; then nothing else is reported of it
   int32_t rank = -1;       // of this process
   bool is_finalized = false;
 
@@ -44,11 +44,11 @@ struct ProcessReport {
   friend bool operator==(const ProcessReport&, const ProcessReport&) = default;
 };
 
-// One process in one look: what the kernel says, and what stands in its segment.
+// One process in one look: the state in the kernel, and the content of its segment.
 struct SeenProcess {
   model::ProcessState state = model::ProcessState::kRunning;
-  // Of one that is gone: 0 where it finalized its communicators, or took its file away with no operation pending, as one
-  // does that ends by itself. Else -1: only its parent knows.
+  // Of one that is gone: 0 where it finalized its communicators, or removed its file with no operation pending, as a
+  // process does that ends regularly. Else -1: only its parent knows.
   int32_t exit_code = 0;
   ProcessReport report;
 
@@ -64,9 +64,9 @@ bool IsReportInstant(SimTime time);
 // Communicators, too.
 size_t NumRecords(const ProcessReport& report);
 
-// Of its job says nothing: that is a name, which whoever takes it has rules for.
-// What is wrong with a report that somebody else has made (ids out of range, values out of those bounds); empty:
-// nothing. Names stand for places: "operations[2].communicator: expected one of 4, found 7". Cost: linear.
+// The job is not checked: that is a name, with rules at its receiver. The error in a report from outside (ids out of
+// range, values out of those bounds); empty: nothing. Names of places: "operations[2].communicator: expected one of 4,
+// found 7". Cost: linear.
 std::string FindFault(const ProcessReport& report);
 
 }  // namespace fairlead::telemetry

@@ -1,7 +1,7 @@
 // Which rank of the job is which process, where files number ranks only within each communicator.
 //
 // Method      the largest communicator numbers the job; processes that are not in it follow, by host, process and GPU.
-// Guarantees  the numbers do not depend on the order of Add(). Members that nothing was heard of: those of the largest
+// Guarantees  the numbers do not depend on the order of Add(). Members without any report: those of the largest
 //             communicator keep their rank, on an unknown host; in other communicators they are left out.
 #pragma once
 
@@ -37,7 +37,7 @@ class RankTable {
   // Of what was added, after Number().
   model::RankId RankOf(const RankProcess& process) const { return ranks_.at(process); }
   model::CommunicatorId CommunicatorOf(const std::string& name) const { return communicators_.at(name).id; }
-  // Invalid for members that nothing was heard of.
+  // Invalid for members without any report.
   model::RankId MemberOf(const std::string& communicator, uint64_t rank) const;
 
  private:

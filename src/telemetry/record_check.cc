@@ -28,7 +28,7 @@ std::string CheckJob(JobId job, const model::JobLayout& layout) {
                      IdText(layout.job.value(), layout.job.valid()), IdText(job.value(), job.valid()));
 }
 
-// Index of an item whose key stood before, or the number of items.
+// Index of an item with a key that occurred before, or the number of items.
 template <class Key>
 size_t FindRepeated(const std::vector<Key>& keys) {
   std::vector<size_t> order(keys.size());

@@ -12,7 +12,7 @@ namespace fairlead::telemetry {
 // expected and what was found: ".operations[2].communicator: expected one of the layout's 4, found 7".
 class RecordChecker {
  public:
-  // Of the layout alone: hosts are valid, ranks of communicators exist and stand once. Cost: linear.
+  // Of the layout alone: hosts are valid, ranks of communicators exist and occur once. Cost: linear.
   static std::string Check(const model::JobLayout& layout);
 
   // `layout` has passed Check() and outlives the checker.

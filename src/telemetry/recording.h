@@ -15,11 +15,11 @@ struct Recording {
   // Reports of ranks and hosts, in order of time; the earliest instant of the files is about 0.
   std::vector<model::TelemetryRecord> reports;
   std::vector<std::string> host_names;  // [host]
-  // Ranks whose process gave no answer when it was asked last, and is not known to be gone; ascending.
+  // Ranks with a process that did not answer the last query, and is not known to be gone; ascending.
   std::vector<model::RankId> unanswered;
   // Whether two looks at the job, some time apart, showed the same counts; false: it moved, or there was one look.
   bool is_stalled = false;
-  // What the files do not say and was assumed, and what was left out; sentences for people.
+  // Assumptions about gaps in the files, and what was left out; sentences for people.
   std::vector<std::string> notes;
 };
 
@@ -36,7 +36,7 @@ class Importer {
   virtual Result<Recording> Finish() = 0;
 };
 
-// Ranks and members of communicators beyond this are taken for damage.
+// Ranks and members of communicators beyond this count as damage.
 inline constexpr uint64_t kNumImportedRanksMax = uint64_t{1} << 20;
 // Foreign files that are read whole.
 inline constexpr size_t kImportedFileBytesMax = size_t{1} << 30;

@@ -40,7 +40,7 @@ std::string TextOf(const char (&text)[N]) {
   return result;
 }
 
-// Slots of one table. All of them are made of whole words, and zero is a valid value of each.
+// Slots of one table. All of them are made of whole machine words, and zero is a valid value of each.
 template <typename Slot>
 class SlotReader {
  public:
@@ -238,7 +238,7 @@ void ContentsReader::AddOperation(const shm::OperationSlot& slot) {
                              .num_parts_live = Get(slot.num_parts_live),
                              .num_parts = Get(slot.num_parts),
                              .last_part_ended_ns = Get(slot.last_part_ended_ns)};
-  // Where nobody says how many ranks there are, any will do.
+  // Where the number of ranks is unknown, any will do.
   const auto num_ranks =
       static_cast<int32_t>(communicator->num_ranks == 0 ? kMaxSegmentRanks : communicator->num_ranks);
   const bool is_transfer = IsTransfer(operation.kind);
@@ -273,7 +273,7 @@ bool ContentsReader::ReadConnections() {
   };
   auto& all = contents_.connections;
   std::ranges::stable_sort(all, {}, key);
-  // Not std::ranges::unique(), whose answer Clang 14 does not take.
+  // Not std::ranges::unique(), with a result that Clang 14 does not accept.
   const auto repeated = std::unique(
       all.begin(), all.end(), [&](const SegmentConnection& a, const SegmentConnection& b) { return key(a) == key(b); });
   contents_.num_damaged += static_cast<uint32_t>(all.end() - repeated);

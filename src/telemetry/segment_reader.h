@@ -1,11 +1,11 @@
-// What stands in the segment of a profiler plugin (shm/profiler_segment.h), as plain values.
+// Content of the segment of a profiler plugin (shm/profiler_segment.h), as plain values.
 //
 // Problem     the segment is written by a training process, without locks, while it is read; that process may have been
-//             stopped or killed in the middle of a write, and whoever runs it may have put anything there.
+//             stopped or killed in the middle of a write, and its user may have put anything there.
 // Method      bytes come through a function that copies them (pread() of the file: a mapping would kill the reader with
 //             SIGBUS when the file is cut short, and its bytes would change under him). Each slot is read until two
 //             readings in a row are alike, a few times at most. Operations count from 1 to the number in the header as
-//             it stood before: what begins meanwhile is for the next time.
+//             read before: operations that begin meanwhile are for the next time.
 // Cost        linear in operations under way or remembered (8,192 at most), plus the keys of all connections, which are
 //             spread over their table; two readings of each piece of the tables that is in use.
 // Guarantees  any bytes give values within the bounds below, or an error. What is out of bounds is left out, and
@@ -73,7 +73,7 @@ struct SegmentConnection {
   uint8_t channel = 0;
   model::Direction direction = model::Direction::kSend;
   uint32_t peer = 0;  // rank of the communicator
-  // Odd: it was being changed all the time; each value is right by itself.
+  // Odd: it was being changed all the time; each value is correct separately.
   uint32_t version = 0;
   uint32_t num_in_flight = 0;
   uint64_t messages = 0;
@@ -106,7 +106,7 @@ struct SegmentContents {
 // Errors: kUnavailable where bytes are missing, kInvalidArgument where the header is not one, and says why.
 Result<SegmentContents> ReadSegment(const SegmentBytes& bytes);
 
-// Of a copy that nobody changes.
+// Of a copy that is not changed.
 Result<SegmentContents> ReadSegment(std::span<const std::byte> bytes);
 
 }  // namespace fairlead::telemetry

@@ -90,7 +90,7 @@ TEST(SegmentReaderTest, ASegmentThatEndsEarlyIsAnError) {
   }
 }
 
-// Each value out of bounds by itself: the slot is left out and counted, all else stays.
+// Each value out of bounds separately: the slot is left out and counted, all else stays.
 TEST(SegmentReaderTest, ValuesThatCannotBeAreLeftOutAndCounted) {
   const auto damaged_by = [](auto change) {
     HandMadeSegment segment;
@@ -124,7 +124,8 @@ TEST(SegmentReaderTest, ValuesThatCannotBeAreLeftOutAndCounted) {
   EXPECT_EQ(damaged_by([](Segment& s) { s.connections[3].key = s.connections[2].key.load(); }), 1u) << "appears twice";
 }
 
-// A writer that changes a slot between all readings: an operation is that of its ticket, a connection is told as torn.
+// A writer that changes a slot between all readings: an operation is that of its ticket, a connection is reported as
+// torn.
 TEST(SegmentReaderTest, WhatNeverStops) {
   HandMadeSegment segment;
   segment.AddCommunicator(7, 16, 3);

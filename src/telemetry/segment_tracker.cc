@@ -113,7 +113,7 @@ void SegmentTracker::FollowCommunicators(const SegmentContents& contents, Proces
   std::erase_if(communicators_, [&](const auto& entry) { return !place_in_report_.contains(entry.first); });
 }
 
-// Puts the operations that have not been told often enough into their lanes, in order of issue.
+// Puts the operations that have not been reported often enough into their lanes, in order of issue.
 void SegmentTracker::FollowOperations(const SegmentContents& contents) {
   for (auto& [slot, communicator] : communicators_) {
     for (auto& [key, lane] : communicator.lanes) lane.items.clear();
@@ -170,7 +170,7 @@ void SegmentTracker::TellLanes(Communicator* communicator, CommunicatorId id, Pr
 
 ProgressRecord SegmentTracker::TellLane(const Communicator& communicator, const LaneKey& key, Lane* lane,
                                         CommunicatorId id, ProcessReport* report) {
-  // Passed by a later launch: over, nobody knows when.
+  // Passed by a later launch: over, at an unknown time.
   int64_t latest_over_ns = -1;
   for (auto item = lane->items.rbegin(); item != lane->items.rend(); ++item) {
     const int64_t enqueued_ns = item->operation->enqueued_ns;
@@ -276,7 +276,7 @@ ConnectionRecord SegmentTracker::TellConnection(Communicator* communicator, cons
   record.phase_since = HostTime(now.phase_since_ns);
   record.last_progress = HostTime(now.last_progress_ns);
   const EndKey key(now.channel, now.direction, now.peer);
-  // While it changes, sums may not fit together: the next look tells. If it stays like that, its process stands still.
+  // While it changes, sums may not fit together: the next look tells. If it stays like that, its process is stopped.
   const auto torn = communicator->torn.find(key);
   const bool is_stalled = torn != communicator->torn.end() && torn->second == now.version;
   if (now.version % 2 != 0 && !is_stalled && !skips_) return record;

@@ -1,22 +1,22 @@
 // What has happened in a training process since the look before, from looks at its segment (segment_reader.h).
 //
 // Problem     the segment holds sums since the process began and the latest operations. The diagnosis wants
-//             differences, each operation until it has been told as finished, and to know which operations are over,
+//             differences, each operation until it is reported as finished, and to know which operations are over,
 //             although the library tells only of their parts, and of some operations nothing after they were enqueued.
 // Method      an operation is over when
 //               - parts have begun, none is under way, it has been enqueued, and nothing came after for kSettleNs
 //               - it is of a communicator of one rank, which launches no kernels, or that has been finalized
-//               - it has no parts, and no kernel of its communicator was ever told (kUnreportedNs)
+//               - it has no parts, and no kernel of its communicator was ever reported (kUnreportedNs)
 //               - one that was enqueued kLaunchNs later has finished: kernels of a communicator run in turn, but those
-//                 of one launch together (then no instants are told)
-//             and all before it on its communicator (sends and receives: and peer) are; until then it is told as
-//             pending, since the diagnosis takes an operation that finished as the end of those before.
-//             Operations that came and went between two looks are counted by the numbers of others.
-//             An instant of the GPU is the host's by the least difference seen, and no later than it was told.
+//                 of one launch together (then no instants are reported)
+//             and all before it on its communicator (sends and receives: and peer) are; until then it is reported as
+//             pending, since for the diagnosis a finished operation ends those before. Operations that came and went
+//             between two looks are counted by the numbers of others. An instant of the GPU is the host's by the least
+//             difference seen, and no later than its report.
 // Cost        a look: linear in the contents, times a logarithm. Memory: 128 KiB, and linear in connections.
 // Guarantees  sums over looks are the sums of the segment, however many looks there were. Counts of progress never fall
-//             and are in order; as many operations are told as pending as they say. Ids of a report are in range, and
-//             nothing appears twice in it.
+//             and are in order; as many operations are reported as pending as they count. Ids of a report are in range,
+//             and nothing appears twice in it.
 // Limits      operations of a CUDA graph are pending from its capture to its first launch, and over after that.
 #pragma once
 
@@ -42,7 +42,7 @@ inline constexpr int64_t kUnreportedNs = int64_t{30} * 1'000'000'000;
 struct SegmentTrackerOptions {
   // Added to CLOCK_MONOTONIC: what the report calls the host's clock. One for all processes of a host. Within +-2^61 ns.
   SimDuration clock_offset;
-  // The process ran before anybody looked: its past is not told. False: the first report tells all since it began.
+  // The process ran before the first look: its past is not reported. False: the first report tells all since it began.
   bool skips_past = false;
 };
 
@@ -50,8 +50,8 @@ class SegmentTracker {
  public:
   explicit SegmentTracker(const SegmentTrackerOptions& options);
 
-  // What has happened since the look before. Another process than before starts anew.
-  // Args: at: when the contents were read, CLOCK_MONOTONIC in ns, 0..kMaxSegmentNs; not before the look before.
+  // What has happened since the look before. Another process than before starts again. Args: at: when the contents were
+  // read, CLOCK_MONOTONIC in ns, 0..kMaxSegmentNs; not before the look before.
   ProcessReport Look(const SegmentContents& contents, int64_t at_ns);
 
  private:
@@ -76,7 +76,7 @@ class SegmentTracker {
     bool tells_kernels = false;
     uint64_t num_issued = 0;  // operations of any kind, as far as seen
     std::map<LaneKey, Lane> lanes;
-    std::map<EndKey, SegmentConnection> ends;  // as they were when their sums were told
+    std::map<EndKey, SegmentConnection> ends;  // as they were when their sums were reported
     std::map<EndKey, uint32_t> torn;           // versions at the look before
   };
   struct OperationState {

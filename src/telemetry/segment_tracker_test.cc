@@ -30,8 +30,8 @@ class SegmentTrackerTest : public testing::Test {
   SegmentTracker tracker_{{.clock_offset = SimDuration(1000 * kExampleSecond)}};
 };
 
-// Enqueued at 1 s, its kernel began at 2 s and ended at 3 s of the GPU's clock, which is 50 s ahead; all was told 1 ms
-// late. The quickest report was 1 us late.
+// Enqueued at 1 s, its kernel began at 2 s and ended at 3 s of the GPU's clock, which is 50 s ahead; all was reported 1
+// ms late. The quickest report was 1 us late.
 TEST_F(SegmentTrackerTest, AnOperationFromItsBeginningToItsEnd) {
   shm::CommunicatorSlot& communicator = segment_.AddCommunicator(7, 4, 2);
   shm::OperationSlot& operation = segment_.AddOperation(0, 0, kExampleSecond);
@@ -90,7 +90,7 @@ TEST_F(SegmentTrackerTest, AWrongGpuClockMovesNothingOutOfItsBounds) {
   }
 }
 
-// Two of one launch: the second has finished, the first has not. It would be taken for the end of the first.
+// Two of one launch: the second has finished, the first has not. It would be mistaken for the end of the first.
 TEST_F(SegmentTrackerTest, OperationsFinishedOutOfTurnAreReportedAsPending) {
   segment_.AddCommunicator(7, 4, 2);
   shm::OperationSlot& first = segment_.AddOperation(0, 0, kExampleSecond);
@@ -102,7 +102,7 @@ TEST_F(SegmentTrackerTest, OperationsFinishedOutOfTurnAreReportedAsPending) {
   EXPECT_EQ(report.operations[1].finished, std::nullopt);
   EXPECT_EQ(report.progress[0].started, 2u);
   EXPECT_EQ(report.progress[0].finished, 0u);
-  // The kernel of a later launch has run: the first is over, nobody saw when.
+  // The kernel of a later launch has run: the first is over, at an unknown time.
   shm::OperationSlot& later = segment_.AddOperation(0, 2, kExampleSecond + kLaunchNs);
   HandMadeSegment::BeginKernel(later, 3, 10 * kExampleSecond);
   HandMadeSegment::EndKernel(later, 4, 10 * kExampleSecond);
@@ -112,7 +112,7 @@ TEST_F(SegmentTrackerTest, OperationsFinishedOutOfTurnAreReportedAsPending) {
   EXPECT_EQ(report.progress[0].finished, 3u);
 }
 
-// An operation of which nothing was told after it was enqueued.
+// An operation with no report after it was enqueued.
 TEST_F(SegmentTrackerTest, WithoutParts) {
   segment_.AddCommunicator(7, 4, 2);
   segment_.AddCommunicator(8, 4, 2);
@@ -262,7 +262,7 @@ TEST_F(SegmentTrackerTest, TheGreatestWireTimeIsThatSinceTheLookBefore) {
 
 // ---- Laws ----
 
-// A process that does anything that NCCL's would, at a clock of its own, and keeps the books.
+// A process that does anything that NCCL's would, with its own clock, and keeps the expected values.
 class RandomProcess {
  public:
   explicit RandomProcess(uint64_t seed) : random_(seed) {
@@ -282,7 +282,7 @@ class RandomProcess {
         return SendMessages();
     }
   }
-  // All that was begun comes to its end.
+  // Everything that was begun ends.
   void Finish() {
     while (!live_.empty()) GoOn();
     now_ns_ += kExampleSecond;
@@ -346,7 +346,7 @@ class RandomProcess {
 struct Totals {
   std::map<model::ConnectionKey, std::vector<int64_t>> sums;
   std::map<std::tuple<uint32_t, OperationKind, uint32_t>, std::vector<uint64_t>> progress;
-  // Finished operations: how often they were told.
+  // Finished operations: how often they were reported.
   std::map<std::tuple<uint32_t, OperationKind, uint32_t, uint64_t>, int> finished;
 
   void Add(const ProcessReport& report) {
@@ -378,7 +378,7 @@ struct Totals {
   }
 };
 
-// However often anybody looks, everything is told, and nothing twice.
+// However often it is read, everything is reported, and nothing twice.
 TEST(SegmentTrackerLawsTest, AnySequenceOfLooksGivesTheSameTotals) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     RandomProcess process(seed);
@@ -408,7 +408,7 @@ TEST(SegmentTrackerLawsTest, AnySequenceOfLooksGivesTheSameTotals) {
       enqueued += counts[0];
     }
     EXPECT_EQ(enqueued, process.num_enqueued());
-    // An operation that a later launch has passed before it ended has no instants, and is not told as finished.
+    // An operation that a later launch has passed before it ended has no instants, and is not reported as finished.
     EXPECT_LE(of_seldom.finished.size(), process.num_enqueued());
     for (const auto& [operation, times] : of_seldom.finished) EXPECT_EQ(times, 2);
     int64_t messages = 0, of_segment = 0;

@@ -4,7 +4,7 @@
 //     {"rank_report":{"job":4,"rank":0,"number":0,"at":1000000000,"operations":[…],"connections":[…]}}
 //     {"host_report":{"job":4,"host":0,"number":0,"at":1000000000,"ranks":[{"rank":0}]}}
 //
-// The members stand in record_fields.h. Writing and reading back gives the same records; only text that is no UTF-8 is
+// The members are in record_fields.h. Writing and reading back gives the same records; only text that is no UTF-8 is
 // changed. The first line is the layout of the one job that the recording is of, and its number is the version:
 //     1   reports tell only what is new
 //     2   and how far the rank is: progress, operations_since, busy_connections; pending operations stand in every
@@ -63,7 +63,7 @@ class TelemetryReader {
  public:
   // Reads the layout. Errors: kNotFound, kInvalidArgument (empty, another format, another version, a bad layout).
   static Result<TelemetryReader> Open(const std::string& path, const TelemetryReaderOptions& options = {});
-  // The same for any stream; `name` stands in for the file in messages.
+  // The same for any stream; `name` replaces the file in messages.
   static Result<TelemetryReader> FromStream(std::unique_ptr<std::istream> stream, const std::string& name,
                                             const TelemetryReaderOptions& options = {});
 

@@ -1,4 +1,5 @@
-// Which NIC and which cable an IP address belongs to: what turns the words of hosts and routers into those of a fabric.
+// Which NIC and which cable an IP address belongs to: translates the addresses of hosts and routers into those of a
+// fabric.
 //
 // Hosts speak of IP addresses; plans speak of NICs and links. A probe that runs out of hops is answered from the
 // address of the interface that it came in by, so the address of a router names the link that leads there.
@@ -20,7 +21,7 @@ namespace fairlead::topology {
 
 class AddressBook {
  public:
-  // A NIC may have several addresses; its first one is AddressOf. Repeating what is known is fine. Args: of the fabric
+  // A NIC may have several addresses; its first one is AddressOf. Repeating a known entry is fine. Args: of the fabric
   // that the book is for. Errors: kInvalidArgument: an unset address; kAlreadyExists: it has another meaning already.
   Status AddNic(const IpAddress& address, NicId nic);
   // `link` ends at the interface that has this address.
@@ -52,9 +53,8 @@ class AddressBook {
 };
 
 // {"nics": {"10.0.0.1": "h0/nic0", …}, "interfaces": {"10.128.0.1": "h0/nic0->leaf0", …}}, names as the fabric has
-// them.
-// Errors: kInvalidArgument: no JSON, a key or an address that can't be read, a name that the fabric does not know, an
-// address that comes twice; `where` stands in the message, with the line where it can be told. Cost: O(n log n).
+// them. Errors: kInvalidArgument: no JSON, a key or an address that can't be read, a name that the fabric does not
+// know, an address that comes twice; `where` appears in the message, with the line where it is known. Cost: O(n log n).
 Result<AddressBook> ReadAddressBook(std::string_view text, const std::string& where, const Fabric& fabric);
 // What ReadAddressBook() reads: the same book.
 std::string WriteAddressBook(const AddressBook& book, const Fabric& fabric);

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Takes the file's words one by one; so a key that comes twice is seen, and nothing is built of what is wrong.
+// Takes the file's tokens one by one; so a duplicate key is seen, and nothing is built from wrong input.
 class AddressBookReader final : public nlohmann::json_sax<Json> {
  public:
   AddressBookReader(std::string_view text, const std::string& where, const Fabric& fabric)

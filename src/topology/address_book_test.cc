@@ -21,7 +21,7 @@ Fabric SmallClos() {
   return BuildClos(spec).value();
 }
 
-// NICs with two ports, each to a leaf of its own.
+// NICs with two ports, each to its own leaf.
 Fabric BondedFabric() {
   RailSpec spec;
   spec.segments = 2;

@@ -73,7 +73,7 @@ class OddityFinder {
     }
   }
 
-  // A switch without any uplink is a block of its own; where most have uplinks it misses all of them.
+  // A switch without any uplink is a separate block; where most have uplinks it misses all of them.
   void FindCutOff(const std::map<uint32_t, Block>& blocks) {
     std::map<uint32_t, size_t> uplinks;
     std::vector<NodeId> without;

@@ -2,8 +2,8 @@
 //
 // Switches are compared within blocks: leaves and the spines that they have cables to, with what these have cables to,
 // and so on; then spines and cores alike. So pods, planes and groups of cores are each compared with themselves. Hosts
-// are compared with the hosts that share most with them. A majority of more than half is the rule; where there is
-// none, nothing is said.
+// are compared with the hosts that share most with them. A majority of more than half is the rule; where there is none,
+// nothing is reported.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace fairlead::topology {
 
 // A pair of switches with another number of cables than most pairs of its block. In sparse blocks, where most pairs
-// have none: a switch whose uplinks are another number than those of most; `upper` is invalid then.
+// have none: a switch with another number of uplinks than most; `upper` is invalid then.
 struct CableCountOddity {
   NodeId lower;
   NodeId upper;

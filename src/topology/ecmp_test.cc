@@ -1,4 +1,4 @@
-// Laws of the ECMP hash: flows spread over paths like balls thrown into bins, at every switch anew.
+// Laws of the ECMP hash: flows spread over paths like balls thrown into bins, independently at every switch.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -8,7 +8,7 @@ namespace fairlead::topology {
 
 // A `fabric:` section.
 extern const YamlMapKeys kFabricKeys;
-// A file whose only key is `fabric`.
+// A file with `fabric` as its only key.
 extern const YamlMapKeys kFabricFileKeys;
 
 // In the order of `kind`'s choices.

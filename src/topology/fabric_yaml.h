@@ -36,7 +36,7 @@ struct FabricLoadOptions {
 // FabricBuilder::Build refuses.
 Result<Fabric> LoadFabric(YamlMap& map, const FabricLoadOptions& options = {});
 
-// Reads a file whose only key is `fabric`. Relative file names in it are relative to its folder.
+// Reads a file with `fabric` as its only key. Relative file names in it are relative to its folder.
 Result<Fabric> LoadFabricFile(const std::string& path);
 
 }  // namespace fairlead::topology

@@ -1,4 +1,4 @@
-// Any text as a fabric section: an error or a fabric whose names and paths hold together, never a crash or much memory.
+// Any text as a fabric section: an error or a fabric with consistent names and paths, never a crash or much memory.
 #include <cstdint>
 #include <string_view>
 

@@ -150,7 +150,7 @@ TEST(FabricYamlTest, LinksOverrideSpeedsInBothDirections) {
   EXPECT_DOUBLE_EQ(Gigabits(*fabric, "h0/pcie0->h0/gpu0"), 128);
 }
 
-// What is given, what is left to the default, what is computed, and what is overridden.
+// Given, default, computed and overridden values.
 TEST(FabricYamlTest, ScaleIsOfAllSpeeds) {
   const std::string text =
       "kind: clos2\nleaves: 2\nhosts_per_leaf: 2\nspines: 2\noversubscription: 2\nhost: {pcie_gigabytes_per_s: 64}\n"

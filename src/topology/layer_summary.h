@@ -18,7 +18,7 @@ struct CableSpeed {
 
 // Hosts, or the switches of one kind.
 struct LayerSummary {
-  NodeKind kind = NodeKind::kNic;  // kNic stands for hosts
+  NodeKind kind = NodeKind::kNic;  // kNic means hosts
   uint64_t num_devices = 0;
   std::vector<CableSpeed> uplinks;  // to the next layer, the commonest first
   BytesPerSecond capacity;          // of all of them, per direction

@@ -40,7 +40,7 @@ struct LingjunOptions {
 // malformed rows; kResourceExhausted for more than `max_links` links. Cost: O(hosts log hosts) + that of the fabric.
 Result<Fabric> LoadLingjunTopology(const std::string& path, const LingjunOptions& options = {},
                                    uint64_t max_links = FabricBuilder::kMaxLinks);
-// The same for any stream; `name` stands in for the file name in messages.
+// The same for any stream; `name` replaces the file name in messages.
 Result<Fabric> ReadLingjunTopology(std::unique_ptr<std::istream> stream, const std::string& name,
                                    const LingjunOptions& options = {}, uint64_t max_links = FabricBuilder::kMaxLinks);
 

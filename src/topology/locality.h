@@ -18,7 +18,7 @@ struct HostGroups {
   uint32_t num_groups = 0;
 };
 
-// Hosts whose ports go to the same set of leaves.
+// Hosts with ports on the same set of leaves.
 HostGroups FindLeafGroups(const Fabric& fabric);
 // Hosts that reach each other over leaves and spines, without a core.
 HostGroups FindPods(const Fabric& fabric);

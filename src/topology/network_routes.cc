@@ -203,7 +203,7 @@ void NetworkRoutes::Append(NicId source, NicId destination, uint64_t index, std:
   const FirstHops first = FindFirstHops(source, table);
   FL_CHECK(index < first.num_paths);
   uint32_t at = 0;
-  // Takes the link whose subtree the index falls into.
+  // Takes the link to the subtree that the index falls into.
   const auto choose = [&](LinkId link, uint32_t next) {
     const uint64_t num_paths = table.hops[next].num_paths;
     if (index >= num_paths) {

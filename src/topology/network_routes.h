@@ -10,8 +10,8 @@
 //             numbers: at every switch skip whole subtrees, in LinkId order, until the index falls into one.
 // Cost        table: O(cables between switches), when first needed. Path: O(switch ports on the way). Tables are kept
 //             in an LRU cache of bounded size.
-// Differs     transit through NICs and GPUs is impossible by construction: the graph searched has network switches
-// only.
+// Differs     transit through NICs and GPUs is impossible by construction: the searched graph has only
+//             network switches.
 #pragma once
 
 #include <cstdint>

@@ -98,7 +98,7 @@ class SinglePointFinder {
     }
   }
 
-  // shallowest_[k][i]: the one of the 2^k switches from number i whose parent is nearest to the root.
+  // shallowest_[k][i]: the one of the 2^k switches from number i with its parent nearest to the root.
   void MakeAncestorTable() {
     const size_t size = visited_.size();
     shallowest_.emplace_back(size);
@@ -134,7 +134,7 @@ class SinglePointFinder {
     return leaves;
   }
 
-  // The child of `parent` in whose subtree `number` is.
+  // The child of `parent` with `number` in its subtree.
   uint32_t ChildTowards(uint32_t parent, uint32_t number) const {
     const auto& children = children_[parent];
     return *(std::ranges::upper_bound(children, number) - 1);

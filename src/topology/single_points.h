@@ -4,9 +4,9 @@
 //             have a cable to. By how many hosts it has less than before, that many are cut off. Hosts carry no
 //             transit: a host on two parts joins none, and planes are parts from the beginning.
 // Method      one depth-first search over the switches (Tarjan: a child subtree that no back edge leaves above v is a
-//             part of its own once v is gone). Hosts of a subtree are counted once each by +1 at each of their leaves
-//             and -1 at the common ancestor of every two that follow one another; hosts that are confined to a
-//             subtree by the common ancestor of all their leaves.
+//             separate part once v is gone). Hosts of a subtree are counted once each by +1 at each of their leaves and
+//             -1 at the common ancestor of every two that follow one another; hosts that are confined to a subtree by
+//             the common ancestor of all their leaves.
 // Cost        O((V + E) log V), V switches, E cables; the logarithm is that of finding common ancestors.
 // Oracle      single_points_test removes each switch and cable and searches again.
 // Reference   Tarjan, Depth-First Search and Linear Graph Algorithms, SIAM J. Comput. 1972.

@@ -1,4 +1,4 @@
-// How one layer of switches is cabled to the next: who to whom, with how many cables of which speed.
+// How one layer of switches is cabled to the next: pairs of switches, and the number and speed of their cables.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kSecondsPerHour = 3600;
 
-// The day of the profile that stands for day `day` of the trace: beyond the end the last full weeks come again.
+// The day of the profile used for day `day` of the trace: beyond the end the last full weeks repeat.
 size_t ProfileDay(const TraceProfile& profile, size_t day) {
   const size_t num_days = profile.num_days();
   if (day < num_days) return day;

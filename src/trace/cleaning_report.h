@@ -61,7 +61,7 @@ struct CleaningReport {
   std::vector<std::string> case_variants;
 
   uint64_t count(Trap trap) const { return counts[static_cast<size_t>(trap)]; }
-  // `where` is taken for the first one.
+  // `where` counts as the first one.
   void Add(Trap trap, std::string_view where);
 };
 

@@ -21,8 +21,8 @@ struct Concurrency {
   std::vector<double> bin_gpus;
 };
 
-// Jobs without GPUs are left out; jobs may stand in any order. Args: end_s, bin_s > 0.
-// Cost: O(n log n + bins + n * bins that a job crosses).
+// Jobs without GPUs are left out; jobs may be in any order. Args: end_s, bin_s > 0. Cost: O(n log n + bins + n * bins
+// that a job crosses).
 Concurrency MeasureConcurrency(std::span<const TraceJob> jobs, double end_s, double bin_s = kSecondsPerDay);
 
 }  // namespace fairlead::trace

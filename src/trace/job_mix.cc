@@ -10,7 +10,7 @@ namespace fairlead::trace {
 
 namespace {
 
-// Stands for all labels without sizes of their own.
+// Represents all labels without their own sizes.
 constexpr size_t kUnlisted = std::numeric_limits<size_t>::max();
 
 struct Cell {

@@ -5,7 +5,7 @@
 //             start (systematic sampling) and shuffled. Labels without sizes of their own are mixed independently of
 //             size.
 // Guarantees  every pair comes as often as the table says, rounded up or down, so that quantiles of small traces hold.
-// Differs     the share of jobs without GPUs among unlisted labels is what is left of the profile's gpu_jobs.
+// Differs     the share of jobs without GPUs among unlisted labels is the rest of the profile's gpu_jobs.
 // Reference   Lingjun data set; independence of label and size beyond the listed labels is ours.
 #pragma once
 

@@ -104,7 +104,7 @@ class ExampleBuilder {
     Expect(NextRow(), 0);
   }
 
-  // Each is the ninth to twelfth GPU of a job whose first pod is whole.
+  // Each is the ninth to twelfth GPU of a job with a complete first pod.
   void AddOddPods() {
     const auto add = [this](Trap trap, uint32_t gpus, auto&& change) {
       const LingjunJobRow row = NextRow();

@@ -43,7 +43,7 @@ struct PodOptions {
 };
 
 // Args: after_row is called after each row and says whether to go on. Errors: kInvalidArgument for missing columns and
-// malformed CSV; kCancelled when told to stop.
+// malformed CSV; kCancelled when asked to stop.
 Result<PodSums> SumPods(CsvReader reader, const PodOptions& options, const std::function<bool()>& after_row,
                         CleaningReport* report);
 

@@ -33,7 +33,7 @@ struct LingjunImportOptions {
   // Least run time, s, >= 0. The files count whole minutes, so that a quarter of the jobs has 0 or 1; 60 makes every
   // job last.
   double min_duration_s = 0;
-  // Told now and then which share (0..1) of the input is read; returns whether to go on.
+  // Called now and then with the share (0..1) of the input that is read; returns whether to continue.
   std::function<bool(double fraction)> progress = {};
 };
 

@@ -3,7 +3,7 @@
 //     job_id,submit_s,duration_s,gpus,gpus_per_host,model
 //     j17,3600,240.5,16,8,GPT-13b
 //
-// Columns are found by name, further ones are ignored; rows may stand in any order. A job without GPUs has 0 in both
+// Columns are found by name, further ones are ignored; rows may be in any order. A job without GPUs has 0 in both
 // columns. Writing and reading back gives the same jobs, to the last bit of every number.
 #pragma once
 
@@ -31,7 +31,7 @@ class TraceReader {
  public:
   // Errors: kNotFound, kInvalidArgument (no header, a column is missing).
   static Result<TraceReader> Open(const std::string& path);
-  // The same for any stream; `name` stands in for the file name in messages.
+  // The same for any stream; `name` replaces the file name in messages.
   static Result<TraceReader> FromStream(std::unique_ptr<std::istream> stream, const std::string& name);
 
   // Reads the next row. False at the end, and where the file stops being CSV; then see status().

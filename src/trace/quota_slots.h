@@ -1,12 +1,12 @@
-// Which job is submitted at which moment, so that the cluster is never asked for much more than it has.
+// Assigns jobs to moments of submission, so that demand never exceeds the cluster by much.
 //
-// Problem     moments of arrival, and GPU jobs with run times: pair them so that jobs and GPUs at once stay under
-// limits. Method      jobs by GPU-time, the most demanding first, each to a random free moment at which it fits; after
-// kTries
-//             failures to the one of them that exceeds the limits least. Time is looked at in minutes.
+// Problem     moments of arrival, and GPU jobs with run times: pair them so that the numbers of
+//             concurrent jobs and GPUs stay below limits.
+// Method      jobs by GPU-time, the most demanding first, each to a random free moment at which it fits; after kTries
+//             failures to the one of them that exceeds the limits least. The unit of time is the minute.
 // Cost        O(jobs * tries * minutes per job) time, O(minutes) space.
 // Guarantees  a permutation of the moments; without limits, a uniformly random one.
-// Reference   ours. A cluster's quota does the same: who does not fit comes later.
+// Reference   ours. A cluster's quota does the same: a job that does not fit starts later.
 #pragma once
 
 #include <cstdint>

@@ -68,7 +68,7 @@ std::vector<double> DrawGpuRunTimes(std::span<const uint32_t> gpus, const RunTim
   std::vector<size_t> shuffled = AllIndices(count);
   random->Shuffle(std::span(shuffled));
   const std::vector<size_t> by_size = OrderBy(gpus, std::move(shuffled));
-  // The job of k-th rank in size has the k-th smallest of a sample of normals, and a second one of its own.
+  // The job of k-th rank in size has the k-th smallest of a sample of normals, and its own second one.
   std::vector<double> of_size = DrawNormals(count, random);
   std::sort(of_size.begin(), of_size.end());
   std::vector<double> scores = DrawNormals(count, random);

@@ -1,7 +1,7 @@
-// A stretch of a trace as a scenario for the simulator: the jobs that are there in it, with stand-ins for their models.
+// A stretch of a trace as a scenario for the simulator: the jobs that exist in it, with stand-ins for their models.
 //
-// A trace has no model architectures, only labels; the profile says which model profile stands for which label, and a
-// list from which the simulator draws for the others. Everything that is assumed stands in the scenario.
+// A trace has no model architectures, only labels; the profile says which model profile represents which label, and a
+// list from which the simulator draws for the others. All assumptions are written into the scenario.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct ScenarioExport {
   size_t num_jobs_without_gpus = 0;  // in the stretch, left out
 };
 
-// Args: profile -> whose labels say which models stand in. Errors: kInvalidArgument for a stretch that is empty or has
+// Args: profile -> with the stand-in models of each label. Errors: kInvalidArgument for a stretch that is empty or has
 // no GPU job, and a profile without stand-ins.
 Result<ScenarioExport> ExportScenario(const Trace& trace, const TraceProfile& profile,
                                       const ScenarioExportOptions& options);

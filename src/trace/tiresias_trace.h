@@ -15,11 +15,10 @@
 
 namespace fairlead::trace {
 
-// The neutral form. Args: gpus_per_host > 0, of the cluster that it is for: the data says nothing about hosts.
-// Errors: kNotFound; kInvalidArgument with file:line for a number that is none or out of range, or a job_id that stands
-// twice.
+// The neutral form. Args: gpus_per_host > 0, of the cluster that it is for: the data says nothing about hosts. Errors:
+// kNotFound; kInvalidArgument with file:line for an invalid or out-of-range number, or a duplicate job_id.
 Result<Trace> LoadTiresiasTrace(const std::string& path, uint32_t gpus_per_host);
-// The same from a stream; `name` stands in for the file name in messages.
+// The same from a stream; `name` replaces the file name in messages.
 Result<Trace> ReadTiresiasTrace(std::unique_ptr<std::istream> stream, const std::string& name, uint32_t gpus_per_host);
 
 // GPU-seconds, in the order of the file. Errors: kNotFound; kInvalidArgument with file:line for what is no number above

@@ -22,7 +22,7 @@ namespace fairlead::trace {
 namespace {
 
 constexpr double kMaxJobs = 1e7;
-// Draws whose mean jobs and GPUs at once are this close to the published ones are taken.
+// Draws with mean concurrent jobs and GPUs this close to the published ones are accepted.
 constexpr double kMeanTolerance = 0.1;
 
 uint32_t GpusPerHost(uint32_t gpus, const GeneratorOptions& options, Random* random) {

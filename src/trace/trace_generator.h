@@ -3,7 +3,7 @@
 // Problem     a data set's marginal distributions are known, its rows are not.
 // Method      1. arrivals (arrival_process)  2. model and GPUs of each job (job_mix)  3. run times (run_time_draw)
 //             4. moments for the GPU jobs under a quota (quota_slots); the other jobs take the rest
-//             5. drawn anew until mean jobs and GPUs at once are near the published ones (rejection sampling).
+//             5. drawn again until mean concurrent jobs and GPUs are near the published ones (rejection sampling).
 // Cost        O(n log n) per draw, n jobs; some 5 ms for 16 days, and 2 to 4 draws on average.
 // Guarantees  same profile, options and seed give the same trace, byte for byte. What accepted traces meet:
 //             goodness_of_fit.h.

@@ -1,4 +1,4 @@
-// What is published about a workload whose jobs are not: distributions one by one, and options for what nobody knows.
+// The published facts about a workload with unpublished jobs: distributions one by one, and options for the unknown.
 //
 // A profile is a YAML file (trace_profiles/NAME.yaml, each number with its origin); those that come with the program
 // are part of it. The generator draws traces from a profile, the goodness of fit measures a trace against one.
@@ -77,8 +77,8 @@ struct GeneratorOptions {
   double gpus_limit = 0;
   // Share of jobs on several hosts that get half hosts (4 GPUs each instead of 8), [0, 1].
   double fragmentation = 0;
-  // Traces are drawn anew, at most this often, until mean jobs and GPUs at once are within 10 % of the profile's; 1:
-  // the first one is taken. Only where they apply: with the profile's days, load, tail, rank correlation and limits.
+  // Traces are drawn again, at most this often, until mean concurrent jobs and GPUs are within 10 % of the profile's;
+  // 1: the first one is taken. Only where they apply: with the profile's days, load, tail, rank correlation and limits.
   uint32_t draws_max = 200;
 
   Status Validate() const;

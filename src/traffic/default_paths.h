@@ -1,4 +1,4 @@
-// Which paths the switches choose by themselves when nobody steers: the hash of each connection's five-tuple.
+// The paths that switches choose without steering: the hash of each connection's five-tuple.
 #pragma once
 
 #include <cstdint>

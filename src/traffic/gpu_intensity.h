@@ -1,12 +1,12 @@
 // GPU intensity: how much computation a job releases per second of communication.
 //
-// Problem     a cluster is worth the FLOP it does. A job whose second of link time frees more FLOP should get the
+// Problem     a cluster is worth the FLOP it does. The job that frees more FLOP per second of link time should get the
 //             link first.
 // Notation    W_j -> work;  C_j -> compute_time;  s_j -> start_fraction;  t_j -> communication_time;  I_j ->
 //             intensity
 // Method      I_j = W_j / t_j with t_j the time of the job's bytes on its own worst link, network or intra-host. The
-//             iteration is seen as one compute block and one communication block:
-//               C = compute and bubble time, plus phases that stop compute and stay on NVLink (nobody can slow them
+//             iteration is modelled as one compute block and one communication block:
+//               C = compute and bubble time, plus phases that stop compute and stay on NVLink (no job can slow them
 //                 down);
 //               s = where in C the first other phase may start; the share of the communication that stops compute
 //                 overlaps nothing, so it counts with s = 1;

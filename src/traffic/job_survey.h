@@ -1,5 +1,5 @@
-// What policies find out about jobs before they decide anything: where each job's flows are, what they cost it, and who
-// takes part.
+// Facts about jobs that policies need for any decision: the paths of their flows, their cost, and the participating
+// jobs.
 //
 // A survey starts on the paths in force (DefaultPaths where there are none) and may be moved to chosen paths. Jobs that
 // never leave NVLink, don't communicate or are cut off by failures take no part: level 0, with a reason that says so.

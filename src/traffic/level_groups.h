@@ -1,5 +1,4 @@
-// Fitting a total order of jobs into the levels of a fabric by rank alone, as policies do that don't look at who meets
-// whom.
+// Fitting a total order of jobs into the levels of a fabric by rank alone, as policies do that ignore which jobs meet.
 //
 // Figure 13 of the Crux paper (4 jobs, 2 levels) tells the rules apart: top ranks give {0,1,1,1}, equal groups
 // {0,0,1,1}; the paper numbers levels the other way round.

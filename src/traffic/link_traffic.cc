@@ -120,7 +120,8 @@ void LinkTrafficMeter::MovePhaseToJob(bool is_private) {
 
 std::vector<std::vector<uint32_t>> FindContention(std::span<const std::span<const model::Path>> jobs,
                                                   const LinkTable& links) {
-  // One bit per pair of jobs: the jobs of a link form a word row that is or-ed into the row of each of them.
+  // One bit per pair of jobs: the jobs of a link form a row of machine words that is or-ed into the row of each of
+  // them.
   const size_t num_words = (jobs.size() + 63) / 64;
   std::vector<uint64_t> meets(jobs.size() * num_words, 0);
   std::vector<uint64_t> on_link(num_words, 0);

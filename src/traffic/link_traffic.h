@@ -1,6 +1,6 @@
 // How many bytes a job puts on each link in one iteration, how long its worst link needs for them, and which jobs meet.
 //
-// Pure: capacities and tiers come in as a table, paths as lists of links. A phase whose flows all stay on NVLink is
+// Pure: capacities and tiers come in as a table, paths as lists of links. A phase with all flows on NVLink is
 // *private*: no other job can reach those links (a GPU belongs to one job), so its bytes are not traffic that policies
 // arbitrate. They count as time of the phase only.
 #pragma once
@@ -21,7 +21,7 @@ struct TrafficSnapshot;
 
 // What policies need to know of links, [LinkId].
 struct LinkTable {
-  IdVector<LinkId, BytesPerSecond> capacity;  // what is left of it; 0 = down
+  IdVector<LinkId, BytesPerSecond> capacity;  // its remaining share; 0 = down
   IdVector<LinkId, topology::LinkTier> tier;
 
   size_t size() const { return capacity.size(); }

@@ -129,7 +129,7 @@ TEST(ContentionTest, AgreesWithComparingEveryPair) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     Random random(seed);
     const LinkTable links = MakeTieredLinks(std::vector<std::pair<double, LinkTier>>(200, {1, LinkTier::kLeafSpine}));
-    const size_t num_jobs = 1 + random.Below(150);  // more than one word of bits
+    const size_t num_jobs = 1 + random.Below(150);  // more than one machine word of bits
     std::vector<std::vector<bool>> uses(num_jobs, std::vector<bool>(200, false));
     std::vector<std::vector<model::Path>> jobs(num_jobs);
     for (size_t j = 0; j < num_jobs; ++j) {

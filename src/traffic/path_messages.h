@@ -1,7 +1,8 @@
-// What a path service (path_service.h) is told, and what it says: its events, answers and actions, as plain values.
+// Input and output of a path service (path_service.h): its events, answers and actions, as plain values.
 //
-// Addresses are NICs and planes; who carries messages translates them from and to IP addresses, and switches on a route
-// into links. All answers may be lost or come twice: requests, renewals, announcements and releases can be repeated.
+// Addresses are NICs and planes; the carrier of messages translates them from and to IP addresses, and switches on a
+// route into links. All answers may be lost or come twice: requests, renewals, announcements and releases can be
+// repeated.
 #pragma once
 
 #include <compare>
@@ -98,8 +99,8 @@ struct HeldConnection {
   ConnectionRequest request;
   std::vector<HeldPath> queue_pairs;  // [queue pair]
 };
-// The port that a queue pair's packets carry, and that of its socket, which stays when packets get another. Told again
-// when they do.
+// The port that a queue pair's packets carry, and that of its socket, which stays when packets get another. Reported
+// again when they do.
 struct QueuePairOpened {
   HostId host;
   JobId job;
@@ -108,8 +109,8 @@ struct QueuePairOpened {
   uint16_t port = 0;
   uint16_t socket_port = 0;
 };
-// A holder tells a master that may have forgotten it all that a lease has, with what was asked for and not answered
-// yet; what the master knows beyond that is released.
+// A holder reports to a master that may have forgotten it everything that a lease has, with unanswered requests;
+// anything beyond that known to the master is released.
 struct LeasesAnnounced {
   HostId host;
   JobId job;
@@ -118,7 +119,7 @@ struct LeasesAnnounced {
 
 // What the packets from some source ports of a scan showed, alike.
 struct ProbedRoute {
-  std::vector<LinkId> links;  // from NIC to NIC; empty where nobody saw it
+  std::vector<LinkId> links;  // from NIC to NIC; empty where it was not seen
   uint64_t sent = 0;          // packets from each port
   uint64_t lost = 0;          // of them
   Seconds rtt;                // the least; not positive: not measured
@@ -137,7 +138,7 @@ struct PortScanSeen {
 // A round of the mesh: tells of the health of links, and of ports.
 struct ProbeRoundFinished {
   std::vector<PortScanSeen> scans;
-  // PortsScanned has told of their ports already: so that a round of many hosts is not learned all at once.
+  // PortsScanned has already reported their ports: so that a round of many hosts is not learned all at once.
   bool are_ports_reported = false;
 };
 // Answer to ScanPorts, whole or in part: tells of ports only.
@@ -145,11 +146,11 @@ struct PortsScanned {
   std::vector<PortScanSeen> scans;
 };
 
-// The word of a switch or an operator. One direction of a cable; say both when both are meant.
+// The report of a switch or an operator. One direction of a cable; say both when both are meant.
 struct LinkReported {
   LinkId link;
   double health = 1;   // fraction of the capacity that is left; 0 = down
-  std::string source;  // who says so
+  std::string source;  // its source
 };
 
 using PathEvent = std::variant<PathsRequested, LeasesRenewed, ConnectionsReleased, LeasesAnnounced, ProbeRoundFinished,
@@ -239,7 +240,7 @@ struct ScanPorts {
   std::vector<PortScan> scans;
 };
 
-// Nobody renewed it: all its reservations are free again.
+// It was not renewed: all its reservations are free again.
 struct LeaseExpired {
   LeaseId lease;
   uint64_t num_queue_pairs = 0;

@@ -11,7 +11,7 @@ namespace {
 
 // Costs that differ by less, relatively, are equal.
 constexpr double kTieTolerance = 1e-9;
-// Stands for the inverse capacity of a dead link: worse than any real one, but finite, so that sums stay ordered.
+// Replaces the inverse capacity of a dead link: worse than any real one, but finite, so that sums stay ordered.
 constexpr double kDeadLink = 1e100;
 
 bool ClearlyLess(double a, double b) { return a < b * (1 - kTieTolerance); }
@@ -137,7 +137,7 @@ size_t PathSelector::FindBestCandidate(const PathRequest& request, size_t flow, 
   PathCost in_force_cost;
   PathCost best_cost;
   size_t best = 0;
-  LinkId first_link;     // of the candidate before; candidates with equal first links stand together
+  LinkId first_link;     // of the previous candidate; candidates with equal first links are adjacent
   PathCost up_to_first;  // the cost of the common ends and this link
   for (size_t p = 0; p < candidates.size(); ++p) {
     const std::span<const LinkId> middle = candidates.middle(p);

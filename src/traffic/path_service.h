@@ -1,4 +1,4 @@
-// The interface of path services: who gives the connections of all jobs their paths while they run.
+// The interface of path services: assign paths to the connections of all jobs while they run.
 //
 //     requests, heartbeats, releases, probes, reports --> Handle() --> answers, moves, scans, probe rounds
 //

@@ -1,4 +1,4 @@
-// Creates the path service, for those who must know no policy.
+// Creates the path service, for callers that must know no policy.
 #pragma once
 
 #include <memory>

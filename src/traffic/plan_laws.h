@@ -123,7 +123,7 @@ inline void ExpectLegal(const ExampleCluster& cluster, const TrafficSnapshot& sn
   }
 }
 
-// All that a plan says, but for the words.
+// The whole plan, without its texts.
 inline void ExpectSameDecisions(const TrafficPlan& a, const TrafficPlan& b) {
   ASSERT_EQ(a.jobs.size(), b.jobs.size());
   for (size_t j = 0; j < a.jobs.size(); ++j) {

@@ -89,7 +89,7 @@ TEST_P(PolicyLawsTest, RenamingJobsInOrderChangesNothing) {
   }
 }
 
-// The controller plans nobody anew when such a job comes or goes.
+// The controller plans no job again when such a job comes or goes.
 TEST_P(PolicyLawsTest, AJobThatStaysOnNvlinkChangesNothingForOthers) {
   for (uint64_t seed = 0; seed < kNumSeeds; ++seed) {
     const auto cluster = DrawCluster(seed);

@@ -56,7 +56,7 @@ Result<Policy> CreateStaticC4p(std::string_view name, const PolicyOptions& optio
   return CreateC4p(name, changed);
 }
 
-// Crux decides who comes first, C4P spreads what each job has to send.
+// Crux decides precedence, C4P spreads the traffic of each job.
 Result<Policy> CreateCruxWithC4p(std::string_view name, const PolicyOptions& options) {
   FL_RETURN_IF_ERROR(options.crux.Validate());
   FL_RETURN_IF_ERROR(options.c4p.Validate());

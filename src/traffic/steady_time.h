@@ -1,9 +1,9 @@
 // Steady time: a clock that only moves on, in steps of bounded size, made of one that may jump.
 //
-// Backwards, the other clock was set: no time has passed. Far ahead, it was set or this process stood still, and with
-// it everybody whose messages waited: that counts as `max_step`, so that nobody is declared dead for our own pause.
-// Whoever asks at least every `max_step` sees time pass as it does. Time always moves on in the end, however often the
-// clock jumps; a rule that started all deadlines anew after each jump could put them off for ever.
+// Backwards, the other clock was set: no time has passed. A jump far ahead means that it was set or this process was
+// stopped, and messages from all others waited: that counts as `max_step`, so that none is declared dead because of our
+// own pause. A caller that asks at least every `max_step` sees the true time. Time always moves on in the end, however
+// often the clock jumps; a rule that restarted all deadlines after each jump could postpone them forever.
 #pragma once
 
 #include <algorithm>

@@ -34,7 +34,7 @@ inline topology::Fabric MakeSmallClos(uint32_t leaves, uint32_t hosts_per_leaf, 
   return std::move(fabric).WithCapacities(capacities);
 }
 
-// What the switches do when nobody steers: every flow on the path of its hash.
+// Switches without steering: every flow on the path of its hash.
 inline TrafficPlan HashedPlan(const TrafficSnapshot& snapshot) {
   TrafficPlan plan;
   for (const JobView& job : snapshot.jobs) {
@@ -58,7 +58,7 @@ class ExampleCluster {
 
   GpuId gpu(uint32_t host, uint32_t index = 0) const { return GpuId(fabric_.first_gpu(HostId(host)).value() + index); }
 
-  // A job whose flows start when compute is done. Ids must ascend.
+  // A job with flows that start when compute is done. Ids must ascend.
   void AddJob(uint32_t id, double work, std::vector<model::FlowDemand> flows, Seconds compute_time = Seconds(1)) {
     model::Iteration& iteration = iterations_.emplace_back();
     iteration.compute_time = compute_time;

@@ -31,23 +31,23 @@ struct JobView {
   // Paths in force, [flow of the iteration]; empty for a job that just arrived.
   std::span<const model::Path> paths;
   uint32_t level = 0;  // level in force; meaningless when paths is empty
-  // How fast it ran lately, as a fraction of its speed alone; 1 where nobody has measured.
+  // How fast it ran lately, as a fraction of its speed alone; 1 where not measured.
   double relative_speed = 1;
   // By how much ln(priority) may be off: priorities of two jobs differ for certain when their logarithms differ by more
   // than both together (square root of the sum of squares). 0 where nothing is measured.
   double priority_uncertainty = 0;
-  // Nobody has seen how long an iteration is: its numbers are those of a long stretch, for which intensity is right.
+  // The length of an iteration is unknown: its numbers are those of a long stretch, for which the intensity is correct.
   bool is_period_known = true;
   // How far it is behind kStarvedBelow of its speed alone: the time that the progress it lacks takes at that speed. A
-  // job that stands still falls behind by a second a second; one that runs alone catches up nine seconds a second. 0
-  // when it is not behind; 0 where nobody measures.
+  // stalled job falls behind by a second a second; one that runs alone catches up nine seconds a second. 0 when it is
+  // not behind; 0 where not measured.
   Seconds starved_for;
 };
 
 // A job slower than this fraction of its speed alone is starved (Crux section 7.2: the guard's threshold).
 inline constexpr double kStarvedBelow = 0.1;
 
-// How often speeds are measured for policies that need them, where nobody says otherwise.
+// How often speeds are measured for policies that need them, unless set otherwise.
 inline constexpr SimDuration kSpeedReportInterval(10'000'000'000);
 
 // All a policy may look at. Jobs are sorted by id.
@@ -58,7 +58,7 @@ struct TrafficSnapshot {
   uint32_t num_levels = 8;   // hardware priority levels, >= 1
   uint64_t hash_seed = 0;    // what the switches' ECMP hashes are seeded with
   uint64_t random_seed = 0;  // for policies that sample
-  // Links whose health is another than at the last plan.
+  // Links with another health than at the last plan.
   std::span<const LinkId> changed_links = {};
 
   // Capacity that is left of a link.
@@ -93,7 +93,7 @@ struct JobPlan {
   uint32_t priority_rank = 0;
   FlopPerSecond priority = FlopPerSecond(0);  // what the order is by; 0 where the policy has none
   std::optional<TimeShift> time_shift;        // nothing: iterations follow one another at once
-  // The queue pairs of a connection shift bytes among themselves, from those whose messages take long to the others.
+  // The queue pairs of a connection shift bytes among themselves, from those with slow messages to the others.
   bool balances_shares = false;
   // For people and for `explain`: "intensity 3.1e+15 FLOP/s, correction factor 1.2; level 0 of 3: …".
   std::string reason;
@@ -117,9 +117,9 @@ class TrafficPolicy {
     static_cast<void>(num_jobs);
     return hardware_levels;
   }
-  // Plans depend on JobView::relative_speed and starved_for. Whoever runs such a policy measures both and asks for a
-  // new plan at every measurement, each kSpeedReportInterval or as set, or refuses the policy: without them it would
-  // silently be another one.
+  // Plans depend on JobView::relative_speed and starved_for. A caller that runs such a policy measures both and
+  // requests a new plan at every measurement, each kSpeedReportInterval or as set, or refuses the policy: without them
+  // it would silently be another one.
   virtual bool NeedsSpeeds() const { return false; }
 };
 

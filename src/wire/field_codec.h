@@ -13,7 +13,7 @@
 
 namespace fairlead::wire {
 
-// What strangers send shall not fill the log: the library's own words about it are dropped. Called before parsing.
+// Input from strangers must not fill the log: the library's own messages about it are dropped. Called before parsing.
 void SilenceLibrary();
 
 // 4 bytes of IPv4, 16 of IPv6, in network order.

@@ -12,7 +12,7 @@
 namespace fairlead::wire {
 namespace {
 
-using namespace controller;  // NOLINT(google-build-using-namespace): the messages, which stand on every line
+using namespace controller;  // NOLINT(google-build-using-namespace): the messages, which are on every line
 
 // ---- To protobuf ----
 
@@ -144,7 +144,7 @@ Status ReadQuantity(double value, std::string_view field, Quantity* out) {
 
 Status Read(const v1::HostHello& in, HostHello* out) {
   out->protocol_version = in.protocol_version();
-  // The name of a host that speaks another version may have another form: that is told by the version first.
+  // The name of a host that speaks another version may have another form: the version is checked first.
   out->host = in.host();
   if (in.protocol_version() == kProtocolVersion) FL_RETURN_IF_ERROR(ReadName(in.host(), "host", &out->host));
   out->agent_version = in.agent_version();

@@ -44,7 +44,7 @@ struct HealthEvent {
 // Args: texts in UTF-8.
 std::string WriteHealthEvents(std::span<const HealthEvent> events);
 
-// What Write…() makes, for tests and those who play the receiver. Errors: kInvalidArgument: no such message.
+// Reads the output of Write…(), for tests and simulated receivers. Errors: kInvalidArgument: no such message.
 Result<std::vector<HealthEvent>> ReadHealthEvents(std::string_view bytes);
 
 }  // namespace fairlead::wire

@@ -2,7 +2,7 @@
 //
 // Schema: api/fairlead/v1/agent.proto. What a sender within the contracts of host_messages.h says comes out equal. What
 // is read is checked for being a value at all (addresses of 4 or 16 bytes, ports below 65536, numbers that are numbers,
-// lists of equal length), not for making sense: that is the reader's to judge. IPv6 addresses that stand for IPv4 ones
+// lists of equal length), not for making sense: that is the reader's to judge. IPv6 addresses that map IPv4 ones
 // (::ffff:a.b.c.d) are read as those.
 #pragma once
 

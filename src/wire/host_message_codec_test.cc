@@ -76,7 +76,7 @@ TEST(HostMessageCodec, ConcatenatedBatchesAreOneWithAllMessages) {
   ASSERT_TRUE(sent_again.ok() && answered_again.ok());
   EXPECT_TRUE(*sent_again == said);
   EXPECT_TRUE(*answered_again == answered);
-  // One that can't be read is an error, whatever stands around it.
+  // One that can't be read is an error, whatever is around it.
   v1::AgentMessage empty;
   EXPECT_FALSE(ReadFromAgent(sent_bytes + BytesOf(empty)).ok());
   EXPECT_FALSE(ReadFromAgent("").ok());
@@ -209,7 +209,7 @@ TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
        }},
       {"records",
        [&](auto* m) {
-         // Each process by itself is within bounds.
+         // Each process separately is within bounds.
          auto* process = OneProcess(m);
          for (size_t i = 0; i < telemetry::kProcessRecordsMax / 2; ++i) process->add_operations();
          *m->mutable_processes_seen()->add_processes() = *process;
@@ -252,7 +252,7 @@ TEST(HostMessageCodec, ValuesOfALaterControllerAreErrors) {
   EXPECT_FALSE(ReadOneToAgent(BytesOf(message)).ok());
 }
 
-// Agents of another version are to be told so, whatever else they say.
+// Agents of another version are informed of that, whatever else they send.
 TEST(HostMessageCodec, AHelloOfAnotherVersionCanBeRead) {
   v1::AgentMessage message;
   message.mutable_hello()->set_protocol_version(controller::kProtocolVersion + 1);

@@ -9,7 +9,7 @@
 namespace fairlead::wire {
 namespace {
 
-using namespace controller;  // NOLINT(google-build-using-namespace): the messages, which stand on every line
+using namespace controller;  // NOLINT(google-build-using-namespace): the messages, which are on every line
 
 // Small numbers and the largest ones are where mistakes are.
 template <class Integer>

@@ -10,9 +10,9 @@
 namespace fairlead::wire {
 namespace {
 
-using namespace controller;  // NOLINT(google-build-using-namespace): the messages, which stand on every line
+using namespace controller;  // NOLINT(google-build-using-namespace): the messages, which are on every line
 
-// The schema's enumerators are ours plus one: 0 means that nobody set the field.
+// The schema's enumerators are ours plus one: 0 means that the field is not set.
 v1::AnswerKind WriteKind(traffic::QueuePairAnswer::Kind kind) {
   return static_cast<v1::AnswerKind>(static_cast<int>(kind) + 1);
 }

@@ -1,4 +1,4 @@
-// What one trace and many traces have in common: who takes part in a collective, how large it is, what was left out.
+// What one trace and many traces have in common: the members of a collective, its size, omissions.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ Result<std::optional<std::vector<uint32_t>>> FindMembers(const ChakraTrace& trac
 // The buffer as collective_kind.h counts it: Chakra counts an all-gather by what a rank puts in.
 Bytes BufferBytes(collective::CollectiveKind kind, Bytes comm_size, double num_members);
 
-// What the reader left out, in words.
+// Omissions of the reader, as text.
 struct LeftOut {
   uint64_t num_memory_nodes = 0;
   uint64_t num_host_nodes = 0;

@@ -1,4 +1,4 @@
-// The Chakra traces of all ranks of a job as one sequence.
+// The Chakra traces of all ranks of a job merged into one sequence.
 //
 // Collectives  the i-th of a group on every member are one: all must agree on kind and bytes. Those that are alike
 //              (kind, bytes, size, distance of ranks, i) in groups without common ranks are one step.

@@ -1,5 +1,5 @@
-// When the nodes of one rank's trace run, if communication took no time: where each collective stands on the compute
-// clock, and how much compute may run beside it.
+// When the nodes of one rank's trace run, if communication took no time: the position of each collective on the compute
+// clock, and how much compute may overlap it.
 //
 // Problem     a graph of computations (known lengths) and communications (unknown lengths, they depend on the cluster).
 // Method      list scheduling on two streams, one for compute and one for communication, each in order: nodes are taken

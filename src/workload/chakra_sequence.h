@@ -1,6 +1,6 @@
 // Chakra execution traces on disk as the workload of a job.
 //
-// PREFIX.et or PREFIX.N.et alone stands for every rank (chakra_single_trace.h); PREFIX.0.et, PREFIX.1.et, … are the
+// PREFIX.et or PREFIX.N.et alone represents every rank (chakra_single_trace.h); PREFIX.0.et, PREFIX.1.et, … are the
 // ranks of one job (chakra_merge.h). Groups that traces don't describe come from PREFIX.json where there is one.
 #pragma once
 

@@ -70,9 +70,8 @@ struct ChakraTrace {
 inline constexpr uint32_t kMaxChakraMessageBytes = 16u << 20;
 inline constexpr size_t kMaxChakraNodes = 4'000'000;
 
-// Args: `name` stands for the file in messages.
-// Errors: kInvalidArgument (not such a file, cut off, a node without what it needs), kUnimplemented (known, not
-// supported), kResourceExhausted; "name: node 12 'title': …". Cost: O(bytes).
+// Args: `name` replaces the file in messages. Errors: kInvalidArgument (not such a file, cut off, a node without what
+// it needs), kUnimplemented (known, not supported), kResourceExhausted; "name: node 12 'title': …". Cost: O(bytes).
 Result<ChakraTrace> ReadChakraTrace(std::istream& input, const std::string& name, uint32_t rank,
                                     const ChakraOptions& options);
 

@@ -60,7 +60,7 @@ struct Header {
   Bytes pipeline_message;
 };
 
-// A word of the file, fit to be printed.
+// A token of the file, fit to be printed.
 std::string Quote(std::string_view word) {
   std::string text(word.substr(0, 40));
   for (char& c : text) c = c > ' ' && c <= '~' ? c : '?';
@@ -101,7 +101,7 @@ class SimaiReader {
             fmt::format("{}:{}: {} is not supported; supported: {}", name_, line_number_, what, supported)};
   }
 
-  // The words of the next line that has any; nothing at the end of the file.
+  // The tokens of the next line that has any; nothing at the end of the file.
   Result<std::vector<std::string_view>> NextWords();
   Result<Header> ReadHeader();
   Status ReadPolicy(std::string_view word, Header& header) const;
@@ -114,7 +114,7 @@ class SimaiReader {
 
   std::istream& input_;
   const std::string& name_;
-  std::array<char, kMaxLineBytes + 2> line_;  // what words point into
+  std::array<char, kMaxLineBytes + 2> line_;  // the text that tokens point into
   uint64_t line_number_ = 0;
 };
 
@@ -237,7 +237,7 @@ Result<Exchange> SimaiReader::ReadExchange(Policy policy, TrainingPass pass, std
                       fmt::format("NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL{}", suffixes));
 }
 
-// Three words: compute, collective, bytes.
+// Three tokens: compute, collective, bytes.
 Result<LayerPass> SimaiReader::ReadPass(Policy policy, TrainingPass pass, const std::string_view* words) const {
   const auto what = [&](std::string_view column) { return fmt::format("{} {}", Name(pass), column); };
   LayerPass result;

@@ -24,7 +24,7 @@ ROUTERS = ("l1", "l2", *(f"s{i}" for i in SPINES))
 # icmp_msgs_per_sec; before Linux 6.11 together with all others of the machine), and 128 ports need all three attempts.
 ROUTER_SETTINGS = ("ip_forward=1", "fib_multipath_hash_policy=3", "fib_multipath_hash_fields=0x37", "icmp_ratemask=0",
                    "icmp_errors_use_inbound_ifaddr=1")
-# Whoever answers does so at once, or when a busy machine lets its kernel: only silent hops are waited for.
+# Hops answer immediately, or when a busy machine lets the kernel: only silent hops are waited for.
 PATIENCE_MS = "1000"
 
 

@@ -144,7 +144,7 @@ class DiagCommandTest(CommandCase):
         self.assertEqual(self.findings(dead), [("dead", [(3, "10.0.0.1")])])
         silent = self.write("silent", ras_answer([9, 9, 9], early, {"unresponsive": True, "considered_dead": False}))
         self.assertIn("rank 3 gives no answer", self.analyze(silent).stdout)
-        # One answer does not say whether anybody waits for it: unreachable, and only to be watched.
+        # One answer does not show whether a rank waits for it: unreachable, and only to be watched.
         self.assertEqual(self.findings(silent), [("unreachable", [(3, "10.0.0.1")])])
         self.assertNotIn("isolate", self.analyze(silent, "--act", "log").stdout)
         # It has come back by the next answer.
@@ -160,7 +160,7 @@ class DiagCommandTest(CommandCase):
         job = self.write("job.jsonl", dump(16, 90, hang_at=20))
         self.assertEqual([f[0] for f in self.findings(job)], ["non_comm_hang"])
         self.assertEqual(self.findings(job, "--pause", "10-100"), [])
-        # What still stands when the pause is over is found then: not before 10 s of confirmation.
+        # Findings that still hold after the pause are made then: not before 10 s of confirmation.
         result = self.analyze(job, "--pause", "10-50", "--json", "-")
         (finding,) = json.loads(result.stdout)["findings"]
         self.assertGreaterEqual(finding["confirmed_s"], 60)

@@ -132,7 +132,7 @@ class FullDiskTest(unittest.TestCase):
 
         self.disk.fill()
         self.assertEqual(shutil.disk_usage(self.disk.view).free, 0)
-        # A job that is new has to be kept before its agent hears of it. Its process goes its way meanwhile.
+        # A new job has to be saved before its agent gets an answer. Its process continues meanwhile.
         self.assertEqual(self.begin("meanwhile"), USE)
         wait_until(lambda: self.get("/healthz")[0] == 503, "the full disk is told")
         self.assertIn("full", self.get("/healthz")[1]["error"])

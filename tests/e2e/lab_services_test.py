@@ -65,7 +65,7 @@ class LabServicesTest(unittest.TestCase):
         self.assertEqual(self.lab.run("fault", cable).returncode, 0)
         self.wait_until(lambda: "down" in self.states_of(spine), "the lost cable is noticed")
         self.wait_until(lambda: self.are_spread(4) and not self.connections_over(spine), "everybody has a path again")
-        # Nobody lost a connection: a worker that does ends, and with it the run.
+        # No worker lost a connection: one that does ends, and with it the run.
         self.assertIsNone(run.poll())
         self.forget_what_an_agent_knows(moved["source"])
         self.wait_until(lambda: self.are_spread(4), "connections that their agent has forgotten are found")

@@ -153,7 +153,7 @@ class Services(unittest.TestCase):
     def test_systemd_finds_nothing_wrong(self):
         for daemon in DAEMONS:
             with tempfile.TemporaryDirectory() as folder:
-                # The program stands where it was built, and its documentation nowhere yet.
+                # The program is where it was built, and its documentation is not installed yet.
                 text = re.sub(r"^ExecStart=\S*/", f"ExecStart={BUILD}/apps/", self.unit(daemon), flags=re.M)
                 unit = Path(folder) / f"fairlead-{daemon}.service"
                 unit.write_text(text)

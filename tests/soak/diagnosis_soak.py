@@ -31,7 +31,7 @@ HOSTS = {"main": [f"h{n}" for n in range(8)], "guest": ["h8", "h9"]}
 CHECKPOINT_EVERY = 20
 # A job that does no iteration for so long, and is not paused, has a fault that this script knows nothing of.
 PATIENCE_S = 90
-# Whoever waits for others longer than that is suspected, rightly.
+# A rank that makes others wait longer than that is suspected, rightly.
 STALL_MAX_S = 6
 
 
@@ -75,7 +75,7 @@ class Job:
 
     def start(self, iterations=0):
         self.starts += 1
-        ids = collections.defaultdict(lambda: self.soak.random.getrandbits(63))  # drawn anew, as NCCL does
+        ids = collections.defaultdict(lambda: self.soak.random.getrandbits(63))  # drawn again, as NCCL does
         for plan in self.plans:
             own = json.loads(json.dumps(plan))
             worker = own["worker"]
@@ -287,7 +287,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", type=argparse.FileType("w"), default=sys.stderr, help="default: standard error")
     args = parser.parse_args()
-    # Whoever ends it leaves no lab behind.
+    # However it ends, it leaves no lab behind.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(prefix="fl-soak-") as folder:
         soak = Soak(os.path.abspath(args.program), folder, args.seed, args.log)

@@ -75,13 +75,13 @@ class Soak:
     def kill_daemon(self, name, before):
         killed = self.lab.daemons()[name]
         os.kill(killed, signal.SIGKILL)
-        # On a busy machine it lives on for a moment, with its store; whoever is its parent would wait, too.
+        # On a busy machine it lives on for a moment, with its store; a parent would wait, too.
         self.wait_until(f"{name} does not end", lambda: has_ended(killed))
         self.lab.start_again(name)
         # The controller may still take the one that was killed for connected.
         self.wait_until(f"{name} does not start", lambda: self.lab.daemons().get(name, killed) != killed)
         self.wait_until(f"{name} does not come back", self.all_connected)
-        # A path may have become another one while nobody could be asked: then it is told, and stays.
+        # A path may have become another one while no controller was there: then it is reported, and stays.
         self.wait_until(f"after {name} was killed connections have not what they had", lambda: self.held() == before)
         if self.run.poll() is not None:
             raise RuntimeError(f"jobs ended when {name} was killed: " + self.run.stderr.read())
@@ -116,7 +116,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scenario", default=str(pathlib.Path(__file__).parents[2] / "scenarios/lab-eight-jobs.yaml"))
     args = parser.parse_args()
-    # Whoever ends it leaves no lab behind.
+    # However it ends, it leaves no lab behind.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     rng = random.Random(args.seed)
     counts = collections.Counter()

@@ -119,7 +119,7 @@ class NcclStandIn : public lab::CollectiveObserver {
 };
 
 // lab::Train() as a program that uses NCCL: the calls are made by this thread, bytes are moved by another one.
-// Args: player: begun; it takes the place of options.observer. Its communicators stay.
+// Args: simulation: begun; it takes the place of options.observer. Its communicators stay.
 Status TrainAsNccl(const lab::TrainerPlan& plan, lab::Connections connections, const std::atomic<bool>& stop,
                    const lab::RecordSink& record, lab::TrainOptions options, NcclStandIn* stand_in);
 

@@ -1,7 +1,7 @@
 // libnccl-profiler-fairlead.so: the symbols that NCCL looks for, newest version first, and what differs between them.
 //
 // Every version is one adaptor from its descriptors to the recorder; nothing is decided here. All functions return
-// success, always: a plugin that fails init is unloaded, and finalized all the same.
+// success, always: a plugin that fails init is unloaded, and still finalized.
 #include <cstring>
 
 #include "ccl/export.h"

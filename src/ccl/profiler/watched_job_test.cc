@@ -166,7 +166,7 @@ TEST_F(WatchedJob, ARankThatComesToAStopInTheMiddleIsFound) {
   EXPECT_EQ(finding.sequence, 8u) << "after eight that all have finished";
 }
 
-// The process itself is frozen before it begins: it says nothing more, and is read all the same.
+// The process itself is frozen before it begins: it reports nothing more, and is still read.
 TEST_F(WatchedJob, AFrozenProcessIsFound) {
   Start();
   ranks_[2].Freeze();

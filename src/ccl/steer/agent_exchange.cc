@@ -95,7 +95,7 @@ bool AgentExchange::Ask(shm::SteeringQuestion question, shm::SteeringAnswer* ans
   question.version = shm::kSteeringVersion;
   memcpy(question.job, options_->job, sizeof(question.job));
   if (send(socket_, &question, sizeof(question), MSG_NOSIGNAL) != ssize_t{sizeof(question)}) return false;
-  // The agent learns of the connection all the same, finds its port by the socket and gives it a path later.
+  // The agent still learns of the connection, finds its port by the socket and gives it a path later.
   if (NowNs() < quiet_until_ns.load(std::memory_order_relaxed)) return false;
   return Receive(answer) && answer->magic == shm::kSteeringMagic && answer->version == shm::kSteeringVersion &&
          answer->kind == shm::SteeringAnswerKind::kUse;

@@ -8,11 +8,11 @@
 //
 // Method      persistent suspects (gone, hanging, disagreeing) are looked for in each call, suspects of slowness at the
 //             end of each window. Which of them become findings:
-//               dead          at once, and nothing else meanwhile: what else stands still is its consequence
-//               mismatch      when it stands for a report period, so that a rank may contradict itself
-//               hang          one at a time, when the same verdict stands for `hang.confirm_for`
+//               dead          immediately, and nothing else meanwhile: other stalls are its consequence
+//               mismatch      when it lasts for a report period, so that a rank may contradict itself
+//               hang          one at a time, when the same verdict lasts for `hang.confirm_for`
 //               unreachable   when the host stays away for `silence.confirm_for` and the job goes on
-//               slow          K of M windows; windows in which the job stood still count for nothing
+//               slow          K of M windows; windows in which the job was stalled do not count
 //             A death after a confirmed hang is how the job ends (watchdogs), unless a hardware error or the hang's own
 //             culprit died. A finding that explains open ones takes them as its symptoms.
 // Cost        a call: linear in its records, plus O(hosts + communicators) while all is well; see

@@ -152,7 +152,8 @@ class JobPicture {
 
   // State of the oldest message under way on one of the rank's connections, by all reports.
   model::TransferPhase PhaseOf(model::RankId rank, const ConnectionState& connection) const {
-    const bool is_idle = connection.serial < ranks_[rank].reported_connections.serial;  // or else it would have been reported
+    const bool is_idle =
+        connection.serial < ranks_[rank].reported_connections.serial;  // or else it would have been reported
     return is_idle ? model::TransferPhase::kIdle : connection.phase;
   }
 

@@ -25,7 +25,7 @@ TEST(ReportSequenceTest, EachReportHasOneSerialInOrderOfNumbers) {
 }
 
 // The reporter's clock is 100 s ahead, its reports take 10 ms. Report 2, made at 102 on its clock, is lost; report 3 is
-// held back for 4 s. The missing one was made at 2.01 on our clock all the same.
+// held back for 4 s. The missing one was still made at 2.01 on our clock.
 TEST(ReportSequenceTest, AMissingReportIsAsOldAsItsPlaceInTheOrder) {
   ReportSequence sequence;
   const auto serial = sequence.Add(1, At(101), At(1.01));

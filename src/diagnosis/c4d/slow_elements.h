@@ -84,7 +84,7 @@ class NetworkElements {
 
   uint32_t LeafOf(model::RankId rank, uint32_t plane) const;  // dense; kNone: unknown
   Elements ElementsOf(const Transfer& transfer, uint32_t pair) const;
-  // Of those with the best score, one that no other of its kind is as good as.
+  // Of those with the best score, one that is better than all others of its kind.
   Element FindBest(const Tallies& tallies, std::span<const Elements> slow) const;
   // Elements on all slow transfers that `element` is on, with its score.
   std::vector<Element> FindEquals(const Tallies& tallies, std::span<const Elements> slow, Element element) const;

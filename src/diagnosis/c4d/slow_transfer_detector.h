@@ -1,40 +1,43 @@
-// Which transfers of a job are slower than their like, and what do they have in common?
+// Which transfers of a job are slower than comparable ones, and what do they have in common?
 //
 // Problem     every connection reports how long its messages were on the wire. Connections differ by nature (message
 //             size, distance), noise is in every number, one fault slows many connections, and a pattern like a ring
 //             shows each fault on one connection only.
-// Notation    x(connection) = log of its time per message over what is normal for it; 0: as ever
+// Notation    x(connection) = log of its time per message over what is normal for it; 0: unchanged
 //             sharing(connection) = how many connections share the port at its busier end: sends of its source, or
 //             receives of its destination, in one communicator on one plane
-// Method      per window: 1. time per message of each connection with enough messages (TransferFit), at the size it
-//             usually sends; 2. x against its own baseline of the first windows without a suspect; before there is one,
-//             against the median of its class: messages as large and about as many, same sharing, same pair of leaf
-//             switches (enough of them) or as local as it; 3. what all suffer is nobody's fault: unless some are as
-//             ever, x is counted from what is normal now; 4. x averaged per pair of ranks and plane; slow: by itself
-//             (three sigma of how pairs differ, three standard errors by how far its reports agree, and the least
-//             effects), as part of a row or column that ScoreDelays names, or lossy: single messages are much slower
-//             again and again, than it has ever seen, while those of most others are not. A rank that comes late sends
-//             all that it has at once, and gets all that others had for it: messages of a burst share their time
-//             otherwise than those that come one by one. What single messages take longer is no loss as long as an
-//             end's lateness covers it, nor where the others take that much less: a loss adds time, other company only
-//             shares it otherwise; 5. NetworkElements finds what slow pairs have in common; each element has to pass
-//             z_line, a single connection z_point. Those come first that explain most, and of these the slowest. What
-//             passes a slow element, or is acknowledged through it, waits there: it is neither slow nor lossy as well
-//             (a slow connection explains losses only). A single connection that is less than twice as slow as ever has
-//             to be slower than all of its class that are as ever, too, by the least effect: which messages meet is a
-//             matter of chance when a job starts, and changes when somebody is held up once; one that was lucky is then
-//             no slower than others. The median of the class is no bound: connections of one class differ for as long
-//             as the job runs. So one without its own normal has to be slower than all others of its class; 6. while
-//             all wait for something slow, or for a rank that comes late, messages elsewhere meet others than usual:
-//             most of those that change are faster, some slower. So what else looks slow has to pass its z by how much
-//             faster those are that pass nothing slow, and beside something slow a loss is told only if those are as
-//             ever: single messages meet others, too. A window with a suspect does not count for what is normal.
+// Method      per window:
+//             1. time per message of each connection with enough messages (TransferFit), at its usual message size;
+//             2. x against the connection's own baseline from the first windows without a suspect; without one, against
+//                the median of its class: similar number and size of messages, same sharing, same pair of leaf switches
+//                (if there are enough of them) or equally local;
+//             3. a slowdown of all connections has no culprit: unless some are unchanged, x is relative to the present
+//                normal;
+//             4. x averaged per pair of ranks and plane. A pair is slow on its own (three sigma of the differences
+//                between pairs, three standard errors of its reports, and the least effects), slow as part of a row or
+//                column that ScoreDelays names, or lossy: single messages are repeatedly much slower than any before,
+//                while those of most other pairs are not. A late rank sends and receives bursts, and messages of a
+//                burst share their time otherwise than separate ones. So slower single messages are not a loss if the
+//                lateness of one end covers them, nor if the others are faster by as much: a loss adds time, other
+//                company only divides it otherwise;
+//             5. NetworkElements finds the common elements of slow pairs; an element has to pass z_line, a single
+//                connection z_point. The element that explains most comes first, then the slowest. Traffic that passes
+//                a slow element, or is acknowledged through it, waits there: it is not slow or lossy as well (a slow
+//                connection explains losses only). A single connection less than twice as slow as before also has to
+//                exceed all unchanged ones of its class by the least effect: which messages meet is decided by chance
+//                when a job starts, and changes when one rank is held up once; a formerly lucky connection is then no
+//                slower than others. The median of the class is no bound, since connections of one class differ as
+//                long as the job runs. So one without its own normal has to be slower than all others of its class;
+//             6. while all wait for a slow element or a late rank, messages elsewhere meet others than usual: most of
+//                the changed ones are faster, some slower. So further slow connections have to pass z by the amount by
+//                which connections without a slow element are faster, and next to a slow element a loss is reported
+//                only if those are unchanged. A window with a suspect does not count for what is normal.
 // Cost        O(connections) per window, about 200 bytes a connection. See BM_SlowTransfers/ranks:16384.
 // Guarantees  a slowdown of all transfers by one factor names none; repeated reports change nothing; order of reports
 //             changes nothing.
-// Differs     classes of the page are per rail and hop count, which no report tells; leaf switches represent both. One
-//             matrix per level became one matrix and a search over all levels at once: of elements that would explain
-//             the same transfers, matrices of single levels name several.
+// Differs     classes of the page are per rail and hop count, which no report contains; leaf switches represent both.
+//             One matrix per level became one matrix and a search over all levels together: of elements that would
+//             explain the same transfers, matrices of single levels name several.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md section 5.
 #pragma once
 

@@ -20,7 +20,7 @@
 //             idle more than they used to, those of others not.
 //             A rank without collectives has own alone, at half confidence, and only if no report is missing.
 // Cost        O(operations) in all, O(ranks) per window.
-// Guarantees  lateness that all share names nobody; one stall in a window names nobody.
+// Guarantees  lateness that all share names none; one stall in a window names none.
 // Differs     own time instead of the time inside collectives, and instead of walks along chains of waits: see
 //             own_time.h.
 // Reference   Dong et al., C4, HPCA 2025 (receiver-driven analysis); docs/spec/c4.md section 6.

@@ -76,7 +76,7 @@ class Aiturbo : public AllocationPolicy {
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
       const JobSize& size = menus[j].size(wanted[j]);
       const double service = RemainingSeconds(snapshot.jobs[j], size) * snapshot.units.Of(size.resources());
-      // A predictable job of unknown speed is as good as unpredictable.
+      // A predictable job of unknown speed counts as unpredictable.
       if (std::isfinite(service)) keys[j] = service;
       num_predictable += keys[j].has_value() ? 1 : 0;
     }

@@ -1,6 +1,6 @@
 // Muri: a stand-in for schedulers that interleave jobs by the resource they use.
 //
-// Stands for  Muri (SIGCOMM 2022), which groups jobs whose stages need different resources (storage, CPU, GPU, network)
+// Represents  Muri (SIGCOMM 2022), which groups jobs whose stages need different resources (storage, CPU, GPU, network)
 //             and runs each group on the same GPUs, in turns, so that one computes while another communicates.
 // Left out    time-multiplexing of GPUs: here every GPU has one job, as in Crux's evaluation setting. What remains is
 //             the choice of neighbours: jobs that want the network most of the time are kept apart. Resources other

@@ -149,7 +149,7 @@ class FabricImporter {
     }
   }
 
-  // The kind of each device; kGpu stands for "not in the fabric", kNic for a host.
+  // The kind of each device; kGpu means "not in the fabric", kNic for a host.
   void FindKinds() {
     constexpr std::array kLayers = {NodeKind::kNic, NodeKind::kLeaf, NodeKind::kSpine, NodeKind::kCore};
     kinds_.assign(num_devices_, NodeKind::kGpu);

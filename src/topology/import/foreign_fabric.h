@@ -25,7 +25,7 @@ struct ImportOptions {
   std::vector<std::string> without;                      // devices that are left out: storage, login nodes, management
   std::vector<std::string> hosts;                        // are hosts, whatever the file says
   std::vector<std::string> switches;                     // are switches
-  std::vector<std::pair<std::string, NodeKind>> layers;  // switches whose layer is known: kLeaf, kSpine or kCore
+  std::vector<std::pair<std::string, NodeKind>> layers;  // switches of known layer: kLeaf, kSpine or kCore
   // Speed of cables of which none is known; 0: such a cable is an error.
   double default_gbps = 0;
   // Ports of a host in order of their names, so many to a NIC; 0: as the file says, else one each.
@@ -43,10 +43,10 @@ struct ImportedFabric {
   std::vector<std::string> notes;
 };
 
-// Args: where: the file, for messages; origin: a sentence on where the fabric comes from, for its first line.
-// Errors: kInvalidArgument: a device of which nobody knows whether it is a host; a cable between two hosts; a cable
-// without a speed; no hosts, or hosts without a way to each other; kResourceExhausted: more than max_links.
-// Cost: O(n log n) of devices and cables.
+// Args: where: the file, for messages; origin: a sentence on where the fabric comes from, for its first line. Errors:
+// kInvalidArgument: a device that may or may not be a host; a cable between two hosts; a cable without a speed; no
+// hosts, or hosts without a way to each other; kResourceExhausted: more than max_links. Cost: O(n log n) of devices and
+// cables.
 Result<ImportedFabric> BuildImportedFabric(ForeignNetwork network, const ImportOptions& options,
                                            const std::string& where, const std::string& origin);
 

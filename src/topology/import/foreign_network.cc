@@ -10,7 +10,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// The digits at the front, without leading zeros; `text` goes on behind them.
+// The digits at the front, without leading zeros; `text` continues after them.
 std::string_view TakeNumber(std::string_view* text) {
   size_t length = 0;
   while (length < text->size() && IsDigit((*text)[length])) ++length;
@@ -56,7 +56,7 @@ std::string UsableDeviceName(std::string_view name) {
 }
 
 std::string ListNames(const std::vector<std::string>& names, size_t shown) {
-  // One name more takes no more room than the words that stand for it.
+  // Each further name takes no more room than its tokens.
   const size_t num_listed = names.size() <= shown + 1 ? names.size() : shown;
   std::string list;
   for (size_t i = 0; i < num_listed; ++i) {

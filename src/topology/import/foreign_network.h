@@ -28,7 +28,7 @@ struct ForeignDevice {
 struct ForeignPort {
   uint32_t device = 0;  // [ForeignNetwork::devices]
   std::string name;     // "eth0", "1"
-  std::string nic;      // at hosts: ports of one NIC have the same; empty: a NIC of its own
+  std::string nic;      // at hosts: ports of one NIC have the same; empty: a separate NIC
 };
 
 struct ForeignCable {
@@ -42,7 +42,7 @@ struct ForeignNetwork {
   std::vector<ForeignCable> cables;
   // Addresses of ports, by device and name of the port.
   std::map<std::pair<uint32_t, std::string>, std::vector<IpAddress>> addresses;
-  // What was left out or is in doubt: a sentence each, for the user.
+  // Omissions and doubts: a sentence each, for the user.
   std::vector<std::string> notes;
 };
 

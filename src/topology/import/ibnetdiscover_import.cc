@@ -12,7 +12,7 @@ namespace fairlead::topology {
 
 namespace {
 
-// Data rate of one lane in Gb/s: what is left of the signal after 8b/10b (up to QDR) or 64b/66b.
+// Data rate of one lane in Gb/s: the signal rate after 8b/10b (up to QDR) or 64b/66b.
 struct LaneRate {
   std::string_view name;
   double gbps;
@@ -33,7 +33,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
-// The first word; `text` goes on behind it.
+// The first token; `text` continues after it.
 std::string_view TakeWord(std::string_view* text) {
   *text = Trim(*text);
   const size_t end = std::min(text->find_first_of(" \t"), text->size());
@@ -42,7 +42,7 @@ std::string_view TakeWord(std::string_view* text) {
   return word;
 }
 
-// What stands between the two characters at the front; `text` goes on behind them.
+// The text between the two characters at the front; `text` continues after them.
 std::optional<std::string_view> TakeBetween(char open, char close, std::string_view* text) {
   *text = Trim(*text);
   if (text->empty() || text->front() != open) return std::nullopt;
@@ -138,7 +138,7 @@ class SubnetReader {
     std::string_view rest = line;
     const std::string_view word = TakeWord(&rest);
     if (word == "Switch" || word == "Ca" || word == "Rt") return ReadNode(word, rest);
-    // Of a node: "vendid=0x2c9"; with -g also what stands in which chassis.
+    // Of a node: "vendid=0x2c9"; with -g also the content of each chassis.
     constexpr std::array<std::string_view, 4> kHeadings = {"Chassis", "Spine", "Line", "Internal"};
     if (word.find('=') != std::string_view::npos || std::ranges::find(kHeadings, word) != kHeadings.end()) {
       return OkStatus();
@@ -177,7 +177,7 @@ class SubnetReader {
     if (!number || !id || id->empty() || !peer_number) return Refuse(line_, kExpected);
     const Remark remark = ReadRemark(line);
     const uint32_t peer = NodeOf(*id, id->starts_with('S'));
-    // Behind a port of an adapter stands its own lid first, but the quotes are the peer's all the same.
+    // After a port of an adapter comes its own lid first, but the quotes are still the peer's.
     if (nodes_[peer].description.empty()) nodes_[peer].description = remark.description;
     lines_.push_back({.node = *current_,
                       .port = *number,

@@ -45,7 +45,7 @@ std::string WriteSubnet(const RandomCabling& drawn, Random* random, bool one_sid
     while (kSpeeds[i] != gbps) i = (i + 1) % 5;
     return kRates[i];
   };
-  // Each port of a host is an adapter of its own.
+  // Each port of a host is a separate adapter.
   const auto id = [&](size_t device, uint32_t port) {
     return drawn.IsHost(device) ? fmt::format("H-{:08x}{:08x}", device, port) : fmt::format("S-{:016x}", device);
   };

@@ -7,11 +7,10 @@
 // "port[0:2]"},
 //                  scheme: one2one, link: fast}]
 //
-// Older files have `connections` instead of edges ("host.0.nic.0.fast.leaf.0.port.0") and other spellings of the
-// units; all may stand below a key `infrastructure`. A device with GPUs or NICs is a host, one with an ASIC or a
-// switch a switch; where it is not in the file, instances whose `nic` is cabled are hosts. What is inside devices is
-// not read. There are no addresses in such files.
-// Reference: github.com/Keysight/infragraph, versions 0.1 to 2.5.
+// Older files have `connections` instead of edges ("host.0.nic.0.fast.leaf.0.port.0") and other spellings of the units;
+// all may be below a key `infrastructure`. A device with GPUs or NICs is a host, one with an ASIC or a switch a switch;
+// where it is not in the file, instances with a cabled `nic` are hosts. What is inside devices is not read. There are
+// no addresses in such files. Reference: github.com/Keysight/infragraph, versions 0.1 to 2.5.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ TEST(InfragraphTest, EdgesBetweenSlices) {
                           "leaf.1->spine.0 400", "leaf.1->spine.1 400"));
 }
 
-// The form of version 0, whose devices stand in files of their own; an infrastructure in JSON.
+// The form of version 0, with devices in separate files; an infrastructure in JSON.
 TEST(InfragraphTest, ConnectionsOfOldFiles) {
   const auto imported = ImportGraph(
       R"({"infrastructure": {"name": "x", "links": [)"
@@ -63,7 +63,7 @@ TEST(InfragraphTest, ConnectionsOfOldFiles) {
                                                       "server.0/nic0->leafsw.0 200", "server.1/nic0->leafsw.1 200"));
 }
 
-// Version 0 called the ports of its switches NICs, and said the type of a component in `type`.
+// Version 0 called the ports of its switches NICs, and gave the type of a component in `type`.
 TEST(InfragraphTest, ASwitchWithNicsIsASwitch) {
   const auto network = ReadInfragraph(
       "devices:\n"

@@ -132,7 +132,7 @@ class ReportReader {
     const Json* lldp = Find(document, "lldp");
     if (lldp == nullptr) return Refuse("", "no key 'lldp'; expected the output of `lldpctl -f json`");
     const Json* interfaces = Find(*lldp, "interface");
-    if (interfaces == nullptr) return OkStatus();  // nobody heard yet
+    if (interfaces == nullptr) return OkStatus();  // no neighbour seen yet
     if (interfaces->is_object()) return ReadInterfaces(*interfaces, "lldp.interface");
     if (!interfaces->is_array()) return Refuse("lldp.interface", "expected a list or an object of interfaces");
     size_t index = 0;
@@ -173,7 +173,7 @@ class ReportReader {
     neighbour.device = report_.device;
     neighbour.port = port;
     const Json* described = &Unwrap(*chassis);
-    // {"leaf1": {"id": …}}, or what stands in it.
+    // {"leaf1": {"id": …}}, or its content.
     const bool is_bare = described->contains("id") && !TextOf(*described, "id").empty();
     if (!is_bare) {
       if (described->size() != 1 || !described->begin()->is_object()) {
@@ -269,7 +269,7 @@ class NetworkMaker {
   }
 
  private:
-  // Who told its name once is known by its chassis.
+  // A device that has given its name once is known by its chassis.
   void NameByChassis() {
     std::map<std::string, std::string> names;
     for (const Neighbour& n : neighbours_) {
@@ -314,7 +314,7 @@ class NetworkMaker {
     return found->second;
   }
 
-  // Drops what is said twice, and notes what can't be a cable.
+  // Drops duplicates, and notes what can't be a cable.
   void See() {
     std::map<std::pair<uint32_t, std::string>, std::vector<uint32_t>> seen;
     std::erase_if(sightings_, [&](const Sighting& s) {
@@ -346,7 +346,7 @@ class NetworkMaker {
   }
 
   // Both ends of a pair of devices may have reported the same cables. Where one names the port of the other this is
-  // certain. Of what is left, those that name no port of the other match in order, as no port has two cables.
+  // certain. Of the rest, those that name no port of the other match in order, as no port has two cables.
   void MatchEnds() {
     std::map<std::pair<uint32_t, uint32_t>, std::vector<Sighting*>> by_pair;
     for (Sighting& s : sightings_) by_pair[{s.near, s.far}].push_back(&s);
@@ -420,10 +420,10 @@ class NetworkMaker {
       if (cable.gbps == 0 || (other > 0 && other < cable.gbps)) cable.gbps = other;
       if (!far->neighbour->aggregation.empty()) bonds_[{near.near, far->neighbour->aggregation}].insert(n.port);
     } else {
-      // A MAC is no name that anybody uses, but better than none.
+      // A MAC is not a name in use, but better than none.
       cable.b.name = n.port_id_is_mac && !n.port_description.empty() ? n.port_description : n.port_id;
       if (cable.b.name.empty()) cable.b.name = n.port_description;
-      // Ports without a name differ all the same.
+      // Ports without a name still differ.
       if (cable.b.name.empty()) cable.b.name = fmt::format("to {} {}", network_.devices[near.near].name, n.port);
     }
     if (!n.aggregation.empty()) bonds_[{near.far, n.aggregation}].insert(cable.b.name);

@@ -6,10 +6,9 @@
 //     reports/node1.addresses.json   optional: `ip -json address` there
 //
 // Cables are reported by both ends, by one, or several times; each is one cable. Names with and without a domain are
-// the same device. Ports of a host that its switches report with one aggregation are one NIC. A device is a switch or
-// a host by its system description, else by its capabilities; a device that nobody describes and whose neighbours are
-// all switches is a host. Speeds are those of the negotiated medium ("100GbaseCR4"), where there is one; the lower of
-// two.
+// the same device. Ports of a host that its switches report with one aggregation are one NIC. A device is a switch or a
+// host by its system description, else by its capabilities; an undescribed device with only switches as neighbours is a
+// host. Speeds are those of the negotiated medium ("100GbaseCR4"), where there is one; the lower of two.
 #pragma once
 
 #include <string>
@@ -20,7 +19,7 @@
 
 namespace fairlead::topology {
 
-// The words of one device.
+// The reports of one device.
 struct LldpReport {
   std::string device;
   std::string neighbours;  // JSON

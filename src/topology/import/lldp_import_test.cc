@@ -101,7 +101,7 @@ TEST(LldpTest, RandomFabricsComeBack) {
                                      {"name", text(drawn.devices[far] + (random.Below(2) == 0 ? ".example" : ""))},
                                      {"descr", text(drawn.IsHost(far) ? "Debian GNU/Linux 12" : "SONiC Software")}}})},
            {"port", Json::array({port})}});
-      if (random.Below(8) == 0) entries[near].push_back(entries[near].back());  // heard twice
+      if (random.Below(8) == 0) entries[near].push_back(entries[near].back());  // received twice
     };
     for (const RandomCable& c : drawn.cables) {
       const uint64_t sides = one_sided ? 1 + random.Below(3) : 3;
@@ -114,7 +114,7 @@ TEST(LldpTest, RandomFabricsComeBack) {
       reports.push_back(Report(drawn.devices[d], WriteReport(entries[d], static_cast<Form>(random.Below(3)))));
     }
     ImportOptions options;
-    // A core that hears others, and that nobody hears, can't be told from a host.
+    // A core that receives from others, and is received by none, can't be distinguished from a host.
     if (one_sided) options.switches = {"leaf*", "spine*", "core*"};
     const auto imported = ImportReports(reports, options);
     ASSERT_TRUE(imported.ok()) << "seed " << seed << ": " << imported.status().message();
@@ -134,7 +134,7 @@ std::string Lldp(const std::string& neighbours) {
 }
 
 // Ports that are named by MAC from both sides match by their order; more sightings of one side than of the other are
-// cables that the other has not heard.
+// cables that the other has not seen.
 TEST(LldpTest, EndsWithoutNamesMatchByNumber) {
   const auto anonymous = [](const std::string& port, const std::string& name, const std::string& system) {
     return fmt::format(

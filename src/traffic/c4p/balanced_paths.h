@@ -2,11 +2,10 @@
 //
 // Problem     the path service of C4P answers one connection at a time and remembers. A policy sees all jobs at once
 //             and remembers nothing but the paths in force.
-// Method      the allocator is told what is in force, as after a restart of the service, and asked for the rest: all
-//             that is in force and healthy stays; jobs that have none ask in order of arrival; then, if links have
+// Method      the allocator receives the paths in force, as after a restart of the service, and assigns the rest:
+//             healthy paths in force stay; jobs without one request theirs in order of arrival; then, if links have
 //             changed or the imbalance exceeds a limit, the fewest moves that even out the loads. Precedence among jobs
-//             is not looked at.
-//             A flow whose QPs have no healthy path on any plane keeps the path of its hash.
+//             is not looked at. A flow with QPs without a healthy path on any plane keeps the path of its hash.
 // Cost        O(links of the fabric + QPs * paths of a pair).
 // Guarantees  see PathAllocator. Planning again on the plan changes nothing.
 // Differs     weights are bytes per second of solo run time, so that heavy and light connections count as what they
@@ -23,8 +22,8 @@ struct BalancingOptions {
   // Loads are evened out when a link carries more than this times the mean of its siblings. >= 1. Larger:
   // fewer re-pinned connections, less even links.
   double max_imbalance = 1.3;
-  // Off (variant c4p-static): paths are given when a job starts and never again. A flow whose
-  // path dies goes where its hash says, links are not evened out, and queue pairs carry equal shares for ever.
+  // Off (variant c4p-static): paths are given when a job starts and never again. A flow with a dead path goes where its
+  // hash leads, links are not evened out, and queue pairs carry equal shares forever.
   bool adapts = true;
 
   Status Validate() const;

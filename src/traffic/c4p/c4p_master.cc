@@ -151,7 +151,7 @@ void C4pMaster::AnnounceOne(LeaseId lease, const HeldConnection& held) {
   for (uint32_t q = 0; q < held.request.num_queue_pairs; ++q) Adopt({slot, q}, held.queue_pairs[q]);
 }
 
-// Where both know something, our word counts.
+// Where both know something, ours counts.
 void C4pMaster::Compare(uint32_t slot, const HeldConnection& held) {
   for (uint32_t q = 0; q < held.queue_pairs.size(); ++q) {
     const QueuePairAnswer ours = AnswerOf(QueuePairRef{slot, q});
@@ -167,7 +167,7 @@ void C4pMaster::Adopt(QueuePairRef ref, const HeldPath& held) {
     if (held.is_managed) Notify(ref, MoveCause::kCorrected);
     return;
   }
-  // What was adopted may stand on links that we know to be down, and what has no path may find one.
+  // Adopted queue pairs may be on links known to be down, and those without a path may find one.
   must_replan_ = true;
   loads_changed_ = true;
   unmanaged_.insert(ref);

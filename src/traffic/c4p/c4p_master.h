@@ -2,23 +2,23 @@
 //
 //     requests, heartbeats, releases, probes, reports --> Handle() --> answers, moves, scans, probe rounds
 //
-// A state machine without thread, socket, clock or disk. It puts together what stands beside it: reservations
-// (path_allocator.h), ports (port_steering.h, pending_scans.h), leases (lease_table.h), the health of links
-// (link_watch.h) and whom to probe (probe_plan.h).
+// A state machine without thread, socket, clock or disk. It combines its neighbours: reservations (path_allocator.h),
+// ports (port_steering.h, pending_scans.h), leases (lease_table.h), the health of links (link_watch.h) and the choice
+// of probes (probe_plan.h).
 //
 // Method      request   the requests that follow one another are placed job by job, each job's as one batch; then a
 //                       port is looked up for each queue pair (QP), or its address pair is to be scanned
-//             link      a QP whose path is lost moves; one without any healthy path becomes unmanaged, and is tried
-//                       again when links return; when a link comes back or loses capacity the overloaded links shed QPs
-//             epoch     QPs of healthy paths whose port may lead elsewhere now: that port is probed, and if it does, a
-//                       new one is found for the old path: a re-pin, no move
-//             uneven    imbalance over the limit for long enough: the overloaded links shed QPs
-//             hashed    where paths are not chosen, the port that a QP's packets carry is probed: that shows its path
-//             silence   a lease that nobody renews ends, and with it what it holds
+//             link      a QP with a lost path moves; one without any healthy path becomes unmanaged, and is tried again
+//                       when links return; when a link comes back or loses capacity the overloaded links shed QPs
+//             epoch     QPs on healthy paths with a port that may lead elsewhere now: that port is probed, and if it
+//                       does, a new one is found for the old path: a re-pin, no move
+//             uneven    imbalance over the limit for long enough: the overloaded links shed QPs hashed    where paths
+//             are not chosen, the port that a QP's packets carry is probed: that shows its path silence   a lease that
+//             is not renewed ends, and with it its reservations
 // Guarantees  every reservation is on links that are up, belongs to one queue pair of one lease, and ends with it. Same
 //             events at the same times: same answers and state. Requests, renewals, announcements and releases may come
-//             twice. A master that has forgotten everything and hears the holders' announcements, with the same links
-//             down, has the same reservations, but for QPs off their plane: it may not know what keeps them there.
+//             twice. A master that has forgotten everything and receives the holders' announcements, with the same
+//             links down, has the same reservations, except for QPs off their plane: it may not know the reason.
 // Differs     the paper gives the duties only; docs/spec/c4.md section 9 and the comments of the parts say what is
 //             ours.
 // Limits      between a restart and the announcements new QPs are placed as if the others were not there; the rule for
@@ -65,7 +65,7 @@ struct C4pCounters {
   uint64_t connections_released = 0;
   uint64_t unknown_releases = 0;  // of connections or leases that are not held
   uint64_t leases_expired = 0;
-  uint64_t unknown_renewals = 0;  // heartbeats whose leases are not ours
+  uint64_t unknown_renewals = 0;  // heartbeats for unknown leases
   uint64_t ports_asked = 0;
   uint64_t scans_overdue = 0;
   uint64_t bad_scans = 0;  // that were answered with what names a NIC, plane or port that there is not
@@ -215,7 +215,7 @@ class C4pMaster final : public PathService {
   std::map<QueuePairRef, HashedPath> hashed_;
   std::map<WirePort, QueuePairRef> by_wire_port_;
   std::set<QueuePairRef> asked_for_;  // of hashed_: not seen since
-  std::map<HostId, SimTime> alive_;   // last word of each host's agent
+  std::map<HostId, SimTime> alive_;   // last message of each host's agent
 
   // Of the call under way: what changed, and what to do about it.
   bool must_replan_ = false;

@@ -47,7 +47,7 @@ class World {
   const topology::Fabric& fabric() const { return fabric_; }
   PathCatalogue& truth() { return truth_; }
   SimTime now() const { return now_; }
-  // What the present master was told, and when.
+  // Input of the present master, with its time.
   const std::vector<std::pair<SimTime, std::vector<PathEvent>>>& history() const { return history_; }
   const C4pOptions& options() const { return options_; }
   const std::vector<PathMove>& moves() const { return moves_; }
@@ -78,7 +78,7 @@ class World {
     now_ = now_ + time;
     Send(std::move(events));
   }
-  // Answers scans until nobody asks for any.
+  // Answers scans until none is requested.
   void Settle() {
     for (int round = 0; round < 1000 && !scans_.empty(); ++round) Send(AnswerScans());
     EXPECT_TRUE(scans_.empty());
@@ -167,7 +167,7 @@ class World {
     route.push_back(to.down);
     return route;
   }
-  // What an agent would say of these ports; each has a route of its own.
+  // The report of an agent about these ports; each has its own route.
   PortScanSeen Probe(const PortScan& scan, const std::vector<uint16_t>& ports, uint64_t packets) {
     const ConnectionRequest c = {.source = scan.source, .destination = scan.destination};
     PortScanSeen seen = {.source = scan.source,
@@ -187,7 +187,7 @@ class World {
     return seen;
   }
 
-  // Every QP that was told to use a port arrives by the path it was told, on its plane, and nobody shares its port.
+  // Every QP that was assigned a port arrives by its assigned path, on its plane, and none shares its port.
   void ExpectTrueAnswers() {
     std::set<std::tuple<NicId, NicId, uint32_t, uint16_t>> ports;
     for (const auto& [lease, connections] : held_) {

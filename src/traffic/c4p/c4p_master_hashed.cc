@@ -1,8 +1,8 @@
-// Of the C4P master: queue pairs whose paths are left to the fabric's hash, and only found out.
+// Of the C4P master: queue pairs with paths left to the fabric's hash, and only observed.
 //
 // Method      the hash takes the five-tuple, so one probe with the port that a queue pair's packets carry goes where
-//             they go. It is repeated where nobody saw it, and for all queue pairs after a change of the fabric, which
-//             moves connections of healthy links too; until another route is seen the last one counts.
+//             they go. It is repeated where it was not seen, and for all queue pairs after a change of the fabric,
+//             which moves connections of healthy links too; until another route is seen the last one counts.
 #include "traffic/c4p/c4p_master.h"
 
 namespace fairlead::traffic::c4p {
@@ -70,7 +70,7 @@ void C4pMaster::AskForAllHashedPaths() {
 void C4pMaster::ForgetHashedPath(QueuePairRef ref) {
   const auto known = hashed_.find(ref);
   if (known == hashed_.end()) return;
-  // The port may be another's by now, whose opening was heard before the end of this one.
+  // The port may belong to another by now, which was reported open before the end of this one.
   const auto owner = by_wire_port_.find(WirePortOf(ref, known->second.port));
   if (owner != by_wire_port_.end() && owner->second == ref) by_wire_port_.erase(owner);
   asked_for_.erase(ref);

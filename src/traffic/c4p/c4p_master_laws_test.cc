@@ -55,7 +55,7 @@ class RandomLife {
       world_.Settle();
     }
   }
-  // The new master hears of the links, then of the leases.
+  // The new master learns of the links, then of the leases.
   void Forget() {
     world_.Restart(++num_starts_ << 32);
     std::vector<PathEvent> links;
@@ -183,7 +183,8 @@ void ExpectInvariants(World& world, const std::string& where) {
   }
 }
 
-// Of one call: who was on a link that is down now, or had nothing, moves; everybody else for a reason that is counted.
+// In one call: a queue pair on a link that is down now, or without a path, moves; all others only for a reason that is
+// counted.
 void ExpectOnlyNamedMoves(const std::map<LeaseId, std::map<uint64_t, HeldConnection>>& before, World& world,
                           size_t first_move, const std::string& where) {
   std::set<std::tuple<JobId, uint64_t, uint32_t>> may_move;
@@ -232,13 +233,13 @@ TEST(C4pMasterLawsTest, InvariantsHoldThroughRandomLives) {
       life.Step();
       ASSERT_NO_FATAL_FAILURE(ExpectInvariants(life.world(), where));
       ASSERT_NO_FATAL_FAILURE(life.world().ExpectTrueAnswers());
-      // A master that started anew takes what it hears.
+      // A restarted master accepts what it receives.
       if (life.world().master().ports().EpochOf(NodeId(0u), NodeId(0u)) >> 32 != base) continue;
       ASSERT_NO_FATAL_FAILURE(ExpectOnlyNamedMoves(before, life.world(), first_move, where));
     }
     life.Rest();
     ASSERT_NO_FATAL_FAILURE(life.world().ExpectTrueAnswers());
-    // Every word that was given is kept: all that is held can be given back, and nothing is left.
+    // Every promise is kept: all reservations can be given back, and none is left.
     const auto held = life.world().held();
     for (const auto& [lease, connections] : held) life.world().Release(lease, {});
     ASSERT_NO_FATAL_FAILURE(ExpectInvariants(life.world(), "at the end"));
@@ -292,7 +293,8 @@ TEST(C4pMasterLawsTest, ARestartedMasterLearnsItsReservationsFromTheirHolders) {
     for (int step = 0; step < 100; ++step) life.Step();
     life.Rest();
     const World& world = life.world();
-    // The new master takes for up what the old one has on probation, and returns to such links those off their plane.
+    // The new master counts links as up that the old one has on probation, and returns to such links those off their
+    // plane.
     if (life.world().master().num_off_plane() > 0) continue;
     ++num_compared;
     std::vector<double> loads;

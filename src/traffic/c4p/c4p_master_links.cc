@@ -57,8 +57,8 @@ void C4pMaster::Apply(std::vector<LinkStateChanged> changes) {
   }
 }
 
-// Who has lost its path moves first, then those who had none are tried, then loads are evened out: each step sees what
-// the ones before have left. Ports of paths that nobody had to leave come last.
+// Queue pairs that lost their path move first, then those without one are tried, then loads are evened out: each step
+// starts from the result of the previous ones. Ports of paths that no queue pair had to leave come last.
 void C4pMaster::Replan() {
   if (!std::exchange(must_replan_, false)) return;
   std::vector<ReservationId> stranded;
@@ -101,7 +101,7 @@ void C4pMaster::RetryUnmanaged() {
   }
 }
 
-// Queue pairs whose plane had no path, and has a good one again.
+// Queue pairs on a plane that had no path, and has a good one again.
 void C4pMaster::ReturnToPlanes() {
   for (const QueuePairRef ref : std::set<QueuePairRef>(off_plane_)) {
     const ConnectionState& connection = connections_.at(ref.connection);
@@ -134,13 +134,13 @@ void C4pMaster::BalanceIfUneven() {
   if (!uneven_since_) uneven_since_ = now;
   if (now - *uneven_since_ < options_.imbalance_duration) return;
   Rebalance(MoveCause::kImbalance);
-  // What is left can't be helped until something changes.
+  // The rest can't be helped until something changes.
   uneven_since_.reset();
   imbalance_ = 1;
   loads_changed_ = false;
 }
 
-// All queue pairs whose fabric has changed between their leaves since they were answered.
+// All queue pairs with changes of the fabric between their leaves since their answer.
 void C4pMaster::SteerOutdated() {
   for (uint32_t slot = 0; slot < connections_.num_slots(); ++slot) {
     const ConnectionState& connection = connections_.at(slot);

@@ -111,7 +111,7 @@ void C4pMaster::DropPort(QueuePairRef ref) {
 
 void C4pMaster::Open(const QueuePairOpened& event) {
   const auto slot = connections_.Find(event.job, event.connection);
-  // Late words of connections that have ended are normal.
+  // Late messages of connections that have ended are normal.
   if (!slot || connections_.at(*slot).lease.host != event.host) return;
   if (event.queue_pair >= connections_.at(*slot).queue_pairs.size()) return;
   const QueuePairRef ref{*slot, event.queue_pair};
@@ -185,7 +185,7 @@ void C4pMaster::LearnPorts(std::span<const PortScanSeen> scans) {
   for (const AddressPair& pair : touched) SteerWaiting(pair);
 }
 
-// Those who wait for a pair's ports; some may have gone elsewhere or ended since.
+// Those that wait for a pair's ports; some may have gone elsewhere or ended since.
 void C4pMaster::SteerWaiting(const AddressPair& pair) {
   for (const QueuePairRef ref : scans_.TakeWaiting(pair)) {
     if (!connections_.IsHeld(ref) || connections_.at(ref).steering != Steering::kSearching) continue;

@@ -12,7 +12,7 @@ namespace fairlead::traffic::c4p {
 using Steering = QueuePairState::Steering;
 
 // In three passes over requests that came together: all connections get their names, then each job's queue pairs are
-// placed as one batch, then everybody is answered.
+// placed as one batch, then all are answered.
 void C4pMaster::Grant(std::span<const PathEvent> requests) {
   std::vector<std::vector<std::string>> errors(requests.size());  // [request][connection]
   std::map<JobId, std::vector<QueuePairRef>> newcomers;

@@ -113,7 +113,7 @@ TEST_F(C4pMasterTest, APortOfASocketIsNotGivenToAnother) {
   EXPECT_EQ(ports_of(8, 4, 8), known) << "free again";
 }
 
-// Packets with it may be under way, and would reach the socket of whoever has it next.
+// Packets with it may be under way, and would reach the socket of its next owner.
 TEST_F(C4pMasterTest, APortThatPacketsHadRests) {
   uint32_t num_jobs = 2;
   // Of so many queue pairs that every port that is known and free is among them.
@@ -239,7 +239,7 @@ TEST_F(C4pMasterTest, ALostLinkMovesItsFlowsAndRepinsThoseThatTheHashDisplaces) 
   world_.ExpectTrueAnswers();
   EXPECT_EQ(world_.master().allocator().load(lost), 0);
 
-  // Back: on probation it carries nobody; after 3 clean rounds it takes its share.
+  // Back: on probation it carries none; after 3 clean rounds it takes its share.
   world_.Send(world_.SetCable(lost, 1));
   world_.Settle();
   EXPECT_EQ(world_.master().links().state(lost), LinkState::kProbation);
@@ -450,7 +450,7 @@ TEST_F(C4pMasterTest, AnUnansweredScanIsRequestedAgain) {
   world_.ExpectTrueAnswers();
 }
 
-// Probes that nobody sees teach nothing and end after max_scan_ports.
+// Probes that are not seen teach nothing and end after max_scan_ports.
 TEST_F(C4pMasterTest, AScanThatSeesNothingEnds) {
   world_.Ask(0, 1, {world_.Connection(1, 0, 4)});
   for (int round = 0; round < 5000 && world_.num_scans() > 0; ++round) {

@@ -13,7 +13,8 @@
 namespace fairlead::traffic::c4p {
 
 struct C4pOptions {
-  // False: connections stay where the fabric's hash puts them; their paths are only found out, for those who order jobs.
+  // False: connections stay where the fabric's hash puts them; their paths are only found out, for policies that order
+  // jobs.
   bool chooses_paths = true;
 
   // > 0. Longer: more missed heartbeats are forgiven, and what dead hosts held is blocked for longer.
@@ -42,7 +43,7 @@ struct C4pOptions {
 
   // >= 1, and larger than every epoch that an earlier master of this fabric gave out: number of the start << 32, say.
   uint64_t epoch_base = 1;
-  // What else the switches' hashes depend on: anything that changes when they are configured anew.
+  // What else the switches' hashes depend on: anything that changes when they are reconfigured.
   uint64_t hash_configuration = 0;
 
   PortMapOptions ports;

@@ -1,4 +1,4 @@
-// C4P alone and below Crux: who keeps its paths, who moves, and that neither undoes what the other did.
+// C4P alone and below Crux: which job keeps its paths, which moves, and that neither undoes the other's work.
 #include "traffic/c4p/c4p_policy.h"
 
 #include <gtest/gtest.h>
@@ -142,7 +142,7 @@ TEST(C4pPolicyTest, NewcomersMoveNoFlow) {
   for (const auto& [link, count] : CountFlows(*cluster, after)) EXPECT_LE(count, 3u);
 }
 
-// 16 flows on 8 uplinks; one dies: its two move, nobody else; it comes back: two come back.
+// 16 flows on 8 uplinks; one dies: its two move, no other; it comes back: two come back.
 TEST(C4pPolicyTest, FailureAndRepairMoveOnlyWhatTheyMust) {
   const auto cluster = EqualJobs(16, 8);
   const TrafficPlan before = PlanWith("c4p", *cluster);
@@ -167,7 +167,7 @@ TEST(C4pPolicyTest, ASlowLinkGivesFlowsAway) {
   EXPECT_EQ(CountFlows(*cluster, PlanWith("c4p", *cluster))[slow], 1u);
 }
 
-// Departures leave holes; only a clear imbalance moves those who stay.
+// Departures leave holes; only a clear imbalance moves the remaining ones.
 TEST(C4pPolicyTest, SmallImbalancesMoveNoFlow) {
   const auto cluster = EqualJobs(16, 4);
   cluster->Apply(PlanWith("c4p", *cluster));

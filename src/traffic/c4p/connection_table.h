@@ -1,4 +1,4 @@
-// Connections: who asked for what, and what each of their queue pairs has.
+// Connections: their requests, and the reservations of their queue pairs.
 //
 // Slots that are used again, found by name, by lease and by reservation. Nothing here iterates over hash tables, so the
 // same calls give the same order everywhere.
@@ -33,10 +33,10 @@ struct QueuePairState {
     kNoPort,     // reserved; no port leads there
   };
   ReservationId reservation;
-  uint64_t epoch = 0;        // of what is said below
+  uint64_t epoch = 0;        // of the messages below
   uint32_t port_path = 0;    // which `port` was found for
   uint16_t port = 0;         // in use and held; 0 = none
-  uint16_t socket_port = 0;  // that can be steered by; 0: not told, or another one
+  uint16_t socket_port = 0;  // that can be steered by; 0: not reported, or another one
   uint16_t wire_port = 0;    // which its packets carry; likewise
   uint8_t port_plane = 0;
   Steering steering = Steering::kUnmanaged;

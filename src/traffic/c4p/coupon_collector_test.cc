@@ -23,7 +23,7 @@ uint64_t ExactDrawsToSeeAll(uint32_t k, double miss) {
   return draws;
 }
 
-// Draws until the last of k paths shows up, played once.
+// Draws until the last of k paths shows up, simulated once.
 uint64_t DrawUntilAllSeen(uint32_t k, Random* random) {
   std::vector<bool> seen(k, false);
   uint64_t draws = 0;

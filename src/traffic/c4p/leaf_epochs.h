@@ -3,8 +3,8 @@
 // A lost link moves flows of healthy links too, as the leaf hashes over fewer next hops; so after any change all that
 // was learnt is void. When the next hops are again what they once were, so is the hash: the fingerprint tells.
 //
-// A leaf may have other next hops to each destination. Who knows which destinations a change concerns counts epochs for
-// each of them; who doesn't counts one for all.
+// A leaf may have other next hops to each destination. A caller that knows the destinations of a change counts epochs
+// for each of them; one that does not counts one for all.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class LeafEpochs {
  public:
   // Any change of the domain's next hops or hash. Cost: O(1).
   const LeafEpoch& Advance(HashDomain domain, uint64_t fingerprint);
-  // The same, for a caller who counts by himself. Args: epoch > that of Find(domain).
+  // The same, for a caller that counts on its own. Args: epoch > that of Find(domain).
   void Set(HashDomain domain, uint64_t epoch, uint64_t fingerprint);
   // All 0 before the first change.
   LeafEpoch Find(HashDomain domain) const;

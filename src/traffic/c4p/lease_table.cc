@@ -13,7 +13,7 @@ void LeaseTable::Grant(LeaseId id, SimTime now) {
   lease->second.renewed_at = now;
   if (!is_new) return;
   queue_.emplace(now + ttl_, id);
-  // What the host said before it held anything is of no matter: its stamp is not later than the lease's own.
+  // Messages of the host before its first lease do not matter: its stamp is not later than the lease's own.
   ++hosts_.try_emplace(id.host, Host{.renewed_at = now}).first->second.num_leases;
 }
 

@@ -1,4 +1,4 @@
-// Leases: who still uses what was reserved, and who has fallen silent.
+// Leases: which holders still use their reservations, and which have fallen silent.
 //
 // Problem     an agent that dies can't give back what its jobs hold. Its heartbeats have to be cheap: there are
 //             thousands of hosts with several jobs each, and tens of thousands of connections per job.
@@ -43,7 +43,7 @@ class LeaseTable {
   size_t RenewAll(HostId host, SimTime now);
   // Returns false for a lease that is not held.
   bool Release(LeaseId id);
-  // Ends the leases whose deadline is `now` or earlier, and names them.
+  // Ends the leases with a deadline of `now` or earlier, and names them.
   std::vector<LeaseId> Expire(SimTime now);
 
   bool IsHeld(LeaseId id) const { return leases_.contains(id); }

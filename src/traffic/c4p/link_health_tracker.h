@@ -6,8 +6,8 @@
 //                         +----------------------|---------------------+ one bad round
 //     ReportDown: from everywhere to down, and only ReportUp leads out of it, to probation.
 //
-// Problem     losses and delays of a round are noisy. A sick link must go soon; a link whose losses hover around the
-//             limit must not come and go, since every change moves flows.
+// Problem     losses and delays of a round are noisy. A sick link must go soon; a link with losses around the limit
+//             must not come and go, since every change moves flows.
 // Method      a round is  bad    loss >= bad_loss, by two packets or by all of them, or RTT z >= bad_rtt_z
 //                         dead   loss >= dead_loss; counts as two bad rounds
 //                         clean  loss < clean_loss and no RTT outlier
@@ -98,7 +98,7 @@ class LinkHealthTracker {
   // Errors   kInvalidArgument when time went back; nothing changes then.
   Result<std::vector<LinkChange>> ObserveRound(SimTime now, std::span<const LinkObservation> observations);
 
-  // The direct word of a switch or an operator, named by `source` in the reason. Down holds whatever probes say; up
+  // The direct report of a switch or an operator, named by `source` in the reason. Down holds whatever probes say; up
   // ends that and opens the probation of a link that is down.
   // Returns  the change, or nothing when the link is so already.
   // Errors   kInvalidArgument for an unknown link, or when time went back.
@@ -118,7 +118,7 @@ class LinkHealthTracker {
 
   struct Link {
     LinkState state = LinkState::kUp;
-    bool held_down = false;     // by a direct word
+    bool held_down = false;     // by a direct report
     uint8_t relapses = 0;       // times it left up or failed its probation, until forgotten
     uint32_t bad_history = 0;   // bit i: bad i rounds ago; since the last transition
     uint32_t clean_streak = 0;  // since the last transition

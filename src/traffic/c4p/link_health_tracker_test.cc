@@ -140,7 +140,7 @@ TEST(LinkHealthTrackerTest, ThinRoundsCountTogether) {
   for (uint32_t i = 0; i < 3 * needed - 1; ++i) EXPECT_THAT(rounds.Observe({Saw(kLink, 4, 0)}), IsEmpty());
   rounds.Observe({Saw(kLink, 4, 0)});
   EXPECT_EQ(rounds.state(), LinkState::kUp);
-  // A loss that is neither bad nor clean begins the count anew.
+  // A loss that is neither bad nor clean restarts the count.
   rounds.Lose(1000, 2);
   for (int i = 0; i < 20; ++i) {
     rounds.Observe({Saw(kLink, 4, 0)});
@@ -183,7 +183,7 @@ TEST(LinkHealthTrackerTest, ADirectReportOverrides) {
   EXPECT_EQ(rounds.Lose(0, 2), LinkState::kProbation);
   EXPECT_EQ(rounds.Lose(0), LinkState::kUp);
   EXPECT_THAT(rounds.tracker().ReportUp(rounds.NextSecond(), kLink, "operator").value(), IsEmpty());
-  // A word that a link is up does not acquit a suspect.
+  // A report that a link is up does not acquit a suspect.
   rounds.Lose(20, 2);
   EXPECT_THAT(rounds.tracker().ReportUp(rounds.NextSecond(), kLink, "operator").value(), IsEmpty());
   EXPECT_EQ(rounds.state(), LinkState::kSuspect);
@@ -215,7 +215,7 @@ TEST(LinkHealthTrackerTest, NonsenseChangesNothing) {
   rounds.Lose(1000, 1);
   EXPECT_THAT(rounds.Observe({Saw(LinkId(2), 10, 10), Saw(LinkId(), 10, 10), Saw(LinkId(1), 10, 11)}), IsEmpty());
   EXPECT_EQ(rounds.tracker().num_ignored_observations(), 3u);
-  EXPECT_THAT(rounds.Observe({Saw(kLink, 0, 0)}), IsEmpty());  // no news: the streak of one dead round stands
+  EXPECT_THAT(rounds.Observe({Saw(kLink, 0, 0)}), IsEmpty());  // no news: the streak of one dead round holds
   for (const double rtt : {kNan, -1.0, 0.0, std::numeric_limits<double>::infinity()}) {
     for (int i = 0; i < 20; ++i) EXPECT_THAT(rounds.Observe({Saw(LinkId(1), 100, 0, rtt)}), IsEmpty());
   }

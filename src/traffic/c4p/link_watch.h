@@ -1,10 +1,9 @@
-// Link watch: how much of each link new paths may use, from rounds of probes and from direct words.
+// Link watch: how much of each link new paths may use, from rounds of probes and from direct reports.
 //
 // The catalogue knows one number per link, the capacity that is left. Down is 0. A link that is suspect or on probation
 // is the last resort (link_health_tracker.h): it counts with a millionth of its capacity, so that any path over first
-// choices costs less, and those who are on it already stay. That is the order "try without them first", exact as long
-// as loads differ by less than a million, in one pass and without a change of epochs, which only links that go or come
-// have.
+// choices costs less, and those already on it stay. That is the order "try without them first", exact as long as loads
+// differ by less than a million, in one pass and without a change of epochs, which only links that go or come have.
 #pragma once
 
 #include <cstdint>

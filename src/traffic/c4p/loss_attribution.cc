@@ -24,7 +24,7 @@ struct Suspect {
   uint64_t sent = 0;
   uint64_t lost = 0;
   uint64_t clean_packets = 0;  // of probes without any loss
-  uint64_t open_probes = 0;    // lossy ones that nobody explains yet
+  uint64_t open_probes = 0;    // lossy ones not explained yet
   bool cleared = false;
 };
 
@@ -72,7 +72,7 @@ class Attributor {
            std::all_of(probe.links.begin(), probe.links.end(), [&](LinkId link) { return link.index() < num_links; });
   }
 
-  // Probes of each link and links of each probe, both as one array with the places where each begins.
+  // Probes of each link and links of each probe, both as one array with the start of each.
   void CollectSuspects(size_t num_links) {
     is_valid_.resize(probes_.size());
     std::vector<size_t> begins(num_links + 1, 0);  // [link]

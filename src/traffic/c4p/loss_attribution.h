@@ -11,8 +11,9 @@
 //             times as many links are blamed as need be, d lossy probes across one link (Chvatal 1979). A single bad
 //             link is blamed alone when no other link lies on all the probes that it made lossy. The order of the
 //             probes is no matter.
-// Limits      two links that the same probes cross can't be told apart: the lower id is blamed. Losses below
-//             `loss_limit` per probe are nobody's. Losses of hosts are blamed on links unless the links are cleared.
+// Limits      two links that the same probes cross can't be distinguished: the lower id is blamed. Losses below
+//             `loss_limit` per probe are not attributed. Losses of hosts are blamed on links unless the links are
+//             cleared.
 // Reference   docs/spec/c4.md section 9.2; binary tomography as in Duffield, "Network Tomography of Binary Network
 //             Performance Characteristics", IEEE Trans. Inf. Theory 2006.
 #pragma once
@@ -32,7 +33,7 @@ struct ProbeResult {
   std::vector<LinkId> links;  // the path
   uint64_t sent = 0;          // packets of each
   uint64_t lost = 0;          // of each
-  Seconds rtt;  // typical one of this round, the least of them; not positive or not finite where nobody measured it
+  Seconds rtt;  // typical one of this round, the least of them; not positive or not finite where it was not measured
   uint64_t num_probes = 1;
 };
 
@@ -51,7 +52,7 @@ bool IsMeasured(Seconds rtt);
 
 struct AttributionOptions {
   // A probe that loses this fraction of its packets is lossy. In (0, 1]. Smaller: finer faults are seen, and more
-  // chance losses are blamed on somebody.
+  // chance losses are blamed on a link.
   double loss_limit = 0.01;
   // Packets that clear a link. >= 1. More: a link that loses few packets is cleared less often by luck (of 100 packets
   // a link that loses 1 % loses none with probability 0.37, one that loses 5 % with 0.006); fewer: links are cleared by

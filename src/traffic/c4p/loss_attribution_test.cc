@@ -52,7 +52,7 @@ TEST(LossAttributionTest, ThinProbesClearTogether) {
 }
 
 TEST(LossAttributionTest, OfEqualClaimsTheOneWithFewerCleanPacketsIsBlamed) {
-  // Too few packets to clear anybody; but link 0 carried 20 of them well.
+  // Too few packets to clear any; but link 0 carried 20 of them well.
   const std::vector<ProbeResult> probes = {Probe({0}, 20, 0), Probe({0, 1}, 20, 20)};
   EXPECT_THAT(AttributeLosses(probes, 2, {}).blamed, ElementsAre(LinkId(1)));
 }
@@ -116,7 +116,7 @@ std::vector<ProbeResult> ProbeEverything(uint32_t leaves, uint32_t spines, const
 
 TEST(LossAttributionTest, FullMeshNamesExactlyTheBadLinks) {
   // A link that loses 20 % of 100 packets shows less than 1 % with probability 0.8^100 = 2e-10, so all its 5 probes are
-  // lossy. With at most three bad links of 48, each good one lies on 5 probes whose other links are not all bad, and is
+  // lossy. With at most three bad links of 48, each good one lies on 5 probes with at least one other good link, and is
   // cleared by a clean one.
   Random random(5);
   for (int round = 0; round < 100; ++round) {

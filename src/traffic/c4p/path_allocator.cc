@@ -103,7 +103,7 @@ uint32_t PathAllocator::CountPlanes(const Reservation& requested) const {
       std::min(catalogue_->ports(requested.source).size(), catalogue_->ports(requested.destination).size()));
 }
 
-// The plane whose fuller port is emptiest; 0 where there is none.
+// The plane with the emptiest fuller port; 0 where there is none.
 uint32_t PathAllocator::EmptierPlane(const Reservation& requested) const {
   uint32_t best = 0;
   double least = std::numeric_limits<double>::infinity();

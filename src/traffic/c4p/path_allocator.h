@@ -1,4 +1,4 @@
-// Gives queue pairs their paths, so that all links of a kind are equally loaded, and remembers who is where.
+// Gives queue pairs their paths, so that all links of a kind are equally loaded, and remembers their places.
 //
 // Problem     connections of many jobs share the uplinks of leaves. Each queue pair (QP) may take any healthy path of
 //             its plane. Keep the heaviest link as light as it can be, without moving what is already there.
@@ -67,22 +67,22 @@ struct Reservation {
 
 class PathAllocator {
  public:
-  // `catalogue` must outlive this. Nobody else may change its health from now on.
+  // `catalogue` must outlive this. Only this object may change its health from now on.
   explicit PathAllocator(PathCatalogue* catalogue);
 
-  // Places queue pairs of a job, which hold nothing yet; those of one connection should stand together. Returns
-  // [request]; invalid where no path is healthy.
+  // Places queue pairs of a job, without reservations; those of one connection should be adjacent. Returns [request];
+  // invalid where no path is healthy.
   std::vector<ReservationId> Allocate(JobId job, std::span<const QueuePairRequest> batch);
-  // Records a queue pair that is where it is, healthy or not: what a restarted service learns from those who hold
-  // leases. Args: path, from port to port. Returns an invalid id when it is no path of the catalogue from one NIC to
-  // the other on one plane.
+  // Records a queue pair in its place, healthy or not: a restarted service learns it from the holders of leases. Args:
+  // path, from port to port. Returns an invalid id when it is no path of the catalogue from one NIC to the other on one
+  // plane.
   ReservationId Adopt(JobId job, const QueuePairRequest& request, std::span<const LinkId> path);
   void Release(ReservationId id);
 
-  // Fraction of a link's capacity that is left; 0 = down. Moves nobody. Returns false when nothing changed.
+  // Fraction of a link's capacity that is left; 0 = down. Moves none. Returns false when nothing changed.
   bool SetHealth(LinkId link, double health);
-  // Moves the QPs of unhealthy paths to healthy ones, and nobody else. Returns those that moved, ascending; QPs for
-  // which no path is healthy stay where they are and are appended to `stranded`.
+  // Moves the QPs of unhealthy paths to healthy ones, and no other. Returns those that moved, ascending; QPs for which
+  // no path is healthy stay where they are and are appended to `stranded`.
   std::vector<ReservationId> MoveOffUnhealthyLinks(std::vector<ReservationId>* stranded);
 
   // Moves QPs, as few as it can find, until no link is overloaded: until each uses less than its fair share (what its
@@ -127,7 +127,7 @@ class PathAllocator {
   };
   struct LinkUse {
     double load = 0;
-    double inverse_capacity = 0;  // of what is left of it; infinite when it is down
+    double inverse_capacity = 0;  // of its remaining capacity; infinite when it is down
   };
   // What the choice looks at; a better path compares less.
   struct Cost {

@@ -189,7 +189,7 @@ TEST(PathAllocatorTest, FasterLinksCarryMore) {
   EXPECT_EQ(allocator.load(fabric.FindLink("leaf0->spine1")), 4);
 }
 
-// C4's failure: 32 QPs on 8 uplinks, one is lost: its 4 move, nobody else does, and no link has more than 5.
+// C4's failure: 32 QPs on 8 uplinks, one is lost: its 4 move, no other does, and no link has more than 5.
 TEST(PathAllocatorTest, AFailureMovesOnlyTheFlowsOfTheLink) {
   const Fabric fabric = C4Testbed();
   PathCatalogue catalogue(fabric);
@@ -221,9 +221,9 @@ TEST(PathAllocatorTest, AFailureMovesOnlyTheFlowsOfTheLink) {
   EXPECT_TRUE(allocator.BalanceAll().empty());
 }
 
-// Half of an uplink's capacity is lost, while every other link carries exactly its share of 4: nobody has room. Its
-// leaf has 7.5 uplinks for 32 QPs, so 4.27 are fair: it has 4 / 0.5 = 8, 1.9 times that. A QP more makes 5 of 4 at the
-// far leaf, 1.25: better than 1.9, and than 3 / 0.5 = 6 of 4.27 (1.4); with 2 the slow link has less than is fair.
+// Half of an uplink's capacity is lost, while every other link carries exactly its share of 4: none has room. Its leaf
+// has 7.5 uplinks for 32 QPs, so 4.27 are fair: it has 4 / 0.5 = 8, 1.9 times that. A QP more makes 5 of 4 at the far
+// leaf, 1.25: better than 1.9, and than 3 / 0.5 = 6 of 4.27 (1.4); with 2 the slow link has less than is fair.
 TEST(PathAllocatorTest, ASlowLinkGivesAwayWhatItCannotCarry) {
   const Fabric fabric = C4Testbed();
   PathCatalogue catalogue(fabric);

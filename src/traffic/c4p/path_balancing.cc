@@ -88,9 +88,9 @@ double PathBalancing::Limit(LinkId link, double weight) {
 }
 
 bool PathBalancing::IsOverloaded(LinkId link) {
-  if (allocator_->Usage(link, 0) < Limit(link, 0)) return false;  // whoever is lightest
+  if (allocator_->Usage(link, 0) < Limit(link, 0)) return false;  // the lightest
   const double lightest = LightestOn(link);
-  if (std::isinf(lightest)) return false;  // nobody here may move
+  if (std::isinf(lightest)) return false;  // none here may move
   return allocator_->Usage(link, 0) >= Limit(link, lightest);
 }
 
@@ -151,7 +151,7 @@ bool PathBalancing::HasRoom(uint32_t slot, Choice choice) {
   return true;
 }
 
-// The first QP that has somewhere to go is as good as any.
+// The first QP that has somewhere to go will do.
 bool PathBalancing::RelieveDirectly(LinkId link) {
   constexpr double kAny = std::numeric_limits<double>::infinity();
   return MoveAway(link, kAny, true, [&](uint32_t slot, Choice choice) { return HasRoom(slot, choice); });

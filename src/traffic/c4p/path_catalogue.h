@@ -2,9 +2,9 @@
 //
 // Problem     a connection may use any equal-cost path between the leaves of its two ports, but none that changes the
 //             plane. There are 10^7 pairs of leaves in a large fabric, with up to thousands of paths each.
-// Method      only the cables are kept. The paths of a pair are listed when somebody asks for them, ordered by their
-//             links, and remembered until memory runs short. The list is that of the healthy fabric, so a path's index
-//             in it stays its name for ever; which of them are usable now follows from the links.
+// Method      only the cables are kept. The paths of a pair are listed on first request, ordered by their links, and
+//             remembered until memory runs short. The list is that of the healthy fabric, so a path's index in it
+//             remains its permanent name; which of them are usable now follows from the links.
 // Cost        construction O(links). First use of a pair: O(uplinks * cores of a spine * spines of the far leaf).
 //             Memory: O(links) and the cache; see BM_Catalogue.
 // Guarantees  a path begins and ends at the given leaves, goes up and then down, and has the fewest links that the

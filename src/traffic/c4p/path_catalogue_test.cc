@@ -138,7 +138,7 @@ TEST(PathCatalogueTest, FailuresChangeEpochsAndNotTheList) {
   EXPECT_EQ(catalogue.Paths(a, b).links, before);
   EXPECT_FALSE(catalogue.IsUsable(catalogue.Paths(a, b).path(0)));
   EXPECT_TRUE(catalogue.IsUsable(catalogue.Paths(a, b).path(1)));
-  // What leaves the leaf is hashed anew, and so is what other leaves send to it.
+  // What leaves the leaf is hashed again, and so is traffic of other leaves to it.
   EXPECT_NE(catalogue.Epoch(a, b), epoch);
   EXPECT_NE(catalogue.Epoch(b, a), reverse_epoch);
   EXPECT_EQ(catalogue.Epoch(b, c), other_epoch);

@@ -1,4 +1,5 @@
-// Pending scans: who waits for which ports to be probed, so that nothing is asked twice at once, or for ever.
+// Pending scans: which requests wait for which ports to be probed, so that no probe is requested twice at a time, or
+// forever.
 //
 // One entry per address pair with queue pairs that wait. Its ports are out until their results come, the epoch ends, or
 // `timeout` passes; only then are more asked for. Queue pairs of one address pair wait together: each result may be
@@ -32,11 +33,11 @@ class PendingScans {
 
   // Results have come.
   void Answer(const AddressPair& pair, std::span<const uint16_t> ports);
-  // Those who wait, in order of arrival; they wait no more.
+  // The waiting ones, in order of arrival; they no longer wait.
   std::vector<QueuePairRef> TakeWaiting(const AddressPair& pair);
-  // Forgets a pair that nobody waits for.
+  // Forgets a pair that none waits for.
   void Tidy(const AddressPair& pair);
-  // Pairs whose results are overdue, oldest first; what was out is no more.
+  // Pairs whose results are overdue, oldest first; outstanding probes are dropped.
   std::vector<AddressPair> TakeOverdue(SimTime now);
 
   size_t size() const { return pairs_.size(); }

@@ -82,7 +82,7 @@ Status PortMap::Record(const AddressPair& key, std::span<const SeenPort> seen, u
   return OkStatus();
 }
 
-// Puts what was seen now in the place of what was known of the same port, and draws the conclusions.
+// Replaces knowledge about a port by the new observation, and draws the conclusions.
 void PortMap::Weigh(Fact* known, const Fact& seen, Pair* pair, Table* table) {
   if (known->epoch == seen.epoch && seen.probed_at < known->probed_at) {
     ++num_late_;

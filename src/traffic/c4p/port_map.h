@@ -1,7 +1,7 @@
 // Port map: what scans have taught about which source port takes which path, and which ports are taken.
 //
-// Problem     the path of a connection follows from a hash of its five-tuple, so each pair of addresses has a table of
-//             its own from source port to path, learnt port by port. A change at the leaf makes all its tables void; if
+// Problem     the path of a connection follows from a hash of its five-tuple, so each pair of addresses has its own
+//             table from source port to path, learnt port by port. A change at the leaf makes all its tables void; if
 //             its next hops later are what they were, the old tables hold again.
 // Notation    epoch -> changes of a leaf so far;  fingerprint -> hash of what the leaf's hash depends on
 // Method      a pair has one table per fingerprint it was probed under, a few of them. The table of the leaf's present
@@ -94,12 +94,12 @@ class PortMap {
 
   // Any change of a leaf's next hops or hash. Returns the new epoch, which answers of older ones don't reach.
   uint64_t AdvanceEpoch(HashDomain domain, uint64_t fingerprint) { return leaves_.Advance(domain, fingerprint).epoch; }
-  // The same, for a caller who counts by himself. Args: epoch > EpochOf(domain).
+  // The same, for a caller that counts on its own. Args: epoch > EpochOf(domain).
   void SetEpoch(HashDomain domain, uint64_t epoch, uint64_t fingerprint) { leaves_.Set(domain, epoch, fingerprint); }
   uint64_t EpochOf(HashDomain domain) const { return leaves_.Find(domain).epoch; }  // 0 before the first change
 
   // What probes sent in `epoch` showed. Where two disagree within an epoch the newer one counts, the last one of these,
-  // and the pair is unstable. Evidence of another epoch, or older than what is known of the port, is ignored and
+  // and the pair is unstable. Evidence of another epoch, or older than the knowledge about the port, is ignored and
   // counted. Errors: kInvalidArgument for a port outside of the range; nothing is recorded then.
   Status Record(const AddressPair& key, std::span<const SeenPort> seen, uint64_t epoch, SimTime probed_at);
 
@@ -114,15 +114,14 @@ class PortMap {
   // first scan of a pair begins where its hash says, so that pairs don't all learn the same ports.
   std::vector<uint16_t> PortsToScan(const AddressPair& key, uint32_t count) const;
 
-  // Takes a port for a live connection; it need not be known.
-  // Errors: kInvalidArgument for a port outside of the range, kAlreadyExists for one that is taken between the same
-  // addresses by the same protocol, kNotFound when releasing a port that nobody holds.
+  // Takes a port for a live connection; it need not be known. Errors: kInvalidArgument for a port outside of the range,
+  // kAlreadyExists for one that is taken between the same addresses by the same protocol, kNotFound when releasing a
+  // port that is not in use.
   Status Reserve(const AddressPair& key, uint16_t port);
   Status Release(const AddressPair& key, uint16_t port);
   bool IsReserved(const AddressPair& key, uint16_t port) const;
-  // A socket has the port, or packets on the wire carry it or may still arrive: nobody else's may. Counted: it is
-  // offered to others after as many Vacate() only.
-  // Args: Vacate: of a port that is occupied.
+  // A socket has the port, or packets on the wire carry it or may still arrive: no other packets may. Counted: it is
+  // offered to others after as many Vacate() only. Args: Vacate: of a port that is occupied.
   void Occupy(const AddressPair& key, uint16_t port);
   void Vacate(const AddressPair& key, uint16_t port);
 
@@ -133,7 +132,7 @@ class PortMap {
 
   size_t num_pairs() const { return pairs_.size(); }
   uint64_t num_stale() const { return num_stale_; }          // evidence of another epoch
-  uint64_t num_late() const { return num_late_; }            // evidence older than what was known
+  uint64_t num_late() const { return num_late_; }            // evidence older than known
   uint64_t num_conflicts() const { return num_conflicts_; }  // within an epoch
   uint64_t num_refuted() const { return num_refuted_; }      // tables whose revival a probe refuted
 
@@ -172,7 +171,7 @@ class PortMap {
   PortMapOptions options_;
   LeafEpochs leaves_;
   Pairs pairs_;
-  std::map<uint64_t, AddressPair> by_use_;  // pairs whose ports nobody has, least recently used first
+  std::map<uint64_t, AddressPair> by_use_;  // pairs with unused ports, least recently used first
   uint64_t num_uses_ = 0;
   size_t num_reserved_ = 0;
   uint64_t num_stale_ = 0;

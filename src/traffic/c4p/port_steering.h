@@ -5,8 +5,8 @@
 // Method      one count for both. The epoch of an ordered pair of leaves is the catalogue's, plus a base that is larger
 //             than any epoch of an earlier master. The port map counts per pair of leaves too (HashDomain), and is
 //             brought up to date when a pair is looked at: a change of the fabric costs nothing here. Its fingerprint
-//             is that of the links of the paths that are usable, so a pair whose links return has its old tables back,
-//             to be confirmed, and a pair whose paths were not concerned at all keeps them on the same terms.
+//             is that of the links of the paths that are usable, so a pair with returning links has its old tables
+//             back, to be confirmed, and a pair with unaffected paths keeps them on the same terms.
 // Cost        O(paths of the pair) after a change and for each route of a scan, else that of the port map.
 // Guarantees  a port is held by one queue pair at a time, for two addresses and a protocol.
 // Reference   docs/spec/c4.md sections 9.2, 9.3 and 9.5.
@@ -58,10 +58,11 @@ class PortSteering {
   void Occupy(const AddressPair& pair, uint16_t port) { map_.Occupy(pair, port); }
   void Vacate(const AddressPair& pair, uint16_t port) { map_.Vacate(pair, port); }
 
-  // Learns where the ports of a scan lead. Where nobody saw it, a port is taken to lead to no path of the catalogue, so
-  // that scans go on. Errors: kInvalidArgument for a NIC, plane or port that there is not; nothing is learned then.
+  // Learns where the ports of a scan lead. Where it was not seen, a port counts as leading to no path of the catalogue,
+  // so that scans continue. Errors: kInvalidArgument for a NIC, plane or port that there is not; nothing is learned
+  // then.
   Status Learn(const PortScanSeen& scan, SimTime now);
-  // The route of a port that nobody saw, where this epoch knows it; else empty.
+  // The route of an unseen port, where this epoch knows it; else empty.
   std::vector<LinkId> KnownRoute(const PortScanSeen& scan, uint16_t port);
 
   const PortMap& map() const { return map_; }

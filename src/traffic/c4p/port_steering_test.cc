@@ -75,8 +75,8 @@ TEST_F(PortSteeringTest, AChangeConcernsThePairsOfItsLeafOnly) {
   EXPECT_EQ(step.ports, std::vector<uint16_t>{50'000});
 }
 
-// The catalogue counts both directions of a leaf; where the paths are what they were, what is known is confirmed by one
-// probe each.
+// The catalogue counts both directions of a leaf; where the paths are unchanged, known ports are confirmed by one probe
+// each.
 TEST_F(PortSteeringTest, PairsThatWereNotConcernedKeepTheirTablesOnProbation) {
   ASSERT_TRUE(Learn(near_, 50'000, 2, EpochOf(near_)).ok());
   catalogue_.SetHealth(fabric_.reverse(Uplink(near_, 1)), 0);

@@ -165,7 +165,7 @@ void ProbePlan::PlanMesh(Round* round) {
   }
 }
 
-// Returns false when the pair exceeds what is left of the budget, of which `used` probes are gone. A pair that can't be
+// Returns false when the pair exceeds the rest of the budget, of which `used` probes are gone. A pair that can't be
 // probed costs nothing.
 bool ProbePlan::TryPair(const Mesh& mesh, MeshEnds ends, uint64_t budget, uint64_t used, Round* round) {
   const NodeId from = mesh.pairs.leaves[ends.from];

@@ -1,19 +1,19 @@
-// Probe plan: who probes whom in the next round.
+// Probe plan: the probes of the next round.
 //
 // Problem     every path between leaves has to be seen again and again, without all pairs of hosts, within a budget,
 //             and soon after a change.
 // Method      per plane a full mesh between the leaves that have hosts, both directions, as each hashes on its own. A
-//             round gives each leaf one NIC port; the ports of a leaf take turns in an order that is drawn anew each
-//             time all had theirs. A pair tries as many source ports as show all its paths with probability
-//             1 - miss_probability. What does not fit the budget goes on in the next round, where the last one ended.
-//             Pairs of changed leaves come first, on at most `urgent_share` of the budget while the mesh wants its own.
+//             round gives each leaf one NIC port; the ports of a leaf take turns in an order that is drawn again after
+//             each full turn. A pair tries as many source ports as show all its paths with probability 1 -
+//             miss_probability. The rest beyond the budget continues in the next round, where the last one ended. Pairs
+//             of changed leaves come first, on at most `urgent_share` of the budget while the mesh wants its own.
 // Cost        a round: O(pairs visited). Memory: O(ports + urgent pairs of the round); pairs are handed out one
 //             by one, and those of the mesh are never listed.
 // Guarantees  no pair twice in a round. The probes of a round stay within the budget, but for the first urgent and the
 //             first other pair, which always go. Between two visits of the mesh to a pair every other pair is visited
 //             once, whatever is urgent. Once a leaf is reported no more, all its pairs have an urgent turn. Any n
 //             rounds from a multiple of n on give each of a leaf's n ports one turn, where all can probe. Never both
-//             ends on one host, whose traffic would not cross the fabric.
+//             ends on one host: that traffic would not cross the fabric.
 // Differs     the paper says "random hosts"; turns see every host within as many rounds as a leaf has ports.
 // Reference   Dong et al., C4, HPCA 2025; docs/spec/c4.md sections 9.2 and 9.4 (planes).
 #pragma once
@@ -31,7 +31,7 @@
 
 namespace fairlead::traffic::c4p {
 
-// What the plan has to be told of the present, asked pair by pair.
+// The present state that the plan needs, queried pair by pair.
 struct ProbeView {
   // Equal-cost paths from leaf to leaf within their plane; a pair with 0 is left out. Not empty.
   std::function<uint32_t(NodeId from_leaf, NodeId to_leaf)> num_paths;
@@ -47,8 +47,8 @@ struct ProbePlanOptions {
   uint32_t max_ports_per_pair = 1024;
   // Budget: source ports of all pairs of a round. >= 1. Smaller: the mesh takes more rounds.
   uint64_t max_probes_per_round = 1'000'000;
-  // Of the budget, for pairs of changed leaves. In (0, 1]. Larger: changes are seen through sooner, and the mesh waits;
-  // at 1 it goes on by one pair a round while leaves keep changing.
+  // Of the budget, for pairs of changed leaves. In (0, 1]. Larger: changes are completed sooner, and the mesh waits; at
+  // 1 it advances by one pair a round while leaves keep changing.
   double urgent_share = 0.75;
 
   // Errors: kInvalidArgument, naming the option, its range and what was found.
@@ -68,7 +68,7 @@ class ProbePlan {
 
   // Ordered pairs of the full mesh: of leaves that have ports on the same plane and that cables join.
   uint64_t num_pairs() const { return num_pairs_; }
-  // Changed leaves whose pairs are not all through.
+  // Changed leaves with pairs still to probe.
   size_t num_urgent_leaves() const { return urgent_.size(); }
 
   // After any change of the leaf's next hops or hash: all pairs from and to it go first. A leaf that is reported again
@@ -94,7 +94,7 @@ class ProbePlan {
     uint64_t first_pair = 0;       // number of its first pair among those of all meshes
     std::vector<Urgency> urgency;  // [leaf]
   };
-  // A member of a mesh whose pairs go first. Its 2 (n - 1) pairs form a ring.
+  // A member of a mesh with precedence for its pairs. Its 2 (n - 1) pairs form a ring.
   struct Urgent {
     uint32_t mesh = 0;
     uint32_t member = 0;

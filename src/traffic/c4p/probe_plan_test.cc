@@ -115,7 +115,7 @@ TEST(ProbePlanTest, HostsThatCanNotProbeAreReplaced) {
   for (int round = 0; round < 8; ++round) {
     for (const ProbePair& pair : Round(&plan, view)) EXPECT_EQ(pair.source.value() % 4, 2u);
   }
-  view.can_probe = [](NicId nic, uint32_t) { return nic.value() < 4; };  // the second leaf has nobody
+  view.can_probe = [](NicId nic, uint32_t) { return nic.value() < 4; };  // the second leaf has none
   EXPECT_THAT(Round(&plan, view), IsEmpty());
 }
 
@@ -140,7 +140,7 @@ TEST(ProbePlanTest, PortsSuffice) {
   EXPECT_EQ(Round(&plan, View(1)).at(0).num_source_ports, 1u);
   EXPECT_EQ(Round(&plan, View(8)).at(0).num_source_ports, DrawsToSeeAll(8, 0.02));
   EXPECT_EQ(Round(&plan, View(1000)).at(0).num_source_ports, 100u);
-  // Other ports in each round, so that a limit hides no path for ever.
+  // Other ports in each round, so that a limit hides no path forever.
   std::set<uint16_t> first;
   for (int round = 0; round < 50; ++round) first.insert(Round(&plan).at(0).first_source_port);
   EXPECT_GT(first.size(), 45u);
@@ -158,7 +158,7 @@ TEST(ProbePlanTest, BudgetSpreadsTheMeshOverRounds) {
     EXPECT_EQ(done.num_probes, 10 * ports);
     EXPECT_EQ(done.num_urgent_pairs, 0u);
     for (const ProbePair& pair : pairs) ++seen[KeyOf(pair)];
-    // Round-robin: nobody is ahead of another by more than one.
+    // Round-robin: none is ahead of another by more than one.
     const auto [least, most] =
         std::minmax_element(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     EXPECT_LE(most->second - (seen.size() == 72 ? least->second : 0), 1);

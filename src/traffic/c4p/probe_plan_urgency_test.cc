@@ -22,7 +22,7 @@ TEST(ProbePlanUrgencyTest, ChangedLeafGoesFirst) {
   const NodeId leaf = fabric.switches(NodeKind::kLeaf)[3];
   ProbePlan plan(fabric, {.max_probes_per_round = 20, .urgent_share = 0.5});
   ASSERT_TRUE(plan.ReprobeLeaf(leaf));
-  // 18 pairs touch it, 10 of them go in this round, then 8; the mesh gets what is left.
+  // 18 pairs touch it, 10 of them go in this round, then 8; the mesh gets the rest.
   std::set<PairKey> urgent;
   for (const uint64_t expected : {10u, 8u, 0u}) {
     ProbeRound done;
@@ -103,7 +103,7 @@ TEST(ProbePlanUrgencyTest, NothingStarvesWhileLeavesKeepChanging) {
   }
 }
 
-// Whoever changes when: in the end every pair of a changed leaf has been probed after its last change.
+// Whatever changes at any time: in the end every pair of a changed leaf has been probed after its last change.
 TEST(ProbePlanUrgencyTest, EveryChangeIsSeenThrough) {
   const Fabric fabric = Clos(5, 3);
   const auto leaves = fabric.switches(NodeKind::kLeaf);

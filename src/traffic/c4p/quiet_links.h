@@ -1,7 +1,7 @@
 // Quiet links: those that no probe crosses any more, although by chance some should.
 //
-// Problem     where the fabric's own routing has withdrawn a link, probes go around it: none is lost, and nobody says
-//             that the link is gone.
+// Problem     where the fabric's own routing has withdrawn a link, probes go around it: none is lost, and nothing
+//             reports that the link is gone.
 // Notation    pending_l: probes that should have crossed link l since it was last seen;  r_l: of those that should have
 //             crossed it before, the share that did, at most 1
 // Method      each probe with a known route took one of the usable paths of its two leaves, each as likely. A link with
@@ -10,9 +10,9 @@
 //             link that was never seen has r_l = 1: dead from the start, or one that no port leads over.
 // Cost        a round: O(routes that were seen + paths of the pairs of leaves that were probed + links). 32 bytes a
 //             link.
-// Limits      a link that no destination is routed over is quiet, too: of a path whose far half is cut, the near half
+// Limits      a link that no destination is routed over is quiet, too: of a path with its far half cut, the near half
 //             counts as lost unless other destinations use it. It carries nothing then, so nothing is lost with it.
-// Differs     not in the paper, whose probes name dead links by their losses.
+// Differs     not in the paper, where probes name dead links by their losses.
 #pragma once
 
 #include <span>

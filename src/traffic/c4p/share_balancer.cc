@@ -120,7 +120,7 @@ std::vector<double> ShareBalancer::WantedShares() const {
 
 // Turns weights (>= 0) into legal shares: 0 where the path is down, else in proportion to the weight but not below
 // min_share_. At least one path is up. Each round settles the QPs that a common factor would leave below the floor, and
-// the others share the rest; the floors sum to less than 1, so that somebody is always left.
+// the others share the rest; the floors sum to less than 1, so that at least one is always left.
 void ShareBalancer::Normalize(std::vector<double>* weights) const {
   std::vector<size_t> open;
   for (size_t q = 0; q < paths_.size(); ++q) {
@@ -131,7 +131,7 @@ void ShareBalancer::Normalize(std::vector<double>* weights) const {
   for (;;) {
     double total = 0;
     for (const size_t q : open) total += (*weights)[q];
-    if (total == 0) {  // nobody has a claim, as when all paths that carried something went down
+    if (total == 0) {  // none has a claim, as when all paths that carried something went down
       for (const size_t q : open) (*weights)[q] = rest / static_cast<double>(open.size());
       return;
     }

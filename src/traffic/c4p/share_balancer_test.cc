@@ -118,11 +118,11 @@ TEST(ShareBalancerTest, APathThatGoesDownLeavesItsShareInProportion) {
   balancer.SetPathUp(3, true);
   EXPECT_NEAR(balancer.shares()[3], 0.0125, 1e-12);
   EXPECT_NEAR(Sum(balancer.shares()), 1, 1e-12);
-  Record(&balancer, {1, 2, 3, 0}, 6.5);  // what was known of it is forgotten, so that it isn't wanted more
+  Record(&balancer, {1, 2, 3, 0}, 6.5);  // its history is forgotten, so that it isn't preferred
   (void)balancer.Rebalance();
   EXPECT_NEAR(balancer.shares()[3], 0.0125, 1e-12);
   double share = balancer.shares()[3];
-  for (int k = 7; k < 12; ++k) {  // it grows although by tau alone everybody is equal
+  for (int k = 7; k < 12; ++k) {  // it grows although by tau alone all are equal
     Record(&balancer, {1, 1, 1, 1}, k);
     const bool moved = balancer.Rebalance() == RebalanceOutcome::kMoved;
     EXPECT_GE(balancer.shares()[3], moved ? share * 1.01 : share);

@@ -1,4 +1,4 @@
-// The source ports that steer connections, as a ring: whoever tries some of them begins anywhere and wraps around.
+// The source ports that steer connections, as a ring: a search begins anywhere and wraps around.
 #pragma once
 
 #include <cstdint>

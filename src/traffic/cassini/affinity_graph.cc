@@ -10,7 +10,7 @@
 namespace fairlead::traffic::cassini {
 namespace {
 
-// Links by the excess on them when nobody is shifted, descending.
+// Links by the excess on them without shifts, descending.
 std::vector<uint32_t> ByContention(uint32_t perimeter, std::span<const AffinityLink> links) {
   std::vector<double> contention;
   for (const AffinityLink& link : links) {
@@ -38,7 +38,7 @@ class Forest {
 
   uint32_t perimeter_;
   std::span<const AffinityLink> links_;
-  std::vector<std::vector<uint32_t>> members_of_;  // [link]: indices of the jobs whose edge was kept
+  std::vector<std::vector<uint32_t>> members_of_;  // [link]: indices of the jobs with a kept edge
   std::vector<std::vector<uint32_t>> links_of_;    // [job]: links that join it to others
   Alignment alignment_;
 };

@@ -9,7 +9,7 @@
 // Cost        one FindShifts for each link that joins jobs, fewer than jobs; the rest is linear in the edges.
 // Guarantees  on a graph without cycles every link gets the relative shifts it asked for. A tree's shifts depend on
 //             its own jobs and links alone.
-// Differs     the original discards placements whose graph has cycles. Placements are not ours to choose: the least
+// Differs     the original discards placements with cycles in their graph. Placements are not ours to choose: the least
 //             contended edges are dropped instead, and counted.
 // Reference   Rajasekaran et al., CASSINI, NSDI 2024, section 4.2 and Algorithm 1 (arXiv 2308.00852).
 #pragma once

@@ -19,7 +19,7 @@ constexpr int64_t kQuantumNs = 1'000'000;
 constexpr uint32_t kMostSlots = 50'000;
 // How far an iteration may begin from its instant, and a period be stretched; of the period.
 constexpr double kTolerance = 0.05;
-// Nobody waits for the right instant of an iteration longer than this; its circle can't be said in nanoseconds.
+// No job waits longer than this for the right instant of an iteration; its circle can't be expressed in nanoseconds.
 constexpr Seconds kLongestIteration(1e6);
 // What rounding leaves of a full link, and of a whole number of slots.
 constexpr double kRounding = 1e-6;

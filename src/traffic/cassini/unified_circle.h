@@ -15,8 +15,8 @@
 // Cost        O(L) for two jobs; O(restarts * sweeps * jobs * L) for more. See BM_TracePlan.
 // Guarantees  the score never falls below that of no shifts at all; two jobs get the best score there is. Same input,
 //             same output. Shifting all jobs alike changes no score.
-// Differs     slots stand for the paper's 72 angles; above the cap periods are stretched, never shortened, so that a
-//             job can keep up with its own schedule. Among shifts of equal score the smallest wins.
+// Differs     slots replace the paper's 72 angles; above the cap periods are stretched, never shortened, so that a job
+//             can keep up with its own schedule. Among shifts of equal score the smallest wins.
 // Reference   Rajasekaran et al., CASSINI, NSDI 2024, sections 3 and 4 (arXiv 2308.00852).
 // Oracle      all shifts of three jobs on small circles (unified_circle_test.cc).
 #pragma once
@@ -44,7 +44,7 @@ uint32_t FindPerimeter(std::span<const uint32_t> periods, uint32_t most);
 // Sum over all slots of the demand above the link's capacity, in slots of the whole link.
 // Args     shifts [job], any number of slots.
 double TotalExcess(uint32_t perimeter, std::span<const Burst> jobs, std::span<const uint32_t> shifts);
-// 1 = nobody ever waits; may be negative.
+// 1 = no job ever waits; may be negative.
 double Score(uint32_t perimeter, std::span<const Burst> jobs, std::span<const uint32_t> shifts);
 
 // Returns  [job], each less than the job's period (rounded up); 0 for job 0.

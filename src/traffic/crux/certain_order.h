@@ -4,12 +4,12 @@
 //             change of a level costs something, so the order in force must outlive noise, and only noise.
 // Notation    P_j -> priority;  u_j -> uncertainties[j], of ln P_j
 // Method      a goes before b for certain when ln P_a - ln P_b > sqrt(u_a^2 + u_b^2). That is a partial order, since it
-//             follows P. The order is one of its topological orders: of the jobs that nobody left must precede, the one
-//             whose level in force is first goes next; then the one of greater P, then the lower id.
+//             follows P. The order is one of its topological orders: of the jobs that no remaining one must precede,
+//             the one with the first level in force goes next; then the one of greater P, then the lower id.
 // Cost        O(n^2), n jobs.
-// Guarantees  a permutation; no two jobs stand against what is certain. Nothing uncertain: the order of P, untouched.
-//             Two jobs of different levels in force, whose order is not certain and which no certainty about others
-//             decides, stand as their levels do.
+// Guarantees  a permutation; no two jobs contradict a certain order. Nothing uncertain: the order of P, untouched. Two
+//             jobs of different levels in force, with an order that is neither certain nor decided by certainty about
+//             others, are ordered by their levels.
 // Differs     the paper measures once and orders once.
 // Oracle      certain_order_test: these laws over random jobs.
 #pragma once

@@ -72,9 +72,9 @@ TEST(CertainOrderTest, RespectsWhatIsCertainAndElseTheLevels) {
   }
 }
 
-// Two alike jobs, measured again and again with the noise that is told: their order in force does not turn in a
-// thousand measurements. Their interval is 3.09 deviations wide, so a difference of two exceeds both with a chance of
-// 1 in 500 for each pair of sides; without it they would change places every other time.
+// Two similar jobs, measured repeatedly with the reported noise: their order in force does not turn in a thousand
+// measurements. Their interval is 3.09 deviations wide, so a difference of two exceeds both with a chance of 1 in 500
+// for each pair of sides; without it they would change places every other time.
 TEST(CertainOrderTest, NoiseDoesNotTurnTheOrder) {
   Random random(7);
   const auto normal = [&] {

@@ -34,9 +34,9 @@ struct CruxOptions {
   // How much a job's recent loss of speed counts beside its intensity. In [0, 1]; 0 = intensity alone, as in the paper.
   // Larger: the slowest jobs lose less, and the cluster's GPUs do less work; at 1 losses alone decide.
   double fairness = 0;
-  // A job that has fallen behind kStarvedBelow of its speed alone by more than this time (JobView::starved_for) stands
-  // on level 0 until the next report, against the order: a floor of progress that fairness.h states and proves. >= 0 s;
-  // 0 = off, as in the paper. Smaller: starved jobs come up sooner; how much of the time they are lifted hardly changes.
+  // A job that has fallen behind kStarvedBelow of its speed alone by more than this time (JobView::starved_for) is on
+  // level 0 until the next report, against the order: a floor of progress that fairness.h states and proves. >= 0 s; 0
+  // = off, as in the paper. Smaller: starved jobs come up sooner; how much of the time they are lifted hardly changes.
   Seconds starvation_guard;
 
   // All parts. Errors: kInvalidArgument, naming the option, its range and what was found.

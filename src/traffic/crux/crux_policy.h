@@ -14,9 +14,9 @@
 // Guarantees  same snapshot, same plan. Of two jobs that share a link the one of lower rank never has the
 //             greater level number, but for a job that the starvation guard lifts. Every path is one of the router's
 //             equal-cost paths.
-// Differs     intensities are not recomputed after step 2 (no fixed-point loop). Jobs that never leave NVLink, and
-//             jobs that failures cut off, take no part: level 0. A flow whose path in force died counts with the path
-//             of its hash.
+// Differs     intensities are not recomputed after step 2 (no fixed-point loop). Jobs that never leave NVLink, and jobs
+//             that failures cut off, take no part: level 0. A flow with a dead path in force counts with the path of
+//             its hash.
 // Reference   Cao et al., Crux, SIGCOMM 2024, sections 3 and 4.
 #pragma once
 

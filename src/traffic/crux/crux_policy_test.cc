@@ -61,7 +61,7 @@ TEST(CruxPolicyTest, ThreeJobsOnTwoSpinesGetLevelsWhereTheyMeet) {
   EXPECT_LT(plan.jobs[2].level, plan.jobs[0].level);
 }
 
-// Jobs 0 and 1 meet in the network, jobs 1 and 2 only on the PCIe links of a NIC, whose two ports carry 50 GB/s
+// Jobs 0 and 1 meet in the network, jobs 1 and 2 only on the PCIe links of a NIC, where two ports carry 50 GB/s
 // together and its PCIe link 32 GB/s. Job 2 is a hundred times less intense than job 1 and must not pass it there.
 TEST(CruxPolicyTest, JobsThatShareOnlyALinkInsideAHostKeepTheirOrder) {
   ExampleCluster cluster(MakeBondedClos());

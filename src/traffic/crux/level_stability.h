@@ -1,14 +1,14 @@
 // Level stability: keeps levels in force where new ones would not lose less.
 //
-// Problem     compression decides anew at every event, and many assignments are equally good: jobs that contend with
-//             nobody may stand on any level. Every change of a level costs something on real hardware, so levels must
+// Problem     compression decides again at every event, and many assignments are equally good: jobs that contend with
+//             no other may be on any level. Every change of a level costs something on real hardware, so levels must
 //             not flap.
 // Method      per connected component of the contention DAG: the levels in force stay when they are valid (no edge
 //             points from a lower to a higher level) and lose at most `hysteresis` x the component's weight more than
 //             the new ones, or no more than what is uncertain about that difference, where weights are measured.
 // Cost        O(jobs + edges).
 // Guarantees  valid levels; with hysteresis 0 and nothing uncertain the loss is that of the new levels or less.
-// Differs     the paper assigns levels anew at every event; with hysteresis 0 ours lose nothing against that.
+// Differs     the paper assigns new levels at every event; with hysteresis 0 ours lose nothing against that.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ TEST(LevelStabilityTest, JobsWithoutNeighboursKeepTheirLevels) {
 }
 
 TEST(LevelStabilityTest, WhatIsNoLongerValidGoes) {
-  // The order has turned round: 0 goes before 1 now. And levels that the fabric has lost are nobody's.
+  // The order has turned round: 0 goes before 1 now. And levels that the fabric has lost belong to no job.
   const ContentionDag dag{.num_jobs = 2, .edges = {{0, 1, 3}}};
   Levels levels = {0, 1};
   KeepLevelsInForce(dag, InForce{1, 0}, Certain(dag), 2, 10, &levels);

@@ -32,10 +32,10 @@ double SpeedBeside(const LinkUser& job, const LinkUser& other, double factor) {
   return 1 - sending * (1 - inside);
 }
 
-// How many times longer an iteration takes. A job that stands still counts as one that is a hundred times slower.
+// How many times longer an iteration takes. A stalled job counts as one that is a hundred times slower.
 double SlowdownAt(double speed) { return 1 / std::max(speed, 0.01); }
 
-// What a job has of a link beside an equal one: what that one leaves, or the share of its own flows.
+// The part of a link that a job has next to an equal one: the rest left by that one, or the share of its own flows.
 double EqualFactor(const LinkUser& job, const LinkUser& other) {
   const double fair = static_cast<double>(job.num_flows) / (job.num_flows + other.num_flows);
   return std::min(1.0, std::max(fair, 1 - other.demand) / job.demand);

@@ -1,9 +1,9 @@
 // What it is worth, in GPUs that compute and in slowdowns, that one job goes before another where they meet.
 //
-// Problem     strict priority spares the upper job and stops the lower one for whole bursts. Intensity says which of
-//             both should wait, but not whether anybody has to: where each could send beside the other within the time
-//             that it computes, sharing costs nothing and waiting does. And intensity counts FLOP: a job that computes
-//             few of them on many GPUs loses all of its GPUs' time when it waits.
+// Problem     strict priority spares the upper job and stops the lower one for whole bursts. Intensity shows which of
+//             the two should wait, but not whether either has to: where each could send beside the other within the
+//             time that it computes, sharing costs nothing and waiting does. And intensity counts FLOP: a job that
+//             computes few of them on many GPUs loses all of its GPUs' time when it waits.
 // Notation    C, t, s: compute time, communication time and start fraction on the paths chosen;  T = max(C, s*C + t)
 //             a -> demand: share of the link that the job uses while it sends, alone;  n -> its flows on the link
 //             q: factor of the job's sending speed while the other one sends;  r = t / T: part of time that it sends
@@ -45,7 +45,7 @@ struct LinkUser {
 // GPUs won when `upper` goes before `lower`, against equals; at most what the mean slowdown allows.
 double GainOfOrder(const LinkUser& upper, const LinkUser& lower);
 
-// A job whose order is to be weighed.
+// A job to be ordered.
 struct OrderedJob {
   uint32_t num_gpus = 0;
   const model::Iteration* iteration = nullptr;  // not null

@@ -24,7 +24,7 @@ TEST(OrderGainTest, JobsThatFitBesideEachOtherGainNothing) {
 }
 
 // The lower job could hide half of its speed behind its compute, so as an equal it loses nothing: max(1, 0.3 / 0.5) =
-// 1. Below a job that sends for 9 of 10 s it stands still in these: 1 - 0.9. The upper one, T = 10 s, beside a job that
+// 1. Below a job that sends for 9 of 10 s it is stalled in these: 1 - 0.9. The upper one, T = 10 s, beside a job that
 // sends for 0.3 of the time: 1 + 9 / (1 - 0.3 * 0.5) = 11.59 s, speed 0.863.
 TEST(OrderGainTest, AJobThatHidesItsCommunicationIsNotStoppedForALongBurst) {
   const LinkUser upper = SendsFor(9, 64);

@@ -8,8 +8,8 @@
 // Cost        one set of pair simulations per job: O(n * phases^2 * events).
 // Guarantees  the result is a permutation; equal input, equal output.
 // Differs     "the most network traffic" is bytes per second over network links, lowest id first (the paper leaves it
-//             open). An undefined factor (paper mode) counts as 1 and is marked as undefined. A job whose iterations
-//             nobody could tell apart has the factor 1, and is the reference only among such jobs.
+//             open). An undefined factor (paper mode) counts as 1 and is marked as undefined. A job with iterations
+//             that could not be distinguished has the factor 1, and is the reference only among such jobs.
 // Reference   Cao et al., Crux, SIGCOMM 2024, section 4.2.
 #pragma once
 

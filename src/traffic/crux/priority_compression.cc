@@ -43,7 +43,7 @@ class ScaledDag {
   std::span<const Arc> out(uint32_t job) const { return out_[job]; }
   std::span<const Arc> in(uint32_t job) const { return in_[job]; }
   bool has_negative() const { return has_negative_; }
-  // The intensity of a job with somebody below it; 0 for the others, whose intensity no edge carries.
+  // The intensity of a job with another below it; 0 for the others, with an intensity that no edge carries.
   int64_t intensity(uint32_t job) const { return out_[job].empty() ? 0 : out_[job].front().weight; }
 
  private:
@@ -72,7 +72,7 @@ class OrderCutter {
 
   void AddRow(std::span<const uint32_t> order, size_t row);
   void ExtendCuts(size_t row);
-  // Blocks of one number of blocks stand together: the search for a cut walks over jobs.
+  // Blocks of one number of blocks are adjacent: the search for a cut walks over jobs.
   size_t At(size_t i, size_t k) const { return k * num_rows_ + i; }
 
   const ScaledDag& dag_;
@@ -163,7 +163,7 @@ std::vector<std::vector<uint32_t>> FindComponents(const ScaledDag& dag) {
   return components;
 }
 
-// Kahn's algorithm with a uniform pick among the jobs whose betters are all placed.
+// Kahn's algorithm with a uniform pick among the jobs with all better ones placed.
 std::vector<uint32_t> DrawTopologicalOrder(const ScaledDag& dag, std::span<const uint32_t> jobs, Random* random) {
   std::vector<uint32_t> missing(dag.size(), 0);
   std::vector<uint32_t> ready;

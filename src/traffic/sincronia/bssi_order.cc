@@ -18,7 +18,7 @@ struct Bottleneck {
   double seconds = 0;
   uint32_t link = 0;
 
-  // Of a heap whose top is the greatest load on the lowest link.
+  // Of a heap with the greatest load on the lowest link on top.
   friend bool operator<(const Bottleneck& a, const Bottleneck& b) {
     return a.seconds != b.seconds ? a.seconds < b.seconds : a.link > b.link;
   }
@@ -96,7 +96,7 @@ void BssiOrder::Remove(uint32_t coflow) {
   for (const LinkLoad& load : coflows_[coflow]) {
     Link& link = links_[load.link];
     std::erase_if(link.users, [&](const CoflowLoad& user) { return user.coflow == coflow; });
-    // Added up anew: differences would leave rounding where nothing is, and break ties at random.
+    // Added up again: differences would leave rounding where nothing is, and break ties at random.
     link.seconds = 0;
     for (const CoflowLoad& user : link.users) link.seconds += user.seconds;
   }

@@ -10,7 +10,7 @@
 // Guarantees  a permutation. The sum of completion times is at most twice the best of all orders where the
 //             completion of a coflow is the greatest prefix sum of loads over its links, at most four times with any
 //             work-conserving rates that keep the order.
-// Differs     links stand for the paper's ports of one big switch. Ties: lowest link, highest coflow.
+// Differs     links replace the paper's ports of one big switch. Ties: lowest link, highest coflow.
 // Reference   Agarwal et al., Sincronia, SIGCOMM 2018, section 4; used as a baseline in Crux, SIGCOMM 2024.
 // Oracle      all permutations, n <= 6 (bssi_order_test.cc).
 #pragma once

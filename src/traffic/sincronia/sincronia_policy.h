@@ -6,7 +6,7 @@
 // Cost        that of the order; see BM_TracePlan.
 // Guarantees  same snapshot, same plan. A level never falls as rank grows.
 // Differs     the original orders flows inside a NIC and sends the order as a type of service; levels follow its
-//             authors' rule max(K-1-rank, 0). The order is made anew at every event.
+//             authors' rule max(K-1-rank, 0). The order is made again at every event.
 // Reference   Agarwal et al., Sincronia, SIGCOMM 2018; Cao et al., Crux, SIGCOMM 2024, section 6 and Figure 13.
 #pragma once
 

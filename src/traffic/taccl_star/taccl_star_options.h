@@ -1,4 +1,4 @@
-// What is left open about TACCL*.
+// Open points of TACCL*.
 #pragma once
 
 #include <cstdint>

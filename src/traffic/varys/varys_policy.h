@@ -1,4 +1,4 @@
-// Varys: the job whose slowest link is done soonest goes first, on the paths of the hashes.
+// Varys: the job that finishes its slowest link soonest goes first, on the paths of the hashes.
 //
 // Problem     a baseline that knows each job's bottleneck, but neither GPUs nor iterations nor paths.
 // Method      smallest effective bottleneck first (SEBF): jobs by max over links of bytes / capacity, ascending, then
