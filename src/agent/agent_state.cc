@@ -58,6 +58,14 @@ Json ToJson(const KeptAccepted& accepted) {
   return {{"job", accepted.job}, {"pid", accepted.pid}, {"inode", accepted.inode}, {"is_ipv6", accepted.is_ipv6}};
 }
 
+Json ToJson(const KeptRest& rest) {
+  return {{"connection", rest.connection},
+          {"source", rest.source.ToString()},
+          {"destination", rest.destination.ToString()},
+          {"destination_port", rest.destination_port},
+          {"port", rest.port}};
+}
+
 // Reads fields of one object; the first that is missing or not of its type is remembered.
 class Fields {
  public:
@@ -169,6 +177,16 @@ std::optional<std::string> FromJson(const Json& json, KeptAccepted* accepted) {
   return fields.wrong();
 }
 
+std::optional<std::string> FromJson(const Json& json, KeptRest* rest) {
+  Fields fields(json);
+  fields.Read("connection", &rest->connection);
+  fields.Read("source", &rest->source);
+  fields.Read("destination", &rest->destination);
+  fields.Read("destination_port", &rest->destination_port);
+  fields.Read("port", &rest->port);
+  return fields.wrong();
+}
+
 template <class T>
 Json ToArray(const std::vector<T>& entries) {
   Json array = Json::array();
@@ -197,6 +215,7 @@ std::string WriteAgentState(const AgentState& state) {
   const Json json = {{"connections", ToArray(state.connections)},
                      {"aliases", ToArray(state.aliases)},
                      {"accepted", ToArray(state.accepted)},
+                     {"rests", ToArray(state.rests)},
                      {"levels", state.levels}};
   // Names come from processes: what is no UTF-8 was refused when they asked.
   return SealAgentState(json.dump(-1, ' ', true, Json::error_handler_t::replace));
@@ -232,6 +251,8 @@ Result<AgentState> ReadAgentState(std::string_view text, const std::string& wher
   FL_RETURN_IF_ERROR(ReadArray(json, "connections", where, &state.connections));
   FL_RETURN_IF_ERROR(ReadArray(json, "aliases", where, &state.aliases));
   FL_RETURN_IF_ERROR(ReadArray(json, "accepted", where, &state.accepted));
+  // Agents before 0.4 wrote none.
+  if (json.contains("rests")) FL_RETURN_IF_ERROR(ReadArray(json, "rests", where, &state.rests));
   const auto levels = json.find("levels");
   if (levels == json.end() || !levels->is_object()) return damaged("'levels' is missing or no object");
   for (const auto& [job, level] : levels->items()) {

@@ -54,10 +54,22 @@ struct KeptAccepted {
   friend bool operator==(const KeptAccepted&, const KeptAccepted&) = default;
 };
 
+// A source port that packets had on the wire, of a connection that has ended or moved.
+struct KeptRest {
+  uint64_t connection = 0;
+  IpAddress source;
+  IpAddress destination;
+  uint16_t destination_port = 0;
+  uint16_t port = 0;
+
+  friend bool operator==(const KeptRest&, const KeptRest&) = default;
+};
+
 struct AgentState {
   std::vector<KeptConnection> connections;
   std::vector<KeptAlias> aliases;
   std::vector<KeptAccepted> accepted;
+  std::vector<KeptRest> rests;             // that no other connection to the same place may have yet
   std::map<std::string, uint32_t> levels;  // of jobs, as last reported; 0 = first
 
   friend bool operator==(const AgentState&, const AgentState&) = default;

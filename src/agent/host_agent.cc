@@ -35,10 +35,14 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
     if (connection.inode != 0) by_socket_[{connection.pid, connection.inode}] = number;
   }
   for (const KeptAlias& alias : kept.aliases) {
-    aliases_.emplace(alias.alias, Alias{.kept = alias, .old_ports = {}, .seen_at = now});
+    aliases_.emplace(alias.alias, Alias{.kept = alias, .old_ports = {}, .seen_at = now, .installed = {}});
   }
   for (const KeptAccepted& accepted : kept.accepted) {
     accepted_.emplace(accepted.inode, Accepted{.kept = accepted, .since = now, .traffic_class = {}});
+  }
+  for (const KeptRest& rest : kept.rests) {
+    rests_[{rest.source, rest.destination, rest.port, rest.destination_port}] = {rest.connection,
+                                                                                 now + options_.port_rest};
   }
   RestoreRewriting(installed);
 }
@@ -68,6 +72,7 @@ void HostAgent::TakeTime() {
     AskAgain();
   }
   DropOldArrivals();
+  EndRests();
   for (controller::JobMeasured& measured : meter_.Report(now_)) Send(std::move(measured));
 }
 
@@ -96,6 +101,9 @@ AgentState HostAgent::State() const {
   }
   for (const auto& [number, alias] : aliases_) state.aliases.push_back(alias.kept);
   for (const auto& [inode, accepted] : accepted_) state.accepted.push_back(accepted.kept);
+  for (const auto& [ends, rest] : rests_) {
+    state.rests.push_back({rest.connection, ends.local, ends.remote, ends.remote_port, ends.local_port});
+  }
   state.levels = levels_;
   return state;
 }
@@ -258,6 +266,8 @@ void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
     }
     if (kept.wire_port != kept.socket_port || connection.ticket != 0) {
       Act(ClearRewrite{DepartureOf(connection)});
+      RestPort(connection, kept.wire_port);
+      RestPort(connection, connection.next_wire_port);
     }
     departure_tickets_.erase(connection.ticket);
     const auto by_socket = by_socket_.find({kept.pid, kept.inode});

@@ -19,12 +19,12 @@
 // Unasked     a process that got no answer (no agent was there, or it was killed before it kept it) has connections all
 //             the same. The kernel's list shows them: their owners are looked up once, and those of training processes
 //             are treated as if accepted here.
-// Order       the controller learns of this end of an established connection only when the state with it has been saved:
+// Order       the controller learns of this end of an established connection only when the state with it is saved:
 //             what the controller knows, the next agent knows. Of ports that are rewritten the kernel's tables know
 //             better than the state.
 // Moves       an established connection is moved by rewriting its source port: here after the socket (departure), at
-//             the other end before it (arrival), which the controller has prepared first. An arrival's older port stays
-//             for `arrival_linger`, because its packets are still on their way.
+//             the other end before it (arrival), which the controller has prepared first. An arrival's older ports stay
+//             while its connection lives, but for the oldest of many: the source may still use one of them.
 // Guarantees  each question has one answer, at `answer_deadline` at the latest. A port is given only to the connection
 //             that it was meant for, and not while packets of another one to the same place carry it. No list of closed
 //             connections is empty by accident (which would close all). Same events, same actions.
@@ -58,9 +58,12 @@ struct HostAgentOptions {
   // waits for (20 ms).
   SimDuration answer_deadline = SimDuration(15'000'000);
   SimDuration stranger_memory = SimDuration(60'000'000'000);
-  // How long an arrival's older port stays. Longer than the controller waits for a move that comes to nothing (2 s);
-  // shorter: the port is free again sooner.
+  // How long the oldest of too many ports of an arrival stays. Longer than the controller waits for a move that comes to
+  // nothing (2 s).
   SimDuration arrival_linger = SimDuration(5'000'000'000);
+  // How long a port that packets of a connection had on the wire is given to no other one to the same place: their
+  // destination may still rewrite it. Longer: destinations may be away for longer; shorter: ports are free again sooner.
+  SimDuration port_rest = SimDuration(60'000'000'000);
   uint32_t num_connections_max = 65'536;  // likewise of accepted ones and aliases
   ProbeScheduleOptions probes;
   JobMeterOptions meter;
@@ -115,6 +118,8 @@ class HostAgent {
     KeptAlias kept;
     std::map<uint16_t, SimTime> old_ports;  // wire ports of before, and until when they stay
     SimTime seen_at;                        // its socket
+    bool was_seen = false;                  // by this agent
+    std::set<uint16_t> installed;           // wire ports that the kernel rewrites, as far as it has said
   };
   struct Accepted {
     KeptAccepted kept;
@@ -191,16 +196,20 @@ class HostAgent {
   std::optional<uint8_t> ClassOf(const std::string& job) const;
   void ClassifySocket(Connection* connection);
   RewriteRule DepartureOf(const Connection& connection) const;
-  // Another connection's packets to the same place carry this port.
+  // Another connection's packets to the same place carry this port, or did a short time ago.
   bool IsPortTaken(const Connection& connection, uint16_t port) const;
+  // No other connection to the same place gets this port for a while.
+  void RestPort(const Connection& connection, uint16_t port);
   void Move(Connection* connection, uint16_t port);
   void RefuseMove(const Connection& connection, uint16_t port, const std::string& why);
   std::string ObjectionTo(const controller::PrepareArrival& message) const;
   // Orders for an alias are answered in their order; ticket 0: at once. `error` is empty when it is done.
   void AnswerArrival(uint64_t alias, uint64_t ticket, const std::string& error);
-  void ClearArrival(const KeptAlias& alias, uint16_t wire_port);
+  void TakeArrivalDone(uint64_t number, Alias* alias, uint16_t port, const std::string& error);
+  void ClearArrival(Alias* alias, uint16_t wire_port);
   void DropAlias(uint64_t number);
   void DropOldArrivals();
+  void EndRests();
   void RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed);
   void LookAtConnections(const SocketsSeen& event);
   // Whose bytes are counted.
@@ -229,6 +238,11 @@ class HostAgent {
   std::set<std::pair<SimTime, uint64_t>> deadlines_;
   std::map<std::pair<int32_t, uint64_t>, uint64_t> by_socket_;  // process and inode -> connection
   std::map<std::string, uint32_t> levels_;
+  struct Rest {
+    uint64_t connection = 0;  // that had the port
+    SimTime until;
+  };
+  std::map<SocketPair, Rest> rests_;
   std::map<IpAddress, SimTime> strangers_;  // until when
   std::map<uint64_t, Alias> aliases_;
   std::map<RewriteRule, uint64_t> arrivals_;  // alias of each rule
@@ -241,7 +255,7 @@ class HostAgent {
   std::map<uint64_t, uint64_t> departure_tickets_;                     // connection
   std::map<uint64_t, Accepted> accepted_;                              // by inode
   std::set<std::string> ended_away_;                                   // jobs that ended while the controller was away
-  std::set<SocketPair> seen_;
+  std::map<SocketPair, uint64_t> seen_;                                // inode of each socket
   std::map<uint64_t, bool> unasked_;         // sockets that no process has asked about, by inode: is it of IPv6
   std::optional<SimTime> owners_wanted_at_;  // while their owners are looked up
   SimTime next_look_for_owners_;

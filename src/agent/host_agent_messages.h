@@ -160,9 +160,11 @@ struct SetRewrite {
   RewriteRule rule;
   uint16_t to_port = 0;
 };
-// A rule that is not there is fine.
+// A rule that is not there is fine; one that can't be cleared is tried again later. RewriteDone follows where there is a
+// ticket.
 struct ClearRewrite {
   RewriteRule rule;
+  uint64_t ticket = 0;
 };
 // Whose are these sockets? OwnersFound follows.
 struct FindOwners {

@@ -16,6 +16,9 @@ namespace {
 constexpr SimDuration kUnclearFor(1'000'000'000);
 constexpr SimDuration kUnseenFor(10'000'000'000);
 
+// Wire ports of one connection that arrive here, beside the latest.
+constexpr size_t kOldPortsMax = 8;
+
 // Looking for owners of sockets goes through processes: at most so often, and for a twentieth of the time.
 constexpr SimDuration kShortestRest(1'000'000'000);
 constexpr int64_t kRestFactor = 20;
@@ -117,7 +120,21 @@ bool HostAgent::IsPortTaken(const Connection& connection, uint16_t port) const {
     }
     if (other.kept.socket_port == port || other.kept.wire_port == port || other.next_wire_port == port) return true;
   }
-  return false;
+  const auto rest = rests_.find({wanted.source, wanted.destination, port, wanted.destination_port});
+  return wanted.protocol == 6 && rest != rests_.end() && rest->second.connection != wanted.connection;
+}
+
+void HostAgent::RestPort(const Connection& connection, uint16_t port) {
+  if (port == 0 || port == connection.kept.socket_port || connection.kept.wanted.protocol != 6) return;
+  const controller::WantedConnection& wanted = connection.kept.wanted;
+  if (rests_.size() >= options_.num_connections_max) return;
+  rests_[{wanted.source, wanted.destination, port, wanted.destination_port}] = {wanted.connection,
+                                                                                now_ + options_.port_rest};
+  ++revision_;
+}
+
+void HostAgent::EndRests() {
+  if (std::erase_if(rests_, [this](const auto& entry) { return entry.second.until <= now_; }) > 0) ++revision_;
 }
 
 void HostAgent::Move(Connection* connection, uint16_t port) {
@@ -130,22 +147,19 @@ void HostAgent::Move(Connection* connection, uint16_t port) {
     return RefuseMove(*connection, port, "another connection to the same place has the port");
   }
   departure_tickets_.erase(connection->ticket);
-  connection->ticket = 0;
-  connection->next_wire_port = 0;
-  if (port == kept.socket_port) {
-    Act(ClearRewrite{DepartureOf(*connection)});
-    kept.wire_port = port;
-    ++revision_;
-    return;
-  }
   connection->ticket = ++num_tickets_;
   connection->next_wire_port = port;
   departure_tickets_[connection->ticket] = kept.wanted.connection;
-  Act(SetRewrite{.ticket = connection->ticket, .rule = DepartureOf(*connection), .to_port = port});
+  if (port == kept.socket_port) {
+    Act(ClearRewrite{.rule = DepartureOf(*connection), .ticket = connection->ticket});
+  } else {
+    Act(SetRewrite{.ticket = connection->ticket, .rule = DepartureOf(*connection), .to_port = port});
+  }
 }
 
 void HostAgent::RefuseMove(const Connection& connection, uint16_t port, const std::string& why) {
   const KeptConnection& kept = connection.kept;
+  RestPort(connection, port);  // its destination is prepared for it
   Note("a connection of job " + kept.job + " stays on port " + std::to_string(kept.wire_port) + ": " + why);
   Send(controller::MoveRefused{.job = kept.job,
                                .connection = kept.wanted.connection,
@@ -194,11 +208,15 @@ void HostAgent::Hear(const controller::PrepareArrival& message) {
     if (!is_same) DropAlias(message.alias);
   }
   Alias& alias =
-      aliases_.try_emplace(message.alias, Alias{.kept = kept, .old_ports = {}, .seen_at = now_}).first->second;
+      aliases_.try_emplace(message.alias, Alias{.kept = kept, .old_ports = {}, .seen_at = now_, .installed = {}}).first->second;
   alias.seen_at = now_;
   std::vector<uint16_t>& ports = alias.kept.wire_ports;
   std::erase(ports, message.wire_port);
-  for (const uint16_t port : ports) alias.old_ports.try_emplace(port, now_ + options_.arrival_linger);
+  // Ports of before stay: the source need not have heard that it moves, and nothing shows when it has. Of too many the
+  // oldest go.
+  for (size_t p = 0; p + kOldPortsMax < ports.size(); ++p) {
+    alias.old_ports.try_emplace(ports[p], now_ + options_.arrival_linger);
+  }
   alias.old_ports.erase(message.wire_port);
   ++revision_;
   if (message.wire_port == message.socket_port) return AnswerArrival(message.alias, 0, "");
@@ -210,6 +228,7 @@ void HostAgent::Hear(const controller::PrepareArrival& message) {
     Alias& other = aliases_.at(owner->second);
     std::erase(other.kept.wire_ports, message.wire_port);
     other.old_ports.erase(message.wire_port);
+    other.installed.erase(message.wire_port);
     owner->second = message.alias;
   }
   arrival_tickets_[++num_tickets_] = {message.alias, message.wire_port};
@@ -229,16 +248,17 @@ void HostAgent::AnswerArrival(uint64_t alias, uint64_t ticket, const std::string
   if (answers.empty()) arrival_answers_.erase(alias);
 }
 
-void HostAgent::ClearArrival(const KeptAlias& alias, uint16_t wire_port) {
-  const RewriteRule rule = ArrivalOf(alias, wire_port);
+void HostAgent::ClearArrival(Alias* alias, uint16_t wire_port) {
+  const RewriteRule rule = ArrivalOf(alias->kept, wire_port);
   arrivals_.erase(rule);
+  alias->installed.erase(wire_port);
   Act(ClearRewrite{rule});
 }
 
 void HostAgent::DropAlias(uint64_t number) {
   const auto found = aliases_.find(number);
   if (found == aliases_.end()) return;
-  for (const uint16_t port : found->second.kept.wire_ports) ClearArrival(found->second.kept, port);
+  for (const uint16_t port : found->second.kept.wire_ports) ClearArrival(&found->second, port);
   std::erase_if(arrival_tickets_, [&](const auto& ticket) { return ticket.second.first == number; });
   arrival_answers_.erase(number);
   aliases_.erase(found);
@@ -252,7 +272,7 @@ void HostAgent::DropOldArrivals() {
         ++port;
         continue;
       }
-      ClearArrival(alias.kept, port->first);
+      ClearArrival(&alias, port->first);
       std::erase(alias.kept.wire_ports, port->first);
       port = alias.old_ports.erase(port);
       ++revision_;
@@ -260,18 +280,19 @@ void HostAgent::DropOldArrivals() {
   }
 }
 
-void HostAgent::Hear(const controller::ForgetArrival& message) { DropAlias(message.alias); }
+// The source may still rewrite, if its agent has lost what it knew of the connection: that stays while the socket lives.
+void HostAgent::Hear(const controller::ForgetArrival& message) {
+  const auto alias = aliases_.find(message.alias);
+  if (alias == aliases_.end()) return;
+  alias->second.was_seen = seen_.contains(EndsOf(alias->second.kept, alias->second.kept.socket_port));
+  if (!alias->second.was_seen) DropAlias(message.alias);
+}
 
 void HostAgent::Take(const RewriteDone& event) {
   if (const auto arrival = arrival_tickets_.extract(event.ticket)) {
     const auto [number, port] = arrival.mapped();
     const auto alias = aliases_.find(number);
-    if (alias != aliases_.end() && !event.error.empty()) {
-      const auto rule = arrivals_.find(ArrivalOf(alias->second.kept, port));
-      if (rule != arrivals_.end() && rule->second == number) arrivals_.erase(rule);
-      std::erase(alias->second.kept.wire_ports, port);
-      ++revision_;
-    }
+    if (alias != aliases_.end()) TakeArrivalDone(number, &alias->second, port, event.error);
     return AnswerArrival(number, event.ticket, event.error);
   }
   const auto departure = departure_tickets_.extract(event.ticket);
@@ -280,7 +301,18 @@ void HostAgent::Take(const RewriteDone& event) {
   connection.ticket = 0;
   const uint16_t port = std::exchange(connection.next_wire_port, uint16_t{0});
   if (!event.error.empty()) return RefuseMove(connection, port, event.error);
+  RestPort(connection, connection.kept.wire_port);
   connection.kept.wire_port = port;
+  ++revision_;
+}
+
+// A rule that could not be set again is still there.
+void HostAgent::TakeArrivalDone(uint64_t number, Alias* alias, uint16_t port, const std::string& error) {
+  if (error.empty()) alias->installed.insert(port);
+  if (error.empty() || alias->installed.contains(port)) return;
+  const auto rule = arrivals_.find(ArrivalOf(alias->kept, port));
+  if (rule != arrivals_.end() && rule->second == number) ClearArrival(alias, port);
+  std::erase(alias->kept.wire_ports, port);
   ++revision_;
 }
 
@@ -306,10 +338,12 @@ void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installe
     departure_tickets_[connection.ticket] = number;
     Act(SetRewrite{.ticket = connection.ticket, .rule = DepartureOf(connection), .to_port = port});
   }
-  for (const auto& [number, alias] : aliases_) {
+  for (auto& [number, alias] : aliases_) {
     for (const uint16_t port : alias.kept.wire_ports) {
       const RewriteRule rule = ArrivalOf(alias.kept, port);
       if (!arrivals_.try_emplace(rule, number).second) continue;
+      const auto known = installed.find(rule);
+      if (known != installed.end() && known->second == alias.kept.socket_port) alias.installed.insert(port);
       Act(SetRewrite{.ticket = ++num_tickets_, .rule = rule, .to_port = alias.kept.socket_port});
     }
   }
@@ -319,7 +353,7 @@ void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installe
 
 void HostAgent::Take(const SocketsSeen& event) {
   seen_.clear();
-  for (const SeenSocket& socket : event.sockets) seen_.insert(socket.ends);
+  for (const SeenSocket& socket : event.sockets) seen_.emplace(socket.ends, socket.inode);
   LookAtConnections(event);
   CountBytes(event.asked_at, event.sockets);
   LookAtAccepted(event);
@@ -347,7 +381,10 @@ void HostAgent::LookAtConnections(const SocketsSeen& event) {
       }
     }
     if (connection.stage != Stage::kOpen) continue;
-    if (!seen_.contains(EndsOf(kept)) && connection.since < event.asked_at) gone.push_back(number);
+    // The same ports may be those of a later connection already.
+    const auto found = seen_.find(EndsOf(kept));
+    const bool is_there = found != seen_.end() && (found->second == 0 || found->second == kept.inode);
+    if (!is_there && connection.since < event.asked_at) gone.push_back(number);
   }
   CloseAll(gone);
 }
@@ -409,7 +446,8 @@ void HostAgent::LookAtAliases(const SocketsSeen& event) {
   for (auto& [number, alias] : aliases_) {
     if (seen_.contains(EndsOf(alias.kept, alias.kept.socket_port))) {
       alias.seen_at = event.asked_at;
-    } else if (alias.seen_at + kUnseenFor < event.asked_at) {
+      alias.was_seen = true;
+    } else if (alias.was_seen || alias.seen_at + kUnseenFor < event.asked_at) {
       gone.push_back(number);
     }
   }

@@ -289,6 +289,8 @@ TEST_F(HostAgentTest, AMoveRewritesDeparturesAndComesBack) {
   const auto back = Of<ClearRewrite>(Change(connection, 50'001));
   ASSERT_EQ(back.size(), 1u);
   EXPECT_EQ(back[0].rule, rule);
+  EXPECT_EQ(agent_->State().connections[0].wire_port, 50'009) << "until the kernel has done it";
+  Do(RewriteDone{back[0].ticket, ""});
   EXPECT_EQ(agent_->State().connections[0].wire_port, 50'001);
 }
 
@@ -331,7 +333,8 @@ TEST_F(HostAgentTest, NoQueuePairGetsAPortThatOtherPacketsCarry) {
   EXPECT_TRUE(Of<SetRewrite>(Change(second, 50'001)).empty()) << "the first one's socket";
 }
 
-TEST_F(HostAgentTest, ArrivalsKeepTheOlderPortForAWhile) {
+// The source need not have heard of its move yet.
+TEST_F(HostAgentTest, ArrivalsKeepOlderPortsUntilThereAreMany) {
   Connect();
   controller::PrepareArrival arrival{.alias = 8,
                                      .source = kThere,
@@ -350,12 +353,35 @@ TEST_F(HostAgentTest, ArrivalsKeepTheOlderPortForAWhile) {
   EXPECT_EQ(Of<SetRewrite>(next).size(), 1u);
   EXPECT_TRUE(Of<ClearRewrite>(next).empty());
   Do(RewriteDone{Of<SetRewrite>(next)[0].ticket, ""});
+  EXPECT_TRUE(Of<ClearRewrite>(Wait(60'000)).empty());
+  for (arrival.wire_port = 51'003; arrival.wire_port < 51'011; ++arrival.wire_port) {
+    Do(RewriteDone{Of<SetRewrite>(Hear(arrival)).at(0).ticket, ""});
+  }
   EXPECT_TRUE(Of<ClearRewrite>(Wait(4'999)).empty());
   const auto cleared = Of<ClearRewrite>(Wait(1));
   ASSERT_EQ(cleared.size(), 1u);
   EXPECT_EQ(cleared[0].rule.from_port, 51'001);
-  EXPECT_EQ(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).size(), 1u);
+  EXPECT_EQ(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).size(), 9u);
   EXPECT_EQ(agent_->num_aliases(), 0u);
+}
+
+// Its source's agent may have lost its state: then the kernel there rewrites on.
+TEST_F(HostAgentTest, AForgottenArrivalStaysWhileItsSocketLives) {
+  Connect();
+  const SocketPair ends = {kHere, kThere, 6000, 51'000};
+  Do(SocketsSeen{now_, {{.ends = ends, .inode = 1}}});
+  const auto set = Of<SetRewrite>(Hear(controller::PrepareArrival{.alias = 8,
+                                                                  .source = kThere,
+                                                                  .destination = kHere,
+                                                                  .destination_port = 6000,
+                                                                  .socket_port = 51'000,
+                                                                  .wire_port = 61'001}));
+  Do(RewriteDone{set.at(0).ticket, ""});
+  EXPECT_TRUE(Of<ClearRewrite>(Hear(controller::ForgetArrival{8})).empty());
+  Wait(100);
+  EXPECT_TRUE(Of<ClearRewrite>(Do(SocketsSeen{now_, {{.ends = ends, .inode = 1}}})).empty());
+  Wait(100);
+  EXPECT_EQ(Of<ClearRewrite>(Do(SocketsSeen{now_, {}})).size(), 1u);
 }
 
 TEST_F(HostAgentTest, OrdersForAnArrivalAreAnsweredInTheirOrder) {

@@ -275,7 +275,9 @@ void TrafficController::Carry(const traffic::LeaseExpired& action) {
   Note(Noted::Severity::kWarning, HostSubject(action.lease.host),
        fmt::format("silent for too long: {} queue pairs of job {} are given up", action.num_queue_pairs,
                    job->second.name));
-  RemoveShare(action.lease.job, action.lease.host);
+  // The connections may live on under an agent that is away, with packets that have to be rewritten at their destination.
+  // Its agent does that for as long as it sees the socket.
+  RemoveShare(action.lease.job, action.lease.host, Arrivals::kLeft);
 }
 
 void TrafficController::Carry(const traffic::AnnouncementWanted& action) { AskForAnnouncement(action.host); }

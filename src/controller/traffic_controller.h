@@ -340,8 +340,11 @@ class TrafficController {
   std::optional<JobId> Intern(const std::string& name);
   void KeepRecord(JobId id, const Job& job);
   void AddConnection(JobId id, HostId host, const traffic::ConnectionRequest& request);
-  void Remove(JobId id, HostId host, std::span<const uint64_t> connections);  // a copy of the share's is fine
-  void RemoveShare(JobId id, HostId host);
+  // What destinations rewrite for connections that are removed: it goes, or stays while they see the socket.
+  enum class Arrivals : uint8_t { kForgotten, kLeft };
+  // Args: connections: a copy of the share's is fine.
+  void Remove(JobId id, HostId host, std::span<const uint64_t> connections, Arrivals arrivals = Arrivals::kForgotten);
+  void RemoveShare(JobId id, HostId host, Arrivals arrivals = Arrivals::kForgotten);
   void ForgetIfUnused(JobId id);
   const Connection* FindConnection(JobId job, HostId host, uint64_t connection) const;
   Connection* FindConnection(JobId job, HostId host, uint64_t connection);
@@ -369,7 +372,7 @@ class TrafficController {
   void Order(Arrival* arrival, uint16_t wire_port);
   void OrderWanted(Arrival* arrival);
   void FinishMove(const QueuePairKey& key, Arrival* arrival);
-  void DropArrival(const QueuePairKey& key);
+  void DropArrival(const QueuePairKey& key, Arrivals arrivals = Arrivals::kForgotten);
   void RenewArrivals(HostId to);
   void LoseArrivals(HostId to);
   void EndOverdueMoves();
@@ -432,7 +435,7 @@ class TrafficController {
   std::unordered_map<uint64_t, QueuePairKey> by_alias_;
   std::map<HostId, std::set<QueuePairKey>> arrivals_at_;
   std::deque<std::pair<SimTime, QueuePairKey>> due_arrivals_;   // in order of time; some are answered
-  std::deque<std::pair<SimTime, QueuePairKey>> refused_moves_;  // and when to try again, in order of time
+  std::set<std::pair<SimTime, QueuePairKey>> refused_moves_;  // and when to try again
 
   bool are_levels_stale_ = false;
   size_t num_measured_shares_ = 0;

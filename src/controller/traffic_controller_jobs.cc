@@ -140,7 +140,7 @@ void TrafficController::AddConnection(JobId id, HostId host, const traffic::Conn
   are_levels_stale_ = true;
 }
 
-void TrafficController::Remove(JobId id, HostId host, std::span<const uint64_t> connections) {
+void TrafficController::Remove(JobId id, HostId host, std::span<const uint64_t> connections, Arrivals arrivals) {
   const auto job = jobs_.find(id);
   if (job == jobs_.end()) return;
   const auto share = job->second.shares.find(host);
@@ -148,7 +148,7 @@ void TrafficController::Remove(JobId id, HostId host, std::span<const uint64_t> 
   for (const uint64_t name : connections) {
     const Connection* connection = FindConnection(id, host, name);
     if (connection == nullptr) continue;
-    for (uint32_t q = 0; q < connection->socket_ports.size(); ++q) DropArrival({id, name, q});
+    for (uint32_t q = 0; q < connection->socket_ports.size(); ++q) DropArrival({id, name, q}, arrivals);
     job->second.connections.erase(name);
     share->second.connections.erase(name);
     if (share->second.measured) share->second.measured->bytes.erase(name);
@@ -162,11 +162,11 @@ void TrafficController::Remove(JobId id, HostId host, std::span<const uint64_t> 
   ForgetIfUnused(id);
 }
 
-void TrafficController::RemoveShare(JobId id, HostId host) {
+void TrafficController::RemoveShare(JobId id, HostId host, Arrivals arrivals) {
   const Share* share = FindShare(id, host);
   if (share == nullptr) return ForgetIfUnused(id);
   const std::vector<uint64_t> held(share->connections.begin(), share->connections.end());
-  Remove(id, host, held);
+  Remove(id, host, held, arrivals);
 }
 
 void TrafficController::Hear(HostId host, const ConnectionOpened& message) {

@@ -9,13 +9,15 @@
 // force, and orders are numbered: only the answer to the last one shows what is rewritten now.
 //
 // Either end may refuse, the source by a MoveRefused. Nearly always the port is another connection's that is on its way
-// to leave it, so it is tried again, some times.
+// to leave it, so it is tried again, later each time.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/random.h"
 #include "controller/traffic_controller.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::controller {
 namespace {
@@ -24,8 +26,9 @@ using Kind = traffic::QueuePairAnswer::Kind;
 
 constexpr uint8_t kTcp = 6;
 
+// Moves that failed are tried again after 2, 4, …, 64 s.
 constexpr SimDuration kRetryAfter(2'000'000'000);
-constexpr uint32_t kRefusalsMax = 5;  // of one port
+constexpr uint32_t kLongestRetry = 5;
 
 // The same for the same queue pair, whichever controller asks.
 uint64_t HashOf(const std::string& job, uint64_t connection, uint32_t queue_pair) {
@@ -160,6 +163,11 @@ void TrafficController::MoveIfNeeded(const QueuePairKey& key, const Connection& 
 
 void TrafficController::BeginMove(const QueuePairKey& key, const Connection& connection,
                                   const Arrival::Wanted& wanted) {
+  // A port to bind, for which the path service has not heard yet that the socket has another one. Destinations rewrite
+  // none of these: they are those of other connections.
+  const uint16_t port = wanted.answer.port;
+  const bool is_back = port == connection.socket_ports[key.queue_pair];
+  if (!is_back && !traffic::PortsFor(kTcp, /*is_open=*/true).Contains(port)) return;
   Arrival& arrival = ArrivalOf(key, connection);
   const bool is_under_way =
       arrival.wanted && arrival.wanted->answer.port == wanted.answer.port && arrival.due != SimTime::Never();
@@ -231,15 +239,15 @@ void TrafficController::Hear(HostId host, const MoveRefused& message) {
 
 std::string TrafficController::TryAgainLater(const QueuePairKey& key, Arrival* arrival, uint16_t port) {
   if (std::exchange(arrival->refused_port, port) != port) arrival->num_refusals = 0;
-  if (++arrival->num_refusals >= kRefusalsMax) return "it stays on its path";
-  refused_moves_.emplace_back(time_.now() + kRetryAfter, key);
-  return "it is tried again";
+  const SimDuration pause = kRetryAfter * (int64_t{1} << std::min(arrival->num_refusals++, kLongestRetry));
+  refused_moves_.emplace(time_.now() + pause, key);
+  return fmt::format("it is tried again in {:.0f} s", pause.seconds().value());
 }
 
 void TrafficController::RetryMoves() {
-  while (!refused_moves_.empty() && refused_moves_.front().first <= time_.now()) {
-    const QueuePairKey key = refused_moves_.front().second;
-    refused_moves_.pop_front();
+  while (!refused_moves_.empty() && refused_moves_.begin()->first <= time_.now()) {
+    const QueuePairKey key = refused_moves_.begin()->second;
+    refused_moves_.erase(refused_moves_.begin());
     const auto found = arrivals_.find(key);
     if (found == arrivals_.end() || found->second.due != SimTime::Never()) continue;  // ended, or under way
     const Connection* connection = FindConnection(key.job, found->second.from, key.connection);
@@ -263,11 +271,11 @@ void TrafficController::FinishMove(const QueuePairKey& key, Arrival* arrival) {
                                        .is_prepared = true}}});
 }
 
-void TrafficController::DropArrival(const QueuePairKey& key) {
+void TrafficController::DropArrival(const QueuePairKey& key, Arrivals arrivals) {
   const auto found = arrivals_.find(key);
   if (found == arrivals_.end()) return;
   const Arrival& arrival = found->second;
-  SendTo(arrival.to, ForgetArrival{arrival.order.alias});
+  if (arrivals == Arrivals::kForgotten) SendTo(arrival.to, ForgetArrival{arrival.order.alias});
   by_alias_.erase(arrival.order.alias);
   const auto there = arrivals_at_.find(arrival.to);
   there->second.erase(key);
@@ -304,8 +312,10 @@ void TrafficController::EndOverdueMoves() {
     if (found == arrivals_.end() || found->second.due != due) continue;
     Arrival& arrival = found->second;
     arrival.due = SimTime::Never();
-    Object(arrival.to, fmt::format("does not answer for an arrival of job {}: the connection from {} stays on its path",
-                                   jobs_.at(key.job).name, fabric_.HostName(arrival.from)));
+    Object(arrival.to,
+           fmt::format("does not answer for an arrival of job {}: the connection from {} stays on its path; {}",
+                       jobs_.at(key.job).name, fabric_.HostName(arrival.from),
+                       TryAgainLater(key, &arrival, arrival.order.wire_port)));
     Order(&arrival, arrival.wire_port);
   }
 }

@@ -102,7 +102,7 @@ class HostAgentServer::Loop {
   void Do(const agent::SendToController& action) { link_->Send(action.message); }
   void Do(const agent::ProbePorts& action);
   void Do(const agent::SetRewrite& action) { rewrites_.push_back({action.ticket, {action.rule, action.to_port}}); }
-  void Do(const agent::ClearRewrite& action) { rewrites_.push_back({0, {action.rule, 0}}); }
+  void Do(const agent::ClearRewrite& action) { rewrites_.push_back({action.ticket, {action.rule, 0}}); }
   void Do(const agent::FindOwners& action);
   void Do(const agent::SetSocketClass& action) { classes_.push_back(action); }
   void Do(const agent::KeepJudgement& action);

@@ -43,6 +43,7 @@ std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEve
   Replan();
   BalanceIfUneven();
   RetryScans();
+  VerifyPorts();
   RetryHashedPaths();
   StartProbeRound();
   return TakeActions();
@@ -220,8 +221,9 @@ void C4pMaster::RemoveConnection(uint32_t slot) {
     const QueuePairRef ref{slot, q};
     if (connections_.at(ref).reservation.valid()) allocator_.Release(connections_.at(ref).reservation);
     DropPort(ref);
+    const bool is_rewritten = connections_.at(ref).wire_port != connections_.at(ref).socket_port;
     Occupy(ref, &QueuePairState::socket_port, 0, Leaving::kIsFree);
-    Occupy(ref, &QueuePairState::wire_port, 0, Leaving::kIsFree);
+    Occupy(ref, &QueuePairState::wire_port, 0, is_rewritten ? Leaving::kRests : Leaving::kIsFree);
     ForgetHashedPath(ref);
     unmanaged_.erase(ref);
     off_plane_.erase(ref);

@@ -152,6 +152,12 @@ class C4pMaster final : public PathService {
   void Open(const QueuePairOpened& event);
   void Notify(QueuePairRef ref, MoveCause cause);
   void LearnPorts(std::span<const PortScanSeen> scans);
+  // Ports in use are probed again from time to time; where none was found another search is made, later each time.
+  void QueueVerification(QueuePairRef ref);
+  void Verify(QueuePairRef ref);
+  void GiveUpSearch(QueuePairRef ref);
+  void VerifyPorts();
+  void TakeVerified(const AddressPair& pair);
 
   // c4p_master_hashed.cc: paths that the fabric's hash chooses.
   struct HashedPath {
@@ -209,6 +215,8 @@ class C4pMaster final : public PathService {
     uint16_t port = 0;
   };
   std::deque<RestingPort> resting_ports_;  // in order of time
+  std::set<std::pair<SimTime, QueuePairRef>> to_verify_;
+  std::map<AddressPair, std::set<QueuePairRef>> verifying_;  // probes under way
 
   std::set<QueuePairRef> unmanaged_;
   std::set<QueuePairRef> off_plane_;  // on another plane than theirs, which had no path

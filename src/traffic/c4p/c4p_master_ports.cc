@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "traffic/c4p/c4p_master.h"
-#include "traffic/c4p/source_ports.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 
@@ -12,8 +12,11 @@ using Steering = QueuePairState::Steering;
 
 namespace {
 
-// As long as destinations show packets with the port to the socket of before (agents' arrival_linger).
-constexpr SimDuration kPortRest(5'000'000'000);
+// At least as long as destinations may show packets with the port to the socket of before: after a move (agents'
+// arrival_linger), and when a moved connection has ended while the agent of the destination was away (kUnseenFor).
+constexpr SimDuration kPortRest(15'000'000'000);
+// Searches in vain are repeated after 2, 4, …, 64 periods of verification.
+constexpr uint8_t kLongestPause = 6;
 
 }  // namespace
 
@@ -52,7 +55,7 @@ void C4pMaster::Steer(QueuePairRef ref) {
   const AddressPair pair = ports_.PairOf(connections_.at(ref.connection).request, held.plane);
   const bool was_for_this = mine.port_plane == held.plane && mine.port_path == held.path;
   const PortSteering::Step step =
-      ports_.FindStep(pair, held.path, was_for_this ? mine.port : uint16_t{0}, mine.socket_port);
+      ports_.FindStep(pair, held.path, was_for_this ? mine.port : uint16_t{0}, mine.socket_port, mine.is_open);
   connections_.at(ref).epoch = ports_.EpochOf(pair.source_leaf, pair.destination_leaf);
   switch (step.kind) {
     case PortSteering::Step::Kind::kUse:
@@ -63,17 +66,14 @@ void C4pMaster::Steer(QueuePairRef ref) {
       Search(ref, pair, step);
       return;
     case PortSteering::Step::Kind::kExhausted:
-      connections_.at(ref).steering = Steering::kNoPort;
+      GiveUpSearch(ref);
       return;
   }
 }
 
 void C4pMaster::Search(QueuePairRef ref, const AddressPair& pair, const PortSteering::Step& step) {
   QueuePairState& mine = connections_.at(ref);
-  if (scans_.HasTried(pair, mine.epoch)) {
-    mine.steering = Steering::kNoPort;
-    return;
-  }
+  if (scans_.HasTried(pair, mine.epoch)) return GiveUpSearch(ref);
   mine.steering = Steering::kSearching;
   const bool is_scan = step.kind == PortSteering::Step::Kind::kScan;
   std::vector<uint16_t> ports = scans_.Wait(pair, ref, mine.epoch, step.ports, is_scan, time_.now());
@@ -99,6 +99,67 @@ void C4pMaster::UsePort(QueuePairRef ref, const AddressPair& pair, uint16_t port
   }
   mine.port_path = held.path;
   mine.steering = Steering::kSteered;
+  mine.num_failed_searches = 0;
+  QueueVerification(ref);
+}
+
+void C4pMaster::GiveUpSearch(QueuePairRef ref) {
+  QueuePairState& mine = connections_.at(ref);
+  mine.steering = Steering::kNoPort;
+  if (mine.num_failed_searches < kLongestPause) ++mine.num_failed_searches;
+  QueueVerification(ref);
+}
+
+void C4pMaster::QueueVerification(QueuePairRef ref) {
+  QueuePairState& mine = connections_.at(ref);
+  if (std::exchange(mine.is_to_verify, true)) return;
+  to_verify_.emplace(time_.now() + options_.verify_period * (int64_t{1} << mine.num_failed_searches), ref);
+}
+
+void C4pMaster::VerifyPorts() {
+  while (!to_verify_.empty() && to_verify_.begin()->first <= time_.now()) {
+    const QueuePairRef ref = to_verify_.begin()->second;
+    to_verify_.erase(to_verify_.begin());
+    if (!connections_.IsHeld(ref)) continue;
+    connections_.at(ref).is_to_verify = false;
+    Verify(ref);
+  }
+}
+
+void C4pMaster::Verify(QueuePairRef ref) {
+  const QueuePairState& mine = connections_.at(ref);
+  const ConnectionState& connection = connections_.at(ref.connection);
+  if (mine.steering == Steering::kNoPort) {
+    // What was seen while a cable of the path was down need not hold any more.
+    const AddressPair pair = ports_.PairOf(connection.request, allocator_.reservation(mine.reservation).plane);
+    ports_.Forget(pair);
+    scans_.Tidy(pair);
+    return SteerAgain(ref);
+  }
+  if (mine.steering != Steering::kSteered || mine.port == 0) return;
+  QueueVerification(ref);
+  const AddressPair pair = ports_.PairOf(connection.request, mine.port_plane);
+  verifying_[pair].insert(ref);
+  scan_orders_[connection.lease.host].push_back({.source = connection.request.source,
+                                                 .destination = connection.request.destination,
+                                                 .plane = mine.port_plane,
+                                                 .protocol = pair.protocol,
+                                                 .destination_port = pair.destination_port,
+                                                 .epoch = ports_.EpochOf(pair.source_leaf, pair.destination_leaf),
+                                                 .ports = {mine.port}});
+}
+
+void C4pMaster::TakeVerified(const AddressPair& pair) {
+  const auto node = verifying_.extract(pair);
+  if (node.empty()) return;
+  for (const QueuePairRef ref : node.mapped()) {
+    if (!connections_.IsHeld(ref)) continue;
+    const QueuePairState& mine = connections_.at(ref);
+    if (mine.steering != Steering::kSteered || mine.port == 0) continue;
+    if (ports_.PairOf(connections_.at(ref.connection).request, mine.port_plane) != pair) continue;
+    const std::optional<uint32_t> leads_to = ports_.PathOf(pair, mine.port);
+    if (leads_to.has_value() && *leads_to != mine.port_path) SteerAgain(ref);
+  }
 }
 
 void C4pMaster::DropPort(QueuePairRef ref) {
@@ -119,6 +180,14 @@ void C4pMaster::Open(const QueuePairOpened& event) {
   const auto steering_port = [](uint16_t port) { return IsSteeringPort(port) ? port : uint16_t{0}; };
   Occupy(ref, &QueuePairState::socket_port, steering_port(event.socket_port), Leaving::kIsFree);
   Occupy(ref, &QueuePairState::wire_port, steering_port(event.port), Leaving::kRests);
+  if (event.socket_port == 0 || std::exchange(connections_.at(ref).is_open, true)) return;
+  // A port to bind that was not bound is none to rewrite to.
+  const uint16_t port = connections_.at(ref).port;
+  const ConnectionRequest& request = connections_.at(*slot).request;
+  const bool is_in_force = port == event.socket_port || port == event.port;
+  if (port == 0 || is_in_force || PortsFor(request.protocol, /*is_open=*/true).Contains(port)) return;
+  DropPort(ref);
+  SteerAgain(ref);
 }
 
 // On all planes: a socket has no plane.
@@ -182,7 +251,10 @@ void C4pMaster::LearnPorts(std::span<const PortScanSeen> scans) {
   }
   std::sort(touched.begin(), touched.end());
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-  for (const AddressPair& pair : touched) SteerWaiting(pair);
+  for (const AddressPair& pair : touched) {
+    SteerWaiting(pair);
+    TakeVerified(pair);
+  }
 }
 
 // Those that wait for a pair's ports; some may have gone elsewhere or ended since.

@@ -24,6 +24,7 @@ Status C4pOptions::Validate() const {
   FL_RETURN_IF_ERROR(ExpectPositive("imbalance_period", imbalance_period));
   FL_RETURN_IF_ERROR(ExpectPositive("probe_period", probe_period));
   FL_RETURN_IF_ERROR(ExpectPositive("scan_timeout", scan_timeout));
+  FL_RETURN_IF_ERROR(ExpectPositive("verify_period", verify_period));
   if (!(absence_probability > 0 && absence_probability < 1)) {
     return InvalidArgument(
         fmt::format("c4p: absence_probability: expected a number in (0, 1), found {}", absence_probability));

@@ -41,6 +41,11 @@ struct C4pOptions {
   // but one of 10^13 searches end well.
   uint32_t max_scan_ports = 4096;
 
+  // > 0: how often the port of a queue pair is probed again. Routing can change and change back between two rounds of
+  // probes, and ports that were probed meanwhile lead elsewhere than believed. Shorter: such queue pairs return to their
+  // paths sooner, for more probes.
+  SimDuration verify_period = SimDuration(60'000'000'000);
+
   // >= 1, and larger than every epoch that an earlier master of this fabric gave out: number of the start << 32, say.
   uint64_t epoch_base = 1;
   // What else the switches' hashes depend on: anything that changes when they are reconfigured.

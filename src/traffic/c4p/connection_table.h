@@ -39,6 +39,9 @@ struct QueuePairState {
   uint16_t socket_port = 0;  // that can be steered by; 0: not reported, or another one
   uint16_t wire_port = 0;    // which its packets carry; likewise
   uint8_t port_plane = 0;
+  uint8_t num_failed_searches = 0;  // since it was steered last
+  bool is_to_verify = false;        // queued for a probe of `port`, or for another search
+  bool is_open = false;             // it has a socket, or a queue pair of RoCE is connected
   Steering steering = Steering::kUnmanaged;
 };
 

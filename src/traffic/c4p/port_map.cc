@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "traffic/c4p/source_ports.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 namespace {
@@ -111,6 +111,15 @@ void PortMap::DropOldestFact(const Pair& pair, Table* table) const {
   if (oldest != table->facts.end()) table->facts.erase(oldest);
 }
 
+void PortMap::Forget(const AddressPair& key) {
+  const auto pair = pairs_.find(key);
+  if (pair == pairs_.end()) return;
+  const std::vector<uint16_t> taken = TakenPorts(key);
+  for (Table& table : pair->second.tables) {
+    std::erase_if(table.facts, [&](const Fact& fact) { return !Holds(taken, fact.port); });
+  }
+}
+
 std::optional<uint32_t> PortMap::PathOf(const AddressPair& key, uint16_t port) const {
   const LeafEpoch leaf = leaves_.Find(key.domain());
   const Table* table = TableOf(key, leaf.fingerprint);
@@ -120,28 +129,28 @@ std::optional<uint32_t> PortMap::PathOf(const AddressPair& key, uint16_t port) c
   return known->path;
 }
 
-std::vector<PortCandidate> PortMap::Candidates(const AddressPair& key, uint32_t path) const {
+std::vector<PortCandidate> PortMap::Candidates(const AddressPair& key, uint32_t path, PortRange range) const {
   std::vector<PortCandidate> candidates;
   const LeafEpoch leaf = leaves_.Find(key.domain());
   const Table* table = TableOf(key, leaf.fingerprint);
   if (table == nullptr) return candidates;
   const std::vector<uint16_t> taken = TakenPorts(key);
   for (const Fact& fact : table->facts) {
-    if (fact.path != path || Holds(taken, fact.port)) continue;
+    if (fact.path != path || !range.Contains(fact.port) || Holds(taken, fact.port)) continue;
     candidates.push_back({.port = fact.port, .is_confirmed = fact.epoch == leaf.epoch, .probed_at = fact.probed_at});
   }
   std::stable_partition(candidates.begin(), candidates.end(), [](const PortCandidate& c) { return c.is_confirmed; });
   return candidates;
 }
 
-PortAnswer PortMap::FindPort(const AddressPair& key, uint32_t path, uint32_t num_paths) const {
-  const std::vector<PortCandidate> candidates = Candidates(key, path);
+PortAnswer PortMap::FindPort(const AddressPair& key, uint32_t path, uint32_t num_paths, PortRange range) const {
+  const std::vector<PortCandidate> candidates = Candidates(key, path, range);
   if (!candidates.empty()) {
     const PortCandidate& best = candidates.front();
     const auto kind = best.is_confirmed ? PortAnswer::Kind::kUse : PortAnswer::Kind::kConfirm;
     return {.kind = kind, .port = best.port};
   }
-  const auto left = static_cast<uint32_t>(PortsToScan(key, std::max(num_paths, 1u)).size());
+  const auto left = static_cast<uint32_t>(PortsToScan(key, std::max(num_paths, 1u), range).size());
   return {.kind = left > 0 ? PortAnswer::Kind::kScan : PortAnswer::Kind::kExhausted, .num_ports = left};
 }
 
@@ -151,7 +160,7 @@ uint64_t PortMap::ScanStart(const AddressPair& key, const Pair* pair) {
   return RingDistance(0, uint64_t{*pair->last_port} - kFirstSourcePort + 1);
 }
 
-std::vector<uint16_t> PortMap::PortsToScan(const AddressPair& key, uint32_t count) const {
+std::vector<uint16_t> PortMap::PortsToScan(const AddressPair& key, uint32_t count, PortRange range) const {
   const LeafEpoch leaf = leaves_.Find(key.domain());
   const Table* table = TableOf(key, leaf.fingerprint);
   const std::vector<uint16_t> taken = TakenPorts(key);
@@ -161,7 +170,7 @@ std::vector<uint16_t> PortMap::PortsToScan(const AddressPair& key, uint32_t coun
   std::vector<uint16_t> revived;
   for (uint32_t i = 0; i < kNumSourcePorts && unknown.size() < count; ++i) {
     const uint16_t port = SteeringPort(start + i);
-    if (Holds(taken, port)) continue;
+    if (!range.Contains(port) || Holds(taken, port)) continue;
     const Fact* fact = nullptr;
     if (table != nullptr) {
       const auto found = Seek(table->facts, port);

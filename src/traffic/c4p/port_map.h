@@ -34,6 +34,7 @@
 #include "base/sim_time.h"
 #include "base/status.h"
 #include "traffic/c4p/leaf_epochs.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 
@@ -103,16 +104,19 @@ class PortMap {
   // counted. Errors: kInvalidArgument for a port outside of the range; nothing is recorded then.
   Status Record(const AddressPair& key, std::span<const SeenPort> seen, uint64_t epoch, SimTime probed_at);
 
+  // Forgets where free ports lead: what is known of the others stays.
+  void Forget(const AddressPair& key);
+
   // Where a port leads, reserved or not; nothing when this epoch has not seen it.
   std::optional<uint32_t> PathOf(const AddressPair& key, uint16_t port) const;
-  // Free ports that lead to a path: confirmed ones first, then ascending.
-  std::vector<PortCandidate> Candidates(const AddressPair& key, uint32_t path) const;
+  // Free ports of a range that lead to a path: confirmed ones first, then ascending.
+  std::vector<PortCandidate> Candidates(const AddressPair& key, uint32_t path, PortRange range = {}) const;
   // The best of them, or how many ports to scan. Args: num_paths = equal-cost paths of the pair.
-  PortAnswer FindPort(const AddressPair& key, uint32_t path, uint32_t num_paths) const;
-  // Up to `count` free ports of which this epoch knows nothing yet, unknown ones before revived ones. They follow the
+  PortAnswer FindPort(const AddressPair& key, uint32_t path, uint32_t num_paths, PortRange range = {}) const;
+  // Up to `count` free ports of a range of which this epoch knows nothing yet, unknown ones before revived ones. They follow the
   // ports recorded last around the ring of ports, so that scans get everywhere, however few ports a table holds; the
   // first scan of a pair begins where its hash says, so that pairs don't all learn the same ports.
-  std::vector<uint16_t> PortsToScan(const AddressPair& key, uint32_t count) const;
+  std::vector<uint16_t> PortsToScan(const AddressPair& key, uint32_t count, PortRange range = {}) const;
 
   // Takes a port for a live connection; it need not be known. Errors: kInvalidArgument for a port outside of the range,
   // kAlreadyExists for one that is taken between the same addresses by the same protocol, kNotFound when releasing a

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "traffic/c4p/port_map.h"
 #include "traffic/c4p/port_map_example.h"
-#include "traffic/c4p/source_ports.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "traffic/c4p/port_map_example.h"
-#include "traffic/c4p/source_ports.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "traffic/c4p/source_ports.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 
@@ -30,17 +30,18 @@ AddressPair PortSteering::PairOf(const ConnectionRequest& connection, uint32_t p
   return PairOf(connection.source, connection.destination, plane, connection.protocol, connection.destination_port);
 }
 
-PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port,
-                                          uint16_t socket_port) {
+PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port, uint16_t socket_port,
+                                          bool is_open) {
   using Kind = Step::Kind;
   Update(pair);
   const uint32_t num_paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf).num_paths;
-  // By itself, or by another connection that was faster.
+  const PortRange range = PortsFor(pair.protocol, is_open);
+  // By this connection, or by another one that was faster.
   if (socket_port != 0 && map_.IsReserved(pair, socket_port)) socket_port = 0;
   if (num_paths == 1) {  // where there is one way every port leads there
     if (own_port != 0) return {Kind::kUse, {own_port}};
     if (socket_port != 0) return {Kind::kUse, {socket_port}};
-    std::vector<uint16_t> free = map_.PortsToScan(pair, 1);
+    std::vector<uint16_t> free = map_.PortsToScan(pair, 1, range);
     return free.empty() ? Step{Kind::kExhausted, {}} : Step{Kind::kUse, std::move(free)};
   }
   if (own_port != 0) {
@@ -49,14 +50,14 @@ PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path
     if (*leads_to == path) return {Kind::kUse, {own_port}};
   }
   if (socket_port != 0 && map_.PathOf(pair, socket_port) == path) return {Kind::kUse, {socket_port}};
-  const PortAnswer answer = map_.FindPort(pair, path, num_paths);
+  const PortAnswer answer = map_.FindPort(pair, path, num_paths, range);
   switch (answer.kind) {
     case PortAnswer::Kind::kUse:
       return {Kind::kUse, {answer.port}};
     case PortAnswer::Kind::kConfirm:
       return {Kind::kProbe, {answer.port}};
     case PortAnswer::Kind::kScan:
-      return {Kind::kScan, map_.PortsToScan(pair, answer.num_ports)};
+      return {Kind::kScan, map_.PortsToScan(pair, answer.num_ports, range)};
     case PortAnswer::Kind::kExhausted:
       break;
   }

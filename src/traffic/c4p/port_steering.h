@@ -48,8 +48,10 @@ class PortSteering {
     std::vector<uint16_t> ports;
   };
   // What to do to get onto `path`. Args: own_port, which the queue pair holds and which led there once; socket_port,
-  // that of its socket, for which nothing has to be rewritten; 0 = none.
-  Step FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port, uint16_t socket_port = 0);
+  // that of its socket, for which nothing has to be rewritten; 0 = none; is_open: packets have to be rewritten for any
+  // other port (source_ports.h).
+  Step FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port, uint16_t socket_port = 0,
+                bool is_open = false);
 
   // Errors: those of PortMap.
   Status Hold(const AddressPair& pair, uint16_t port) { return map_.Reserve(pair, port); }
@@ -64,6 +66,10 @@ class PortSteering {
   Status Learn(const PortScanSeen& scan, SimTime now);
   // The route of an unseen port, where this epoch knows it; else empty.
   std::vector<LinkId> KnownRoute(const PortScanSeen& scan, uint16_t port);
+  // Forgets where ports that nothing uses led.
+  void Forget(const AddressPair& pair) { map_.Forget(pair); }
+  // Nothing when this epoch has not seen it.
+  std::optional<uint32_t> PathOf(const AddressPair& pair, uint16_t port) const { return map_.PathOf(pair, port); }
 
   const PortMap& map() const { return map_; }
 

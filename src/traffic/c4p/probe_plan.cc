@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "traffic/c4p/coupon_collector.h"
-#include "traffic/c4p/source_ports.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 

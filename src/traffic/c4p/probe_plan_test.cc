@@ -12,7 +12,7 @@
 #include "topology/fabric_builder.h"
 #include "traffic/c4p/coupon_collector.h"
 #include "traffic/c4p/probe_plan_example.h"
-#include "traffic/c4p/source_ports.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::traffic::c4p {
 namespace {

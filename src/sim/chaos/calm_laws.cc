@@ -1,0 +1,201 @@
+#include "sim/chaos/calm_laws.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/agent_state.h"
+#include "agent/host_agent.h"
+
+namespace fairlead::sim::chaos {
+
+using agent::KeptConnection;
+using agent::SocketPair;
+using controller::QueuePairOnFabric;
+
+namespace {
+
+using Key = std::pair<std::string, uint64_t>;  // job, connection
+
+class CalmCheck {
+ public:
+  explicit CalmCheck(const CalmSurroundings& world) : world_(world) {}
+
+  std::optional<CalmFault> Find() {
+    CheckStreams();
+    if (fault_.has_value()) return fault_;
+    for (const auto& agent : world_.agents) states_.push_back(agent->core().State());
+    for (const QueuePairOnFabric& pair : world_.controller.core().QueuePairs()) {
+      const bool is_new = pairs_.emplace(Key{pair.job, pair.connection}, pair).second;
+      Expect(is_new, "a connection has one reservation",
+             [&] { return fmt::format("{} connection {:x} has two", pair.job, pair.connection); });
+    }
+    for (uint32_t h = 0; h < states_.size(); ++h) {
+      for (const KeptConnection& kept : states_[h].connections) CheckHeld(h, kept);
+    }
+    CheckNothingElseIsReserved();
+    CheckSendersAreHeld();
+    CheckRules();
+    CheckClasses();
+    return fault_;
+  }
+
+ private:
+  template <class Text>
+  void Expect(bool holds, std::string_view law, const Text& text) {
+    if (!holds && !fault_.has_value()) fault_ = CalmFault{std::string(law), text()};
+  }
+
+  std::string HostName(uint32_t host) const { return world_.network.HostName(host); }
+  std::string Describe(uint32_t host, const KeptConnection& kept) const {
+    return fmt::format("{} connection {:x} of {}, socket port {}, port {} on the wire", kept.job, kept.wanted.connection,
+                       HostName(host), kept.socket_port, kept.wire_port);
+  }
+
+  void CheckStreams() {
+    Expect(world_.controller.is_running(), "the controller runs", [] { return "it does not"; });
+    for (uint32_t h = 0; h < world_.agents.size(); ++h) {
+      const bool is_connected = world_.agents[h]->is_running() && world_.agents[h]->core().is_welcome();
+      Expect(is_connected, "every agent is connected", [&] { return HostName(h) + " is not"; });
+    }
+  }
+
+  void CheckHeld(uint32_t host, const KeptConnection& kept) {
+    const SocketPair ends = {kept.wanted.source, kept.wanted.destination, kept.socket_port,
+                             kept.wanted.destination_port};
+    const auto& sockets = world_.kernels[host]->sockets();
+    const bool has_socket =
+        std::ranges::any_of(sockets, [&](const auto& entry) { return entry.second.ends == ends; });
+    Expect(has_socket, "an agent holds live connections only",
+           [&] { return Describe(host, kept) + " has no socket"; });
+    Expect(held_.emplace(host, ends).second, "an agent holds a connection once",
+           [&] { return Describe(host, kept) + " is held twice"; });
+    Expect(world_.kernels[host]->WirePortOf(ends) == kept.wire_port, "an agent knows what the kernel rewrites", [&] {
+      return fmt::format("{}, but the kernel's is {}", Describe(host, kept), world_.kernels[host]->WirePortOf(ends));
+    });
+    const auto pair = pairs_.find({kept.job, kept.wanted.connection});
+    Expect(pair != pairs_.end(), "the controller knows every connection",
+           [&] { return Describe(host, kept) + " is unknown to it"; });
+    if (pair != pairs_.end()) CheckPath(host, kept, pair->second);
+  }
+
+  void CheckPath(uint32_t host, const KeptConnection& kept, const QueuePairOnFabric& pair) {
+    Expect(pair.answer.kind == traffic::QueuePairAnswer::Kind::kUse, "every connection has a path", [&] {
+      return fmt::format("{} has none: answer of kind {}", Describe(host, kept), static_cast<int>(pair.answer.kind));
+    });
+    Expect(pair.wire_port == kept.wire_port, "the controller knows every port", [&] {
+      return fmt::format("{}, but the controller has port {}", Describe(host, kept), pair.wire_port);
+    });
+    Expect(std::ranges::all_of(pair.links, [&](LinkId link) { return world_.network.IsUp(link); }),
+           "paths avoid cables that are down", [&] { return Describe(host, kept); });
+    const std::vector<LinkId> route = world_.network.RouteOf({.source = kept.wanted.source,
+                                                              .destination = kept.wanted.destination,
+                                                              .source_port = kept.wire_port,
+                                                              .destination_port = kept.wanted.destination_port});
+    Expect(route == pair.links, "packets take the path of the controller", [&] {
+      return fmt::format("{} takes {}, the controller has {} by port {}", Describe(host, kept), NamesOf(route),
+                         NamesOf(pair.links), pair.answer.port);
+    });
+  }
+
+  std::string NamesOf(const std::vector<LinkId>& links) const {
+    std::string names;
+    for (const LinkId link : links) names += (names.empty() ? "" : ", ") + world_.network.fabric().LinkName(link);
+    return names.empty() ? "no path" : names;
+  }
+
+  void CheckNothingElseIsReserved() {
+    size_t num_held = 0;
+    for (const agent::AgentState& state : states_) num_held += state.connections.size();
+    Expect(pairs_.size() <= num_held, "the controller holds live connections only", [&] {
+      return fmt::format("it has {} queue pairs, agents hold {} connections", pairs_.size(), num_held);
+    });
+  }
+
+  void CheckSendersAreHeld() {
+    for (uint32_t h = 0; h < world_.kernels.size(); ++h) {
+      for (const auto& [inode, socket] : world_.kernels[h]->sockets()) {
+        if (socket.bytes_per_second == 0) continue;
+        Expect(held_.contains({h, socket.ends}), "an agent holds every connection that sends", [&] {
+          return fmt::format("{} of {} on {}, port {} to port {}, is not held", socket.is_client ? "a client" : "a server",
+                             socket.job, HostName(h), socket.ends.local_port, socket.ends.remote_port);
+        });
+      }
+    }
+  }
+
+  void CheckRules() {
+    for (uint32_t h = 0; h < world_.kernels.size(); ++h) {
+      std::set<SocketPair> alive;
+      for (const auto& [inode, socket] : world_.kernels[h]->sockets()) alive.insert(socket.ends);
+      for (const auto& [rule, port] : world_.kernels[h]->rules()) {
+        Expect(alive.contains(EndsOf(rule, port)), "kernels rewrite for live connections only", [&, rule = rule] {
+          const bool departs = rule.direction == agent::RewriteRule::Direction::kDeparture;
+          return fmt::format("{} rewrites packets that {} with port {}, from {} to {} port {}", HostName(h),
+                             departs ? "leave" : "arrive", rule.from_port, rule.source.ToString(),
+                             rule.destination.ToString(), rule.destination_port);
+        });
+      }
+    }
+  }
+
+  void CheckClasses() {
+    std::map<std::string, uint32_t> levels;
+    for (const controller::JobOnFabric& job : world_.controller.core().Jobs()) levels[job.name] = job.level;
+    for (uint32_t h = 0; h < world_.kernels.size(); ++h) {
+      for (const auto& [inode, socket] : world_.kernels[h]->sockets()) {
+        if (!held_.contains({h, socket.ends})) continue;
+        const auto level = levels.find(socket.job);
+        const bool holds = level != levels.end() && socket.traffic_class.value_or(0) == agent::TrafficClassOf(level->second);
+        Expect(holds, "a socket has the class of its job's level", [&, &socket = socket] {
+          return fmt::format("{} on {}, port {}: class {}, level {}", socket.job, HostName(h), socket.ends.local_port,
+                             socket.traffic_class.has_value() ? std::to_string(*socket.traffic_class) : "none",
+                             level == levels.end() ? "unknown" : std::to_string(level->second));
+        });
+      }
+    }
+  }
+
+  const CalmSurroundings& world_;
+  std::vector<agent::AgentState> states_;           // [host]
+  std::map<Key, QueuePairOnFabric> pairs_;          // of the controller
+  std::set<std::pair<uint32_t, SocketPair>> held_;  // by agents
+  std::optional<CalmFault> fault_;
+};
+
+}  // namespace
+
+std::optional<CalmFault> FindFaultInCalm(const CalmSurroundings& surroundings) {
+  return CalmCheck(surroundings).Find();
+}
+
+PathsInForce PathsOf(const controller::TrafficController& controller) {
+  PathsInForce in_force;
+  for (const QueuePairOnFabric& pair : controller.QueuePairs()) in_force.paths[{pair.job, pair.connection}] = pair.links;
+  for (const controller::JobOnFabric& job : controller.Jobs()) in_force.levels[job.name] = job.level;
+  return in_force;
+}
+
+std::optional<CalmFault> FindDifference(const PathsInForce& before, const PathsInForce& after) {
+  for (const auto& [key, links] : before.paths) {
+    const auto now = after.paths.find(key);
+    if (now != after.paths.end() && now->second == links) continue;
+    return CalmFault{"a restarted controller has the same paths",
+                     fmt::format("{} connection {:x} {}", key.first, key.second,
+                                 now == after.paths.end() ? "has none" : "has another one")};
+  }
+  if (after.paths.size() != before.paths.size()) {
+    return CalmFault{"a restarted controller has the same paths",
+                     fmt::format("it has {} instead of {}", after.paths.size(), before.paths.size())};
+  }
+  for (const auto& [job, level] : before.levels) {
+    const auto now = after.levels.find(job);
+    if (now != after.levels.end() && now->second == level) continue;
+    return CalmFault{"a restarted controller has the same levels",
+                     fmt::format("{} had level {}, now {}", job, level,
+                                 now == after.levels.end() ? "none" : std::to_string(now->second))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace fairlead::sim::chaos

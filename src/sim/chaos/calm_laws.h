@@ -1,0 +1,45 @@
+// What must be true of the live system when nothing has failed for a while.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/traffic_controller.h"
+#include "sim/chaos/virtual_agent.h"
+#include "sim/chaos/virtual_controller.h"
+#include "sim/chaos/virtual_jobs.h"
+#include "sim/chaos/virtual_kernel.h"
+#include "sim/chaos/virtual_network.h"
+
+namespace fairlead::sim::chaos {
+
+struct CalmSurroundings {
+  const VirtualNetwork& network;
+  std::span<const std::unique_ptr<VirtualKernel>> kernels;  // [host]
+  std::span<const std::unique_ptr<VirtualAgent>> agents;    // [host]
+  const VirtualController& controller;
+  const VirtualJobs& jobs;
+};
+
+struct CalmFault {
+  std::string law;
+  std::string text;
+};
+
+// The first law that does not hold; nothing: all do.
+std::optional<CalmFault> FindFaultInCalm(const CalmSurroundings& surroundings);
+
+// What a restart of the controller must bring back.
+struct PathsInForce {
+  std::map<std::pair<std::string, uint64_t>, std::vector<LinkId>> paths;  // [job, connection]
+  std::map<std::string, uint32_t> levels;                                 // [job]
+};
+PathsInForce PathsOf(const controller::TrafficController& controller);
+std::optional<CalmFault> FindDifference(const PathsInForce& before, const PathsInForce& after);
+
+}  // namespace fairlead::sim::chaos

@@ -1,0 +1,250 @@
+#include "sim/chaos/chaos_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/check_capture.h"
+#include "sim/chaos/calm_laws.h"
+#include "sim/chaos/event_queue.h"
+#include "sim/chaos/virtual_agent.h"
+#include "sim/chaos/virtual_controller.h"
+#include "sim/chaos/virtual_jobs.h"
+#include "sim/chaos/virtual_kernel.h"
+#include "sim/chaos/virtual_network.h"
+#include "sim/chaos/virtual_streams.h"
+
+namespace fairlead::sim::chaos {
+
+namespace {
+
+constexpr SimDuration kConvergence(200'000'000);
+constexpr SimDuration kRestart(200'000'000);
+constexpr int64_t kSlowness = 100;
+// From the last death of the controller to the last look: agents have announced, and levels are set.
+constexpr SimDuration kAfterDeath(20'000'000'000);
+
+// Seeds of parts that must not follow from each other.
+enum class Part : uint64_t { kNetwork, kKernel, kAgent, kController, kStreams, kJobs };
+
+class World {
+ public:
+  explicit World(const ChaosOptions& options)
+      : options_(options),
+        network_(options.num_hosts, Seed(Part::kNetwork, 0)),
+        kernels_(MakeKernels()),
+        agents_(MakeAgents()),
+        controller_(Seed(Part::kController, 0),
+                    {.queue = &queue_,
+                     .network = &network_,
+                     .sabotage = options.sabotage,
+                     .send = [this](controller::StreamId id, controller::ToAgent m) { streams_.Send(id, std::move(m)); },
+                     .end = [this](controller::StreamId id) { streams_.EndByController(id); },
+                     .died = [this] { controller_dies_ = true; }}),
+        streams_(&queue_, Seed(Part::kStreams, 0), options.sabotage, agents_, &controller_),
+        jobs_(Seed(Part::kJobs, 0), options.num_jobs, SimTime() + options.faulty_for,
+              {.queue = &queue_,
+               .network = &network_,
+               .kernels = kernels_,
+               .agents = agents_,
+               .violate = [this](Violation violation) { Violate(std::move(violation)); }}) {}
+
+  ChaosResult Run() {
+    const Status status = CatchFailedChecks([this] { RunAll(); });
+    if (!status.ok()) Violate({queue_.now(), "no check of our own fails", status.message()});
+    return {.violation = violation_,
+            .hash = queue_.hash(),
+            .num_events = queue_.num_run(),
+            .num_opened = jobs_.num_opened(),
+            .num_moved = jobs_.num_moved(),
+            .simulated = queue_.now() - SimTime()};
+  }
+
+ private:
+  void RunAll() {
+    queue_.SetLog(options_.log);
+    controller_.Start();
+    for (uint32_t h = 0; h < options_.num_hosts; ++h) StartAgent(h);
+    for (const Fault& fault : options_.faults) {
+      queue_.At(fault.at, [this, fault] { Begin(fault); });
+    }
+    const SimTime calm = SimTime() + options_.faulty_for;
+    RunUntil(calm + options_.calm_for);
+    const CalmSurroundings surroundings = {network_, kernels_, agents_, controller_, jobs_};
+    if (!Accept(FindFaultInCalm(surroundings))) return;
+    const PathsInForce before = PathsOf(controller_.core());
+    KillController(kRestart);
+    RunUntil(queue_.now() + kAfterDeath);
+    if (!Accept(FindFaultInCalm(surroundings))) return;
+    Accept(FindDifference(before, PathsOf(controller_.core())));
+  }
+
+  // False: the run is over.
+  bool Accept(std::optional<CalmFault> fault) {
+    if (fault.has_value()) Violate({queue_.now(), std::move(fault->law), std::move(fault->text)});
+    return !violation_.has_value();
+  }
+
+  void RunUntil(SimTime end) {
+    queue_.RunUntil(end, [this] {
+      if (std::exchange(controller_dies_, false)) KillController(SimDuration(1'000'000'000));
+      return violation_.has_value();
+    });
+  }
+
+  void Violate(Violation violation) {
+    if (!violation_.has_value()) violation_ = std::move(violation);
+  }
+
+  uint64_t Seed(Part part, uint32_t number) const {
+    return CombineHash(CombineHash(options_.seed, static_cast<uint64_t>(part)), number);
+  }
+
+  std::vector<std::unique_ptr<VirtualKernel>> MakeKernels() const {
+    std::vector<std::unique_ptr<VirtualKernel>> kernels;
+    for (uint32_t h = 0; h < options_.num_hosts; ++h) {
+      kernels.push_back(std::make_unique<VirtualKernel>(Seed(Part::kKernel, h)));
+    }
+    return kernels;
+  }
+
+  std::vector<std::unique_ptr<VirtualAgent>> MakeAgents() {
+    std::vector<std::unique_ptr<VirtualAgent>> agents;
+    for (uint32_t h = 0; h < options_.num_hosts; ++h) {
+      agents.push_back(std::make_unique<VirtualAgent>(
+          h, Seed(Part::kAgent, h),
+          VirtualAgent::Surroundings{
+              .queue = &queue_,
+              .network = &network_,
+              .kernel = kernels_[h].get(),
+              .sabotage = options_.sabotage,
+              .answer =
+                  [this, h](const agent::AnswerProcess& answer) {
+                    jobs_.TakeAnswer(h, answer);
+                    if (options_.sabotage == Sabotage::kRepeatedAnswers) jobs_.TakeAnswer(h, answer);
+                  },
+              .send = [this, h](controller::FromAgent message) { streams_.Send(h, std::move(message)); },
+              .rules_changed = [this, h] { CheckPacketsAround(h); },
+              .training_job_of = [this, h](uint64_t inode) { return jobs_.TrainingJobOf(h, inode); }}));
+    }
+    return agents;
+  }
+
+  // Rules at one end matter to packets of both directions.
+  void CheckPacketsAround(uint32_t host) { jobs_.CheckPackets(host); }
+
+  // ---- Faults ----
+
+  void StartAgent(uint32_t host) {
+    if (agents_[host]->is_alive()) return;
+    agents_[host]->Start();
+    streams_.Connect(host);
+  }
+
+  void KillAgent(uint32_t host, SimDuration down_for) {
+    if (!agents_[host]->is_alive()) return;
+    agents_[host]->Kill();
+    streams_.AgentDied(host);
+    jobs_.AgentDied(host);
+    queue_.After(kRestart + down_for, [this, host] { StartAgent(host); });
+  }
+
+  void KillController(SimDuration down_for) {
+    if (!controller_.is_alive()) return;
+    queue_.Log([] { return "the controller is killed"; });
+    controller_.Kill();
+    streams_.ControllerDied();
+    queue_.After(down_for, [this] {
+      if (!controller_.is_alive()) controller_.Start();
+    });
+  }
+
+  void Begin(const Fault& fault) {
+    queue_.Log([&] {
+      return fmt::format("fault: {} {} for {:.3f} s", Name(fault.kind), fault.target, fault.lasts.seconds().value());
+    });
+    const uint32_t host = fault.target % options_.num_hosts;
+    const LinkId cable = network_.cables()[fault.target % network_.cables().size()];
+    switch (fault.kind) {
+      case FaultKind::kStream:
+        return streams_.Break(host);
+      case FaultKind::kDelay:
+        streams_.SetSlowness(host, kSlowness);
+        return Later(fault, [this, host] { streams_.SetSlowness(host, 1); });
+      case FaultKind::kAgent:
+        return KillAgent(host, fault.lasts);
+      case FaultKind::kController:
+        return KillController(kRestart + fault.lasts);
+      case FaultKind::kWrite:
+        return controller_.DieAtWrite(fault.amount == 0 ? DeathAtWrite::kBefore : DeathAtWrite::kAfter);
+      case FaultKind::kPause:
+        agents_[host]->Stop();
+        return Later(fault, [this, host] { agents_[host]->Continue(); });
+      case FaultKind::kStall:
+        controller_.Stop();
+        return Later(fault, [this] { controller_.Continue(); });
+      case FaultKind::kClock:
+        controller_.SetClockOffset(SimDuration(fault.amount));
+        return Later(fault, [this] { controller_.SetClockOffset(SimDuration()); });
+      case FaultKind::kDisk:
+        agents_[host]->SetDiskFull(true);
+        return Later(fault, [this, host] { agents_[host]->SetDiskFull(false); });
+      case FaultKind::kStore:
+        controller_.SetStoreFull(true);
+        return Later(fault, [this] { controller_.SetStoreFull(false); });
+      case FaultKind::kRules:
+        agents_[host]->SetKernelRefuses(true);
+        return Later(fault, [this, host] { agents_[host]->SetKernelRefuses(false); });
+      case FaultKind::kCable:
+        SetCable(cable, false);
+        return Later(fault, [this, cable] { SetCable(cable, true); });
+      case FaultKind::kProcess:
+        return jobs_.KillProcess(host);
+      case FaultKind::kHost:
+        jobs_.HostDied(host);
+        KillAgent(host, fault.lasts);
+        kernels_[host]->Reboot();
+        return;
+    }
+  }
+
+  void Later(const Fault& fault, std::function<void()> undo) { queue_.After(fault.lasts, std::move(undo)); }
+
+  void SetCable(LinkId cable, bool is_up) {
+    network_.SetCable(cable, is_up);
+    queue_.After(kConvergence, [this] { network_.Converge(); });
+  }
+
+  const ChaosOptions options_;
+  EventQueue queue_;
+  VirtualNetwork network_;
+  std::vector<std::unique_ptr<VirtualKernel>> kernels_;  // [host]
+  std::vector<std::unique_ptr<VirtualAgent>> agents_;    // [host]
+  VirtualController controller_;
+  VirtualStreams streams_;
+  VirtualJobs jobs_;
+  bool controller_dies_ = false;
+  std::optional<Violation> violation_;
+};
+
+}  // namespace
+
+Status ChaosOptions::Validate() const {
+  if (num_hosts < 2 || num_hosts > 64) {
+    return InvalidArgument(fmt::format("hosts: expected 2 to 64, found {}", num_hosts));
+  }
+  if (num_jobs > 64) return InvalidArgument(fmt::format("jobs: expected 0 to 64, found {}", num_jobs));
+  if (faulty_for < SimDuration()) return InvalidArgument("faulty_for: expected 0 s or more");
+  if (calm_for < SimDuration(30'000'000'000)) {
+    return InvalidArgument("calm_for: expected at least 30 s, in which leases run out and probes find cables");
+  }
+  if (!std::ranges::is_sorted(faults, {}, &Fault::at)) return InvalidArgument("faults: expected ascending times");
+  return OkStatus();
+}
+
+ChaosResult RunChaos(const ChaosOptions& options) { return World(options).Run(); }
+
+}  // namespace fairlead::sim::chaos

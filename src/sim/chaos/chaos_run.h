@@ -1,0 +1,63 @@
+// One history of the live system under faults, on virtual time: do its laws hold?
+//
+//     VirtualJobs --- questions ---> VirtualAgent [host] <--- VirtualStreams ---> VirtualController
+//          |                          |        |                                  |
+//     VirtualKernel [host] <----------+        +---> VirtualNetwork (probes)      store
+//
+// The cores are those of the daemons: agent/host_agent.h, controller/traffic_controller.h, the path service and the
+// policy behind it. Simulated are only the kernel, the network, disks, streams and training processes.
+//
+// Method      faults until `faulty_for`, then none for `calm_for`; then the controller is killed once more.
+// Laws        always         a packet reaches its socket, whatever is rewritten; a question has one answer; no check of
+//                            our own fails
+//             after the calm every agent is connected; every connection that sends is held by the agent of its host and
+//                            by the controller, once, and nothing else is; its packets take the path that the
+//                            controller has for it, over cables that work; its class is that of its job's level; the
+//                            kernels rewrite for live connections only
+//             at the end     the restarted controller has the same paths and levels
+// Guarantees  same options, same result and hash.
+// Cost        about 20 ms of processor time for 6 hosts, 3 jobs and two minutes of virtual time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "sim/chaos/fault.h"
+#include "sim/chaos/sabotage.h"
+#include "sim/chaos/violation.h"
+
+namespace fairlead::sim::chaos {
+
+struct ChaosOptions {
+  uint64_t seed = 1;       // of everything but the faults
+  uint32_t num_hosts = 6;  // 2 .. 64
+  uint32_t num_jobs = 3;   // 0 .. 64
+  SimDuration faulty_for = SimDuration(40'000'000'000);
+  SimDuration calm_for = SimDuration(60'000'000'000);  // longer than a lease's term and what is found by probes
+  std::vector<Fault> faults;                           // ascending
+  Sabotage sabotage = Sabotage::kNone;
+  // Called with what happens, for people; may be empty.
+  std::function<void(SimTime, const std::string&)> log;
+
+  // Errors: kInvalidArgument, naming the option, its range and what was found.
+  Status Validate() const;
+};
+
+struct ChaosResult {
+  std::optional<Violation> violation;  // the first one; what came after is not run
+  uint64_t hash = 0;                   // of the history
+  uint64_t num_events = 0;
+  uint64_t num_opened = 0;  // connections
+  uint64_t num_moved = 0;   // ports of open connections
+  SimDuration simulated;
+};
+
+// Args: options: valid.
+ChaosResult RunChaos(const ChaosOptions& options);
+
+}  // namespace fairlead::sim::chaos

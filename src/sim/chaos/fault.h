@@ -1,0 +1,55 @@
+// Faults of a simulated world: what breaks, when, and for how long.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "base/status.h"
+
+namespace fairlead::sim::chaos {
+
+enum class FaultKind : uint8_t {
+  kStream,      // the stream of a host breaks; what is on its way is lost
+  kDelay,       // messages of a host take 100 times as long
+  kAgent,       // the agent of a host is killed, and started again
+  kController,  // the controller is killed, and started again
+  kWrite,       // it is killed at its next write to the store, before or after
+  kPause,       // the agent of a host is stopped, and continued
+  kStall,       // the controller is stopped, and continued
+  kClock,       // the controller's clock jumps, and back again
+  kDisk,        // the disk of a host's agent is full
+  kStore,       // the store of the controller is full
+  kRules,       // the kernel of a host refuses to rewrite
+  kCable,       // a cable between switches fails; routing goes around it after 200 ms
+  kProcess,     // a training process of a host is killed
+  kHost,        // a host loses power, and boots again
+};
+
+// [value of FaultKind]
+inline constexpr std::array<std::string_view, 14> kFaultNames = {
+    "stream", "delay", "agent", "controller", "write", "pause",   "stall",
+    "clock",  "disk",  "store", "rules",      "cable", "process", "host"};
+inline std::string_view Name(FaultKind kind) { return kFaultNames[static_cast<size_t>(kind)]; }
+// Errors: kInvalidArgument, with the names there are and a near one.
+Result<FaultKind> ParseFaultKind(std::string_view name);
+std::vector<FaultKind> AllFaultKinds();
+
+struct Fault {
+  SimTime at;
+  FaultKind kind = FaultKind::kStream;
+  uint32_t target = 0;  // number of the host, or of the cable; modulo how many there are
+  SimDuration lasts;    // where it has an end
+  int64_t amount = 0;   // kClock: ns; kWrite: 0 = before, else after
+
+  friend bool operator==(const Fault&, const Fault&) = default;
+};
+
+// Faults at random times before `end`, ascending; all of them are over by then. Args: per_second: on average.
+std::vector<Fault> DrawFaults(uint64_t seed, std::span<const FaultKind> kinds, double per_second, SimTime end);
+
+}  // namespace fairlead::sim::chaos

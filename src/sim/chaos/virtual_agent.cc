@@ -1,0 +1,243 @@
+#include "sim/chaos/virtual_agent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/agent_state.h"
+#include "base/check.h"
+
+namespace fairlead::sim::chaos {
+
+using agent::RewriteRule;
+
+namespace {
+
+// The daemon's periods (service/host_agent_server.cc).
+constexpr SimDuration kListPeriod(500'000'000);
+constexpr SimDuration kOrphanPeriod(10'000'000'000);
+constexpr const char* kRefusal = "nft: no space left on device";
+// No more often than this: time advances although something is always due.
+constexpr SimDuration kShortestWait(100'000);
+
+}  // namespace
+
+VirtualAgent::VirtualAgent(uint32_t host, uint64_t seed, Surroundings surroundings)
+    : host_(host), surroundings_(std::move(surroundings)), random_(seed) {}
+
+SimDuration VirtualAgent::Delay(int64_t least_us, int64_t most_us) {
+  return SimDuration(1000 * (least_us + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most_us - least_us)))));
+}
+
+void VirtualAgent::After(SimDuration delay, std::function<void()> work) {
+  queue().After(delay, [this, mine = incarnation_, work = std::move(work)] {
+    if (!is_alive() || incarnation_ != mine) return;
+    if (is_stopped_) {
+      suspended_.push_back(work);
+    } else {
+      work();
+    }
+  });
+}
+
+void VirtualAgent::OnKernel(std::function<void()> work) {
+  kernel_free_at_ = std::max(kernel_free_at_, queue().now()) + Delay(100, 2000);
+  After(kernel_free_at_ - queue().now(), std::move(work));
+}
+
+void VirtualAgent::Start() {
+  FL_CHECK(!is_alive());
+  agent::HostAgentOptions options;
+  options.host = surroundings_.network->HostName(host_);
+  options.version = "chaos";
+  options.nics = {surroundings_.network->NicOf(host_)};
+  options.keeps_state = true;
+  options.random_seed = random_();
+  options.probes.probes_per_second = 1e6;
+  if (surroundings_.sabotage == Sabotage::kNoLinger) options.arrival_linger = SimDuration(1'000'000);
+  agent::AgentState kept;
+  if (!disk_.empty() && surroundings_.sabotage != Sabotage::kForgottenState) {
+    kept = agent::ReadAgentState(disk_, "disk").value();
+  }
+  std::map<RewriteRule, uint16_t> installed = kernel().rules();
+  orphans_.clear();
+  for (const auto& [rule, port] : installed) orphans_.insert(rule);
+  if (surroundings_.sabotage == Sabotage::kForgottenRules) {
+    installed.clear();
+    orphans_.clear();
+  }
+  queue().Log([this] { return surroundings_.network->HostName(host_) + ": the agent starts"; });
+  ++incarnation_;
+  is_stopped_ = false;
+  is_saving_ = false;
+  saved_revision_ = 0;
+  kernel_free_at_ = queue().now();
+  orphan_look_at_ = queue().now() + kOrphanPeriod;
+  wake_at_ = SimTime::Never();
+  core_ = std::make_unique<agent::HostAgent>(options, kept, queue().now(), installed);
+  Handle();
+  ListSockets();
+}
+
+void VirtualAgent::Kill() {
+  core_.reset();
+  queue().Log([this] { return surroundings_.network->HostName(host_) + ": the agent is killed"; });
+  inbox_.clear();
+  suspended_.clear();
+  is_stopped_ = false;
+}
+
+void VirtualAgent::Continue() {
+  if (!is_alive() || !std::exchange(is_stopped_, false)) return;
+  const uint64_t mine = incarnation_;
+  for (const std::function<void()>& work : std::exchange(suspended_, {})) {
+    if (is_alive() && incarnation_ == mine) work();
+  }
+  if (is_alive() && incarnation_ == mine) Handle();
+}
+
+bool VirtualAgent::Deliver(agent::HostEvent event) {
+  if (!is_alive()) return false;
+  inbox_.push_back(std::move(event));
+  if (!is_stopped_) Handle();
+  return true;
+}
+
+void VirtualAgent::Handle() {
+  const std::vector<agent::HostEvent> events = std::exchange(inbox_, {});
+  const uint64_t mine = incarnation_;
+  for (const agent::HostAction& action : core_->Handle(queue().now(), events)) {
+    Heed(action);
+    if (!is_alive() || incarnation_ != mine) return;
+  }
+  Save();
+  ScheduleWake();
+}
+
+void VirtualAgent::ScheduleWake() {
+  const SimTime due = core_->NextDue();
+  if (due == SimTime::Never() || wake_at_ <= due) return;
+  const SimTime at = std::max(due, queue().now() + kShortestWait);
+  wake_at_ = at;
+  After(at - queue().now(), [this, at] {
+    if (wake_at_ == at) Wake();
+  });
+}
+
+void VirtualAgent::Wake() {
+  wake_at_ = SimTime::Never();
+  Handle();
+}
+
+void VirtualAgent::Save() {
+  if (is_saving_ || core_->revision() == saved_revision_) return;
+  is_saving_ = true;
+  saved_revision_ = core_->revision();
+  After(Delay(1000, 6000), [this, text = agent::WriteAgentState(core_->State()), revision = saved_revision_] {
+    if (!is_disk_full_) disk_ = text;
+    is_saving_ = false;
+    Deliver(agent::StateKept{revision});
+  });
+}
+
+void VirtualAgent::ListSockets() {
+  const SimTime asked_at = queue().now();
+  After(Delay(500, 5000), [this, asked_at, list = kernel().List(asked_at)] {
+    ClearOrphans();
+    Deliver(agent::SocketsSeen{asked_at, list});
+  });
+  After(kListPeriod + Delay(0, 20'000), [this] { ListSockets(); });
+}
+
+// As service/port_rewriter.h: rules of the agent before live as long as their connection.
+void VirtualAgent::ClearOrphans() {
+  if (queue().now() < orphan_look_at_) return;
+  orphan_look_at_ = queue().now() + kOrphanPeriod;
+  std::set<agent::SocketPair> alive;
+  for (const auto& [inode, socket] : kernel().sockets()) alive.insert(socket.ends);
+  OnKernel([this, alive = std::move(alive)] {
+    if (kernel_refuses_) return;
+    for (auto rule = orphans_.begin(); rule != orphans_.end();) {
+      const auto installed = kernel().rules().find(*rule);
+      const bool is_gone = installed == kernel().rules().end();
+      if (!is_gone && alive.contains(EndsOf(*rule, installed->second))) {
+        ++rule;
+        continue;
+      }
+      kernel().SetRule(*rule, 0);
+      LogRule(*rule, 0);
+      rule = orphans_.erase(rule);
+    }
+    surroundings_.rules_changed();
+  });
+}
+
+void VirtualAgent::Heed(const agent::HostAction& action) {
+  std::visit([this](const auto& one) { Do(one); }, action);
+}
+
+void VirtualAgent::Do(const agent::ProbePorts& action) {
+  After(Delay(200, 5000), [this, action] {
+    Deliver(agent::ProbesDone{.order = action.order, .scans = {surroundings_.network->Probe(action.scan)}});
+  });
+}
+
+void VirtualAgent::Do(const agent::SetRewrite& action) {
+  OnKernel([this, action] {
+    if (!kernel_refuses_) {
+      kernel().SetRule(action.rule, action.to_port);
+      LogRule(action.rule, action.to_port);
+      orphans_.erase(action.rule);
+      surroundings_.rules_changed();
+    }
+    Deliver(agent::RewriteDone{action.ticket, kernel_refuses_ ? kRefusal : ""});
+  });
+}
+
+void VirtualAgent::Do(const agent::ClearRewrite& action) {
+  OnKernel([this, action] {
+    if (kernel_refuses_) {
+      orphans_.insert(action.rule);
+    } else {
+      kernel().SetRule(action.rule, 0);
+      LogRule(action.rule, 0);
+      orphans_.erase(action.rule);
+      surroundings_.rules_changed();
+    }
+    if (action.ticket != 0) Deliver(agent::RewriteDone{action.ticket, kernel_refuses_ ? kRefusal : ""});
+  });
+}
+
+void VirtualAgent::LogRule(const RewriteRule& rule, uint16_t port) {
+  queue().Log([&] {
+    const bool departs = rule.direction == RewriteRule::Direction::kDeparture;
+    return fmt::format("{}: {} {}->{} port {} to {}: {}", surroundings_.network->HostName(host_),
+                       departs ? "departure" : "arrival", surroundings_.network->HostName(surroundings_.network->HostOf(rule.source)),
+                       surroundings_.network->HostName(surroundings_.network->HostOf(rule.destination)), rule.from_port, rule.destination_port,
+                       port == 0 ? "as it is" : fmt::format("becomes {}", port));
+  });
+}
+
+void VirtualAgent::Do(const agent::FindOwners& action) {
+  After(Delay(1000, 20'000), [this, action] {
+    agent::OwnersFound found;
+    for (const uint64_t inode : action.inodes) {
+      const VirtualSocket* socket = kernel().Find(inode);
+      if (socket == nullptr) continue;
+      const std::string job = surroundings_.training_job_of(inode);
+      if (!job.empty()) found.owners.push_back({.inode = inode, .pid = socket->pid, .job = job});
+    }
+    Deliver(std::move(found));
+  });
+}
+
+void VirtualAgent::Do(const agent::Noted& action) {
+  queue().Log([&] { return surroundings_.network->HostName(host_) + ": " + action.text; });
+}
+
+void VirtualAgent::Do(const agent::SetSocketClass& action) {
+  OnKernel([this, action] { kernel().SetClass(action.inode, action.traffic_class); });
+}
+
+}  // namespace fairlead::sim::chaos

@@ -1,0 +1,100 @@
+// The process of an agent on a simulated host: the real core (agent/host_agent.h), and around it what its daemon does
+// with the kernel, the disk and the stream, on virtual time.
+//
+// It can be killed at any moment, stopped and continued; its disk can be full, and its kernel can refuse rules. Like the
+// daemon's, its work on the kernel is done in order, some time later, and dies with the process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/host_agent.h"
+#include "base/random.h"
+#include "sim/chaos/event_queue.h"
+#include "sim/chaos/sabotage.h"
+#include "sim/chaos/virtual_kernel.h"
+#include "sim/chaos/virtual_network.h"
+
+namespace fairlead::sim::chaos {
+
+class VirtualAgent {
+ public:
+  // What happens around it.
+  struct Surroundings {
+    EventQueue* queue = nullptr;
+    const VirtualNetwork* network = nullptr;
+    VirtualKernel* kernel = nullptr;
+    Sabotage sabotage = Sabotage::kNone;
+    std::function<void(const agent::AnswerProcess&)> answer;     // of a process of this host
+    std::function<void(controller::FromAgent)> send;             // on its stream
+    std::function<void()> rules_changed;                         // of the kernel
+    std::function<std::string(uint64_t inode)> training_job_of;  // of the owner of a socket; empty: no training process
+  };
+
+  VirtualAgent(uint32_t host, uint64_t seed, Surroundings surroundings);
+
+  bool is_alive() const { return core_ != nullptr; }
+  bool is_running() const { return is_alive() && !is_stopped_; }
+  // Of its processes: each start is another one.
+  uint64_t incarnation() const { return incarnation_; }
+  const agent::HostAgent& core() const { return *core_; }
+
+  void Start();
+  void Kill();
+  void Stop() { is_stopped_ = true; }
+  void Continue();
+  void SetDiskFull(bool is_full) { is_disk_full_ = is_full; }
+  void SetKernelRefuses(bool refuses) { kernel_refuses_ = refuses; }
+
+  // Gives it an event, now or when it continues; false: there is no process.
+  bool Deliver(agent::HostEvent event);
+
+ private:
+  void Handle();
+  void Wake();
+  void ScheduleWake();
+  void Save();
+  void ListSockets();
+  void ClearOrphans();
+  void Heed(const agent::HostAction& action);
+  void Do(const agent::AnswerProcess& action) { surroundings_.answer(action); }
+  void Do(const agent::SendToController& action) { surroundings_.send(action.message); }
+  void Do(const agent::ProbePorts& action);
+  void Do(const agent::SetRewrite& action);
+  void Do(const agent::ClearRewrite& action);
+  void Do(const agent::FindOwners& action);
+  void Do(const agent::SetSocketClass& action);
+  void Do(const agent::KeepJudgement&) {}
+  void Do(const agent::Noted& action);
+  void LogRule(const agent::RewriteRule& rule, uint16_t port);
+  // Runs `work` of this process later, in order, unless it has been killed.
+  void OnKernel(std::function<void()> work);
+  void After(SimDuration delay, std::function<void()> work);
+  SimDuration Delay(int64_t least_us, int64_t most_us);
+  EventQueue& queue() { return *surroundings_.queue; }
+  VirtualKernel& kernel() { return *surroundings_.kernel; }
+
+  const uint32_t host_;
+  Surroundings surroundings_;
+  Random random_;
+  uint64_t incarnation_ = 0;
+  std::unique_ptr<agent::HostAgent> core_;
+  bool is_stopped_ = false;
+  bool is_disk_full_ = false;
+  bool kernel_refuses_ = false;
+  std::string disk_;  // the state file
+  std::vector<agent::HostEvent> inbox_;
+  std::vector<std::function<void()>> suspended_;  // work that was due while the process was stopped
+  std::set<agent::RewriteRule> orphans_;  // rules of earlier processes that this one has not set
+  SimTime orphan_look_at_;
+  SimTime wake_at_;
+  SimTime kernel_free_at_;
+  bool is_saving_ = false;
+  uint64_t saved_revision_ = 0;
+};
+
+}  // namespace fairlead::sim::chaos

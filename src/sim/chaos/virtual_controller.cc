@@ -1,0 +1,146 @@
+#include "sim/chaos/virtual_controller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "traffic/path_service_registry.h"
+#include "traffic/policy_registry.h"
+
+namespace fairlead::sim::chaos {
+
+using controller::TrafficOutput;
+
+namespace {
+
+// As the daemon's (service/controller_loop.h).
+constexpr SimDuration kTick(200'000'000);
+// Terms are shorter than a cluster's, so that a minute of virtual time sees several of each.
+constexpr SimDuration kLeaseTtl(15'000'000'000);
+constexpr SimDuration kHeartbeatPeriod(2'000'000'000);
+constexpr SimDuration kProbePeriod(1'000'000'000);
+constexpr SimDuration kVerifyPeriod(5'000'000'000);
+
+traffic::c4p::C4pOptions PathOptions(uint64_t epoch_base) {
+  traffic::c4p::C4pOptions options;
+  options.epoch_base = epoch_base;
+  options.lease_ttl = kLeaseTtl;
+  options.probe_period = kProbePeriod;
+  options.verify_period = kVerifyPeriod;
+  options.probes.max_probes_per_round = 64;
+  return options;
+}
+
+}  // namespace
+
+VirtualController::VirtualController(uint64_t seed, Surroundings surroundings)
+    : surroundings_(std::move(surroundings)),
+      random_(seed),
+      policy_(traffic::CreatePolicy("crux-levels", {}).value()) {}
+
+SimDuration VirtualController::lease_ttl() const { return kLeaseTtl; }
+
+void VirtualController::Start() {
+  FL_CHECK(!is_alive());
+  ++incarnation_;
+  is_stopped_ = false;
+  is_pump_scheduled_ = false;
+  death_ = DeathAtWrite::kNone;
+  inbox_.clear();
+  outputs_.clear();
+  paths_ = traffic::CreatePathService(surroundings_.network->fabric(), PathOptions(incarnation_ << 32));
+  controller::TrafficControllerOptions options;
+  options.version = "chaos";
+  options.heartbeat_period = kHeartbeatPeriod;
+  options.lease_ttl = kLeaseTtl;
+  core_ = std::make_unique<controller::TrafficController>(
+      surroundings_.network->fabric(), surroundings_.network->addresses(), *paths_, *policy_, options);
+  std::vector<std::pair<std::string, std::string>> records(store_.begin(), store_.end());
+  if (surroundings_.sabotage == Sabotage::kLostRecords) records.clear();
+  FL_CHECK(core_->Restore(records).ok());
+  Tick();
+}
+
+void VirtualController::Kill() {
+  core_.reset();
+  paths_.reset();
+  is_stopped_ = false;
+}
+
+void VirtualController::Continue() {
+  if (!is_alive() || !std::exchange(is_stopped_, false)) return;
+  SchedulePump();
+}
+
+void VirtualController::Deliver(controller::TrafficInput input) {
+  if (!is_alive()) return;
+  inbox_.push_back(std::move(input));
+  SchedulePump();
+}
+
+void VirtualController::Tick() {
+  queue().After(kTick, [this, mine = incarnation_] {
+    if (!is_alive() || incarnation_ != mine) return;
+    SchedulePump();
+    Tick();
+  });
+}
+
+// Inputs that come closely together make one batch.
+void VirtualController::SchedulePump() {
+  if (is_stopped_ || std::exchange(is_pump_scheduled_, true)) return;
+  queue().After(SimDuration(static_cast<int64_t>(20'000 + random_.Below(1'000'000))), [this, mine = incarnation_] {
+    if (!is_alive() || incarnation_ != mine) return;
+    is_pump_scheduled_ = false;
+    if (!is_stopped_) Pump();
+  });
+}
+
+void VirtualController::Pump() {
+  if (!outputs_.empty() && !CarryOut()) return;
+  const std::vector<controller::TrafficInput> inputs = std::exchange(inbox_, {});
+  outputs_ = core_->Handle(queue().now() + clock_offset_, inputs);
+  CarryOut();
+}
+
+bool VirtualController::CarryOut() {
+  if (surroundings_.sabotage == Sabotage::kMessagesFirst) Send();
+  const bool has_records = std::ranges::any_of(
+      outputs_, [](const TrafficOutput& output) { return std::holds_alternative<controller::RecordChanged>(output); });
+  if (has_records && is_store_full_) return false;
+  const DeathAtWrite death = has_records ? std::exchange(death_, DeathAtWrite::kNone) : DeathAtWrite::kNone;
+  if (death == DeathAtWrite::kBefore) {
+    surroundings_.died();
+    return false;
+  }
+  for (const TrafficOutput& output : outputs_) {
+    const auto* record = std::get_if<controller::RecordChanged>(&output);
+    if (record == nullptr) continue;
+    if (record->value.has_value()) {
+      store_[record->key] = *record->value;
+    } else {
+      store_.erase(record->key);
+    }
+  }
+  if (death == DeathAtWrite::kAfter) {
+    surroundings_.died();
+    return false;
+  }
+  if (surroundings_.sabotage != Sabotage::kMessagesFirst) Send();
+  outputs_.clear();
+  return true;
+}
+
+void VirtualController::Send() {
+  for (const TrafficOutput& output : outputs_) {
+    if (const auto* sent = std::get_if<controller::SendToStream>(&output)) {
+      surroundings_.send(sent->stream, sent->message);
+    } else if (const auto* ended = std::get_if<controller::EndStream>(&output)) {
+      surroundings_.end(ended->stream);
+    } else if (const auto* noted = std::get_if<controller::Noted>(&output)) {
+      queue().Log([&] { return "controller: " + noted->subject + ": " + noted->text; });
+    }
+  }
+}
+
+}  // namespace fairlead::sim::chaos
