@@ -73,6 +73,7 @@ void HostAgent::TakeTime() {
   }
   DropOldArrivals();
   EndRests();
+  ClearAgain();
   for (controller::JobMeasured& measured : meter_.Report(now_)) Send(std::move(measured));
 }
 
@@ -83,6 +84,7 @@ SimTime HostAgent::NextDue() const {
   for (const auto& [number, alias] : aliases_) {
     for (const auto& [port, until] : alias.old_ports) due = std::min(due, until);
   }
+  for (const auto& [rule, clear] : clears_) due = std::min(due, clear.again_at);
   return due;
 }
 
@@ -265,7 +267,7 @@ void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
       questions_.erase(connection.question);
     }
     if (kept.wire_port != kept.socket_port || connection.ticket != 0) {
-      Act(ClearRewrite{DepartureOf(connection)});
+      Clear(DepartureOf(connection));
       RestPort(connection, kept.wire_port);
       RestPort(connection, connection.next_wire_port);
     }

@@ -211,6 +211,11 @@ class HostAgent {
   void DropOldArrivals();
   void EndRests();
   void RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed);
+  // Until the kernel has done it, unless the rule is set again.
+  void Clear(const RewriteRule& rule);
+  void ClearAgain();
+  bool IsInherited(const RewriteRule& rule, uint16_t port) const;
+  void Set(uint64_t ticket, const RewriteRule& rule, uint16_t port);
   void LookAtConnections(const SocketsSeen& event);
   // Whose bytes are counted.
   static bool HasOpenSocket(const Connection& connection) {
@@ -253,6 +258,12 @@ class HostAgent {
   std::map<uint64_t, std::deque<ArrivalAnswer>> arrival_answers_;      // that are not reported yet, by alias
   std::map<uint64_t, std::pair<uint64_t, uint16_t>> arrival_tickets_;  // alias and wire port
   std::map<uint64_t, uint64_t> departure_tickets_;                     // connection
+  struct PendingClear {
+    uint64_t ticket = 0;
+    SimTime again_at = SimTime::Never();  // after a failure
+  };
+  std::map<RewriteRule, PendingClear> clears_;
+  std::map<RewriteRule, uint16_t> inherited_;  // arrivals that the kernel rewrites for the agent before
   std::map<uint64_t, Accepted> accepted_;                              // by inode
   std::set<std::string> ended_away_;                                   // jobs that ended while the controller was away
   std::map<SocketPair, uint64_t> seen_;                                // inode of each socket

@@ -160,11 +160,10 @@ struct SetRewrite {
   RewriteRule rule;
   uint16_t to_port = 0;
 };
-// A rule that is not there is fine; one that can't be cleared is tried again later. RewriteDone follows where there is a
-// ticket.
+// A rule that is not there is fine; RewriteDone follows.
 struct ClearRewrite {
-  RewriteRule rule;
   uint64_t ticket = 0;
+  RewriteRule rule;
 };
 // Whose are these sockets? OwnersFound follows.
 struct FindOwners {

@@ -16,6 +16,9 @@ namespace {
 constexpr SimDuration kUnclearFor(1'000'000'000);
 constexpr SimDuration kUnseenFor(10'000'000'000);
 
+// A rule that the kernel did not clear would rewrite packets of a later connection.
+constexpr SimDuration kClearAgain(1'000'000'000);
+
 // Wire ports of one connection that arrive here, beside the latest.
 constexpr size_t kOldPortsMax = 8;
 
@@ -151,9 +154,9 @@ void HostAgent::Move(Connection* connection, uint16_t port) {
   connection->next_wire_port = port;
   departure_tickets_[connection->ticket] = kept.wanted.connection;
   if (port == kept.socket_port) {
-    Act(ClearRewrite{.rule = DepartureOf(*connection), .ticket = connection->ticket});
+    Act(ClearRewrite{.ticket = connection->ticket, .rule = DepartureOf(*connection)});
   } else {
-    Act(SetRewrite{.ticket = connection->ticket, .rule = DepartureOf(*connection), .to_port = port});
+    Set(connection->ticket, DepartureOf(*connection), port);
   }
 }
 
@@ -231,9 +234,10 @@ void HostAgent::Hear(const controller::PrepareArrival& message) {
     other.installed.erase(message.wire_port);
     owner->second = message.alias;
   }
+  if (IsInherited(rule, message.socket_port)) alias.installed.insert(message.wire_port);
   arrival_tickets_[++num_tickets_] = {message.alias, message.wire_port};
   arrival_answers_[message.alias].push_back({.ticket = num_tickets_, .error = {}});
-  Act(SetRewrite{.ticket = num_tickets_, .rule = rule, .to_port = message.socket_port});
+  Set(num_tickets_, rule, message.socket_port);
 }
 
 void HostAgent::AnswerArrival(uint64_t alias, uint64_t ticket, const std::string& error) {
@@ -252,7 +256,7 @@ void HostAgent::ClearArrival(Alias* alias, uint16_t wire_port) {
   const RewriteRule rule = ArrivalOf(alias->kept, wire_port);
   arrivals_.erase(rule);
   alias->installed.erase(wire_port);
-  Act(ClearRewrite{rule});
+  Clear(rule);
 }
 
 void HostAgent::DropAlias(uint64_t number) {
@@ -280,7 +284,8 @@ void HostAgent::DropOldArrivals() {
   }
 }
 
-// The source may still rewrite, if its agent has lost what it knew of the connection: that stays while the socket lives.
+// The source may still rewrite, if its agent has lost what it knew of the connection: so it stays while the socket is
+// there.
 void HostAgent::Hear(const controller::ForgetArrival& message) {
   const auto alias = aliases_.find(message.alias);
   if (alias == aliases_.end()) return;
@@ -296,7 +301,17 @@ void HostAgent::Take(const RewriteDone& event) {
     return AnswerArrival(number, event.ticket, event.error);
   }
   const auto departure = departure_tickets_.extract(event.ticket);
-  if (departure.empty()) return;
+  if (departure.empty()) {
+    const auto clear =
+        std::ranges::find(clears_, event.ticket, [](const auto& pending) { return pending.second.ticket; });
+    if (clear == clears_.end()) return;
+    if (event.error.empty()) {
+      clears_.erase(clear);
+    } else {
+      clear->second.again_at = now_ + kClearAgain;
+    }
+    return;
+  }
   Connection& connection = connections_.at(departure.mapped());
   connection.ticket = 0;
   const uint16_t port = std::exchange(connection.next_wire_port, uint16_t{0});
@@ -304,6 +319,30 @@ void HostAgent::Take(const RewriteDone& event) {
   RestPort(connection, connection.kept.wire_port);
   connection.kept.wire_port = port;
   ++revision_;
+}
+
+void HostAgent::Set(uint64_t ticket, const RewriteRule& rule, uint16_t port) {
+  clears_.erase(rule);
+  Act(SetRewrite{.ticket = ticket, .rule = rule, .to_port = port});
+}
+
+bool HostAgent::IsInherited(const RewriteRule& rule, uint16_t port) const {
+  const auto known = inherited_.find(rule);
+  return known != inherited_.end() && known->second == port;
+}
+
+void HostAgent::Clear(const RewriteRule& rule) {
+  inherited_.erase(rule);
+  clears_[rule] = {.ticket = ++num_tickets_};
+  Act(ClearRewrite{.ticket = num_tickets_, .rule = rule});
+}
+
+void HostAgent::ClearAgain() {
+  for (auto& [rule, clear] : clears_) {
+    if (now_ < clear.again_at) continue;
+    clear = {.ticket = ++num_tickets_};
+    Act(ClearRewrite{.ticket = num_tickets_, .rule = rule});
+  }
 }
 
 // A rule that could not be set again is still there.
@@ -322,10 +361,13 @@ void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installe
   std::map<RewriteRule, Connection*> by_departure;
   for (auto& [number, connection] : connections_) by_departure.emplace(DepartureOf(connection), &connection);
   for (const auto& [rule, port] : installed) {
-    if (rule.direction != RewriteRule::Direction::kDeparture) continue;
+    if (rule.direction != RewriteRule::Direction::kDeparture) {
+      inherited_.emplace(rule, port);
+      continue;
+    }
     const auto known = by_departure.find(rule);
     if (known == by_departure.end()) {
-      Act(ClearRewrite{rule});
+      Clear(rule);
     } else if (std::exchange(known->second->kept.wire_port, port) != port) {
       ++revision_;
     }
@@ -336,15 +378,14 @@ void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installe
     connection.ticket = ++num_tickets_;
     connection.next_wire_port = port;
     departure_tickets_[connection.ticket] = number;
-    Act(SetRewrite{.ticket = connection.ticket, .rule = DepartureOf(connection), .to_port = port});
+    Set(connection.ticket, DepartureOf(connection), port);
   }
   for (auto& [number, alias] : aliases_) {
     for (const uint16_t port : alias.kept.wire_ports) {
       const RewriteRule rule = ArrivalOf(alias.kept, port);
       if (!arrivals_.try_emplace(rule, number).second) continue;
-      const auto known = installed.find(rule);
-      if (known != installed.end() && known->second == alias.kept.socket_port) alias.installed.insert(port);
-      Act(SetRewrite{.ticket = ++num_tickets_, .rule = rule, .to_port = alias.kept.socket_port});
+      if (IsInherited(rule, alias.kept.socket_port)) alias.installed.insert(port);
+      Set(++num_tickets_, rule, alias.kept.socket_port);
     }
   }
 }

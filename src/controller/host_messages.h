@@ -246,8 +246,8 @@ struct ProbesWanted {
   friend bool operator==(const ProbesWanted&, const ProbesWanted&) = default;
 };
 
-// A queue pair that arrives at this host is about to move: rewrite `wire_port` of what arrives into `socket_port`, beside
-// the ports of earlier orders.
+// A queue pair that arrives at this host is about to move: rewrite `wire_port` of what arrives into `socket_port`, and
+// the ports of earlier orders as before.
 // Asked again with another wire port when it moves again, or with that of before when it does not move after all;
 // `wire_port` is `socket_port` when it moves back. Each order is answered, in order. Forgotten when the connection is
 // gone. The same queue pair has the same alias always, whichever controller asks.

@@ -195,9 +195,11 @@ void TrafficController::Order(Arrival* arrival, uint16_t wire_port) {
 void TrafficController::OrderWanted(Arrival* arrival) {
   arrival->due = SimTime::Never();
   if (!IsConnected(arrival->to) || !IsConnected(arrival->from)) {
-    return Note(Noted::Severity::kWarning, "job " + jobs_.at(by_alias_.at(arrival->order.alias).job).name,
-                fmt::format("a connection from {} to {} can't be moved: an agent is away; it stays on its path",
-                            fabric_.HostName(arrival->from), fabric_.HostName(arrival->to)));
+    const QueuePairKey& key = by_alias_.at(arrival->order.alias);
+    return Note(Noted::Severity::kWarning, "job " + jobs_.at(key.job).name,
+                fmt::format("a connection from {} to {} can't be moved: an agent is away; {}",
+                            fabric_.HostName(arrival->from), fabric_.HostName(arrival->to),
+                            TryAgainLater(key, arrival, arrival->wanted->answer.port)));
   }
   Order(arrival, arrival->wanted->answer.port);
   arrival->due = time_.now() + options_.arrival_timeout;
@@ -251,7 +253,16 @@ void TrafficController::RetryMoves() {
     const auto found = arrivals_.find(key);
     if (found == arrivals_.end() || found->second.due != SimTime::Never()) continue;  // ended, or under way
     const Connection* connection = FindConnection(key.job, found->second.from, key.connection);
-    if (connection != nullptr) MoveIfNeeded(key, *connection, found->second.wire_port);
+    if (connection == nullptr) continue;
+    // While the path service looks for a port it need not have another answer in the end, and does not repeat this one.
+    const auto answer = paths_.Find(key.job, key.connection);
+    const bool is_searching = answer && key.queue_pair < answer->queue_pairs.size() &&
+                              answer->queue_pairs[key.queue_pair].kind == Kind::kScan;
+    if (is_searching) {
+      refused_moves_.emplace(time_.now() + kRetryAfter, key);
+    } else {
+      MoveIfNeeded(key, *connection, found->second.wire_port);
+    }
   }
 }
 

@@ -165,13 +165,7 @@ Status PortRewriter::Apply(std::span<const Change> changes) {
       script += fmt::format("add element inet fairlead_agent {} {{ {} : {} }}\n", MapOf(rule), KeyOf(rule), port);
     }
   }
-  if (const Status status = script.empty() ? OkStatus() : RunNft(script); !status.ok()) {
-    // What could not be cleared goes with its connection (ClearOrphans).
-    for (const auto& [rule, port] : wanted) {
-      if (port == 0 && rules_.contains(rule)) orphans_.insert(rule);
-    }
-    return status;
-  }
+  if (!script.empty()) FL_RETURN_IF_ERROR(RunNft(script));
   for (const auto& [rule, port] : wanted) {
     orphans_.erase(rule);
     guards_.erase(rule);

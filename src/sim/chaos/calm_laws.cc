@@ -105,11 +105,16 @@ class CalmCheck {
   }
 
   void CheckNothingElseIsReserved() {
-    size_t num_held = 0;
-    for (const agent::AgentState& state : states_) num_held += state.connections.size();
-    Expect(pairs_.size() <= num_held, "the controller holds live connections only", [&] {
-      return fmt::format("it has {} queue pairs, agents hold {} connections", pairs_.size(), num_held);
-    });
+    std::set<Key> held;
+    for (const agent::AgentState& state : states_) {
+      for (const KeptConnection& kept : state.connections) held.insert({kept.job, kept.wanted.connection});
+    }
+    for (const auto& [key, pair] : pairs_) {
+      Expect(held.contains(key), "the controller holds live connections only", [&, &key = key, &pair = pair] {
+        return fmt::format("{} connection {:x} from NIC {} to NIC {}, port {}", key.first, key.second,
+                           pair.source.value(), pair.destination.value(), pair.wire_port);
+      });
+    }
   }
 
   void CheckSendersAreHeld() {

@@ -1,4 +1,4 @@
-// Deliberately broken versions of the system, for tests: a search for violated invariants that misses them is worthless.
+// Deliberately broken versions of the system, for tests: a search for violated laws that misses them is worthless.
 #pragma once
 
 #include <array>

@@ -197,15 +197,13 @@ void VirtualAgent::Do(const agent::SetRewrite& action) {
 
 void VirtualAgent::Do(const agent::ClearRewrite& action) {
   OnKernel([this, action] {
-    if (kernel_refuses_) {
-      orphans_.insert(action.rule);
-    } else {
+    if (!kernel_refuses_) {
       kernel().SetRule(action.rule, 0);
       LogRule(action.rule, 0);
       orphans_.erase(action.rule);
       surroundings_.rules_changed();
     }
-    if (action.ticket != 0) Deliver(agent::RewriteDone{action.ticket, kernel_refuses_ ? kRefusal : ""});
+    Deliver(agent::RewriteDone{action.ticket, kernel_refuses_ ? kRefusal : ""});
   });
 }
 

@@ -1,8 +1,8 @@
 // The process of an agent on a simulated host: the real core (agent/host_agent.h), and around it what its daemon does
 // with the kernel, the disk and the stream, on virtual time.
 //
-// It can be killed at any moment, stopped and continued; its disk can be full, and its kernel can refuse rules. Like the
-// daemon's, its work on the kernel is done in order, some time later, and dies with the process.
+// It can be killed at any moment, stopped and continued; its disk can be full, and its kernel can refuse rules. Like
+// that of the daemon, its work on the kernel is done in order, some time later, and dies with the process.
 #pragma once
 
 #include <cstdint>

@@ -82,14 +82,6 @@ void VirtualJobs::EndProcess(uint32_t j, size_t place) {
     VirtualConnection& connection = connections_[number];
     if (connection.client.pid == pid || connection.server.pid == pid) Close(number);
   }
-  for (auto& [number, question] : questions_) {
-    const bool is_its = question.connection.has_value() && connections_[*question.connection].client.pid == pid;
-    if (is_its && !std::exchange(question.is_given_up, true)) {
-      queue().After(Milliseconds(0.01, 0.05), [this, number = number, host = question.host, mine = question.agent] {
-        if (agent(host).incarnation() == mine) agent(host).Deliver(agent::ProcessLeft{number});
-      });
-    }
-  }
 }
 
 void VirtualJobs::KillProcess(uint32_t host) {
@@ -142,7 +134,8 @@ void VirtualJobs::Ask(uint64_t number) {
   const uint32_t host = connection.client.host;
   const uint64_t question = ++num_questions_;
   const bool may_ask = agent(host).is_alive() && random_.Below(50) > 0;  // some come when the agent's queue is full
-  if (!may_ask) return Connect(number, 0, 0, std::nullopt);
+  if (!may_ask) return Connect(number, 0, std::nullopt);
+  connections_[number].question = question;
   questions_[question] = {.host = host,
                           .agent = agent(host).incarnation(),
                           .connection = number,
@@ -165,7 +158,11 @@ void VirtualJobs::GiveUp(uint64_t number) {
   if (found == questions_.end() || found->second.is_answered || found->second.is_given_up) return;
   Question& question = found->second;
   question.is_given_up = true;
-  if (question.connection.has_value()) Connect(*question.connection, number, 0, std::nullopt);
+  if (question.connection.has_value()) {
+    Connect(*question.connection, 0, std::nullopt);
+  } else {
+    questions_.erase(found);
+  }
 }
 
 void VirtualJobs::AgentDied(uint32_t host) {
@@ -177,31 +174,32 @@ void VirtualJobs::AgentDied(uint32_t host) {
 }
 
 void VirtualJobs::TakeAnswer(uint32_t host, const agent::AnswerProcess& answer) {
-  const auto found = questions_.find(answer.question);
-  FL_CHECK(found != questions_.end() && found->second.host == host);
-  Question& question = found->second;
-  if (std::exchange(question.is_answered, true)) {
+  if (!answered_.insert(answer.question).second) {
     surroundings_.violate({queue().now(), "a question has one answer",
                            fmt::format("question {} on {} is answered again", answer.question,
                                        surroundings_.network->HostName(host))});
     return;
   }
-  if (question.is_given_up) return;
+  const auto found = questions_.find(answer.question);
+  if (found == questions_.end() || found->second.is_given_up) return;
+  Question& question = found->second;
+  FL_CHECK(question.host == host);
+  question.is_answered = true;
   std::optional<uint8_t> traffic_class;
   if (answer.sets_class) traffic_class = answer.traffic_class;
   if (!question.connection.has_value()) {
     if (traffic_class.has_value()) kernel(host).SetClass(question.inode, *traffic_class);
+    questions_.erase(found);
     return;
   }
   const uint16_t port = answer.leave ? uint16_t{0} : answer.source_port;
   queue().After(Milliseconds(0.01, 0.1), [this, number = answer.question, port, traffic_class] {
-    const Question& asked = questions_.at(number);
-    if (!asked.is_given_up) Connect(*asked.connection, number, port, traffic_class);
+    const auto asked = questions_.find(number);
+    if (asked != questions_.end()) Connect(*asked->second.connection, port, traffic_class);
   });
 }
 
-void VirtualJobs::Connect(uint64_t number, uint64_t question, uint16_t wanted_port,
-                          std::optional<uint8_t> traffic_class) {
+void VirtualJobs::Connect(uint64_t number, uint16_t wanted_port, std::optional<uint8_t> traffic_class) {
   VirtualConnection& connection = connections_[number];
   if (connection.is_closed) return;
   const uint32_t host = connection.client.host;
@@ -218,12 +216,12 @@ void VirtualJobs::Connect(uint64_t number, uint64_t question, uint16_t wanted_po
                     .opened_at = queue().now(),
                     .bytes_per_second = 1e8});
   const bool blocks = random_.Below(2) == 0;
-  if (!blocks) Report(question, connection.socket_port, EINPROGRESS);
-  queue().After(Milliseconds(0.05, 2), [this, number, question = blocks ? question : 0] { Establish(number, question); });
+  if (!blocks) Report(number, connection.socket_port, EINPROGRESS);
+  queue().After(Milliseconds(0.05, 2), [this, number, blocks] { Establish(number, !blocks); });
 }
 
 // The first packet arrives, or is sent again.
-void VirtualJobs::Establish(uint64_t number, uint64_t question) {
+void VirtualJobs::Establish(uint64_t number, bool is_reported) {
   VirtualConnection& connection = connections_[number];
   if (connection.is_closed) return;
   const IpAddress source = surroundings_.network->NicOf(connection.client.host);
@@ -235,7 +233,7 @@ void VirtualJobs::Establish(uint64_t number, uint64_t question) {
                                .source_port = connection.client.wire_port,
                                .destination_port = connection.destination_port};
   if (!surroundings_.network->Arrives(packet)) {
-    queue().After(Milliseconds(200, 1'000), [this, number, question] { Establish(number, question); });
+    queue().After(Milliseconds(200, 1'000), [this, number, is_reported] { Establish(number, is_reported); });
     return;
   }
   ++num_opened_;
@@ -253,20 +251,29 @@ void VirtualJobs::Establish(uint64_t number, uint64_t question) {
   of_host_[connection.client.host].push_back(number);
   of_host_[connection.server.host].push_back(number);
   CheckPackets(connection.client.host);
-  if (question != 0) Report(question, connection.socket_port, 0);
+  if (!is_reported) Report(number, connection.socket_port, 0);
   AskAboutAccepted(number);
 }
 
 void VirtualJobs::Report(uint64_t number, uint16_t port, int32_t error) {
+  const uint64_t question = connections_[number].question;
+  const auto found = questions_.find(question);
+  if (found == questions_.end()) return;
+  const Question& asked = found->second;
+  if (asked.is_answered && !asked.is_given_up && agent(asked.host).incarnation() == asked.agent) {
+    agent(asked.host).Deliver(agent::PathRequestOutcome{question, port, error});
+  }
+  Leave(question);
+  connections_[number].question = 0;
+}
+
+void VirtualJobs::Leave(uint64_t number) {
   const auto found = questions_.find(number);
   if (found == questions_.end()) return;
-  const Question& question = found->second;
-  const bool is_answered = question.is_answered && !question.is_given_up;
-  queue().After(Milliseconds(0.01, 0.05), [this, number, host = question.host, mine = question.agent, is_answered, port,
-                                           error] {
-    if (agent(host).incarnation() != mine) return;
-    if (is_answered) agent(host).Deliver(agent::PathRequestOutcome{number, port, error});
-    agent(host).Deliver(agent::ProcessLeft{number});
+  const Question question = found->second;
+  questions_.erase(found);
+  queue().After(Milliseconds(0.01, 0.05), [this, number, host = question.host, mine = question.agent] {
+    if (agent(host).incarnation() == mine) agent(host).Deliver(agent::ProcessLeft{number});
   });
 }
 
@@ -301,6 +308,7 @@ void VirtualJobs::CloseEnd(ConnectionEnd* end) {
 void VirtualJobs::Close(uint64_t number) {
   VirtualConnection& connection = connections_[number];
   if (std::exchange(connection.is_closed, true)) return;
+  Leave(std::exchange(connection.question, 0));
   queue().Log([&] { return "close " + Describe(connection); });
   // One end goes first; the other one is closed by its last packet.
   const bool client_first = random_.Below(2) == 0;

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,7 @@ struct VirtualConnection {
   uint32_t job = 0;
   uint16_t socket_port = 0;  // of the client
   uint16_t destination_port = 0;
+  uint64_t question = 0;  // of the client's process to its agent; 0: none is open
   bool is_established = false;
   bool is_closed = false;
   ConnectionEnd client;
@@ -92,7 +94,7 @@ class VirtualJobs {
     uint64_t inode = 0;
     SimTime asked_at;
     bool is_answered = false;
-    bool is_given_up = false;
+    bool is_given_up = false;  // without an answer
   };
 
   void StartJob(uint32_t job);
@@ -101,9 +103,11 @@ class VirtualJobs {
   void Open(uint32_t job, uint64_t run, size_t place);
   void Ask(uint64_t connection);
   void GiveUp(uint64_t question);
-  void Connect(uint64_t connection, uint64_t question, uint16_t wanted_port, std::optional<uint8_t> traffic_class);
-  void Establish(uint64_t connection, uint64_t question);
-  void Report(uint64_t question, uint16_t port, int32_t error);
+  void Connect(uint64_t connection, uint16_t wanted_port, std::optional<uint8_t> traffic_class);
+  void Establish(uint64_t connection, bool is_reported);
+  void Report(uint64_t connection, uint16_t port, int32_t error);
+  // The process hangs up.
+  void Leave(uint64_t question);
   void AskAboutAccepted(uint64_t connection);
   void Close(uint64_t connection);
   void CloseEnd(ConnectionEnd* end);
@@ -122,7 +126,8 @@ class VirtualJobs {
   Surroundings surroundings_;
   std::vector<Job> jobs_;
   std::vector<VirtualConnection> connections_;
-  std::map<uint64_t, Question> questions_;
+  std::map<uint64_t, Question> questions_;       // that are open
+  std::set<uint64_t> answered_;                  // all of them
   std::vector<std::vector<uint64_t>> of_host_;  // connections that are not closed, by host
   int32_t num_pids_ = 0;
   uint64_t num_questions_ = 0;

@@ -158,7 +158,9 @@ void C4pMaster::TakeVerified(const AddressPair& pair) {
     if (mine.steering != Steering::kSteered || mine.port == 0) continue;
     if (ports_.PairOf(connections_.at(ref.connection).request, mine.port_plane) != pair) continue;
     const std::optional<uint32_t> leads_to = ports_.PathOf(pair, mine.port);
-    if (leads_to.has_value() && *leads_to != mine.port_path) SteerAgain(ref);
+    if (!leads_to.has_value() || *leads_to == mine.port_path) continue;
+    ports_.Forget(pair);  // seen at the same time as this one, or before
+    SteerAgain(ref);
   }
 }
 

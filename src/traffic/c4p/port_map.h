@@ -113,9 +113,9 @@ class PortMap {
   std::vector<PortCandidate> Candidates(const AddressPair& key, uint32_t path, PortRange range = {}) const;
   // The best of them, or how many ports to scan. Args: num_paths = equal-cost paths of the pair.
   PortAnswer FindPort(const AddressPair& key, uint32_t path, uint32_t num_paths, PortRange range = {}) const;
-  // Up to `count` free ports of a range of which this epoch knows nothing yet, unknown ones before revived ones. They follow the
-  // ports recorded last around the ring of ports, so that scans get everywhere, however few ports a table holds; the
-  // first scan of a pair begins where its hash says, so that pairs don't all learn the same ports.
+  // Up to `count` free ports of a range of which this epoch knows nothing yet, unknown ones before revived ones. They
+  // follow the ports recorded last around the ring of ports, so that scans get everywhere, however few ports a table
+  // holds; the first scan of a pair begins where its hash says, so that pairs don't all learn the same ports.
   std::vector<uint16_t> PortsToScan(const AddressPair& key, uint32_t count, PortRange range = {}) const;
 
   // Takes a port for a live connection; it need not be known. Errors: kInvalidArgument for a port outside of the range,
