@@ -435,7 +435,7 @@ class TrafficController {
   std::unordered_map<uint64_t, QueuePairKey> by_alias_;
   std::map<HostId, std::set<QueuePairKey>> arrivals_at_;
   std::deque<std::pair<SimTime, QueuePairKey>> due_arrivals_;   // in order of time; some are answered
-  std::set<std::pair<SimTime, QueuePairKey>> refused_moves_;  // and when to try again
+  std::set<std::pair<SimTime, QueuePairKey>> moves_to_retry_;
 
   bool are_levels_stale_ = false;
   size_t num_measured_shares_ = 0;

@@ -144,9 +144,11 @@ void TrafficController::MoveIfNeeded(const QueuePairKey& key, const Connection& 
   const auto answer = paths_.Find(key.job, key.connection);
   if (!answer || key.queue_pair >= answer->queue_pairs.size()) return;
   const traffic::QueuePairAnswer& mine = answer->queue_pairs[key.queue_pair];
-  if (mine.kind != Kind::kUse) return;
   const uint16_t socket_port = connection.socket_ports[key.queue_pair];
   const bool is_tcp = connection.request.protocol == kTcp;
+  // The search may end with the port that is known already, which is no news.
+  if (mine.kind == Kind::kScan && is_tcp && socket_port != 0) moves_to_retry_.emplace(time_.now() + kRetryAfter, key);
+  if (mine.kind != Kind::kUse) return;
   if (is_tcp && socket_port != 0) {
     if (mine.port == WirePortOf(key, socket_port)) return;
     return BeginMove(key, connection, {mine, traffic::MoveCause::kCorrected});
@@ -242,27 +244,21 @@ void TrafficController::Hear(HostId host, const MoveRefused& message) {
 std::string TrafficController::TryAgainLater(const QueuePairKey& key, Arrival* arrival, uint16_t port) {
   if (std::exchange(arrival->refused_port, port) != port) arrival->num_refusals = 0;
   const SimDuration pause = kRetryAfter * (int64_t{1} << std::min(arrival->num_refusals++, kLongestRetry));
-  refused_moves_.emplace(time_.now() + pause, key);
+  moves_to_retry_.emplace(time_.now() + pause, key);
   return fmt::format("it is tried again in {:.0f} s", pause.seconds().value());
 }
 
 void TrafficController::RetryMoves() {
-  while (!refused_moves_.empty() && refused_moves_.begin()->first <= time_.now()) {
-    const QueuePairKey key = refused_moves_.begin()->second;
-    refused_moves_.erase(refused_moves_.begin());
-    const auto found = arrivals_.find(key);
-    if (found == arrivals_.end() || found->second.due != SimTime::Never()) continue;  // ended, or under way
-    const Connection* connection = FindConnection(key.job, found->second.from, key.connection);
-    if (connection == nullptr) continue;
-    // While the path service looks for a port it need not have another answer in the end, and does not repeat this one.
-    const auto answer = paths_.Find(key.job, key.connection);
-    const bool is_searching = answer && key.queue_pair < answer->queue_pairs.size() &&
-                              answer->queue_pairs[key.queue_pair].kind == Kind::kScan;
-    if (is_searching) {
-      refused_moves_.emplace(time_.now() + kRetryAfter, key);
-    } else {
-      MoveIfNeeded(key, *connection, found->second.wire_port);
-    }
+  while (!moves_to_retry_.empty() && moves_to_retry_.begin()->first <= time_.now()) {
+    const QueuePairKey key = moves_to_retry_.begin()->second;
+    moves_to_retry_.erase(moves_to_retry_.begin());
+    const auto arrival = arrivals_.find(key);
+    if (arrival != arrivals_.end() && arrival->second.due != SimTime::Never()) continue;  // under way
+    const auto job = jobs_.find(key.job);
+    if (job == jobs_.end()) continue;
+    const auto connection = job->second.connections.find(key.connection);
+    if (connection == job->second.connections.end() || connection->second.socket_ports[key.queue_pair] == 0) continue;
+    MoveIfNeeded(key, connection->second, connection->second.socket_ports[key.queue_pair]);
   }
 }
 

@@ -1,6 +1,9 @@
 #include "sim/chaos/virtual_streams.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace fairlead::sim::chaos {
@@ -12,6 +15,71 @@ namespace {
 constexpr int64_t kRetryMs = 500;
 constexpr int64_t kBrokenMs = 3000;  // until a side notices that the other one is silent
 constexpr int64_t kResetMs = 100;    // until it is told by the other side's kernel
+
+// For the log: what a message is, and about which connections.
+struct Describe {
+  std::string operator()(const controller::HostHello&) const { return "hello"; }
+  std::string operator()(const controller::Heartbeat& m) const { return fmt::format("heartbeat, {} leases", m.num_leases); }
+  std::string operator()(const controller::PathsWanted& m) const {
+    return fmt::format("{}: {} paths wanted{}", m.job, m.connections.size(), First(m.connections));
+  }
+  std::string operator()(const controller::ConnectionOpened& m) const {
+    return fmt::format("{} {:x} opened with port {}", m.job, m.connection, m.socket_port);
+  }
+  std::string operator()(const controller::ConnectionsClosed& m) const {
+    return fmt::format("{}: {} closed", m.job, m.connections.size());
+  }
+  std::string operator()(const controller::ConnectionsHeld& m) const {
+    std::string text = m.job + ": held";
+    for (const controller::HeldConnection& held : m.connections) {
+      text += fmt::format(" {:x} ({}, {})", held.wanted.connection, held.socket_ports.at(0), held.queue_pairs.at(0).port);
+    }
+    return text;
+  }
+  std::string operator()(const controller::ProbesFinished& m) const { return fmt::format("{} probed", m.scans.size()); }
+  std::string operator()(const controller::ArrivalPrepared& m) const {
+    return fmt::format("arrival {:x} prepared {}", m.alias, m.error);
+  }
+  std::string operator()(const controller::MoveRefused& m) const {
+    return fmt::format("{} {:x} stays on port {}, not {}", m.job, m.connection, m.wire_port, m.port);
+  }
+  std::string operator()(const controller::JobMeasured& m) const { return m.job + " measured"; }
+  std::string operator()(const controller::AnnouncementFinished&) const { return "that is all"; }
+  std::string operator()(const controller::ProcessesSeen& m) const { return m.job + ": processes"; }
+  std::string operator()(const controller::Welcome&) const { return "welcome"; }
+  std::string operator()(const controller::Refused& m) const { return "refused: " + m.reason; }
+  std::string operator()(const controller::PathsAnswered& m) const {
+    std::string text = m.job + ": answer";
+    for (const traffic::ConnectionAnswer& answer : m.connections) {
+      text += fmt::format(" {:x}", answer.connection);
+      for (const traffic::QueuePairAnswer& pair : answer.queue_pairs) {
+        text += fmt::format(" {} {}", traffic::Name(pair.kind), pair.port);
+      }
+    }
+    return text;
+  }
+  std::string operator()(const controller::PathsChanged& m) const {
+    std::string text = "changed";
+    for (const controller::QueuePairChanged& change : m.changes) {
+      text += fmt::format(" {} {:x} {} {}{}", change.job, change.connection, traffic::Name(change.answer.kind),
+                          change.answer.port, change.is_prepared ? "" : " unprepared");
+    }
+    return text;
+  }
+  std::string operator()(const controller::ProbesWanted& m) const { return fmt::format("probe {}", m.scans.size()); }
+  std::string operator()(const controller::PrepareArrival& m) const {
+    return fmt::format("prepare arrival {:x} of port {} as {}", m.alias, m.wire_port, m.socket_port);
+  }
+  std::string operator()(const controller::ForgetArrival& m) const { return fmt::format("forget arrival {:x}", m.alias); }
+  std::string operator()(const controller::AnnouncementWanted&) const { return "announce"; }
+  std::string operator()(const controller::LevelSet& m) const { return fmt::format("{} on level {}", m.job, m.level); }
+  std::string operator()(const controller::HostJudged&) const { return "judged"; }
+
+ private:
+  static std::string First(const std::vector<controller::WantedConnection>& connections) {
+    return connections.empty() ? "" : fmt::format(" {:x}", connections.front().connection);
+  }
+};
 
 }  // namespace
 
@@ -74,6 +142,7 @@ void VirtualStreams::Send(uint32_t host, controller::FromAgent message) {
   queue_->At(stream.up_at, [this, id = *id, message = std::move(message)] {
     const Stream& on = streams_[id.index()];
     if (on.is_broken || on.has_ended || !IsOfController(on)) return;
+    queue_->Log([&] { return fmt::format("h{} says: {}", on.host, std::visit(Describe(), message)); });
     controller_->Deliver(controller::StreamMessage{id, message});
   });
 }
@@ -99,6 +168,9 @@ void VirtualStreams::DeliverDown(StreamId id, const controller::ToAgent& message
   const Stream& stream = streams_[id.index()];
   const bool is_current = IsOfAgent(stream) && of_host_[stream.host] == id && !stream.is_broken;
   const bool comes_late = sabotage_ == Sabotage::kLateMessages && agents_[stream.host]->is_alive();
+  if (is_current || comes_late) {
+    queue_->Log([&] { return fmt::format("h{} hears: {}", stream.host, std::visit(Describe(), message)); });
+  }
   if (is_current || comes_late) agents_[stream.host]->Deliver(agent::MessageFromController{message});
 }
 
