@@ -1,45 +1,126 @@
-// The live system under faults, on virtual time.
+// The live cores under faults on virtual time: laws hold, runs repeat themselves, and broken cores are caught.
+#include "sim/chaos/chaos_run.h"
+
 #include <gtest/gtest.h>
 
-#include "sim/chaos/chaos_run.h"
+#include <atomic>
+
+#include "sim/chaos/chaos_file.h"
+#include "sim/chaos/chaos_search.h"
 
 namespace fairlead::sim::chaos {
 namespace {
 
-ChaosOptions Draw(uint64_t seed, double faults_per_second = 1) {
-  ChaosOptions options;
-  options.seed = seed;
-  const std::vector<FaultKind> kinds = AllFaultKinds();
-  options.faults = DrawFaults(seed, kinds, faults_per_second, SimTime() + options.faulty_for);
+const std::atomic<bool> kGoOn = false;
+
+SearchOptions Search(uint64_t num_seeds) {
+  SearchOptions options;
+  options.num_seeds = num_seeds;
+  options.kinds = AllFaultKinds();
   return options;
 }
 
-uint64_t First() { return std::getenv("FIRST") ? std::stoull(std::getenv("FIRST")) : 0; }
-uint64_t Count() { return std::getenv("COUNT") ? std::stoull(std::getenv("COUNT")) : 100; }
-double Rate() { return std::getenv("RATE") ? std::stod(std::getenv("RATE")) : 1; }
-
-TEST(ChaosRunTest, DISABLED_Trace) {
-  ChaosOptions options = Draw(std::stoull(std::getenv("SEED")), std::stod(std::getenv("RATE")));
-  options.log = [](SimTime at, const std::string& text) { printf("%.6f %s\n", at.seconds().value(), text.c_str()); };
-  const ChaosResult result = RunChaos(options);
-  if (result.violation) printf("VIOLATION %s: %s\n", result.violation->law.c_str(), result.violation->text.c_str());
-}
-
-TEST(ChaosRunTest, WithoutFaultsAllLawsHold) {
-  for (uint64_t seed = 0; seed < 20; ++seed) {
-    const ChaosResult result = RunChaos(Draw(seed, 0));
-    EXPECT_FALSE(result.violation.has_value()) << seed << ": " << result.violation->law << ": " << result.violation->text;
-    EXPECT_GT(result.num_opened, 0u);
+void ExpectLaws(const SearchOptions& options) {
+  const SearchResult result = SearchChaos(options, kGoOn);
+  EXPECT_EQ(result.num_runs, options.num_seeds);
+  EXPECT_GT(result.num_opened, 10 * options.num_seeds);
+  EXPECT_GT(result.num_moved, options.num_seeds);
+  for (const FoundViolation& found : result.violations) {
+    ADD_FAILURE() << "fairlead sim chaos --seed " << found.run.seed << ": " << found.violation.law << ": "
+                  << found.violation.text;
   }
 }
 
-TEST(ChaosRunTest, UnderFaultsAllLawsHold) {
-  for (uint64_t seed = First(); seed < First() + Count(); ++seed) {
-    const ChaosResult result = RunChaos(Draw(seed, Rate()));
-    EXPECT_FALSE(result.violation.has_value())
-        << seed << " at " << result.violation->at.seconds().value() << " s: " << result.violation->law << ": "
-        << result.violation->text;
+TEST(ChaosRunTest, WithoutFaultsLawsHold) {
+  SearchOptions options = Search(20);
+  options.kinds.clear();
+  ExpectLaws(options);
+}
+
+// `fairlead sim chaos --seeds 10000` does more of it.
+TEST(ChaosRunTest, UnderFaultsLawsHold) { ExpectLaws(Search(150)); }
+
+TEST(ChaosRunTest, OtherSizesKeepTheLaws) {
+  for (const uint32_t num_hosts : {2u, 9u}) {
+    SearchOptions options = Search(15);
+    options.run.num_hosts = num_hosts;
+    options.run.num_jobs = num_hosts;
+    ExpectLaws(options);
   }
+}
+
+TEST(ChaosRunTest, RunsRepeatThemselves) {
+  const SearchOptions options = Search(1);
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const ChaosResult first = RunChaos(DrawRun(options, seed));
+    const ChaosResult again = RunChaos(DrawRun(options, seed));
+    EXPECT_EQ(first.hash, again.hash);
+    EXPECT_EQ(first.num_events, again.num_events);
+    EXPECT_NE(first.hash, RunChaos(DrawRun(options, seed + 100)).hash);
+  }
+}
+
+TEST(ChaosRunTest, ASearchDoesNotDependOnItsThreads) {
+  SearchOptions options = Search(6);
+  options.num_threads = 1;
+  const uint64_t hash = SearchChaos(options, kGoOn).hash;
+  options.num_threads = 3;
+  EXPECT_EQ(SearchChaos(options, kGoOn).hash, hash);
+}
+
+class BrokenCoreTest : public testing::TestWithParam<Sabotage> {};
+
+TEST_P(BrokenCoreTest, IsCaught) {
+  constexpr uint64_t kNumSeeds = 1000;
+  SearchOptions options = Search(20);
+  options.run.sabotage = GetParam();
+  for (options.first_seed = 1; options.first_seed <= kNumSeeds; options.first_seed += options.num_seeds) {
+    if (SearchChaos(options, kGoOn).num_violated > 0) return;
+  }
+  FAIL() << "no law was broken in " << kNumSeeds << " runs";
+}
+
+std::vector<Sabotage> AllSabotage() {
+  std::vector<Sabotage> all;
+  for (size_t s = 1; s < kSabotageNames.size(); ++s) all.push_back(static_cast<Sabotage>(s));
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BrokenCoreTest, testing::ValuesIn(AllSabotage()), [](const auto& test) {
+  std::string name;
+  for (const char c : kSabotageNames[static_cast<size_t>(test.param)]) name += c == '-' ? '_' : c;
+  return name;
+});
+
+TEST(ChaosRunTest, TheSmallestRunBreaksTheSameLaw) {
+  SearchOptions options = Search(20);
+  options.run.sabotage = Sabotage::kForgottenRules;
+  const SearchResult result = SearchChaos(options, kGoOn);
+  ASSERT_FALSE(result.violations.empty());
+  const FoundViolation& found = result.violations.front();
+  const FoundViolation smallest = Minimise(found, kGoOn);
+  EXPECT_EQ(smallest.violation.law, found.violation.law);
+  EXPECT_LT(smallest.run.faults.size(), found.run.faults.size());
+  EXPECT_LE(smallest.run.faults.size(), 6u);
+  EXPECT_EQ(RunChaos(smallest.run).violation, smallest.violation);
+}
+
+TEST(ChaosFileTest, AFileRepeatsItsRun) {
+  const ChaosOptions run = DrawRun(Search(1), 77);
+  const auto read = ParseChaosFile(WriteChaosFile(run), "chaos.yaml");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->faults, run.faults);
+  EXPECT_EQ(RunChaos(*read).hash, RunChaos(run).hash);
+}
+
+TEST(ChaosFileTest, MistakesAreNamedWithTheirLine) {
+  const auto error = [](const char* text) { return ParseChaosFile(text, "x.yaml").status().message(); };
+  EXPECT_NE(error("chaos:\n  faults:\n    - {at: 1, kind: agnet}\n").find("x.yaml:3"), std::string::npos);
+  EXPECT_NE(error("chaos:\n  faults:\n    - {at: 1, kind: agnet}\n").find("agent"), std::string::npos);
+  EXPECT_NE(error("chaos:\n  faults:\n    - {at: 2, kind: host}\n    - {at: 1, kind: host}\n").find("x.yaml:4"),
+            std::string::npos);
+  EXPECT_NE(error("chaos:\n  hosts: 1\n").find("x.yaml:2"), std::string::npos);
+  EXPECT_NE(error("chaos:\n  host: 3\n").find("hosts"), std::string::npos);
 }
 
 }  // namespace
