@@ -138,7 +138,8 @@ void HostAgent::TakeAccepted(const PathRequested& event) {
   if (event.inode != 0 && (accepted_.contains(event.inode) || accepted_.size() < options_.num_connections_max)) {
     const KeptAccepted kept = {
         .job = event.job, .pid = event.pid, .inode = event.inode, .is_ipv6 = !event.source.is_ipv4()};
-    accepted_[event.inode] = {.kept = kept, .since = now_, .traffic_class = traffic_class};
+    // Whether its process takes the class from our answer is not known: it is set again when the socket is seen.
+    accepted_[event.inode] = {.kept = kept, .since = now_, .traffic_class = {}};
     ++revision_;
   }
   if (!traffic_class.has_value()) return AnswerLeave(event.question);
@@ -241,6 +242,7 @@ void HostAgent::Take(const ProcessLeft& event) {
   if (connection.kept.inode == 0) return Close(connection.kept.wanted.connection);
   connection.stage = Stage::kUnclear;
   connection.since = now_;
+  connection.traffic_class.reset();  // it may not have waited for it
 }
 
 void HostAgent::Open(Connection* connection, uint16_t port) {

@@ -195,6 +195,7 @@ class HostAgent {
   void ForgetLevel(const std::string& job);
   std::optional<uint8_t> ClassOf(const std::string& job) const;
   void ClassifySocket(Connection* connection);
+  void Classify(uint64_t inode, Accepted* accepted);
   RewriteRule DepartureOf(const Connection& connection) const;
   // Another connection's packets to the same place carry this port, or did a short time ago.
   bool IsPortTaken(const Connection& connection, uint16_t port) const;

@@ -75,13 +75,19 @@ void HostAgent::SetLevel(const std::string& job, uint32_t level) {
   if (numbers != jobs_.end()) {
     for (const uint64_t number : numbers->second) ClassifySocket(&connections_.at(number));
   }
-  const uint8_t traffic_class = TrafficClassOf(level);
   for (auto& [inode, accepted] : accepted_) {
-    if (accepted.kept.job != job || accepted.traffic_class == traffic_class) continue;
-    accepted.traffic_class = traffic_class;
-    Act(SetSocketClass{
-        .pid = accepted.kept.pid, .inode = inode, .is_ipv6 = accepted.kept.is_ipv6, .traffic_class = traffic_class});
+    if (accepted.kept.job == job) Classify(inode, &accepted);
   }
+}
+
+void HostAgent::Classify(uint64_t inode, Accepted* accepted) {
+  const auto traffic_class = ClassOf(accepted->kept.job);
+  if (!traffic_class.has_value() || accepted->traffic_class == traffic_class) return;
+  accepted->traffic_class = traffic_class;
+  Act(SetSocketClass{.pid = accepted->kept.pid,
+                     .inode = inode,
+                     .is_ipv6 = accepted->kept.is_ipv6,
+                     .traffic_class = *traffic_class});
 }
 
 void HostAgent::ForgetLevel(const std::string& job) {
@@ -461,7 +467,11 @@ void HostAgent::LookAtAccepted(const SocketsSeen& event) {
     const bool is_gone = found == by_inode.end() && accepted.since < event.asked_at;
     const bool becomes_sender = found != by_inode.end() && Sends(*found->second) && MaySteer(found->second->ends);
     if (becomes_sender) HoldAccepted(accepted, found->second->ends);
-    if (is_gone || becomes_sender) ++revision_;
+    if (is_gone || becomes_sender) {
+      ++revision_;
+    } else {
+      Classify(inode, &entry->second);
+    }
     entry = is_gone || becomes_sender ? accepted_.erase(entry) : std::next(entry);
   }
 }

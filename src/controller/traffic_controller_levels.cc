@@ -17,6 +17,9 @@ constexpr double kIterationSecondsMax = 1e6;
 // Of one iteration on one host; above what any hardware will do.
 constexpr double kWorkMax = 1e24;
 constexpr double kBytesMax = 1e18;
+// Of ln(priority): jobs that differ by less than a thousandth are alike, also where they were never seen to vary.
+constexpr double kLeastUncertainty = 1e-3;
+constexpr double kNothingIsCertain = 1e3;
 
 bool IsIn(double value, double low, double high) { return value >= low && value <= high; }
 
@@ -176,7 +179,9 @@ double TrafficController::PriorityUncertainty(const MeasuredJob& measured) {
   const bool is_whole =
       std::all_of(job.shares.begin(), job.shares.end(), [](const auto& share) { return share.second.measured; });
   if (std::exchange(job.paths_hash, hash) != hash || !is_whole) job.spread.Forget();
-  return job.spread.HalfWidth(options_.order_error_probability);
+  // An order that an earlier controller made outlives the time in which hosts report one after the other.
+  if (!is_whole && job.is_restored && has_restored_) return kNothingIsCertain;
+  return std::max(job.spread.HalfWidth(options_.order_error_probability), kLeastUncertainty);
 }
 
 void TrafficController::NoteIntensities(const traffic::TrafficSnapshot& snapshot) {

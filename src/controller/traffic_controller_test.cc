@@ -388,6 +388,25 @@ TEST(TrafficControllerTest, MeasuredJobsAreOrderedAndOthersComeLast) {
   }
 }
 
+TEST(TrafficControllerTest, JobsOfTheSamePriorityKeepTheirLevels) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "one");
+  StartJob(&cluster, "two", 11);
+  const auto levels = [&] { return std::pair(cluster.agent(0).levels["one"], cluster.agent(0).levels["two"]); };
+  std::pair<uint32_t, uint32_t> first;
+  for (int i = 0; i < 40; ++i) {
+    // Alike up to rounding, and never seen to vary by more.
+    for (uint32_t h = 0; h < 3; ++h) {
+      cluster.Say(h, cluster.Measured(h, "one", 1e12 * (1 + (i % 2) * 1e-12)));
+      cluster.Say(h, cluster.Measured(h, "two", 1e12 * (1 + (i % 3) * 1e-12)));
+    }
+    cluster.Run(3);
+    if (i == 0) first = levels();
+    ASSERT_EQ(levels(), first) << i;
+  }
+}
+
 // Two jobs that are alike but for noise of 5 %: the first one stays first.
 TEST(TrafficControllerTest, NoiseOfMeasurementsChangesNoLevel) {
   LiveCluster cluster;

@@ -128,6 +128,7 @@ class World {
                   },
               .send = [this, h](controller::FromAgent message) { streams_.Send(h, std::move(message)); },
               .rules_changed = [this, h] { CheckPacketsAround(h); },
+              .gpus_of = [this, h] { return jobs_.GpusOf(h); },
               .training_job_of = [this, h](uint64_t inode) { return jobs_.TrainingJobOf(h, inode); }}));
     }
     return agents;

@@ -9,22 +9,24 @@ namespace fairlead::sim::chaos {
 
 enum class Sabotage : uint8_t {
   kNone,
-  kForgottenState,     // an agent starts without the state of the one before
-  kForgottenRules,     // an agent does not know what the kernel rewrites for the one before
-  kNoLinger,           // an arrival's older port goes while packets with it are on their way
-  kUnpreparedMoves,    // sources move before destinations are prepared
-  kLostRecords,        // the controller's store forgets jobs
-  kMessagesFirst,      // the controller sends before it saves
-  kNoHeartbeats,       // heartbeats get lost
-  kIgnoredClosings,    // closed connections are not reported
-  kLateMessages,       // messages of an old stream come on the next one
-  kRepeatedAnswers,    // processes are answered twice
-  kSilentAnnouncement, // an announcement leaves a connection out
+  kForgottenState,      // an agent starts without the state of the one before
+  kForgottenRules,      // an agent does not know what the kernel rewrites for the one before
+  kForgottenArrivals,   // an arrival's older ports go at once
+  kUnpreparedMoves,     // sources move before destinations are prepared
+  kLostRecords,         // the controller starts with an empty store
+  kLostHeartbeats,      // heartbeats get lost
+  kLostOpenings,        // connections that open are not reported
+  kLostClosings,        // connections that close are not reported
+  kLostLevels,          // levels of running jobs get lost
+  kLostClasses,         // sockets keep their class
+  kRepeatedAnswers,     // processes are answered twice
+  kSilentAnnouncement,  // an announcement leaves a connection out
 };
 
 // [value of Sabotage]
-inline constexpr std::array<std::string_view, 12> kSabotageNames = {
-    "none",          "forgotten-state", "forgotten-rules", "no-linger",        "unprepared-moves",   "lost-records",
-    "messages-first", "no-heartbeats",   "ignored-closings", "late-messages",    "repeated-answers",   "silent-announcement"};
+inline constexpr std::array<std::string_view, 13> kSabotageNames = {
+    "none",          "forgotten_state", "forgotten_rules", "forgotten_arrivals", "unprepared_moves",
+    "lost_records",  "lost_heartbeats", "lost_openings",   "lost_closings",      "lost_levels",
+    "lost_classes",  "repeated_answers", "silent_announcement"};
 
 }  // namespace fairlead::sim::chaos

@@ -55,7 +55,6 @@ void VirtualAgent::Start() {
   options.keeps_state = true;
   options.random_seed = random_();
   options.probes.probes_per_second = 1e6;
-  if (surroundings_.sabotage == Sabotage::kNoLinger) options.arrival_linger = SimDuration(1'000'000);
   agent::AgentState kept;
   if (!disk_.empty() && surroundings_.sabotage != Sabotage::kForgottenState) {
     kept = agent::ReadAgentState(disk_, "disk").value();
@@ -143,6 +142,7 @@ void VirtualAgent::Save() {
 
 void VirtualAgent::ListSockets() {
   const SimTime asked_at = queue().now();
+  core_->CountGpus(asked_at, surroundings_.gpus_of());
   After(Delay(500, 5000), [this, asked_at, list = kernel().List(asked_at)] {
     ClearOrphans();
     Deliver(agent::SocketsSeen{asked_at, list});
@@ -186,6 +186,7 @@ void VirtualAgent::Do(const agent::ProbePorts& action) {
 void VirtualAgent::Do(const agent::SetRewrite& action) {
   OnKernel([this, action] {
     if (!kernel_refuses_) {
+      if (surroundings_.sabotage == Sabotage::kForgottenArrivals) ForgetOlder(action);
       kernel().SetRule(action.rule, action.to_port);
       LogRule(action.rule, action.to_port);
       orphans_.erase(action.rule);
@@ -205,6 +206,16 @@ void VirtualAgent::Do(const agent::ClearRewrite& action) {
     }
     Deliver(agent::RewriteDone{action.ticket, kernel_refuses_ ? kRefusal : ""});
   });
+}
+
+void VirtualAgent::ForgetOlder(const agent::SetRewrite& action) {
+  if (action.rule.direction != RewriteRule::Direction::kArrival) return;
+  const std::map<RewriteRule, uint16_t> rules = kernel().rules();
+  for (const auto& [rule, port] : rules) {
+    RewriteRule same = rule;
+    same.from_port = action.rule.from_port;
+    if (same == action.rule && port == action.to_port) kernel().SetRule(rule, 0);
+  }
 }
 
 void VirtualAgent::LogRule(const RewriteRule& rule, uint16_t port) {
@@ -235,6 +246,7 @@ void VirtualAgent::Do(const agent::Noted& action) {
 }
 
 void VirtualAgent::Do(const agent::SetSocketClass& action) {
+  if (surroundings_.sabotage == Sabotage::kLostClasses) return;
   OnKernel([this, action] { kernel().SetClass(action.inode, action.traffic_class); });
 }
 

@@ -32,6 +32,7 @@ class VirtualAgent {
     std::function<void(const agent::AnswerProcess&)> answer;     // of a process of this host
     std::function<void(controller::FromAgent)> send;             // on its stream
     std::function<void()> rules_changed;                         // of the kernel
+    std::function<std::vector<agent::GpuSums>()> gpus_of;        // of the jobs on this host
     std::function<std::string(uint64_t inode)> training_job_of;  // of the owner of a socket; empty: no training process
   };
 
@@ -70,6 +71,7 @@ class VirtualAgent {
   void Do(const agent::SetSocketClass& action);
   void Do(const agent::KeepJudgement&) {}
   void Do(const agent::Noted& action);
+  void ForgetOlder(const agent::SetRewrite& action);
   void LogRule(const agent::RewriteRule& rule, uint16_t port);
   // Runs `work` of this process later, in order, unless it has been killed.
   void OnKernel(std::function<void()> work);

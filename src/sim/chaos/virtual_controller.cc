@@ -104,7 +104,6 @@ void VirtualController::Pump() {
 }
 
 bool VirtualController::CarryOut() {
-  if (surroundings_.sabotage == Sabotage::kMessagesFirst) Send();
   const bool has_records = std::ranges::any_of(
       outputs_, [](const TrafficOutput& output) { return std::holds_alternative<controller::RecordChanged>(output); });
   if (has_records && is_store_full_) return false;
@@ -126,7 +125,7 @@ bool VirtualController::CarryOut() {
     surroundings_.died();
     return false;
   }
-  if (surroundings_.sabotage != Sabotage::kMessagesFirst) Send();
+  Send();
   outputs_.clear();
   return true;
 }

@@ -46,6 +46,7 @@ void VirtualJobs::StartJob(uint32_t j) {
   Job& job = jobs_[j];
   if (job.is_running) return;
   job.is_running = true;
+  job.started_at = queue().now();
   ++job.run;
   std::vector<uint32_t> hosts(surroundings_.kernels.size());
   for (uint32_t h = 0; h < hosts.size(); ++h) hosts[h] = h;
@@ -326,6 +327,20 @@ void VirtualJobs::Close(uint64_t number) {
 std::string VirtualJobs::TrainingJobOf(uint32_t host, uint64_t inode) const {
   const VirtualSocket* socket = kernel(host).Find(inode);
   return socket == nullptr ? "" : socket->job;
+}
+
+std::vector<agent::GpuSums> VirtualJobs::GpusOf(uint32_t host) const {
+  std::vector<agent::GpuSums> sums;
+  for (size_t j = 0; j < jobs_.size(); ++j) {
+    const Job& job = jobs_[j];
+    if (!job.is_running || std::ranges::count(job.hosts, host) == 0) continue;
+    const Seconds ran = (surroundings_.queue->now() - job.started_at).seconds();
+    sums.push_back({.job = job.name,
+                    .num_gpus = 1,
+                    .flop = Flop(ran.value() * 1e12 * static_cast<double>(1 + j)),
+                    .busy = Seconds(ran.value() / 2)});
+  }
+  return sums;
 }
 
 std::string VirtualJobs::Describe(const VirtualConnection& connection) const {

@@ -67,6 +67,8 @@ class VirtualJobs {
   void TakeAnswer(uint32_t host, const agent::AnswerProcess& answer);
   void CheckPackets(uint32_t host);
   std::string TrainingJobOf(uint32_t host, uint64_t inode) const;
+  // Counters of the GPUs of this host: each job computes at its own rate.
+  std::vector<agent::GpuSums> GpusOf(uint32_t host) const;
   void AgentDied(uint32_t host);
   // Ends a process of this host, if there is one; its job is started again later.
   void KillProcess(uint32_t host);
@@ -82,6 +84,7 @@ class VirtualJobs {
     std::string name;
     uint64_t run = 0;  // number of its starts
     bool is_running = false;
+    SimTime started_at;
     std::vector<uint32_t> hosts;
     std::vector<int32_t> pids;  // [place]; 0: has ended
     std::vector<uint64_t> connections;

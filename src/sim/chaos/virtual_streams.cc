@@ -43,7 +43,12 @@ struct Describe {
   std::string operator()(const controller::MoveRefused& m) const {
     return fmt::format("{} {:x} stays on port {}, not {}", m.job, m.connection, m.wire_port, m.port);
   }
-  std::string operator()(const controller::JobMeasured& m) const { return m.job + " measured"; }
+  std::string operator()(const controller::JobMeasured& m) const {
+    double bytes = 0;
+    for (const Bytes sent : m.profile.flow_bytes) bytes += sent.value();
+    return fmt::format("{} measured: {:.3f} s, {:.3e} FLOP, {:.3e} bytes of {}", m.job,
+                       m.profile.iteration_time.value(), m.profile.work.value(), bytes, m.connections.size());
+  }
   std::string operator()(const controller::AnnouncementFinished&) const { return "that is all"; }
   std::string operator()(const controller::ProcessesSeen& m) const { return m.job + ": processes"; }
   std::string operator()(const controller::Welcome&) const { return "welcome"; }
@@ -131,8 +136,9 @@ void VirtualStreams::TryToConnect(uint32_t host, uint64_t agent) {
 void VirtualStreams::Send(uint32_t host, controller::FromAgent message) {
   const std::optional<StreamId> id = of_host_[host];
   if (!id.has_value()) return;
-  if (sabotage_ == Sabotage::kNoHeartbeats && std::holds_alternative<controller::Heartbeat>(message)) return;
-  if (sabotage_ == Sabotage::kIgnoredClosings && std::holds_alternative<controller::ConnectionsClosed>(message)) return;
+  if (sabotage_ == Sabotage::kLostHeartbeats && std::holds_alternative<controller::Heartbeat>(message)) return;
+  if (sabotage_ == Sabotage::kLostOpenings && std::holds_alternative<controller::ConnectionOpened>(message)) return;
+  if (sabotage_ == Sabotage::kLostClosings && std::holds_alternative<controller::ConnectionsClosed>(message)) return;
   auto* held = std::get_if<controller::ConnectionsHeld>(&message);
   if (sabotage_ == Sabotage::kSilentAnnouncement && held != nullptr && held->connections.size() > 1) {
     held->connections.pop_back();
@@ -167,11 +173,10 @@ void VirtualStreams::Send(StreamId id, controller::ToAgent message) {
 void VirtualStreams::DeliverDown(StreamId id, const controller::ToAgent& message) {
   const Stream& stream = streams_[id.index()];
   const bool is_current = IsOfAgent(stream) && of_host_[stream.host] == id && !stream.is_broken;
-  const bool comes_late = sabotage_ == Sabotage::kLateMessages && agents_[stream.host]->is_alive();
-  if (is_current || comes_late) {
-    queue_->Log([&] { return fmt::format("h{} hears: {}", stream.host, std::visit(Describe(), message)); });
-  }
-  if (is_current || comes_late) agents_[stream.host]->Deliver(agent::MessageFromController{message});
+  if (!is_current) return;
+  if (sabotage_ == Sabotage::kLostLevels && std::holds_alternative<controller::LevelSet>(message)) return;
+  queue_->Log([&] { return fmt::format("h{} hears: {}", stream.host, std::visit(Describe(), message)); });
+  agents_[stream.host]->Deliver(agent::MessageFromController{message});
 }
 
 void VirtualStreams::EndAtAgent(StreamId id, SimDuration after) {
