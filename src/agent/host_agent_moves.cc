@@ -362,7 +362,8 @@ void HostAgent::TakeArrivalDone(uint64_t number, Alias* alias, uint16_t port, co
 }
 
 // The kernel may have kept the rules of the agent before us, or not. Those that it has are in force, whatever the state
-// says. A departure of an unknown connection is removed, which is always safe: its packets then have the socket's port.
+// says, and no others: after a boot the ports may be those of a later connection. A departure of an unknown connection is
+// removed, which is always safe: its packets then have the socket's port.
 void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed) {
   std::map<RewriteRule, Connection*> by_departure;
   for (auto& [number, connection] : connections_) by_departure.emplace(DepartureOf(connection), &connection);
@@ -379,12 +380,10 @@ void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installe
     }
   }
   for (auto& [number, connection] : connections_) {
-    const uint16_t port = connection.kept.wire_port;
-    if (port == connection.kept.socket_port || port == 0) continue;
-    connection.ticket = ++num_tickets_;
-    connection.next_wire_port = port;
-    departure_tickets_[connection.ticket] = number;
-    Set(connection.ticket, DepartureOf(connection), port);
+    KeptConnection& kept = connection.kept;
+    if (kept.inode == 0 || kept.wire_port == kept.socket_port || installed.contains(DepartureOf(connection))) continue;
+    kept.wire_port = kept.socket_port;
+    ++revision_;
   }
   for (auto& [number, alias] : aliases_) {
     for (const uint16_t port : alias.kept.wire_ports) {

@@ -30,6 +30,7 @@ void HostAgent::Take(const StreamOpened&) {
 }
 
 void HostAgent::Take(const StreamBroken&) {
+  arrival_answers_.clear();  // the next stream is asked again, and counts the answers to its own orders
   if (is_welcome_) Note("the controller is away: levels and connections stay as they are");
   is_open_ = is_welcome_ = is_silent_ = false;
   probes_.Forget();

@@ -399,6 +399,20 @@ TEST_F(HostAgentTest, OrdersForAnArrivalAreAnsweredInTheirOrder) {
             (std::vector<controller::ArrivalPrepared>{{8, "no"}, {8, ""}}));
 }
 
+// The controller counts answers on each stream.
+TEST_F(HostAgentTest, OrdersOfAnEarlierStreamAreNotAnswered) {
+  Connect();
+  const auto set = Of<SetRewrite>(Hear(controller::PrepareArrival{.alias = 8,
+                                                                  .source = kThere,
+                                                                  .destination = kHere,
+                                                                  .destination_port = 6000,
+                                                                  .socket_port = 51'000,
+                                                                  .wire_port = 61'001}));
+  Do(StreamBroken{});
+  Connect();
+  EXPECT_TRUE(Sent<controller::ArrivalPrepared>(Do(RewriteDone{set.at(0).ticket, ""})).empty());
+}
+
 TEST_F(HostAgentTest, ArrivalsThatWouldBreakAnotherConnectionAreRefused) {
   Connect();
   Do(SocketsSeen{now_, {{.ends = {kHere, kThere, 6000, 51'001}, .inode = 1}}});
@@ -488,13 +502,13 @@ TEST_F(HostAgentTest, TheNextAgentGoesOnFromTheState) {
   const auto state = ReadAgentState(WriteAgentState(agent_->State()), "state");
   ASSERT_TRUE(state.ok());
   Start(*state);
-  // The rules are put in again, in case the kernel has lost them.
-  EXPECT_EQ(Of<SetRewrite>(Wait(0)).size(), 1u);
+  // The kernel has lost the rule, as after a boot: the port may be that of a later connection.
+  EXPECT_TRUE(Of<SetRewrite>(Wait(0)).empty());
   Connect();
   const auto held = Sent<controller::ConnectionsHeld>(Hear(controller::AnnouncementWanted{}));
   ASSERT_EQ(held.size(), 1u);
   EXPECT_EQ(held[0].connections[0].wanted.connection, connection);
-  EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 50'009);
+  EXPECT_EQ(held[0].connections[0].queue_pairs[0].port, 0) << "it has not moved";
   EXPECT_EQ(held[0].connections[0].socket_ports[0], 50'001);
 }
 
@@ -530,10 +544,7 @@ TEST_F(HostAgentTest, WhatTheKernelRewritesIsBelievedMoreThanTheState) {
                  std::map<RewriteRule, uint16_t>{{rule, 50'009}, {unknown, 50'010}, {arrival, 51'000}});
   EXPECT_EQ(agent_->State().connections.at(0).wire_port, 50'009);
   const auto restored = Wait(0);
-  const auto set = Of<SetRewrite>(restored);
-  ASSERT_EQ(set.size(), 1u);
-  EXPECT_EQ(set[0].rule, rule);
-  EXPECT_EQ(set[0].to_port, 50'009);
+  EXPECT_TRUE(Of<SetRewrite>(restored).empty());
   const auto cleared = Of<ClearRewrite>(restored);
   ASSERT_EQ(cleared.size(), 1u) << "an arrival is somebody's who may still send";
   EXPECT_EQ(cleared[0].rule, unknown);

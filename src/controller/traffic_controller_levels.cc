@@ -179,9 +179,11 @@ double TrafficController::PriorityUncertainty(const MeasuredJob& measured) {
   const bool is_whole =
       std::all_of(job.shares.begin(), job.shares.end(), [](const auto& share) { return share.second.measured; });
   if (std::exchange(job.paths_hash, hash) != hash || !is_whole) job.spread.Forget();
-  // An order that an earlier controller made outlives the time in which hosts report one after the other.
-  if (!is_whole && job.is_restored && has_restored_) return kNothingIsCertain;
-  return std::max(job.spread.HalfWidth(options_.order_error_probability), kLeastUncertainty);
+  const double half_width = job.spread.HalfWidth(options_.order_error_probability);
+  // An order that an earlier controller made outlives the time in which hosts report one after the other, until there
+  // are two measurements to compare.
+  if (job.is_restored && has_restored_ && half_width == 0) return kNothingIsCertain;
+  return std::max(half_width, kLeastUncertainty);
 }
 
 void TrafficController::NoteIntensities(const traffic::TrafficSnapshot& snapshot) {

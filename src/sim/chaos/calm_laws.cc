@@ -33,6 +33,7 @@ class CalmCheck {
     for (uint32_t h = 0; h < states_.size(); ++h) {
       for (const KeptConnection& kept : states_[h].connections) CheckHeld(h, kept);
     }
+    CheckReports();
     CheckNothingElseIsReserved();
     CheckSendersAreHeld();
     CheckRules();
@@ -102,6 +103,19 @@ class CalmCheck {
     std::string names;
     for (const LinkId link : links) names += (names.empty() ? "" : ", ") + world_.network.fabric().LinkName(link);
     return names.empty() ? "no path" : names;
+  }
+
+  void CheckReports() {
+    const topology::Fabric& fabric = world_.network.fabric();
+    for (const controller::LinkOnFabric& link : world_.controller.core().Links()) {
+      const bool is_taken_out = link.link == world_.taken_out || link.link == fabric.reverse(world_.taken_out);
+      Expect(!is_taken_out || link.health == 0, "the controller remembers what operators report", [&] {
+        return fmt::format("{} counts as {}", fabric.LinkName(link.link), traffic::Name(link.state));
+      });
+      Expect(!is_taken_out || link.num_queue_pairs == 0, "paths avoid what operators report", [&] {
+        return fmt::format("{} carries {} queue pairs", fabric.LinkName(link.link), link.num_queue_pairs);
+      });
+    }
   }
 
   void CheckNothingElseIsReserved() {
@@ -181,7 +195,7 @@ PathsInForce PathsOf(const controller::TrafficController& controller) {
   return in_force;
 }
 
-std::optional<CalmFault> FindDifference(const PathsInForce& before, const PathsInForce& after) {
+std::optional<CalmFault> FindOtherPath(const PathsInForce& before, const PathsInForce& after) {
   for (const auto& [key, links] : before.paths) {
     const auto now = after.paths.find(key);
     if (now != after.paths.end() && now->second == links) continue;
@@ -193,6 +207,10 @@ std::optional<CalmFault> FindDifference(const PathsInForce& before, const PathsI
     return CalmFault{"a restarted controller has the same paths",
                      fmt::format("it has {} instead of {}", after.paths.size(), before.paths.size())};
   }
+  return std::nullopt;
+}
+
+std::optional<CalmFault> FindOtherLevel(const PathsInForce& before, const PathsInForce& after) {
   for (const auto& [job, level] : before.levels) {
     const auto now = after.levels.find(job);
     if (now != after.levels.end() && now->second == level) continue;

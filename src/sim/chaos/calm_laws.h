@@ -24,6 +24,7 @@ struct CalmSurroundings {
   std::span<const std::unique_ptr<VirtualAgent>> agents;    // [host]
   const VirtualController& controller;
   const VirtualJobs& jobs;
+  LinkId taken_out;  // one direction of a cable that an operator has reported as down
 };
 
 struct CalmFault {
@@ -40,6 +41,7 @@ struct PathsInForce {
   std::map<std::string, uint32_t> levels;                                 // [job]
 };
 PathsInForce PathsOf(const controller::TrafficController& controller);
-std::optional<CalmFault> FindDifference(const PathsInForce& before, const PathsInForce& after);
+std::optional<CalmFault> FindOtherPath(const PathsInForce& before, const PathsInForce& after);
+std::optional<CalmFault> FindOtherLevel(const PathsInForce& before, const PathsInForce& after);
 
 }  // namespace fairlead::sim::chaos

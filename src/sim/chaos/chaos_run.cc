@@ -24,8 +24,11 @@ namespace {
 constexpr SimDuration kConvergence(200'000'000);
 constexpr SimDuration kRestart(200'000'000);
 constexpr int64_t kSlowness = 100;
-// From the last death of the controller to the last look: agents have announced, and levels are set.
-constexpr SimDuration kAfterDeath(20'000'000'000);
+// From the last fault to the report of an operator: everything runs again.
+constexpr SimDuration kRepair(5'000'000'000);
+// From the last death of the controller: agents have announced; everything is as it stays.
+constexpr SimDuration kAfterAnnouncements(3'000'000'000);
+constexpr SimDuration kAfterDeath(17'000'000'000);
 
 // Seeds of parts that must not follow from each other.
 enum class Part : uint64_t { kNetwork, kKernel, kAgent, kController, kStreams, kJobs };
@@ -72,14 +75,19 @@ class World {
       queue_.At(fault.at, [this, fault] { Begin(fault); });
     }
     const SimTime calm = SimTime() + options_.faulty_for;
+    queue_.At(calm, [this] { controller_.DieAtWrite(DeathAtWrite::kNone); });
+    queue_.At(calm + kRepair, [this] { TakeOutCable(); });
     RunUntil(calm + options_.calm_for);
-    const CalmSurroundings surroundings = {network_, kernels_, agents_, controller_, jobs_};
+    const CalmSurroundings surroundings = {network_, kernels_, agents_, controller_, jobs_, *taken_out_};
     if (!Accept(FindFaultInCalm(surroundings))) return;
     const PathsInForce before = PathsOf(controller_.core());
     KillController(kRestart);
+    // Later, new measurements may turn the order.
+    RunUntil(queue_.now() + kAfterAnnouncements);
+    if (!Accept(FindOtherLevel(before, PathsOf(controller_.core())))) return;
     RunUntil(queue_.now() + kAfterDeath);
     if (!Accept(FindFaultInCalm(surroundings))) return;
-    Accept(FindDifference(before, PathsOf(controller_.core())));
+    Accept(FindOtherPath(before, PathsOf(controller_.core())));
   }
 
   // False: the run is over.
@@ -214,6 +222,14 @@ class World {
 
   void Later(const Fault& fault, std::function<void()> undo) { queue_.After(fault.lasts, std::move(undo)); }
 
+  // An operator reports a cable, which works, as down: the controller has to avoid it, now and after a restart.
+  void TakeOutCable() {
+    taken_out_ = network_.cables()[options_.seed % network_.cables().size()];
+    for (const LinkId link : {*taken_out_, network_.fabric().reverse(*taken_out_)}) {
+      controller_.Deliver(controller::LinkHealthReported{.link = link, .health = 0, .source = "operator"});
+    }
+  }
+
   void SetCable(LinkId cable, bool is_up) {
     network_.SetCable(cable, is_up);
     queue_.After(kConvergence, [this] { network_.Converge(); });
@@ -228,6 +244,7 @@ class World {
   VirtualStreams streams_;
   VirtualJobs jobs_;
   bool controller_dies_ = false;
+  std::optional<LinkId> taken_out_;
   std::optional<Violation> violation_;
 };
 

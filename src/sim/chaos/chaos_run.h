@@ -12,9 +12,10 @@
 //                            our own fails
 //             after the calm every agent is connected; every connection that sends is held by the agent of its host and
 //                            by the controller, once, and nothing else is; its packets take the path that the
-//                            controller has for it, over cables that work; its class is that of its job's level; the
-//                            kernels rewrite for live connections only
-//             at the end     the restarted controller has the same paths and levels
+//                            controller has for it, over cables that work and that no operator has taken out; its
+//                            class is that of its job's level; the kernels rewrite for live connections only
+//             at the end     the restarted controller has the same levels once agents have announced, and the same
+//                            paths
 // Guarantees  same options, same result and hash.
 // Cost        about 20 ms of processor time for 6 hosts, 3 jobs and two minutes of virtual time.
 #pragma once

@@ -9,7 +9,6 @@ namespace fairlead::sim::chaos {
 
 enum class Sabotage : uint8_t {
   kNone,
-  kForgottenState,      // an agent starts without the state of the one before
   kForgottenRules,      // an agent does not know what the kernel rewrites for the one before
   kForgottenArrivals,   // an arrival's older ports go at once
   kUnpreparedMoves,     // sources move before destinations are prepared
@@ -24,8 +23,8 @@ enum class Sabotage : uint8_t {
 };
 
 // [value of Sabotage]
-inline constexpr std::array<std::string_view, 13> kSabotageNames = {
-    "none",          "forgotten_state", "forgotten_rules", "forgotten_arrivals", "unprepared_moves",
+inline constexpr std::array<std::string_view, 12> kSabotageNames = {
+    "none",          "forgotten_rules", "forgotten_arrivals", "unprepared_moves",
     "lost_records",  "lost_heartbeats", "lost_openings",   "lost_closings",      "lost_levels",
     "lost_classes",  "repeated_answers", "silent_announcement"};
 

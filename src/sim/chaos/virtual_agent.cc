@@ -56,9 +56,7 @@ void VirtualAgent::Start() {
   options.random_seed = random_();
   options.probes.probes_per_second = 1e6;
   agent::AgentState kept;
-  if (!disk_.empty() && surroundings_.sabotage != Sabotage::kForgottenState) {
-    kept = agent::ReadAgentState(disk_, "disk").value();
-  }
+  if (!disk_.empty()) kept = agent::ReadAgentState(disk_, "disk").value();
   std::map<RewriteRule, uint16_t> installed = kernel().rules();
   orphans_.clear();
   for (const auto& [rule, port] : installed) orphans_.insert(rule);
