@@ -95,6 +95,7 @@ class Reference:
             ("explain job", ("explain", "job", "0", "--scenario", "my.yaml", "--policy", "ecmp", "--without", "1")),
             ("explain job --workload", ("explain", "job", "7", "--workload", "generated", "--allocation", "tiresias")),
             ("check", ("check", "my.yaml")),
+            ("sim chaos", ("sim", "chaos", "--seeds", "2")),
             ("sim fwl", ("sim", "fwl", "a.fwl")),
             ("workload show", ("workload", "show", str(self.source / "workloads/moe-32.txt"))),
             ("fabric show", ("fabric", "show", str(self.source / "fabrics/crux-testbed.yaml"))),

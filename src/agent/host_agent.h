@@ -265,11 +265,11 @@ class HostAgent {
   };
   std::map<RewriteRule, PendingClear> clears_;
   std::map<RewriteRule, uint16_t> inherited_;  // arrivals that the kernel rewrites for the agent before
-  std::map<uint64_t, Accepted> accepted_;                              // by inode
-  std::set<std::string> ended_away_;                                   // jobs that ended while the controller was away
-  std::map<SocketPair, uint64_t> seen_;                                // inode of each socket
-  std::map<uint64_t, bool> unasked_;         // sockets that no process has asked about, by inode: is it of IPv6
-  std::optional<SimTime> owners_wanted_at_;  // while their owners are looked up
+  std::map<uint64_t, Accepted> accepted_;      // by inode
+  std::set<std::string> ended_away_;           // jobs that ended while the controller was away
+  std::map<SocketPair, uint64_t> seen_;        // inode of each socket
+  std::map<uint64_t, bool> unasked_;           // sockets that no process has asked about, by inode: is it of IPv6
+  std::optional<SimTime> owners_wanted_at_;    // while their owners are looked up
   SimTime next_look_for_owners_;
   std::deque<std::pair<uint64_t, uint64_t>> unsent_opened_;  // revision that has it, and connection
   ProbeSchedule probes_;

@@ -84,10 +84,8 @@ void HostAgent::Classify(uint64_t inode, Accepted* accepted) {
   const auto traffic_class = ClassOf(accepted->kept.job);
   if (!traffic_class.has_value() || accepted->traffic_class == traffic_class) return;
   accepted->traffic_class = traffic_class;
-  Act(SetSocketClass{.pid = accepted->kept.pid,
-                     .inode = inode,
-                     .is_ipv6 = accepted->kept.is_ipv6,
-                     .traffic_class = *traffic_class});
+  Act(SetSocketClass{
+      .pid = accepted->kept.pid, .inode = inode, .is_ipv6 = accepted->kept.is_ipv6, .traffic_class = *traffic_class});
 }
 
 void HostAgent::ForgetLevel(const std::string& job) {
@@ -217,7 +215,8 @@ void HostAgent::Hear(const controller::PrepareArrival& message) {
     if (!is_same) DropAlias(message.alias);
   }
   Alias& alias =
-      aliases_.try_emplace(message.alias, Alias{.kept = kept, .old_ports = {}, .seen_at = now_, .installed = {}}).first->second;
+      aliases_.try_emplace(message.alias, Alias{.kept = kept, .old_ports = {}, .seen_at = now_, .installed = {}})
+          .first->second;
   alias.seen_at = now_;
   std::vector<uint16_t>& ports = alias.kept.wire_ports;
   std::erase(ports, message.wire_port);
@@ -362,8 +361,8 @@ void HostAgent::TakeArrivalDone(uint64_t number, Alias* alias, uint16_t port, co
 }
 
 // The kernel may have kept the rules of the agent before us, or not. Those that it has are in force, whatever the state
-// says, and no others: after a boot the ports may be those of a later connection. A departure of an unknown connection is
-// removed, which is always safe: its packets then have the socket's port.
+// says, and no others: after a boot the ports may be those of a later connection. A departure of an unknown connection
+// is removed, which is always safe: its packets then have the socket's port.
 void HostAgent::RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed) {
   std::map<RewriteRule, Connection*> by_departure;
   for (auto& [number, connection] : connections_) by_departure.emplace(DepartureOf(connection), &connection);

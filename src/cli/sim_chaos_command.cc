@@ -43,8 +43,16 @@ struct ChaosCommandOptions {
 void PrintEvent(SimTime at, const std::string& text) { fmt::print("{:12.6f} s  {}\n", at.seconds().value(), text); }
 
 std::string CommandOf(const chaos::ChaosOptions& run, const ChaosCommandOptions& options) {
-  std::vector<std::string> args = {"fairlead", "sim", "chaos", "--seed", std::to_string(run.seed), "--hosts",
-                                   std::to_string(run.num_hosts), "--jobs", std::to_string(run.num_jobs), "--rate",
+  std::vector<std::string> args = {"fairlead",
+                                   "sim",
+                                   "chaos",
+                                   "--seed",
+                                   std::to_string(run.seed),
+                                   "--hosts",
+                                   std::to_string(run.num_hosts),
+                                   "--jobs",
+                                   std::to_string(run.num_jobs),
+                                   "--rate",
                                    fmt::format("{}", options.search.faults_per_second)};
   if (!options.kinds.empty()) args.insert(args.end(), {"--faults", fmt::format("{}", fmt::join(options.kinds, ","))});
   if (options.faulty_s != 40) args.insert(args.end(), {"--faulty-s", fmt::format("{}", options.faulty_s)});
@@ -65,7 +73,8 @@ report::Document RenderSearch(const chaos::SearchResult& result, const ChaosComm
       report::FormatCount(result.num_runs, "run"),
       result.num_runs == 0 ? 0 : result.simulated.value() / static_cast<double>(result.num_runs),
       options.search.run.num_hosts, options.search.run.num_jobs, result.num_opened, result.num_moved);
-  report::TextTable table({{.heading = "fault"}, {.heading = "times", .align = Align::kRight}, {.heading = "what breaks"}});
+  report::TextTable table(
+      {{.heading = "fault"}, {.heading = "times", .align = Align::kRight}, {.heading = "what breaks"}});
   for (size_t k = 0; k < result.num_faults.size(); ++k) {
     if (result.num_faults[k] == 0) continue;
     table.AddRow({std::string(chaos::kFaultNames[k]), std::to_string(result.num_faults[k]),
@@ -78,7 +87,8 @@ report::Document RenderSearch(const chaos::SearchResult& result, const ChaosComm
   }
   text += fmt::format("{} broke a law:\n", report::FormatCount(result.num_violated, "run"));
   for (const chaos::FoundViolation& found : result.violations) {
-    text += fmt::format("\nseed {}: ", found.run.seed) + RenderViolation(found) + "  " + CommandOf(found.run, options) + "\n";
+    text += fmt::format("\nseed {}: ", found.run.seed) + RenderViolation(found) + "  " + CommandOf(found.run, options) +
+            "\n";
   }
   return text;
 }
@@ -93,19 +103,15 @@ report::Json ToJson(const chaos::FoundViolation& found) {
 
 report::Json ToJson(const chaos::SearchResult& result, const std::optional<chaos::FoundViolation>& smallest) {
   report::Json faults = report::Json::object();
-  for (size_t k = 0; k < result.num_faults.size(); ++k) faults[std::string(chaos::kFaultNames[k])] = result.num_faults[k];
+  for (size_t k = 0; k < result.num_faults.size(); ++k)
+    faults[std::string(chaos::kFaultNames[k])] = result.num_faults[k];
   report::Json violations = report::Json::array();
   for (const chaos::FoundViolation& found : result.violations) violations.push_back(ToJson(found));
-  report::Json json = {{"num_runs", result.num_runs},
-                       {"num_violated", result.num_violated},
-                       {"was_stopped", result.was_stopped},
-                       {"simulated_s", result.simulated.value()},
-                       {"num_events", result.num_events},
-                       {"num_opened", result.num_opened},
-                       {"num_moved", result.num_moved},
-                       {"hash", fmt::format("{:016x}", result.hash)},
-                       {"faults", std::move(faults)},
-                       {"violations", std::move(violations)}};
+  report::Json json = {{"num_runs", result.num_runs},       {"num_violated", result.num_violated},
+                       {"was_stopped", result.was_stopped}, {"simulated_s", result.simulated.value()},
+                       {"num_events", result.num_events},   {"num_opened", result.num_opened},
+                       {"num_moved", result.num_moved},     {"hash", fmt::format("{:016x}", result.hash)},
+                       {"faults", std::move(faults)},       {"violations", std::move(violations)}};
   if (smallest.has_value()) {
     json["smallest"] = ToJson(*smallest);
     json["smallest"]["file"] = chaos::WriteChaosFile(smallest->run);
@@ -119,9 +125,8 @@ Result<chaos::SearchResult> Run(ChaosCommandOptions* options) {
   if (options->replay.empty()) {
     FL_RETURN_IF_ERROR(options->search.Validate());
     TerminalProgress progress;
-    chaos::SearchResult result = chaos::SearchChaos(options->search, stop, [&](double share) {
-      progress.Update("chaos", share);
-    });
+    chaos::SearchResult result =
+        chaos::SearchChaos(options->search, stop, [&](double share) { progress.Update("chaos", share); });
     progress.Finish();
     return result;
   }
@@ -174,9 +179,9 @@ int Chaos(ChaosCommandOptions options) {
     first.run.log = nullptr;
     smallest = chaos::Minimise(first, StopRequested());
     const std::string text = chaos::WriteChaosFile(smallest->run);
-    files->Print(report::Document(fmt::format("\nThe smallest run found that breaks the law of seed {}:\n\n",
-                                              first.run.seed)) +
-                 RenderViolation(*smallest) + "\n" + text);
+    files->Print(
+        report::Document(fmt::format("\nThe smallest run found that breaks the law of seed {}:\n\n", first.run.seed)) +
+        RenderViolation(*smallest) + "\n" + text);
     files->Write(options.save, "Run", [&] { return text; });
   }
   files->WriteJson("JSON", [&] { return report::Dump(ToJson(*result, smallest)); });
@@ -194,8 +199,7 @@ void AddSimChaosCommand(CLI::App* sim, Invocation* invocation) {
   auto options = std::make_shared<ChaosCommandOptions>();
   CLI::App* command = sim->add_subcommand(
       "chaos",
-      "Run controller, path service and agents on virtual time while things break, and check their laws. Exit code 1: a "
-      "law was broken.");
+      "Check laws of controller and agents on virtual time while things break; exit code 1: one does not hold.");
   command->add_option("--seed", options->search.first_seed, "Seed of the first run")->capture_default_str();
   command->add_option("--seeds", options->search.num_seeds, "Runs, each with another seed")
       ->capture_default_str()
@@ -218,8 +222,7 @@ void AddSimChaosCommand(CLI::App* sim, Invocation* invocation) {
   command->add_option("--calm-s", options->calm_s, "Seconds without, before the system has to be in order")
       ->capture_default_str()
       ->check(CLI::Range(30.0, 1e6));
-  command->add_option("--replay", options->replay, "Repeat the run of FILE (as --save writes it)")
-      ->type_name("FILE");
+  command->add_option("--replay", options->replay, "Repeat the run of FILE (as --save writes it)")->type_name("FILE");
   command->add_option("--save", options->save, "Write the smallest run that breaks a law to FILE")->type_name("FILE");
   command->add_flag("--log", options->log, "Print what happens in one run");
   command->add_option("--threads", options->search.num_threads, "Threads; 0: one per processor")

@@ -434,7 +434,7 @@ class TrafficController {
   std::map<QueuePairKey, Arrival> arrivals_;
   std::unordered_map<uint64_t, QueuePairKey> by_alias_;
   std::map<HostId, std::set<QueuePairKey>> arrivals_at_;
-  std::deque<std::pair<SimTime, QueuePairKey>> due_arrivals_;   // in order of time; some are answered
+  std::deque<std::pair<SimTime, QueuePairKey>> due_arrivals_;  // in order of time; some are answered
   std::set<std::pair<SimTime, QueuePairKey>> moves_to_retry_;
 
   bool are_levels_stale_ = false;

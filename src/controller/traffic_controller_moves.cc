@@ -198,10 +198,10 @@ void TrafficController::OrderWanted(Arrival* arrival) {
   arrival->due = SimTime::Never();
   if (!IsConnected(arrival->to) || !IsConnected(arrival->from)) {
     const QueuePairKey& key = by_alias_.at(arrival->order.alias);
-    return Note(Noted::Severity::kWarning, "job " + jobs_.at(key.job).name,
-                fmt::format("a connection from {} to {} can't be moved: an agent is away; {}",
-                            fabric_.HostName(arrival->from), fabric_.HostName(arrival->to),
-                            TryAgainLater(key, arrival, arrival->wanted->answer.port)));
+    return Note(
+        Noted::Severity::kWarning, "job " + jobs_.at(key.job).name,
+        fmt::format("a connection from {} to {} can't be moved: an agent is away; {}", fabric_.HostName(arrival->from),
+                    fabric_.HostName(arrival->to), TryAgainLater(key, arrival, arrival->wanted->answer.port)));
   }
   Order(arrival, arrival->wanted->answer.port);
   arrival->due = time_.now() + options_.arrival_timeout;

@@ -101,8 +101,8 @@ std::vector<KernelSetting> SettingsOf(const LabNode& node) {
   // Acknowledgements travel on the level of what they acknowledge.
   settings.push_back({"net/ipv4/tcp_reflect_tos", "1", true});
   settings.push_back({"net/ipv4/tcp_wmem", "4096 262144 524288"});
-  // Source ports that RoCE may use are those that connections get.
-  settings.push_back({"net/ipv4/ip_local_port_range", "49152 65535"});
+  // Source ports that steer are those that connections get, as far as sockets bind them (traffic/source_ports.h).
+  settings.push_back({"net/ipv4/ip_local_port_range", "49152 60999"});
   return settings;
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "report/number_format.h"
+#include "traffic/source_ports.h"
 
 namespace fairlead::cli {
 namespace {
@@ -156,6 +157,25 @@ void CheckHashPolicy(const Machine& machine, Results* results) {
     result.to_do =
         "sysctl -w net.ipv4.fib_multipath_hash_policy=1\nOnly for a host that routes one NIC over several uplinks: "
         "otherwise its kernel ignores source ports when it picks the uplink.";
+  }
+  results->push_back(std::move(result));
+}
+
+// Ports above are those that agents rewrite packets to (traffic/source_ports.h).
+void CheckPortRange(const Machine& machine, Results* results) {
+  CheckResult result = Good("ip_local_port_range", {Role::kAgent}, "");
+  const auto text = machine.Read("/proc/sys/net/ipv4/ip_local_port_range");
+  uint32_t first = 0;
+  uint32_t last = 0;
+  std::istringstream fields(text.ok() ? *text : "");
+  const bool is_known = static_cast<bool>(fields >> first >> last);
+  result.found = is_known ? fmt::format("{} to {}", first, last) : "the kernel has no such setting";
+  if (!is_known || first > 49152 || last > traffic::kLastEphemeralPort) {
+    result.state = CheckState::kAdvice;
+    result.to_do = fmt::format(
+        "sysctl -w net.ipv4.ip_local_port_range=\"32768 {}\"\nAgents give sockets ports from 49152 to {}, and rewrite "
+        "packets to ports above: a connection that the kernel gives one of these on its own may break.",
+        traffic::kLastEphemeralPort, traffic::kLastEphemeralPort);
   }
   results->push_back(std::move(result));
 }
@@ -490,6 +510,7 @@ std::vector<CheckResult> CheckMachine(const Machine& machine, const DoctorOption
   CheckTools(machine, &results);
   CheckRights(machine, &results);
   CheckHashPolicy(machine, &results);
+  CheckPortRange(machine, &results);
   CheckOpenFiles(machine, &results);
   CheckSharedMemory(machine, &results);
   if (is_for({Role::kLab, Role::kAgent})) CheckLibraries(machine, &results);

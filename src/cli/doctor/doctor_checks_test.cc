@@ -27,6 +27,7 @@ class FakeMachine : public Machine {
       // Bits 12, 13 and 19: 0x1000 + 0x2000 + 0x80000.
       {"/proc/self/status", "Name:\tdoctor\nCapPrm:\t0000000000000000\nCapEff:\t0000000000083000\n"},
       {"/proc/sys/net/ipv4/fib_multipath_hash_policy", "1\n"},
+      {"/proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"},
       {"/proc/self/limits",
        "Limit                     Soft Limit           Hard Limit           Units\n"
        "Max open files            1024                 1048576              files\n"},
@@ -168,6 +169,8 @@ std::vector<Lack> Lacks() {
        [](auto* m) { m->files.erase("/proc/self/status"); }},
       {"fib_multipath_hash_policy", advice, "0", "sysctl -w net.ipv4.fib_multipath_hash_policy=1",
        [](auto* m) { m->files["/proc/sys/net/ipv4/fib_multipath_hash_policy"] = "0\n"; }},
+      {"ip_local_port_range", advice, "1024 to 65535", "ip_local_port_range=\"32768 60999\"",
+       [](auto* m) { m->files["/proc/sys/net/ipv4/ip_local_port_range"] = "1024\t65535\n"; }},
       {"limit of open files", advice, "4096", "ulimit -Hn 65536",
        [](auto* m) {
          m->files["/proc/self/limits"] = "Max open files            1024                 4096    files\n";

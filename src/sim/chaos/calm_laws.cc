@@ -49,8 +49,8 @@ class CalmCheck {
 
   std::string HostName(uint32_t host) const { return world_.network.HostName(host); }
   std::string Describe(uint32_t host, const KeptConnection& kept) const {
-    return fmt::format("{} connection {:x} of {}, socket port {}, port {} on the wire", kept.job, kept.wanted.connection,
-                       HostName(host), kept.socket_port, kept.wire_port);
+    return fmt::format("{} connection {:x} of {}, socket port {}, port {} on the wire", kept.job,
+                       kept.wanted.connection, HostName(host), kept.socket_port, kept.wire_port);
   }
 
   void CheckStreams() {
@@ -65,10 +65,8 @@ class CalmCheck {
     const SocketPair ends = {kept.wanted.source, kept.wanted.destination, kept.socket_port,
                              kept.wanted.destination_port};
     const auto& sockets = world_.kernels[host]->sockets();
-    const bool has_socket =
-        std::ranges::any_of(sockets, [&](const auto& entry) { return entry.second.ends == ends; });
-    Expect(has_socket, "an agent holds live connections only",
-           [&] { return Describe(host, kept) + " has no socket"; });
+    const bool has_socket = std::ranges::any_of(sockets, [&](const auto& entry) { return entry.second.ends == ends; });
+    Expect(has_socket, "an agent holds live connections only", [&] { return Describe(host, kept) + " has no socket"; });
     Expect(held_.emplace(host, ends).second, "an agent holds a connection once",
            [&] { return Describe(host, kept) + " is held twice"; });
     Expect(world_.kernels[host]->WirePortOf(ends) == kept.wire_port, "an agent knows what the kernel rewrites", [&] {
@@ -84,9 +82,8 @@ class CalmCheck {
     Expect(pair.answer.kind == traffic::QueuePairAnswer::Kind::kUse, "every connection has a path", [&] {
       return fmt::format("{} has none: answer of kind {}", Describe(host, kept), static_cast<int>(pair.answer.kind));
     });
-    Expect(pair.wire_port == kept.wire_port, "the controller knows every port", [&] {
-      return fmt::format("{}, but the controller has port {}", Describe(host, kept), pair.wire_port);
-    });
+    Expect(pair.wire_port == kept.wire_port, "the controller knows every port",
+           [&] { return fmt::format("{}, but the controller has port {}", Describe(host, kept), pair.wire_port); });
     Expect(std::ranges::all_of(pair.links, [&](LinkId link) { return world_.network.IsUp(link); }),
            "paths avoid cables that are down", [&] { return Describe(host, kept); });
     const std::vector<LinkId> route = world_.network.RouteOf({.source = kept.wanted.source,
@@ -109,9 +106,8 @@ class CalmCheck {
     const topology::Fabric& fabric = world_.network.fabric();
     for (const controller::LinkOnFabric& link : world_.controller.core().Links()) {
       const bool is_taken_out = link.link == world_.taken_out || link.link == fabric.reverse(world_.taken_out);
-      Expect(!is_taken_out || link.health == 0, "the controller remembers what operators report", [&] {
-        return fmt::format("{} counts as {}", fabric.LinkName(link.link), traffic::Name(link.state));
-      });
+      Expect(!is_taken_out || link.health == 0, "the controller remembers what operators report",
+             [&] { return fmt::format("{} counts as {}", fabric.LinkName(link.link), traffic::Name(link.state)); });
       Expect(!is_taken_out || link.num_queue_pairs == 0, "paths avoid what operators report", [&] {
         return fmt::format("{} carries {} queue pairs", fabric.LinkName(link.link), link.num_queue_pairs);
       });
@@ -136,8 +132,9 @@ class CalmCheck {
       for (const auto& [inode, socket] : world_.kernels[h]->sockets()) {
         if (socket.bytes_per_second == 0) continue;
         Expect(held_.contains({h, socket.ends}), "an agent holds every connection that sends", [&] {
-          return fmt::format("{} of {} on {}, port {} to port {}, is not held", socket.is_client ? "a client" : "a server",
-                             socket.job, HostName(h), socket.ends.local_port, socket.ends.remote_port);
+          return fmt::format("{} of {} on {}, port {} to port {}, is not held",
+                             socket.is_client ? "a client" : "a server", socket.job, HostName(h),
+                             socket.ends.local_port, socket.ends.remote_port);
         });
       }
     }
@@ -165,7 +162,8 @@ class CalmCheck {
       for (const auto& [inode, socket] : world_.kernels[h]->sockets()) {
         if (!held_.contains({h, socket.ends})) continue;
         const auto level = levels.find(socket.job);
-        const bool holds = level != levels.end() && socket.traffic_class.value_or(0) == agent::TrafficClassOf(level->second);
+        const bool holds =
+            level != levels.end() && socket.traffic_class.value_or(0) == agent::TrafficClassOf(level->second);
         Expect(holds, "a socket has the class of its job's level", [&, &socket = socket] {
           return fmt::format("{} on {}, port {}: class {}, level {}", socket.job, HostName(h), socket.ends.local_port,
                              socket.traffic_class.has_value() ? std::to_string(*socket.traffic_class) : "none",
@@ -190,7 +188,8 @@ std::optional<CalmFault> FindFaultInCalm(const CalmSurroundings& surroundings) {
 
 PathsInForce PathsOf(const controller::TrafficController& controller) {
   PathsInForce in_force;
-  for (const QueuePairOnFabric& pair : controller.QueuePairs()) in_force.paths[{pair.job, pair.connection}] = pair.links;
+  for (const QueuePairOnFabric& pair : controller.QueuePairs())
+    in_force.paths[{pair.job, pair.connection}] = pair.links;
   for (const controller::JobOnFabric& job : controller.Jobs()) in_force.levels[job.name] = job.level;
   return in_force;
 }

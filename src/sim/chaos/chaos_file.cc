@@ -139,9 +139,9 @@ Result<ChaosOptions> Read(const YamlDocument& document) {
 }  // namespace
 
 std::string WriteChaosFile(const ChaosOptions& options) {
-  std::string text = fmt::format("chaos:\n  seed: {}\n  hosts: {}\n  jobs: {}\n  faulty_for: {:.9f}\n  calm_for: {:.9f}\n",
-                                 options.seed, options.num_hosts, options.num_jobs,
-                                 options.faulty_for.seconds().value(), options.calm_for.seconds().value());
+  std::string text = fmt::format(
+      "chaos:\n  seed: {}\n  hosts: {}\n  jobs: {}\n  faulty_for: {:.9f}\n  calm_for: {:.9f}\n", options.seed,
+      options.num_hosts, options.num_jobs, options.faulty_for.seconds().value(), options.calm_for.seconds().value());
   if (options.faults.empty()) return text;
   text += "  faults:\n";
   for (const Fault& fault : options.faults) {

@@ -73,8 +73,8 @@ Status SearchOptions::Validate() const {
 ChaosOptions DrawRun(const SearchOptions& options, uint64_t seed) {
   ChaosOptions run = options.run;
   run.seed = seed;
-  run.faults = DrawFaults(CombineHash(seed, kFaultStream), options.kinds, options.faults_per_second,
-                          SimTime() + run.faulty_for);
+  run.faults =
+      DrawFaults(CombineHash(seed, kFaultStream), options.kinds, options.faults_per_second, SimTime() + run.faulty_for);
   return run;
 }
 

@@ -52,8 +52,8 @@ ChaosOptions DrawRun(const SearchOptions& options, uint64_t seed);
 SearchResult SearchChaos(const SearchOptions& options, const std::atomic<bool>& stop,
                          const std::function<void(double)>& progress = {});
 
-// A run that breaks the same law with as few faults as can be found by leaving out some (delta debugging), fewer jobs and
-// less time. Cost: some hundred runs at most.
+// A run that breaks the same law with as few faults as can be found by leaving some out (delta debugging), and fewer
+// jobs. Cost: some hundred runs at most.
 FoundViolation Minimise(const FoundViolation& found, const std::atomic<bool>& stop);
 
 }  // namespace fairlead::sim::chaos

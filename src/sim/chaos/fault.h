@@ -31,25 +31,24 @@ enum class FaultKind : uint8_t {
 };
 
 // [value of FaultKind]
-inline constexpr std::array<std::string_view, 14> kFaultNames = {
-    "stream", "delay", "agent", "controller", "write", "pause",   "stall",
-    "clock",  "disk",  "store", "rules",      "cable", "process", "host"};
+inline constexpr std::array<std::string_view, 14> kFaultNames = {"stream", "delay", "agent",   "controller", "write",
+                                                                 "pause",  "stall", "clock",   "disk",       "store",
+                                                                 "rules",  "cable", "process", "host"};
 // [value of FaultKind] for people.
-inline constexpr std::array<std::string_view, 14> kFaultMeanings = {
-    "the stream of a host; what is on its way is lost",
-    "messages of a host take 100 times as long",
-    "the agent of a host is killed",
-    "the controller is killed",
-    "the controller is killed at a write to its store",
-    "the agent of a host is stopped for a while",
-    "the controller is stopped for a while",
-    "the controller's clock jumps, by up to two hours",
-    "the disk of a host's agent is full",
-    "the disk of the controller is full",
-    "the kernel of a host takes no rules",
-    "a cable between switches; routing goes around it",
-    "a training process is killed",
-    "a host loses power, and boots again"};
+inline constexpr std::array<std::string_view, 14> kFaultMeanings = {"the stream of a host; what is on its way is lost",
+                                                                    "messages of a host take 100 times as long",
+                                                                    "the agent of a host is killed",
+                                                                    "the controller is killed",
+                                                                    "the controller is killed at a write to its store",
+                                                                    "the agent of a host is stopped for a while",
+                                                                    "the controller is stopped for a while",
+                                                                    "the controller's clock jumps, by up to two hours",
+                                                                    "the disk of a host's agent is full",
+                                                                    "the disk of the controller is full",
+                                                                    "the kernel of a host takes no rules",
+                                                                    "a cable between switches; routing goes around it",
+                                                                    "a training process is killed",
+                                                                    "a host loses power, and boots again"};
 inline std::string_view Name(FaultKind kind) { return kFaultNames[static_cast<size_t>(kind)]; }
 // Errors: kInvalidArgument, with the names there are and a near one.
 Result<FaultKind> ParseFaultKind(std::string_view name);

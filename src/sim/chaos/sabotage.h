@@ -24,8 +24,8 @@ enum class Sabotage : uint8_t {
 
 // [value of Sabotage]
 inline constexpr std::array<std::string_view, 12> kSabotageNames = {
-    "none",          "forgotten_rules", "forgotten_arrivals", "unprepared_moves",
-    "lost_records",  "lost_heartbeats", "lost_openings",   "lost_closings",      "lost_levels",
-    "lost_classes",  "repeated_answers", "silent_announcement"};
+    "none",         "forgotten_rules", "forgotten_arrivals", "unprepared_moves",
+    "lost_records", "lost_heartbeats", "lost_openings",      "lost_closings",
+    "lost_levels",  "lost_classes",    "repeated_answers",   "silent_announcement"};
 
 }  // namespace fairlead::sim::chaos

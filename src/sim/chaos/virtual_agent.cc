@@ -27,7 +27,8 @@ VirtualAgent::VirtualAgent(uint32_t host, uint64_t seed, Surroundings surroundin
     : host_(host), surroundings_(std::move(surroundings)), random_(seed) {}
 
 SimDuration VirtualAgent::Delay(int64_t least_us, int64_t most_us) {
-  return SimDuration(1000 * (least_us + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most_us - least_us)))));
+  return SimDuration(1000 *
+                     (least_us + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most_us - least_us)))));
 }
 
 void VirtualAgent::After(SimDuration delay, std::function<void()> work) {
@@ -220,9 +221,10 @@ void VirtualAgent::LogRule(const RewriteRule& rule, uint16_t port) {
   queue().Log([&] {
     const bool departs = rule.direction == RewriteRule::Direction::kDeparture;
     return fmt::format("{}: {} {}->{} port {} to {}: {}", surroundings_.network->HostName(host_),
-                       departs ? "departure" : "arrival", surroundings_.network->HostName(surroundings_.network->HostOf(rule.source)),
-                       surroundings_.network->HostName(surroundings_.network->HostOf(rule.destination)), rule.from_port, rule.destination_port,
-                       port == 0 ? "as it is" : fmt::format("becomes {}", port));
+                       departs ? "departure" : "arrival",
+                       surroundings_.network->HostName(surroundings_.network->HostOf(rule.source)),
+                       surroundings_.network->HostName(surroundings_.network->HostOf(rule.destination)), rule.from_port,
+                       rule.destination_port, port == 0 ? "as it is" : fmt::format("becomes {}", port));
   });
 }
 

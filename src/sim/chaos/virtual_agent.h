@@ -91,7 +91,7 @@ class VirtualAgent {
   std::string disk_;  // the state file
   std::vector<agent::HostEvent> inbox_;
   std::vector<std::function<void()>> suspended_;  // work that was due while the process was stopped
-  std::set<agent::RewriteRule> orphans_;  // rules of earlier processes that this one has not set
+  std::set<agent::RewriteRule> orphans_;          // rules of earlier processes that this one has not set
   SimTime orphan_look_at_;
   SimTime wake_at_;
   SimTime kernel_free_at_;

@@ -176,9 +176,9 @@ void VirtualJobs::AgentDied(uint32_t host) {
 
 void VirtualJobs::TakeAnswer(uint32_t host, const agent::AnswerProcess& answer) {
   if (!answered_.insert(answer.question).second) {
-    surroundings_.violate({queue().now(), "a question has one answer",
-                           fmt::format("question {} on {} is answered again", answer.question,
-                                       surroundings_.network->HostName(host))});
+    surroundings_.violate(
+        {queue().now(), "a question has one answer",
+         fmt::format("question {} on {} is answered again", answer.question, surroundings_.network->HostName(host))});
     return;
   }
   const auto found = questions_.find(answer.question);
@@ -376,10 +376,10 @@ void VirtualJobs::CheckPort(const VirtualConnection& connection, const Connectio
                             const SocketPair& ends, uint16_t wire_port) {
   const uint16_t shown = kernel(to.host).ShownPortOf(ends.local, ends.remote, wire_port, ends.remote_port);
   if (shown == ends.local_port) return;
-  surroundings_.violate(
-      {queue().now(), "a packet reaches its socket",
-       fmt::format("{}: a packet from {} with port {} on the wire arrives as from port {}, not {}",
-                   Describe(connection), surroundings_.network->HostName(from.host), wire_port, shown, ends.local_port)});
+  surroundings_.violate({queue().now(), "a packet reaches its socket",
+                         fmt::format("{}: a packet from {} with port {} on the wire arrives as from port {}, not {}",
+                                     Describe(connection), surroundings_.network->HostName(from.host), wire_port, shown,
+                                     ends.local_port)});
 }
 
 }  // namespace fairlead::sim::chaos

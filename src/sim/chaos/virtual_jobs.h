@@ -34,8 +34,8 @@ struct ConnectionEnd {
   uint32_t host = 0;
   int32_t pid = 0;
   uint64_t inode = 0;
-  uint16_t wire_port = 0;       // that its packets carry
-  uint16_t old_wire_port = 0;   // that packets on their way may carry until then
+  uint16_t wire_port = 0;      // that its packets carry
+  uint16_t old_wire_port = 0;  // that packets on their way may carry until then
   SimTime old_until = SimTime();
 };
 
@@ -92,7 +92,7 @@ class VirtualJobs {
   // A process that waits for its agent.
   struct Question {
     uint32_t host = 0;
-    uint64_t agent = 0;  // incarnation
+    uint64_t agent = 0;                  // incarnation
     std::optional<uint64_t> connection;  // nothing: of an accepted one
     uint64_t inode = 0;
     SimTime asked_at;
@@ -129,8 +129,8 @@ class VirtualJobs {
   Surroundings surroundings_;
   std::vector<Job> jobs_;
   std::vector<VirtualConnection> connections_;
-  std::map<uint64_t, Question> questions_;       // that are open
-  std::set<uint64_t> answered_;                  // all of them
+  std::map<uint64_t, Question> questions_;      // that are open
+  std::set<uint64_t> answered_;                 // all of them
   std::vector<std::vector<uint64_t>> of_host_;  // connections that are not closed, by host
   int32_t num_pids_ = 0;
   uint64_t num_questions_ = 0;

@@ -71,8 +71,7 @@ controller::PortScanSeen VirtualNetwork::Probe(const controller::PortScanWanted&
   controller::PortScanSeen seen = controller::NothingSeenOf(scan);
   for (const uint16_t port : scan.source_ports) {
     std::vector<LinkId> route = RouteOf({scan.source, scan.destination, scan.protocol, port, scan.destination_port});
-    const bool is_lost =
-        route.empty() || std::ranges::any_of(route, [this](LinkId link) { return !IsUp(link); });
+    const bool is_lost = route.empty() || std::ranges::any_of(route, [this](LinkId link) { return !IsUp(link); });
     controller::ProbedRoute probed = {.hops = {},
                                       .sent = 1,
                                       .lost = is_lost ? uint64_t{1} : uint64_t{0},

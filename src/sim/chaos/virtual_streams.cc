@@ -19,7 +19,9 @@ constexpr int64_t kResetMs = 100;    // until it is told by the other side's ker
 // For the log: what a message is, and about which connections.
 struct Describe {
   std::string operator()(const controller::HostHello&) const { return "hello"; }
-  std::string operator()(const controller::Heartbeat& m) const { return fmt::format("heartbeat, {} leases", m.num_leases); }
+  std::string operator()(const controller::Heartbeat& m) const {
+    return fmt::format("heartbeat, {} leases", m.num_leases);
+  }
   std::string operator()(const controller::PathsWanted& m) const {
     return fmt::format("{}: {} paths wanted{}", m.job, m.connections.size(), First(m.connections));
   }
@@ -32,7 +34,8 @@ struct Describe {
   std::string operator()(const controller::ConnectionsHeld& m) const {
     std::string text = m.job + ": held";
     for (const controller::HeldConnection& held : m.connections) {
-      text += fmt::format(" {:x} ({}, {})", held.wanted.connection, held.socket_ports.at(0), held.queue_pairs.at(0).port);
+      text +=
+          fmt::format(" {:x} ({}, {})", held.wanted.connection, held.socket_ports.at(0), held.queue_pairs.at(0).port);
     }
     return text;
   }
@@ -75,7 +78,9 @@ struct Describe {
   std::string operator()(const controller::PrepareArrival& m) const {
     return fmt::format("prepare arrival {:x} of port {} as {}", m.alias, m.wire_port, m.socket_port);
   }
-  std::string operator()(const controller::ForgetArrival& m) const { return fmt::format("forget arrival {:x}", m.alias); }
+  std::string operator()(const controller::ForgetArrival& m) const {
+    return fmt::format("forget arrival {:x}", m.alias);
+  }
   std::string operator()(const controller::AnnouncementWanted&) const { return "announce"; }
   std::string operator()(const controller::LevelSet& m) const { return fmt::format("{} on level {}", m.job, m.level); }
   std::string operator()(const controller::HostJudged&) const { return "judged"; }

@@ -20,8 +20,8 @@ namespace fairlead::sim::chaos {
 class VirtualStreams {
  public:
   // Args: agents [host]; all must outlive this.
-  VirtualStreams(EventQueue* queue, uint64_t seed, Sabotage sabotage, std::span<const std::unique_ptr<VirtualAgent>> agents,
-                 VirtualController* controller);
+  VirtualStreams(EventQueue* queue, uint64_t seed, Sabotage sabotage,
+                 std::span<const std::unique_ptr<VirtualAgent>> agents, VirtualController* controller);
 
   // Processes that have started try to connect; those of a process that has died break.
   void Connect(uint32_t host);
@@ -41,11 +41,11 @@ class VirtualStreams {
  private:
   struct Stream {
     uint32_t host = 0;
-    uint64_t agent = 0;       // incarnations of its ends
+    uint64_t agent = 0;  // incarnations of its ends
     uint64_t controller = 0;
     bool is_broken = false;
-    bool has_ended = false;   // for the controller
-    SimTime up_at;            // when the latest message arrives
+    bool has_ended = false;  // for the controller
+    SimTime up_at;           // when the latest message arrives
     SimTime down_at;
   };
 
@@ -66,9 +66,9 @@ class VirtualStreams {
   Sabotage sabotage_;
   std::span<const std::unique_ptr<VirtualAgent>> agents_;
   VirtualController* controller_;
-  std::vector<Stream> streams_;                             // [StreamId]
+  std::vector<Stream> streams_;                               // [StreamId]
   std::vector<std::optional<controller::StreamId>> of_host_;  // as the agent knows
-  std::vector<int64_t> slowness_;                           // [host]
+  std::vector<int64_t> slowness_;                             // [host]
 };
 
 }  // namespace fairlead::sim::chaos

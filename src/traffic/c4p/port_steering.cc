@@ -30,8 +30,8 @@ AddressPair PortSteering::PairOf(const ConnectionRequest& connection, uint32_t p
   return PairOf(connection.source, connection.destination, plane, connection.protocol, connection.destination_port);
 }
 
-PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port, uint16_t socket_port,
-                                          bool is_open) {
+PortSteering::Step PortSteering::FindStep(const AddressPair& pair, uint32_t path, uint16_t own_port,
+                                          uint16_t socket_port, bool is_open) {
   using Kind = Step::Kind;
   Update(pair);
   const uint32_t num_paths = catalogue_->Paths(pair.source_leaf, pair.destination_leaf).num_paths;
