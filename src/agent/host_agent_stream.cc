@@ -122,6 +122,8 @@ void HostAgent::Take(const StateKept& event) {
 }
 
 void HostAgent::SendHeld(const Connection& connection) {
+  // Of a state that is older than the kernel's rules: the wire shows another port than the socket has.
+  if (connection.kept.wire_port != connection.kept.socket_port) return Announce(connection.kept.job);
   Send(controller::ConnectionOpened{.job = connection.kept.job,
                                     .connection = connection.kept.wanted.connection,
                                     .socket_port = connection.kept.socket_port});

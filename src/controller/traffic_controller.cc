@@ -278,6 +278,8 @@ void TrafficController::Carry(const traffic::LeaseExpired& action) {
   // The connections may live on under an agent that is away, with packets that have to be rewritten at their destination.
   // Its agent does that for as long as it sees the socket.
   RemoveShare(action.lease.job, action.lease.host, Arrivals::kLeft);
+  // A host that is only late still holds them. Its heartbeats need not show it: they count leases, not connections.
+  AskForAnnouncement(action.lease.host);
 }
 
 void TrafficController::Carry(const traffic::AnnouncementWanted& action) { AskForAnnouncement(action.host); }
