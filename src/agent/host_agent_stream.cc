@@ -115,15 +115,21 @@ void HostAgent::SendOpened(const Connection& connection) {
 }
 
 void HostAgent::Take(const StateKept& event) {
+  std::set<std::string> rewritten;  // jobs with connections whose wire shows another port than the socket has
   for (; !unsent_opened_.empty() && unsent_opened_.front().first <= event.revision; unsent_opened_.pop_front()) {
     const auto found = connections_.find(unsent_opened_.front().second);
-    if (found != connections_.end()) SendHeld(found->second);
+    if (found == connections_.end()) continue;
+    const KeptConnection& kept = found->second.kept;
+    if (kept.wire_port == kept.socket_port) {
+      SendHeld(found->second);
+    } else {
+      rewritten.insert(kept.job);  // of a state that is older than the kernel's rules
+    }
   }
+  for (const std::string& job : rewritten) Announce(job);
 }
 
 void HostAgent::SendHeld(const Connection& connection) {
-  // Of a state that is older than the kernel's rules: the wire shows another port than the socket has.
-  if (connection.kept.wire_port != connection.kept.socket_port) return Announce(connection.kept.job);
   Send(controller::ConnectionOpened{.job = connection.kept.job,
                                     .connection = connection.kept.wanted.connection,
                                     .socket_port = connection.kept.socket_port});

@@ -121,7 +121,7 @@ class HostAgentServer::Loop {
   void LogOnce(const std::string& text);
 
   struct Rewrite {
-    uint64_t ticket = 0;  // 0: no client waits
+    uint64_t ticket = 0;
     PortRewriter::Change change;
   };
 
@@ -248,7 +248,9 @@ void HostAgentServer::Loop::FlushRewrites() {
     if (rewriter_.has_value()) error = rewriter_->Apply(changes).message();
     if (!error.empty()) LogOnce(error);
     for (const Rewrite& rewrite : rewrites) {
-      if (rewrite.ticket != 0) inbox_.Push(agent::RewriteDone{rewrite.ticket, error});
+      // Without a rewriter there is nothing to clear: an error would be tried again forever.
+      const bool is_done = !rewriter_.has_value() && rewrite.change.to_port == 0;
+      inbox_.Push(agent::RewriteDone{rewrite.ticket, is_done ? std::string() : error});
     }
   });
 }
@@ -266,7 +268,7 @@ void HostAgentServer::Loop::Heed(const std::vector<agent::HostAction>& actions) 
     std::visit([this](const auto& one) { Do(one); }, action);
   }
   counts_.num_moves += static_cast<uint64_t>(std::count_if(rewrites_.begin(), rewrites_.end(), [](const Rewrite& one) {
-    return one.ticket != 0 && one.change.rule.direction == agent::RewriteRule::Direction::kDeparture;
+    return one.change.to_port != 0 && one.change.rule.direction == agent::RewriteRule::Direction::kDeparture;
   }));
   FlushRewrites();
   FlushClasses();
