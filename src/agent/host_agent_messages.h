@@ -154,6 +154,13 @@ struct RewriteRule {
 
   friend auto operator<=>(const RewriteRule&, const RewriteRule&) = default;
 };
+// This host's socket whose packets the rule rewrites to, or from, `to_port`.
+inline SocketPair EndsOf(const RewriteRule& rule, uint16_t to_port) {
+  if (rule.direction == RewriteRule::Direction::kDeparture) {
+    return {rule.source, rule.destination, rule.from_port, rule.destination_port};
+  }
+  return {rule.destination, rule.source, rule.destination_port, to_port};
+}
 // Replaces the rule's earlier port; RewriteDone follows.
 struct SetRewrite {
   uint64_t ticket = 0;

@@ -62,7 +62,7 @@ struct Invocation {
 
 // Each adds its commands to the app. The invocation outlives the app.
 void AddSimCommands(CLI::App& app, Invocation* invocation);
-void AddSimChaosCommand(CLI::App* sim, Invocation* invocation);
+void AddSimChaosCommand(CLI::App& app, Invocation* invocation);
 void AddAgentCommands(CLI::App& app, Invocation* invocation);
 void AddAgentCheckCommand(CLI::App* agent, Invocation* invocation);
 void AddAgentProcessesCommand(CLI::App* agent, Invocation* invocation);

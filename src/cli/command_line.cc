@@ -139,6 +139,15 @@ class CommandLine {
   Invocation invocation_;
 };
 
+// The words of the sibling whose command the program has.
+std::vector<std::string> OwnWords(const CLI::App& app) {
+  for (const SiblingCommand& sibling : SiblingCommands()) {
+    std::vector<std::string> words = sibling.words();
+    if (FindCommand(app, words).get_name() == words.back()) return words;
+  }
+  return {};
+}
+
 std::vector<std::string> Args(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
 
 }  // namespace
@@ -148,7 +157,12 @@ int RunFairlead(int argc, char** argv, std::span<const AddCommands> commands) {
   CheckedStdout checked_stdout;
   CommandLine line(commands);
   for (const SiblingCommand& sibling : SiblingCommands()) {
-    line.app().add_subcommand(std::string(sibling.word), std::string(sibling.summary));
+    std::vector<std::string> groups = sibling.words();
+    const std::string word = std::move(groups.back());
+    groups.pop_back();
+    CLI::App* parent = &line.app();
+    for (const std::string& group : groups) parent = parent->get_subcommand(group);
+    parent->add_subcommand(word, std::string(sibling.summary));
   }
   std::vector<std::string> args = Args(argc, argv);
   if (args.empty()) args.emplace_back("--help");
@@ -158,12 +172,11 @@ int RunFairlead(int argc, char** argv, std::span<const AddCommands> commands) {
 int RunSiblingCommandLine(int argc, char** argv, const AddCommands& command) {
   CheckedStdout checked_stdout;
   CommandLine line({&command, 1});
-  const std::string own = line.app().get_subcommands(nullptr).front()->get_name();
+  const std::vector<std::string> own = OwnWords(line.app());
   std::vector<std::string> args = Args(argc, argv);
-  const auto is_whole = [&own](const std::string& word) {
-    return word == own || word == "--version" || word == kPrintCommands;
-  };
-  if (args.empty() || !is_whole(args.front())) args.insert(args.begin(), own);
+  const bool is_whole = !args.empty() && (args.front() == "--version" || args.front() == kPrintCommands);
+  const bool has_own = std::ranges::mismatch(own, args).in1 == own.end();
+  if (!is_whole && !has_own) args.insert(args.begin(), own.begin(), own.end());
   return checked_stdout.Finish(line.Run(args));
 }
 

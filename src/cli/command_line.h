@@ -18,7 +18,7 @@ using AddCommands = std::function<void(CLI::App& app, Invocation* invocation)>;
 // `fairlead`: its own commands, and those of the programs beside it (sibling_programs.h).
 int RunFairlead(int argc, char** argv, std::span<const AddCommands> commands);
 
-// `fairlead-WORD`, with the one command that it has: `fairlead-lab up` is the same as `fairlead lab up`.
+// The program of one sibling's command, with or without its words: `fairlead-lab up` and `fairlead-lab lab up`.
 int RunSiblingCommandLine(int argc, char** argv, const AddCommands& command);
 
 }  // namespace fairlead::cli

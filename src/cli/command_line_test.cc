@@ -85,23 +85,31 @@ TEST(CommandLineTest, FairleadDescribesEachSiblingAsItDoesItself) {
   AddFabricCommands(app, &invocation);
   AddLabCommands(app, &invocation);
   AddPredictCommands(app, &invocation);
+  AddSimChaosCommand(app, &invocation);
   AddTraceCommands(app, &invocation);
   std::map<std::string, std::string> said, listed;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) said[command->get_name()] = command->get_description();
-  for (const SiblingCommand& sibling : SiblingCommands()) listed[std::string(sibling.word)] = sibling.summary;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() != "sim") said[command->get_name()] = command->get_description();
+  }
+  said["sim chaos"] = app.get_subcommand("sim")->get_subcommand("chaos")->get_description();
+  for (const SiblingCommand& sibling : SiblingCommands()) listed[std::string(sibling.path)] = sibling.summary;
   EXPECT_EQ(listed, said);
 }
 
 TEST(CommandLineTest, ASiblingThatIsNotThereIsNamed) {
   for (const SiblingCommand& sibling : SiblingCommands()) {
-    std::string word(sibling.word);
-    char* argv[] = {word.data(), word.data(), nullptr};
-    const Status status = RunSibling(2, argv);  // none lies beside the test
+    std::vector<std::string> args = sibling.words();
+    args.insert(args.begin(), "fairlead");
+    std::vector<char*> argv;
+    for (std::string& arg : args) argv.push_back(arg.data());
+    argv.push_back(nullptr);
+    const Status status = RunSibling(static_cast<int>(args.size()), argv.data());  // none lies beside the test
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-    EXPECT_NE(status.message().find("fairlead-" + word), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find(sibling.program()), std::string::npos) << status.message();
   }
-  char sim[] = "sim";
-  char* argv[] = {sim, sim, nullptr};
+  char sim[] = "sim", run[] = "run", chaos[] = "chaos";
+  char* argv[] = {sim, sim, run, chaos, nullptr};
+  EXPECT_TRUE(RunSibling(4, argv).ok());
   EXPECT_TRUE(RunSibling(2, argv).ok());
   EXPECT_TRUE(RunSibling(1, argv).ok());
 }

@@ -119,6 +119,17 @@ Command FromJson(const ordered_json& json) {
   return command;
 }
 
+// Null: it is not there.
+Command* FindCommand(Command* root, const SiblingCommand& sibling) {
+  Command* at = root;
+  for (const std::string& word : sibling.words()) {
+    const auto inner = std::ranges::find(at->commands, word, &Command::name);
+    if (inner == at->commands.end()) return nullptr;
+    at = &*inner;
+  }
+  return at;
+}
+
 // What a program prints.
 Result<std::string> OutputOf(const std::string& program, std::string_view word) {
   const std::vector<std::string> args = {program, std::string(word)};
@@ -163,19 +174,19 @@ Result<Command> ReadCommand(std::string_view json) {
 Result<Command> GatherCommands(const CLI::App& app, std::vector<std::string>* missing) {
   Command all = DescribeCommands(app);
   for (const SiblingCommand& sibling : SiblingCommands()) {
-    const auto own = std::ranges::find(all.commands, sibling.word, &Command::name);
-    if (own == all.commands.end()) continue;
-    FL_ASSIGN_OR_RETURN(const std::string program, SiblingProgram(sibling.word));
+    Command* const own = FindCommand(&all, sibling);
+    if (own == nullptr) continue;
+    FL_ASSIGN_OR_RETURN(const std::string program, SiblingProgram(sibling));
     if (!std::filesystem::exists(program)) {
       missing->push_back(program);
       continue;
     }
     FL_ASSIGN_OR_RETURN(const std::string json, OutputOf(program, kPrintCommands));
     FL_ASSIGN_OR_RETURN(Command described, ReadCommand(json));
-    const auto command = std::ranges::find(described.commands, sibling.word, &Command::name);
-    if (command == described.commands.end()) {
+    Command* const command = FindCommand(&described, sibling);
+    if (command == nullptr) {
       return Unavailable(
-          fmt::format("{} does not have the command {}; is it of another version?", program, sibling.word));
+          fmt::format("{} does not have the command {}; is it of another version?", program, sibling.path));
     }
     *own = std::move(*command);
   }

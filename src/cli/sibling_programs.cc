@@ -1,6 +1,7 @@
 #include "cli/sibling_programs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,8 +9,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/this_program.h"
 
@@ -18,6 +21,9 @@ namespace fairlead::cli {
 namespace {
 
 constexpr std::array kSiblings = {
+    SiblingCommand{"sim chaos",
+                   "Check laws of controller and agents on virtual time while things break; exit code 1: one does not "
+                   "hold."},
     SiblingCommand{"diag", "Find what is broken in a training job."},
     SiblingCommand{"predict", "Predict which jobs are predictable, when they end and how fast they train."},
     SiblingCommand{"trace", "Cluster traces: generate, check, import and replay them."},
@@ -33,35 +39,52 @@ constexpr std::array kSiblings = {
 };
 
 // Debian's package of a program: that of people, but for the daemons (cmake/FairleadInstall.cmake).
-std::string PackageOf(std::string_view word) {
-  return word == "agent" || word == "controller" ? fmt::format("fairlead-{}", word) : "fairlead";
+std::string PackageOf(const SiblingCommand& sibling) {
+  return sibling.path == "agent" || sibling.path == "controller" ? sibling.program() : "fairlead";
+}
+
+// The one whose words begin the arguments; none: the end.
+auto FindSibling(int argc, char** argv) {
+  const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
+  return std::ranges::find_if(kSiblings, [&](const SiblingCommand& sibling) {
+    const std::vector<std::string> words = sibling.words();
+    return std::ranges::mismatch(words, args).in1 == words.end();
+  });
 }
 
 }  // namespace
 
+std::vector<std::string> SiblingCommand::words() const {
+  std::vector<std::string> words;
+  for (const auto word : std::views::split(path, ' ')) words.emplace_back(word.begin(), word.end());
+  return words;
+}
+
+std::string SiblingCommand::program() const { return fmt::format("fairlead-{}", fmt::join(words(), "-")); }
+
 std::span<const SiblingCommand> SiblingCommands() { return kSiblings; }
 
-Result<std::string> SiblingProgram(std::string_view word) {
+Result<std::string> SiblingProgram(const SiblingCommand& sibling) {
   FL_ASSIGN_OR_RETURN(const std::string self, ThisProgram());
-  return (std::filesystem::path(self).parent_path() / fmt::format("fairlead-{}", word)).string();
+  return (std::filesystem::path(self).parent_path() / sibling.program()).string();
 }
 
 Status RunSibling(int argc, char** argv) {
-  if (argc < 2 || std::ranges::find(kSiblings, argv[1], &SiblingCommand::word) == kSiblings.end()) return OkStatus();
+  const auto sibling = FindSibling(argc, argv);
+  if (sibling == kSiblings.end()) return OkStatus();
   FL_ASSIGN_OR_RETURN(const std::string self, ThisProgram());
-  FL_ASSIGN_OR_RETURN(const std::string path, SiblingProgram(argv[1]));
+  FL_ASSIGN_OR_RETURN(const std::string path, SiblingProgram(*sibling));
   std::error_code error;
   // A link back to this program would call itself forever.
   if (std::filesystem::equivalent(path, self, error)) {
-    return Unavailable(fmt::format("{} is a link to {}, not the program of `fairlead {}`", path, self, argv[1]));
+    return Unavailable(fmt::format("{} is a link to {}, not the program of `fairlead {}`", path, self, sibling->path));
   }
   execv(path.c_str(), argv);
   if (errno != ENOENT) return Unavailable(fmt::format("{}: {}", path, std::strerror(errno)));
   return Unavailable(
-      fmt::format("`fairlead {0}` is the program {1}, which is not there. Install the package that has it ({2}), or "
-                  "build it: target "
-                  "fairlead-{0}",
-                  argv[1], path, PackageOf(argv[1])));
+      fmt::format("`fairlead {}` is the program {}, which is not there. Install the package that has it ({}), or "
+                  "build it: target {}",
+                  sibling->path, path, PackageOf(*sibling), sibling->program()));
 }
 
 }  // namespace fairlead::cli

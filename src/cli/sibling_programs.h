@@ -1,18 +1,22 @@
-// Commands that are programs of their own, in the folder of this one: `fairlead lab up` is `fairlead-lab up`. So that
-// no user builds, installs or starts more than needed.
+// Commands that are programs of their own, in the folder of this one: `fairlead lab up` is `fairlead-lab up`, and
+// `fairlead sim chaos` is `fairlead-sim-chaos`. So that no user builds, installs or starts more than needed.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
 namespace fairlead::cli {
 
 struct SiblingCommand {
-  std::string_view word;     // its program is fairlead-WORD
+  std::string_view path;     // its words, with spaces between
   std::string_view summary;  // for the help of `fairlead`
+
+  std::vector<std::string> words() const;
+  std::string program() const;  // "fairlead-sim-chaos"
 };
 
 // In the order of the help.
@@ -22,9 +26,9 @@ std::span<const SiblingCommand> SiblingCommands();
 inline constexpr std::string_view kPrintCommands = "--print-commands";
 
 // Where the program of a sibling's command has to be; it may be missing. Errors: those of ThisProgram().
-Result<std::string> SiblingProgram(std::string_view word);
+Result<std::string> SiblingProgram(const SiblingCommand& sibling);
 
-// Becomes the program of argv[1], with the same arguments; does nothing where that is not a sibling's command.
+// Becomes the program of the command that argv names, with the same arguments; does nothing where that is no sibling's.
 // Returns OK in the latter case only. Errors: kUnavailable: the program is not there, or does not start.
 Status RunSibling(int argc, char** argv);
 

@@ -155,11 +155,14 @@ Status Prepare(ChaosCommandOptions* options) {
   options->search.kinds = chaos::AllFaultKinds();
   if (!options->kinds.empty()) options->search.kinds.clear();
   for (const std::string& name : options->kinds) {
-    FL_ASSIGN_OR_RETURN(const chaos::FaultKind kind, chaos::ParseFaultKind(name));
-    options->search.kinds.push_back(kind);
+    const auto kind = std::ranges::find(chaos::kFaultNames, name);  // the parser has checked it
+    options->search.kinds.push_back(static_cast<chaos::FaultKind>(kind - chaos::kFaultNames.begin()));
   }
   if (options->log && options->replay.empty() && options->search.num_seeds > 1) {
     return InvalidArgument("--log: expected one run: --seeds 1, or --replay FILE");
+  }
+  if (options->log && IsStdout(options->output.json_path())) {
+    return InvalidArgument("--log: stdout has the JSON of --json -; expected --json FILE beside it");
   }
   return OkStatus();
 }
@@ -195,8 +198,9 @@ int Chaos(ChaosCommandOptions options) {
 
 }  // namespace
 
-void AddSimChaosCommand(CLI::App* sim, Invocation* invocation) {
+void AddSimChaosCommand(CLI::App& app, Invocation* invocation) {
   auto options = std::make_shared<ChaosCommandOptions>();
+  CLI::App* sim = app.add_subcommand("sim", "Simulate shared training clusters.");
   CLI::App* command = sim->add_subcommand(
       "chaos",
       "Check laws of controller and agents on virtual time while things break; exit code 1: one does not hold.");

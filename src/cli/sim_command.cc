@@ -207,7 +207,6 @@ void AddSimCommands(CLI::App& app, Invocation* invocation) {
   sim->require_subcommand(1);
   AddSimRun(*sim, invocation);
   AddSimFwl(*sim, invocation);
-  AddSimChaosCommand(sim, invocation);
 }
 
 }  // namespace fairlead::cli

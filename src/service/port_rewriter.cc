@@ -95,14 +95,6 @@ std::string DeleteLine(const RewriteRule& rule) {
   return fmt::format("delete element inet fairlead_agent {} {{ {} }}\n", MapOf(rule), KeyOf(rule));
 }
 
-// What this host's own socket of a rule sees.
-agent::SocketPair EndsOf(const RewriteRule& rule, uint16_t to_port) {
-  if (rule.direction == Direction::kDeparture) {
-    return {rule.source, rule.destination, rule.from_port, rule.destination_port};
-  }
-  return {rule.destination, rule.source, rule.destination_port, to_port};
-}
-
 // [{"concat": [source, destination, from port, destination port]}, to port]
 std::optional<std::pair<RewriteRule, uint16_t>> ReadElement(const Json& element, Direction direction) {
   try {

@@ -32,9 +32,12 @@ class CommandTreeTest(CommandCase):
     def test_every_command_has_an_example_of_its_own(self):
         num_commands = 0
         for tree in self.trees():
-            own = tree["commands"] if len(tree["commands"]) == 1 else [c for c in tree["commands"] if c["commands"] or c["options"][1:]]
-            for top in own:
+            is_dispatcher = len(tree["commands"]) > 1
+            for top in tree["commands"]:
                 for command in walk(top):
+                    # `fairlead` knows the summary of a command of another program, and nothing else.
+                    if is_dispatcher and not command["commands"] and not command["options"][1:]:
+                        continue
                     num_commands += 1
                     with self.subTest(command["command"]):
                         self.assertIn(f"{command['command']}", command["footer"])

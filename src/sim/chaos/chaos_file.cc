@@ -118,9 +118,7 @@ Result<ChaosOptions> Read(const YamlDocument& document) {
   for (YamlMap& entry : chaos.Maps("faults")) {
     Fault fault;
     fault.at = SimTime() + ReadDuration(&entry, "at");
-    const auto kind = ParseFaultKind(entry.String("kind"));
-    if (!kind.ok()) entry.Fail("kind", kind.status().message());
-    if (kind.ok()) fault.kind = *kind;
+    fault.kind = static_cast<FaultKind>(entry.RequiredChoice("kind", kFaultNames));
     fault.target = static_cast<uint32_t>(entry.Int("target"));
     fault.lasts = ReadDuration(&entry, "lasts");
     fault.amount = entry.Int("amount");

@@ -136,7 +136,7 @@ class World {
                     if (options_.sabotage == Sabotage::kRepeatedAnswers) jobs_.TakeAnswer(h, answer);
                   },
               .send = [this, h](controller::FromAgent message) { streams_.Send(h, std::move(message)); },
-              .rules_changed = [this, h] { CheckPacketsAround(h); },
+              .rules_changed = [this, h] { jobs_.CheckPackets(h); },
               .gpus_of = [this, h] { return jobs_.GpusOf(h); },
               .training_job_of = [this, h](uint64_t inode) { return jobs_.TrainingJobOf(h, inode); }}));
     }
@@ -144,7 +144,6 @@ class World {
   }
 
   // Rules at one end matter to packets of both directions.
-  void CheckPacketsAround(uint32_t host) { jobs_.CheckPackets(host); }
 
   // ---- Faults ----
 

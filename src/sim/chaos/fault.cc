@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/nearest_word.h"
 #include "base/random.h"
 
 namespace fairlead::sim::chaos {
@@ -18,12 +17,6 @@ std::vector<FaultKind> AllFaultKinds() {
   std::vector<FaultKind> kinds;
   for (size_t k = 0; k < kFaultNames.size(); ++k) kinds.push_back(static_cast<FaultKind>(k));
   return kinds;
-}
-
-Result<FaultKind> ParseFaultKind(std::string_view name) {
-  const auto found = std::ranges::find(kFaultNames, name);
-  if (found != kFaultNames.end()) return static_cast<FaultKind>(found - kFaultNames.begin());
-  return InvalidArgument(UnknownName("kind of fault", name, kFaultNames));
 }
 
 std::vector<Fault> DrawFaults(uint64_t seed, std::span<const FaultKind> kinds, double per_second, SimTime end) {

@@ -50,8 +50,6 @@ inline constexpr std::array<std::string_view, 14> kFaultMeanings = {"the stream 
                                                                     "a training process is killed",
                                                                     "a host loses power, and boots again"};
 inline std::string_view Name(FaultKind kind) { return kFaultNames[static_cast<size_t>(kind)]; }
-// Errors: kInvalidArgument, with the names there are and a near one.
-Result<FaultKind> ParseFaultKind(std::string_view name);
 std::vector<FaultKind> AllFaultKinds();
 
 struct Fault {

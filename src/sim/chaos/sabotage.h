@@ -20,12 +20,14 @@ enum class Sabotage : uint8_t {
   kLostClasses,         // sockets keep their class
   kRepeatedAnswers,     // processes are answered twice
   kSilentAnnouncement,  // an announcement leaves a connection out
+  kLateAnswers,         // processes wait longer for their agent than they do
 };
 
 // [value of Sabotage]
-inline constexpr std::array<std::string_view, 12> kSabotageNames = {
+inline constexpr std::array<std::string_view, 13> kSabotageNames = {
     "none",         "forgotten_rules", "forgotten_arrivals", "unprepared_moves",
     "lost_records", "lost_heartbeats", "lost_openings",      "lost_closings",
-    "lost_levels",  "lost_classes",    "repeated_answers",   "silent_announcement"};
+    "lost_levels",  "lost_classes",    "repeated_answers",   "silent_announcement",
+    "late_answers"};
 
 }  // namespace fairlead::sim::chaos

@@ -56,6 +56,7 @@ void VirtualAgent::Start() {
   options.keeps_state = true;
   options.random_seed = random_();
   options.probes.probes_per_second = 1e6;
+  if (surroundings_.sabotage == Sabotage::kLateAnswers) options.answer_deadline = SimDuration(1'000'000'000);
   agent::AgentState kept;
   if (!disk_.empty()) kept = agent::ReadAgentState(disk_, "disk").value();
   std::map<RewriteRule, uint16_t> installed = kernel().rules();
@@ -68,6 +69,7 @@ void VirtualAgent::Start() {
   queue().Log([this] { return surroundings_.network->HostName(host_) + ": the agent starts"; });
   ++incarnation_;
   is_stopped_ = false;
+  running_since_ = queue().now();
   is_saving_ = false;
   saved_revision_ = 0;
   kernel_free_at_ = queue().now();
@@ -88,6 +90,7 @@ void VirtualAgent::Kill() {
 
 void VirtualAgent::Continue() {
   if (!is_alive() || !std::exchange(is_stopped_, false)) return;
+  running_since_ = queue().now();
   const uint64_t mine = incarnation_;
   for (const std::function<void()>& work : std::exchange(suspended_, {})) {
     if (is_alive() && incarnation_ == mine) work();

@@ -40,6 +40,7 @@ class VirtualAgent {
 
   bool is_alive() const { return core_ != nullptr; }
   bool is_running() const { return is_alive() && !is_stopped_; }
+  SimTime running_since() const { return running_since_; }  // while it runs
   // Of its processes: each start is another one.
   uint64_t incarnation() const { return incarnation_; }
   const agent::HostAgent& core() const { return *core_; }
@@ -86,6 +87,7 @@ class VirtualAgent {
   uint64_t incarnation_ = 0;
   std::unique_ptr<agent::HostAgent> core_;
   bool is_stopped_ = false;
+  SimTime running_since_;
   bool is_disk_full_ = false;
   bool kernel_refuses_ = false;
   std::string disk_;  // the state file

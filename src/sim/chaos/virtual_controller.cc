@@ -38,8 +38,6 @@ VirtualController::VirtualController(uint64_t seed, Surroundings surroundings)
       random_(seed),
       policy_(traffic::CreatePolicy("crux-levels", {}).value()) {}
 
-SimDuration VirtualController::lease_ttl() const { return kLeaseTtl; }
-
 void VirtualController::Start() {
   FL_CHECK(!is_alive());
   ++incarnation_;

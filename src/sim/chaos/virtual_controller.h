@@ -39,7 +39,6 @@ class VirtualController {
   bool is_running() const { return is_alive() && !is_stopped_; }
   uint64_t incarnation() const { return incarnation_; }
   const controller::TrafficController& core() const { return *core_; }
-  SimDuration lease_ttl() const;
 
   void Start();
   void Kill();

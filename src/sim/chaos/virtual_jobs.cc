@@ -14,10 +14,8 @@ using agent::SocketPair;
 
 namespace {
 
-// How long a process waits for its agent (ccl/steer/agent_exchange.h), and the agent for the controller, plus what the
-// way between the two may take.
+// How long a process waits for its agent (ccl/steer/agent_exchange.h).
 constexpr SimDuration kPatience(20'000'000);
-constexpr SimDuration kAgentDeadline(16'000'000);
 // A packet is on its way for no longer than this.
 constexpr SimDuration kPacketLife(20'000'000);
 constexpr uint16_t kFirstJobPort = 5000;
@@ -142,7 +140,7 @@ void VirtualJobs::Ask(uint64_t number) {
                           .connection = number,
                           .inode = connection.client.inode,
                           .asked_at = queue().now()};
-  queue().After(kPatience, [this, question] { GiveUp(question); });
+  queue().After(kPatience, [this, question] { CheckPatience(question); });
   agent(host).Deliver(agent::PathRequested{.question = question,
                                            .kind = agent::QuestionKind::kConnect,
                                            .pid = connection.client.pid,
@@ -153,7 +151,7 @@ void VirtualJobs::Ask(uint64_t number) {
                                            .destination_port = connection.destination_port});
 }
 
-// An agent that runs answers in time; one that has died, or is stopped, is not waited for.
+// One that has died, or is stopped, is not waited for.
 void VirtualJobs::GiveUp(uint64_t number) {
   const auto found = questions_.find(number);
   if (found == questions_.end() || found->second.is_answered || found->second.is_given_up) return;
@@ -164,6 +162,20 @@ void VirtualJobs::GiveUp(uint64_t number) {
   } else {
     questions_.erase(found);
   }
+}
+
+void VirtualJobs::CheckPatience(uint64_t number) {
+  const auto found = questions_.find(number);
+  const bool is_late = found != questions_.end() && !found->second.is_answered && !found->second.is_given_up;
+  if (!is_late) return;
+  const Question& question = found->second;
+  const VirtualAgent& asked = agent(question.host);
+  if (asked.is_running() && asked.running_since() <= question.asked_at) {
+    surroundings_.violate(
+        {queue().now(), "an agent that runs answers in time",
+         fmt::format("question {} on {} is still open", number, surroundings_.network->HostName(question.host))});
+  }
+  GiveUp(number);
 }
 
 void VirtualJobs::AgentDied(uint32_t host) {
@@ -288,7 +300,7 @@ void VirtualJobs::AskAboutAccepted(uint64_t number) {
                           .connection = std::nullopt,
                           .inode = connection.server.inode,
                           .asked_at = queue().now()};
-  queue().After(kPatience, [this, question] { GiveUp(question); });
+  queue().After(kPatience, [this, question] { CheckPatience(question); });
   agent(host).Deliver(agent::PathRequested{.question = question,
                                            .kind = agent::QuestionKind::kAccept,
                                            .pid = connection.server.pid,

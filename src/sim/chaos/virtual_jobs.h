@@ -106,6 +106,7 @@ class VirtualJobs {
   void Open(uint32_t job, uint64_t run, size_t place);
   void Ask(uint64_t connection);
   void GiveUp(uint64_t question);
+  void CheckPatience(uint64_t question);
   void Connect(uint64_t connection, uint16_t wanted_port, std::optional<uint8_t> traffic_class);
   void Establish(uint64_t connection, bool is_reported);
   void Report(uint64_t connection, uint16_t port, int32_t error);

@@ -18,12 +18,6 @@ constexpr SimDuration kTimeWait(60'000'000'000);
 
 }  // namespace
 
-SocketPair EndsOf(const RewriteRule& rule, uint16_t to_port) {
-  if (rule.direction == Direction::kDeparture)
-    return {rule.source, rule.destination, rule.from_port, rule.destination_port};
-  return {rule.destination, rule.source, rule.destination_port, to_port};
-}
-
 bool VirtualKernel::IsFree(SimTime now, const SocketPair& ends) const {
   const auto waiting = waiting_.find(ends);
   if (waiting != waiting_.end() && now < waiting->second) return false;

@@ -63,7 +63,4 @@ class VirtualKernel {
   std::map<agent::RewriteRule, uint16_t> rules_;
 };
 
-// The connection that a rule is for, as the sockets of this host have it.
-agent::SocketPair EndsOf(const agent::RewriteRule& rule, uint16_t to_port);
-
 }  // namespace fairlead::sim::chaos

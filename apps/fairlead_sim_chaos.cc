@@ -1,0 +1,6 @@
+// fairlead-sim-chaos: src/cli/sim_chaos_command.cc.
+#include "cli/command_line.h"
+
+int main(int argc, char** argv) {
+  return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddSimChaosCommand);
+}
