@@ -46,9 +46,10 @@ std::vector<QuietLinks::QuietLink> QuietLinks::Observe(std::span<const PortScanS
       if (route.links.size() < 3) continue;  // not seen, or leaf to leaf without a link in between
       const std::span<const LinkId> middle(route.links.begin() + 1, route.links.end() - 1);
       const std::pair leaves(fabric.source(middle.front()), fabric.destination(middle.back()));
+      for (const LinkId link : middle) links_[link].now += static_cast<double>(route.ports.size());
+      if (!catalogue->IsUsable(middle)) continue;
       if (pair == pairs.end() || pair->first != leaves) pair = pairs.try_emplace(leaves, 0).first;
       pair->second += route.ports.size();
-      for (const LinkId link : middle) links_[link].now += static_cast<double>(route.ports.size());
     }
   }
   for (const auto& [leaves, count] : pairs) {

@@ -4,7 +4,8 @@
 //             reports that the link is gone.
 // Notation    pending_l: probes that should have crossed link l since it was last seen;  r_l: of those that should have
 //             crossed it before, the share that did, at most 1
-// Method      each probe with a known route took one of the usable paths of its two leaves, each as likely. A link with
+// Method      each probe seen on a usable path took one of the usable paths of its two leaves, each as likely; one that
+//             crossed a link that is out of use, but still carries, says nothing about the others. A link with
 //             pending_l * r_l >= -ln(absence_probability) is quiet: had it still carried its share, it would have been
 //             missed by all of them with that probability (Poisson). Links that hashes prefer less need more probes. A
 //             link that was never seen has r_l = 1: dead from the start, or one that no port leads over.

@@ -107,6 +107,17 @@ TEST_F(QuietLinksTest, ALinkThatWasDeadFromTheStartIsQuietToo) {
   EXPECT_TRUE(std::any_of(quiet.begin(), quiet.end(), [&](const auto& link) { return link.link == dead; }));
 }
 
+TEST_F(QuietLinksTest, ProbesOverALinkThatAnOperatorTookOutDoNotAccuseTheOthers) {
+  // It still carries packets, and by chance all of the first round's.
+  const LinkId taken_out = Uplink(0);
+  for (const LinkId link : {taken_out, fabric_.reverse(taken_out)}) catalogue_.SetHealth(link, 0);
+  QuietLinks links(fabric_.num_links(), kProbability);
+  const NodeId spine = fabric_.destination(taken_out);
+  const auto over_it = [&](std::span<const LinkId> path) { return fabric_.destination(path[0]) == spine; };
+  EXPECT_TRUE(links.Observe(Probe(100, over_it), &catalogue_).empty());
+  EXPECT_TRUE(links.Observe(Probe(100, kAll), &catalogue_).empty());
+}
+
 TEST_F(QuietLinksTest, ALinkThatTheHashPrefersLessNeedsMoreProbes) {
   QuietLinks links(fabric_.num_links(), kProbability);
   const LinkId rare = Uplink(0);
