@@ -21,8 +21,13 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
                      const std::map<RewriteRule, uint16_t>& installed)
     : options_(options),
       random_(options.random_seed),
-      now_(now),
+      outbox_(now),
+      orders_(&outbox_),
+      resting_(options.port_rest, options.num_connections_max),
       levels_(kept.levels),
+      arrivals_({.nics = options.nics, .linger = options.arrival_linger, .num_max = options.num_connections_max},
+                &outbox_, &orders_),
+      accepted_(options.num_connections_max, &levels_, &outbox_),
       probes_(options.probes, now),
       meter_(options.meter) {
   for (const KeptConnection& connection : kept.connections) {
@@ -34,57 +39,45 @@ HostAgent::HostAgent(const HostAgentOptions& options, const AgentState& kept, Si
     jobs_[connection.job].insert(number);
     if (connection.inode != 0) by_socket_[{connection.pid, connection.inode}] = number;
   }
-  for (const KeptAlias& alias : kept.aliases) {
-    aliases_.emplace(alias.alias, Alias{.kept = alias, .old_ports = {}, .seen_at = now, .installed = {}});
-  }
-  for (const KeptAccepted& accepted : kept.accepted) {
-    accepted_.emplace(accepted.inode, Accepted{.kept = accepted, .since = now, .traffic_class = {}});
-  }
-  for (const KeptRest& rest : kept.rests) {
-    rests_[{rest.source, rest.destination, rest.port, rest.destination_port}] = {rest.connection,
-                                                                                 now + options_.port_rest};
-  }
+  accepted_.Restore(kept.accepted);
+  resting_.Restore(kept.rests, now);
   RestoreRewriting(installed);
+  arrivals_.Restore(kept.aliases);
 }
 
 std::vector<HostAction> HostAgent::Handle(SimTime now, std::span<const HostEvent> events) {
-  now_ = std::max(now_, now);
+  outbox_.SetTime(now);
   for (const HostEvent& event : events) {
     std::visit([this](const auto& one) { Take(one); }, event);
   }
   TakeTime();
   SendProbes();
-  return std::exchange(actions_, {});
+  return outbox_.TakeActions();
 }
 
-void HostAgent::Act(HostAction action) { actions_.push_back(std::move(action)); }
-
 void HostAgent::TakeTime() {
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now_) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now()) {
     const uint64_t number = deadlines_.begin()->second;
     deadlines_.erase(deadlines_.begin());
     const auto found = connections_.find(number);
     if (found != connections_.end() && found->second.stage == Stage::kAsked) AnswerLate(&found->second);
   }
-  if (is_welcome_ && heartbeat_due_ <= now_) {
+  if (is_welcome() && heartbeat_due_ <= now()) {
     Send(controller::Heartbeat{.num_leases = NumLeases()});
-    heartbeat_due_ = now_ + heartbeat_period_;
+    heartbeat_due_ = now() + heartbeat_period_;
     AskAgain();
   }
-  DropOldArrivals();
-  EndRests();
-  ClearAgain();
-  for (controller::JobMeasured& measured : meter_.Report(now_)) Send(std::move(measured));
+  arrivals_.DropOldPorts();
+  if (resting_.EndAt(now())) outbox_.Change();
+  orders_.Repeat();
+  for (controller::JobMeasured& measured : meter_.Report(now())) Send(std::move(measured));
 }
 
 SimTime HostAgent::NextDue() const {
   SimTime due = std::min(probes_.NextDue(), meter_.NextDue());
   if (!deadlines_.empty()) due = std::min(due, deadlines_.begin()->first);
-  if (is_welcome_) due = std::min(due, heartbeat_due_);
-  for (const auto& [number, alias] : aliases_) {
-    for (const auto& [port, until] : alias.old_ports) due = std::min(due, until);
-  }
-  for (const auto& [rule, clear] : clears_) due = std::min(due, clear.again_at);
+  if (is_welcome()) due = std::min(due, heartbeat_due_);
+  due = std::min({due, arrivals_.NextDue(), orders_.NextDue()});
   return due;
 }
 
@@ -101,11 +94,9 @@ AgentState HostAgent::State() const {
   for (const auto& [number, connection] : connections_) {
     if (connection.stage == Stage::kOpen) state.connections.push_back(connection.kept);
   }
-  for (const auto& [number, alias] : aliases_) state.aliases.push_back(alias.kept);
-  for (const auto& [inode, accepted] : accepted_) state.accepted.push_back(accepted.kept);
-  for (const auto& [ends, rest] : rests_) {
-    state.rests.push_back({rest.connection, ends.local, ends.remote, ends.remote_port, ends.local_port});
-  }
+  state.aliases = arrivals_.State();
+  state.accepted = accepted_.State();
+  state.rests = resting_.State();
   state.levels = levels_;
   return state;
 }
@@ -116,7 +107,7 @@ bool HostAgent::IsNic(const IpAddress& address) const {
 
 bool HostAgent::IsStranger(const IpAddress& address) const {
   const auto found = strangers_.find(address);
-  return found != strangers_.end() && now_ < found->second;
+  return found != strangers_.end() && now() < found->second;
 }
 
 void HostAgent::AnswerLeave(QuestionId question) { Act(AnswerProcess{.question = question}); }
@@ -134,14 +125,8 @@ void HostAgent::Take(const PathRequested& event) {
 }
 
 void HostAgent::TakeAccepted(const PathRequested& event) {
-  const auto traffic_class = ClassOf(event.job);
-  if (event.inode != 0 && (accepted_.contains(event.inode) || accepted_.size() < options_.num_connections_max)) {
-    const KeptAccepted kept = {
-        .job = event.job, .pid = event.pid, .inode = event.inode, .is_ipv6 = !event.source.is_ipv4()};
-    // Whether its process takes the class from our answer is not known: it is set again when the socket is seen.
-    accepted_[event.inode] = {.kept = kept, .since = now_, .traffic_class = {}};
-    ++revision_;
-  }
+  const auto traffic_class = ClassOf(levels_, event.job);
+  accepted_.Add({.job = event.job, .pid = event.pid, .inode = event.inode, .is_ipv6 = !event.source.is_ipv4()});
   if (!traffic_class.has_value()) return AnswerLeave(event.question);
   Act(AnswerProcess{.question = event.question, .leave = false, .sets_class = true, .traffic_class = *traffic_class});
 }
@@ -158,7 +143,7 @@ void HostAgent::Begin(const PathRequested& event) {
     // Its socket is used again: what it was before has ended.
     const auto before = by_socket_.find({event.pid, event.inode});
     if (before != by_socket_.end()) Close(before->second);
-    if (accepted_.erase(event.inode) > 0) ++revision_;
+    accepted_.Remove(event.inode);
   }
   Connection connection;
   connection.kept.job = event.job;
@@ -173,15 +158,15 @@ void HostAgent::Begin(const PathRequested& event) {
   Connection& held = Hold(std::move(connection));
   const uint64_t number = held.kept.wanted.connection;
   questions_[event.question] = number;
-  if (!is_welcome_ || is_silent_) return Answer(&held, 0);
-  deadlines_.insert({now_ + options_.answer_deadline, number});
+  if (!is_welcome() || is_silent_) return Answer(&held, 0);
+  deadlines_.insert({now() + options_.answer_deadline, number});
 }
 
 HostAgent::Connection& HostAgent::Hold(Connection connection) {
   const uint64_t number = NewNumber();
   connection.kept.wanted.connection = number;
-  connection.since = now_;
-  connection.is_asked = is_welcome_;
+  connection.since = now();
+  connection.is_asked = is_welcome();
   Connection& held = connections_.emplace(number, std::move(connection)).first->second;
   const KeptConnection& kept = held.kept;
   jobs_[kept.job].insert(number);
@@ -194,7 +179,7 @@ HostAgent::Connection& HostAgent::Hold(Connection connection) {
 void HostAgent::AnswerLate(Connection* connection) {
   // During the search for a port the controller has already answered; a connection that it has not mentioned is
   // unanswered.
-  if (is_welcome_ && !is_silent_ && !connection->kept.is_answered) {
+  if (is_welcome() && !is_silent_ && !connection->kept.is_answered) {
     is_silent_ = true;
     Note("the controller does not answer in time: processes do not wait for it until it does");
   }
@@ -203,8 +188,8 @@ void HostAgent::AnswerLate(Connection* connection) {
 
 void HostAgent::Answer(Connection* connection, uint16_t port) {
   connection->stage = Stage::kAnswered;
-  connection->since = now_;
-  connection->traffic_class = ClassOf(connection->kept.job);
+  connection->since = now();
+  connection->traffic_class = ClassOf(levels_, connection->kept.job);
   Act(AnswerProcess{.question = connection->question,
                     .leave = false,
                     .source_port = port,
@@ -241,16 +226,16 @@ void HostAgent::Take(const ProcessLeft& event) {
   if (connection.stage == Stage::kOpen) return;
   if (connection.kept.inode == 0) return Close(connection.kept.wanted.connection);
   connection.stage = Stage::kUnclear;
-  connection.since = now_;
+  connection.since = now();
   connection.traffic_class.reset();  // it may not have waited for it
 }
 
 void HostAgent::Open(Connection* connection, uint16_t port) {
   connection->stage = Stage::kOpen;
-  connection->since = now_;
+  connection->since = now();
   connection->kept.socket_port = port;
   connection->kept.wire_port = port;
-  ++revision_;
+  outbox_.Change();
   if (connection->kept.is_answered) SendOpened(*connection);
   ClassifySocket(connection);  // the level may have changed while it was being opened
 }
@@ -269,7 +254,7 @@ void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
       questions_.erase(connection.question);
     }
     if (kept.wire_port != kept.socket_port || connection.ticket != 0) {
-      Clear(DepartureOf(connection));
+      orders_.Clear(DepartureOf(connection));
       RestPort(connection, kept.wire_port);
       RestPort(connection, connection.next_wire_port);
     }
@@ -279,8 +264,8 @@ void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
     const auto job = jobs_.find(kept.job);
     job->second.erase(number);
     if (job->second.empty()) {
-      meter_.AddBytes(now_, kept.job, {});
-      if (is_welcome_) {
+      meter_.AddBytes(now(), kept.job, {});
+      if (is_welcome()) {
         ForgetLevel(kept.job);
       } else {
         ended_away_.insert(kept.job);
@@ -289,7 +274,7 @@ void HostAgent::CloseAll(const std::vector<uint64_t>& numbers) {
     }
     closed[kept.job].push_back(number);
     connections_.erase(found);
-    ++revision_;
+    outbox_.Change();
   }
   for (auto& [job, gone] : closed) Send(controller::ConnectionsClosed{.job = job, .connections = std::move(gone)});
 }

@@ -40,11 +40,17 @@
 #include <string>
 #include <vector>
 
+#include "agent/accepted_sockets.h"
+#include "agent/agent_outbox.h"
 #include "agent/agent_state.h"
+#include "agent/arrival_table.h"
 #include "agent/host_agent_messages.h"
+#include "agent/job_levels.h"
 #include "agent/job_meter.h"
 #include "agent/probe_schedule.h"
 #include "agent/process_reporter.h"
+#include "agent/resting_ports.h"
+#include "agent/rewrite_orders.h"
 #include "base/random.h"
 #include "base/sim_time.h"
 
@@ -71,15 +77,14 @@ struct HostAgentOptions {
   uint64_t random_seed = 1;  // another one each time
 };
 
-// Traffic class (DSCP << 2) of a level, 0 .. 7: level 0 is DSCP 56.
-constexpr uint8_t TrafficClassOf(uint32_t level) { return static_cast<uint8_t>(((7 - level) << 3) << 2); }
-
 class HostAgent {
  public:
-  // Args: kept: state saved by the previous agent, empty when there was none. standing: the connections that the kernel
+  // Args: kept: state saved by the previous agent, empty when there was none. installed: the connections that the kernel
   // rewrites for the previous agent, and to which port.
   HostAgent(const HostAgentOptions& options, const AgentState& kept, SimTime now,
             const std::map<RewriteRule, uint16_t>& installed = {});
+  HostAgent(const HostAgent&) = delete;
+  HostAgent& operator=(const HostAgent&) = delete;
 
   // Handles events of one moment in their order, and what time has brought. Time never runs backwards.
   std::vector<HostAction> Handle(SimTime now, std::span<const HostEvent> events);
@@ -90,10 +95,10 @@ class HostAgent {
 
   AgentState State() const;
   // Rises whenever State() has changed.
-  uint64_t revision() const { return revision_; }
-  bool is_welcome() const { return is_welcome_; }
+  uint64_t revision() const { return outbox_.revision(); }
+  bool is_welcome() const { return outbox_.is_welcome(); }
   size_t num_connections() const { return connections_.size(); }
-  size_t num_aliases() const { return aliases_.size(); }
+  size_t num_aliases() const { return arrivals_.size(); }
   // Of established connections, whose bytes are counted.
   std::vector<SocketPair> OpenSockets() const;
 
@@ -114,18 +119,6 @@ class HostAgent {
     uint64_t ticket = 0;                   // of a departure under way; 0: none
     uint16_t next_wire_port = 0;           // of that
   };
-  struct Alias {
-    KeptAlias kept;
-    std::map<uint16_t, SimTime> old_ports;  // wire ports of before, and until when they stay
-    SimTime seen_at;                        // its socket
-    bool was_seen = false;                  // by this agent
-    std::set<uint16_t> installed;           // wire ports that the kernel rewrites, as far as it has said
-  };
-  struct Accepted {
-    KeptAccepted kept;
-    SimTime since;
-    std::optional<uint8_t> traffic_class;
-  };
   using Stage = Connection::Stage;
 
   // Events (host_agent.cc).
@@ -140,7 +133,7 @@ class HostAgent {
   void Take(const SocketsSeen& event);
   void Take(const BytesSeen& event);
   void Take(const ProcessEnded& event);
-  void Take(const OwnersFound& event);
+  void Take(const OwnersFound& event) { accepted_.TakeOwners(event); }
   void Take(const StateKept& event);
   void Take(const SegmentsSeen& event);
   void TakeTime();
@@ -151,14 +144,14 @@ class HostAgent {
   void Hear(const controller::PathsAnswered& message);
   void Hear(const controller::PathsChanged& message);
   void Hear(const controller::ProbesWanted& message);
-  void Hear(const controller::PrepareArrival& message);
-  void Hear(const controller::ForgetArrival& message);
+  void Hear(const controller::PrepareArrival& message) { arrivals_.Prepare(message, seen_); }
+  void Hear(const controller::ForgetArrival& message) { arrivals_.Forget(message, seen_); }
   void Hear(const controller::AnnouncementWanted& message);
   void Hear(const controller::LevelSet& message);
   void Hear(const controller::HostJudged& message) { Act(KeepJudgement{message}); }
   void HearAnswer(const controller::PathsAnswered& message, const traffic::ConnectionAnswer& answer);
   void HearChange(const controller::QueuePairChanged& change);
-  void Send(controller::FromAgent message);  // nothing unless the agent is welcome
+  void Send(controller::FromAgent message) { outbox_.Send(std::move(message)); }
   void Announce(const std::string& job);
   void AskAgain();  // for connections that have not been answered
   // At once, or when the state is kept that has it.
@@ -193,9 +186,7 @@ class HostAgent {
   void SetLevel(const std::string& job, uint32_t level);
   // Of a job that has gone; the controller tells it again with the next connection.
   void ForgetLevel(const std::string& job);
-  std::optional<uint8_t> ClassOf(const std::string& job) const;
   void ClassifySocket(Connection* connection);
-  void Classify(uint64_t inode, Accepted* accepted);
   RewriteRule DepartureOf(const Connection& connection) const;
   // Another connection's packets to the same place carry this port, or did a short time ago.
   bool IsPortTaken(const Connection& connection, uint16_t port) const;
@@ -203,88 +194,52 @@ class HostAgent {
   void RestPort(const Connection& connection, uint16_t port);
   void Move(Connection* connection, uint16_t port);
   void RefuseMove(const Connection& connection, uint16_t port, const std::string& why);
-  std::string ObjectionTo(const controller::PrepareArrival& message) const;
-  // Orders for an alias are answered in their order; ticket 0: at once. `error` is empty when it is done.
-  void AnswerArrival(uint64_t alias, uint64_t ticket, const std::string& error);
-  void TakeArrivalDone(uint64_t number, Alias* alias, uint16_t port, const std::string& error);
-  void ClearArrival(Alias* alias, uint16_t wire_port);
-  void DropAlias(uint64_t number);
-  void DropOldArrivals();
-  void EndRests();
   void RestoreRewriting(const std::map<RewriteRule, uint16_t>& installed);
-  // Until the kernel has done it, unless the rule is set again.
-  void Clear(const RewriteRule& rule);
-  void ClearAgain();
-  bool IsInherited(const RewriteRule& rule, uint16_t port) const;
-  void Set(uint64_t ticket, const RewriteRule& rule, uint16_t port);
-  void LookAtConnections(const SocketsSeen& event);
+  void LookAtConnections(SimTime asked_at, const AcceptedSockets::ByInode& sockets);
   // Whose bytes are counted.
   static bool HasOpenSocket(const Connection& connection) {
     return connection.stage == Stage::kOpen && connection.kept.inode != 0;
   }
   void CountBytes(SimTime at, std::span<const SeenSocket> sockets);
-  void LookAtAccepted(const SocketsSeen& event);
   // Between training NICs, as far as is known, and there is room for one more.
   bool MaySteer(const SocketPair& ends) const;
-  // An accepted connection that sends is held as one from here.
-  void HoldAccepted(const Accepted& accepted, const SocketPair& ends);
-  void LookAtAliases(const SocketsSeen& event);
-  // Of sockets between training NICs that no process has asked about.
-  void LookForOwners(const SocketsSeen& event);
-  void Note(std::string text) { Act(Noted{std::move(text)}); }
-  // Not inlined: GCC 12 takes the members of other alternatives for uninitialized.
-  [[gnu::noinline]] void Act(HostAction action);
+  // An accepted connection that sends is held as one from here, where it may be steered.
+  bool HoldAccepted(const AcceptedSockets::Accepted& accepted, const SocketPair& ends);
+  SimTime now() const { return outbox_.now(); }
+  void Note(std::string text) { outbox_.Note(std::move(text)); }
+  void Act(HostAction action) { outbox_.Act(std::move(action)); }
 
   HostAgentOptions options_;
   Random random_;
-  SimTime now_;
+  AgentOutbox outbox_;
+  RewriteOrders orders_;
+  // Connections that were opened here.
   std::map<uint64_t, Connection> connections_;
   std::map<std::string, std::set<uint64_t>> jobs_;  // with connections, and which
   std::map<QuestionId, uint64_t> questions_;        // connections whose process has not hung up
   std::set<std::pair<SimTime, uint64_t>> deadlines_;
   std::map<std::pair<int32_t, uint64_t>, uint64_t> by_socket_;  // process and inode -> connection
-  std::map<std::string, uint32_t> levels_;
-  struct Rest {
-    uint64_t connection = 0;  // that had the port
-    SimTime until;
-  };
-  std::map<SocketPair, Rest> rests_;
+  std::map<uint64_t, uint64_t> departure_tickets_;              // connection
+  RestingPorts resting_;
   std::map<IpAddress, SimTime> strangers_;  // until when
-  std::map<uint64_t, Alias> aliases_;
-  std::map<RewriteRule, uint64_t> arrivals_;  // alias of each rule
-  struct ArrivalAnswer {
-    uint64_t ticket = 0;
-    std::optional<std::string> error;  // nothing: not done yet
-  };
-  std::map<uint64_t, std::deque<ArrivalAnswer>> arrival_answers_;      // that are not reported yet, by alias
-  std::map<uint64_t, std::pair<uint64_t, uint16_t>> arrival_tickets_;  // alias and wire port
-  std::map<uint64_t, uint64_t> departure_tickets_;                     // connection
-  struct PendingClear {
-    uint64_t ticket = 0;
-    SimTime again_at = SimTime::Never();  // after a failure
-  };
-  std::map<RewriteRule, PendingClear> clears_;
-  std::map<RewriteRule, uint16_t> inherited_;  // arrivals that the kernel rewrites for the agent before
-  std::map<uint64_t, Accepted> accepted_;      // by inode
-  std::set<std::string> ended_away_;           // jobs that ended while the controller was away
-  std::map<SocketPair, uint64_t> seen_;        // inode of each socket
-  std::map<uint64_t, bool> unasked_;           // sockets that no process has asked about, by inode: is it of IPv6
-  std::optional<SimTime> owners_wanted_at_;    // while their owners are looked up
-  SimTime next_look_for_owners_;
-  std::deque<std::pair<uint64_t, uint64_t>> unsent_opened_;  // revision that has it, and connection
-  ProbeSchedule probes_;
-  std::map<uint64_t, std::vector<controller::PortScanSeen>> rounds_;  // under way
-  JobMeter meter_;
-  ProcessReporter reporter_;
+  // The other sockets of this host.
+  JobLevels levels_;
+  ArrivalTable arrivals_;
+  AcceptedSockets accepted_;
+  std::map<SocketPair, uint64_t> seen_;  // inode of each socket
+  // The stream to the controller.
   bool is_open_ = false;
-  bool is_welcome_ = false;
   bool is_silent_ = false;  // the controller has missed the deadline of a question, and sent nothing since
   SimDuration heartbeat_period_ = SimDuration(5'000'000'000);
   SimTime heartbeat_due_ = SimTime::Never();
   uint64_t num_requests_ = 0;
-  uint64_t num_tickets_ = 0;
-  uint64_t revision_ = 0;
-  std::vector<HostAction> actions_;
+  std::set<std::string> ended_away_;                         // jobs that ended while the controller was away
+  std::deque<std::pair<uint64_t, uint64_t>> unsent_opened_;  // revision that has it, and connection
+  // What is measured.
+  ProbeSchedule probes_;
+  std::map<uint64_t, std::vector<controller::PortScanSeen>> rounds_;  // under way
+  JobMeter meter_;
+  ProcessReporter reporter_;
 };
 
 }  // namespace fairlead::agent

@@ -18,21 +18,18 @@ constexpr uint32_t kNumLevels = 8;
 
 }  // namespace
 
-void HostAgent::Send(controller::FromAgent message) {
-  if (is_welcome_) Act(SendToController{std::move(message)});
-}
-
 void HostAgent::Take(const StreamOpened&) {
   is_open_ = true;
-  is_welcome_ = false;
+  outbox_.SetWelcome(false);
   Act(SendToController{
       controller::HostHello{.host = options_.host, .agent_version = options_.version, .nics = options_.nics}});
 }
 
 void HostAgent::Take(const StreamBroken&) {
-  arrival_answers_.clear();  // the next stream is asked again, and counts the answers to its own orders
-  if (is_welcome_) Note("the controller is away: levels and connections stay as they are");
-  is_open_ = is_welcome_ = is_silent_ = false;
+  arrivals_.ForgetAnswers();
+  if (is_welcome()) Note("the controller is away: levels and connections stay as they are");
+  outbox_.SetWelcome(false);
+  is_open_ = is_silent_ = false;
   probes_.Forget();
   rounds_.clear();
   deadlines_.clear();
@@ -49,10 +46,10 @@ void HostAgent::Take(const MessageFromController& event) {
 }
 
 void HostAgent::Hear(const controller::Welcome& message) {
-  if (is_welcome_) return;
-  is_welcome_ = true;
+  if (is_welcome()) return;
+  outbox_.SetWelcome(true);
   heartbeat_period_ = std::max(kShortestHeartbeat, message.heartbeat_period);
-  heartbeat_due_ = now_ + heartbeat_period_;
+  heartbeat_due_ = now() + heartbeat_period_;
   Note("connected to the controller (" + message.controller_version + ")");
   for (const std::string& job : ended_away_) Send(controller::ConnectionsClosed{.job = job, .connections = {}});
   ended_away_.clear();
@@ -60,7 +57,7 @@ void HostAgent::Hear(const controller::Welcome& message) {
 
 void HostAgent::Hear(const controller::Refused& message) {
   Note("the controller refuses this agent: " + message.reason);
-  is_welcome_ = false;  // it ends the stream, too
+  outbox_.SetWelcome(false);  // it ends the stream, too
 }
 
 void HostAgent::Hear(const controller::AnnouncementWanted&) {
@@ -108,7 +105,7 @@ void HostAgent::AskAgain() {
 
 void HostAgent::SendOpened(const Connection& connection) {
   if (options_.keeps_state) {
-    unsent_opened_.emplace_back(revision_, connection.kept.wanted.connection);
+    unsent_opened_.emplace_back(revision(), connection.kept.wanted.connection);
   } else {
     SendHeld(connection);
   }
@@ -138,7 +135,7 @@ void HostAgent::SendHeld(const Connection& connection) {
 void HostAgent::TakePlan(Connection* connection, const traffic::QueuePairAnswer& plan) {
   const bool is_first = !std::exchange(connection->kept.is_answered, true);
   connection->kept.answer = plan;
-  ++revision_;
+  outbox_.Change();
   if (is_first && connection->stage == Stage::kOpen) SendOpened(*connection);
   AnswerByPlan(connection);
 }
@@ -156,9 +153,9 @@ void HostAgent::HearAnswer(const controller::PathsAnswered& message, const traff
     // No connection of training, the controller says: as if it had never been asked for.
     const IpAddress destination = connection.kept.wanted.destination;
     std::erase_if(strangers_, [&](const auto& stranger) {
-      return stranger.second <= now_ || strangers_.size() >= kNumStrangersMax;
+      return stranger.second <= now() || strangers_.size() >= kNumStrangersMax;
     });
-    strangers_[destination] = now_ + options_.stranger_memory;
+    strangers_[destination] = now() + options_.stranger_memory;
     if (connection.question != 0) Note(destination.ToString() + " is left alone: " + answer.reason);
     return Close(answer.connection);
   }
@@ -204,14 +201,14 @@ void HostAgent::Hear(const controller::ProbesWanted& message) {
 
 void HostAgent::SendProbes() {
   for (const auto urgency : {ProbeSchedule::kScan, ProbeSchedule::kWatch}) {
-    if (const auto order = probes_.Next(now_, urgency)) {
+    if (const auto order = probes_.Next(now(), urgency)) {
       Act(ProbePorts{.order = order->number, .is_urgent = urgency == ProbeSchedule::kScan, .scan = order->scan});
     }
   }
 }
 
 void HostAgent::Take(const SegmentsSeen& event) {
-  for (controller::ProcessesSeen& seen : reporter_.Report(event.at, event.processes, is_welcome_))
+  for (controller::ProcessesSeen& seen : reporter_.Report(event.at, event.processes, is_welcome()))
     Send(std::move(seen));
   for (std::string& note : reporter_.TakeNotes()) Note(std::move(note));
 }

@@ -184,7 +184,8 @@ TEST(LabWorkload, OneQueuePairHasNothingToShare) {
   const auto scenario = Parse(
       "jobs: [{name: a, hosts: [h0, h2], gpus: 2, gpus_per_host: 1, compute_s: 0.5, size_mb: 900,\n"
       "        collective: ring-all-reduce}]\n");
-  for (const LabWorker& worker : Plan(scenario, 1e-3)[0].workers) {
+  const auto jobs = Plan(scenario, 1e-3);
+  for (const LabWorker& worker : jobs[0].workers) {
     for (const PhasePlan& phase : worker.plan.phases) {
       for (const StreamPlan& stream : phase.streams) EXPECT_FALSE(stream.pools);
     }
@@ -238,7 +239,8 @@ TEST(LabWorkload, ARingOnEachRailIsOneCollectiveOfTwoChannels) {
   const auto scenario = Parse(
       "jobs: [{name: a, hosts: [h0, h1, h2], gpus: 6, gpus_per_host: 2, compute_s: 0.5, size_mb: 900,\n"
       "        collective: hierarchical-all-reduce}]\n");
-  for (const LabWorker& worker : Plan(scenario, 1e-3)[0].workers) {
+  const auto jobs = Plan(scenario, 1e-3);
+  for (const LabWorker& worker : jobs[0].workers) {
     ASSERT_EQ(worker.plan.phases[0].operations.size(), 1u);
     const OperationPlan& operation = worker.plan.phases[0].operations[0];
     EXPECT_EQ(operation.function, "AllReduce");

@@ -121,7 +121,8 @@ TEST_F(ControllerDaemonTest, ServesAgentsAndPeople) {
   ASSERT_TRUE(answer);
   ASSERT_EQ(answer->status, 200) << answer->body;
   NextMessage<controller::PathsChanged>(&events);
-  for (const Json& path : Get(&people, "/v1/connections")["connections"]) {
+  const Json around = Get(&people, "/v1/connections");
+  for (const Json& path : around["connections"]) {
     EXPECT_EQ(path["links"][1], "leaf0->spine1") << path;
   }
   const auto metrics = people.Get("/metrics");
