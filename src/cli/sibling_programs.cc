@@ -9,7 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <ranges>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,9 +56,8 @@ auto FindSibling(int argc, char** argv) {
 }  // namespace
 
 std::vector<std::string> SiblingCommand::words() const {
-  std::vector<std::string> words;
-  for (const auto word : std::views::split(path, ' ')) words.emplace_back(word.begin(), word.end());
-  return words;
+  std::istringstream text{std::string(path)};
+  return {std::istream_iterator<std::string>(text), {}};
 }
 
 std::string SiblingCommand::program() const { return fmt::format("fairlead-{}", fmt::join(words(), "-")); }

@@ -181,7 +181,7 @@ int Chaos(ChaosCommandOptions options) {
     chaos::FoundViolation first = result->violations.front();
     first.run.log = nullptr;
     smallest = chaos::Minimise(first, StopRequested());
-    const std::string text = chaos::WriteChaosFile(smallest->run);
+    std::string text = chaos::WriteChaosFile(smallest->run);
     files->Print(
         report::Document(fmt::format("\nThe smallest run found that breaks the law of seed {}:\n\n", first.run.seed)) +
         RenderViolation(*smallest) + "\n" + text);

@@ -100,20 +100,22 @@ class VirtualJobs {
     bool is_given_up = false;  // without an answer
   };
 
-  void StartJob(uint32_t job);
-  void EndJob(uint32_t job, bool starts_again);
-  void EndProcess(uint32_t job, size_t place);
-  void Open(uint32_t job, uint64_t run, size_t place);
-  void Ask(uint64_t connection);
-  void GiveUp(uint64_t question);
-  void CheckPatience(uint64_t question);
-  void Connect(uint64_t connection, uint16_t wanted_port, std::optional<uint8_t> traffic_class);
-  void Establish(uint64_t connection, bool is_reported);
-  void Report(uint64_t connection, uint16_t port, int32_t error);
-  // The process hangs up.
-  void Leave(uint64_t question);
-  void AskAboutAccepted(uint64_t connection);
-  void Close(uint64_t connection);
+  // Args: j: job.
+  void StartJob(uint32_t j);
+  void EndJob(uint32_t j, bool starts_again);
+  void EndProcess(uint32_t j, size_t place);
+  void Open(uint32_t j, uint64_t run, size_t place);
+  // Args: number: of a connection.
+  void Ask(uint64_t number);
+  void Connect(uint64_t number, uint16_t wanted_port, std::optional<uint8_t> traffic_class);
+  void Establish(uint64_t number, bool is_reported);
+  void Report(uint64_t number, uint16_t port, int32_t error);
+  void AskAboutAccepted(uint64_t number);
+  void Close(uint64_t number);
+  // Args: number: of a question.
+  void GiveUp(uint64_t number);
+  void CheckPatience(uint64_t number);
+  void Leave(uint64_t number);  // the process hangs up
   void CloseEnd(ConnectionEnd* end);
   bool IsAlive(const ConnectionEnd& end) const;
   void CheckEnd(const VirtualConnection& connection, ConnectionEnd* from, const ConnectionEnd& to);
