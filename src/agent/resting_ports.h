@@ -1,5 +1,5 @@
-// Source ports that packets of a connection had on the wire. No other connection to the same place gets them for a while:
-// their destination may still rewrite them.
+// Source ports that packets of a connection had on the wire. No other connection to the same place gets them for a
+// while: their destination may still rewrite them.
 //
 // Cost  O(log n) a port.
 #pragma once

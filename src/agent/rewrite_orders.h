@@ -1,5 +1,5 @@
-// Orders to the kernel to rewrite source ports. What it refuses to clear is tried again: a rule that stays would rewrite
-// packets of a later connection.
+// Orders to the kernel to rewrite source ports. What it refuses to clear is tried again: a rule that stays would
+// rewrite packets of a later connection.
 //
 // Cost  O(log n) an order, n: rules that are being cleared.
 #pragma once
