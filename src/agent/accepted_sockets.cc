@@ -62,8 +62,8 @@ void AcceptedSockets::Classify(Accepted* accepted) {
   const auto traffic_class = ClassOf(levels_, kept.job);
   if (!traffic_class.has_value() || accepted->traffic_class == traffic_class) return;
   accepted->traffic_class = traffic_class;
-  outbox_.Act(SetSocketClass{
-      .pid = kept.pid, .inode = kept.inode, .is_ipv6 = kept.is_ipv6, .traffic_class = *traffic_class});
+  outbox_.Act(
+      SetSocketClass{.pid = kept.pid, .inode = kept.inode, .is_ipv6 = kept.is_ipv6, .traffic_class = *traffic_class});
 }
 
 void AcceptedSockets::Look(SimTime asked_at, const ByInode& sockets,
@@ -116,8 +116,8 @@ void AcceptedSockets::TakeOwners(const OwnersFound& event) {
     ++taken[owner.job];
   }
   for (const auto& [job, count] : taken) {
-    outbox_.Note("sockets of job " + job + " that no agent was asked about, now looked after: " +
-                 std::to_string(count));
+    outbox_.Note("sockets of job " + job +
+                 " that no agent was asked about, now looked after: " + std::to_string(count));
   }
 }
 

@@ -1,8 +1,8 @@
 // Sockets of training processes that this host did not open: accepted here, or opened while no agent was there to be
 // asked. They get the traffic class of their job, and those that turn out to send are handed over to be steered.
 //
-// Unasked     the kernel's list shows sockets that no process has asked about. Their owners are looked up once, by going
-//             through all processes: at most each second, and for a twentieth of the time.
+// Unasked     the kernel's list shows sockets that no process has asked about. Their owners are looked up once, by
+//             going through all processes: at most each second, and for a twentieth of the time.
 // Cost        a look at all sockets: O(n), n: sockets of the host.
 #pragma once
 

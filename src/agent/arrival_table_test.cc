@@ -30,9 +30,9 @@ class ArrivalTableTest : public testing::Test {
   }
   // What was sent and ordered since the last call.
   struct Seen {
-    std::vector<std::string> errors;    // of ArrivalPrepared
-    std::vector<uint64_t> tickets;      // of rules that were set
-    std::vector<uint16_t> cleared;      // ports
+    std::vector<std::string> errors;  // of ArrivalPrepared
+    std::vector<uint64_t> tickets;    // of rules that were set
+    std::vector<uint16_t> cleared;    // ports
   };
   Seen TakeSeen() {
     Seen seen;
