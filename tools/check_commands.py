@@ -51,9 +51,9 @@ class Commands:
     def note_not_built(self, sources):
         """Sources of the programs lie in that folder."""
         for source in sources.glob("fairlead_*.cc"):
-            word = source.stem.removeprefix("fairlead_")
-            if (word,) not in self.options and not (self.folder / f"fairlead-{word}").exists():
-                self.not_built.add(word)
+            words = tuple(source.stem.removeprefix("fairlead_").split("_"))
+            if not (self.folder / "-".join(("fairlead",) + words)).exists():
+                self.not_built.add(words)
 
     def has_inner(self, words):
         return any(len(other) > len(words) and other[:len(words)] == words for other in self.options)
@@ -64,10 +64,10 @@ class Commands:
     def complaint(self, text):
         """What is wrong with the words behind `fairlead`; nothing if all is well, or if its program is not built."""
         words, rest = (), text.split()
+        if any(tuple(rest[:len(program)]) == program for program in self.not_built):
+            return None
         while rest and words + (rest[0].strip("`'\"),."),) in self.options:
             words += (rest.pop(0).strip("`'\"),."),)
-        if not words and rest and rest[0] in self.not_built:
-            return None
         if self.has_inner(words) and rest and re.fullmatch(r"[a-z][a-z-]+", rest[0]):
             return f"no command `{' '.join(('fairlead',) + words + (rest[0],))}`"
         for word in rest:
@@ -114,7 +114,7 @@ def find_wrong(commands, page, name):
         for call, end in zip(calls, ends):
             program, rest = call.group("program").split("/")[-1], ENDS_COMMAND.split(code[call.end():end])[0]
             word = program.removeprefix("fairlead-") if program.startswith("fairlead-") else ""
-            if word and word not in tops | commands.not_built:
+            if word and word not in tops | {words[0] for words in commands.not_built}:
                 continue  # a file, such as fairlead-hook
             complaints.append(commands.complaint(f"{word} {rest}"))
         first = code.split()[0] if code.split() else ""
@@ -163,7 +163,7 @@ def main():
     for line in wrong:
         print(line)
     if not wrong and commands.not_built:
-        print(f"not checked, because they are not built: {', '.join('fairlead-' + word for word in sorted(commands.not_built))}")
+        print(f"not checked, because they are not built: {', '.join('-'.join(('fairlead',) + words) for words in sorted(commands.not_built))}")
         return SKIPPED
     return 1 if wrong else 0
 

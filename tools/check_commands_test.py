@@ -17,15 +17,17 @@ TREE = command("fairlead", inner=[
     command("fairlead sim", inner=[command("fairlead sim run", [["--policy"], ["-o", "--output"]])]),
     command("fairlead check", [["--json"]])])
 AGENT = command("fairlead", inner=[command("fairlead agent", inner=[command("fairlead agent run", [["--host"]])])])
+CHAOS = command("fairlead", inner=[command("fairlead sim", inner=[command("fairlead sim chaos", [["--seed"]])])])
 
 
 class CheckCommandsTest(unittest.TestCase):
-    def wrong(self, text, num_programs=2):
+    def wrong(self, text, num_programs=3):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "apps").mkdir()
-            (folder / "apps/fairlead_agent.cc").touch()
-            for program, tree in [("fairlead", TREE), ("fairlead-agent", AGENT)][:num_programs]:
+            for program in ("agent", "sim_chaos"):
+                (folder / f"apps/fairlead_{program}.cc").touch()
+            for program, tree in [("fairlead", TREE), ("fairlead-agent", AGENT), ("fairlead-sim-chaos", CHAOS)][:num_programs]:
                 (folder / program).write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(tree)}\nEND\n")
                 (folder / program).chmod(0o755)
             page = folder / "page.md"
@@ -60,6 +62,11 @@ class CheckCommandsTest(unittest.TestCase):
     def test_a_program_that_is_not_built(self):
         self.assertEqual(self.wrong("    fairlead agent run --fast\n    fairlead check --fast\n`--faster`\n", num_programs=1),
                          ["page.md:2: `fairlead check` has no option --fast"])
+        self.assertEqual(self.wrong("    fairlead sim chaos --fast\n    fairlead-sim-chaos --fast\n", num_programs=2), [])
+
+    def test_a_program_of_two_words(self):
+        self.assertEqual(self.wrong("    fairlead sim chaos --seed 1\n    fairlead sim chaos --fast\n    fairlead sim run -o x\n"),
+                         ["page.md:2: `fairlead sim chaos` has no option --fast"])
 
 
 if __name__ == "__main__":
