@@ -21,7 +21,7 @@ import re
 import sys
 
 MODULES = [
-    "base", "shm", "model", "topology", "collective", "workload", "fluid", "trace", "telemetry", "execution",
+    "base", "codec", "shm", "model", "topology", "collective", "workload", "fluid", "trace", "telemetry", "execution",
     "prediction", "scheduling", "traffic", "diagnosis", "controller", "agent", "sim", "report", "experiment", "wire",
     "store", "service", "lab", "ccl", "cli"
 ]

@@ -1,8 +1,8 @@
-#include "telemetry/json_fields.h"
+#include "codec/json_archive.h"
 
 #include <algorithm>
 
-namespace fairlead::telemetry {
+namespace fairlead::codec {
 
 std::string ExpectedButFound(std::string_view expected, const Json& json) {
   return fmt::format(": expected {}, found {}", expected, DescribeValue(json));
@@ -30,6 +30,18 @@ std::string ReadText(const Json& json, std::string* value) {
   return "";
 }
 
+std::string ReadAddress(const Json& json, IpAddress* value) {
+  if (json.is_string() && json.get_ref<const std::string&>() == "::") {
+    *value = IpAddress();
+    return "";
+  }
+  const Result<IpAddress> address =
+      json.is_string() ? ParseIpAddress(json.get_ref<const std::string&>()) : InvalidArgument("no text");
+  if (!address.ok()) return ExpectedButFound("an IP address", json);
+  *value = *address;
+  return "";
+}
+
 std::string ReadBool(const Json& json, bool* value) {
   if (!json.is_boolean()) return ExpectedButFound("true or false", json);
   *value = json.get<bool>();
@@ -42,8 +54,16 @@ std::string ReadNumber(const Json& json, double* value) {
   return "";
 }
 
-std::string FieldReader::Finish() const {
-  if (!error_.empty() || unknown_keys_ == UnknownKeys::kIgnored || num_found_ == object_.size()) return error_;
+std::string ReadInfinite(const Json& json, double* value) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (json == "inf") return *value = kInfinity, "";
+  if (json == "-inf") return *value = -kInfinity, "";
+  if (json == "nan" || json == "-nan") return *value = std::numeric_limits<double>::quiet_NaN(), "";
+  return ReadNumber(json, value);
+}
+
+std::string JsonReader::Finish() const {
+  if (!error_.empty() || reading_.unknown_keys == UnknownKeys::kIgnored || num_found_ == object_.size()) return error_;
   const auto end = known_.begin() + static_cast<std::ptrdiff_t>(num_known_);
   for (const auto& [key, value] : object_.items()) {
     if (std::find(known_.begin(), end, key) == end) return fmt::format(": unknown key {}", DescribeValue(Json(key)));
@@ -51,4 +71,4 @@ std::string FieldReader::Finish() const {
   return "";
 }
 
-}  // namespace fairlead::telemetry
+}  // namespace fairlead::codec

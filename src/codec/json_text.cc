@@ -1,4 +1,4 @@
-#include "telemetry/json_text.h"
+#include "codec/json_text.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace fairlead::telemetry {
+namespace fairlead::codec {
 
 namespace {
 
@@ -152,4 +152,4 @@ std::string DescribeValue(const Json& value) {
   return Printable(value.dump(), 40);
 }
 
-}  // namespace fairlead::telemetry
+}  // namespace fairlead::codec

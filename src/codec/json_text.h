@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-namespace fairlead::telemetry {
+namespace fairlead::codec {
 
 using Json = nlohmann::json;
 
@@ -28,4 +28,4 @@ std::string RepairCommas(std::string_view text);
 // ASCII are replaced.
 std::string DescribeValue(const Json& value);
 
-}  // namespace fairlead::telemetry
+}  // namespace fairlead::codec

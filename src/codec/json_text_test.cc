@@ -1,12 +1,12 @@
 // JSON of strangers: errors with lines, repair of commas, nothing that brings the process down.
-#include "telemetry/json_text.h"
+#include "codec/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/random.h"
 
-namespace fairlead::telemetry {
+namespace fairlead::codec {
 namespace {
 
 using testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(JsonTextTest, GoodJsonIsLeftAloneAndBadIsNotMadeWorse) {
 }
 
 }  // namespace
-}  // namespace fairlead::telemetry
+}  // namespace fairlead::codec

@@ -1,13 +1,12 @@
-// The telemetry records as JSON: names of members, which of them are required, and what they look like.
+// The telemetry records' fields (codec/record.h): names in recordings, numbers in messages of agents.
 //
-// Instants and durations are nanoseconds, enumerations and ids numbers; an invalid id and every other default is left
-// out. Names and numbers never change meaning; new members may come with a new version.
+// Names and numbers never change meaning; new fields may come with a new version.
 #pragma once
 
+#include "codec/record.h"
 #include "model/telemetry.h"
-#include "telemetry/json_fields.h"
 
-namespace fairlead::telemetry {
+namespace fairlead::codec {
 
 template <>
 inline constexpr uint64_t kNumEnumerators<model::OperationKind> = model::kNumOperationKinds;
@@ -20,7 +19,11 @@ inline constexpr uint64_t kNumEnumerators<model::ProcessState> = 3;
 template <>
 inline constexpr uint64_t kNumEnumerators<model::HostSymptom> = 6;
 
-template <class Archive, IsRecord<model::RankPlace> Record>
+}  // namespace fairlead::codec
+
+namespace fairlead::model {
+
+template <class Archive, codec::IsRecord<RankPlace> Record>
 void Describe(Archive& archive, Record& place) {
   archive.Required("host", place.host);
   archive.Optional("gpu", place.gpu);
@@ -28,70 +31,70 @@ void Describe(Archive& archive, Record& place) {
   archive.Optional("leaves", place.leaves);
 }
 
-template <class Archive, IsRecord<model::Communicator> Record>
+template <class Archive, codec::IsRecord<Communicator> Record>
 void Describe(Archive& archive, Record& communicator) {
   archive.Optional("name", communicator.name);
   archive.Required("ranks", communicator.ranks);
 }
 
-template <class Archive, IsRecord<model::JobLayout> Record>
+template <class Archive, codec::IsRecord<JobLayout> Record>
 void Describe(Archive& archive, Record& layout) {
   archive.Optional("job", layout.job);
   archive.Required("ranks", layout.ranks);
   archive.Required("communicators", layout.communicators);
 }
 
-template <class Archive, IsRecord<model::OperationRecord> Record>
+template <class Archive, codec::IsRecord<OperationRecord> Record>
 void Describe(Archive& archive, Record& operation) {
-  archive.Required("communicator", operation.communicator);
-  archive.Required("kind", operation.kind);
-  archive.Optional("sequence", operation.sequence);
-  archive.Optional("index", operation.issue_index);
-  archive.Optional("bytes", operation.bytes);
-  archive.Optional("type", operation.data_type);
-  archive.Required("root", operation.root);
-  archive.Optional("peer", operation.peer);
-  archive.Required("enqueued", operation.enqueued);
-  archive.Optional("started", operation.started);
-  archive.Optional("finished", operation.finished);
+  archive.Required(1, "communicator", operation.communicator);
+  archive.Required(2, "kind", operation.kind);
+  archive.Optional(3, "sequence", operation.sequence);
+  archive.Optional(4, "index", operation.issue_index);
+  archive.Optional(5, "bytes", operation.bytes);
+  archive.Optional(6, "type", operation.data_type);
+  archive.Required(7, "root", operation.root);
+  archive.Optional(8, "peer", operation.peer);
+  archive.Required(9, "enqueued", operation.enqueued);
+  archive.Optional(10, "started", operation.started);
+  archive.Optional(11, "finished", operation.finished);
 }
 
-template <class Archive, IsRecord<model::ProgressRecord> Record>
+template <class Archive, codec::IsRecord<ProgressRecord> Record>
 void Describe(Archive& archive, Record& progress) {
-  archive.Required("communicator", progress.communicator);
-  archive.Required("kind", progress.kind);
-  archive.Optional("peer", progress.peer);
-  archive.Optional("enqueued", progress.enqueued);
-  archive.Optional("started", progress.started);
-  archive.Optional("finished", progress.finished);
+  archive.Required(1, "communicator", progress.communicator);
+  archive.Required(2, "kind", progress.kind);
+  archive.Optional(3, "peer", progress.peer);
+  archive.Optional(4, "enqueued", progress.enqueued);
+  archive.Optional(5, "started", progress.started);
+  archive.Optional(6, "finished", progress.finished);
 }
 
-template <class Archive, IsRecord<model::ConnectionKey> Record>
+template <class Archive, codec::IsRecord<ConnectionKey> Record>
 void Describe(Archive& archive, Record& key) {
-  archive.Required("communicator", key.communicator);
-  archive.Optional("channel", key.channel);
-  archive.Optional("plane", key.plane);
-  archive.Required("direction", key.direction);
-  archive.Required("peer", key.peer);
+  archive.Required(1, "communicator", key.communicator);
+  archive.Optional(2, "channel", key.channel);
+  archive.Optional(3, "plane", key.plane);
+  archive.Required(4, "direction", key.direction);
+  archive.Required(5, "peer", key.peer);
 }
 
-template <class Archive, IsRecord<model::ConnectionRecord> Record>
+template <class Archive, codec::IsRecord<ConnectionRecord> Record>
 void Describe(Archive& archive, Record& connection) {
-  archive.Required("key", connection.key);
-  archive.Optional("messages", connection.messages);
-  archive.Optional("bytes", connection.bytes);
-  archive.Optional("wire_time", connection.wire_time);
-  archive.Optional("wire_time_max", connection.wire_time_max);
-  archive.Optional("wire_time_bins", connection.wire_time_bins);
-  archive.Optional("wait_for_gpu", connection.wait_for_gpu);
-  archive.Optional("wait_for_peer", connection.wait_for_peer);
-  archive.Optional("in_flight", connection.in_flight);
-  archive.Optional("phase", connection.phase);
-  archive.Optional("phase_since", connection.phase_since);
-  archive.Optional("last_progress", connection.last_progress);
+  archive.Inline("key", connection.key);
+  archive.Optional(6, "messages", connection.messages);
+  archive.Optional(7, "bytes", connection.bytes);
+  archive.Optional(8, "wire_time", connection.wire_time);
+  archive.Optional(9, "wire_time_max", connection.wire_time_max);
+  archive.Optional(10, "wire_time_bins", connection.wire_time_bins);
+  archive.Optional(11, "wait_for_gpu", connection.wait_for_gpu);
+  archive.Optional(12, "wait_for_peer", connection.wait_for_peer);
+  archive.Optional(13, "in_flight", connection.in_flight);
+  archive.Optional(14, "phase", connection.phase);
+  archive.Optional(15, "phase_since", connection.phase_since);
+  archive.Optional(16, "last_progress", connection.last_progress);
 }
 
-template <class Archive, IsRecord<model::RankReport> Record>
+template <class Archive, codec::IsRecord<RankReport> Record>
 void Describe(Archive& archive, Record& report) {
   archive.Optional("job", report.job);
   archive.Required("rank", report.rank);
@@ -105,21 +108,21 @@ void Describe(Archive& archive, Record& report) {
   archive.Optional("is_finalizing", report.is_finalizing);
 }
 
-template <class Archive, IsRecord<model::RankLiveness> Record>
+template <class Archive, codec::IsRecord<RankLiveness> Record>
 void Describe(Archive& archive, Record& liveness) {
   archive.Required("rank", liveness.rank);
   archive.Optional("state", liveness.state);
   archive.Optional("exit_code", liveness.exit_code);
 }
 
-template <class Archive, IsRecord<model::HostSymptomRecord> Record>
+template <class Archive, codec::IsRecord<HostSymptomRecord> Record>
 void Describe(Archive& archive, Record& symptom) {
   archive.Required("symptom", symptom.symptom);
   archive.Optional("device", symptom.device);
   archive.Optional("text", symptom.text);
 }
 
-template <class Archive, IsRecord<model::HostReport> Record>
+template <class Archive, codec::IsRecord<HostReport> Record>
 void Describe(Archive& archive, Record& report) {
   archive.Optional("job", report.job);
   archive.Required("host", report.host);
@@ -129,4 +132,4 @@ void Describe(Archive& archive, Record& report) {
   archive.Optional("symptoms", report.symptoms);
 }
 
-}  // namespace fairlead::telemetry
+}  // namespace fairlead::model

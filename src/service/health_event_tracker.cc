@@ -112,7 +112,7 @@ void HealthEventTracker::Open(SimTime now, const Finding& finding, std::vector<H
     event.entities = {{"JOB", report::CleanText(names_.Of(finding.job))}};
     for (const model::Culprit& culprit : finding.culprits) {
       if (culprit.host == host && culprit.rank.valid()) {
-        event.entities.emplace_back("RANK", std::to_string(culprit.rank.value()));
+        event.entities.push_back({"RANK", std::to_string(culprit.rank.value())});
       }
     }
     event.generated = now;

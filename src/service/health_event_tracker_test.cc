@@ -70,7 +70,8 @@ TEST_F(HealthEventTrackerTest, AFindingIsOneEventAndItsEndAnother) {
   EXPECT_EQ(opened[0].message, "it hangs, badly");
   EXPECT_EQ(opened[0].action, HealthEvent::Action::kRestartBareMetal);
   EXPECT_THAT(opened[0].error_codes, testing::ElementsAre("comm_hang"));
-  EXPECT_THAT(opened[0].entities, testing::ElementsAre(testing::Pair("JOB", "gpt"), testing::Pair("RANK", "3")));
+  EXPECT_THAT(opened[0].entities,
+              testing::ElementsAre(wire::HealthEvent::Entity{"JOB", "gpt"}, wire::HealthEvent::Entity{"RANK", "3"}));
   EXPECT_EQ(opened[0].generated, At(1));
   // Nothing else acts on it unless that was requested.
   EXPECT_FALSE(opened[0].is_fatal);

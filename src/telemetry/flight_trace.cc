@@ -7,11 +7,14 @@
 #include <limits>
 #include <utility>
 
-#include "telemetry/json_fields.h"
+#include "codec/json_archive.h"
 #include "telemetry/operation_names.h"
 #include "telemetry/recording.h"
 
 namespace fairlead::telemetry {
+
+using codec::DescribeValue, codec::ExpectedButFound, codec::Json, codec::ParseJson, codec::ReadInteger,
+    codec::ReadSigned, codec::ReadValue, codec::UnknownKeys;
 
 // PyTorch writes some numbers as text.
 struct IntegerOrText {
@@ -38,7 +41,7 @@ struct FlightEntry {
   std::vector<std::string> output_types;
 };
 
-template <class Archive, IsRecord<FlightEntry> Record>
+template <class Archive, codec::IsRecord<FlightEntry> Record>
 void Describe(Archive& archive, Record& entry) {
   archive.Required("record_id", entry.record_id);
   archive.Optional("pg_id", entry.group_id);
@@ -59,7 +62,7 @@ void Describe(Archive& archive, Record& entry) {
   archive.Optional("output_dtypes", entry.output_types);
 }
 
-std::string ReadContainer(const Json& json, UnknownKeys /*unknown_keys*/, IntegerOrText* number) {
+std::string ReadContainer(const Json& json, codec::JsonReading /*reading*/, IntegerOrText* number) {
   constexpr int64_t kHigh = std::numeric_limits<int64_t>::max();
   if (!json.is_string()) return ReadSigned(json, -1, kHigh, &number->value);
   const auto& text = json.get_ref<const std::string&>();
@@ -72,7 +75,7 @@ struct GroupStatus {
   std::optional<IntegerOrText> last_completed;
 };
 
-template <class Archive, IsRecord<GroupStatus> Record>
+template <class Archive, codec::IsRecord<GroupStatus> Record>
 void Describe(Archive& archive, Record& status) {
   archive.Optional("last_completed_collective", status.last_completed);
 }

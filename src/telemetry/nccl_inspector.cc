@@ -6,12 +6,14 @@
 #include <limits>
 #include <utility>
 
+#include "codec/json_archive.h"
 #include "telemetry/input_text.h"
 #include "telemetry/inspector_timeline.h"
-#include "telemetry/json_fields.h"
 #include "telemetry/operation_names.h"
 
 namespace fairlead::telemetry {
+
+using codec::ExpectedButFound, codec::Json, codec::ParseJson, codec::ReadValue, codec::UnknownKeys;
 
 struct InspectorHeader {
   std::string id;
@@ -70,14 +72,14 @@ struct InspectorLine {
   std::optional<InspectorProxyTrace> proxy;
 };
 
-template <class Archive, IsRecord<InspectorHeader> Record>
+template <class Archive, codec::IsRecord<InspectorHeader> Record>
 void Describe(Archive& archive, Record& header) {
   archive.Required("id", header.id);
   archive.Required("rank", header.rank);
   archive.Required("n_ranks", header.n_ranks);
 }
 
-template <class Archive, IsRecord<InspectorMetadata> Record>
+template <class Archive, codec::IsRecord<InspectorMetadata> Record>
 void Describe(Archive& archive, Record& metadata) {
   archive.Required("inspector_output_format_version", metadata.version);
   archive.Required("dump_timestamp_us", metadata.dump_timestamp_us);
@@ -85,13 +87,13 @@ void Describe(Archive& archive, Record& metadata) {
   archive.Required("pid", metadata.pid);
 }
 
-template <class Archive, IsRecord<InspectorKernelEvent> Record>
+template <class Archive, codec::IsRecord<InspectorKernelEvent> Record>
 void Describe(Archive& archive, Record& event) {
   archive.Optional("kernel_start_ts", event.start_us);
   archive.Optional("kernel_stop_ts", event.stop_us);
 }
 
-template <class Archive, IsRecord<InspectorEventTimes> Record>
+template <class Archive, codec::IsRecord<InspectorEventTimes> Record>
 void Describe(Archive& archive, Record& times) {
   archive.Optional("coll_start_ts", times.coll_start_us);
   archive.Optional("coll_stop_ts", times.coll_stop_us);
@@ -100,7 +102,7 @@ void Describe(Archive& archive, Record& times) {
   archive.Optional("kernel_events", times.kernels);
 }
 
-template <class Archive, IsRecord<InspectorCollective> Record>
+template <class Archive, codec::IsRecord<InspectorCollective> Record>
 void Describe(Archive& archive, Record& collective) {
   archive.Required("coll", collective.name);
   archive.Required("coll_sn", collective.sequence);
@@ -109,7 +111,7 @@ void Describe(Archive& archive, Record& collective) {
   archive.Optional("event_trace_ts", collective.times);
 }
 
-template <class Archive, IsRecord<InspectorP2p> Record>
+template <class Archive, codec::IsRecord<InspectorP2p> Record>
 void Describe(Archive& archive, Record& p2p) {
   archive.Required("p2p", p2p.name);
   archive.Required("p2p_sn", p2p.sequence);
@@ -119,7 +121,7 @@ void Describe(Archive& archive, Record& p2p) {
   archive.Optional("event_trace_ts", p2p.times);
 }
 
-template <class Archive, IsRecord<InspectorStep> Record>
+template <class Archive, codec::IsRecord<InspectorStep> Record>
 void Describe(Archive& archive, Record& step) {
   archive.Optional("trans_size_bytes", step.bytes);
   archive.Optional("wire_us", step.wire_us);
@@ -129,7 +131,7 @@ void Describe(Archive& archive, Record& step) {
   archive.Optional("gpu_consume_us", step.gpu_consume_us);
 }
 
-template <class Archive, IsRecord<InspectorProxyTrace> Record>
+template <class Archive, codec::IsRecord<InspectorProxyTrace> Record>
 void Describe(Archive& archive, Record& proxy) {
   archive.Required("record_type", proxy.record_type);
   archive.Required("channel_id", proxy.channel);
@@ -138,7 +140,7 @@ void Describe(Archive& archive, Record& proxy) {
   archive.Optional("steps", proxy.steps);
 }
 
-template <class Archive, IsRecord<InspectorLine> Record>
+template <class Archive, codec::IsRecord<InspectorLine> Record>
 void Describe(Archive& archive, Record& line) {
   archive.Optional("header", line.header);
   archive.Optional("metadata", line.metadata);
@@ -281,7 +283,7 @@ Status NcclInspectorImporter::Add(std::istream& file, const std::string& name) {
     if (!json.ok()) return json.status();
     const std::string error = parser.Add(*json);
     if (error.empty()) continue;
-    return InvalidArgument(fmt::format("{}: {}", lines.Where(), error.substr(error.starts_with(": ") ? 2 : 1)));
+    return InvalidArgument(fmt::format("{}: {}", lines.Where(), codec::WithoutJoint(error)));
   }
   return lines.status();
 }

@@ -10,11 +10,14 @@
 #include <tuple>
 #include <utility>
 
+#include "codec/json_archive.h"
 #include "telemetry/input_text.h"
-#include "telemetry/json_fields.h"
 #include "telemetry/operation_names.h"
 
 namespace fairlead::telemetry {
+
+using codec::DescribeValue, codec::ExpectedButFound, codec::Json, codec::ParseJson, codec::ReadValue,
+    codec::RepairCommas, codec::UnknownKeys;
 
 struct RasStatusFields {
   int32_t async_error = 0;
@@ -51,7 +54,7 @@ struct RasFields {
   std::vector<RasCommunicatorFields> communicators;
 };
 
-template <class Archive, IsRecord<RasStatusFields> Record>
+template <class Archive, codec::IsRecord<RasStatusFields> Record>
 void Describe(Archive& archive, Record& status) {
   archive.Optional("async_error", status.async_error);
   archive.Optional("finalize_called", status.finalize_called);
@@ -61,7 +64,7 @@ void Describe(Archive& archive, Record& status) {
   archive.Optional("considered_dead", status.considered_dead);
 }
 
-template <class Archive, IsRecord<RasRankFields> Record>
+template <class Archive, codec::IsRecord<RasRankFields> Record>
 void Describe(Archive& archive, Record& rank) {
   archive.Required("rank", rank.rank);
   archive.Optional("host", rank.host);
@@ -73,7 +76,7 @@ void Describe(Archive& archive, Record& rank) {
   archive.Optional("considered_dead", rank.considered_dead);
 }
 
-template <class Archive, IsRecord<RasCommunicatorFields> Record>
+template <class Archive, codec::IsRecord<RasCommunicatorFields> Record>
 void Describe(Archive& archive, Record& communicator) {
   archive.Required("hash", communicator.hash);
   archive.Optional("secondary_hash", communicator.secondary_hash);
@@ -82,20 +85,11 @@ void Describe(Archive& archive, Record& communicator) {
   archive.Optional("missing_ranks", communicator.missing_ranks);
 }
 
-template <class Archive, IsRecord<RasFields> Record>
+template <class Archive, codec::IsRecord<RasFields> Record>
 void Describe(Archive& archive, Record& answer) {
   archive.Required("nccl_version", answer.nccl_version);
   archive.Optional("timestamp", answer.timestamp);
   archive.Required("communicators", answer.communicators);
-}
-
-std::string ReadContainer(const Json& json, UnknownKeys unknown_keys, std::map<std::string, uint64_t>* counts) {
-  if (!json.is_object()) return ExpectedButFound("an object", json);
-  for (const auto& [name, count] : json.items()) {
-    std::string error = ReadValue(count, unknown_keys, &(*counts)[name]);
-    if (!error.empty()) return fmt::format(".{}{}", DescribeValue(Json(name)), error);
-  }
-  return "";
 }
 
 namespace {
@@ -138,8 +132,7 @@ Result<RasSnapshot> ParseSnapshot(const std::string& text, const std::string& na
   FL_ASSIGN_OR_RETURN(const Json json, ParseJson(RepairCommas(std::string_view(text).substr(begin)), name, first_line));
   RasFields fields;
   const std::string error = ReadValue(json, UnknownKeys::kIgnored, &fields);
-  if (!error.empty())
-    return InvalidArgument(fmt::format("{}: {}", name, error.substr(error.starts_with(": ") ? 2 : 1)));
+  if (!error.empty()) return InvalidArgument(fmt::format("{}: {}", name, codec::WithoutJoint(error)));
   RasSnapshot snapshot;
   snapshot.file = name;
   const std::optional<int64_t> time = ParseTimestamp(fields.timestamp);

@@ -4,10 +4,12 @@
 
 #include <utility>
 
-#include "telemetry/json_text.h"
-#include "telemetry/record_fields.h"
+#include "codec/json_archive.h"
+#include "model/telemetry_fields.h"
 
 namespace fairlead::telemetry {
+
+using codec::DescribeValue, codec::Json, codec::ParseJson, codec::ReadInteger, codec::ReadValue, codec::UnknownKeys;
 
 namespace {
 
@@ -25,17 +27,13 @@ struct DumpLine {
   int num_records() const { return layout.has_value() + rank_report.has_value() + host_report.has_value(); }
 };
 
-}  // namespace
-
-template <class Archive, IsRecord<DumpLine> Record>
+template <class Archive, codec::IsRecord<DumpLine> Record>
 void Describe(Archive& archive, Record& line) {
   archive.Optional(kTelemetryDumpKey.data(), line.version);
   archive.Optional("layout", line.layout);
   archive.Optional("rank_report", line.rank_report);
   archive.Optional("host_report", line.host_report);
 }
-
-namespace {
 
 std::string CheckRecord(const model::TelemetryRecord& record, const RecordChecker& checker) {
   if (const auto* report = std::get_if<RankReport>(&record)) {
@@ -49,13 +47,8 @@ std::string CheckRecord(const model::TelemetryRecord& record, const RecordChecke
   return "layout: appears twice; a recording is of one job and has one layout, its first record";
 }
 
-// ".rank: …" and ": …", as errors of fields begin, without what joins them to a path.
-std::string WithoutSeparator(const std::string& error) { return error.substr(error.starts_with(": ") ? 2 : 1); }
-
 std::string RenderLine(const DumpLine& line) {
-  FieldWriter writer;
-  Describe(writer, line);
-  return writer.Take().dump(-1, ' ', false, Json::error_handler_t::replace);
+  return codec::ToJson(line).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -124,7 +117,7 @@ Status TelemetryReader::ReadLayout() {
     error = RecordChecker::Check(*line.layout);
     if (!error.empty()) error = ".layout" + error;
   }
-  if (!error.empty()) return fail(WithoutSeparator(error));
+  if (!error.empty()) return fail(codec::WithoutJoint(error));
   layout_ = std::make_unique<JobLayout>(*std::move(line.layout));
   checker_.emplace(*layout_);
   return OkStatus();
@@ -143,7 +136,7 @@ Status TelemetryReader::ReadRecord(const Json& json) {
     if (!error.empty()) error = "." + error;
   }
   if (error.empty()) return OkStatus();
-  return InvalidArgument(fmt::format("{}: {}", lines_.Where(), WithoutSeparator(error)));
+  return InvalidArgument(fmt::format("{}: {}", lines_.Where(), codec::WithoutJoint(error)));
 }
 
 Status TelemetryReader::HandleCutOff() {

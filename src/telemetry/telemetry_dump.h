@@ -4,8 +4,8 @@
 //     {"rank_report":{"job":4,"rank":0,"number":0,"at":1000000000,"operations":[…],"connections":[…]}}
 //     {"host_report":{"job":4,"host":0,"number":0,"at":1000000000,"ranks":[{"rank":0}]}}
 //
-// The members are in record_fields.h. Writing and reading back gives the same records; only text that is no UTF-8 is
-// changed. The first line is the layout of the one job that the recording is of, and its number is the version:
+// The members are in model/telemetry_fields.h. Writing and reading back gives the same records; only text that is no
+// UTF-8 is changed. The first line is the layout of the job that the recording is of, and its number is the version:
 //     1   reports tell only what is new
 //     2   and how far the rank is: progress, operations_since, busy_connections; pending operations stand in every
 //         report. A report of version 1 is one that does not tell.
@@ -20,9 +20,9 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "codec/json_text.h"
 #include "model/telemetry.h"
 #include "telemetry/input_text.h"
-#include "telemetry/json_text.h"
 #include "telemetry/record_check.h"
 
 namespace fairlead::telemetry {
@@ -83,7 +83,7 @@ class TelemetryReader {
  private:
   TelemetryReader(std::unique_ptr<std::istream> stream, const std::string& name, const TelemetryReaderOptions& options);
   Status ReadLayout();
-  Status ReadRecord(const Json& json);
+  Status ReadRecord(const codec::Json& json);
   Status HandleCutOff();
 
   TelemetryReaderOptions options_;

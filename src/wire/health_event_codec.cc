@@ -1,74 +1,93 @@
 #include "wire/health_event_codec.h"
 
-#include <nvsentinel/health_event.pb.h>
+#include <type_traits>
 
-#include "wire/proto_arena.h"
+#include "codec/protobuf_archive.h"
 
-namespace fairlead::wire {
+namespace fairlead {
 namespace {
-
-namespace pb = fairlead::nvsentinel;
 
 constexpr uint32_t kVersion = 1;
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
-void Fill(const HealthEvent& event, pb::HealthEvent* message) {
-  message->set_version(kVersion);
-  message->set_agent(event.agent);
-  message->set_component_class(event.component_class);
-  message->set_check_name(event.check);
-  message->set_is_fatal(event.is_fatal);
-  message->set_is_healthy(event.is_healthy);
-  message->set_message(event.message);
-  message->set_recommended_action(static_cast<pb::Action>(event.action));
-  for (const std::string& code : event.error_codes) message->add_error_codes(code);
-  for (const auto& [type, value] : event.entities) {
-    pb::Entity* entity = message->add_entities();
-    entity->set_type(type);
-    entity->set_value(value);
-  }
-  message->mutable_generated()->set_seconds(event.generated.ns() / kNsPerSecond);
-  message->mutable_generated()->set_nanos(static_cast<int32_t>(event.generated.ns() % kNsPerSecond));
-  message->set_node_name(event.node);
-  message->set_strategy(event.may_be_acted_upon ? pb::STRATEGY_EXECUTE_REMEDIATION : pb::STRATEGY_STORE_ONLY);
+// google.protobuf.Timestamp.
+struct Timestamp {
+  int64_t seconds = 0;
+  int32_t nanos = 0;
+};
+
+// What those who receive an event may do with it.
+enum class Strategy : uint8_t { kUnspecified = 0, kExecuteRemediation = 1, kStoreOnly = 2 };
+
+struct HealthEvents {
+  std::vector<wire::HealthEvent> events;
+};
+
+template <class Archive, codec::IsRecord<Timestamp> Record>
+void Describe(Archive& archive, Record& timestamp) {
+  archive.Required(1, "seconds", timestamp.seconds, codec::PlainInt());
+  archive.Required(2, "nanos", timestamp.nanos, codec::PlainInt());
 }
 
-HealthEvent Read(const pb::HealthEvent& message) {
-  HealthEvent event;
-  event.node = message.node_name();
-  event.check = message.check_name();
-  event.agent = message.agent();
-  event.component_class = message.component_class();
-  event.is_healthy = message.is_healthy();
-  event.is_fatal = message.is_fatal();
-  event.may_be_acted_upon = message.strategy() != pb::STRATEGY_STORE_ONLY;
-  event.message = message.message();
-  event.action = static_cast<HealthEvent::Action>(message.recommended_action());
-  event.error_codes.assign(message.error_codes().begin(), message.error_codes().end());
-  for (const pb::Entity& entity : message.entities()) event.entities.emplace_back(entity.type(), entity.value());
-  event.generated = SimTime(message.generated().seconds() * kNsPerSecond + message.generated().nanos());
-  return event;
+template <class Archive, codec::IsRecord<HealthEvents> Record>
+void Describe(Archive& archive, Record& events) {
+  uint32_t version = kVersion;
+  archive.Required(1, "version", version);
+  archive.Required(2, "events", events.events);
 }
 
 }  // namespace
 
-std::string WriteHealthEvents(std::span<const HealthEvent> events) {
-  ProtoArena arena;
-  auto* message = arena.Create<pb::HealthEvents>();
-  message->set_version(kVersion);
-  for (const HealthEvent& event : events) Fill(event, message->add_events());
-  return message->SerializeAsString();
+template <>
+inline constexpr uint64_t codec::kNumEnumerators<Strategy> = 3;
+template <>
+inline constexpr uint64_t codec::kNumEnumerators<wire::HealthEvent::Action> =
+    static_cast<uint64_t>(wire::HealthEvent::Action::kRestartBareMetal) + 1;
+
+namespace wire {
+
+template <class Archive, codec::IsRecord<HealthEvent::Entity> Record>
+void Describe(Archive& archive, Record& entity) {
+  archive.Required(1, "type", entity.type);
+  archive.Required(2, "value", entity.value);
 }
 
-Result<std::vector<HealthEvent>> ReadHealthEvents(std::string_view bytes) {
-  ProtoArena arena;
-  auto* message = arena.Create<pb::HealthEvents>();
-  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return InvalidArgument("health events: not such a message");
+template <class Archive, codec::IsRecord<HealthEvent> Record>
+void Describe(Archive& archive, Record& event) {
+  uint32_t version = kVersion;
+  Timestamp generated = {.seconds = event.generated.ns() / kNsPerSecond,
+                         .nanos = static_cast<int32_t>(event.generated.ns() % kNsPerSecond)};
+  Strategy strategy = event.may_be_acted_upon ? Strategy::kExecuteRemediation : Strategy::kStoreOnly;
+  archive.Required(1, "version", version);
+  archive.Required(2, "agent", event.agent);
+  archive.Required(3, "component_class", event.component_class);
+  archive.Required(4, "check_name", event.check);
+  archive.Required(5, "is_fatal", event.is_fatal);
+  archive.Required(6, "is_healthy", event.is_healthy);
+  archive.Required(7, "message", event.message);
+  archive.Required(8, "recommended_action", event.action);
+  archive.Required(9, "error_codes", event.error_codes);
+  archive.Required(10, "entities", event.entities);
+  archive.Required(12, "generated", generated);
+  archive.Required(13, "node_name", event.node);
+  archive.Required(16, "strategy", strategy);
+  if constexpr (!std::is_const_v<Record>) {
+    event.generated = SimTime(generated.seconds * kNsPerSecond + generated.nanos);
+    event.may_be_acted_upon = strategy != Strategy::kStoreOnly;
   }
-  std::vector<HealthEvent> events;
-  for (const pb::HealthEvent& event : message->events()) events.push_back(Read(event));
-  return events;
 }
 
-}  // namespace fairlead::wire
+}  // namespace wire
+
+std::string wire::WriteHealthEvents(std::span<const HealthEvent> events) {
+  return codec::WriteProtobuf(HealthEvents{{events.begin(), events.end()}});
+}
+
+Result<std::vector<wire::HealthEvent>> wire::ReadHealthEvents(std::string_view bytes) {
+  HealthEvents events;
+  const std::string error = codec::ReadProtobuf(bytes, &events);
+  if (!error.empty()) return InvalidArgument("health events: " + error);
+  return std::move(events.events);
+}
+
+}  // namespace fairlead

@@ -1,11 +1,14 @@
-// Health events of hosts as bytes and back: what NVSentinel's platform connector takes (api/nvsentinel).
+// Health events of hosts as bytes and back: what NVSentinel's platform connector takes.
+//
+// Field numbers, types and the method's name are those of data-models/protobufs/health_event.proto in the public
+// repository github.com/NVIDIA/NVSentinel (commit 264bfab8); what we do not send is left out. The answer is
+// google.protobuf.Empty.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/sim_time.h"
@@ -24,6 +27,13 @@ struct HealthEvent {
     kRestartBareMetal = 24  // of the machine, out of service
   };
 
+  struct Entity {
+    std::string type;  // "RANK"
+    std::string value;
+
+    friend bool operator==(const Entity&, const Entity&) = default;
+  };
+
   std::string node;
   std::string check;  // "FairleadCommHang"
   std::string agent;
@@ -35,8 +45,8 @@ struct HealthEvent {
   std::string message;
   Action action = Action::kNone;
   std::vector<std::string> error_codes;
-  std::vector<std::pair<std::string, std::string>> entities;  // type and value: "RANK", "3"
-  SimTime generated;                                          // since 1970
+  std::vector<Entity> entities;
+  SimTime generated;  // since 1970
 
   friend bool operator==(const HealthEvent&, const HealthEvent&) = default;
 };

@@ -1,9 +1,9 @@
-// The messages of agents and controller as bytes and back: protobuf, and the only place that knows it.
+// The messages of agents and controller as bytes and back: protobuf.
 //
-// Schema: api/fairlead/v1/agent.proto. What a sender within the contracts of host_messages.h says comes out equal. What
-// is read is checked for being a value at all (addresses of 4 or 16 bytes, ports below 65536, numbers that are numbers,
-// lists of equal length), not for making sense: that is the reader's to judge. IPv6 addresses that map IPv4 ones
-// (::ffff:a.b.c.d) are read as those.
+// Schema: api/fairlead/v1/agent.proto; fields: controller/host_message_fields.h. What a sender within the contracts of
+// host_messages.h says comes out equal. What is read is checked for being a value at all (addresses of 4 or 16 bytes,
+// ports below 65536, numbers that are numbers, lists of equal length), not for making sense: that is the reader's to
+// judge. IPv6 addresses that map IPv4 ones (::ffff:a.b.c.d) are read as those.
 #pragma once
 
 #include <string>
@@ -24,18 +24,13 @@ inline constexpr char kControllerTimeMetadata[] = "fairlead-time-ns";
 
 // Larger batches are refused by both ends.
 inline constexpr size_t kMessageBytesMax = size_t{8} << 20;
-// Of hosts. Names are not empty and valid UTF-8. Those of jobs that an agent sends: model/job_name.h.
-inline constexpr size_t kNameBytesMax = 255;
 
 std::string WriteFromAgent(const controller::FromAgent& message);
 std::string WriteToAgent(const controller::ToAgent& message);
 
 // All messages of a batch, at least one.
-// Errors: kInvalidArgument: not such a message, or the first field that can't be right, by its name.
+// Errors: kInvalidArgument: not such a message, or the first field that can't be right, by its path.
 Result<std::vector<controller::FromAgent>> ReadFromAgent(std::string_view bytes);
 Result<std::vector<controller::ToAgent>> ReadToAgent(std::string_view bytes);
-
-// Whether a name can be sent: 1 .. kNameBytesMax bytes of UTF-8.
-bool IsName(std::string_view text);
 
 }  // namespace fairlead::wire

