@@ -195,9 +195,9 @@ void Steering::Judge(SimTime now, const Finding& finding) {
     return;
   }
   const auto held_up = job.held_up.find(finding.id);
-  const bool is_known = held_up != job.held_up.end() && held_up->second.second == objection.rule;
+  const bool is_known = held_up != job.held_up.end() && held_up->second.rule == objection.rule;
   if (objection.may_pass) {
-    job.held_up.insert_or_assign(finding.id, std::pair(finding, std::string(objection.rule)));
+    job.held_up.insert_or_assign(finding.id, SteeredJob::HeldUp{finding, std::string(objection.rule)});
   } else {
     job.held_up.erase(finding.id);
   }
@@ -208,7 +208,7 @@ void Steering::Judge(SimTime now, const Finding& finding) {
 void Steering::JudgeHeldUp(SimTime now) {
   std::vector<Finding> held_up;
   for (const auto& [id, job] : jobs_) {
-    for (const auto& [number, finding] : job.held_up) held_up.push_back(finding.first);
+    for (const auto& [number, held] : job.held_up) held_up.push_back(held.finding);
   }
   for (const Finding& finding : held_up) {
     if (jobs_.at(finding.job).held_up.contains(finding.id)) Judge(now, finding);

@@ -97,6 +97,41 @@ std::string_view Name(JobCondition condition);
 // "unknown", "in_job", "spare", "reserved", "isolating", "isolated", "in_doubt".
 std::string_view Name(HostCondition condition);
 
+// What steering knows of a job.
+struct SteeredJob {
+  // A confirmed finding that is held up.
+  struct HeldUp {
+    model::Finding finding;
+    std::string rule;  // that did it when this was last reported
+  };
+
+  std::vector<HostId> hosts;
+  bool can_shrink = false;
+  bool needs_operator = false;
+  SimTime hold_off_until;
+  SimTime paused_until;
+  std::string pause_reason;
+  std::map<model::FindingId, HeldUp> held_up;
+};
+
+// One action in flight of a job.
+struct SteeringSequence {
+  model::Finding finding;
+  std::deque<HostId> to_isolate;
+  std::deque<HostId> to_replace;  // guilty hosts of the job not replaced yet
+  std::vector<HostId> hosts;      // of the job, as they will be
+  std::set<HostId> reserved;      // spares set aside, not assigned yet
+  std::set<HostId> taken;         // spares that were taken
+  bool is_stopped = false;
+  bool waits_for_spare = false;
+  uint64_t current = 0;  // number of the action that is not answered; 0: none
+};
+
+struct HostIsolation {
+  SimTime at;
+  JobId job;
+};
+
 class Steering {
  public:
   // Args: options valid; hosts of the cluster, spares included.
@@ -144,35 +179,9 @@ class Steering {
   std::vector<SteeringAction> Abandon(SimTime now, const std::string& why);
 
  private:
-  friend class SteeringRecordWriter;
-  friend class SteeringRecordReader;
-
-  struct Job {
-    std::vector<HostId> hosts;
-    bool can_shrink = false;
-    bool needs_operator = false;
-    SimTime hold_off_until;
-    SimTime paused_until;
-    std::string pause_reason;
-    // Confirmed findings that are held up, and the rule that did it when this was last reported.
-    std::map<model::FindingId, std::pair<model::Finding, std::string>> held_up;
-  };
-  // One action in flight of a job.
-  struct Sequence {
-    model::Finding finding;
-    std::deque<HostId> to_isolate;
-    std::deque<HostId> to_replace;  // guilty hosts of the job not replaced yet
-    std::vector<HostId> hosts;      // of the job, as they will be
-    std::set<HostId> reserved;      // spares set aside, not assigned yet
-    std::set<HostId> taken;         // spares that were taken
-    bool is_stopped = false;
-    bool waits_for_spare = false;
-    uint64_t current = 0;  // number of the action that is not answered; 0: none
-  };
-  struct Isolation {
-    SimTime at;
-    JobId job;
-  };
+  using Job = SteeredJob;
+  using Sequence = SteeringSequence;
+  using Isolation = HostIsolation;
   // Why nothing is done.
   struct Objection {
     std::string_view rule;  // empty: there is none

@@ -9,406 +9,245 @@
 // Differs     docs/spec/c4.md section 7.3 only says that actions are logged; that they go on over a restart is ours.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "codec/json_archive.h"
 #include "controller/steering.h"
+#include "model/finding_fields.h"
 
 namespace fairlead::controller {
 
 namespace {
 
-using Json = nlohmann::json;
-using model::Finding;
-
 constexpr char kClusterKey[] = "cluster";
 constexpr std::string_view kJobKeyPrefix = "job/";
 constexpr std::string_view kActionPrefix = "action/";
 
-std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+struct HostTest {
+  HostId host;
+  uint64_t action = 0;  // its number
+};
 
-// JSON has no infinities.
-Json NumberToJson(double value) { return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value)); }
+struct ClusterRecord {
+  std::set<HostId> spares;
+  std::set<HostId> isolated;
+  std::set<HostId> in_doubt;
+  std::set<HostId> returning;
+  std::set<HostId> isolating;
+  std::vector<HostTest> tests;
+  std::vector<HostIsolation> history;
+  uint64_t num_actions = 0;
+};
 
-double NumberOf(const Json& json) {
-  if (json.is_number()) return json.get<double>();
-  const auto text = json.get<std::string>();
-  const double infinity = std::numeric_limits<double>::infinity();
-  return text == "inf" ? infinity : text == "-inf" ? -infinity : std::numeric_limits<double>::quiet_NaN();
+struct JudgedFinding {
+  model::FindingId finding;
+  SimTime first_seen;
+};
+
+struct JobRecord {
+  SteeredJob job;
+  std::vector<SteeredJob::HeldUp> held_up;
+  std::vector<JudgedFinding> judged;
+  std::optional<SteeringSequence> sequence;
+};
+
+template <class Archive, codec::IsRecord<HostTest> Record>
+void Describe(Archive& archive, Record& test) {
+  archive.Required("host", test.host);
+  archive.Required("action", test.action);
 }
 
-template <class IdType>
-Json IdToJson(IdType id) {
-  return id.valid() ? Json(id.value()) : Json();
+template <class Archive, codec::IsRecord<ClusterRecord> Record>
+void Describe(Archive& archive, Record& cluster) {
+  archive.Required("spares", cluster.spares);
+  archive.Required("isolated", cluster.isolated);
+  archive.Required("in_doubt", cluster.in_doubt);
+  archive.Required("returning", cluster.returning);
+  archive.Required("isolating", cluster.isolating);
+  archive.Required("tests", cluster.tests);
+  archive.Required("history", cluster.history);
+  archive.Required("num_actions", cluster.num_actions);
 }
 
-template <class IdType>
-IdType IdOf(const Json& json) {
-  return json.is_null() ? IdType() : IdType(json.get<uint32_t>());
+template <class Archive, codec::IsRecord<JudgedFinding> Record>
+void Describe(Archive& archive, Record& judged) {
+  archive.Required("finding", judged.finding);
+  archive.Required("first_seen", judged.first_seen);
 }
 
-SimTime TimeOf(const Json& json) { return SimTime(json.get<int64_t>()); }
+template <class Archive, codec::IsRecord<JobRecord> Record>
+void Describe(Archive& archive, Record& record) {
+  auto& job = record.job;
+  archive.Required("hosts", job.hosts);
+  archive.Required("can_shrink", job.can_shrink);
+  archive.Required("needs_operator", job.needs_operator);
+  archive.Required("hold_off_until", job.hold_off_until);
+  archive.Required("paused_until", job.paused_until);
+  archive.Required("pause_reason", job.pause_reason);
+  archive.Required("held_up", record.held_up);
+  archive.Required("judged", record.judged);
+  archive.Required("sequence", record.sequence);
+}
+
+// Bytes of names that are no UTF-8 are replaced.
+template <class Record>
+std::string Text(const Record& record, const codec::HostNames& hosts) {
+  return codec::ToJson(record, &hosts).dump(-1, ' ', false, codec::Json::error_handler_t::replace);
+}
 
 }  // namespace
 
-// What the file comment lists, from values to JSON.
-class SteeringRecordWriter {
- public:
-  explicit SteeringRecordWriter(std::span<const std::string> host_names) : host_names_(host_names) {}
+template <class Archive, codec::IsRecord<HostIsolation> Record>
+void Describe(Archive& archive, Record& isolation) {
+  archive.Required("at", isolation.at);
+  archive.Optional("job", isolation.job);
+}
 
-  Json ClusterOf(const Steering& steering) const {
-    Json tests = Json::array(), history = Json::array();
-    for (const auto& [host, number] : steering.tests_) tests.push_back({Host(host), number});
-    for (const auto& isolation : steering.history_) {
-      history.push_back({isolation.at.ns(), IdToJson(isolation.job)});
-    }
-    return {{"spares", Hosts(steering.spares_)},
-            {"isolated", Hosts(steering.isolated_)},
-            {"in_doubt", Hosts(steering.in_doubt_)},
-            {"returning", Hosts(steering.returning_)},
-            {"isolating", Hosts(steering.isolating_)},
-            {"tests", tests},
-            {"history", history},
-            {"num_actions", steering.num_actions_}};
-  }
+template <class Archive, codec::IsRecord<SteeredJob::HeldUp> Record>
+void Describe(Archive& archive, Record& held_up) {
+  archive.Required("finding", held_up.finding);
+  archive.Required("rule", held_up.rule);
+}
 
-  Json JobOf(const Steering& steering, JobId id) const {
-    const Steering::Job& job = steering.jobs_.at(id);
-    Json held_up = Json::array(), judged = Json::array();
-    for (const auto& [number, finding] : job.held_up) held_up.push_back({FindingJson(finding.first), finding.second});
-    for (const auto& [of, number, first_seen] : steering.judged_) {
-      if (of == id) judged.push_back({number.value(), first_seen.ns()});
-    }
-    const auto sequence = steering.sequences_.find(id);
-    return {{"hosts", Hosts(job.hosts)},
-            {"can_shrink", job.can_shrink},
-            {"needs_operator", job.needs_operator},
-            {"hold_off_until", job.hold_off_until.ns()},
-            {"paused_until", job.paused_until.ns()},
-            {"pause_reason", job.pause_reason},
-            {"held_up", held_up},
-            {"judged", judged},
-            {"sequence", sequence == steering.sequences_.end() ? Json() : SequenceJson(sequence->second)}};
-  }
+template <class Archive, codec::IsRecord<SteeringSequence> Record>
+void Describe(Archive& archive, Record& sequence) {
+  archive.Required("finding", sequence.finding);
+  archive.Required("to_isolate", sequence.to_isolate);
+  archive.Required("to_replace", sequence.to_replace);
+  archive.Required("hosts", sequence.hosts);
+  archive.Required("reserved", sequence.reserved);
+  archive.Required("taken", sequence.taken);
+  archive.Required("is_stopped", sequence.is_stopped);
+  archive.Required("waits_for_spare", sequence.waits_for_spare);
+  archive.Required("current", sequence.current);
+}
 
-  Json ActionOf(const ActionAttempts::Open& open) const {
-    const SteeringAction& action = open.action;
-    Json evidence = Json::array();
-    for (const model::Evidence& item : action.evidence) evidence.push_back(EvidenceJson(item));
-    return {{"number", action.number},
-            {"attempt", action.attempt},
-            {"step", StepJson(action.step)},
-            {"job", IdToJson(action.job)},
-            {"finding", IdToJson(action.finding)},
-            {"confidence", NumberToJson(action.confidence)},
-            {"evidence", evidence},
-            {"reason", action.reason},
-            {"is_told", open.is_sent},
-            {"due", open.due.ns()}};
-  }
+template <class Archive, class Record>
+requires codec::IsRecord<Record, IsolateHost> || codec::IsRecord<Record, TestHost> ||
+    codec::IsRecord<Record, ReturnHost>
+void Describe(Archive& archive, Record& step) { archive.Required("host", step.host); }
 
- private:
-  Json Host(HostId host) const {
-    if (!host.valid()) return {};
-    return host.index() < host_names_.size() ? Json(host_names_[host.index()]) : Json(host.value());
-  }
+template <class Archive, codec::IsRecord<StopJob> Record>
+void Describe(Archive& archive, Record& stop) {
+  archive.Required("job", stop.job);
+}
 
-  template <class HostRange>
-  Json Hosts(const HostRange& hosts) const {
-    Json list = Json::array();
-    for (const HostId host : hosts) list.push_back(Host(host));
-    return list;
-  }
+template <class Archive, codec::IsRecord<TakeSpare> Record>
+void Describe(Archive& archive, Record& take) {
+  archive.Required("job", take.job);
+  archive.Required("spare", take.spare);
+  archive.Required("replaces", take.replaces);
+}
 
-  Json SequenceJson(const Steering::Sequence& sequence) const {
-    return {{"finding", FindingJson(sequence.finding)},
-            {"to_isolate", Hosts(sequence.to_isolate)},
-            {"to_replace", Hosts(sequence.to_replace)},
-            {"hosts", Hosts(sequence.hosts)},
-            {"reserved", Hosts(sequence.reserved)},
-            {"taken", Hosts(sequence.taken)},
-            {"is_stopped", sequence.is_stopped},
-            {"waits_for_spare", sequence.waits_for_spare},
-            {"current", sequence.current}};
-  }
+template <class Archive, codec::IsRecord<RestartJob> Record>
+void Describe(Archive& archive, Record& restart) {
+  archive.Required("job", restart.job);
+  archive.Required("hosts", restart.hosts);
+}
 
-  Json StepJson(const SteeringStep& step) const {
-    Json json = {{"is", Name(step)}};
-    if (const auto* isolate = std::get_if<IsolateHost>(&step)) json["host"] = Host(isolate->host);
-    if (const auto* stop = std::get_if<StopJob>(&step)) json["job"] = stop->job.value();
-    if (const auto* take = std::get_if<TakeSpare>(&step)) {
-      json["job"] = take->job.value();
-      json["spare"] = Host(take->spare);
-      json["replaces"] = Host(take->replaces);
-    }
-    if (const auto* restart = std::get_if<RestartJob>(&step)) {
-      json["job"] = restart->job.value();
-      json["hosts"] = Hosts(restart->hosts);
-    }
-    if (const auto* test = std::get_if<TestHost>(&step)) json["host"] = Host(test->host);
-    if (const auto* back = std::get_if<ReturnHost>(&step)) json["host"] = Host(back->host);
-    return json;
-  }
+// Those that are answered: no others are open.
+template <class Archive, codec::IsRecord<SteeringStep> Record>
+void Describe(Archive& archive, Record& step) {
+  archive.template OneOf<IsolateHost>("isolate_host", step);
+  archive.template OneOf<StopJob>("stop_job", step);
+  archive.template OneOf<TakeSpare>("take_spare", step);
+  archive.template OneOf<RestartJob>("restart_job", step);
+  archive.template OneOf<TestHost>("test_host", step);
+  archive.template OneOf<ReturnHost>("return_host", step);
+}
 
-  static Json EvidenceJson(const model::Evidence& item) {
-    return {item.what, NumberToJson(item.value), NumberToJson(item.baseline), item.unit};
-  }
-
-  Json CulpritJson(const model::Culprit& culprit) const {
-    return {{"kind", static_cast<uint32_t>(culprit.kind)},
-            {"rank", IdToJson(culprit.rank)},
-            {"peer", IdToJson(culprit.peer)},
-            {"host", Host(culprit.host)},
-            {"nic", IdToJson(culprit.nic)},
-            {"leaf", IdToJson(culprit.leaf)},
-            {"plane", culprit.plane ? Json(*culprit.plane) : Json()}};
-  }
-
-  Json FindingJson(const Finding& finding) const {
-    Json culprits = Json::array(), evidence = Json::array(), symptoms = Json::array();
-    for (const model::Culprit& culprit : finding.culprits) culprits.push_back(CulpritJson(culprit));
-    for (const model::Evidence& item : finding.evidence) evidence.push_back(EvidenceJson(item));
-    for (const model::FindingId symptom : finding.symptoms) symptoms.push_back(symptom.value());
-    return {{"id", IdToJson(finding.id)},
-            {"job", IdToJson(finding.job)},
-            {"syndrome", static_cast<uint32_t>(finding.syndrome)},
-            {"state", static_cast<uint32_t>(finding.state)},
-            {"culprits", culprits},
-            {"communicator", IdToJson(finding.communicator)},
-            {"operation", finding.operation ? Json(static_cast<uint32_t>(*finding.operation)) : Json()},
-            {"sequence", finding.sequence},
-            {"sub_cause", static_cast<uint32_t>(finding.sub_cause)},
-            {"evidence", evidence},
-            {"summary", finding.summary},
-            {"confidence", NumberToJson(finding.confidence)},
-            {"action", static_cast<uint32_t>(finding.action)},
-            {"first_seen", finding.first_seen.ns()},
-            {"confirmed", finding.confirmed.ns()},
-            {"cleared", finding.cleared.ns()},
-            {"symptoms", symptoms}};
-  }
-
-  std::span<const std::string> host_names_;
-};
-
-// And back. What is not as it should be makes the library throw, which Steering::Restore() takes; values out of their
-// range are noted here.
-class SteeringRecordReader {
- public:
-  explicit SteeringRecordReader(std::span<const std::string> host_names) {
-    for (size_t i = 0; i < host_names.size(); ++i) ids_[host_names[i]] = HostId(i);
-  }
-
-  bool is_good() const { return is_good_; }
-  const std::set<std::string>& lost_hosts() const { return lost_hosts_; }
-  // Whether a lost host was named since the last call.
-  bool TakeLoss() { return std::exchange(has_lost_, false); }
-
-  void ReadCluster(const Json& json, Steering* steering) {
-    ReadHosts(json.at("spares"), &steering->spares_);
-    ReadHosts(json.at("isolated"), &steering->isolated_);
-    ReadHosts(json.at("in_doubt"), &steering->in_doubt_);
-    ReadHosts(json.at("returning"), &steering->returning_);
-    ReadHosts(json.at("isolating"), &steering->isolating_);
-    for (const Json& test : json.at("tests")) {
-      steering->tests_[HostOf(test.at(0))] = test.at(1).get<uint64_t>();
-    }
-    for (const Json& isolation : json.at("history")) {
-      steering->history_.push_back({TimeOf(isolation.at(0)), IdOf<JobId>(isolation.at(1))});
-    }
-    steering->num_actions_ = json.at("num_actions").get<uint64_t>();
-  }
-
-  void ReadJob(const Json& json, JobId id, Steering* steering) {
-    Steering::Job& job = steering->jobs_[id];
-    ReadHosts(json.at("hosts"), &job.hosts);
-    job.can_shrink = json.at("can_shrink").get<bool>();
-    job.needs_operator = json.at("needs_operator").get<bool>();
-    job.hold_off_until = TimeOf(json.at("hold_off_until"));
-    job.paused_until = TimeOf(json.at("paused_until"));
-    job.pause_reason = json.at("pause_reason").get<std::string>();
-    for (const Json& item : json.at("held_up")) {
-      const Finding finding = FindingOf(item.at(0));
-      job.held_up[finding.id] = {finding, item.at(1).get<std::string>()};
-    }
-    for (const Json& item : json.at("judged")) {
-      steering->judged_.emplace(id, IdOf<model::FindingId>(item.at(0)), TimeOf(item.at(1)));
-    }
-    if (!json.at("sequence").is_null()) steering->sequences_[id] = SequenceOf(json.at("sequence"));
-  }
-
-  ActionAttempts::Open ActionOf(const Json& json) {
-    ActionAttempts::Open open;
-    open.action.number = json.at("number").get<uint64_t>();
-    open.action.attempt = json.at("attempt").get<uint32_t>();
-    open.action.step = StepOf(json.at("step"));
-    open.action.job = IdOf<JobId>(json.at("job"));
-    open.action.finding = IdOf<model::FindingId>(json.at("finding"));
-    open.action.confidence = NumberOf(json.at("confidence"));
-    for (const Json& item : json.at("evidence")) open.action.evidence.push_back(EvidenceOf(item));
-    open.action.reason = json.at("reason").get<std::string>();
-    open.is_sent = json.at("is_told").get<bool>();
-    open.due = TimeOf(json.at("due"));
-    return open;
-  }
-
- private:
-  HostId HostOf(const Json& json) {
-    if (json.is_null()) return {};
-    if (json.is_number()) return HostId(json.get<uint32_t>());
-    const auto name = json.get<std::string>();
-    if (const auto found = ids_.find(name); found != ids_.end()) return found->second;
-    lost_hosts_.insert(name);
-    has_lost_ = true;
-    return {};
-  }
-
-  template <class Hosts>
-  void ReadHosts(const Json& json, Hosts* hosts) {
-    for (const Json& item : json) hosts->insert(hosts->end(), HostOf(item));
-  }
-
-  template <class Enum>
-  Enum EnumOf(const Json& json, uint32_t size) {
-    const auto value = json.get<uint32_t>();
-    if (value < size) return static_cast<Enum>(value);
-    is_good_ = false;
-    return Enum{};
-  }
-
-  Steering::Sequence SequenceOf(const Json& json) {
-    Steering::Sequence sequence;
-    sequence.finding = FindingOf(json.at("finding"));
-    ReadHosts(json.at("to_isolate"), &sequence.to_isolate);
-    ReadHosts(json.at("to_replace"), &sequence.to_replace);
-    ReadHosts(json.at("hosts"), &sequence.hosts);
-    ReadHosts(json.at("reserved"), &sequence.reserved);
-    ReadHosts(json.at("taken"), &sequence.taken);
-    sequence.is_stopped = json.at("is_stopped").get<bool>();
-    sequence.waits_for_spare = json.at("waits_for_spare").get<bool>();
-    sequence.current = json.at("current").get<uint64_t>();
-    return sequence;
-  }
-
-  SteeringStep StepOf(const Json& json) {
-    const auto is = json.at("is").get<std::string>();
-    if (is == Name(StopJob{})) return StopJob{IdOf<JobId>(json.at("job"))};
-    if (is == Name(TakeSpare{})) {
-      return TakeSpare{IdOf<JobId>(json.at("job")), HostOf(json.at("spare")), HostOf(json.at("replaces"))};
-    }
-    if (is == Name(RestartJob{})) {
-      RestartJob restart{IdOf<JobId>(json.at("job")), {}};
-      ReadHosts(json.at("hosts"), &restart.hosts);
-      return restart;
-    }
-    const HostId host = HostOf(json.at("host"));
-    if (is == Name(IsolateHost{})) return IsolateHost{host};
-    if (is == Name(TestHost{})) return TestHost{host};
-    if (is == Name(ReturnHost{})) return ReturnHost{host};
-    is_good_ = false;
-    return IsolateHost{};
-  }
-
-  static model::Evidence EvidenceOf(const Json& json) {
-    return {json.at(0).get<std::string>(), NumberOf(json.at(1)), NumberOf(json.at(2)), json.at(3).get<std::string>()};
-  }
-
-  model::Culprit CulpritOf(const Json& json) {
-    model::Culprit culprit;
-    culprit.kind = EnumOf<model::CulpritKind>(json.at("kind"), static_cast<uint32_t>(model::CulpritKind::kPlane) + 1);
-    culprit.rank = IdOf<model::RankId>(json.at("rank"));
-    culprit.peer = IdOf<model::RankId>(json.at("peer"));
-    culprit.host = HostOf(json.at("host"));
-    culprit.nic = IdOf<NicId>(json.at("nic"));
-    culprit.leaf = IdOf<model::LeafId>(json.at("leaf"));
-    if (!json.at("plane").is_null()) culprit.plane = json.at("plane").get<uint32_t>();
-    return culprit;
-  }
-
-  Finding FindingOf(const Json& json) {
-    using model::FindingState, model::OperationKind, model::RecommendedAction, model::SubCause, model::Syndrome;
-    Finding finding;
-    finding.id = IdOf<model::FindingId>(json.at("id"));
-    finding.job = IdOf<JobId>(json.at("job"));
-    finding.syndrome = EnumOf<Syndrome>(json.at("syndrome"), model::kNumSyndromes);
-    finding.state = EnumOf<FindingState>(json.at("state"), static_cast<uint32_t>(FindingState::kCleared) + 1);
-    for (const Json& item : json.at("culprits")) finding.culprits.push_back(CulpritOf(item));
-    finding.communicator = IdOf<model::CommunicatorId>(json.at("communicator"));
-    if (const Json& operation = json.at("operation"); !operation.is_null()) {
-      finding.operation = EnumOf<OperationKind>(operation, model::kNumOperationKinds);
-    }
-    finding.sequence = json.at("sequence").get<uint64_t>();
-    finding.sub_cause = EnumOf<SubCause>(json.at("sub_cause"), static_cast<uint32_t>(SubCause::kProcess) + 1);
-    for (const Json& item : json.at("evidence")) finding.evidence.push_back(EvidenceOf(item));
-    finding.summary = json.at("summary").get<std::string>();
-    finding.confidence = NumberOf(json.at("confidence"));
-    const auto num_actions = static_cast<uint32_t>(RecommendedAction::kRepairPath) + 1;
-    finding.action = EnumOf<RecommendedAction>(json.at("action"), num_actions);
-    finding.first_seen = TimeOf(json.at("first_seen"));
-    finding.confirmed = TimeOf(json.at("confirmed"));
-    finding.cleared = TimeOf(json.at("cleared"));
-    for (const Json& item : json.at("symptoms")) finding.symptoms.push_back(IdOf<model::FindingId>(item));
-    return finding;
-  }
-
-  std::map<std::string, HostId> ids_;
-  std::set<std::string> lost_hosts_;
-  bool has_lost_ = false;
-  bool is_good_ = true;
-};
+template <class Archive, codec::IsRecord<ActionAttempts::Open> Record>
+void Describe(Archive& archive, Record& open) {
+  auto& action = open.action;
+  archive.Required("number", action.number);
+  archive.Required("attempt", action.attempt);
+  archive.Required("step", action.step);
+  archive.Optional("job", action.job);
+  archive.Optional("finding", action.finding);
+  archive.Required("confidence", action.confidence, codec::MaybeInfinite());
+  archive.Required("evidence", action.evidence);
+  archive.Required("reason", action.reason);
+  archive.Required("is_sent", open.is_sent);
+  archive.Required("due", open.due);
+}
 
 std::vector<std::pair<std::string, std::string>> Steering::Records(std::span<const std::string> host_names) const {
-  const SteeringRecordWriter writer(host_names);
+  const codec::HostNames hosts(host_names);
   std::vector<std::pair<std::string, std::string>> records;
   for (const auto& [number, open] : attempts_.open()) {
-    records.emplace_back(fmt::format("{}{}", kActionPrefix, number), Text(writer.ActionOf(open)));
+    records.emplace_back(fmt::format("{}{}", kActionPrefix, number), Text(open, hosts));
   }
-  records.emplace_back(kClusterKey, Text(writer.ClusterOf(*this)));
+  ClusterRecord cluster = {spares_, isolated_, in_doubt_, returning_, isolating_, {}, history_, num_actions_};
+  for (const auto& [host, action] : tests_) cluster.tests.push_back({host, action});
+  records.emplace_back(kClusterKey, Text(cluster, hosts));
   for (const auto& [id, job] : jobs_) {
-    records.emplace_back(fmt::format("{}{}", kJobKeyPrefix, id.value()), Text(writer.JobOf(*this, id)));
+    JobRecord record = {job, {}, {}, {}};
+    for (const auto& [finding, held_up] : job.held_up) record.held_up.push_back(held_up);
+    for (const auto& [of, finding, first_seen] : judged_) {
+      if (of == id) record.judged.push_back({finding, first_seen});
+    }
+    if (const auto found = sequences_.find(id); found != sequences_.end()) record.sequence = found->second;
+    records.emplace_back(fmt::format("{}{}", kJobKeyPrefix, id.value()), Text(record, hosts));
   }
   return records;
 }
 
 Result<std::vector<std::string>> Steering::Restore(std::span<const std::pair<std::string, std::string>> records,
                                                    std::span<const std::string> host_names) {
-  SteeringRecordReader reader(host_names);
+  codec::HostNames hosts(host_names);
   std::vector<uint64_t> lost_actions;
   std::vector<JobId> lost_jobs;
   for (const auto& [key, value] : records) {
-    const auto damaged = [&key = key] {  // Clang 14 captures no structured binding by itself
-      return Status(StatusCode::kDataLoss, fmt::format("store: record {} of steering can't be read", key));
+    const auto damaged = [&key = key](const std::string& what) {  // Clang 14 captures no structured binding by itself
+      return Status(StatusCode::kDataLoss, fmt::format("store: record {} of steering can't be read: {}", key, what));
     };
-    try {
-      const Json json = Json::parse(value);
-      reader.TakeLoss();
-      if (key == kClusterKey) {
-        reader.ReadCluster(json, this);
-      } else if (key.starts_with(kJobKeyPrefix)) {
-        uint32_t number = 0;
-        const char* end = key.data() + key.size();
-        if (std::from_chars(key.data() + kJobKeyPrefix.size(), end, number).ptr != end) return damaged();
-        reader.ReadJob(json, JobId(number), this);
-        if (reader.TakeLoss()) lost_jobs.emplace_back(number);
-      } else if (key.starts_with(kActionPrefix)) {
-        ActionAttempts::Open open = reader.ActionOf(json);
-        if (reader.TakeLoss()) lost_actions.push_back(open.action.number);
-        attempts_.Restore(std::move(open));
+    const Result<codec::Json> json = codec::ParseJson(value, "the record");
+    if (!json.ok()) return damaged(std::string(json.status().message()));
+    const auto read = [&json, &hosts](auto* record) {
+      return codec::WithoutJoint(codec::ReadValue(*json, {codec::UnknownKeys::kIgnored, &hosts}, record));
+    };
+    hosts.TakeLoss();
+    std::string fault;
+    if (key == kClusterKey) {
+      ClusterRecord cluster;
+      fault = read(&cluster);
+      spares_ = std::move(cluster.spares);
+      isolated_ = std::move(cluster.isolated);
+      in_doubt_ = std::move(cluster.in_doubt);
+      returning_ = std::move(cluster.returning);
+      isolating_ = std::move(cluster.isolating);
+      for (const HostTest& test : cluster.tests) tests_[test.host] = test.action;
+      history_ = std::move(cluster.history);
+      num_actions_ = cluster.num_actions;
+    } else if (key.starts_with(kJobKeyPrefix)) {
+      uint32_t number = 0;
+      const char* end = key.data() + key.size();
+      if (std::from_chars(key.data() + kJobKeyPrefix.size(), end, number).ptr != end) return damaged("no such job");
+      const JobId id(number);
+      JobRecord record;
+      fault = read(&record);
+      for (SteeredJob::HeldUp& held_up : record.held_up) {
+        const model::FindingId finding = held_up.finding.id;
+        record.job.held_up.insert_or_assign(finding, std::move(held_up));
       }
-    } catch (const Json::exception&) {
-      return damaged();
+      jobs_[id] = std::move(record.job);
+      for (const JudgedFinding& judged : record.judged) judged_.emplace(id, judged.finding, judged.first_seen);
+      if (record.sequence.has_value()) sequences_[id] = *std::move(record.sequence);
+      if (hosts.TakeLoss()) lost_jobs.push_back(id);
+    } else if (key.starts_with(kActionPrefix)) {
+      ActionAttempts::Open open;
+      fault = read(&open);
+      if (hosts.TakeLoss()) lost_actions.push_back(open.action.number);
+      attempts_.Restore(std::move(open));
     }
-    if (!reader.is_good()) return damaged();
+    if (!fault.empty()) return damaged(fault);
   }
   Forget(lost_jobs, lost_actions);
   std::vector<std::string> forgotten;
-  for (const std::string& name : reader.lost_hosts()) {
+  for (const std::string& name : hosts.lost()) {
     forgotten.push_back(fmt::format("host {} is not in the fabric any more; its condition is forgotten", name));
   }
   for (const JobId job : lost_jobs) {
