@@ -2,137 +2,155 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+
+#include "codec/json_archive.h"
 
 namespace fairlead::lab {
 
 namespace {
 
 // Raised whenever the form changes: a lab of another version can only be taken down.
-constexpr int kFormat = 1;
+constexpr uint64_t kFormat = 2;
 
-// Ids that don't exist are written as -1.
-template <class IdType>
-int64_t ToNumber(IdType id) {
-  return id.valid() ? int64_t{id.value()} : -1;
+// What is the same in all versions.
+struct StateHeader {
+  uint64_t format = kFormat;
+  KeeperId keeper;
+};
+
+template <class Archive, codec::IsRecord<StateHeader> Record>
+void Describe(Archive& archive, Record& header) {
+  archive.Required("format", header.format);
+  archive.Required("keeper", header.keeper);
 }
 
-template <class IdType>
-IdType ToId(const nlohmann::ordered_json& json) {
-  const int64_t number = json.get<int64_t>();
-  return number < 0 ? IdType() : IdType(static_cast<uint32_t>(number));
+}  // namespace
+}  // namespace fairlead::lab
+
+template <>
+inline constexpr uint64_t fairlead::codec::kNumEnumerators<fairlead::lab::NodeRole> =
+    static_cast<uint64_t>(fairlead::lab::NodeRole::kCore) + 1;
+
+namespace fairlead::lab {
+
+template <class Archive, codec::IsRecord<KeeperId> Record>
+void Describe(Archive& archive, Record& keeper) {
+  archive.Required("pid", keeper.pid);
+  archive.Required("start_ticks", keeper.start_ticks);
+  archive.Required("boot_id", keeper.boot_id);
+  archive.Required("has_user_namespace", keeper.has_user_namespace);
+  archive.Required("namespaces", keeper.namespaces);
 }
 
-nlohmann::ordered_json ToJson(const LabPlan& plan) {
-  nlohmann::ordered_json json = {{"scale", plan.options.scale},
-                                 {"hash_seed", plan.options.hash_seed},
-                                 {"queues_per_level", plan.options.queues_per_level},
-                                 {"convergence_ms", plan.options.convergence_ms},
-                                 {"nodes", nlohmann::ordered_json::array()},
-                                 {"nics", nlohmann::ordered_json::array()},
-                                 {"cables", nlohmann::ordered_json::array()}};
-  for (const LabNode& node : plan.nodes) {
-    json["nodes"].push_back({node.name, static_cast<int>(node.role), node.hash_seed});
-  }
-  for (const LabNic& nic : plan.nics) json["nics"].push_back({ToNumber(nic.host), nic.address});
-  for (const LabCable& cable : plan.cables) {
-    nlohmann::ordered_json entry = {cable.bits_per_s, ToNumber(cable.nic)};
-    for (const CableEnd& end : cable.ends) entry.push_back({ToNumber(end.node), end.interface, end.address});
-    json["cables"].push_back(std::move(entry));
-  }
-  return json;
+// Which cables and NICs a node has follows from those.
+template <class Archive, codec::IsRecord<LabNode> Record>
+void Describe(Archive& archive, Record& node) {
+  archive.Required("name", node.name);
+  archive.Required("role", node.role);
+  archive.Required("hash_seed", node.hash_seed);
 }
 
-// The parser's exceptions end in the functions that Result<> is returned by.
-KeeperId KeeperFromJson(const nlohmann::ordered_json& json) {
-  return {.pid = json.at("pid"),
-          .start_ticks = json.at("start_ticks"),
-          .boot_id = json.at("boot_id"),
-          .has_user_namespace = json.at("has_user_namespace"),
-          .namespaces = json.at("namespaces").get<std::vector<int>>()};
+template <class Archive, codec::IsRecord<LabNic> Record>
+void Describe(Archive& archive, Record& nic) {
+  archive.Required("host", nic.host);
+  archive.Required("address", nic.address);
 }
 
-LabPlan PlanFromJson(const nlohmann::ordered_json& json) {
-  LabPlan plan;
-  plan.options = {.scale = json.at("scale"),
-                  .hash_seed = json.at("hash_seed"),
-                  .queues_per_level = json.at("queues_per_level"),
-                  .convergence_ms = json.at("convergence_ms")};
-  for (const nlohmann::ordered_json& entry : json.at("nodes")) {
-    plan.nodes.push_back({.name = entry.at(0),
-                          .role = static_cast<NodeRole>(entry.at(1).get<int>()),
-                          .hash_seed = entry.at(2),
-                          .cables = {},
-                          .nics = {}});
+template <class Archive, codec::IsRecord<CableEnd> Record>
+void Describe(Archive& archive, Record& end) {
+  archive.Required("node", end.node);
+  archive.Required("interface", end.interface);
+  archive.Required("address", end.address);
+}
+
+template <class Archive, codec::IsRecord<LabCable> Record>
+void Describe(Archive& archive, Record& cable) {
+  archive.Required("ends", cable.ends);
+  archive.Required("bits_per_s", cable.bits_per_s);
+  archive.Optional("nic", cable.nic);
+}
+
+template <class Archive, codec::IsRecord<LabOptions> Record>
+void Describe(Archive& archive, Record& options) {
+  archive.Required("scale", options.scale);
+  archive.Required("hash_seed", options.hash_seed);
+  archive.Required("queues_per_level", options.queues_per_level);
+  archive.Required("convergence_ms", options.convergence_ms);
+}
+
+template <class Archive, codec::IsRecord<LabState> Record>
+void Describe(Archive& archive, Record& state) {
+  archive.Required("name", state.name);
+  archive.Required("source", state.source);
+  archive.Required("has_own_hash_seeds", state.has_own_hash_seeds);
+  archive.Required("health", state.health.raw());
+  archive.Required("options", state.plan.options);
+  archive.Required("nodes", state.plan.nodes.raw());
+  archive.Required("nics", state.plan.nics.raw());
+  archive.Required("cables", state.plan.cables.raw());
+}
+
+namespace {
+
+// Gives nodes and NICs the cables that name them. False: one names what is not there.
+bool Connect(LabPlan* plan) {
+  const auto is_node = [&](LabNodeId node) { return node.valid() && node.index() < plan->nodes.size(); };
+  for (size_t i = 0; i < plan->nics.size(); ++i) {
+    const LabNodeId host = plan->nics[NicId(i)].host;
+    if (!is_node(host)) return false;
+    plan->nodes[host].nics.emplace_back(i);
   }
-  for (const nlohmann::ordered_json& entry : json.at("nics")) {
-    const auto host = ToId<LabNodeId>(entry.at(0));
-    plan.nodes.raw().at(host.index()).nics.push_back(NicId(plan.nics.size()));
-    plan.nics.push_back({.host = host, .address = entry.at(1), .cables = {}});
-  }
-  for (const nlohmann::ordered_json& entry : json.at("cables")) {
-    const CableId id(plan.cables.size());
-    LabCable cable;
-    cable.bits_per_s = entry.at(0);
-    cable.nic = ToId<NicId>(entry.at(1));
-    for (size_t i = 0; i < 2; ++i) {
-      const nlohmann::ordered_json& end = entry.at(2 + i);
-      cable.ends[i] = {.node = ToId<LabNodeId>(end.at(0)), .interface = end.at(1), .address = end.at(2)};
-      plan.nodes.raw().at(cable.ends[i].node.index()).cables.push_back(id);
+  for (size_t i = 0; i < plan->cables.size(); ++i) {
+    const LabCable& cable = plan->cables[CableId(i)];
+    for (const CableEnd& end : cable.ends) {
+      if (!is_node(end.node)) return false;
+      plan->nodes[end.node].cables.emplace_back(i);
     }
-    if (cable.nic.valid()) plan.nics.raw().at(cable.nic.index()).cables.push_back(id);
-    plan.cables.push_back(std::move(cable));
+    if (!cable.nic.valid()) continue;
+    if (cable.nic.index() >= plan->nics.size()) return false;
+    plan->nics[cable.nic].cables.emplace_back(i);
   }
-  return plan;
+  return true;
 }
 
 }  // namespace
 
 std::string WriteLabState(const LabState& state) {
-  const nlohmann::ordered_json json = {{"format", kFormat},
-                                       {"name", state.name},
-                                       {"source", state.source},
-                                       {"keeper",
-                                        {{"pid", state.keeper.pid},
-                                         {"start_ticks", state.keeper.start_ticks},
-                                         {"boot_id", state.keeper.boot_id},
-                                         {"has_user_namespace", state.keeper.has_user_namespace},
-                                         {"namespaces", state.keeper.namespaces}}},
-                                       {"has_own_hash_seeds", state.has_own_hash_seeds},
-                                       {"health", state.health.raw()},
-                                       {"plan", ToJson(state.plan)}};
+  codec::Json json = codec::ToJson(state);
+  json.update(codec::ToJson(StateHeader{.format = kFormat, .keeper = state.keeper}));
   return json.dump() + "\n";
 }
 
 Result<LabState> ReadLabState(std::string_view text, const std::string& path) {
-  try {
-    const nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
-    if (json.at("format") != kFormat) {
-      return InvalidArgument(fmt::format("{}: written by another version of Fairlead (format {}, expected {})", path,
-                                         json.at("format").dump(), kFormat));
-    }
-    LabState state;
-    state.name = json.at("name");
-    state.source = json.at("source");
-    state.keeper = KeeperFromJson(json.at("keeper"));
-    state.has_own_hash_seeds = json.at("has_own_hash_seeds");
-    state.health.raw() = json.at("health").get<std::vector<double>>();
-    state.plan = PlanFromJson(json.at("plan"));
-    if (state.health.size() != state.plan.cables.size() || state.keeper.namespaces.size() != state.plan.nodes.size()) {
-      return InvalidArgument(fmt::format("{}: is damaged: its lists differ in length", path));
-    }
-    return state;
-  } catch (const std::exception& error) {
-    return InvalidArgument(fmt::format("{}: is no state of a lab: {}", path, error.what()));
+  const auto damaged = [&path](std::string_view what) {
+    return InvalidArgument(fmt::format("{}: is no state of a lab: {}", path, what));
+  };
+  FL_ASSIGN_OR_RETURN(const codec::Json json, codec::ParseJson(text, path));
+  StateHeader header;
+  std::string error = codec::ReadValue(json, codec::UnknownKeys::kIgnored, &header);
+  if (!error.empty()) return damaged(codec::WithoutJoint(error));
+  if (header.format != kFormat) {
+    return InvalidArgument(fmt::format("{}: written by another version of Fairlead (format {}, expected {})", path,
+                                       header.format, kFormat));
   }
+  LabState state;
+  error = codec::ReadValue(json, codec::UnknownKeys::kIgnored, &state);
+  if (!error.empty()) return damaged(codec::WithoutJoint(error));
+  state.keeper = std::move(header.keeper);
+  if (state.health.size() != state.plan.cables.size() || state.keeper.namespaces.size() != state.plan.nodes.size()) {
+    return damaged("its lists differ in length");
+  }
+  if (!Connect(&state.plan)) return damaged("a cable or NIC is of a node that is not there");
+  return state;
 }
 
 Result<KeeperId> ReadKeeperOf(std::string_view text, const std::string& path) {
-  try {
-    return KeeperFromJson(nlohmann::ordered_json::parse(text).at("keeper"));
-  } catch (const std::exception& error) {
-    return InvalidArgument(fmt::format("{}: names no process of a lab: {}", path, error.what()));
-  }
+  FL_ASSIGN_OR_RETURN(const codec::Json json, codec::ParseJson(text, path));
+  StateHeader header;
+  const std::string error = codec::ReadValue(json, codec::UnknownKeys::kIgnored, &header);
+  if (error.empty()) return std::move(header.keeper);
+  return InvalidArgument(fmt::format("{}: names no process of a lab: {}", path, codec::WithoutJoint(error)));
 }
 
 }  // namespace fairlead::lab

@@ -5,92 +5,92 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "codec/json_archive.h"
+
 namespace fairlead::lab {
 
+template <class Archive, codec::IsRecord<ConnectionPlan> Record>
+void Describe(Archive& archive, Record& connection) {
+  archive.Required("id", connection.id);
+  archive.Required("peer", connection.peer);
+  archive.Required("outgoing", connection.is_outgoing);
+  archive.Required("from", connection.from);
+  archive.Required("to", connection.to);
+  archive.Required("port", connection.port);
+}
+
+template <class Archive, codec::IsRecord<TransferPlan> Record>
+void Describe(Archive& archive, Record& transfer) {
+  archive.Required("connection", transfer.connection);
+  archive.Required("bytes", transfer.bytes);
+}
+
+template <class Archive, codec::IsRecord<StreamPlan> Record>
+void Describe(Archive& archive, Record& stream) {
+  archive.Required("parts", stream.parts);
+  archive.Required("lead", stream.lead);
+  archive.Optional("pools", stream.pools);
+  archive.Required("sends", stream.sends);
+  archive.Required("receives", stream.receives);
+}
+
+template <class Archive, codec::IsRecord<CommunicatorPlan> Record>
+void Describe(Archive& archive, Record& communicator) {
+  archive.Required("id", communicator.id);
+  archive.Required("name", communicator.name);
+  archive.Required("workers", communicator.workers);
+}
+
+template <class Archive, codec::IsRecord<ChannelPlan> Record>
+void Describe(Archive& archive, Record& channel) {
+  archive.Required("peer", channel.peer);
+  archive.Required("channel", channel.channel);
+  archive.Required("is_send", channel.is_send);
+  archive.Required("connections", channel.connections);
+}
+
+template <class Archive, codec::IsRecord<OperationPlan> Record>
+void Describe(Archive& archive, Record& operation) {
+  archive.Required("communicator", operation.communicator);
+  archive.Required("function", operation.function);
+  archive.Required("bytes", operation.bytes);
+  archive.Required("peer", operation.peer);
+  archive.Required("channels", operation.channels);
+}
+
+template <class Archive, codec::IsRecord<PhasePlan> Record>
+void Describe(Archive& archive, Record& phase) {
+  archive.Required("name", phase.name);
+  archive.Required("start_fraction", phase.start_fraction);
+  archive.Required("blocks_compute", phase.blocks_compute);
+  archive.Required("local_s", phase.local_s);
+  archive.Required("streams", phase.streams);
+  archive.Optional("operations", phase.operations);
+}
+
+template <class Archive, codec::IsRecord<TrainerPlan> Record>
+void Describe(Archive& archive, Record& plan) {
+  archive.Required("job", plan.job);
+  archive.Required("worker", plan.worker);
+  archive.Required("num_workers", plan.num_workers);
+  archive.Required("num_gpus", plan.num_gpus);
+  archive.Required("work_flop", plan.work_flop);
+  archive.Required("compute_s", plan.compute_s);
+  archive.Required("start_s", plan.start_s);
+  archive.Required("iterations", plan.iterations);
+  archive.Required("listen_port", plan.listen_port);
+  archive.Required("listen_addresses", plan.listen_addresses);
+  archive.Optional("checkpoint", plan.checkpoint);
+  archive.Optional("checkpoint_every", plan.checkpoint_every);
+  archive.Required("connections", plan.connections);
+  archive.Optional("communicators", plan.communicators);
+  archive.Required("phases", plan.phases);
+}
+
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json ToJson(const std::vector<TransferPlan>& transfers) {
-  Json json = Json::array();
-  for (const TransferPlan& transfer : transfers) json.push_back({transfer.connection, transfer.bytes});
-  return json;
-}
-
-std::vector<TransferPlan> TransfersFromJson(const Json& json) {
-  std::vector<TransferPlan> transfers;
-  for (const Json& entry : json) transfers.push_back({.connection = entry.at(0), .bytes = entry.at(1)});
-  return transfers;
-}
-
-Json ToJson(const OperationPlan& operation) {
-  Json channels = Json::array();
-  for (const ChannelPlan& channel : operation.channels) {
-    channels.push_back({{"peer", channel.peer},
-                        {"channel", channel.channel},
-                        {"is_send", channel.is_send},
-                        {"connections", channel.connections}});
-  }
-  return {{"communicator", operation.communicator},
-          {"function", operation.function},
-          {"bytes", operation.bytes},
-          {"peer", operation.peer},
-          {"channels", std::move(channels)}};
-}
-
-OperationPlan OperationFromJson(const Json& json) {
-  OperationPlan operation{.communicator = json.at("communicator"),
-                          .function = json.at("function"),
-                          .bytes = json.at("bytes"),
-                          .peer = json.at("peer"),
-                          .channels = {}};
-  for (const Json& channel : json.at("channels")) {
-    operation.channels.push_back({.peer = channel.at("peer"),
-                                  .channel = channel.at("channel"),
-                                  .is_send = channel.at("is_send"),
-                                  .connections = channel.at("connections").get<std::vector<uint32_t>>()});
-  }
-  return operation;
-}
-
-Json ToJson(const PhasePlan& phase) {
-  Json streams = Json::array();
-  for (const StreamPlan& stream : phase.streams) {
-    streams.push_back({{"parts", stream.parts},
-                       {"lead", stream.lead},
-                       {"pools", stream.pools},
-                       {"sends", ToJson(stream.sends)},
-                       {"receives", ToJson(stream.receives)}});
-  }
-  Json operations = Json::array();
-  for (const OperationPlan& operation : phase.operations) operations.push_back(ToJson(operation));
-  return {
-      {"name", phase.name},       {"start_fraction", phase.start_fraction}, {"blocks_compute", phase.blocks_compute},
-      {"local_s", phase.local_s}, {"streams", std::move(streams)},          {"operations", std::move(operations)}};
-}
-
-PhasePlan PhaseFromJson(const Json& json) {
-  PhasePlan phase{.name = json.at("name"),
-                  .start_fraction = json.at("start_fraction"),
-                  .blocks_compute = json.at("blocks_compute"),
-                  .local_s = json.at("local_s"),
-                  .streams = {}};
-  for (const Json& stream : json.at("streams")) {
-    phase.streams.push_back({.parts = stream.at("parts"),
-                             .lead = stream.at("lead"),
-                             .pools = stream.value("pools", false),
-                             .sends = TransfersFromJson(stream.at("sends")),
-                             .receives = TransfersFromJson(stream.at("receives"))});
-  }
-  for (const Json& operation : json.value("operations", Json::array())) {
-    phase.operations.push_back(OperationFromJson(operation));
-  }
-  return phase;
-}
 
 // Finds the first thing that is wrong with the phases of a plan.
 class PhaseCheck {
@@ -244,74 +244,15 @@ std::vector<Pool> PoolsOf(const std::vector<ConnectionPlan>& connections, const 
   return result;
 }
 
-std::string WriteTrainerPlan(const TrainerPlan& plan) {
-  Json json = {{"job", plan.job},
-               {"worker", plan.worker},
-               {"num_workers", plan.num_workers},
-               {"num_gpus", plan.num_gpus},
-               {"work_flop", plan.work_flop},
-               {"compute_s", plan.compute_s},
-               {"start_s", plan.start_s},
-               {"iterations", plan.iterations},
-               {"listen_port", plan.listen_port},
-               {"listen_addresses", plan.listen_addresses},
-               {"checkpoint", plan.checkpoint},
-               {"checkpoint_every", plan.checkpoint_every},
-               {"connections", Json::array()},
-               {"communicators", Json::array()},
-               {"phases", Json::array()}};
-  for (const ConnectionPlan& c : plan.connections) {
-    json["connections"].push_back({{"id", c.id},
-                                   {"peer", c.peer},
-                                   {"outgoing", c.is_outgoing},
-                                   {"from", c.from},
-                                   {"to", c.to},
-                                   {"port", c.port}});
-  }
-  for (const CommunicatorPlan& c : plan.communicators) {
-    json["communicators"].push_back({{"id", c.id}, {"name", c.name}, {"workers", c.workers}});
-  }
-  for (const PhasePlan& phase : plan.phases) json["phases"].push_back(ToJson(phase));
-  return json.dump(1) + "\n";
-}
+std::string WriteTrainerPlan(const TrainerPlan& plan) { return codec::ToJson(plan).dump(1) + "\n"; }
 
 Result<TrainerPlan> ReadTrainerPlan(std::string_view text, const std::string& path) {
-  try {
-    const Json json = Json::parse(text);
-    TrainerPlan plan{.job = json.at("job"),
-                     .worker = json.at("worker"),
-                     .num_workers = json.at("num_workers"),
-                     .num_gpus = json.at("num_gpus"),
-                     .work_flop = json.at("work_flop"),
-                     .compute_s = json.at("compute_s"),
-                     .start_s = json.at("start_s"),
-                     .iterations = json.at("iterations"),
-                     .listen_port = json.at("listen_port"),
-                     .listen_addresses = json.at("listen_addresses").get<std::vector<std::string>>(),
-                     .checkpoint = json.value("checkpoint", ""),
-                     .checkpoint_every = json.value("checkpoint_every", uint64_t{0}),
-                     .connections = {},
-                     .communicators = {},
-                     .phases = {}};
-    for (const Json& c : json.at("connections")) {
-      plan.connections.push_back({.id = c.at("id"),
-                                  .peer = c.at("peer"),
-                                  .is_outgoing = c.at("outgoing"),
-                                  .from = c.at("from"),
-                                  .to = c.at("to"),
-                                  .port = c.at("port")});
-    }
-    for (const Json& c : json.value("communicators", Json::array())) {
-      plan.communicators.push_back(
-          {.id = c.at("id"), .name = c.at("name"), .workers = c.at("workers").get<std::vector<uint32_t>>()});
-    }
-    for (const Json& phase : json.at("phases")) plan.phases.push_back(PhaseFromJson(phase));
-    const std::string mistake = FindMistake(plan);
-    if (!mistake.empty()) return InvalidArgument(fmt::format("{}: {}", path, mistake));
-    return plan;
-  } catch (const std::exception& error) {
-    return InvalidArgument(fmt::format("{}: is no plan of a trainer: {}", path, error.what()));
-  }
+  FL_ASSIGN_OR_RETURN(const codec::Json json, codec::ParseJson(text, path));
+  TrainerPlan plan;
+  std::string error = codec::WithoutJoint(codec::ReadValue(json, codec::UnknownKeys::kIgnored, &plan));
+  if (error.empty()) error = FindMistake(plan);
+  if (!error.empty()) return InvalidArgument(fmt::format("{}: {}", path, error));
+  return plan;
 }
 
 }  // namespace fairlead::lab
