@@ -6,28 +6,6 @@
 #include "base/utf8.h"
 
 namespace fairlead::codec {
-namespace {
-
-constexpr size_t kVarintBytesMax = 10;
-
-size_t EncodeVarint(uint64_t value, std::array<char, kVarintBytesMax>* out) {
-  size_t size = 0;
-  for (; value >= 0x80; value >>= 7) (*out)[size++] = static_cast<char>(value | 0x80);
-  (*out)[size++] = static_cast<char>(value);
-  return size;
-}
-
-}  // namespace
-
-void ProtobufWriter::AppendVarint(uint64_t value) {
-  std::array<char, kVarintBytesMax> bytes;
-  bytes_.append(bytes.data(), EncodeVarint(value, &bytes));
-}
-
-void ProtobufWriter::AppendFixed64(uint64_t value) {
-  for (int i = 0; i < 8; ++i) bytes_ += static_cast<char>(value >> (8 * i));
-}
-
 void ProtobufWriter::AppendBytes(std::string_view bytes) {
   AppendVarint(bytes.size());
   bytes_ += bytes;
@@ -40,18 +18,26 @@ void ProtobufWriter::AppendAddress(const IpAddress& address, bool may_be_unset) 
   AppendBytes({all + skipped, bytes.size() - skipped});
 }
 
-void ProtobufWriter::InsertLength(size_t begin) {
-  std::array<char, kVarintBytesMax> length;
-  const size_t size = EncodeVarint(bytes_.size() - begin, &length);
-  bytes_.insert(begin, length.data(), size);
+void ProtobufWriter::EndBytes(size_t begin) {
+  // One byte is there for the length; most need no more.
+  size_t length = bytes_.size() - begin;
+  size_t place = begin - 1;
+  for (; length >= 0x80; length >>= 7) {
+    bytes_[place++] = static_cast<char>(length | 0x80);
+    bytes_.insert(place, 1, '\0');
+  }
+  bytes_[place] = static_cast<char>(length);
 }
 
-bool WireBytes::TakeVarint(uint64_t* value) {
-  *value = 0;
-  for (size_t i = 0; i < kVarintBytesMax && i < rest_.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(rest_[i]);
-    *value |= static_cast<uint64_t>(byte & 0x7f) << (7 * i);
+bool WireBytes::TakeLongVarint(uint64_t* value) {
+  const char* bytes = rest_.data();
+  const size_t size_max = std::min(rest_.size(), kVarintBytesMax);
+  uint64_t number = 0;
+  for (size_t i = 0; i < size_max; ++i) {
+    const auto byte = static_cast<uint8_t>(bytes[i]);
+    number |= static_cast<uint64_t>(byte & 0x7f) << (7 * i);
     if (byte >= 0x80) continue;
+    *value = number;
     rest_.remove_prefix(i + 1);
     return true;
   }

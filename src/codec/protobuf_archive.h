@@ -15,8 +15,8 @@
 //     std::variant, described by OneOf     oneof
 //
 // As protobuf has it, numbers that are 0 and texts that are empty are left out, the last value of a field counts, and
-// unknown fields are skipped. Other than there, a number that its C++ type cannot hold is an error, and so are an address
-// and an enumeration FromOne that are missing, and a variant without one of its kinds.
+// unknown fields are skipped. Other than there, a number that its C++ type cannot hold is an error, and so are an
+// address and an enumeration FromOne that are missing, and a variant without one of its kinds.
 //
 // Errors name the path and what was expected: "paths_wanted.connections[2].source: expected an address of …".
 // Reference  protobuf.dev/programming-guides/encoding.
@@ -24,6 +24,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,8 @@
 
 namespace fairlead::codec {
 
+inline constexpr size_t kVarintBytesMax = 10;
+
 enum class WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 // ---- Values as numbers ----
@@ -49,6 +52,11 @@ constexpr WireType WireTypeOf() {
   const bool is_fixed =
       std::same_as<T, double> || kIsQuantity<T> || std::same_as<T, SimTime> || std::same_as<Rule, Fixed64>;
   return is_fixed ? WireType::kFixed64 : WireType::kVarint;
+}
+
+template <class Rule>
+int64_t SignedOf(uint64_t wire) {
+  return static_cast<int64_t>(std::same_as<Rule, PlainInt> ? wire : wire >> 1 ^ (~(wire & 1) + 1));
 }
 
 template <class T, class Rule>
@@ -75,18 +83,30 @@ uint64_t ToWire(const T& value) {
   }
 }
 
-// The error, empty if there is none.
+// The greatest number that a field can have.
 template <class T, class Rule>
-std::string FromWire(uint64_t wire, T* value) {
-  const auto out_of = [](uint64_t most, uint64_t found) {
-    return fmt::format(": expected 0 to {}, found {}", most, found);
-  };
+constexpr uint64_t LargestOnWire() {
+  if constexpr (std::same_as<Rule, FromOne>) {
+    return LastEnumerator<T>() + 1;
+  } else if constexpr (std::is_enum_v<T>) {
+    return LastEnumerator<T>();
+  } else if constexpr (kIsId<T>) {
+    return std::numeric_limits<uint32_t>::max() - uint64_t{1};  // the greatest means none
+  } else if constexpr (std::unsigned_integral<T> && !std::same_as<T, bool>) {
+    return std::numeric_limits<T>::max();
+  } else {
+    return std::numeric_limits<uint64_t>::max();
+  }
+}
+
+// False: there is no such value of its type (WireFault()).
+template <class T, class Rule>
+bool FromWire(uint64_t wire, T* value) {
+  if (wire > LargestOnWire<T, Rule>()) return false;
   if constexpr (std::same_as<Rule, Negated>) {
     *value = wire == 0;
   } else if constexpr (std::same_as<Rule, FromOne>) {
-    if (wire == 0 || wire - 1 > LastEnumerator<T>()) {
-      return fmt::format(": expected one that this version knows, found {}", wire);
-    }
+    if (wire == 0) return false;
     *value = static_cast<T>(wire - 1);
   } else if constexpr (std::same_as<T, SimTime> || std::same_as<T, SimDuration>) {
     *value = T(static_cast<int64_t>(wire));
@@ -95,22 +115,28 @@ std::string FromWire(uint64_t wire, T* value) {
   } else if constexpr (std::same_as<T, bool>) {
     *value = wire != 0;
   } else if constexpr (std::signed_integral<T>) {
-    const bool is_plain = std::same_as<Rule, PlainInt>;
-    const auto wide = static_cast<int64_t>(is_plain ? wire : wire >> 1 ^ (~(wire & 1) + 1));
-    if (wide < std::numeric_limits<T>::min() || wide > std::numeric_limits<T>::max()) {
-      return fmt::format(": expected {} to {}, found {}", std::numeric_limits<T>::min(), std::numeric_limits<T>::max(),
-                         wide);
-    }
+    const int64_t wide = SignedOf<Rule>(wire);
+    if (wide < std::numeric_limits<T>::min() || wide > std::numeric_limits<T>::max()) return false;
     *value = static_cast<T>(wide);
+  } else if constexpr (kIsId<T>) {
+    *value = T(static_cast<uint32_t>(wire));
   } else {
-    uint64_t most = std::numeric_limits<uint32_t>::max() - uint64_t{1};  // of ids: the greatest means none
-    if constexpr (std::is_enum_v<T>) most = LastEnumerator<T>();
-    if constexpr (std::unsigned_integral<T>) most = std::numeric_limits<T>::max();
-    if (wire > most) return out_of(most, wire);
-    if constexpr (kIsId<T>) *value = T(static_cast<uint32_t>(wire));
-    if constexpr (!kIsId<T>) *value = static_cast<T>(wire);
+    *value = static_cast<T>(wire);
   }
-  return "";
+  return true;
+}
+
+// What is wrong with a number that FromWire() does not take.
+template <class T, class Rule>
+[[gnu::cold, gnu::noinline]] std::string WireFault(uint64_t wire) {
+  if constexpr (std::same_as<Rule, FromOne>) {
+    return fmt::format(": expected one that this version knows, found {}", wire);
+  } else if constexpr (std::signed_integral<T>) {
+    return fmt::format(": expected {} to {}, found {}", std::numeric_limits<T>::min(), std::numeric_limits<T>::max(),
+                       SignedOf<Rule>(wire));
+  } else {
+    return fmt::format(": expected 0 to {}, found {}", LargestOnWire<T, Rule>(), wire);
+  }
 }
 
 // ---- Writing ----
@@ -183,10 +209,9 @@ class ProtobufWriter {
 
   template <class Record>
   void WriteMessage(int number, const Record& record) {
-    AppendTag(number, WireType::kBytes);
-    const size_t begin = bytes_.size();
+    const size_t begin = BeginBytes(number);
     Describe(*this, record);
-    InsertLength(begin);
+    EndBytes(begin);
   }
 
   template <class Rule, class List>
@@ -202,22 +227,36 @@ class ProtobufWriter {
         while (size > 0 && list[size - 1] == Item()) --size;
       }
       if (size == 0) return;
-      AppendTag(number, WireType::kBytes);
-      const size_t begin = bytes_.size();
+      const size_t begin = BeginBytes(number);
       for (size_t i = 0; i < size; ++i) AppendScalar<Rule>(list[i]);
-      InsertLength(begin);
+      EndBytes(begin);
     }
   }
 
   void AppendTag(int number, WireType type) {
     AppendVarint(static_cast<uint64_t>(number) << 3 | static_cast<uint64_t>(type));
   }
-  void AppendVarint(uint64_t value);
-  void AppendFixed64(uint64_t value);
+  void AppendVarint(uint64_t value) {
+    std::array<char, kVarintBytesMax> bytes;
+    size_t size = 0;
+    for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>(value | 0x80);
+    bytes[size++] = static_cast<char>(value);
+    bytes_.append(bytes.data(), size);
+  }
+  void AppendFixed64(uint64_t value) {
+    std::array<char, 8> bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(value >> (8 * i));
+    bytes_.append(bytes.data(), bytes.size());
+  }
   void AppendBytes(std::string_view bytes);
   void AppendAddress(const IpAddress& address, bool may_be_unset);
-  // Before what has been appended since `begin`.
-  void InsertLength(size_t begin);
+  // What is appended between the two is the value of a field, after its length.
+  size_t BeginBytes(int number) {
+    AppendTag(number, WireType::kBytes);
+    bytes_ += '\0';
+    return bytes_.size();
+  }
+  void EndBytes(size_t begin);
 
   std::string bytes_;
 };
@@ -227,49 +266,55 @@ class ProtobufWriter {
 // Takes bytes of a message from the front.
 class WireBytes {
  public:
-  explicit WireBytes(std::string_view bytes) : rest_(bytes) {}
+  explicit WireBytes(std::string_view bytes = {}) : rest_(bytes) {}
 
   bool empty() const { return rest_.empty(); }
+  size_t size() const { return rest_.size(); }
   // Each returns false where the bytes end too early or cannot be.
   bool TakeTag(int* number, WireType* type);
-  bool TakeVarint(uint64_t* value);
+  bool TakeVarint(uint64_t* value) {
+    if (rest_.empty() || static_cast<uint8_t>(rest_[0]) >= 0x80) return TakeLongVarint(value);
+    *value = static_cast<uint8_t>(rest_[0]);
+    rest_.remove_prefix(1);
+    return true;
+  }
   bool TakeFixed64(uint64_t* value);
   bool TakeBytes(std::string_view* bytes);
   bool Skip(WireType type);
 
  private:
+  bool TakeLongVarint(uint64_t* value);
+
   std::string_view rest_;
 };
 
 // What the lists of one message may take in memory, however few bytes it has: an empty message in a list takes two.
 inline constexpr size_t kListBytesMax = size_t{64} << 20;
 
-// Describe() is called with it once before the fields of a message (all become what a missing field is), once for each
-// field, and once after the last (rules and laws).
+// Describe() takes the fields in the order of their numbers, as writers send them, in one go; others in further ones. A
+// field that may still come is judged only when the bytes have ended.
 class ProtobufReader {
  public:
   explicit ProtobufReader(size_t* list_bytes) : list_bytes_(list_bytes) {}
 
-  // The error, empty if there is none: then `record` is the message.
+  // The error, empty if there is none: then `record` is the message. Args: record: default.
   template <class Record>
   std::string Read(std::string_view bytes, Record* record) {
-    Describe(*this, *record);
-    WireBytes input(bytes);
-    step_ = Step::kField;
-    while (!input.empty()) {
-      if (!input.TakeTag(&number_, &type_)) return kDamaged;
-      input_ = &input;
-      is_taken_ = false;
+    input_ = WireBytes(bytes);
+    NextField();
+    for (is_first_ = true; is_first_ || has_field_ || is_one_postponed_; is_first_ = false) {
+      is_one_postponed_ = is_one_taken_ = false;
       Describe(*this, *record);
-      if (!error_.empty()) return error_;
-      if (!is_taken_ && !input.Skip(type_)) return kDamaged;
+      if (is_failed_) return error_;
+      if (!has_field_ || is_one_taken_) continue;
+      if (!input_.Skip(type_)) return kDamaged;
+      NextField();
     }
-    step_ = Step::kEnd;
-    Describe(*this, *record);
+    if (is_failed_) return error_;
     if constexpr (requires { record->valueless_by_exception(); }) {
       if (seen_ == 0) return ": expected one kind of message that this version knows, found none";
     }
-    return error_;
+    return "";
   }
 
   template <class T, class Rule = AnyValue>
@@ -286,44 +331,61 @@ class ProtobufReader {
   }
   template <class Kind, class Variant>
   void OneOf(int number, const char* name, Variant& value) {
-    if (step_ != Step::kField || number != number_) return;
-    Fail(name, ReadMessage(&value.template emplace<Kind>()));
-    Mark(number);
+    while (IsNext(number)) Taken(number, name, ReadMessage(&value.template emplace<Kind>()));
   }
+  // Comes after the fields that it is about.
   template <class FindFault>
   void Law(FindFault find_fault) {
-    if (step_ != Step::kEnd || !error_.empty()) return;
+    if (has_field_ || is_one_postponed_ || is_failed_) return;
     const std::string fault = find_fault();
-    if (!fault.empty()) error_ = "." + fault;
+    if (!fault.empty()) Wrong("." + fault);
   }
 
  private:
-  enum class Step : uint8_t { kBegin, kField, kEnd };
-
   static constexpr const char* kDamaged = ": expected a message, found bytes that are none";
   static constexpr int kNumberMax = 63;
 
   template <class T, class Rule>
   void Field(int number, const char* name, T* value, const Rule& rule, bool is_optional) {
-    if (step_ == Step::kField && number != number_) return;
-    if (!error_.empty()) return;
-    switch (step_) {
-      case Step::kBegin:
-        return Clear<Rule>(value, is_optional);
-      case Step::kField:
-        Fail(name, Take<Rule>(value));
-        return Mark(number);
-      case Step::kEnd:
-        const bool is_seen = (seen_ >> number & 1) != 0;
-        if constexpr (IsDescribed<T>) {
-          if (!is_seen) return Fail(name, ProtobufReader(list_bytes_).Read("", value));
-        } else if constexpr (std::same_as<T, IpAddress> && !std::same_as<Rule, MaybeUnset>) {
-          if (!is_seen) return Fail(name, TakeAddress("", false, value));
-        } else if constexpr (std::same_as<Rule, FromOne>) {
-          if (!is_seen) return Fail(name, FromWire<T, Rule>(0, value));
-        }
-        return Fail(name, FindFieldFault(*value, rule));
+    if (is_first_) Clear<Rule>(value, is_optional);
+    bool is_new = is_first_;
+    for (; IsNext(number); is_new = true) Taken(number, name, Take<Rule>(value));
+    if constexpr (CanBeWrong<T, Rule>()) {
+      if (is_failed_ || (IsSeen(number) && !is_new)) return;
+      if (IsSeen(number)) return Judge(name, FindFieldFault(*value, rule));
+      if (!has_field_) return Judge(name, JudgeMissing(value, rule));
+      is_one_postponed_ = true;
     }
+  }
+
+  // Besides not being a value at all.
+  template <class T, class Rule>
+  static constexpr bool CanBeWrong() {
+    return IsDescribed<T> || std::same_as<T, IpAddress> || std::same_as<Rule, FromOne> || kIsQuantity<T> ||
+           kIsList<T> || requires(const Rule& rule, const T& value) {
+      rule.Fault(value);
+    };
+  }
+  bool IsSeen(int number) const { return (seen_ >> number & 1) != 0; }
+  void Judge(const char* name, std::string error) {
+    if (error.empty()) return;
+    Wrong(std::move(error));
+    Name(name);
+  }
+
+  // The next field is this one.
+  bool IsNext(int number) const { return has_field_ && number == number_ && !is_failed_; }
+  void NextField() {
+    has_field_ = !input_.empty();
+    if (has_field_ && !input_.TakeTag(&number_, &type_)) Wrong(kDamaged);
+  }
+  // Args: is_good: else `error_` says what is wrong with the value.
+  void Taken(int number, const char* name, bool is_good) {
+    FL_CHECK(number <= kNumberMax);
+    is_one_taken_ = true;
+    seen_ |= uint64_t{1} << number;
+    if (!is_good) return Name(name);
+    NextField();
   }
 
   template <class Rule, class T>
@@ -338,8 +400,22 @@ class ProtobufReader {
     }
   }
 
+  template <class T, class Rule>
+  std::string JudgeMissing(T* value, const Rule& rule) {
+    if constexpr (IsDescribed<T>) {
+      return ProtobufReader(list_bytes_).Read("", value);
+    } else if constexpr (std::same_as<T, IpAddress> && !std::same_as<Rule, MaybeUnset>) {
+      return TakeAddress("", false, value);
+    } else if constexpr (std::same_as<Rule, FromOne>) {
+      return WireFault<T, Rule>(0);
+    } else {
+      return FindFieldFault(*value, rule);
+    }
+  }
+
+  // Each returns false, and leaves the error, where the value cannot be.
   template <class Rule, class T>
-  std::string Take(T* value) {
+  bool Take(T* value) {
     if constexpr (IsDescribed<T>) {
       *value = T();
       return ReadMessage(value);
@@ -353,35 +429,39 @@ class ProtobufReader {
   }
 
   template <class Record>
-  std::string ReadMessage(Record* record) {
+  bool ReadMessage(Record* record) {
     std::string_view bytes;
-    if (type_ != WireType::kBytes || !input_->TakeBytes(&bytes)) return kDamaged;
-    return ProtobufReader(list_bytes_).Read(bytes, record);
+    if (type_ != WireType::kBytes || !input_.TakeBytes(&bytes)) return Wrong(kDamaged);
+    ProtobufReader reader(list_bytes_);
+    std::string error = reader.Read(bytes, record);
+    return error.empty() || Wrong(std::move(error));
   }
 
   template <class Rule, class T>
-  std::string TakeScalar(T* value) {
-    if (type_ != WireTypeOf<T, Rule>()) return kDamaged;
-    return TakeScalarOf<Rule>(input_, value);
+  bool TakeScalar(T* value) {
+    if (type_ != WireTypeOf<T, Rule>()) return Wrong(kDamaged);
+    return TakeScalarOf<Rule>(&input_, value);
   }
   template <class Rule, class T>
-  static std::string TakeScalarOf(WireBytes* input, T* value) {
+  bool TakeScalarOf(WireBytes* input, T* value) {
     if constexpr (std::same_as<T, std::string> || std::same_as<T, IpAddress>) {
       std::string_view bytes;
-      if (!input->TakeBytes(&bytes)) return kDamaged;
-      if constexpr (std::same_as<T, std::string>) return TakeText(bytes, value);
-      if constexpr (std::same_as<T, IpAddress>) return TakeAddress(bytes, std::same_as<Rule, MaybeUnset>, value);
+      if (!input->TakeBytes(&bytes)) return Wrong(kDamaged);
+      std::string error;
+      if constexpr (std::same_as<T, std::string>) error = TakeText(bytes, value);
+      if constexpr (std::same_as<T, IpAddress>) error = TakeAddress(bytes, std::same_as<Rule, MaybeUnset>, value);
+      return error.empty() || Wrong(std::move(error));
     } else {
       uint64_t wire = 0;
-      const bool is_fixed = WireTypeOf<T, Rule>() == WireType::kFixed64;
-      if (!(is_fixed ? input->TakeFixed64(&wire) : input->TakeVarint(&wire))) return kDamaged;
-      return FromWire<T, Rule>(wire, value);
+      constexpr bool kIsFixed = WireTypeOf<T, Rule>() == WireType::kFixed64;
+      if (!(kIsFixed ? input->TakeFixed64(&wire) : input->TakeVarint(&wire))) return Wrong(kDamaged);
+      return FromWire<T, Rule>(wire, value) || Wrong(WireFault<T, Rule>(wire));
     }
   }
 
   // One item, or several numbers in a row.
   template <class Rule, class List>
-  std::string TakeItems(List* list) {
+  bool TakeItems(List* list) {
     using Item = typename List::value_type;
     constexpr WireType kItemType = WireTypeOf<Item, Rule>();
     if (kItemType == WireType::kBytes || type_ == kItemType) {
@@ -391,53 +471,57 @@ class ProtobufReader {
       });
     }
     std::string_view bytes;
-    if (type_ != WireType::kBytes || !input_->TakeBytes(&bytes)) return kDamaged;
+    if (type_ != WireType::kBytes || !input_.TakeBytes(&bytes)) return Wrong(kDamaged);
     WireBytes items(bytes);
     while (!items.empty()) {
-      std::string error = AddItem(list, [&](Item* item) {
-        if constexpr (IsDescribed<Item>) return std::string();
+      const bool is_good = AddItem(list, [&](Item* item) {
+        if constexpr (IsDescribed<Item>) return false;
         if constexpr (!IsDescribed<Item>) return TakeScalarOf<Rule>(&items, item);
       });
-      if (!error.empty()) return error;
+      if (!is_good) return false;
     }
-    return "";
+    return true;
   }
 
   template <class List, class ReadItem>
-  std::string AddItem(List* list, ReadItem read_item) {
+  bool AddItem(List* list, ReadItem read_item) {
     using Item = typename List::value_type;
     size_t place = 0;
     if constexpr (kIsArray<List>) {
       place = num_array_items_++;
-      if (place >= list->size()) return fmt::format(": expected at most {}", list->size());
+      if (place >= list->size()) return Wrong(fmt::format(": expected at most {}", list->size()));
     } else {
-      if (sizeof(Item) > *list_bytes_) return fmt::format(": expected lists of at most {} MiB", kListBytesMax >> 20);
+      if (sizeof(Item) > *list_bytes_) {
+        return Wrong(fmt::format(": expected lists of at most {} MiB", kListBytesMax >> 20));
+      }
       *list_bytes_ -= sizeof(Item);
       place = list->size();
       list->emplace_back();
     }
-    std::string error = read_item(&(*list)[place]);
-    return error.empty() ? error : fmt::format("[{}]{}", place, error);
+    return read_item(&(*list)[place]) || Wrong(fmt::format("[{}]{}", place, error_));
   }
 
   static std::string TakeText(std::string_view bytes, std::string* text);
   static std::string TakeAddress(std::string_view bytes, bool may_be_unset, IpAddress* address);
 
-  void Mark(int number) {
-    FL_CHECK(number <= kNumberMax);
-    is_taken_ = true;
-    seen_ |= uint64_t{1} << number;
+  [[gnu::cold, gnu::noinline]] bool Wrong(std::string error) {
+    is_failed_ = true;
+    error_ = std::move(error);
+    return false;
   }
-  void Fail(const char* name, const std::string& error) {
-    if (!error.empty()) error_ = fmt::format(".{}{}", name, error);
-  }
+  // What is wrong is inside of this field.
+  [[gnu::cold, gnu::noinline]] void Name(const char* name) { error_ = fmt::format(".{}{}", name, error_); }
 
   size_t* list_bytes_;
-  Step step_ = Step::kBegin;
-  WireBytes* input_ = nullptr;
+  WireBytes input_;
+  // Of the field that comes next.
+  bool has_field_ = false;
   int number_ = 0;
   WireType type_ = WireType::kVarint;
-  bool is_taken_ = false;
+  bool is_first_ = true;
+  bool is_one_taken_ = false;
+  bool is_one_postponed_ = false;
+  bool is_failed_ = false;
   uint64_t seen_ = 0;           // [number] of those that were there
   size_t num_array_items_ = 0;  // a record has at most one array
   std::string error_;
@@ -453,6 +537,7 @@ std::string WriteProtobuf(const Record& record) {
 // The error, empty if there is none.
 template <class Record>
 std::string ReadProtobuf(std::string_view bytes, Record* record) {
+  *record = Record();
   size_t list_bytes = kListBytesMax;
   return WithoutJoint(ProtobufReader(&list_bytes).Read(bytes, record));
 }

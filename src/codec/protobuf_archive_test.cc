@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -114,15 +116,15 @@ TEST(ProtobufArchive, BytesAreThoseOfTheSpecification) {
   tree.is_known = false;
   tree.pid = -1;
   const std::string expected = std::string("\x0a\x06\x08\xac\x02\x12\x01") + "a" +  // 1 leaf: 1 port: 300, 2 name
-                               "\x1a\x03\x01\xac\x02" +                              // 3 numbers, packed
-                               std::string("\x22\x02\x00\x02", 4) +                  // 4 bins without the zero at the end
-                               std::string("\x2a\x04\x0a\x00\x00\x01", 6) +          // 5 address
-                               "\x30\x01" +                                          // 6 maybe: zigzag of -1
-                               std::string("\x38\x00", 2) +                          // 7 host, explicitly 0
-                               "\x40\x01" +                                          // 8 color: 1
-                               kGood +                                               // 10 weight; 9 time is 0
-                               "\x58\x01" +                                          // 11 is_known, negated
-                               "\x60\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";       // 12 pid: -1 as int32
+                               "\x1a\x03\x01\xac\x02" +                             // 3 numbers, packed
+                               std::string("\x22\x02\x00\x02", 4) +             // 4 bins without the zero at the end
+                               std::string("\x2a\x04\x0a\x00\x00\x01", 6) +     // 5 address
+                               "\x30\x01" +                                     // 6 maybe: zigzag of -1
+                               std::string("\x38\x00", 2) +                     // 7 host, explicitly 0
+                               "\x40\x01" +                                     // 8 color: 1
+                               kGood +                                          // 10 weight; 9 time is 0
+                               "\x58\x01" +                                     // 11 is_known, negated
+                               "\x60\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";  // 12 pid: -1 as int32
   EXPECT_EQ(WriteProtobuf(tree), expected);
 }
 
@@ -142,6 +144,29 @@ TEST(ProtobufArchive, NumbersMayComeOneByOneAndFieldsTwice) {
   ASSERT_EQ(ReadProtobuf(kGood + "\x18\x05\x1a\x02\x06\x07\x18\x08" + "\x60\x01\x60\x02", &tree), "");
   EXPECT_EQ(tree.numbers, (std::vector<uint32_t>{5, 6, 7, 8}));
   EXPECT_EQ(tree.pid, 2);
+}
+
+// As other programs may write it: greatest numbers first.
+TEST(ProtobufArchive, FieldsMayComeInAnyOrder) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const Tree tree = RandomTree(seed);
+    const std::string bytes = WriteProtobuf(tree);
+    std::map<int, std::string, std::greater<>> fields;  // all of one number stay in order
+    WireBytes rest(bytes);
+    while (!rest.empty()) {
+      const size_t begin = bytes.size() - rest.size();
+      int number = 0;
+      WireType type = WireType::kVarint;
+      ASSERT_TRUE(rest.TakeTag(&number, &type) && rest.Skip(type));
+      fields[number] += bytes.substr(begin, bytes.size() - rest.size() - begin);
+    }
+    std::string reversed;
+    for (const auto& [number, field] : fields) reversed += field;
+    Tree again;
+    ASSERT_EQ(ReadProtobuf(reversed, &again), "") << seed;
+    EXPECT_EQ(again, tree) << seed;
+  }
+  EXPECT_EQ(ErrorOf("\x60\x02\x58\x01"), "weight: expected a number over 0, found 0");
 }
 
 TEST(ProtobufArchive, UnknownFieldsAreSkipped) {
@@ -223,7 +248,8 @@ TEST(ProtobufArchive, AVariantIsOneOfItsKinds) {
   EXPECT_EQ(again.kinds, forest.kinds);
   const std::string none("\x0a\x00", 2), unknown = "\x0a\x02\x48\x01";
   for (const std::string& bytes : {none, unknown}) {
-    EXPECT_EQ(ReadProtobuf(bytes, &again), "kinds[0]: expected one kind of message that this version knows, found none");
+    EXPECT_EQ(ReadProtobuf(bytes, &again),
+              "kinds[0]: expected one kind of message that this version knows, found none");
   }
   EXPECT_EQ(ReadProtobuf("\x0a\x06\x0a\x04\x08\xff\xff\x04", &again),
             "kinds[0].leaf.port: expected 0 to 65535, found 81919");

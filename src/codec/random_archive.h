@@ -89,8 +89,8 @@ class RandomFiller {
     } else if constexpr (std::same_as<T, bool>) {
       *value = random_->Below(2) == 0;
     } else if constexpr (std::same_as<T, SimTime> || std::same_as<T, SimDuration>) {
-      *value = T(std::same_as<Rule, Positive> ? 1 + static_cast<int64_t>((*random_)() >> 2)
-                                              : AnyInteger<int64_t>(random_));
+      *value =
+          T(std::same_as<Rule, Positive> ? 1 + static_cast<int64_t>((*random_)() >> 2) : AnyInteger<int64_t>(random_));
     } else if constexpr (std::same_as<T, double> || kIsQuantity<T>) {
       *value = T(AnyNumber(rule));
     } else if constexpr (std::is_enum_v<T>) {

@@ -98,9 +98,9 @@ inline constexpr bool kIsOptional<std::optional<Item>> = true;
 
 // One value without parts.
 template <class T>
-concept IsScalar = std::is_arithmetic_v<T> || std::is_enum_v<T> || kIsId<T> || kIsQuantity<T> ||
-                   std::same_as<T, SimTime> || std::same_as<T, SimDuration> || std::same_as<T, std::string> ||
-                   std::same_as<T, IpAddress>;
+concept IsScalar =
+    std::is_arithmetic_v<T> || std::is_enum_v<T> || kIsId<T> || kIsQuantity<T> || std::same_as<T, SimTime> ||
+    std::same_as<T, SimDuration> || std::same_as<T, std::string> || std::same_as<T, IpAddress>;
 
 // What Describe() describes.
 template <class T>

@@ -20,9 +20,7 @@ namespace fairlead::controller {
 inline constexpr size_t kNameBytesMax = 255;
 
 // Whether a name can be sent: 1 .. kNameBytesMax bytes of UTF-8.
-inline bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kNameBytesMax && IsUtf8(text);
-}
+inline bool IsName(std::string_view text) { return !text.empty() && text.size() <= kNameBytesMax && IsUtf8(text); }
 
 // ---- Rules ----
 

@@ -16,16 +16,17 @@ struct Batch {
 };
 
 template <class Archive, class Record>
-  requires codec::IsRecord<Record, Batch<controller::FromAgent>> || codec::IsRecord<Record, Batch<controller::ToAgent>>
-void Describe(Archive& archive, Record& batch) {
-  archive.Required(1, "messages", batch.messages);
-}
+requires codec::IsRecord<Record, Batch<controller::FromAgent>> || codec::IsRecord<Record, Batch<controller::ToAgent>>
+void Describe(Archive& archive, Record& batch) { archive.Required(1, "messages", batch.messages); }
 
 namespace {
 
+// A batch of one message.
 template <class Message>
 std::string WriteBatch(const Message& message) {
-  return codec::WriteProtobuf(Batch<Message>{{message}});
+  codec::ProtobufWriter writer;
+  writer.Required(1, "messages", message);
+  return writer.Take();
 }
 
 template <class Message>
