@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -85,10 +86,20 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 // Help and version go to stdout, one line about bad usage to stderr. `place`: where the option of the error was given.
+// The parser's message about a number that is out of its range, or is none, as all our messages are.
+std::string ExpectedNumber(const std::string& message) {
+  // Bounds that are no integers have six digits behind the point.
+  static const std::regex kOutOfRange(
+      R"(Value (.*) not in range (-?\d+(?:\.\d*[1-9])?)\.?0* to (-?\d+(?:\.\d*[1-9])?)\.?0*)");
+  return std::regex_replace(message, kOutOfRange, "expected a number from $2 to $3, found '$1'");
+}
+
 int ReportParseError(const CLI::App& app, const CLI::ParseError& error, const std::string& place) {
   std::ostringstream out;
   std::ostringstream err;
-  if (app.exit(error, out, err) != 0) return ReportError(InvalidArgument(error.what() + place + "; see --help"));
+  if (app.exit(error, out, err) != 0) {
+    return ReportError(InvalidArgument(ExpectedNumber(error.what()) + place + "; see --help"));
+  }
   std::fputs(out.str().c_str(), stdout);
   return kExitOk;
 }
@@ -123,9 +134,8 @@ class CommandLine {
     if (!all.ok()) return ReportError(all.status());
     try {
       app_.parse(std::vector<std::string>(all->args.rbegin(), all->args.rend()));  // CLI11 wants the last one first
-    } catch (const CLI::ExtrasError& e) {
-      return ReportError(
-          InvalidArgument(e.what() + DidYouMeanOption(app_, args, app_.remaining(true)) + "; see --help"));
+    } catch (const CLI::ExtrasError&) {
+      return ReportError(InvalidArgument(DescribeUnknown(app_, args, app_.remaining(true)) + "; see --help"));
     } catch (const CLI::ParseError& e) {
       return ReportParseError(app_, e, DescribePlace(*all, e.what()));
     } catch (const std::exception& e) {

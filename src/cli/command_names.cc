@@ -61,17 +61,19 @@ Status CheckCommandNames(const CLI::App& app, std::span<const std::string> args)
 
 const CLI::App& FindCommand(const CLI::App& app, std::span<const std::string> args) { return *Follow(app, args).first; }
 
-std::string DidYouMeanOption(const CLI::App& app, std::span<const std::string> args,
-                             std::span<const std::string> unknown) {
+std::string DescribeUnknown(const CLI::App& app, std::span<const std::string> args,
+                            std::span<const std::string> unknown) {
   const CLI::App* command = Follow(app, args).first;
   std::vector<std::string> names;
   for (const CLI::Option* option : command->get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   for (const std::string& word : unknown) {
-    if (word.starts_with("--")) return DidYouMean(word.substr(0, word.find('=')), names);
+    if (!word.starts_with('-')) continue;
+    const std::string option = word.substr(0, word.find('='));
+    return fmt::format("`{}` has no option '{}'{}", PathOf(*command), option, DidYouMean(option, names));
   }
-  return "";
+  return fmt::format("`{}` does not take the argument '{}'", PathOf(*command), unknown.front());
 }
 
 }  // namespace fairlead::cli

@@ -18,8 +18,9 @@ Status CheckCommandNames(const CLI::App& app, std::span<const std::string> args)
 // The command that the arguments name.
 const CLI::App& FindCommand(const CLI::App& app, std::span<const std::string> args);
 
-// What to add to a message about options that no command has: the option that the first of them may mean.
-std::string DidYouMeanOption(const CLI::App& app, std::span<const std::string> args,
-                             std::span<const std::string> unknown);
+// What is wrong with arguments that the command does not take: an option that it does not have, with the one that may
+// be meant, or a word too much. Args: unknown: at least one.
+std::string DescribeUnknown(const CLI::App& app, std::span<const std::string> args,
+                            std::span<const std::string> unknown);
 
 }  // namespace fairlead::cli

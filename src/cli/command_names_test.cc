@@ -47,10 +47,13 @@ TEST_F(CommandNamesTest, AMistypedWordIsNamed) {
 
 TEST_F(CommandNamesTest, AMistypedOptionIsOneOfTheCommand) {
   const Args args = {"lab", "up", "--rundir=x"};
-  EXPECT_EQ(DidYouMeanOption(app_, args, Args{"--rundir=x"}), "; did you mean '--run-dir'?");
-  EXPECT_EQ(DidYouMeanOption(app_, args, Args{"more", "--rn-dir"}), "; did you mean '--run-dir'?");
-  EXPECT_EQ(DidYouMeanOption(app_, args, Args{"--nothing-like-it"}), "");
-  EXPECT_EQ(DidYouMeanOption(app_, args, Args{"more"}), "");
+  EXPECT_EQ(DescribeUnknown(app_, args, Args{"--rundir=x"}),
+            "`fairlead lab up` has no option '--rundir'; did you mean '--run-dir'?");
+  EXPECT_EQ(DescribeUnknown(app_, args, Args{"more", "--rn-dir"}),
+            "`fairlead lab up` has no option '--rn-dir'; did you mean '--run-dir'?");
+  EXPECT_EQ(DescribeUnknown(app_, args, Args{"--nothing-like-it"}),
+            "`fairlead lab up` has no option '--nothing-like-it'");
+  EXPECT_EQ(DescribeUnknown(app_, args, Args{"more"}), "`fairlead lab up` does not take the argument 'more'");
 }
 
 }  // namespace

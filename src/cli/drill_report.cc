@@ -80,8 +80,10 @@ report::TextTable MakeTotalTable(const DrillReport& report) {
   return table;
 }
 
-std::string RenderEvents(const DrillRun& run) {
-  std::string text;
+// Args: title: who handles the faults.
+std::string RenderEvents(const DrillRun& run, std::string_view title) {
+  if (run.events.empty()) return "";
+  std::string text = fmt::format("\n{}:\n", title);
   for (const sim::DrillEvent& event : run.events) {
     const std::string head = fmt::format("{:>9.1f} s  {:<9}  ", SecondsOf(event.at), Name(event.kind));
     // Further lines are aligned under the text.
@@ -161,8 +163,10 @@ report::Document RenderText(const DrillReport& report) {
     text += "\n" + report::Document(std::move(faults));
   }
   text += "\n" + report::Document(MakeTotalTable(report));
-  text += "\nWith C4D:\n" + RenderEvents(report.with_diagnosis);
-  if (report.people) text += "\nPeople alone:\n" + RenderEvents(*report.people);
+  text += RenderEvents(report.with_diagnosis, "With C4D");
+  if (report.people) text += RenderEvents(*report.people, "People alone");
+  if (report.options.faults.empty())
+    text += "\nNo fault was injected: --fault gpu_hang@900:5 injects one, --draw 1000 draws some.\n";
   return text;
 }
 

@@ -117,8 +117,7 @@ Result<std::string> InputFileChecker::CheckKind(const std::string& kind, const s
   FL_ASSIGN_OR_RETURN(const collective::CollectiveSequence sequence,
                       workload::LoadWorkload(workload::GuessWorkloadKind(path), path,
                                              {.num_gpus = num_gpus_, .gpu_peak = {}, .memory_bandwidth = {}}));
-  return fmt::format("{}, {}", sequence.name,
-                     sequence.num_gpus == 0 ? "any number of GPUs" : FormatCount(sequence.num_gpus, "GPU"));
+  return sequence.num_gpus == 0 ? "for any number of GPUs" : FormatCount(sequence.num_gpus, "GPU");
 }
 
 InputFileCheck InputFileChecker::Check(const std::string& path) {

@@ -26,10 +26,7 @@ inline bool IsName(std::string_view text) { return !text.empty() && text.size() 
 
 // A name that a job may have: what agents send comes from processes.
 struct JobName {
-  std::string Fault(const std::string& name) const {
-    const std::string message(model::CheckJobName(name, "").message());
-    return message;
-  }
+  std::string Fault(const std::string& name) const { return std::string(model::CheckJobName(name, "").message()); }
   void Fill(Random* random, std::string* name) const {
     static constexpr std::string_view kCharacters = "azAZ09._-";
     name->resize(1 + random->Below(128));

@@ -98,7 +98,7 @@ class Life {
  private:
   static std::vector<HostId> FirstHosts(uint32_t job) {
     std::vector<HostId> hosts;
-    for (uint32_t h = 0; h < kHostsOfJob; ++h) hosts.push_back(HostId(job * kHostsOfJob + h));
+    for (uint32_t h = 0; h < kHostsOfJob; ++h) hosts.emplace_back(job * kHostsOfJob + h);
     return hosts;
   }
 

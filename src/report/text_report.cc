@@ -20,6 +20,7 @@ namespace fairlead::report {
 namespace {
 
 constexpr size_t kJobNameWidth = 18;
+constexpr size_t kPolicyNameWidth = 24;
 
 // "61.2 ±1.1": mean and half of its confidence interval, both times `scale`.
 std::string FormatSpread(const Spread& spread, int digits, double scale = 1) {
@@ -34,7 +35,7 @@ std::string FormatSlowdowns(const Spread& spread, bool is_bound) {
 }
 
 std::string PolicyLabel(const PolicySummary& summary) {
-  std::string label = ShownName(summary.policy, 16);
+  std::string label = ShownName(summary.policy, kPolicyNameWidth);
   if (summary.num_partial == 0) return label;
   return label + (summary.seeds.size() == 1 ? " PARTIAL"
                                             : fmt::format(" PARTIAL {}/{}", summary.num_partial, summary.seeds.size()));
@@ -111,8 +112,8 @@ Document RenderUtilizationTable(const std::vector<PolicySummary>& summaries) {
 Document RenderComparison(const PolicyComparison& c) {
   Document document = WrapText(SummarizeTrade(c) + ".", kTextWidth, 2);
   TextTable table({{"  goal", Align::kLeft},
-                   {ShownName(c.baseline, 14), Align::kRight},
-                   {ShownName(c.candidate, 14), Align::kRight},
+                   {ShownName(c.baseline, kPolicyNameWidth), Align::kRight},
+                   {ShownName(c.candidate, kPolicyNameWidth), Align::kRight},
                    {"difference", Align::kRight},
                    {"95 % interval", Align::kRight},
                    {"verdict", Align::kLeft, "",

@@ -1,5 +1,7 @@
 #include "trace/arrival_process.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -61,6 +63,8 @@ void AddDay(double begin_s, size_t count, const DayProfile& day, const Generator
 }
 
 }  // namespace
+
+std::string CountDays(uint32_t num_days) { return fmt::format("{} {}", num_days, num_days == 1 ? "day" : "days"); }
 
 uint32_t NumTraceDays(const TraceProfile& profile, const GeneratorOptions& options) {
   return options.days > 0 ? options.days : profile.num_days();

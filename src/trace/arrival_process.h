@@ -9,6 +9,8 @@
 // Reference   Lingjun data set; batches are ours (nothing is known about them).
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -18,6 +20,8 @@ namespace fairlead::trace {
 
 // Days that a trace with these options has.
 uint32_t NumTraceDays(const TraceProfile& profile, const GeneratorOptions& options);
+// "1 day", "16 days".
+std::string CountDays(uint32_t num_days);
 
 // Args: valid options. Returns: seconds from the start of the first day. Cost: O(n log n).
 std::vector<double> DrawArrivals(const TraceProfile& profile, const GeneratorOptions& options, Random* random);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/statistics.h"
+#include "trace/arrival_process.h"
 #include "trace/concurrency.h"
 
 namespace fairlead::trace {
@@ -111,7 +112,7 @@ class FitBuilder {
       total += ours[day];
       published_total += profile_.arrivals_per_day[day];
     }
-    AddForAllJobs(Compare("arrivals", fmt::format("{} days", num_days), "jobs", published_total, total, kArrivalBand));
+    AddForAllJobs(Compare("arrivals", CountDays(num_days), "jobs", published_total, total, kArrivalBand));
     for (uint32_t day = 0; day < num_days; ++day) {
       AddForAllJobs(Compare("arrivals", fmt::format("day {}", day), "jobs", profile_.arrivals_per_day[day], ours[day],
                             kArrivalBand));
@@ -187,8 +188,8 @@ class FitBuilder {
       FitRow row = Compare("at once", std::move(quantity), std::move(unit), theirs, ours, band);
       fit_.rows.push_back(has_all_days_
                               ? std::move(row)
-                              : Unjudged(std::move(row), fmt::format("published for {} days, the trace has {}",
-                                                                     profile_.num_days(), fit_.num_days)));
+                              : Unjudged(std::move(row), fmt::format("published for {}, the trace has {}",
+                                                                     CountDays(profile_.num_days()), fit_.num_days)));
     };
     add("mean", "GPU jobs", published.jobs_mean, c.jobs_mean, kMeanBand);
     add("mean", "GPUs", published.gpus_mean, c.gpus_mean, kMeanBand);

@@ -142,7 +142,7 @@ Result<Trace> GenerateTrace(const TraceProfile& profile, const GeneratorOptions&
                   fmt::format("days and load make more than {:.0f} jobs; use fewer days or a lower load", kMaxJobs));
   }
   Trace trace;
-  trace.title = fmt::format("{}, {} days, seed {}", profile.name, NumTraceDays(profile, options), options.seed);
+  trace.title = fmt::format("{}, {}, seed {}", profile.name, CountDays(NumTraceDays(profile, options)), options.seed);
   const uint32_t draws_max = IsComparable(profile, options) ? options.draws_max : 1;
   double best = std::numeric_limits<double>::infinity();
   uint32_t draw = 0;

@@ -125,7 +125,7 @@ class LostOutputTest(CommandCase):
         self.assertGreater(num_options, 30)
 
     def test_minus_zero_is_zero(self):
-        self.assert_refused(self.run_program("sim", "run", "s.yaml", "--simulate-s=-0"), "--simulate-s", "0 not in range")
+        self.assert_refused(self.run_program("sim", "run", "s.yaml", "--simulate-s=-0"), "--simulate-s", "from 0.001 to 1000000000, found '0'")
 
 
 if __name__ == "__main__":
