@@ -4,8 +4,9 @@
 #include "cli/command_line.h"
 
 int main(int argc, char** argv) {
-  using namespace fairlead::cli;
-  return RunFairlead(argc, argv,
-                     std::vector<AddCommands>{AddSimCommands, AddExplainCommand, AddScenarioFileCommands,
-                                              AddWorkloadCommands, AddReferenceCommands});
+  namespace cli = fairlead::cli;
+  return cli::RunFairlead(
+      argc, argv,
+      std::vector<cli::AddCommands>{cli::AddSimCommands, cli::AddExplainCommand, cli::AddScenarioFileCommands,
+                                    cli::AddWorkloadCommands, cli::AddReferenceCommands});
 }

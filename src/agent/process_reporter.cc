@@ -46,6 +46,7 @@ std::vector<ProcessesSeen> ProcessReporter::Report(SimTime at, const std::vector
   }
   ++num_looks_;
   std::vector<ProcessesSeen> list;
+  list.reserve(messages.size());
   for (auto& [job, message] : messages) list.push_back(std::move(message));
   return list;
 }

@@ -2,7 +2,7 @@
 // own process, several at once, and other checkouts run the same tests: a fixed name would be shared by all.
 #pragma once
 
-#include <stdlib.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX
 
 #include <filesystem>
 #include <string>

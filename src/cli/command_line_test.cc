@@ -33,6 +33,7 @@ Result<Outcome> Answer(const RunContext&) {
 
 int RunArguments(std::vector<std::string> args, std::span<const Experiment> experiments) {
   std::vector<char*> argv;
+  argv.reserve(args.size());
   for (std::string& word : args) argv.push_back(word.data());
   return RunSiblingCommandLine(static_cast<int>(argv.size()), argv.data(), [&](CLI::App& app, Invocation* invocation) {
     AddExperimentCommands(app, experiments, invocation);
@@ -101,6 +102,7 @@ TEST(CommandLineTest, ASiblingThatIsNotThereIsNamed) {
     std::vector<std::string> args = sibling.words();
     args.insert(args.begin(), "fairlead");
     std::vector<char*> argv;
+    argv.reserve(args.size() + 1);
     for (std::string& arg : args) argv.push_back(arg.data());
     argv.push_back(nullptr);
     const Status status = RunSibling(static_cast<int>(args.size()), argv.data());  // none lies beside the test

@@ -8,8 +8,6 @@
 namespace fairlead::cli {
 namespace {
 
-using testing::HasSubstr;
-
 using Args = std::vector<std::string>;
 
 class CommandNamesTest : public testing::Test {

@@ -77,7 +77,7 @@ void AddArguments(const CLI::Option& option, const std::string& key, YamlMap* ro
     if (!IsFlag(option) && text.empty()) {
       found->args.insert(found->args.end(), {name, text});  // "--name=" is no value to the parser
     } else if (!IsFlag(option)) {
-      found->args.push_back(name + '=' + text);
+      found->args.push_back(fmt::format("{}={}", name, text));
     } else if (text == "true") {
       found->args.push_back(name);
     } else if (text != "false") {

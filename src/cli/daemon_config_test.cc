@@ -44,7 +44,7 @@ class DaemonConfigTest : public testing::Test {
 
   // The arguments that name a file with this content.
   std::string Config(const std::string& yaml) {
-    const std::string path = (folder_of_files_.path() / "keeper.yaml").string();
+    std::string path = (folder_of_files_.path() / "keeper.yaml").string();
     std::ofstream(path) << yaml;
     return path;
   }

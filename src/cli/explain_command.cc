@@ -104,7 +104,7 @@ Result<report::Removal> Remove(const std::vector<std::string>& without, JobId ex
     removal.jobs.push_back(*job);
     removal.descriptions.push_back(fmt::format("job {} \"{}\"", job->value(), scenario->jobs[job->index()].job.name));
   }
-  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+  for (auto event = events.rbegin(); event != events.rend(); ++event) {  // NOLINT(modernize-loop-convert)
     scenario->link_events.erase(scenario->link_events.begin() + static_cast<ptrdiff_t>(*event));
   }
   return removal;

@@ -73,7 +73,7 @@ std::string Ratio(double ratio) { return FormatFixed(ratio, 2) + ":1"; }
 std::string Oversubscription(const Fabric& fabric, const topology::LayerSummary& layer) {
   if (!layer.most_oversubscribed.valid()) return std::string(report::kUnknown);
   const std::string least = Ratio(layer.least_oversubscription);
-  const std::string greatest = Ratio(layer.greatest_oversubscription);
+  std::string greatest = Ratio(layer.greatest_oversubscription);
   if (least == greatest) return greatest;
   return fmt::format("{} to {} ({})", least, greatest, fabric.NodeName(layer.most_oversubscribed));
 }

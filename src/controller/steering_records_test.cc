@@ -36,7 +36,7 @@ class SteeringRecordsTest : public testing::Test {
  protected:
   SteeringRecordsTest() {
     std::vector<HostId> hosts;
-    for (uint32_t h = 0; h < 40; ++h) hosts.push_back(HostId(h));
+    for (uint32_t h = 0; h < 40; ++h) hosts.emplace_back(h);
     Send(0, JobRunning{kRecordedJob, hosts});
     Send(0, SpareOffered{HostId(40)});
     Send(0, SpareOffered{HostId(41)});

@@ -18,11 +18,11 @@ SimTime At(double s) { return SimTime::FromSeconds(Seconds(s)); }
 
 std::vector<HostId> Hosts(uint32_t from, uint32_t count) {
   std::vector<HostId> hosts;
-  for (uint32_t h = 0; h < count; ++h) hosts.push_back(HostId(from + h));
+  for (uint32_t h = 0; h < count; ++h) hosts.emplace_back(from + h);
   return hosts;
 }
 
-Finding FindingAbout(uint32_t id, std::vector<uint32_t> hosts, Syndrome syndrome = Syndrome::kNonCommHang) {
+Finding FindingAbout(uint32_t id, const std::vector<uint32_t>& hosts, Syndrome syndrome = Syndrome::kNonCommHang) {
   Finding finding;
   finding.id = FindingId(id);
   finding.job = kJob;
@@ -58,7 +58,9 @@ class Bench {
   std::vector<SteeringAction> Send(double seconds, SteeringEvent event) {
     return steering.Handle(At(seconds), std::span<const SteeringEvent>(&event, 1));
   }
-  std::vector<SteeringAction> Tell(double seconds, Finding finding) { return Send(seconds, FindingReported{finding}); }
+  std::vector<SteeringAction> Tell(double seconds, const Finding& finding) {
+    return Send(seconds, FindingReported{finding});
+  }
 
   // Answers everything until nothing is left; returns the steps that have to be carried out, in order.
   std::vector<SteeringStep> Obey(double seconds, std::vector<SteeringAction> actions) {

@@ -44,7 +44,7 @@ struct RunOptions {
   std::optional<uint64_t> seed = {};  // nothing: that of paper.yaml
   uint32_t num_threads = 0;           // 0 = one per processor
   // Where outcomes are kept, and taken from where they are there (outcome_store.h); empty: nowhere.
-  std::string keep_folder = "";
+  std::string keep_folder = {};
 };
 
 // Errors: those of the experiment, of its paper.yaml, of JoinRows and of keeping the outcome, each naming the

@@ -29,7 +29,8 @@ std::string TwoRankFile(int rank) {
         R"("process_group":["0","default_pg"],"profiling_name":"nccl:all_reduce","record_id":{},"retired":{},)"
         R"("state":"{}","time_created_ns":{},"time_discovered_completed_ns":{},"time_discovered_started_ns":{},)"
         R"("timeout_ms":600000}})",
-        sequence, sequence, record, finished > 0, state, 1724779239936775000 + 1000 * record, finished, started);
+        sequence, sequence, record, finished > 0, state, 1724779239936775000 + int64_t{1000} * record, finished,
+        started);
   };
   std::string entries = entry(0, 1, "completed", 1724779239936775100, 1724779239936775200) + "," +
                         entry(1, 2, "completed", 1724779239936776100, 1724779239936776200);

@@ -154,6 +154,7 @@ std::set<const JobAssembler::Process*> JobAssembler::FindOtherStarts() const {
     start.processes.push_back(all[p]);
   }
   std::vector<const Start*> by_weight;
+  by_weight.reserve(starts.size());
   for (const auto& [root, start] : starts) by_weight.push_back(&start);
   std::ranges::sort(by_weight, {},
                     [](const Start* s) { return std::tuple(-static_cast<int64_t>(s->num_living), s->order); });

@@ -49,10 +49,10 @@ class AssembledJob {
   // One look of each host that is there; checks all records against the layout of their time.
   void Look(SimDuration after = SimDuration(1'000'000'000)) {
     now = now + after;
-    for (uint32_t h = 0; h * 2 < processes.size(); ++h) {
+    for (uint32_t h = 0; size_t{h} * 2 < processes.size(); ++h) {
       if (h >= num_hosts) continue;
       HostLook look{.host = HostId(h), .number = number, .at = now, .processes = {}};
-      for (size_t p = h * 2; p < std::min<size_t>(h * 2 + 2, processes.size()); ++p) {
+      for (size_t p = size_t{h} * 2; p < std::min(size_t{h} * 2 + 2, processes.size()); ++p) {
         if (!is_absent[p]) look.processes.push_back(processes[p]);
       }
       for (const model::TelemetryRecord& record : assembler.Add(now, look)) Take(record);

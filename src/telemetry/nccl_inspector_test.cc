@@ -17,7 +17,7 @@ using model::OperationRecord;
 using testing::Contains;
 using testing::HasSubstr;
 
-constexpr int64_t kSecond = 1000 * 1000;  // in microseconds
+constexpr int64_t kSecond = 1'000'000;  // in microseconds
 constexpr int64_t kStart = 1772585717 * kSecond;
 
 std::string Who(int rank, int num_ranks, int64_t dumped_us, const char* id = "0xad56c683b0c4ef") {
@@ -39,10 +39,10 @@ TEST(NcclInspectorTest, WithoutInstantsRanksEndTogether) {
   std::vector<std::pair<std::string, std::string>> files;
   const double durations[] = {5000, 1000, 5000.5, 5000};
   for (int rank = 0; rank < 4; ++rank) {
-    const std::string who = Who(rank, 4, kStart + 10 * rank);
+    const std::string who = Who(rank, 4, kStart + int64_t{10} * rank);
     files.emplace_back(fmt::format("worker-pid{}.log", rank),
-                       "{" + who + "," + Collective("AllGather", 7, 200) + "}\n{" + who + "," +
-                           Collective("AllReduce", 8995, durations[rank]) + "}\n");
+                       fmt::format("{{{0},{1}}}\n{{{0},{2}}}\n", who, Collective("AllGather", 7, 200),
+                                   Collective("AllReduce", 8995, durations[rank])));
   }
   const auto recording = ImportTexts(RecordingFormat::kInspector, files);
   ASSERT_TRUE(recording.ok()) << recording.status().message();
@@ -62,9 +62,9 @@ TEST(NcclInspectorTest, WithoutInstantsRanksEndTogether) {
     EXPECT_EQ(reduce.bytes, 2360832u);
     // The first dump came at kStart; the gather began 200 us before the reduce, which took up to 5000 us: the origin
     // is 5200 us before kStart.
-    EXPECT_EQ(reduce.finished, SimTime(5200 * 1000));
+    EXPECT_EQ(reduce.finished, SimTime(5'200'000));
     EXPECT_EQ(*reduce.finished - *reduce.started, SimDuration(rank == 1 ? 1000'000 : 5000'000));
-    EXPECT_EQ(gather.finished, SimTime(200 * 1000));
+    EXPECT_EQ(gather.finished, SimTime(200'000));
   }
   EXPECT_THAT(recording->notes, Contains(HasSubstr("NCCL_INSPECTOR_DUMP_VERBOSE=1")));
 }

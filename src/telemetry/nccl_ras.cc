@@ -16,8 +16,7 @@
 
 namespace fairlead::telemetry {
 
-using codec::DescribeValue, codec::ExpectedButFound, codec::Json, codec::ParseJson, codec::ReadValue,
-    codec::RepairCommas, codec::UnknownKeys;
+using codec::DescribeValue, codec::Json, codec::ParseJson, codec::ReadValue, codec::RepairCommas, codec::UnknownKeys;
 
 struct RasStatusFields {
   int32_t async_error = 0;

@@ -172,7 +172,7 @@ ProgressRecord SegmentTracker::TellLane(const Communicator& communicator, const 
                                         CommunicatorId id, ProcessReport* report) {
   // Passed by a later launch: over, at an unknown time.
   int64_t latest_over_ns = -1;
-  for (auto item = lane->items.rbegin(); item != lane->items.rend(); ++item) {
+  for (auto item = lane->items.rbegin(); item != lane->items.rend(); ++item) {  // NOLINT(modernize-loop-convert)
     const int64_t enqueued_ns = item->operation->enqueued_ns;
     if (item->is_over) {
       latest_over_ns = std::max(latest_over_ns, enqueued_ns);

@@ -8,7 +8,7 @@
 #include "wire/host_message_codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fairlead::wire;
+  using namespace fairlead::wire;  // NOLINT(google-build-using-namespace)
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (const auto messages = ReadFromAgent(bytes); messages.ok()) {
     std::string written;

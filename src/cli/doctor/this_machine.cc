@@ -95,7 +95,7 @@ class ThisMachine : public Machine {
   std::string FindTool(const std::string& name) const override {
     std::istringstream folders(Variable("PATH") + ":/usr/sbin:/sbin");
     for (std::string folder; std::getline(folders, folder, ':');) {
-      const std::string path = (fs::path(folder.empty() ? "." : folder) / name).string();
+      std::string path = (fs::path(folder.empty() ? "." : folder) / name).string();
       std::error_code error;
       if (access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path, error)) return path;
     }
