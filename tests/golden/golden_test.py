@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What commands print, character by character, against what they printed when somebody last read it.
 
 usage: golden_test.py GOLDEN PROGRAM SOURCE_DIR    FAIRLEAD_UPDATE_GOLDEN=1 writes GOLDEN anew: read the difference.
