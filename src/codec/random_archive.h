@@ -35,7 +35,8 @@ inline IpAddress AnyAddress(Random* random) {
 }
 
 inline std::string AnyText(Random* random) {
-  static constexpr std::array<std::string_view, 6> kPieces = {"a", "job-", "/0", "é", "训练", " "};
+  static constexpr std::array<std::string_view, 9> kPieces = {
+      "a", "job-", "/0", "é", "训练", " ", "\t\"\\{}", "\n", std::string_view("\0", 1)};
   std::string text;
   while (random->Below(3) != 0) text += kPieces[random->Below(kPieces.size())];
   return text;

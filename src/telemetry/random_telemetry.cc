@@ -7,39 +7,14 @@
 #include <tuple>
 #include <utility>
 
+#include "codec/random_archive.h"
+#include "model/telemetry_fields.h"
+
 namespace fairlead::telemetry {
 
 namespace {
 
 using namespace model;  // NOLINT(google-build-using-namespace): all of them are used
-
-// Zero, small and the greatest are as likely as anything between.
-template <class T>
-T DrawNumber(Random& random) {
-  switch (random.Below(4)) {
-    case 0:
-      return 0;
-    case 1:
-      return std::numeric_limits<T>::max();
-    case 2:
-      return static_cast<T>(random.Below(100));
-    default:
-      return static_cast<T>(random() & static_cast<uint64_t>(std::numeric_limits<T>::max()));
-  }
-}
-
-std::string DrawText(Random& random) {
-  static const std::vector<std::string> kTexts = {
-      "", "data 3", "tab\t\"quote\" \\ {}", "Grüße \u4e2d", "a\nb", std::string(1, '\0')};
-  return kTexts[random.Below(kTexts.size())];
-}
-
-SimTime DrawTime(Random& random) {
-  const auto ns = DrawNumber<int64_t>(random);
-  return SimTime(random.Below(3) == 0 ? -ns : ns);
-}
-
-SimDuration DrawDuration(Random& random) { return SimDuration(DrawNumber<int64_t>(random)); }
 
 RankId DrawRank(const JobLayout& layout, Random& random) { return RankId(random.Below(layout.ranks.size())); }
 
@@ -47,54 +22,31 @@ CommunicatorId DrawCommunicator(const JobLayout& layout, Random& random) {
   return CommunicatorId(random.Below(layout.communicators.size()));
 }
 
+// Any values; ids are those of the layout.
 OperationRecord DrawOperation(const JobLayout& layout, Random& random) {
-  OperationRecord operation;
+  auto operation = codec::RandomRecord<OperationRecord>(&random);
   operation.communicator = DrawCommunicator(layout, random);
-  operation.kind = static_cast<OperationKind>(random.Below(kNumOperationKinds));
-  operation.sequence = DrawNumber<uint64_t>(random);
-  operation.issue_index = DrawNumber<uint64_t>(random);
-  operation.bytes = DrawNumber<uint64_t>(random);
-  operation.data_type = DrawText(random);
   const size_t size = layout.communicators[operation.communicator.index()].ranks.size();
   operation.root = static_cast<int32_t>(random.Below(size + 1)) - 1;
-  if (random.Below(2) == 0) operation.peer = DrawRank(layout, random);
-  operation.enqueued = DrawTime(random);
-  if (random.Below(2) == 0) operation.started = DrawTime(random);
-  if (random.Below(2) == 0) operation.finished = DrawTime(random);
+  if (operation.peer.valid()) operation.peer = DrawRank(layout, random);
   return operation;
 }
 
 ProgressRecord DrawProgress(const JobLayout& layout, Random& random) {
-  ProgressRecord progress;
+  auto progress = codec::RandomRecord<ProgressRecord>(&random);
   progress.communicator = DrawCommunicator(layout, random);
-  progress.kind = static_cast<OperationKind>(random.Below(kNumOperationKinds));
-  if (random.Below(2) == 0) progress.peer = DrawRank(layout, random);
-  progress.enqueued = DrawNumber<uint64_t>(random);
-  progress.started = DrawNumber<uint64_t>(random);
-  progress.finished = DrawNumber<uint64_t>(random);
+  if (progress.peer.valid()) progress.peer = DrawRank(layout, random);
   return progress;
 }
 
 ConnectionRecord DrawConnection(const JobLayout& layout, Random& random) {
-  ConnectionRecord connection;
+  auto connection = codec::RandomRecord<ConnectionRecord>(&random);
   connection.key.communicator = DrawCommunicator(layout, random);
-  connection.key.channel = DrawNumber<uint16_t>(random);
-  connection.key.plane = DrawNumber<uint8_t>(random);
-  connection.key.direction = static_cast<Direction>(random.Below(2));
   connection.key.peer = DrawRank(layout, random);
-  connection.messages = DrawNumber<uint64_t>(random);
-  connection.bytes = DrawNumber<uint64_t>(random);
-  connection.wire_time = DrawDuration(random);
-  connection.wire_time_max = DrawDuration(random);
-  for (uint64_t n = random.Below(4); n > 0; --n) {
-    connection.wire_time_bins[random.Below(kNumWireTimeBins)] = DrawNumber<uint32_t>(random);
+  for (SimDuration* sum :
+       {&connection.wire_time, &connection.wire_time_max, &connection.wait_for_gpu, &connection.wait_for_peer}) {
+    *sum = SimDuration(sum->ns() & std::numeric_limits<int64_t>::max());
   }
-  connection.wait_for_gpu = DrawDuration(random);
-  connection.wait_for_peer = DrawDuration(random);
-  connection.in_flight = DrawNumber<uint32_t>(random);
-  connection.phase = static_cast<TransferPhase>(random.Below(7));
-  connection.phase_since = DrawTime(random);
-  connection.last_progress = DrawTime(random);
   return connection;
 }
 
@@ -120,13 +72,13 @@ JobLayout DrawLayout(Random& random) {
   layout.ranks.resize(1 + random.Below(9));
   for (RankPlace& place : layout.ranks) {
     place.host = HostId(random.Below(4));
-    place.gpu = DrawNumber<uint32_t>(random);
+    place.gpu = codec::AnyInteger<uint32_t>(&random);
     if (random.Below(2) == 0) place.nic = NicId(random.Below(64));
     for (uint64_t n = random.Below(3); n > 0; --n) place.leaves.emplace_back(random.Below(8));
   }
   layout.communicators.resize(1 + random.Below(4));
   for (Communicator& communicator : layout.communicators) {
-    communicator.name = DrawText(random);
+    communicator.name = codec::AnyText(&random);
     for (size_t rank = 0; rank < layout.ranks.size(); ++rank) communicator.ranks.emplace_back(rank);
     random.Shuffle(std::span(communicator.ranks));
     communicator.ranks.resize(random.Below(layout.ranks.size() + 1));
@@ -138,18 +90,18 @@ RankReport DrawRankReport(const JobLayout& layout, Random& random) {
   RankReport report;
   report.job = layout.job;
   report.rank = DrawRank(layout, random);
-  report.number = DrawNumber<uint64_t>(random);
-  report.at = DrawTime(random);
+  report.number = codec::AnyInteger<uint64_t>(&random);
+  report.at = SimTime(codec::AnyInteger<int64_t>(&random));
   report.operations = DrawDistinct<OperationRecord>(
       random.Below(5), [&] { return DrawOperation(layout, random); },
       [](const OperationRecord& o) { return std::tuple(o.communicator, o.kind, o.sequence, o.peer); });
-  if (random.Below(2) == 0) report.operations_since = DrawTime(random);
+  if (random.Below(2) == 0) report.operations_since = SimTime(codec::AnyInteger<int64_t>(&random));
   report.progress = DrawDistinct<ProgressRecord>(
       random.Below(5), [&] { return DrawProgress(layout, random); },
       [](const ProgressRecord& p) { return std::tuple(p.communicator, p.kind, p.peer); });
   report.connections = DrawDistinct<ConnectionRecord>(
       random.Below(5), [&] { return DrawConnection(layout, random); }, [](const ConnectionRecord& c) { return c.key; });
-  if (random.Below(2) == 0) report.busy_connections = DrawNumber<uint32_t>(random);
+  if (random.Below(2) == 0) report.busy_connections = codec::AnyInteger<uint32_t>(&random);
   report.is_finalizing = random.Below(4) == 0;
   return report;
 }
@@ -158,18 +110,18 @@ HostReport DrawHostReport(const JobLayout& layout, Random& random) {
   HostReport report;
   report.job = layout.job;
   report.host = layout.ranks[random.Below(layout.ranks.size())].host;
-  report.number = DrawNumber<uint64_t>(random);
-  report.at = DrawTime(random);
+  report.number = codec::AnyInteger<uint64_t>(&random);
+  report.at = SimTime(codec::AnyInteger<int64_t>(&random));
   const auto draw_liveness = [&] {
     return RankLiveness{.rank = DrawRank(layout, random),
                         .state = static_cast<ProcessState>(random.Below(3)),
-                        .exit_code = static_cast<int32_t>(DrawNumber<int32_t>(random)) - 1};
+                        .exit_code = codec::AnyInteger<int32_t>(&random)};
   };
   report.ranks =
       DrawDistinct<RankLiveness>(random.Below(4), draw_liveness, [](const RankLiveness& l) { return l.rank; });
   for (uint64_t n = random.Below(3); n > 0; --n) {
     report.symptoms.push_back(
-        {static_cast<HostSymptom>(random.Below(6)), DrawNumber<uint32_t>(random), DrawText(random)});
+        {static_cast<HostSymptom>(random.Below(6)), codec::AnyInteger<uint32_t>(&random), codec::AnyText(&random)});
   }
   return report;
 }

@@ -52,13 +52,15 @@ class NamespaceFabric:
         return subprocess.run(["lldpcli", "-u", self.daemons[name], "-f", form, *words], capture_output=True, text=True)
 
     def wait_until_heard(self, neighbours):
-        """Args: how many neighbours each device has. Daemons that are told to speak often speak each second."""
+        """Args: how many neighbours each device has. Daemons that are told to speak often speak each second. One of several
+        that start at once may stay paused, as it was while it read its settings."""
         deadline = time.monotonic() + 60
         silent = set(neighbours)
         deaf = set(neighbours)
         while deaf and time.monotonic() < deadline:
             silent = {name for name in silent if self.ask(name, "json", "configure", "lldp", "tx-interval", "1").returncode != 0}
             for name in neighbours:
+                self.ask(name, "json", "resume")
                 self.ask(name, "json", "update")  # speak now
             deaf = {name for name in deaf if self.ask(name, "json0", "show", "neighbors").stdout.count('"via"') != neighbours[name]}
             time.sleep(1)
