@@ -10,8 +10,7 @@
 
 namespace fairlead::codec {
 
-// Of one field, not of what is described inside it: that has been looked at, or is by FieldChecker.
-// Cost: linear in lists of numbers.
+// Of one field, not of the items of a list or of what is described inside it: an archive looks at those one by one.
 template <class T, class Rule>
 std::string FindFieldFault(const T& value, const Rule& rule) {
   if constexpr (requires { rule.Fault(value); }) {
@@ -24,13 +23,6 @@ std::string FindFieldFault(const T& value, const Rule& rule) {
     const auto number = static_cast<uint64_t>(value);
     constexpr uint64_t kLast = LastEnumerator<T>();
     if (number > kLast) return fmt::format(": expected 0 to {}, found {}", kLast, number);
-  } else if constexpr (kIsList<T>) {
-    if constexpr (IsScalar<typename T::value_type>) {
-      for (size_t i = 0; i < value.size(); ++i) {
-        std::string error = FindFieldFault(value[i], AnyValue());
-        if (!error.empty()) return fmt::format("[{}]{}", i, error);
-      }
-    }
   } else if constexpr (kIsOptional<T>) {
     if (value.has_value()) return FindFieldFault(*value, rule);
   }
@@ -79,11 +71,9 @@ class FieldChecker {
       Describe(checker, value);
       return checker.error();
     } else if constexpr (kIsList<T>) {
-      if constexpr (IsDescribed<typename T::value_type>) {
-        for (size_t i = 0; i < value.size(); ++i) {
-          error = Check(value[i], AnyValue());
-          if (!error.empty()) return fmt::format("[{}]{}", i, error);
-        }
+      for (size_t i = 0; i < value.size(); ++i) {
+        error = Check(value[i], AnyValue());
+        if (!error.empty()) return fmt::format("[{}]{}", i, error);
       }
     }
     return "";

@@ -1,4 +1,4 @@
-// Records as JSON objects (record.h): members by name, rules and laws left to a RecordChecker.
+// Records as JSON objects (record.h): members by name, rules and laws left to a FieldChecker.
 //
 // Instants and durations are nanoseconds, enumerations and ids numbers, addresses text, quantities in SI units; an id
 // that is not valid, and every other default of an optional field, is left out. A variant is an object with one member,

@@ -362,7 +362,7 @@ class ProtobufReader {
   template <class T, class Rule>
   static constexpr bool CanBeWrong() {
     return IsDescribed<T> || std::same_as<T, IpAddress> || std::same_as<Rule, FromOne> || kIsQuantity<T> ||
-           kIsList<T> || requires(const Rule& rule, const T& value) {
+           requires(const Rule& rule, const T& value) {
       rule.Fault(value);
     };
   }
@@ -498,7 +498,13 @@ class ProtobufReader {
       place = list->size();
       list->emplace_back();
     }
-    return read_item(&(*list)[place]) || Wrong(fmt::format("[{}]{}", place, error_));
+    Item* item = &(*list)[place];
+    if (!read_item(item)) return Wrong(fmt::format("[{}]{}", place, error_));
+    if constexpr (kIsQuantity<Item>) {
+      const std::string error = FindFieldFault(*item, AnyValue());
+      if (!error.empty()) return Wrong(fmt::format("[{}]{}", place, error));
+    }
+    return true;
   }
 
   static std::string TakeText(std::string_view bytes, std::string* text);

@@ -13,7 +13,7 @@
 //     JsonWriter       names
 //     ProtobufReader   numbers             messages (protobuf_archive.h)
 //     ProtobufWriter   numbers
-//     RecordChecker    rules and laws      what comes from outside (record_checker.h)
+//     FieldChecker     rules and laws      what comes from outside (field_rules.h)
 //     RandomFiller     rules               tests (random_archive.h)
 //
 // A record that is never a message leaves the numbers out. A `rule` narrows the values of one field, or says how it is

@@ -229,6 +229,43 @@ TEST(HostMessageCodec, FieldsThatCannotBeRightAreNamed) {
   }
 }
 
+// As large as a message may be, with the fields in the worst order: a value of a list, and another field, in turn. Work
+// that grew with the square of that would take minutes.
+TEST(HostMessageCodec, FieldsInTurnAreReadInTheTimeOfTheirBytes) {
+  v1::AgentMessage job, value;
+  job.mutable_job_measured()->set_job("a");
+  value.mutable_job_measured()->add_connection_bytes(1);
+  const std::string pair = job.job_measured().SerializeAsString() + value.job_measured().SerializeAsString();
+  std::string fields;
+  while (fields.size() + pair.size() < kMessageBytesMax - 64) fields += pair;
+  v1::AgentMessage kind;
+  ASSERT_TRUE(kind.mutable_job_measured()->ParseFromString(fields));
+  const auto with_length = [](char tag, const std::string& bytes) {
+    std::string head(1, tag);
+    for (size_t length = bytes.size(); length > 0; length >>= 7) {
+      head += static_cast<char>((length & 0x7f) | (length >= 0x80 ? 0x80 : 0));
+    }
+    return head + bytes;
+  };
+  const auto read = ReadFromAgent(with_length('\x0a', with_length('\x4a', fields)));
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.status().message(), "messages[0].job_measured.iteration_s: expected a number over 0, found 0");
+}
+
+TEST(HostMessageCodec, AmountsInListsAreAtLeastZero) {
+  v1::AgentMessage message;
+  message.mutable_job_measured()->set_job("gpt");
+  message.mutable_job_measured()->set_iteration_s(1);
+  for (const double bytes : {1.0, -1.0}) {
+    message.mutable_job_measured()->add_connections(7);
+    message.mutable_job_measured()->add_connection_bytes(bytes);
+  }
+  const auto read = ReadOneFromAgent(BytesOf(message));
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.status().message(),
+            "messages[0].job_measured.connection_bytes[1]: expected a number of at least 0, found -1");
+}
+
 TEST(HostMessageCodec, ValuesOfALaterControllerAreErrors) {
   v1::ControllerMessage message;
   auto* change = message.mutable_paths_changed()->add_changes();
