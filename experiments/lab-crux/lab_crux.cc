@@ -17,7 +17,7 @@
 #include "lab/lab_run.h"
 #include "lab/lab_workload.h"
 #include "report/bar_figure.h"
-#include "service/live_policy.h"
+#include "traffic/live_policy.h"
 
 namespace fairlead::experiments::lab_crux {
 
@@ -70,14 +70,14 @@ class CaseRunner {
   explicit CaseRunner(const experiment::RunContext& context) : context_(context) {
     num_seeds_ = context.reduced ? 1 : kNumSeeds;
     num_parts_ =
-        static_cast<double>((context.reduced ? 1 : std::size(kCases)) * num_seeds_ * service::LivePolicies().size());
+        static_cast<double>((context.reduced ? 1 : std::size(kCases)) * num_seeds_ * traffic::LivePolicies().size());
   }
 
   Result<CaseResult> Run(const Case& lab_scenario);
   uint32_t num_seeds() const { return num_seeds_; }
 
  private:
-  Status RunPolicy(const LabScenario& scenario, const service::LivePolicy& policy, uint32_t seed, CaseResult* result);
+  Status RunPolicy(const LabScenario& scenario, const traffic::LivePolicy& policy, uint32_t seed, CaseResult* result);
   Status SimulateAlone(lab::LabSession* session, const std::vector<lab::LabJob>& jobs, CaseResult* result);
   Status Simulate(const LabScenario& scenario, CaseResult* result);
 
@@ -89,7 +89,7 @@ class CaseRunner {
   std::map<std::pair<std::string, uint32_t>, double> alone_;  // [model, GPUs] iteration
 };
 
-Status CaseRunner::RunPolicy(const LabScenario& scenario, const service::LivePolicy& policy, uint32_t seed,
+Status CaseRunner::RunPolicy(const LabScenario& scenario, const traffic::LivePolicy& policy, uint32_t seed,
                              CaseResult* result) {
   context_.Report(part_++ / num_parts_);
   lab::LabSessionOptions options = LabOptionsOf(context_);
@@ -132,7 +132,7 @@ Status CaseRunner::SimulateAlone(lab::LabSession* session, const std::vector<lab
 }
 
 Status CaseRunner::Simulate(const LabScenario& scenario, CaseResult* result) {
-  for (const service::LivePolicy& policy : service::LivePolicies()) {
+  for (const traffic::LivePolicy& policy : traffic::LivePolicies()) {
     FL_ASSIGN_OR_RETURN(const auto runs,
                         lab::SimulateUnder(scenario.scenario(), std::string(policy.name), *context_.stop));
     PolicyResult& mine = result->policies[std::string(policy.decides)];
@@ -161,7 +161,7 @@ Result<CaseResult> CaseRunner::Run(const Case& lab_scenario) {
   FL_ASSIGN_OR_RETURN(const LabScenario scenario, LabScenario::Write(lab_scenario.scenario));
   CaseResult result;
   for (uint32_t seed = 0; seed < num_seeds_; ++seed) {
-    for (const service::LivePolicy& policy : service::LivePolicies()) {
+    for (const traffic::LivePolicy& policy : traffic::LivePolicies()) {
       FL_RETURN_IF_ERROR(RunPolicy(scenario, policy, seed, &result));
     }
   }
@@ -196,7 +196,7 @@ CaseResult NoResult(const Case& left_out) {
   CaseResult result;
   Iterations none;
   for (const std::string& model : left_out.models) none[model] = kNone;
-  for (const service::LivePolicy& policy : service::LivePolicies()) {
+  for (const traffic::LivePolicy& policy : traffic::LivePolicies()) {
     result.policies[std::string(policy.decides)] = {kNone, kNone, kNone, none, kNone, none};
   }
   result.alone_s = result.simulated_alone_s = none;
@@ -211,7 +211,7 @@ void AddNotes(std::string_view name, const CaseResult& result, experiment::Outco
     alone += fmt::format(" {} {:.3f} s ({:.3f})", model, seconds, result.simulated_alone_s.at(model));
   }
   outcome->notes.push_back(std::move(alone));
-  for (const service::LivePolicy& live : service::LivePolicies()) {
+  for (const traffic::LivePolicy& live : traffic::LivePolicies()) {
     const PolicyResult& policy = result.policies.at(std::string(live.decides));
     std::string line = fmt::format("{}, {}:", name, live.decides);
     for (const auto& [model, seconds] : policy.iteration_s) {
@@ -240,7 +240,7 @@ report::PageFigure DrawCase(std::string_view name, const CaseResult& result) {
   figure.y_label = "GPU utilization";
   figure.y_domain = {0, 1};
   figure.series = {"lab", "simulator"};
-  for (const service::LivePolicy& live : service::LivePolicies()) {
+  for (const traffic::LivePolicy& live : traffic::LivePolicies()) {
     const PolicyResult& policy = result.policies.at(std::string(live.decides));
     figure.groups.push_back({std::string(live.decides), {policy.busy, policy.simulated_busy}, {}});
   }

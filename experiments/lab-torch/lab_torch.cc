@@ -17,7 +17,7 @@
 #include "lab/lab_run_report.h"
 #include "lab/lab_services.h"
 #include "lab/lab_workload.h"
-#include "service/live_policy.h"
+#include "traffic/live_policy.h"
 
 namespace fairlead::experiments::lab_torch {
 
@@ -115,7 +115,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   double part = 0;
   for (const char* name : {"ecmp", "crux+c4p"}) {
     context.Report(part++ / 2);
-    FL_ASSIGN_OR_RETURN(const service::LivePolicy policy, service::FindLivePolicy(name));
+    FL_ASSIGN_OR_RETURN(const traffic::LivePolicy policy, traffic::FindLivePolicy(name));
     const auto result = RunPolicy(scenario, script, policy.name, context);
     if (!result.ok()) return WithoutLab(result.status());
     const std::string row(policy.decides);

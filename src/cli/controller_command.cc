@@ -16,7 +16,7 @@
 #include "cli/named_choice.h"
 #include "cli/steering_options.h"
 #include "service/controller_daemon.h"
-#include "service/live_policy.h"
+#include "traffic/live_policy.h"
 #include "version.h"
 
 namespace fairlead::cli {
@@ -149,7 +149,7 @@ void AddControllerCommand(CLI::App& app, Invocation* invocation) {
       ->add_option(
           "--policy", daemon.policy,
           "Traffic policy for running jobs: ecmp (no control), c4p (paths), crux-levels (priorities), crux+c4p (both)")
-      ->check(OneOf(service::LivePolicyNames()))
+      ->check(OneOf(traffic::LivePolicyNames()))
       ->capture_default_str();
   AddAgentOptions(command, options.get());
   AddHttpOptions(command, options.get());

@@ -25,7 +25,7 @@
 #include "lab/lab_source.h"
 #include "lab/namespace_command.h"
 #include "report/json_value.h"
-#include "service/live_policy.h"
+#include "traffic/live_policy.h"
 
 namespace fairlead::cli {
 
@@ -62,7 +62,7 @@ int LabUp(const LabCommandOptions& options) {
   const std::string path = FindInputFile(options.file);
   const auto fabric = lab::LoadLabFabric(path);
   if (!fabric.ok()) return ReportError(fabric.status());
-  const auto policy = service::FindLivePolicy(options.policy);
+  const auto policy = traffic::FindLivePolicy(options.policy);
   if (!policy.ok()) return ReportError(policy.status());
   const auto plan = lab::PlanLab(*fabric, options.lab);
   if (!plan.ok()) return ReportError(plan.status());
@@ -235,7 +235,7 @@ void AddUp(CLI::App* lab, Invocation* invocation) {
       ->capture_default_str();
   up->add_option("--policy", options->policy,
                  "Controller's policy: ecmp (no control), c4p (paths), crux-levels (priorities), crux+c4p (both)")
-      ->check(OneOf(service::LivePolicyNames()))
+      ->check(OneOf(traffic::LivePolicyNames()))
       ->capture_default_str();
   up->footer("Example: fairlead lab up scenarios/lab-eight-jobs.yaml --scale 0.0005");
   up->callback([options, invocation] { invocation->exit_code = LabUp(*options); });

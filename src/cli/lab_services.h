@@ -11,7 +11,7 @@
 namespace fairlead::cli {
 
 // Starts them and returns the address of the page. Args: page: "HOST:PORT", or "any" for a free port of this machine;
-// policy: of service/live_policy.h.
+// policy: of traffic/live_policy.h.
 Result<std::string> StartLabServices(const lab::LabState& state, const topology::Fabric& fabric,
                                      const lab::LabFolder& folder, const std::string& page, const std::string& policy);
 

@@ -17,7 +17,6 @@
 #include "service/endpoint.h"
 #include "service/finding_json.h"
 #include "service/http_gateway.h"
-#include "service/live_policy.h"
 #include "service/traffic_json.h"
 #include "store/locked_store.h"
 #include "store/memory_store.h"
@@ -26,6 +25,7 @@
 #include "topology/fabric_yaml.h"
 #include "topology/place_names.h"
 #include "traffic/c4p/c4p_master.h"
+#include "traffic/live_policy.h"
 
 namespace fairlead::service {
 namespace {
@@ -159,8 +159,8 @@ class ControllerDaemon::Parts {
 Status ControllerDaemon::Parts::BuildCore() {
   FL_ASSIGN_OR_RETURN(addresses_, LoadAddresses(options_.addresses_file, fabric_));
   FL_RETURN_IF_ERROR(options_.core.Validate());
-  FL_ASSIGN_OR_RETURN(const LivePolicy live, FindLivePolicy(options_.policy));
-  policy_ = CreateLevelPolicy(live);
+  FL_ASSIGN_OR_RETURN(const traffic::LivePolicy live, traffic::FindLivePolicy(options_.policy));
+  policy_ = traffic::CreateLevelPolicy(live);
   FL_ASSIGN_OR_RETURN(auto store, OpenStore(options_));
   store_ = std::make_unique<store::LockedStore>(std::move(store));
   FL_ASSIGN_OR_RETURN(const uint32_t starts, CountStart(store_.get()));

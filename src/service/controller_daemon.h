@@ -33,7 +33,7 @@ struct ControllerDaemonOptions {
   std::string addresses_file = {};
   std::string store = "memory";     // or "sqlite:PATH"
   bool restore_copy = false;        // put the store's last good copy in its place, where it can't be opened
-  std::string policy = "crux+c4p";  // live_policy.h
+  std::string policy = "crux+c4p";  // traffic/live_policy.h
   ControllerServerOptions server = {};
   std::string http = {};  // "HOST:PORT"; empty: no gateway
   HttpRoleOptions http_roles = {};

@@ -1,4 +1,4 @@
-#include "service/live_policy.h"
+#include "traffic/live_policy.h"
 
 #include <gtest/gtest.h>
 
@@ -10,14 +10,12 @@
 #include "traffic/policy_registry.h"
 #include "traffic/traffic_example.h"
 
-namespace fairlead::service {
+namespace fairlead::traffic {
 namespace {
-
-using traffic::ExampleCluster;
 
 // Ten jobs of one flow each, of unequal worth, across three spines.
 std::unique_ptr<ExampleCluster> UnequalJobs(uint64_t seed) {
-  auto cluster = std::make_unique<ExampleCluster>(traffic::MakeSmallClos(2, 10, 3));
+  auto cluster = std::make_unique<ExampleCluster>(MakeSmallClos(2, 10, 3));
   Random random(seed);
   for (uint32_t j = 0; j < 10; ++j) {
     const std::vector<model::FlowDemand> flows = {
@@ -31,7 +29,7 @@ std::unique_ptr<ExampleCluster> UnequalJobs(uint64_t seed) {
 TEST(LivePolicyTest, AllNamesAreThoseOfTheSimulator) {
   std::set<std::pair<bool, bool>> decisions;
   for (const LivePolicy& policy : LivePolicies()) {
-    EXPECT_TRUE(traffic::CreatePolicy(policy.name, {}).ok()) << policy.name;
+    EXPECT_TRUE(CreatePolicy(policy.name, {}).ok()) << policy.name;
     ASSERT_TRUE(FindLivePolicy(policy.name).ok());
     EXPECT_EQ(FindLivePolicy(policy.name)->decides, policy.decides);
     decisions.insert({policy.chooses_paths, policy.sets_levels});
@@ -46,9 +44,9 @@ TEST(LivePolicyTest, LevelsAreThoseOfTheSimulatedPolicy) {
     std::vector<std::vector<uint32_t>> levels;
     for (const std::string_view name : {"crux-levels", "crux+c4p"}) {
       const auto cluster = UnequalJobs(seed);
-      const traffic::TrafficPlan simulated = traffic::CreatePolicy(name, {}).value()->Plan(cluster->Snapshot());
+      const TrafficPlan simulated = CreatePolicy(name, {}).value()->Plan(cluster->Snapshot());
       cluster->Apply(simulated);
-      const traffic::TrafficPlan live = CreateLevelPolicy(FindLivePolicy(name).value())->Plan(cluster->Snapshot());
+      const TrafficPlan live = CreateLevelPolicy(FindLivePolicy(name).value())->Plan(cluster->Snapshot());
       levels.emplace_back();
       for (size_t j = 0; j < simulated.jobs.size(); ++j) {
         EXPECT_EQ(live.jobs[j].paths, simulated.jobs[j].paths);
@@ -67,4 +65,4 @@ TEST(LivePolicyTest, UnknownNamesAreAnsweredWithTheKnownOnes) {
 }
 
 }  // namespace
-}  // namespace fairlead::service
+}  // namespace fairlead::traffic

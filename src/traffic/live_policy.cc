@@ -1,4 +1,4 @@
-#include "service/live_policy.h"
+#include "traffic/live_policy.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/nearest_word.h"
 #include "traffic/policy_registry.h"
 
-namespace fairlead::service {
+namespace fairlead::traffic {
 namespace {
 
 constexpr LivePolicy kPolicies[] = {
@@ -18,7 +18,7 @@ constexpr LivePolicy kPolicies[] = {
      .decides = "both",
      .chooses_paths = true,
      .sets_levels = true,
-     .edge_weight = traffic::crux::EdgeWeight::kGain},
+     .edge_weight = crux::EdgeWeight::kGain},
 };
 
 }  // namespace
@@ -38,10 +38,10 @@ Result<LivePolicy> FindLivePolicy(std::string_view name) {
   return NotFound(UnknownName("policy for running jobs", name, LivePolicyNames()));
 }
 
-std::unique_ptr<traffic::TrafficPolicy> CreateLevelPolicy(const LivePolicy& policy) {
-  traffic::PolicyOptions options;
+std::unique_ptr<TrafficPolicy> CreateLevelPolicy(const LivePolicy& policy) {
+  PolicyOptions options;
   options.crux.edge_weight = policy.edge_weight;
-  return traffic::CreatePolicy("crux-levels", options).value();
+  return CreatePolicy("crux-levels", options).value();
 }
 
-}  // namespace fairlead::service
+}  // namespace fairlead::traffic

@@ -7,22 +7,27 @@
 //     crux+c4p       both: levels only where an order helps, as in the simulator (traffic/crux/order_gain.h)
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "traffic/crux/crux_options.h"
 #include "traffic/traffic_policy.h"
 
-namespace fairlead::service {
+namespace fairlead::traffic {
+
+// Levels that agents can tell switches apart: by traffic classes (agent/job_levels.h).
+inline constexpr uint32_t kNumLiveLevels = 8;
 
 struct LivePolicy {
   std::string_view name;
   std::string_view decides;  // "paths"
   bool chooses_paths = true;
   bool sets_levels = true;
-  traffic::crux::EdgeWeight edge_weight = traffic::crux::EdgeWeight::kIntensity;
+  crux::EdgeWeight edge_weight = crux::EdgeWeight::kIntensity;
 };
 
 // In the order people should see them.
@@ -33,6 +38,6 @@ std::vector<std::string_view> LivePolicyNames();
 Result<LivePolicy> FindLivePolicy(std::string_view name);
 
 // What orders jobs on the paths that they have. Thread: as the policy.
-std::unique_ptr<traffic::TrafficPolicy> CreateLevelPolicy(const LivePolicy& policy);
+std::unique_ptr<TrafficPolicy> CreateLevelPolicy(const LivePolicy& policy);
 
-}  // namespace fairlead::service
+}  // namespace fairlead::traffic
