@@ -1,6 +1,7 @@
 #include "cli/run_with_progress.h"
 
 #include "cli/command.h"
+#include "cli/simulated_agents.h"
 #include "cli/terminal_progress.h"
 
 namespace fairlead::cli {
@@ -11,7 +12,11 @@ Result<sim::Scenario> FindScenario(const std::string& path, const std::string& t
   return sim::LoadScenario(FindInputFile(path), overrides);
 }
 
-Result<sim::SimulationReport> RunWithProgress(const sim::Scenario& scenario, const sim::ScenarioRunOptions& options) {
+Result<sim::SimulationReport> RunWithProgress(const sim::Scenario& scenario, sim::ScenarioRunOptions options) {
+  if (scenario.simulates_agents) {
+    FL_RETURN_IF_ERROR(sim::CheckAgents(scenario));
+    FL_ASSIGN_OR_RETURN(options.live_traffic, FindSimulatedAgents());
+  }
   TerminalProgress progress;
   auto report = sim::RunScenario(scenario, options, StopRequested(),
                                  [&](double fraction) { progress.Update("simulating", fraction); });

@@ -14,7 +14,8 @@ namespace fairlead::cli {
 // FindInputFile does.
 Result<sim::Scenario> FindScenario(const std::string& path, const std::string& topology);
 
-// The bar is shown when stderr is a terminal.
-Result<sim::SimulationReport> RunWithProgress(const sim::Scenario& scenario, const sim::ScenarioRunOptions& options);
+// The bar is shown when stderr is a terminal. A scenario in which agents are simulated makes this process another
+// program where this one can't (simulated_agents.h), so call it before there is any output.
+Result<sim::SimulationReport> RunWithProgress(const sim::Scenario& scenario, sim::ScenarioRunOptions options);
 
 }  // namespace fairlead::cli

@@ -67,8 +67,10 @@ Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
     scenario->varied = *varied;
   }
   if (options.simulate_s) scenario->simulation.end = SimTime::FromSeconds(Seconds(*options.simulate_s));
-  if (options.detail == "coupled") scenario->simulation.detail = sim::Detail::kCoupled;
-  if (options.detail == "edge") scenario->simulation.detail = sim::Detail::kEdge;
+  if (!options.detail.empty()) {
+    scenario->simulates_agents = options.detail == "agents";
+    scenario->simulation.detail = options.detail == "edge" ? sim::Detail::kEdge : sim::Detail::kCoupled;
+  }
   if (options.exact) scenario->simulation.fast_forward = false;
   return OkStatus();
 }
@@ -169,8 +171,10 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
   run->add_option("--simulate-s", options->simulate_s, "Seconds to simulate")->check(CLI::Range(1e-3, 1e9));
   run->add_option("--topology", options->topology,
                   "Fabric (YAML) or Lingjun topo.csv instead of the scenario's fabric");
-  run->add_option("--detail", options->detail, "coupled: flows of a ring move together; edge: each flow on its own")
-      ->check(OneOf({"coupled", "edge"}));
+  run->add_option("--detail", options->detail,
+                  "coupled: flows of a ring move together; edge: each flow on its own; agents: the live controller and "
+                  "its agents decide, message by message")
+      ->check(OneOf({"coupled", "edge", "agents"}));
   run->add_flag("--exact", options->exact, "Simulate every iteration instead of skipping repeating ones");
   run->add_option("--threads", options->num_threads, "Threads; 0: one per processor")->check(CLI::Range(0, 1024));
   AddOutputOptions(run, &options->output, "Write all results as JSON to FILE; - prints only JSON");

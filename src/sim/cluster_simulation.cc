@@ -109,7 +109,7 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
     if (!events.empty() || domains_.has_released()) RebuildDomains(watch);
     const bool is_idle = running_.empty() && controller_->num_queued() == 0 && next_arrival_ == arrivals_.size();
     if (now_ >= options_.end || is_idle || watch.Look(now_)) break;
-    AdvanceUntilFinishOr(std::min(NextOutsideEvent(), options_.end), watch);
+    AdvanceUntilFinishOr(NextLiveChange(std::min(NextOutsideEvent(), options_.end)), watch);
   }
   const SimTime reached = domains_.ReleaseAll(now_, FractionAt(now_), watch);
   if (watch.is_stopped()) now_ = std::max(reached, last_event_);
@@ -121,6 +121,7 @@ SimTime ClusterSimulation::NextOutsideEvent() const {
   if (next_arrival_ < arrivals_.size()) next = records_.at(arrivals_[next_arrival_]).job.arrival;
   if (next_link_event_ < link_events_.size()) next = std::min(next, link_events_[next_link_event_].time);
   if (!hold_ends_.empty()) next = std::min(next, hold_ends_.begin()->time);
+  if (options_.live != nullptr) next = std::min(next, options_.live->next_sample());
   return std::min({next, profiling_end_, next_speed_report_, NextShareLook(), controller_->next_wake_up()});
 }
 
@@ -130,6 +131,7 @@ std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents(RunWatch& wa
   for (JobId job : finished_now_) events.emplace_back(controller::JobFinished{job});
   finished_now_.clear();
   if (now_ >= options_.end) return events;
+  if (options_.live != nullptr) FollowLive(watch);
   if (NextShareLook() <= now_) LookAtShares(watch);
   if (profiling_end_ <= now_) EndProfiling(watch, &events);
   if (next_speed_report_ <= now_) ReportSpeeds(watch, &events);
@@ -282,6 +284,7 @@ void ClusterSimulation::WakeShares() {
 void ClusterSimulation::Start(const controller::StartJob& action) {
   JobRecord& record = records_[action.job];
   record.iteration = std::make_unique<model::Iteration>(controller_->iteration(action.job));
+  record.placement = action.placement;
   record.work = record.iteration->work;
   const SoloReference solo =
       yardstick_.Find(action.job, *record.iteration, static_cast<uint32_t>(action.placement.gpus.size()));
@@ -405,6 +408,12 @@ void ClusterSimulation::LowerYardstick(JobRecord& record, const model::Iteration
 
 void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& watch) {
   JobRecord& record = records_[action.job];
+  if (options_.live == nullptr) return AdoptTraffic(std::move(action), watch);
+  if (!record.is_live) StartLive(record, std::move(action), watch);
+}
+
+void ClusterSimulation::AdoptTraffic(controller::SetTraffic action, RunWatch& watch) {
+  JobRecord& record = records_[action.job];
   record.priority_rank = action.priority_rank;
   record.reason = std::move(action.reason);
   JobState& state = *record.state;
@@ -439,7 +448,10 @@ void ClusterSimulation::UpdateCapacities(const std::vector<controller::Event>& e
   domains_.ReleaseAll(now_, FractionAt(now_), watch);
   topology::LinkHealth health = controller_->health();
   for (const controller::Event& event : events) {
-    if (const auto* change = std::get_if<controller::LinkHealthChanged>(&event)) health[change->link] = change->health;
+    const auto* change = std::get_if<controller::LinkHealthChanged>(&event);
+    if (change == nullptr) continue;
+    health[change->link] = change->health;
+    if (options_.live != nullptr) options_.live->SetLink(change->link, change->health > 0);
   }
   capacities_ = PayloadCapacities(*fabric_, health, options_.goodput);
   for (const JobId id : running_) {
@@ -526,6 +538,7 @@ void ClusterSimulation::RetireJob(JobRecord& record, LastIteration last) {
     profiling_.reset();
     profiling_end_ = SimTime::Never();
   }
+  if (std::exchange(record.is_live, false)) options_.live->End(record.job.id);
   SettleBytes(record);
   if (!record.state->paths.empty()) record.gpu_intensity = IntensityOf(record);
   hold_ends_.erase({record.hold_end, record.job.id});

@@ -28,6 +28,7 @@
 #include "sim/delay_account.h"
 #include "sim/domain_set.h"
 #include "sim/job_state.h"
+#include "sim/live_traffic.h"
 #include "sim/profiling_window.h"
 #include "sim/queue_pair_shares.h"
 #include "sim/run_result.h"
@@ -80,6 +81,9 @@ struct SimulationOptions {
   // With an allocation policy, all jobs have a number of iterations; `profiler` may be left out: speeds are then those
   // of each size alone, on the hosts with the lowest numbers.
   controller::ControllerOptions controller;
+  // Decides over paths and levels from a job's start on, instead of the traffic policy, which only says where its flows
+  // go until their connections are open. Null: the policy decides. Must outlive the simulation; `profile_jobs` is off.
+  LiveTraffic* live = nullptr;
 };
 
 // Bytes/s of payload of every link: capacity x health x goodput (network links only).
@@ -114,6 +118,7 @@ class ClusterSimulation {
     std::unique_ptr<QueuePairShares> shares;      // null where queue pairs carry equal shares
     std::vector<TransferRoute> routes;            // [transfer] under the paths and capacities in force
     std::vector<LinkDemand> demand;               // of the routes
+    model::Placement placement;                   // of `state`
     SimTime held_from;                            // when it got its GPUs
     std::vector<Stretch> past;                    // before `state`, by time
     std::vector<SizeChange> sizes;
@@ -126,6 +131,7 @@ class ClusterSimulation {
     uint32_t priority_rank = 0;
     std::string reason;
     std::optional<ProfilingError> profiling_error;
+    bool is_live = false;  // options_.live decides over the traffic of `state`
     // What the last report of speeds saw.
     double progress_reported_s = 0;
     Seconds starved_for;
@@ -160,6 +166,7 @@ class ClusterSimulation {
   void Stop(const controller::SuspendJob& action, RunWatch& watch);
   void LowerYardstick(JobRecord& record, const model::Iteration& iteration);
   void SetTrafficOf(controller::SetTraffic action, RunWatch& watch);
+  void AdoptTraffic(controller::SetTraffic action, RunWatch& watch);
   void UpdateCapacities(const std::vector<controller::Event>& events, RunWatch& watch);
   void SettleBytes(JobRecord& record);
   void RetireFinishedJobs();
@@ -167,6 +174,12 @@ class ClusterSimulation {
   void CloseAccount(JobRecord& record, LastIteration last);
   void RebuildDomains(RunWatch& watch);
   void AdvanceUntilFinishOr(SimTime limit, RunWatch& watch);
+
+  // In live_simulation.cc: with options_.live.
+  void StartLive(JobRecord& record, controller::SetTraffic action, RunWatch& watch);
+  SimTime NextLiveChange(SimTime limit);
+  void FollowLive(RunWatch& watch);
+  LiveCounters CountersOf(const JobRecord& record) const;
 
   // In result_collection.cc. Those further down read what those further up have filled in.
   RunResult CollectResult(bool partial);
@@ -221,6 +234,7 @@ class ClusterSimulation {
   SimTime last_event_;
 
   std::vector<ControlChange> control_;
+  controller::ControlCounters live_counters_;
   BinnedSum busy_gpu_seconds_;
   DelayAccount delays_;
   std::optional<CongestionPoints> congestion_points_;

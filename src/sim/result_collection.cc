@@ -92,9 +92,10 @@ RunResult ClusterSimulation::CollectResult(bool partial) {
   result.seed = options_.controller.hash_seed;
   result.partial = partial;
   result.simulated_s = now_.seconds().value();
-  result.path_changes = controller_->counters().path_changes;
-  result.level_changes = controller_->counters().level_changes;
-  result.num_plans = controller_->counters().plans;
+  const controller::ControlCounters& counters = options_.live != nullptr ? live_counters_ : controller_->counters();
+  result.path_changes = counters.path_changes;
+  result.level_changes = counters.level_changes;
+  result.num_plans = counters.plans;
   result.control = std::move(control_);
   CollectJobs(&result);
   CollectDelays(&result);

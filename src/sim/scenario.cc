@@ -15,6 +15,7 @@
 #include "sim/trace_jobs.h"
 #include "topology/fabric_yaml.h"
 #include "topology/lingjun_topology.h"
+#include "traffic/live_policy.h"
 #include "traffic/policy_registry.h"
 #include "workload/workload_loader.h"
 
@@ -356,7 +357,10 @@ void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
   options.extrapolate = root.Bool("extrapolate", options.extrapolate);
   options.goodput = root.Double("goodput");
   if (root.Choice("congestion") == 1) options.dcqcn.emplace();
-  options.detail = static_cast<Detail>(root.Choice("detail"));
+  const size_t detail = root.Choice("detail");
+  scenario->simulates_agents = detail > static_cast<size_t>(Detail::kEdge);
+  if (!scenario->simulates_agents) options.detail = static_cast<Detail>(detail);
+  if (scenario->simulates_agents && !root.Has("policies")) scenario->policies = {"ecmp", "crux+c4p"};
   options.random_phase = root.Bool("random_phase");
   options.phase_seed = static_cast<uint64_t>(root.Int("phase_seed"));
   options.controller.profile_jobs = root.Bool("profile_jobs");
@@ -369,9 +373,26 @@ void ReadSimulationOptions(YamlMap& root, Scenario* scenario) {
     if (!status.ok()) root.Fail("speed_report_s", status.message());
   }
   options.controller.num_levels = static_cast<uint32_t>(root.Int("levels"));
+  if (const Status status = CheckAgents(*scenario); !status.ok()) root.Fail("detail", status.message());
 }
 
 }  // namespace
+
+Status CheckAgents(const Scenario& scenario) {
+  if (!scenario.simulates_agents) return OkStatus();
+  for (const std::string& name : scenario.policies) {
+    const auto policy = traffic::FindLivePolicy(name);
+    if (!policy.ok()) return InvalidArgument("agents are simulated: " + policy.status().message());
+  }
+  const controller::ControllerOptions& options = scenario.simulation.controller;
+  if (options.profile_jobs) {
+    return InvalidArgument("agents are simulated: they measure jobs themselves; leave profile_jobs out");
+  }
+  if (options.num_levels <= traffic::kNumLiveLevels) return OkStatus();
+  return InvalidArgument(
+      fmt::format("agents are simulated: they set traffic classes, of which there are {}; found {} levels",
+                  traffic::kNumLiveLevels, options.num_levels));
+}
 
 Status CheckSpeedReports(const Scenario& scenario) {
   const auto& interval = scenario.simulation.speed_report_interval;

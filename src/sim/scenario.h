@@ -11,6 +11,7 @@
 //     seeds: 5                         # draws of chance per policy
 //     vary: [hash, phase, placement]   # what differs between draws (scenario_draws.h); default: all three
 //     simulate_s: 120
+//     detail: agents                   # the live controller and agents decide, message by message (live_traffic.h)
 //     goodput: 0.97                    # payload share of network links
 //     congestion: dcqcn                # full links lose what its saw-tooth costs; CNPs are counted; default: none
 //     jobs:
@@ -63,6 +64,7 @@ struct Scenario {
   uint64_t first_seed = 1;  // hash seed of draw 0
   VariedSeeds varied;       // what differs between draws
   SimulationOptions simulation;
+  bool simulates_agents = false;  // `detail: agents`: the policies are those of traffic/live_policy.h
 };
 
 struct ScenarioOverrides {
@@ -74,6 +76,9 @@ struct ScenarioOverrides {
 
 // Errors: kInvalidArgument when speeds are never reported although a policy needs them.
 Status CheckSpeedReports(const Scenario& scenario);
+
+// Errors: kInvalidArgument when agents are to be simulated with a policy or with options that no live cluster has.
+Status CheckAgents(const Scenario& scenario);
 
 // Errors: kInvalidArgument, kNotFound: one message with file, line and key. Everything that can be checked before a
 // simulation is checked here: names of policies, models and links, jobs larger than the cluster, parallelism that does

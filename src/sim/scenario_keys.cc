@@ -19,7 +19,7 @@ constexpr std::string_view kWithAllocation = "only where the scenario has `alloc
 
 std::vector<std::string_view> DataParallelAlgorithms() { return {"hierarchical", "ring", "tree"}; }
 std::vector<std::string_view> Congestions() { return {"none", "dcqcn"}; }
-std::vector<std::string_view> Details() { return {"coupled", "edge"}; }
+std::vector<std::string_view> Details() { return {"coupled", "edge", "agents"}; }
 std::vector<std::string_view> Varied() { return {"hash", "phase", "placement"}; }
 std::vector<std::string_view> Collectives() {
   const auto names = collective::CollectiveNames();
@@ -562,8 +562,10 @@ constexpr YamlKey kScenario[] = {
      .example = "true",
      .otherwise = "false; true with `trace`"},
     {.name = "detail",
-     .meaning = "`coupled`: the flows of a ring move in lockstep; `edge`: each flow moves on its own.",
-     .example = "edge",
+     .meaning = "`coupled`: the flows of a ring move in lockstep; `edge`: each flow moves on its own; `agents`: as "
+                "coupled, and paths and levels are those of the live controller, whose agents are simulated message by "
+                "message.",
+     .example = "agents",
      .fallback = "coupled",
      .choices = Details},
     {.name = "goodput",

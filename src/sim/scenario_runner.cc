@@ -65,6 +65,23 @@ DrawSeeds SeedsOf(const Scenario& scenario, uint32_t draw) {
                      draw);
 }
 
+Result<std::unique_ptr<LiveTraffic>> CreateLiveTraffic(const Scenario& scenario, const std::string& policy,
+                                                       uint64_t seed, const ScenarioRunOptions& options) {
+  return options.live_traffic(
+      scenario.fabric, {.policy = policy, .seed = seed, .num_levels = scenario.simulation.controller.num_levels});
+}
+
+// Whether there can be what the scenario wants.
+Status CheckLiveTraffic(const Scenario& scenario, const ScenarioRunOptions& options) {
+  if (!scenario.simulates_agents) return OkStatus();
+  FL_RETURN_IF_ERROR(CheckAgents(scenario));
+  FL_CHECK_MSG(options.live_traffic, "a scenario with agents needs what simulates them");
+  for (const std::string& policy : scenario.policies) {
+    FL_RETURN_IF_ERROR(CreateLiveTraffic(scenario, policy, 1, options).status());
+  }
+  return OkStatus();
+}
+
 RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInputs& inputs,
                   const std::atomic<bool>& stop, const RunWatch::Progress& progress) {
   const std::optional<JobId> explained_job = inputs.options->explained_job;
@@ -72,14 +89,19 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   const DrawSeeds seeds = SeedsOf(scenario, run.draw);
   const auto placement = scheduling::CreatePlacementPolicy(scenario.placement, seeds.placement).value();
   const RecordedPlacement recorded(*placement, inputs.known, inputs.record);
-  const auto policy = traffic::CreatePolicy(run.policy, scenario.policy_options).value();
+  SimulationOptions options = scenario.simulation;
+  // Agents decide from a job's start on; until then its flows are hashed.
+  const std::string planner = scenario.simulates_agents ? "ecmp" : run.policy;
+  const auto policy = traffic::CreatePolicy(planner, scenario.policy_options).value();
+  std::unique_ptr<LiveTraffic> live;
+  if (scenario.simulates_agents) live = CreateLiveTraffic(scenario, run.policy, seeds.hash, *inputs.options).value();
+  options.live = live.get();
   std::vector<std::unique_ptr<traffic::TrafficPolicy>> solo_policies;
   std::vector<const traffic::TrafficPolicy*> solo_choices;
   for (const std::string_view name : kSoloPolicies) {
     solo_policies.push_back(traffic::CreatePolicy(name, {}).value());
     solo_choices.push_back(solo_policies.back().get());
   }
-  SimulationOptions options = scenario.simulation;
   options.controller.hash_seed = seeds.hash;
   options.controller.random_seed = seeds.hash;
   options.phase_seed = seeds.phase;
@@ -102,6 +124,7 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
                                scenario.link_events, options);
   RunWatch watch(stop, progress);
   RunResult result = simulation.Run(watch);
+  result.policy = run.policy;
   result.draw = run.draw;
   result.seed = seeds.hash;
   result.phase_seed = seeds.phase;
@@ -138,6 +161,7 @@ Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRun
   if (const Status status = CheckSpeedReports(scenario); !status.ok()) {
     return InvalidArgument(fmt::format("speed_report_s: {}", status.message()));
   }
+  FL_RETURN_IF_ERROR(CheckLiveTraffic(scenario, options));
   for (const std::string& allocation : scenario.allocations) {
     const auto created = scheduling::CreateAllocationPolicy(allocation, 1);
     if (!created.ok()) return created.status();

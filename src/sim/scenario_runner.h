@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "sim/live_traffic.h"
 #include "sim/placement_record.h"
 #include "sim/run_result.h"
 #include "sim/scenario.h"
@@ -29,6 +30,8 @@ struct ScenarioRunOptions {
   std::vector<PlacementRecord>* placements = nullptr;
   // Runs that a check of ours has ended are listed beside the results of the others; otherwise they are an error.
   bool keeps_others = false;
+  // Makes what a scenario with simulated agents needs; may be empty for others.
+  LiveTrafficFactory live_traffic = nullptr;
   // The command that repeats a run alone, for FailedRun; may be empty.
   std::function<std::string(const std::string& policy, const std::string& allocation, uint32_t draw)> reproduce =
       nullptr;
@@ -37,8 +40,9 @@ struct ScenarioRunOptions {
 // Called from any thread, one call at a time: fraction of all runs that is done, 0..1.
 using RunProgress = std::function<void(double)>;
 
-// Errors: kInvalidArgument for an unknown policy; kInternal where a check of ours fails in a run. When `stop` turns
-// true, runs end soon, marked partial; runs that have not begun are left out. Thread: safe, the scenario is only read.
+// Errors: kInvalidArgument for an unknown policy, or a fabric on which agents can't be simulated; kInternal where a
+// check of ours fails in a run. When `stop` turns true, runs end soon, marked partial; runs that have not begun are
+// left out. Thread: safe, the scenario is only read.
 Result<SimulationReport> RunScenario(const Scenario& scenario, const ScenarioRunOptions& options,
                                      const std::atomic<bool>& stop, const RunProgress& progress);
 

@@ -47,7 +47,7 @@ class CalmCheck {
     if (!holds && !fault_.has_value()) fault_ = CalmFault{std::string(law), text()};
   }
 
-  std::string HostName(uint32_t host) const { return world_.network.HostName(host); }
+  std::string HostName(uint32_t host) const { return world_.network.HostName(HostId(host)); }
   std::string Describe(uint32_t host, const KeptConnection& kept) const {
     return fmt::format("{} connection {:x} of {}, socket port {}, port {} on the wire", kept.job,
                        kept.wanted.connection, HostName(host), kept.socket_port, kept.wire_port);

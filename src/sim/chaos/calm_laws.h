@@ -10,19 +10,19 @@
 #include <vector>
 
 #include "controller/traffic_controller.h"
-#include "sim/chaos/virtual_agent.h"
-#include "sim/chaos/virtual_controller.h"
 #include "sim/chaos/virtual_jobs.h"
-#include "sim/chaos/virtual_kernel.h"
-#include "sim/chaos/virtual_network.h"
+#include "sim/hosts/virtual_agent.h"
+#include "sim/hosts/virtual_controller.h"
+#include "sim/hosts/virtual_kernel.h"
+#include "sim/hosts/virtual_network.h"
 
 namespace fairlead::sim::chaos {
 
 struct CalmSurroundings {
-  const VirtualNetwork& network;
-  std::span<const std::unique_ptr<VirtualKernel>> kernels;  // [host]
-  std::span<const std::unique_ptr<VirtualAgent>> agents;    // [host]
-  const VirtualController& controller;
+  const hosts::VirtualNetwork& network;
+  std::span<const std::unique_ptr<hosts::VirtualKernel>> kernels;  // [host]
+  std::span<const std::unique_ptr<hosts::VirtualAgent>> agents;    // [host]
+  const hosts::VirtualController& controller;
   const VirtualJobs& jobs;
   LinkId taken_out;  // one direction of a cable that an operator has reported as down
 };

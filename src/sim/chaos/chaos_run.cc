@@ -9,13 +9,14 @@
 
 #include "base/check_capture.h"
 #include "sim/chaos/calm_laws.h"
-#include "sim/chaos/event_queue.h"
-#include "sim/chaos/virtual_agent.h"
-#include "sim/chaos/virtual_controller.h"
+#include "sim/chaos/chaos_fabric.h"
 #include "sim/chaos/virtual_jobs.h"
-#include "sim/chaos/virtual_kernel.h"
-#include "sim/chaos/virtual_network.h"
-#include "sim/chaos/virtual_streams.h"
+#include "sim/hosts/event_queue.h"
+#include "sim/hosts/virtual_agent.h"
+#include "sim/hosts/virtual_controller.h"
+#include "sim/hosts/virtual_kernel.h"
+#include "sim/hosts/virtual_network.h"
+#include "sim/hosts/virtual_streams.h"
 
 namespace fairlead::sim::chaos {
 
@@ -30,6 +31,21 @@ constexpr SimDuration kRepair(5'000'000'000);
 constexpr SimDuration kAfterAnnouncements(3'000'000'000);
 constexpr SimDuration kAfterDeath(17'000'000'000);
 
+// Terms are shorter than a cluster's, so that a minute of virtual time sees several of each.
+hosts::VirtualControllerOptions ControllerOptions() {
+  constexpr SimDuration kLeaseTtl(15'000'000'000);
+  hosts::VirtualControllerOptions options;
+  options.policy = {.name = "crux-levels on chosen paths", .decides = "both"};
+  options.paths.lease_ttl = kLeaseTtl;
+  options.paths.probe_period = SimDuration(1'000'000'000);
+  options.paths.verify_period = SimDuration(5'000'000'000);
+  options.paths.probes.max_probes_per_round = 64;
+  options.traffic.version = "simulated";
+  options.traffic.heartbeat_period = SimDuration(2'000'000'000);
+  options.traffic.lease_ttl = kLeaseTtl;
+  return options;
+}
+
 // Seeds of parts that must not follow from each other.
 enum class Part : uint64_t { kNetwork, kKernel, kAgent, kController, kStreams, kJobs };
 
@@ -37,11 +53,12 @@ class World {
  public:
   explicit World(const ChaosOptions& options)
       : options_(options),
-        network_(options.num_hosts, Seed(Part::kNetwork, 0)),
+        fabric_(MakeChaosFabric(options.num_hosts)),
+        network_(fabric_, Seed(Part::kNetwork, 0)),
         kernels_(MakeKernels()),
         agents_(MakeAgents()),
         controller_(
-            Seed(Part::kController, 0),
+            Seed(Part::kController, 0), ControllerOptions(),
             {.queue = &queue_,
              .network = &network_,
              .sabotage = options.sabotage,
@@ -54,7 +71,7 @@ class World {
                .network = &network_,
                .kernels = kernels_,
                .agents = agents_,
-               .violate = [this](Violation violation) { Violate(std::move(violation)); }}) {}
+               .violate = [this](hosts::Violation violation) { Violate(std::move(violation)); }}) {}
 
   ChaosResult Run() {
     const Status status = CatchFailedChecks([this] { RunAll(); });
@@ -62,8 +79,8 @@ class World {
     return {.violation = violation_,
             .hash = queue_.hash(),
             .num_events = queue_.num_run(),
-            .num_opened = jobs_.num_opened(),
-            .num_moved = jobs_.num_moved(),
+            .num_opened = jobs_.connections().num_opened(),
+            .num_moved = jobs_.connections().num_moved(),
             .simulated = queue_.now() - SimTime()};
   }
 
@@ -76,9 +93,10 @@ class World {
       queue_.At(fault.at, [this, fault] { Begin(fault); });
     }
     const SimTime calm = SimTime() + options_.faulty_for;
-    queue_.At(calm, [this] { controller_.DieAtWrite(DeathAtWrite::kNone); });
+    queue_.At(calm, [this] { controller_.DieAtWrite(hosts::DeathAtWrite::kNone); });
     queue_.At(calm + kRepair, [this] { TakeOutCable(); });
     RunUntil(calm + options_.calm_for);
+    if (violation_.has_value()) return;  // the run stopped there, before the cable was taken out
     const CalmSurroundings surroundings = {network_, kernels_, agents_, controller_, jobs_, *taken_out_};
     if (!Accept(FindFaultInCalm(surroundings))) return;
     const PathsInForce before = PathsOf(controller_.core());
@@ -104,7 +122,7 @@ class World {
     });
   }
 
-  void Violate(Violation violation) {
+  void Violate(hosts::Violation violation) {
     if (!violation_.has_value()) violation_ = std::move(violation);
   }
 
@@ -112,38 +130,36 @@ class World {
     return CombineHash(CombineHash(options_.seed, static_cast<uint64_t>(part)), number);
   }
 
-  std::vector<std::unique_ptr<VirtualKernel>> MakeKernels() const {
-    std::vector<std::unique_ptr<VirtualKernel>> kernels;
+  std::vector<std::unique_ptr<hosts::VirtualKernel>> MakeKernels() const {
+    std::vector<std::unique_ptr<hosts::VirtualKernel>> kernels;
     for (uint32_t h = 0; h < options_.num_hosts; ++h) {
-      kernels.push_back(std::make_unique<VirtualKernel>(Seed(Part::kKernel, h)));
+      kernels.push_back(std::make_unique<hosts::VirtualKernel>(Seed(Part::kKernel, h)));
     }
     return kernels;
   }
 
-  std::vector<std::unique_ptr<VirtualAgent>> MakeAgents() {
-    std::vector<std::unique_ptr<VirtualAgent>> agents;
+  std::vector<std::unique_ptr<hosts::VirtualAgent>> MakeAgents() {
+    std::vector<std::unique_ptr<hosts::VirtualAgent>> agents;
     for (uint32_t h = 0; h < options_.num_hosts; ++h) {
-      agents.push_back(std::make_unique<VirtualAgent>(
-          h, Seed(Part::kAgent, h),
-          VirtualAgent::Surroundings{
+      agents.push_back(std::make_unique<hosts::VirtualAgent>(
+          HostId(h), Seed(Part::kAgent, h), hosts::VirtualAgent::Looking::kByItself,
+          hosts::VirtualAgent::Surroundings{
               .queue = &queue_,
               .network = &network_,
               .kernel = kernels_[h].get(),
               .sabotage = options_.sabotage,
               .answer =
                   [this, h](const agent::AnswerProcess& answer) {
-                    jobs_.TakeAnswer(h, answer);
-                    if (options_.sabotage == Sabotage::kRepeatedAnswers) jobs_.TakeAnswer(h, answer);
+                    jobs_.connections().TakeAnswer(HostId(h), answer);
+                    if (options_.sabotage == hosts::Sabotage::kRepeatedAnswers)
+                      jobs_.connections().TakeAnswer(HostId(h), answer);
                   },
               .send = [this, h](controller::FromAgent message) { streams_.Send(h, std::move(message)); },
-              .rules_changed = [this, h] { jobs_.CheckPackets(h); },
-              .gpus_of = [this, h] { return jobs_.GpusOf(h); },
-              .training_job_of = [this, h](uint64_t inode) { return jobs_.TrainingJobOf(h, inode); }}));
+              .rules_changed = [this, h] { jobs_.connections().CheckPackets(HostId(h)); },
+              .gpus_of = [this, h] { return jobs_.GpusOf(h); }}));
     }
     return agents;
   }
-
-  // Rules at one end matter to packets of both directions.
 
   // ---- Faults ----
 
@@ -157,7 +173,7 @@ class World {
     if (!agents_[host]->is_alive()) return;
     agents_[host]->Kill();
     streams_.AgentDied(host);
-    jobs_.AgentDied(host);
+    jobs_.connections().AgentDied(HostId(host));
     queue_.After(kRestart + down_for, [this, host] { StartAgent(host); });
   }
 
@@ -188,7 +204,7 @@ class World {
       case FaultKind::kController:
         return KillController(kRestart + fault.lasts);
       case FaultKind::kWrite:
-        return controller_.DieAtWrite(fault.amount == 0 ? DeathAtWrite::kBefore : DeathAtWrite::kAfter);
+        return controller_.DieAtWrite(fault.amount == 0 ? hosts::DeathAtWrite::kBefore : hosts::DeathAtWrite::kAfter);
       case FaultKind::kPause:
         agents_[host]->Stop();
         return Later(fault, [this, host] { agents_[host]->Continue(); });
@@ -236,16 +252,17 @@ class World {
   }
 
   const ChaosOptions options_;
-  EventQueue queue_;
-  VirtualNetwork network_;
-  std::vector<std::unique_ptr<VirtualKernel>> kernels_;  // [host]
-  std::vector<std::unique_ptr<VirtualAgent>> agents_;    // [host]
-  VirtualController controller_;
-  VirtualStreams streams_;
+  hosts::EventQueue queue_;
+  topology::Fabric fabric_;
+  hosts::VirtualNetwork network_;
+  std::vector<std::unique_ptr<hosts::VirtualKernel>> kernels_;  // [host]
+  std::vector<std::unique_ptr<hosts::VirtualAgent>> agents_;    // [host]
+  hosts::VirtualController controller_;
+  hosts::VirtualStreams streams_;
   VirtualJobs jobs_;
   bool controller_dies_ = false;
   std::optional<LinkId> taken_out_;
-  std::optional<Violation> violation_;
+  std::optional<hosts::Violation> violation_;
 };
 
 }  // namespace

@@ -29,8 +29,8 @@
 
 #include "base/sim_time.h"
 #include "sim/chaos/fault.h"
-#include "sim/chaos/sabotage.h"
-#include "sim/chaos/violation.h"
+#include "sim/hosts/sabotage.h"
+#include "sim/hosts/violation.h"
 
 namespace fairlead::sim::chaos {
 
@@ -41,7 +41,7 @@ struct ChaosOptions {
   SimDuration faulty_for = SimDuration(40'000'000'000);
   SimDuration calm_for = SimDuration(60'000'000'000);  // longer than a lease's term and what is found by probes
   std::vector<Fault> faults;                           // ascending
-  Sabotage sabotage = Sabotage::kNone;
+  hosts::Sabotage sabotage = hosts::Sabotage::kNone;
   // Called with what happens, for people; may be empty.
   std::function<void(SimTime, const std::string&)> log;
 
@@ -50,8 +50,8 @@ struct ChaosOptions {
 };
 
 struct ChaosResult {
-  std::optional<Violation> violation;  // the first one; what came after is not run
-  uint64_t hash = 0;                   // of the history
+  std::optional<hosts::Violation> violation;  // the first one; what came after is not run
+  uint64_t hash = 0;                          // of the history
   uint64_t num_events = 0;
   uint64_t num_opened = 0;  // connections
   uint64_t num_moved = 0;   // ports of open connections

@@ -68,7 +68,7 @@ TEST(ChaosRunTest, ASearchDoesNotDependOnItsThreads) {
   EXPECT_EQ(SearchChaos(options, kGoOn).hash, hash);
 }
 
-class BrokenCoreTest : public testing::TestWithParam<Sabotage> {};
+class BrokenCoreTest : public testing::TestWithParam<hosts::Sabotage> {};
 
 TEST_P(BrokenCoreTest, IsCaught) {
   constexpr uint64_t kNumSeeds = 1000;
@@ -80,21 +80,21 @@ TEST_P(BrokenCoreTest, IsCaught) {
   FAIL() << "no law was broken in " << kNumSeeds << " runs";
 }
 
-std::vector<Sabotage> AllSabotage() {
-  std::vector<Sabotage> all;
-  for (size_t s = 1; s < kSabotageNames.size(); ++s) all.push_back(static_cast<Sabotage>(s));
+std::vector<hosts::Sabotage> AllSabotage() {
+  std::vector<hosts::Sabotage> all;
+  for (size_t s = 1; s < hosts::kSabotageNames.size(); ++s) all.push_back(static_cast<hosts::Sabotage>(s));
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BrokenCoreTest, testing::ValuesIn(AllSabotage()), [](const auto& test) {
   std::string name;
-  for (const char c : kSabotageNames[static_cast<size_t>(test.param)]) name += c == '-' ? '_' : c;
+  for (const char c : hosts::kSabotageNames[static_cast<size_t>(test.param)]) name += c == '-' ? '_' : c;
   return name;
 });
 
 TEST(ChaosRunTest, TheSmallestRunBreaksTheSameLaw) {
   SearchOptions options = Search(20);
-  options.run.sabotage = Sabotage::kForgottenRules;
+  options.run.sabotage = hosts::Sabotage::kForgottenRules;
   const SearchResult result = SearchChaos(options, kGoOn);
   ASSERT_FALSE(result.violations.empty());
   const FoundViolation& found = result.violations.front();

@@ -29,7 +29,7 @@ struct SearchOptions {
 
 struct FoundViolation {
   ChaosOptions run;
-  Violation violation;
+  hosts::Violation violation;
 };
 
 struct SearchResult {

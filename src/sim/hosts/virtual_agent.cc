@@ -1,4 +1,4 @@
-#include "sim/chaos/virtual_agent.h"
+#include "sim/hosts/virtual_agent.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "agent/agent_state.h"
 #include "base/check.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 using agent::RewriteRule;
 
@@ -23,8 +23,8 @@ constexpr SimDuration kShortestWait(100'000);
 
 }  // namespace
 
-VirtualAgent::VirtualAgent(uint32_t host, uint64_t seed, Surroundings surroundings)
-    : host_(host), surroundings_(std::move(surroundings)), random_(seed) {}
+VirtualAgent::VirtualAgent(HostId host, uint64_t seed, Looking looking, Surroundings surroundings)
+    : host_(host), looking_(looking), surroundings_(std::move(surroundings)), random_(seed) {}
 
 SimDuration VirtualAgent::Delay(int64_t least_us, int64_t most_us) {
   return SimDuration(1000 *
@@ -51,8 +51,10 @@ void VirtualAgent::Start() {
   FL_CHECK(!is_alive());
   agent::HostAgentOptions options;
   options.host = surroundings_.network->HostName(host_);
-  options.version = "chaos";
-  options.nics = {surroundings_.network->NicOf(host_)};
+  options.version = "simulated";
+  for (const NicId nic : surroundings_.network->NicsOf(host_)) {
+    options.nics.push_back(surroundings_.network->AddressOf(nic));
+  }
   options.keeps_state = true;
   options.random_seed = random_();
   options.probes.probes_per_second = 1e6;
@@ -77,7 +79,7 @@ void VirtualAgent::Start() {
   wake_at_ = SimTime::Never();
   core_ = std::make_unique<agent::HostAgent>(options, kept, queue().now(), installed);
   Handle();
-  ListSockets();
+  KeepListing();
 }
 
 void VirtualAgent::Kill() {
@@ -149,7 +151,24 @@ void VirtualAgent::ListSockets() {
     ClearOrphans();
     Deliver(agent::SocketsSeen{asked_at, list});
   });
-  After(kListPeriod + Delay(0, 20'000), [this] { ListSockets(); });
+}
+
+void VirtualAgent::KeepListing() {
+  if (looking_ != Looking::kByItself) return;
+  ListSockets();
+  After(kListPeriod + Delay(0, 20'000), [this] { KeepListing(); });
+}
+
+// As the daemon: all sockets now and then, and those that are measured in between.
+void VirtualAgent::Sample() {
+  if (!is_running()) return;
+  const SimTime asked_at = queue().now();
+  if (next_list_ <= asked_at) {
+    next_list_ = asked_at + kListPeriod;
+    return ListSockets();
+  }
+  core_->CountGpus(asked_at, surroundings_.gpus_of());
+  Deliver(agent::BytesSeen{asked_at, kernel().List(asked_at)});
 }
 
 // As service/port_rewriter.h: rules of the agent before live as long as their connection.
@@ -224,10 +243,9 @@ void VirtualAgent::LogRule(const RewriteRule& rule, uint16_t port) {
   queue().Log([&] {
     const bool departs = rule.direction == RewriteRule::Direction::kDeparture;
     return fmt::format("{}: {} {}->{} port {} to {}: {}", surroundings_.network->HostName(host_),
-                       departs ? "departure" : "arrival",
-                       surroundings_.network->HostName(surroundings_.network->HostOf(rule.source)),
-                       surroundings_.network->HostName(surroundings_.network->HostOf(rule.destination)), rule.from_port,
-                       rule.destination_port, port == 0 ? "as it is" : fmt::format("becomes {}", port));
+                       departs ? "departure" : "arrival", surroundings_.network->HostName(rule.source),
+                       surroundings_.network->HostName(rule.destination), rule.from_port, rule.destination_port,
+                       port == 0 ? "as it is" : fmt::format("becomes {}", port));
   });
 }
 
@@ -236,9 +254,8 @@ void VirtualAgent::Do(const agent::FindOwners& action) {
     agent::OwnersFound found;
     for (const uint64_t inode : action.inodes) {
       const VirtualSocket* socket = kernel().Find(inode);
-      if (socket == nullptr) continue;
-      const std::string job = surroundings_.training_job_of(inode);
-      if (!job.empty()) found.owners.push_back({.inode = inode, .pid = socket->pid, .job = job});
+      if (socket == nullptr || socket->job.empty()) continue;
+      found.owners.push_back({.inode = inode, .pid = socket->pid, .job = socket->job});
     }
     Deliver(std::move(found));
   });
@@ -250,7 +267,10 @@ void VirtualAgent::Do(const agent::Noted& action) {
 
 void VirtualAgent::Do(const agent::SetSocketClass& action) {
   if (surroundings_.sabotage == Sabotage::kLostClasses) return;
-  OnKernel([this, action] { kernel().SetClass(action.inode, action.traffic_class); });
+  OnKernel([this, action] {
+    kernel().SetClass(action.inode, action.traffic_class);
+    if (surroundings_.classes_changed) surroundings_.classes_changed();
+  });
 }
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

@@ -1,22 +1,24 @@
 // The fabric of a simulated cluster as packets see it: switches that hash, and cables that fail.
 //
 // A cable that fails loses packets at once; `Converge()` later makes the switches route around it, as a routing
-// protocol does, which moves connections of healthy cables, too. Hosts have one NIC; NIC and host have the same number.
+// protocol does, which moves connections of healthy cables, too. NICs have one port each.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/ip_address.h"
 #include "base/random.h"
 #include "controller/host_messages.h"
+#include "model/path.h"
 #include "topology/address_book.h"
 #include "topology/fabric.h"
 #include "topology/router.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 // What the header of a packet shows to switches and hosts.
 struct PacketHeader {
@@ -29,26 +31,32 @@ struct PacketHeader {
 
 class VirtualNetwork {
  public:
-  // Two leaves or more of up to three hosts, four spines. Args: num_hosts in [2, 64]; seed: of the switches' hashes.
-  VirtualNetwork(uint32_t num_hosts, uint64_t seed);
+  // Args: fabric: must outlive this; every NIC with GPUs has one port; seed: of the switches' hashes.
+  VirtualNetwork(const topology::Fabric& fabric, uint64_t seed);
 
   const topology::Fabric& fabric() const { return fabric_; }
   const topology::AddressBook& addresses() const { return addresses_; }
-  uint32_t num_hosts() const { return num_hosts_; }
-  IpAddress NicOf(uint32_t host) const { return IpAddress::FromIpv4(kFirstNic + host); }
-  // Args: an address of NicOf().
-  uint32_t HostOf(const IpAddress& nic) const { return nic.ipv4() - kFirstNic; }
-  std::string HostName(uint32_t host) const { return fabric_.HostName(HostId(host)); }
+  IpAddress AddressOf(NicId nic) const { return IpAddress::FromIpv4(kFirstNic + nic.value()); }
+  // Args: an address of AddressOf().
+  NicId NicOf(const IpAddress& address) const { return NicId(address.ipv4() - kFirstNic); }
+  std::string HostName(HostId host) const { return fabric_.HostName(host); }
+  // That of a NIC with this address.
+  std::string HostName(const IpAddress& address) const { return HostName(fabric_.host_of(NicOf(address))); }
+  // The NICs of a host that GPUs use, ascending.
+  std::vector<NicId> NicsOf(HostId host) const;
 
-  // Cables between switches, by one of their two links; the place of a cable is its number for faults.
+  // One of the two links of each cable between leaves and spines; the place of a cable is its number for faults.
   const std::vector<LinkId>& cables() const { return cables_; }
   // Both directions of a cable lose every packet, or carry them again. Takes effect on routes with Converge().
   void SetCable(LinkId cable, bool is_up);
+  void SetLink(LinkId link, bool is_up) { carries_[link] = is_up ? 1 : 0; }
   void Converge() { router_.SetHealth(carries_); }
   bool IsUp(LinkId link) const { return carries_[link] > 0; }
 
   // The links from NIC to NIC that the switches choose; empty where the two are cut apart.
   std::vector<LinkId> RouteOf(const PacketHeader& packet) const;
+  // The same between two GPUs, with the links of their hosts.
+  model::Path RouteBetween(GpuId source, GpuId destination, const PacketHeader& packet) const;
   // Whether a packet arrives: it has a route, and no cable of it has failed.
   bool Arrives(const PacketHeader& packet) const;
   // The result of a scan as a host sees it.
@@ -58,13 +66,13 @@ class VirtualNetwork {
   static constexpr uint32_t kFirstNic = 0x0a000001;
   static constexpr uint32_t kFirstInterface = 0x0a800000;
 
-  uint32_t num_hosts_;
+  const topology::Fabric& fabric_;
   uint64_t seed_;
-  topology::Fabric fabric_;
   topology::AddressBook addresses_;
   topology::Router router_;
   topology::LinkHealth carries_;
+  IdVector<NicId, GpuId> gpu_beside_;  // invalid: no GPU uses the NIC
   std::vector<LinkId> cables_;
 };
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "agent/host_agent.h"
+#include "base/ids.h"
 #include "base/random.h"
-#include "sim/chaos/event_queue.h"
-#include "sim/chaos/sabotage.h"
-#include "sim/chaos/virtual_kernel.h"
-#include "sim/chaos/virtual_network.h"
+#include "sim/hosts/event_queue.h"
+#include "sim/hosts/sabotage.h"
+#include "sim/hosts/virtual_kernel.h"
+#include "sim/hosts/virtual_network.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 class VirtualAgent {
  public:
@@ -29,14 +30,20 @@ class VirtualAgent {
     const VirtualNetwork* network = nullptr;
     VirtualKernel* kernel = nullptr;
     Sabotage sabotage = Sabotage::kNone;
-    std::function<void(const agent::AnswerProcess&)> answer;     // of a process of this host
-    std::function<void(controller::FromAgent)> send;             // on its stream
-    std::function<void()> rules_changed;                         // of the kernel
-    std::function<std::vector<agent::GpuSums>()> gpus_of;        // of the jobs on this host
-    std::function<std::string(uint64_t inode)> training_job_of;  // of the owner of a socket; empty: no training process
+    std::function<void(const agent::AnswerProcess&)> answer;  // of a process of this host
+    std::function<void(controller::FromAgent)> send;          // on its stream
+    std::function<void()> rules_changed;                      // of the kernel
+    std::function<void()> classes_changed = nullptr;          // of its sockets; may be empty
+    std::function<std::vector<agent::GpuSums>()> gpus_of;     // of the jobs on this host
   };
 
-  VirtualAgent(uint32_t host, uint64_t seed, Surroundings surroundings);
+  // How it looks at its host.
+  enum class Looking : uint8_t {
+    kByItself,    // lists sockets twice a second
+    kWhenSampled  // Sample() is called as often as the daemon measures
+  };
+
+  VirtualAgent(HostId host, uint64_t seed, Looking looking, Surroundings surroundings);
 
   bool is_alive() const { return core_ != nullptr; }
   bool is_running() const { return is_alive() && !is_stopped_; }
@@ -51,6 +58,8 @@ class VirtualAgent {
   void Continue();
   void SetDiskFull(bool is_full) { is_disk_full_ = is_full; }
   void SetKernelRefuses(bool refuses) { kernel_refuses_ = refuses; }
+  // Reads the counters of GPUs and sockets, which are of this moment.
+  void Sample();
 
   // Gives it an event, now or when it continues; false: there is no process.
   bool Deliver(agent::HostEvent event);
@@ -61,6 +70,7 @@ class VirtualAgent {
   void ScheduleWake();
   void Save();
   void ListSockets();
+  void KeepListing();
   void ClearOrphans();
   void Heed(const agent::HostAction& action);
   void Do(const agent::AnswerProcess& action) { surroundings_.answer(action); }
@@ -81,7 +91,8 @@ class VirtualAgent {
   EventQueue& queue() { return *surroundings_.queue; }
   VirtualKernel& kernel() { return *surroundings_.kernel; }
 
-  const uint32_t host_;
+  const HostId host_;
+  const Looking looking_;
   Surroundings surroundings_;
   Random random_;
   uint64_t incarnation_ = 0;
@@ -95,10 +106,11 @@ class VirtualAgent {
   std::vector<std::function<void()>> suspended_;  // work that was due while the process was stopped
   std::set<agent::RewriteRule> orphans_;          // rules of earlier processes that this one has not set
   SimTime orphan_look_at_;
+  SimTime next_list_;
   SimTime wake_at_;
   SimTime kernel_free_at_;
   bool is_saving_ = false;
   uint64_t saved_revision_ = 0;
 };
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

@@ -10,7 +10,12 @@
 #include "base/random.h"
 #include "base/sim_time.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
+
+// Args: milliseconds, low <= high.
+inline SimDuration RandomMilliseconds(Random* random, double low, double high) {
+  return SimDuration(static_cast<int64_t>(1e6 * random->Uniform(low, high)));
+}
 
 class EventQueue {
  public:
@@ -33,6 +38,8 @@ class EventQueue {
 
   // Runs everything up to and including `end`, unless `stop` says so before the next event.
   void RunUntil(SimTime end, const std::function<bool()>& stop);
+  // It is `now`, if it was earlier. Args: nothing is due before.
+  void AdvanceTo(SimTime now);
 
  private:
   struct Event {
@@ -53,4 +60,4 @@ class EventQueue {
   std::function<void(SimTime, const std::string&)> log_;
 };
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

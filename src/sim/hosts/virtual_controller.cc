@@ -1,13 +1,12 @@
-#include "sim/chaos/virtual_controller.h"
+#include "sim/hosts/virtual_controller.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 #include "traffic/path_service_registry.h"
-#include "traffic/policy_registry.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 using controller::TrafficOutput;
 
@@ -15,28 +14,17 @@ namespace {
 
 // As the daemon's (service/controller_loop.h).
 constexpr SimDuration kTick(200'000'000);
-// Terms are shorter than a cluster's, so that a minute of virtual time sees several of each.
-constexpr SimDuration kLeaseTtl(15'000'000'000);
-constexpr SimDuration kHeartbeatPeriod(2'000'000'000);
-constexpr SimDuration kProbePeriod(1'000'000'000);
-constexpr SimDuration kVerifyPeriod(5'000'000'000);
-
-traffic::c4p::C4pOptions PathOptions(uint64_t epoch_base) {
-  traffic::c4p::C4pOptions options;
-  options.epoch_base = epoch_base;
-  options.lease_ttl = kLeaseTtl;
-  options.probe_period = kProbePeriod;
-  options.verify_period = kVerifyPeriod;
-  options.probes.max_probes_per_round = 64;
-  return options;
-}
 
 }  // namespace
 
-VirtualController::VirtualController(uint64_t seed, Surroundings surroundings)
-    : surroundings_(std::move(surroundings)),
+VirtualController::VirtualController(uint64_t seed, const VirtualControllerOptions& options, Surroundings surroundings)
+    : options_(options),
+      surroundings_(std::move(surroundings)),
       random_(seed),
-      policy_(traffic::CreatePolicy("crux-levels", {}).value()) {}
+      policy_(traffic::CreateLevelPolicy(options.policy)) {
+  options_.paths.chooses_paths = options.policy.chooses_paths;
+  options_.traffic.sets_levels = options.policy.sets_levels;
+}
 
 void VirtualController::Start() {
   FL_CHECK(!is_alive());
@@ -46,13 +34,10 @@ void VirtualController::Start() {
   death_ = DeathAtWrite::kNone;
   inbox_.clear();
   outputs_.clear();
-  paths_ = traffic::CreatePathService(surroundings_.network->fabric(), PathOptions(incarnation_ << 32));
-  controller::TrafficControllerOptions options;
-  options.version = "chaos";
-  options.heartbeat_period = kHeartbeatPeriod;
-  options.lease_ttl = kLeaseTtl;
+  options_.paths.epoch_base = incarnation_ << 32;
+  paths_ = traffic::CreatePathService(surroundings_.network->fabric(), options_.paths);
   core_ = std::make_unique<controller::TrafficController>(
-      surroundings_.network->fabric(), surroundings_.network->addresses(), *paths_, *policy_, options);
+      surroundings_.network->fabric(), surroundings_.network->addresses(), *paths_, *policy_, options_.traffic);
   std::vector<std::pair<std::string, std::string>> records(store_.begin(), store_.end());
   if (surroundings_.sabotage == Sabotage::kLostRecords) records.clear();
   FL_CHECK(core_->Restore(records).ok());
@@ -140,4 +125,4 @@ void VirtualController::Send() {
   }
 }
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

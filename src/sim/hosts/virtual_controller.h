@@ -14,11 +14,20 @@
 
 #include "base/random.h"
 #include "controller/traffic_controller.h"
-#include "sim/chaos/event_queue.h"
-#include "sim/chaos/sabotage.h"
-#include "sim/chaos/virtual_network.h"
+#include "sim/hosts/event_queue.h"
+#include "sim/hosts/sabotage.h"
+#include "sim/hosts/virtual_network.h"
+#include "traffic/c4p/c4p_options.h"
+#include "traffic/live_policy.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
+
+// What it decides, and how.
+struct VirtualControllerOptions {
+  traffic::LivePolicy policy;
+  traffic::c4p::C4pOptions paths;
+  controller::TrafficControllerOptions traffic;
+};
 
 enum class DeathAtWrite : uint8_t { kNone, kBefore, kAfter };
 
@@ -33,7 +42,7 @@ class VirtualController {
     std::function<void()> died;                     // at a write
   };
 
-  VirtualController(uint64_t seed, Surroundings surroundings);
+  VirtualController(uint64_t seed, const VirtualControllerOptions& options, Surroundings surroundings);
 
   bool is_alive() const { return core_ != nullptr; }
   bool is_running() const { return is_alive() && !is_stopped_; }
@@ -61,6 +70,7 @@ class VirtualController {
   void Send();
   EventQueue& queue() { return *surroundings_.queue; }
 
+  VirtualControllerOptions options_;
   Surroundings surroundings_;
   Random random_;
   uint64_t incarnation_ = 0;
@@ -77,4 +87,4 @@ class VirtualController {
   SimDuration clock_offset_;
 };
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

@@ -5,7 +5,7 @@
 
 #include "base/sim_time.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 struct Violation {
   SimTime at;
@@ -15,4 +15,4 @@ struct Violation {
   friend bool operator==(const Violation&, const Violation&) = default;
 };
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

@@ -1,40 +1,24 @@
-#include "sim/chaos/virtual_network.h"
+#include "sim/hosts/virtual_network.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 #include "controller/probed_routes.h"
-#include "topology/clos_fabrics.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
-namespace {
-
-constexpr uint32_t kHostsPerLeaf = 3;
-constexpr uint32_t kNumSpines = 4;
-
-topology::Fabric MakeFabric(uint32_t num_hosts) {
-  topology::ClosSpec spec;
-  spec.leaves = std::max(2u, (num_hosts + kHostsPerLeaf - 1) / kHostsPerLeaf);
-  spec.hosts_per_leaf = kHostsPerLeaf;
-  spec.spines = kNumSpines;
-  spec.host.gpus = 1;
-  spec.host.nics = 1;
-  spec.host.pcie_switches = 1;
-  spec.host.sockets = 1;
-  return topology::BuildClos(spec).value();
-}
-
-}  // namespace
-
-VirtualNetwork::VirtualNetwork(uint32_t num_hosts, uint64_t seed)
-    : num_hosts_(num_hosts),
+VirtualNetwork::VirtualNetwork(const topology::Fabric& fabric, uint64_t seed)
+    : fabric_(fabric),
       seed_(seed),
-      fabric_(MakeFabric(num_hosts)),
-      router_(fabric_),
-      carries_(fabric_.num_links(), 1.0) {
-  for (uint32_t n = 0; n < fabric_.num_nics(); ++n) FL_CHECK(addresses_.AddNic(NicOf(n), NicId(n)).ok());
+      router_(fabric),
+      carries_(fabric.num_links(), 1.0),
+      gpu_beside_(fabric.num_nics(), GpuId()) {
+  for (uint32_t n = 0; n < fabric_.num_nics(); ++n) FL_CHECK(addresses_.AddNic(AddressOf(NicId(n)), NicId(n)).ok());
+  for (uint32_t g = 0; g < fabric_.num_gpus(); ++g) {
+    GpuId& beside = gpu_beside_[fabric_.nic_of(GpuId(g))];
+    if (!beside.valid()) beside = GpuId(g);
+  }
   for (uint32_t l = 0; l < fabric_.num_links(); ++l) {
     const LinkId link(l);
     if (!topology::IsNetwork(fabric_.tier(link))) continue;
@@ -44,20 +28,37 @@ VirtualNetwork::VirtualNetwork(uint32_t num_hosts, uint64_t seed)
   }
 }
 
-void VirtualNetwork::SetCable(LinkId cable, bool is_up) {
-  carries_[cable] = carries_[fabric_.reverse(cable)] = is_up ? 1 : 0;
+std::vector<NicId> VirtualNetwork::NicsOf(HostId host) const {
+  std::vector<NicId> nics;
+  for (uint32_t g = 0; g < fabric_.num_gpus_of(host); ++g) {
+    nics.push_back(fabric_.nic_of(GpuId(fabric_.first_gpu(host).value() + g)));
+  }
+  std::ranges::sort(nics);
+  nics.erase(std::ranges::unique(nics).begin(), nics.end());
+  return nics;
 }
 
-std::vector<LinkId> VirtualNetwork::RouteOf(const PacketHeader& packet) const {
-  const uint32_t from = HostOf(packet.source);
-  const uint32_t to = HostOf(packet.destination);
-  const model::FiveTuple tuple = {.source_address = from,
-                                  .destination_address = to,
+void VirtualNetwork::SetCable(LinkId cable, bool is_up) {
+  SetLink(cable, is_up);
+  SetLink(fabric_.reverse(cable), is_up);
+}
+
+model::Path VirtualNetwork::RouteBetween(GpuId source, GpuId destination, const PacketHeader& packet) const {
+  const model::FiveTuple tuple = {.source_address = NicOf(packet.source).value(),
+                                  .destination_address = NicOf(packet.destination).value(),
                                   .source_port = packet.source_port,
                                   .destination_port = packet.destination_port,
                                   .protocol = packet.protocol};
   model::Path path;
-  if (!router_.AppendEcmpPath(GpuId(from), GpuId(to), tuple, seed_, &path)) return {};
+  if (!router_.AppendEcmpPath(source, destination, tuple, seed_, &path)) return {};
+  return path;
+}
+
+std::vector<LinkId> VirtualNetwork::RouteOf(const PacketHeader& packet) const {
+  const GpuId from = gpu_beside_[NicOf(packet.source)];
+  const GpuId to = gpu_beside_[NicOf(packet.destination)];
+  if (!from.valid() || !to.valid()) return {};
+  model::Path path = RouteBetween(from, to, packet);
   std::erase_if(path, [this](LinkId link) { return !topology::IsNetwork(fabric_.tier(link)); });
   return path;
 }
@@ -89,4 +90,4 @@ controller::PortScanSeen VirtualNetwork::Probe(const controller::PortScanWanted&
   return seen;
 }
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

@@ -10,12 +10,12 @@
 
 #include "base/random.h"
 #include "controller/host_messages.h"
-#include "sim/chaos/event_queue.h"
-#include "sim/chaos/sabotage.h"
-#include "sim/chaos/virtual_agent.h"
-#include "sim/chaos/virtual_controller.h"
+#include "sim/hosts/event_queue.h"
+#include "sim/hosts/sabotage.h"
+#include "sim/hosts/virtual_agent.h"
+#include "sim/hosts/virtual_controller.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 class VirtualStreams {
  public:
@@ -71,4 +71,4 @@ class VirtualStreams {
   std::vector<int64_t> slowness_;                             // [host]
 };
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

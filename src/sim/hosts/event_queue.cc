@@ -1,10 +1,10 @@
-#include "sim/chaos/event_queue.h"
+#include "sim/hosts/event_queue.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 void EventQueue::At(SimTime at, Action action) {
   FL_CHECK(now_ <= at);
@@ -24,4 +24,9 @@ void EventQueue::RunUntil(SimTime end, const std::function<bool()>& stop) {
   }
 }
 
-}  // namespace fairlead::sim::chaos
+void EventQueue::AdvanceTo(SimTime now) {
+  FL_CHECK(heap_.empty() || now <= heap_.front().at);
+  now_ = std::max(now_, now);
+}
+
+}  // namespace fairlead::sim::hosts

@@ -1,9 +1,9 @@
-#include "sim/chaos/virtual_kernel.h"
+#include "sim/hosts/virtual_kernel.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 using agent::RewriteRule;
 using agent::SocketPair;
@@ -49,6 +49,11 @@ void VirtualKernel::SetClass(uint64_t inode, uint8_t traffic_class) {
   if (socket != sockets_.end()) socket->second.traffic_class = traffic_class;
 }
 
+void VirtualKernel::SetBytesSent(uint64_t inode, double bytes) {
+  const auto socket = sockets_.find(inode);
+  if (socket != sockets_.end()) socket->second.bytes_sent = bytes;
+}
+
 const VirtualSocket* VirtualKernel::Find(uint64_t inode) const {
   const auto socket = sockets_.find(inode);
   return socket == sockets_.end() ? nullptr : &socket->second;
@@ -58,7 +63,8 @@ std::vector<agent::SeenSocket> VirtualKernel::List(SimTime now) const {
   std::vector<agent::SeenSocket> list;
   list.reserve(sockets_.size());
   for (const auto& [inode, socket] : sockets_) {
-    const double bytes = socket.bytes_per_second * (now - socket.opened_at).seconds().value();
+    const double steady = socket.bytes_per_second * (now - socket.opened_at).seconds().value();
+    const double bytes = socket.bytes_sent + steady;
     list.push_back({.ends = socket.ends, .inode = inode, .bytes_acked = bytes, .bytes_received = 0});
   }
   return list;
@@ -97,4 +103,4 @@ void VirtualKernel::Reboot() {
   rules_.clear();
 }
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

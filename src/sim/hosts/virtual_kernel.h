@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/sim_time.h"
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 struct VirtualSocket {
   uint64_t inode = 0;
@@ -22,6 +22,7 @@ struct VirtualSocket {
   std::optional<uint8_t> traffic_class = std::nullopt;
   SimTime opened_at = SimTime();
   double bytes_per_second = 0;  // that it sends
+  double bytes_sent = 0;        // besides
 };
 
 class VirtualKernel {
@@ -37,6 +38,8 @@ class VirtualKernel {
   void Add(VirtualSocket socket);
   void Remove(SimTime now, uint64_t inode);
   void SetClass(uint64_t inode, uint8_t traffic_class);
+  // What a socket has sent so far. Args: bytes: never falls.
+  void SetBytesSent(uint64_t inode, double bytes);
   const std::map<uint64_t, VirtualSocket>& sockets() const { return sockets_; }
   const VirtualSocket* Find(uint64_t inode) const;
   std::vector<agent::SeenSocket> List(SimTime now) const;
@@ -63,4 +66,4 @@ class VirtualKernel {
   std::map<agent::RewriteRule, uint16_t> rules_;
 };
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 enum class Sabotage : uint8_t {
   kNone,
@@ -30,4 +30,4 @@ inline constexpr std::array<std::string_view, 13> kSabotageNames = {
     "lost_levels",  "lost_classes",    "repeated_answers",   "silent_announcement",
     "late_answers"};
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

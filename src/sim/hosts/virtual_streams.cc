@@ -1,4 +1,4 @@
-#include "sim/chaos/virtual_streams.h"
+#include "sim/hosts/virtual_streams.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace fairlead::sim::chaos {
+namespace fairlead::sim::hosts {
 
 using controller::StreamId;
 
@@ -229,4 +229,4 @@ void VirtualStreams::EndByController(StreamId id) {
   EndAtController(id, after + Delay(streams_[id.index()].host));
 }
 
-}  // namespace fairlead::sim::chaos
+}  // namespace fairlead::sim::hosts

@@ -1,0 +1,13 @@
+// The fabric of a chaotic world: small, with several paths between hosts.
+#pragma once
+
+#include <cstdint>
+
+#include "topology/fabric.h"
+
+namespace fairlead::sim::chaos {
+
+// Two leaves or more of up to three hosts, four spines; hosts have one GPU and one NIC. Args: num_hosts in [2, 64].
+topology::Fabric MakeChaosFabric(uint32_t num_hosts);
+
+}  // namespace fairlead::sim::chaos
