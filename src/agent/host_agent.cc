@@ -159,7 +159,8 @@ void HostAgent::Begin(const PathRequested& event) {
   const uint64_t number = held.kept.wanted.connection;
   questions_[event.question] = number;
   if (!is_welcome() || is_silent_) return Answer(&held, 0);
-  deadlines_.insert({now() + options_.answer_deadline, number});
+  const bool is_queue_pair = event.kind == QuestionKind::kQueuePair;
+  deadlines_.insert({now() + (is_queue_pair ? options_.queue_pair_deadline : options_.answer_deadline), number});
 }
 
 HostAgent::Connection& HostAgent::Hold(Connection connection) {

@@ -58,8 +58,9 @@ std::optional<JobIdentity> ParseJobKey(std::string_view key) {
 Status CheckJobKey(std::string_view key, std::string_view where) {
   if (IsJobKey(key)) return OkStatus();
   if (key.find('@') == std::string_view::npos) return CheckJobName(key, where);
-  return InvalidArgument(fmt::format("{}: expected a job as NAME@USERID, NAME@USERID.slurm-NUMBER, or only the name for one of root, found '{}'",
-                                     where, PrintableText(key)));
+  return InvalidArgument(fmt::format(
+      "{}: expected a job as NAME@USERID, NAME@USERID.slurm-NUMBER, or only the name for one of root, found '{}'",
+      where, PrintableText(key)));
 }
 
 }  // namespace fairlead::model

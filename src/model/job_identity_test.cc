@@ -22,9 +22,28 @@ TEST(JobIdentityTest, Keys) {
 }
 
 TEST(JobIdentityTest, TextThatIsNoKey) {
-  for (const char* text : {"", "@", "@1", "gpt@", "gpt@0", "gpt@01", "gpt@-1", "gpt@+1", "gpt@ 1", "gpt@4294967296", "gpt@1.",
-                           "gpt@1.slurm-", "gpt@1.slurm-0", "gpt@1.slurm-07", "gpt@1.slurm-7x", "gpt@1.unverified.", "gpt@1@2",
-                           "g pt@1", "../gpt@1", "gpt@1.slurm-7.unverified", "gpt@1\n", "gpt@1.pod"}) {
+  for (const char* text : {"",
+                           "@",
+                           "@1",
+                           "gpt@",
+                           "gpt@0",
+                           "gpt@01",
+                           "gpt@-1",
+                           "gpt@+1",
+                           "gpt@ 1",
+                           "gpt@4294967296",
+                           "gpt@1.",
+                           "gpt@1.slurm-",
+                           "gpt@1.slurm-0",
+                           "gpt@1.slurm-07",
+                           "gpt@1.slurm-7x",
+                           "gpt@1.unverified.",
+                           "gpt@1@2",
+                           "g pt@1",
+                           "../gpt@1",
+                           "gpt@1.slurm-7.unverified",
+                           "gpt@1\n",
+                           "gpt@1.pod"}) {
     EXPECT_FALSE(IsJobKey(text)) << text;
     EXPECT_EQ(CheckJobKey(text, "job").code(), StatusCode::kInvalidArgument) << text;
   }
