@@ -21,8 +21,8 @@ Result<std::string> ReadProcFile(const std::string& path);
 // Effective user of a process; nothing: it is gone. Errors: kUnavailable.
 Result<std::optional<uint32_t>> ReadProcessUser(const std::string& proc_folder, int32_t pid);
 
-// What a process of `user` that calls itself by `name` is part of. Args: cgroups: /proc/PID/cgroup, that of this process
-// for comparison.
+// What a process of `user` that calls itself by `name` is part of. Args: cgroups: /proc/PID/cgroup, that of this
+// process for comparison.
 //
 // Only groups that root makes count: of version 1 /slurm[_NODE]/uid_USER/job_N, of version 2
 // /system.slice/[NODE_]slurmstepd.scope/job_N; users make theirs below /user.slice, containers below their own. The

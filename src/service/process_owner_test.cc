@@ -29,12 +29,13 @@ TEST(IdentifyJobTest, JobsOfSlurm) {
 }
 
 TEST(IdentifyJobTest, GroupsThatUsersMakeSayNothing) {
-  for (const char* group : {"/user.slice/user-1001.slice/user@1001.service/slurm/uid_1001/job_4711",
-                            "/user.slice/user-1001.slice/user@1001.service/system.slice/slurmstepd.scope/job_4711/step_0",
-                            "/docker/3f2e/slurm/uid_1001/job_4711", "/slurm/uid_1002/job_4711", "/slurm/job_4711",
-                            "/slurm/uid_1001/job_4711x", "/slurm/uid_1001/job_0", "/slurm/uid_1001/job_-7",
-                            "/slurm/uid_1001/job_99999999999", "/system.slice/my-slurmstepd.scope.d/job_4711",
-                            "/system.slice/slurmstepd.scope/system", "/", ""}) {
+  for (const char* group :
+       {"/user.slice/user-1001.slice/user@1001.service/slurm/uid_1001/job_4711",
+        "/user.slice/user-1001.slice/user@1001.service/system.slice/slurmstepd.scope/job_4711/step_0",
+        "/docker/3f2e/slurm/uid_1001/job_4711", "/slurm/uid_1002/job_4711", "/slurm/job_4711",
+        "/slurm/uid_1001/job_4711x", "/slurm/uid_1001/job_0", "/slurm/uid_1001/job_-7",
+        "/slurm/uid_1001/job_99999999999", "/system.slice/my-slurmstepd.scope.d/job_4711",
+        "/system.slice/slurmstepd.scope/system", "/", ""}) {
     EXPECT_EQ(KeyIn(std::string("0::") + group + "\n"), "gpt@1001") << group;
   }
   EXPECT_EQ(KeyIn("garbage"), "gpt@1001");
@@ -42,7 +43,8 @@ TEST(IdentifyJobTest, GroupsThatUsersMakeSayNothing) {
 }
 
 TEST(IdentifyJobTest, UsersInPodsAreAnybody) {
-  const std::string pod = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1c2d.slice/cri-containerd-3e.scope";
+  const std::string pod =
+      "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1c2d.slice/cri-containerd-3e.scope";
   EXPECT_EQ(KeyIn("0::" + pod + "\n"), "gpt@1001.unverified");
   EXPECT_EQ(KeyIn("9:cpu:/kubepods/besteffort/pod77/3e4f\n1:name=systemd:/kubepods/besteffort/pod77/3e4f\n"),
             "gpt@1001.unverified");
@@ -64,7 +66,9 @@ TEST(JobIdentifierTest, OwnProcessesAndThoseThatAreGone) {
 TEST(JobIdentifierTest, AGroupIsReadAgainAfterASecond) {
   const TemporaryFolder proc;
   std::filesystem::create_directories(proc.File("7"));
-  const auto move_to = [&](const std::string& group) { std::ofstream(proc.File("7/cgroup")) << "0::" << group << '\n'; };
+  const auto move_to = [&](const std::string& group) {
+    std::ofstream(proc.File("7/cgroup")) << "0::" << group << '\n';
+  };
   JobIdentifier jobs(proc.path());
   move_to("/slurm/uid_1001/job_1/step_0");
   EXPECT_EQ(jobs.KeyOf("gpt", 1001, 7, SimTime()), "gpt@1001.slurm-1");
