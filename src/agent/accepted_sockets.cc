@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "shm/job_name.h"
+#include "model/job_identity.h"
 
 namespace fairlead::agent {
 
@@ -110,7 +110,7 @@ void AcceptedSockets::TakeOwners(const OwnersFound& event) {
   for (const SocketOwner& owner : event.owners) {
     const auto socket = unasked_.find(owner.inode);
     const bool is_free = socket != unasked_.end() && sockets_.size() < num_max_ && !sockets_.contains(owner.inode);
-    if (!is_free || !shm::IsProcessJobName(owner.job)) continue;
+    if (!is_free || !model::IsJobKey(owner.job)) continue;
     Add({.job = owner.job, .pid = owner.pid, .inode = owner.inode, .is_ipv6 = socket->second});
     Classify(&sockets_.at(owner.inode));
     ++taken[owner.job];

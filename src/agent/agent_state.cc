@@ -16,7 +16,7 @@ constexpr uint32_t kLevelMax = 7;
 
 template <class Archive, codec::IsRecord<KeptConnection> Record>
 void Describe(Archive& archive, Record& kept) {
-  archive.Required("job", kept.job, controller::JobName());
+  archive.Required("job", kept.job, controller::JobKey());
   Describe(archive, kept.wanted);
   archive.Required("pid", kept.pid);
   archive.Required("inode", kept.inode);
@@ -38,7 +38,7 @@ void Describe(Archive& archive, Record& alias) {
 
 template <class Archive, codec::IsRecord<KeptAccepted> Record>
 void Describe(Archive& archive, Record& accepted) {
-  archive.Required("job", accepted.job, controller::JobName());
+  archive.Required("job", accepted.job, controller::JobKey());
   archive.Required("pid", accepted.pid);
   archive.Required("inode", accepted.inode);
   archive.Required("is_ipv6", accepted.is_ipv6);

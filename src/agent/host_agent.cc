@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "shm/job_name.h"
+#include "model/job_identity.h"
 
 namespace fairlead::agent {
 
@@ -114,7 +114,7 @@ void HostAgent::AnswerLeave(QuestionId question) { Act(AnswerProcess{.question =
 
 void HostAgent::Take(const PathRequested& event) {
   const bool is_known = questions_.contains(event.question);
-  const bool is_ours = shm::IsProcessJobName(event.job) && IsNic(event.source) && !event.destination.is_unset() &&
+  const bool is_ours = model::IsJobKey(event.job) && IsNic(event.source) && !event.destination.is_unset() &&
                        !IsNic(event.destination) && event.destination_port != 0;
   if (is_known) return;  // the shell's numbers differ; a second answer would be worse than none
   if (is_ours && event.kind == QuestionKind::kAccept) return TakeAccepted(event);
@@ -159,7 +159,8 @@ void HostAgent::Begin(const PathRequested& event) {
   const uint64_t number = held.kept.wanted.connection;
   questions_[event.question] = number;
   if (!is_welcome() || is_silent_) return Answer(&held, 0);
-  deadlines_.insert({now() + options_.answer_deadline, number});
+  const bool is_queue_pair = event.kind == QuestionKind::kQueuePair;
+  deadlines_.insert({now() + (is_queue_pair ? options_.queue_pair_deadline : options_.answer_deadline), number});
 }
 
 HostAgent::Connection& HostAgent::Hold(Connection connection) {

@@ -25,7 +25,7 @@
 // Moves       an established connection is moved by rewriting its source port: here after the socket (departure), at
 //             the other end before it (arrival), which the controller has prepared first. An arrival's older ports stay
 //             while its connection lives, but for the oldest of many: the source may still use one of them.
-// Guarantees  each question has one answer, at `answer_deadline` at the latest. A port is given only to the connection
+// Guarantees  each question has one answer, at its deadline at the latest. A port is given only to the connection
 //             that it was meant for, and not while packets of another one to the same place carry it. No list of closed
 //             connections is empty by accident (which would close all). Same events, same actions.
 // Reference   Dong et al., C4, HPCA 2025, and Cao et al., Crux, SIGCOMM 2024; specification c4.md, sections 9 and 12.
@@ -63,6 +63,8 @@ struct HostAgentOptions {
   // How long a process may wait. Longer: more connections get their port at once; must stay below what the library
   // waits for (20 ms).
   SimDuration answer_deadline = SimDuration(15'000'000);
+  // The same about a queue pair, of which nothing can be changed later; below what the library waits for (500 ms).
+  SimDuration queue_pair_deadline = SimDuration(450'000'000);
   SimDuration stranger_memory = SimDuration(60'000'000'000);
   // How long the oldest of too many ports of an arrival stays. Longer than the controller waits for a move that comes to
   // nothing (2 s).

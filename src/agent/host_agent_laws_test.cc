@@ -141,10 +141,13 @@ class Nonsense {
 // What is true of everything the agent does.
 class Judge {
  public:
-  explicit Judge(SimDuration deadline) : deadline_(deadline) {}
+  explicit Judge(const HostAgentOptions& options) : options_(options) {}
 
   void See(SimTime now, const HostEvent& event) {
-    if (const auto* asked = std::get_if<PathRequested>(&event)) open_[asked->question] = now;
+    if (const auto* asked = std::get_if<PathRequested>(&event)) {
+      const bool is_queue_pair = asked->kind == QuestionKind::kQueuePair;
+      open_[asked->question] = now + (is_queue_pair ? options_.queue_pair_deadline : options_.answer_deadline);
+    }
     if (const auto* left = std::get_if<ProcessLeft>(&event)) open_.erase(left->question);
     if (std::holds_alternative<StreamOpened>(event)) ports_.clear();
     if (const auto* sent = std::get_if<MessageFromController>(&event)) {
@@ -177,14 +180,14 @@ class Judge {
   }
   void ConnectsTo(QuestionId question, uint64_t connection) { asked_[question] = connection; }
   void CheckDeadlines(SimTime now) {
-    for (const auto& [question, asked] : open_) EXPECT_LT(now, asked + deadline_) << "no answer in time";
+    for (const auto& [question, due] : open_) EXPECT_LT(now, due) << "no answer in time";
   }
 
   std::vector<uint64_t> seen;
   bool may_close_all = false;  // after a welcome
 
  private:
-  SimDuration deadline_;
+  const HostAgentOptions options_;
   std::map<QuestionId, SimTime> open_;
   std::map<uint64_t, std::set<uint16_t>> ports_;
   std::map<QuestionId, uint64_t> asked_;
@@ -206,7 +209,7 @@ TEST(HostAgentLaws, EachRequestHasOneAnswerInTimeAndAPortOfItsOwn) {
     Nonsense nonsense(seed);
     SimTime now(1'000'000'000);
     HostAgent agent(options, {}, now);
-    Judge judge(options.answer_deadline);
+    Judge judge(options);
     for (int i = 0; i < 400; ++i) {
       // Its owner calls it when something is due.
       const SimTime next = now + nonsense.Pause();

@@ -400,6 +400,26 @@ TEST_F(HostAgentTest, OrdersForAnArrivalAreAnsweredInTheirOrder) {
 }
 
 // The controller counts answers on each stream.
+// A connection can be moved when it is open, a queue pair can't.
+TEST_F(HostAgentTest, AQueuePairWaitsForItsPort) {
+  Connect();
+  PathRequested question = Question(1);
+  question.kind = QuestionKind::kQueuePair;
+  question.inode = 0;
+  const auto wanted = Sent<controller::PathsWanted>(Do(question));
+  ASSERT_EQ(wanted.size(), 1u);
+  EXPECT_TRUE(Of<AnswerProcess>(Wait(400)).empty());
+  const uint64_t connection = wanted[0].connections[0].connection;
+  const auto late = Of<AnswerProcess>(Hear(controller::PathsAnswered{
+      .request = 1, .job = "gpt", .connections = {{connection, "", {Use(50'003)}}}, .level = 0}));
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].source_port, 50'003);
+  question.question = 2;
+  Do(question);
+  EXPECT_TRUE(Of<AnswerProcess>(Wait(440)).empty());
+  EXPECT_EQ(Of<AnswerProcess>(Wait(10)).size(), 1u) << "but not for ever";
+}
+
 TEST_F(HostAgentTest, OrdersOfAnEarlierStreamAreNotAnswered) {
   Connect();
   const auto set = Of<SetRewrite>(Hear(controller::PrepareArrival{.alias = 8,

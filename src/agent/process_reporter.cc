@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/job_identity.h"
 #include "model/job_name.h"
 
 namespace fairlead::agent {
@@ -53,7 +54,9 @@ std::vector<ProcessesSeen> ProcessReporter::Report(SimTime at, const std::vector
 
 bool ProcessReporter::IsFit(const SeenProcess& process) {
   const telemetry::ProcessReport& report = process.report;
-  const Status name = model::CheckJobName(report.job, "FAIRLEAD_JOB", shm::kProcessJobNameBytesMax);
+  const auto job = model::ParseJobKey(report.job);
+  const Status name =
+      model::CheckJobName(job.has_value() ? job->name : report.job, "FAIRLEAD_JOB", shm::kProcessJobNameBytesMax);
   if (!name.ok()) {
     NoteOnce(fmt::format("process {} is not diagnosed: {}", report.pid, name.message()));
     return false;

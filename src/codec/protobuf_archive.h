@@ -309,6 +309,8 @@ class ProtobufReader {
       if (!has_field_ || is_one_taken_) continue;
       if (!input_.Skip(type_)) return kDamaged;
       NextField();
+      // Nobody has judged the whole while that was still to come.
+      is_one_postponed_ = !has_field_;
     }
     if (is_failed_) return error_;
     if constexpr (requires { record->valueless_by_exception(); }) {

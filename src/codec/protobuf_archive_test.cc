@@ -175,6 +175,8 @@ TEST(ProtobufArchive, UnknownFieldsAreSkipped) {
   for (const std::string& bytes : unknown) {
     EXPECT_EQ(ErrorOf(kGood + bytes), "");
     EXPECT_NE(ErrorOf(kGood + bytes.substr(0, bytes.size() - 1)), "");
+    EXPECT_EQ(ErrorOf(kGood + "\x1a\x0d" + std::string(13, '\x01') + bytes), "numbers: 13 brings bad luck")
+        << "what is unknown at the end does not take laws away";
   }
   EXPECT_NE(ErrorOf(kGood + "\xa3\x01"), "");  // a group
 }

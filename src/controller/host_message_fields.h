@@ -10,7 +10,7 @@
 #include "codec/record.h"
 #include "controller/host_messages.h"
 #include "model/finding_fields.h"
-#include "model/job_name.h"
+#include "model/job_identity.h"
 #include "telemetry/process_report_fields.h"
 #include "traffic/path_message_fields.h"
 
@@ -24,13 +24,14 @@ inline bool IsName(std::string_view text) { return !text.empty() && text.size() 
 
 // ---- Rules ----
 
-// A name that a job may have: what agents send comes from processes.
-struct JobName {
-  std::string Fault(const std::string& name) const { return std::string(model::CheckJobName(name, "").message()); }
-  void Fill(Random* random, std::string* name) const {
+// The key of a job: what agents send of it comes from processes and the kernel (model/job_identity.h).
+struct JobKey {
+  std::string Fault(const std::string& key) const { return std::string(model::CheckJobKey(key, "").message()); }
+  void Fill(Random* random, std::string* key) const {
     static constexpr std::string_view kCharacters = "azAZ09._-";
-    name->resize(1 + random->Below(128));
-    for (char& c : *name) c = kCharacters[random->Below(kCharacters.size())];
+    std::string name(1 + random->Below(63), ' ');
+    for (char& c : name) c = kCharacters[random->Below(kCharacters.size())];
+    *key = model::JobKey({.name = name, .owner = static_cast<uint32_t>(random->Below(3))});
   }
 };
 
@@ -39,7 +40,7 @@ struct AnyName {
     if (IsName(name)) return "";
     return fmt::format(": expected a name of 1 to {} bytes of UTF-8, found {} bytes", kNameBytesMax, name.size());
   }
-  void Fill(Random* random, std::string* name) const { JobName().Fill(random, name); }
+  void Fill(Random* random, std::string* name) const { JobKey().Fill(random, name); }
 };
 
 // ---- From an agent ----
@@ -76,13 +77,13 @@ void Describe(Archive& archive, Record& wanted) {
 template <class Archive, codec::IsRecord<PathsWanted> Record>
 void Describe(Archive& archive, Record& wanted) {
   archive.Required(1, "request", wanted.request);
-  archive.Required(2, "job", wanted.job, JobName());
+  archive.Required(2, "job", wanted.job, JobKey());
   archive.Required(3, "connections", wanted.connections);
 }
 
 template <class Archive, codec::IsRecord<ConnectionOpened> Record>
 void Describe(Archive& archive, Record& opened) {
-  archive.Required(1, "job", opened.job, JobName());
+  archive.Required(1, "job", opened.job, JobKey());
   archive.Required(2, "connection", opened.connection);
   archive.Required(3, "queue_pair", opened.queue_pair);
   archive.Required(4, "socket_port", opened.socket_port);
@@ -90,7 +91,7 @@ void Describe(Archive& archive, Record& opened) {
 
 template <class Archive, codec::IsRecord<ConnectionsClosed> Record>
 void Describe(Archive& archive, Record& closed) {
-  archive.Required(1, "job", closed.job, JobName());
+  archive.Required(1, "job", closed.job, JobKey());
   archive.Required(2, "connections", closed.connections);
 }
 
@@ -108,7 +109,7 @@ void Describe(Archive& archive, Record& held) {
 
 template <class Archive, codec::IsRecord<ConnectionsHeld> Record>
 void Describe(Archive& archive, Record& held) {
-  archive.Required(1, "job", held.job, JobName());
+  archive.Required(1, "job", held.job, JobKey());
   archive.Required(2, "connections", held.connections);
 }
 
@@ -153,7 +154,7 @@ void Describe(Archive& archive, Record& prepared) {
 
 template <class Archive, codec::IsRecord<MoveRefused> Record>
 void Describe(Archive& archive, Record& refused) {
-  archive.Required(1, "job", refused.job, JobName());
+  archive.Required(1, "job", refused.job, JobKey());
   archive.Required(2, "connection", refused.connection);
   archive.Required(3, "queue_pair", refused.queue_pair);
   archive.Required(4, "port", refused.port);
@@ -164,7 +165,7 @@ void Describe(Archive& archive, Record& refused) {
 template <class Archive, codec::IsRecord<JobMeasured> Record>
 void Describe(Archive& archive, Record& measured) {
   auto& profile = measured.profile;
-  archive.Required(1, "job", measured.job, JobName());
+  archive.Required(1, "job", measured.job, JobKey());
   archive.Required(2, "num_gpus", measured.num_gpus);
   archive.Required(3, "iteration_s", profile.iteration_time, codec::Positive());
   archive.Required(4, "compute_s", profile.compute_time);
@@ -182,7 +183,7 @@ void Describe(Archive& archive, Record& measured) {
 
 template <class Archive, codec::IsRecord<ProcessesSeen> Record>
 void Describe(Archive& archive, Record& seen) {
-  archive.Required(1, "job", seen.job, JobName());
+  archive.Required(1, "job", seen.job, JobKey());
   archive.Required(2, "number", seen.number);
   archive.Required(3, "at", seen.at);
   archive.Required(4, "processes", seen.processes, codec::AtMost{kProcessesMax});

@@ -27,7 +27,7 @@
 namespace fairlead::controller {
 
 // Both sides must have the same. Raised with each change that an older side would misunderstand.
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 
 // ---- From an agent ----
 

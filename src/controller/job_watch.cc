@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "model/job_identity.h"
 #include "topology/place_names.h"
 
 namespace fairlead::controller {
@@ -30,6 +31,11 @@ std::vector<HostId> HostsOf(const model::JobLayout& layout) {
     if (known.insert(place.host).second) hosts.push_back(place.host);
   }
   return hosts;
+}
+
+bool IsOwnerVerified(const std::string& job) {
+  const auto identity = model::ParseJobKey(job);
+  return identity.has_value() && identity->is_owner_verified;
 }
 
 bool HasLiving(const ProcessesSeen& look) {
@@ -130,7 +136,10 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
       job->hosts = HostsOf(*layout);
       job->num_ranks = layout->ranks.size();
       const bool is_new_run = !std::exchange(job->is_announced, true);
-      job->events.emplace_back(JobRunning{.job = job->id, .hosts = job->hosts, .is_new_run = is_new_run});
+      job->events.emplace_back(JobRunning{.job = job->id,
+                                          .hosts = job->hosts,
+                                          .is_new_run = is_new_run,
+                                          .is_owner_verified = IsOwnerVerified(job->name)});
     }
     job->records.push_back(std::move(record));
   }

@@ -114,6 +114,7 @@ void Steering::Take(SimTime now, const JobRunning& event) {
   }
   Job& job = jobs_[event.job];
   job.can_shrink = event.can_shrink;
+  job.has_unverified_owner = !event.is_owner_verified;
   if (event.is_new_run || job.hosts != event.hosts) job.needs_operator = false;
   for (const HostId host : event.hosts) {
     spares_.erase(host);
@@ -256,6 +257,7 @@ Steering::Objection Steering::FindObjection(SimTime now, const Finding& finding,
   if (finding.confidence < options_.min_confidence) {
     return {"confidence", fmt::format("confidence is only {:.2f}", finding.confidence)};
   }
+  if (job.has_unverified_owner) return {"owner", "whose job it is is not verified"};
   if (options_.mode == SteeringMode::kObserve) return {"observe", "observing only"};
   if (job.needs_operator) return {"operator", "an action on the job was given up; a person has to look first", true};
   if (sequences_.contains(finding.job)) return {"busy", "another action on the job is under way", true};

@@ -108,6 +108,7 @@ struct SteeredJob {
   std::vector<HostId> hosts;
   bool can_shrink = false;
   bool needs_operator = false;
+  bool has_unverified_owner = false;
   SimTime hold_off_until;
   SimTime paused_until;
   std::string pause_reason;

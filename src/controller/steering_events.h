@@ -23,6 +23,8 @@ struct JobRunning {
   // It was started; false: it runs as before, and is only reported again. That is not a person's confirmation that the
   // leftovers of an action are in order.
   bool is_new_run = true;
+  // Whether the kernel says whose it is (model/job_identity.h); if not, nothing is done to it.
+  bool is_owner_verified = true;
 };
 struct JobGone {
   JobId job;

@@ -84,6 +84,7 @@ void Describe(Archive& archive, Record& record) {
   archive.Required("hosts", job.hosts);
   archive.Required("can_shrink", job.can_shrink);
   archive.Required("needs_operator", job.needs_operator);
+  archive.Optional("has_unverified_owner", job.has_unverified_owner);
   archive.Required("hold_off_until", job.hold_off_until);
   archive.Required("paused_until", job.paused_until);
   archive.Required("pause_reason", job.pause_reason);

@@ -115,6 +115,17 @@ bool IsAdvice(const std::vector<SteeringAction>& actions, std::string_view part)
          actions.front().reason.find(part) != std::string::npos;
 }
 
+// Whoever can call himself by a job of somebody else must not be able to have it stopped.
+TEST(SteeringTest, AJobOfAnUnverifiedOwnerIsNotTouched) {
+  Bench bench;
+  bench.Send(1, JobRunning{.job = kJob, .hosts = Hosts(0, 40), .is_owner_verified = false});
+  const auto actions = bench.Tell(2000, FindingAbout(1, {7}));
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<Advise>(actions[0].step));
+  EXPECT_THAT(actions[0].reason, testing::HasSubstr("whose job it is is not verified"));
+  EXPECT_TRUE(bench.steering.isolated().empty());
+}
+
 TEST(SteeringTest, IsolatesStopsReplacesAndRestartsInThisOrder) {
   Bench bench;
   const std::vector<SteeringStep> steps = bench.Obey(10, bench.Tell(10, FindingAbout(0, {7})));

@@ -3,24 +3,19 @@
 #include <fmt/format.h>
 
 namespace fairlead::model {
-namespace {
 
-constexpr size_t kShownMax = 40;
-
-// Bytes of strangers: no line break, no escape sequence of a terminal.
-std::string Printable(std::string_view text) {
+std::string PrintableText(std::string_view text) {
+  constexpr size_t kShownMax = 40;
   std::string shown;
   for (const char c : text.substr(0, kShownMax)) shown += c >= ' ' && c <= '~' ? c : '?';
   return text.size() > kShownMax ? shown + ".." : shown;
 }
 
-}  // namespace
-
 Status CheckJobName(std::string_view name, std::string_view where, size_t bytes_max) {
   if (shm::IsJobName(name) && name.size() <= bytes_max) return OkStatus();
   return InvalidArgument(
       fmt::format("{}: expected the name of a job, 1 to {} of A-Z a-z 0-9 . _ -, found {}", where, bytes_max,
-                  name.empty() ? "nothing" : fmt::format("'{}' ({} bytes)", Printable(name), name.size())));
+                  name.empty() ? "nothing" : fmt::format("'{}' ({} bytes)", PrintableText(name), name.size())));
 }
 
 }  // namespace fairlead::model

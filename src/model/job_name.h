@@ -14,4 +14,7 @@ namespace fairlead::model {
 // expected, and the name as printable ASCII, shortened.
 Status CheckJobName(std::string_view name, std::string_view where, size_t bytes_max = shm::kJobNameBytesMax);
 
+// Bytes of strangers for a message: no line break, no escape sequence of a terminal; shortened.
+std::string PrintableText(std::string_view text);
+
 }  // namespace fairlead::model

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/job_identity.h"
+
 namespace fairlead::service {
 
 namespace {
@@ -47,6 +49,15 @@ void AddStep(const controller::SteeringStep& step, Json* json) {
                  },
              },
              step);
+}
+
+// By which name its owner knows it, and whose it is; null where the job has no key.
+void AddJob(const std::string& key, Json* json) {
+  const auto identity = model::ParseJobKey(key);
+  const bool is_known = identity.has_value();
+  (*json)["job_name"] = is_known ? Json(identity->name) : report::NameOrNull(key);
+  (*json)["job_owner"] = is_known && identity->is_owner_verified ? Json(identity->owner) : Json();
+  (*json)["slurm_job"] = is_known && identity->slurm_job != 0 ? Json(identity->slurm_job) : Json();
 }
 
 Json OutcomeToJson(const SteeringEvent& event) {
@@ -114,7 +125,7 @@ void AddNames(const SteeringAction& action, const controller::SteeringNames& nam
   const auto host_name = [&](const Json& id) {
     return id.is_number() && names.host ? report::NameOrNull(names.host(HostId(id.get<uint32_t>()))) : Json();
   };
-  (*json)["job_name"] = action.job.valid() && names.job ? report::NameOrNull(names.job(action.job)) : Json();
+  AddJob(action.job.valid() && names.job ? names.job(action.job) : "", json);
   (*json)["host_name"] = host_name((*json)["host"]);
   (*json)["spare_name"] = host_name((*json)["spare"]);
   Json host_names;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ Status Failure(const std::string& path, const std::string& why) {
 }
 
 // The header, and each sum separately: read with one call, in which the kernel tears no aligned word.
-Result<std::optional<agent::GpuSums>> ReadFile(const std::string& path, int32_t pid) {
+Result<std::optional<agent::GpuSums>> ReadFile(const std::string& path, int32_t pid, JobIdentifier* jobs, SimTime at) {
   const std::optional<agent::GpuSums> kNone;
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   // Not permanent ones, such as a link.
@@ -43,9 +44,14 @@ Result<std::optional<agent::GpuSums>> ReadFile(const std::string& path, int32_t 
   const char* job_end = std::find(std::begin(counters->job), std::end(counters->job), '\0');
   const double flop = counters->flop.load(std::memory_order_relaxed);
   if (!is_ours || job_end == std::end(counters->job) || !std::isfinite(flop) || flop < 0) return kNone;
-  if (!shm::IsProcessJobName({std::begin(counters->job), job_end})) return kNone;
+  const std::string name(std::begin(counters->job), job_end);
+  if (!shm::IsProcessJobName(name)) return kNone;
+  struct stat status = {};
+  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return kNone;
+  FL_ASSIGN_OR_RETURN(const std::optional<uint32_t> user, ReadProcessUser("/proc", pid));
+  if (user != status.st_uid) return kNone;
   return std::optional(
-      agent::GpuSums{.job = std::string(std::begin(counters->job), job_end),
+      agent::GpuSums{.job = jobs->KeyOf(name, *user, pid, at),
                      .num_gpus = counters->num_gpus,
                      .flop = Flop(flop),
                      .busy = Seconds(static_cast<double>(counters->busy_ns.load(std::memory_order_relaxed)) * 1e-9)});
@@ -53,8 +59,8 @@ Result<std::optional<agent::GpuSums>> ReadFile(const std::string& path, int32_t 
 
 }  // namespace
 
-Result<std::vector<agent::GpuSums>> ReadGpuCounters(const std::string& folder) {
-  std::map<std::string, agent::GpuSums> jobs;
+Result<std::vector<agent::GpuSums>> ReadGpuCounters(const std::string& folder, JobIdentifier* jobs, SimTime at) {
+  std::map<std::string, agent::GpuSums> sums_of;
   std::error_code error;
   auto entry = std::filesystem::directory_iterator(folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
@@ -66,9 +72,9 @@ Result<std::vector<agent::GpuSums>> ReadGpuCounters(const std::string& folder) {
       unlink(entry->path().c_str());
       continue;
     }
-    FL_ASSIGN_OR_RETURN(const auto sums, ReadFile(entry->path().string(), pid));
+    FL_ASSIGN_OR_RETURN(const auto sums, ReadFile(entry->path().string(), pid, jobs, at));
     if (!sums.has_value()) continue;
-    agent::GpuSums& job = jobs[sums->job];
+    agent::GpuSums& job = sums_of[sums->job];
     job.job = sums->job;
     job.num_gpus += sums->num_gpus;
     job.flop += sums->flop;
@@ -76,7 +82,7 @@ Result<std::vector<agent::GpuSums>> ReadGpuCounters(const std::string& folder) {
   }
   if (error && error != std::errc::no_such_file_or_directory) return Failure(folder, error.message());
   std::vector<agent::GpuSums> result;
-  for (auto& [name, sums] : jobs) result.push_back(std::move(sums));
+  for (auto& [name, sums] : sums_of) result.push_back(std::move(sums));
   return result;
 }
 

@@ -30,10 +30,15 @@ void WriteCounters(const TemporaryFolder& folder, int32_t pid, const char* job =
   std::ofstream(folder.File(std::to_string(pid))).write(reinterpret_cast<const char*>(&counters), sizeof(counters));
 }
 
+Result<std::vector<agent::GpuSums>> Read(const std::string& folder) {
+  JobIdentifier jobs;
+  return ReadGpuCounters(folder, &jobs, SimTime());
+}
+
 TEST(GpuCounterFilesTest, ALivingProcessCounts) {
   const TemporaryFolder folder;
   WriteCounters(folder, getpid());
-  const auto sums = ReadGpuCounters(folder.path());
+  const auto sums = Read(folder.path());
   ASSERT_TRUE(sums.ok());
   ASSERT_THAT(*sums, SizeIs(1));
   EXPECT_EQ(sums->front().job, "gpt");
@@ -43,12 +48,10 @@ TEST(GpuCounterFilesTest, ALivingProcessCounts) {
 TEST(GpuCounterFilesTest, ABadNameOfAJobIsLeftOut) {
   const TemporaryFolder folder;
   WriteCounters(folder, getpid(), "../gpt");
-  EXPECT_THAT(ReadGpuCounters(folder.path()).value(), IsEmpty());
+  EXPECT_THAT(Read(folder.path()).value(), IsEmpty());
 }
 
-TEST(GpuCounterFilesTest, AMissingFolderHasNoJobs) {
-  EXPECT_THAT(ReadGpuCounters("/nowhere/at/all").value(), IsEmpty());
-}
+TEST(GpuCounterFilesTest, AMissingFolderHasNoJobs) { EXPECT_THAT(Read("/nowhere/at/all").value(), IsEmpty()); }
 
 TEST(GpuCounterFilesTest, WithoutDescriptorsNothingIsReported) {
 #ifdef __SANITIZE_ADDRESS__
@@ -60,10 +63,10 @@ TEST(GpuCounterFilesTest, WithoutDescriptorsNothingIsReported) {
   getrlimit(RLIMIT_NOFILE, &before);
   const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  const auto sums = ReadGpuCounters(folder.path());
+  const auto sums = Read(folder.path());
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_EQ(sums.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(ReadGpuCounters(folder.path()).value(), SizeIs(1));
+  EXPECT_THAT(Read(folder.path()).value(), SizeIs(1));
 }
 
 }  // namespace

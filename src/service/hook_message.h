@@ -3,9 +3,11 @@
 // On its standard input it finds one JSON object:
 //   {"fairlead_action": 1, "action": 7, "attempt": 1, "step": "take_spare", "job": 3, "host": 12, "spare": 40,
 //    "hosts": [..], "finding": 2, "confidence": 0.95, "reason": "..",
-//    "evidence": [{"what", "value", "baseline", "unit"}], "job_name": "gpt",
-//    "description": "take host worker-40 for host worker-12 of job gpt",
+//    "evidence": [{"what", "value", "baseline", "unit"}], "job_name": "gpt", "job_owner": 1001,
+//    "slurm_job": 4711, "description": "take host worker-40 for host worker-12 of job gpt@1001.slurm-4711",
 //    "host_name": "worker-12", "spare_name": "worker-40", "host_names": [..]}
+// "job_name" is what the job calls itself, which anybody may; "job_owner" the user whose processes it has, and
+// "slurm_job" the job of Slurm that they are in, both as the kernel says.
 // "host" is the host that the step is about, of take_spare the one that is replaced; "hosts" those of restart_job in
 // rank order, "host_names" the same by name. What does not apply, or has no name, is null. Steps: isolate_host,
 // stop_job, take_spare, restart_job, test_host, return_host. An action that has been done already is to be reported as

@@ -23,6 +23,7 @@
 #include "service/health_file.h"
 #include "service/host_prober.h"
 #include "service/port_rewriter.h"
+#include "service/process_owner.h"
 #include "service/segment_folder.h"
 #include "service/socket_owners.h"
 #include "service/tcp_sockets.h"
@@ -153,6 +154,7 @@ class HostAgentServer::Loop {
   std::vector<std::pair<SimTime, std::vector<agent::GpuSums>>> gpus_;
   std::array<HostProber, 2> probers_;      // each of its worker
   std::optional<SegmentFolder> segments_;  // of the watcher
+  JobIdentifier sampled_jobs_;             // of the sampler
   EventInbox inbox_;
   // Last: they end before what they use.
   WorkerThread watcher_;
@@ -222,8 +224,9 @@ void HostAgentServer::Loop::Do(const agent::ProbePorts& action) {
 }
 
 void HostAgentServer::Loop::Do(const agent::FindOwners& action) {
-  sampler_.Do(
-      [this, action] { inbox_.Push(agent::OwnersFound{FindSocketOwners(action.inodes, options_.socket.path)}); });
+  sampler_.Do([this, action] {
+    inbox_.Push(agent::OwnersFound{FindSocketOwners(action.inodes, options_.socket.path, &sampled_jobs_, Now())});
+  });
 }
 
 void HostAgentServer::Loop::Do(const agent::KeepJudgement& action) {
@@ -276,7 +279,7 @@ void HostAgentServer::Loop::Heed(const std::vector<agent::HostAction>& actions) 
 
 void HostAgentServer::Loop::ReadGpus(SimTime at) {
   if (options_.gpu_counters.empty()) return;
-  auto gpus = ReadGpuCounters(options_.gpu_counters);
+  auto gpus = ReadGpuCounters(options_.gpu_counters, &sampled_jobs_, at);
   if (!gpus.ok()) return LogOnce(gpus.status().message());
   is_measured_ = !gpus->empty();
   const std::lock_guard lock(gpus_mutex_);

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "model/job_name.h"
+#include "model/job_identity.h"
 #include "service/web_files.h"
 
 namespace fairlead::service {
@@ -180,7 +180,7 @@ void HttpGateway::Impl::ShowConnections(const Request& request, Response& respon
   }
   const std::string job = request.get_param_value("job");
   if (!job.empty()) {
-    if (const Status name = model::CheckJobName(job, "job"); !name.ok()) {
+    if (const Status name = model::CheckJobKey(job, "job"); !name.ok()) {
       return AnswerError(response, 400, name.message());
     }
   }

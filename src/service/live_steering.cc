@@ -1,12 +1,14 @@
 #include "service/live_steering.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "model/job_identity.h"
 #include "service/action_json.h"
 #include "service/hook_message.h"
 
@@ -502,6 +504,19 @@ Result<Json> LiveSteering::OfferSpare(const std::string& host, const std::string
   return Order(controller::SpareOffered{id}, {"offer spare", who, {{"host", host}}});
 }
 
+Result<JobId> LiveSteering::FindRunning(const std::string& job) const {
+  if (const auto found = running_jobs_.find(job); found != running_jobs_.end()) return found->second;
+  std::vector<std::string> of_that_name;
+  for (const auto& [key, id] : running_jobs_) {
+    const auto identity = model::ParseJobKey(key);
+    if (identity.has_value() && identity->name == job) of_that_name.push_back(key);
+  }
+  if (of_that_name.empty()) return NotFound(fmt::format("no job '{}' runs under the diagnosis", job));
+  if (of_that_name.size() == 1) return running_jobs_.at(of_that_name.front());
+  return InvalidArgument(
+      fmt::format("several jobs are called '{}': give one of {}", job, fmt::join(of_that_name, ", ")));
+}
+
 Result<Json> LiveSteering::AnnouncePause(const std::string& job, double seconds, const std::string& reason,
                                          const std::string& who) {
   if (!(seconds >= 0 && seconds <= kPauseMax)) {
@@ -510,9 +525,8 @@ Result<Json> LiveSteering::AnnouncePause(const std::string& job, double seconds,
   controller::PauseAnnounced pause;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = running_jobs_.find(job);
-    if (found == running_jobs_.end()) return NotFound(fmt::format("no job '{}' runs under the diagnosis", job));
-    pause = {found->second, now_ + SimDuration::FromSeconds(Seconds(seconds)), reason};
+    FL_ASSIGN_OR_RETURN(const JobId id, FindRunning(job));
+    pause = {id, now_ + SimDuration::FromSeconds(Seconds(seconds)), reason};
   }
   return Order(pause,
                {"announce pause",

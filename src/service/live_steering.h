@@ -154,6 +154,9 @@ class LiveSteering {
   LiveSteering(SimTime now, const LiveSteeringOptions& options, std::vector<std::string> host_names,
                SteeringSurroundings surroundings);
 
+  // By key, or by name where one has it. Errors: kNotFound, kInvalidArgument: several have it.
+  Result<JobId> FindRunning(const std::string& job) const;
+
   // Of the start.
   Status Restore(SimTime now);
   void BeginAgain(SimTime now);
@@ -222,7 +225,7 @@ class LiveSteering {
   report::Json view_;
   Status status_;
   std::map<HostId, controller::HostCondition> conditions_;  // of hosts that are more than unknown or of a job
-  std::map<std::string, JobId> running_jobs_;
+  std::map<std::string, JobId> running_jobs_;               // by key
   SteeringNumbers numbers_;
 };
 

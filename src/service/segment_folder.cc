@@ -16,6 +16,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "shm/job_name.h"
 #include "telemetry/segment_reader.h"
 
 namespace fairlead::service {
@@ -30,64 +31,49 @@ int64_t ReadClockNs(clockid_t clock) {
   return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
 }
 
+// "fairlead-4711", or "fairlead-4711.1f2e" where the first name was taken: the number; nothing: another file. Each has
+// one name: "fairlead-007" is none.
 std::optional<int32_t> ParsePid(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
   int32_t pid = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-  const bool is_number = error == std::errc() && end == name.data() + name.size() && pid > 0;
-  // "fairlead-007" would be a second name of one process.
-  return is_number && name.front() != '0' ? std::optional(pid) : std::nullopt;
+  if (error != std::errc() || pid <= 0 || name.front() == '0') return std::nullopt;
+  name.remove_prefix(static_cast<size_t>(end - name.data()));
+  const bool is_suffix = name.size() >= 2 && name.size() <= 17 && name.front() == '.' &&
+                         name.find_first_not_of("0123456789abcdef", 1) == std::string_view::npos;
+  return name.empty() || is_suffix ? std::optional(pid) : std::nullopt;
 }
 
-Result<std::vector<int32_t>> FindPids(const std::string& folder) {
-  std::vector<int32_t> pids;
+}  // namespace
+
+Result<std::set<SegmentFolder::FileName>> SegmentFolder::ListFiles(std::vector<SegmentFault>* faults) const {
+  std::set<FileName> files;
+  std::map<uint32_t, uint32_t> num_of_user;
   std::error_code error;
-  auto entry = std::filesystem::directory_iterator(folder, error);
+  auto entry = std::filesystem::directory_iterator(options_.folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (const auto pid = ParsePid(entry->path().filename().string())) pids.push_back(*pid);
+    std::string name = entry->path().filename().string();
+    const std::optional<int32_t> pid = ParsePid(name);
+    struct stat status = {};
+    if (!pid.has_value() || lstat(entry->path().c_str(), &status) != 0) continue;
+    const uint32_t number = ++num_of_user[status.st_uid];
+    if (number <= options_.num_per_user_max) files.emplace(*pid, std::move(name));
+    if (number == options_.num_per_user_max + 1) {
+      faults->push_back(
+          {options_.folder, fmt::format("user {} has more than {} files here; the others are not looked at",
+                                        status.st_uid, options_.num_per_user_max)});
+    }
   }
-  if (error) {
-    // Without permission a retry will fail, too; without a free descriptor it may succeed.
-    const StatusCode code = error == std::errc::no_such_file_or_directory ? StatusCode::kNotFound
-                            : error == std::errc::permission_denied       ? StatusCode::kInvalidArgument
-                                                                          : StatusCode::kUnavailable;
-    return Status(code, fmt::format("{}: can't be listed: {}", folder, error.message()));
-  }
-  std::sort(pids.begin(), pids.end());
-  return pids;
+  if (!error) return files;
+  // Without permission a retry will fail, too; without a free descriptor it may succeed.
+  const StatusCode code = error == std::errc::no_such_file_or_directory ? StatusCode::kNotFound
+                          : error == std::errc::permission_denied       ? StatusCode::kInvalidArgument
+                                                                        : StatusCode::kUnavailable;
+  return Status(code, fmt::format("{}: can't be listed: {}", options_.folder, error.message()));
 }
 
-// The first 4 KiB of a file of /proc/PID. Errors: kNotFound (the process is gone), kUnavailable (unknown).
-Result<std::string> ReadStart(const std::string& path) {
-  const auto failure = [&path](int error) {
-    const bool is_gone = error == ENOENT || error == ESRCH;
-    return Status(is_gone ? StatusCode::kNotFound : StatusCode::kUnavailable,
-                  fmt::format("{} can't be read: {}", path, strerror(error)));
-  };
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return failure(errno);
-  char bytes[4096];
-  const ssize_t size = read(file.get(), bytes, sizeof(bytes));
-  if (size < 0) return failure(errno);
-  return std::string(bytes, static_cast<size_t>(size));
-}
-
-// Effective user of the process, by the line "Uid:" of /proc/PID/status; nothing: it is gone. Errors: kUnavailable.
-Result<std::optional<uint32_t>> UserOf(const std::string& proc_folder, int32_t pid) {
-  const std::string path = fmt::format("{}/{}/status", proc_folder, pid);
-  const Result<std::string> text = ReadStart(path);
-  if (text.status().code() == StatusCode::kNotFound) return std::optional<uint32_t>();
-  FL_RETURN_IF_ERROR(text.status());
-  constexpr std::string_view kLabel = "\nUid:\t";
-  const size_t label = text->find(kLabel);
-  const size_t blank = label == std::string::npos ? label : text->find('\t', label + kLabel.size());
-  uint32_t user = 0;
-  const bool has_user = blank != std::string::npos &&
-                        std::from_chars(text->data() + blank + 1, text->data() + text->size(), user).ec == std::errc();
-  if (!has_user) return Unavailable(fmt::format("{} names no user", path));
-  return std::optional(user);
-}
+namespace {
 
 Result<telemetry::SegmentContents> ReadFile(const Descriptor& file) {
   return telemetry::ReadSegment([&](size_t offset, std::span<std::byte> to) {
@@ -106,7 +92,7 @@ bool HasEndedByItself(const telemetry::ProcessReport& report, bool took_file_awa
 
 Result<ProcessStat> ReadProcessStat(const std::string& proc_folder, int32_t pid) {
   const std::string path = fmt::format("{}/{}/stat", proc_folder, pid);
-  const Result<std::string> bytes = ReadStart(path);
+  const Result<std::string> bytes = ReadProcFile(path);
   if (bytes.status().code() == StatusCode::kNotFound) return ProcessStat();
   FL_RETURN_IF_ERROR(bytes.status());
   const Status cut_short = Unavailable(fmt::format("{} ends early", path));
@@ -131,18 +117,23 @@ Result<ProcessStat> ReadProcessStat(const std::string& proc_folder, int32_t pid)
 }
 
 SegmentFolder::SegmentFolder(const SegmentFolderOptions& options)
-    : options_(options), clock_offset_(ReadClockNs(CLOCK_REALTIME) - ReadClockNs(CLOCK_MONOTONIC)) {}
+    : options_(options),
+      jobs_(options.proc_folder),
+      clock_offset_(ReadClockNs(CLOCK_REALTIME) - ReadClockNs(CLOCK_MONOTONIC)) {}
 
-std::string SegmentFolder::PathOf(int32_t pid) const { return fmt::format("{}/{}{}", options_.folder, kPrefix, pid); }
+std::string SegmentFolder::PathOf(const FileName& file) const {
+  return fmt::format("{}/{}", options_.folder, file.second);
+}
 
-std::optional<uint64_t> SegmentFolder::InodeOf(int32_t pid) const {
+std::optional<uint64_t> SegmentFolder::InodeOf(const FileName& file) const {
   struct stat status = {};
-  if (lstat(PathOf(pid).c_str(), &status) == 0) return status.st_ino;
+  if (lstat(PathOf(file).c_str(), &status) == 0) return status.st_ino;
   return errno == ENOENT ? std::optional<uint64_t>(0) : std::nullopt;
 }
 
-Status SegmentFolder::Open(int32_t pid, Process* process) const {
-  process->file = Descriptor(open(PathOf(pid).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+Status SegmentFolder::Open(const FileName& file, Process* process) const {
+  const int32_t pid = file.first;
+  process->file = Descriptor(open(PathOf(file).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!process->file.is_open()) return Unavailable(fmt::format("can't be opened: {}", strerror(errno)));
   struct stat status = {};
   if (fstat(process->file.get(), &status) != 0) return Unavailable(fmt::format("can't be asked: {}", strerror(errno)));
@@ -151,11 +142,12 @@ Status SegmentFolder::Open(int32_t pid, Process* process) const {
     return InvalidArgument(
         fmt::format("expected {} bytes, found {}", sizeof(shm::ProfilerSegment), int64_t{status.st_size}));
   }
-  FL_ASSIGN_OR_RETURN(const std::optional<uint32_t> user, UserOf(options_.proc_folder, pid));
+  FL_ASSIGN_OR_RETURN(const std::optional<uint32_t> user, ReadProcessUser(options_.proc_folder, pid));
   if (user.has_value() && status.st_uid != *user) {
     return InvalidArgument(fmt::format("belongs to user {}, its process to user {}", status.st_uid, *user));
   }
   process->inode = status.st_ino;
+  process->user = status.st_uid;
   process->tracker.emplace(telemetry::SegmentTrackerOptions{.clock_offset = clock_offset_,
                                                             .skips_past = !has_looked_ && !options_.only_looks});
   return OkStatus();
@@ -164,10 +156,10 @@ Status SegmentFolder::Open(int32_t pid, Process* process) const {
 FolderLook SegmentFolder::Look() {
   FolderLook look;
   look.at = SimTime(ReadClockNs(CLOCK_MONOTONIC)) + clock_offset_;
-  if (const auto pids = FindPids(options_.folder); pids.ok()) {
-    for (const int32_t pid : *pids) processes_.try_emplace(pid);
+  if (const auto files = ListFiles(&look.faults); files.ok()) {
+    for (const FileName& file : *files) processes_.try_emplace(file);
   } else {
-    look.listing = pids.status();
+    look.listing = files.status();
   }
   for (auto process = processes_.begin(); process != processes_.end();) {
     const bool is_over = LookAt(process->first, &process->second, &look);
@@ -179,29 +171,36 @@ FolderLook SegmentFolder::Look() {
   return look;
 }
 
-bool SegmentFolder::LookAt(int32_t pid, Process* process, FolderLook* look) {
+bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* look) {
+  const int32_t pid = file.first;
   const Result<ProcessStat> stat = ReadProcessStat(options_.proc_folder, pid);
-  const std::optional<uint64_t> inode = InodeOf(pid);
+  const std::optional<uint64_t> inode = InodeOf(file);
   // Another file under its name: of another process, or of another program in the same one.
   const bool is_other = inode.has_value() && *inode != 0 && *inode != process->inode;
   if (process->file.is_open() && is_other) *process = Process();
   if (process->has_ended) return inode == 0;
   const auto fault = [&](const Status& status) {
-    look->faults.push_back({PathOf(pid), status.message()});
+    look->faults.push_back({PathOf(file), status.message()});
     return true;  // tried again at the next look
   };
   if (!process->file.is_open()) {
     if (!stat.ok()) return fault(stat.status());
-    if (const Status status = Open(pid, process); !status.ok()) {
+    if (const Status status = Open(file, process); !status.ok()) {
       *process = Process();
       return fault(status);
     }
   }
-  const auto contents = ReadFile(process->file);
+  auto contents = ReadFile(process->file);
   if (!contents.ok()) return fault(contents.status());
   if (contents->pid != pid) {
     return fault(InvalidArgument(fmt::format("claims to be of process {}", contents->pid)));
   }
+  if (process->job.empty() && shm::IsProcessJobName(contents->job)) {
+    process->job = jobs_.KeyOf(contents->job, process->user, pid, look->at);
+  }
+  // What is no name is told, but never as a key of another's job.
+  std::ranges::replace(contents->job, '@', '?');
+  if (!process->job.empty()) contents->job = process->job;
   const bool is_its = stat.ok() && (contents->process_start == stat->start || contents->process_start == 0);
   if (stat.ok()) process->state = is_its ? stat->state : model::ProcessState::kGone;
   // The existence of a file that can't be queried decides how its process ended: that waits, too.
@@ -213,7 +212,7 @@ bool SegmentFolder::LookAt(int32_t pid, Process* process, FolderLook* look) {
   seen.report = process->tracker->Look(*contents, ReadClockNs(CLOCK_MONOTONIC));
   seen.exit_code = is_there || HasEndedByItself(seen.report, inode == 0) ? 0 : -1;
   if (is_there || options_.only_looks) return false;
-  if (inode == 0 || unlink(PathOf(pid).c_str()) == 0) return true;
+  if (inode == 0 || unlink(PathOf(file).c_str()) == 0) return true;
   process->has_ended = true;
   return false;
 }

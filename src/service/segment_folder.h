@@ -1,5 +1,6 @@
 // The training processes of this host, as far as the profiler plugin is loaded into them: finds their segments
-// (FOLDER/fairlead-PID, shm/profiler_segment.h), looks at them, and takes away those of processes that have ended.
+// (FOLDER/fairlead-PID or FOLDER/fairlead-PID.SUFFIX, shm/profiler_segment.h), looks at them, and takes away those of
+// processes that have ended.
 //
 // Problem     a process may be running, stopped or dead, and its last activity is wanted in each case; its number may
 //             have been given to another one since; the file is written by the user of the job, and may contain
@@ -9,7 +10,9 @@
 //             right size, reached through no link, and to belong to the process's user. It is kept open, so that a
 //             process that takes its file away at its end has its last look, too. /proc/PID/stat tells the process's
 //             state, and by its start whether it is the one that wrote the file. That is asked before the file is read:
-//             of a process that has ended, everything is.
+//             of a process that has ended, everything is. Which job it is of: the name in the file, with what the
+//             kernel says of the process when it is first seen (process_owner.h). Of each user so many files are
+//             looked at.
 // Cost        a look: at most some 530 calls of pread() and 5 MiB copied for each process, if its tables are full.
 //             Where /proc can't be read, a process is what it was at the look before, and one that was not known is
 //             left for the next look.
@@ -22,13 +25,16 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.h"
 #include "base/sim_time.h"
 #include "base/status.h"
 #include "model/telemetry.h"
+#include "service/process_owner.h"
 #include "telemetry/process_report.h"
 #include "telemetry/segment_tracker.h"
 
@@ -52,6 +58,9 @@ struct FolderLook {
 struct SegmentFolderOptions {
   std::string folder = "/dev/shm";
   std::string proc_folder = "/proc";
+  // Files of one user that are looked at; > 0. Larger: more ranks of one user on a host; smaller: less work that one
+  // user can make.
+  uint32_t num_per_user_max = 512;
   // Beside the agent: the first look tells all that a segment remembers, and no file is taken away.
   bool only_looks = false;
 };
@@ -76,24 +85,30 @@ class SegmentFolder {
   struct Process {
     Descriptor file;
     uint64_t inode = 0;
+    uint32_t user = 0;                                          // whom the file belongs to
+    std::string job;                                            // its key; empty: not known yet
     bool has_ended = false;                                     // its file can't be taken away
     model::ProcessState state = model::ProcessState::kRunning;  // when /proc was last readable
     std::optional<telemetry::SegmentTracker> tracker;
   };
 
-  std::string PathOf(int32_t pid) const;
-  Status Open(int32_t pid, Process* process) const;
+  using FileName = std::pair<int32_t, std::string>;  // number of the process, and the name in the folder
+
+  Result<std::set<FileName>> ListFiles(std::vector<SegmentFault>* faults) const;
+  std::string PathOf(const FileName& file) const;
+  Status Open(const FileName& file, Process* process) const;
   // Inode of the file of that name; 0: nothing; none: the query failed.
-  std::optional<uint64_t> InodeOf(int32_t pid) const;
+  std::optional<uint64_t> InodeOf(const FileName& file) const;
   // Returns whether the process is to be forgotten.
-  bool LookAt(int32_t pid, Process* process, FolderLook* look);
+  bool LookAt(const FileName& file, Process* process, FolderLook* look);
 
   SegmentFolderOptions options_;
+  JobIdentifier jobs_;
   // CLOCK_REALTIME - CLOCK_MONOTONIC at the start; the same for all, so that steps of the wall clock tear nothing
   // apart.
   SimDuration clock_offset_;
   bool has_looked_ = false;
-  std::map<int32_t, Process> processes_;  // by number
+  std::map<FileName, Process> processes_;
 };
 
 }  // namespace fairlead::service

@@ -13,6 +13,8 @@
 #include <set>
 #include <string_view>
 
+#include "shm/job_name.h"
+
 namespace fairlead::service {
 
 namespace {
@@ -76,7 +78,8 @@ std::map<uint64_t, int> SocketsOf(int32_t pid) {
   return sockets;
 }
 
-std::vector<agent::SocketOwner> FindSocketOwners(std::span<const uint64_t> inodes, const std::string& agent_socket) {
+std::vector<agent::SocketOwner> FindSocketOwners(std::span<const uint64_t> inodes, const std::string& agent_socket,
+                                                 JobIdentifier* jobs, SimTime at) {
   std::set<uint64_t> wanted(inodes.begin(), inodes.end());
   std::vector<agent::SocketOwner> owners;
   const Folder processes(opendir("/proc"));
@@ -86,10 +89,13 @@ std::vector<agent::SocketOwner> FindSocketOwners(std::span<const uint64_t> inode
     if (wanted.empty()) break;
     if (pid <= 0) continue;
     const Wishes wishes = WishesOf(pid);
-    if (wishes.job.empty() || !HasLibrary(pid)) continue;
+    if (!shm::IsProcessJobName(wishes.job) || !HasLibrary(pid)) continue;
     if (!IsSameFile(fmt::format("/proc/{}/root/{}", pid, wishes.agent_socket), agent_socket)) continue;
+    const auto user = ReadProcessUser("/proc", pid);
+    if (!user.ok() || !user->has_value()) continue;
+    const std::string job = jobs->KeyOf(wishes.job, **user, pid, at);
     for (const auto& [inode, number] : SocketsOf(pid)) {
-      if (wanted.erase(inode) > 0) owners.push_back({.inode = inode, .pid = pid, .job = wishes.job});
+      if (wanted.erase(inode) > 0) owners.push_back({.inode = inode, .pid = pid, .job = job});
     }
   }
   return owners;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "agent/host_agent_messages.h"
+#include "base/sim_time.h"
+#include "service/process_owner.h"
 
 namespace fairlead::service {
 
@@ -18,7 +20,9 @@ std::map<uint64_t, int> SocketsOf(int32_t pid);
 // environment that they began with and libfairlead-steer.so loaded, to which FAIRLEAD_AGENT_SOCKET is the same file,
 // wherever their container has it. Of processes that share a socket one is named. Needs the right to trace them
 // (CAP_SYS_PTRACE, or the same user); others are passed over.
-// Cost: some 20 us for each process of the host, 1 us for each descriptor of training processes.
-std::vector<agent::SocketOwner> FindSocketOwners(std::span<const uint64_t> inodes, const std::string& agent_socket);
+// Args: jobs: for their keys; at: now. Cost: some 20 us for each process of the host, 1 us for each descriptor of
+// training processes.
+std::vector<agent::SocketOwner> FindSocketOwners(std::span<const uint64_t> inodes, const std::string& agent_socket,
+                                                 JobIdentifier* jobs, SimTime at);
 
 }  // namespace fairlead::service

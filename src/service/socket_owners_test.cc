@@ -74,12 +74,13 @@ TEST(SocketOwners, OnlyTrainingProcessesThatWouldHaveAsked) {
   ASSERT_NE(of_another_agent.inode(), 0u);
   const std::array<uint64_t, 5> inodes = {without_library.inode(), training.inode(), without_job.inode(),
                                           of_another_agent.inode(), 1};
-  const auto owners = FindSocketOwners(inodes, agent);
+  JobIdentifier jobs;
+  const auto owners = FindSocketOwners(inodes, agent, &jobs, SimTime());
   ASSERT_EQ(owners.size(), 1u);
   EXPECT_EQ(owners[0].inode, training.inode());
   EXPECT_EQ(owners[0].job, "gpt");
   EXPECT_TRUE(SocketsOf(owners[0].pid).contains(training.inode()));
-  EXPECT_TRUE(FindSocketOwners({}, agent).empty());
+  EXPECT_TRUE(FindSocketOwners({}, agent, &jobs, SimTime()).empty());
 }
 
 }  // namespace

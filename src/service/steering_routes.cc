@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "model/job_name.h"
+#include "model/job_identity.h"
 
 namespace fairlead::service {
 namespace {
@@ -49,7 +49,7 @@ Result<Json> OfferSpare(LiveSteering* steering, const Json& body, const std::str
 Result<Json> Pause(LiveSteering* steering, const Json& body, const std::string& who) {
   FL_RETURN_IF_ERROR(CheckKeys(body, {"job", "for_s", "reason"}));
   FL_ASSIGN_OR_RETURN(const std::string job, ReadText(body, "job"));
-  FL_RETURN_IF_ERROR(model::CheckJobName(job, "job"));
+  FL_RETURN_IF_ERROR(model::CheckJobKey(job, "job"));
   FL_ASSIGN_OR_RETURN(const std::string reason, ReadText(body, "reason"));
   const auto seconds = body.find("for_s");
   if (seconds == body.end() || !seconds->is_number()) {

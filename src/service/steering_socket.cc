@@ -18,6 +18,7 @@
 
 #include "base/socket_address.h"
 #include "service/steering_packet.h"
+#include "shm/job_name.h"
 
 namespace fairlead::service {
 
@@ -125,7 +126,7 @@ void SteeringSocket::Accept(SimTime now, std::vector<agent::HostEvent>* events) 
     }
     num_questions_ = number;
     ++num_of_process_[peer.pid];
-    clients_.emplace(number, Client{.socket = std::move(socket), .pid = peer.pid, .since = now});
+    clients_.emplace(number, Client{.socket = std::move(socket), .pid = peer.pid, .user = peer.uid, .since = now});
     Read(number, now, events);  // as a rule the question is there already
   }
 }
@@ -167,6 +168,8 @@ void SteeringSocket::Read(uint64_t number, SimTime now, std::vector<agent::HostE
   }
   asked->question = number;
   asked->pid = client.pid;
+  // What is no name is of no job, and answered so.
+  asked->job = shm::IsProcessJobName(asked->job) ? jobs_.KeyOf(asked->job, client.user, client.pid, now) : "";
   if (IsOpenSource(asked->source)) asked->source = SourceTo(asked->destination);
   client.has_asked = true;
   client.since = now;

@@ -14,6 +14,7 @@
 #include "base/descriptor.h"
 #include "base/sim_time.h"
 #include "base/status.h"
+#include "service/process_owner.h"
 
 namespace fairlead::service {
 
@@ -50,6 +51,7 @@ class SteeringSocket {
   struct Client {
     Descriptor socket;
     int32_t pid = 0;
+    uint32_t user = 0;
     SimTime since;
     bool has_asked = false;
   };
@@ -61,6 +63,7 @@ class SteeringSocket {
   void HangUpOnSilent(SimTime now, std::vector<agent::HostEvent>* events);
 
   SteeringSocketOptions options_;
+  JobIdentifier jobs_;
   Descriptor listener_;
   Descriptor epoll_;
   std::map<uint64_t, Client> clients_;  // by question; in order of their coming

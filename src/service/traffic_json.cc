@@ -1,5 +1,6 @@
 #include "service/traffic_json.h"
 
+#include "model/job_identity.h"
 #include "traffic/path_messages.h"
 
 namespace fairlead::service {
@@ -44,7 +45,9 @@ Json HostsJson(std::span<const controller::HostView> hosts) {
 Json JobsJson(std::span<const controller::JobOnFabric> jobs) {
   Json list = Json::array();
   for (const controller::JobOnFabric& job : jobs) {
+    const auto identity = model::ParseJobKey(job.name);
     list.push_back({{"name", job.name},
+                    {"owner", identity.has_value() && identity->is_owner_verified ? Json(identity->owner) : Json()},
                     {"level", job.level},
                     {"reason", job.reason},
                     {"hosts", job.num_hosts},

@@ -1,4 +1,5 @@
-// What the profiler plugin writes and the agent reads: one file of shared memory per process, /dev/shm/fairlead-PID.
+// What the profiler plugin writes and the agent reads: one file of shared memory per process, /dev/shm/fairlead-PID
+// (fairlead-PID.SUFFIX, some hexadecimal digits, where another user has taken that name).
 //
 //     0        SegmentHeader                 the writer, dropped events, requested events
 //     4096     CommunicatorSlot[512]         communicators of the process, in order of their init

@@ -8,9 +8,10 @@
 //        | <------------- SteeringAnswer ----  |   at once: from what the agent holds, or "leave"
 //        | -- SteeringOutcome  ------------->  |   after connect(): what became of it
 //
-// The process waits for an answer for a few milliseconds at most and continues without one. An agent that knows another
-// version answers "leave" with its own number. Who asks is what the kernel says (SO_PEERCRED), not what is written.
-// Freestanding: read by libraries that are loaded into processes of others.
+// The process waits for an answer for a few milliseconds at most, for half a second about a queue pair, whose port
+// can't be changed later, and continues without one. Of a queue pair the outcome comes when it is ready to send. An
+// agent that knows another version answers "leave" with its own number. Who asks is what the kernel says (SO_PEERCRED),
+// not what is written. Freestanding: read by libraries that are loaded into processes of others.
 #pragma once
 
 #include <cstddef>
@@ -61,9 +62,9 @@ struct SteeringAnswer {
   uint16_t source_port;    // 0: any
   uint8_t sets_class;      // 0: traffic_class does not count
   uint8_t traffic_class;   // DSCP << 2
-  uint8_t has_source;      // 0: `source` does not count
-  uint8_t reserved[3];     // 0
-  SteeringAddress source;  // the address, and so the port of a bonded NIC, to leave by
+  uint8_t reserved;        // 0
+  uint8_t bond_port;       // queue pairs: the port of a bonded NIC to leave by, from 1; 0: any
+  uint8_t reserved_2[18];  // 0
 };
 
 struct SteeringOutcome {
@@ -84,7 +85,7 @@ static_assert(offsetof(SteeringQuestion, job) == 56);
 static_assert(sizeof(SteeringQuestion) == 120);
 static_assert(offsetof(SteeringAnswer, source_port) == 8);
 static_assert(offsetof(SteeringAnswer, traffic_class) == 11);
-static_assert(offsetof(SteeringAnswer, source) == 16);
+static_assert(offsetof(SteeringAnswer, bond_port) == 13);
 static_assert(sizeof(SteeringAnswer) == 32);
 static_assert(offsetof(SteeringOutcome, error) == 8);
 static_assert(sizeof(SteeringOutcome) == 16);

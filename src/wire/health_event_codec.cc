@@ -16,6 +16,15 @@ struct Timestamp {
   int32_t nanos = 0;
 };
 
+// Of no timestamp that can be had: SimTime::Never().
+SimTime TimeOf(const Timestamp& timestamp) {
+  int64_t ns = 0;
+  const bool is_time = timestamp.nanos >= 0 && timestamp.nanos < kNsPerSecond &&
+                       !__builtin_mul_overflow(timestamp.seconds, kNsPerSecond, &ns) &&
+                       !__builtin_add_overflow(ns, int64_t{timestamp.nanos}, &ns);
+  return is_time ? SimTime(ns) : SimTime::Never();
+}
+
 // What those who receive an event may do with it.
 enum class Strategy : uint8_t { kUnspecified = 0, kExecuteRemediation = 1, kStoreOnly = 2 };
 
@@ -72,7 +81,7 @@ void Describe(Archive& archive, Record& event) {
   archive.Required(13, "node_name", event.node);
   archive.Required(16, "strategy", strategy);
   if constexpr (!std::is_const_v<Record>) {
-    event.generated = SimTime(generated.seconds * kNsPerSecond + generated.nanos);
+    event.generated = TimeOf(generated);
     event.may_be_acted_upon = strategy != Strategy::kStoreOnly;
   }
 }
@@ -87,6 +96,9 @@ Result<std::vector<wire::HealthEvent>> wire::ReadHealthEvents(std::string_view b
   HealthEvents events;
   const std::string error = codec::ReadProtobuf(bytes, &events);
   if (!error.empty()) return InvalidArgument("health events: " + error);
+  for (const wire::HealthEvent& event : events.events) {
+    if (event.generated == SimTime::Never()) return InvalidArgument("health events: generated: expected 1677 to 2262");
+  }
   return std::move(events.events);
 }
 

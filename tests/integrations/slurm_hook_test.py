@@ -36,7 +36,8 @@ elif name == "squeue":
         if not jobs:
             sys.exit("slurm_load_jobs error: Invalid job id specified")
         for number, (owner, job_state) in jobs:
-            print(after("-o").replace("%i", number).replace("%u", owner).replace("%T", job_state))
+            user_id = {"root": "0", "ann": "1001", "bob": "1002"}[owner]
+            print(after("-o").replace("%i", number).replace("%u", owner).replace("%U", user_id).replace("%T", job_state))
 elif name == "srun":
     node = after("-w")
     ready = not state["nodes"][node][0].endswith("DRAIN") and state["reserved"].get(words[0].split("=")[1]) == node
@@ -93,7 +94,22 @@ class SlurmHookTest(unittest.TestCase):
         return done.returncode, (done.stdout.splitlines() or [""])[-1], changes
 
     def do(self, step, settings=None, **fields):
-        return self.call(json.dumps({"fairlead_action": 1, "step": step, **fields}), **(settings or {}))
+        action = {"fairlead_action": 1, "step": step, "job_owner": 1001, "slurm_job": None, **fields}
+        return self.call(json.dumps(action), **(settings or {}))
+
+    def test_a_job_is_touched_only_for_its_owner(self):
+        for step in ("stop_job", "restart_job"):
+            for fields in ({"job_name": "slurm-8"}, {"job_name": "slurm-7", "job_owner": 1002},
+                           {"job_name": "slurm-7", "job_owner": None}, {"job_name": "slurm-7", "job_owner": "1001"},
+                           {"job_name": "slurm-7", "slurm_job": 8}, {"job_name": "gpt", "slurm_job": 10}):
+                code, said, changes = self.do(step, **fields, host_names=["h0", "h1"])
+                self.assertEqual((code, changes), (2, []), f"{step} {fields}: {said}")
+
+    def test_the_kernel_knows_the_number_better_than_the_job(self):
+        for name in ("gpt", "slurm-8"):
+            self.assertEqual(self.do("stop_job", job_name=name, slurm_job=7)[0], 0)
+        self.assertEqual(self.state["jobs"]["7"], ["ann", "PENDING"])
+        self.assertEqual(self.state["jobs"]["8"], ["bob", "RUNNING"])
 
     def test_hostile_names_of_jobs_change_nothing(self):
         names = ["a b;rm -rf /", "../../etc/passwd", "$(id)", "`id`", "gpt", "", None, 7, "7", "slurm-", "slurm-7,8",

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -40,6 +41,7 @@ constexpr SimDuration kSoon(2'000'000'000);
 constexpr SimDuration kLater(8'000'000'000);
 constexpr SimDuration kNever(600'000'000'000);
 constexpr std::chrono::minutes kPatience{2};
+constexpr uint32_t kStranger = 65534;
 
 constexpr char kFabric[] = R"(fabric:
   kind: clos2
@@ -117,6 +119,18 @@ class LiveDiagnosisTest : public testing::Test {
   }
   std::string SegmentsOf(uint32_t host) const { return folder_.File("h" + std::to_string(host)); }
 
+  // Processes of another user on each host, which call themselves by the same job and communicator. Before Start().
+  void AddStrangers() {
+    fs::permissions(folder_.path(), fs::perms(0711));
+    for (uint32_t host = 0; host < kHosts; ++host) {
+      fs::permissions(SegmentsOf(host), fs::perms(01777));
+      strangers_.emplace_back(SimulatedProcessOptions{.folder = SegmentsOf(host),
+                                                      .rank = static_cast<int>(host),
+                                                      .num_ranks = static_cast<int>(kHosts),
+                                                      .user = kStranger});
+    }
+  }
+
   // Until the controller watches a job that is warm. Args: waits longer than that are hangs, and a job may take so long
   // to be stopped: five seconds are nothing on a busy machine.
   void Start(SimDuration hangs_after, SimDuration death_settles_for) {
@@ -162,6 +176,7 @@ class LiveDiagnosisTest : public testing::Test {
 
   const TemporaryFolder folder_;
   std::vector<SimulatedProcess> ranks_;
+  std::vector<SimulatedProcess> strangers_;
   std::unique_ptr<ControllerDaemon> daemon_;
   std::unique_ptr<service::PatientClient> client_;
   std::vector<std::unique_ptr<LiveAgent>> agents_;
@@ -202,6 +217,30 @@ TEST_F(LiveDiagnosisTest, AKilledRankIsFound) {
   ASSERT_THAT(reported, SizeIs(1));
   EXPECT_EQ(reported[0].syndrome, model::Syndrome::kDead) << reported[0].text;
   EXPECT_EQ(Findings()[0]["ranks"], json::array({1}));
+}
+
+// Whoever calls himself by another user's job, stalls and dies harms his own job only.
+TEST_F(LiveDiagnosisTest, ProcessesOfAnotherUserAreOfAnotherJob) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can start processes of another user";
+  AddStrangers();
+  ASSERT_NO_FATAL_FAILURE(Start(kLater, kSoon));
+  for (SimulatedProcess& stranger : strangers_) stranger.BeginAndWait();
+  strangers_[1].Kill();
+  // Their job is found out, which shows that what they do is seen.
+  EXPECT_TRUE(WaitUntil([&] {
+    Iterate();
+    return !Findings().empty();
+  }));
+  for (const json& finding : Findings()) EXPECT_EQ(finding["job"], "gpt@65534");
+  EXPECT_THAT(Get("/metrics"), HasSubstr("fairlead_watched_ranks{job=\"gpt\"} 4"));
+  // And the other job's end is seen as ever.
+  for (SimulatedProcess& rank : ranks_) rank.BeginAndWait();
+  ranks_[2].Kill();
+  EXPECT_TRUE(WaitUntil([&] {
+    const json findings = Findings();
+    return std::ranges::any_of(findings,
+                               [](const json& one) { return one["job"] == "gpt" && one["syndrome"] == "dead"; });
+  }));
 }
 
 // As by scancel, in the middle of an operation.

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -72,14 +73,27 @@ void FillHeader(shm::SegmentHeader* header) {
   WriteJob(header);
 }
 
-// A file of that name is left over from a dead process: no other process has our number.
-void* MakeFile() {
+// A file of our name that we may take away is left over from a dead process of ours: no other process has our number.
+// Where another user has put one there, which is his to take away, ours gets a suffix that nobody knows before.
+int MakeFile(const char* folder) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    char suffix[24] = "";
+    if (attempt > 0)
+      snprintf(suffix, sizeof(suffix), ".%llx", static_cast<unsigned long long>(ReadClockNs(CLOCK_REALTIME)));
+    const int length =
+        snprintf(file_path, sizeof(file_path), "%s/fairlead-%d%s", folder, static_cast<int>(getpid()), suffix);
+    if (length < 0 || length >= static_cast<int>(sizeof(file_path))) return -1;
+    unlink(file_path);
+    const int file = open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
+void* MapFile() {
   const char* folder = getenv("FAIRLEAD_SHM_FOLDER");
   if (folder == nullptr || *folder == '\0') folder = "/dev/shm";
-  const int length = snprintf(file_path, sizeof(file_path), "%s/fairlead-%d", folder, static_cast<int>(getpid()));
-  if (length < 0 || length >= static_cast<int>(sizeof(file_path))) return nullptr;
-  unlink(file_path);
-  const int file = open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int file = MakeFile(folder);
   if (file < 0) return nullptr;
   constexpr size_t kBytes = sizeof(shm::ProfilerSegment);
   void* memory = MAP_FAILED;
@@ -99,7 +113,7 @@ shm::ProfilerSegment* OpenSegment() {
   segment = nullptr;
   const char* wanted = getenv("FAIRLEAD_PROFILER");
   if (wanted != nullptr && strcmp(wanted, "0") == 0) return nullptr;
-  void* memory = MakeFile();
+  void* memory = MapFile();
   if (memory == nullptr) return nullptr;
   segment = new (memory) shm::ProfilerSegment;
   FillHeader(&segment->header);

@@ -9,14 +9,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/temporary_folder.h"
 #include "ccl/profiler/simulated_process_example.h"
+#include "model/job_identity.h"
 #include "telemetry/segment_example.h"
 
 namespace fairlead::service {
@@ -88,6 +91,63 @@ TEST_F(SegmentFolderTest, ARunningProcess) {
   EXPECT_EQ(look.report.connections[0].messages, 1u);
   ASSERT_THAT(look.report.operations, SizeIs(1));
   EXPECT_THAT(LookAtOne().report.connections, IsEmpty()) << "nothing since";
+}
+
+// Names of files are foreseeable, so another user may be there first.
+TEST_F(SegmentFolderTest, AFileOfAnotherUserUnderItsNameIsNoHindrance) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make files of another user";
+  std::filesystem::permissions(segments_.path(), std::filesystem::perms(01777));
+  // Those of the next numbers of processes.
+  const pid_t next = fork();
+  if (next == 0) _exit(0);
+  waitpid(next, nullptr, 0);
+  for (pid_t pid = next; pid < next + 300; ++pid) {
+    std::ofstream(FileOf(pid)) << "mine";
+    ASSERT_EQ(chown(FileOf(pid).c_str(), 1234, 1234), 0);
+  }
+  SimulatedProcessOptions options = Options();
+  options.user = 65534;
+  SimulatedProcess process(options);
+  process.Iterate();
+  const FolderLook look = folder_->Look();
+  ASSERT_THAT(look.processes, SizeIs(1));
+  EXPECT_EQ(look.processes[0].report.pid, process.pid());
+  EXPECT_EQ(look.processes[0].report.job, "gpt@65534");
+  EXPECT_THAT(look.processes[0].report.operations, SizeIs(1));
+  process.Leave();
+  EXPECT_THAT(folder_->Look().processes, SizeIs(1));
+  EXPECT_THAT(folder_->Look().processes, IsEmpty());
+}
+
+TEST_F(SegmentFolderTest, SoManyFilesOfAUserAreLookedAt) {
+  folder_.emplace(SegmentFolderOptions{.folder = segments_.path(), .num_per_user_max = 3});
+  std::vector<SimulatedProcess> processes;
+  for (int i = 0; i < 5; ++i) processes.emplace_back(Options());
+  const FolderLook look = folder_->Look();
+  EXPECT_THAT(look.processes, SizeIs(3));
+  ASSERT_THAT(look.faults, SizeIs(1));
+  EXPECT_THAT(look.faults[0].reason, HasSubstr("has more than 3 files here"));
+  if (geteuid() != 0) return;
+  std::filesystem::permissions(segments_.path(), std::filesystem::perms(01777));
+  SimulatedProcessOptions options = Options();
+  options.user = 65534;
+  const SimulatedProcess other(options);
+  EXPECT_THAT(folder_->Look().processes, SizeIs(4)) << "one user's many files are not held against another";
+}
+
+// A key is what the kernel says; in a file it is a name that is none.
+TEST_F(SegmentFolderTest, NobodyWritesTheKeyOfAnothersJob) {
+  SimulatedProcessOptions options = Options();
+  SimulatedProcess process(options);
+  shm::SegmentHeader header;
+  {
+    std::fstream file(FileOf(process.pid()), std::ios::in | std::ios::out | std::ios::binary);
+    file.read(reinterpret_cast<char*>(&header), sizeof(header));
+    std::strcpy(header.job, "gpt@1001");
+    file.seekp(offsetof(shm::SegmentHeader, job));
+    file.write(header.job, sizeof(header.job));
+  }
+  EXPECT_FALSE(model::IsJobKey(LookAtOne().report.job));
 }
 
 // What it was doing is there although it does nothing any more.

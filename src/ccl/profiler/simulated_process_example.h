@@ -25,6 +25,7 @@ struct SimulatedProcessOptions {
   int rank = 0;
   int num_ranks = 4;
   bool tells_rank = true;  // in its environment
+  uint32_t user = 0;       // that it becomes; 0: the test's
 };
 
 // A rank in a ring: receives from the one before, sends to the one behind.
@@ -101,6 +102,11 @@ class SimulatedProcess {
     for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) unsetenv(name);
     if (options.tells_rank) setenv("RANK", std::to_string(options.rank).c_str(), 1);
     const PluginLibrary library;
+    if (options.user != 0) {
+      FL_CHECK(setresgid(options.user, options.user, options.user) == 0);
+      FL_CHECK(setresuid(options.user, options.user, options.user) == 0);
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // which that has taken back
+    }
     MockCommunicator<Version5> nccl(library, 0xabc, options.num_ranks, options.rank);
     const int next = (options.rank + 1) % options.num_ranks;
     const int previous = (options.rank + options.num_ranks - 1) % options.num_ranks;

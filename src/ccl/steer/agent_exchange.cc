@@ -18,10 +18,13 @@ namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kQuietNs = 1'000 * kNsPerMs;
+constexpr int32_t kQueuePairDeadlineMs = 500;
 
-// Until when no call waits for an answer. Lock-free, so fit for signal handlers.
+// Until when no call about a connection waits for an answer. Lock-free, so fit for signal handlers, as the next one.
 std::atomic<int64_t> quiet_until_ns = 0;
-static_assert(std::atomic<int64_t>::is_always_lock_free);
+// The agent let the last queue pair wait in vain.
+std::atomic<bool> is_agent_slow = false;
+static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 // The text fits, with its zero byte.
 template <size_t N>
@@ -69,36 +72,51 @@ bool AgentExchange::Open() {
   return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
-bool AgentExchange::Receive(shm::SteeringAnswer* answer) {
-  const int64_t deadline = NowNs() + options_->deadline_ms * kNsPerMs;
+bool AgentExchange::WaitForAnswer(int64_t wait_ns) const {
+  const int64_t deadline = NowNs() + wait_ns;
   for (;;) {
     const int64_t left_ms = (deadline - NowNs() + kNsPerMs - 1) / kNsPerMs;
     pollfd wait = {socket_, POLLIN, 0};
     const int ready = left_ms > 0 ? poll(&wait, 1, static_cast<int>(left_ms)) : 0;
-    if (ready == 0) {
-      quiet_until_ns.store(NowNs() + kQuietNs, std::memory_order_relaxed);
-      return false;
-    }
-    if (ready > 0) break;
-    if (errno != EINTR) return false;
+    if (ready >= 0 || errno != EINTR) return ready > 0;
   }
+}
+
+bool AgentExchange::Receive(shm::SteeringAnswer* answer) const {
   // One byte more than an answer has tells a packet that is too long.
   char packet[sizeof(shm::SteeringAnswer) + 1];
   if (recv(socket_, packet, sizeof(packet), 0) != ssize_t{sizeof(shm::SteeringAnswer)}) return false;
   memcpy(answer, packet, sizeof(*answer));
-  return true;
+  return answer->magic == shm::kSteeringMagic && answer->version == shm::kSteeringVersion &&
+         answer->kind == shm::SteeringAnswerKind::kUse;
 }
 
-bool AgentExchange::Ask(shm::SteeringQuestion question, shm::SteeringAnswer* answer) {
+bool AgentExchange::Ask(shm::SteeringQuestion question, Patience patience, shm::SteeringAnswer* answer) {
   if (!Open()) return false;
   question.magic = shm::kSteeringMagic;
   question.version = shm::kSteeringVersion;
   memcpy(question.job, options_->job, sizeof(question.job));
   if (send(socket_, &question, sizeof(question), MSG_NOSIGNAL) != ssize_t{sizeof(question)}) return false;
+  const bool is_final = patience == Patience::kQueuePair;
   // The agent still learns of the connection, finds its port by the socket and gives it a path later.
-  if (NowNs() < quiet_until_ns.load(std::memory_order_relaxed)) return false;
-  return Receive(answer) && answer->magic == shm::kSteeringMagic && answer->version == shm::kSteeringVersion &&
-         answer->kind == shm::SteeringAnswerKind::kUse;
+  if (!is_final && NowNs() < quiet_until_ns.load(std::memory_order_relaxed)) return false;
+  int64_t wait_ms = options_->deadline_ms;
+  if (is_final && wait_ms < kQueuePairDeadlineMs && !is_agent_slow.load(std::memory_order_relaxed)) {
+    wait_ms = kQueuePairDeadlineMs;
+  }
+  const bool has_answer = WaitForAnswer(wait_ms * kNsPerMs);
+  if (is_final) {
+    is_agent_slow.store(!has_answer, std::memory_order_relaxed);
+  } else if (!has_answer) {
+    quiet_until_ns.store(NowNs() + kQuietNs, std::memory_order_relaxed);
+  }
+  return has_answer && Receive(answer);
+}
+
+int AgentExchange::Release() {
+  const int socket = socket_;
+  socket_ = -1;
+  return socket;
 }
 
 void AgentExchange::Tell(uint16_t source_port, int error, bool steered) {

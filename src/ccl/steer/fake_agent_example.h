@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,24 +51,35 @@ class FakeAgent {
   void Serve() {
     for (;;) {
       const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-      if (client < 0) return;
-      shm::SteeringQuestion question = {};
-      if (recv(client, &question, sizeof(question), 0) == ssize_t{sizeof(question)}) {
-        questions_.push_back(question);
-        const std::string answer = reply_(question);
-        if (!answer.empty()) send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
-      }
-      // Ends when the client has reported the outcome, or has gone.
-      shm::SteeringOutcome outcome = {};
-      if (recv(client, &outcome, sizeof(outcome), 0) == ssize_t{sizeof(outcome)}) outcomes_.push_back(outcome);
-      close(client);
+      if (client < 0) break;
+      clients_.emplace_back([this, client] { ServeOne(client); });
     }
+    for (std::thread& client : clients_) client.join();
+  }
+
+  // Ends when the client has reported the outcome, or has gone.
+  void ServeOne(int client) {
+    shm::SteeringQuestion question = {};
+    if (recv(client, &question, sizeof(question), 0) == ssize_t{sizeof(question)}) {
+      const std::lock_guard lock(mutex_);
+      questions_.push_back(question);
+      const std::string answer = reply_(question);
+      if (!answer.empty()) send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
+    }
+    shm::SteeringOutcome outcome = {};
+    if (recv(client, &outcome, sizeof(outcome), 0) == ssize_t{sizeof(outcome)}) {
+      const std::lock_guard lock(mutex_);
+      outcomes_.push_back(outcome);
+    }
+    close(client);
   }
 
   Reply reply_;
   const TemporaryFolder folder_;
   int listener_ = -1;
   std::thread thread_;
+  std::vector<std::thread> clients_;
+  std::mutex mutex_;  // of all below
   std::vector<shm::SteeringQuestion> questions_;
   std::vector<shm::SteeringOutcome> outcomes_;
 };

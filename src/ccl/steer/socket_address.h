@@ -23,6 +23,9 @@ struct Endpoint {
 
 // Reads no more than `length` bytes.
 Endpoint EndpointOf(const sockaddr* address, socklen_t length);
+// The same of an address that a caller has given to the kernel, which answers EFAULT to a pointer that leads nowhere:
+// not known then.
+Endpoint EndpointAt(const sockaddr* address, socklen_t length);
 // The end of the socket on this host; not known when the kernel does not tell.
 Endpoint LocalEndpoint(int socket);
 

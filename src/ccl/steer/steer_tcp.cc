@@ -4,11 +4,11 @@
 // Loaded with LD_PRELOAD, it overrides connect(), accept() and accept4(). Whatever goes wrong (no agent, no answer in
 // time, a port that is taken, an old kernel), the call is made as if the library were not there, and errno is that of
 // the call. A connection is left alone when it is not TCP or is under way already, and its port when the process has
-// chosen one itself. Which connections are training traffic is the agent's to say.
+// chosen one, or a range, itself. Which connections are training traffic is the agent's to say.
 //
 // The port is asked for with IP_LOCAL_PORT_RANGE where the kernel has it (Linux 6.3): the choice is the kernel's own,
-// for this one connection, and can be taken back when the port is in use. Older kernels: bind().
-#include <dlfcn.h>
+// for this one connection, and is taken back when connect() fails with it. Older kernels: bind(), where nobody has the
+// port. The address to leave from is always the kernel's choice, or the process's: one that does not fit would hang.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -20,6 +20,7 @@
 
 #include "ccl/export.h"
 #include "ccl/steer/agent_exchange.h"
+#include "ccl/steer/loaded_symbols.h"
 #include "ccl/steer/socket_address.h"
 
 namespace fairlead::ccl {
@@ -39,9 +40,9 @@ AcceptFunction next_accept = nullptr;
 Accept4Function next_accept4 = nullptr;
 
 __attribute__((constructor)) void LoadSocketCalls() {
-  next_connect = reinterpret_cast<ConnectFunction>(dlsym(RTLD_NEXT, "connect"));
-  next_accept = reinterpret_cast<AcceptFunction>(dlsym(RTLD_NEXT, "accept"));
-  next_accept4 = reinterpret_cast<Accept4Function>(dlsym(RTLD_NEXT, "accept4"));
+  next_connect = reinterpret_cast<ConnectFunction>(FindNext("connect"));
+  next_accept = reinterpret_cast<AcceptFunction>(FindNext("accept"));
+  next_accept4 = reinterpret_cast<Accept4Function>(FindNext("accept4"));
 }
 
 // Another library's constructor may connect before ours has run.
@@ -82,7 +83,8 @@ shm::SteeringQuestion QuestionAbout(int socket, shm::SteeringQuestionKind kind, 
   shm::SteeringQuestion question = {};
   question.kind = kind;
   struct stat status = {};
-  if (fstat(socket, &status) == 0) question.socket_inode = status.st_ino;
+  // Not fstat(), which programs older than glibc 2.33 do not have.
+  if (syscall(SYS_fstat, socket, &status) == 0) question.socket_inode = status.st_ino;
   question.source = local.address;
   question.source_port = local.port;
   question.destination = peer.address;
@@ -100,26 +102,23 @@ void SetTrafficClass(int socket, const Endpoint& peer, const shm::SteeringAnswer
   }
 }
 
-// Binds the address and leaves the port open, so that it can still be chosen.
-void SetSource(int socket, const shm::SteeringAnswer& answer) {
-  sockaddr_storage storage;
-  const socklen_t length = MakeAddress(answer.source, 0, FamilyOf(socket), &storage);
-  const int on = 1;
-  if (length == 0 || setsockopt(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) != 0) return;
-  bind(socket, reinterpret_cast<const sockaddr*>(&storage), length);
-}
-
 enum class PortChoice { kNone, kRange, kBound };
+
+// A range that the process has set itself is its choice of a port.
+bool HasOwnRange(int socket) {
+  uint32_t range = 0;
+  socklen_t length = sizeof(range);
+  return getsockopt(socket, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &range, &length) == 0 && range != 0;
+}
 
 PortChoice SetSourcePort(int socket, uint16_t port) {
   const uint32_t range = (uint32_t{port} << 16) | port;
   if (setsockopt(socket, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &range, sizeof(range)) == 0) return PortChoice::kRange;
-  // Several connections may leave from the same port as long as they go to different places.
-  const int on = 1;
-  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  // A bound port can't be given back. Without SO_REUSEADDR it is given only where nobody has it, on whatever way to
+  // whatever place: then connect() can't fail for it.
   sockaddr_storage storage;
   const socklen_t length = MakeAddress(LocalEndpoint(socket).address, port, FamilyOf(socket), &storage);
-  const bool bound = bind(socket, reinterpret_cast<const sockaddr*>(&storage), length) == 0;
+  const bool bound = length != 0 && bind(socket, reinterpret_cast<const sockaddr*>(&storage), length) == 0;
   return bound ? PortChoice::kBound : PortChoice::kNone;
 }
 
@@ -128,13 +127,18 @@ void ClearSourcePort(int socket) {
   setsockopt(socket, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &any, sizeof(any));
 }
 
+// What connect() says where the port may be to blame, and not the other end.
+bool MayBeThePort(int error) {
+  return error == EADDRNOTAVAIL || error == EADDRINUSE || error == EINVAL || error == ENETUNREACH || error == EACCES ||
+         error == EPERM;
+}
+
 int ConnectAsAnswered(int socket, const sockaddr* address, socklen_t length, const Endpoint& local,
                       const Endpoint& peer, const shm::SteeringAnswer& answer, int errno_before) {
   SetTrafficClass(socket, peer, answer);
   PortChoice choice = PortChoice::kNone;
-  if (local.port == 0) {
-    if (answer.has_source != 0 && local.is_any()) SetSource(socket, answer);
-    if (answer.source_port != 0) choice = SetSourcePort(socket, answer.source_port);
+  if (local.port == 0 && answer.source_port != 0 && !HasOwnRange(socket)) {
+    choice = SetSourcePort(socket, answer.source_port);
   }
   errno = errno_before;
   int result = NextConnect(socket, address, length);
@@ -142,7 +146,7 @@ int ConnectAsAnswered(int socket, const sockaddr* address, socklen_t length, con
     const int error = errno;
     ClearSourcePort(socket);
     errno = error;
-    if (result != 0 && error == EADDRNOTAVAIL) {
+    if (result != 0 && MayBeThePort(error)) {
       errno = errno_before;
       result = NextConnect(socket, address, length);
     }
@@ -155,7 +159,8 @@ int SteeredConnect(int socket, const sockaddr* address, socklen_t length, const 
   const Endpoint local = LocalEndpoint(socket);
   AgentExchange agent(ProcessOptions());
   shm::SteeringAnswer answer = {};
-  if (!agent.Ask(QuestionAbout(socket, shm::SteeringQuestionKind::kConnect, local, peer), &answer)) {
+  if (!agent.Ask(QuestionAbout(socket, shm::SteeringQuestionKind::kConnect, local, peer), Patience::kConnection,
+                 &answer)) {
     errno = errno_before;
     return NextConnect(socket, address, length);
   }
@@ -177,9 +182,8 @@ void ClassifyAccepted(int socket) {
       AgentExchange agent(ProcessOptions());
       shm::SteeringAnswer answer = {};
       const Endpoint local = LocalEndpoint(socket);
-      if (agent.Ask(QuestionAbout(socket, shm::SteeringQuestionKind::kAccept, local, peer), &answer)) {
-        SetTrafficClass(socket, peer, answer);
-      }
+      const shm::SteeringQuestion question = QuestionAbout(socket, shm::SteeringQuestionKind::kAccept, local, peer);
+      if (agent.Ask(question, Patience::kConnection, &answer)) SetTrafficClass(socket, peer, answer);
     }
   }
   errno = errno_before;
@@ -192,7 +196,7 @@ FAIRLEAD_EXPORT int connect(int socket, const sockaddr* address, socklen_t lengt
   using namespace fairlead::ccl;
   if (!ProcessOptions().is_on()) return NextConnect(socket, address, length);
   const int errno_before = errno;
-  const Endpoint peer = EndpointOf(address, length);
+  const Endpoint peer = EndpointAt(address, length);
   const bool is_ours = peer.is_known && IsTcp(socket) && IsUnconnected(socket);
   errno = errno_before;
   return is_ours ? SteeredConnect(socket, address, length, peer) : NextConnect(socket, address, length);

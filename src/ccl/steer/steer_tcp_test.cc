@@ -158,17 +158,42 @@ TEST(SteerTest, APortThatTheProcessHasChosenStays) {
   EXPECT_EQ(agent.outcomes()[0].steered, 0);
 }
 
-TEST(SteerTest, AConnectionLeavesByTheAddressOfTheAnswer) {
+TEST(SteerTest, ARangeOfPortsThatTheProcessHasChosenStays) {
   const Listener listener;
-  shm::SteeringAnswer answer = Use(FindSourcePort());
-  answer.has_source = 1;
-  const uint8_t source[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 7};
-  memcpy(answer.source.bytes, source, sizeof(source));
-  FakeAgent agent(Always(answer));
+  FakeAgent agent(Always(Use(FindSourcePort(), 0x20)));
+  const auto connections = ConnectTo(Environment(agent), listener.port(), "ranged");
+  ASSERT_THAT(connections, SizeIs(1));
+  EXPECT_THAT(connections[0].port, testing::AllOf(testing::Ge(41'000), testing::Le(41'099)));
+  EXPECT_EQ(connections[0].traffic_class, 0x20);
+}
+
+// Bytes that older versions took for an address to leave by: one that does not fit would hang, or be refused.
+TEST(SteerTest, NoAddressOfAnAnswerIsLeftBy) {
+  const Listener listener;
+  const uint16_t port = FindSourcePort();
+  std::string answer = Bytes(Use(port));
+  answer[12] = 1;
+  const uint8_t source[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 203, 0, 113, 7};
+  memcpy(answer.data() + 16, source, sizeof(source));
+  FakeAgent agent([&](const shm::SteeringQuestion&) { return answer; });
   const auto connections = ConnectTo(Environment(agent), listener.port());
   ASSERT_THAT(connections, SizeIs(1));
-  EXPECT_EQ(connections[0].address, "127.0.0.7");
-  EXPECT_EQ(connections[0].port, answer.source_port);
+  EXPECT_EQ(connections[0].error, 0);
+  EXPECT_EQ(connections[0].address, "127.0.0.1");
+  EXPECT_EQ(connections[0].port, port);
+}
+
+// Without the option of Linux 6.3 the port is bound, where it is free.
+TEST(SteerTest, AnOlderKernelBindsThePort) {
+  const Listener listener;
+  const uint16_t port = FindSourcePort();
+  FakeAgent agent(Always(Use(port)));
+  const auto connections = ConnectTo(Environment(agent) + " FAIRLEAD_TEST_OLD_KERNEL=1", listener.port(), "2 keeps");
+  ASSERT_THAT(connections, SizeIs(2));
+  EXPECT_EQ(connections[0].port, port);
+  EXPECT_NE(connections[1].port, port)
+      << "it has it already: to bind it a second time, and fail, could not be taken back";
+  for (const Connection& connection : connections) EXPECT_EQ(connection.error, 0);
 }
 
 // Two connections cannot share a port to the same destination: the second one proceeds as if the agent had not been
@@ -269,6 +294,36 @@ TEST(SteerTest, AnAgentThatIsStuckHoldsUpOneConnection) {
   EXPECT_EQ(num_answered, 0u);
 }
 
+TEST(SteerTest, AnErrorThatThePortMayHaveCausedIsTriedWithoutIt) {
+  const Listener listener;
+  for (const int error : {EADDRNOTAVAIL, EADDRINUSE, EINVAL, ENETUNREACH, EACCES, EPERM}) {
+    const uint16_t port = FindSourcePort();
+    FakeAgent agent(Always(Use(port)));
+    const std::string command = "LD_PRELOAD='" FAIRLEAD_STEER_LIBRARY " " FAIRLEAD_CONTRARY_CONNECT
+                                "' FAIRLEAD_TEST_CONNECT_ERROR=" +
+                                std::to_string(error) + " " + Environment(agent) +
+                                " " FAIRLEAD_STEER_CLIENT " connect 127.0.0.1 " + std::to_string(listener.port());
+    const auto connections = ParseConnections(OutputOf(command));
+    agent.Stop();
+    ExpectUntouched(connections, port);
+    ASSERT_THAT(agent.outcomes(), SizeIs(1));
+    EXPECT_EQ(agent.outcomes()[0].steered, 0) << error;
+    EXPECT_EQ(agent.outcomes()[0].source_port, connections.at(0).port);
+  }
+}
+
+TEST(SteerTest, APointerThatLeadsNowhereIsTheKernelsToRefuse) {
+  const Listener listener;
+  FakeAgent agent(Always(Use(FindSourcePort())));
+  const std::string arguments = "connect 127.0.0.1 " + std::to_string(listener.port()) + " astray";
+  const std::string expected = OutputOf(FAIRLEAD_STEER_CLIENT " " + arguments);
+  const std::string efault = std::to_string(EFAULT) + "\n";
+  EXPECT_EQ(expected, efault + efault + efault + std::to_string(EINVAL) + "\n") << "what the kernel says without it";
+  EXPECT_EQ(RunClient(Environment(agent), arguments), expected);
+  agent.Stop();
+  EXPECT_THAT(agent.questions(), IsEmpty());
+}
+
 TEST(SteerTest, AnErrorOfTheCallIsTheCallers) {
   const int closed = FindSourcePort();
   FakeAgent agent(Always(Use(FindSourcePort())));
@@ -296,7 +351,7 @@ TEST(SteerTest, OptionsThatCantBeRightLeaveItAlone) {
 
 TEST(SteerTest, ShowsOnlyWhatFollowsIt) {
   EXPECT_EQ(OutputOf("nm -D --defined-only " FAIRLEAD_STEER_LIBRARY " | awk '{print $3}' | sort"),
-            "accept\naccept4\nconnect\ndlvsym\nibv_modify_qp\n");
+            "accept\naccept4\nconnect\ndlsym\ndlvsym\nibv_destroy_qp\nibv_modify_qp\n");
 }
 
 TEST(SteerTest, NeedsNothingButLibc) {

@@ -1,110 +1,83 @@
 // libfairlead-steer.so, RoCE: gives each queue pair of a training process the UDP source port and the traffic class
 // that the agent of its host says.
 //
-// It overrides ibv_modify_qp(), also where that is looked up with dlvsym(), as NCCL does. A reliable or unreliable
-// connection learns its peer on the way to "ready to receive" (RTR): then the agent is asked, and
+// It overrides ibv_modify_qp() and ibv_destroy_qp(), also where they are looked up with dlsym() or dlvsym(), as NCCL
+// does (steer_lookup.cc). A reliable or unreliable connection learns its peer on the way to "ready to receive" (RTR):
+// then the agent is asked, and
 //     traffic class   goes into the address handle: DSCP and with it the queue in NIC and switches
 //     source port     goes in as the flow label from which drivers derive the port (14 bits; the port's range is
-//                     0xC000..0xFFFF), and on Mellanox NICs also through mlx5dv_modify_qp_udp_sport(), once the queue
-//                     pair is ready to send (RTS)
-// Where the driver refuses the changed attributes, the call is repeated with those of the process. InfiniBand (no
-// global route header) and datagrams are left alone.
+//                     0xC000..0xFFFF), and on Mellanox NICs also through mlx5dv_modify_qp_udp_sport(), whenever the
+//                     queue pair gets ready to send (RTS)
+//     port of a bond  through mlx5dv_modify_qp_lag_port(), then too: where bonds go by queue pair, the source port does
+//                     not choose it
+// What has become of it is told at RTS: a port that the NIC did not take is not reported as taken. Where the driver
+// refuses the changed attributes, the call is repeated with those of the process. InfiniBand, queue pairs to the own
+// address, and datagrams are left alone, and so is the port of a queue pair whose flow label the process has chosen.
 //
 // Tested with a stand-in for the verbs library; never run on hardware.
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "ccl/export.h"
 #include "ccl/steer/agent_exchange.h"
+#include "ccl/steer/loaded_symbols.h"
+#include "ccl/steer/steered_queue_pairs.h"
+#include "ccl/steer/verbs_overrides.h"
+
+#undef ibv_query_port
 
 namespace fairlead::ccl {
 namespace {
 
-using ModifyFunction = int (*)(ibv_qp*, ibv_qp_attr*, int);
 using QueryGidFunction = int (*)(ibv_context*, uint8_t, int, ibv_gid*);
+using QueryPortFunction = int (*)(ibv_context*, uint8_t, ibv_port_attr*);
 using SetPortFunction = int (*)(ibv_qp*, uint16_t);
-using LookUpFunction = void* (*)(void*, const char*, const char*);
+using SetBondPortFunction = int (*)(ibv_qp*, uint8_t);
+using IsMellanoxFunction = bool (*)(ibv_device*);
 
-LookUpFunction next_dlvsym = nullptr;
-// What a process that looks it up itself has found.
+constexpr char kVerbs[] = "libibverbs.so.1";
+constexpr char kMellanox[] = "libmlx5.so.1";
+
 std::atomic<ModifyFunction> looked_up_modify = nullptr;
+std::atomic<DestroyFunction> looked_up_destroy = nullptr;
 
-__attribute__((constructor)) void LoadLookUp() {
-  next_dlvsym = reinterpret_cast<LookUpFunction>(dlsym(RTLD_NEXT, "dlvsym"));
-}
+SteeredQueuePairs steered_queue_pairs;
 
-// Of a library that the process has loaded; null when it has not.
 template <typename Function>
-Function FindLoaded(const char* library, const char* symbol) {
-  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-  if (handle == nullptr) return nullptr;
-  const auto function = reinterpret_cast<Function>(dlsym(handle, symbol));
-  dlclose(handle);
-  return function;
+Function FindFunction(const char* library, const char* symbol) {
+  return reinterpret_cast<Function>(FindLoaded(library, symbol));
 }
 
-ModifyFunction NextModify() {
-  if (const ModifyFunction found = looked_up_modify.load(std::memory_order_acquire)) return found;
-  if (const auto next = reinterpret_cast<ModifyFunction>(dlsym(RTLD_NEXT, "ibv_modify_qp"))) return next;
-  return FindLoaded<ModifyFunction>("libibverbs.so.1", "ibv_modify_qp");
+bool BecomesState(const ibv_qp_attr* attr, int mask, ibv_qp_state state) {
+  return (mask & IBV_QP_STATE) != 0 && attr->qp_state == state;
 }
 
-// Ports of queue pairs on their way from RTR to RTS, a few at a time; one that finds no place goes without the vendor's
-// call.
-class PendingPorts {
- public:
-  void Put(uint32_t queue_pair, uint16_t port) {
-    for (std::atomic<uint64_t>& slot : slots_) {
-      uint64_t empty = 0;
-      if (slot.compare_exchange_strong(empty, Pack(queue_pair, port))) return;
-    }
-  }
-  // 0: none.
-  uint16_t Take(uint32_t queue_pair) {
-    for (std::atomic<uint64_t>& slot : slots_) {
-      uint64_t value = slot.load();
-      if (value != 0 && value >> 16 == queue_pair && slot.compare_exchange_strong(value, 0)) {
-        return static_cast<uint16_t>(value);
-      }
-    }
-    return 0;
-  }
-
- private:
-  static uint64_t Pack(uint32_t queue_pair, uint16_t port) { return (uint64_t{queue_pair} << 16) | port; }
-
-  std::atomic<uint64_t> slots_[1024] = {};
-};
-PendingPorts pending_ports;
-
-// The next calls identify the peer.
-bool LearnsPeer(const ibv_qp* qp, const ibv_qp_attr* attr, int mask) {
-  return (mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RTR && (mask & IBV_QP_AV) != 0 &&
-         attr->ah_attr.is_global != 0 && (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UC);
+// What was answered about it does not count any more.
+bool BeginsAnew(const ibv_qp_attr* attr, int mask) {
+  return BecomesState(attr, mask, IBV_QPS_RESET) || BecomesState(attr, mask, IBV_QPS_INIT) ||
+         BecomesState(attr, mask, IBV_QPS_ERR);
 }
 
-bool BecomesReadyToSend(const ibv_qp_attr* attr, int mask) {
-  return (mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RTS;
+bool IsRoce(ibv_context* context, uint8_t port) {
+  const auto query = FindFunction<QueryPortFunction>(kVerbs, "ibv_query_port");
+  ibv_port_attr attr = {};
+  return query != nullptr && query(context, port, &attr) == 0 && attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-shm::SteeringQuestion QuestionAbout(const ibv_qp* qp, const ibv_qp_attr* attr) {
-  constexpr uint16_t kRoceUdpPort = 4791;
-  shm::SteeringQuestion question = {};
-  question.kind = shm::SteeringQuestionKind::kQueuePair;
-  question.queue_pair = qp->qp_num;
-  question.destination_port = kRoceUdpPort;
-  static_assert(sizeof(question.destination.bytes) == sizeof(ibv_gid::raw));
-  memcpy(question.destination.bytes, attr->ah_attr.grh.dgid.raw, sizeof(question.destination.bytes));
-  const auto query = FindLoaded<QueryGidFunction>("libibverbs.so.1", "ibv_query_gid");
-  ibv_gid gid = {};
-  if (query != nullptr && query(qp->context, attr->ah_attr.port_num, attr->ah_attr.grh.sgid_index, &gid) == 0) {
-    memcpy(question.source.bytes, gid.raw, sizeof(question.source.bytes));
-  }
-  return question;
+bool ReadOwnGid(const ibv_qp* qp, const ibv_qp_attr* attr, ibv_gid* gid) {
+  const auto query = FindFunction<QueryGidFunction>(kVerbs, "ibv_query_gid");
+  return query != nullptr && query(qp->context, attr->ah_attr.port_num, attr->ah_attr.grh.sgid_index, gid) == 0;
+}
+
+// The next calls identify the peer, which is another one over Ethernet.
+bool LearnsPeer(const ibv_qp* qp, const ibv_qp_attr* attr, int mask, ibv_gid* own) {
+  if (!BecomesState(attr, mask, IBV_QPS_RTR) || (mask & IBV_QP_AV) == 0 || attr->ah_attr.is_global == 0) return false;
+  if (qp->qp_type != IBV_QPT_RC && qp->qp_type != IBV_QPT_UC) return false;
+  return IsRoce(qp->context, attr->ah_attr.port_num) && ReadOwnGid(qp, attr, own) &&
+         memcmp(own->raw, attr->ah_attr.grh.dgid.raw, sizeof(own->raw)) != 0;
 }
 
 // Drivers take the low 14 bits of the label, exclusive-or those above (ibv_flow_label_to_udp_sport), and a label of 0
@@ -112,42 +85,111 @@ shm::SteeringQuestion QuestionAbout(const ibv_qp* qp, const ibv_qp_attr* attr) {
 constexpr uint16_t kFirstRocePort = 0xc000;
 uint32_t FlowLabelOf(uint16_t port) { return port == kFirstRocePort ? 0x4001u : port & 0x3fffu; }
 
-int ModifyAsAnswered(ModifyFunction next, ibv_qp* qp, ibv_qp_attr* attr, int mask, const shm::SteeringAnswer& answer,
-                     bool* steered) {
-  const bool sets_port = answer.source_port >= kFirstRocePort;
-  ibv_qp_attr changed = *attr;
-  if (answer.sets_class != 0) changed.ah_attr.grh.traffic_class = answer.traffic_class;
-  if (sets_port) changed.ah_attr.grh.flow_label = FlowLabelOf(answer.source_port);
-  const int result = next(qp, &changed, mask);
-  *steered = result == 0 && sets_port;
-  if (*steered) pending_ports.Put(qp->qp_num, answer.source_port);
-  return result == 0 ? 0 : next(qp, attr, mask);
+shm::SteeringQuestion QuestionAbout(const ibv_qp* qp, const ibv_qp_attr* attr, const ibv_gid& own) {
+  constexpr uint16_t kRoceUdpPort = 4791;
+  shm::SteeringQuestion question = {};
+  question.kind = shm::SteeringQuestionKind::kQueuePair;
+  question.queue_pair = qp->qp_num;
+  question.destination_port = kRoceUdpPort;
+  if (attr->ah_attr.grh.flow_label != 0) {
+    question.source_port = ibv_flow_label_to_udp_sport(attr->ah_attr.grh.flow_label);
+  }
+  static_assert(sizeof(question.destination.bytes) == sizeof(ibv_gid::raw));
+  memcpy(question.destination.bytes, attr->ah_attr.grh.dgid.raw, sizeof(question.destination.bytes));
+  memcpy(question.source.bytes, own.raw, sizeof(question.source.bytes));
+  return question;
 }
 
-int SteeredModify(ModifyFunction next, ibv_qp* qp, ibv_qp_attr* attr, int mask) {
+// Returns the result of the call; `port`: that the driver has taken, 0: none.
+int ModifyAsAnswered(ModifyFunction next, ibv_qp* qp, ibv_qp_attr* attr, int mask, const shm::SteeringAnswer& answer,
+                     uint16_t* port) {
+  *port = attr->ah_attr.grh.flow_label == 0 && answer.source_port >= kFirstRocePort ? answer.source_port : uint16_t{0};
+  ibv_qp_attr changed = *attr;
+  if (answer.sets_class != 0) changed.ah_attr.grh.traffic_class = answer.traffic_class;
+  if (*port != 0) changed.ah_attr.grh.flow_label = FlowLabelOf(*port);
+  if (next(qp, &changed, mask) == 0) return 0;
+  *port = 0;
+  return next(qp, attr, mask);
+}
+
+int SteeredModify(ModifyFunction next, ibv_qp* qp, ibv_qp_attr* attr, int mask, const ibv_gid& own) {
   const int errno_before = errno;
+  steered_queue_pairs.Drop(qp);
   AgentExchange agent(ProcessOptions());
   shm::SteeringAnswer answer = {};
-  const bool answered = agent.Ask(QuestionAbout(qp, attr), &answer);
+  const bool answered = agent.Ask(QuestionAbout(qp, attr, own), Patience::kQueuePair, &answer);
   errno = errno_before;
   if (!answered) return next(qp, attr, mask);
-  bool steered = false;
-  const int result = ModifyAsAnswered(next, qp, attr, mask, answer, &steered);
+  uint16_t port = 0;
+  const int result = ModifyAsAnswered(next, qp, attr, mask, answer, &port);
   const int error = errno;
-  agent.Tell(steered ? answer.source_port : uint16_t{0}, result, steered);
+  const int exchange = agent.Release();
+  const bool is_kept = result == 0 && port != 0 &&
+                       steered_queue_pairs.Put(qp, {.port = port, .bond_port = answer.bond_port, .exchange = exchange});
+  // Without a place for it nobody looks after it at RTS: whether the NIC has the port is not known then.
+  if (!is_kept) AgentExchange(ProcessOptions(), exchange).Tell(0, result, false);
   errno = error;
   return result;
 }
 
-void SetVendorPort(ibv_qp* qp) {
+// 0, or the errno of what the NIC did not take.
+int SetInNic(ibv_qp* qp, const SteeredQueuePair& steered) {
+  const auto set_port = FindFunction<SetPortFunction>(kMellanox, "mlx5dv_modify_qp_udp_sport");
+  if (set_port == nullptr) return 0;  // the driver has taken the label
+  const auto is_mellanox = FindFunction<IsMellanoxFunction>(kMellanox, "mlx5dv_is_supported");
+  if (is_mellanox != nullptr && !is_mellanox(qp->context->device)) return 0;
+  if (const int error = set_port(qp, steered.port)) return error;
+  if (steered.bond_port == 0) return 0;
+  const auto set_bond_port = FindFunction<SetBondPortFunction>(kMellanox, "mlx5dv_modify_qp_lag_port");
+  const int error = set_bond_port == nullptr ? EOPNOTSUPP : set_bond_port(qp, steered.bond_port);
+  return error == EOPNOTSUPP ? 0 : error;  // it is in no bond
+}
+
+void FinishSteering(ibv_qp* qp) {
   const int errno_before = errno;
-  const uint16_t port = pending_ports.Take(qp->qp_num);
-  const auto set_port = port == 0 ? nullptr : FindLoaded<SetPortFunction>("libmlx5.so.1", "mlx5dv_modify_qp_udp_sport");
-  if (set_port != nullptr) set_port(qp, port);
+  SteeredQueuePair steered;
+  if (steered_queue_pairs.Find(qp, &steered)) {
+    const int error = SetInNic(qp, steered);
+    const int exchange = steered_queue_pairs.TakeExchange(qp);
+    if (exchange >= 0) {
+      AgentExchange(ProcessOptions(), exchange).Tell(error == 0 ? steered.port : uint16_t{0}, error, error == 0);
+    }
+  }
   errno = errno_before;
 }
 
+void Forget(ibv_qp* qp) {
+  const int errno_before = errno;
+  steered_queue_pairs.Drop(qp);
+  errno = errno_before;
+}
+
+template <typename Function>
+Function FindVerb(const std::atomic<Function>& looked_up, const char* symbol) {
+  if (const Function found = looked_up.load(std::memory_order_acquire)) return found;
+  if (const auto next = reinterpret_cast<Function>(FindNext(symbol))) return next;
+  return FindFunction<Function>(kVerbs, symbol);
+}
+
 }  // namespace
+
+ModifyFunction NextModify() { return FindVerb(looked_up_modify, "ibv_modify_qp"); }
+DestroyFunction NextDestroy() { return FindVerb(looked_up_destroy, "ibv_destroy_qp"); }
+
+void* Override(const char* symbol, void* found) {
+  const bool is_modify = strcmp(symbol, "ibv_modify_qp") == 0;
+  void* ours = is_modify ? reinterpret_cast<void*>(&ibv_modify_qp) : reinterpret_cast<void*>(&ibv_destroy_qp);
+  // Without a library of verbs there is nothing to be overridden.
+  if (found == ours) return is_modify ? (NextModify() ? ours : nullptr) : (NextDestroy() ? ours : nullptr);
+  if (found == nullptr || !ProcessOptions().is_on()) return found;
+  if (is_modify) {
+    looked_up_modify.store(reinterpret_cast<ModifyFunction>(found), std::memory_order_release);
+  } else {
+    looked_up_destroy.store(reinterpret_cast<DestroyFunction>(found), std::memory_order_release);
+  }
+  return ours;
+}
+
 }  // namespace fairlead::ccl
 
 FAIRLEAD_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
@@ -155,28 +197,21 @@ FAIRLEAD_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   const ModifyFunction next = NextModify();
   if (next == nullptr) return ENOSYS;
   if (!ProcessOptions().is_on()) return next(qp, attr, mask);
-  if (LearnsPeer(qp, attr, mask)) return SteeredModify(next, qp, attr, mask);
+  if (BeginsAnew(attr, mask)) Forget(qp);
+  ibv_gid own = {};
+  const int errno_before = errno;
+  const bool learns_peer = LearnsPeer(qp, attr, mask, &own);
+  errno = errno_before;
+  if (learns_peer) return SteeredModify(next, qp, attr, mask, own);
   const int result = next(qp, attr, mask);
-  if (result == 0 && BecomesReadyToSend(attr, mask)) SetVendorPort(qp);
+  if (result == 0 && BecomesState(attr, mask, IBV_QPS_RTS)) FinishSteering(qp);
   return result;
 }
 
-// Everything else is passed on by a jump, not a call: the caller of a lookup of the "next" symbol (RTLD_NEXT) is found
-// by the return address, which must stay the caller's. GCC makes it one when it optimizes, Clang when an option asks
-// for it.
-#ifdef __clang__
-#define FAIRLEAD_OPTIMIZED
-#define FAIRLEAD_JUMP [[clang::musttail]] return
-#else
-#define FAIRLEAD_OPTIMIZED __attribute__((optimize("O2")))
-#define FAIRLEAD_JUMP return
-#endif
-FAIRLEAD_EXPORT FAIRLEAD_OPTIMIZED void* dlvsym(void* handle, const char* symbol, const char* version) {
+FAIRLEAD_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   using namespace fairlead::ccl;
-  if (next_dlvsym == nullptr) return nullptr;
-  if (strcmp(symbol, "ibv_modify_qp") != 0) FAIRLEAD_JUMP next_dlvsym(handle, symbol, version);
-  void* found = next_dlvsym(handle, symbol, version);
-  if (found == nullptr || !ProcessOptions().is_on()) return found;
-  looked_up_modify.store(reinterpret_cast<ModifyFunction>(found), std::memory_order_release);
-  return reinterpret_cast<void*>(&ibv_modify_qp);
+  const DestroyFunction next = NextDestroy();
+  if (next == nullptr) return ENOSYS;
+  if (ProcessOptions().is_on()) Forget(qp);
+  return next(qp);
 }

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "base/shell_output.h"
 #include "ccl/steer/fake_agent_example.h"
@@ -12,6 +14,7 @@
 namespace fairlead::ccl {
 namespace {
 
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -33,7 +36,7 @@ constexpr char kSteered[] =
     "the caller's attributes and errno stay\n";
 
 TEST(SteerVerbsTest, AQueuePairGetsThePortAndTheClassOfTheAnswer) {
-  for (const std::string way : {"linked", "looked-up"}) {
+  for (const std::string way : {"linked", "looked-up", "looked-up-plain"}) {
     FakeAgent agent(Always(Use(50000, 184)));
     EXPECT_EQ(RunQueuePair(Environment(agent), way), kSteered) << way;
     agent.Stop();
@@ -94,12 +97,98 @@ TEST(SteerVerbsTest, WithoutJobAgentOrAnswerNothingChanges) {
   }
 }
 
-TEST(SteerVerbsTest, InfiniBandAndDatagramsAreLeftAlone) {
+TEST(SteerVerbsTest, InfiniBandDatagramsAndLoopbackAreLeftAlone) {
   FakeAgent agent(Always(Use(50000, 184)));
   EXPECT_EQ(RunQueuePair(Environment(agent), "linked local"), kUntouched);
   EXPECT_EQ(RunQueuePair(Environment(agent), "looked-up datagram"), kUntouched);
+  EXPECT_EQ(RunQueuePair(Environment(agent), "looked-up loopback"), kUntouched);
+  EXPECT_EQ(RunQueuePair(Environment(agent) + " FAIRLEAD_TEST_INFINIBAND=1", "looked-up mlx5"), kUntouched)
+      << "with a global route header, too";
   agent.Stop();
   EXPECT_THAT(agent.questions(), IsEmpty());
+}
+
+TEST(SteerVerbsTest, AFlowLabelThatTheProcessHasChosenStays) {
+  FakeAgent agent(Always(Use(50000, 184)));
+  EXPECT_THAT(RunQueuePair(Environment(agent), "linked mlx5 labelled"),
+              testing::AllOf(testing::HasSubstr("state 2 class 184 port 49157\n"), testing::Not(HasSubstr("mlx5"))));
+  agent.Stop();
+  ASSERT_THAT(agent.questions(), SizeIs(1));
+  EXPECT_EQ(agent.questions()[0].source_port, 49'157);
+}
+
+// Numbers of queue pairs are those of one NIC.
+TEST(SteerVerbsTest, QueuePairsOfOneNumberHaveAPortEach) {
+  uint16_t next = 50'000;
+  FakeAgent agent([&](const shm::SteeringQuestion&) { return Bytes(Use(++next)); });
+  EXPECT_EQ(RunQueuePair(Environment(agent), "looked-up mlx5 twins"),
+            "modify qp 77 state 1\n"
+            "modify qp 77 state 2 class 8 port 50001\n"
+            "modify qp 77 state 2 class 8 port 50002\n"
+            "modify qp 77 state 3\n"
+            "mlx5 qp 77 port 50002\n"
+            "modify qp 77 state 3\n"
+            "mlx5 qp 77 port 50001\n"
+            "the caller's attributes and errno stay\n");
+}
+
+TEST(SteerVerbsTest, WhatWasAnsweredEndsWithTheQueuePair) {
+  for (const std::string end : {"reset", "destroyed"}) {
+    for (const std::string way : {"linked", "looked-up", "looked-up-plain"}) {
+      FakeAgent agent(Always(Use(50'000)));
+      EXPECT_THAT(RunQueuePair(Environment(agent), way + " mlx5 " + end), testing::Not(HasSubstr("mlx5"))) << end;
+      agent.Stop();
+      EXPECT_THAT(agent.questions(), SizeIs(1));
+      EXPECT_THAT(agent.outcomes(), IsEmpty()) << "hung up: nothing came of it";
+    }
+  }
+}
+
+TEST(SteerVerbsTest, TheAgentLearnsWhatTheNicHasTaken) {
+  for (const std::string refusal : {"FAIRLEAD_TEST_NO_SPORT=95", "FAIRLEAD_TEST_NO_BOND=22"}) {
+    shm::SteeringAnswer answer = Use(50'000);
+    answer.bond_port = 2;
+    FakeAgent agent(Always(answer));
+    EXPECT_THAT(RunQueuePair(Environment(agent) + " " + refusal, "looked-up mlx5"),
+                HasSubstr("mlx5 qp 77 port 50000\n"));
+    agent.Stop();
+    ASSERT_THAT(agent.outcomes(), SizeIs(1)) << refusal;
+    EXPECT_EQ(agent.outcomes()[0].source_port, 0) << refusal;
+    EXPECT_EQ(agent.outcomes()[0].steered, 0) << refusal;
+  }
+}
+
+// 95 is EOPNOTSUPP: in no bond.
+TEST(SteerVerbsTest, InABondThePortOfTheBondIsChosen) {
+  for (const std::string environment : {"", " FAIRLEAD_TEST_NO_BOND=95"}) {
+    shm::SteeringAnswer answer = Use(50'000);
+    answer.bond_port = 2;
+    FakeAgent agent(Always(answer));
+    EXPECT_THAT(RunQueuePair(Environment(agent) + environment, "linked mlx5"),
+                HasSubstr("mlx5 qp 77 port 50000\nmlx5 qp 77 bond port 2\n"));
+    agent.Stop();
+    ASSERT_THAT(agent.outcomes(), SizeIs(1));
+    EXPECT_EQ(agent.outcomes()[0].source_port, 50'000);
+  }
+}
+
+// Its library is loaded, but the queue pair is another NIC's: the label does it.
+TEST(SteerVerbsTest, AnotherMakersNicIsNotAskedForMellanoxsPort) {
+  FakeAgent agent(Always(Use(50'000)));
+  EXPECT_THAT(RunQueuePair(Environment(agent) + " FAIRLEAD_TEST_OTHER_NIC=1", "linked mlx5"),
+              testing::AllOf(HasSubstr("class 8 port 50000\n"), testing::Not(HasSubstr("mlx5"))));
+  agent.Stop();
+  ASSERT_THAT(agent.outcomes(), SizeIs(1));
+  EXPECT_EQ(agent.outcomes()[0].source_port, 50'000);
+}
+
+// Nothing about a queue pair can be changed later: it waits for half a second where a connection waits for 1 ms.
+TEST(SteerVerbsTest, AQueuePairWaitsLongerThanAConnection) {
+  FakeAgent agent([&](const shm::SteeringQuestion&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return Bytes(Use(50'000, 184));
+  });
+  EXPECT_EQ(RunQueuePair(Environment(agent, 1), "looked-up"), kSteered);
 }
 
 }  // namespace

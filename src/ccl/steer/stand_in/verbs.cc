@@ -1,5 +1,5 @@
 // Stand-in for libibverbs.so.1, for tests: prints what a driver would receive. FAIRLEAD_TEST_REFUSE=1: it refuses flow
-// labels.
+// labels. FAIRLEAD_TEST_INFINIBAND=1: its ports are none of Ethernet.
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -8,6 +8,7 @@
 #include <cstring>
 
 #undef ibv_query_gid
+#undef ibv_query_port
 
 extern "C" int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   const bool has_peer = (mask & IBV_QP_AV) != 0;
@@ -18,6 +19,18 @@ extern "C" int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
     printf(" class %u port %u", attr->ah_attr.grh.traffic_class, label == 0 ? 0u : ibv_flow_label_to_udp_sport(label));
   }
   printf("\n");
+  return 0;
+}
+
+extern "C" int ibv_destroy_qp(ibv_qp* qp) {
+  printf("destroy qp %u\n", qp->qp_num);
+  return 0;
+}
+
+extern "C" int ibv_query_port(ibv_context*, uint8_t, _compat_ibv_port_attr* compatible) {
+  auto* attr = reinterpret_cast<ibv_port_attr*>(compatible);
+  const bool is_infiniband = getenv("FAIRLEAD_TEST_INFINIBAND") != nullptr;
+  attr->link_layer = is_infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
   return 0;
 }
 

@@ -1,0 +1,32 @@
+// Images of containers have older C libraries than the host that the libraries were built on: where a version of a
+// symbol is missing, no program starts that has one in LD_PRELOAD, shells included.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <sstream>
+#include <string>
+
+#include "base/shell_output.h"
+
+namespace fairlead::ccl {
+namespace {
+
+// RHEL 7 has 2.17, RHEL 8 2.28, Ubuntu 20.04 2.31; on aarch64 all begin with 2.17.
+TEST(GlibcTest, LibrariesLoadFromVersion217On) {
+  for (const std::string library : {FAIRLEAD_STEER_LIBRARY, FAIRLEAD_PROFILER_LIBRARY}) {
+    std::istringstream versions(
+        OutputOf("objdump -p " + library + " | sed -n '/Version References/,$p' | grep -oE 'GLIBC[A-Z_]*[0-9.]*'"));
+    int num_versions = 0;
+    for (std::string version; versions >> version; ++num_versions) {
+      int major = 0, minor = 0;
+      EXPECT_EQ(sscanf(version.c_str(), "GLIBC_%d.%d", &major, &minor), 2) << library << ": " << version;
+      EXPECT_TRUE(major == 2 && minor <= 17) << library << " needs " << version;
+    }
+    EXPECT_GT(num_versions, 0) << library;
+    EXPECT_EQ(OutputOf("readelf -d " + library + " | grep -c 'NEEDED.*libc.so.6'"), "1\n");
+    EXPECT_EQ(OutputOf("readelf -d " + library + " | grep -c NEEDED"), "1\n") << "nothing but libc";
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::ccl

@@ -1,0 +1,126 @@
+#include "ccl/steer/loaded_symbols.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+namespace fairlead::ccl {
+namespace {
+
+using DlopenFunction = void* (*)(const char*, int);
+using DlcloseFunction = int (*)(void*);
+
+struct SymbolTables {
+  const ElfW(Sym) * symbols = nullptr;
+  const char* names = nullptr;
+  const uint32_t* hashes = nullptr;
+};
+
+// In loaded objects glibc has made addresses of the offsets, other loaders have not.
+template <typename T>
+const T* PointerTo(ElfW(Addr) base, ElfW(Addr) value) {
+  return reinterpret_cast<const T*>(value >= base ? value : base + value);
+}
+
+SymbolTables TablesOf(const dl_phdr_info& object) {
+  SymbolTables tables;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+    for (; entry->d_tag != DT_NULL; ++entry) {
+      const ElfW(Addr) value = entry->d_un.d_ptr;
+      if (entry->d_tag == DT_SYMTAB) tables.symbols = PointerTo<ElfW(Sym)>(object.dlpi_addr, value);
+      if (entry->d_tag == DT_STRTAB) tables.names = PointerTo<char>(object.dlpi_addr, value);
+      if (entry->d_tag == DT_GNU_HASH) tables.hashes = PointerTo<uint32_t>(object.dlpi_addr, value);
+    }
+  }
+  return tables;
+}
+
+uint32_t HashOf(const char* name) {
+  uint32_t hash = 5381;
+  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<uint8_t>(*name);
+  return hash;
+}
+
+// The layout of DT_GNU_HASH: four numbers, a filter, buckets, and a chain whose last entries have the lowest bit set.
+uintptr_t FindFunction(const SymbolTables& tables, const char* name) {
+  const uint32_t num_buckets = tables.hashes[0], first_symbol = tables.hashes[1], num_filters = tables.hashes[2];
+  const uint32_t* buckets = tables.hashes + 4 + num_filters * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+  const uint32_t* chain = buckets + num_buckets;
+  const uint32_t hash = HashOf(name);
+  uint32_t i = num_buckets == 0 ? 0 : buckets[hash % num_buckets];
+  if (i < first_symbol) return 0;
+  for (;; ++i) {
+    const uint32_t entry = chain[i - first_symbol];
+    const ElfW(Sym)& symbol = tables.symbols[i];
+    const bool is_function = symbol.st_shndx != SHN_UNDEF && (symbol.st_info & 0xf) == STT_FUNC;
+    if ((entry | 1) == (hash | 1) && is_function && strcmp(tables.names + symbol.st_name, name) == 0) {
+      return symbol.st_value;
+    }
+    if ((entry & 1) != 0) return 0;
+  }
+}
+
+struct Search {
+  const char* name;
+  void* found;
+};
+
+int LookInto(dl_phdr_info* object, size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  const char* slash = strrchr(object->dlpi_name, '/');
+  const char* file = slash == nullptr ? object->dlpi_name : slash + 1;
+  if (strcmp(file, "libc.so.6") != 0 && strcmp(file, "libdl.so.2") != 0) return 0;
+  const SymbolTables tables = TablesOf(*object);
+  if (tables.symbols == nullptr || tables.names == nullptr || tables.hashes == nullptr) return 0;
+  const uintptr_t offset = FindFunction(tables, search->name);
+  if (offset == 0) return 0;
+  search->found = reinterpret_cast<void*>(object->dlpi_addr + offset);
+  return 1;
+}
+
+// Tried again until it is there: libdl may be loaded later. Each thread finds the same.
+template <typename Function>
+Function Remember(std::atomic<Function>* known, const char* name) {
+  Function function = known->load(std::memory_order_acquire);
+  if (function != nullptr) return function;
+  Search search = {name, nullptr};
+  dl_iterate_phdr(LookInto, &search);
+  function = reinterpret_cast<Function>(search.found);
+  known->store(function, std::memory_order_release);
+  return function;
+}
+
+std::atomic<DlsymFunction> real_dlsym = nullptr;
+std::atomic<DlvsymFunction> real_dlvsym = nullptr;
+std::atomic<DlopenFunction> real_dlopen = nullptr;
+std::atomic<DlcloseFunction> real_dlclose = nullptr;
+
+}  // namespace
+
+DlsymFunction RealDlsym() { return Remember(&real_dlsym, "dlsym"); }
+DlvsymFunction RealDlvsym() { return Remember(&real_dlvsym, "dlvsym"); }
+
+void* FindNext(const char* symbol) {
+  const DlsymFunction look_up = RealDlsym();
+  return look_up == nullptr ? nullptr : look_up(RTLD_NEXT, symbol);
+}
+
+void* FindLoaded(const char* library, const char* symbol) {
+  const DlopenFunction open = Remember(&real_dlopen, "dlopen");
+  const DlcloseFunction close = Remember(&real_dlclose, "dlclose");
+  const DlsymFunction look_up = RealDlsym();
+  if (open == nullptr || close == nullptr || look_up == nullptr) return nullptr;
+  void* handle = open(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* found = look_up(handle, symbol);
+  close(handle);
+  return found;
+}
+
+}  // namespace fairlead::ccl
