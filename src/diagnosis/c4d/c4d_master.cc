@@ -16,6 +16,9 @@ using model::Finding;
 using model::FindingId;
 using model::Syndrome;
 
+// A pause that took some time may take that much longer the next time.
+constexpr int64_t kPauseFactor = 2;
+
 bool IsHang(Syndrome syndrome) { return syndrome == Syndrome::kCommHang || syndrome == Syndrome::kNonCommHang; }
 bool IsDead(Syndrome syndrome) { return syndrome == Syndrome::kDead; }
 bool IsMismatch(Syndrome syndrome) { return syndrome == Syndrome::kMismatch; }
@@ -48,6 +51,7 @@ C4dMaster::~C4dMaster() = default;
 std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::TelemetryRecord> records) {
   for (const model::TelemetryRecord& record : records) Take(now, record);
   if (!picture_) return {};
+  picture_->NoteSilence(now, options_.silence.without_after);
   if (now < excused_until_) {
     tracker_->ForgetOthers(now);
     stood_still_ = true;
@@ -124,6 +128,7 @@ void C4dMaster::TakeLayout(SimTime now, const model::JobLayout& layout) {
   picture_.emplace(layout, now, names_);
   slow_ = std::make_unique<SlowDetectors>(*picture_);
   mismatch_check_ = MismatchCheck();
+  pauses_.clear();
   window_begin_ = now;
   stood_still_ = false;
   completed_at_begin_.assign(layout.communicators.size(), 0);
@@ -181,9 +186,35 @@ void C4dMaster::JudgeStalled(SimTime now) {
     }
   }
   tracker_->ForgetOthers(now);
+  LearnPauses(now);
+}
+
+// Whether it has been waited for these ranks before, for at least half as long, and they came by themselves.
+bool C4dMaster::IsKnownPause(const Suspect& suspect, SimTime now) {
+  auto pause = std::ranges::find(pauses_, suspect.culprits, &Pause::culprits);
+  if (pause == pauses_.end()) {
+    pause =
+        pauses_.insert(pause, Pause{.culprits = suspect.culprits, .begin = now, .last_seen = SimTime(), .longest = {}});
+  }
+  if (pause->last_seen == SimTime()) pause->begin = now;
+  pause->last_seen = now;
+  return now - pause->begin < pause->longest * kPauseFactor;
+}
+
+void C4dMaster::LearnPauses(SimTime now) {
+  for (Pause& pause : pauses_) {
+    if (pause.last_seen == SimTime() || pause.last_seen == now) continue;
+    // If the job goes on: else another verdict has taken its place.
+    if (picture_->last_progress() >= pause.last_seen - options_.silence.report_period) {
+      pause.longest = std::max(pause.longest, pause.last_seen - pause.begin + options_.hang.suspect_after);
+    }
+    pause.last_seen = SimTime();
+  }
 }
 
 void C4dMaster::JudgeHang(const Suspect& suspect, SimTime now) {
+  if (suspect.may_be_busy && IsKnownPause(suspect, now)) return;
+  if (suspect.may_be_busy) tracker_->Raise(suspect);
   const bool is_due = tracker_->Hold(suspect, now, options_.hang.confirm_for);
   if (!is_due || HasOpen(IsDead) || HasOpen(IsMismatch)) return;
   // A verdict that has changed replaces the one before; two at once are cause and consequence.

@@ -88,6 +88,8 @@ class C4dMaster {
   std::vector<Suspect> FindStalled(SimTime now);
   void JudgeStalled(SimTime now);
   void JudgeHang(const Suspect& suspect, SimTime now);
+  bool IsKnownPause(const Suspect& suspect, SimTime now);
+  void LearnPauses(SimTime now);
   bool IsAftermath(const Suspect& dead) const;
   void EndWindowIfDue(SimTime now);
   bool IsWindowFull() const;
@@ -105,6 +107,14 @@ class C4dMaster {
   MismatchCheck mismatch_check_;
   std::unique_ptr<SlowDetectors> slow_;
 
+  // How long ranks that may be busy were waited for.
+  struct Pause {
+    std::vector<model::Culprit> culprits;
+    SimTime begin;
+    SimTime last_seen;
+    SimDuration longest;  // of those that ended by themselves
+  };
+  std::vector<Pause> pauses_;
   // Of the window under way.
   SimTime window_begin_;
   bool stood_still_ = false;

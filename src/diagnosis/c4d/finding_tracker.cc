@@ -7,6 +7,9 @@
 
 namespace fairlead::diagnosis::c4d {
 
+// Less is no news.
+constexpr double kSurer = 0.1;
+
 using model::Finding;
 using model::FindingId;
 
@@ -51,7 +54,8 @@ std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspect
   std::vector<Suspect> confirmed;
   for (const auto& [key, history] : histories_) {
     const bool is_bad_now = (history.bad & 1) != 0;
-    if (is_bad_now && static_cast<uint32_t>(std::popcount(history.bad)) >= bad && !FindOpen(key)) {
+    if (is_bad_now && (history.latest.is_confirmed || static_cast<uint32_t>(std::popcount(history.bad)) >= bad) &&
+        !FindOpen(key)) {
       confirmed.push_back(history.latest);
     }
   }
@@ -95,6 +99,17 @@ void FindingTracker::Open(const Suspect& suspect, SimTime now, std::vector<Findi
   findings_.push_back(finding);
   open_[finding.id] = {key, now};
   Tell(FindingChange::kOpened, finding.id);
+}
+
+void FindingTracker::Raise(const Suspect& suspect) {
+  const std::optional<FindingId> id = FindOpen(KeyOf(suspect));
+  if (!id || suspect.confidence <= findings_[id->index()].confidence + kSurer) return;
+  Finding& finding = findings_[id->index()];
+  finding.evidence = suspect.evidence;
+  finding.summary = suspect.summary;
+  finding.confidence = suspect.confidence;
+  finding.action = RecommendAction(suspect);
+  Tell(FindingChange::kUpdated, *id);
 }
 
 void FindingTracker::AddSymptom(FindingId id, FindingId symptom) {

@@ -49,6 +49,8 @@ class FindingTracker {
 
   // Opens a finding. Args: symptoms: open findings that this one explains.
   void Open(const Suspect& suspect, SimTime now, std::vector<model::FindingId> symptoms);
+  // What is known about an open suspicion by now, if it has become surer; nothing changes otherwise.
+  void Raise(const Suspect& suspect);
   void AddSymptom(model::FindingId id, model::FindingId symptom);
   void Clear(model::FindingId id, SimTime now);
   void ClearAll(SimTime now);

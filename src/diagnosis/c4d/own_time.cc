@@ -24,7 +24,7 @@ void OwnTime::CollectEvents(const model::RankReport& report, SimTime after) {
 void OwnTime::AddOutput(Rank& rank, const Event& output) {
   SimTime begin = *rank.latest;
   for (const Event& received : rank.received) {
-    if (received.enqueued < output.enqueued) begin = std::max(begin, received.at);
+    if (received.enqueued <= output.enqueued) begin = std::max(begin, received.at);
   }
   Gap gap;
   gap.seconds = (output.at - begin).seconds().value();

@@ -5,8 +5,9 @@
 //             needed, so the time inside them says nothing.
 // Notation    output: the start of a collective or of a send;  input: the end of a collective or of a receive
 //             gap(output) = output - the latest output before it, or the latest input that it can have waited for
-//             A receive that was enqueued with the output or after it gated something else, even if it ended first:
-//             receives run on streams of their own, work is done in the order in which it is enqueued.
+//             A receive that was enqueued after the output gated something else, even if it ended first: receives run
+//             on streams of their own, work is done in the order in which it is enqueued. Of one that was enqueued at
+//             the same instant and ended first, the output may be the consequence.
 // Method      own(r) = sum of gaps, but for the kSpared longest: a rank that waits for data gets it as an input, and
 //             only what comes after counts. The part of a gap before the operation was enqueued is the host thread's.
 //             All on the clock of one host, without regard to others.
