@@ -18,6 +18,11 @@ using model::Syndrome;
 
 // A pause that took some time may take that much longer the next time.
 constexpr int64_t kPauseFactor = 2;
+// Share by which iterations must take longer before something slow is believed to hold the job up.
+constexpr double kGrowthMin = 0.01;
+constexpr double kUnlikely = 0.4;
+// Blocks of iterations that make a window of whatever has few operations.
+constexpr double kBlocksOfWindow = 2;
 
 bool IsHang(Syndrome syndrome) { return syndrome == Syndrome::kCommHang || syndrome == Syndrome::kNonCommHang; }
 bool IsDead(Syndrome syndrome) { return syndrome == Syndrome::kDead; }
@@ -42,6 +47,7 @@ struct C4dMaster::SlowDetectors {
 
   SlowTransferDetector transfers;
   StragglerDetector stragglers;
+  std::vector<Suspect> by_blocks;  // as of now
 };
 
 C4dMaster::C4dMaster(const C4dOptions& options, model::PlaceNames names)
@@ -58,6 +64,7 @@ std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::Tel
   } else {
     JudgeStalled(now);
   }
+  JudgeBlocks(now);
   EndWindowIfDue(now);
   ClearGone(now);
   return tracker_->TakeActions();
@@ -235,15 +242,44 @@ bool C4dMaster::IsAftermath(const Suspect& dead) const {
   return false;
 }
 
+// What is slow by the evidence of iterations is told at once; the windows only keep it open.
+void C4dMaster::JudgeBlocks(SimTime now) {
+  slow_->by_blocks = slow_->stragglers.JudgeBlocks();
+  if (now < excused_until_ || HasOpen(IsDead) || HasOpen(IsHang)) return;
+  for (const Suspect& suspect : tracker_->HoldConfirmed(slow_->by_blocks, now)) tracker_->Open(suspect, now, {});
+  for (const Suspect& suspect : slow_->by_blocks) tracker_->Raise(suspect);
+}
+
+// What slow transfers cost the job: nothing beyond what iterations take longer. Those of a late rank are late with it.
+void C4dMaster::WeighTransfers(std::vector<Suspect>* suspects) const {
+  std::erase_if(*suspects, [this](const Suspect& suspect) {
+    return std::ranges::any_of(slow_->by_blocks, [&](const Suspect& late) {
+      return late.confidence > kUnlikely &&
+             (Overlap(late.culprits, suspect.culprits) || late.culprits.front().rank == suspect.culprits.front().peer);
+    });
+  });
+  const std::optional<double> growth = slow_->stragglers.watch().Growth();
+  for (Suspect& suspect : *suspects) {
+    if (!growth) continue;
+    suspect.evidence.push_back({"iterations take longer than at first", 100 * *growth, 0, "%"});
+    if (suspect.cost >= 0) suspect.cost = std::min(suspect.cost, std::max(0.0, *growth));
+    if (*growth < kGrowthMin) suspect.confidence = std::min(suspect.confidence, kUnlikely);
+  }
+}
+
 void C4dMaster::EndWindowIfDue(SimTime now) {
   const SimDuration age = now - window_begin_;
   const bool is_late = age >= options_.window.length * options_.window.max_lengths;
-  const bool is_full = IsWindowFull();
+  const double block_seconds = slow_->stragglers.watch().BlockSeconds();
+  const bool is_full = IsWindowFull(
+      block_seconds > 0 && age.seconds().value() >= kBlocksOfWindow * block_seconds ? 1 : options_.window.operations);
   if (age < options_.window.length || (!is_full && !is_late)) return;
   const std::vector<double> lateness = slow_->stragglers.JudgeWindow();
   std::vector<Suspect> suspects = slow_->transfers.EndWindow(now, lateness);
+  WeighTransfers(&suspects);
   std::vector<Suspect> stragglers = slow_->stragglers.TakeSuspects(!suspects.empty());
   std::move(stragglers.begin(), stragglers.end(), std::back_inserter(suspects));
+  std::ranges::copy(slow_->by_blocks, std::back_inserter(suspects));
   const bool counts = is_full && !stood_still_;
   ++(counts ? counters_.windows : counters_.idle_windows);
   if (counts) {
@@ -260,7 +296,7 @@ void C4dMaster::EndWindowIfDue(SimTime now) {
   }
 }
 
-bool C4dMaster::IsWindowFull() const {
+bool C4dMaster::IsWindowFull(uint64_t operations) const {
   std::vector<uint64_t> completed;
   for (size_t c = 0; c < completed_at_begin_.size(); ++c) {
     const uint64_t of_window =
@@ -270,7 +306,7 @@ bool C4dMaster::IsWindowFull() const {
   if (completed.empty()) return false;
   const auto median = completed.begin() + static_cast<ptrdiff_t>(completed.size() / 2);
   std::nth_element(completed.begin(), median, completed.end());
-  return *median >= options_.window.operations;
+  return *median >= operations;
 }
 
 void C4dMaster::ClearGone(SimTime now) {

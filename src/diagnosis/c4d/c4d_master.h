@@ -91,8 +91,10 @@ class C4dMaster {
   bool IsKnownPause(const Suspect& suspect, SimTime now);
   void LearnPauses(SimTime now);
   bool IsAftermath(const Suspect& dead) const;
+  void JudgeBlocks(SimTime now);
+  void WeighTransfers(std::vector<Suspect>* suspects) const;
   void EndWindowIfDue(SimTime now);
-  bool IsWindowFull() const;
+  bool IsWindowFull(uint64_t operations) const;
   void ClearGone(SimTime now);
   bool HasOpen(bool (*is_kind)(model::Syndrome)) const;
   std::vector<model::FindingId> ExplainedBy(const Suspect& suspect) const;

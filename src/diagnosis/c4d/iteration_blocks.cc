@@ -47,9 +47,8 @@ void IterationBlocks::AddOutput(size_t index, const model::OperationRecord& oper
   auto lane = std::ranges::find_if(rank.lanes, is_of);
   if (lane == rank.lanes.end()) {
     if (rank.lanes.size() == kLanesMax) return;
-    lane = rank.lanes.insert(lane, {.communicator = operation.communicator,
-                                    .kind = operation.kind,
-                                    .peer = operation.peer});
+    lane = rank.lanes.insert(lane,
+                             {.communicator = operation.communicator, .kind = operation.kind, .peer = operation.peer});
   }
   lane->starts[lane->count++ % kStartsKept] = at;
 }

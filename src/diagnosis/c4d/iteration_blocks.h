@@ -2,8 +2,8 @@
 //
 // Problem     ranks are compared iteration by iteration, so that what all have in common (a longer batch, a slower
 //             phase) is no matter. No record says where an iteration ends.
-// Notation    lane: the operations of one kind on one communicator, and with one peer; its sequence numbers are the same
-//             on all ranks that do the same
+// Notation    lane: the operations of one kind on one communicator, and with one peer; its sequence numbers are the
+//             same on all ranks that do the same
 // Method      for each rank the lane with the fewest operations, but a few at least: gradients, not tensors. Where its
 //             operations come in bursts, a block ends with a burst. A block is a multiple of that, of a least length,
 //             and ends where the sequence divides by the number of operations: so blocks of equal index are the same
@@ -40,6 +40,9 @@ class IterationBlocks {
   // nothing: unknown.
   void AddOutput(size_t rank, const model::OperationRecord& operation, SimTime at, std::optional<double> own_seconds,
                  double host_seconds);
+
+  // Outputs of the rank are missing here.
+  void Break(size_t rank) { ranks_[rank].is_whole = false; }
 
   // Cuts blocks from now on, if the ranks have done enough to tell where. Args: ranks that do the same.
   // Returns: false, and nothing has changed, if they have not.

@@ -33,7 +33,23 @@ class OwnTime {
  public:
   explicit OwnTime(const model::JobLayout& layout) : ranks_(layout.ranks.size()) {}
 
-  void Add(const model::RankReport& report);
+  // Gets the outputs of a rank in order. Args: own_seconds: nothing: unknown.
+  struct Output {
+    const model::OperationRecord& operation;
+    SimTime at;
+    std::optional<double> own_seconds;
+    double host_seconds = 0;
+  };
+  class Sink {
+   public:
+    virtual ~Sink() = default;
+    virtual void OnOutput(size_t rank, const Output& output) = 0;
+    // Outputs are missing.
+    virtual void OnGap(size_t rank) = 0;
+  };
+
+  // Args: sink: nothing: none.
+  void Add(const model::RankReport& report, Sink* sink = nullptr);
 
   struct OfRank {
     double seconds = 0;       // own(r), the longest gaps left out
@@ -61,6 +77,7 @@ class OwnTime {
     SimTime at;
     EventKind kind = EventKind::kOutput;
     SimTime enqueued;
+    const model::OperationRecord* operation = nullptr;  // of the report at hand
   };
   struct Rank {
     std::optional<uint64_t> newest_report;
@@ -76,7 +93,7 @@ class OwnTime {
     std::array<Gap, kSpared> longest = {};  // ascending
   };
   void CollectEvents(const model::RankReport& report, SimTime after);
-  void AddOutput(Rank& rank, const Event& output);
+  Gap AddOutput(Rank& rank, const Event& output);
   static void AddIdle(Rank& rank, const Event& event);
   static void Forget(Rank& rank);
 

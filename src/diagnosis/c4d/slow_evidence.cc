@@ -9,7 +9,7 @@ namespace fairlead::diagnosis::c4d {
 namespace {
 
 // Beyond any threshold, and far from overflow.
-constexpr double kGreatest = 1e60;
+constexpr double kGreatest = 1e15;
 
 }  // namespace
 

@@ -17,6 +17,7 @@ struct Suspect {
   model::SubCause sub_cause = model::SubCause::kUnknown;
   std::vector<model::Evidence> evidence;
   double confidence = 0;      // 0..1
+  double cost = -1;           // share of the iteration, < 0: not known
   bool may_be_busy = false;   // the culprit may do something on purpose
   bool is_confirmed = false;  // no more windows are needed
   std::string summary;        // one sentence for people
