@@ -115,12 +115,14 @@ report::TextTable MakeTable(const DiagReport& report) {
        {"state", report::Align::kLeft, "", "suspect until it has lasted long enough"},
        {"since", report::Align::kRight, "", "from the start of the recording"},
        {"confirmed", report::Align::kRight},
+       {"sure", report::Align::kRight, "", "confidence, from 0 to 1"},
        {"culprit", report::Align::kLeft},
        {"do", report::Align::kLeft, "", "what is recommended"}});
   for (const Finding& finding : report.analysis.findings) {
     table.AddRow({fmt::format("{}", finding.id.value()), std::string(model::Name(finding.syndrome)), StateText(finding),
                   TimeText(finding.first_seen, report), TimeText(finding.confirmed, report),
-                  CulpritNames(finding, report), std::string(model::Name(finding.action))});
+                  fmt::format("{:.2f}", finding.confidence), CulpritNames(finding, report),
+                  std::string(model::Name(finding.action))});
   }
   return table;
 }

@@ -16,6 +16,14 @@ using model::Finding;
 using model::FindingId;
 using model::Syndrome;
 
+// A pause that took some time may take that much longer the next time.
+constexpr int64_t kPauseFactor = 2;
+// Share by which iterations must take longer before something slow is believed to hold the job up.
+constexpr double kGrowthMin = 0.01;
+constexpr double kUnlikely = 0.4;
+// Blocks of iterations that make a window of whatever has few operations.
+constexpr double kBlocksOfWindow = 2;
+
 bool IsHang(Syndrome syndrome) { return syndrome == Syndrome::kCommHang || syndrome == Syndrome::kNonCommHang; }
 bool IsDead(Syndrome syndrome) { return syndrome == Syndrome::kDead; }
 bool IsMismatch(Syndrome syndrome) { return syndrome == Syndrome::kMismatch; }
@@ -39,6 +47,7 @@ struct C4dMaster::SlowDetectors {
 
   SlowTransferDetector transfers;
   StragglerDetector stragglers;
+  std::vector<Suspect> by_blocks;  // as of now
 };
 
 C4dMaster::C4dMaster(const C4dOptions& options, model::PlaceNames names)
@@ -48,12 +57,14 @@ C4dMaster::~C4dMaster() = default;
 std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::TelemetryRecord> records) {
   for (const model::TelemetryRecord& record : records) Take(now, record);
   if (!picture_) return {};
+  picture_->NoteSilence(now, options_.silence.without_after);
   if (now < excused_until_) {
     tracker_->ForgetOthers(now);
     stood_still_ = true;
   } else {
     JudgeStalled(now);
   }
+  JudgeBlocks(now);
   EndWindowIfDue(now);
   ClearGone(now);
   return tracker_->TakeActions();
@@ -124,6 +135,7 @@ void C4dMaster::TakeLayout(SimTime now, const model::JobLayout& layout) {
   picture_.emplace(layout, now, names_);
   slow_ = std::make_unique<SlowDetectors>(*picture_);
   mismatch_check_ = MismatchCheck();
+  pauses_.clear();
   window_begin_ = now;
   stood_still_ = false;
   completed_at_begin_.assign(layout.communicators.size(), 0);
@@ -181,9 +193,35 @@ void C4dMaster::JudgeStalled(SimTime now) {
     }
   }
   tracker_->ForgetOthers(now);
+  LearnPauses(now);
+}
+
+// Whether it has been waited for these ranks before, for at least half as long, and they came by themselves.
+bool C4dMaster::IsKnownPause(const Suspect& suspect, SimTime now) {
+  auto pause = std::ranges::find(pauses_, suspect.culprits, &Pause::culprits);
+  if (pause == pauses_.end()) {
+    pause =
+        pauses_.insert(pause, Pause{.culprits = suspect.culprits, .begin = now, .last_seen = SimTime(), .longest = {}});
+  }
+  if (pause->last_seen == SimTime()) pause->begin = now;
+  pause->last_seen = now;
+  return now - pause->begin < pause->longest * kPauseFactor;
+}
+
+void C4dMaster::LearnPauses(SimTime now) {
+  for (Pause& pause : pauses_) {
+    if (pause.last_seen == SimTime() || pause.last_seen == now) continue;
+    // If the job goes on: else another verdict has taken its place.
+    if (picture_->last_progress() >= pause.last_seen - options_.silence.report_period) {
+      pause.longest = std::max(pause.longest, pause.last_seen - pause.begin + options_.hang.suspect_after);
+    }
+    pause.last_seen = SimTime();
+  }
 }
 
 void C4dMaster::JudgeHang(const Suspect& suspect, SimTime now) {
+  if (suspect.may_be_busy && IsKnownPause(suspect, now)) return;
+  if (suspect.may_be_busy) tracker_->Raise(suspect);
   const bool is_due = tracker_->Hold(suspect, now, options_.hang.confirm_for);
   if (!is_due || HasOpen(IsDead) || HasOpen(IsMismatch)) return;
   // A verdict that has changed replaces the one before; two at once are cause and consequence.
@@ -204,15 +242,44 @@ bool C4dMaster::IsAftermath(const Suspect& dead) const {
   return false;
 }
 
+// What is slow by the evidence of iterations is told at once; the windows only keep it open.
+void C4dMaster::JudgeBlocks(SimTime now) {
+  slow_->by_blocks = slow_->stragglers.JudgeBlocks();
+  if (now < excused_until_ || HasOpen(IsDead) || HasOpen(IsHang)) return;
+  for (const Suspect& suspect : tracker_->HoldConfirmed(slow_->by_blocks, now)) tracker_->Open(suspect, now, {});
+  for (const Suspect& suspect : slow_->by_blocks) tracker_->Raise(suspect);
+}
+
+// What slow transfers cost the job: nothing beyond what iterations take longer. Those of a late rank are late with it.
+void C4dMaster::WeighTransfers(std::vector<Suspect>* suspects) const {
+  std::erase_if(*suspects, [this](const Suspect& suspect) {
+    return std::ranges::any_of(slow_->by_blocks, [&](const Suspect& late) {
+      return late.confidence > kUnlikely &&
+             (Overlap(late.culprits, suspect.culprits) || late.culprits.front().rank == suspect.culprits.front().peer);
+    });
+  });
+  const std::optional<double> growth = slow_->stragglers.watch().Growth();
+  for (Suspect& suspect : *suspects) {
+    if (!growth) continue;
+    suspect.evidence.push_back({"iterations take longer than at first", 100 * *growth, 0, "%"});
+    if (suspect.cost >= 0) suspect.cost = std::min(suspect.cost, std::max(0.0, *growth));
+    if (*growth < kGrowthMin) suspect.confidence = std::min(suspect.confidence, kUnlikely);
+  }
+}
+
 void C4dMaster::EndWindowIfDue(SimTime now) {
   const SimDuration age = now - window_begin_;
   const bool is_late = age >= options_.window.length * options_.window.max_lengths;
-  const bool is_full = IsWindowFull();
+  const double block_seconds = slow_->stragglers.watch().BlockSeconds();
+  const bool is_full = IsWindowFull(
+      block_seconds > 0 && age.seconds().value() >= kBlocksOfWindow * block_seconds ? 1 : options_.window.operations);
   if (age < options_.window.length || (!is_full && !is_late)) return;
   const std::vector<double> lateness = slow_->stragglers.JudgeWindow();
   std::vector<Suspect> suspects = slow_->transfers.EndWindow(now, lateness);
+  WeighTransfers(&suspects);
   std::vector<Suspect> stragglers = slow_->stragglers.TakeSuspects(!suspects.empty());
   std::move(stragglers.begin(), stragglers.end(), std::back_inserter(suspects));
+  std::ranges::copy(slow_->by_blocks, std::back_inserter(suspects));
   const bool counts = is_full && !stood_still_;
   ++(counts ? counters_.windows : counters_.idle_windows);
   if (counts) {
@@ -229,7 +296,7 @@ void C4dMaster::EndWindowIfDue(SimTime now) {
   }
 }
 
-bool C4dMaster::IsWindowFull() const {
+bool C4dMaster::IsWindowFull(uint64_t operations) const {
   std::vector<uint64_t> completed;
   for (size_t c = 0; c < completed_at_begin_.size(); ++c) {
     const uint64_t of_window =
@@ -239,7 +306,7 @@ bool C4dMaster::IsWindowFull() const {
   if (completed.empty()) return false;
   const auto median = completed.begin() + static_cast<ptrdiff_t>(completed.size() / 2);
   std::nth_element(completed.begin(), median, completed.end());
-  return *median >= options_.window.operations;
+  return *median >= operations;
 }
 
 void C4dMaster::ClearGone(SimTime now) {

@@ -88,9 +88,13 @@ class C4dMaster {
   std::vector<Suspect> FindStalled(SimTime now);
   void JudgeStalled(SimTime now);
   void JudgeHang(const Suspect& suspect, SimTime now);
+  bool IsKnownPause(const Suspect& suspect, SimTime now);
+  void LearnPauses(SimTime now);
   bool IsAftermath(const Suspect& dead) const;
+  void JudgeBlocks(SimTime now);
+  void WeighTransfers(std::vector<Suspect>* suspects) const;
   void EndWindowIfDue(SimTime now);
-  bool IsWindowFull() const;
+  bool IsWindowFull(uint64_t operations) const;
   void ClearGone(SimTime now);
   bool HasOpen(bool (*is_kind)(model::Syndrome)) const;
   std::vector<model::FindingId> ExplainedBy(const Suspect& suspect) const;
@@ -105,6 +109,14 @@ class C4dMaster {
   MismatchCheck mismatch_check_;
   std::unique_ptr<SlowDetectors> slow_;
 
+  // How long ranks that may be busy were waited for.
+  struct Pause {
+    std::vector<model::Culprit> culprits;
+    SimTime begin;
+    SimTime last_seen;
+    SimDuration longest;  // of those that ended by themselves
+  };
+  std::vector<Pause> pauses_;
   // Of the window under way.
   SimTime window_begin_;
   bool stood_still_ = false;

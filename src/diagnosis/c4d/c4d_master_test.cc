@@ -304,6 +304,67 @@ TEST(C4dMasterTest, ColdCommunicatorsHavePatience) {
   EXPECT_EQ(job.Open().size(), 1u);
 }
 
+// Rank 0 saves while the others wait: suspected after 10 s, shown after 20 s as something to watch. That it came by
+// itself after 35 s is remembered: 30 s the next time are nothing new.
+TEST(C4dMasterTest, ThatRank0IsBusyIsWatchedAndLearned) {
+  Job job;
+  job.Iterate(5);
+  for (const int seconds : {35, 30}) {
+    job.DoAll(Job::kData, Stage::kStarted, {0});
+    job.Wait(seconds);
+    job.Do(0, Job::kData, Stage::kStarted);
+    job.DoAll(Job::kData, Stage::kFinished);
+    job.Tick();
+    job.Iterate(10);
+  }
+  ASSERT_EQ(job.master.findings().size(), 1u);
+  EXPECT_TRUE(IsRank(job.master.findings().front(), 0));
+  EXPECT_LT(job.master.findings().front().confidence, 0.5);
+  EXPECT_EQ(job.master.findings().front().action, model::RecommendedAction::kWatch);
+}
+
+// What lasts 10 s of suspicion and 60 s of patience is a hang of rank 0, too.
+TEST(C4dMasterTest, ThatRank0NeverComesIsAHangInTheEnd) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {0});
+  job.Wait(65);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kWatch);
+  job.Wait(10);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_GE(job.Open().front().confidence, 0.9);
+  EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kIsolateAndRestart);
+}
+
+// Rank 6 has no telemetry: operations complete without it, so a hang of another takes no longer, and it is not blamed.
+TEST(C4dMasterTest, ARankWithoutTelemetryIsNoEvidence) {
+  Job job;
+  job.lost_ranks = {6};
+  job.Iterate(20);
+  EXPECT_GT(job.master.picture()->communicators()[Job::kData].num_completed, 15u);
+  EXPECT_TRUE(job.master.findings().empty());
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(IsRank(job.Open().front(), 3));
+}
+
+// All others wait inside of an operation: perhaps for the one that tells nothing, but nobody knows.
+TEST(C4dMasterTest, ARankThatTellsNothingIsOnlyWatched) {
+  Job job;
+  job.lost_ranks = {6};
+  job.Iterate(20);
+  job.DoAll(Job::kData, Stage::kStarted);
+  job.Wait(kHangSeconds);
+  for (const bool has_clock : {true, false}) {
+    const std::vector<Finding> findings = has_clock ? job.Open() : job.master.AnalyzeNow();
+    ASSERT_EQ(findings.size(), 1u) << has_clock;
+    EXPECT_LE(findings.front().confidence, 0.6) << has_clock;
+    EXPECT_EQ(findings.front().action, model::RecommendedAction::kWatch) << has_clock;
+  }
+}
+
 TEST(C4dMasterTest, WhatUsuallyTakesLongMayTakeLonger) {
   Job job;
   for (int i = 0; i < 5; ++i) {

@@ -28,12 +28,14 @@ Status C4dOptions::Validate() const {
   FL_RETURN_IF_ERROR(ExpectPositive("hang.suspect_after", hang.suspect_after));
   FL_RETURN_IF_ERROR(ExpectAtLeastOne("hang.suspect_durations", hang.suspect_durations));
   FL_RETURN_IF_ERROR(ExpectNotNegative("hang.confirm_for", hang.confirm_for));
+  FL_RETURN_IF_ERROR(ExpectNotNegative("hang.leader_patience", hang.leader_patience));
   FL_RETURN_IF_ERROR(ExpectAtLeastOne("hang.warm_up_factor", static_cast<double>(hang.warm_up_factor)));
   FL_RETURN_IF_ERROR(ExpectNotNegative("hang.clear_after", hang.clear_after));
   FL_RETURN_IF_ERROR(ExpectPositive("silence.report_period", silence.report_period));
   FL_RETURN_IF_ERROR(ExpectAtLeastOne("silence.missed_reports", static_cast<double>(silence.missed_reports)));
   FL_RETURN_IF_ERROR(ExpectPositive("silence.silent_after", silence.silent_after));
   FL_RETURN_IF_ERROR(ExpectPositive("silence.went_on_after", silence.went_on_after));
+  FL_RETURN_IF_ERROR(ExpectPositive("silence.without_after", silence.without_after));
   FL_RETURN_IF_ERROR(ExpectNotNegative("silence.confirm_for", silence.confirm_for));
   if (!(silence.max_silent_share >= 0 && silence.max_silent_share <= 1)) {
     return InvalidArgument(

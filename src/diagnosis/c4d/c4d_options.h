@@ -17,6 +17,11 @@ struct HangOptions {
   double suspect_durations = 10;
   // >= 0. The same verdict has to hold for that much more. Longer: fewer verdicts about what resolves itself.
   SimDuration confirm_for = SimDuration(10'000'000'000);
+  // Rank 0, and ranks that are the first of each of their groups, often save or evaluate while the others wait. That
+  // such a rank has not come, and its host thread has not enqueued anything either, is only watched until it has lasted
+  // for that much more than the suspect time, >= 0. Longer: slower work of such ranks is forgiven; shorter: their hangs
+  // are acted upon sooner. How long it took before is known: they get twice that.
+  SimDuration leader_patience = SimDuration(60'000'000'000);
   // A communicator is warm after that many operations. More: the patience for first operations is needed for longer.
   uint64_t warm_up_operations = 2;
   // Suspect time of a cold communicator over that of a warm one, >= 1. Larger: compilation, lazy connects and the first
@@ -37,6 +42,9 @@ struct SilenceOptions {
   // operations under way when a host died may take longer to stop; shorter: lost agents are distinguished from lost
   // hosts sooner.
   SimDuration went_on_after = SimDuration(10'000'000'000);
+  // Operations count as completed without ranks that have told nothing for that long, > 0. Longer: gaps in reports cost
+  // fewer instants; shorter: a rank without telemetry hides the others for less time.
+  SimDuration without_after = SimDuration(10'000'000'000);
   // Its host is unreachable after that much more, >= 0. Longer: agents may restart unnoticed.
   SimDuration confirm_for = SimDuration(5'000'000'000);
   // More silent hosts than that share of the hosts are a fault of our own collection, 0..1. Larger: outages of whole

@@ -103,10 +103,27 @@ CollectiveTable::Outcome CollectiveTable::AddProgress(uint32_t position, const m
   return outcome;
 }
 
+void CollectiveTable::SetSilent(uint32_t position, bool is_silent) {
+  if (marks_[position].is_silent == is_silent) return;
+  marks_[position].is_silent = is_silent;
+  num_silent_ = is_silent ? num_silent_ + 1 : num_silent_ - 1;
+  num_completed_ = static_cast<size_t>(
+      std::count_if(open_.begin(), open_.end(), [this](const OpenOperation& o) { return IsCompleted(o); }));
+}
+
+bool CollectiveTable::LacksOnlySilent(const OpenOperation& operation) const {
+  if (operation.num_finished == 0) return false;
+  if (num_silent_ == 0) return true;
+  for (size_t i = 0; i < marks_.size(); ++i) {
+    if (operation.members[i].stage != Stage::kFinished && !marks_[i].is_silent) return false;
+  }
+  return true;
+}
+
 std::optional<OpenOperation> CollectiveTable::TakeCompleted() {
   if (num_completed_ == 0) return std::nullopt;
-  const auto completed = std::find_if(open_.begin(), open_.end(),
-                                      [](const OpenOperation& o) { return o.num_finished == o.members.size(); });
+  const auto completed =
+      std::find_if(open_.begin(), open_.end(), [this](const OpenOperation& o) { return IsCompleted(o); });
   --num_completed_;
   OpenOperation operation = std::move(*completed);
   open_.erase(completed);
@@ -142,7 +159,7 @@ OpenOperation* CollectiveTable::Find(const OperationRecord& record) {
 
 OpenOperation& CollectiveTable::Insert(const OperationRecord& record, SimTime since) {
   if (open_.size() >= kMaxOpen) {
-    num_completed_ -= open_.front().num_finished == open_.front().members.size() ? 1 : 0;
+    num_completed_ -= IsCompleted(open_.front()) ? 1 : 0;
     open_.pop_front();
     ++num_forgotten_;
   }
@@ -223,8 +240,10 @@ void CollectiveTable::FinishUnseen(uint32_t position, OpenOperation* operation) 
 }
 
 void CollectiveTable::MarkFinished(OpenOperation* operation, MemberProgress* member) {
+  const bool was_completed = IsCompleted(*operation);
   member->stage = Stage::kFinished;
-  if (++operation->num_finished == operation->members.size()) ++num_completed_;
+  ++operation->num_finished;
+  if (!was_completed && IsCompleted(*operation)) ++num_completed_;
 }
 
 bool CollectiveTable::Precedes(const OpenOperation& operation, const OperationRecord& record) const {

@@ -93,10 +93,13 @@ class CollectiveTable {
   // `contradicts` of the outcome are used.
   Outcome AddProgress(uint32_t position, const model::ProgressRecord& progress);
 
+  // Whether the rank at that position tells anything at all. Operations complete without one that does not.
+  void SetSilent(uint32_t position, bool is_silent);
+
   // Operations are aligned by kind and sequence from now on.
   void AlignByKind() { is_aligned_by_kind_ = true; }
 
-  // Removes and returns the next operation that all ranks have finished.
+  // Removes and returns the next operation that all ranks but the silent ones have finished.
   std::optional<OpenOperation> TakeCompleted();
 
   // Ascending by issue.
@@ -116,6 +119,7 @@ class CollectiveTable {
     uint64_t finished = 0;
     uint32_t serial = 0;
     bool is_known = false;
+    bool is_silent = false;
   };
 
   OpenOperation* Find(const model::OperationRecord& record);
@@ -129,10 +133,16 @@ class CollectiveTable {
   void FinishUnseen(uint32_t position, OpenOperation* operation);
   void MarkFinished(OpenOperation* operation, MemberProgress* member);
   bool Precedes(const OpenOperation& operation, const model::OperationRecord& record) const;
+  // Silent ranks may have finished it before they fell silent.
+  bool IsCompleted(const OpenOperation& operation) const {
+    return operation.num_finished + num_silent_ >= operation.members.size() && LacksOnlySilent(operation);
+  }
+  bool LacksOnlySilent(const OpenOperation& operation) const;
 
   bool is_aligned_by_kind_ = false;
   uint64_t num_forgotten_ = 0;
   size_t num_completed_ = 0;  // of open_, not taken yet
+  uint32_t num_silent_ = 0;
   std::deque<OpenOperation> open_;
   std::vector<Marks> marks_;  // [rank of the communicator]
 };

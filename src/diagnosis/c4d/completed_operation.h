@@ -1,4 +1,4 @@
-// One operation that all its ranks have finished.
+// One operation that all its ranks have finished, but for those that tell nothing.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CompletedOperation {
   model::OperationKind kind = model::OperationKind::kUnknown;
   uint64_t sequence = 0;
   uint64_t bytes = 0;
-  std::span<const RankInstants> ranks;  // [rank of the communicator]
+  std::span<const RankInstants> ranks;  // ascending in the communicator
 };
 
 }  // namespace fairlead::diagnosis::c4d

@@ -7,6 +7,14 @@
 
 namespace fairlead::diagnosis::c4d {
 
+// Less is no news.
+constexpr double kSurer = 0.1;
+// Windows in a row that are enough whatever was before.
+constexpr uint32_t kStreakMax = 8;
+
+// Slowness of all messages, not losses: their cost is not known.
+bool IsSlowPath(const Suspect& suspect) { return suspect.syndrome == model::Syndrome::kCommSlow && suspect.cost >= 0; }
+
 using model::Finding;
 using model::FindingId;
 
@@ -39,23 +47,55 @@ std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspect
                                                 uint32_t windows) {
   const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
   for (auto& [key, history] : histories_) history.bad = (history.bad << 1) & mask;
+  NoteEnded(suspects);
   for (const Suspect& suspect : suspects) {
     const Key key = KeyOf(suspect);
     WindowHistory& history = histories_[key];
     if (history.bad == 0) history.first_bad = now;
     history.bad |= 1;
     history.latest = suspect;
+    ++history.streak;
+    if (FindOpen(key)) Raise(history.latest);
     if (const std::optional<FindingId> id = FindOpen(key)) open_[*id].last_held = now;
   }
   std::erase_if(histories_, [&](const auto& entry) { return entry.second.bad == 0 && !FindOpen(entry.first); });
   std::vector<Suspect> confirmed;
   for (const auto& [key, history] : histories_) {
     const bool is_bad_now = (history.bad & 1) != 0;
-    if (is_bad_now && static_cast<uint32_t>(std::popcount(history.bad)) >= bad && !FindOpen(key)) {
+    // Others share the paths of this job, and come and go: what is to be believed lasts longer.
+    const uint32_t streak_min = std::min(kStreakMax, std::max(bad, 2 * longest_ended_ + 1));
+    if (IsSlowPath(history.latest) && history.streak < streak_min) continue;
+    if (is_bad_now && (history.latest.is_confirmed || static_cast<uint32_t>(std::popcount(history.bad)) >= bad) &&
+        !FindOpen(key)) {
       confirmed.push_back(history.latest);
     }
   }
   return confirmed;
+}
+
+void FindingTracker::NoteEnded(std::span<const Suspect> suspects) {
+  const bool is_quiet = std::ranges::none_of(suspects, IsSlowPath);
+  for (auto& [key, history] : histories_) {
+    const bool is_held = std::ranges::any_of(suspects, [&](const Suspect& suspect) { return KeyOf(suspect) == key; });
+    if (is_held) continue;
+    const bool has_ended = is_quiet && IsSlowPath(history.latest) && !FindOpen(key);
+    if (has_ended) longest_ended_ = std::max(longest_ended_, history.streak);
+    history.streak = 0;
+  }
+}
+
+std::vector<Suspect> FindingTracker::HoldConfirmed(std::span<const Suspect> suspects, SimTime now) {
+  std::vector<Suspect> fresh;
+  for (const Suspect& suspect : suspects) {
+    const Key key = KeyOf(suspect);
+    if (FindOpen(key)) continue;
+    WindowHistory& history = histories_[key];
+    if (history.bad == 0) history.first_bad = now;
+    history.bad |= 1;
+    history.latest = suspect;
+    fresh.push_back(suspect);
+  }
+  return fresh;
 }
 
 std::vector<FindingId> FindingTracker::FindRecovered(uint32_t windows) const {
@@ -97,6 +137,17 @@ void FindingTracker::Open(const Suspect& suspect, SimTime now, std::vector<Findi
   Tell(FindingChange::kOpened, finding.id);
 }
 
+void FindingTracker::Raise(const Suspect& suspect) {
+  const std::optional<FindingId> id = FindOpen(KeyOf(suspect));
+  if (!id || suspect.confidence <= findings_[id->index()].confidence + kSurer) return;
+  Finding& finding = findings_[id->index()];
+  finding.evidence = suspect.evidence;
+  finding.summary = suspect.summary;
+  finding.confidence = suspect.confidence;
+  finding.action = RecommendAction(suspect);
+  Tell(FindingChange::kUpdated, *id);
+}
+
 void FindingTracker::AddSymptom(FindingId id, FindingId symptom) {
   std::vector<FindingId>& symptoms = findings_[id.index()].symptoms;
   if (std::find(symptoms.begin(), symptoms.end(), symptom) != symptoms.end()) return;
@@ -117,6 +168,7 @@ void FindingTracker::ClearAll(SimTime now) {
   for (const FindingId id : open()) Clear(id, now);
   suspicions_.clear();
   histories_.clear();
+  longest_ended_ = 0;
 }
 
 std::vector<FindingId> FindingTracker::open() const {

@@ -4,7 +4,8 @@
 //             what one side slows down delays acknowledgements of the other, in some windows enough to be seen. A
 //             finding of a lasting state (a hang, a death) is confirmed when the suspicion has lasted without a break
 //             for the time of its syndrome, and cleared when it has been absent for a while. One of slowness is judged
-//             by windows: bad in K of the last M.
+//             by windows: bad in K of the last M; of slow paths K in a row, and longer than twice what others of the
+//             job were slow for and recovered by themselves.
 // Guarantees  a finding is opened at most once per suspicion, and cleared at most once. Ids ascend in order of opening.
 #pragma once
 
@@ -44,11 +45,15 @@ class FindingTracker {
   // Notes the suspects of a window of slowness. Returns those that are bad in `bad` of the last `windows` windows and
   // have no open finding, with their latest evidence.
   std::vector<Suspect> HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad, uint32_t windows);
+  // Returns those that need no more windows and have no open finding.
+  std::vector<Suspect> HoldConfirmed(std::span<const Suspect> suspects, SimTime now);
   // Findings of slowness with good values in all of the last `windows` windows.
   std::vector<model::FindingId> FindRecovered(uint32_t windows) const;
 
   // Opens a finding. Args: symptoms: open findings that this one explains.
   void Open(const Suspect& suspect, SimTime now, std::vector<model::FindingId> symptoms);
+  // What is known about an open suspicion by now, if it has become surer; nothing changes otherwise.
+  void Raise(const Suspect& suspect);
   void AddSymptom(model::FindingId id, model::FindingId symptom);
   void Clear(model::FindingId id, SimTime now);
   void ClearAll(SimTime now);
@@ -71,18 +76,22 @@ class FindingTracker {
   struct WindowHistory {
     Suspect latest;
     SimTime first_bad;
-    uint64_t bad = 0;  // bit b: b windows ago
+    uint64_t bad = 0;     // bit b: b windows ago
+    uint32_t streak = 0;  // windows in a row
   };
   struct OpenState {
     Key key;
     SimTime last_held;
   };
 
+  // Of the suspects of a window: which slow paths are slow no more, without having been found?
+  void NoteEnded(std::span<const Suspect> suspects);
   static Key KeyOf(const Suspect& suspect);
   void Tell(FindingChange change, model::FindingId id);
   std::optional<model::FindingId> FindOpen(const Key& key) const;
 
   JobId job_;
+  uint32_t longest_ended_ = 0;  // windows in a row that a path was slow, and then was not any more
   std::map<Key, Suspicion> suspicions_;
   std::map<Key, WindowHistory> histories_;
   std::map<model::FindingId, OpenState> open_;

@@ -17,6 +17,11 @@ using model::RankId;
 using model::SubCause;
 using model::Syndrome;
 
+// Of what may be work.
+constexpr double kBusyConfidence = 0.3;
+// That a rank is at fault which tells nothing: any other may hide behind it.
+constexpr double kNoDataConfidence = 0.5;
+
 class HangRule {
  public:
   HangRule(const JobPicture& picture, const Hindrances& hindrances, const WaitGraphQuery& query)
@@ -274,6 +279,15 @@ class HangRule {
     return false;
   }
 
+  // Whether a rank is the one that programs let do what is to be done once.
+  auto IsLeader() const {
+    return [this](RankId rank) {
+      if (rank == RankId(0)) return true;
+      return std::ranges::all_of(picture_.ranks()[rank].memberships,
+                                 [](const Membership& membership) { return membership.position == 0; });
+    };
+  }
+
   void AddRankSuspect(Syndrome syndrome, const std::vector<RankId>& ranks, std::vector<Suspect>* suspects) const {
     if (ranks.empty()) return;
     const PendingOperation* operation = OldestWaitingFor(ranks);
@@ -283,6 +297,8 @@ class HangRule {
     suspect.confidence = 0.95;
     SetOperation(operation, &suspect);
     suspect.sub_cause = CauseOf(ranks.front(), operation);
+    suspect.may_be_busy = syndrome == Syndrome::kNonCommHang && suspect.sub_cause == SubCause::kHostThread &&
+                          query_.has_clock && operation != nullptr && std::ranges::all_of(ranks, IsLeader());
     const std::string what = operation != nullptr ? OperationText(*operation) : "an operation";
     const std::string who = Describe(layout_, names_, suspect.culprits);
     if (syndrome == Syndrome::kDead) {
@@ -296,6 +312,12 @@ class HangRule {
       suspect.summary =
           fmt::format("{} has not begun {}{}, and {} ranks wait", who, what,
                       suspect.sub_cause == SubCause::kGpu ? " that its host thread has enqueued" : "", NumWaiting());
+    }
+    const bool is_early = suspect.may_be_busy && query_.now - operation->waiting_since <
+                                                     query_.hang.suspect_after + query_.hang.leader_patience;
+    if (is_early) {
+      suspect.confidence = kBusyConfidence;
+      suspect.summary += "; as the first of its groups it may save or evaluate";
     }
     suspects->push_back(std::move(suspect));
   }
@@ -311,6 +333,14 @@ class HangRule {
     Suspect& suspect = suspects->back();
     suspect.confidence = 0.6;
     if (!silent.empty()) return;
+    if (all.size() == 1 && picture_.ranks()[all.front()].last_heard == SimTime()) {
+      suspect.confidence = kNoDataConfidence;
+      suspect.sub_cause = SubCause::kUnknown;
+      suspect.summary =
+          fmt::format("{}, of which there is no telemetry, is waited for by {} ranks, for all that is known",
+                      Describe(layout_, names_, suspect.culprits), NumWaiting());
+      return;
+    }
     if (all.size() == 1) {
       NameHostInDoubt(all.front(), &suspect);
       return;

@@ -43,7 +43,7 @@ Status JobPicture::ValidateLayout(const model::JobLayout& layout) {
 }
 
 JobPicture::JobPicture(model::JobLayout layout, SimTime start, model::PlaceNames names)
-    : layout_(std::move(layout)), names_(std::move(names)), last_heard_(start), last_progress_(start) {
+    : layout_(std::move(layout)), names_(std::move(names)), last_heard_(start), last_progress_(start), start_(start) {
   ranks_.resize(layout_.ranks.size());
   for (const model::RankPlace& place : layout_.ranks) {
     HostState& host = hosts_.emplace_back();
@@ -81,6 +81,7 @@ bool JobPicture::Add(SimTime now, const model::RankReport& report, const Complet
   }
   ++counters_.reports;
   rank.last_heard = hosts_[rank.host].last_heard = last_heard_ = now;
+  if (rank.is_silent) SetSilent(report.rank, false);
   rank.is_finalizing |= report.is_finalizing;
   touched_.clear();
   for (const model::OperationRecord& record : report.operations) AddOperation(now, report, *serial, record);
@@ -133,6 +134,22 @@ bool JobPicture::Add(SimTime now, const model::HostReport& report) {
     rank.exit_code = liveness.exit_code;
   }
   return true;
+}
+
+void JobPicture::SetSilent(RankId rank, bool is_silent) {
+  ranks_[rank].is_silent = is_silent;
+  for (const Membership& membership : ranks_[rank].memberships) {
+    communicators_[membership.communicator].collectives.SetSilent(membership.position, is_silent);
+  }
+}
+
+void JobPicture::NoteSilence(SimTime now, SimDuration silent_after) {
+  if (now - last_heard_ >= silent_after) return;
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    const RankState& rank = ranks_[RankId(r)];
+    const SimTime heard = std::max(start_, rank.last_heard);
+    if (!rank.is_silent && now - heard >= silent_after) SetSilent(RankId(r), true);
+  }
 }
 
 std::optional<uint32_t> JobPicture::PositionOf(RankId rank, CommunicatorId communicator) const {
@@ -323,6 +340,7 @@ void JobPicture::HandOutCompleted(CommunicatorId id, const CompletionSink& sink)
     const std::vector<RankId>& ranks = layout_.communicators[id.index()].ranks;
     for (size_t i = 0; i < ranks.size(); ++i) {
       const MemberProgress& member = operation->members[i];
+      if (member.stage != Stage::kFinished) continue;  // silent
       instants_.push_back({ranks[i], member.enqueued, member.started, member.finished});
       longest = std::max(longest, member.finished - member.started);
     }

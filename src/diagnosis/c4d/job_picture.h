@@ -67,6 +67,7 @@ struct RankState {
   // On the master's clock; zero: never.
   SimTime last_heard;
   SimTime last_progress;
+  bool is_silent = false;
   bool is_finalizing = false;
   model::ProcessState process = model::ProcessState::kRunning;
   int32_t exit_code = 0;
@@ -134,6 +135,8 @@ class JobPicture {
   // ranks have now finished and reported; its spans live as long as the call.
   bool Add(SimTime now, const model::RankReport& report, const CompletionSink& sink);
   bool Add(SimTime now, const model::HostReport& report);
+  // Operations complete without ranks that have told nothing for that long, while others have. Cost: O(ranks).
+  void NoteSilence(SimTime now, SimDuration silent_after);
 
   const model::JobLayout& layout() const { return layout_; }
   const model::PlaceNames& names() const { return names_; }
@@ -194,6 +197,7 @@ class JobPicture {
   void NoteProgress(model::RankId rank, model::CommunicatorId communicator, SimTime time);
   void HandOutCompleted(model::CommunicatorId id, const CompletionSink& sink);
   HostState* FindHost(HostId id);
+  void SetSilent(model::RankId rank, bool is_silent);
 
   model::JobLayout layout_;
   model::PlaceNames names_;
@@ -207,7 +211,8 @@ class JobPicture {
   PictureCounters counters_;
   std::vector<RankInstants> instants_;          // of one call
   std::vector<model::CommunicatorId> touched_;  // of one call
-  std::vector<uint64_t> pending_;               // of one call: [progress record]
+  SimTime start_;
+  std::vector<uint64_t> pending_;  // of one call: [progress record]
 };
 
 }  // namespace fairlead::diagnosis::c4d

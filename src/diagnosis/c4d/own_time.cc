@@ -6,11 +6,13 @@ namespace fairlead::diagnosis::c4d {
 
 void OwnTime::CollectEvents(const model::RankReport& report, SimTime after) {
   events_.clear();
+  const model::OperationRecord* record = nullptr;
   const auto add = [&](SimTime at, EventKind kind, SimTime enqueued) {
     // The content of the previous report is repeated with each later instant.
-    if (at > after && at <= report.at) events_.push_back({at, kind, enqueued});
+    if (at > after && at <= report.at) events_.push_back({at, kind, enqueued, record});
   };
   for (const model::OperationRecord& operation : report.operations) {
+    record = &operation;
     const bool is_receive = operation.kind == model::OperationKind::kReceive;
     add(operation.enqueued, EventKind::kEnqueued, operation.enqueued);
     if (operation.started && !is_receive) add(*operation.started, EventKind::kOutput, operation.enqueued);
@@ -21,10 +23,10 @@ void OwnTime::CollectEvents(const model::RankReport& report, SimTime after) {
             [](const Event& a, const Event& b) { return a.at != b.at ? a.at < b.at : a.kind < b.kind; });
 }
 
-void OwnTime::AddOutput(Rank& rank, const Event& output) {
+OwnTime::Gap OwnTime::AddOutput(Rank& rank, const Event& output) {
   SimTime begin = *rank.latest;
   for (const Event& received : rank.received) {
-    if (received.enqueued < output.enqueued) begin = std::max(begin, received.at);
+    if (received.enqueued <= output.enqueued) begin = std::max(begin, received.at);
   }
   Gap gap;
   gap.seconds = (output.at - begin).seconds().value();
@@ -32,9 +34,10 @@ void OwnTime::AddOutput(Rank& rank, const Event& output) {
   rank.sum.seconds += gap.seconds;
   rank.sum.host_seconds += gap.host_seconds;
   ++rank.sum.outputs;
-  if (gap.seconds <= rank.longest.front().seconds) return;
+  if (gap.seconds <= rank.longest.front().seconds) return gap;
   rank.longest.front() = gap;
   std::sort(rank.longest.begin(), rank.longest.end(), [](const Gap& a, const Gap& b) { return a.seconds < b.seconds; });
+  return gap;
 }
 
 void OwnTime::AddIdle(Rank& rank, const Event& event) {
@@ -56,7 +59,7 @@ void OwnTime::Forget(Rank& rank) {
   rank.host_latest.reset();
 }
 
-void OwnTime::Add(const model::RankReport& report) {
+void OwnTime::Add(const model::RankReport& report, Sink* sink) {
   if (report.rank.index() >= ranks_.size()) return;
   Rank& rank = ranks_[report.rank.index()];
   if (rank.newest_report && report.number <= *rank.newest_report) return;
@@ -69,6 +72,7 @@ void OwnTime::Add(const model::RankReport& report) {
   rank.newest_at = report.at;
   if (!is_next) {
     // Events before this report may be missing: begin again after it.
+    if (sink != nullptr) sink->OnGap(report.rank.index());
     Forget(rank);
     if (!events_.empty()) rank.latest = rank.host_latest = events_.back().at;
     return;
@@ -82,7 +86,15 @@ void OwnTime::Add(const model::RankReport& report) {
       if (rank.received.size() < kReceivedMax) rank.received.push_back(event);
       continue;
     }
-    if (event.kind == EventKind::kOutput && rank.latest) AddOutput(rank, event);
+    if (event.kind == EventKind::kOutput) {
+      Output output{.operation = *event.operation, .at = event.at, .own_seconds = {}};
+      if (rank.latest) {
+        const Gap gap = AddOutput(rank, event);
+        output.own_seconds = gap.seconds;
+        output.host_seconds = gap.host_seconds;
+      }
+      if (sink != nullptr) sink->OnOutput(report.rank.index(), output);
+    }
     rank.latest = event.at;
     rank.received.clear();
   }

@@ -5,8 +5,9 @@
 //             needed, so the time inside them says nothing.
 // Notation    output: the start of a collective or of a send;  input: the end of a collective or of a receive
 //             gap(output) = output - the latest output before it, or the latest input that it can have waited for
-//             A receive that was enqueued with the output or after it gated something else, even if it ended first:
-//             receives run on streams of their own, work is done in the order in which it is enqueued.
+//             A receive that was enqueued after the output gated something else, even if it ended first: receives run
+//             on streams of their own, work is done in the order in which it is enqueued. Of one that was enqueued at
+//             the same instant and ended first, the output may be the consequence.
 // Method      own(r) = sum of gaps, but for the kSpared longest: a rank that waits for data gets it as an input, and
 //             only what comes after counts. The part of a gap before the operation was enqueued is the host thread's.
 //             All on the clock of one host, without regard to others.
@@ -32,7 +33,23 @@ class OwnTime {
  public:
   explicit OwnTime(const model::JobLayout& layout) : ranks_(layout.ranks.size()) {}
 
-  void Add(const model::RankReport& report);
+  // Gets the outputs of a rank in order. Args: own_seconds: nothing: unknown.
+  struct Output {
+    const model::OperationRecord& operation;
+    SimTime at;
+    std::optional<double> own_seconds;
+    double host_seconds = 0;
+  };
+  class Sink {
+   public:
+    virtual ~Sink() = default;
+    virtual void OnOutput(size_t rank, const Output& output) = 0;
+    // Outputs are missing.
+    virtual void OnGap(size_t rank) = 0;
+  };
+
+  // Args: sink: nothing: none.
+  void Add(const model::RankReport& report, Sink* sink = nullptr);
 
   struct OfRank {
     double seconds = 0;       // own(r), the longest gaps left out
@@ -60,6 +77,7 @@ class OwnTime {
     SimTime at;
     EventKind kind = EventKind::kOutput;
     SimTime enqueued;
+    const model::OperationRecord* operation = nullptr;  // of the report at hand
   };
   struct Rank {
     std::optional<uint64_t> newest_report;
@@ -75,7 +93,7 @@ class OwnTime {
     std::array<Gap, kSpared> longest = {};  // ascending
   };
   void CollectEvents(const model::RankReport& report, SimTime after);
-  void AddOutput(Rank& rank, const Event& output);
+  Gap AddOutput(Rank& rank, const Event& output);
   static void AddIdle(Rank& rank, const Event& event);
   static void Forget(Rank& rank);
 

@@ -34,6 +34,7 @@ Status SlowOptions::Validate() const {
       {"max_rounds", static_cast<double>(matrix.max_rounds), 1, 1e3},
       {"messages_min", static_cast<double>(messages_min), 1, 1e18},
       {"added_delay_min (ns)", static_cast<double>(added_delay_min.ns()), 0, 1e18},
+      {"busy_share_min", busy_share_min, 0, 1},
       {"peers_min", static_cast<double>(peers_min), 3, 1e9},
       {"baseline_windows", static_cast<double>(baseline_windows), 1, 1e9},
       {"operations_min", static_cast<double>(operations_min), 1, 1e9},

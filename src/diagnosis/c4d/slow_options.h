@@ -14,8 +14,12 @@ struct SlowOptions {
 
   // Messages of a connection in a window, 1 or more. Higher: thin connections are never judged. Lower: their noise is.
   uint64_t messages_min = 30;
-  // Least delay added to each message. Higher: only what hurts. Lower: differences of fast transfers count.
+  // Least delay added to each message, unless it costs a connection at least busy_share_min of the time. Higher: only
+  // what hurts. Lower: differences of fast transfers count.
   SimDuration added_delay_min = SimDuration(50'000);
+  // Share of the window by which a connection must be busy for longer. Higher: slow connections with little traffic are
+  // missed. Lower: what costs nothing is named.
+  double busy_share_min = 0.01;
   // Connections that must be comparable before one can stand out among them, 3 or more. Higher: small jobs have to wait
   // for their own baseline. Lower: a median of few is trusted.
   uint32_t peers_min = 4;

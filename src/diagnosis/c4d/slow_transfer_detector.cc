@@ -273,6 +273,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
     pairs.push_back({.transfer = transfer,
                      .x = sample.x,
                      .added_seconds = added,
+                     .added_busy = added * sample.messages,
                      .error_2 = sample.error_2 + (has_baseline ? sample.connection->baseline_error_2 : 0),
                      .uneven = sample.uneven_share - usual_uneven,
                      .beyond_like = sample.beyond_like,
@@ -287,6 +288,7 @@ std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std
     if (kept > 0 && key(pairs[kept - 1]) == key(pairs[i])) {
       pairs[kept - 1].x += pairs[i].x;
       pairs[kept - 1].added_seconds += pairs[i].added_seconds;
+      pairs[kept - 1].added_busy = std::max(pairs[kept - 1].added_busy, pairs[i].added_busy);
       pairs[kept - 1].error_2 += pairs[i].error_2;
       pairs[kept - 1].uneven = std::max(pairs[kept - 1].uneven, pairs[i].uneven);
       pairs[kept - 1].beyond_like = std::max(pairs[kept - 1].beyond_like, pairs[i].beyond_like);
@@ -309,8 +311,7 @@ void SlowTransferDetector::JudgePairs(std::span<PairDelay> pairs, double sigma) 
   for (PairDelay& pair : pairs) {
     const bool is_uneven = pair.uneven >= kUnevenShareMin;
     const bool is_sure = pair.x >= kPairSigmas * std::max(sigma, std::sqrt(pair.error_2));
-    const bool is_delayed =
-        is_sure && pair.x >= effect && pair.added_seconds >= options_.added_delay_min.seconds().value();
+    const bool is_delayed = is_sure && pair.x >= effect && Matters(pair);
     if (!is_uneven && pair.x < kHealthyShare * effect) {
       pair.transfer.health = TransferHealth::kHealthy;
     } else if (is_uneven || is_delayed) {
@@ -342,7 +343,7 @@ void SlowTransferDetector::JudgeLines(std::span<PairDelay> pairs) const {
   for (PairDelay& pair : pairs) {
     const bool is_in_line =
         is_named(verdict.rows, pair.transfer.source) || is_named(verdict.columns, pair.transfer.destination);
-    if (is_in_line && pair.x >= effect && pair.added_seconds >= options_.added_delay_min.seconds().value()) {
+    if (is_in_line && pair.x >= effect && Matters(pair)) {
       pair.transfer.health = TransferHealth::kSlow;
     }
   }
@@ -352,17 +353,20 @@ SlowTransferDetector::ElementDelay SlowTransferDetector::DelayOf(const SlowEleme
                                                                  std::span<const PairDelay> pairs, double sigma) const {
   std::vector<double> slowness;
   std::vector<double> added;
+  std::vector<double> busy;
   std::vector<double> uneven;
   std::vector<double> beyond;
   for (const uint32_t i : element.transfers) {
     slowness.push_back(pairs[i].x);
     added.push_back(pairs[i].added_seconds);
+    busy.push_back(pairs[i].added_busy);
     uneven.push_back(pairs[i].uneven);
     beyond.push_back(pairs[i].beyond_like);
   }
   ElementDelay delay;
   delay.x = MedianInPlace(slowness);
   delay.added_seconds = MedianInPlace(added);
+  delay.added_busy = MedianInPlace(busy);
   delay.uneven = MedianInPlace(uneven);
   // The mean of several pairs is surer than one of them.
   const double sigma_of_mean = sigma / std::sqrt(static_cast<double>(slowness.size()));
@@ -413,6 +417,7 @@ Suspect SlowTransferDetector::MakeSuspect(const SlowElement& element, const Elem
       {"slow transfers through it", static_cast<double>(element.hits), 0, "pairs of ranks"},
       {"healthy transfers through it", static_cast<double>(element.misses), 0, "pairs of ranks"},
   };
+  if (window_seconds_ > 0 && delay.is_slow()) suspect.cost = delay.added_busy / window_seconds_;
   const double share = static_cast<double>(element.hits) / (element.hits + element.misses);
   suspect.confidence = share * (delay.is_slow() ? delay.z / (delay.z + delay.z_min / 4) : delay.uneven);
   suspect.summary = delay.is_slow() ? fmt::format("{} takes {:.2f} times as long as normal for each message",
@@ -503,7 +508,9 @@ void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::s
   }
 }
 
-std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime, std::span<const double> lateness) {
+std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime now, std::span<const double> lateness) {
+  window_seconds_ = window_begin_ == SimTime() ? 0 : (now - window_begin_).seconds().value();
+  window_begin_ = now;
   std::vector<Sample> samples = TakeSamples(lateness);
   CompareWithNormal(samples);
   const double sigma = RemoveShared(samples);

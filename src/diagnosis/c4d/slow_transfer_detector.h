@@ -107,6 +107,7 @@ class SlowTransferDetector {
     Transfer transfer;
     double x = 0;
     double added_seconds = 0;  // to each message
+    double added_busy = 0;     // seconds of the window, of the connection with the most
     double error_2 = 0;        // square of the standard error of x
     double uneven = 0;         // share of uneven reports beyond normal, of the worst connection
     double beyond_like = 0;    // likewise
@@ -117,6 +118,7 @@ class SlowTransferDetector {
   struct ElementDelay {
     double x = 0;
     double added_seconds = 0;
+    double added_busy = 0;
     double uneven = 0;
     double z = 0;
     double z_min = 0;
@@ -131,6 +133,11 @@ class SlowTransferDetector {
     ElementDelay delay;
   };
 
+  // Whether it costs anything.
+  bool Matters(const PairDelay& pair) const {
+    return pair.added_seconds >= options_.added_delay_min.seconds().value() ||
+           (window_seconds_ > 0 && pair.added_busy >= options_.busy_share_min * window_seconds_);
+  }
   bool HasBaseline(const Connection& connection) const {
     return connection.baseline_count >= options_.baseline_windows;
   }
@@ -171,6 +178,8 @@ class SlowTransferDetector {
   model::PlaceNames names_;
   SlowOptions options_;
   NetworkElements elements_;
+  SimTime window_begin_;
+  double window_seconds_ = 0;                         // 0: not known
   std::vector<ReportNumbers> seen_;                   // [rank]
   std::vector<std::vector<Connection>> connections_;  // [rank] that sends, ascending key
 };

@@ -25,6 +25,10 @@ constexpr double kUnaffectedShare = 0.1;
 constexpr size_t kUnaffectedMin = 2;
 // With more than that at the same time none is named: such a job is late everywhere.
 constexpr size_t kCandidatesMax = 3;
+// Of a slow rank that evidence has just sufficed for, and of one that costs little beside others that are as slow.
+constexpr double kBlockConfidence = 0.8;
+constexpr double kDoubtfulConfidence = 0.4;
+constexpr double kCostShareMin = 0.2;
 // A single signal is worth this much of what agreeing ones are.
 constexpr double kAloneConfidence = 0.5;
 
@@ -47,6 +51,7 @@ StragglerDetector::StragglerDetector(const model::JobLayout& layout, const SlowO
       blame_(layout, options.operations_min),
       lag_(layout, options.operations_min),
       exchanges_(layout),
+      watch_(layout),
       has_pairs_(layout.communicators.size(), false),
       baselines_(layout.ranks.size()) {}
 
@@ -73,14 +78,68 @@ void StragglerDetector::Add(const model::RankReport& report) {
     if (is_pair && operation.communicator.index() < has_pairs_.size())
       has_pairs_[operation.communicator.index()] = true;
   }
-  own_time_.Add(report);
+  own_time_.Add(report, this);
   exchanges_.Add(report, [this](const CompletedOperation& exchange) { Add(exchange); });
 }
 
 void StragglerDetector::Add(const model::HostReport& report) {
   for (const model::HostSymptomRecord& symptom : report.symptoms) {
-    if (symptom.symptom == model::HostSymptom::kGpuThrottled) throttled_.insert({report.host, symptom.device});
+    if (symptom.symptom == model::HostSymptom::kGpuThrottled) {
+      throttled_.insert({report.host, symptom.device});
+      ever_throttled_.insert({report.host, symptom.device});
+    }
   }
+}
+
+void StragglerDetector::OnOutput(size_t rank, const OwnTime::Output& output) {
+  watch_.blocks().AddOutput(rank, output.operation, output.at, output.own_seconds, output.host_seconds);
+}
+
+std::vector<Suspect> StragglerDetector::JudgeBlocks() {
+  watch_.Judge(FindStages());
+  std::vector<Suspect> suspects;
+  for (const SlowRank& slow : watch_.Slow()) suspects.push_back(MakeSuspect(slow));
+  return suspects;
+}
+
+Suspect StragglerDetector::MakeSuspect(const SlowRank& slow) const {
+  Suspect suspect;
+  suspect.syndrome = model::Syndrome::kNonCommSlow;
+  suspect.is_confirmed = true;
+  suspect.culprits = {slow.rank.valid() ? RankCulprit(layout_, slow.rank) : HostCulprit(slow.host)};
+  const bool is_throttled = std::ranges::any_of(slow.ranks, [&](model::RankId rank) {
+    const model::RankPlace& place = layout_.ranks[rank.index()];
+    return ever_throttled_.contains({place.host, place.gpu});
+  });
+  suspect.sub_cause = is_throttled             ? model::SubCause::kThrottled
+                      : slow.host_share >= 0.5 ? model::SubCause::kHostThread
+                      : slow.rank.valid()      ? model::SubCause::kGpu
+                                               : model::SubCause::kHostThread;
+  suspect.cost = slow.share;
+  suspect.confidence = kBlockConfidence + (1 - kBlockConfidence) * std::min(0.75, slow.sureness / 4);
+  // Others are about as slow, by chance or by turns, or iterations take no longer: the job gains little without it.
+  const bool is_idle =
+      slow.cost < kCostShareMin * slow.share || (slow.growth != 0 && slow.growth < kCostShareMin * slow.share);
+  if (is_idle) suspect.confidence = kDoubtfulConfidence;
+  suspect.evidence = {
+      {"own time beyond that of its like", 100 * slow.share, 0, "% of the iteration"},
+      {"of that, what the job would gain without it", 100 * slow.cost, 0, "% of the iteration"},
+      {"iterations take longer than before it began", 100 * slow.growth, 0, "%"},
+      {"evidence beyond a false alarm in 100 jobs", slow.sureness, 0, "decades"},
+  };
+  const char* const cause = suspect.sub_cause == model::SubCause::kThrottled    ? "its GPU's clocks are down"
+                            : suspect.sub_cause == model::SubCause::kHostThread ? "its host thread enqueues late"
+                                                                                : "its GPU takes longer";
+  suspect.summary = fmt::format("{} makes the others wait for {:.0f} % of the time: {}",
+                                Describe(layout_, names_, suspect.culprits.front()), 100 * slow.share, cause);
+  return suspect;
+}
+
+bool StragglerDetector::IsDecidedByBlocks(const Suspect& suspect) const {
+  const model::Culprit& culprit = suspect.culprits.front();
+  if (culprit.kind == model::CulpritKind::kRank) return watch_.IsWatched(culprit.rank.index());
+  // GPUs of a host are slow one by one.
+  return suspect.sub_cause != model::SubCause::kHostThread;
 }
 
 std::vector<uint32_t> StragglerDetector::FindStages() const {
@@ -444,6 +503,7 @@ std::vector<Suspect> StragglerDetector::TakeSuspects(bool has_transport_suspect)
   Verdict verdict = std::exchange(verdict_, {});
   if (has_transport_suspect) return {};
   if (verdict.is_healthy) LearnBaseline(verdict.window);
+  std::erase_if(verdict.suspects, [this](const Suspect& suspect) { return IsDecidedByBlocks(suspect); });
   return std::move(verdict.suspects);
 }
 

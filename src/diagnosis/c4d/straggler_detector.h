@@ -39,6 +39,7 @@
 #include "diagnosis/c4d/pair_exchanges.h"
 #include "diagnosis/c4d/report_numbers.h"
 #include "diagnosis/c4d/slow_options.h"
+#include "diagnosis/c4d/slow_rank_watch.h"
 #include "diagnosis/c4d/suspect.h"
 #include "diagnosis/c4d/wait_blame.h"
 #include "model/place_names.h"
@@ -46,7 +47,7 @@
 
 namespace fairlead::diagnosis::c4d {
 
-class StragglerDetector {
+class StragglerDetector : private OwnTime::Sink {
  public:
   // Args: layout, must outlive this; names: for texts.
   StragglerDetector(const model::JobLayout& layout, const SlowOptions& options, model::PlaceNames names = {});
@@ -56,6 +57,11 @@ class StragglerDetector {
   void Add(const CompletedOperation& operation);
   void Add(const model::RankReport& report);
   void Add(const model::HostReport& report);
+
+  // Judges what is judged block by block, whatever the window. Returns: those that are slow by now, confirmed.
+  std::vector<Suspect> JudgeBlocks();
+
+  const SlowRankWatch& watch() const { return watch_; }
 
   // Ends the window: judges what was added since the one before, and forgets it.
   // Returns: [rank] seconds by which it came late and made others wait; 0: it did not.
@@ -101,6 +107,11 @@ class StragglerDetector {
     double share = 0;  // of all own time in excess
   };
 
+  void OnOutput(size_t rank, const OwnTime::Output& output) override;
+  void OnGap(size_t rank) override { watch_.blocks().Break(rank); }
+  Suspect MakeSuspect(const SlowRank& slow) const;
+  // Whether what the blocks tell decides about it.
+  bool IsDecidedByBlocks(const Suspect& suspect) const;
   bool IsPlausible(const CompletedOperation& operation) const;
   Window TakeWindow();
   // [rank] ranks of equal number do equal work.
@@ -144,11 +155,13 @@ class StragglerDetector {
   WaitBlame blame_;
   WaitBlame lag_;
   PairExchanges exchanges_;
+  SlowRankWatch watch_;
   std::vector<bool> has_pairs_;      // [communicator] sends and receives were seen on it
   std::vector<Baseline> baselines_;  // [rank]
   Verdict verdict_;
   std::set<std::pair<HostId, uint32_t>> throttled_;  // (host, GPU), of the window
-  std::vector<double> arrivals_;                     // scratch
+  std::set<std::pair<HostId, uint32_t>> ever_throttled_;
+  std::vector<double> arrivals_;  // scratch
 };
 
 }  // namespace fairlead::diagnosis::c4d

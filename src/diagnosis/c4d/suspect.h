@@ -16,8 +16,11 @@ struct Suspect {
   std::vector<model::Culprit> culprits;
   model::SubCause sub_cause = model::SubCause::kUnknown;
   std::vector<model::Evidence> evidence;
-  double confidence = 0;  // 0..1
-  std::string summary;    // one sentence for people
+  double confidence = 0;      // 0..1
+  double cost = -1;           // share of the iteration, < 0: not known
+  bool may_be_busy = false;   // the culprit may do something on purpose
+  bool is_confirmed = false;  // no more windows are needed
+  std::string summary;        // one sentence for people
   // The operation that shows it; nothing where no single one does.
   model::CommunicatorId communicator;
   std::optional<model::OperationKind> operation;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
+
+#include "base/statistics.h"
 
 namespace fairlead::diagnosis::c4d {
 
@@ -48,6 +51,8 @@ void TransferFit::Add(const model::ConnectionRecord& record, SimDuration added_m
   const auto messages = static_cast<double>(record.messages);
   const double bytes = static_cast<double>(record.bytes) / messages;
   const Report report{.messages = messages, .bytes = bytes, .seconds = seconds / messages};
+  bytes_[num_reports_ % kReportsKept] = static_cast<float>(report.bytes);
+  seconds_[num_reports_ % kReportsKept] = static_cast<float>(report.seconds);
   ++num_reports_;
   all_.Add(report);
   if (slowest > slowest_) slowest_report_ = report;
@@ -85,6 +90,19 @@ double TransferFit::Sums::Slope() const {
   return seconds / bytes;
 }
 
+double TransferFit::Typical() const {
+  const uint32_t kept = std::min<uint32_t>(num_reports_, kReportsKept);
+  if (kept < kErrorReportsMin) return 1;
+  const double mean_seconds = all_.seconds / all_.messages;
+  const double slope = all_.Slope();
+  std::array<double, kReportsKept> ratios;
+  for (uint32_t i = 0; i < kept; ++i) {
+    const double fitted = mean_seconds + slope * (bytes_[i] - mean_bytes());
+    ratios[i] = seconds_[i] / std::max(fitted, mean_seconds / 8);
+  }
+  return std::min(1.0, MedianInPlace(std::span(ratios).first(kept)));
+}
+
 double TransferFit::SecondsOf(double bytes) const {
   const double mean_seconds = all_.seconds / all_.messages;
   // How much less it is without the slowest, which is not always the one of a report that a slope could tell.
@@ -92,7 +110,7 @@ double TransferFit::SecondsOf(double bytes) const {
                           ? (all_.seconds - slowest_) / (all_.messages - 1) / mean_seconds
                           : 1;
   const double fitted = mean_seconds + all_.Slope() * (bytes - mean_bytes());
-  return trim * (fitted > 0 ? fitted : mean_seconds * bytes / mean_bytes());
+  return std::min(trim, Typical()) * (fitted > 0 ? fitted : mean_seconds * bytes / mean_bytes());
 }
 
 double TransferFit::LogError() const {

@@ -7,7 +7,8 @@
 //             on, slow messages count: a lossy path is slow. A lossy path sends few messages twice: its mean hardly
 //             changes, but again and again the slowest message of a report takes much longer than the others, by a
 //             factor that is far beyond the usual one: sizes that vary and noise make the slowest message stand out,
-//             too, but always by about the same factor. Such reports are counted.
+//             too, but always by about the same factor. Such reports are counted. What is slow in less than half of the
+//             reports is no property of the path, but of what it shares: the median report is a bound.
 // Cost        constant memory per connection.
 // Reference   docs/spec/c4.md section 5.1, "delay value".
 #pragma once
@@ -80,6 +81,12 @@ class TransferFit {
     double Slope() const;
   };
 
+  // Of the median report over what the sums give for its size, 1 at most.
+  double Typical() const;
+
+  static constexpr size_t kReportsKept = 16;
+  std::array<float, kReportsKept> bytes_ = {};    // a ring: mean of a message
+  std::array<float, kReportsKept> seconds_ = {};  // likewise
   uint32_t num_reports_ = 0;
   uint32_t reports_ = 0;  // with messages enough to tell whether one is slower
   uint32_t uneven_reports_ = 0;

@@ -18,6 +18,11 @@ using model::RankId;
 using model::RecommendedAction;
 using model::Syndrome;
 
+// What is hardly more likely than not is watched.
+constexpr double kWatchConfidenceMax = 0.5;
+// Share of the iteration below which a host is not worth a restart.
+constexpr double kIsolateCostMin = 0.1;
+
 std::string NicText(const PlaceNames& names, const Culprit& culprit) {
   std::string text = culprit.nic.valid()    ? names.Of(culprit.nic)
                      : culprit.rank.valid() ? fmt::format("the NIC of rank {}", culprit.rank.value())
@@ -93,6 +98,13 @@ std::string DescribeOperation(const JobLayout& layout, model::CommunicatorId com
 RecommendedAction RecommendAction(const Suspect& suspect) {
   if (suspect.syndrome == Syndrome::kMismatch) return RecommendedAction::kReportSoftware;
   if (suspect.culprits.empty() || suspect.syndrome == Syndrome::kUnreachable) return RecommendedAction::kWatch;
+  if (suspect.confidence <= kWatchConfidenceMax) return RecommendedAction::kWatch;
+  const bool is_mild = suspect.cost >= 0 && suspect.cost < kIsolateCostMin;
+  if (suspect.syndrome == Syndrome::kNonCommSlow && is_mild) return RecommendedAction::kWatch;
+  const bool is_nic = std::ranges::all_of(suspect.culprits, [](const Culprit& c) {
+    return c.kind == CulpritKind::kNic || c.kind == CulpritKind::kNicSend || c.kind == CulpritKind::kNicReceive;
+  });
+  if (suspect.syndrome == Syndrome::kCommSlow && is_mild && is_nic) return RecommendedAction::kRepairPath;
   const bool is_process = suspect.sub_cause == model::SubCause::kProcess;
   if (is_process && suspect.syndrome == Syndrome::kNonCommHang) return RecommendedAction::kWatch;
   if (is_process && suspect.syndrome == Syndrome::kDead) return RecommendedAction::kRestart;

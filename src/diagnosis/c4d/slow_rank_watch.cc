@@ -1,0 +1,380 @@
+#include "diagnosis/c4d/slow_rank_watch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/statistics.h"
+
+namespace fairlead::diagnosis::c4d {
+
+namespace {
+
+// Chance of a job of healthy ranks to have one named.
+constexpr double kFalseAlarms = 0.01;
+// Share of T within which ranks are alike.
+constexpr double kMargin = 0.02;
+// The same while what is usual is not known.
+constexpr double kMarginUnknown = 0.15;
+constexpr double kCostMin = 0.03;
+// How much slower than its like a rank may be by nature.
+constexpr double kRatioMax = 1.15;
+constexpr double kRatioMin = 0.5;
+constexpr uint64_t kSlowBlocksMin = 3;
+constexpr double kSlowSecondsMin = 20;
+constexpr double kSurely = 2;  // standard errors
+// Ranks of a role that must have told a block, of those that tell anything.
+constexpr double kQuorum = 0.75;
+// A rank that is that many blocks behind tells nothing.
+constexpr uint64_t kBlocksBehind = 6;
+// Blocks that most have passed are not waited for.
+constexpr uint64_t kBlocksPast = 2;
+// Below that, what raised the evidence was chance.
+constexpr double kEvidenceMin = 3;
+// Ranks with less are no suspects.
+constexpr double kSuspicious = 1000;
+// Share of a host's ranks that have to be slow.
+constexpr double kHostShare = 0.6;
+// Weight of a block in the rate of hits, and the rate at which a slow rank is slow no more.
+constexpr double kHitWeight = 1.0 / 24;
+constexpr double kHitRateMin = 0.1;
+constexpr size_t kNamedMax = 3;
+// A rank with less of the greatest share may only be late with others.
+constexpr double kNamedShare = 0.4;
+
+double LowerMedian(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The greatest of the others, for each value.
+std::vector<double> GreatestOfOthers(const std::vector<double>& values) {
+  double first = -INFINITY;
+  double second = -INFINITY;
+  for (const double value : values) {
+    if (value > first) {
+      second = first;
+      first = value;
+    } else {
+      second = std::max(second, value);
+    }
+  }
+  std::vector<double> others;
+  for (const double value : values) others.push_back(value == first ? second : first);
+  return others;
+}
+
+}  // namespace
+
+SlowRankWatch::SlowRankWatch(const model::JobLayout& layout)
+    : layout_(layout), blocks_(layout.ranks.size()), ranks_(layout.ranks.size()) {}
+
+void SlowRankWatch::MakeRoles(const std::vector<uint32_t>& stages) {
+  stages_ = stages;
+  roles_.clear();
+  role_of_.assign(stages.size(), 0);
+  std::map<uint32_t, uint32_t> numbers;
+  for (uint32_t rank = 0; rank < stages.size(); ++rank) {
+    const auto [number, is_new] = numbers.try_emplace(stages[rank], static_cast<uint32_t>(roles_.size()));
+    if (is_new) roles_.emplace_back();
+    roles_[number->second].ranks.push_back(rank);
+    role_of_[rank] = number->second;
+    ranks_[rank] = {};
+  }
+}
+
+void SlowRankWatch::Judge(const std::vector<uint32_t>& stages) {
+  if (stages != stages_) MakeRoles(stages);
+  for (Role& role : roles_) {
+    if (!role.is_learned) role.is_learned = blocks_.Learn(role.ranks);
+  }
+  for (const BlockSample& sample : blocks_.Take()) {
+    Role& role = roles_[role_of_[sample.rank]];
+    ranks_[sample.rank].has_told = true;
+    ranks_[sample.rank].latest_index = sample.index;
+    if (sample.index >= role.next) role.open[sample.index].push_back(sample);
+  }
+  for (Role& role : roles_) JudgeDue(role);
+}
+
+bool SlowRankWatch::IsDue(const Role& role, uint64_t index, size_t num_told) const {
+  const uint64_t newest = role.open.rbegin()->first;
+  size_t num_awaited = 0;
+  size_t num_past = 0;
+  for (const uint32_t r : role.ranks) {
+    const Rank& rank = ranks_[r];
+    if (!rank.has_told || rank.latest_index + kBlocksBehind < newest) continue;
+    ++num_awaited;
+    num_past += rank.latest_index >= index + kBlocksPast ? 1 : 0;
+  }
+  return num_told >= num_awaited || static_cast<double>(num_past) >= kQuorum * static_cast<double>(num_awaited);
+}
+
+void SlowRankWatch::JudgeDue(Role& role) {
+  while (!role.open.empty()) {
+    const auto first = role.open.begin();
+    if (!IsDue(role, first->first, first->second.size())) return;
+    role.next = first->first + 1;
+    std::vector<BlockSample> samples = std::move(first->second);
+    role.open.erase(first);
+    const auto num_awaited = static_cast<double>(
+        std::ranges::count_if(role.ranks, [&](uint32_t r) {
+          return ranks_[r].has_told && ranks_[r].latest_index + kBlocksBehind >= role.next;
+        }));
+    if (static_cast<double>(samples.size()) >= kQuorum * num_awaited) JudgeBlock(role, std::move(samples));
+  }
+}
+
+void SlowRankWatch::JudgeBlock(Role& role, std::vector<BlockSample> samples) {
+  std::ranges::sort(samples, {}, &BlockSample::rank);
+  Block block{.samples = std::move(samples), .x = {}, .host_x = {}};
+  std::vector<double> spans;
+  for (const BlockSample& sample : block.samples) spans.push_back(sample.span_seconds);
+  block.seconds = MedianInPlace(spans);
+  if (role.ranks.size() >= kRoleMin) {
+    if (block.samples.size() < kRoleMin) return;
+    CompareWithRole(block);
+  } else {
+    CompareWithPast(block);
+  }
+  ++role.num_judged;
+  AddToRanks(role, block);
+  if (role.ranks.size() >= kRoleMin) AddToHosts(role, block);
+  Learn(role, block);
+  role.recent_seconds.push_back(block.seconds);
+  if (role.recent_seconds.size() <= kRecent) return;
+  // What is recent does not count as usual yet.
+  if (role.usual_seconds.size() < kBaselineMin) role.usual_seconds.push_back(role.recent_seconds.front());
+  role.recent_seconds.erase(role.recent_seconds.begin());
+}
+
+void SlowRankWatch::CompareWithRole(Block& block) {
+  std::vector<double> ratios;
+  std::vector<double> hosts;
+  block.is_known = true;
+  for (const BlockSample& sample : block.samples) {
+    const Rank& rank = ranks_[sample.rank];
+    block.is_known &= rank.baseline.has_value();
+    ratios.push_back(sample.own_seconds / rank.baseline.value_or(1));
+    hosts.push_back(sample.host_seconds);
+  }
+  const double usual = Median(ratios);
+  const double usual_host = Median(hosts);
+  for (const BlockSample& sample : block.samples) {
+    block.x.push_back(sample.own_seconds - usual * ranks_[sample.rank].baseline.value_or(1));
+    block.host_x.push_back(sample.host_seconds - usual_host);
+  }
+}
+
+double SlowRankWatch::SharedFactor() const {
+  std::vector<double> ratios;
+  for (const Rank& rank : ranks_) {
+    if (rank.latest_ratio > 0) ratios.push_back(rank.latest_ratio);
+  }
+  return ratios.size() < 2 ? 1 : LowerMedian(ratios);
+}
+
+void SlowRankWatch::CompareWithPast(Block& block) {
+  block.is_known = true;
+  for (const BlockSample& sample : block.samples) {
+    Rank& rank = ranks_[sample.rank];
+    block.is_known &= rank.baseline.has_value();
+    if (rank.baseline && *rank.baseline > 0) rank.latest_ratio = sample.own_seconds / *rank.baseline;
+  }
+  const double shared = SharedFactor();
+  for (const BlockSample& sample : block.samples) {
+    const double usual = ranks_[sample.rank].baseline.value_or(sample.own_seconds);
+    block.x.push_back(sample.own_seconds - shared * usual);
+    block.host_x.push_back(std::min(sample.host_seconds, block.x.back()));
+  }
+}
+
+void SlowRankWatch::AddToRanks(Role& role, const Block& block) {
+  const double margin = (block.is_known ? kMargin : kMarginUnknown) * block.seconds;
+  // Those that are slow already would hide another that is less slow.
+  std::vector<double> alike;
+  std::vector<bool> is_alike;
+  for (size_t i = 0; i < block.x.size(); ++i) {
+    is_alike.push_back(ranks_[block.samples[i].rank].evidence.value() < kSuspicious);
+    if (is_alike.back()) alike.push_back(block.x[i]);
+  }
+  const std::vector<double> others_alike = GreatestOfOthers(alike);
+  const double greatest = alike.empty() ? -INFINITY : *std::ranges::max_element(alike);
+  size_t next = 0;
+  for (size_t i = 0; i < block.x.size(); ++i) {
+    Rank& rank = ranks_[block.samples[i].rank];
+    const double x = block.x[i] - margin;
+    const double others = is_alike[i] ? others_alike[next++] : greatest;
+    if (role.ranks.size() >= kRoleMin) {
+      const auto as_slow = std::ranges::count_if(alike, [&](double other) { return other >= x; }) - (is_alike[i] ? 1 : 0);
+      const auto n = static_cast<double>(alike.size() + (is_alike[i] ? 0 : 1));
+      if (n < 2) continue;
+      AddTo(rank, x > others, 1 / n, (1 + static_cast<double>(as_slow)) / n, block.x[i], others, block.host_x[i],
+            block);
+      continue;
+    }
+    if (rank.past.size() < kBaselineMin || block.seconds <= 0) continue;
+    const auto as_slow = std::ranges::count_if(rank.past, [&](double past) { return past >= x / block.seconds; });
+    const double chance = 1 / static_cast<double>(rank.past.size() + 1);
+    AddTo(rank, as_slow == 0, chance, static_cast<double>(1 + as_slow) * chance, block.x[i], 0, block.host_x[i], block);
+  }
+}
+
+void SlowRankWatch::AddToHosts(Role& role, const Block& block) {
+  std::map<HostId, std::vector<double>> x_of;
+  std::map<HostId, std::vector<double>> host_x_of;
+  for (size_t i = 0; i < block.x.size(); ++i) {
+    const HostId host = layout_.ranks[block.samples[i].rank].host;
+    x_of[host].push_back(block.x[i]);
+    host_x_of[host].push_back(block.host_x[i]);
+  }
+  if (x_of.size() < kRoleMin - 1) return;
+  // So many of its ranks are at least that slow.
+  std::vector<double> values;
+  for (auto& [host, x] : x_of) {
+    std::ranges::sort(x);
+    values.push_back(x[static_cast<size_t>((1 - kHostShare) * static_cast<double>(x.size() - 1))]);
+  }
+  const std::vector<double> others = GreatestOfOthers(values);
+  const double margin = (block.is_known ? kMargin : kMarginUnknown) * block.seconds;
+  size_t i = 0;
+  for (const auto& [host, x] : x_of) {
+    const auto n = static_cast<double>(values.size());
+    const auto as_slow = std::ranges::count_if(values, [&](double other) { return other >= values[i] - margin; }) - 1;
+    if (x.size() >= 2) {
+      AddTo(role.hosts[host], values[i] - margin > others[i], 1 / n,
+            (1 + std::max<double>(0, static_cast<double>(as_slow))) / n, values[i], std::max(0.0, others[i]),
+            LowerMedian(host_x_of[host]), block);
+    }
+    ++i;
+  }
+}
+
+void SlowRankWatch::AddTo(Element& element, bool is_hit, double hit_chance, double rank_share, double x, double others,
+                          double host_x, const Block& block) const {
+  if (element.evidence.value() < kEvidenceMin) {
+    const SlowEvidence evidence = element.evidence;
+    const double hit_rate = element.hit_rate;
+    element = {};
+    element.evidence = evidence;
+    element.hit_rate = hit_rate;
+  }
+  element.evidence.Add(is_hit, hit_chance, std::min(1.0, rank_share));
+  const bool is_slow = x > kMargin * block.seconds;
+  element.hit_rate += kHitWeight * ((is_hit ? 1.0 : 0.0) - element.hit_rate);
+  const double clipped = std::clamp(x, -block.seconds, block.seconds);
+  ++element.blocks;
+  element.slow_blocks += is_slow ? 1 : 0;
+  element.slow_seconds += is_slow ? block.seconds : 0;
+  element.seconds += block.seconds;
+  element.sum += clipped;
+  element.sum_2 += clipped * clipped;
+  element.cost += std::max(0.0, clipped - std::max(0.0, others));
+  element.host_seconds += std::clamp(host_x, 0.0, std::max(0.0, clipped));
+}
+
+void SlowRankWatch::Learn(const Role& role, const Block& block) {
+  const bool is_small = role.ranks.size() < kRoleMin;
+  std::vector<double> own;
+  for (const BlockSample& sample : block.samples) own.push_back(sample.own_seconds);
+  const double usual = Median(own);
+  if (block.seconds <= 0 || (!is_small && usual <= 0)) return;
+  for (size_t i = 0; i < block.samples.size(); ++i) {
+    const double seconds = block.samples[i].own_seconds;
+    Rank& rank = ranks_[block.samples[i].rank];
+    if (rank.usual.size() >= kBaselineMax || rank.unsure.size() >= kBaselineMax) continue;
+    rank.unsure.push_back({is_small ? seconds : seconds / usual, block.x[i] / block.seconds});
+    if (rank.evidence.value() >= (is_small ? kEvidenceMin : kSuspicious)) continue;
+    for (const auto& [value, share] : rank.unsure) {
+      if (is_small && rank.baseline) rank.past.push_back(share);
+      rank.usual.push_back(value);
+    }
+    rank.unsure.clear();
+    if (rank.usual.size() < kBaselineMin) continue;
+    const double median = Median(rank.usual);
+    rank.baseline = is_small ? median : std::clamp(median, kRatioMin, kRatioMax);
+  }
+}
+
+double SlowRankWatch::Threshold(const Role& role) const {
+  const auto elements = static_cast<double>(ranks_.size() + role.hosts.size());
+  return static_cast<double>(std::max<uint64_t>(1, role.num_judged)) * elements / kFalseAlarms;
+}
+
+bool SlowRankWatch::IsSlow(const Element& element, const Role& role) const {
+  if (element.evidence.value() < Threshold(role) || element.blocks < kSlowBlocksMin) return false;
+  if (element.slow_blocks < kSlowBlocksMin || element.slow_seconds < kSlowSecondsMin) return false;
+  if (element.hit_rate < kHitRateMin) return false;
+  const auto count = static_cast<double>(element.blocks);
+  const double mean = element.sum / count;
+  const double variance = std::max(0.0, element.sum_2 / count - mean * mean);
+  const double error = std::sqrt(variance / std::max(1.0, count - 1));
+  const double seconds = element.seconds / count;
+  return mean >= kCostMin * seconds && mean - kSurely * error >= kMargin * seconds;
+}
+
+SlowRank SlowRankWatch::Describe(const Element& element, const Role& role) const {
+  SlowRank slow;
+  slow.share = element.sum / element.seconds;
+  slow.cost = element.cost / element.seconds;
+  slow.host_share = element.sum > 0 ? element.host_seconds / element.sum : 0;
+  slow.sureness = std::log10(element.evidence.value() / Threshold(role));
+  const double usual = role.usual_seconds.empty() ? 0 : Median(role.usual_seconds);
+  if (usual > 0 && role.num_judged > element.blocks + kBaselineMin) {
+    slow.growth = element.seconds / static_cast<double>(element.blocks) / usual - 1;
+  }
+  return slow;
+}
+
+std::optional<double> SlowRankWatch::Growth() const {
+  std::vector<double> growths;
+  for (const Role& role : roles_) {
+    if (role.usual_seconds.size() < kBaselineMin || role.recent_seconds.size() < kRecent) continue;
+    growths.push_back(Median(role.recent_seconds) / Median(role.usual_seconds) - 1);
+  }
+  return growths.empty() ? std::nullopt : std::optional(Median(growths));
+}
+
+double SlowRankWatch::BlockSeconds() const {
+  std::vector<double> seconds;
+  for (const Role& role : roles_) {
+    if (!role.usual_seconds.empty()) seconds.push_back(Median(role.usual_seconds));
+  }
+  return Median(seconds);
+}
+
+std::vector<SlowRank> SlowRankWatch::Slow() const {
+  std::vector<SlowRank> found;
+  std::set<HostId> hosts;
+  for (const Role& role : roles_) {
+    for (const auto& [host, element] : role.hosts) {
+      if (!IsSlow(element, role)) continue;
+      SlowRank slow = Describe(element, role);
+      slow.host = host;
+      for (const uint32_t rank : role.ranks) {
+        if (layout_.ranks[rank].host == host) slow.ranks.emplace_back(rank);
+      }
+      hosts.insert(host);
+      found.push_back(std::move(slow));
+    }
+  }
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    const Role& role = roles_[role_of_[rank]];
+    const HostId host = layout_.ranks[rank].host;
+    if (!IsSlow(ranks_[rank], role) || hosts.contains(host)) continue;
+    SlowRank slow = Describe(ranks_[rank], role);
+    slow.host = host;
+    slow.rank = model::RankId(rank);
+    slow.ranks = {slow.rank};
+    found.push_back(std::move(slow));
+  }
+  std::ranges::stable_sort(found, std::ranges::greater{}, &SlowRank::share);
+  const double greatest = found.empty() ? 0 : found.front().share;
+  std::erase_if(found, [&](const SlowRank& slow) { return slow.share < kNamedShare * greatest; });
+  if (found.size() > kNamedMax) found.clear();
+  return found;
+}
+
+}  // namespace fairlead::diagnosis::c4d

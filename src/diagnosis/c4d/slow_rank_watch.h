@@ -1,0 +1,135 @@
+// Which rank, or host, costs the iteration time by what it does itself, and how much?
+//
+// Problem     ranks differ by nature and by chance, all slow down together, some tell nothing, and a GPU may be slow for
+//             some seconds of each minute. What counts is what it costs the job.
+// Notation    own: seconds by which a rank did something itself in a block (iteration_blocks.h);  T: length of the block
+//             x: own beyond what is usual for the rank, less what all of its role have in common
+//             role: ranks of the same stage of their pipelines
+// Method      1. usual for a rank is its median ratio to its role in the first blocks, kRatioMax at most; in roles of
+//             less than kRoleMin ranks its own median, and the common part is the lower median over the job;
+//             2. a block counts once all of the role that tell something have told it, or most, and it is past;
+//             3. the evidence (slow_evidence.h) of a rank rises if x less the margin, a share of T, exceeds that of all
+//             others in its role, or of its own past in small ones. Hosts likewise: most of their ranks have to be slow;
+//             4. slow is who has evidence beyond the threshold of a false alarm rate of kFalseAlarms a job, whose mean x
+//             is at least cost_min of T, surely beyond the margin, and has been so for some blocks and seconds;
+//             5. cost is the mean of x beyond the greatest x of those that are not slow: what the job would gain.
+// Cost        O(ranks) a block, O(1) an output.
+// Guarantees  relabelling relabels; slowness of all by one factor names none; one stall names none; nothing is forgotten
+//             between spells of slowness.
+// Limits      a rank that is slower than its like by less than kRatioMax from the beginning is as ever.
+// Reference   docs/papers/c4.md, "Slow ranks".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/c4d/iteration_blocks.h"
+#include "diagnosis/c4d/slow_evidence.h"
+#include "model/telemetry.h"
+
+namespace fairlead::diagnosis::c4d {
+
+struct SlowRank {
+  HostId host;
+  model::RankId rank;  // invalid: the host
+  std::vector<model::RankId> ranks;
+  double share = 0;       // mean of x over T since it began
+  double cost = 0;        // share of T that the job would gain
+  double host_share = 0;  // of x, before operations were enqueued
+  double sureness = 0;    // decades of evidence beyond the threshold
+  double growth = 0;      // of T since before it began; 0: not known
+};
+
+class SlowRankWatch {
+ public:
+  // Args: layout, must outlive this.
+  explicit SlowRankWatch(const model::JobLayout& layout);
+
+  IterationBlocks& blocks() { return blocks_; }
+  // Judges what was added since. Args: stages [rank]: those of equal number do the same.
+  void Judge(const std::vector<uint32_t>& stages);
+  // The greatest share first; three at most.
+  std::vector<SlowRank> Slow() const;
+  // By which share blocks take longer than the first ones; nothing: not known yet.
+  std::optional<double> Growth() const;
+  // Length of a block; 0: not known.
+  double BlockSeconds() const;
+  // Whether it is known where the blocks of the rank end.
+  bool IsWatched(size_t rank) const { return rank < role_of_.size() && roles_[role_of_[rank]].is_learned; }
+
+ private:
+  static constexpr size_t kRoleMin = 4;
+  static constexpr size_t kBaselineMin = 8;
+  static constexpr size_t kBaselineMax = 64;
+  static constexpr size_t kRecent = 4;
+  // What is watched: a rank, or the ranks of a role on one host.
+  struct Element {
+    SlowEvidence evidence;
+    double hit_rate = 0;  // of late
+    // Since the evidence began to rise.
+    uint64_t blocks = 0;
+    uint64_t slow_blocks = 0;
+    double slow_seconds = 0;
+    double seconds = 0;
+    double sum = 0;  // of x
+    double sum_2 = 0;
+    double cost = 0;
+    double host_seconds = 0;
+  };
+  struct Rank : Element {
+    std::vector<double> usual;  // ratios to the role, or seconds in small roles
+    std::vector<double> past;   // x over T in these blocks, in small roles
+    // Of blocks while it may be slow: usual only if it turns out to have been chance.
+    std::vector<std::pair<double, double>> unsure;
+    std::optional<double> baseline;
+    double latest_ratio = 0;  // own over its baseline, in small roles
+    uint64_t latest_index = 0;
+    bool has_told = false;
+  };
+  struct Role {
+    std::vector<uint32_t> ranks;
+    std::map<HostId, Element> hosts;
+    std::map<uint64_t, std::vector<BlockSample>> open;  // by index
+    std::vector<double> usual_seconds;                  // T of the first blocks
+    std::vector<double> recent_seconds;                 // T of the latest
+    uint64_t num_judged = 0;
+    uint64_t next = 0;  // blocks below have been judged
+    bool is_learned = false;
+  };
+  // A block of a role.
+  struct Block {
+    std::vector<BlockSample> samples;
+    std::vector<double> x;       // [sample]
+    std::vector<double> host_x;  // [sample] likewise, before operations were enqueued
+    double seconds = 0;          // T
+    bool is_known = false;       // whether usual values are
+  };
+
+  void MakeRoles(const std::vector<uint32_t>& stages);
+  void JudgeDue(Role& role);
+  bool IsDue(const Role& role, uint64_t index, size_t num_told) const;
+  void JudgeBlock(Role& role, std::vector<BlockSample> samples);
+  void CompareWithRole(Block& block);
+  void CompareWithPast(Block& block);
+  double SharedFactor() const;
+  void AddToRanks(Role& role, const Block& block);
+  void AddToHosts(Role& role, const Block& block);
+  void AddTo(Element& element, bool is_hit, double hit_chance, double rank_share, double x, double others,
+             double host_x, const Block& block) const;
+  void Learn(const Role& role, const Block& block);
+  bool IsSlow(const Element& element, const Role& role) const;
+  double Threshold(const Role& role) const;
+  SlowRank Describe(const Element& element, const Role& role) const;
+
+  const model::JobLayout& layout_;
+  IterationBlocks blocks_;
+  std::vector<Rank> ranks_;
+  std::vector<uint32_t> stages_;
+  std::vector<Role> roles_;
+  std::vector<uint32_t> role_of_;  // [rank]
+};
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,118 @@
+#include "diagnosis/c4d/slow_rank_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "base/random.h"
+#include "diagnosis/c4d/job_example.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+// Own seconds of a rank in an iteration.
+using OwnSeconds = std::function<double(uint32_t rank, int iteration)>;
+
+// Iterations of a job of `num_hosts` hosts of two ranks with one all-reduce each; a rank that waits for the others takes
+// part when the last has come, and 0.1 s later all are done.
+std::vector<SlowRank> Play(uint32_t num_hosts, int iterations, const OwnSeconds& own_seconds,
+                           const std::vector<uint32_t>& silent = {}) {
+  const model::JobLayout layout = MakeExampleLayout({.hosts = num_hosts, .gpus = 2});
+  const auto num_ranks = static_cast<uint32_t>(layout.ranks.size());
+  SlowRankWatch watch(layout);
+  std::vector<SlowRank> found;
+  double begin = 1;
+  for (int i = 0; i < iterations; ++i) {
+    double longest = 0;
+    for (uint32_t rank = 0; rank < num_ranks; ++rank) {
+      const double own = own_seconds(rank, i);
+      longest = std::max(longest, own);
+      model::OperationRecord operation;
+      operation.communicator = model::CommunicatorId(0);
+      operation.kind = model::OperationKind::kAllReduce;
+      operation.sequence = static_cast<uint64_t>(i);
+      const bool is_silent = std::find(silent.begin(), silent.end(), rank) != silent.end();
+      if (!is_silent) {
+        watch.blocks().AddOutput(rank, operation, SimTime::FromSeconds(Seconds(begin + own)), own, 0);
+      }
+    }
+    begin += longest + 0.1;
+    watch.Judge(std::vector<uint32_t>(num_ranks, 0));
+    if (found.empty()) found = watch.Slow();
+  }
+  return found;
+}
+
+OwnSeconds Noisy(Random& random, double spread) {
+  return [&random, spread](uint32_t, int) { return 1 + random.Uniform(-spread, spread); };
+}
+
+// From iteration 60 on; 40 iterations later it has been found, with what it costs: 0.2 of 1.3 s.
+TEST(SlowRankWatchTest, ASlowRankIsFoundWithItsCost) {
+  Random random(1);
+  const OwnSeconds noisy = Noisy(random, 0.02);
+  const auto own = [&](uint32_t rank, int i) { return noisy(rank, i) * (rank == 5 && i >= 60 ? 1.2 : 1); };
+  const std::vector<SlowRank> found = Play(4, 100, own);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().rank, model::RankId(5));
+  EXPECT_NEAR(found.front().share, 0.2 / 1.3, 0.03);
+  EXPECT_NEAR(found.front().cost, 0.2 / 1.3, 0.04);
+}
+
+// Sequences of any length on any rank, 40 % more or less, and GPUs that are apart by nature.
+TEST(SlowRankWatchTest, HealthyRanksThatDifferAreNotFound) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    Random random(seed);
+    const OwnSeconds noisy = Noisy(random, seed % 2 == 0 ? 0.4 : 0.03);
+    const auto own = [&](uint32_t rank, int i) { return noisy(rank, i) * (1 + 0.01 * (rank % 6)); };
+    EXPECT_TRUE(Play(8, 240, own).empty()) << seed;
+  }
+}
+
+// 15 s of each minute.
+TEST(SlowRankWatchTest, ARankThatIsSlowNowAndThenIsFound) {
+  Random random(1);
+  const OwnSeconds noisy = Noisy(random, 0.02);
+  const auto own = [&](uint32_t rank, int i) {
+    return noisy(rank, i) * (rank == 3 && i >= 60 && i % 55 < 14 ? 1.5 : 1);
+  };
+  const std::vector<SlowRank> found = Play(8, 240, own);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().rank, model::RankId(3));
+}
+
+// Iterations of 15 s: after six slow ones.
+TEST(SlowRankWatchTest, LongIterationsAreJudgedOneByOne) {
+  Random random(1);
+  const OwnSeconds noisy = Noisy(random, 0.02);
+  const auto own = [&](uint32_t rank, int i) { return 15 * noisy(rank, i) * (rank == 3 && i >= 20 ? 1.2 : 1); };
+  const std::vector<SlowRank> found = Play(8, 26, own);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().rank, model::RankId(3));
+}
+
+// One that tells nothing holds up no verdict; all that are slower by one factor, and one stall, are none.
+TEST(SlowRankWatchTest, SilentRanksSharedSlownessAndStalls) {
+  Random random(1);
+  const OwnSeconds noisy = Noisy(random, 0.02);
+  const auto slow = [&](uint32_t rank, int i) { return noisy(rank, i) * (rank == 5 && i >= 60 ? 1.2 : 1); };
+  EXPECT_EQ(Play(4, 110, slow, {2}).size(), 1u);
+  const auto all = [&](uint32_t rank, int i) { return noisy(rank, i) * (i >= 60 ? 1.5 : 1); };
+  EXPECT_TRUE(Play(4, 120, all).empty());
+  const auto stall = [&](uint32_t rank, int i) { return noisy(rank, i) + (rank == 0 && i % 50 == 49 ? 30 : 0); };
+  EXPECT_TRUE(Play(4, 240, stall).empty());
+}
+
+// Two ranks: each is compared with its own past.
+TEST(SlowRankWatchTest, InSmallJobsARankIsComparedWithItsPast) {
+  Random random(1);
+  const OwnSeconds noisy = Noisy(random, 0.02);
+  const auto own = [&](uint32_t rank, int i) { return noisy(rank, i) * (rank == 1 && i >= 80 ? 1.3 : 1); };
+  const std::vector<SlowRank> found = Play(1, 140, own);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().rank, model::RankId(1));
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Runs `fairlead diag analyze` on jobs of families.py and judges what it says."""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from concurrent.futures import ProcessPoolExecutor
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import families
+from foreign_telemetry import Job
+
+
+def is_right(culprit, job, fault):
+    rank, per_host = fault["rank"], job["gpus_per_host"]
+    kind = culprit["kind"].lower()
+    if kind == "rank":
+        return culprit["rank"] == rank
+    if kind == "host":
+        return culprit["host"] == rank // per_host and (per_host == 1 or fault["kind"] in ("nic_down", "crash"))
+    if fault["kind"] in ("nic_down", "slow_nic_send", "gpu_hang"):
+        if kind == "connection":
+            return rank in (culprit["rank"], culprit["peer"])
+        if kind.startswith("nic"):
+            return culprit["nic"] == rank or culprit["host"] == rank // per_host
+    return False
+
+
+def run(task):
+    case, name, options, faults, seed, binary, keep = task
+    job = families.make(case, name, options, faults, seed)
+    path = os.path.join(keep or tempfile.gettempdir(), f"{case.replace('/', '-')}-{seed}.jsonl")
+    if not (keep and os.path.exists(path)):
+        with open(path, "w") as out:
+            Job(job, f"{case}{seed}").run(job["seconds"], out)
+    answer = subprocess.run([binary, "diag", "analyze", path, "--json", "-"], capture_output=True, text=True)
+    if not keep:
+        os.unlink(path)
+    if answer.returncode not in (0, 1):
+        return case, seed, "error", None, answer.stderr[:300], []
+    findings = json.loads(answer.stdout)["findings"]
+    explained = {s for f in findings for s in f["symptoms"]}
+    findings = [f for f in findings if f["id"] not in explained]
+    if not faults:
+        loud = [f for f in findings if f["confidence"] >= 0.5]
+        verdict = "silent" if not findings else "hint" if not loud else "accused"
+        if any("isolate" in f["action"] for f in findings):
+            verdict = "isolate"
+        return case, seed, verdict, None, "; ".join(f"{f['confidence']:.2f} {f['action']}: {f['summary']}"
+                                                    for f in findings), [(f["confidence"], False) for f in findings]
+    fault = job["faults"][0]
+    named = [f for f in findings if f["culprits"]]
+    verdict, delay = "missed", None
+    if named:
+        right = [all(is_right(c, job, fault) for c in f["culprits"]) for f in named]
+        verdict = "right" if all(right) else "innocent" if right[0] else "wrong"
+        delay = named[0]["confirmed_s"] - fault["begin"]
+    elif findings:
+        verdict = "unnamed"
+    text = f"rank {fault['rank']}: " + "; ".join(
+        f"{f['confirmed_s']:.0f}s {f['confidence']:.2f} {f['action']}: {f['summary']}" for f in findings)
+    pairs = [(f["confidence"], all(is_right(c, job, fault) for c in f["culprits"])) for f in named]
+    return case, seed, verdict, delay, text, pairs
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--keep", default="")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--table", action="store_true")
+    arguments = parser.parse_args()
+    tasks = []
+    for case, name, options, faults in list(families.healthy_cases()) + list(families.fault_cases()):
+        if families.is_held_out(case) != arguments.held_out or arguments.only not in case:
+            continue
+        for seed in range(arguments.first, arguments.first + arguments.seeds):
+            tasks.append((case, name, options, faults, seed, arguments.binary, arguments.keep))
+    sums, delays, pairs = defaultdict(Counter), defaultdict(list), []
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for case, seed, verdict, delay, text, said in pool.map(run_indirect, [(t[0], t[4], arguments.held_out, arguments.binary, arguments.keep) for t in tasks]):
+            family = case.split("/")[0] if not case.startswith("healthy") else "healthy " + case.split("/")[2]
+            sums[family][verdict] += 1
+            if delay is not None:
+                delays[family].append(delay)
+            pairs += said
+            if verdict not in ("right", "silent") and not arguments.table:
+                print(f"{case} #{seed} {verdict}: {text}", flush=True)
+    print()
+    healthy, faulty = Counter(), Counter()
+    for family in sorted(sums):
+        line = ", ".join(f"{v} {k}" for k, v in sums[family].most_common())
+        if delays[family]:
+            line += f"; delay median {statistics.median(delays[family]):.0f} s, longest {max(delays[family]):.0f} s"
+        print(f"{family:24} {line}")
+        (healthy if family.startswith("healthy") else faulty).update(sums[family])
+    print("all faults:", dict(faulty), "all healthy:", dict(healthy))
+    bins = defaultdict(list)
+    for confidence, right in pairs:
+        bins[round(confidence, 1)].append(right)
+    print("confidence:", {b: f"{sum(v)}/{len(v)}" for b, v in sorted(bins.items())})
+
+
+def run_indirect(key):
+    wanted, seed, held_out, binary, keep = key
+    for case, name, options, faults in list(families.healthy_cases()) + list(families.fault_cases()):
+        if case == wanted:
+            return run((case, name, options, faults, seed, binary, keep))
+    raise KeyError(wanted)
+
+
+if __name__ == "__main__":
+    main()
