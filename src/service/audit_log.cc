@@ -84,6 +84,11 @@ class Verifier {
       Take(text);
       position_ = is_cut ? all_.size() : end + 1;
     }
+    // A machine that goes down leaves one line that is cut short; more than that at the end is not of the log.
+    const bool is_cut_short = unvouched_.size() == 1 && !is_last_whole_ && verdict_.num_chained > 0;
+    if (!unvouched_.empty() && !is_cut_short) {
+      verdict_.breaks.push_back(fmt::format("line {} to the end: no hash vouches for them", unvouched_.front()));
+    }
     verdict_.last_chain = chain_;
     return std::move(verdict_);
   }
@@ -104,6 +109,7 @@ class Verifier {
     if (!line.has_value() || line->chain.empty()) {
       // Where a chain begins after it, that vouches for it; else it is not of the log.
       unvouched_.push_back(verdict_.num_lines);
+      is_last_whole_ = line.has_value();
       Warn(line.has_value() ? "has no hash" : "was cut short, or is no JSON");
       return;
     }
@@ -127,6 +133,7 @@ class Verifier {
   size_t position_ = 0;
   std::string chain_;
   std::vector<uint64_t> unvouched_;  // lines without a hash since the last one with
+  bool is_last_whole_ = true;        // the last of these
 };
 
 }  // namespace

@@ -108,6 +108,22 @@ TEST_F(AuditChainTest, LinesWithoutAHashAreCoveredByTheNextChain) {
   EXPECT_THAT(Verify().breaks, SizeIs(1));
 }
 
+TEST_F(AuditChainTest, LinesAtTheEndNeedAHash) {
+  Write(0, 3);
+  std::vector<std::string> lines = Lines();
+  lines.emplace_back(R"({"kind": "act)");
+  Put(lines);
+  EXPECT_THAT(Verify().breaks, IsEmpty()) << "the machine went down while it was written";
+  lines.back() = R"({"kind": "action"})";
+  Put(lines);
+  EXPECT_THAT(Verify().breaks, SizeIs(1));
+  for (std::string& line : lines) line = R"({"kind": "action"})";
+  Put(lines);
+  EXPECT_THAT(Verify().breaks, SizeIs(1)) << "all hashes were taken off";
+  Put({});
+  EXPECT_THAT(Verify().breaks, IsEmpty());
+}
+
 TEST_F(AuditChainTest, ItBelongsToItsOwner) {
   std::ofstream(path_) << "";
   std::filesystem::permissions(path_, std::filesystem::perms(0644));
