@@ -120,6 +120,10 @@ void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
       ->add_option("--http-operator-token-file", daemon.http_roles.operator_token_file,
                    "Token in FILE that allows changes")
       ->type_name("FILE");
+  command
+      ->add_option("--http-host", daemon.http_roles.host_names,
+                   "Name by which a gateway on loopback may be called, such as that of a proxy; default: its addresses")
+      ->type_name("NAME");
   command->add_flag("--http-operator-open", daemon.http_roles.is_operator_open,
                     "Allow changes from this machine without a token");
   command

@@ -32,6 +32,7 @@ constexpr std::array kSiblings = {
                    "Run the cluster's controller: assign paths and priorities to the connections of running jobs, and "
                    "diagnose faults."},
     SiblingCommand{"agent", "Run a host's agent, inspect its training processes, probe paths to other hosts."},
+    SiblingCommand{"audit", "Check the log of what steering and operators did."},
     SiblingCommand{"cert", "Create certificates for mutual TLS between controller and agents."},
     SiblingCommand{"lab", "Emulate a fabric in network namespaces of this machine, with real TCP traffic."},
     SiblingCommand{"doctor", "Check what this machine lacks for Fairlead, and how to get it."},

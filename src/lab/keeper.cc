@@ -20,6 +20,7 @@
 #include <sstream>
 
 #include "base/file_reader.h"
+#include "service/segment_folder.h"
 
 namespace fairlead::lab {
 
@@ -37,23 +38,11 @@ int WriteSetting(const std::string& path, std::string_view value) {
   return written == static_cast<ssize_t>(value.size()) ? 0 : errno;
 }
 
+// Empty: it can't be read.
 std::string BootId() {
   std::string id = ReadFileIfThere("/proc/sys/kernel/random/boot_id");
   while (!id.empty() && id.back() == '\n') id.pop_back();
   return id;
-}
-
-// Field 22 of /proc/PID/stat; 0 when there is no such process, or only its remains.
-uint64_t StartTicks(pid_t pid) {
-  const std::string stat = ReadFileIfThere(fmt::format("/proc/{}/stat", pid));
-  const size_t name_end = stat.rfind(')');  // the name may contain anything
-  if (name_end == stat.npos) return 0;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string field;
-  fields >> field;  // field 3: state
-  if (field == "Z" || field == "X") return 0;
-  for (int i = 4; i <= 22; ++i) fields >> field;
-  return fields ? std::stoull(field) : 0;
 }
 
 // --- In the keeper's processes. They answer over the channel with one line of JSON.
@@ -151,16 +140,31 @@ void ApplySettings(const LabNode& node, int channel, MissingSettings* missing) {
 
 }  // namespace
 
-bool IsAlive(const KeeperId& keeper) {
-  return keeper.pid > 0 && keeper.boot_id == BootId() && StartTicks(keeper.pid) == keeper.start_ticks &&
-         keeper.start_ticks != 0;
+KeeperState StateOf(const KeeperId& keeper) {
+  if (keeper.pid <= 0) return KeeperState::kGone;
+  const std::string boot = BootId();
+  if (boot.empty()) return KeeperState::kUnknown;
+  if (boot != keeper.boot_id) return KeeperState::kGone;
+  const auto stat = service::ReadProcessStat("/proc", keeper.pid);
+  if (!stat.ok()) return KeeperState::kUnknown;
+  const bool is_it = stat->state != model::ProcessState::kGone && stat->start == keeper.start_ticks;
+  return is_it ? KeeperState::kAlive : KeeperState::kGone;
 }
 
 Status EndKeeper(const KeeperId& keeper) {
-  if (!IsAlive(keeper)) return OkStatus();
+  const auto unknown = [&](int error) {
+    return Unavailable(
+        fmt::format("whether process {} that holds the lab lives can't be found out: {}; nothing was done", keeper.pid,
+                    error == 0 ? "/proc can't be read" : std::strerror(error)));
+  };
+  if (StateOf(keeper) == KeeperState::kGone) return OkStatus();
   // The file stays with this process even if its number is used again.
   const Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, keeper.pid, 0)));
-  if (!process.is_open() || !IsAlive(keeper)) return OkStatus();
+  if (!process.is_open()) return errno == ESRCH ? OkStatus() : unknown(errno);
+  // That of the number may be another one's meanwhile.
+  const KeeperState state = StateOf(keeper);
+  if (state == KeeperState::kUnknown) return unknown(0);
+  if (state == KeeperState::kGone) return OkStatus();
   if (syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH) {
     return NoRight(fmt::format("process {} that holds the lab can't be ended: {}. Run as the user who brought it up",
                                keeper.pid, std::strerror(errno)));
@@ -225,7 +229,9 @@ Status NewKeeper::ReadAnswer(std::string_view answer) {
   }
   if (!error.empty()) return NoRight(error);
   id_.boot_id = BootId();
-  id_.start_ticks = StartTicks(id_.pid);
+  const auto stat = service::ReadProcessStat("/proc", id_.pid);
+  FL_RETURN_IF_ERROR(stat.status());
+  id_.start_ticks = stat->start;
   if (id_.pid == 0 || id_.namespaces.empty() || id_.start_ticks == 0) {
     return Unavailable("the process that should hold the lab ended too early; was it killed for memory?");
   }

@@ -40,10 +40,18 @@ struct KeeperId {
   friend bool operator==(const KeeperId&, const KeeperId&) = default;
 };
 
-// False when it has ended, or when the machine was rebooted.
-bool IsAlive(const KeeperId& keeper);
+// What /proc says of a keeper; nothing is ended, overwritten or declared gone on kUnknown.
+enum class KeeperState : uint8_t {
+  kAlive,
+  kGone,     // no such process, another one of its number, or the machine was rebooted
+  kUnknown,  // /proc can't be read: no descriptor left, or no right
+};
+KeeperState StateOf(const KeeperId& keeper);
+// Not known to be gone.
+inline bool IsAlive(const KeeperId& keeper) { return StateOf(keeper) != KeeperState::kGone; }
 // Ends it and waits until it is gone; fine when it is gone already.
-// Errors: kFailedPrecondition: it belongs to another user.
+// Errors: kFailedPrecondition: it belongs to another user; kUnavailable: whether it lives is not known: nothing was
+// done.
 Status EndKeeper(const KeeperId& keeper);
 
 // "/proc/4711/fd/9": the file of a node's network namespace.

@@ -262,7 +262,9 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   GatewaySource source;
   source.health = [this] {
     const Status status = loop_->store_status();
-    return status.ok() ? actions_->steering().status() : status;
+    if (!status.ok()) return status;
+    const Status steering = actions_->steering().status();
+    return steering.ok() ? server_->status() : steering;
   };
   source.routes = actions_->Routes();
   source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };

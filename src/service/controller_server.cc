@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "service/completion.h"
+#include "service/connection_gate.h"
 #include "service/endpoint.h"
 #include "service/outgoing_messages.h"
 #include "service/stream_bytes.h"
@@ -268,6 +269,7 @@ class ControllerServer::Streams final : public StreamOwner {
   void Queue(StreamId id, const controller::ToAgent& message);
   void Flush();
   ControllerServerCounters counters() const;
+  Status status() const { return gate_ == nullptr ? OkStatus() : gate_->status(); }
 
   void OnCall(bool ok) override;
   // Not inlined: GCC 12 takes the members of other alternatives for uninitialized.
@@ -282,6 +284,7 @@ class ControllerServer::Streams final : public StreamOwner {
   // gRPC rounds up to milliseconds: only what is long past is not waited for.
   static constexpr Clock::time_point kLongAgo{};
 
+  Status OpenGate();
   void Stop();
   void AwaitCall();
   // The next thing that is over, and what is to be done then; waits for it. False: nothing was until then.
@@ -308,6 +311,8 @@ class ControllerServer::Streams final : public StreamOwner {
   };
 
   std::vector<Endpoint> endpoints_;
+  std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>> doors_;  // of server_
+  std::unique_ptr<ConnectionGate> gate_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;
@@ -329,30 +334,55 @@ Status ControllerServer::Streams::Listen() {
   // Debian's library looks for deadlocks inside gRPC at each lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (options_.listen.empty()) return InvalidArgument("no address to listen on");
-  std::vector<int> ports(options_.listen.size());
+  // Silent connections end: those that do not finish their handshake, and those without a stream.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, static_cast<int>(options_.patience.count()));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 60'000);
+  std::vector<int> unix_ports(options_.listen.size(), 1);
   for (size_t i = 0; i < options_.listen.size(); ++i) {
     FL_ASSIGN_OR_RETURN(const Endpoint endpoint, ParseEndpoint(options_.listen[i]));
     FL_ASSIGN_OR_RETURN(const auto credentials, CredentialsFor(endpoint, options_));
-    FL_RETURN_IF_ERROR(CheckCanListen(endpoint));
-    builder.AddListeningPort(endpoint.ToString(), credentials, &ports[i]);
     endpoints_.push_back(endpoint);
+    if (endpoint.is_unix()) {
+      FL_RETURN_IF_ERROR(CheckCanListen(endpoint));
+      builder.AddListeningPort(endpoint.ToString(), credentials, &unix_ports[i]);
+    } else {
+      doors_.push_back(builder.experimental().AddExternalConnectionAcceptor(
+          grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials));
+    }
   }
   // Not even for the moment between bind() and chmod() may others open a socket.
   const mode_t mask = umask(0177);
   server_ = builder.BuildAndStart();
   umask(mask);
   for (size_t i = 0; i < endpoints_.size(); ++i) {
-    if (server_ == nullptr || ports[i] == 0) {
+    if (server_ == nullptr || unix_ports[i] == 0) {
       return {StatusCode::kFailedPrecondition, fmt::format("can't listen on {}", endpoints_[i].ToString())};
     }
-    if (!endpoints_[i].is_unix()) endpoints_[i].port = static_cast<uint16_t>(ports[i]);
   }
+  FL_RETURN_IF_ERROR(OpenGate());
   AwaitCall();
+  return OkStatus();
+}
+
+// gRPC's own acceptor ends for good with the first accept() that fails.
+Status ControllerServer::Streams::OpenGate() {
+  std::vector<Endpoint*> endpoints;
+  for (Endpoint& endpoint : endpoints_) {
+    if (!endpoint.is_unix()) endpoints.push_back(&endpoint);
+  }
+  if (endpoints.empty()) return OkStatus();
+  FL_ASSIGN_OR_RETURN(gate_, ConnectionGate::Open(endpoints, {}, [this](size_t door, int listener, int connection) {
+                        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+                        parameters.listener_fd = listener;
+                        parameters.fd = connection;
+                        doors_[door]->HandleNewConnection(&parameters);
+                      }));
   return OkStatus();
 }
 
 void ControllerServer::Streams::Stop() {
   if (queue_ == nullptr) return;
+  gate_.reset();  // nobody is let in any more
   if (server_ != nullptr) {
     // It waits until all calls are over, which they are by what is done here.
     std::atomic<bool> is_down = false;
@@ -509,5 +539,6 @@ void ControllerServer::End(StreamId stream) {
 }
 
 ControllerServerCounters ControllerServer::counters() const { return streams_->counters(); }
+Status ControllerServer::status() const { return streams_->status(); }
 
 }  // namespace fairlead::service

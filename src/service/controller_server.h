@@ -4,6 +4,8 @@
 //             works. Handing over to it would cost each message more than the rest of its way.
 // Batches     what has come while the core was at work is its next batch, and what a batch says to an agent is one
 //             message. Under load the core lets inputs gather for a millisecond before it looks.
+// Connections are accepted by a gate of ours (connection_gate.h), but for UNIX sockets, which only their owner can
+// open.
 // Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` messages wait is not
 //             read on until the core has taken them: the agent has to wait. One that lets more than `unsent_bytes_max`
 //             wait on our side is ended, as is one that does not take its last messages, or says nothing at first, for
@@ -45,11 +47,11 @@ struct ControllerServerCounters {
   uint64_t messages_out = 0;
 };
 
-// Thread: one for all, but Wake(), addresses() and counters().
+// Thread: one for all, but Wake(), addresses(), counters() and status().
 class ControllerServer {
  public:
-  // Listens when it returns. Errors: kInvalidArgument: nowhere to listen, an address that can't be read or must not have
-  // plaintext, TLS files; kFailedPrecondition: an address can't be had: says why.
+  // Listens when it returns. Errors: kInvalidArgument: nowhere to listen, an address that can't be read or must not
+  // have plaintext, TLS files; kFailedPrecondition: an address can't be had: says why.
   static Result<std::unique_ptr<ControllerServer>> Start(const ControllerServerOptions& options);
   // Ends all streams.
   ~ControllerServer();
@@ -76,6 +78,8 @@ class ControllerServer {
   void End(controller::StreamId stream);
 
   ControllerServerCounters counters() const;
+  // Whether agents can get in now (connection_gate.h). Any thread.
+  Status status() const;
 
  private:
   class Streams;

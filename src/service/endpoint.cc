@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -76,6 +77,30 @@ Result<Endpoint> ParseEndpoint(std::string_view text) {
   if (error != std::errc() || end != port.data() + port.size()) return BadEndpoint(text, "no port of 0 to 65535");
   endpoint.host = host;
   return endpoint;
+}
+
+Result<Descriptor> ListenAt(Endpoint* endpoint) {
+  if (endpoint->is_unix()) return CannotListen(*endpoint, "expected HOST:PORT");
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(endpoint->host.c_str(), std::to_string(endpoint->port).c_str(), &hints, &found);
+  if (error != 0) return CannotListen(*endpoint, gai_strerror(error));
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+  Descriptor listener(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int yes = 1;
+  setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  if (bind(listener.get(), found->ai_addr, found->ai_addrlen) != 0 || listen(listener.get(), SOMAXCONN) != 0) {
+    return CannotListen(*endpoint, errno == EADDRINUSE ? "another program has this port" : std::strerror(errno));
+  }
+  sockaddr_storage own = {};
+  socklen_t length = sizeof(own);
+  getsockname(listener.get(), reinterpret_cast<sockaddr*>(&own), &length);
+  const bool is_ipv6 = own.ss_family == AF_INET6;
+  endpoint->port = ntohs(is_ipv6 ? reinterpret_cast<const sockaddr_in6*>(&own)->sin6_port
+                                 : reinterpret_cast<const sockaddr_in*>(&own)->sin_port);
+  return listener;
 }
 
 Status CheckCanListen(const Endpoint& endpoint) {

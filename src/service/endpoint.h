@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
 #include "base/status.h"
 
 namespace fairlead::service {
@@ -27,5 +28,9 @@ Result<Endpoint> ParseEndpoint(std::string_view text);
 // Whether a server could listen there, found out by trying: libraries tell too little of why not. Errors:
 // kFailedPrecondition: in use, no such address, no right to it: says which. Races with others are the caller's.
 Status CheckCanListen(const Endpoint& endpoint);
+
+// A socket that listens there, does not block, and takes no address from another one. Args: endpoint: host and port,
+// whose port is then as it is. Errors: as CheckCanListen().
+Result<Descriptor> ListenAt(Endpoint* endpoint);
 
 }  // namespace fairlead::service

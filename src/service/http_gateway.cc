@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <thread>
 #include <utility>
 
 #include "model/job_identity.h"
+#include "service/http_door.h"
+#include "service/http_head.h"
 #include "service/web_files.h"
 
 namespace fairlead::service {
@@ -20,13 +20,10 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr char kJsonType[] = "application/json";
+constexpr char kHealthPath[] = "/healthz";
+constexpr char kNeedsToken[] = "this needs a token: send Authorization: Bearer TOKEN";
+constexpr char kNeedsOperator[] = "this needs the token of an operator";
 constexpr size_t kConnectionsMax = 10'000;
-constexpr size_t kBodyBytesMax = 64 << 10;
-// A connection holds a thread while it lasts, also one that says nothing, or keeps itself for a next request: pages in
-// browsers have up to six. Few threads, and two open pages would shut out all others.
-constexpr size_t kThreads = 64;
-constexpr time_t kIdleSeconds = 1;     // before a request begins
-constexpr time_t kSilenceSeconds = 2;  // in the middle of one
 
 std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
@@ -84,21 +81,88 @@ Result<LinkReport> ReadLinkReport(const std::string& body) {
   return report;
 }
 
+const char* ReasonOf(int code) {
+  switch (code) {
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 413:
+      return "Payload Too Large";
+    case 421:
+      return "Misdirected Request";
+    default:
+      return "Refused";
+  }
+}
+
+// To a request that is not read on.
+std::string WriteRefusal(const HttpRefusal& refusal) {
+  const std::string body = Text({{"error", refusal.message}});
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nCache-Control: no-store\r\n{}Content-Length: {}\r\n"
+      "Connection: close\r\n\r\n{}",
+      refusal.code, ReasonOf(refusal.code), kJsonType, refusal.code == 401 ? "WWW-Authenticate: Bearer\r\n" : "",
+      body.size(), body);
+}
+
+// A request that is all here, and what is answered.
+class MemoryStream final : public httplib::Stream {
+ public:
+  MemoryStream(const std::string& request, const std::string& client) : request_(request), client_(client) {}
+  bool is_readable() const override { return position_ < request_.size(); }
+  bool is_writable() const override { return true; }
+  ssize_t read(char* to, size_t size) override {
+    const size_t count = request_.copy(to, size, position_);
+    position_ += count;
+    return static_cast<ssize_t>(count);
+  }
+  ssize_t write(const char* from, size_t size) override {
+    answer_.append(from, size);
+    return static_cast<ssize_t>(size);
+  }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override {
+    ip = client_;
+    port = 0;
+  }
+  void get_local_ip_and_port(std::string& ip, int& port) const override {
+    ip.clear();
+    port = 0;
+  }
+  socket_t socket() const override { return INVALID_SOCKET; }
+  std::string TakeAnswer() { return std::move(answer_); }
+
+ private:
+  const std::string& request_;
+  const std::string& client_;
+  size_t position_ = 0;
+  std::string answer_;
+};
+
+// The library's routes and answers, without its sockets and threads: HttpDoor has those.
+class Routes final : public httplib::Server {
+ public:
+  std::string Answer(const std::string& request, const std::string& client) {
+    MemoryStream stream(request, client);
+    bool is_closed = false;
+    process_request(stream, true, is_closed, {});
+    return stream.TakeAnswer();
+  }
+};
+
 }  // namespace
 
 class HttpGateway::Impl {
  public:
   Impl(const Endpoint& endpoint, HttpRoles roles, GatewaySource source)
       : endpoint_(endpoint), roles_(std::move(roles)), source_(std::move(source)) {}
-  ~Impl() {
-    server_.stop();
-    if (thread_.joinable()) thread_.join();
-  }
 
   Status Listen();
   std::string address() const { return endpoint_.ToString(); }
 
  private:
+  // Before anything of a body is read.
+  HttpRefusal Admit(const HttpHead& head) const;
   void AddRoutes();
   void AddJson(const std::string& path, const std::function<Json()>& make);
   // Whether it may go on; else the refusal is in `response`.
@@ -111,39 +175,38 @@ class HttpGateway::Impl {
   Endpoint endpoint_;
   const HttpRoles roles_;
   const GatewaySource source_;
-  httplib::Server server_;
-  int listener_ = -1;  // of server_
-  std::thread thread_;
+  Routes server_;
+  std::unique_ptr<HttpDoor> door_;  // last: it ends before what it uses
 };
 
 Status HttpGateway::Impl::Listen() {
   if (endpoint_.is_unix()) return InvalidArgument("--http: expected HOST:PORT, found a UNIX socket");
-  FL_RETURN_IF_ERROR(CheckCanListen(endpoint_));
-  server_.set_payload_max_length(kBodyBytesMax);
-  server_.set_keep_alive_max_count(100);
-  server_.set_keep_alive_timeout(kIdleSeconds);
-  server_.set_read_timeout(kSilenceSeconds);
-  server_.set_write_timeout(kSilenceSeconds);
-  // The library's default is SO_REUSEPORT, with which two gateways would share a port.
-  server_.set_socket_options([this](int socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    listener_ = socket;
-  });
-  server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   AddRoutes();
-  const int port = endpoint_.port == 0
-                       ? server_.bind_to_any_port(endpoint_.host.c_str())
-                       : (server_.bind_to_port(endpoint_.host.c_str(), endpoint_.port) ? endpoint_.port : -1);
-  if (port <= 0) {
-    return {StatusCode::kFailedPrecondition, fmt::format("can't listen on {} for HTTP", endpoint_.ToString())};
-  }
-  endpoint_.port = static_cast<uint16_t>(port);
-  // The library lets five connections wait, and the sixth client tries again a second later.
-  listen(listener_, SOMAXCONN);
-  thread_ = std::thread([this] { server_.listen_after_bind(); });
-  while (!server_.is_running()) std::this_thread::yield();
+  FL_ASSIGN_OR_RETURN(
+      door_, HttpDoor::Open(endpoint_, {},
+                            {.admit = [this](const HttpHead& head) { return Admit(head); },
+                             .is_about_health = [](const HttpHead& head) { return head.path() == kHealthPath; },
+                             .answer = [this](const std::string& request,
+                                              const std::string& client) { return server_.Answer(request, client); },
+                             .refuse = WriteRefusal}));
+  endpoint_.port = door_->port();
   return OkStatus();
+}
+
+HttpRefusal HttpGateway::Impl::Admit(const HttpHead& head) const {
+  // Where no token is asked for, a page of another site must not get in under its own name.
+  const std::string_view host = head.Value("host");
+  if (endpoint_.is_local() && !host.empty() && !IsOwnHost(host, roles_.host_names())) {
+    return {421, "this gateway has another name: call it by its address, or name it by --http-host"};
+  }
+  const bool changes = head.method == "POST";
+  if (!changes && head.method != "GET" && head.method != "HEAD") return {405, "expected GET or POST"};
+  if (!changes && head.content_length > 0) return {400, "expected no body"};
+  const HttpRole role = roles_.RoleOf(head.Value("authorization"));
+  if (changes && role != HttpRole::kOperator) {
+    return role == HttpRole::kAnonymous ? HttpRefusal{401, kNeedsToken} : HttpRefusal{403, kNeedsOperator};
+  }
+  return {};
 }
 
 bool HttpGateway::Impl::Allow(const Request& request, HttpRole needed, Response& response) const {
@@ -151,9 +214,9 @@ bool HttpGateway::Impl::Allow(const Request& request, HttpRole needed, Response&
   if (role >= needed) return true;
   if (role == HttpRole::kAnonymous) {
     response.set_header("WWW-Authenticate", "Bearer");
-    AnswerError(response, 401, "this needs a token: send Authorization: Bearer TOKEN");
+    AnswerError(response, 401, kNeedsToken);
   } else {
-    AnswerError(response, 403, "this needs the token of an operator");
+    AnswerError(response, 403, kNeedsOperator);
   }
   return false;
 }
@@ -216,7 +279,7 @@ void HttpGateway::Impl::AddRoute(const HttpRoute& route) {
 }
 
 void HttpGateway::Impl::AddRoutes() {
-  server_.Get("/healthz", [this](const Request&, Response& response) { ShowHealth(response); });
+  server_.Get(kHealthPath, [this](const Request&, Response& response) { ShowHealth(response); });
   AddJson("/v1/hosts", source_.hosts);
   AddJson("/v1/jobs", source_.jobs);
   AddJson("/v1/links", source_.links);

@@ -1,6 +1,7 @@
 // HTTP in front of the controller: JSON for programs, metrics for Prometheus, a page for people.
 //
-//     GET  /healthz                       200 while all is kept, 503 with the reason while not; needs no token
+//     GET  /healthz                       200 while all is kept and agents get in, 503 with the reason while not; needs
+//                                         no token
 //     GET  /metrics                       Prometheus' text format (docs/reference/metrics.md)
 //     GET  /v1/hosts, /v1/jobs, /v1/links, /v1/findings, /v1/events, /v1/connections?job=NAME&limit=N
 //     POST /v1/links/NAME {"health": 0.5, "both_directions": true}       operators only; audited

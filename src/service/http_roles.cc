@@ -56,6 +56,7 @@ Result<HttpRoles> HttpRoles::Load(const HttpRoleOptions& options, bool is_local)
     return InvalidArgument(
         "--http-operator-open: other machines can reach this address; use --http-operator-token-file");
   }
+  roles.host_names_ = options.host_names;
   if (roles.read_token_.empty()) roles.without_token_ = HttpRole::kReader;
   if (options.is_operator_open) roles.without_token_ = HttpRole::kOperator;
   return roles;

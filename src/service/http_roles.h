@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
@@ -19,6 +20,8 @@ struct HttpRoleOptions {
   std::string read_token_file = {};  // empty: loopback may read without
   std::string operator_token_file = {};
   bool is_operator_open = false;  // loopback may change without a token
+  // By which a gateway on loopback may be called, beside localhost and its addresses: that of a proxy.
+  std::vector<std::string> host_names = {};
 };
 
 class HttpRoles {
@@ -31,9 +34,12 @@ class HttpRoles {
   // Rights of a client that sends this Authorization header. Cost: the same for every wrong token of a length.
   HttpRole RoleOf(std::string_view authorization) const;
 
+  const std::vector<std::string>& host_names() const { return host_names_; }
+
  private:
   std::string read_token_;
   std::string operator_token_;
+  std::vector<std::string> host_names_;
   HttpRole without_token_ = HttpRole::kAnonymous;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,6 +27,7 @@ namespace {
 
 constexpr uint64_t kListener = 0;  // questions count from 1
 constexpr SimDuration kSilencePeriod(100'000'000);
+constexpr rlim_t kDescriptorsOfAgent = 256;
 
 Result<sockaddr_un> MakeAddress(const std::string& path) {
   sockaddr_un address = {};
@@ -103,7 +105,12 @@ Result<SteeringSocket> SteeringSocket::Open(const SteeringSocketOptions& options
 }
 
 SteeringSocket::SteeringSocket(const SteeringSocketOptions& options, Descriptor listener, Descriptor epoll)
-    : options_(options), listener_(std::move(listener)), epoll_(std::move(epoll)) {}
+    : options_(options), listener_(std::move(listener)), epoll_(std::move(epoll)) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t for_processes = limit.rlim_cur - std::min<rlim_t>(kDescriptorsOfAgent, limit.rlim_cur / 2);
+  options_.num_open_max = static_cast<uint32_t>(std::min<rlim_t>(options_.num_open_max, for_processes));
+}
 
 SteeringSocket::~SteeringSocket() {
   if (listener_.is_open()) unlink(options_.path.c_str());
@@ -116,19 +123,43 @@ void SteeringSocket::Accept(SimTime now, std::vector<agent::HostEvent>* events) 
     ucred peer = {};
     socklen_t length = sizeof(peer);
     const bool is_known = getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0;
-    const auto of_process = num_of_process_.find(peer.pid);
-    const bool is_greedy = clients_.size() >= options_.num_open_max ||
-                           (of_process != num_of_process_.end() && of_process->second >= options_.num_open_per_process);
     const uint64_t number = num_questions_ + 1;
-    if (!is_known || is_greedy || !Watch(epoll_.get(), socket.get(), number)) {
+    if (!is_known || !HasRoomFor(peer.pid, peer.uid, events) || !Watch(epoll_.get(), socket.get(), number)) {
       ++num_rejected_;
       continue;
     }
     num_questions_ = number;
     ++num_of_process_[peer.pid];
+    ++num_of_user_[peer.uid];
     clients_.emplace(number, Client{.socket = std::move(socket), .pid = peer.pid, .user = peer.uid, .since = now});
     Read(number, now, events);  // as a rule the question is there already
   }
+}
+
+bool SteeringSocket::MakeRoom(const std::function<bool(const Client&)>& is_one, std::vector<agent::HostEvent>* events) {
+  const auto oldest = std::ranges::find_if(clients_, [&](const auto& client) { return is_one(client.second); });
+  if (oldest == clients_.end()) return false;
+  ++num_rejected_;
+  HangUp(oldest->first, events);
+  return true;
+}
+
+bool SteeringSocket::HasRoomFor(int32_t pid, uint32_t user, std::vector<agent::HostEvent>* events) {
+  const auto count = [](const auto& counts, auto key) {
+    const auto found = counts.find(key);
+    return found == counts.end() ? 0u : found->second;
+  };
+  if (count(num_of_process_, pid) >= options_.num_open_per_process) {
+    return MakeRoom([&](const Client& client) { return client.pid == pid; }, events);
+  }
+  if (count(num_of_user_, user) >= options_.num_open_per_user) {
+    return MakeRoom([&](const Client& client) { return client.user == user; }, events);
+  }
+  if (clients_.size() < options_.num_open_max) return true;
+  // Whoever has the most.
+  const auto most = std::ranges::max_element(num_of_user_, {}, [](const auto& entry) { return entry.second; });
+  const uint32_t greediest = most->first;
+  return MakeRoom([&](const Client& client) { return client.user == greediest; }, events);
 }
 
 void SteeringSocket::HangUp(uint64_t number, std::vector<agent::HostEvent>* events) {
@@ -136,6 +167,8 @@ void SteeringSocket::HangUp(uint64_t number, std::vector<agent::HostEvent>* even
   if (client == clients_.end()) return;
   const auto of_process = num_of_process_.find(client->second.pid);
   if (--of_process->second == 0) num_of_process_.erase(of_process);
+  const auto of_user = num_of_user_.find(client->second.user);
+  if (--of_user->second == 0) num_of_user_.erase(of_user);
   if (client->second.has_asked) events->emplace_back(agent::ProcessLeft{number});
   clients_.erase(client);
 }

@@ -2,10 +2,12 @@
 //
 // One exchange for each connection of the socket: question, answer, outcome. Who asks is what the kernel says. A
 // process that sends nonsense is disconnected; likewise one that sends nothing, or requests too much at once, without
-// effect on others: nothing here waits for a process.
+// effect on others: nothing here waits for a process. Processes and users have so many places each; a newcomer to a
+// full quota gets that of the oldest question of the same process or user that has been asked.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,11 +24,15 @@ struct SteeringSocketOptions {
   std::string path;
   // Group that may send requests; empty: every user of the host (jobs run as many users).
   std::string group;
-  uint32_t num_open_max = 4096;         // questions at once
+  // Questions at once; less where the process may not have that many descriptors (RLIMIT_NOFILE): the agent keeps half
+  // of what it may have, but 256 at most, for itself.
+  uint32_t num_open_max = 4096;
   uint32_t num_open_per_process = 512;  // of one process
+  uint32_t num_open_per_user = 1024;    // of one user
   SimDuration question_patience = SimDuration(1'000'000'000);
-  // connect() may block for minutes before its outcome is known.
-  SimDuration outcome_patience = SimDuration(300'000'000'000);
+  // connect() may block for minutes before its outcome is known: it is not waited for that long, its socket will show
+  // it.
+  SimDuration outcome_patience = SimDuration(20'000'000'000);
 };
 
 class SteeringSocket {
@@ -60,6 +66,9 @@ class SteeringSocket {
   void Accept(SimTime now, std::vector<agent::HostEvent>* events);
   void Read(uint64_t number, SimTime now, std::vector<agent::HostEvent>* events);
   void HangUp(uint64_t number, std::vector<agent::HostEvent>* events);
+  // Hangs up on the oldest client of that kind; false: there is none.
+  bool MakeRoom(const std::function<bool(const Client&)>& is_one, std::vector<agent::HostEvent>* events);
+  bool HasRoomFor(int32_t pid, uint32_t user, std::vector<agent::HostEvent>* events);
   void HangUpOnSilent(SimTime now, std::vector<agent::HostEvent>* events);
 
   SteeringSocketOptions options_;
@@ -68,6 +77,7 @@ class SteeringSocket {
   Descriptor epoll_;
   std::map<uint64_t, Client> clients_;  // by question; in order of their coming
   std::map<int32_t, uint32_t> num_of_process_;
+  std::map<uint32_t, uint32_t> num_of_user_;
   uint64_t num_questions_ = 0;
   uint64_t num_rejected_ = 0;
   SimTime looked_for_silent_at_;

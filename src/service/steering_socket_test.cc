@@ -4,8 +4,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -136,18 +138,59 @@ TEST_F(SteeringSocketTest, GarbageIsHarmless) {
   EXPECT_EQ(Serve().size(), 1u);
 }
 
+// A newcomer takes the place of the oldest.
 TEST_F(SteeringSocketTest, AProcessMayAskSoMuchAtOnceAndSilenceEnds) {
   std::vector<Descriptor> clients;
   for (int i = 0; i < 12; ++i) clients.push_back(Connect());
   Serve();
   EXPECT_EQ(socket_->num_open(), 8u);
   EXPECT_EQ(socket_->num_rejected(), 4u);
-  Send(clients[0], Question());
+  for (size_t i = 0; i < clients.size(); ++i) EXPECT_EQ(IsHungUp(clients[i]), i < 4) << i;
+  Send(clients[11], Question());
   EXPECT_EQ(Serve().size(), 1u);
-  // Silent ones are dropped after a second; one that has sent a request may connect for minutes.
+  // Silent ones are dropped after a second; one that has sent a request may connect for a while.
   EXPECT_TRUE(Serve(SimTime(1'500'000'000)).empty());
   EXPECT_EQ(socket_->num_open(), 1u);
-  EXPECT_EQ(Serve(SimTime(400'000'000'000)).size(), 1u) << "its end is told";
+  EXPECT_EQ(Serve(SimTime(22'000'000'000)).size(), 1u) << "its end is told";
+}
+
+// Many processes of one user: his own oldest questions give way, and nobody else's.
+TEST_F(SteeringSocketTest, AUserMayAskSoMuchAtOnce) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can start processes of another user";
+  socket_.reset();
+  options_.num_open_per_user = 20;
+  options_.num_open_max = 28;
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0711));
+  socket_.emplace(SteeringSocket::Open(options_).value());
+  const Descriptor honest = Connect();
+  Send(honest, Question());
+  ASSERT_EQ(Serve().size(), 1u);
+  std::vector<pid_t> attackers;
+  for (int p = 0; p < 8; ++p) {
+    attackers.push_back(fork());
+    if (attackers.back() != 0) continue;
+    if (setresuid(12'345, 12'345, 12'345) != 0) _exit(1);
+    std::vector<Descriptor> asked;
+    for (int i = 0; i < 8; ++i) {
+      asked.push_back(Connect());
+      Send(asked.back(), Question());
+    }
+    for (;;) pause();
+  }
+  for (int i = 0; i < 100 && socket_->num_rejected() < 44; ++i) {
+    usleep(20'000);
+    Serve();
+  }
+  EXPECT_EQ(socket_->num_rejected(), 44u) << "of 64 that one user asked, 20 have a place";
+  EXPECT_EQ(socket_->num_open(), 21u);
+  EXPECT_FALSE(IsHungUp(honest));
+  const Descriptor another = Connect();
+  Send(another, Question());
+  EXPECT_EQ(Serve().size(), 1u) << "and the next honest one is heard";
+  for (const pid_t attacker : attackers) {
+    kill(attacker, SIGKILL);
+    waitpid(attacker, nullptr, 0);
+  }
 }
 
 TEST_F(SteeringSocketTest, TakesThePlaceOfADeadAgentOnly) {

@@ -176,6 +176,8 @@ class DiagCommandTest(CommandCase):
         steps = [line["step"] for line in steering if line["kind"] == "action" and line["step"] != "excuse_job"]
         self.assertEqual(sorted(steps), ["isolate_host", "restart_job", "stop_job", "take_spare", "test_host"])
         audit = [json.loads(line) for line in (self.folder / "audit.jsonl").read_text().splitlines()]
+        chains = [(line.pop("chain"), line.pop("chain_begins", False)) for line in audit]
+        self.assertEqual([begins for _, begins in chains], [True] + [False] * (len(chains) - 1))
         self.assertEqual(audit, steering)
         self.assertIn("What steering would do (nothing is touched)", self.analyze(job, "--act", "log").stdout)
         # Rank 3 is on host 0 of 0 and 1; the spare is host 2.
