@@ -240,6 +240,8 @@ class Simulation {
       collected.waited_s = history_[j].waited_s;
       collected.attained_gpu_s = job.attained_gpu_s();
       collected.attained_core_s = job.attained_core_s();
+      collected.lost_gpu_s = job.lost_gpu_s();
+      collected.requested_gpus = job.sizes()[job.run().requested_size()].num_gpus;
       collected.num_restarts = job.num_restarts();
       collected.num_failures = history_[j].num_failures;
       collected.num_stops = history_[j].num_stops;

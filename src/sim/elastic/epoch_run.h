@@ -13,6 +13,10 @@
 
 namespace fairlead::sim {
 
+// GPUs on which the job may run in this cluster, ascending, at least one number: what its spec allows, up to what its
+// batch and the cluster allow (but at least up to what it asks for).
+std::vector<uint32_t> RunnableGpus(const ElasticJobSpec& spec, const ElasticCluster& cluster);
+
 class EpochRun : public TrainingRun {
  public:
   // `spec` and its profile must outlive the run.
@@ -40,7 +44,7 @@ class EpochRun : public TrainingRun {
 
   const ElasticJobSpec* spec_;
   uint32_t gpus_per_node_;
-  std::vector<scheduling::JobSize> sizes_;  // [GPUs - 1]
+  std::vector<scheduling::JobSize> sizes_;  // [RunnableGpus()]
   uint32_t requested_size_ = 0;
 
   GpusPerNode placement_;

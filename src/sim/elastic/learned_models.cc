@@ -10,6 +10,7 @@
 #include "prediction/convergence_model.h"
 #include "prediction/feature_selection.h"
 #include "prediction/job_table.h"
+#include "sim/elastic/epoch_run.h"
 #include "sim/elastic/ps_worker_run.h"
 #include "sim/elastic/workload_draws.h"
 
@@ -152,8 +153,7 @@ void LearnedModels::RefreshSizes(JobKnowledge* job) const {
   if (!job->sizes.empty() && job->num_fits == num_fits) return;
   job->num_fits = num_fits;
   job->sizes.clear();
-  const uint32_t max_gpus = std::max(1u, profile.MaxGpus(job->spec->global_batch));
-  for (uint32_t k = 1; k <= max_gpus && k <= std::max(cluster_.num_gpus(), job->spec->requested_gpus); ++k) {
+  for (const uint32_t k : RunnableGpus(*job->spec, cluster_)) {
     const BatchSplit split = SplitBatch(profile.limits(), k, job->spec->global_batch, SingleGpuRule::kLargeBatches);
     const auto nodes = static_cast<double>(DensePlacement(k, cluster_.gpus_per_node).size());
     double iteration_s = 0;

@@ -1,0 +1,38 @@
+// What `fairlead sched run` prints: one row per policy, as text and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/document.h"
+#include "sim/elastic/elastic_simulation.h"
+#include "sim/elastic/elastic_summary.h"
+
+namespace fairlead::cli {
+
+struct SchedRun {
+  std::string policy;  // with the options that were set: "aiturbo fairness=0.5"
+  sim::ElasticResult result;
+  sim::ElasticSummary summary;
+  double wall_s = 0;
+};
+
+struct SchedReport {
+  std::string workload;  // the file
+  std::string layout;
+  std::string known;     // what policies were told
+  sim::ElasticCluster cluster;
+  size_t num_jobs = 0;
+  std::vector<SchedRun> runs;
+};
+
+report::Document RenderSched(const SchedReport& report);
+
+// {"workload", "layout", "known", "cluster", "num_jobs", "runs": [{"policy", "jct_s": {"mean", "p50", "p95", "p99",
+// "max"}, "first_wait_s": {…}, "restarts": {"mean", …}, "lost_gpu_hours", …, "jobs": […]}]}: docs/reference/json.md.
+std::string RenderSchedJson(const SchedReport& report);
+
+// A page with distributions of completion and first wait. Args: command: shown under "How to reproduce".
+std::string RenderSchedPage(const SchedReport& report, const std::string& command);
+
+}  // namespace fairlead::cli
