@@ -20,6 +20,7 @@
 #include "report/number_format.h"
 #include "report/text_table.h"
 #include "scheduling/allocation_registry.h"
+#include "sim/elastic/generated_workload.h"
 #include "sim/elastic/workload_file.h"
 
 namespace fairlead::cli {
@@ -29,17 +30,18 @@ namespace {
 using scheduling::PolicySettings;
 
 // What policies are told about jobs.
-constexpr std::array<std::string_view, 3> kKnown = {"oracle", "learned", "nothing"};
+constexpr std::array<std::string_view, 5> kKnown = {"declared", "history", "oracle", "learned", "speeds"};
 
 struct SchedRunOptions {
-  std::string workload;
+  std::vector<std::string> workloads;
   std::string layout;
   std::string profiles;
   std::string gpu_type;
   std::string cluster = "16x4";
   std::vector<std::string> policies = {"aiturbo", "tiresias"};
   std::vector<std::string> settings;
-  std::string known = "oracle";
+  std::string known = "declared";
+  double declared_share = 1;
   double interval_s = 60;
   double restart_s = 30;
   uint64_t seed = 1;
@@ -56,7 +58,8 @@ Result<sim::ElasticCluster> ParseCluster(const std::string& text) {
   if (has_x) {
     const auto gpus = std::from_chars(nodes.ptr + 1, end, cluster.gpus_per_node);
     constexpr uint64_t kMostGpus = 1'000'000;
-    const bool is_pair = gpus.ec == std::errc() && gpus.ptr == end && cluster.num_nodes > 0 && cluster.gpus_per_node > 0;
+    const bool is_pair =
+        gpus.ec == std::errc() && gpus.ptr == end && cluster.num_nodes > 0 && cluster.gpus_per_node > 0;
     if (is_pair && uint64_t{cluster.num_nodes} * cluster.gpus_per_node <= kMostGpus) return cluster;
   }
   return InvalidArgument(
@@ -134,7 +137,8 @@ Result<std::vector<ChosenPolicy>> CreatePolicies(const SchedRunOptions& options)
   return chosen;
 }
 
-Result<sim::WorkloadFile> LoadWorkload(const SchedRunOptions& options, const sim::ElasticCluster& cluster) {
+Result<sim::WorkloadFile> LoadWorkload(const std::string& path, const SchedRunOptions& options,
+                                       const sim::ElasticCluster& cluster) {
   sim::WorkloadFileOptions file;
   const auto names = sim::WorkloadLayoutNames();
   const auto layout = std::ranges::find(names, options.layout);
@@ -142,46 +146,64 @@ Result<sim::WorkloadFile> LoadWorkload(const SchedRunOptions& options, const sim
   if (!options.profiles.empty()) file.profiles = FindInputFile(options.profiles);
   file.gpu_type = options.gpu_type;
   if (options.most_jobs > 0) file.most_jobs = options.most_jobs;
-  FL_ASSIGN_OR_RETURN(sim::WorkloadFile workload, sim::LoadWorkloadFile(FindInputFile(options.workload), file));
+  FL_ASSIGN_OR_RETURN(sim::WorkloadFile workload, sim::LoadWorkloadFile(FindInputFile(path), file));
   for (sim::ElasticJobSpec& job : workload.own.jobs) {
     const uint32_t least = job.allowed_gpus.empty() ? 1 : job.allowed_gpus.front();
     if (least > cluster.num_gpus()) {
-      return InvalidArgument(fmt::format("{}: job '{}' needs {} GPUs at least; the cluster has {}: see --cluster",
-                                         options.workload, job.name, least, cluster.num_gpus()));
+      return InvalidArgument(fmt::format("{}: job '{}' needs {} GPUs at least; the cluster has {}: see --cluster", path,
+                                         job.name, least, cluster.num_gpus()));
     }
-    if (options.known == "nothing") job.predictable_after.reset();
+    if (options.known == "speeds") job.predictable_after.reset();
   }
+  if (options.declared_share < 1) sim::DrawUnpredictable(options.declared_share, options.seed, &workload.own.jobs);
   return workload;
 }
 
 std::string KnownWords(const std::string& known) {
+  if (known == "declared") return "declared epochs, jobs that ended and measured speeds";
+  if (known == "history") return "jobs that ended and measured speeds";
   if (known == "oracle") return "true speeds and true remaining work";
-  if (known == "learned") return "what classifier, convergence and speed models learn during the run";
+  if (known == "learned") return "loss curves and measured speeds";
   return "true speeds, and no job's length";
+}
+
+std::optional<sim::LearnedOptions> LearnedOptionsOf(const SchedRunOptions& options) {
+  if (options.known == "oracle" || options.known == "speeds") return std::nullopt;
+  sim::LearnedOptions learned;
+  learned.seed = options.seed;
+  if (options.known == "declared") learned.lengths = sim::LengthSource::kDeclared;
+  if (options.known == "history") learned.lengths = sim::LengthSource::kHistory;
+  return learned;
 }
 
 Result<SchedReport> RunAll(const SchedRunOptions& options) {
   FL_ASSIGN_OR_RETURN(const sim::ElasticCluster cluster, ParseCluster(options.cluster));
   FL_ASSIGN_OR_RETURN(const std::vector<ChosenPolicy> policies, CreatePolicies(options));
-  FL_ASSIGN_OR_RETURN(const sim::WorkloadFile workload, LoadWorkload(options, cluster));
-  SchedReport report{options.workload, std::string(sim::Name(workload.layout)), KnownWords(options.known), cluster,
-                     workload.jobs().size(), {}};
+  std::vector<sim::WorkloadFile> workloads;
+  SchedReport report{options.workloads, "", KnownWords(options.known), cluster, 0, {}};
+  for (const std::string& path : options.workloads) {
+    FL_ASSIGN_OR_RETURN(sim::WorkloadFile workload, LoadWorkload(path, options, cluster));
+    report.layout = sim::Name(workload.layout);
+    report.num_jobs += workload.jobs().size();
+    workloads.push_back(std::move(workload));
+  }
   sim::ElasticOptions simulation;
   simulation.cluster = cluster;
   simulation.interval_s = options.interval_s;
   simulation.restart_s = options.restart_s;
-  if (options.known == "learned") {
-    simulation.learned = sim::LearnedOptions{};
-    simulation.learned->seed = options.seed;
-  }
+  simulation.learned = LearnedOptionsOf(options);
   for (const ChosenPolicy& policy : policies) {
+    SchedRun run{policy.label, {}, {}, 0};
     const auto begin = std::chrono::steady_clock::now();
-    FL_ASSIGN_OR_RETURN(sim::ElasticResult result, sim::RunElasticSimulation(workload.jobs(), *policy.policy,
-                                                                             simulation, &StopRequested()));
-    if (StopRequested()) return Status(StatusCode::kCancelled, "stopped before the end");
-    const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    sim::ElasticSummary summary = sim::SummarizeRun(result, cluster);
-    report.runs.push_back({policy.label, std::move(result), std::move(summary), wall_s});
+    for (const sim::WorkloadFile& workload : workloads) {
+      FL_ASSIGN_OR_RETURN(sim::ElasticResult result,
+                          sim::RunElasticSimulation(workload.jobs(), *policy.policy, simulation, &StopRequested()));
+      if (StopRequested()) return Status(StatusCode::kCancelled, "stopped before the end");
+      run.results.push_back(std::move(result));
+    }
+    run.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    run.summary = sim::SummarizeRuns(run.results, cluster);
+    report.runs.push_back(std::move(run));
   }
   return report;
 }
@@ -203,8 +225,8 @@ int SchedOptionsCommand(const std::vector<std::string>& policies) {
   for (const std::string_view name : scheduling::AllocationPolicyNames()) {
     if (!policies.empty() && std::ranges::find(policies, name) == policies.end()) continue;
     for (const auto& option : scheduling::AllocationPolicyOptions(name)) {
-      table.AddRow({std::string(name), std::string(option.name), fmt::format("{}", option.value),
-                    std::string(option.help)});
+      table.AddRow(
+          {std::string(name), std::string(option.name), fmt::format("{}", option.value), std::string(option.help)});
     }
   }
   auto files = OutputFiles::Prepare({});
@@ -217,16 +239,20 @@ int SchedOptionsCommand(const std::vector<std::string>& policies) {
 void AddRun(CLI::App& sched, Invocation* invocation) {
   auto options = std::make_shared<SchedRunOptions>();
   CLI::App* run = sched.add_subcommand("run", "Simulate a workload under one or more allocation policies.");
-  run->add_option("WORKLOAD", options->workload,
-                  "File of jobs: Pollux/AdaptDL, ElasticFlow, Tiresias or neutral CSV, or a Gavel trace")
+  run->add_option("WORKLOAD", options->workloads,
+                  "Files of jobs, whose results are pooled: Pollux/AdaptDL, ElasticFlow, Tiresias or neutral CSV, or a "
+                  "Gavel trace")
       ->required();
-  run->add_option("--profiles", options->profiles,
-                  "Measured speeds: folder of applications (or one that holds traces/), ElasticFlow's folder of speeds, "
-                  "Gavel's table; default: beside the workload");
+  run->add_option(
+      "--profiles", options->profiles,
+      "Measured speeds: folder of applications (or one that holds traces/), ElasticFlow's folder of speeds, "
+      "Gavel's table; default: beside the workload");
   run->add_option("--layout", options->layout, "Layout of the workload; default: told from the file")
       ->check(OneOf(sim::WorkloadLayoutNames()));
   run->add_option("--gpu-type", options->gpu_type, "Type of GPU where profiles have several (rtx, v100)");
-  run->add_option("--cluster", options->cluster, "Nodes and GPUs of each")->type_name("NODESxGPUS")->capture_default_str();
+  run->add_option("--cluster", options->cluster, "Nodes and GPUs of each")
+      ->type_name("NODESxGPUS")
+      ->capture_default_str();
   run->add_option("--policy", options->policies, "Policies to compare")
       ->delimiter(',')
       ->check(OneOf(scheduling::AllocationPolicyNames()))
@@ -234,10 +260,16 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--set", options->settings,
                   "Set an option of all policies that have it, or of one: see fairlead sched options")
       ->type_name("[POLICY.]OPTION=NUMBER");
-  run->add_option("--known", options->known,
-                  "What policies are told. oracle: true speeds and lengths; learned: what models learn on the way; "
-                  "nothing: true speeds alone")
+  run->add_option(
+         "--known", options->known,
+         "What policies are told. declared: epochs that users declare, jobs that ended, speeds measured during "
+         "the run; history: the same, and nobody declares anything; oracle: true speeds and lengths; learned: "
+         "lengths from loss curves; speeds: true speeds, no lengths")
       ->check(OneOf(std::span<const std::string_view>(kKnown)))
+      ->capture_default_str();
+  run->add_option("--declared-share", options->declared_share,
+                  "Share of jobs, drawn by the seed, whose length is declared or known; the others' never is")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   run->add_option("--interval-s", options->interval_s, "Time between two decisions")
       ->check(CLI::Range(1.0, 86400.0))
@@ -248,9 +280,11 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--seed", options->seed, "Of policies and models that draw")->capture_default_str();
   run->add_option("--jobs", options->most_jobs, "Only so many jobs, the first ones; 0: all")->capture_default_str();
   AddOutputOptions(run, &options->output, "Write all results as JSON to FILE; - prints only JSON");
-  run->add_option("--html", options->html, "Write a self-contained HTML page with figures to FILE; - prints only the page")
+  run->add_option("--html", options->html,
+                  "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");
-  run->footer("Example: fairlead sched run workload.csv --profiles pollux-osdi21 --policy aiturbo,tiresias --json out.json");
+  run->footer(
+      "Example: fairlead sched run workload.csv --profiles pollux-osdi21 --policy aiturbo,tiresias --json out.json");
   run->callback([options, invocation] { invocation->exit_code = SchedRunCommand(*options, invocation->command_line); });
 }
 

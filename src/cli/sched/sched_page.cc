@@ -45,13 +45,14 @@ PageFigure DrawDistribution(const SchedReport& report, std::string title, std::s
   for (const SchedRun& run : report.runs) {
     std::vector<double> sorted = times(run);
     std::ranges::sort(sorted);
-    LineSeries series{.label = run.policy, .color = figure.series.size(), .points = {}, .band_low = {}, .band_high = {}};
+    LineSeries series{
+        .label = run.policy, .color = figure.series.size(), .points = {}, .band_low = {}, .band_high = {}};
     series.stepped = true;
     series.points.push_back({std::log10(kLeastS), 0});
     for (size_t i = 0; i < sorted.size(); ++i) {
       if (i + 1 < sorted.size() && sorted[i + 1] == sorted[i]) continue;
-      series.points.push_back({std::log10(std::max(sorted[i], kLeastS)),
-                               static_cast<double>(i + 1) / static_cast<double>(sorted.size())});
+      series.points.push_back(
+          {std::log10(std::max(sorted[i], kLeastS)), static_cast<double>(i + 1) / static_cast<double>(sorted.size())});
     }
     if (!sorted.empty()) most_s = std::max(most_s, sorted.back());
     figure.series.push_back(std::move(series));
@@ -74,8 +75,9 @@ PageFigure DrawUse(const SchedReport& report) {
   figure.y_label = "GPUs";
   constexpr size_t kNumPoints = 400;
   for (const SchedRun& run : report.runs) {
-    LineSeries series{.label = run.policy, .color = figure.series.size(), .points = {}, .band_low = {}, .band_high = {}};
-    const auto& intervals = run.result.intervals;
+    LineSeries series{
+        .label = run.policy, .color = figure.series.size(), .points = {}, .band_low = {}, .band_high = {}};
+    const auto& intervals = run.results.front().intervals;
     const size_t stride = intervals.size() / kNumPoints + 1;
     for (size_t i = 0; i + stride <= intervals.size(); i += stride) {
       double sum = 0;
@@ -85,7 +87,7 @@ PageFigure DrawUse(const SchedReport& report) {
     figure.series.push_back(std::move(series));
   }
   FitAxes(&figure);
-  return {figure.title, Draw(figure), "Averages of the time between two points."};
+  return {figure.title, Draw(figure), "Averages of the time between two points, of the first workload."};
 }
 
 std::string RenderTable(const SchedReport& report) {
@@ -116,14 +118,16 @@ std::string RenderSchedPage(const SchedReport& report, const std::string& comman
   std::string body = fmt::format(
       "<header>\n<p class=\"kicker\">Fairlead sched</p>\n<h1>{}</h1>\n<p>{} on {} nodes of {} GPUs. Policies know "
       "{}.</p>\n</header>\n",
-      report::EscapeMarkup(report.workload), report::FormatCount(report.num_jobs, "job"), report.cluster.num_nodes,
+      report::EscapeMarkup(TitleOf(report)), report::FormatCount(report.num_jobs, "job"), report.cluster.num_nodes,
       report.cluster.gpus_per_node, report::EscapeMarkup(report.known));
   body += RenderTable(report) + "<section>\n<h2>Figures</h2>\n";
   body += RenderFigure(DrawDistribution(report, "Completion time", "From submission to end.",
                                         [](const SchedRun& run) {
                                           std::vector<double> times;
-                                          for (const auto& job : run.result.jobs) {
-                                            if (job.completion_s) times.push_back(job.jct_s());
+                                          for (const auto& result : run.results) {
+                                            for (const auto& job : result.jobs) {
+                                              if (job.completion_s) times.push_back(job.jct_s());
+                                            }
                                           }
                                           return times;
                                         }),
@@ -131,16 +135,20 @@ std::string RenderSchedPage(const SchedReport& report, const std::string& comman
   body += RenderFigure(DrawDistribution(report, "First wait", "From submission to the first start.",
                                         [](const SchedRun& run) {
                                           std::vector<double> times;
-                                          for (const auto& job : run.result.jobs) {
-                                            if (job.first_start_s) times.push_back(*job.first_start_s - job.submission_s);
+                                          for (const auto& result : run.results) {
+                                            for (const auto& job : result.jobs) {
+                                              if (job.first_start_s)
+                                                times.push_back(*job.first_start_s - job.submission_s);
+                                            }
                                           }
                                           return times;
                                         }),
                        "h3");
   body += RenderFigure(DrawUse(report), "h3");
-  body += fmt::format("</section>\n<section>\n<h2>How to reproduce</h2>\n<pre>{}</pre>\n<p>Fairlead {}.</p>\n</section>\n",
-                      report::EscapeMarkup(command), report::EscapeMarkup(kVersion));
-  return report::RenderPage(report.workload, body);
+  body +=
+      fmt::format("</section>\n<section>\n<h2>How to reproduce</h2>\n<pre>{}</pre>\n<p>Fairlead {}.</p>\n</section>\n",
+                  report::EscapeMarkup(command), report::EscapeMarkup(kVersion));
+  return report::RenderPage(TitleOf(report), body);
 }
 
 }  // namespace fairlead::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -22,37 +23,34 @@ std::string Whole(double value) { return report::FormatFixed(value, 0); }
 
 Json ToJson(const Spread& spread) {
   Json json = Json::object();
-  for (const auto& [name, value] : {std::pair("mean", spread.mean), std::pair("p50", spread.p50),
-                                    std::pair("p95", spread.p95), std::pair("p99", spread.p99),
-                                    std::pair("max", spread.max)}) {
+  for (const auto& [name, value] :
+       {std::pair("mean", spread.mean), std::pair("p50", spread.p50), std::pair("p95", spread.p95),
+        std::pair("p99", spread.p99), std::pair("max", spread.max)}) {
     json[name] = spread.count > 0 ? report::NumberOrNull(value) : Json();
   }
   return json;
 }
 
-Json OptionalNumber(const std::optional<double>& value) {
-  return value ? report::NumberOrNull(*value) : Json();
-}
+Json OptionalNumber(const std::optional<double>& value) { return value ? report::NumberOrNull(*value) : Json(); }
 
-Json JobsOf(const SchedRun& run, const sim::ElasticCluster& cluster) {
-  const std::vector<double> unfairness = sim::FinishTimeUnfairness(run.result, cluster);
-  Json jobs = Json::array();
-  for (size_t j = 0; j < run.result.jobs.size(); ++j) {
-    const sim::ElasticJobResult& job = run.result.jobs[j];
-    jobs.push_back({{"id", job.name},
-                    {"gpus", job.requested_gpus},
-                    {"submit_s", job.submission_s},
-                    {"first_start_s", OptionalNumber(job.first_start_s)},
-                    {"end_s", OptionalNumber(job.completion_s)},
-                    {"jct_s", job.completion_s ? report::NumberOrNull(job.jct_s()) : Json()},
-                    {"wait_s", job.waited_s},
-                    {"restarts", job.num_restarts},
-                    {"stops", job.num_stops},
-                    {"failures", job.num_failures},
-                    {"gpu_hours", job.attained_gpu_s / 3600},
-                    {"rho", unfairness[j] > 0 ? Json(unfairness[j]) : Json()}});
+void AddJobs(const sim::ElasticResult& result, size_t workload, const sim::ElasticCluster& cluster, Json* jobs) {
+  const std::vector<double> unfairness = sim::FinishTimeUnfairness(result, cluster);
+  for (size_t j = 0; j < result.jobs.size(); ++j) {
+    const sim::ElasticJobResult& job = result.jobs[j];
+    jobs->push_back({{"id", job.name},
+                     {"workload", workload},
+                     {"gpus", job.requested_gpus},
+                     {"submit_s", job.submission_s},
+                     {"first_start_s", OptionalNumber(job.first_start_s)},
+                     {"end_s", OptionalNumber(job.completion_s)},
+                     {"jct_s", job.completion_s ? report::NumberOrNull(job.jct_s()) : Json()},
+                     {"wait_s", job.waited_s},
+                     {"restarts", job.num_restarts},
+                     {"stops", job.num_stops},
+                     {"failures", job.num_failures},
+                     {"gpu_hours", job.attained_gpu_s / 3600},
+                     {"rho", unfairness[j] > 0 ? Json(unfairness[j]) : Json()}});
   }
-  return jobs;
 }
 
 Json ToJson(const SchedRun& run, const sim::ElasticCluster& cluster) {
@@ -77,10 +75,13 @@ Json ToJson(const SchedRun& run, const sim::ElasticCluster& cluster) {
   json["makespan_s"] = s.makespan_s;
   json["gpu_hours"] = s.gpu_hours;
   json["gpu_utilization"] = s.gpu_utilization;
-  json["decisions"] = run.result.num_decisions;
+  json["decisions"] =
+      std::accumulate(run.results.begin(), run.results.end(), uint64_t{0},
+                      [](uint64_t sum, const sim::ElasticResult& result) { return sum + result.num_decisions; });
   json["wall_s"] = run.wall_s;
   json["unfinished"] = s.unfinished;
-  json["jobs"] = JobsOf(run, cluster);
+  json["jobs"] = Json::array();
+  for (size_t w = 0; w < run.results.size(); ++w) AddJobs(run.results[w], w, cluster, &json["jobs"]);
   return json;
 }
 
@@ -109,9 +110,14 @@ report::TextTable TableOf(const SchedReport& report) {
 
 }  // namespace
 
+std::string TitleOf(const SchedReport& report) {
+  if (report.workloads.size() == 1) return report.workloads.front();
+  return fmt::format("{} and {} more", report.workloads.front(), report.workloads.size() - 1);
+}
+
 report::Document RenderSched(const SchedReport& report) {
   report::Document text =
-      fmt::format("{} ({}): {} on {} of {}; policies know {}\n\n", report.workload, report.layout,
+      fmt::format("{} ({}): {} on {} of {}; policies know {}\n\n", TitleOf(report), report.layout,
                   report::FormatCount(report.num_jobs, "job"), report::FormatCount(report.cluster.num_nodes, "node"),
                   report::FormatCount(report.cluster.gpus_per_node, "GPU"), report.known);
   text += TableOf(report);
@@ -125,7 +131,8 @@ report::Document RenderSched(const SchedReport& report) {
 }
 
 std::string RenderSchedJson(const SchedReport& report) {
-  Json json = {{"workload", report.workload},
+  Json json = {{"workload", report.workloads.size() == 1 ? Json(report.workloads.front()) : Json()},
+               {"workloads", report.workloads},
                {"layout", report.layout},
                {"known", report.known},
                {"cluster", {{"nodes", report.cluster.num_nodes}, {"gpus_per_node", report.cluster.gpus_per_node}}},

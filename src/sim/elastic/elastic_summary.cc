@@ -65,45 +65,68 @@ std::vector<double> FinishTimeUnfairness(const ElasticResult& result, const Elas
   return all;
 }
 
-ElasticSummary SummarizeRun(const ElasticResult& result, const ElasticCluster& cluster) {
-  ElasticSummary summary;
+namespace {
+
+// What is gathered of all jobs before it is ranked.
+struct Samples {
   std::vector<double> jcts;
   std::vector<double> first_waits;
+  std::array<std::vector<double>, kSizeClasses.size()> first_waits_by_size;
   std::vector<double> waits;
   std::vector<double> restarts;
   std::vector<double> stops;
-  std::array<std::vector<double>, kSizeClasses.size()> by_size;
-  for (const ElasticJobResult& job : result.jobs) {
-    if (job.completion_s) {
-      jcts.push_back(job.jct_s());
-      summary.makespan_s = std::max(summary.makespan_s, *job.completion_s);
-    } else {
-      summary.unfinished.push_back(job.name);
-    }
+  std::vector<double> unfairness;
+
+  void Add(const ElasticJobResult& job) {
+    if (job.completion_s) jcts.push_back(job.jct_s());
     if (job.first_start_s) {
       first_waits.push_back(*job.first_start_s - job.submission_s);
-      by_size[SizeClassOf(job.requested_gpus)].push_back(first_waits.back());
+      first_waits_by_size[SizeClassOf(job.requested_gpus)].push_back(first_waits.back());
     }
     waits.push_back(job.waited_s);
     restarts.push_back(job.num_restarts);
     stops.push_back(job.num_stops);
-    summary.lost_gpu_hours += job.lost_gpu_s / 3600;
-    summary.gpu_hours += job.attained_gpu_s / 3600;
   }
-  summary.jct_s = SpreadOf(jcts);
-  summary.first_wait_s = SpreadOf(first_waits);
-  summary.wait_s = SpreadOf(waits);
-  for (size_t c = 0; c < by_size.size(); ++c) summary.first_wait_by_size_s[c] = SpreadOf(by_size[c]);
-  summary.restarts = SpreadOf(restarts);
-  summary.stops = SpreadOf(stops);
-  std::vector<double> unfairness = FinishTimeUnfairness(result, cluster);
-  std::erase(unfairness, 0.0);
-  summary.unfairness = SpreadOf(unfairness);
-  const auto unfair = static_cast<double>(std::ranges::count_if(unfairness, [](double rho) { return rho > 1; }));
-  if (!unfairness.empty()) summary.unfair_share = unfair / static_cast<double>(unfairness.size());
-  if (summary.makespan_s > 0) {
-    summary.gpu_utilization = summary.gpu_hours * 3600 / (summary.makespan_s * cluster.num_gpus());
+};
+
+}  // namespace
+
+ElasticSummary SummarizeRun(const ElasticResult& result, const ElasticCluster& cluster) {
+  return SummarizeRuns(std::span(&result, 1), cluster);
+}
+
+ElasticSummary SummarizeRuns(std::span<const ElasticResult> results, const ElasticCluster& cluster) {
+  ElasticSummary summary;
+  Samples samples;
+  double time_s = 0;
+  for (const ElasticResult& result : results) {
+    double makespan_s = 0;
+    for (const ElasticJobResult& job : result.jobs) {
+      samples.Add(job);
+      makespan_s = std::max(makespan_s, job.completion_s.value_or(0));
+      if (!job.completion_s) summary.unfinished.push_back(job.name);
+      summary.lost_gpu_hours += job.lost_gpu_s / 3600;
+      summary.gpu_hours += job.attained_gpu_s / 3600;
+    }
+    for (const double rho : FinishTimeUnfairness(result, cluster)) {
+      if (rho > 0) samples.unfairness.push_back(rho);
+    }
+    summary.makespan_s = std::max(summary.makespan_s, makespan_s);
+    time_s += makespan_s;
   }
+  summary.jct_s = SpreadOf(samples.jcts);
+  summary.first_wait_s = SpreadOf(samples.first_waits);
+  summary.wait_s = SpreadOf(samples.waits);
+  for (size_t c = 0; c < kSizeClasses.size(); ++c) {
+    summary.first_wait_by_size_s[c] = SpreadOf(samples.first_waits_by_size[c]);
+  }
+  summary.restarts = SpreadOf(samples.restarts);
+  summary.stops = SpreadOf(samples.stops);
+  summary.unfairness = SpreadOf(samples.unfairness);
+  const auto unfair = std::ranges::count_if(samples.unfairness, [](double rho) { return rho > 1; });
+  const auto num_judged = static_cast<double>(std::max<size_t>(samples.unfairness.size(), 1));
+  summary.unfair_share = static_cast<double>(unfair) / num_judged;
+  if (time_s > 0) summary.gpu_utilization = summary.gpu_hours * 3600 / (time_s * cluster.num_gpus());
   return summary;
 }
 

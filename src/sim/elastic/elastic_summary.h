@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,16 +40,19 @@ struct ElasticSummary {
   std::array<Spread, kSizeClasses.size()> first_wait_by_size_s;
   Spread restarts;
   Spread stops;
-  Spread unfairness;            // rho
-  double unfair_share = 0;      // of jobs with rho > 1
-  double lost_gpu_hours = 0;    // in restarts, and of training that failures undid
+  Spread unfairness;          // rho
+  double unfair_share = 0;    // of jobs with rho > 1
+  double lost_gpu_hours = 0;  // in restarts, and of training that failures undid
   double gpu_hours = 0;
   double makespan_s = 0;
-  double gpu_utilization = 0;   // of the cluster, until the last job ended
+  double gpu_utilization = 0;           // of the cluster, until the last job ended
   std::vector<std::string> unfinished;  // names
 };
 
 ElasticSummary SummarizeRun(const ElasticResult& result, const ElasticCluster& cluster);
+
+// The same of several workloads: jobs of all are pooled, the makespan is the longest, utilization that of all time.
+ElasticSummary SummarizeRuns(std::span<const ElasticResult> results, const ElasticCluster& cluster);
 
 // [result.jobs] rho; 0 for jobs that did not end or of unknown time alone.
 std::vector<double> FinishTimeUnfairness(const ElasticResult& result, const ElasticCluster& cluster);

@@ -20,7 +20,8 @@ ElasticJobResult Job(double submission_s, double start_s, double end_s, uint32_t
 ElasticResult WithJobs(std::vector<ElasticJobResult> jobs, uint32_t num_at_once, double until_s) {
   ElasticResult result;
   result.jobs = std::move(jobs);
-  for (double begin_s = 0; begin_s <= until_s; begin_s += 60) result.intervals.push_back({begin_s, 0, 0, {}, num_at_once});
+  for (double begin_s = 0; begin_s <= until_s; begin_s += 60)
+    result.intervals.push_back({begin_s, 0, 0, {}, num_at_once});
   return result;
 }
 

@@ -17,9 +17,8 @@ Status CheckEpochs(const ElasticJobSpec& job) {
   if (job.requested_gpus == 0) return InvalidArgument(fmt::format("workload: job '{}' asks for 0 GPUs", job.name));
   const bool ascends = std::ranges::adjacent_find(job.allowed_gpus, std::greater_equal()) == job.allowed_gpus.end();
   if (!ascends || (!job.allowed_gpus.empty() && job.allowed_gpus.front() == 0)) {
-    return InvalidArgument(
-        fmt::format("workload: job '{}' may run on {} GPUs; expected numbers above 0, ascending", job.name,
-                    fmt::join(job.allowed_gpus, ", ")));
+    return InvalidArgument(fmt::format("workload: job '{}' may run on {} GPUs; expected numbers above 0, ascending",
+                                       job.name, fmt::join(job.allowed_gpus, ", ")));
   }
   const BatchLimits& limits = job.profile->limits();
   if (job.global_batch >= limits.first && job.global_batch <= limits.max) return OkStatus();

@@ -54,6 +54,14 @@ double EpochRun::RemainingIterations() const {
   return profile.IterationsAtEndOf(spec_->global_batch, last) - profile.IterationsAtEndOf(spec_->global_batch, epoch_);
 }
 
+std::optional<TrainingProgress> EpochRun::ObserveProgress() const {
+  const ApplicationProfile& profile = *spec_->profile;
+  if (is_finished()) return TrainingProgress{static_cast<double>(profile.num_epochs()), iterations_};
+  const double begin = epoch_ == 0 ? 0 : profile.ProgressAtEndOf(epoch_ - 1);
+  const double part = (progress_ - begin) / (profile.ProgressAtEndOf(epoch_) - begin);
+  return TrainingProgress{epoch_ + part, iterations_};
+}
+
 std::optional<double> EpochRun::SecondsAlone() const {
   const ApplicationProfile& profile = *spec_->profile;
   const uint32_t num_gpus = sizes_[requested_size_].num_gpus;
@@ -127,8 +135,10 @@ double EpochRun::Train(double seconds) {
     const double next = spec_->profile->ProgressAtEndOf(epoch_);
     if (progress_ + goodput * left < next) {
       progress_ += goodput * left;
+      iterations_ += left / iteration_s_;
       return seconds;
     }
+    iterations_ += (next - progress_) / goodput / iteration_s_;
     // Rounded to whole seconds, half to even, as the reference does.
     spent += std::nearbyint((next - progress_) / goodput);
     ++epoch_;

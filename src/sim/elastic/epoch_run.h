@@ -29,6 +29,8 @@ class EpochRun : public TrainingRun {
   bool is_finished() const override;
   // At its batch, to the end. Whole epochs, as in the reference.
   double RemainingIterations() const override;
+  std::optional<TrainingProgress> ObserveProgress() const override;
+  std::optional<double> declared_epochs() const override { return spec_->profile->num_epochs(); }
   std::optional<double> SecondsAlone() const override;
   void Place(const Allocation& allocation) override;
   double iteration_s() const override { return iteration_s_; }
@@ -55,6 +57,7 @@ class EpochRun : public TrainingRun {
   uint32_t num_unknown_placements_ = 0;
 
   double progress_ = 0;
+  double iterations_ = 0;
   uint32_t epoch_ = 0;
 };
 

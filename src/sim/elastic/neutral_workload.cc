@@ -68,8 +68,7 @@ Result<MeasuredSpeeds> ParseSpeeds(std::string_view text, const std::string& whe
     const bool is_pair = colon != std::string::npos && ParseWhole(std::string_view(word).substr(0, colon), &gpus) &&
                          ParseWhole(std::string_view(word).substr(colon + 1), &seconds);
     if (!is_pair || gpus == 0 || gpus > kMostGpus || !(seconds > 0) || !std::isfinite(seconds)) {
-      return InvalidArgument(
-          fmt::format("{}: speeds has '{}'; expected GPUS:SECONDS, such as 4:0.15", where, word));
+      return InvalidArgument(fmt::format("{}: speeds has '{}'; expected GPUS:SECONDS, such as 4:0.15", where, word));
     }
     if (!speeds.emplace(gpus, 1 / seconds).second) {
       return InvalidArgument(fmt::format("{}: speeds has {} GPUs twice", where, gpus));
@@ -141,8 +140,8 @@ class NeutralRows {
       FL_ASSIGN_OR_RETURN(job->speeds, ParseSpeeds(reader_.field(*speeds_), Where()));
       const auto own = job->speeds.find(job->requested_gpus);
       if (own == job->speeds.end()) {
-        return InvalidArgument(fmt::format("{}: speeds has nothing for the {} GPUs that the job asks for", Where(),
-                                           job->requested_gpus));
+        return InvalidArgument(
+            fmt::format("{}: speeds has nothing for the {} GPUs that the job asks for", Where(), job->requested_gpus));
       }
       job->num_iterations = steps > 0 ? steps : duration_s * own->second;
     } else if (duration_s > 0) {
@@ -150,8 +149,8 @@ class NeutralRows {
       job->speeds[job->requested_gpus] = job->num_iterations / duration_s;
     }
     if (job->num_iterations > 0) return OkStatus();
-    return InvalidArgument(
-        fmt::format("{}: how long the job takes is unknown; expected a duration above 0, or steps and speeds", Where()));
+    return InvalidArgument(fmt::format(
+        "{}: how long the job takes is unknown; expected a duration above 0, or steps and speeds", Where()));
   }
 
   Status ReadSizes(MeasuredJob* job) const {

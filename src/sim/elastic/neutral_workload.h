@@ -13,7 +13,8 @@
 //            A job without `speeds` is rigid: its speed is known at its own size only.
 // Tiresias   CSV: job_id, num_gpu, submit_time (s), iterations, model_name, duration (s). Rigid jobs.
 // Gavel      lines of tab-separated fields: kind of job, command, [folder,] option, needs data, iterations, then
-//            arrival and GPUs (7 fields) or GPUs, weight, deadline, arrival (10 fields). Rigid jobs, speeds of Gavel's table.
+//            arrival and GPUs (7 fields) or GPUs, weight, deadline, arrival (10 fields). Rigid jobs, speeds of Gavel's
+//            table.
 #pragma once
 
 #include <istream>

@@ -127,7 +127,8 @@ Status SetLimits(const std::string& folder, ProfileTables* tables) {
 Result<ApplicationProfile> LoadPolluxProfile(const std::string& folder, std::string_view gpu_type) {
   ProfileTables tables;
   tables.name = fs::path(folder).filename().string();
-  FL_RETURN_IF_ERROR(ReadNumbers(TableOf(folder, "placements", gpu_type), {"placement", "local_bsz", "step_time", "sync_time"},
+  FL_RETURN_IF_ERROR(ReadNumbers(TableOf(folder, "placements", gpu_type),
+                                 {"placement", "local_bsz", "step_time", "sync_time"},
                                  [&](const std::vector<double>& v) {
                                    tables.placements.push_back({DigitsOf(v[0]), v[1], {v[2], v[3]}});
                                  }));
@@ -157,7 +158,8 @@ Result<ProfileSet> LoadPolluxProfiles(const std::string& folder, std::string_vie
   std::vector<std::string> applications;
   for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
     if (!only.empty() && !only.contains(entry.path().filename().string())) continue;
-    if (fs::exists(TableOf(entry.path().string(), "placements", gpu_type))) applications.push_back(entry.path().string());
+    if (fs::exists(TableOf(entry.path().string(), "placements", gpu_type)))
+      applications.push_back(entry.path().string());
   }
   if (error || applications.empty()) {
     return NotFound(fmt::format("{}: {}; expected a folder for each application with {}", root,

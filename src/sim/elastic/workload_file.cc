@@ -119,8 +119,8 @@ Result<WorkloadFile> LoadWorkloadFile(const std::string& path, const WorkloadFil
                           FindProfiles(options, {folder}, "simulation_throughputs.json", file.layout));
       FL_ASSIGN_OR_RETURN(const std::string table, GavelTable(given));
       FL_ASSIGN_OR_RETURN(const GpuTypeSpeeds speeds, LoadGavelSpeeds(table));
-      FL_ASSIGN_OR_RETURN(
-          file.own, LoadGavelWorkload(path, speeds, options.gpu_type.empty() ? "v100" : options.gpu_type));
+      FL_ASSIGN_OR_RETURN(file.own,
+                          LoadGavelWorkload(path, speeds, options.gpu_type.empty() ? "v100" : options.gpu_type));
       break;
     }
     case WorkloadLayout::kTiresias: {

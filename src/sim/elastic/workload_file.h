@@ -29,9 +29,9 @@ std::span<const std::string_view> WorkloadLayoutNames();
 std::string_view Name(WorkloadLayout layout);
 
 struct WorkloadFileOptions {
-  std::optional<WorkloadLayout> layout;  // nothing: told from the file
-  std::string profiles;                  // empty: the layout's default
-  std::string gpu_type;                  // of Sia's and Gavel's profiles; empty: none, "v100"
+  std::optional<WorkloadLayout> layout;                   // nothing: told from the file
+  std::string profiles;                                   // empty: the layout's default
+  std::string gpu_type;                                   // of Sia's and Gavel's profiles; empty: none, "v100"
   size_t most_jobs = std::numeric_limits<size_t>::max();  // > 0; only the first ones
 };
 

@@ -52,8 +52,8 @@ TEST_F(WorkloadFileTest, ANeutralJobWithADurationIsRigidAndTakesIt) {
 }
 
 TEST_F(WorkloadFileTest, SpeedsMakeANeutralJobElasticBetweenMinAndMax) {
-  const auto file = LoadWorkloadFile(
-      Write("gpus,job,submit,speeds,steps,min,max\n2,a,100,1:1.0 2:0.5 4:0.25 8:0.2,4000,2,4\n"), {});
+  const auto file =
+      LoadWorkloadFile(Write("gpus,job,submit,speeds,steps,min,max\n2,a,100,1:1.0 2:0.5 4:0.25 8:0.2,4000,2,4\n"), {});
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_THAT(file->jobs()[0].allowed_gpus, ElementsAre(2, 4));
   EXPECT_EQ(file->jobs()[0].submission_s, 0);
@@ -84,9 +84,12 @@ TEST_F(WorkloadFileTest, BadRowsAreNamed) {
 // 7 fields: iterations, arrival, GPUs; 10 fields: iterations, GPUs, weight, deadline, arrival.
 TEST_F(WorkloadFileTest, GavelTracesOfBothForms) {
   const GpuTypeSpeeds speeds =
-      ParseGavelSpeeds(R"json({"v100": {"('LM (batch size 5)', 1)": {"null": 10}, "('A3C', 4)": {"null": 2}}})json", "t").value();
-  const std::string path = Write(
-      "LM (batch size 5)\tcmd\t--steps\t1\t5000\t100.0\t1\nA3C\tcmd\tfolder\t--n\t0\t600\t4\t1.0\t-1.0\t160.5\n", "t.trace");
+      ParseGavelSpeeds(R"json({"v100": {"('LM (batch size 5)', 1)": {"null": 10}, "('A3C', 4)": {"null": 2}}})json",
+                       "t")
+          .value();
+  const std::string path =
+      Write("LM (batch size 5)\tcmd\t--steps\t1\t5000\t100.0\t1\nA3C\tcmd\tfolder\t--n\t0\t600\t4\t1.0\t-1.0\t160.5\n",
+            "t.trace");
   const auto workload = LoadGavelWorkload(path, speeds, "v100");
   ASSERT_TRUE(workload.ok()) << workload.status().message();
   ASSERT_EQ(workload->jobs.size(), 2u);
