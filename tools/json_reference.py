@@ -55,6 +55,10 @@ dlc1,10.0.0.1,2023/7/16 01:00,2023/7/16 01:05,2023/7/16 03:00,"{""nvidia.com/gpu
 SPEEDS = "model,global_batch,num_ps,num_workers,step_time_s\n" + "".join(
     f"m,{batch},{servers},{workers},{0.1 + batch / workers / 100 + workers / servers / 50}\n"
     for batch in (32, 64, 128) for servers in (1, 2, 4) for workers in (1, 2, 4))
+SCHED = """job,submit,gpus,duration
+a,0,8,1000
+b,60,64,500
+"""
 
 
 class Reference:
@@ -75,6 +79,7 @@ class Reference:
     def prepare(self):
         (self.folder / "my.yaml").write_text(SCENARIO)
         (self.folder / "speeds.csv").write_text(SPEEDS)
+        (self.folder / "sched.csv").write_text(SCHED)
         (self.folder / "lab.yaml").write_text(LAB)
         (self.folder / "job.csv").write_text(LINGJUN_JOBS)
         (self.folder / "worker.csv").write_text(LINGJUN_WORKERS)
@@ -97,6 +102,7 @@ class Reference:
             ("check", ("check", "my.yaml")),
             ("sim chaos", ("sim", "chaos", "--seeds", "2")),
             ("sim fwl", ("sim", "fwl", "a.fwl")),
+            ("sched run", ("sched", "run", "sched.csv", "--policy", "tiresias")),
             ("workload show", ("workload", "show", str(self.source / "workloads/moe-32.txt"))),
             ("fabric show", ("fabric", "show", str(self.source / "fabrics/crux-testbed.yaml"))),
             ("doctor", ("doctor", "--for", "sim")),

@@ -77,6 +77,7 @@ void AddFabricCommands(CLI::App& app, Invocation* invocation);
 void AddExplainCommand(CLI::App& app, Invocation* invocation);
 void AddReferenceCommands(CLI::App& app, Invocation* invocation);
 void AddScenarioFileCommands(CLI::App& app, Invocation* invocation);
+void AddSchedCommands(CLI::App& app, Invocation* invocation);
 void AddWorkloadCommands(CLI::App& app, Invocation* invocation);
 void AddPredictCommands(CLI::App& app, Invocation* invocation);
 void AddLabCommands(CLI::App& app, Invocation* invocation);

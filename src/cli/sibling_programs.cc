@@ -26,6 +26,7 @@ constexpr std::array kSiblings = {
                    "Check laws of controller and agents on virtual time while things break; exit code 1: one does not "
                    "hold."},
     SiblingCommand{"diag", "Find what is broken in a training job."},
+    SiblingCommand{"sched", "Simulate who gets how many GPUs, without a network."},
     SiblingCommand{"predict", "Predict which jobs are predictable, when they end and how fast they train."},
     SiblingCommand{"trace", "Cluster traces: generate, check, import and replay them."},
     SiblingCommand{"controller",

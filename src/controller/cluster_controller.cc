@@ -57,6 +57,9 @@ std::vector<Action> ClusterController::Handle(std::span<const Event> events, Sim
                    [&](const JobProgressed& e) {
                      if (allocator_) allocator_->Adopt(e);
                    },
+                   [&](const HostStateChanged& e) {
+                     if (allocator_) allocator_->Adopt(e);
+                   },
                    [](const WakeUp&) {},
                },
                event);

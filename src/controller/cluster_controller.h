@@ -61,8 +61,9 @@ struct JobSpeedMeasured {
 };
 // The time has come that next_wake_up() named.
 struct WakeUp {};
-using Event =
-    std::variant<JobSubmitted, JobFinished, LinkHealthChanged, JobProfiled, JobSpeedMeasured, JobProgressed, WakeUp>;
+// HostStateChanged (job_allocator.h) matters to allocation policies only: jobs of fixed size are not moved.
+using Event = std::variant<JobSubmitted, JobFinished, LinkHealthChanged, JobProfiled, JobSpeedMeasured, JobProgressed,
+                           HostStateChanged, WakeUp>;
 
 // Actions. All are idempotent. Of a job that ran before: it resumes where it was stopped.
 struct StartJob {

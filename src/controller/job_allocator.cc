@@ -61,8 +61,8 @@ std::vector<uint32_t> UsableSizes(const model::Job& job, size_t cluster_gpus) {
 JobAllocator::JobAllocator(const topology::Fabric& fabric, AllocationOptions options)
     : fabric_(&fabric), options_(std::move(options)) {
   FL_CHECK(options_.policy != nullptr && options_.profiler);
-  nodes_.resize(fabric.num_hosts());
-  for (size_t h = 0; h < fabric.num_hosts(); ++h) nodes_[HostId(h)].num_gpus = fabric.num_gpus_of(HostId(h));
+  hosts_.assign(fabric.num_hosts(), HostState::kUp);
+  is_used_spare_.assign(fabric.num_hosts(), 0);
 }
 
 Status JobAllocator::Submit(const model::Job& job, SimTime now) {
@@ -83,9 +83,16 @@ Status JobAllocator::Submit(const model::Job& job, SimTime now) {
 }
 
 void JobAllocator::Remove(JobId job, SimTime now) {
-  if (!entries_.contains(job)) return;
+  const auto found = entries_.find(job);
+  if (found == entries_.end()) return;
   CountService(now);
-  entries_.erase(job);
+  if (found->second.executed_s > 0) {
+    ended_service_.push_back(found->second.executed_s * found->second.job.num_gpus);
+    // Old ones say little about jobs to come, and memory is finite.
+    constexpr size_t kMostEnded = 10000;
+    if (ended_service_.size() > kMostEnded) ended_service_.erase(ended_service_.begin());
+  }
+  entries_.erase(found);
   has_departure_ = true;
 }
 
@@ -103,6 +110,67 @@ void JobAllocator::Adopt(const JobProgressed& progress) {
   if (!options_.learns_speeds) return;
   entry.speed.Observe(NumGpus(entry.current), static_cast<uint32_t>(entry.current.size()), progress.iteration_time,
                       progress.measured_for);
+}
+
+void JobAllocator::Adopt(const HostStateChanged& change) {
+  FL_CHECK(change.host.valid() && change.host.index() < hosts_.size());
+  if (std::exchange(hosts_[change.host], change.state) == change.state) return;
+  has_host_news_ = true;
+  size_t num_lost = 0;
+  for (const HostState state : hosts_) num_lost += state == HostState::kDown || state == HostState::kIsolated ? 1 : 0;
+  for (size_t h = 0; h < hosts_.size(); ++h) {
+    const bool is_used = hosts_[HostId(h)] == HostState::kSpare && num_lost > 0;
+    is_used_spare_[HostId(h)] = is_used ? 1 : 0;
+    if (is_used) --num_lost;
+  }
+}
+
+bool JobAllocator::IsDraining(HostId host) const {
+  return hosts_[host] == HostState::kDraining || (hosts_[host] == HostState::kSpare && is_used_spare_[host] == 0);
+}
+
+IdVector<HostId, uint32_t> JobAllocator::HeldGpus(const scheduling::AllocationPlan* plan) const {
+  IdVector<HostId, uint32_t> held(hosts_.size());
+  size_t index = 0;
+  for (const auto& [id, entry] : entries_) {
+    const bool stays = plan == nullptr || plan->jobs[index].nodes == entry.current;
+    ++index;
+    if (!stays) continue;
+    for (const scheduling::NodeShare& share : entry.current) held[share.node] += share.num_gpus;
+  }
+  return held;
+}
+
+IdVector<HostId, scheduling::NodeCapacity> JobAllocator::UsableNodes(const IdVector<HostId, uint32_t>& kept) const {
+  IdVector<HostId, scheduling::NodeCapacity> nodes(hosts_.size());
+  for (size_t h = 0; h < hosts_.size(); ++h) {
+    const HostId host(h);
+    if (IsDraining(host)) {
+      nodes[host].num_gpus = kept[host];
+    } else if (hosts_[host] == HostState::kUp || is_used_spare_[host] != 0) {
+      nodes[host].num_gpus = fabric_->num_gpus_of(host);
+    }
+  }
+  return nodes;
+}
+
+// Policies know capacities only. One that gives a draining host's room to another job is asked again with less of it,
+// which ends at the latest when there is none left.
+scheduling::AllocationPlan JobAllocator::AskPolicy(scheduling::AllocationSnapshot* snapshot) const {
+  IdVector<HostId, uint32_t> kept = HeldGpus(nullptr);
+  while (true) {
+    snapshot->nodes = UsableNodes(kept);
+    Result<scheduling::AllocationPlan> plan = options_.policy->Decide(*snapshot);
+    FL_CHECK_MSG(plan.ok(), "the allocator's snapshot is valid");
+    const IdVector<HostId, uint32_t> stay = HeldGpus(&*plan);
+    bool is_taken = false;
+    for (size_t j = 0; j < plan->jobs.size(); ++j) {
+      if (plan->jobs[j].nodes == snapshot->jobs[j].current) continue;
+      for (const scheduling::NodeShare& share : plan->jobs[j].nodes) is_taken |= IsDraining(share.node);
+    }
+    if (!is_taken) return *std::move(plan);
+    kept = stay;
+  }
 }
 
 size_t JobAllocator::num_waiting() const {
@@ -124,7 +192,7 @@ void JobAllocator::CountService(SimTime now) {
 
 scheduling::Trigger JobAllocator::FindTrigger() const {
   using enum scheduling::Trigger;
-  return has_flip_ ? kFlip : has_arrival_ ? kArrival : has_departure_ ? kDeparture : kRound;
+  return has_host_news_ ? kNodes : has_flip_ ? kFlip : has_arrival_ ? kArrival : has_departure_ ? kDeparture : kRound;
 }
 
 scheduling::AllocationJob JobAllocator::Describe(Entry& entry) const {
@@ -156,8 +224,8 @@ scheduling::AllocationSnapshot JobAllocator::TakeSnapshot(SimTime now) {
   scheduling::AllocationSnapshot snapshot;
   snapshot.now = now;
   snapshot.trigger = FindTrigger();
-  snapshot.nodes = nodes_;
   snapshot.units = units_;
+  snapshot.ended_service = ended_service_;
   snapshot.memory = memory_;
   for (auto& [id, entry] : entries_) snapshot.jobs.push_back(Describe(entry));
   return snapshot;
@@ -177,23 +245,22 @@ void JobAllocator::Carry(const scheduling::JobGrant& grant, SimTime now, Entry* 
 
 std::vector<AllocationChange> JobAllocator::Decide(SimTime now) {
   CountService(now);
-  const bool has_news = has_flip_ || has_arrival_ || has_departure_;
+  const bool has_news = has_flip_ || has_arrival_ || has_departure_ || has_host_news_;
   if (entries_.empty() || (!has_news && now < next_wake_up_)) {
     if (entries_.empty()) next_wake_up_ = SimTime::Never();
-    has_departure_ = false;
+    has_departure_ = has_host_news_ = false;
     return {};
   }
-  const scheduling::AllocationSnapshot snapshot = TakeSnapshot(now);
-  has_flip_ = has_arrival_ = has_departure_ = false;
-  const Result<scheduling::AllocationPlan> plan = options_.policy->Decide(snapshot);
-  FL_CHECK_MSG(plan.ok(), "the allocator's snapshot is valid");
-  if (options_.observer) options_.observer(snapshot, *plan);
-  memory_ = plan->memory;
-  next_wake_up_ = std::max(plan->next_wake_up, now + kShortestRound);
+  scheduling::AllocationSnapshot snapshot = TakeSnapshot(now);
+  has_flip_ = has_arrival_ = has_departure_ = has_host_news_ = false;
+  const scheduling::AllocationPlan plan = AskPolicy(&snapshot);
+  if (options_.observer) options_.observer(snapshot, plan);
+  memory_ = plan.memory;
+  next_wake_up_ = std::max(plan.next_wake_up, now + kShortestRound);
   std::vector<AllocationChange> changes;
   size_t index = 0;
   for (auto& [id, entry] : entries_) {
-    const scheduling::JobGrant& grant = plan->jobs[index++];
+    const scheduling::JobGrant& grant = plan.jobs[index++];
     entry.memory = grant.memory;
     if (grant.nodes == entry.current) continue;
     Carry(grant, now, &entry);

@@ -6,6 +6,9 @@
 // Speeds   the speed of a size that the policy receives is the job's profile, corrected by what its iterations took
 //          (prediction/contended_speed.h): contention on the network that the traffic policy did not avoid makes sizes
 //          on several hosts look as slow as they are.
+// Nodes    hosts come and go as events. Down and isolated ones have no room: their jobs are placed again or wait. A
+//          draining one keeps the jobs that it has and takes no other. Spare ones join, lowest id first, one for each
+//          that is down or isolated, and drain when it is back.
 // Lengths  the remaining work of a job is known once the share of its iterations is done after which it can be
 //          predicted (model::Elasticity); before, the job counts as unpredictable.
 #pragma once
@@ -49,6 +52,21 @@ struct JobProgressed {
   Seconds measured_for;        // how long that was
 };
 
+// What a host may be used for.
+enum class HostState : uint8_t {
+  kUp,        // everything
+  kDraining,  // the jobs that it has
+  kIsolated,  // nothing: a fault was found on it
+  kDown,      // nothing: it is gone
+  kSpare,     // nothing, until another one is isolated or down
+};
+
+// A host fails, is isolated, is to be emptied, or comes back.
+struct HostStateChanged {
+  HostId host;
+  HostState state = HostState::kUp;
+};
+
 // A job that changes nodes.
 struct AllocationChange {
   JobId job;
@@ -71,13 +89,16 @@ class JobAllocator {
   // The job has ended, or can't run after all. Unknown jobs are ignored.
   void Remove(JobId job, SimTime now);
   void Adopt(const JobProgressed& progress);
+  // A state that the host has already is no news. `change.host` is one of the fabric's.
+  void Adopt(const HostStateChanged& change);
 
   // When the policy wants to be asked although nothing happened.
   SimTime next_wake_up() const { return next_wake_up_; }
   size_t num_waiting() const;
 
-  // Asks the policy if there is a reason to: jobs came, went or became predictable since the last time, or the wake-up
-  // time has come. Returns changes by job id; the caller must carry all of them out. `now` never goes back.
+  // Asks the policy if there is a reason to: jobs came, went or became predictable since the last time, hosts changed,
+  // or the wake-up time has come. Returns changes by job id; the caller must carry all of them out. `now` never goes
+  // back.
   std::vector<AllocationChange> Decide(SimTime now);
 
   const model::Job& job(JobId id) const { return entries_.at(id).job; }
@@ -103,6 +124,13 @@ class JobAllocator {
     scheduling::JobMemory memory;
   };
 
+  // What jobs may use of each host now. Args: kept: [host] GPUs of draining hosts; nothing more may start there.
+  IdVector<HostId, scheduling::NodeCapacity> UsableNodes(const IdVector<HostId, uint32_t>& kept) const;
+  // [host] GPUs that jobs hold; with a plan: only those of jobs that stay where they are.
+  IdVector<HostId, uint32_t> HeldGpus(const scheduling::AllocationPlan* plan) const;
+  bool IsDraining(HostId host) const;
+  // A plan that puts no job on a draining host where it is not already.
+  scheduling::AllocationPlan AskPolicy(scheduling::AllocationSnapshot* snapshot) const;
   void CountService(SimTime now);
   scheduling::Trigger FindTrigger() const;
   scheduling::AllocationSnapshot TakeSnapshot(SimTime now);
@@ -112,14 +140,17 @@ class JobAllocator {
   const topology::Fabric* fabric_;
   AllocationOptions options_;
   scheduling::ResourceUnits units_;
-  IdVector<HostId, scheduling::NodeCapacity> nodes_;
+  IdVector<HostId, HostState> hosts_;
+  IdVector<HostId, uint8_t> is_used_spare_;  // those that stand in for another
   std::map<JobId, Entry> entries_;
+  std::vector<double> ended_service_;  // AllocationSnapshot::ended_service
   scheduling::ClusterMemory memory_;
   SimTime counted_until_;
   SimTime next_wake_up_ = SimTime::Never();
   bool has_arrival_ = false;
   bool has_departure_ = false;
   bool has_flip_ = false;
+  bool has_host_news_ = false;
 };
 
 }  // namespace fairlead::controller

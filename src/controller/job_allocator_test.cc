@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <set>
@@ -258,6 +259,83 @@ TEST_F(JobAllocatorTest, TellsThePolicyWhatIsLeftOnceItCanBeForeseen) {
   allocator.Remove(JobId(0), At(102));
   EXPECT_TRUE(allocator.Decide(At(102)).empty());
   EXPECT_EQ(allocator.next_wake_up(), SimTime::Never());
+}
+
+// Hosts that fail, are isolated, drained and brought back at random, under every policy: no job runs on a host that is
+// gone, none starts on one that drains.
+TEST_F(JobAllocatorTest, HostsComeAndGoUnderAnyPolicy) {
+  for (const std::string_view policy : scheduling::AllocationPolicyNames()) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      SCOPED_TRACE(std::string(policy) + " seed " + std::to_string(seed));
+      Random random(seed);
+      const auto controller = Create(policy);
+      GpuLedger book;
+      std::vector<HostState> states(kHosts, HostState::kUp);
+      states[kHosts - 1] = HostState::kSpare;
+      std::vector<Event> events = {HostStateChanged{HostId(kHosts - 1), HostState::kSpare}};
+      double now_s = 0;
+      uint32_t next = 0;
+      for (int turn = 0; turn < 60; ++turn) {
+        now_s += random.Uniform(1, 400);
+        if (random.Uniform() < 0.5) {
+          model::Job job = MakeJob(next++, 8, {4, 8, 16}, now_s);
+          if (random.Uniform() < 0.5) job.elasticity.predictable_after = 0;
+          events.push_back(Submit(job));
+        }
+        if (random.Uniform() < 0.4) {
+          const auto host = static_cast<uint32_t>(random.Below(kHosts - 1));
+          states[host] =
+              std::array{HostState::kUp, HostState::kDraining, HostState::kIsolated, HostState::kDown}[random.Below(4)];
+          events.emplace_back(HostStateChanged{HostId(host), states[host]});
+        }
+        if (!book.held().empty() && random.Uniform() < 0.2) {
+          const JobId ended = book.held().begin()->first;
+          book.Return(ended);
+          events.emplace_back(JobFinished{ended});
+        }
+        events.emplace_back(WakeUp{});
+        const std::vector<Action> actions = controller->Handle(events, At(now_s));
+        events.clear();
+        book.Carry(actions);
+        const bool has_lost =
+            std::ranges::any_of(states, [](HostState s) { return s == HostState::kDown || s == HostState::kIsolated; });
+        for (const Action& action : actions) {
+          const auto* start = std::get_if<StartJob>(&action);
+          if (start == nullptr) continue;
+          for (const GpuId gpu : start->placement.gpus) {
+            const HostState state = states[gpu.index() / 8];
+            EXPECT_TRUE(state == HostState::kUp || (state == HostState::kSpare && has_lost)) << turn;
+          }
+        }
+        for (const auto& [job, gpus] : book.held()) {
+          for (const GpuId gpu : gpus) {
+            EXPECT_NE(states[gpu.index() / 8], HostState::kDown) << turn;
+            EXPECT_NE(states[gpu.index() / 8], HostState::kIsolated) << turn;
+          }
+        }
+      }
+      EXPECT_FALSE(book.held().empty());
+    }
+  }
+}
+
+// Four hosts of 8 GPUs, the last one a spare, three jobs of 8. A host is isolated: its job goes to the spare. It comes
+// back: the job stays where it is, but a new one takes the host that is back, not the spare.
+TEST_F(JobAllocatorTest, ASpareStandsInForAnIsolatedHost) {
+  const auto controller = Create("fcfs");
+  std::vector<Event> events = {HostStateChanged{HostId(3), HostState::kSpare}};
+  for (uint32_t j = 0; j < 4; ++j) events.push_back(Submit(MakeJob(j, 8, {}, j)));
+  EXPECT_EQ(Describe(controller->Handle(events, At(4))), "start 0 on 8;start 1 on 8;start 2 on 8;");
+  const Event isolated[] = {HostStateChanged{HostId(0), HostState::kIsolated}};
+  const std::vector<Action> moved = controller->Handle(isolated, At(10));
+  ASSERT_EQ(moved.size(), 2u + 1) << "suspended, started, and its traffic";
+  const auto* start = std::get_if<StartJob>(&moved[1]);
+  ASSERT_NE(start, nullptr);
+  EXPECT_EQ(start->placement.gpus.front().index() / 8, 3u);
+  const Event back[] = {HostStateChanged{HostId(0), HostState::kUp}};
+  const std::vector<Action> next = controller->Handle(back, At(20));
+  EXPECT_EQ(Describe(next), "start 3 on 8;");
+  EXPECT_EQ(std::get<StartJob>(next.front()).placement.gpus.front().index() / 8, 0u);
 }
 
 }  // namespace

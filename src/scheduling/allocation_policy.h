@@ -82,6 +82,13 @@ struct PsWorkerJob {
   std::function<double(const PsWorkerConfig&)> iteration_s;
 };
 
+// Under which terms a running job was started.
+enum class StartKind : uint8_t {
+  kUsual,
+  kAged,        // had waited for too long: it may run for a while, whatever comes
+  kBackfilled,  // uses what a job that has waited for too long can't use yet, and gives it back at once
+};
+
 // What a policy remembers about a job. The caller stores what the plan says and hands it back; a new job has the
 // defaults.
 struct JobMemory {
@@ -89,6 +96,7 @@ struct JobMemory {
   SimTime queue_since;                   // when it entered this queue
   uint64_t queue_order = 0;              // among those that entered it at the same time
   bool promoted_this_stop = false;       // has had its turn for waiting long, since it was last stopped
+  StartKind start = StartKind::kUsual;   // of a running job
   double score = 0;                      // accumulated over rounds
   std::optional<uint32_t> size;          // [sizes] that it is to run at, where a policy changes it in small moves
   std::optional<PsWorkerConfig> config;  // the same for a job of parameter servers and workers
@@ -153,6 +161,9 @@ struct AllocationSnapshot {
   Trigger trigger = Trigger::kRound;
   IdVector<HostId, NodeCapacity> nodes;
   std::vector<AllocationJob> jobs;  // submitted and not ended, in any order
+  // Executed time times requested GPUs of each job that has ended, GPU-seconds, in any order. Borrowed: must outlive
+  // the snapshot. Empty where nobody remembers them.
+  std::span<const double> ended_service;
   ResourceUnits units;
   ClusterMemory memory;
 };
@@ -187,6 +198,7 @@ struct JobReason {
   double score = 0;                            // what the order compares, where it is a number
   uint32_t queue = 0;
   bool was_promoted = false;               // goes first as it has waited long
+  bool is_aged = false;                    // has waited for longer than any job should: goes first until it starts
   bool was_held = false;                   // wanted another size, but changes were not worth it or too frequent
   std::vector<OperationGain> gains;        // unit operations that were weighed
   std::optional<UnitOperation> applied;    // the one that was carried out

@@ -52,15 +52,19 @@ TEST(SrtfTest, TimeAndServiceOrderDifferently) {
   EXPECT_THAT(Decide(*srtf::CreateSrtf(srtf::Key::kService), example), ElementsAre(0, 1));
 }
 
-TEST(SrtfTest, UnknownJobsComeLastByAttainedService) {
-  ExampleSnapshot example(1, 2);
-  for (const double attained : {5, 3}) {
-    AllocationJob& job = example.AddJob(1, 1, 0);
-    job.is_predictable = false;
-    job.attained_service = attained;
+// One has run for 5000 s and counts as 2400 s, its level; one has not run and counts as 600 s.
+TEST(SrtfTest, UnknownJobsCountAsIfTheyHadAsMuchLeftAsTheyHad) {
+  for (const auto& [known, expected] :
+       {std::pair(1e9, std::vector<uint64_t>{1, 1, 0}), std::pair(1000.0, std::vector<uint64_t>{0, 1, 1})}) {
+    ExampleSnapshot example(1, 2);
+    for (const double executed_s : {5000, 0}) {
+      AllocationJob& job = example.AddJob(1, 1, 0);
+      job.is_predictable = false;
+      job.executed_s = executed_s;
+    }
+    example.AddJob(1, 1, known);
+    EXPECT_EQ(Decide(*srtf::CreateSrtf(srtf::Key::kTime), example), expected) << known;
   }
-  example.AddJob(1, 1, 1e9);
-  EXPECT_THAT(Decide(*srtf::CreateSrtf(srtf::Key::kTime), example), ElementsAre(0, 1, 1));
 }
 
 // 100 GPU-s: 10 s on 10 GPUs sink, 9 s don't.

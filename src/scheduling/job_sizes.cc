@@ -77,4 +77,14 @@ Resources FreeCapacity(const AllocationSnapshot& snapshot) {
   return free;
 }
 
+double RestartScale(const AllocationJob& job) {
+  constexpr double kUsualRestartS = 30;
+  return std::max(1.0, job.restart_cost_s / kUsualRestartS);
+}
+
+double RestartsLeft(const AllocationJob& job, double budget) {
+  constexpr double kSecondsPerHour = 3600;
+  return budget + job.executed_s / kSecondsPerHour - job.num_restarts;
+}
+
 }  // namespace fairlead::scheduling

@@ -22,8 +22,15 @@ Status AiturboOptions::Validate() const {
   if (!(knee_efficiency > 0 && knee_efficiency <= 1)) {
     return InvalidArgument(fmt::format("aiturbo: knee_efficiency is {}; expected above 0, at most 1", knee_efficiency));
   }
-  for (const double value : {price_factor, fill_min, hold_s, restart_factor, age, min_run_s}) {
+  for (const double value : {price_factor, fill_min, hold_s, hold_doubling, restart_factor, restart_budget, age,
+                             min_run_s, patience_s, max_wait_s}) {
     if (!(value >= 0)) return InvalidArgument(fmt::format("aiturbo: an option is {}; expected 0 or more", value));
+  }
+  if (!(stay_factor >= 1)) {
+    return InvalidArgument(fmt::format("aiturbo: stay_factor is {}; expected 1 or more", stay_factor));
+  }
+  if (!(fairness >= 0 && fairness <= 1)) {
+    return InvalidArgument(fmt::format("aiturbo: fairness is {}; expected 0 to 1", fairness));
   }
   if (round_s > 0) return OkStatus();
   return InvalidArgument(fmt::format("aiturbo: round_s is {}; expected more than 0", round_s));
@@ -34,7 +41,9 @@ namespace {
 // Places that go before all others, whatever the score.
 enum class Precedence : uint8_t {
   kProtected,  // must not be stopped yet
-  kPromoted,   // has waited long
+  kAged,       // has waited for longer than any job should
+  kSpent,      // runs, and has been restarted as often as it may
+  kPromoted,   // was stopped, and has waited for longer than it ran
   kByScore,
 };
 
@@ -50,10 +59,12 @@ class Aiturbo : public AllocationPolicy {
     const std::vector<uint32_t> wanted = WantedSizes(snapshot, menus);
     Score(snapshot, menus, wanted, &plan);
     const ServiceOrder order = Order(snapshot, &plan);
-    const SizeRules rules{options_.fill_min, options_.restart_factor, options_.hold_s};
+    const SizeRules rules{options_.fill_min, options_.restart_factor, options_.hold_s, options_.hold_doubling,
+                          options_.restart_budget};
     PlanSizes(snapshot, order, menus, wanted, rules, &plan);
-    PackNodes(snapshot, order, options_.restart_factor, &plan);
+    PackNodes(snapshot, order, options_.restart_factor, &plan, options_.restart_budget);
     FinishPlan(snapshot, order, PlacingOrder::kSmallestFirst, &plan);
+    NoteStarts(snapshot, &plan);
     plan.next_wake_up = snapshot.now + SimDuration::FromSeconds(Seconds(options_.round_s));
     return plan;
   }
@@ -75,7 +86,8 @@ class Aiturbo : public AllocationPolicy {
     size_t num_predictable = 0;
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
       const JobSize& size = menus[j].size(wanted[j]);
-      const double service = RemainingSeconds(snapshot.jobs[j], size) * snapshot.units.Of(size.resources());
+      const double service = RemainingSeconds(snapshot.jobs[j], size) * snapshot.units.Of(size.resources()) /
+                             PreferenceOf(snapshot, snapshot.jobs[j]);
       // A predictable job of unknown speed counts as unpredictable.
       if (std::isfinite(service)) keys[j] = service;
       num_predictable += keys[j].has_value() ? 1 : 0;
@@ -96,15 +108,54 @@ class Aiturbo : public AllocationPolicy {
     }
   }
 
+  // By how many times less a job counts to have left.
+  double PreferenceOf(const AllocationSnapshot& snapshot, const AllocationJob& job) const {
+    const double stays = job.is_running() ? options_.stay_factor : 1;
+    if (options_.patience_s <= 0) return stays;
+    return stays * (1 + (snapshot.now - job.submission).seconds().value() / options_.patience_s);
+  }
+
+  double MinRunSeconds(const AllocationJob& job) const { return options_.min_run_s * RestartScale(job); }
+
   Precedence PrecedenceOf(const AllocationSnapshot& snapshot, const AllocationJob& job) const {
     if (job.is_running()) {
-      const double ran_s = (snapshot.now - job.running_since).seconds().value();
-      return !job.is_predictable && ran_s < options_.min_run_s ? Precedence::kProtected : Precedence::kByScore;
+      const bool is_young = (snapshot.now - job.running_since).seconds().value() < MinRunSeconds(job);
+      const bool has_right =
+          job.memory.start == StartKind::kAged || (!job.is_predictable && job.memory.start != StartKind::kBackfilled);
+      if (is_young && has_right) return Precedence::kProtected;
+      const bool is_spent = options_.has_budget() && RestartsLeft(job, options_.restart_budget) < 1;
+      return is_spent && job.memory.start != StartKind::kBackfilled ? Precedence::kSpent : Precedence::kByScore;
     }
-    if (job.executed_s <= 0 || job.memory.promoted_this_stop) return Precedence::kByScore;
     const double waited_s = (snapshot.now - job.waiting_since).seconds().value();
-    const bool is_due = waited_s > std::max(options_.min_run_s, options_.age * job.executed_s);
+    if (waited_s >= std::max(options_.max_wait_s, options_.age * job.executed_s)) return Precedence::kAged;
+    if (job.executed_s <= 0 || job.memory.promoted_this_stop) return Precedence::kByScore;
+    const bool is_due = waited_s > std::max(MinRunSeconds(job), options_.age * job.executed_s);
     return is_due ? Precedence::kPromoted : Precedence::kByScore;
+  }
+
+  // How each job that starts does so, for the times to come.
+  static void NoteStarts(const AllocationSnapshot& snapshot, AllocationPlan* plan) {
+    bool has_aged = false;
+    for (const JobGrant& grant : plan->jobs) has_aged |= grant.nodes.empty() && grant.reason.is_aged;
+    for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
+      JobGrant& grant = plan->jobs[j];
+      if (grant.nodes.empty()) {
+        grant.memory.start = StartKind::kUsual;
+      } else if (!snapshot.jobs[j].is_running()) {
+        grant.memory.start = grant.reason.is_aged ? StartKind::kAged
+                             : has_aged           ? StartKind::kBackfilled
+                                                  : StartKind::kUsual;
+      }
+    }
+  }
+
+  // Args: by_submission: all jobs.
+  void MixInSubmission(const ServiceOrder& by_submission, AllocationPlan* plan) const {
+    if (options_.fairness <= 0) return;
+    for (size_t place = 0; place < by_submission.size(); ++place) {
+      double& score = plan->jobs[by_submission[place]].reason.score;
+      score = (1 - options_.fairness) * score + options_.fairness * static_cast<double>(place + 1);
+    }
   }
 
   ServiceOrder Order(const AllocationSnapshot& snapshot, AllocationPlan* plan) const {
@@ -113,12 +164,18 @@ class Aiturbo : public AllocationPolicy {
       const AllocationJob& job = snapshot.jobs[j];
       precedences.push_back(PrecedenceOf(snapshot, job));
       const bool is_promoted = precedences.back() == Precedence::kPromoted;
-      plan->jobs[j].reason.was_promoted = is_promoted;
+      plan->jobs[j].reason.is_aged = precedences.back() == Precedence::kAged;
+      plan->jobs[j].reason.was_promoted = is_promoted || plan->jobs[j].reason.is_aged;
       plan->jobs[j].memory.promoted_this_stop = !job.is_running() && (is_promoted || job.memory.promoted_this_stop);
     }
     ServiceOrder order = BySubmission(snapshot);
-    std::ranges::stable_sort(order, {},
-                             [&](uint32_t j) { return std::tuple(precedences[j], plan->jobs[j].reason.score); });
+    MixInSubmission(order, plan);
+    // Aged jobs go by how long they wait.
+    std::ranges::stable_sort(order, {}, [&](uint32_t j) {
+      const bool is_aged = precedences[j] == Precedence::kAged;
+      const double key = is_aged ? snapshot.jobs[j].waiting_since.seconds().value() : plan->jobs[j].reason.score;
+      return std::tuple(precedences[j], key);
+    });
     return order;
   }
 

@@ -11,9 +11,9 @@ namespace fairlead::scheduling::aiturbo {
 namespace {
 
 // Ascending; ties by submission, id.
-std::vector<uint32_t> PositionsBy(const AllocationSnapshot& snapshot, double (*key)(double)) {
+std::vector<uint32_t> PositionsBy(const AllocationSnapshot& snapshot, double (*key)(const AllocationJob&)) {
   ServiceOrder order = BySubmission(snapshot);
-  std::ranges::stable_sort(order, {}, [&](uint32_t j) { return key(snapshot.jobs[j].attained_service); });
+  std::ranges::stable_sort(order, {}, [&](uint32_t j) { return key(snapshot.jobs[j]); });
   std::vector<uint32_t> positions(order.size());
   for (uint32_t place = 0; place < order.size(); ++place) positions[order[place]] = place + 1;
   return positions;
@@ -22,14 +22,15 @@ std::vector<uint32_t> PositionsBy(const AllocationSnapshot& snapshot, double (*k
 constexpr double kFirstLevel = 600;
 constexpr double kLevelFactor = 4;
 
-double LevelOf(double service) {
-  return std::floor(std::log(std::max(service / kFirstLevel, 1.0)) / std::log(kLevelFactor));
+double LevelOf(const AllocationJob& job) {
+  const double first = kFirstLevel * RestartScale(job);
+  return std::floor(std::log(std::max(job.attained_service / first, 1.0)) / std::log(kLevelFactor));
 }
 
 }  // namespace
 
 std::vector<uint32_t> ServicePositions(const AllocationSnapshot& snapshot) {
-  return PositionsBy(snapshot, [](double service) { return service; });
+  return PositionsBy(snapshot, [](const AllocationJob& job) { return job.attained_service; });
 }
 
 std::vector<uint32_t> LevelPositions(const AllocationSnapshot& snapshot) { return PositionsBy(snapshot, LevelOf); }

@@ -17,8 +17,9 @@ namespace fairlead::scheduling::aiturbo {
 // Positions from 1, [snapshot.jobs]. Ties by submission, id.
 std::vector<uint32_t> ServicePositions(const AllocationSnapshot& snapshot);
 
-// The same, but jobs of similar service count as equal: up to 600 resource-seconds, and then within a factor of 4. By
-// the exact service two long jobs would take turns, and pay a restart each time.
+// The same, but jobs of similar service count as equal: up to 600 resource-seconds, and then within a factor of 4;
+// where a restart takes more than 30 s, the first level is larger in proportion. By the exact service two long jobs
+// would take turns, and pay a restart each time.
 std::vector<uint32_t> LevelPositions(const AllocationSnapshot& snapshot);
 
 // The same for the jobs that have a key, smallest key first; nothing for the others.

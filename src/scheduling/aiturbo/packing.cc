@@ -13,8 +13,14 @@ namespace {
 
 class Packer {
  public:
-  Packer(const AllocationSnapshot& snapshot, const ServiceOrder& order, double restart_factor, AllocationPlan* plan)
-      : snapshot_(snapshot), order_(order), restart_factor_(restart_factor), plan_(*plan), pool_(snapshot.nodes) {
+  Packer(const AllocationSnapshot& snapshot, const ServiceOrder& order, double restart_factor, double restart_budget,
+         AllocationPlan* plan)
+      : snapshot_(snapshot),
+        order_(order),
+        restart_factor_(restart_factor),
+        restart_budget_(restart_budget),
+        plan_(*plan),
+        pool_(snapshot.nodes) {
     for (const NodeCapacity& node : snapshot.nodes) node_gpus_ = std::max(node_gpus_, node.num_gpus);
   }
 
@@ -77,6 +83,7 @@ class Packer {
     JobGrant& grant = plan_.jobs[j];
     if (grant.nodes.size() < 2 || grant.resources.num_gpus > node_gpus_ || !job.is_predictable) return;
     if (grant.nodes != job.current || grant.config) return;
+    if (restart_budget_ > 0 && RestartsLeft(job, restart_budget_) < 1) return;
     const double saved_s = job.remaining_iterations * CrossingSeconds(job);
     if (saved_s <= restart_factor_ * job.restart_cost_s) return;
     pool_.Release(grant.nodes);
@@ -101,6 +108,7 @@ class Packer {
   const AllocationSnapshot& snapshot_;
   const ServiceOrder& order_;
   const double restart_factor_;
+  const double restart_budget_;
   AllocationPlan& plan_;
   NodePool pool_;
   uint32_t node_gpus_ = 0;  // of the largest node
@@ -109,8 +117,8 @@ class Packer {
 }  // namespace
 
 void PackNodes(const AllocationSnapshot& snapshot, const ServiceOrder& order, double restart_factor,
-               AllocationPlan* plan) {
-  Packer(snapshot, order, restart_factor, plan).Run();
+               AllocationPlan* plan, double restart_budget) {
+  Packer(snapshot, order, restart_factor, restart_budget, plan).Run();
 }
 
 }  // namespace fairlead::scheduling::aiturbo

@@ -1,6 +1,7 @@
 #include "scheduling/aiturbo/size_planner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <queue>
 
@@ -53,9 +54,17 @@ class Planner {
   bool Fits(uint32_t j, uint32_t choice) const {
     return ResourcesAt(j, choice).Fits(room_ + ResourcesAt(j, given_[j]));
   }
+  bool IsSpent(uint32_t j) const {
+    return rules_.restart_budget > 0 && RestartsLeft(Job(j), rules_.restart_budget) < 1;
+  }
+  double HoldSeconds(uint32_t j) const {
+    if (rules_.hold_doubling <= 0) return rules_.hold_s;
+    return rules_.hold_s * std::exp2(Job(j).num_restarts / rules_.hold_doubling);
+  }
   bool IsHeld(uint32_t j) const {
-    return menus_[j].current() && Job(j).is_predictable &&
-           (snapshot_.now - Job(j).resized_at).seconds().value() < rules_.hold_s;
+    if (!menus_[j].current()) return false;
+    const double resized_s = (snapshot_.now - Job(j).resized_at).seconds().value();
+    return IsSpent(j) || (Job(j).is_predictable && resized_s < HoldSeconds(j));
   }
 
   void Give(uint32_t j, uint32_t choice) {

@@ -33,6 +33,8 @@ struct SizeRules {
   double fill_min = 0.02;
   double restart_factor = 2;
   double hold_s = 300;
+  double hold_doubling = 0;   // restarts after which the hold of a job is twice as long; 0: never
+  double restart_budget = 0;  // of each job (RestartsLeft); 0: no limit
 };
 
 // Args: menus [jobs]; wanted [jobs] choice of the menu.

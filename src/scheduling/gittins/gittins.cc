@@ -51,17 +51,35 @@ class Gittins : public AllocationPolicy {
   AllocationPlan Plan(const AllocationSnapshot& snapshot) const override {
     AllocationPlan plan = BeginPlan(snapshot);
     UpdateQueues(snapshot, options_.queues, &plan);
+    const GittinsIndex learned = LearnIndex(snapshot);
+    const GittinsIndex& index = options_.service_samples.empty() ? learned : index_;
     for (size_t j = 0; j < snapshot.jobs.size(); ++j) {
-      plan.jobs[j].reason.score = index_.At(AttainedGpuSeconds(snapshot.jobs[j], snapshot.units));
+      plan.jobs[j].reason.score = index.At(AttainedGpuSeconds(snapshot.jobs[j], snapshot.units));
     }
     ServiceOrder order = BySubmission(snapshot);
-    std::ranges::stable_sort(
-        order, {}, [&](uint32_t j) { return std::tuple(plan.jobs[j].memory.queue, -plan.jobs[j].reason.score); });
+    // Equals by when they entered their queue, as in Tiresias without samples.
+    std::ranges::stable_sort(order, {}, [&](uint32_t j) {
+      const JobMemory& memory = plan.jobs[j].memory;
+      return std::tuple(memory.queue, -plan.jobs[j].reason.score, memory.queue_since, memory.queue_order);
+    });
     Resources room = TotalCapacity(snapshot);
     GrantRequested(snapshot, order, false, &room, &plan);
     FinishPlan(snapshot, order, PlacingOrder::kByService, &plan);
     return plan;
   }
+
+  // Of jobs that ended; too few say nothing.
+  GittinsIndex LearnIndex(const AllocationSnapshot& snapshot) const {
+    std::vector<double> samples;
+    if (options_.service_samples.empty() && snapshot.ended_service.size() >= kFewestSamples) {
+      for (const double service : snapshot.ended_service) {
+        if (service > 0) samples.push_back(service);
+      }
+    }
+    return GittinsIndex(std::move(samples), options_.quantum_gpu_s);
+  }
+
+  static constexpr size_t kFewestSamples = 30;
 
   const GittinsOptions options_;
   const GittinsIndex index_;

@@ -23,8 +23,8 @@ struct GittinsOptions {
   ServiceQueueOptions queues;
   // D, GPU-seconds. Larger: looks further ahead.
   double quantum_gpu_s = 3250;
-  // Service of finished jobs, GPU-seconds, > 0. Empty (default, as only the caller knows its jobs): every index is 0,
-  // which leaves first come, first served inside the queues.
+  // Service of finished jobs, GPU-seconds, > 0. Empty (default): those of the snapshot, from the 30th on; before, every
+  // index is 0, which leaves the order of Tiresias.
   std::vector<double> service_samples;
 
   Status Validate() const;

@@ -19,7 +19,10 @@ constexpr uint64_t kMostSwaps = 20000;
 
 double GoodputOf(const AllocationJob& job, uint32_t size) {
   if (!job.goodput.empty()) return job.goodput[size];
-  return job.sizes[size].iteration_s > 0 ? 1 / job.sizes[size].iteration_s : 0;
+  if (job.sizes[size].iteration_s > 0) return 1 / job.sizes[size].iteration_s;
+  // Before anything is known of a job, it is taken to be as fast as it is large.
+  const bool is_known = std::ranges::any_of(job.sizes, [](const JobSize& s) { return s.iteration_s > 0; });
+  return is_known ? 0 : static_cast<double>(job.sizes[size].num_gpus);
 }
 
 // Sizes are counted from 1 here; 0 = the job waits.

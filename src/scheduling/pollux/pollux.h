@@ -1,8 +1,8 @@
 // Pollux-like: sizes that make the whole cluster's goodput largest, with a fair share for each.
 //
-// Notation     g(k) -> goodput[k], or 1 / T(k) where none is given;  fair size = GPUs / jobs, within the job's sizes.
-//              x_j = g(k_j) / g(fair_j) + 1e-3, times max(age - 30 restarts, 0) / (age + 30) if its size changes (age
-//              in s).
+// Notation     g(k) -> goodput[k], or 1 / T(k) where none is given, or k while no T of the job is known;  fair size =
+//              GPUs / jobs, within the job's sizes. x_j = g(k_j) / g(fair_j) + 1e-3, times max(age - 30 restarts, 0) /
+//              (age + 30) if its size changes (age in s).
 // Problem      maximise the power mean (mean_j x_j^-1)^-1: least for the job that is worst off.
 // Method       1. running jobs keep their sizes while they fit  2. the next size to whom the sum of 1 / x_j falls most
 //              per GPU

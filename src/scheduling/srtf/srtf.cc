@@ -1,9 +1,7 @@
 #include "scheduling/srtf/srtf.h"
 
 #include <algorithm>
-#include <limits>
-#include <tuple>
-#include <vector>
+#include <cmath>
 
 #include "scheduling/job_sizes.h"
 #include "scheduling/plan_assembly.h"
@@ -19,14 +17,11 @@ class Srtf : public AllocationPolicy {
  private:
   AllocationPlan Plan(const AllocationSnapshot& snapshot) const override {
     AllocationPlan plan = BeginPlan(snapshot);
-    std::vector<std::tuple<double, double>> keys;  // [jobs]
-    for (const AllocationJob& job : snapshot.jobs) keys.emplace_back(KeyOf(job, snapshot.units), job.attained_service);
+    for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
+      plan.jobs[j].reason.score = KeyOf(snapshot.jobs[j], snapshot.units);
+    }
     ServiceOrder order = BySubmission(snapshot);
-    std::ranges::stable_sort(order, {}, [&](uint32_t j) {
-      const auto& [remaining, attained] = keys[j];
-      return std::tuple(remaining, remaining < std::numeric_limits<double>::infinity() ? 0 : attained);
-    });
-    for (const uint32_t j : order) plan.jobs[j].reason.score = std::get<0>(keys[j]);
+    std::ranges::stable_sort(order, {}, [&](uint32_t j) { return plan.jobs[j].reason.score; });
     Resources room = TotalCapacity(snapshot);
     GrantRequested(snapshot, order, false, &room, &plan);
     FinishPlan(snapshot, order, PlacingOrder::kSmallestFirst, &plan);
@@ -35,8 +30,16 @@ class Srtf : public AllocationPolicy {
 
   double KeyOf(const AllocationJob& job, const ResourceUnits& units) const {
     const JobSize& size = RequestedSize(job);
-    return RemainingSeconds(job, size) * (key_ == Key::kTime ? 1 : units.Of(size.resources()));
+    const double units_of_key = key_ == Key::kTime ? 1 : units.Of(size.resources());
+    const double remaining_s = RemainingSeconds(job, size);
+    if (std::isfinite(remaining_s)) return remaining_s * units_of_key;
+    // As much as it has had, in whole levels: by the exact time two jobs would take turns, a restart each.
+    const double level = std::floor(std::log(std::max(job.executed_s / kFirstLevelS, 1.0)) / std::log(kLevelFactor));
+    return kFirstLevelS * std::pow(kLevelFactor, level) * units_of_key;
   }
+
+  static constexpr double kFirstLevelS = 600;
+  static constexpr double kLevelFactor = 4;
 
   const Key key_;
 };

@@ -74,6 +74,7 @@ void ElasticJob::Reallocate(Allocation allocation, double restart_s) {
 }
 
 void ElasticJob::LoseNode() {
+  lost_gpu_s_ += since_checkpoint_s_ * static_cast<double>(allocation_.resources().num_gpus);
   allocation_ = {};
   run_ = checkpoint_->Clone();
   since_checkpoint_s_ = 0;
@@ -95,6 +96,8 @@ void ElasticJob::Advance(double now_s, double seconds, double checkpoint_s) {
   if (!is_running() || is_finished()) return;
   const double delay = std::min(restart_left_s_, seconds);
   Hold(delay);
+  // The first start is no loss: every policy has it.
+  if (num_restarts() > 0) lost_gpu_s_ += delay * static_cast<double>(allocation_.resources().num_gpus);
   restart_left_s_ -= delay;
   if (seconds <= delay) return;
   const double trained = run_->Train(seconds - delay);

@@ -40,6 +40,8 @@ class ElasticJob {
   double attained_gpu_s() const { return attained_gpu_s_; }
   double attained_core_s() const { return attained_core_s_; }
   double executed_s() const { return executed_s_; }
+  // GPU-seconds in restarts, and of training that a failure undid.
+  double lost_gpu_s() const { return lost_gpu_s_; }
   // GPU- and core-seconds in which its resources computed.
   const BusyResources& busy_s() const { return busy_s_; }
   // Changes of its allocation after the first start, stops not counted.
@@ -79,6 +81,7 @@ class ElasticJob {
   double attained_gpu_s_ = 0;
   double attained_core_s_ = 0;
   double executed_s_ = 0;
+  double lost_gpu_s_ = 0;
   BusyResources busy_s_;
 };
 

@@ -82,14 +82,16 @@ class Simulation {
       if (job.is_finished()) continue;
       if (job.is_running()) {
         AdvanceJob(&job, &interval);
-        if (learned_ && job.is_training()) {
+        if (learned_ && (job.is_training() || job.is_finished())) {
           learned_->Observe(static_cast<uint32_t>(j), job, now_s_ + options_.interval_s);
         }
       } else if (history_[j].has_come) {
         history_[j].waited_s += options_.interval_s;
       }
       interval.num_jobs += history_[j].has_come ? 1 : 0;
-      num_ended += job.is_finished() ? 1 : 0;
+      if (!job.is_finished()) continue;
+      ++num_ended;
+      ended_service_.push_back(job.executed_s() * job.sizes()[job.run().requested_size()].num_gpus);
     }
     result_.intervals.push_back(interval);
     now_s_ += options_.interval_s;
@@ -145,6 +147,7 @@ class Simulation {
     snapshot.memory = memory_;
     snapshot.units = options_.units;
     snapshot.nodes = nodes_;
+    snapshot.ended_service = ended_service_;
     bool has_arrival = false;
     bool has_flip = false;
     asked_.clear();
@@ -153,11 +156,12 @@ class Simulation {
       if (job.is_finished() || job.spec().submission_s > now_s_) continue;
       has_arrival |= !history_[j].has_come;
       if (!history_[j].has_come) history_[j].waited_s += now_s_ - job.spec().submission_s;
-      has_flip |= history_[j].has_come && history_[j].was_predictable != IsPredictable(j);
-      history_[j].has_come = true;
-      history_[j].was_predictable = IsPredictable(j);
       asked_.push_back(j);
       snapshot.jobs.push_back(Describe(j));
+      const bool is_predictable = snapshot.jobs.back().is_predictable;
+      has_flip |= history_[j].has_come && history_[j].was_predictable != is_predictable;
+      history_[j].has_come = true;
+      history_[j].was_predictable = is_predictable;
     }
     snapshot.trigger = has_node_event  ? Trigger::kNodes
                        : has_flip      ? Trigger::kFlip
@@ -185,16 +189,20 @@ class Simulation {
     described.resized_at = TimeOf(history.resized_at_s);
     described.num_restarts = job.num_restarts();
     described.restart_cost_s = RestartSeconds(job);
-    described.is_predictable = IsPredictable(j);
+    const std::optional<double> left = RemainingIterations(j);
+    described.is_predictable = left.has_value();
     described.prediction_error = std::hypot(options_.errors.remaining_sigma, options_.errors.speed_sigma);
-    if (described.is_predictable) {
-      described.remaining_iterations = learned_ ? learned_->remaining_iterations(j) : job.PredictRemainingIterations();
-    }
+    described.remaining_iterations = left.value_or(0);
     described.memory = history.memory;
     return described;
   }
 
-  bool IsPredictable(uint32_t j) const { return learned_ ? learned_->is_predictable(j) : jobs_[j].is_predictable(); }
+  // Nothing while the job is not predictable.
+  std::optional<double> RemainingIterations(uint32_t j) const {
+    const ElasticJob& job = jobs_[j];
+    if (learned_) return learned_->RemainingIterations(j, job);
+    return job.is_predictable() ? std::optional(job.PredictRemainingIterations()) : std::nullopt;
+  }
 
   double RestartSeconds(const ElasticJob& job) const {
     return job.spec().ps_application != nullptr ? job.spec().ps_application->restart_s : options_.restart_s;
@@ -240,6 +248,8 @@ class Simulation {
       collected.waited_s = history_[j].waited_s;
       collected.attained_gpu_s = job.attained_gpu_s();
       collected.attained_core_s = job.attained_core_s();
+      collected.lost_gpu_s = job.lost_gpu_s();
+      collected.requested_gpus = job.sizes()[job.run().requested_size()].num_gpus;
       collected.num_restarts = job.num_restarts();
       collected.num_failures = history_[j].num_failures;
       collected.num_stops = history_[j].num_stops;
@@ -256,6 +266,7 @@ class Simulation {
   std::vector<uint32_t> asked_;   // [snapshot.jobs] index into jobs_
   IdVector<HostId, scheduling::NodeCapacity> nodes_;
   std::vector<NodeEvent> node_events_;  // by time
+  std::vector<double> ended_service_;
   size_t next_node_event_ = 0;
   std::optional<LearnedModels> learned_;
   scheduling::ClusterMemory memory_;

@@ -60,6 +60,8 @@ struct ElasticJobResult {
   double waited_s = 0;  // without resources, in all
   double attained_gpu_s = 0;
   double attained_core_s = 0;
+  double lost_gpu_s = 0;  // in restarts, and of training that a failure undid
+  uint32_t requested_gpus = 0;
   uint32_t num_restarts = 0;
   uint32_t num_failures = 0;  // stops because a node failed
   uint32_t num_stops = 0;

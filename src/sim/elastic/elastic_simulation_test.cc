@@ -169,8 +169,9 @@ TEST(TriangulationTest, FlatPointsAreRefused) {
 
 TEST(PolluxProfileTest, MissingFilesAreNamed) {
   EXPECT_THAT(LoadPolluxProfile("/nowhere/bert").status().message(), HasSubstr("/nowhere/bert/placements.csv"));
-  EXPECT_THAT(LoadPolluxProfile("/nowhere/gpt").status().message(),
-              HasSubstr("no application of the Pollux benchmark"));
+  EXPECT_THAT(LoadPolluxProfile("/nowhere/gpt", "rtx").status().message(),
+              HasSubstr("/nowhere/gpt/placements-rtx.csv"));
+  EXPECT_THAT(LoadPolluxProfiles("/nowhere").status().message(), HasSubstr("/nowhere"));
 }
 
 class GeneratedTest : public testing::TestWithParam<std::string_view> {

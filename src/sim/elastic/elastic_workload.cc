@@ -1,8 +1,11 @@
 #include "sim/elastic/elastic_workload.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <string_view>
 
@@ -12,6 +15,11 @@ namespace {
 
 Status CheckEpochs(const ElasticJobSpec& job) {
   if (job.requested_gpus == 0) return InvalidArgument(fmt::format("workload: job '{}' asks for 0 GPUs", job.name));
+  const bool ascends = std::ranges::adjacent_find(job.allowed_gpus, std::greater_equal()) == job.allowed_gpus.end();
+  if (!ascends || (!job.allowed_gpus.empty() && job.allowed_gpus.front() == 0)) {
+    return InvalidArgument(fmt::format("workload: job '{}' may run on {} GPUs; expected numbers above 0, ascending",
+                                       job.name, fmt::join(job.allowed_gpus, ", ")));
+  }
   const BatchLimits& limits = job.profile->limits();
   if (job.global_batch >= limits.first && job.global_batch <= limits.max) return OkStatus();
   return InvalidArgument(fmt::format("workload: job '{}' has a batch of {}; {} takes {} to {}", job.name,

@@ -23,6 +23,8 @@ struct ElasticJobSpec {
 
   const ApplicationProfile* profile = nullptr;  // borrowed
   uint32_t requested_gpus = 1;
+  // GPUs that a job with a profile may run on, ascending; empty: every number that its batch allows.
+  std::vector<uint32_t> allowed_gpus;
 
   const PsApplication* ps_application = nullptr;  // borrowed
   scheduling::PsWorkerConfig requested_config;

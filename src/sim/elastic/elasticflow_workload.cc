@@ -143,10 +143,7 @@ Result<OwnedWorkload> LoadElasticflowWorkload(const std::string& path, const std
   OwnedWorkload workload;
   while (workload.jobs.size() < most_jobs && reader.Next()) FL_RETURN_IF_ERROR(reader.Read(speeds, &workload));
   FL_RETURN_IF_ERROR(reader.status());
-  double first_s = std::numeric_limits<double>::infinity();
-  for (const ElasticJobSpec& job : workload.jobs) first_s = std::min(first_s, job.submission_s);
-  for (ElasticJobSpec& job : workload.jobs) job.submission_s -= first_s;
-  const Status status = ValidateWorkload(workload.jobs);
+  const Status status = FinishWorkload(&workload);
   if (!status.ok()) return InvalidArgument(fmt::format("{}: {}", path, status.message()));
   return workload;
 }

@@ -7,25 +7,16 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "base/status.h"
-#include "sim/elastic/elastic_workload.h"
+#include "sim/elastic/measured_job.h"
 #include "sim/elastic/measured_speeds.h"
 
 namespace fairlead::sim {
 
 // Of one model: by global batch.
 using BatchSpeeds = std::map<uint32_t, MeasuredSpeeds>;
-
-// Jobs and the profiles that they borrow: each has its own, as each has its own number of iterations.
-struct OwnedWorkload {
-  std::vector<std::unique_ptr<const ApplicationProfile>> profiles;
-  std::vector<ElasticJobSpec> jobs;
-};
 
 // By model, the name of the file. Errors: kNotFound for a folder without such files; kInvalidArgument with file:line
 // for a field that is no number, no column that is a number of GPUs, a batch that appears twice.

@@ -11,8 +11,7 @@ namespace {
 std::vector<scheduling::JobSize> TrueSizes(const ElasticJobSpec& spec, const ElasticCluster& cluster) {
   std::vector<scheduling::JobSize> sizes;
   const ApplicationProfile& profile = *spec.profile;
-  const uint32_t max_gpus = std::max(1u, profile.MaxGpus(spec.global_batch));
-  for (uint32_t k = 1; k <= max_gpus && k <= std::max(cluster.num_gpus(), spec.requested_gpus); ++k) {
+  for (const uint32_t k : RunnableGpus(spec, cluster)) {
     const BatchSplit split = SplitBatch(profile.limits(), k, spec.global_batch, SingleGpuRule::kAlways);
     const auto pass = profile.QueryPass(DensePlacement(k, cluster.gpus_per_node), split.local_batch);
     sizes.push_back({k, k * cluster.cores_per_gpu, pass ? IterationSeconds(*pass, split.num_accumulations) : 0});
@@ -22,9 +21,24 @@ std::vector<scheduling::JobSize> TrueSizes(const ElasticJobSpec& spec, const Ela
 
 }  // namespace
 
+std::vector<uint32_t> RunnableGpus(const ElasticJobSpec& spec, const ElasticCluster& cluster) {
+  const uint32_t by_batch = std::max(1u, spec.profile->MaxGpus(spec.global_batch));
+  const uint32_t most = std::min(by_batch, std::max(cluster.num_gpus(), spec.requested_gpus));
+  std::vector<uint32_t> gpus;
+  if (spec.allowed_gpus.empty()) {
+    for (uint32_t k = 1; k <= most; ++k) gpus.push_back(k);
+    return gpus;
+  }
+  for (const uint32_t k : spec.allowed_gpus) {
+    if (gpus.empty() || k <= most) gpus.push_back(k);
+  }
+  return gpus;
+}
+
 EpochRun::EpochRun(const ElasticJobSpec& spec, const ElasticCluster& cluster)
     : spec_(&spec), gpus_per_node_(cluster.gpus_per_node), sizes_(TrueSizes(spec, cluster)) {
-  requested_size_ = std::min(spec.requested_gpus, static_cast<uint32_t>(sizes_.size())) - 1;
+  const auto above = std::ranges::upper_bound(sizes_, spec.requested_gpus, {}, &scheduling::JobSize::num_gpus);
+  requested_size_ = static_cast<uint32_t>(std::max<ptrdiff_t>(above - sizes_.begin(), 1) - 1);
 }
 
 double EpochRun::done_share() const {
@@ -40,9 +54,17 @@ double EpochRun::RemainingIterations() const {
   return profile.IterationsAtEndOf(spec_->global_batch, last) - profile.IterationsAtEndOf(spec_->global_batch, epoch_);
 }
 
+std::optional<TrainingProgress> EpochRun::ObserveProgress() const {
+  const ApplicationProfile& profile = *spec_->profile;
+  if (is_finished()) return TrainingProgress{static_cast<double>(profile.num_epochs()), iterations_};
+  const double begin = epoch_ == 0 ? 0 : profile.ProgressAtEndOf(epoch_ - 1);
+  const double part = (progress_ - begin) / (profile.ProgressAtEndOf(epoch_) - begin);
+  return TrainingProgress{epoch_ + part, iterations_};
+}
+
 std::optional<double> EpochRun::SecondsAlone() const {
   const ApplicationProfile& profile = *spec_->profile;
-  const uint32_t num_gpus = requested_size_ + 1;
+  const uint32_t num_gpus = sizes_[requested_size_].num_gpus;
   const BatchSplit split = SplitBatch(profile.limits(), num_gpus, spec_->global_batch, SingleGpuRule::kLargeBatches);
   const auto pass = profile.QueryPass(DensePlacement(num_gpus, gpus_per_node_), split.local_batch);
   if (!pass) return std::nullopt;
@@ -113,8 +135,10 @@ double EpochRun::Train(double seconds) {
     const double next = spec_->profile->ProgressAtEndOf(epoch_);
     if (progress_ + goodput * left < next) {
       progress_ += goodput * left;
+      iterations_ += left / iteration_s_;
       return seconds;
     }
+    iterations_ += (next - progress_) / goodput / iteration_s_;
     // Rounded to whole seconds, half to even, as the reference does.
     spent += std::nearbyint((next - progress_) / goodput);
     ++epoch_;

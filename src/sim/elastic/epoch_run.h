@@ -13,6 +13,10 @@
 
 namespace fairlead::sim {
 
+// GPUs on which the job may run in this cluster, ascending, at least one number: what its spec allows, up to what its
+// batch and the cluster allow (but at least up to what it asks for).
+std::vector<uint32_t> RunnableGpus(const ElasticJobSpec& spec, const ElasticCluster& cluster);
+
 class EpochRun : public TrainingRun {
  public:
   // `spec` and its profile must outlive the run.
@@ -25,6 +29,8 @@ class EpochRun : public TrainingRun {
   bool is_finished() const override;
   // At its batch, to the end. Whole epochs, as in the reference.
   double RemainingIterations() const override;
+  std::optional<TrainingProgress> ObserveProgress() const override;
+  std::optional<double> declared_epochs() const override { return spec_->profile->num_epochs(); }
   std::optional<double> SecondsAlone() const override;
   void Place(const Allocation& allocation) override;
   double iteration_s() const override { return iteration_s_; }
@@ -40,7 +46,7 @@ class EpochRun : public TrainingRun {
 
   const ElasticJobSpec* spec_;
   uint32_t gpus_per_node_;
-  std::vector<scheduling::JobSize> sizes_;  // [GPUs - 1]
+  std::vector<scheduling::JobSize> sizes_;  // [RunnableGpus()]
   uint32_t requested_size_ = 0;
 
   GpusPerNode placement_;
@@ -51,6 +57,7 @@ class EpochRun : public TrainingRun {
   uint32_t num_unknown_placements_ = 0;
 
   double progress_ = 0;
+  double iterations_ = 0;
   uint32_t epoch_ = 0;
 };
 

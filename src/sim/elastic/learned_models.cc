@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <utility>
 
 #include "prediction/convergence_model.h"
 #include "prediction/feature_selection.h"
 #include "prediction/job_table.h"
+#include "sim/elastic/epoch_run.h"
 #include "sim/elastic/ps_worker_run.h"
 #include "sim/elastic/workload_draws.h"
 
@@ -41,9 +43,29 @@ ReplicaConfiguration ConfigurationOf(const BatchSplit& split, double replicas, d
   return {replicas, nodes, static_cast<double>(split.local_batch), static_cast<double>(split.num_accumulations)};
 }
 
+// What tells configurations apart.
+std::tuple<double, double, double, double> KeyOf(const ReplicaConfiguration& c) {
+  return {c.replicas, c.nodes, c.local_batch, c.accumulations};
+}
+
+// By GPUs: how much longer an iteration took than the model says, at sizes that were measured.
+using MeasuredRatios = std::vector<std::pair<uint32_t, double>>;
+
+// Between two measured sizes in proportion to the logarithm of GPUs, beyond them that of the closest; 1 without any.
+double RatioAt(const MeasuredRatios& ratios, uint32_t gpus) {
+  if (ratios.empty()) return 1;
+  const auto above = std::ranges::lower_bound(ratios, gpus, {}, &MeasuredRatios::value_type::first);
+  if (above == ratios.end()) return ratios.back().second;
+  if (above->first == gpus || above == ratios.begin()) return above->second;
+  const auto below = std::prev(above);
+  const double part =
+      std::log(static_cast<double>(gpus) / below->first) / std::log(static_cast<double>(above->first) / below->first);
+  return std::exp((1 - part) * std::log(below->second) + part * std::log(above->second));
+}
+
 }  // namespace
 
-LearnedModels::LearnedModels(prediction::PredictabilityModel classifier, const ElasticCluster& cluster,
+LearnedModels::LearnedModels(std::optional<prediction::PredictabilityModel> classifier, const ElasticCluster& cluster,
                              const LearnedOptions& options)
     : classifier_(std::move(classifier)),
       cluster_(cluster),
@@ -55,6 +77,16 @@ Result<LearnedModels> LearnedModels::Create(const std::vector<ElasticJobSpec>& w
                                             const LearnedOptions& options) {
   if (options.fewest_ps_configurations == 0) {
     return InvalidArgument("learned models: speeds are used after 0 measured configurations; expected 1 or more");
+  }
+  if (options.lengths != LengthSource::kCurves) {
+    LearnedModels models(std::nullopt, cluster, options);
+    models.lengths_.emplace(options.lengths == LengthSource::kDeclared, true);
+    for (const ElasticJobSpec& spec : workload) {
+      JobKnowledge job;
+      job.spec = &spec;
+      models.jobs_.push_back(std::move(job));
+    }
+    return models;
   }
   FL_ASSIGN_OR_RETURN(auto classifier, TrainClassifier(options));
   LearnedModels models(std::move(classifier), cluster, options);
@@ -74,7 +106,12 @@ Result<LearnedModels> LearnedModels::Create(const std::vector<ElasticJobSpec>& w
 }
 
 void LearnedModels::Observe(uint32_t j, const ElasticJob& job, double now_s) {
-  Measure(job);
+  if (!job.is_finished()) Measure(job);
+  if (lengths_) {
+    lengths_->Observe(job, RequestedSeconds(j, job));
+    return;
+  }
+  if (job.is_finished()) return;
   if (jobs_[j].spec->predictable_after) Evaluate(&jobs_[j], job, now_s);
 }
 
@@ -95,8 +132,7 @@ double LearnedModels::DrawNoise() { return std::max(1 + DrawNormal(options_.spee
 void LearnedModels::MeasureReplicas(const ElasticJob& job, ReplicaObservation observation) {
   Speeds& speeds = speeds_[job.spec().profile->name()];
   const ReplicaConfiguration& c = observation.configuration;
-  const std::tuple key(c.replicas, c.nodes, c.local_batch, c.accumulations);
-  if (!speeds.known.emplace(key, speeds.observations.size()).second) return;
+  if (!speeds.known.emplace(KeyOf(c), speeds.observations.size()).second) return;
   const double noise = DrawNoise();
   observation.iteration_time = Seconds(observation.iteration_time.value() * noise);
   observation.compute_time = Seconds(observation.compute_time.value() * noise);
@@ -121,7 +157,7 @@ void LearnedModels::Evaluate(JobKnowledge* job, const ElasticJob& running, doubl
   if (!prediction::IsEvaluationDue(job->state, Seconds(now_s))) return;
   job->num_seen = seen;
   const auto visible = std::span(epochs).first(seen);
-  const double score = classifier_.Score(prediction::ComputeFeatures(job->log.record.description, visible));
+  const double score = classifier_->Score(prediction::ComputeFeatures(job->log.record.description, visible));
   job->state = prediction::AfterScore(job->state, Seconds(now_s), score);
   prediction::ConvergenceOptions options;
   options.num_bootstraps = 0;
@@ -140,9 +176,17 @@ void LearnedModels::Evaluate(JobKnowledge* job, const ElasticJob& running, doubl
   job->remaining_iterations = std::max(1.0, (end - log_now) / job->log_end * total);
 }
 
-bool LearnedModels::is_predictable(uint32_t j) const {
-  const JobKnowledge& job = jobs_[j];
-  return job.state.is_predictable && job.state.num_withdrawn == 0 && job.predicted_end > 0;
+std::optional<double> LearnedModels::RemainingIterations(uint32_t j, const ElasticJob& job) const {
+  if (lengths_) return lengths_->Remaining(job, RequestedSeconds(j, job));
+  const JobKnowledge& known = jobs_[j];
+  const bool is_predictable = known.state.is_predictable && known.state.num_withdrawn == 0 && known.predicted_end > 0;
+  return is_predictable ? std::optional(known.remaining_iterations) : std::nullopt;
+}
+
+double LearnedModels::RequestedSeconds(uint32_t j, const ElasticJob& job) const {
+  const auto& all = sizes(j);
+  const uint32_t requested = job.run().requested_size();
+  return requested < all.size() ? all[requested].iteration_s : 0;
 }
 
 void LearnedModels::RefreshSizes(JobKnowledge* job) const {
@@ -152,14 +196,22 @@ void LearnedModels::RefreshSizes(JobKnowledge* job) const {
   if (!job->sizes.empty() && job->num_fits == num_fits) return;
   job->num_fits = num_fits;
   job->sizes.clear();
-  const uint32_t max_gpus = std::max(1u, profile.MaxGpus(job->spec->global_batch));
-  for (uint32_t k = 1; k <= max_gpus && k <= std::max(cluster_.num_gpus(), job->spec->requested_gpus); ++k) {
+  MeasuredRatios ratios;
+  for (const uint32_t k : RunnableGpus(*job->spec, cluster_)) {
     const BatchSplit split = SplitBatch(profile.limits(), k, job->spec->global_batch, SingleGpuRule::kLargeBatches);
     const auto nodes = static_cast<double>(DensePlacement(k, cluster_.gpus_per_node).size());
-    double iteration_s = 0;
-    if (num_fits > 0) iteration_s = speeds->second.model.IterationTime(ConfigurationOf(split, k, nodes)).value();
-    job->sizes.push_back({k, k * cluster_.cores_per_gpu, iteration_s});
+    const ReplicaConfiguration configuration = ConfigurationOf(split, k, nodes);
+    job->sizes.push_back({k, k * cluster_.cores_per_gpu, 0});
+    if (num_fits == 0) continue;
+    job->sizes.back().iteration_s = speeds->second.model.IterationTime(configuration).value();
+    const auto measured = speeds->second.known.find(KeyOf(configuration));
+    if (measured == speeds->second.known.end()) continue;
+    const ReplicaObservation& observed = speeds->second.observations[measured->second];
+    const double seconds =
+        observed.iteration_time.value() + observed.configuration.accumulations * observed.compute_time.value();
+    ratios.emplace_back(k, seconds / job->sizes.back().iteration_s);
   }
+  for (scheduling::JobSize& size : job->sizes) size.iteration_s *= RatioAt(ratios, size.num_gpus);
 }
 
 // The requested configuration represents the job: it has the same workers as all the sizes that are listed.

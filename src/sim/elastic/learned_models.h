@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -32,10 +33,19 @@
 #include "sim/elastic/elastic_job.h"
 #include "sim/elastic/elastic_workload.h"
 #include "sim/elastic/learned_ps_speeds.h"
+#include "sim/elastic/length_forecasts.h"
 
 namespace fairlead::sim {
 
+// Where remaining times come from.
+enum class LengthSource : uint8_t {
+  kCurves,    // loss curves: classifier and convergence model
+  kDeclared,  // epochs that users declare, and jobs that ended
+  kHistory,   // jobs that ended
+};
+
 struct LearnedOptions {
+  LengthSource lengths = LengthSource::kCurves;
   uint64_t seed = 1;
   size_t num_training_jobs = 120;  // finished before the run begins
   double speed_noise = 0.02;       // sigma of a measured time, relative
@@ -54,9 +64,8 @@ class LearnedModels {
   // After an interval in which job `j` trained.
   void Observe(uint32_t j, const ElasticJob& job, double now_s);
 
-  bool is_predictable(uint32_t j) const;
-  // Meaningful where predictable.
-  double remaining_iterations(uint32_t j) const { return jobs_[j].remaining_iterations; }
+  // Iterations that job `j`, which is `job`, has left; nothing while it is not predictable.
+  std::optional<double> RemainingIterations(uint32_t j, const ElasticJob& job) const;
   // As last learned; times of 0 where nothing is known.
   const std::vector<scheduling::JobSize>& sizes(uint32_t j) const;
   // Configurations of `job`, which is job `j`, with times as last learned; null where it has none. Valid until the next
@@ -87,7 +96,7 @@ class LearnedModels {
     size_t num_fits = 0;
   };
 
-  LearnedModels(prediction::PredictabilityModel classifier, const ElasticCluster& cluster,
+  LearnedModels(std::optional<prediction::PredictabilityModel> classifier, const ElasticCluster& cluster,
                 const LearnedOptions& options);
   void Measure(const ElasticJob& job);
   double DrawNoise();  // a factor
@@ -97,13 +106,16 @@ class LearnedModels {
   void RefreshSizes(JobKnowledge* job) const;
   void RefreshPsSizes(JobKnowledge* job) const;
 
-  prediction::PredictabilityModel classifier_;
+  double RequestedSeconds(uint32_t j, const ElasticJob& job) const;
+
+  std::optional<prediction::PredictabilityModel> classifier_;  // of curves
   ElasticCluster cluster_;
   LearnedOptions options_;
   Random noise_;
   mutable std::vector<JobKnowledge> jobs_;  // [workload]
   std::map<std::string, Speeds> speeds_;    // by application
   LearnedPsSpeeds ps_speeds_;
+  std::optional<LengthForecasts> lengths_;  // where they come from anything but curves
 };
 
 }  // namespace fairlead::sim

@@ -1,6 +1,7 @@
 #include "sim/elastic/pollux_profile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -24,7 +25,7 @@ struct KnownApplication {
   uint32_t max_gpus;  // 0 = limited by the batch
 };
 
-// applications.py of the benchmark.
+// applications.py of the benchmark. Others take what their tables have.
 constexpr KnownApplication kApplications[] = {
     {"bert", {12, 384, 4, 12}, 2, 0},          {"cifar10", {128, 4096, 32, 1024}, 100, 0},
     {"deepspeech2", {20, 640, 10, 80}, 80, 0}, {"imagenet", {200, 12800, 20, 200}, 90, 0},
@@ -92,40 +93,84 @@ Status ReadValidations(const std::string& folder, ProfileTables* tables) {
   return NotFound(fmt::format("{}: {}", folder, error.message()));
 }
 
+// "placements.csv", or "placements-rtx.csv" for one type of GPU.
+std::string TableOf(const std::string& folder, std::string_view table, std::string_view gpu_type) {
+  return gpu_type.empty() ? fmt::format("{}/{}.csv", folder, table)
+                          : fmt::format("{}/{}-{}.csv", folder, table, gpu_type);
+}
+
+// Those of the benchmark where it has the application; else what was measured and validated.
+Status SetLimits(const std::string& folder, ProfileTables* tables) {
+  const auto* const known = std::ranges::find(kApplications, tables->name, &KnownApplication::name);
+  if (known != std::end(kApplications)) {
+    tables->limits = known->limits;
+    tables->num_epochs = known->num_epochs;
+    tables->max_gpus = known->max_gpus;
+    return OkStatus();
+  }
+  if (tables->validations.empty() || tables->placements.empty()) {
+    return InvalidArgument(
+        fmt::format("{}: expected rows in placements.csv and a file validation-<batch>.csv for each batch", folder));
+  }
+  const auto [least, most] = std::ranges::minmax(tables->placements, {}, &PlacementRow::local_batch);
+  const auto whole = [](double batch) { return static_cast<uint32_t>(std::clamp(batch, 1.0, 1e9)); };
+  tables->limits = {tables->validations.begin()->first, tables->validations.rbegin()->first, whole(least.local_batch),
+                    whole(most.local_batch)};
+  size_t epochs = tables->validations.begin()->second.size();
+  for (const auto& [batch, rows] : tables->validations) epochs = std::min(epochs, rows.size());
+  tables->num_epochs = static_cast<uint32_t>(epochs);
+  return OkStatus();
+}
+
 }  // namespace
 
-Result<ApplicationProfile> LoadPolluxProfile(const std::string& folder) {
-  const std::string name = fs::path(folder).filename().string();
-  const auto* const known = std::ranges::find(kApplications, name, &KnownApplication::name);
-  if (known == std::end(kApplications)) {
-    return InvalidArgument(
-        fmt::format("{}: '{}' is no application of the Pollux benchmark; expected bert, cifar10, deepspeech2, "
-                    "imagenet, ncf or yolov3",
-                    folder, name));
-  }
+Result<ApplicationProfile> LoadPolluxProfile(const std::string& folder, std::string_view gpu_type) {
   ProfileTables tables;
-  tables.name = name;
-  tables.limits = known->limits;
-  tables.num_epochs = known->num_epochs;
-  tables.max_gpus = known->max_gpus;
-  FL_RETURN_IF_ERROR(ReadNumbers(folder + "/placements.csv", {"placement", "local_bsz", "step_time", "sync_time"},
+  tables.name = fs::path(folder).filename().string();
+  FL_RETURN_IF_ERROR(ReadNumbers(TableOf(folder, "placements", gpu_type),
+                                 {"placement", "local_bsz", "step_time", "sync_time"},
                                  [&](const std::vector<double>& v) {
                                    tables.placements.push_back({DigitsOf(v[0]), v[1], {v[2], v[3]}});
                                  }));
-  FL_RETURN_IF_ERROR(ReadNumbers(folder + "/scalability.csv",
+  FL_RETURN_IF_ERROR(ReadNumbers(TableOf(folder, "scalability", gpu_type),
                                  {"num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"},
                                  [&](const std::vector<double>& v) {
                                    tables.scalability.push_back({v[0], v[1], v[2], {v[3], v[4]}});
                                  }));
   FL_RETURN_IF_ERROR(ReadValidations(folder, &tables));
+  FL_RETURN_IF_ERROR(SetLimits(folder, &tables));
   return ApplicationProfile::Create(std::move(tables));
 }
 
-Result<ProfileSet> LoadPolluxProfiles(const std::string& traces_folder) {
+Result<std::set<std::string>> ListPolluxApplications(const std::string& path) {
+  FL_ASSIGN_OR_RETURN(CsvReader reader, CsvReader::Open(path));
+  FL_ASSIGN_OR_RETURN(const size_t application, reader.Column("application"));
+  std::set<std::string> names;
+  while (reader.Next()) names.emplace(reader.field(application));
+  FL_RETURN_IF_ERROR(reader.status());
+  return names;
+}
+
+Result<ProfileSet> LoadPolluxProfiles(const std::string& folder, std::string_view gpu_type,
+                                      const std::set<std::string>& only) {
+  const std::string root = fs::is_directory(folder + "/traces") ? folder + "/traces" : folder;
+  std::error_code error;
+  std::vector<std::string> applications;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
+    if (!only.empty() && !only.contains(entry.path().filename().string())) continue;
+    if (fs::exists(TableOf(entry.path().string(), "placements", gpu_type)))
+      applications.push_back(entry.path().string());
+  }
+  if (error || applications.empty()) {
+    return NotFound(fmt::format("{}: {}; expected a folder for each application with {}", root,
+                                error ? error.message() : "no profiles", TableOf("APP", "placements", gpu_type)));
+  }
+  std::ranges::sort(applications);
   ProfileSet profiles;
-  for (const KnownApplication& known : kApplications) {
-    FL_ASSIGN_OR_RETURN(ApplicationProfile profile, LoadPolluxProfile(fmt::format("{}/{}", traces_folder, known.name)));
-    profiles.emplace(known.name, std::move(profile));
+  for (const std::string& application : applications) {
+    FL_ASSIGN_OR_RETURN(ApplicationProfile profile, LoadPolluxProfile(application, gpu_type));
+    std::string name = profile.name();
+    profiles.emplace(std::move(name), std::move(profile));
   }
   return profiles;
 }
@@ -141,7 +186,10 @@ Result<std::vector<ElasticJobSpec>> LoadPolluxWorkload(const std::string& path, 
   while (reader.Next()) {
     const auto profile = profiles.find(std::string(reader.field(application)));
     if (profile == profiles.end()) {
-      return InvalidArgument(fmt::format("{}: unknown application '{}'", reader.Where(), reader.field(application)));
+      std::vector<std::string> known;
+      for (const auto& [app, unused] : profiles) known.push_back(app);
+      return InvalidArgument(fmt::format("{}: no profile of application '{}'; there are {}", reader.Where(),
+                                         reader.field(application), fmt::join(known, ", ")));
     }
     ElasticJobSpec job;
     job.name = reader.field(name);

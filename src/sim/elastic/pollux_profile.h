@@ -4,7 +4,9 @@
 // Workload                   CSV: name, time (s), application, num_replicas, batch_size
 #pragma once
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -13,14 +15,21 @@
 
 namespace fairlead::sim {
 
-// Args: folder that holds the application's files; its last part is the name of the application, one of the six, with
-// known batch limits and epochs. Errors: kNotFound for a missing file, kInvalidArgument with file:line.
-Result<ApplicationProfile> LoadPolluxProfile(const std::string& folder);
+// Args: folder that holds the application's files; its last part is the application's name. The six of the benchmark
+// have its limits of batches and epochs; others those that their tables show: batches that were validated, local
+// batches that were measured, epochs that every validation has. gpu_type: reads placements-TYPE.csv and
+// scalability-TYPE.csv, as Sia's artifact names them; empty: without -TYPE. Errors: kNotFound for a missing file,
+// kInvalidArgument with file:line.
+Result<ApplicationProfile> LoadPolluxProfile(const std::string& folder, std::string_view gpu_type = "");
 
-// All six, by name.
-Result<ProfileSet> LoadPolluxProfiles(const std::string& traces_folder);
+// Of every application in `folder`, or in its folder `traces`, by name. Args: only: applications to read; empty: all.
+Result<ProfileSet> LoadPolluxProfiles(const std::string& folder, std::string_view gpu_type = "",
+                                      const std::set<std::string>& only = {});
 
-// Errors: kNotFound; kInvalidArgument with file:line for an unknown application or a number that is none.
+// The applications that a workload has jobs of.
+Result<std::set<std::string>> ListPolluxApplications(const std::string& path);
+
+// Errors: kNotFound; kInvalidArgument with file:line for an application without a profile or a number that is none.
 Result<std::vector<ElasticJobSpec>> LoadPolluxWorkload(const std::string& path, const ProfileSet& profiles);
 
 }  // namespace fairlead::sim

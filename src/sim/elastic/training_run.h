@@ -43,6 +43,12 @@ struct BusyResources {
   double cores = 0;
 };
 
+// What a job's progress bar shows.
+struct TrainingProgress {
+  double epochs = 0;      // with the part of the current one
+  double iterations = 0;  // trained so far; what a failure undid is not among them
+};
+
 class TrainingRun {
  public:
   virtual ~TrainingRun() = default;
@@ -57,6 +63,10 @@ class TrainingRun {
   virtual double done_share() const = 0;  // 0..1
   virtual bool is_finished() const = 0;
   virtual double RemainingIterations() const = 0;
+  // Nothing where it does not train by epochs.
+  virtual std::optional<TrainingProgress> ObserveProgress() const { return std::nullopt; }
+  // Epochs that its user wants, where users say so.
+  virtual std::optional<double> declared_epochs() const { return std::nullopt; }
   // Seconds from scratch to the end as requested, densely placed; nothing where that is unknown.
   virtual std::optional<double> SecondsAlone() const = 0;
 

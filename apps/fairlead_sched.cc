@@ -1,0 +1,6 @@
+// fairlead-sched: src/cli/sched/sched_command.cc.
+#include "cli/command_line.h"
+
+int main(int argc, char** argv) {
+  return fairlead::cli::RunSiblingCommandLine(argc, argv, fairlead::cli::AddSchedCommands);
+}

@@ -1,0 +1,305 @@
+// fairlead sched run: any workload of elastic and rigid jobs under any of our allocation policies.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/nearest_word.h"
+#include "cli/command.h"
+#include "cli/named_choice.h"
+#include "cli/output_files.h"
+#include "cli/sched/sched_report.h"
+#include "report/number_format.h"
+#include "report/text_table.h"
+#include "scheduling/allocation_registry.h"
+#include "sim/elastic/generated_workload.h"
+#include "sim/elastic/workload_file.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+using scheduling::PolicySettings;
+
+// What policies are told about jobs.
+constexpr std::array<std::string_view, 5> kKnown = {"declared", "history", "oracle", "learned", "speeds"};
+
+struct SchedRunOptions {
+  std::vector<std::string> workloads;
+  std::string layout;
+  std::string profiles;
+  std::string gpu_type;
+  std::string cluster = "16x4";
+  std::vector<std::string> policies = {"aiturbo", "tiresias"};
+  std::vector<std::string> settings;
+  std::string known = "declared";
+  double declared_share = 1;
+  double interval_s = 60;
+  double restart_s = 30;
+  uint64_t seed = 1;
+  size_t most_jobs = 0;
+  OutputOptions output;
+  std::string html;
+};
+
+Result<sim::ElasticCluster> ParseCluster(const std::string& text) {
+  sim::ElasticCluster cluster;
+  const char* const end = text.data() + text.size();
+  const auto nodes = std::from_chars(text.data(), end, cluster.num_nodes);
+  const bool has_x = nodes.ec == std::errc() && nodes.ptr != end && *nodes.ptr == 'x';
+  if (has_x) {
+    const auto gpus = std::from_chars(nodes.ptr + 1, end, cluster.gpus_per_node);
+    constexpr uint64_t kMostGpus = 1'000'000;
+    const bool is_pair =
+        gpus.ec == std::errc() && gpus.ptr == end && cluster.num_nodes > 0 && cluster.gpus_per_node > 0;
+    if (is_pair && uint64_t{cluster.num_nodes} * cluster.gpus_per_node <= kMostGpus) return cluster;
+  }
+  return InvalidArgument(
+      fmt::format("--cluster: expected NODESxGPUS, such as 16x4, at most a million GPUs; found '{}'", text));
+}
+
+// "option=value" for every policy that has the option, "policy.option=value" for one.
+struct Setting {
+  std::string policy;  // empty: all that have it
+  std::string option;
+  double value = 0;
+};
+
+Result<Setting> ParseSetting(const std::string& text) {
+  Setting setting;
+  const size_t equals = text.find('=');
+  const std::string left = text.substr(0, equals);
+  const size_t dot = left.find('.');
+  if (dot != std::string::npos) setting.policy = left.substr(0, dot);
+  setting.option = dot == std::string::npos ? left : left.substr(dot + 1);
+  if (equals != std::string::npos) {
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data() + equals + 1, end, setting.value);
+    if (read.ec == std::errc() && read.ptr == end && !setting.option.empty()) return setting;
+  }
+  return InvalidArgument(fmt::format("--set: expected OPTION=NUMBER or POLICY.OPTION=NUMBER, found '{}'", text));
+}
+
+bool HasOption(const std::string& policy, const std::string& option) {
+  const auto options = scheduling::AllocationPolicyOptions(policy);
+  return std::ranges::find(options, option, &scheduling::PolicyOption::name) != options.end();
+}
+
+// A setting that no policy of the run takes is a mistake.
+Status CheckTaken(const Setting& setting, const std::vector<std::string>& policies) {
+  std::vector<std::string> known;
+  for (const std::string& policy : policies) {
+    if (!setting.policy.empty() && setting.policy != policy) continue;
+    if (HasOption(policy, setting.option)) return OkStatus();
+    for (const auto& option : scheduling::AllocationPolicyOptions(policy)) known.emplace_back(option.name);
+  }
+  if (!setting.policy.empty() && std::ranges::find(policies, setting.policy) == policies.end()) {
+    return InvalidArgument(fmt::format("--set {}.{}: that policy is not run; --policy has {}", setting.policy,
+                                       setting.option, fmt::join(policies, ", ")));
+  }
+  if (known.empty()) return InvalidArgument(fmt::format("--set {}: these policies have no options", setting.option));
+  return InvalidArgument("--set: " + UnknownName("option", setting.option, known));
+}
+
+struct ChosenPolicy {
+  std::string label;
+  std::unique_ptr<scheduling::AllocationPolicy> policy;
+};
+
+Result<std::vector<ChosenPolicy>> CreatePolicies(const SchedRunOptions& options) {
+  std::vector<Setting> settings;
+  for (const std::string& text : options.settings) {
+    FL_ASSIGN_OR_RETURN(Setting setting, ParseSetting(text));
+    FL_RETURN_IF_ERROR(CheckTaken(setting, options.policies));
+    settings.push_back(std::move(setting));
+  }
+  std::vector<ChosenPolicy> chosen;
+  for (const std::string& name : options.policies) {
+    PolicySettings own;
+    ChosenPolicy policy{name, nullptr};
+    for (const Setting& setting : settings) {
+      const bool is_meant = setting.policy.empty() ? HasOption(name, setting.option) : setting.policy == name;
+      if (!is_meant) continue;
+      own[setting.option] = setting.value;
+      policy.label += fmt::format(" {}={}", setting.option, setting.value);
+    }
+    FL_ASSIGN_OR_RETURN(policy.policy, scheduling::CreateAllocationPolicy(name, options.seed, own));
+    chosen.push_back(std::move(policy));
+  }
+  return chosen;
+}
+
+Result<sim::WorkloadFile> LoadWorkload(const std::string& path, const SchedRunOptions& options,
+                                       const sim::ElasticCluster& cluster) {
+  sim::WorkloadFileOptions file;
+  const auto names = sim::WorkloadLayoutNames();
+  const auto layout = std::ranges::find(names, options.layout);
+  if (layout != names.end()) file.layout = static_cast<sim::WorkloadLayout>(layout - names.begin());
+  if (!options.profiles.empty()) file.profiles = FindInputFile(options.profiles);
+  file.gpu_type = options.gpu_type;
+  if (options.most_jobs > 0) file.most_jobs = options.most_jobs;
+  FL_ASSIGN_OR_RETURN(sim::WorkloadFile workload, sim::LoadWorkloadFile(FindInputFile(path), file));
+  for (sim::ElasticJobSpec& job : workload.own.jobs) {
+    const uint32_t least = job.allowed_gpus.empty() ? 1 : job.allowed_gpus.front();
+    if (least > cluster.num_gpus()) {
+      return InvalidArgument(fmt::format("{}: job '{}' needs {} GPUs at least; the cluster has {}: see --cluster", path,
+                                         job.name, least, cluster.num_gpus()));
+    }
+    if (options.known == "speeds") job.predictable_after.reset();
+  }
+  if (options.declared_share < 1) sim::DrawUnpredictable(options.declared_share, options.seed, &workload.own.jobs);
+  return workload;
+}
+
+std::string KnownWords(const std::string& known) {
+  if (known == "declared") return "declared epochs, jobs that ended and measured speeds";
+  if (known == "history") return "jobs that ended and measured speeds";
+  if (known == "oracle") return "true speeds and true remaining work";
+  if (known == "learned") return "loss curves and measured speeds";
+  return "true speeds, and no job's length";
+}
+
+std::optional<sim::LearnedOptions> LearnedOptionsOf(const SchedRunOptions& options) {
+  if (options.known == "oracle" || options.known == "speeds") return std::nullopt;
+  sim::LearnedOptions learned;
+  learned.seed = options.seed;
+  if (options.known == "declared") learned.lengths = sim::LengthSource::kDeclared;
+  if (options.known == "history") learned.lengths = sim::LengthSource::kHistory;
+  return learned;
+}
+
+Result<SchedReport> RunAll(const SchedRunOptions& options) {
+  FL_ASSIGN_OR_RETURN(const sim::ElasticCluster cluster, ParseCluster(options.cluster));
+  FL_ASSIGN_OR_RETURN(const std::vector<ChosenPolicy> policies, CreatePolicies(options));
+  std::vector<sim::WorkloadFile> workloads;
+  SchedReport report{options.workloads, "", KnownWords(options.known), cluster, 0, {}};
+  for (const std::string& path : options.workloads) {
+    FL_ASSIGN_OR_RETURN(sim::WorkloadFile workload, LoadWorkload(path, options, cluster));
+    report.layout = sim::Name(workload.layout);
+    report.num_jobs += workload.jobs().size();
+    workloads.push_back(std::move(workload));
+  }
+  sim::ElasticOptions simulation;
+  simulation.cluster = cluster;
+  simulation.interval_s = options.interval_s;
+  simulation.restart_s = options.restart_s;
+  simulation.learned = LearnedOptionsOf(options);
+  for (const ChosenPolicy& policy : policies) {
+    SchedRun run{policy.label, {}, {}, 0};
+    const auto begin = std::chrono::steady_clock::now();
+    for (const sim::WorkloadFile& workload : workloads) {
+      FL_ASSIGN_OR_RETURN(sim::ElasticResult result,
+                          sim::RunElasticSimulation(workload.jobs(), *policy.policy, simulation, &StopRequested()));
+      if (StopRequested()) return Status(StatusCode::kCancelled, "stopped before the end");
+      run.results.push_back(std::move(result));
+    }
+    run.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    run.summary = sim::SummarizeRuns(run.results, cluster);
+    report.runs.push_back(std::move(run));
+  }
+  return report;
+}
+
+int SchedRunCommand(const SchedRunOptions& options, const std::string& command_line) {
+  StopRequested();
+  auto files = OutputFiles::Prepare(options.output, {options.html});
+  if (!files.ok()) return ReportError(files.status());
+  const auto report = RunAll(options);
+  if (!report.ok()) return ReportError(report.status());
+  files->Print(RenderSched(*report));
+  files->WriteJson("JSON", [&] { return RenderSchedJson(*report); });
+  files->Write(options.html, "Page", [&] { return RenderSchedPage(*report, command_line); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
+}
+
+int SchedOptionsCommand(const std::vector<std::string>& policies) {
+  report::TextTable table({{"policy"}, {"option"}, {"default", report::Align::kRight}, {"meaning"}});
+  for (const std::string_view name : scheduling::AllocationPolicyNames()) {
+    if (!policies.empty() && std::ranges::find(policies, name) == policies.end()) continue;
+    for (const auto& option : scheduling::AllocationPolicyOptions(name)) {
+      table.AddRow(
+          {std::string(name), std::string(option.name), fmt::format("{}", option.value), std::string(option.help)});
+    }
+  }
+  auto files = OutputFiles::Prepare({});
+  if (!files.ok()) return ReportError(files.status());
+  files->Print(table.empty() ? report::Document("These policies have no options.\n")
+                             : report::Document(std::move(table)));
+  return files->status().ok() ? kExitOk : ReportError(files->status());
+}
+
+void AddRun(CLI::App& sched, Invocation* invocation) {
+  auto options = std::make_shared<SchedRunOptions>();
+  CLI::App* run = sched.add_subcommand("run", "Simulate a workload under one or more allocation policies.");
+  run->add_option("WORKLOAD", options->workloads,
+                  "Files of jobs, whose results are pooled: Pollux/AdaptDL, ElasticFlow, Tiresias or neutral CSV, or a "
+                  "Gavel trace")
+      ->required();
+  run->add_option(
+      "--profiles", options->profiles,
+      "Measured speeds: folder of applications (or one that holds traces/), ElasticFlow's folder of speeds, "
+      "Gavel's table; default: beside the workload");
+  run->add_option("--layout", options->layout, "Layout of the workload; default: told from the file")
+      ->check(OneOf(sim::WorkloadLayoutNames()));
+  run->add_option("--gpu-type", options->gpu_type, "Type of GPU where profiles have several (rtx, v100)");
+  run->add_option("--cluster", options->cluster, "Nodes and GPUs of each")
+      ->type_name("NODESxGPUS")
+      ->capture_default_str();
+  run->add_option("--policy", options->policies, "Policies to compare")
+      ->delimiter(',')
+      ->check(OneOf(scheduling::AllocationPolicyNames()))
+      ->capture_default_str();
+  run->add_option("--set", options->settings,
+                  "Set an option of all policies that have it, or of one: see fairlead sched options")
+      ->type_name("[POLICY.]OPTION=NUMBER");
+  run->add_option(
+         "--known", options->known,
+         "What policies are told. declared: epochs that users declare, jobs that ended, speeds measured during "
+         "the run; history: the same, and nobody declares anything; oracle: true speeds and lengths; learned: "
+         "lengths from loss curves; speeds: true speeds, no lengths")
+      ->check(OneOf(std::span<const std::string_view>(kKnown)))
+      ->capture_default_str();
+  run->add_option("--declared-share", options->declared_share,
+                  "Share of jobs, drawn by the seed, whose length is declared or known; the others' never is")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  run->add_option("--interval-s", options->interval_s, "Time between two decisions")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  run->add_option("--restart-s", options->restart_s, "What a restart costs, and the first start")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  run->add_option("--seed", options->seed, "Of policies and models that draw")->capture_default_str();
+  run->add_option("--jobs", options->most_jobs, "Only so many jobs, the first ones; 0: all")->capture_default_str();
+  AddOutputOptions(run, &options->output, "Write all results as JSON to FILE; - prints only JSON");
+  run->add_option("--html", options->html,
+                  "Write a self-contained HTML page with figures to FILE; - prints only the page")
+      ->type_name("FILE");
+  run->footer(
+      "Example: fairlead sched run workload.csv --profiles pollux-osdi21 --policy aiturbo,tiresias --json out.json");
+  run->callback([options, invocation] { invocation->exit_code = SchedRunCommand(*options, invocation->command_line); });
+}
+
+}  // namespace
+
+void AddSchedCommands(CLI::App& app, Invocation* invocation) {
+  CLI::App* sched = app.add_subcommand("sched", "Simulate who gets how many GPUs, without a network.");
+  sched->footer("Example: fairlead sched run workload.csv --policy aiturbo,tiresias");
+  sched->require_subcommand(1);
+  AddRun(*sched, invocation);
+  auto policies = std::make_shared<std::vector<std::string>>();
+  CLI::App* options = sched->add_subcommand("options", "List what can be set of each policy.");
+  options->add_option("POLICY", *policies, "Policies; default: all")->check(OneOf(scheduling::AllocationPolicyNames()));
+  options->footer("Example: fairlead sched options aiturbo");
+  options->callback([policies, invocation] { invocation->exit_code = SchedOptionsCommand(*policies); });
+}
+
+}  // namespace fairlead::cli

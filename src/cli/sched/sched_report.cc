@@ -1,0 +1,145 @@
+#include "cli/sched/sched_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "report/json_value.h"
+#include "report/number_format.h"
+#include "report/text_table.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+using report::Align;
+using report::Json;
+using sim::Spread;
+
+std::string Whole(double value) { return report::FormatFixed(value, 0); }
+
+Json ToJson(const Spread& spread) {
+  Json json = Json::object();
+  for (const auto& [name, value] :
+       {std::pair("mean", spread.mean), std::pair("p50", spread.p50), std::pair("p95", spread.p95),
+        std::pair("p99", spread.p99), std::pair("max", spread.max)}) {
+    json[name] = spread.count > 0 ? report::NumberOrNull(value) : Json();
+  }
+  return json;
+}
+
+Json OptionalNumber(const std::optional<double>& value) { return value ? report::NumberOrNull(*value) : Json(); }
+
+void AddJobs(const sim::ElasticResult& result, size_t workload, const sim::ElasticCluster& cluster, Json* jobs) {
+  const std::vector<double> unfairness = sim::FinishTimeUnfairness(result, cluster);
+  for (size_t j = 0; j < result.jobs.size(); ++j) {
+    const sim::ElasticJobResult& job = result.jobs[j];
+    jobs->push_back({{"id", job.name},
+                     {"workload", workload},
+                     {"gpus", job.requested_gpus},
+                     {"submit_s", job.submission_s},
+                     {"first_start_s", OptionalNumber(job.first_start_s)},
+                     {"end_s", OptionalNumber(job.completion_s)},
+                     {"jct_s", job.completion_s ? report::NumberOrNull(job.jct_s()) : Json()},
+                     {"wait_s", job.waited_s},
+                     {"restarts", job.num_restarts},
+                     {"stops", job.num_stops},
+                     {"failures", job.num_failures},
+                     {"gpu_hours", job.attained_gpu_s / 3600},
+                     {"rho", unfairness[j] > 0 ? Json(unfairness[j]) : Json()}});
+  }
+}
+
+Json ToJson(const SchedRun& run, const sim::ElasticCluster& cluster) {
+  const sim::ElasticSummary& s = run.summary;
+  Json json = {{"policy", run.policy}, {"jct_s", ToJson(s.jct_s)}, {"first_wait_s", ToJson(s.first_wait_s)}};
+  json["first_wait_by_gpus_s"] = Json::array();
+  for (size_t c = 0; c < sim::kSizeClasses.size(); ++c) {
+    if (s.first_wait_by_size_s[c].count == 0) continue;
+    Json row = ToJson(s.first_wait_by_size_s[c]);
+    row["gpus"] = sim::kSizeClasses[c];
+    row["jobs"] = s.first_wait_by_size_s[c].count;
+    json["first_wait_by_gpus_s"].push_back(std::move(row));
+  }
+  json["wait_s"] = ToJson(s.wait_s);
+  json["restarts"] = ToJson(s.restarts);
+  json["stops"] = ToJson(s.stops);
+  json["lost_gpu_hours"] = s.lost_gpu_hours;
+  json["fairness"] = {{"mean_rho", s.unfairness.mean},
+                      {"p95_rho", s.unfairness.p95},
+                      {"max_rho", s.unfairness.max},
+                      {"share_above_1", s.unfair_share}};
+  json["makespan_s"] = s.makespan_s;
+  json["gpu_hours"] = s.gpu_hours;
+  json["gpu_utilization"] = s.gpu_utilization;
+  json["decisions"] =
+      std::accumulate(run.results.begin(), run.results.end(), uint64_t{0},
+                      [](uint64_t sum, const sim::ElasticResult& result) { return sum + result.num_decisions; });
+  json["wall_s"] = run.wall_s;
+  json["unfinished"] = s.unfinished;
+  json["jobs"] = Json::array();
+  for (size_t w = 0; w < run.results.size(); ++w) AddJobs(run.results[w], w, cluster, &json["jobs"]);
+  return json;
+}
+
+report::TextTable TableOf(const SchedReport& report) {
+  report::TextTable table({{"policy", Align::kLeft},
+                           {"mean", Align::kRight, "completion, s", "JCT, from submission to end"},
+                           {"p50", Align::kRight, "completion, s", "nearest rank"},
+                           {"p95", Align::kRight, "completion, s"},
+                           {"p99", Align::kRight, "completion, s"},
+                           {"p95", Align::kRight, "first wait, s", "from submission to the first start"},
+                           {"max", Align::kRight, "first wait, s"},
+                           {"mean", Align::kRight, "restarts", "after the first start, each job"},
+                           {"max", Align::kRight, "restarts"},
+                           {"lost", Align::kRight, "GPU-hours", "in restarts, and of training undone by failures"},
+                           {"max", Align::kRight, "rho", "completion over that with a fair share of the cluster"},
+                           {"above 1", Align::kRight, "rho", "share of jobs worse off than with their share"}});
+  for (const SchedRun& run : report.runs) {
+    const sim::ElasticSummary& s = run.summary;
+    table.AddRow({run.policy, Whole(s.jct_s.mean), Whole(s.jct_s.p50), Whole(s.jct_s.p95), Whole(s.jct_s.p99),
+                  Whole(s.first_wait_s.p95), Whole(s.first_wait_s.max), report::FormatFixed(s.restarts.mean, 2),
+                  Whole(s.restarts.max), report::FormatFixed(s.lost_gpu_hours, 1),
+                  report::FormatFixed(s.unfairness.max, 2), report::FormatPercent(s.unfair_share)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string TitleOf(const SchedReport& report) {
+  if (report.workloads.size() == 1) return report.workloads.front();
+  return fmt::format("{} and {} more", report.workloads.front(), report.workloads.size() - 1);
+}
+
+report::Document RenderSched(const SchedReport& report) {
+  report::Document text =
+      fmt::format("{} ({}): {} on {} of {}; policies know {}\n\n", TitleOf(report), report.layout,
+                  report::FormatCount(report.num_jobs, "job"), report::FormatCount(report.cluster.num_nodes, "node"),
+                  report::FormatCount(report.cluster.gpus_per_node, "GPU"), report.known);
+  text += TableOf(report);
+  for (const SchedRun& run : report.runs) {
+    const auto& unfinished = run.summary.unfinished;
+    if (unfinished.empty()) continue;
+    text += fmt::format("{}: {} did not end, the first is {}\n", run.policy,
+                        report::FormatCount(unfinished.size(), "job"), unfinished.front());
+  }
+  return text;
+}
+
+std::string RenderSchedJson(const SchedReport& report) {
+  Json json = {{"workload", report.workloads.size() == 1 ? Json(report.workloads.front()) : Json()},
+               {"workloads", report.workloads},
+               {"layout", report.layout},
+               {"known", report.known},
+               {"cluster", {{"nodes", report.cluster.num_nodes}, {"gpus_per_node", report.cluster.gpus_per_node}}},
+               {"num_jobs", report.num_jobs},
+               {"runs", Json::array()}};
+  for (const SchedRun& run : report.runs) json["runs"].push_back(ToJson(run, report.cluster));
+  return report::Dump(json);
+}
+
+}  // namespace fairlead::cli

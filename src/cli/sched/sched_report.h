@@ -1,0 +1,42 @@
+// What `fairlead sched run` prints: one row per policy, as text and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/document.h"
+#include "sim/elastic/elastic_simulation.h"
+#include "sim/elastic/elastic_summary.h"
+
+namespace fairlead::cli {
+
+struct SchedRun {
+  std::string policy;                       // with the options that were set: "aiturbo fairness=0.5"
+  std::vector<sim::ElasticResult> results;  // [workloads]
+  sim::ElasticSummary summary;
+  double wall_s = 0;
+};
+
+struct SchedReport {
+  std::vector<std::string> workloads;  // the files
+  std::string layout;
+  std::string known;  // what policies were told
+  sim::ElasticCluster cluster;
+  size_t num_jobs = 0;  // of all workloads
+  std::vector<SchedRun> runs;
+};
+
+// The file, or the first one and how many more.
+std::string TitleOf(const SchedReport& report);
+
+report::Document RenderSched(const SchedReport& report);
+
+// {"workload" (null where there are several), "workloads", "layout", "known", "cluster", "num_jobs", "runs":
+// [{"policy", "jct_s": {"mean", "p50", "p95", "p99", "max"}, "first_wait_s": {…}, "restarts": {"mean", …},
+// "lost_gpu_hours", …, "jobs": […]}]}: docs/reference/json.md.
+std::string RenderSchedJson(const SchedReport& report);
+
+// A page with distributions of completion and first wait. Args: command: shown under "How to reproduce".
+std::string RenderSchedPage(const SchedReport& report, const std::string& command);
+
+}  // namespace fairlead::cli

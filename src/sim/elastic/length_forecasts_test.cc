@@ -1,0 +1,99 @@
+// What is left of jobs, from their declared epochs and from jobs that ended: small runs that can be worked out by hand.
+#include "sim/elastic/length_forecasts.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "scheduling/allocation_registry.h"
+#include "sim/elastic/elastic_simulation.h"
+#include "sim/elastic/elastic_summary.h"
+#include "sim/elastic/generated_workload.h"
+#include "sim/elastic/measured_job.h"
+
+namespace fairlead::sim {
+namespace {
+
+// Jobs of 4 GPUs and 0.1 s an iteration, each alone in its cluster.
+class LengthForecastsTest : public ::testing::Test {
+ protected:
+  const ElasticJobSpec& Add(const std::string& name, const std::string& application, double num_iterations) {
+    EXPECT_TRUE(AddMeasuredJob({name, application, 0, 4, {}, 64, num_iterations, {{4, 10}}}, &workload_).ok());
+    return workload_.jobs.back();
+  }
+  ElasticJob Begin(const ElasticJobSpec& spec) const {
+    ElasticJob job(spec, cluster_, {}, 0);
+    job.Reallocate({{{HostId(0), 4, 0}}, std::nullopt}, 0);
+    return job;
+  }
+
+  const ElasticCluster cluster_;
+  OwnedWorkload workload_;
+};
+
+// 20,000 iterations of 0.1 s; after 500 s a quarter is done, and the bar is straight: 15,000 are left.
+TEST_F(LengthForecastsTest, DeclaredEpochsTellWhatIsLeftAfterOneInterval) {
+  workload_.jobs.reserve(4);
+  LengthForecasts forecasts(true, true);
+  ElasticJob job = Begin(Add("a", "resnet", 20000));
+  EXPECT_FALSE(forecasts.Remaining(job, 0.1).has_value());
+  job.Advance(0, 500, 600);
+  forecasts.Observe(job, 0.1);
+  ASSERT_TRUE(forecasts.Remaining(job, 0.1).has_value());
+  EXPECT_NEAR(*forecasts.Remaining(job, 0.1), 15000, 150);
+  // Another job of the same kind is known before it runs; one of another kind is not.
+  const ElasticJob twin(Add("b", "resnet", 20000), cluster_, {}, 1);
+  ASSERT_TRUE(forecasts.Remaining(twin, 0.1).has_value());
+  EXPECT_NEAR(*forecasts.Remaining(twin, 0.1), 20000, 200);
+  const ElasticJob other(Add("c", "vgg", 20000), cluster_, {}, 2);
+  EXPECT_FALSE(forecasts.Remaining(other, 0.1).has_value());
+  // Nor is one whose user declares nothing.
+  ElasticJobSpec silent = workload_.jobs[0];
+  silent.predictable_after.reset();
+  EXPECT_FALSE(forecasts.Remaining(ElasticJob(silent, cluster_, {}, 3), 0.1).has_value());
+}
+
+// Two jobs of 2,000 s that ended tell about a third that declares nothing: after 500 s it has about 1,500 s left.
+TEST_F(LengthForecastsTest, JobsThatEndedTellAboutTheirKind) {
+  workload_.jobs.reserve(8);
+  LengthForecasts forecasts(false, true);
+  const auto finish = [&](const ElasticJobSpec& spec) {
+    ElasticJob job = Begin(spec);
+    job.Advance(0, 10000, 600);
+    ASSERT_TRUE(job.is_finished());
+    forecasts.Observe(job, 0.1);
+  };
+  ElasticJob third = Begin(Add("third", "resnet", 20000));
+  third.Advance(0, 500, 600);
+  forecasts.Observe(third, 0.1);
+  EXPECT_FALSE(forecasts.Remaining(third, 0.1).has_value());
+  for (const char* name : {"a", "b", "c"}) finish(Add(name, "resnet", 20000));
+  for (const char* name : {"d", "e"}) finish(Add(name, "vgg", 500));
+  ASSERT_TRUE(forecasts.Remaining(third, 0.1).has_value());
+  EXPECT_NEAR(*forecasts.Remaining(third, 0.1), 15000, 1500);
+  // Without a speed there is no service to compare with.
+  EXPECT_FALSE(forecasts.Remaining(third, 0).has_value());
+}
+
+// On generated workloads, lengths that are declared are worth nearly as much as true ones, and no lengths at all are no
+// worse than Tiresias.
+TEST(LengthSourcesTest, DeclaredLengthsPay) {
+  const ProfileSet profiles = GenerateProfiles(3).value();
+  const auto jobs = GenerateWorkload(profiles, {.seed = 3}).value();
+  const auto mean_of = [&](const char* policy, std::optional<LengthSource> lengths) {
+    ElasticOptions options;
+    if (lengths) options.learned = LearnedOptions{.lengths = *lengths};
+    const auto created = scheduling::CreateAllocationPolicy(policy, 1).value();
+    const ElasticResult result = RunElasticSimulation(jobs, *created, options).value();
+    EXPECT_TRUE(result.is_complete);
+    return SummarizeRun(result, options.cluster).jct_s.mean;
+  };
+  const double tiresias = mean_of("tiresias", std::nullopt);
+  EXPECT_LT(mean_of("aiturbo", LengthSource::kDeclared), 1.15 * mean_of("aiturbo", std::nullopt));
+  EXPECT_LT(mean_of("aiturbo", LengthSource::kHistory), tiresias);
+}
+
+}  // namespace
+}  // namespace fairlead::sim
