@@ -31,6 +31,7 @@ std::unique_ptr<TrafficPolicy> MakePolicy(Method method, bool select_paths) {
     }
     case Method::kTacclStar: {
       traffic::taccl_star::TacclStarOptions options;
+      options.reading = traffic::taccl_star::Reading::kAll;  // the paths in force are those of nobody's choice
       options.paths.unit = PathUnit::kJob;
       return std::make_unique<traffic::taccl_star::TacclStarPolicy>(options);
     }

@@ -419,6 +419,9 @@ void ClusterSimulation::SetTrafficOf(controller::SetTraffic action, RunWatch& wa
   if (state.time_shift != action.time_shift) {
     domains_.Release(action.job, now_, watch);
     state.time_shift = action.time_shift;
+    state.shift_progress = {};
+    // What it waits for is no longer true.
+    if (std::exchange(state.waits_for_shift, false)) state.iteration_start = now_;
   }
   state.level = action.level;
   const bool balances = action.balances_shares && QueuePairShares::HasSomethingToDo(*state.iteration);

@@ -397,15 +397,22 @@ void ContentionDomain::StepJob(uint32_t j) {
 bool ContentionDomain::WaitForShift(uint32_t j) {
   JobState& job = *jobs_[j];
   if (!job.time_shift) return false;
-  const int64_t period_ns = job.time_shift->period.ns();
-  const int64_t late_ns = job.time_shift->NsAfterGrid(Global(local_now_ns_));
-  if (std::min(late_ns, period_ns - late_ns) <= job.time_shift->tolerance.ns()) return false;
-  Runtime& runtime = runtimes_[j];
-  runtime.has_begun = false;
-  runtime.is_computing = false;
-  runtime.timer_ns = local_now_ns_ + period_ns - late_ns;
-  job.iteration_start = Global(runtime.timer_ns);
-  return true;
+  const bool has_waited = std::exchange(job.waits_for_shift, false);
+  if (!has_waited) {
+    const SimDuration wait = WaitOfStart(*job.time_shift, job.shift_progress, job.last_iteration_start, now());
+    if (wait.ns() > 0) {
+      if (job.shift_progress.is_aligned) job.shift_progress.iterations = 0;
+      Runtime& runtime = runtimes_[j];
+      runtime.has_begun = false;
+      runtime.is_computing = false;
+      runtime.timer_ns = local_now_ns_ + wait.ns();
+      job.iteration_start = now() + wait;
+      job.waits_for_shift = true;
+      return true;
+    }
+  }
+  job.shift_progress.is_aligned = true;
+  return false;
 }
 
 void ContentionDomain::SetTimer(uint32_t j) {
@@ -483,6 +490,8 @@ void ContentionDomain::EndIteration(uint32_t j) {
   job.event_hash = CombineHash(job.event_hash, static_cast<uint64_t>(now.ns()));
   job.last_iteration_end = now;
   if (options_.extrapolate && !settled_rates_) rate_window_.Add(j, local_now_ns_);
+  job.shift_progress.CountIteration();
+  job.last_iteration_start = job.iteration_start;
   job.iteration_start = now;
   job.progress_ns = 0;
   job.phase = 0;

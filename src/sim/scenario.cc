@@ -331,11 +331,41 @@ void ReadPolicies(YamlMap& root, Scenario* scenario) {
   if (scenario->policies.empty()) root.Fail("policies", "expected at least one policy");
 }
 
+void ReadPathSelection(YamlMap& section, traffic::PathSelectionOptions* paths) {
+  paths->unit = static_cast<traffic::PathUnit>(section.Choice("path_unit"));
+  paths->congestion = static_cast<traffic::CongestionMeasure>(section.Choice("congestion_measure"));
+}
+
+void ReadTacclStarOptions(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("taccl_star");
+  if (!section) return;
+  traffic::taccl_star::TacclStarOptions& options = scenario->policy_options.taccl_star;
+  options.reading = static_cast<traffic::taccl_star::Reading>(section->Choice("reading"));
+  options.levels = static_cast<traffic::LevelRule>(section->Choice("levels"));
+  ReadPathSelection(*section, &options.paths);
+  static_cast<void>(section->Finish());
+}
+
+void ReadCassiniOptions(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("cassini");
+  if (!section) return;
+  traffic::cassini::CassiniOptions& options = scenario->policy_options.cassini;
+  options.min_score_gain = section->Double("min_score_gain");
+  options.contended = static_cast<traffic::cassini::ContendedUpkeep>(section->Choice("contended"));
+  options.loops = static_cast<traffic::cassini::LoopRule>(section->Choice("loops"));
+  static_cast<void>(section->Finish());
+}
+
 void ReadCruxOptions(YamlMap& root, Scenario* scenario) {
   auto section = root.Map("crux");
   if (!section) return;
   traffic::crux::CruxOptions& crux = scenario->policy_options.crux;
+  ReadPathSelection(*section, &crux.paths);
   crux.paths.hysteresis = section->Double("path_hysteresis");
+  const size_t correction = section->Choice("correction");
+  crux.correction.paper_mode = correction == 1;
+  crux.correction.enabled = correction != 2;
+  crux.edge_weight = static_cast<traffic::crux::EdgeWeight>(section->Choice("edge_weight"));
   crux.level_hysteresis = section->Double("level_hysteresis");
   crux.fairness = section->Double("fairness");
   crux.starvation_guard = Seconds(section->Double("starvation_guard_s"));
@@ -422,6 +452,8 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   ReadAllocation(root, &scenario);
   ReadCruxOptions(root, &scenario);
   ReadC4pOptions(root, &scenario);
+  ReadTacclStarOptions(root, &scenario);
+  ReadCassiniOptions(root, &scenario);
   auto trace = root.Map("trace");
   FL_RETURN_IF_ERROR(document.status());
   if (trace) ReadTrace(*trace, path, &scenario);

@@ -32,6 +32,11 @@ Result<Policy> CreateTacclStar(std::string_view, const PolicyOptions& options) {
   return Policy(std::make_unique<taccl_star::TacclStarPolicy>(options.taccl_star));
 }
 
+Result<Policy> CreateCassini(std::string_view, const PolicyOptions& options) {
+  FL_RETURN_IF_ERROR(options.cassini.Validate());
+  return Policy(std::make_unique<cassini::CassiniPolicy>(options.cassini));
+}
+
 Result<Policy> MakeCrux(std::string_view name, const crux::CruxOptions& options) {
   FL_RETURN_IF_ERROR(options.Validate());
   return Policy(std::make_unique<crux::CruxPolicy>(options, name));
@@ -70,7 +75,7 @@ constexpr Entry kPolicies[] = {
     {"sincronia", Create<sincronia::SincroniaPolicy>},
     {"varys", Create<varys::VarysPolicy>},
     {"taccl-star", CreateTacclStar},
-    {"cassini", Create<cassini::CassiniPolicy>},
+    {"cassini", CreateCassini},
     {"crux-pa", CreateVariant<crux::PrioritiesOnly>},
     {"crux-levels", CreateVariant<crux::LevelsOnly>},
     {"crux-ps-pa", CreateVariant<crux::PathsAndPriorities>},

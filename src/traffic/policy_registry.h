@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "traffic/c4p/balanced_paths.h"
+#include "traffic/cassini/cassini_options.h"
 #include "traffic/crux/crux_options.h"
 #include "traffic/taccl_star/taccl_star_options.h"
 #include "traffic/traffic_policy.h"
@@ -18,6 +19,7 @@ struct PolicyOptions {
   crux::CruxOptions crux;     // of "crux" and "crux+c4p"; "crux-…" changes what its name says
   c4p::BalancingOptions c4p;  // of "c4p", "c4p-static" and "crux+c4p"
   taccl_star::TacclStarOptions taccl_star;
+  cassini::CassiniOptions cassini;
 };
 
 // In the order people should see them: baselines first.
