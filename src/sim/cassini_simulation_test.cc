@@ -83,8 +83,8 @@ TEST(CassiniSimulationTest, ShiftedOnceThreeJobsStayNearTheirTurns) {
     const RunResult run = cable.Run().at("cassini");
     return run.jobs[0].iterations + run.jobs[1].iterations + run.jobs[2].iterations;
   };
-  // Nothing pulls them to one rhythm: a microsecond at the start moves the mean of the second ten seconds anywhere between
-  // 139 and 147 ms (142 in the specification). Turns would be 135, all in step 190.
+  // Nothing pulls them to one rhythm: a microsecond at the start moves the mean of the second ten seconds anywhere
+  // between 139 and 147 ms (142 in the specification). Turns would be 135, all in step 190.
   const double mean = 3 * 10 / (iterations(20) - iterations(10));
   EXPECT_GT(mean, 0.136);
   EXPECT_LT(mean, 0.150);

@@ -3,8 +3,8 @@
 // A shift is carried out by waiting, and only by a job that is early: one that is late begins at once, since waiting
 // for its next instant would cost it up to a whole period and gain nobody anything. Lateness comes from a lack of
 // bandwidth; it passes where the shifts fit.
-// Reference   Rajasekaran et al., CASSINI, NSDI 2024: shifts are applied once, and corrected where iterations drift. The
-//             authors' simulator releases a block that is past its offset immediately.
+// Reference   Rajasekaran et al., CASSINI, NSDI 2024: shifts are applied once, and corrected where iterations drift.
+//             The authors' simulator releases a block that is past its offset immediately.
 #pragma once
 
 #include <algorithm>

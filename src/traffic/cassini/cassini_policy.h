@@ -18,9 +18,9 @@
 //             that departures elsewhere don't move them. A job that meets no other gets no shift.
 // Differs     only the shifts of the original; it also chooses among placements, which keeps jobs that do not fit off
 //             one link. It publishes no threshold of the score: gains were clear from 0.8 on and gone at 0.6. s0 is the
-//             score without shifts, since phases of jobs are not known. The circle has at most 50 s (or the longest period,
-//             if that is more); periods are stretched to fit it, and a job that would be stretched by more than 5 % is
-//             left alone. Several communication phases count as one burst.
+//             score without shifts, since phases of jobs are not known. The circle has at most 50 s (or the longest
+//             period, if that is more); periods are stretched to fit it, and a job that would be stretched by more than
+//             5 % is left alone. Several communication phases count as one burst.
 // Reference   Rajasekaran et al., CASSINI, NSDI 2024 (arXiv 2308.00852); Cao et al., Crux, SIGCOMM 2024, section 6.
 #pragma once
 
