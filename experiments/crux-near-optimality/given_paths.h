@@ -1,7 +1,7 @@
 // Orders and levels where nobody chooses paths: how much does each lose against the enumerated optimum of levels?
 //
-// With the best of 32 path choices there is little left to decide, and every order looks alike. Here the paths are given,
-// and jobs have to share what there is:
+// With the best of 32 path choices there is little left to decide, and every order looks alike. Here the paths are
+// given, and jobs have to share what there is:
 //
 //   one spine   all jobs on one aggregation switch
 //   hashed      each job on a switch drawn at random

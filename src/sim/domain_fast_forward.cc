@@ -44,7 +44,7 @@ DomainSnapshot ContentionDomain::TakeSnapshot() const {
     if (job.time_shift) AppendShiftState(job, now(), &snapshot);
     if (!job.is_phase_running) continue;
     for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
-      const double top = variables_[v].top_rate * static_cast<double>(variables_[v].transfers.size());
+      const double top = variables_[v].top_rate * variables_[v].width;
       snapshot.left_ns.push_back(top > 0 ? network_->Remaining(variables_[v].flow) / top * 1e9 : 0);
     }
   }

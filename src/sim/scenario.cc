@@ -346,6 +346,44 @@ void ReadTacclStarOptions(YamlMap& root, Scenario* scenario) {
   static_cast<void>(section->Finish());
 }
 
+void ReadSprayOptions(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("spray");
+  if (!section) return;
+  traffic::spray::SprayOptions& options = scenario->policy_options.spray;
+  options.split = static_cast<traffic::spray::Split>(section->Choice("split"));
+  options.efficiency = section->Double("efficiency");
+  static_cast<void>(section->Finish());
+}
+
+// After the jobs, which it names.
+void ReadFixedJobs(YamlMap& root, Scenario* scenario) {
+  std::vector<traffic::fixed::Pin>& pins = scenario->policy_options.fixed.pins;
+  for (YamlMap& map : root.Maps("fixed")) {
+    traffic::fixed::Pin pin;
+    const std::string name = map.String("job");
+    const auto job = std::ranges::find(scenario->jobs, name, [](const ScenarioJob& entry) { return entry.job.name; });
+    if (job == scenario->jobs.end()) {
+      map.Fail("job", fmt::format("there is no job '{}'; the first is called '{}'", name,
+                                  scenario->jobs.empty() ? "" : scenario->jobs.front().job.name));
+      return;
+    }
+    pin.job = job->job.id;
+    if (map.Has("path")) pin.path = static_cast<uint64_t>(map.Int("path"));
+    if (map.Has("via")) {
+      const std::string node = map.String("via");
+      pin.via = scenario->fabric.FindNode(node);
+      if (!pin.via.valid()) map.Fail("via", fmt::format("there is no switch '{}'", node));
+      if (pin.path) map.Fail("via", "expected either path or via, found both");
+    }
+    pin.level = static_cast<uint32_t>(map.Int("level"));
+    if (std::ranges::find(pins, pin.job, &traffic::fixed::Pin::job) != pins.end()) {
+      map.Fail("job", fmt::format("the job '{}' appears twice", name));
+    }
+    if (!map.Finish().ok()) return;
+    pins.push_back(pin);
+  }
+}
+
 void ReadCassiniOptions(YamlMap& root, Scenario* scenario) {
   auto section = root.Map("cassini");
   if (!section) return;
@@ -453,6 +491,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   ReadCruxOptions(root, &scenario);
   ReadC4pOptions(root, &scenario);
   ReadTacclStarOptions(root, &scenario);
+  ReadSprayOptions(root, &scenario);
   ReadCassiniOptions(root, &scenario);
   auto trace = root.Map("trace");
   FL_RETURN_IF_ERROR(document.status());
@@ -461,6 +500,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   FL_RETURN_IF_ERROR(document.status());
   if (!trace) ReadJobs(root, path, &scenario);
   FL_RETURN_IF_ERROR(document.status());
+  ReadFixedJobs(root, &scenario);
   ReadLinkEvents(root, &scenario);
   FL_RETURN_IF_ERROR(root.Finish());
   return scenario;

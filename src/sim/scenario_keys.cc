@@ -28,6 +28,7 @@ std::vector<std::string_view> LevelRules() { return {"equal-groups", "top-ranks"
 std::vector<std::string_view> TacclReadings() { return {"arrivals", "all"}; }
 std::vector<std::string_view> ContendedUpkeeps() { return {"grid", "once"}; }
 std::vector<std::string_view> LoopRules() { return {"cut", "no-shift"}; }
+std::vector<std::string_view> SpraySplits() { return {"adaptive", "oblivious"}; }
 std::vector<std::string_view> Varied() { return {"hash", "phase", "placement"}; }
 std::vector<std::string_view> Collectives() {
   const auto names = collective::CollectiveNames();
@@ -539,6 +540,50 @@ constexpr YamlKey kCassini[] = {
 constexpr YamlMapKeys kCassiniKeys = {
     .name = "cassini", .meaning = "Options of the policy `cassini`.", .keys = kCassini};
 
+constexpr YamlKey kSpray[] = {
+    {.name = "split",
+     .meaning = "How a flow is divided over its paths: `adaptive`, by what they can carry, or `oblivious`, alike.",
+     .example = "oblivious",
+     .fallback = "adaptive",
+     .choices = SpraySplits},
+    {.name = "efficiency",
+     .type = YamlType::kNumber,
+     .meaning = "Share of the payload of network links that spraying leaves. MRC reached 770 of 800 Gb/s.",
+     .example = "1",
+     .fallback = "0.96",
+     .min = 0.01,
+     .max = 1},
+};
+constexpr YamlMapKeys kSprayKeys = {
+    .name = "spray", .meaning = "Options of the policies `spray` and `crux+spray`.", .keys = kSpray};
+
+constexpr YamlKey kFixed[] = {
+    {.name = "job", .meaning = "Name of the job.", .example = "a", .is_required = true},
+    {.name = "path",
+     .type = YamlType::kInteger,
+     .meaning =
+         "Number of the equal-cost path that each of its flows takes, modulo how many there are. Not beside `via`.",
+     .example = "0",
+     .otherwise = "the paths of the hashes",
+     .min = 0},
+    {.name = "via",
+     .meaning = "A switch: each flow takes the first of its equal-cost paths through it, if there is one.",
+     .example = "spine0",
+     .otherwise = "the paths of the hashes"},
+    {.name = "level",
+     .type = YamlType::kInteger,
+     .meaning = "Priority level; 0 goes first.",
+     .example = "1",
+     .fallback = "0",
+     .min = 0,
+     .max = 63},
+};
+constexpr YamlMapKeys kFixedKeys = {.name = "fixed job",
+                                    .meaning =
+                                        "Paths and level of a job under the policy `fixed`; jobs that are not "
+                                        "named have the paths of their hashes and level 0.",
+                                    .keys = kFixed};
+
 constexpr YamlKey kC4p[] = {
     {.name = "max_imbalance",
      .type = YamlType::kNumber,
@@ -697,6 +742,17 @@ constexpr YamlKey kScenario[] = {
      .meaning = "Options of C4P.",
      .example = "{max_imbalance: 1.2}",
      .map = &kC4pKeys},
+    {.name = "spray",
+     .type = YamlType::kMap,
+     .meaning = "Options of packet spraying.",
+     .example = "{efficiency: 1}",
+     .map = &kSprayKeys},
+    {.name = "fixed",
+     .type = YamlType::kMaps,
+     .meaning = "Given paths and levels, for the policy `fixed`.",
+     .example = "[{job: a, via: spine0, level: 1}]",
+     .map = &kFixedKeys,
+     .with = "jobs"},
     {.name = "taccl_star",
      .type = YamlType::kMap,
      .meaning = "Options of TACCL*.",
