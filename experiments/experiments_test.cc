@@ -14,6 +14,7 @@
 #include "experiments/all_experiments.h"
 #include "experiments/crux-near-optimality/case_search.h"
 #include "experiments/crux-near-optimality/case_tests.h"
+#include "experiments/crux-near-optimality/given_paths.h"
 #include "experiments/crux-testbed/testbed_setup.h"
 
 namespace fairlead::experiments {
@@ -132,6 +133,40 @@ TEST(NearOptimalityTest, NothingBeatsTheOptimum) {
     }
   }
   for (const double share : crux) EXPECT_GE(share / kNumCases, 0.95);
+}
+
+// With given paths no order beats the best one or falls behind the worst, and own levels are never better than the best
+// cut of the order that they keep. Orders must matter: otherwise the rows say nothing.
+TEST(NearOptimalityTest, GivenPathsTellOrdersApart) {
+  constexpr uint64_t kNumCases = 12;
+  constexpr auto kWorst = static_cast<size_t>(near::GivenOrder::kWorst);
+  constexpr auto kRandom = static_cast<size_t>(near::GivenOrder::kRandom);
+  std::array<double, near::kNumGivenPaths> worst{};
+  std::array<double, near::kNumGivenPaths> crux{};
+  for (uint64_t seed = 1; seed <= kNumCases; ++seed) {
+    const auto results = near::RunGivenPaths(seed);
+    for (size_t given = 0; given < near::kNumGivenPaths; ++given) {
+      const near::GivenPathsResult& result = results[given];
+      for (const auto& errors : {result.order, result.best_cut}) {
+        for (const double error : errors) {
+          EXPECT_GE(error, -near::kTie) << "seed " << seed;
+          EXPECT_LE(error, errors[kWorst] + near::kTie) << "seed " << seed;
+        }
+        EXPECT_LE(errors[kRandom], errors[kWorst] + near::kTie);
+      }
+      for (size_t i = 0; i < kRandom; ++i) EXPECT_GE(result.own_cut[i], result.best_cut[i] - near::kTie);
+      for (const double error : result.levels) {
+        EXPECT_GE(error, result.best_cut[0] - near::kTie);
+        EXPECT_LE(error, result.levels.back() + near::kTie);
+      }
+      worst[given] += result.order[kWorst] / kNumCases;
+      crux[given] += result.order[0] / kNumCases;
+    }
+  }
+  for (size_t given = 0; given < near::kNumGivenPaths; ++given) {
+    EXPECT_GT(worst[given], 0.02) << near::kGivenPathsNames[given];
+    EXPECT_LT(crux[given], worst[given] / 4) << near::kGivenPathsNames[given];
+  }
 }
 
 // The sum over groups is what all five jobs do together: a plan whose jobs all take one switch and one level is

@@ -23,14 +23,17 @@ using traffic::TrafficPolicy;
 
 std::unique_ptr<TrafficPolicy> MakePolicy(Method method, bool select_paths) {
   switch (method) {
-    case Method::kCrux: {
+    case Method::kCrux:
+    case Method::kIntensity: {
       traffic::crux::CruxOptions options;
+      options.correction.enabled = method == Method::kCrux;
       options.select_paths = select_paths;
       options.paths.unit = PathUnit::kJob;
       return std::make_unique<traffic::crux::CruxPolicy>(options);
     }
     case Method::kTacclStar: {
       traffic::taccl_star::TacclStarOptions options;
+      options.reading = traffic::taccl_star::Reading::kAll;  // the paths in force are those of nobody's choice
       options.paths.unit = PathUnit::kJob;
       return std::make_unique<traffic::taccl_star::TacclStarPolicy>(options);
     }
@@ -60,8 +63,8 @@ bool LeavesItsHost(const RandomCase& decided, size_t job) {
 }  // namespace
 
 std::string_view Name(Method method) {
-  static constexpr std::array<std::string_view, kNumMethods> kNames = {"crux", "taccl-star", "sincronia", "varys",
-                                                                       "worst"};
+  static constexpr std::array<std::string_view, kNumMethods> kNames = {
+      "crux", "taccl-star", "sincronia", "varys", "crux without correction", "worst"};
   return kNames[static_cast<size_t>(method)];
 }
 
@@ -91,7 +94,7 @@ traffic::TrafficPlan Decisions::Plan(const TrafficPolicy& policy, const PathChoi
 }
 
 PathChoice Decisions::ChoosePaths(Method method) const {
-  FL_CHECK(method == Method::kCrux || method == Method::kTacclStar);
+  FL_CHECK(method != Method::kSincronia && method != Method::kVarys);
   // The paths in force only give each job its communication time, the same on both switches.
   const traffic::TrafficPlan plan = Plan(*MakePolicy(method, true), PathChoice{});
   PathChoice choice{};
@@ -146,7 +149,7 @@ Levels Decisions::CompressAsCrux(const JobOrder& order, const PathChoice& choice
 }
 
 Levels Decisions::CompressOrder(Method method, const JobOrder& order, const PathChoice& choice) const {
-  if (method == Method::kCrux) return CompressAsCrux(order, choice);
+  if (method == Method::kCrux || method == Method::kIntensity) return CompressAsCrux(order, choice);
   const traffic::LevelRule rule =
       method == Method::kSincronia ? traffic::LevelRule::kTopRanks : traffic::LevelRule::kEqualGroups;
   Levels levels{};

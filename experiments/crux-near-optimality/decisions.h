@@ -20,9 +20,10 @@ enum class Method : uint8_t {
   kTacclStar,
   kSincronia,
   kVarys,
-  kWorst,  // no method: the worst decision there is, which shows how much there is to lose at all
+  kIntensity,  // Crux without its correction factor
+  kWorst,      // no method: the worst decision there is, which shows how much there is to lose at all
 };
-inline constexpr size_t kNumMethods = 5;
+inline constexpr size_t kNumMethods = 6;
 // "crux", "taccl-star", …
 std::string_view Name(Method method);
 
@@ -35,7 +36,7 @@ class Decisions {
   // `decided` must outlive this.
   explicit Decisions(const RandomCase& decided);
 
-  // One aggregation switch for each whole job. kCrux and kTacclStar only: the others have no rule for paths.
+  // One aggregation switch for each whole job. kCrux, kIntensity and kTacclStar only: the others have no rule for paths.
   PathChoice ChoosePaths(Method method) const;
 
   // Args: `choice` is in force. Not kWorst.

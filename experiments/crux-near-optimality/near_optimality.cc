@@ -6,6 +6,7 @@
 #include <cmath>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/statistics.h"
 #include "experiments/crux-near-optimality/case_search.h"
 #include "experiments/crux-near-optimality/case_tests.h"
+#include "experiments/crux-near-optimality/given_paths.h"
 #include "report/axis.h"
 #include "report/line_figure.h"
 
@@ -105,6 +107,45 @@ void AddRows(const std::vector<CaseResult>& cases, experiment::Outcome* outcome)
   outcome->Set("assignment: order of the methods", in_order ? 1 : 0);
 }
 
+using GivenCase = std::array<GivenPathsResult, kNumGivenPaths>;
+
+// Mean errors over all cases, of one list of each result.
+template <class List>
+void SetGivenRows(const std::vector<GivenCase>& cases, size_t given, List GivenPathsResult::*list,
+                  std::span<const std::string_view> names, std::string_view what, experiment::Outcome* outcome) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::vector<double> errors;
+    for (const GivenCase& results : cases) {
+      if (std::isfinite((results[given].*list)[i])) errors.push_back((results[given].*list)[i]);
+    }
+    if (errors.empty()) continue;
+    outcome->Set(fmt::format("{}, {}, {}: mean error", kGivenPathsNames[given], what, names[i]), Mean(errors));
+  }
+}
+
+// The paper's order of mean errors: crux, taccl-star, sincronia, varys.
+double IsInPapersOrder(const std::vector<GivenCase>& cases, size_t given) {
+  double before = -1;
+  for (const GivenOrder order :
+       {GivenOrder::kCrux, GivenOrder::kTacclStar, GivenOrder::kSincronia, GivenOrder::kVarys}) {
+    double sum = 0;
+    for (const GivenCase& results : cases) sum += results[given].order[static_cast<size_t>(order)];
+    if (sum <= before) return 0;
+    before = sum;
+  }
+  return 1;
+}
+
+void AddGivenRows(const std::vector<GivenCase>& cases, experiment::Outcome* outcome) {
+  for (size_t given = 0; given < kNumGivenPaths; ++given) {
+    SetGivenRows(cases, given, &GivenPathsResult::order, kGivenOrderNames, "order", outcome);
+    SetGivenRows(cases, given, &GivenPathsResult::best_cut, kGivenOrderNames, "best cut", outcome);
+    SetGivenRows(cases, given, &GivenPathsResult::own_cut, kGivenOrderNames, "own cut", outcome);
+    SetGivenRows(cases, given, &GivenPathsResult::levels, kGivenLevelsNames, "levels", outcome);
+    outcome->Set(fmt::format("{}: order of the methods", kGivenPathsNames[given]), IsInPapersOrder(cases, given));
+  }
+}
+
 void AddNotes(const std::vector<CaseResult>& cases, experiment::Outcome* outcome) {
   size_t num_simulations = 0;
   uint64_t num_rejected = 0;
@@ -126,10 +167,12 @@ void AddNotes(const std::vector<CaseResult>& cases, experiment::Outcome* outcome
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   const size_t num_cases = context.reduced ? kNumReducedCases : kNumCases;
   std::vector<std::optional<CaseResult>> results(num_cases);
+  std::vector<std::optional<GivenCase>> given_results(num_cases);
   std::mutex mutex;
   size_t num_done = 0;
   ParallelFor(num_cases, context.num_threads, *context.stop, [&](size_t i) {
     results[i] = RunCase(context.seed + i);
+    given_results[i] = RunGivenPaths(context.seed + i);
     const std::lock_guard lock(mutex);
     context.Report(static_cast<double>(++num_done) / static_cast<double>(num_cases));
   });
@@ -141,6 +184,11 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
   outcome.is_partial = cases.size() < num_cases;
   if (cases.empty()) return outcome;
   AddRows(cases, &outcome);
+  std::vector<GivenCase> given_cases;
+  for (const auto& result : given_results) {
+    if (result) given_cases.push_back(*result);
+  }
+  AddGivenRows(given_cases, &outcome);
   AddNotes(cases, &outcome);
   for (size_t t = 0; t < kNumTests; ++t) outcome.figures.push_back(DrawTest(cases, static_cast<MechanismTest>(t)));
   return outcome;

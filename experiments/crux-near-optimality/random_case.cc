@@ -28,7 +28,7 @@ constexpr std::array<uint32_t, 6> kJobSizes = {4, 8, 16, 24, 32, 48};
 constexpr std::array<double, 3> kStartFractions = {0.5, 0.75, 1};
 constexpr FlopPerSecond kGpuRate = FlopPerSecond(100e12);
 
-topology::Fabric DrawFabric(bool is_oversubscribed, Random* random) {
+topology::Fabric DrawFabric(double oversubscription, Random* random) {
   const auto num_tors = static_cast<uint32_t>(kMinTors + random->Below(kMaxTors - kMinTors + 1));
   const auto num_hosts = static_cast<uint32_t>(kMinHosts + random->Below(kMaxHosts - kMinHosts + 1));
   topology::HostSpec host;  // 8 GPUs, 4 NICs of 200 Gb/s
@@ -40,7 +40,7 @@ topology::Fabric DrawFabric(bool is_oversubscribed, Random* random) {
   }
   const std::vector<NodeId> spines = builder.AddSwitches(topology::NodeKind::kSpine, kNumSpines);
   topology::UplinkSpec uplink;
-  uplink.oversubscription = is_oversubscribed ? 2 : 1;
+  uplink.oversubscription = oversubscription;
   topology::WireLayers(tors, spines, uplink, &builder);
   auto fabric = std::move(builder).Build();
   FL_CHECK_MSG(fabric.ok(), fabric.status().message());
@@ -154,10 +154,10 @@ CaseJob DrawJob(const topology::Router& router, const model::Placement& placemen
 // Whether two jobs influence each other when all take the same aggregation switch, the worst that can happen.
 bool CanContend(const RandomCase& drawn) { return GroupSimulation(drawn).FindGroups(PathChoice{}).size() < kNumJobs; }
 
-std::optional<RandomCase> TryDraw(uint64_t seed, Random* random) {
+std::optional<RandomCase> TryDraw(uint64_t seed, double oversubscription, Random* random) {
   RandomCase drawn;
   drawn.seed = seed;
-  drawn.fabric = DrawFabric(seed % 2 == 0, random);
+  drawn.fabric = DrawFabric(oversubscription, random);
   const topology::Router router(drawn.fabric);
   scheduling::GpuPool pool(drawn.fabric);
   for (CaseJob& job : drawn.jobs) {
@@ -174,10 +174,10 @@ std::optional<RandomCase> TryDraw(uint64_t seed, Random* random) {
 
 }  // namespace
 
-RandomCase DrawCase(uint64_t seed) {
+RandomCase DrawCase(uint64_t seed, std::optional<double> oversubscription) {
   Random random(MixBits(seed));
   for (uint32_t num_rejected = 0;; ++num_rejected) {
-    if (auto drawn = TryDraw(seed, &random)) {
+    if (auto drawn = TryDraw(seed, oversubscription.value_or(seed % 2 == 0 ? 2 : 1), &random)) {
       drawn->num_rejected = num_rejected;
       return std::move(*drawn);
     }

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/sim_time.h"
@@ -54,7 +55,7 @@ struct RandomCase {
   }
 };
 
-// Same seed, same case.
-RandomCase DrawCase(uint64_t seed);
+// Same seed, same case. Args: oversubscription >= 1 of the uplinks, instead of 1 or 2 by the seed.
+RandomCase DrawCase(uint64_t seed, std::optional<double> oversubscription = std::nullopt);
 
 }  // namespace fairlead::experiments::crux_near_optimality

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "sim/link_sharing.h"
+#include "traffic/path_bundle.h"
 
 namespace fairlead::sim {
 
@@ -58,7 +59,8 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       healthy_router_(fabric),
       healthy_capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
       link_events_(std::move(link_events)),
-      capacities_(healthy_capacities_),
+      capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0),
+                                    options.goodput * options.routing_efficiency)),
       yardstick_(healthy_router_, std::move(solo_policies), healthy_capacities_,
                  {.detail = options.detail,
                   .num_levels = options.controller.num_levels,
@@ -84,6 +86,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
   if (speed_report_interval_.ns() > 0) next_speed_report_ = SimTime() + speed_report_interval_;
   FL_CHECK(!options.dcqcn || options.dcqcn->Validate().ok());
   FL_CHECK(options.end > SimTime() && options.num_bins >= 1 && options.goodput > 0 && options.goodput <= 1);
+  FL_CHECK(options.routing_efficiency > 0 && options.routing_efficiency <= 1);
   for (model::Job& job : jobs) {
     const JobId id = job.id;
     FL_CHECK_MSG(records_.try_emplace(id).second, "two jobs with one id");
@@ -428,6 +431,9 @@ void ClusterSimulation::AdoptTraffic(controller::SetTraffic action, RunWatch& wa
   if (state.time_shift != action.time_shift) {
     domains_.Release(action.job, now_, watch);
     state.time_shift = action.time_shift;
+    state.shift_progress = {};
+    // What it waits for is no longer true.
+    if (std::exchange(state.waits_for_shift, false)) state.iteration_start = now_;
   }
   state.level = action.level;
   const bool balances = action.balances_shares && QueuePairShares::HasSomethingToDo(*state.iteration);
@@ -453,7 +459,7 @@ void ClusterSimulation::UpdateCapacities(const std::vector<controller::Event>& e
     health[change->link] = change->health;
     if (options_.live != nullptr) options_.live->SetLink(change->link, change->health > 0);
   }
-  capacities_ = PayloadCapacities(*fabric_, health, options_.goodput);
+  capacities_ = PayloadCapacities(*fabric_, health, options_.goodput * options_.routing_efficiency);
   for (const JobId id : running_) {
     JobRecord& record = records_[id];
     record.routes = ComputeRoutes(*record.state, capacities_);
@@ -488,12 +494,14 @@ void ClusterSimulation::SettleBytes(JobRecord& record) {
                                       activity.begin() + static_cast<ptrdiff_t>(last_bin) + 1, 0.0f);
     const float per_activity = all > 0 ? static_cast<float>(carried) / all : 0;
     for (uint32_t flow : transfer.flows) {
+      const uint32_t parts = traffic::NumParts(job.paths[flow]);
       for (LinkId link : job.paths[flow]) {
-        link_bytes_[link] += carried;
+        link_bytes_[link] += carried / parts;
         if (!topology::IsNetwork(fabric_->tier(link))) continue;
         std::vector<float>& bins = link_bins_[link];
         bins.resize(options_.num_bins, 0.0f);
-        for (size_t b = first_bin; b <= last_bin; ++b) bins[b] += activity[b] * per_activity;
+        for (size_t b = first_bin; b <= last_bin; ++b)
+          bins[b] += activity[b] * per_activity / static_cast<float>(parts);
       }
     }
     const bool is_partial = job.is_phase_running && transfer.phase == job.phase;

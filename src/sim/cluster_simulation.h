@@ -55,6 +55,9 @@ struct SimulationOptions {
   // Payload share of the speed of network links: headers, acknowledgements, congestion control. Range (0, 1]. 1 gives
   // ideal links; packet-level simulators measure about 0.97.
   double goodput = 0.97;
+  // Share of that which the way packets are routed leaves (traffic::RoutingEfficiency). Range (0, 1]. Jobs alone,
+  // the yardstick, have all of it.
+  double routing_efficiency = 1;
   // Congestion control of RoCE v2: links on which flows hold each other back lose what its saw-tooth leaves unused, and
   // CNPs are counted (congestion_loss.h). `goodput` then means headers and acknowledgements only. Nothing: full links
   // carry what they can. Valid.

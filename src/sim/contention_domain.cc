@@ -31,8 +31,8 @@ std::vector<TransferLink> SelectContended(const TransferRoute& route, const Link
   return contended;
 }
 
-// What makes two transfers one variable: phase, bytes, bytes left, top rate, contended links.
-using VariableKey = std::tuple<uint32_t, double, double, double, std::vector<TransferLink>>;
+// What makes two transfers one variable: phase, bytes, bytes left, top rate, parts, contended links.
+using VariableKey = std::tuple<uint32_t, double, double, double, uint32_t, std::vector<TransferLink>>;
 
 LinkId TightestLink(const TransferRoute& route, const IdVector<LinkId, double>& capacities) {
   LinkId tightest;
@@ -84,17 +84,18 @@ void ContentionDomain::BuildNetwork(const std::vector<const std::vector<Transfer
                                     const LinkSharing& sharing, const IdVector<LinkId, double>& capacities) {
   NetworkDraft draft;
   for (uint32_t j = 0; j < jobs_.size(); ++j) AddVariablesOf(j, *routes[j], sharing, capacities, &draft);
-  // A variable of k transfers is k times as fast, wide and heavy as one.
   for (uint32_t v = 0; v < variables_.size(); ++v) {
+    Variable& variable = variables_[v];
+    variable.width = static_cast<double>(variable.transfers.size()) / variable.parts;
     const fluid::LinkUse& last = draft.uses[v].back();
-    if (links_[last.link].valid()) continue;
-    draft.capacities[last.link] *= static_cast<double>(variables_[v].transfers.size());
+    if (!links_[last.link].valid()) draft.capacities[last.link] *= variable.width;
   }
+  const bool has_bundles = std::ranges::any_of(variables_, [](const Variable& v) { return v.parts > 1; });
+  if (has_bundles) MergeEqualLinks(&draft);
   network_ = std::make_unique<fluid::FlowNetwork>(std::move(draft.capacities));
   levels_ = LocalLevels();
   for (uint32_t v = 0; v < variables_.size(); ++v) {
-    const auto weight = static_cast<double>(variables_[v].transfers.size());
-    variables_[v].flow = network_->AddFlow(draft.uses[v], levels_[variables_[v].job], weight);
+    variables_[v].flow = network_->AddFlow(draft.uses[v], levels_[variables_[v].job], variables_[v].width);
     const size_t index = variables_[v].flow.index();
     if (variable_of_flow_.size() <= index) variable_of_flow_.resize(index + 1);
     variable_of_flow_[index] = v;
@@ -113,7 +114,7 @@ void ContentionDomain::WatchCongestion(std::vector<std::vector<fluid::LinkUse>> 
     flows.push_back({.id = variable.flow,
                      .job = variable.job,
                      .level = levels_[variable.job],
-                     .num_pairs = static_cast<double>(variable.transfers.size()),
+                     .num_pairs = variable.width,
                      .top_rate = variable.top_rate,
                      .uses = std::move(uses[v])});
   }
@@ -132,18 +133,19 @@ void ContentionDomain::AddVariablesOf(uint32_t j, const std::vector<TransferRout
     const TransferRoute& route = routes[t];
     const std::vector<TransferLink> contended = SelectContended(route, sharing);
     const double left = job.is_phase_running && job.phase == transfer.phase ? job.remaining[t] : transfer.bytes;
-    const auto [entry, is_new] =
-        by_key.try_emplace({transfer.phase, transfer.bytes, left, route.top_rate, contended}, variables_.size());
+    const auto [entry, is_new] = by_key.try_emplace(
+        {transfer.phase, transfer.bytes, left, route.top_rate, route.parts, contended}, variables_.size());
     if (!is_new) {
       variables_[entry->second].transfers.push_back(t);
       continue;
     }
-    draft->uses.push_back(AddLinkUses(contended, route.top_rate, capacities, draft));
+    draft->uses.push_back(AddLinkUses(contended, route, capacities, draft));
     variables_.push_back({.job = j,
                           .phase = transfer.phase,
                           .bytes = transfer.bytes,
                           .top_rate = route.top_rate,
                           .transfers = {t},
+                          .parts = route.parts,
                           .tightest = TightestLink(route, capacities),
                           .tightest_health = 1});
     Variable& added = variables_.back();
@@ -157,14 +159,15 @@ void ContentionDomain::AddVariablesOf(uint32_t j, const std::vector<TransferRout
 
 // Local links of the variable that is about to be added. Links that no variable has used before are added, and so is
 // this one's own link where no contended link holds it to its top rate (of one transfer; multiplied later).
-std::vector<fluid::LinkUse> ContentionDomain::AddLinkUses(std::span<const TransferLink> contended, double top_rate,
+std::vector<fluid::LinkUse> ContentionDomain::AddLinkUses(std::span<const TransferLink> contended,
+                                                          const TransferRoute& route,
                                                           const IdVector<LinkId, double>& capacities,
                                                           NetworkDraft* draft) {
   const auto variable = static_cast<uint32_t>(variables_.size());
   std::vector<fluid::LinkUse> uses;
   double contended_rate = std::numeric_limits<double>::infinity();
   for (const auto& [link, multiplicity] : contended) {
-    contended_rate = std::min(contended_rate, capacities[link] / multiplicity);
+    contended_rate = std::min(contended_rate, capacities[link] / multiplicity * route.parts);
     const auto [local, is_new] = draft->local_of.try_emplace(link, links_.size());
     if (is_new) {
       links_.push_back(link);
@@ -175,14 +178,51 @@ std::vector<fluid::LinkUse> ContentionDomain::AddLinkUses(std::span<const Transf
     uses.push_back({local->second, multiplicity});
     link_users_[local->second].push_back({variable, multiplicity});
   }
-  if (contended_rate > top_rate || contended.empty()) {
+  if (contended_rate > route.top_rate || contended.empty()) {
     uses.push_back({static_cast<uint32_t>(links_.size()), 1});
     links_.emplace_back();
     link_users_.push_back({{variable, 1}});
-    link_capacities_.push_back(top_rate);
-    draft->capacities.push_back(top_rate);
+    link_capacities_.push_back(route.top_rate);
+    draft->capacities.push_back(route.top_rate);
   }
   return uses;
+}
+
+// Links of equal capacity that all variables use alike bound them alike: one of each kind is enough. Sprayed flows make
+// many of them, such as the uplinks of a leaf.
+void ContentionDomain::MergeEqualLinks(NetworkDraft* draft) {
+  using Users = std::vector<std::pair<uint32_t, uint32_t>>;
+  std::map<std::pair<double, Users>, uint32_t> kept;
+  std::vector<uint32_t> place(links_.size());
+  uint32_t num_kept = 0;
+  for (uint32_t link = 0; link < links_.size(); ++link) {
+    Users users;
+    for (const LinkUser& user : link_users_[link]) users.emplace_back(user.variable, user.multiplicity);
+    if (links_[link].valid()) {
+      const auto [entry, is_new] = kept.try_emplace({draft->capacities[link], std::move(users)}, num_kept);
+      place[link] = entry->second;
+      if (!is_new) continue;
+    } else {
+      place[link] = num_kept;
+    }
+    links_[num_kept] = links_[link];
+    link_users_[num_kept] = std::move(link_users_[link]);
+    link_capacities_[num_kept] = link_capacities_[link];
+    draft->capacities[num_kept] = draft->capacities[link];
+    ++num_kept;
+  }
+  links_.resize(num_kept);
+  link_users_.resize(num_kept);
+  link_capacities_.resize(num_kept);
+  draft->capacities.resize(num_kept);
+  for (std::vector<fluid::LinkUse>& uses : draft->uses) {
+    std::vector<fluid::LinkUse> merged;
+    for (const fluid::LinkUse& use : uses) {
+      const auto is_there = [&](const fluid::LinkUse& other) { return other.link == place[use.link]; };
+      if (std::ranges::none_of(merged, is_there)) merged.push_back({place[use.link], use.multiplicity});
+    }
+    uses = std::move(merged);
+  }
 }
 
 void ContentionDomain::ComputeLeastIterations() {
@@ -231,7 +271,7 @@ void ContentionDomain::Resume() {
       for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
         // Those that are through have nothing left and end at once.
         const double left = std::max(0.0, job.remaining[variables_[v].transfers.front()]);
-        network_->Start(variables_[v].flow, left * static_cast<double>(variables_[v].transfers.size()));
+        network_->Start(variables_[v].flow, left * variables_[v].width);
         ++runtime.num_active;
       }
       FL_CHECK(runtime.num_active > 0);
@@ -257,7 +297,7 @@ void ContentionDomain::RecordTraffic(int64_t until_ns) {
     if (job.watch == nullptr || !job.is_phase_running || !job.watch->counts_phase[job.phase]) continue;
     double rate = 0;
     for (uint32_t v = runtimes_[j].first_variable[job.phase]; v < runtimes_[j].first_variable[job.phase + 1]; ++v) {
-      rate += network_->Rate(variables_[v].flow);
+      rate += network_->Rate(variables_[v].flow) * variables_[v].parts;
     }
     TrafficWatch& watch = *job.watch;
     const SimTime from(std::max(Global(local_now_ns_), watch.from).ns() - watch.from.ns());
@@ -279,7 +319,7 @@ void ContentionDomain::Suspend() {
     if (!job.is_phase_running) continue;
     for (uint32_t v = runtimes_[j].first_variable[job.phase]; v < runtimes_[j].first_variable[job.phase + 1]; ++v) {
       const Variable& variable = variables_[v];
-      const double left = network_->Remaining(variable.flow) / static_cast<double>(variable.transfers.size());
+      const double left = network_->Remaining(variable.flow) / variable.width;
       for (uint32_t t : variable.transfers) job.remaining[t] = left;
     }
   }
@@ -397,15 +437,22 @@ void ContentionDomain::StepJob(uint32_t j) {
 bool ContentionDomain::WaitForShift(uint32_t j) {
   JobState& job = *jobs_[j];
   if (!job.time_shift) return false;
-  const int64_t period_ns = job.time_shift->period.ns();
-  const int64_t late_ns = job.time_shift->NsAfterGrid(Global(local_now_ns_));
-  if (std::min(late_ns, period_ns - late_ns) <= job.time_shift->tolerance.ns()) return false;
-  Runtime& runtime = runtimes_[j];
-  runtime.has_begun = false;
-  runtime.is_computing = false;
-  runtime.timer_ns = local_now_ns_ + period_ns - late_ns;
-  job.iteration_start = Global(runtime.timer_ns);
-  return true;
+  const bool has_waited = std::exchange(job.waits_for_shift, false);
+  if (!has_waited) {
+    const SimDuration wait = WaitOfStart(*job.time_shift, job.shift_progress, job.last_iteration_start, now());
+    if (wait.ns() > 0) {
+      if (job.shift_progress.is_aligned) job.shift_progress.iterations = 0;
+      Runtime& runtime = runtimes_[j];
+      runtime.has_begun = false;
+      runtime.is_computing = false;
+      runtime.timer_ns = local_now_ns_ + wait.ns();
+      job.iteration_start = now() + wait;
+      job.waits_for_shift = true;
+      return true;
+    }
+  }
+  job.shift_progress.is_aligned = true;
+  return false;
 }
 
 void ContentionDomain::SetTimer(uint32_t j) {
@@ -454,7 +501,7 @@ void ContentionDomain::StartPhase(uint32_t j) {
   job.activity_counted = 0;
   for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
     const Variable& variable = variables_[v];
-    network_->Start(variable.flow, variable.bytes * static_cast<double>(variable.transfers.size()));
+    network_->Start(variable.flow, variable.bytes * variable.width);
     ++runtime.num_active;
     if (job.shares == nullptr) continue;
     for (const uint32_t t : variable.transfers) job.part_bytes[t] = variable.bytes;
@@ -483,6 +530,8 @@ void ContentionDomain::EndIteration(uint32_t j) {
   job.event_hash = CombineHash(job.event_hash, static_cast<uint64_t>(now.ns()));
   job.last_iteration_end = now;
   if (options_.extrapolate && !settled_rates_) rate_window_.Add(j, local_now_ns_);
+  job.shift_progress.CountIteration();
+  job.last_iteration_start = job.iteration_start;
   job.iteration_start = now;
   job.progress_ns = 0;
   job.phase = 0;

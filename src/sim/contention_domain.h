@@ -79,6 +79,10 @@ class ContentionDomain {
     double bytes = 0;     // of each transfer
     double top_rate = 0;  // of each transfer
     std::vector<uint32_t> transfers;
+    uint32_t parts = 1;  // TransferRoute::parts
+    // The fluid flow is that many times as fast, wide and heavy as one transfer: their number, or what of it each of the
+    // parts is that multiplicities count.
+    double width = 1;
     LinkId tightest;             // of its own links: its bound without other jobs; invalid: it has no path
     double tightest_health = 1;  // remaining share of that link's capacity, 0..1
   };
@@ -135,8 +139,9 @@ class ContentionDomain {
                     const IdVector<LinkId, double>& capacities);
   void AddVariablesOf(uint32_t j, const std::vector<TransferRoute>& routes, const LinkSharing& sharing,
                       const IdVector<LinkId, double>& capacities, NetworkDraft* draft);
-  std::vector<fluid::LinkUse> AddLinkUses(std::span<const TransferLink> contended, double top_rate,
+  std::vector<fluid::LinkUse> AddLinkUses(std::span<const TransferLink> contended, const TransferRoute& route,
                                           const IdVector<LinkId, double>& capacities, NetworkDraft* draft);
+  void MergeEqualLinks(NetworkDraft* draft);
   void WatchCongestion(std::vector<std::vector<fluid::LinkUse>> uses);
   void ComputeLeastIterations();
   int64_t LeastIterationNs(uint32_t j) const;

@@ -112,7 +112,7 @@ void ContentionDomain::AddShare(uint32_t j, LossCause cause, JobId culprit, Link
 // Bytes/s that end the variable just in time for its phase to take as long as alone.
 double ContentionDomain::SoloRate(const Variable& variable) const {
   const auto phase_ns = static_cast<double>(jobs_[variable.job]->solo.phase_ns[variable.phase]);
-  return variable.bytes * static_cast<double>(variable.transfers.size()) / (std::max(1.0, phase_ns) * 1e-9);
+  return variable.bytes * variable.width / (std::max(1.0, phase_ns) * 1e-9);
 }
 
 // The transfer that ends last at present rates is the one the job waits for. Null when all have ended.
@@ -170,7 +170,7 @@ void ContentionDomain::ShareDelay(uint32_t j, const Variable& slowest, uint32_t 
 
 // No other job can slow the transfer down: its own paths are longer or meet, or a link of them is broken.
 void ContentionDomain::ShareOwnDelay(uint32_t j, const Variable& slowest, double delay) {
-  const double demand = SoloRate(slowest) / static_cast<double>(slowest.transfers.size());
+  const double demand = SoloRate(slowest) / slowest.width;
   const bool is_cut = !slowest.tightest.valid() || slowest.tightest_health <= 0;
   const double healthy = is_cut ? demand : slowest.top_rate / slowest.tightest_health;
   const double own_excess = std::max(0.0, demand - healthy);

@@ -18,6 +18,16 @@ void LengthenDelays(JobState& job, const std::vector<double>& then, double num_p
   }
 }
 
+// Where the job is on its grid, and began its iterations, decides when the next ones begin.
+void AppendShiftState(const JobState& job, SimTime now, DomainSnapshot* snapshot) {
+  const traffic::ShiftProgress& progress = job.shift_progress;
+  snapshot->discrete.push_back(progress.iterations * 4u + progress.is_aligned * 2u + job.waits_for_shift);
+  if (progress.is_aligned && job.time_shift->upkeep == traffic::ShiftUpkeep::kNever) return;
+  snapshot->progress_ns.push_back(job.time_shift->NsAfterGrid(now));
+  snapshot->progress_ns.push_back((now - job.iteration_start).ns());
+  snapshot->progress_ns.push_back((now - job.last_iteration_start).ns());
+}
+
 }  // namespace
 
 DomainSnapshot ContentionDomain::TakeSnapshot() const {
@@ -31,11 +41,10 @@ DomainSnapshot ContentionDomain::TakeSnapshot() const {
     if (runtime.is_computing) progress += local_now_ns_ - runtime.computing_since_ns;
     if (!runtime.has_begun) progress = local_now_ns_ - runtime.timer_ns;  // still to come: negative, never repeats
     snapshot.progress_ns.push_back(progress);
-    // Its position on its grid decides when the next iterations begin.
-    if (job.time_shift) snapshot.progress_ns.push_back(job.time_shift->NsAfterGrid(now()));
+    if (job.time_shift) AppendShiftState(job, now(), &snapshot);
     if (!job.is_phase_running) continue;
     for (uint32_t v = runtime.first_variable[job.phase]; v < runtime.first_variable[job.phase + 1]; ++v) {
-      const double top = variables_[v].top_rate * static_cast<double>(variables_[v].transfers.size());
+      const double top = variables_[v].top_rate * variables_[v].width;
       snapshot.left_ns.push_back(top > 0 ? network_->Remaining(variables_[v].flow) / top * 1e9 : 0);
     }
   }
@@ -251,6 +260,7 @@ void ContentionDomain::ScaleLosses(std::span<const uint64_t> iterations, SimDura
 // The iteration under way is another one, that began as much later.
 void ContentionDomain::MoveClockOf(JobState& job, SimDuration skipped) const {
   job.iteration_start = job.iteration_start + skipped;
+  job.last_iteration_start = job.last_iteration_start + skipped;
   job.phase_start = job.phase_start + skipped;
   if (job.stalled_since < SimTime::Never()) job.stalled_since = job.stalled_since + skipped;
 }

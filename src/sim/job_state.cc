@@ -155,6 +155,7 @@ JobState CreateJobState(JobId id, uint32_t num_gpus, uint64_t num_iterations, co
   job.transfers = BuildTransfers(iteration, detail);
   job.clock = BuildClock(iteration);
   job.iteration_start = start;
+  job.last_iteration_start = start;
   job.first_start = start;
   job.settled_at = start;
   job.last_iteration_end = start;

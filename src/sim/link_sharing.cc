@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
+#include "base/check.h"
 #include "base/disjoint_sets.h"
+#include "traffic/path_bundle.h"
 
 namespace fairlead::sim {
 
@@ -13,6 +16,9 @@ namespace {
 // Rounding in the sum of top rates must not make an exactly filled link look contended.
 constexpr double kFullWithin = 1 + 1e-9;
 
+// A ring of flows with many different splits; a multiple of all usual numbers of parts.
+constexpr uint32_t kMostParts = 720'720;
+
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
 }  // namespace
@@ -20,10 +26,17 @@ constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const IdVector<LinkId, double>& capacities) {
   TransferRoute route;
   bool is_cut = false;
+  for (const uint32_t flow : transfer.flows) {
+    route.parts = std::lcm(route.parts, traffic::NumParts(job.paths[flow]));
+    FL_CHECK_MSG(route.parts <= kMostParts, "too many parts of a flow");
+  }
   std::vector<LinkId> crossings;
   for (uint32_t flow : transfer.flows) {
     is_cut |= job.paths[flow].empty();
-    crossings.insert(crossings.end(), job.paths[flow].begin(), job.paths[flow].end());
+    const uint32_t times = route.parts == 1 ? 1 : route.parts / traffic::NumParts(job.paths[flow]);
+    for (uint32_t i = 0; i < times; ++i) {
+      crossings.insert(crossings.end(), job.paths[flow].begin(), job.paths[flow].end());
+    }
   }
   std::sort(crossings.begin(), crossings.end());
   route.top_rate = is_cut ? 0 : std::numeric_limits<double>::infinity();
@@ -31,7 +44,7 @@ TransferRoute ComputeRoute(const JobState& job, const Transfer& transfer, const 
     size_t end = i;
     while (end < crossings.size() && crossings[end] == crossings[i]) ++end;
     route.links.push_back({crossings[i], static_cast<uint32_t>(end - i)});
-    route.top_rate = std::min(route.top_rate, capacities[crossings[i]] / static_cast<double>(end - i));
+    route.top_rate = std::min(route.top_rate, capacities[crossings[i]] / static_cast<double>(end - i) * route.parts);
     i = end;
   }
   return route;
@@ -54,7 +67,7 @@ std::vector<LinkDemand> ComputeDemand(const JobState& job, const std::vector<Tra
   std::vector<Share> shares;
   for (size_t t = 0; t < routes.size(); ++t) {
     for (const TransferLink& use : routes[t].links) {
-      shares.push_back({use.link, job.transfers[t].phase, use.multiplicity * routes[t].top_rate});
+      shares.push_back({use.link, job.transfers[t].phase, use.multiplicity * routes[t].top_rate / routes[t].parts});
     }
   }
   std::stable_sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) {

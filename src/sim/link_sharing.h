@@ -22,7 +22,7 @@ namespace fairlead::sim {
 // A transfer's use of one link.
 struct TransferLink {
   LinkId link;
-  uint32_t multiplicity = 0;  // how many of its flows cross the link
+  uint32_t multiplicity = 0;  // how many parts of its flows cross the link
 
   friend auto operator<=>(const TransferLink&, const TransferLink&) = default;
 };
@@ -31,6 +31,8 @@ struct TransferLink {
 struct TransferRoute {
   std::vector<TransferLink> links;  // every link, ascending
   double top_rate = 0;              // bytes/s of each flow without other jobs; 0 when cut off by failures
+  // Equal parts that each flow is divided into, and that the multiplicities count (traffic/path_bundle.h).
+  uint32_t parts = 1;
 };
 
 // What one job can ask of a link at most, bytes/s: the most that one of its phases asks.

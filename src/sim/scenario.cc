@@ -332,11 +332,79 @@ void ReadPolicies(YamlMap& root, Scenario* scenario) {
   if (scenario->policies.empty()) root.Fail("policies", "expected at least one policy");
 }
 
+void ReadPathSelection(YamlMap& section, traffic::PathSelectionOptions* paths) {
+  paths->unit = static_cast<traffic::PathUnit>(section.Choice("path_unit"));
+  paths->congestion = static_cast<traffic::CongestionMeasure>(section.Choice("congestion_measure"));
+}
+
+void ReadTacclStarOptions(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("taccl_star");
+  if (!section) return;
+  traffic::taccl_star::TacclStarOptions& options = scenario->policy_options.taccl_star;
+  options.reading = static_cast<traffic::taccl_star::Reading>(section->Choice("reading"));
+  options.levels = static_cast<traffic::LevelRule>(section->Choice("levels"));
+  ReadPathSelection(*section, &options.paths);
+  static_cast<void>(section->Finish());
+}
+
+void ReadSprayOptions(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("spray");
+  if (!section) return;
+  traffic::spray::SprayOptions& options = scenario->policy_options.spray;
+  options.split = static_cast<traffic::spray::Split>(section->Choice("split"));
+  options.efficiency = section->Double("efficiency");
+  static_cast<void>(section->Finish());
+}
+
+// After the jobs, which it names.
+void ReadFixedJobs(YamlMap& root, Scenario* scenario) {
+  std::vector<traffic::fixed::Pin>& pins = scenario->policy_options.fixed.pins;
+  for (YamlMap& map : root.Maps("fixed")) {
+    traffic::fixed::Pin pin;
+    const std::string name = map.String("job");
+    const auto job = std::ranges::find(scenario->jobs, name, [](const ScenarioJob& entry) { return entry.job.name; });
+    if (job == scenario->jobs.end()) {
+      map.Fail("job", fmt::format("there is no job '{}'; the first is called '{}'", name,
+                                  scenario->jobs.empty() ? "" : scenario->jobs.front().job.name));
+      return;
+    }
+    pin.job = job->job.id;
+    if (map.Has("path")) pin.path = static_cast<uint64_t>(map.Int("path"));
+    if (map.Has("via")) {
+      const std::string node = map.String("via");
+      pin.via = scenario->fabric.FindNode(node);
+      if (!pin.via.valid()) map.Fail("via", fmt::format("there is no switch '{}'", node));
+      if (pin.path) map.Fail("via", "expected either path or via, found both");
+    }
+    pin.level = static_cast<uint32_t>(map.Int("level"));
+    if (std::ranges::find(pins, pin.job, &traffic::fixed::Pin::job) != pins.end()) {
+      map.Fail("job", fmt::format("the job '{}' appears twice", name));
+    }
+    if (!map.Finish().ok()) return;
+    pins.push_back(pin);
+  }
+}
+
+void ReadCassiniOptions(YamlMap& root, Scenario* scenario) {
+  auto section = root.Map("cassini");
+  if (!section) return;
+  traffic::cassini::CassiniOptions& options = scenario->policy_options.cassini;
+  options.min_score_gain = section->Double("min_score_gain");
+  options.contended = static_cast<traffic::cassini::ContendedUpkeep>(section->Choice("contended"));
+  options.loops = static_cast<traffic::cassini::LoopRule>(section->Choice("loops"));
+  static_cast<void>(section->Finish());
+}
+
 void ReadCruxOptions(YamlMap& root, Scenario* scenario) {
   auto section = root.Map("crux");
   if (!section) return;
   traffic::crux::CruxOptions& crux = scenario->policy_options.crux;
+  ReadPathSelection(*section, &crux.paths);
   crux.paths.hysteresis = section->Double("path_hysteresis");
+  const size_t correction = section->Choice("correction");
+  crux.correction.paper_mode = correction == 1;
+  crux.correction.enabled = correction != 2;
+  crux.edge_weight = static_cast<traffic::crux::EdgeWeight>(section->Choice("edge_weight"));
   crux.level_hysteresis = section->Double("level_hysteresis");
   crux.fairness = section->Double("fairness");
   crux.starvation_guard = Seconds(section->Double("starvation_guard_s"));
@@ -443,6 +511,9 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   ReadAllocation(root, &scenario);
   ReadCruxOptions(root, &scenario);
   ReadC4pOptions(root, &scenario);
+  ReadTacclStarOptions(root, &scenario);
+  ReadSprayOptions(root, &scenario);
+  ReadCassiniOptions(root, &scenario);
   auto trace = root.Map("trace");
   FL_RETURN_IF_ERROR(document.status());
   if (trace) ReadTrace(*trace, path, &scenario);
@@ -450,6 +521,7 @@ Result<Scenario> ReadScenario(const YamlDocument& document, const std::string& p
   FL_RETURN_IF_ERROR(document.status());
   if (!trace) ReadJobs(root, path, &scenario);
   FL_RETURN_IF_ERROR(document.status());
+  ReadFixedJobs(root, &scenario);
   ReadLinkEvents(root, &scenario);
   FL_RETURN_IF_ERROR(root.Finish());
   return scenario;

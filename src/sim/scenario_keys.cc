@@ -20,6 +20,15 @@ constexpr std::string_view kWithAllocation = "only where the scenario has `alloc
 std::vector<std::string_view> DataParallelAlgorithms() { return {"hierarchical", "ring", "tree"}; }
 std::vector<std::string_view> Congestions() { return {"none", "dcqcn"}; }
 std::vector<std::string_view> Details() { return {"coupled", "edge", "agents"}; }
+std::vector<std::string_view> PathUnits() { return {"flow", "job"}; }
+std::vector<std::string_view> CongestionMeasures() { return {"rate", "bytes", "higher-jobs"}; }
+std::vector<std::string_view> Corrections() { return {"averaged", "paper", "none"}; }
+std::vector<std::string_view> EdgeWeights() { return {"intensity", "gain"}; }
+std::vector<std::string_view> LevelRules() { return {"equal-groups", "top-ranks"}; }
+std::vector<std::string_view> TacclReadings() { return {"arrivals", "all"}; }
+std::vector<std::string_view> ContendedUpkeeps() { return {"grid", "once"}; }
+std::vector<std::string_view> LoopRules() { return {"cut", "no-shift"}; }
+std::vector<std::string_view> SpraySplits() { return {"adaptive", "oblivious"}; }
 std::vector<std::string_view> Varied() { return {"hash", "phase", "placement"}; }
 std::vector<std::string_view> Collectives() {
   const auto names = collective::CollectiveNames();
@@ -422,6 +431,30 @@ constexpr YamlMapKeys kLinkEventKeys = {
     .name = "link event", .meaning = "A link that fails, slows down or recovers.", .keys = kLinkEvent};
 
 constexpr YamlKey kCrux[] = {
+    {.name = "path_unit",
+     .meaning = "What gets a path at once: each `flow`, or the whole `job` one index among its equal-cost paths.",
+     .example = "job",
+     .fallback = "flow",
+     .choices = PathUnits},
+    {.name = "congestion_measure",
+     .meaning = "What makes a link congested: the bytes per second of solo run time, the bytes per iteration, or the "
+                "number of jobs of higher precedence.",
+     .example = "bytes",
+     .fallback = "rate",
+     .choices = CongestionMeasures},
+    {.name = "correction",
+     .meaning =
+         "The correction factor of intensities: gains `averaged` over initial phases and clamped, the formula as "
+         "printed in the `paper`, or `none`: factor 1.",
+     .example = "none",
+     .fallback = "averaged",
+     .choices = Corrections},
+    {.name = "edge_weight",
+     .meaning = "What an order of two jobs is worth when levels are cut: the `intensity` of the upper job, as in the "
+                "paper, or the `gain` that it is estimated to bring. `crux+c4p` always uses `gain`.",
+     .example = "gain",
+     .fallback = "intensity",
+     .choices = EdgeWeights},
     {.name = "path_hysteresis",
      .type = YamlType::kNumber,
      .meaning = "By which share another path must be better before a flow moves to it.",
@@ -455,6 +488,101 @@ constexpr YamlKey kCrux[] = {
      .max = kMaxSeconds},
 };
 constexpr YamlMapKeys kCruxKeys = {.name = "crux", .meaning = "Options of the policies `crux…`.", .keys = kCrux};
+
+constexpr YamlKey kTacclStar[] = {
+    {.name = "reading",
+     .meaning =
+         "Which jobs get new paths when something changes: only `arrivals`, or `all`. The Crux paper does not say.",
+     .example = "all",
+     .fallback = "arrivals",
+     .choices = TacclReadings},
+    {.name = "levels",
+     .meaning =
+         "How its order becomes levels: `equal-groups`, or `top-ranks` with a level each and the rest on the last.",
+     .example = "top-ranks",
+     .fallback = "equal-groups",
+     .choices = LevelRules},
+    {.name = "path_unit",
+     .meaning = "What gets a path at once: each `flow`, or the whole `job`.",
+     .example = "job",
+     .fallback = "flow",
+     .choices = PathUnits},
+    {.name = "congestion_measure",
+     .meaning = "What makes a link congested, as for `crux`.",
+     .example = "bytes",
+     .fallback = "rate",
+     .choices = CongestionMeasures},
+};
+constexpr YamlMapKeys kTacclStarKeys = {
+    .name = "taccl_star", .meaning = "Options of the policy `taccl-star`.", .keys = kTacclStar};
+
+constexpr YamlKey kCassini[] = {
+    {.name = "min_score_gain",
+     .type = YamlType::kNumber,
+     .meaning = "By how much shifts must raise the score of the links where jobs meet to be applied.",
+     .example = "0.1",
+     .fallback = "0.05",
+     .min = 0,
+     .max = 1},
+    {.name = "contended",
+     .meaning = "What becomes of jobs that need more of a link than there is: they take turns on a `grid` of a longer "
+                "period, or are shifted `once`.",
+     .example = "once",
+     .fallback = "grid",
+     .choices = ContendedUpkeeps},
+    {.name = "loops",
+     .meaning = "What is done where the wishes of links contradict each other: the least contended are `cut`, or "
+                "`no-shift` is made.",
+     .example = "no-shift",
+     .fallback = "cut",
+     .choices = LoopRules},
+};
+constexpr YamlMapKeys kCassiniKeys = {
+    .name = "cassini", .meaning = "Options of the policy `cassini`.", .keys = kCassini};
+
+constexpr YamlKey kSpray[] = {
+    {.name = "split",
+     .meaning = "How a flow is divided over its paths: `adaptive`, by what they can carry, or `oblivious`, alike.",
+     .example = "oblivious",
+     .fallback = "adaptive",
+     .choices = SpraySplits},
+    {.name = "efficiency",
+     .type = YamlType::kNumber,
+     .meaning = "Share of the payload of network links that spraying leaves. MRC reached 770 of 800 Gb/s.",
+     .example = "1",
+     .fallback = "0.96",
+     .min = 0.01,
+     .max = 1},
+};
+constexpr YamlMapKeys kSprayKeys = {
+    .name = "spray", .meaning = "Options of the policies `spray` and `crux+spray`.", .keys = kSpray};
+
+constexpr YamlKey kFixed[] = {
+    {.name = "job", .meaning = "Name of the job.", .example = "a", .is_required = true},
+    {.name = "path",
+     .type = YamlType::kInteger,
+     .meaning =
+         "Number of the equal-cost path that each of its flows takes, modulo how many there are. Not beside `via`.",
+     .example = "0",
+     .otherwise = "the paths of the hashes",
+     .min = 0},
+    {.name = "via",
+     .meaning = "A switch: each flow takes the first of its equal-cost paths through it, if there is one.",
+     .example = "spine0",
+     .otherwise = "the paths of the hashes"},
+    {.name = "level",
+     .type = YamlType::kInteger,
+     .meaning = "Priority level; 0 goes first.",
+     .example = "1",
+     .fallback = "0",
+     .min = 0,
+     .max = 63},
+};
+constexpr YamlMapKeys kFixedKeys = {.name = "fixed job",
+                                    .meaning =
+                                        "Paths and level of a job under the policy `fixed`; jobs that are not "
+                                        "named have the paths of their hashes and level 0.",
+                                    .keys = kFixed};
 
 constexpr YamlKey kC4p[] = {
     {.name = "max_imbalance",
@@ -616,6 +744,27 @@ constexpr YamlKey kScenario[] = {
      .meaning = "Options of C4P.",
      .example = "{max_imbalance: 1.2}",
      .map = &kC4pKeys},
+    {.name = "spray",
+     .type = YamlType::kMap,
+     .meaning = "Options of packet spraying.",
+     .example = "{efficiency: 1}",
+     .map = &kSprayKeys},
+    {.name = "fixed",
+     .type = YamlType::kMaps,
+     .meaning = "Given paths and levels, for the policy `fixed`.",
+     .example = "[{job: a, via: spine0, level: 1}]",
+     .map = &kFixedKeys,
+     .with = "jobs"},
+    {.name = "taccl_star",
+     .type = YamlType::kMap,
+     .meaning = "Options of TACCL*.",
+     .example = "{reading: all}",
+     .map = &kTacclStarKeys},
+    {.name = "cassini",
+     .type = YamlType::kMap,
+     .meaning = "Options of CASSINI.",
+     .example = "{contended: once}",
+     .map = &kCassiniKeys},
     {.name = "profile_jobs",
      .type = YamlType::kSwitch,
      .meaning =

@@ -105,6 +105,7 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   options.controller.hash_seed = seeds.hash;
   options.controller.random_seed = seeds.hash;
   options.phase_seed = seeds.phase;
+  options.routing_efficiency = traffic::RoutingEfficiency(run.policy, scenario.policy_options);
   std::vector<scheduling::DecisionRecord> decisions;
   std::unique_ptr<scheduling::AllocationPolicy> allocation;
   if (!run.allocation.empty()) {

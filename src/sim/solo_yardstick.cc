@@ -9,6 +9,7 @@
 #include "sim/contention_domain.h"
 #include "sim/run_watch.h"
 #include "sim/timeline.h"
+#include "traffic/path_bundle.h"
 
 namespace fairlead::sim {
 
@@ -103,8 +104,9 @@ bool SoloYardstick::MayBeFaster(const model::Iteration& iteration, const std::ve
     const model::CommunicationPhase& phase = iteration.phases[p];
     double longest_s = 0;
     for (uint32_t f = phase.first_flow; f < phase.first_flow + phase.num_flows; ++f) {
+      const double bytes = iteration.flows[f].bytes.value() / traffic::NumParts(paths[f]);
       for (const LinkId link : paths[f]) {
-        phase_bytes_[link] += iteration.flows[f].bytes.value();
+        phase_bytes_[link] += bytes;
         longest_s = std::max(longest_s, phase_bytes_[link] / (*capacities_)[link]);
       }
     }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "traffic/path_bundle.h"
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::traffic {
@@ -93,7 +94,7 @@ JobTraffic LinkTrafficMeter::Measure(const model::Iteration& iteration, std::spa
 PhaseTraffic LinkTrafficMeter::MeasurePhase(const model::Iteration& iteration, const model::CommunicationPhase& phase,
                                             std::span<const model::Path> paths) {
   for (uint32_t f = phase.first_flow; f < phase.first_flow + phase.num_flows; ++f) {
-    const double bytes = iteration.flows[f].bytes.value();
+    const double bytes = iteration.flows[f].bytes.value() / NumParts(paths[f]);
     for (const LinkId link : paths[f]) {
       if (phase_bytes_[link] == 0) phase_links_.push_back(link);
       phase_bytes_[link] += bytes;

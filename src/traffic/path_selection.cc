@@ -83,10 +83,10 @@ class PathSelector {
   size_t FindBestCandidate(const PathRequest& request, size_t flow, const PathCandidates& candidates,
                            double load) const;
   bool InForceMatters(const PathRequest& request) const {
-    return options_.hysteresis > 0 && !request.paths_in_force.empty();
+    return (options_.hysteresis > 0 || !options_.moves_flows) && !request.paths_in_force.empty();
   }
   bool WorthChanging(const PathCost& best, const PathCost& in_force) const {
-    return ClearlyLess(best.worst, in_force.worst * (1 - options_.hysteresis));
+    return options_.moves_flows && ClearlyLess(best.worst, in_force.worst * (1 - options_.hysteresis));
   }
   size_t FindInForce(const PathRequest& request, size_t flow, const PathCandidates& candidates) const;
   void AddLoad(std::span<const LinkId> path, double load);

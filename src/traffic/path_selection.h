@@ -49,6 +49,8 @@ struct PathSelectionOptions {
   // In [0, 1). Keeps the path in force unless the best path's worst link is less congested by more than this fraction.
   // 0 = always take the best path, as in the paper. Larger: fewer changes, more congestion.
   double hysteresis = 0;
+  // Off: a path in force is kept for as long as it is one of the candidates.
+  bool moves_flows = true;
 
   Status Validate() const;
 };
@@ -63,7 +65,7 @@ struct PathRequest {
   double precedence = 0;  // greater chooses first: GPU intensity for Crux; finite
   Seconds solo_time;      // > 0
   std::span<const model::FlowDemand> flows;
-  std::span<const model::Path> paths_in_force;  // [flow] or empty; only read when hysteresis > 0
+  std::span<const model::Path> paths_in_force;  // [flow] or empty; only read when hysteresis > 0 or flows don't move
 };
 
 struct PathSelection {

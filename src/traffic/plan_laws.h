@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "traffic/path_bundle.h"
 #include "traffic/traffic_example.h"
 
 namespace fairlead::traffic {
@@ -89,11 +90,19 @@ inline void ExpectEqualCostPaths(const ExampleCluster& cluster, size_t job, cons
   for (size_t f = 0; f < flows.size(); ++f) {
     const uint64_t num_paths = cluster.router().CountPaths(flows[f].source, flows[f].destination);
     bool is_equal_cost = num_paths == 0 && plan.paths[f].empty();
+    uint32_t num_equal_cost_parts = 0;
     for (uint64_t index = 0; index < num_paths; ++index) {
       model::Path path;
       cluster.router().AppendPath(flows[f].source, flows[f].destination, index, &path);
       is_equal_cost = is_equal_cost || path == plan.paths[f];
+      // Of a bundle, each part.
+      if (NumParts(plan.paths[f]) == 1 || path.empty()) continue;
+      for (size_t at = 0; at + path.size() <= plan.paths[f].size(); at += path.size()) {
+        num_equal_cost_parts +=
+            std::equal(path.begin(), path.end(), plan.paths[f].begin() + static_cast<ptrdiff_t>(at));
+      }
     }
+    if (NumParts(plan.paths[f]) > 1) is_equal_cost = num_equal_cost_parts == NumParts(plan.paths[f]);
     EXPECT_TRUE(is_equal_cost) << "job " << job << " flow " << f;
   }
 }

@@ -8,7 +8,10 @@
 #include "traffic/cassini/cassini_policy.h"
 #include "traffic/crux/crux_policy.h"
 #include "traffic/ecmp/ecmp_policy.h"
+#include "traffic/ethereal/ethereal_router.h"
+#include "traffic/fixed/fixed_policy.h"
 #include "traffic/sincronia/sincronia_policy.h"
+#include "traffic/spray/spray_router.h"
 #include "traffic/taccl_star/taccl_star_policy.h"
 #include "traffic/varys/varys_policy.h"
 
@@ -16,6 +19,8 @@ namespace fairlead::traffic {
 namespace {
 
 using Policy = std::unique_ptr<TrafficPolicy>;
+
+constexpr std::string_view kCruxOn = "crux+";
 
 struct Entry {
   std::string_view name;
@@ -30,6 +35,11 @@ Result<Policy> Create(std::string_view, const PolicyOptions&) {
 Result<Policy> CreateTacclStar(std::string_view, const PolicyOptions& options) {
   FL_RETURN_IF_ERROR(options.taccl_star.Validate());
   return Policy(std::make_unique<taccl_star::TacclStarPolicy>(options.taccl_star));
+}
+
+Result<Policy> CreateCassini(std::string_view, const PolicyOptions& options) {
+  FL_RETURN_IF_ERROR(options.cassini.Validate());
+  return Policy(std::make_unique<cassini::CassiniPolicy>(options.cassini));
 }
 
 Result<Policy> MakeCrux(std::string_view name, const crux::CruxOptions& options) {
@@ -65,12 +75,35 @@ Result<Policy> CreateCruxWithC4p(std::string_view name, const PolicyOptions& opt
   return Policy(std::make_unique<crux::CruxPolicy>(levels, name, std::make_unique<c4p::BalancedPaths>(options.c4p)));
 }
 
+Result<Policy> CreateFixed(std::string_view, const PolicyOptions& options) {
+  return Policy(std::make_unique<fixed::FixedPolicy>(options.fixed));
+}
+
+// Levels of Crux on the paths that the router gives.
+Result<Policy> Layer(std::string_view name, std::unique_ptr<const FlowRouter> router, const PolicyOptions& options) {
+  if (!name.starts_with(kCruxOn)) return Policy(std::make_unique<LayeredPolicy>(name, std::move(router), nullptr));
+  FL_ASSIGN_OR_RETURN(Policy levels, MakeCrux("crux-levels", crux::LevelsOnly(options.crux)));
+  return Policy(std::make_unique<LayeredPolicy>(name, std::move(router), std::move(levels)));
+}
+
+Result<Policy> CreateSpray(std::string_view name, const PolicyOptions& options) {
+  FL_RETURN_IF_ERROR(options.spray.Validate());
+  return Layer(name, std::make_unique<spray::SprayRouter>(options.spray), options);
+}
+
+Result<Policy> CreateEthereal(std::string_view name, const PolicyOptions& options) {
+  return Layer(name, std::make_unique<ethereal::EtherealRouter>(), options);
+}
+
 constexpr Entry kPolicies[] = {
     {"ecmp", Create<EcmpPolicy>},
+    {"fixed", CreateFixed},
+    {"spray", CreateSpray},
+    {"ethereal", CreateEthereal},
     {"sincronia", Create<sincronia::SincroniaPolicy>},
     {"varys", Create<varys::VarysPolicy>},
     {"taccl-star", CreateTacclStar},
-    {"cassini", Create<cassini::CassiniPolicy>},
+    {"cassini", CreateCassini},
     {"crux-pa", CreateVariant<crux::PrioritiesOnly>},
     {"crux-levels", CreateVariant<crux::LevelsOnly>},
     {"crux-ps-pa", CreateVariant<crux::PathsAndPriorities>},
@@ -80,9 +113,15 @@ constexpr Entry kPolicies[] = {
     {"c4p-static", CreateStaticC4p},
     {"c4p", CreateC4p},
     {"crux+c4p", CreateCruxWithC4p},
+    {"crux+spray", CreateSpray},
+    {"crux+ethereal", CreateEthereal},
 };
 
 }  // namespace
+
+double RoutingEfficiency(std::string_view name, const PolicyOptions& options) {
+  return name.ends_with("spray") ? options.spray.efficiency : 1;
+}
 
 std::vector<std::string_view> PolicyNames() {
   std::vector<std::string_view> names;

@@ -7,7 +7,10 @@
 
 #include "base/status.h"
 #include "traffic/c4p/balanced_paths.h"
+#include "traffic/cassini/cassini_options.h"
 #include "traffic/crux/crux_options.h"
+#include "traffic/fixed/fixed_options.h"
+#include "traffic/spray/spray_options.h"
 #include "traffic/taccl_star/taccl_star_options.h"
 #include "traffic/traffic_policy.h"
 
@@ -18,7 +21,14 @@ struct PolicyOptions {
   crux::CruxOptions crux;     // of "crux" and "crux+c4p"; "crux-…" changes what its name says
   c4p::BalancingOptions c4p;  // of "c4p", "c4p-static" and "crux+c4p"
   taccl_star::TacclStarOptions taccl_star;
+  cassini::CassiniOptions cassini;
+  spray::SprayOptions spray;  // of "spray" and "crux+spray"
+  fixed::FixedOptions fixed;
 };
+
+// Share of the payload of network links that the way the policy's packets travel leaves: below 1 for those that
+// spray. `name` is one of PolicyNames().
+double RoutingEfficiency(std::string_view name, const PolicyOptions& options);
 
 // In the order people should see them: baselines first.
 std::vector<std::string_view> PolicyNames();

@@ -19,6 +19,7 @@
 #include "model/flow.h"
 #include "model/path.h"
 #include "topology/router.h"
+#include "traffic/time_shift.h"
 
 namespace fairlead::traffic {
 
@@ -65,22 +66,6 @@ struct TrafficSnapshot {
   BytesPerSecond CapacityOf(LinkId link) const {
     return router->fabric().capacity(link) * (health == nullptr ? 1.0 : (*health)[link]);
   }
-};
-
-// Iterations shall begin at instants that are `offset` modulo `period`, so that the bursts of jobs interleave. Carried
-// out at the start of an iteration: it is delayed to the next such instant where it is off by more than `tolerance`.
-struct TimeShift {
-  SimDuration period;  // > 0
-  SimDuration offset;  // 0 <= offset < period, from time 0 of the cluster's clock
-  SimDuration tolerance;
-
-  // How long after the last of these instants `t` is, in nanoseconds; 0 <= result < period.
-  int64_t NsAfterGrid(SimTime t) const {
-    const int64_t rest = (t.ns() - offset.ns()) % period.ns();
-    return rest < 0 ? rest + period.ns() : rest;
-  }
-
-  friend bool operator==(const TimeShift&, const TimeShift&) = default;
 };
 
 // What one job gets, and why.

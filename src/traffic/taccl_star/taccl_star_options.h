@@ -9,7 +9,15 @@
 
 namespace fairlead::traffic::taccl_star {
 
+// Which jobs look for the least congested path when something changes.
+enum class Reading {
+  kArrivals,  // a job when it comes; then it is never moved, but for flows whose path has died
+  kAll,       // all jobs, in order of arrival
+};
+
 struct TacclStarOptions {
+  // The Crux paper gives one rule (less congested paths), and says that it re-plans at every event, of Crux only.
+  Reading reading = Reading::kArrivals;
   // Equal groups, or Sincronia's rule: the Crux paper says neither.
   LevelRule levels = LevelRule::kEqualGroups;
   PathSelectionOptions paths;

@@ -62,7 +62,9 @@ TrafficPlan TacclStarPolicy::Plan(const TrafficSnapshot& snapshot) const {
     precedence.push_back(-static_cast<double>(survey.view(snapshot, p).arrival_order));
     distances.push_back(DistanceOf(survey.traffic[p], links));
   }
-  SelectSurveyedPaths(snapshot, links, precedence, options_.paths, options_.max_candidates, &survey);
+  PathSelectionOptions paths = options_.paths;
+  paths.moves_flows = options_.reading == Reading::kAll;
+  SelectSurveyedPaths(snapshot, links, precedence, paths, options_.max_candidates, &survey);
   SetRankedLevels(FarthestFirst(distances), options_.levels, snapshot.num_levels, &survey);
   for (size_t p = 0; p < survey.size(); ++p) {
     JobPlan& mine = survey.plan_of(p);

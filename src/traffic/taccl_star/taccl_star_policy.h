@@ -1,9 +1,10 @@
 // TACCL*: least congested paths, far transfers first; what the Crux paper makes of TACCL between jobs.
 //
 // Problem     a baseline that chooses paths as well as Crux does, but knows nothing of GPUs.
-// Method      paths: jobs in order of arrival, each flow takes the least congested of its equal-cost paths
-//             (path_selection.h). Order: by the tiers that the farthest flow crosses (leaf, spine, core), then by
-//             bytes times network hops, both descending, then by id. Levels: groups of equal size, or Sincronia's rule.
+// Method      paths: each flow takes the least congested of its equal-cost paths (path_selection.h), when its job comes
+//             (reading `arrivals`), or at every change, in order of arrival (`all`). Order: by the tiers that the
+//             farthest flow crosses (leaf, spine, core), then by bytes times network hops, both descending, then by id.
+//             Levels: groups of equal size, or Sincronia's rule.
 // Cost        that of the paths; see BM_TracePlan.
 // Guarantees  same snapshot, same plan. Every path is one of the router's equal-cost paths. A level never falls as rank
 //             grows.
