@@ -9,7 +9,7 @@
 namespace fairlead::controller {
 namespace {
 
-constexpr size_t kJobNameMax = 63;
+constexpr size_t kJobNameMax = 128;  // of a key (model/job_identity.h)
 
 // Empty: it is one.
 std::string FaultOfJobName(const std::string& name) {

@@ -84,7 +84,7 @@ TEST(TrafficControllerTest, HellosAreCheckedAndTheSecondStreamOfAHostReplacesThe
   EXPECT_TRUE(cluster.Send({StreamMessage{StreamId(100u), hello}}).empty());
   hello.protocol_version = 7;
   EXPECT_EQ(refusal(101, hello),
-            "agent test speaks protocol 7, this controller (test) speaks 3: install the same version of Fairlead on "
+            "agent test speaks protocol 7, this controller (test) speaks 4: install the same version of Fairlead on "
             "both");
   hello = cluster.Hello(0);
   hello.host = "h99\n";
