@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "agent/job_levels.h"
@@ -35,6 +36,15 @@ VirtualControllerOptions ControllerOptions(const traffic::LivePolicy& policy, ui
   options.traffic.version = "simulated";
   options.traffic.num_levels = num_levels;
   return options;
+}
+
+// Processes name their jobs with these (model/job_name.h); a scenario may use others.
+std::string ProcessJobName(const model::Job& job, uint64_t run) {
+  std::string name = job.name.substr(0, kJobNameMax);
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
+  }
+  return fmt::format("{}.{}.{}", name, job.id.value(), run);
 }
 
 Status CheckPorts(const topology::Fabric& fabric) {
@@ -134,7 +144,7 @@ void HostWorld::Start(const LiveJob& job) {
   if (jobs_.empty()) next_sample_ = queue_.now() + kSamplePeriod;
   const uint64_t run = ++num_starts_;
   Job& mine = jobs_[id];
-  mine.name = fmt::format("{}.{}.{}", job.job.name.substr(0, kJobNameMax), id.value(), run);
+  mine.name = ProcessJobName(job.job, run);
   mine.run = run;
   mine.level = options_.num_levels - 1;
   mine.counters.job = id;
