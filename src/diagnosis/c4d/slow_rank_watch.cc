@@ -346,6 +346,7 @@ double SlowRankWatch::BlockSeconds() const {
 }
 
 std::vector<SlowRank> SlowRankWatch::Slow() const {
+  if (roles_.empty()) return {};
   std::vector<SlowRank> found;
   std::set<HostId> hosts;
   for (const Role& role : roles_) {
