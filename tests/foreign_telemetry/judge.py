@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
-"""Runs `fairlead diag analyze` on jobs of families.py and judges what it says."""
+"""Runs `fairlead diag analyze` on jobs of families.py and judges what it says.
+
+    judge.py --binary build/release/apps/fairlead              two thirds of the families
+    judge.py --binary … --held-out                             the third that is not to be tuned on
+    judge.py --binary … --check slow_gpu/ring8/1.3 …           some cases, as a test
+"""
 
 import argparse
 import json
@@ -77,17 +82,21 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", default="")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--table", action="store_true", help="no line for each case that went wrong")
+    parser.add_argument("--check", nargs="*", default=[], help="only these cases; exit code 1 if one goes wrong")
     arguments = parser.parse_args()
     tasks = []
     for case, name, options, faults in list(families.healthy_cases()) + list(families.fault_cases()):
-        if families.is_held_out(case) != arguments.held_out or arguments.only not in case:
+        if arguments.check:
+            if case not in arguments.check:
+                continue
+        elif families.is_held_out(case) != arguments.held_out or arguments.only not in case:
             continue
         for seed in range(arguments.first, arguments.first + arguments.seeds):
             tasks.append((case, name, options, faults, seed, arguments.binary, arguments.keep))
     sums, delays, pairs = defaultdict(Counter), defaultdict(list), []
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for case, seed, verdict, delay, text, said in pool.map(run_indirect, [(t[0], t[4], arguments.held_out, arguments.binary, arguments.keep) for t in tasks]):
+        for case, seed, verdict, delay, text, said in pool.map(run_indirect, [(t[0], t[4], arguments.binary, arguments.keep) for t in tasks]):
             family = case.split("/")[0] if not case.startswith("healthy") else "healthy " + case.split("/")[2]
             sums[family][verdict] += 1
             if delay is not None:
@@ -107,11 +116,14 @@ def main():
     bins = defaultdict(list)
     for confidence, right in pairs:
         bins[round(confidence, 1)].append(right)
+    num_wrong = sum(healthy.values()) + sum(faulty.values())
+    num_wrong -= healthy["silent"] + healthy["hint"] + faulty["right"]
     print("confidence:", {b: f"{sum(v)}/{len(v)}" for b, v in sorted(bins.items())})
+    return 1 if arguments.check and (num_wrong or len(tasks) != len(arguments.check)) else 0
 
 
 def run_indirect(key):
-    wanted, seed, held_out, binary, keep = key
+    wanted, seed, binary, keep = key
     for case, name, options, faults in list(families.healthy_cases()) + list(families.fault_cases()):
         if case == wanted:
             return run((case, name, options, faults, seed, binary, keep))
@@ -119,4 +131,4 @@ def run_indirect(key):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -246,6 +246,7 @@ bool C4dMaster::IsAftermath(const Suspect& dead) const {
 void C4dMaster::JudgeBlocks(SimTime now) {
   slow_->by_blocks = slow_->stragglers.JudgeBlocks();
   if (now < excused_until_ || HasOpen(IsDead) || HasOpen(IsHang)) return;
+  if (slow_->stragglers.HasStages()) return;
   for (const Suspect& suspect : tracker_->HoldConfirmed(slow_->by_blocks, now)) tracker_->Open(suspect, now, {});
   for (const Suspect& suspect : slow_->by_blocks) tracker_->Raise(suspect);
 }
@@ -276,6 +277,12 @@ void C4dMaster::EndWindowIfDue(SimTime now) {
   if (age < options_.window.length || (!is_full && !is_late)) return;
   const std::vector<double> lateness = slow_->stragglers.JudgeWindow();
   std::vector<Suspect> suspects = slow_->transfers.EndWindow(now, lateness);
+  if (slow_->stragglers.HasStages()) {
+    // Waits for slow messages pass for own time: a rank is named only if no path is slow, and by windows like a path.
+    if (!suspects.empty()) slow_->by_blocks.clear();
+    std::erase_if(slow_->by_blocks, [&](const Suspect& late) { return !slow_->stragglers.IsWaitedFor(late); });
+    for (Suspect& late : slow_->by_blocks) late.is_confirmed = false;
+  }
   WeighTransfers(&suspects);
   std::vector<Suspect> stragglers = slow_->stragglers.TakeSuspects(!suspects.empty());
   std::move(stragglers.begin(), stragglers.end(), std::back_inserter(suspects));

@@ -12,7 +12,8 @@
 //               mismatch      when it lasts for a report period, so that a rank may contradict itself
 //               hang          one at a time, when the same verdict lasts for `hang.confirm_for`
 //               unreachable   when the host stays away for `silence.confirm_for` and the job goes on
-//               slow          K of M windows; windows in which the job was stalled do not count
+//               slow          ranks by the evidence of iterations (slow_rank_watch.h); the rest by windows, of which
+//                             those in which the job was stalled do not count (finding_tracker.h)
 //             A death after a confirmed hang is how the job ends (watchdogs), unless a hardware error or the hang's own
 //             culprit died. A finding that explains open ones takes them as its symptoms.
 // Cost        a call: linear in its records, plus O(hosts + communicators) while all is well; see

@@ -119,10 +119,9 @@ void SlowRankWatch::JudgeDue(Role& role) {
     role.next = first->first + 1;
     std::vector<BlockSample> samples = std::move(first->second);
     role.open.erase(first);
-    const auto num_awaited = static_cast<double>(
-        std::ranges::count_if(role.ranks, [&](uint32_t r) {
-          return ranks_[r].has_told && ranks_[r].latest_index + kBlocksBehind >= role.next;
-        }));
+    const auto num_awaited = static_cast<double>(std::ranges::count_if(role.ranks, [&](uint32_t r) {
+      return ranks_[r].has_told && ranks_[r].latest_index + kBlocksBehind >= role.next;
+    }));
     if (static_cast<double>(samples.size()) >= kQuorum * num_awaited) JudgeBlock(role, std::move(samples));
   }
 }
@@ -208,7 +207,8 @@ void SlowRankWatch::AddToRanks(Role& role, const Block& block) {
     const double x = block.x[i] - margin;
     const double others = is_alike[i] ? others_alike[next++] : greatest;
     if (role.ranks.size() >= kRoleMin) {
-      const auto as_slow = std::ranges::count_if(alike, [&](double other) { return other >= x; }) - (is_alike[i] ? 1 : 0);
+      const auto as_slow =
+          std::ranges::count_if(alike, [&](double other) { return other >= x; }) - (is_alike[i] ? 1 : 0);
       const auto n = static_cast<double>(alike.size() + (is_alike[i] ? 0 : 1));
       if (n < 2) continue;
       AddTo(rank, x > others, 1 / n, (1 + static_cast<double>(as_slow)) / n, block.x[i], others, block.host_x[i],
@@ -346,6 +346,7 @@ double SlowRankWatch::BlockSeconds() const {
 }
 
 std::vector<SlowRank> SlowRankWatch::Slow() const {
+  if (roles_.empty()) return {};
   std::vector<SlowRank> found;
   std::set<HostId> hosts;
   for (const Role& role : roles_) {

@@ -1,21 +1,23 @@
 // Which rank, or host, costs the iteration time by what it does itself, and how much?
 //
-// Problem     ranks differ by nature and by chance, all slow down together, some tell nothing, and a GPU may be slow for
-//             some seconds of each minute. What counts is what it costs the job.
-// Notation    own: seconds by which a rank did something itself in a block (iteration_blocks.h);  T: length of the block
+// Problem     ranks differ by nature and by chance, all slow down together, some tell nothing, and a GPU may be slow
+//             for some seconds of each minute. What counts is what it costs the job.
+// Notation    own: seconds by which a rank did something itself in a block (iteration_blocks.h);  T: length of the
+//             block
 //             x: own beyond what is usual for the rank, less what all of its role have in common
 //             role: ranks of the same stage of their pipelines
 // Method      1. usual for a rank is its median ratio to its role in the first blocks, kRatioMax at most; in roles of
 //             less than kRoleMin ranks its own median, and the common part is the lower median over the job;
 //             2. a block counts once all of the role that tell something have told it, or most, and it is past;
 //             3. the evidence (slow_evidence.h) of a rank rises if x less the margin, a share of T, exceeds that of all
-//             others in its role, or of its own past in small ones. Hosts likewise: most of their ranks have to be slow;
-//             4. slow is who has evidence beyond the threshold of a false alarm rate of kFalseAlarms a job, whose mean x
-//             is at least cost_min of T, surely beyond the margin, and has been so for some blocks and seconds;
-//             5. cost is the mean of x beyond the greatest x of those that are not slow: what the job would gain.
+//             others in its role, or of its own past in small ones. Hosts likewise: most of their ranks have to be
+//             slow; 4. slow is who has evidence beyond the threshold of a false alarm rate of kFalseAlarms a job,
+//             whose mean x is at least cost_min of T, surely beyond the margin, and has been so for some blocks and
+//             seconds; 5. cost is the mean of x beyond the greatest x of those that are not slow: what the job would
+//             gain.
 // Cost        O(ranks) a block, O(1) an output.
-// Guarantees  relabelling relabels; slowness of all by one factor names none; one stall names none; nothing is forgotten
-//             between spells of slowness.
+// Guarantees  relabelling relabels; slowness of all by one factor names none; one stall names none; nothing is
+//             forgotten between spells of slowness.
 // Limits      a rank that is slower than its like by less than kRatioMax from the beginning is as ever.
 // Reference   docs/papers/c4.md, "Slow ranks".
 #pragma once

@@ -14,8 +14,8 @@ namespace {
 // Own seconds of a rank in an iteration.
 using OwnSeconds = std::function<double(uint32_t rank, int iteration)>;
 
-// Iterations of a job of `num_hosts` hosts of two ranks with one all-reduce each; a rank that waits for the others takes
-// part when the last has come, and 0.1 s later all are done.
+// Iterations of a job of `num_hosts` hosts of two ranks with one all-reduce each; a rank that waits for the others
+// takes part when the last has come, and 0.1 s later all are done.
 std::vector<SlowRank> Play(uint32_t num_hosts, int iterations, const OwnSeconds& own_seconds,
                            const std::vector<uint32_t>& silent = {}) {
   const model::JobLayout layout = MakeExampleLayout({.hosts = num_hosts, .gpus = 2});

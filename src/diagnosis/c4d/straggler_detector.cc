@@ -95,6 +95,11 @@ void StragglerDetector::OnOutput(size_t rank, const OwnTime::Output& output) {
   watch_.blocks().AddOutput(rank, output.operation, output.at, output.own_seconds, output.host_seconds);
 }
 
+bool StragglerDetector::HasStages() const {
+  const std::vector<uint32_t> stages = FindStages();
+  return std::ranges::any_of(stages, [&](uint32_t stage) { return stage != stages.front(); });
+}
+
 std::vector<Suspect> StragglerDetector::JudgeBlocks() {
   watch_.Judge(FindStages());
   std::vector<Suspect> suspects;
@@ -480,6 +485,13 @@ std::vector<double> StragglerDetector::JudgeWindow() {
     const Signal own = JudgeOwn(window);
     const Signal blame = JudgeWaits(window.blame, &Baseline::blame_share, window.seconds);
     const Signal lag = JudgeWaits(window.lag, &Baseline::lag_share, window.seconds);
+    not_waited_for_.clear();
+    for (const SlowRank& slow : watch_.Slow()) {
+      const Candidate candidate{.ranks = slow.ranks, .culprit = {}};
+      const bool is_known = IsKnown(blame, candidate) || IsKnown(lag, candidate);
+      if (!is_known || Agrees(blame, candidate, window.seconds) || Agrees(lag, candidate, window.seconds)) continue;
+      not_waited_for_.insert(MakeSuspect(slow).culprits.front());
+    }
     const std::vector<Candidate> candidates = FindCandidates(window, own);
     verdict_.is_healthy = candidates.empty();
     for (const Candidate& candidate : candidates) {

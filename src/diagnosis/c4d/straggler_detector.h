@@ -61,6 +61,10 @@ class StragglerDetector : private OwnTime::Sink {
   // Judges what is judged block by block, whatever the window. Returns: those that are slow by now, confirmed.
   std::vector<Suspect> JudgeBlocks();
 
+  // Whether ranks are stages of pipelines: own time is less sure there, as waits for messages are mixed into it.
+  bool HasStages() const;
+  // Whether others were seen to wait for it in the window that was judged last, as far as that can be seen.
+  bool IsWaitedFor(const Suspect& suspect) const { return !not_waited_for_.contains(suspect.culprits.front()); }
   const SlowRankWatch& watch() const { return watch_; }
 
   // Ends the window: judges what was added since the one before, and forgets it.
@@ -161,6 +165,7 @@ class StragglerDetector : private OwnTime::Sink {
   Verdict verdict_;
   std::set<std::pair<HostId, uint32_t>> throttled_;  // (host, GPU), of the window
   std::set<std::pair<HostId, uint32_t>> ever_throttled_;
+  std::set<model::Culprit> not_waited_for_;
   std::vector<double> arrivals_;  // scratch
 };
 
