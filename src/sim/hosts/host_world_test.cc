@@ -78,7 +78,8 @@ TEST(HostWorldTest, WithoutItTheyStayWhereTheyWereHashed) {
   EXPECT_GT(WorstSlowdown(RunOne(FourJobs("agents", "ecmp", 60))), 1.2);
 }
 
-// One spine: all meet, whatever the paths. The jobs compute 0.4 s and send 2 GB (0.165 s at 97 Gb/s), and 0.1 s and 4 GB.
+// One spine: all meet, whatever the paths. The jobs compute 0.4 s and send 2 GB (0.165 s at 97 Gb/s), or 0.1 s and
+// 4 GB.
 constexpr char kOneLink[] =
     "title: test\n"
     "fabric: {kind: clos2, leaves: 2, hosts_per_leaf: 2, spines: 1, uplink_gbps: 100,\n"
