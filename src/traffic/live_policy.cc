@@ -10,7 +10,7 @@
 namespace fairlead::traffic {
 namespace {
 
-constexpr LivePolicy kPolicies[] = {
+constexpr LivePolicy kLivePolicies[] = {
     {.name = "ecmp", .decides = "none", .chooses_paths = false, .sets_levels = false},
     {.name = "c4p", .decides = "paths", .chooses_paths = true, .sets_levels = false},
     {.name = "crux-levels", .decides = "priorities", .chooses_paths = false, .sets_levels = true},
@@ -23,16 +23,16 @@ constexpr LivePolicy kPolicies[] = {
 
 }  // namespace
 
-std::span<const LivePolicy> LivePolicies() { return kPolicies; }
+std::span<const LivePolicy> LivePolicies() { return kLivePolicies; }
 
 std::vector<std::string_view> LivePolicyNames() {
   std::vector<std::string_view> names;
-  for (const LivePolicy& policy : kPolicies) names.push_back(policy.name);
+  for (const LivePolicy& policy : kLivePolicies) names.push_back(policy.name);
   return names;
 }
 
 Result<LivePolicy> FindLivePolicy(std::string_view name) {
-  for (const LivePolicy& policy : kPolicies) {
+  for (const LivePolicy& policy : kLivePolicies) {
     if (policy.name == name) return policy;
   }
   return NotFound(UnknownName("policy for running jobs", name, LivePolicyNames()));

@@ -66,6 +66,11 @@ std::vector<double> GreatestOfOthers(const std::vector<double>& values) {
   return others;
 }
 
+// How many of them, which ascend, are at least that much.
+double CountFrom(const std::vector<double>& ascending, double least) {
+  return static_cast<double>(ascending.end() - std::ranges::lower_bound(ascending, least));
+}
+
 }  // namespace
 
 SlowRankWatch::SlowRankWatch(const model::JobLayout& layout)
@@ -200,19 +205,18 @@ void SlowRankWatch::AddToRanks(Role& role, const Block& block) {
     if (is_alike.back()) alike.push_back(block.x[i]);
   }
   const std::vector<double> others_alike = GreatestOfOthers(alike);
-  const double greatest = alike.empty() ? -INFINITY : *std::ranges::max_element(alike);
+  std::ranges::sort(alike);
+  const double greatest = alike.empty() ? -INFINITY : alike.back();
   size_t next = 0;
   for (size_t i = 0; i < block.x.size(); ++i) {
     Rank& rank = ranks_[block.samples[i].rank];
     const double x = block.x[i] - margin;
     const double others = is_alike[i] ? others_alike[next++] : greatest;
     if (role.ranks.size() >= kRoleMin) {
-      const auto as_slow =
-          std::ranges::count_if(alike, [&](double other) { return other >= x; }) - (is_alike[i] ? 1 : 0);
+      const double as_slow = CountFrom(alike, x) - (is_alike[i] ? 1 : 0);
       const auto n = static_cast<double>(alike.size() + (is_alike[i] ? 0 : 1));
       if (n < 2) continue;
-      AddTo(rank, x > others, 1 / n, (1 + static_cast<double>(as_slow)) / n, block.x[i], others, block.host_x[i],
-            block);
+      AddTo(rank, x > others, 1 / n, (1 + as_slow) / n, block.x[i], others, block.host_x[i], block);
       continue;
     }
     if (rank.past.size() < kBaselineMin || block.seconds <= 0) continue;
@@ -239,14 +243,15 @@ void SlowRankWatch::AddToHosts(Role& role, const Block& block) {
   }
   const std::vector<double> others = GreatestOfOthers(values);
   const double margin = (block.is_known ? kMargin : kMarginUnknown) * block.seconds;
+  std::vector<double> ascending = values;
+  std::ranges::sort(ascending);
   size_t i = 0;
   for (const auto& [host, x] : x_of) {
     const auto n = static_cast<double>(values.size());
-    const auto as_slow = std::ranges::count_if(values, [&](double other) { return other >= values[i] - margin; }) - 1;
+    const double as_slow = std::max(0.0, CountFrom(ascending, values[i] - margin) - 1);
     if (x.size() >= 2) {
-      AddTo(role.hosts[host], values[i] - margin > others[i], 1 / n,
-            (1 + std::max<double>(0, static_cast<double>(as_slow))) / n, values[i], std::max(0.0, others[i]),
-            LowerMedian(host_x_of[host]), block);
+      AddTo(role.hosts[host], values[i] - margin > others[i], 1 / n, (1 + as_slow) / n, values[i],
+            std::max(0.0, others[i]), LowerMedian(host_x_of[host]), block);
     }
     ++i;
   }

@@ -15,7 +15,7 @@
 //             whose mean x is at least cost_min of T, surely beyond the margin, and has been so for some blocks and
 //             seconds; 5. cost is the mean of x beyond the greatest x of those that are not slow: what the job would
 //             gain.
-// Cost        O(ranks) a block, O(1) an output.
+// Cost        O(ranks log ranks) a block, O(1) an output.
 // Guarantees  relabelling relabels; slowness of all by one factor names none; one stall names none; nothing is
 //             forgotten between spells of slowness.
 // Limits      a rank that is slower than its like by less than kRatioMax from the beginning is as ever.
