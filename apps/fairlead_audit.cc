@@ -1,5 +1,4 @@
 // fairlead-audit: src/cli/audit_command.cc.
-#include "cli/audit_command.h"
 #include "cli/command_line.h"
 
 int main(int argc, char** argv) {

@@ -1,5 +1,4 @@
 // fairlead audit: is a log of what steering and operators did as it was written?
-#include "cli/audit_command.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/command.h"
 #include "cli/output_files.h"
 #include "service/audit_log.h"
 
@@ -35,6 +35,7 @@ int RunVerify(const VerifyOptions& options) {
 
 void AddAuditCommands(CLI::App& app, Invocation* invocation) {
   CLI::App* audit = app.add_subcommand("audit", "Check the log of what steering and operators did.");
+  audit->footer("Example: fairlead audit verify /var/log/fairlead-controller/audit.jsonl");
   audit->require_subcommand(1);
   CLI::App* verify = audit->add_subcommand(
       "verify", "Check that nothing in a log was changed, taken out or put in; exit code 1: something was.");

@@ -67,6 +67,7 @@ void AddAgentCommands(CLI::App& app, Invocation* invocation);
 void AddAgentCheckCommand(CLI::App* agent, Invocation* invocation);
 void AddAgentProcessesCommand(CLI::App* agent, Invocation* invocation);
 void AddAgentRunCommand(CLI::App* agent, Invocation* invocation);
+void AddAuditCommands(CLI::App& app, Invocation* invocation);
 void AddCertCommands(CLI::App& app, Invocation* invocation);
 void AddControllerCommand(CLI::App& app, Invocation* invocation);
 void AddDiagCommands(CLI::App& app, Invocation* invocation);

@@ -78,6 +78,7 @@ TEST(CommandLineTest, FairleadDescribesEachSiblingAsItDoesItself) {
   CLI::App app;
   Invocation invocation;
   AddAgentCommands(app, &invocation);
+  AddAuditCommands(app, &invocation);
   AddCertCommands(app, &invocation);
   AddControllerCommand(app, &invocation);
   AddDiagCommands(app, &invocation);
@@ -86,6 +87,7 @@ TEST(CommandLineTest, FairleadDescribesEachSiblingAsItDoesItself) {
   AddFabricCommands(app, &invocation);
   AddLabCommands(app, &invocation);
   AddPredictCommands(app, &invocation);
+  AddSchedCommands(app, &invocation);
   AddSimChaosCommand(app, &invocation);
   AddTraceCommands(app, &invocation);
   std::map<std::string, std::string> said, listed;

@@ -103,7 +103,7 @@ class CommandTreeTest(CommandCase):
         self.assertEqual(self.complete(["fairlead", "lab", "de"]), ["demo"])
         self.assertEqual(self.complete(["/usr/bin/fairlead-lab", "de"]), ["demo"])
         self.assertIn("--policy", self.complete(["fairlead", "sim", "run", "--p"]))
-        self.assertEqual(self.complete(["fairlead", "sim", "run", "--detail", ""]), ["coupled", "edge"])
+        self.assertEqual(self.complete(["fairlead", "sim", "run", "--detail", ""]), ["coupled", "edge", "agents"])
         self.assertEqual(self.complete(["fairlead", "sim", "run", "--detail", "=", "e"]), ["edge"])
         self.assertEqual(self.complete(["fairlead", "sim", "run", "--policy", "ecmp,crux+"]), ["ecmp,crux+c4p"])
         self.assertEqual(self.complete(["fairlead", "init", ""]), ["clos", "rail", "lab"])

@@ -333,7 +333,7 @@ class HangRule {
     Suspect& suspect = suspects->back();
     suspect.confidence = 0.6;
     if (!silent.empty()) return;
-    if (all.size() == 1 && picture_.ranks()[all.front()].last_heard == SimTime()) {
+    if (all.size() == 1 && !picture_.ranks()[all.front()].has_told) {
       suspect.confidence = kNoDataConfidence;
       suspect.sub_cause = SubCause::kUnknown;
       suspect.summary =

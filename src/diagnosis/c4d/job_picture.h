@@ -66,6 +66,7 @@ struct RankState {
   WholeReport reported_connections;
   // On the master's clock; zero: never.
   SimTime last_heard;
+  bool has_told = false;  // at least one report
   SimTime last_progress;
   bool is_silent = false;
   bool is_finalizing = false;
