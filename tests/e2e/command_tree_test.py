@@ -105,7 +105,7 @@ class CommandTreeTest(CommandCase):
         self.assertIn("--policy", self.complete(["fairlead", "sim", "run", "--p"]))
         self.assertEqual(self.complete(["fairlead", "sim", "run", "--detail", ""]), ["coupled", "edge", "agents"])
         self.assertEqual(self.complete(["fairlead", "sim", "run", "--detail", "=", "e"]), ["edge"])
-        self.assertEqual(self.complete(["fairlead", "sim", "run", "--policy", "ecmp,crux+"]), ["ecmp,crux+c4p"])
+        self.assertEqual(self.complete(["fairlead", "sim", "run", "--policy", "ecmp,crux+c"]), ["ecmp,crux+c4p"])
         self.assertEqual(self.complete(["fairlead", "init", ""]), ["clos", "rail", "lab"])
         self.assertEqual(self.complete(["fairlead", "sim", "run", "clu"]), ["cluster.yaml"])
         self.assertEqual(self.complete(["fairlead", "sim", "run", "--json", "clu"]), ["cluster.yaml"])
