@@ -585,6 +585,8 @@ void ClusterSimulation::CloseAccount(JobRecord& record, LastIteration last) {
     delays_.Attribute(job, LossCause::kShift,
                       (end - std::max(job.last_iteration_end, job.waits_recorded_until)).seconds().value());
   }
+  const double gained_s = std::exchange(job.gained_s, 0);
+  if (gained_s > 0) delays_.AttributeMore(job, -gained_s);
   if (last == LastIteration::kCounts) return;
   const double lost_ns = job.open_work * static_cast<double>(job.solo.iteration_ns);
   delays_.Attribute(job, LossCause::kRestart, lost_ns * 1e-9);

@@ -206,7 +206,7 @@ void ContentionDomain::MergeEqualLinks(NetworkDraft* draft) {
       place[link] = num_kept;
     }
     links_[num_kept] = links_[link];
-    link_users_[num_kept] = std::move(link_users_[link]);
+    std::swap(link_users_[num_kept], link_users_[link]);  // may be one and the same
     link_capacities_[num_kept] = link_capacities_[link];
     draft->capacities[num_kept] = draft->capacities[link];
     ++num_kept;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "sim/job_state.h"
 #include "sim/random_scenario.h"
 #include "sim/run_laws.h"
 #include "sim/scenario.h"
@@ -61,6 +62,46 @@ TEST(DelayAccountTest, AStarvedJobIsStalledAndCounts) {
   ASSERT_FALSE(run.jobs[1].lost_to.empty());
   EXPECT_EQ(run.jobs[1].lost_to[0].cause, LossCause::kLevel);
   EXPECT_EQ(run.jobs[1].lost_to[0].culprit, JobId(0));
+}
+
+TEST(DelayAccountTest, FlowsOverSeveralPathsLoseToTheJobsThatTheyMeet) {
+  // Each flow is halved over two uplinks of 50 Gb/s, which both jobs fill.
+  const SimulationReport report = RunText(
+      "title: two\nfabric: {kind: clos2, leaves: 2, hosts_per_leaf: 2, spines: 2, uplink_gbps: 50, host: {gpus: 1, "
+      "sockets: 1, pcie_switches: 1, nics: 1, ports_per_nic: 1, port_gbps: 100, nvlink_gigabytes_per_s: 300}}\n"
+      "policies: [ethereal]\nseeds: 1\nsimulate_s: 100\njobs:\n"
+      "  - {name: a, gpus: 2, gpus_per_host: 1, hosts: [h0, h2], compute_s: 0.1, size_mb: 12500, start_fraction: 1}\n"
+      "  - {name: b, gpus: 2, gpus_per_host: 1, hosts: [h1, h3], compute_s: 0.2, size_mb: 12500, start_fraction: 1}\n");
+  const RunResult& run = report.runs.front();
+  EXPECT_EQ(FindBrokenAccount(run), "");
+  for (const JobResult& job : run.jobs) {
+    EXPECT_GT(job.slowdown, 1.5);
+    ASSERT_FALSE(job.lost_to.empty());
+    EXPECT_EQ(job.lost_to[0].cause, LossCause::kJob);
+    EXPECT_NEAR(job.lost_to[0].lost_s, job.lost_s, 0.02 * job.lost_s);
+  }
+}
+
+TEST(DelayAccountTest, APhaseThatGainsMakesUpForLaterLosses) {
+  DelayAccount account;
+  JobState job;
+  job.id = JobId(3);
+  job.num_gpus = 2;
+  const auto record = [&](double lost_s) {
+    job.delay_shares = {{LossCause::kJob, JobId(1), LinkId(7), 0.5}};
+    account.RecordPhase(job, lost_s);
+  };
+  const auto lost_s = [&] { return account.losses.values().empty() ? 0 : account.losses.values().front().s; };
+  record(-3);
+  EXPECT_TRUE(account.losses.values().empty());
+  record(2);
+  EXPECT_DOUBLE_EQ(lost_s(), 0);
+  record(2);
+  EXPECT_DOUBLE_EQ(lost_s(), 1);
+  account.AttributeMore(job, -4);  // no row falls below 0
+  EXPECT_DOUBLE_EQ(lost_s(), 0);
+  record(5);
+  EXPECT_DOUBLE_EQ(lost_s(), 2);
 }
 
 TEST(DelayAccountTest, AHostCutOffForGoodIsCutOff) {

@@ -121,6 +121,7 @@ struct JobState {
   SimTime phase_start;                       // of the running phase
   int64_t solo_left_at_start_ns = 0;         // SoloNsLeft() then
   std::vector<DelayShare> delay_shares;      // of the running phase
+  double gained_s = 0;                       // by phases that took less than alone, not yet set against losses
   SimTime stalled_since = SimTime::Never();  // its slowest transfer has not moved, nor has it computed, since
   std::vector<int64_t> phase_took_ns;        // [phase] the last run
   std::vector<double> part_bytes;  // [transfer] with which the running phase began; only where `shares` is set

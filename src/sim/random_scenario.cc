@@ -222,10 +222,7 @@ std::string Writer::Write() {
   std::string head = fmt::format("title: random\nseeds: 1\nsimulate_s: {:.6g}\nfabric: {}\n", simulated_s_, Fabric());
   std::vector<std::string> policies = options_.policies;
   for (const std::string_view name : traffic::PolicyNames()) {
-    // Of a flow over several paths at once the account of delay may leave more than the laws allow to nobody: it follows
-    // one bottleneck, and links that are nearly dead hold up parts of flows only.
-    const bool has_bundles = name.ends_with("spray") || name.ends_with("ethereal");
-    if (options_.policies.empty() && !has_bundles && name != "fixed") policies.emplace_back(name);
+    if (options_.policies.empty() && name != "fixed") policies.emplace_back(name);
   }
   head += fmt::format("policies: [{}]\n", OneOf(policies));
   if (allocates_) {

@@ -32,7 +32,7 @@ struct RandomScenarioOptions {
   bool late_arrivals = true;               // jobs that come after the start
   uint32_t max_jobs = 8;                   // >= 1
   double max_simulated_s = 300;            // >= 1
-  std::vector<std::string> policies = {};  // one is drawn; empty: of all with plain paths
+  std::vector<std::string> policies = {};  // one is drawn; empty: of all but "fixed"
 };
 
 // A number in [0, n), n >= 1: from a generator, or from the bytes of a fuzzer.
