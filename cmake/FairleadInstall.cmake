@@ -8,7 +8,7 @@ include(GNUInstallDirs)
 set(FAIRLEAD_PACKAGE_MAINTAINER "Fairlead maintainers <maintainers@fairlead.example>" CACHE STRING
   "Who answers for the packages, as NAME <ADDRESS>")
 mark_as_advanced(FAIRLEAD_PACKAGE_MAINTAINER)
-set(FAIRLEAD_PEOPLE_PROGRAMS fairlead fairlead-audit fairlead-cert fairlead-diag fairlead-doctor fairlead-experiment fairlead-fabric fairlead-lab
+set(FAIRLEAD_PEOPLE_PROGRAMS fairlead fairlead-audit fairlead-cert fairlead-client fairlead-diag fairlead-doctor fairlead-experiment fairlead-fabric fairlead-lab
     fairlead-predict fairlead-sched fairlead-sim-agents fairlead-sim-chaos fairlead-trace fairlead-trainer)
 if(TARGET fairlead)
   install(TARGETS ${FAIRLEAD_PEOPLE_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT fairlead)

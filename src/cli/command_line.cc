@@ -149,11 +149,11 @@ class CommandLine {
   Invocation invocation_;
 };
 
-// The words of the sibling whose command the program has.
+// The words of the sibling whose command the program has; none where it has several, of which the user names one.
 std::vector<std::string> OwnWords(const CLI::App& app) {
   for (const SiblingCommand& sibling : SiblingCommands()) {
     std::vector<std::string> words = sibling.words();
-    if (FindCommand(app, words).get_name() == words.back()) return words;
+    if (sibling.shared_program.empty() && FindCommand(app, words).get_name() == words.back()) return words;
   }
   return {};
 }

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/temporary_folder.h"
+#include "cli/cluster/cluster_commands.h"
 #include "cli/command.h"
 #include "cli/sibling_programs.h"
 #include "experiment/experiment.h"
@@ -82,6 +83,7 @@ TEST(CommandLineTest, FairleadDescribesEachSiblingAsItDoesItself) {
   AddCertCommands(app, &invocation);
   AddControllerCommand(app, &invocation);
   AddDiagCommands(app, &invocation);
+  AddClusterCommands(app, &invocation);
   AddDoctorCommand(app, &invocation);
   AddExperimentCommands(app, experiments, &invocation);
   AddFabricCommands(app, &invocation);

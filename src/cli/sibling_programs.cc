@@ -21,6 +21,8 @@ namespace fairlead::cli {
 
 namespace {
 
+constexpr std::string_view kClient = "fairlead-client";
+
 constexpr std::array kSiblings = {
     SiblingCommand{"sim chaos",
                    "Check laws of controller and agents on virtual time while things break; exit code 1: one does not "
@@ -33,6 +35,14 @@ constexpr std::array kSiblings = {
                    "Run the cluster's controller: assign paths and priorities to the connections of running jobs, and "
                    "diagnose faults."},
     SiblingCommand{"agent", "Run a host's agent, inspect its training processes, probe paths to other hosts."},
+    SiblingCommand{"top", "Show a running cluster on the terminal: the jobs that lose most first.", kClient},
+    SiblingCommand{"get", "List what a running controller knows.", kClient},
+    SiblingCommand{"describe", "Show all that a running controller knows of one thing.", kClient},
+    SiblingCommand{"watch", "Print events and findings of a running controller as they come.", kClient},
+    SiblingCommand{"pause", "Have a running controller do nothing about a job for a while, such as an evaluation.",
+                   kClient},
+    SiblingCommand{"undo", "Have a running controller return a host that it has isolated.", kClient},
+    SiblingCommand{"spare", "Offer a running controller a free host in place of isolated ones.", kClient},
     SiblingCommand{"audit", "Check the log of what steering and operators did."},
     SiblingCommand{"cert", "Create certificates for mutual TLS between controller and agents."},
     SiblingCommand{"lab", "Emulate a fabric in network namespaces of this machine, with real TCP traffic."},
@@ -62,7 +72,9 @@ std::vector<std::string> SiblingCommand::words() const {
   return {std::istream_iterator<std::string>(text), {}};
 }
 
-std::string SiblingCommand::program() const { return fmt::format("fairlead-{}", fmt::join(words(), "-")); }
+std::string SiblingCommand::program() const {
+  return shared_program.empty() ? fmt::format("fairlead-{}", fmt::join(words(), "-")) : std::string(shared_program);
+}
 
 std::span<const SiblingCommand> SiblingCommands() { return kSiblings; }
 

@@ -12,8 +12,9 @@
 namespace fairlead::cli {
 
 struct SiblingCommand {
-  std::string_view path;     // its words, with spaces between
-  std::string_view summary;  // for the help of `fairlead`
+  std::string_view path;                 // its words, with spaces between
+  std::string_view summary;              // for the help of `fairlead`
+  std::string_view shared_program = {};  // that has other commands as well; empty: one of its own
 
   std::vector<std::string> words() const;
   std::string program() const;  // "fairlead-sim-chaos"

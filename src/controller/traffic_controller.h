@@ -157,8 +157,12 @@ struct JobOnFabric {
   uint32_t num_hosts = 0;
   uint32_t num_connections = 0;
   uint32_t num_unmanaged = 0;  // queue pairs without a path of ours
+  uint32_t num_gpus = 0;       // as far as hosts have measured it
   std::optional<Seconds> iteration_time;
+  std::optional<Seconds> fastest_iteration;  // since this controller measures the job
   std::optional<FlopPerSecond> intensity;
+  LinkId fullest_link;                   // of the network, of those on its paths; invalid: it has none
+  std::vector<std::string> shares_with;  // names of the other jobs there
 };
 struct QueuePairOnFabric {
   std::string job;
@@ -246,6 +250,7 @@ class TrafficController {
     std::map<HostId, Share> shares;
     std::unordered_map<uint64_t, Connection> connections;
     std::optional<FlopPerSecond> intensity;
+    std::optional<Seconds> fastest_iteration;
     PrioritySpread spread;
     bool is_measured_anew = false;  // since levels were planned
     uint64_t paths_hash = 0;        // of the paths that `spread` is of
@@ -393,6 +398,7 @@ class TrafficController {
     model::Iteration iteration;
   };
   void Hear(HostId host, const JobMeasured& message);
+  void RememberFastest();
   std::string FindFault(const JobMeasured& message) const;
   void PlanLevels();
   // Those that have been measured and have a path, by id.

@@ -108,6 +108,18 @@ std::optional<TrafficController::Measurement> TrafficController::Sum(const Job& 
   return sum;
 }
 
+// A job of which a part of the hosts has reported, or a guessed period, says nothing of how fast it can be.
+void TrafficController::RememberFastest() {
+  for (auto& [id, job] : jobs_) {
+    const bool is_whole =
+        std::ranges::all_of(job.shares, [](const auto& share) { return share.second.measured.has_value(); });
+    if (!is_whole) continue;
+    const std::optional<Measurement> sum = Sum(job);
+    if (!sum || !sum->is_period_known) continue;
+    job.fastest_iteration = std::min(job.fastest_iteration.value_or(sum->iteration_time), sum->iteration_time);
+  }
+}
+
 GpuId TrafficController::GpuBeside(NicId nic) const {
   const HostId host = fabric_.host_of(nic);
   const GpuId first = fabric_.first_gpu(host);
@@ -201,6 +213,7 @@ void TrafficController::PlanLevels() {
   if (!are_levels_stale_ || num_measured_shares_ == 0 || time_.now() < next_level_plan_) return;
   are_levels_stale_ = false;
   next_level_plan_ = time_.now() + options_.level_period;
+  RememberFastest();
   const std::vector<MeasuredJob> jobs = CollectMeasuredJobs();
   if (jobs.empty()) return;
   if (std::exchange(is_router_stale_, false)) router_.SetHealth(health_);

@@ -137,6 +137,60 @@ TEST(TrafficControllerTest, ConnectionsGetPortsThatLeadOverDifferentSpines) {
   EXPECT_EQ(jobs[0].reason, "not measured yet: last level");
 }
 
+TEST(TrafficControllerTest, AJobShowsItsFullestLinkAndWhoElseIsThere) {
+  // Four connections and four spines for one job; the fifth and sixth meet some of them.
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "gpt");
+  for (const JobOnFabric& job : cluster.controller().Jobs()) {
+    EXPECT_TRUE(job.fullest_link.valid());
+    EXPECT_TRUE(job.shares_with.empty());
+  }
+  StartJob(&cluster, "bert", 11, 41000);
+  StartJob(&cluster, "t5", 21, 42000);
+  const auto links = cluster.controller().Links();
+  for (const JobOnFabric& job : cluster.controller().Jobs()) {
+    const auto fullest = std::ranges::find(links, job.fullest_link, &LinkOnFabric::link);
+    ASSERT_NE(fullest, links.end());
+    std::set<std::string> others;
+    double most = 0;
+    for (const QueuePairOnFabric& qp : cluster.controller().QueuePairs()) {
+      for (const LinkId link : qp.links) {
+        if (link == job.fullest_link && qp.job != job.name) others.insert(qp.job);
+        const auto shown = std::ranges::find(links, link, &LinkOnFabric::link);
+        if (qp.job == job.name && shown != links.end()) most = std::max(most, shown->load);
+      }
+    }
+    EXPECT_EQ(fullest->load, most) << "all links of this fabric have one capacity";
+    EXPECT_EQ(std::set<std::string>(job.shares_with.begin(), job.shares_with.end()), others);
+  }
+}
+
+TEST(TrafficControllerTest, TheFastestIterationOfAJobIsKept) {
+  LiveCluster cluster;
+  cluster.ConnectAll();
+  StartJob(&cluster, "gpt");
+  const auto measure = [&](double iteration_s) {
+    for (int round = 0; round < 20; ++round) {
+      for (uint32_t h = 0; h < 3; ++h) {
+        JobMeasured measured = cluster.Measured(h, "gpt", 1e12);
+        measured.profile.iteration_time = Seconds(iteration_s);
+        measured.profile.compute_time = Seconds(iteration_s / 2);
+        cluster.Say(h, measured);
+      }
+      cluster.Run(3);
+    }
+    return cluster.controller().Jobs().front();
+  };
+  EXPECT_FALSE(cluster.controller().Jobs().front().fastest_iteration.has_value());
+  EXPECT_NEAR(measure(2).fastest_iteration->value(), 2, 1e-9);
+  EXPECT_NEAR(measure(1).fastest_iteration->value(), 1, 0.1);
+  const JobOnFabric slow = measure(3);
+  EXPECT_NEAR(slow.fastest_iteration->value(), 1, 0.1);
+  EXPECT_NEAR(slow.iteration_time->value(), 3, 0.1);
+  EXPECT_EQ(slow.num_gpus, 3u);
+}
+
 // The routes that packets really take.
 void ExpectTrueRoutes(const LiveCluster& cluster) {
   for (const QueuePairOnFabric& qp : cluster.controller().QueuePairs()) {

@@ -1,7 +1,53 @@
 // Of the traffic controller: what people are shown.
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
 #include "controller/traffic_controller.h"
 
 namespace fairlead::controller {
+
+namespace {
+
+// The fullest network link on the paths of each job, and who is on these links.
+struct FullestLinks {
+  std::map<JobId, LinkId> link_of;
+  std::map<LinkId, std::set<JobId>> users;
+};
+
+FullestLinks FindFullestLinks(const traffic::PathService& paths, const topology::Fabric& fabric) {
+  // Load by what is left of the capacity.
+  IdVector<LinkId, double> fullness(fabric.num_links(), 0);
+  paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
+    for (const LinkId link : held.links) {
+      if (topology::IsNetwork(fabric.tier(link))) fullness[link] += held.request->weight;
+    }
+  });
+  for (uint32_t l = 0; l < fabric.num_links(); ++l) {
+    if (fullness[LinkId(l)] == 0) continue;
+    const double left = fabric.capacity(LinkId(l)).value() * paths.health(LinkId(l));
+    fullness[LinkId(l)] = left > 0 ? fullness[LinkId(l)] / left : std::numeric_limits<double>::infinity();
+  }
+  FullestLinks fullest;
+  paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
+    for (const LinkId link : held.links) {
+      if (fullness[link] == 0) continue;
+      const auto [place, is_new] = fullest.link_of.try_emplace(held.lease.job, link);
+      if (fullness[link] > fullness[place->second]) place->second = link;
+    }
+  });
+  for (const auto& [job, link] : fullest.link_of) fullest.users.try_emplace(link);
+  paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
+    for (const LinkId link : held.links) {
+      const auto users = fullest.users.find(link);
+      if (users != fullest.users.end()) users->second.insert(held.lease.job);
+    }
+  });
+  return fullest;
+}
+
+}  // namespace
 
 std::vector<HostView> TrafficController::Hosts() const {
   std::vector<HostView> views;
@@ -21,18 +67,31 @@ std::vector<JobOnFabric> TrafficController::Jobs() const {
   paths_.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
     if (held.answer.kind == traffic::QueuePairAnswer::Kind::kUnmanaged) ++num_unmanaged[held.lease.job];
   });
+  const FullestLinks fullest = FindFullestLinks(paths_, fabric_);
   std::vector<JobOnFabric> views;
   views.reserve(jobs_.size());
   for (const auto& [id, job] : jobs_) {
     const std::optional<Measurement> sum = Sum(job);
+    const auto link = fullest.link_of.find(id);
+    std::vector<std::string> shares_with;
+    if (link != fullest.link_of.end()) {
+      for (const JobId other : fullest.users.at(link->second)) {
+        const auto named = jobs_.find(other);
+        if (other != id && named != jobs_.end()) shares_with.push_back(named->second.name);
+      }
+    }
     views.push_back({.name = job.name,
                      .level = job.level,
                      .reason = job.reason,
                      .num_hosts = static_cast<uint32_t>(job.shares.size()),
                      .num_connections = static_cast<uint32_t>(job.connections.size()),
                      .num_unmanaged = num_unmanaged[id],
+                     .num_gpus = sum ? sum->num_gpus : 0,
                      .iteration_time = sum ? std::optional(sum->iteration_time) : std::nullopt,
-                     .intensity = job.intensity});
+                     .fastest_iteration = job.fastest_iteration,
+                     .intensity = job.intensity,
+                     .fullest_link = link == fullest.link_of.end() ? LinkId() : link->second,
+                     .shares_with = std::move(shares_with)});
   }
   return views;
 }

@@ -268,7 +268,7 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
   };
   source.routes = actions_->Routes();
   source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
-  source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); })); };
+  source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); }), fabric_); };
   source.links = [this] { return LinksJson(Ask([](const auto& core) { return core.Links(); }), fabric_); };
   source.connections = [this](const std::string& job, size_t limit) {
     return ConnectionsJson(Ask([](const auto& core) { return core.QueuePairs(); }), fabric_, job, limit);

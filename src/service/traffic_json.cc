@@ -1,5 +1,7 @@
 #include "service/traffic_json.h"
 
+#include <algorithm>
+
 #include "model/job_identity.h"
 #include "traffic/path_messages.h"
 
@@ -12,6 +14,12 @@ Json SecondsUnlessNone(SimTime time) { return time.ns() == 0 ? Json() : Json(tim
 template <class Quantity>
 Json ValueOf(const std::optional<Quantity>& quantity) {
   return quantity ? Json(quantity->value()) : Json();
+}
+
+// How many GPUs' worth of time the job loses at present, against the fastest that it has been.
+Json LostGpus(const controller::JobOnFabric& job) {
+  if (!job.iteration_time || !job.fastest_iteration) return {};
+  return job.num_gpus * std::max(0.0, 1 - *job.fastest_iteration / *job.iteration_time);
 }
 
 Json ToJson(const controller::QueuePairOnFabric& queue_pair, const topology::Fabric& fabric) {
@@ -42,7 +50,7 @@ Json HostsJson(std::span<const controller::HostView> hosts) {
   return {{"hosts", std::move(list)}};
 }
 
-Json JobsJson(std::span<const controller::JobOnFabric> jobs) {
+Json JobsJson(std::span<const controller::JobOnFabric> jobs, const topology::Fabric& fabric) {
   Json list = Json::array();
   for (const controller::JobOnFabric& job : jobs) {
     const auto identity = model::ParseJobKey(job.name);
@@ -53,7 +61,12 @@ Json JobsJson(std::span<const controller::JobOnFabric> jobs) {
                     {"hosts", job.num_hosts},
                     {"connections", job.num_connections},
                     {"unmanaged_queue_pairs", job.num_unmanaged},
+                    {"gpus", job.num_gpus},
                     {"iteration_s", ValueOf(job.iteration_time)},
+                    {"fastest_iteration_s", ValueOf(job.fastest_iteration)},
+                    {"lost_gpus", LostGpus(job)},
+                    {"fullest_link", job.fullest_link.valid() ? Json(fabric.LinkName(job.fullest_link)) : Json()},
+                    {"shares_with", job.shares_with},
                     {"intensity_flop_per_s", ValueOf(job.intensity)}});
   }
   return {{"jobs", std::move(list)}};

@@ -97,11 +97,12 @@ struct DelayAccount {
 
   // Args: lost_s; nothing is booked for 0 or less.
   void Attribute(const JobState& job, LossCause cause, double lost_s);
-  // The running phase cost the job `lost_s`: shared over what was seen to hold it up, which is forgotten. Below 0, as where
-  // new paths in the middle of a phase made it faster than any choice of paths alone, it makes up for the next losses.
+  // The running phase cost the job `lost_s`: shared over what was seen to hold it up, which is forgotten. Below 0, as
+  // where new paths in the middle of a phase made it faster than any choice of paths alone, it makes up for the next
+  // losses.
   void RecordPhase(JobState& job, double lost_s);
-  // What the job lost meanwhile, by the proportions of what it has lost so far. Below 0: it had lost so much less; what is
-  // more than that makes up for its next losses.
+  // What the job lost meanwhile, by the proportions of what it has lost so far. Below 0: it had lost so much less; what
+  // is more than that makes up for its next losses.
   void AttributeMore(JobState& job, double lost_s);
 
   void MergeFrom(const DelayAccount& other) {

@@ -1,0 +1,26 @@
+// Reading a running cluster over HTTP, for the commands that show it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "cli/cluster/cluster_report.h"
+#include "cli/cluster/controller_http.h"
+
+namespace fairlead::cli {
+
+// --server, --token-file, --tls-ca, with their environment variables.
+void AddServerOptions(CLI::App* command, ControllerHttpOptions* options);
+
+// Jobs, hosts, findings and steering; links where they are wanted.
+Result<ClusterState> AskForState(ControllerHttp* controller, bool with_links);
+
+// Args: job: of that one alone; empty: of all.
+Result<ConnectionList> AskForConnections(ControllerHttp* controller, const std::string& job, uint64_t limit);
+
+// "a/b c" -> "a%2Fb%20c"
+std::string EscapeForUrl(const std::string& text);
+
+}  // namespace fairlead::cli

@@ -1,0 +1,267 @@
+// What a running controller says of its cluster, as its HTTP gateway gives it out (docs/internals/modules/service.md).
+// Keys that this program does not know are skipped, and those that a controller of another version lacks stay unset.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codec/record.h"
+
+namespace fairlead::cli {
+
+struct LiveJob {
+  std::string name;
+  std::optional<std::string> owner;
+  uint32_t level = 0;
+  std::string reason;  // of the level
+  uint32_t hosts = 0;
+  uint32_t gpus = 0;
+  uint32_t connections = 0;
+  uint32_t unmanaged_queue_pairs = 0;
+  std::optional<double> iteration_s;
+  std::optional<double> fastest_iteration_s;
+  std::optional<double> lost_gpus;  // GPUs' worth of time, against the fastest iteration
+  std::optional<std::string> fullest_link;
+  std::vector<std::string> shares_with;
+
+  friend bool operator==(const LiveJob&, const LiveJob&) = default;
+};
+
+struct LiveLink {
+  std::string name;
+  std::string from;
+  std::string to;
+  std::string tier;
+  std::string state;
+  double health = 1;
+  double capacity_bytes_per_s = 0;
+  uint32_t queue_pairs = 0;
+  double load = 0;
+
+  friend bool operator==(const LiveLink&, const LiveLink&) = default;
+};
+
+struct LiveHost {
+  std::string name;
+  bool connected = false;
+  std::string agent_version = {};
+  std::optional<double> last_message_s = {};  // since 1970
+
+  friend bool operator==(const LiveHost&, const LiveHost&) = default;
+};
+
+struct LiveFinding {
+  std::string job;
+  uint64_t id = 0;
+  std::string syndrome;
+  std::vector<std::string> culprits;
+  std::vector<std::string> hosts;
+  std::optional<double> confirmed_at_s;
+  std::optional<double> cleared_at_s;  // unset: it holds
+  std::optional<double> confidence;
+  std::string action;
+  std::string text;
+  std::vector<std::string> evidence;
+
+  friend bool operator==(const LiveFinding&, const LiveFinding&) = default;
+};
+
+struct LiveConnection {
+  std::string job;
+  uint64_t connection = 0;
+  uint32_t queue_pair = 0;
+  std::string source;
+  std::string destination;
+  std::string answer;
+  uint32_t source_port = 0;
+  uint32_t wire_port = 0;
+  std::vector<std::string> links;
+
+  friend bool operator==(const LiveConnection&, const LiveConnection&) = default;
+};
+
+struct LiveEvent {
+  uint64_t number = 0;
+  std::optional<double> time_s;
+  std::string severity;
+  std::string subject;
+  std::string text;
+
+  friend bool operator==(const LiveEvent&, const LiveEvent&) = default;
+};
+
+struct SteeredHost {
+  std::string name;
+  std::string condition;
+
+  friend bool operator==(const SteeredHost&, const SteeredHost&) = default;
+};
+
+struct OpenAction {
+  uint64_t action = 0;
+  std::string description;
+  std::string waits_for;
+
+  friend bool operator==(const OpenAction&, const OpenAction&) = default;
+};
+
+struct LiveSteeringView {
+  std::string mode;
+  std::vector<std::string> isolated;
+  std::vector<SteeredHost> hosts;
+  std::vector<OpenAction> open_actions;
+
+  friend bool operator==(const LiveSteeringView&, const LiveSteeringView&) = default;
+};
+
+// The answers of /v1/jobs, …, each an object with one list.
+struct JobList {
+  std::vector<LiveJob> jobs;
+};
+struct LinkList {
+  std::vector<LiveLink> links;
+};
+struct HostList {
+  std::vector<LiveHost> hosts;
+};
+struct FindingList {
+  std::vector<LiveFinding> findings;
+};
+struct ConnectionList {
+  uint64_t total = 0;
+  std::vector<LiveConnection> connections;
+};
+struct EventList {
+  std::vector<LiveEvent> events;
+};
+
+template <class Archive, codec::IsRecord<LiveJob> Record>
+void Describe(Archive& archive, Record& job) {
+  archive.Required("name", job.name);
+  archive.Optional("owner", job.owner);
+  archive.Optional("level", job.level);
+  archive.Optional("reason", job.reason);
+  archive.Optional("hosts", job.hosts);
+  archive.Optional("gpus", job.gpus);
+  archive.Optional("connections", job.connections);
+  archive.Optional("unmanaged_queue_pairs", job.unmanaged_queue_pairs);
+  archive.Optional("iteration_s", job.iteration_s);
+  archive.Optional("fastest_iteration_s", job.fastest_iteration_s);
+  archive.Optional("lost_gpus", job.lost_gpus);
+  archive.Optional("fullest_link", job.fullest_link);
+  archive.Optional("shares_with", job.shares_with);
+}
+
+template <class Archive, codec::IsRecord<LiveLink> Record>
+void Describe(Archive& archive, Record& link) {
+  archive.Required("name", link.name);
+  archive.Optional("from", link.from);
+  archive.Optional("to", link.to);
+  archive.Optional("tier", link.tier);
+  archive.Optional("state", link.state);
+  archive.Optional("health", link.health);
+  archive.Optional("capacity_bytes_per_s", link.capacity_bytes_per_s);
+  archive.Optional("queue_pairs", link.queue_pairs);
+  archive.Optional("load", link.load);
+}
+
+template <class Archive, codec::IsRecord<LiveHost> Record>
+void Describe(Archive& archive, Record& host) {
+  archive.Required("name", host.name);
+  archive.Optional("connected", host.connected);
+  archive.Optional("agent_version", host.agent_version);
+  archive.Optional("last_message_s", host.last_message_s);
+}
+
+template <class Archive, codec::IsRecord<LiveFinding> Record>
+void Describe(Archive& archive, Record& finding) {
+  archive.Optional("job", finding.job);
+  archive.Required("id", finding.id);
+  archive.Optional("syndrome", finding.syndrome);
+  archive.Optional("culprits", finding.culprits);
+  archive.Optional("hosts", finding.hosts);
+  archive.Optional("confirmed_at_s", finding.confirmed_at_s);
+  archive.Optional("cleared_at_s", finding.cleared_at_s);
+  archive.Optional("confidence", finding.confidence);
+  archive.Optional("action", finding.action);
+  archive.Optional("text", finding.text);
+  archive.Optional("evidence", finding.evidence);
+}
+
+template <class Archive, codec::IsRecord<LiveConnection> Record>
+void Describe(Archive& archive, Record& connection) {
+  archive.Optional("job", connection.job);
+  archive.Required("connection", connection.connection);
+  archive.Optional("queue_pair", connection.queue_pair);
+  archive.Optional("source", connection.source);
+  archive.Optional("destination", connection.destination);
+  archive.Optional("answer", connection.answer);
+  archive.Optional("source_port", connection.source_port);
+  archive.Optional("wire_port", connection.wire_port);
+  archive.Optional("links", connection.links);
+}
+
+template <class Archive, codec::IsRecord<LiveEvent> Record>
+void Describe(Archive& archive, Record& event) {
+  archive.Required("number", event.number);
+  archive.Optional("time_s", event.time_s);
+  archive.Optional("severity", event.severity);
+  archive.Optional("subject", event.subject);
+  archive.Optional("text", event.text);
+}
+
+template <class Archive, codec::IsRecord<SteeredHost> Record>
+void Describe(Archive& archive, Record& host) {
+  archive.Required("name", host.name);
+  archive.Required("condition", host.condition);
+}
+
+template <class Archive, codec::IsRecord<OpenAction> Record>
+void Describe(Archive& archive, Record& action) {
+  archive.Required("action", action.action);
+  archive.Optional("description", action.description);
+  archive.Optional("waits_for", action.waits_for);
+}
+
+template <class Archive, codec::IsRecord<LiveSteeringView> Record>
+void Describe(Archive& archive, Record& steering) {
+  archive.Optional("mode", steering.mode);
+  archive.Optional("isolated", steering.isolated);
+  archive.Optional("hosts", steering.hosts);
+  archive.Optional("open_actions", steering.open_actions);
+}
+
+template <class Archive, codec::IsRecord<JobList> Record>
+void Describe(Archive& archive, Record& list) {
+  archive.Required("jobs", list.jobs);
+}
+
+template <class Archive, codec::IsRecord<LinkList> Record>
+void Describe(Archive& archive, Record& list) {
+  archive.Required("links", list.links);
+}
+
+template <class Archive, codec::IsRecord<HostList> Record>
+void Describe(Archive& archive, Record& list) {
+  archive.Required("hosts", list.hosts);
+}
+
+template <class Archive, codec::IsRecord<FindingList> Record>
+void Describe(Archive& archive, Record& list) {
+  archive.Required("findings", list.findings);
+}
+
+template <class Archive, codec::IsRecord<ConnectionList> Record>
+void Describe(Archive& archive, Record& list) {
+  archive.Required("total", list.total);
+  archive.Required("connections", list.connections);
+}
+
+template <class Archive, codec::IsRecord<EventList> Record>
+void Describe(Archive& archive, Record& list) {
+  archive.Required("events", list.events);
+}
+
+}  // namespace fairlead::cli

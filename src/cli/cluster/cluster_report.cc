@@ -1,0 +1,307 @@
+#include "cli/cluster/cluster_report.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "report/number_format.h"
+#include "report/printable_text.h"
+#include "report/text_table.h"
+
+namespace fairlead::cli {
+
+namespace {
+
+using report::Align;
+using report::Document;
+using report::FormatCount;
+using report::FormatFixed;
+using report::TextTable;
+
+constexpr size_t kSharersShown = 3;
+
+report::TextColumn Name(std::string heading, std::string meaning = "") {
+  return {.heading = std::move(heading), .align = Align::kLeft, .meaning = std::move(meaning)};
+}
+report::TextColumn Number(std::string heading, std::string meaning = "") {
+  return {.heading = std::move(heading), .align = Align::kRight, .meaning = std::move(meaning)};
+}
+
+std::string Unknown() { return std::string(report::kUnknown); }
+
+std::string Duration(std::optional<double> seconds) { return seconds ? report::FormatDuration(*seconds) : Unknown(); }
+
+std::string Moment(std::optional<double> seconds) { return seconds ? UtcText(*seconds) : Unknown(); }
+
+std::string Sharers(const LiveJob& job) {
+  if (job.shares_with.size() <= kSharersShown) return fmt::format("{}", fmt::join(job.shares_with, ", "));
+  const auto first = std::span(job.shares_with).first(kSharersShown);
+  return fmt::format("{} and {} more", fmt::join(first, ", "), job.shares_with.size() - kSharersShown);
+}
+
+bool Holds(const LiveFinding& finding) { return !finding.cleared_at_s.has_value(); }
+
+double LostGpus(const LiveJob& job) { return job.lost_gpus.value_or(0); }
+
+// "key:   value" lines.
+class Facts {
+ public:
+  void Add(std::string_view name, const std::string& value) {
+    std::string start = fmt::format("{:<{}}", fmt::format("{}:", name), kValueColumn);
+    for (const char c : report::WrapText(report::CleanText(value), report::kTextWidth - kValueColumn, 0)) {
+      text_ += std::exchange(start, c == '\n' ? std::string(kValueColumn, ' ') : std::string()) + c;
+    }
+  }
+  Document Take() { return std::move(text_); }
+
+ private:
+  static constexpr size_t kValueColumn = 17;
+
+  std::string text_;
+};
+
+Document Titled(const std::string& title, Document table) {
+  return table.empty() ? Document() : "\n" + title + "\n\n" + std::move(table);
+}
+
+std::vector<LiveFinding> FindingsOf(const ClusterState& state, const auto& is_of) {
+  std::vector<LiveFinding> found;
+  std::ranges::copy_if(state.findings, std::back_inserter(found),
+                       [&](const LiveFinding& finding) { return Holds(finding) && is_of(finding); });
+  return found;
+}
+
+// Of a host's NIC, "h3/nic0": the host.
+std::string_view HostPart(std::string_view nic) { return nic.substr(0, nic.find('/')); }
+
+ConnectionList Those(const ConnectionList& all, const auto& is_wanted) {
+  ConnectionList some;
+  std::ranges::copy_if(all.connections, std::back_inserter(some.connections), is_wanted);
+  some.total = some.connections.size();
+  return some;
+}
+
+}  // namespace
+
+void SortByLoss(std::vector<LiveJob>* jobs) {
+  std::ranges::sort(*jobs, [](const LiveJob& a, const LiveJob& b) {
+    return std::pair(-LostGpus(a), std::string_view(a.name)) < std::pair(-LostGpus(b), std::string_view(b.name));
+  });
+}
+
+std::string UtcText(double seconds_since_1970) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds_since_1970)));
+}
+
+std::string StateOf(const LiveHost& host, const LiveSteeringView& steering) {
+  if (std::ranges::find(steering.isolated, host.name) != steering.isolated.end()) return "isolated";
+  const auto steered = std::ranges::find(steering.hosts, host.name, &SteeredHost::name);
+  if (!host.connected) return host.last_message_s ? "silent" : "no agent";
+  return steered == steering.hosts.end() ? "connected" : steered->condition;
+}
+
+double SlowdownOf(const LiveJob& job) {
+  if (!job.iteration_s || !job.fastest_iteration_s || *job.fastest_iteration_s <= 0) return 0;
+  return std::max(1.0, *job.iteration_s / *job.fastest_iteration_s);
+}
+
+Document JobTable(std::span<const LiveJob> jobs) {
+  if (jobs.empty()) return "No job has connections.\n";
+  TextTable table({Name("job"), Number("GPUs"),
+                   Number("lost", "GPUs' worth of time that the job loses now, against its fastest iteration"),
+                   Number("slower", "how many times as long as its fastest iteration since the controller measures it"),
+                   Number("iteration"), Number("level", "priority on the network; the highest is served first"),
+                   Name("fullest link", "of those on its paths, by load over capacity"),
+                   Name("shared with", "the other jobs on that link")});
+  for (const LiveJob& job : jobs) {
+    table.AddRow({job.name, job.gpus > 0 ? FormatCount(job.gpus) : Unknown(),
+                  job.lost_gpus ? FormatFixed(*job.lost_gpus, 1) : Unknown(), report::FormatSlowdown(SlowdownOf(job)),
+                  Duration(job.iteration_s), FormatCount(job.level), job.fullest_link.value_or(Unknown()),
+                  Sharers(job)});
+  }
+  return Document(std::move(table));
+}
+
+Document LinkTable(std::span<const LiveLink> links) {
+  if (links.empty()) return "No link is shown.\n";
+  TextTable table({Name("link"), Name("tier"), Name("state"), Number("health", "share of its capacity that is left"),
+                   Number("capacity"), Number("queue pairs"),
+                   Number("load", "sum of the weights of the queue pairs on it")});
+  for (const LiveLink& link : links) {
+    table.AddRow({link.name, link.tier, link.state, report::FormatPercent(link.health),
+                  report::FormatLinkSpeed(link.capacity_bytes_per_s), FormatCount(link.queue_pairs),
+                  report::FormatShort(link.load)});
+  }
+  return Document(std::move(table));
+}
+
+Document HostTable(const ClusterState& state) {
+  if (state.hosts.empty()) return "The fabric has no hosts.\n";
+  TextTable table({Name("host"), Name("state"), Name("agent"), Number("last message", "how long ago"),
+                   Number("findings", "that hold and name the host")});
+  std::map<std::string, size_t> num_findings;
+  for (const LiveFinding& finding : state.findings) {
+    if (!Holds(finding)) continue;
+    for (const std::string& host : finding.hosts) ++num_findings[host];
+  }
+  for (const LiveHost& host : state.hosts) {
+    const std::string age =
+        host.last_message_s ? report::FormatDuration(std::max(0.0, state.now_s - *host.last_message_s)) : Unknown();
+    table.AddRow({host.name, StateOf(host, state.steering), host.agent_version.empty() ? Unknown() : host.agent_version,
+                  age, FormatCount(num_findings[host.name])});
+  }
+  return Document(std::move(table));
+}
+
+Document FindingTable(std::span<const LiveFinding> findings, bool all) {
+  TextTable table({Number("id"), Name("job"), Name("since", "UTC"), Name("culprit"),
+                   Number("sure", "how likely it is right"), Name("advice"), Name("finding")});
+  for (const LiveFinding& finding : findings) {
+    if (!all && !Holds(finding)) continue;
+    table.AddRow({FormatCount(finding.id), finding.job, Moment(finding.confirmed_at_s),
+                  fmt::format("{}", fmt::join(finding.culprits, ", ")),
+                  finding.confidence ? report::FormatPercent(*finding.confidence) : Unknown(),
+                  Holds(finding) ? finding.action : "over", finding.text});
+  }
+  if (table.empty()) return all ? "No fault was found.\n" : "No finding holds.\n";
+  return Document(std::move(table));
+}
+
+Document ConnectionTable(const ConnectionList& list) {
+  if (list.connections.empty()) return "No connection is known.\n";
+  TextTable table({Name("job"), Number("connection"), Number("QP", "queue pair of the connection, or its TCP socket"),
+                   Name("from"), Name("to"), Number("port", "source port of its packets; 0: not open"),
+                   Name("links", "on its path")});
+  for (const LiveConnection& connection : list.connections) {
+    table.AddRow({connection.job, fmt::format("{}", connection.connection), fmt::format("{}", connection.queue_pair),
+                  connection.source, connection.destination, fmt::format("{}", connection.wire_port),
+                  connection.links.empty() ? connection.answer : fmt::format("{}", fmt::join(connection.links, " "))});
+  }
+  Document document(std::move(table));
+  if (list.total > list.connections.size()) {
+    document += fmt::format("and {} more; --limit shows more\n", FormatCount(list.total - list.connections.size()));
+  }
+  return document;
+}
+
+Document EventTable(std::span<const LiveEvent> events) {
+  if (events.empty()) return "Nothing has happened.\n";
+  TextTable table({Name("time", "UTC"), Name("severity"), Name("subject"), Name("what happened")});
+  for (const LiveEvent& event : events) {
+    table.AddRow({Moment(event.time_s), event.severity, event.subject, event.text});
+  }
+  return Document(std::move(table));
+}
+
+std::string ClusterSummary(const ClusterState& state) {
+  std::map<std::string, size_t> hosts;
+  for (const LiveHost& host : state.hosts) ++hosts[StateOf(host, state.steering)];
+  std::string text;
+  for (const auto& [condition, count] : hosts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", FormatCount(count), condition);
+  }
+  uint64_t gpus = 0;
+  double lost = 0;
+  for (const LiveJob& job : state.jobs) {
+    gpus += job.gpus;
+    lost += LostGpus(job);
+  }
+  const auto num_findings = static_cast<uint64_t>(std::ranges::count_if(state.findings, Holds));
+  const std::string share =
+      gpus > 0 ? fmt::format(" ({})", report::FormatPercent(lost / static_cast<double>(gpus))) : "";
+  return fmt::format("hosts: {}\njobs: {} on {}, losing {}{}; {}; steering: {}, {} under way\n",
+                     text.empty() ? "none" : text, FormatCount(state.jobs.size()), FormatCount(gpus, "GPU"),
+                     FormatFixed(lost, 1), share, FormatCount(num_findings, "finding"),
+                     state.steering.mode.empty() ? "off" : state.steering.mode,
+                     FormatCount(state.steering.open_actions.size(), "action"));
+}
+
+Document DescribeJob(const LiveJob& job, const ClusterState& state, const ConnectionList& connections) {
+  Facts facts;
+  facts.Add("job", job.name);
+  facts.Add("owner", job.owner.value_or(Unknown()));
+  facts.Add("size", fmt::format("{}, {}", FormatCount(job.hosts, "host"), FormatCount(job.gpus, "GPU")));
+  facts.Add("connections", fmt::format("{}, {} queue pairs without a path of ours", FormatCount(job.connections),
+                                       FormatCount(job.unmanaged_queue_pairs)));
+  facts.Add("iteration", fmt::format("{}; fastest {} ({})", Duration(job.iteration_s),
+                                     Duration(job.fastest_iteration_s), report::FormatSlowdown(SlowdownOf(job))));
+  facts.Add("lost now",
+            job.lost_gpus ? fmt::format("{} GPUs' worth of time", FormatFixed(*job.lost_gpus, 1)) : Unknown());
+  facts.Add("fullest link", job.fullest_link.value_or(Unknown()));
+  facts.Add("shared with",
+            job.shares_with.empty() ? "no other job" : fmt::format("{}", fmt::join(job.shares_with, ", ")));
+  facts.Add("level", fmt::format("{}: {}", job.level, job.reason));
+  Document document = facts.Take();
+  const auto findings = FindingsOf(state, [&](const LiveFinding& finding) { return finding.job == job.name; });
+  if (!findings.empty()) document += Titled("Findings", FindingTable(findings, true));
+  if (!connections.connections.empty()) document += Titled("Connections", ConnectionTable(connections));
+  return document;
+}
+
+Document DescribeLink(const LiveLink& link, const ConnectionList& connections) {
+  const ConnectionList on_it = Those(connections, [&](const LiveConnection& connection) {
+    return std::ranges::find(connection.links, link.name) != connection.links.end();
+  });
+  std::map<std::string, size_t> jobs;
+  for (const LiveConnection& connection : on_it.connections) ++jobs[connection.job];
+  Facts facts;
+  facts.Add("link", link.name);
+  facts.Add("from, to", fmt::format("{} ({}), {}", link.from, link.tier, link.to));
+  facts.Add("state", fmt::format("{}, {} of {} left", link.state, report::FormatPercent(link.health),
+                                 report::FormatLinkSpeed(link.capacity_bytes_per_s)));
+  facts.Add("load", fmt::format("{} of {} queue pairs", report::FormatShort(link.load), FormatCount(link.queue_pairs)));
+  std::string users;
+  for (const auto& [job, count] : jobs) {
+    users += fmt::format("{}{} ({})", users.empty() ? "" : ", ", job, FormatCount(count, "queue pair"));
+  }
+  facts.Add("jobs", users.empty() ? "none" : users);
+  Document document = facts.Take();
+  if (!on_it.connections.empty()) document += Titled("Connections", ConnectionTable(on_it));
+  return document;
+}
+
+Document DescribeHost(const LiveHost& host, const ClusterState& state, const ConnectionList& connections) {
+  std::set<std::string> jobs;
+  for (const LiveConnection& connection : connections.connections) {
+    if (HostPart(connection.source) == host.name || HostPart(connection.destination) == host.name) {
+      jobs.insert(connection.job);
+    }
+  }
+  Facts facts;
+  facts.Add("host", host.name);
+  facts.Add("state", StateOf(host, state.steering));
+  facts.Add("agent", host.agent_version.empty() ? Unknown() : host.agent_version);
+  facts.Add("last message", Moment(host.last_message_s));
+  facts.Add("jobs", jobs.empty() ? "none" : fmt::format("{}", fmt::join(jobs, ", ")));
+  Document document = facts.Take();
+  const auto findings = FindingsOf(state, [&](const LiveFinding& finding) {
+    return std::ranges::find(finding.hosts, host.name) != finding.hosts.end();
+  });
+  if (!findings.empty()) document += Titled("Findings", FindingTable(findings, true));
+  return document;
+}
+
+Document DescribeFinding(const LiveFinding& finding) {
+  Facts facts;
+  facts.Add("finding", fmt::format("{}", finding.id));
+  facts.Add("job", finding.job);
+  facts.Add("what", finding.text);
+  facts.Add("syndrome", finding.syndrome);
+  facts.Add("culprit", fmt::format("{}", fmt::join(finding.culprits, ", ")));
+  facts.Add("hosts", fmt::format("{}", fmt::join(finding.hosts, ", ")));
+  facts.Add("since", Moment(finding.confirmed_at_s));
+  facts.Add("until", finding.cleared_at_s ? UtcText(*finding.cleared_at_s) : "it holds");
+  facts.Add("sure", finding.confidence ? report::FormatPercent(*finding.confidence) : Unknown());
+  facts.Add("advice", finding.action);
+  for (const std::string& evidence : finding.evidence) facts.Add("evidence", evidence);
+  return facts.Take();
+}
+
+}  // namespace fairlead::cli

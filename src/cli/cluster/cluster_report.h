@@ -1,0 +1,53 @@
+// Tables of a running cluster: what `fairlead get` and `describe` print, and `top` shows.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/cluster/cluster_records.h"
+#include "report/document.h"
+
+namespace fairlead::cli {
+
+// What of a cluster one screen is made of.
+struct ClusterState {
+  std::string server;
+  double now_s = 0;  // since 1970
+  std::vector<LiveJob> jobs;
+  std::vector<LiveHost> hosts;
+  std::vector<LiveFinding> findings;
+  std::vector<LiveLink> links;  // only where they are shown
+  LiveSteeringView steering;
+};
+
+// Those that lose the most first; of others the name decides.
+void SortByLoss(std::vector<LiveJob>* jobs);
+
+// "2026-11-24 12:34:56": UTC.
+std::string UtcText(double seconds_since_1970);
+// How the controller's page calls it: "isolated", "silent", "connected", "no agent".
+std::string StateOf(const LiveHost& host, const LiveSteeringView& steering);
+// Times as long as its fastest iteration; 0: unknown.
+double SlowdownOf(const LiveJob& job);
+
+report::Document JobTable(std::span<const LiveJob> jobs);
+report::Document LinkTable(std::span<const LiveLink> links);
+report::Document HostTable(const ClusterState& state);
+// Args: all: also those that are over.
+report::Document FindingTable(std::span<const LiveFinding> findings, bool all);
+report::Document ConnectionTable(const ConnectionList& list);
+report::Document EventTable(std::span<const LiveEvent> events);
+
+// Two lines: hosts, jobs, what is lost, findings, steering.
+std::string ClusterSummary(const ClusterState& state);
+
+// All that is known of one.
+report::Document DescribeJob(const LiveJob& job, const ClusterState& state, const ConnectionList& connections);
+report::Document DescribeLink(const LiveLink& link, const ConnectionList& connections);
+report::Document DescribeHost(const LiveHost& host, const ClusterState& state, const ConnectionList& connections);
+report::Document DescribeFinding(const LiveFinding& finding);
+
+}  // namespace fairlead::cli

@@ -1,0 +1,253 @@
+// fairlead get, describe and watch: what a running cluster is like.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/cluster/cluster_commands.h"
+#include "cli/cluster/cluster_query.h"
+#include "cli/cluster/cluster_report.h"
+#include "cli/command.h"
+#include "cli/named_choice.h"
+#include "cli/output_files.h"
+#include "report/json_value.h"
+#include "report/printable_text.h"
+
+namespace fairlead::cli {
+namespace {
+
+using report::Document;
+using report::Json;
+
+// Of the lists that descriptions search.
+constexpr uint64_t kAllConnections = 1'000'000;
+
+struct GetOptions {
+  std::string what;
+  std::string job;
+  bool all = false;
+  uint64_t limit = 1000;
+  ControllerHttpOptions http;
+  OutputOptions output;
+};
+
+// What a list is as a document, and as the controller gives it out.
+struct Answer {
+  Document document;
+  Json json;
+};
+
+template <class Record>
+Result<Record> ReadList(const Json& json, const std::string& path) {
+  Record record;
+  const std::string error = codec::ReadValue(json, codec::UnknownKeys::kIgnored, &record);
+  if (error.empty()) return record;
+  return Unavailable(fmt::format("{}: {}; is the controller of another version?", path, codec::WithoutJoint(error)));
+}
+
+// Asks for `path` once, and makes a document of the record.
+template <class Record>
+Result<Answer> List(ControllerHttp* controller, const std::string& path, const auto& render) {
+  FL_ASSIGN_OR_RETURN(Json json, controller->Get(path));
+  FL_ASSIGN_OR_RETURN(Record record, ReadList<Record>(json, path));
+  return Answer{.document = render(std::move(record)), .json = std::move(json)};
+}
+
+Result<Answer> AskFor(const GetOptions& options, ControllerHttp* controller) {
+  if (options.what == "jobs") {
+    return List<JobList>(controller, "/v1/jobs", [](JobList list) {
+      SortByLoss(&list.jobs);
+      return JobTable(list.jobs);
+    });
+  }
+  if (options.what == "links") {
+    return List<LinkList>(controller, "/v1/links", [&](LinkList list) {
+      if (!options.all)
+        std::erase_if(list.links, [](const LiveLink& link) { return link.queue_pairs == 0 && link.health >= 1; });
+      std::ranges::stable_sort(list.links, std::greater<>(), &LiveLink::load);
+      return LinkTable(list.links);
+    });
+  }
+  if (options.what == "hosts") {
+    FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller, false));
+    return List<HostList>(controller, "/v1/hosts", [&](const HostList&) { return HostTable(state); });
+  }
+  if (options.what == "findings") {
+    return List<FindingList>(controller, "/v1/findings",
+                             [&](const FindingList& list) { return FindingTable(list.findings, options.all); });
+  }
+  if (options.what == "events") {
+    return List<EventList>(controller, "/v1/events", [](const EventList& list) { return EventTable(list.events); });
+  }
+  std::string path = fmt::format("/v1/connections?limit={}", options.limit);
+  if (!options.job.empty()) path += "&job=" + EscapeForUrl(options.job);
+  return List<ConnectionList>(controller, path, [](const ConnectionList& list) { return ConnectionTable(list); });
+}
+
+int RunGet(const GetOptions& options) {
+  auto files = OutputFiles::Prepare(options.output);
+  if (!files.ok()) return ReportError(files.status());
+  auto controller = ControllerHttp::Open(options.http);
+  if (!controller.ok()) return ReportError(controller.status());
+  const auto answer = AskFor(options, &*controller);
+  if (!answer.ok()) return ReportError(answer.status());
+  files->Print(answer->document);
+  files->WriteJson("JSON", [&] { return report::Dump(answer->json); });
+  return files->status().ok() ? kExitOk : ReportError(files->status());
+}
+
+struct DescribeOptions {
+  std::string kind;
+  std::string name;
+  ControllerHttpOptions http;
+  OutputOptions output;
+};
+
+Status NoSuch(const DescribeOptions& options, const std::string& list) {
+  return InvalidArgument(fmt::format("the controller knows no {} '{}'; see `fairlead get {}`", options.kind,
+                                     report::CleanText(options.name), list));
+}
+
+template <class Item>
+const Item* FindNamed(const std::vector<Item>& items, const std::string& name) {
+  const auto found = std::ranges::find(items, name, &Item::name);
+  return found == items.end() ? nullptr : &*found;
+}
+
+Result<Document> Describe(const DescribeOptions& options, ControllerHttp* controller) {
+  FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller, options.kind == "link"));
+  if (options.kind == "finding") {
+    for (const LiveFinding& finding : state.findings) {
+      if (fmt::format("{}", finding.id) == options.name) return DescribeFinding(finding);
+    }
+    return NoSuch(options, "findings --all");
+  }
+  if (options.kind == "job") {
+    const LiveJob* const job = FindNamed(state.jobs, options.name);
+    if (job == nullptr) return NoSuch(options, "jobs");
+    FL_ASSIGN_OR_RETURN(const ConnectionList connections, AskForConnections(controller, job->name, 1000));
+    return DescribeJob(*job, state, connections);
+  }
+  const LiveLink* const link = FindNamed(state.links, options.name);
+  if (options.kind == "link" && link == nullptr) return NoSuch(options, "links --all");
+  const LiveHost* const host = FindNamed(state.hosts, options.name);
+  if (options.kind == "host" && host == nullptr) return NoSuch(options, "hosts");
+  FL_ASSIGN_OR_RETURN(const ConnectionList connections, AskForConnections(controller, "", kAllConnections));
+  return link != nullptr ? DescribeLink(*link, connections) : DescribeHost(*host, state, connections);
+}
+
+int RunDescribe(const DescribeOptions& options) {
+  auto controller = ControllerHttp::Open(options.http);
+  if (!controller.ok()) return ReportError(controller.status());
+  const auto document = Describe(options, &*controller);
+  if (!document.ok()) return ReportError(document.status());
+  fmt::print("{}", document->Render());
+  return kExitOk;
+}
+
+struct WatchOptions {
+  double period_s = 2;
+  ControllerHttpOptions http;
+};
+
+// Prints what is new in both lists. Args: last_event, seen: what was printed, or was there at the start.
+Status PrintNews(ControllerHttp* controller, uint64_t* last_event, std::map<uint64_t, bool>* seen, bool is_first) {
+  FL_ASSIGN_OR_RETURN(const EventList events, controller->Get<EventList>("/v1/events"));
+  FL_ASSIGN_OR_RETURN(const FindingList findings, controller->Get<FindingList>("/v1/findings"));
+  // A controller that was started again counts from 1.
+  if (!events.events.empty() && events.events.back().number < *last_event) *last_event = 0;
+  for (const LiveEvent& event : events.events) {
+    if (event.number <= *last_event) continue;
+    *last_event = event.number;
+    if (is_first) continue;
+    fmt::print("{} {:<7} {}: {}\n", event.time_s ? UtcText(*event.time_s) : std::string(19, ' '), event.severity,
+               report::CleanText(event.subject), report::CleanText(event.text));
+  }
+  for (const LiveFinding& finding : findings.findings) {
+    const bool holds = !finding.cleared_at_s.has_value();
+    const auto [known, is_new] = seen->try_emplace(finding.id, holds);
+    if (!is_new && std::exchange(known->second, holds) == holds) continue;
+    if (is_first && !holds) continue;
+    fmt::print("{} finding {} {}: {}\n", UtcText((holds ? finding.confirmed_at_s : finding.cleared_at_s).value_or(0)),
+               finding.id, holds ? finding.job : "is over", report::CleanText(finding.text));
+  }
+  std::fflush(stdout);
+  return OkStatus();
+}
+
+int RunWatch(const WatchOptions& options) {
+  auto controller = ControllerHttp::Open(options.http);
+  if (!controller.ok()) return ReportError(controller.status());
+  const std::atomic<bool>& stop = StopRequested();
+  uint64_t last_event = 0;
+  std::map<uint64_t, bool> seen;
+  bool is_first = true;
+  bool was_reached = true;
+  while (!stop) {
+    const Status status = PrintNews(&*controller, &last_event, &seen, is_first);
+    // At the start a controller that does not answer is a mistake; later it is news.
+    if (!status.ok() && is_first) return ReportError(status);
+    if (status.ok() != was_reached)
+      fmt::print(stderr, "fairlead: {}\n", status.ok() ? "the controller answers again" : status.message());
+    was_reached = status.ok();
+    is_first = false;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.period_s);
+    while (!stop && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return InterruptedExitCode();
+}
+
+}  // namespace
+
+void AddGetCommand(CLI::App& app, Invocation* invocation) {
+  auto options = std::make_shared<GetOptions>();
+  CLI::App* get = app.add_subcommand("get", "List what a running controller knows.");
+  get->add_option("WHAT", options->what, "What to list")
+      ->required()
+      ->check(OneOf(std::vector<std::string>{"jobs", "links", "hosts", "findings", "connections", "events"}));
+  get->add_option("--job", options->job, "Connections of that job alone")->type_name("NAME");
+  get->add_flag("--all", options->all, "Also findings that are over, and healthy links that nothing uses");
+  get->add_option("--limit", options->limit, "Connections to list at most")
+      ->check(CLI::Range(uint64_t{1}, kAllConnections))
+      ->capture_default_str();
+  AddServerOptions(get, &options->http);
+  AddOutputOptions(get, &options->output, "Write the controller's answer as JSON to FILE; - prints only JSON");
+  get->footer("Example: fairlead get jobs --server controller:8080 --token-file ~/.fairlead-token");
+  get->callback([options, invocation] { invocation->exit_code = RunGet(*options); });
+}
+
+void AddDescribeCommand(CLI::App& app, Invocation* invocation) {
+  auto options = std::make_shared<DescribeOptions>();
+  CLI::App* describe = app.add_subcommand("describe", "Show all that a running controller knows of one thing.");
+  describe->add_option("KIND", options->kind, "What it is")
+      ->required()
+      ->check(OneOf(std::vector<std::string>{"job", "link", "host", "finding"}));
+  describe->add_option("NAME", options->name, "Its name; of a finding its number")->required();
+  AddServerOptions(describe, &options->http);
+  describe->footer("Example: fairlead describe job slurm-4711");
+  describe->callback([options, invocation] { invocation->exit_code = RunDescribe(*options); });
+}
+
+void AddWatchCommand(CLI::App& app, Invocation* invocation) {
+  auto options = std::make_shared<WatchOptions>();
+  CLI::App* watch = app.add_subcommand("watch", "Print events and findings of a running controller as they come.");
+  watch->add_option("--period", options->period_s, "Time between two questions")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  AddServerOptions(watch, &options->http);
+  watch->footer("Example: fairlead watch --server controller:8080\nCtrl-C ends it (exit code 130).");
+  watch->callback([options, invocation] { invocation->exit_code = RunWatch(*options); });
+}
+
+}  // namespace fairlead::cli
