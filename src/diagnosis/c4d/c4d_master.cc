@@ -291,7 +291,11 @@ void C4dMaster::EndWindowIfDue(SimTime now) {
   ++(counts ? counters_.windows : counters_.idle_windows);
   if (counts) {
     const WindowOptions& window = options_.window;
-    for (const Suspect& suspect : tracker_->HoldWindow(suspects, now, window.bad_windows, window.windows)) {
+    const auto says_nothing = [this](const Suspect& suspect) {
+      return suspect.syndrome == Syndrome::kCommSlow && slow_->transfers.SaysNothingOf(suspect.culprits.front());
+    };
+    for (const Suspect& suspect :
+         tracker_->HoldWindow(suspects, now, window.bad_windows, window.windows, says_nothing)) {
       tracker_->Open(suspect, now, {});
     }
     for (const FindingId id : tracker_->FindRecovered(window.bad_windows)) tracker_->Clear(id, now);

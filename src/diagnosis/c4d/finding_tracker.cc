@@ -44,9 +44,15 @@ void FindingTracker::ForgetOthers(SimTime now) {
 }
 
 std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad,
-                                                uint32_t windows) {
+                                                uint32_t windows,
+                                                const std::function<bool(const Suspect&)>& says_nothing) {
   const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
-  for (auto& [key, history] : histories_) history.bad = (history.bad << 1) & mask;
+  for (auto& [key, history] : histories_) {
+    const bool is_held = std::ranges::any_of(suspects, [&](const Suspect& suspect) { return KeyOf(suspect) == key; });
+    history.silent = !is_held && says_nothing(history.latest) ? history.silent + 1 : 0;
+    history.is_told = history.silent == 0 || history.silent > windows;
+    if (history.is_told) history.bad = (history.bad << 1) & mask;
+  }
   NoteEnded(suspects);
   for (const Suspect& suspect : suspects) {
     const Key key = KeyOf(suspect);
@@ -77,7 +83,7 @@ void FindingTracker::NoteEnded(std::span<const Suspect> suspects) {
   const bool is_quiet = std::ranges::none_of(suspects, IsSlowPath);
   for (auto& [key, history] : histories_) {
     const bool is_held = std::ranges::any_of(suspects, [&](const Suspect& suspect) { return KeyOf(suspect) == key; });
-    if (is_held) continue;
+    if (is_held || !history.is_told) continue;
     const bool has_ended = is_quiet && IsSlowPath(history.latest) && !FindOpen(key);
     if (has_ended) longest_ended_ = std::max(longest_ended_, history.streak);
     history.streak = 0;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -42,9 +43,12 @@ class FindingTracker {
   // Ends persistent suspicions that were not held at `now`; open findings stay open.
   void ForgetOthers(SimTime now);
 
-  // Notes the suspects of a window of slowness. Returns those that are bad in `bad` of the last `windows` windows and
-  // have no open finding, with their latest evidence.
-  std::vector<Suspect> HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad, uint32_t windows);
+  // Notes the suspects of a window of slowness. Args: says_nothing: whether the window had too little of it to tell,
+  // which is neither good nor bad; `windows` in a row are good. Returns those that are bad in `bad` of the last
+  // `windows` windows and have no open finding, with their latest evidence.
+  std::vector<Suspect> HoldWindow(
+      std::span<const Suspect> suspects, SimTime now, uint32_t bad, uint32_t windows,
+      const std::function<bool(const Suspect&)>& says_nothing = [](const Suspect&) { return false; });
   // Returns those that need no more windows and have no open finding.
   std::vector<Suspect> HoldConfirmed(std::span<const Suspect> suspects, SimTime now);
   // Findings of slowness with good values in all of the last `windows` windows.
@@ -78,6 +82,8 @@ class FindingTracker {
     SimTime first_bad;
     uint64_t bad = 0;     // bit b: b windows ago
     uint32_t streak = 0;  // windows in a row
+    uint32_t silent = 0;  // windows in a row that say nothing
+    bool is_told = true;  // whether the latest window says something
   };
   struct OpenState {
     Key key;

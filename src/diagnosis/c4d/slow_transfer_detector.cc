@@ -508,6 +508,10 @@ void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::s
   }
 }
 
+bool SlowTransferDetector::SaysNothingOf(const model::Culprit& culprit) const {
+  return std::ranges::none_of(judged_, [&](const Transfer& transfer) { return IsPassedBy(transfer, culprit); });
+}
+
 std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime now, std::span<const double> lateness) {
   window_seconds_ = window_begin_ == SimTime() ? 0 : (now - window_begin_).seconds().value();
   window_begin_ = now;
@@ -521,6 +525,8 @@ std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime now, std::span<cons
   std::vector<PairDelay> pairs = PoolPairs(samples);
   JudgePairs(pairs, sigma);
   JudgeLines(pairs);
+  judged_.clear();
+  for (const PairDelay& pair : pairs) judged_.push_back(pair.transfer);
   std::vector<Suspect> suspects =
       NameElements(pairs, sigma, std::ranges::any_of(lateness, [](double seconds) { return seconds > 0; }));
   if (suspects.empty()) LearnBaseline(samples, pairs);
