@@ -81,7 +81,7 @@ std::vector<Finding> C4dMaster::AnalyzeNow() {
        {FindMissing(*picture_, hindrances, now, options_.silence), FindHangs(*picture_, hindrances, query)}) {
     std::move(more.begin(), more.end(), std::back_inserter(suspects));
   }
-  FindingTracker tracker(picture_->layout().job);
+  FindingTracker tracker(picture_->layout().job, picture_->layout().ranks.size());
   // What explains the rest comes first, and is all that there is to say.
   const auto has = [&](bool (*is_kind)(Syndrome)) {
     return std::any_of(suspects.begin(), suspects.end(), [&](const Suspect& s) { return is_kind(s.syndrome); });
@@ -129,7 +129,7 @@ void C4dMaster::TakeLayout(SimTime now, const model::JobLayout& layout) {
   if (tracker_) {
     tracker_->ClearAll(now);
   } else {
-    tracker_.emplace(layout.job);
+    tracker_.emplace(layout.job, layout.ranks.size());
   }
   slow_.reset();  // it refers to the layout of the picture
   picture_.emplace(layout, now, names_);

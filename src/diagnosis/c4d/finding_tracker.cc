@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "diagnosis/c4d/calibration.h"
 #include "diagnosis/c4d/wording.h"
 
 namespace fairlead::diagnosis::c4d {
@@ -11,6 +12,7 @@ namespace fairlead::diagnosis::c4d {
 constexpr double kSurer = 0.1;
 // Windows in a row that are enough whatever was before.
 constexpr uint32_t kStreakMax = 8;
+constexpr double kHoursOfDay = 24;
 
 // Slowness of all messages, not losses: their cost is not known.
 bool IsSlowPath(const Suspect& suspect) { return suspect.syndrome == model::Syndrome::kCommSlow && suspect.cost >= 0; }
@@ -126,10 +128,7 @@ void FindingTracker::Open(const Suspect& suspect, SimTime now, std::vector<Findi
   finding.operation = suspect.operation;
   finding.sequence = suspect.sequence;
   finding.sub_cause = suspect.sub_cause;
-  finding.evidence = suspect.evidence;
-  finding.summary = suspect.summary;
-  finding.confidence = suspect.confidence;
-  finding.action = RecommendAction(suspect);
+  Fill(suspect, finding);
   const auto suspicion = suspicions_.find(key);
   const auto history = histories_.find(key);
   finding.first_seen = suspicion != suspicions_.end() ? suspicion->second.first_held
@@ -143,14 +142,24 @@ void FindingTracker::Open(const Suspect& suspect, SimTime now, std::vector<Findi
   Tell(FindingChange::kOpened, finding.id);
 }
 
-void FindingTracker::Raise(const Suspect& suspect) {
-  const std::optional<FindingId> id = FindOpen(KeyOf(suspect));
-  if (!id || suspect.confidence <= findings_[id->index()].confidence + kSurer) return;
-  Finding& finding = findings_[id->index()];
+void FindingTracker::Fill(const Suspect& suspect, Finding& finding) const {
   finding.evidence = suspect.evidence;
   finding.summary = suspect.summary;
-  finding.confidence = suspect.confidence;
-  finding.action = RecommendAction(suspect);
+  finding.score = suspect.confidence;
+  finding.confidence = Calibrated(suspect.syndrome, suspect.confidence);
+  finding.action = RecommendAction(suspect, finding.confidence);
+  // A job that stands still loses all.
+  const bool is_slow =
+      suspect.syndrome == model::Syndrome::kCommSlow || suspect.syndrome == model::Syndrome::kNonCommSlow;
+  if (suspect.syndrome == model::Syndrome::kUnreachable || (is_slow && suspect.cost < 0)) return;
+  finding.cost_share = is_slow ? std::min(suspect.cost, 1.0) : 1;
+  if (num_gpus_ > 0) finding.cost_gpu_hours = *finding.cost_share * static_cast<double>(num_gpus_) * kHoursOfDay;
+}
+
+void FindingTracker::Raise(const Suspect& suspect) {
+  const std::optional<FindingId> id = FindOpen(KeyOf(suspect));
+  if (!id || suspect.confidence <= findings_[id->index()].score + kSurer) return;
+  Fill(suspect, findings_[id->index()]);
   Tell(FindingChange::kUpdated, *id);
 }
 

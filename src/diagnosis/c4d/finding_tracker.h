@@ -35,7 +35,8 @@ struct C4dAction {
 
 class FindingTracker {
  public:
-  explicit FindingTracker(JobId job) : job_(job) {}
+  // Args: num_gpus: of the job, for costs; 0: not known.
+  explicit FindingTracker(JobId job, size_t num_gpus = 0) : job_(job), num_gpus_(num_gpus) {}
 
   // Notes what is held at `now`. Call it for all persistent suspects of an instant, then ForgetOthers. Returns whether
   // the suspicion is `hold` old by now and no finding is open for it: it may be confirmed.
@@ -93,10 +94,13 @@ class FindingTracker {
   // Of the suspects of a window: which slow paths are slow no more, without having been found?
   void NoteEnded(std::span<const Suspect> suspects);
   static Key KeyOf(const Suspect& suspect);
+  // Evidence, confidence, cost and advice.
+  void Fill(const Suspect& suspect, model::Finding& finding) const;
   void Tell(FindingChange change, model::FindingId id);
   std::optional<model::FindingId> FindOpen(const Key& key) const;
 
   JobId job_;
+  size_t num_gpus_;
   uint32_t longest_ended_ = 0;  // windows in a row that a path was slow, and then was not any more
   std::map<Key, Suspicion> suspicions_;
   std::map<Key, WindowHistory> histories_;
