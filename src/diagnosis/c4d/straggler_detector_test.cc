@@ -302,8 +302,8 @@ TEST(OwnTimeTest, AWaitForDataIsNotOnesOwn) {
   EXPECT_EQ(own.Take()[0].outputs, 0u);
 }
 
-// One forward, one backward: the host issues a send and behind it, at the same instant, the receive for what comes next.
-// Whether that ends just before or just after the send begins is chance, and says nothing about the send's rank.
+// One forward, one backward: the host issues a send and behind it, at the same instant, the receive for what comes
+// next. Whether that ends just before or just after the send begins is chance, and says nothing about the send's rank.
 TEST(OwnTimeTest, WhatWasIssuedLaterGatesNothing) {
   const JobLayout layout = MakeExampleLayout({.hosts = 1, .gpus = 2});
   const auto at = [](double t) { return SimTime::FromSeconds(Seconds(t)); };

@@ -75,8 +75,8 @@ TEST(WordingTest, FindingsOfTheMasterHaveTheNames) {
             std::set<std::string>{"The process of rank 2 (host worker-b, GPU 0) has ended with exit code -9"});
 }
 
-// What is slow by little is not worth a restart, whatever kind it is and however sure the finding is; nor is what nobody
-// knows the cost of.
+// What is slow by little is not worth a restart, whatever kind it is and however sure the finding is; nor is what
+// nobody knows the cost of.
 TEST(WordingTest, NobodyIsIsolatedForLittle) {
   for (const model::Syndrome syndrome : {model::Syndrome::kCommSlow, model::Syndrome::kNonCommSlow}) {
     for (const CulpritKind kind :
