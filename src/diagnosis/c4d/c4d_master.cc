@@ -246,7 +246,6 @@ bool C4dMaster::IsAftermath(const Suspect& dead) const {
 void C4dMaster::JudgeBlocks(SimTime now) {
   slow_->by_blocks = slow_->stragglers.JudgeBlocks();
   if (now < excused_until_ || HasOpen(IsDead) || HasOpen(IsHang)) return;
-  if (slow_->stragglers.HasStages()) return;
   for (const Suspect& suspect : tracker_->HoldConfirmed(slow_->by_blocks, now)) tracker_->Open(suspect, now, {});
   for (const Suspect& suspect : slow_->by_blocks) tracker_->Raise(suspect);
 }
