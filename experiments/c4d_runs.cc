@@ -99,6 +99,10 @@ WatchedJob DrawJob(Random& random) {
   return job;
 }
 
+bool IsRight(const execution::ExpectedFinding& expected, const model::Finding& finding) {
+  return Accepts(expected, finding) || NamesCulprit(expected, finding);
+}
+
 Judgement Judge(const execution::ExpectedFinding& expected, const WatchedRun& run) {
   if (run.findings.empty()) {
     return expected.is_required && !expected.syndromes.empty() ? Judgement::kMissed : Judgement::kRight;
@@ -109,7 +113,7 @@ Judgement Judge(const execution::ExpectedFinding& expected, const WatchedRun& ru
     return NamesCulprit(expected, first) ? Judgement::kWrongSyndrome : Judgement::kWrongCulprit;
   }
   const bool all_right = std::ranges::all_of(run.findings, [&](const model::Finding& finding) {
-    return finding.culprits.empty() || Accepts(expected, finding) || NamesCulprit(expected, finding);
+    return finding.culprits.empty() || IsRight(expected, finding);
   });
   return all_right ? Judgement::kRight : Judgement::kInnocentBeside;
 }

@@ -51,6 +51,9 @@ enum class Judgement : uint8_t {
 };
 inline constexpr size_t kNumJudgements = 6;
 
+// Whether it names only what is at fault, or cannot be told from it, whatever the syndrome.
+bool IsRight(const execution::ExpectedFinding& expected, const model::Finding& finding);
+
 // Silence is right where nothing has to be found.
 Judgement Judge(const execution::ExpectedFinding& expected, const WatchedRun& run);
 

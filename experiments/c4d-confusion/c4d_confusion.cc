@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/parallel_for.h"
@@ -42,6 +43,8 @@ struct FaultRun {
   Judgement judgement = Judgement::kRight;
   double seconds_to_confirm = std::numeric_limits<double>::quiet_NaN();
   std::optional<model::Syndrome> found;
+  // Of each finding that names something: its confidence, and whether it is right.
+  std::vector<std::pair<double, bool>> said;
   std::string story;  // of a run that went wrong
 };
 
@@ -89,6 +92,9 @@ FaultRun RunFault(FaultKind kind, uint64_t seed) {
     result.must_be_found = expected.is_required && !expected.syndromes.empty();
     result.judgement = Judge(expected, run);
     if (result.judgement != Judgement::kRight) result.story = TellStory(job, seed, result.judgement, run);
+    for (const model::Finding& finding : run.findings) {
+      if (!finding.culprits.empty()) result.said.emplace_back(finding.confidence, IsRight(expected, finding));
+    }
     if (run.findings.empty()) continue;
     result.found = run.findings.front().syndrome;
     result.seconds_to_confirm = (run.findings.front().confirmed - *run.acted.front()).seconds().value();
@@ -166,6 +172,26 @@ void AddFigures(const std::array<KindSummary, kNumFaultKinds>& kinds, experiment
       {seconds.title, Draw(seconds), "From the first moment at which the fault changed anything."});
 }
 
+// Confidence said against the share that was right.
+void AddReliability(const std::vector<FaultRun>& runs, experiment::Outcome* outcome) {
+  constexpr std::array<double, 5> kBounds = {0, 0.5, 0.8, 0.9, 1};
+  for (size_t bin = 0; bin + 1 < kBounds.size(); ++bin) {
+    const bool is_last = bin + 2 == kBounds.size();
+    double count = 0;
+    double right = 0;
+    for (const FaultRun& run : runs) {
+      for (const auto& [confidence, is_right] : run.said) {
+        if (confidence < kBounds[bin] || (confidence >= kBounds[bin + 1] && !is_last)) continue;
+        ++count;
+        right += is_right ? 1 : 0;
+      }
+    }
+    const std::string name = fmt::format("confidence {:.1f} to {:.1f}", kBounds[bin], kBounds[bin + 1]);
+    outcome->Set(name + ": findings", count);
+    outcome->Set(name + ": right", count > 0 ? right / count : std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
 }  // namespace
 
 Result<experiment::Outcome> Run(const experiment::RunContext& context) {
@@ -221,6 +247,7 @@ Result<experiment::Outcome> Run(const experiment::RunContext& context) {
     outcome.Set(fmt::format("{}: time to detect, 95 %", Name(static_cast<model::Syndrome>(s))),
                 Percentile(seconds_of[s], 0.95));
   }
+  AddReliability(runs, &outcome);
   HealthyRun sum;
   for (const HealthyRun& run : healthy) {
     sum.iterations += run.iterations;

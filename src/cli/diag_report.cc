@@ -101,6 +101,9 @@ Json FindingToJson(const Finding& finding, const DiagReport& report) {
           {"evidence", evidence},
           {"summary", finding.summary},
           {"confidence", report::NumberOrNull(finding.confidence)},
+          {"score", report::NumberOrNull(finding.score)},
+          {"cost_share", finding.cost_share ? Json(*finding.cost_share) : Json()},
+          {"cost_gpu_hours", finding.cost_gpu_hours ? Json(*finding.cost_gpu_hours) : Json()},
           {"action", model::Name(finding.action)},
           {"first_seen_s", TimeOrNull(finding.first_seen, report)},
           {"confirmed_s", TimeOrNull(finding.confirmed, report)},
@@ -115,7 +118,7 @@ report::TextTable MakeTable(const DiagReport& report) {
        {"state", report::Align::kLeft, "", "suspect until it has lasted long enough"},
        {"since", report::Align::kRight, "", "from the start of the recording"},
        {"confirmed", report::Align::kRight},
-       {"sure", report::Align::kRight, "", "confidence, from 0 to 1"},
+       {"sure", report::Align::kRight, "", "confidence, from 0 to 1: in so many of such cases it was right"},
        {"culprit", report::Align::kLeft},
        {"do", report::Align::kLeft, "", "what is recommended"}});
   for (const Finding& finding : report.analysis.findings) {
@@ -177,6 +180,9 @@ report::Document RenderText(const DiagReport& report) {
   for (const Finding& finding : analysis.findings) {
     text += "\n" + report::WrapText(fmt::format("#{} {}", finding.id.value(), report::CleanText(finding.summary)),
                                     report::kTextWidth, 4);
+    if (const std::string cost = report::CostText(finding); !cost.empty()) {
+      text += "    " + report::WrapText(cost, report::kTextWidth - 4, 6);
+    }
     for (const model::Evidence& evidence : finding.evidence) {
       text += "    " + report::WrapText(report::CleanText(report::EvidenceText(evidence)), report::kTextWidth - 4, 6);
     }

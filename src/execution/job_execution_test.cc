@@ -231,6 +231,24 @@ TEST(JobExecution, OperationsOfAHealthyJobAreConsistent) {
 }
 
 // All bytes of all connections, in both directions, when the job has ended: 10 iterations.
+// A host thread issues one operation after the other: which was first can be told from the instants alone.
+TEST(JobExecution, CallsOfARankAreNeverAtTheSameInstant) {
+  std::map<RankId, std::map<std::tuple<uint32_t, OperationKind, RankId, uint64_t>, SimTime>> calls;
+  for (const RankReport& report : Only<RankReport>(Simulate(SmallShape(), {}, NoNoise(), 1, 6))) {
+    for (const OperationRecord& operation : report.operations) {
+      calls[report.rank][{operation.communicator.value(), operation.kind, operation.peer, operation.sequence}] =
+          operation.enqueued;
+    }
+  }
+  ASSERT_EQ(calls.size(), SmallShape().NumRanks());
+  for (const auto& [rank, operations] : calls) {
+    std::set<SimTime> instants;
+    for (const auto& [key, at] : operations) instants.insert(at);
+    EXPECT_GT(operations.size(), 50u);
+    EXPECT_EQ(instants.size(), operations.size()) << "rank " << rank.value();
+  }
+}
+
 TEST(JobExecution, ReceivesWhatWasSentAndEnds) {
   JobShape shape = SmallShape();
   shape.iterations = 10;

@@ -60,6 +60,7 @@ struct JobShape {
   SimDuration optimizer_time{20'000'000};
   // The host thread enqueues a micro-batch in this part of the time that the GPU takes for it; in [0, 1].
   double enqueue_share = 0.2;
+  SimDuration call_time{5'000};  // that each call of the communication library takes the host thread
   // That each data-parallel rank of the first stage sends to each other one when it has its samples, by single sends and
   // receives, as programs that deal out tokens do; 0: it does not.
   uint64_t opening_bytes = 0;

@@ -163,6 +163,7 @@ TrainingProgram::Logged TrainingProgram::Log(RankId rank, Axis axis, SimulatedOp
   RankState& state = At(rank);
   if (IsNever(operation.enqueued)) return std::nullopt;
   operation.issue_index = state.issued[axis]++;
+  state.host += shape_.call_time.ns();
   const bool is_pair = IsTransfer(operation.kind);
   if (!is_pair) operation.sequence = state.sequences[axis][static_cast<size_t>(operation.kind)]++;
   return log_->Add(rank, operation);

@@ -108,7 +108,11 @@ struct Finding {
   SubCause sub_cause = SubCause::kUnknown;
   std::vector<Evidence> evidence;
   std::string summary;    // one sentence for people
-  double confidence = 0;  // 0..1
+  double confidence = 0;  // 0..1: in so many of such cases it was right
+  double score = 0;       // 0..1: how sure the detector is; not calibrated
+  // What it costs: share of the job, 0..1, and GPU-hours in a day. Nothing: not known.
+  std::optional<double> cost_share;
+  std::optional<double> cost_gpu_hours;
   RecommendedAction action = RecommendedAction::kNone;
   SimTime first_seen;
   SimTime confirmed;  // Never() until it is

@@ -57,6 +57,9 @@ void Describe(Archive& archive, Record& finding) {
   archive.Required("evidence", finding.evidence);
   archive.Required("summary", finding.summary);
   archive.Required("confidence", finding.confidence, codec::MaybeInfinite());
+  archive.Optional("score", finding.score);
+  archive.Optional("cost_share", finding.cost_share);
+  archive.Optional("cost_gpu_hours", finding.cost_gpu_hours);
   archive.Required("action", finding.action);
   archive.Required("first_seen", finding.first_seen);
   archive.Required("confirmed", finding.confirmed);

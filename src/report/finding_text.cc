@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
+
+#include "report/number_format.h"
 
 namespace fairlead::report {
 
@@ -46,6 +49,15 @@ std::string EvidenceText(const model::Evidence& evidence) {
   std::string text = fmt::format("{}: {:.3g}", evidence.what, evidence.value);
   if (!evidence.unit.empty()) text += " " + UnitOf(evidence.value, evidence.unit);
   if (evidence.baseline != 0) text += fmt::format(" (normal: {:.3g})", evidence.baseline);
+  return text;
+}
+
+std::string CostText(const model::Finding& finding) {
+  if (!finding.cost_share) return "";
+  std::string text = fmt::format("costs {:.0f} % of the job", 100 * *finding.cost_share);
+  if (finding.cost_gpu_hours)
+    text +=
+        fmt::format(", {} GPU-hours a day", FormatCount(static_cast<uint64_t>(std::llround(*finding.cost_gpu_hours))));
   return text;
 }
 

@@ -21,4 +21,7 @@ std::string CulpritText(const model::Culprit& culprit, const CulpritNames& names
 // "exit code of rank 2: -1", "seconds per GB: 0.9 s (normal: 0.1)"
 std::string EvidenceText(const model::Evidence& evidence);
 
+// "costs 11 % of the job, 2,703 GPU-hours a day"; empty where it is not known.
+std::string CostText(const model::Finding& finding);
+
 }  // namespace fairlead::report

@@ -44,5 +44,14 @@ TEST(FindingTextTest, EvidenceIsShownBesideItsBaseline) {
   EXPECT_EQ(EvidenceText({"seconds per GB", 0.912, 0.1, "s"}), "seconds per GB: 0.912 s (normal: 0.1)");
 }
 
+TEST(FindingTextTest, CostsAreAShareOfTheJobAndGpuHours) {
+  model::Finding finding;
+  EXPECT_EQ(CostText(finding), "");
+  finding.cost_share = 0.11;
+  EXPECT_EQ(CostText(finding), "costs 11 % of the job");
+  finding.cost_gpu_hours = 0.11 * 1024 * 24;  // 2,703.4
+  EXPECT_EQ(CostText(finding), "costs 11 % of the job, 2,703 GPU-hours a day");
+}
+
 }  // namespace
 }  // namespace fairlead::report

@@ -36,6 +36,8 @@ Json ToJson(const controller::WatchedFinding& watched, const topology::Fabric& f
           {"confirmed_at_s", SecondsOf(finding.confirmed)},
           {"cleared_at_s", SecondsOf(finding.cleared)},
           {"confidence", std::isfinite(finding.confidence) ? Json(finding.confidence) : Json()},
+          {"cost_share", finding.cost_share ? Json(*finding.cost_share) : Json()},
+          {"cost_gpu_hours", finding.cost_gpu_hours ? Json(*finding.cost_gpu_hours) : Json()},
           {"action", model::Name(finding.action)},
           {"sub_cause", model::Name(finding.sub_cause)},
           {"text", finding.summary},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "telemetry/flight_recorder.h"
 #include "telemetry/nccl_inspector.h"
 #include "telemetry/nccl_ras.h"
+#include "telemetry/pickle_reader.h"
 #include "telemetry/telemetry_dump.h"
 
 namespace fairlead::telemetry {
@@ -55,15 +57,19 @@ std::vector<std::string_view> FindKeys(std::string_view text) {
 
 // What else the file may be, and what to do then.
 std::string_view GuessForeign(std::string_view head) {
-  if (head.starts_with('\x80')) {
-    return "is a pickle, as PyTorch writes by default; turn it into JSON: python3 -c \"import json, pickle, sys; "
-           "json.dump(pickle.load(open(sys.argv[1], 'rb')), open(sys.argv[1] + '.json', 'w'))\" FILE";
-  }
+  if (IsPickle(head)) return "is a pickle, but not one of PyTorch's flight recorder";
   if (head.starts_with("\x1f\x8b")) return "is compressed; unpack it with gunzip";
   if (head.starts_with("\x28\xb5\x2f\xfd")) return "is compressed; unpack it with unzstd";
   if (head.starts_with("PK\x03\x04")) return "is an archive; unpack it with unzip";
   if (head.find('\0') != std::string_view::npos) return "is no text; recordings are JSON in UTF-8";
   return "";
+}
+
+// Texts of a pickle are plain in it.
+bool IsOfFlightRecorder(std::string_view pickle) {
+  constexpr std::array<std::string_view, 5> kKeys = {"pg_config", "pg_status", "collective_seq_id", "profiling_name",
+                                                     "nccl_comm_state"};
+  return std::ranges::any_of(kKeys, [&](std::string_view key) { return pickle.find(key) != std::string_view::npos; });
 }
 
 }  // namespace
@@ -94,6 +100,7 @@ Result<RecordingFormat> ParseFormat(std::string_view name) {
 Result<RecordingFormat> DetectFormat(std::string_view head, const std::string& name) {
   head = head.substr(0, kDetectionBytes);
   if (head.find_first_not_of(" \t\r\n") == std::string_view::npos) return InvalidArgument(name + ": is empty");
+  if (IsPickle(head) && IsOfFlightRecorder(head)) return RecordingFormat::kFlightRecorder;
   const std::string_view foreign = GuessForeign(head);
   if (!foreign.empty()) return InvalidArgument(fmt::format("{}: {}", name, foreign));
   const std::vector<std::string_view> keys = FindKeys(head);
@@ -102,7 +109,7 @@ Result<RecordingFormat> DetectFormat(std::string_view head, const std::string& n
     if (known.contains(mark.key)) return mark.format;
   }
   return InvalidArgument(
-      fmt::format("{}: expected a recording of fairlead, a PyTorch flight recorder dump (JSON), a file of NCCL "
+      fmt::format("{}: expected a recording of fairlead, a PyTorch flight recorder dump, a file of NCCL "
                   "Inspector or an answer "
                   "of NCCL RAS (JSON), and found none of them; name it with --input-format",
                   name));

@@ -21,6 +21,8 @@ using model::RankId;
 
 // Finished operations before the first unfinished one that are worth telling.
 constexpr size_t kNumFinishedKept = 16;
+// Process groups of which it is told where the program issued what is not finished.
+constexpr size_t kNumPendingTold = 4;
 
 // One rank in one group.
 struct Participant {
@@ -169,6 +171,30 @@ Status MergeP2p(const Participant& participant, const std::vector<uint32_t>& ran
   return OkStatus();
 }
 
+// Where the ranks of a group issued what none of them has all finished: "rank 0 and 1 at step (train.py:88)".
+std::string PlacesOfPending(const std::vector<Participant>& participants, const std::string& group) {
+  const TraceEvent* oldest = nullptr;
+  for (const Participant& participant : participants) {
+    const auto& events = participant.group->collectives;
+    const auto pending = std::ranges::find_if(events, [](const TraceEvent& event) { return !event.finished; });
+    if (pending != events.end() && (oldest == nullptr || KeyOf(*pending) < KeyOf(*oldest))) oldest = &*pending;
+  }
+  if (oldest == nullptr) return "";
+  std::map<std::string, std::vector<uint32_t>> ranks_at;
+  for (const Participant& participant : participants) {
+    for (const TraceEvent& event : participant.group->collectives) {
+      if (KeyOf(event) == KeyOf(*oldest) && !event.place.empty())
+        ranks_at[event.place].push_back(participant.trace->rank);
+    }
+  }
+  std::string text;
+  for (const auto& [place, ranks] : ranks_at) {
+    text += fmt::format("{}rank {} at {}", text.empty() ? "" : ", ", ListNumbers(ranks), place);
+  }
+  if (text.empty()) return "";
+  return fmt::format("Collective {} of process group {} is not finished; issued by {}.", oldest->sequence, group, text);
+}
+
 class FlightMerger {
  public:
   explicit FlightMerger(std::vector<RankTrace>* traces) : traces_(*traces) {}
@@ -306,6 +332,8 @@ class FlightMerger {
     }
     for (const auto& [key, place] : places_) {
       FindCompleted(&participants[key]);
+      const std::string pending = PlacesOfPending(participants[key], key.second.name);
+      if (!pending.empty() && pending_.size() < kNumPendingTold) pending_.push_back(pending);
       CollectiveMerger(participants[key], place.collectives, base).Merge();
       for (const Participant& participant : participants[key]) {
         FL_RETURN_IF_ERROR(MergeP2p(participant, key.second.ranks, place.p2p, base));
@@ -351,6 +379,7 @@ class FlightMerger {
           "Older sends and receives were overwritten: the unfinished ones are matched in order, which can be wrong by "
           "one.");
     }
+    notes.insert(notes.end(), pending_.begin(), pending_.end());
     if (num_dropped > 0) {
       notes.push_back(
           fmt::format("{} unfinished operations are older than the newest {} of their group and were left out.",
@@ -368,6 +397,7 @@ class FlightMerger {
   std::vector<RankTrace>& traces_;
   std::map<std::pair<size_t, GroupKey>, GroupPlace> places_;  // shorter names first: "2" before "10"
   Recording recording_;
+  std::vector<std::string> pending_;  // notes about what is not finished
 };
 
 }  // namespace

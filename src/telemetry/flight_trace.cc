@@ -9,6 +9,7 @@
 
 #include "codec/json_archive.h"
 #include "telemetry/operation_names.h"
+#include "telemetry/pickle_reader.h"
 #include "telemetry/recording.h"
 
 namespace fairlead::telemetry {
@@ -21,7 +22,21 @@ struct IntegerOrText {
   int64_t value = -1;
 };
 
+struct FlightFrame {
+  std::string name;  // of the function
+  std::string file;
+  int64_t line = 0;
+};
+
+template <class Archive, codec::IsRecord<FlightFrame> Record>
+void Describe(Archive& archive, Record& frame) {
+  archive.Optional("name", frame.name);
+  archive.Optional("filename", frame.file);
+  archive.Optional("line", frame.line);
+}
+
 struct FlightEntry {
+  std::vector<FlightFrame> frames;  // innermost first
   uint64_t record_id = 0;
   int64_t group_id = -1;
   std::vector<std::string> process_group;  // name, description
@@ -43,6 +58,7 @@ struct FlightEntry {
 
 template <class Archive, codec::IsRecord<FlightEntry> Record>
 void Describe(Archive& archive, Record& entry) {
+  archive.Optional("frames", entry.frames);
   archive.Required("record_id", entry.record_id);
   archive.Optional("pg_id", entry.group_id);
   archive.Required("process_group", entry.process_group);
@@ -130,6 +146,21 @@ uint64_t ComparableBytes(const FlightEntry& entry, model::OperationKind kind) {
   }
 }
 
+// Frames of PyTorch itself say nothing about the program.
+bool IsOfLibrary(const FlightFrame& frame) {
+  return frame.file.find("/torch/") != std::string::npos || frame.file.find("/megatron/core/") != std::string::npos;
+}
+
+// "step (train.py:88)" of the innermost frame of the program; empty: no frame was kept.
+std::string PlaceOf(const std::vector<FlightFrame>& frames) {
+  if (frames.empty()) return "";
+  auto frame = std::ranges::find_if_not(frames, IsOfLibrary);
+  if (frame == frames.end()) frame = frames.begin();
+  const size_t slash = frame->file.rfind('/');
+  return fmt::format("{} ({}:{})", frame->name,
+                     slash == std::string::npos ? frame->file : frame->file.substr(slash + 1), frame->line);
+}
+
 class FlightTraceParser {
  public:
   FlightTraceParser(const Json& json, const std::string& name) : json_(json) { trace_.file = name; }
@@ -164,6 +195,7 @@ class FlightTraceParser {
       if (!error.empty()) return Fail("rank" + error);
     } else {
       std::string_view stem = trace_.file;
+      if (stem.ends_with(".gz")) stem.remove_suffix(3);
       if (stem.ends_with(".json")) stem.remove_suffix(5);
       const size_t digits = stem.find_last_not_of("0123456789") + 1;
       const auto [end, error] = std::from_chars(stem.data() + digits, stem.data() + stem.size(), rank);
@@ -236,6 +268,7 @@ class FlightTraceParser {
     const auto& types = entry.input_types.empty() ? entry.output_types : entry.input_types;
     if (!types.empty()) event.data_type = NcclDataType(types.front());
     event.created = entry.created;
+    event.place = PlaceOf(entry.frames);
     // An instant of 0 is an unknown one.
     if (entry.started.value_or(0) > 0) {
       event.started = entry.started;
@@ -307,7 +340,7 @@ class FlightTraceParser {
 }  // namespace
 
 Result<RankTrace> ParseFlightTrace(std::string_view text, const std::string& name) {
-  FL_ASSIGN_OR_RETURN(const Json json, ParseJson(text, name));
+  FL_ASSIGN_OR_RETURN(const Json json, IsPickle(text) ? ParsePickle(text, name) : ParseJson(text, name));
   return FlightTraceParser(json, name).Parse();
 }
 

@@ -1,6 +1,7 @@
 // One file of PyTorch's NCCL flight recorder: what one rank did last in each of its process groups.
 //
-// Understood: the JSON form (torch._C._distributed_c10d._dump_nccl_trace_json), versions 2.x:
+// Understood: the pickle that PyTorch writes by default (pickle_reader.h), and the JSON form
+// (torch._C._distributed_c10d._dump_nccl_trace_json), versions 2.x:
 //
 //     {"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}},
 //      "pg_status": {"0": {"last_completed_collective": "41", …}},
@@ -33,6 +34,7 @@ struct TraceEvent {
   std::optional<uint32_t> peer;  // rank of the group
   uint64_t bytes = 0;            // 0: unknown, or may differ from rank to rank
   std::string data_type;
+  std::string place;  // in the program, "step (train.py:88)"; empty: unknown
   int64_t created = 0;
   std::optional<int64_t> started;
   std::optional<int64_t> finished;

@@ -1,14 +1,45 @@
 #include "telemetry/input_text.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
 namespace fairlead::telemetry {
+
+namespace {
+
+constexpr size_t kUnpackedBytesMax = size_t{1} << 30;
+constexpr int kFirstByteOfGzip = 0x1f;
+
+Result<std::string> Unpack(const std::string& path) {
+  const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen(path.c_str(), "rb"), &gzclose);
+  if (file == nullptr) return NotFound(fmt::format("{}: cannot be opened; is the name right?", path));
+  std::string text;
+  std::array<char, 1u << 16> block;
+  int count = 0;
+  while ((count = gzread(file.get(), block.data(), block.size())) > 0) {
+    text.append(block.data(), static_cast<size_t>(count));
+    if (text.size() > kUnpackedBytesMax) {
+      return Status(StatusCode::kResourceExhausted,
+                    fmt::format("{}: unpacks to more than {} bytes", path, kUnpackedBytesMax));
+    }
+  }
+  int error = Z_OK;
+  const std::string message = gzerror(file.get(), &error);
+  if (count < 0 || error != Z_OK) {
+    return InvalidArgument(fmt::format("{}: is packed by gzip and damaged behind byte {} of what it unpacks to: {}",
+                                       path, text.size(), message.empty() ? "it is cut off" : message));
+  }
+  return text;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path) {
   std::error_code error;
@@ -17,6 +48,11 @@ Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path) {
   }
   auto stream = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (!stream->is_open()) return NotFound(fmt::format("{}: cannot be opened; is the name right?", path));
+  if (stream->peek() == kFirstByteOfGzip) {
+    FL_ASSIGN_OR_RETURN(std::string text, Unpack(path));
+    return std::unique_ptr<std::istream>(std::make_unique<std::istringstream>(std::move(text)));
+  }
+  stream->clear();  // an empty file is no failure yet
   return std::unique_ptr<std::istream>(std::move(stream));
 }
 

@@ -10,7 +10,8 @@
 
 namespace fairlead::telemetry {
 
-// Errors: kNotFound (no such file), kInvalidArgument (a folder).
+// What gzip has packed is unpacked, in memory. Errors: kNotFound (no such file), kInvalidArgument (a folder; packed and
+// damaged), kResourceExhausted (unpacks to more than 1 GiB).
 Result<std::unique_ptr<std::istream>> OpenInput(const std::string& path);
 
 // Errors: kResourceExhausted beyond `bytes_max`, kUnavailable when reading fails.

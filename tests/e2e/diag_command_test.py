@@ -2,6 +2,7 @@
 
 usage: diag_command_test.py PROGRAM SOURCE_DIR
 """
+import gzip
 import json
 import pickle
 import re
@@ -118,6 +119,53 @@ class DiagCommandTest(CommandCase):
         page = (self.folder / "found.html").read_text()
         self.assertIn("node culprit", page)
         self.assertIsNone(re.search(r'(src|href)="https?:', page), "the page must not fetch anything")
+
+    def pickled(self, rank, protocol):
+        """As PyTorch writes it by default: sizes and groups as tuples, frames shared by all entries, None for unknown."""
+        file = json.loads(flight_recorder_file(8, 5 if rank == 6 else 6))
+        frames = [{"name": "all_reduce", "filename": "/usr/lib/python3/torch/distributed/c10d.py", "line": 1},
+                  {"name": "step", "filename": "/job/train.py", "line": 88}]
+        for entry in file["entries"]:
+            entry.update(frames=frames, process_group=tuple(entry["process_group"]), duration_ms=None,
+                         input_sizes=tuple(map(tuple, entry["input_sizes"])))
+            if not entry["time_discovered_completed_ns"]:
+                entry["time_discovered_completed_ns"] = None
+        file["pg_status"] = {0: {"last_completed_collective": 5}}
+        return pickle.dumps(file, protocol)
+
+    def test_pickles_of_the_flight_recorder(self):
+        for protocol in (2, 3, 4, 5):
+            files = [self.write(f"pickle{protocol}_{rank}", self.pickled(rank, protocol)) for rank in range(8)]
+            found = json.loads(self.analyze(*files, "--json", "-").stdout)
+            self.assertEqual([(f["syndrome"], [c["rank"] for c in f["culprits"]]) for f in found["findings"]],
+                             [("non_comm_hang", [6])])
+            self.assertIn("Collective 6 of process group 0 is not finished; issued by rank 0, 1, 2, 3, 4 and 2 more at "
+                          "step (train.py:88).", found["notes"])
+
+    def test_pickles_run_nothing(self):
+        class Evil:
+            def __reduce__(self):
+                return (open, ("/tmp/fairlead-was-here", "w"))
+
+        for protocol in (2, 3, 4, 5):
+            evil = self.write(f"evil{protocol}_0", pickle.dumps({"pg_config": {}, "version": Evil()}, protocol))
+            self.assert_refused(self.analyze(evil), "GLOBAL would run code of the file and is refused")
+
+    def test_packed_files(self):
+        plain = [self.write(f"plain_{rank}", self.pickled(rank, 2)) for rank in range(8)]
+        packed = [self.write(f"packed_{rank}.gz", gzip.compress(self.pickled(rank, 2))) for rank in range(8)]
+        self.assertEqual([syndrome for syndrome, _ in self.findings(*plain)], ["non_comm_hang"])
+        self.assertEqual(self.findings(*plain), self.findings(*packed))
+        recording = dump(8, 60, hang_at=20)
+        for name, content in (("plain.jsonl", recording), ("packed.jsonl.gz", gzip.compress(recording.encode()))):
+            self.write(name, content)
+        self.assertEqual([syndrome for syndrome, _ in self.findings("plain.jsonl")], ["non_comm_hang"])
+        self.assertEqual(self.findings("plain.jsonl"), self.findings("packed.jsonl.gz"))
+        whole = gzip.compress(recording.encode())
+        self.assert_refused(self.analyze(self.write("short.gz", whole[:len(whole) // 2])),
+                            "short.gz: is packed by gzip and damaged behind byte")
+        wrong = whole[:40] + bytes(byte ^ 255 for byte in whole[40:60]) + whole[60:]
+        self.assert_refused(self.analyze(self.write("wrong.gz", wrong)), "wrong.gz: is packed by gzip and damaged")
 
     def test_flight_recorder_of_a_job_without_a_fault(self):
         files = [self.write(f"trace_{rank}.json", flight_recorder_file(4, 5)) for rank in range(4)]
@@ -301,7 +349,7 @@ class DiagCommandTest(CommandCase):
         self.assert_refused(self.analyze(self.write("empty", "")), "empty: is empty")
         self.assert_refused(self.analyze(self.write("text", "hello\n")), "text: expected a recording", "--input-format")
         self.assert_refused(self.analyze(self.write("pickled", pickle.dumps({"version": "2.5"}))),
-                            "pickled: is a pickle", "json.dump")
+                            "pickled: is a pickle, but not one of PyTorch's flight recorder")
         self.assert_refused(self.analyze(self.write("bytes", bytes(range(256)))), "bytes: is no text")
         for form in ("dump", "flight-recorder", "inspector", "ras"):
             self.assert_refused(self.analyze("text", "--input-format", form), "text:1: ")

@@ -36,6 +36,11 @@ def is_right(culprit, job, fault):
     return False
 
 
+def said(finding, right):
+    return {"syndrome": finding["syndrome"], "score": finding["score"], "confidence": finding["confidence"],
+            "right": right}
+
+
 def run(task):
     case, name, options, faults, seed, binary, keep = task
     job = families.make(case, name, options, faults, seed)
@@ -57,7 +62,7 @@ def run(task):
         if any("isolate" in f["action"] for f in findings):
             verdict = "isolate"
         return case, seed, verdict, None, "; ".join(f"{f['confidence']:.2f} {f['action']}: {f['summary']}"
-                                                    for f in findings), [(f["confidence"], False) for f in findings]
+                                                    for f in findings), [said(f, False) for f in findings]
     fault = job["faults"][0]
     named = [f for f in findings if f["culprits"]]
     verdict, delay = "missed", None
@@ -69,7 +74,7 @@ def run(task):
         verdict = "unnamed"
     text = f"rank {fault['rank']}: " + "; ".join(
         f"{f['confirmed_s']:.0f}s {f['confidence']:.2f} {f['action']}: {f['summary']}" for f in findings)
-    pairs = [(f["confidence"], all(is_right(c, job, fault) for c in f["culprits"])) for f in named]
+    pairs = [said(f, all(is_right(c, job, fault) for c in f["culprits"])) for f in named]
     return case, seed, verdict, delay, text, pairs
 
 
@@ -81,6 +86,7 @@ def main():
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", default="")
+    parser.add_argument("--pairs", default="", help="append what was said and whether it was right, a JSON line each")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--table", action="store_true", help="no line for each case that went wrong")
     parser.add_argument("--check", nargs="*", default=[], help="only these cases; exit code 1 if one goes wrong")
@@ -96,12 +102,16 @@ def main():
             tasks.append((case, name, options, faults, seed, arguments.binary, arguments.keep))
     sums, delays, pairs = defaultdict(Counter), defaultdict(list), []
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for case, seed, verdict, delay, text, said in pool.map(run_indirect, [(t[0], t[4], arguments.binary, arguments.keep) for t in tasks]):
+        for case, seed, verdict, delay, text, found in pool.map(run_indirect, [(t[0], t[4], arguments.binary, arguments.keep) for t in tasks]):
             family = case.split("/")[0] if not case.startswith("healthy") else "healthy " + case.split("/")[2]
             sums[family][verdict] += 1
             if delay is not None:
                 delays[family].append(delay)
-            pairs += said
+            pairs += found
+            if arguments.pairs:
+                with open(arguments.pairs, "a") as out:
+                    out.writelines(json.dumps(dict(pair, case=case, seed=seed, held_out=families.is_held_out(case))) + "\n"
+                                   for pair in found)
             if verdict not in ("right", "silent") and not arguments.table:
                 print(f"{case} #{seed} {verdict}: {text}", flush=True)
     print()
@@ -114,11 +124,12 @@ def main():
         (healthy if family.startswith("healthy") else faulty).update(sums[family])
     print("all faults:", dict(faulty), "all healthy:", dict(healthy))
     bins = defaultdict(list)
-    for confidence, right in pairs:
-        bins[round(confidence, 1)].append(right)
+    for pair in pairs:
+        bins[min(9, int(10 * pair["confidence"]))].append(pair["right"])
     num_wrong = sum(healthy.values()) + sum(faulty.values())
     num_wrong -= healthy["silent"] + healthy["hint"] + faulty["right"]
-    print("confidence:", {b: f"{sum(v)}/{len(v)}" for b, v in sorted(bins.items())})
+    print("right of said, by confidence:",
+          {f"{b / 10:.1f}-{(b + 1) / 10:.1f}": f"{sum(v)}/{len(v)}" for b, v in sorted(bins.items())})
     return 1 if arguments.check and (num_wrong or len(tasks) != len(arguments.check)) else 0
 
 

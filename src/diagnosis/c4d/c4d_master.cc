@@ -81,7 +81,7 @@ std::vector<Finding> C4dMaster::AnalyzeNow() {
        {FindMissing(*picture_, hindrances, now, options_.silence), FindHangs(*picture_, hindrances, query)}) {
     std::move(more.begin(), more.end(), std::back_inserter(suspects));
   }
-  FindingTracker tracker(picture_->layout().job);
+  FindingTracker tracker(picture_->layout().job, picture_->layout().ranks.size());
   // What explains the rest comes first, and is all that there is to say.
   const auto has = [&](bool (*is_kind)(Syndrome)) {
     return std::any_of(suspects.begin(), suspects.end(), [&](const Suspect& s) { return is_kind(s.syndrome); });
@@ -129,7 +129,7 @@ void C4dMaster::TakeLayout(SimTime now, const model::JobLayout& layout) {
   if (tracker_) {
     tracker_->ClearAll(now);
   } else {
-    tracker_.emplace(layout.job);
+    tracker_.emplace(layout.job, layout.ranks.size());
   }
   slow_.reset();  // it refers to the layout of the picture
   picture_.emplace(layout, now, names_);
@@ -246,7 +246,6 @@ bool C4dMaster::IsAftermath(const Suspect& dead) const {
 void C4dMaster::JudgeBlocks(SimTime now) {
   slow_->by_blocks = slow_->stragglers.JudgeBlocks();
   if (now < excused_until_ || HasOpen(IsDead) || HasOpen(IsHang)) return;
-  if (slow_->stragglers.HasStages()) return;
   for (const Suspect& suspect : tracker_->HoldConfirmed(slow_->by_blocks, now)) tracker_->Open(suspect, now, {});
   for (const Suspect& suspect : slow_->by_blocks) tracker_->Raise(suspect);
 }
@@ -291,7 +290,11 @@ void C4dMaster::EndWindowIfDue(SimTime now) {
   ++(counts ? counters_.windows : counters_.idle_windows);
   if (counts) {
     const WindowOptions& window = options_.window;
-    for (const Suspect& suspect : tracker_->HoldWindow(suspects, now, window.bad_windows, window.windows)) {
+    const auto says_nothing = [this](const Suspect& suspect) {
+      return suspect.syndrome == Syndrome::kCommSlow && slow_->transfers.SaysNothingOf(suspect.culprits.front());
+    };
+    for (const Suspect& suspect :
+         tracker_->HoldWindow(suspects, now, window.bad_windows, window.windows, says_nothing)) {
       tracker_->Open(suspect, now, {});
     }
     for (const FindingId id : tracker_->FindRecovered(window.bad_windows)) tracker_->Clear(id, now);

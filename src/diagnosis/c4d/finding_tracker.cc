@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "diagnosis/c4d/calibration.h"
 #include "diagnosis/c4d/wording.h"
 
 namespace fairlead::diagnosis::c4d {
@@ -11,6 +12,7 @@ namespace fairlead::diagnosis::c4d {
 constexpr double kSurer = 0.1;
 // Windows in a row that are enough whatever was before.
 constexpr uint32_t kStreakMax = 8;
+constexpr double kHoursOfDay = 24;
 
 // Slowness of all messages, not losses: their cost is not known.
 bool IsSlowPath(const Suspect& suspect) { return suspect.syndrome == model::Syndrome::kCommSlow && suspect.cost >= 0; }
@@ -44,9 +46,15 @@ void FindingTracker::ForgetOthers(SimTime now) {
 }
 
 std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad,
-                                                uint32_t windows) {
+                                                uint32_t windows,
+                                                const std::function<bool(const Suspect&)>& says_nothing) {
   const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
-  for (auto& [key, history] : histories_) history.bad = (history.bad << 1) & mask;
+  for (auto& [key, history] : histories_) {
+    const bool is_held = std::ranges::any_of(suspects, [&](const Suspect& suspect) { return KeyOf(suspect) == key; });
+    history.silent = !is_held && says_nothing(history.latest) ? history.silent + 1 : 0;
+    history.is_told = history.silent == 0 || history.silent > windows;
+    if (history.is_told) history.bad = (history.bad << 1) & mask;
+  }
   NoteEnded(suspects);
   for (const Suspect& suspect : suspects) {
     const Key key = KeyOf(suspect);
@@ -77,7 +85,7 @@ void FindingTracker::NoteEnded(std::span<const Suspect> suspects) {
   const bool is_quiet = std::ranges::none_of(suspects, IsSlowPath);
   for (auto& [key, history] : histories_) {
     const bool is_held = std::ranges::any_of(suspects, [&](const Suspect& suspect) { return KeyOf(suspect) == key; });
-    if (is_held) continue;
+    if (is_held || !history.is_told) continue;
     const bool has_ended = is_quiet && IsSlowPath(history.latest) && !FindOpen(key);
     if (has_ended) longest_ended_ = std::max(longest_ended_, history.streak);
     history.streak = 0;
@@ -120,10 +128,7 @@ void FindingTracker::Open(const Suspect& suspect, SimTime now, std::vector<Findi
   finding.operation = suspect.operation;
   finding.sequence = suspect.sequence;
   finding.sub_cause = suspect.sub_cause;
-  finding.evidence = suspect.evidence;
-  finding.summary = suspect.summary;
-  finding.confidence = suspect.confidence;
-  finding.action = RecommendAction(suspect);
+  Fill(suspect, finding);
   const auto suspicion = suspicions_.find(key);
   const auto history = histories_.find(key);
   finding.first_seen = suspicion != suspicions_.end() ? suspicion->second.first_held
@@ -137,14 +142,24 @@ void FindingTracker::Open(const Suspect& suspect, SimTime now, std::vector<Findi
   Tell(FindingChange::kOpened, finding.id);
 }
 
-void FindingTracker::Raise(const Suspect& suspect) {
-  const std::optional<FindingId> id = FindOpen(KeyOf(suspect));
-  if (!id || suspect.confidence <= findings_[id->index()].confidence + kSurer) return;
-  Finding& finding = findings_[id->index()];
+void FindingTracker::Fill(const Suspect& suspect, Finding& finding) const {
   finding.evidence = suspect.evidence;
   finding.summary = suspect.summary;
-  finding.confidence = suspect.confidence;
-  finding.action = RecommendAction(suspect);
+  finding.score = suspect.confidence;
+  finding.confidence = Calibrated(suspect.syndrome, suspect.confidence);
+  finding.action = RecommendAction(suspect, finding.confidence);
+  // A job that stands still loses all.
+  const bool is_slow =
+      suspect.syndrome == model::Syndrome::kCommSlow || suspect.syndrome == model::Syndrome::kNonCommSlow;
+  if (suspect.syndrome == model::Syndrome::kUnreachable || (is_slow && suspect.cost < 0)) return;
+  finding.cost_share = is_slow ? std::min(suspect.cost, 1.0) : 1;
+  if (num_gpus_ > 0) finding.cost_gpu_hours = *finding.cost_share * static_cast<double>(num_gpus_) * kHoursOfDay;
+}
+
+void FindingTracker::Raise(const Suspect& suspect) {
+  const std::optional<FindingId> id = FindOpen(KeyOf(suspect));
+  if (!id || suspect.confidence <= findings_[id->index()].score + kSurer) return;
+  Fill(suspect, findings_[id->index()]);
   Tell(FindingChange::kUpdated, *id);
 }
 

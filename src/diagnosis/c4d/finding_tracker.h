@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -34,7 +35,8 @@ struct C4dAction {
 
 class FindingTracker {
  public:
-  explicit FindingTracker(JobId job) : job_(job) {}
+  // Args: num_gpus: of the job, for costs; 0: not known.
+  explicit FindingTracker(JobId job, size_t num_gpus = 0) : job_(job), num_gpus_(num_gpus) {}
 
   // Notes what is held at `now`. Call it for all persistent suspects of an instant, then ForgetOthers. Returns whether
   // the suspicion is `hold` old by now and no finding is open for it: it may be confirmed.
@@ -42,9 +44,12 @@ class FindingTracker {
   // Ends persistent suspicions that were not held at `now`; open findings stay open.
   void ForgetOthers(SimTime now);
 
-  // Notes the suspects of a window of slowness. Returns those that are bad in `bad` of the last `windows` windows and
-  // have no open finding, with their latest evidence.
-  std::vector<Suspect> HoldWindow(std::span<const Suspect> suspects, SimTime now, uint32_t bad, uint32_t windows);
+  // Notes the suspects of a window of slowness. Args: says_nothing: whether the window had too little of it to tell,
+  // which is neither good nor bad; `windows` in a row are good. Returns those that are bad in `bad` of the last
+  // `windows` windows and have no open finding, with their latest evidence.
+  std::vector<Suspect> HoldWindow(
+      std::span<const Suspect> suspects, SimTime now, uint32_t bad, uint32_t windows,
+      const std::function<bool(const Suspect&)>& says_nothing = [](const Suspect&) { return false; });
   // Returns those that need no more windows and have no open finding.
   std::vector<Suspect> HoldConfirmed(std::span<const Suspect> suspects, SimTime now);
   // Findings of slowness with good values in all of the last `windows` windows.
@@ -78,6 +83,8 @@ class FindingTracker {
     SimTime first_bad;
     uint64_t bad = 0;     // bit b: b windows ago
     uint32_t streak = 0;  // windows in a row
+    uint32_t silent = 0;  // windows in a row that say nothing
+    bool is_told = true;  // whether the latest window says something
   };
   struct OpenState {
     Key key;
@@ -87,10 +94,13 @@ class FindingTracker {
   // Of the suspects of a window: which slow paths are slow no more, without having been found?
   void NoteEnded(std::span<const Suspect> suspects);
   static Key KeyOf(const Suspect& suspect);
+  // Evidence, confidence, cost and advice.
+  void Fill(const Suspect& suspect, model::Finding& finding) const;
   void Tell(FindingChange change, model::FindingId id);
   std::optional<model::FindingId> FindOpen(const Key& key) const;
 
   JobId job_;
+  size_t num_gpus_;
   uint32_t longest_ended_ = 0;  // windows in a row that a path was slow, and then was not any more
   std::map<Key, Suspicion> suspicions_;
   std::map<Key, WindowHistory> histories_;

@@ -21,9 +21,11 @@ Suspect SlowNic(CulpritKind kind, uint32_t nic) {
 class FindingTrackerTest : public ::testing::Test {
  protected:
   // A window with these suspects; opens what it confirms. Returns how many findings there are by then.
-  size_t Window(const std::vector<Suspect>& suspects) {
+  size_t Window(const std::vector<Suspect>& suspects, bool says_nothing = false) {
     now_ = now_ + SimDuration(10'000'000'000);
-    for (const Suspect& suspect : tracker_.HoldWindow(suspects, now_, kBad, kWindows)) tracker_.Open(suspect, now_, {});
+    const std::vector<Suspect> confirmed =
+        tracker_.HoldWindow(suspects, now_, kBad, kWindows, [&](const Suspect&) { return says_nothing; });
+    for (const Suspect& suspect : confirmed) tracker_.Open(suspect, now_, {});
     return tracker_.findings().size();
   }
 
@@ -46,6 +48,32 @@ TEST_F(FindingTrackerTest, WindowsOfDifferentNicsDoNot) {
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNicReceive, 4)}), 0u);
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNicReceive, 5)}), 0u);
   EXPECT_EQ(Window({SlowNic(CulpritKind::kNic, 5)}), 1u);
+}
+
+// A thin connection has too few messages in every second window: what the others say counts as in a row.
+TEST_F(FindingTrackerTest, AWindowThatSaysNothingIsNeitherGoodNorBad) {
+  Suspect slow = SlowNic(CulpritKind::kNic, 4);
+  slow.cost = 0.02;
+  EXPECT_EQ(Window({slow}), 0u);
+  EXPECT_EQ(Window({}, true), 0u);
+  EXPECT_EQ(Window({slow}), 0u);
+  EXPECT_EQ(Window({}, true), 0u);
+  EXPECT_EQ(Window({}, true), 0u);
+  EXPECT_EQ(Window({slow}), 1u);
+  // It stays open while nothing is known, but not for ever.
+  for (uint32_t window = 0; window < kWindows; ++window) Window({}, true);
+  EXPECT_TRUE(tracker_.FindRecovered(kBad).empty());
+  for (uint32_t window = 0; window < kBad; ++window) Window({}, true);
+  EXPECT_EQ(tracker_.FindRecovered(kBad).size(), 1u);
+}
+
+TEST_F(FindingTrackerTest, AGoodWindowEndsAStreak) {
+  Suspect slow = SlowNic(CulpritKind::kNic, 4);
+  slow.cost = 0.02;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Window({slow}), 0u);
+    EXPECT_EQ(Window({}), 0u);
+  }
 }
 
 }  // namespace

@@ -23,10 +23,17 @@ void OwnTime::CollectEvents(const model::RankReport& report, SimTime after) {
             [](const Event& a, const Event& b) { return a.at != b.at ? a.at < b.at : a.kind < b.kind; });
 }
 
+bool OwnTime::IsIssuedBefore(const Received& received, const model::OperationRecord& output) {
+  if (received.communicator == output.communicator && received.issue_index != output.issue_index) {
+    return received.issue_index < output.issue_index;
+  }
+  return received.enqueued <= output.enqueued;
+}
+
 OwnTime::Gap OwnTime::AddOutput(Rank& rank, const Event& output) {
   SimTime begin = *rank.latest;
-  for (const Event& received : rank.received) {
-    if (received.enqueued <= output.enqueued) begin = std::max(begin, received.at);
+  for (const Received& received : rank.received) {
+    if (IsIssuedBefore(received, *output.operation)) begin = std::max(begin, received.at);
   }
   Gap gap;
   gap.seconds = (output.at - begin).seconds().value();
@@ -83,7 +90,10 @@ void OwnTime::Add(const model::RankReport& report, Sink* sink) {
     AddIdle(rank, event);
     if (event.kind == EventKind::kEnqueued) continue;
     if (event.kind == EventKind::kReceived) {
-      if (rank.received.size() < kReceivedMax) rank.received.push_back(event);
+      const model::OperationRecord& operation = *event.operation;
+      if (rank.received.size() < kReceivedMax) {
+        rank.received.push_back({event.at, event.enqueued, operation.communicator, operation.issue_index});
+      }
       continue;
     }
     if (event.kind == EventKind::kOutput) {

@@ -6,8 +6,9 @@
 // Notation    output: the start of a collective or of a send;  input: the end of a collective or of a receive
 //             gap(output) = output - the latest output before it, or the latest input that it can have waited for
 //             A receive that was enqueued after the output gated something else, even if it ended first: receives run
-//             on streams of their own, work is done in the order in which it is enqueued. Of one that was enqueued at
-//             the same instant and ended first, the output may be the consequence.
+//             on streams of their own, work is done in the order in which it is enqueued. Of two on one communicator
+//             the order of issue tells; of one elsewhere that was enqueued at the same instant and ended first, the
+//             output may be the consequence.
 // Method      own(r) = sum of gaps, but for the kSpared longest: a rank that waits for data gets it as an input, and
 //             only what comes after counts. The part of a gap before the operation was enqueued is the host thread's.
 //             All on the clock of one host, without regard to others.
@@ -79,12 +80,18 @@ class OwnTime {
     SimTime enqueued;
     const model::OperationRecord* operation = nullptr;  // of the report at hand
   };
+  struct Received {
+    SimTime at;
+    SimTime enqueued;
+    model::CommunicatorId communicator;
+    uint64_t issue_index = 0;
+  };
   struct Rank {
     std::optional<uint64_t> newest_report;
     SimTime newest_at;
     // Output or end of a collective; nothing: the next gap is unknown.
     std::optional<SimTime> latest;
-    std::vector<Event> received;                    // since then
+    std::vector<Received> received;                 // since then
     std::optional<SimTime> host_latest;             // enqueueing or end of an operation
     std::array<double, kSpared> longest_idle = {};  // ascending
     std::optional<SimTime> first;                   // event of the window
@@ -92,6 +99,7 @@ class OwnTime {
     OfRank sum;                             // all gaps
     std::array<Gap, kSpared> longest = {};  // ascending
   };
+  static bool IsIssuedBefore(const Received& received, const model::OperationRecord& output);
   void CollectEvents(const model::RankReport& report, SimTime after);
   Gap AddOutput(Rank& rank, const Event& output);
   static void AddIdle(Rank& rank, const Event& event);

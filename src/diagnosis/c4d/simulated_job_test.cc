@@ -128,6 +128,20 @@ TEST(SimulatedJobTest, LostReportsHideNoHang) {
   }
 }
 
+// One of two stages: what its like elsewhere do tells at once that it is slow, and no window has to end for that. Waits
+// for its messages pass along its pipeline, and accuse nobody there.
+TEST(SimulatedJobTest, ASlowGpuOfAPipelineIsFoundWithoutWindows) {
+  const Fault slow = On(FaultKind::kSlowGpu, 18, 60, 1.8);
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const std::vector<Finding> findings = Watch({slow}, {}, seed, 130);
+    ASSERT_FALSE(findings.empty()) << seed;
+    EXPECT_TRUE(NamesOnly(findings, {slow})) << seed;
+    EXPECT_TRUE(Names(findings, slow)) << seed;
+    // 20 s of slow blocks, and some seconds until they are told; three windows of 10 s take 40 s and more.
+    EXPECT_LE((findings.front().confirmed - slow.begin).seconds().value(), 32) << seed;
+  }
+}
+
 // Two GPUs of different hosts, of different slowness: the others wait for both. The less slow one is hidden at first.
 TEST(SimulatedJobTest, TwoSlowRanksAreBothFound) {
   const std::vector<Fault> faults = {On(FaultKind::kSlowGpu, 3, 60, 2), On(FaultKind::kSlowGpu, 12, 60, 1.8)};

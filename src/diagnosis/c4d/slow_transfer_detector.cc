@@ -101,6 +101,9 @@ void SlowTransferDetector::Add(const model::RankReport& report) {
 
 std::vector<SlowTransferDetector::Sample> SlowTransferDetector::TakeSamples(std::span<const double> lateness) {
   std::vector<Sample> samples;
+  size_t num_connections = 0;
+  for (const std::vector<Connection>& own : connections_) num_connections += own.size();
+  samples.reserve(num_connections);
   const auto lateness_of = [&](model::RankId rank) {
     return rank.index() < lateness.size() ? lateness[rank.index()] : 0;
   };
@@ -263,6 +266,7 @@ double SlowTransferDetector::UsualUnevenShare(std::span<const Sample> samples) {
 
 std::vector<SlowTransferDetector::PairDelay> SlowTransferDetector::PoolPairs(std::span<const Sample> samples) const {
   std::vector<PairDelay> pairs;
+  pairs.reserve(samples.size());
   const double usual_uneven = UsualUnevenShare(samples);
   for (const Sample& sample : samples) {
     if (!sample.has_x) continue;
@@ -508,6 +512,10 @@ void SlowTransferDetector::LearnBaseline(std::span<const Sample> samples, std::s
   }
 }
 
+bool SlowTransferDetector::SaysNothingOf(const model::Culprit& culprit) const {
+  return std::ranges::none_of(judged_, [&](const Transfer& transfer) { return IsPassedBy(transfer, culprit); });
+}
+
 std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime now, std::span<const double> lateness) {
   window_seconds_ = window_begin_ == SimTime() ? 0 : (now - window_begin_).seconds().value();
   window_begin_ = now;
@@ -521,6 +529,9 @@ std::vector<Suspect> SlowTransferDetector::EndWindow(SimTime now, std::span<cons
   std::vector<PairDelay> pairs = PoolPairs(samples);
   JudgePairs(pairs, sigma);
   JudgeLines(pairs);
+  judged_.clear();
+  judged_.reserve(pairs.size());
+  for (const PairDelay& pair : pairs) judged_.push_back(pair.transfer);
   std::vector<Suspect> suspects =
       NameElements(pairs, sigma, std::ranges::any_of(lateness, [](double seconds) { return seconds > 0; }));
   if (suspects.empty()) LearnBaseline(samples, pairs);

@@ -70,6 +70,9 @@ class SlowTransferDetector {
   // in their most specific form.
   std::vector<Suspect> EndWindow(SimTime now, std::span<const double> lateness = {});
 
+  // Whether no transfer through it could be judged in the latest window.
+  bool SaysNothingOf(const model::Culprit& culprit) const;
+
  private:
   struct Connection {
     model::ConnectionKey key;
@@ -182,6 +185,7 @@ class SlowTransferDetector {
   double window_seconds_ = 0;                         // 0: not known
   std::vector<ReportNumbers> seen_;                   // [rank]
   std::vector<std::vector<Connection>> connections_;  // [rank] that sends, ascending key
+  std::vector<Transfer> judged_;                      // in the latest window
 };
 
 }  // namespace fairlead::diagnosis::c4d

@@ -454,6 +454,7 @@ Suspect StragglerDetector::MakeSuspect(const Window& window, const Candidate& ca
       {"others waited for it, by time inside collectives", greatest(blame.excess), 0, "% of the window"},
       {"others waited for it, by starts of collectives", greatest(lag.excess), 0, "% of the window"},
   };
+  suspect.cost = greatest(own.excess) / 100;
   suspect.confidence = candidate.share * (num_agreeing == 0 ? kAloneConfidence : num_agreeing == 1 ? 0.8 : 0.95);
   const char* const cause = suspect.sub_cause == model::SubCause::kThrottled    ? "its GPU's clocks are down"
                             : suspect.sub_cause == model::SubCause::kHostThread ? "its host thread enqueues late"

@@ -302,5 +302,40 @@ TEST(OwnTimeTest, AWaitForDataIsNotOnesOwn) {
   EXPECT_EQ(own.Take()[0].outputs, 0u);
 }
 
+// One forward, one backward: the host issues a send and behind it, at the same instant, the receive for what comes
+// next. Whether that ends just before or just after the send begins is chance, and says nothing about the send's rank.
+TEST(OwnTimeTest, WhatWasIssuedLaterGatesNothing) {
+  const JobLayout layout = MakeExampleLayout({.hosts = 1, .gpus = 2});
+  const auto at = [](double t) { return SimTime::FromSeconds(Seconds(t)); };
+  for (const double lead : {-0.01, 0.01}) {
+    OwnTime own(layout);
+    RankReport report;
+    report.rank = RankId(0u);
+    own.Add(report);
+    report.number = 1;
+    for (int i = 0; i < 8; ++i) {
+      OperationRecord send;
+      send.kind = OperationKind::kSend;
+      send.issue_index = static_cast<uint64_t>(2 * i);
+      send.enqueued = at(0.001 * i);
+      send.started = at(i + 1);
+      OperationRecord receive;
+      receive.kind = OperationKind::kReceive;
+      receive.issue_index = send.issue_index + 1;
+      receive.enqueued = send.enqueued;
+      receive.started = send.enqueued;
+      receive.finished = at(i + 1 - lead);
+      report.operations.push_back(send);
+      report.operations.push_back(receive);
+    }
+    report.at = at(30);
+    own.Add(report);
+    const std::vector<OwnTime::OfRank> found = own.Take();
+    // Seven gaps, three left out. The receive before is a gate where it ended behind the output before it.
+    EXPECT_EQ(found[0].outputs, 4u);
+    EXPECT_NEAR(found[0].seconds, 4 * (lead > 0 ? 1.0 : 0.99), 1e-6) << lead;
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::diagnosis::c4d

@@ -22,6 +22,8 @@ using model::Syndrome;
 constexpr double kWatchConfidenceMax = 0.5;
 // Share of the iteration below which a host is not worth a restart.
 constexpr double kIsolateCostMin = 0.1;
+// The same for anything at all.
+constexpr double kActCostMin = 0.03;
 
 std::string NicText(const PlaceNames& names, const Culprit& culprit) {
   std::string text = culprit.nic.valid()    ? names.Of(culprit.nic)
@@ -95,16 +97,16 @@ std::string DescribeOperation(const JobLayout& layout, model::CommunicatorId com
   return fmt::format("{} {} on {}", NameOf(kind), sequence, layout.communicators[communicator.index()].name);
 }
 
-RecommendedAction RecommendAction(const Suspect& suspect) {
+RecommendedAction RecommendAction(const Suspect& suspect, double confidence) {
   if (suspect.syndrome == Syndrome::kMismatch) return RecommendedAction::kReportSoftware;
   if (suspect.culprits.empty() || suspect.syndrome == Syndrome::kUnreachable) return RecommendedAction::kWatch;
-  if (suspect.confidence <= kWatchConfidenceMax) return RecommendedAction::kWatch;
-  const bool is_mild = suspect.cost >= 0 && suspect.cost < kIsolateCostMin;
+  if (confidence <= kWatchConfidenceMax) return RecommendedAction::kWatch;
+  // Of what has no known cost none is known to be worth it.
+  const bool is_mild = suspect.cost < kIsolateCostMin;
+  const bool is_negligible = suspect.cost >= 0 && suspect.cost < kActCostMin;
   if (suspect.syndrome == Syndrome::kNonCommSlow && is_mild) return RecommendedAction::kWatch;
-  const bool is_nic = std::ranges::all_of(suspect.culprits, [](const Culprit& c) {
-    return c.kind == CulpritKind::kNic || c.kind == CulpritKind::kNicSend || c.kind == CulpritKind::kNicReceive;
-  });
-  if (suspect.syndrome == Syndrome::kCommSlow && is_mild && is_nic) return RecommendedAction::kRepairPath;
+  if (suspect.syndrome == Syndrome::kCommSlow && is_negligible) return RecommendedAction::kWatch;
+  if (suspect.syndrome == Syndrome::kCommSlow && is_mild) return RecommendedAction::kRepairPath;
   const bool is_process = suspect.sub_cause == model::SubCause::kProcess;
   if (is_process && suspect.syndrome == Syndrome::kNonCommHang) return RecommendedAction::kWatch;
   if (is_process && suspect.syndrome == Syndrome::kDead) return RecommendedAction::kRestart;

@@ -28,8 +28,9 @@ std::string Describe(const model::JobLayout& layout, const model::PlaceNames& na
 std::string DescribeOperation(const model::JobLayout& layout, model::CommunicatorId communicator,
                               model::OperationKind kind, uint64_t sequence);
 
-// What to do about a finding of that kind. Limits of steering decide whether it is done.
-model::RecommendedAction RecommendAction(const Suspect& suspect);
+// What to do about a finding of that kind: nobody is isolated for what costs little, or has no known cost. Limits of
+// steering decide whether it is done. Args: confidence: calibrated, 0..1.
+model::RecommendedAction RecommendAction(const Suspect& suspect, double confidence);
 
 model::Culprit HostCulprit(HostId host);
 // With what follows from the rank.

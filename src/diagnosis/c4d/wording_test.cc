@@ -75,5 +75,34 @@ TEST(WordingTest, FindingsOfTheMasterHaveTheNames) {
             std::set<std::string>{"The process of rank 2 (host worker-b, GPU 0) has ended with exit code -9"});
 }
 
+// What is slow by little is not worth a restart, whatever kind it is and however sure the finding is; nor is what
+// nobody knows the cost of.
+TEST(WordingTest, NobodyIsIsolatedForLittle) {
+  for (const model::Syndrome syndrome : {model::Syndrome::kCommSlow, model::Syndrome::kNonCommSlow}) {
+    for (const CulpritKind kind :
+         {CulpritKind::kRank, CulpritKind::kHost, CulpritKind::kNicSend, CulpritKind::kNicReceive, CulpritKind::kNic,
+          CulpritKind::kConnection, CulpritKind::kLeaf, CulpritKind::kPlane}) {
+      Suspect suspect;
+      suspect.syndrome = syndrome;
+      suspect.culprits = {CulpritOf(kind)};
+      for (const double cost : {-1.0, 0.0, 0.02, 0.05, 0.099}) {
+        suspect.cost = cost;
+        EXPECT_NE(RecommendAction(suspect, 1), model::RecommendedAction::kIsolateAndRestart)
+            << model::Name(syndrome) << ", " << model::Name(kind) << ", cost " << cost;
+      }
+      suspect.cost = 0.5;
+      EXPECT_EQ(RecommendAction(suspect, 0.5), model::RecommendedAction::kWatch);
+    }
+  }
+  Suspect costly;
+  costly.syndrome = model::Syndrome::kNonCommSlow;
+  costly.culprits = {CulpritOf(CulpritKind::kRank)};
+  costly.cost = 0.1;
+  EXPECT_EQ(RecommendAction(costly, 0.9), model::RecommendedAction::kIsolateAndRestart);
+  costly.syndrome = model::Syndrome::kNonCommHang;
+  costly.cost = -1;
+  EXPECT_EQ(RecommendAction(costly, 0.9), model::RecommendedAction::kIsolateAndRestart) << "a hang costs everything";
+}
+
 }  // namespace
 }  // namespace fairlead::diagnosis::c4d
