@@ -8,18 +8,19 @@
 //             left at its present size, s; U -> GPUs of the cluster; J -> jobs that run or wait.
 // Method      a job has to *save* once n >= 2 and n (1 + L / E) >= 5 B, that is, where it would come to five times its
 //             budget at the pace so far, or once n >= 3/4 B. Then
-//             1. floor    half of a fair share, U / (2 J) GPUs, is its own, whatever comes; it stays where it is while it
-//                         has no more than twice as much. What it loses, it loses at once, down to its floor, not in
-//                         small steps.
-//             2. pace     it changes by itself no earlier than 2 L / (5 B - n) after its last change; from 3/4 B on, not
-//                         at all,
-//             3. escape   but whenever that saves as much time as it has run, E, and twice that for each restart over B.
+//             1. floor    half of a fair share, U / (2 J) GPUs, is its own, whatever comes; it stays where it is while
+//                         it has no more than twice as much. What it loses, it loses at once, down to its floor, not
+//                         in small steps.
+//             2. pace     it changes by itself no earlier than 2 L / (5 B - n) after its last change; from 3/4 B on,
+//                         not at all,
+//             3. escape   but whenever that saves as much time as it has run, E, and twice that for each restart over
+//                         B.
 //             4. spent    with n >= B it keeps what it has, after aged and protected jobs only.
 //             A job of unknown length keeps its size anyway, and is only stopped; it is spent, too.
 // Guarantees  restarts beyond B are escapes, at most log2(1 + L / E) of them, or make room for aged jobs, or follow a
 //             loss of nodes.
-// Differs     the budget of the companion specification refills with the hours run; a total needs no clock, and is what an
-//             owner would ask for.
+// Differs     the budget of the companion specification refills with the hours run; a total needs no clock, and is what
+//             an owner would ask for.
 // Reference   our own design; what each part brings: docs/papers/aiturbo.md.
 #pragma once
 
