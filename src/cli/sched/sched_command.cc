@@ -183,11 +183,12 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
   FL_ASSIGN_OR_RETURN(const sim::ElasticCluster cluster, ParseCluster(options.cluster));
   FL_ASSIGN_OR_RETURN(const std::vector<ChosenPolicy> policies, CreatePolicies(options));
   std::vector<sim::WorkloadFile> workloads;
-  SchedReport report{options.workloads, "", KnownWords(options.known), cluster, 0, {}};
+  SchedReport report{options.workloads, "", KnownWords(options.known), cluster, 0, 0, {}};
   for (const std::string& path : options.workloads) {
     FL_ASSIGN_OR_RETURN(sim::WorkloadFile workload, LoadWorkload(path, options, cluster));
     report.layout = sim::Name(workload.layout);
     report.num_jobs += workload.jobs().size();
+    report.num_passed_over += workload.own.num_passed_over;
     workloads.push_back(std::move(workload));
   }
   sim::ElasticOptions simulation;
@@ -245,9 +246,10 @@ int SchedOptionsCommand(const std::vector<std::string>& policies) {
 void AddRun(CLI::App& sched, Invocation* invocation) {
   auto options = std::make_shared<SchedRunOptions>();
   CLI::App* run = sched.add_subcommand("run", "Simulate a workload under one or more allocation policies.");
-  run->add_option("WORKLOAD", options->workloads,
-                  "Files of jobs, whose results are pooled: Pollux/AdaptDL, ElasticFlow, Tiresias or neutral CSV, or a "
-                  "Gavel trace")
+  run->add_option(
+         "WORKLOAD", options->workloads,
+         "Files of jobs, whose results are pooled: Pollux/AdaptDL, ElasticFlow, Tiresias, Helios or neutral CSV, or a "
+         "Gavel trace")
       ->required();
   run->add_option(
       "--profiles", options->profiles,

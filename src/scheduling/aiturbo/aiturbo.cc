@@ -112,7 +112,7 @@ class Aiturbo : public AllocationPolicy {
 
   // By how many times less a job counts to have left.
   double PreferenceOf(const AllocationSnapshot& snapshot, const AllocationJob& job) const {
-    const double stays = job.is_running() ? options_.stay_factor : 1;
+    const double stays = job.weight * (job.is_running() ? options_.stay_factor : 1);
     if (options_.patience_s <= 0) return stays;
     return stays * (1 + (snapshot.now - job.submission).seconds().value() / options_.patience_s);
   }

@@ -7,8 +7,8 @@
 //             V = remaining iterations * T(wanted) * R(wanted): remaining service.
 // Method      0. want     congestion_price.h: what each job is to get, the less the more jobs wait
 //             1. order    predictable: position by V / (1 + time since submission / patience), a running job's V
-//                         divided by stay_factor, too; times (all / predictable). Others: position among all by the
-//                         level of attained service (ballots.h). Smaller number first.
+//                         divided by stay_factor, too, and each one's by its weight; times (all / predictable). Others:
+//                         position among all by the level of attained service (ballots.h). Smaller number first.
 //             2. protect  an unpredictable job that has run for less than min_run is not stopped; a stopped one that
 //                         has waited longer than max(min_run, age * executed) goes first, once per stop.
 //             3. aged     any job that has waited for max(max_wait, age * executed) since its submission or last stop

@@ -18,10 +18,7 @@ constexpr uint32_t kFewRestarts = 2;
 constexpr double kFloorPart = 0.5;
 constexpr double kStayPart = 1;
 
-uint64_t PartOfShare(double part, uint64_t cluster_gpus, size_t num_jobs) {
-  const double gpus = part * static_cast<double>(cluster_gpus) / static_cast<double>(num_jobs);
-  return std::max<uint64_t>(1, static_cast<uint64_t>(gpus));
-}
+uint64_t WholeGpus(double gpus) { return std::max<uint64_t>(1, static_cast<uint64_t>(gpus)); }
 
 }  // namespace
 
@@ -40,8 +37,8 @@ bool RestartBudget::IsEscape(const AllocationJob& job, double saved_s) const {
   return saved_s >= job.executed_s * std::exp2(std::max(0.0, job.num_restarts - most_));
 }
 
-uint64_t FloorGpus(uint64_t cluster_gpus, size_t num_jobs) { return PartOfShare(kFloorPart, cluster_gpus, num_jobs); }
+uint64_t FloorGpus(double fair_share) { return WholeGpus(kFloorPart * fair_share); }
 
-uint64_t StayGpus(uint64_t cluster_gpus, size_t num_jobs) { return PartOfShare(kStayPart, cluster_gpus, num_jobs); }
+uint64_t StayGpus(double fair_share) { return WholeGpus(kStayPart * fair_share); }
 
 }  // namespace fairlead::scheduling::aiturbo

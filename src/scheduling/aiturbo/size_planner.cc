@@ -30,6 +30,7 @@ class Planner {
         given_(snapshot.jobs.size(), kNone),
         backs_off_(snapshot.jobs.size()),
         places_(snapshot.jobs.size()) {
+    for (const AllocationJob& job : snapshot.jobs) total_weight_ += job.weight;
     for (uint32_t place = 0; place < order.size(); ++place) places_[order[place]] = place;
   }
 
@@ -37,7 +38,9 @@ class Planner {
     const auto first = std::span(order_).first(rules_.num_first);
     const auto rest = std::span(order_).subspan(rules_.num_first);
     for (const uint32_t j : first) GrantWanted(j);
-    for (const uint32_t j : rest) GrantFloor(j);
+    double protected_gpus = 0;
+    for (const uint32_t j : rest) protected_gpus += HasToSave(j) ? FairShare(j) : 0;
+    for (const uint32_t j : rest) GrantFloor(j, &protected_gpus);
     for (const uint32_t j : rest) GrantWanted(j);
     std::vector<uint32_t> growing;
     for (const uint32_t j : order_) {
@@ -89,15 +92,21 @@ class Planner {
     given_[j] = choice;
   }
 
-  void GrantFloor(uint32_t j) {
+  double FairShare(uint32_t j) const {
+    return Job(j).weight / total_weight_ * static_cast<double>(TotalCapacity(snapshot_).num_gpus);
+  }
+
+  // Takes it off `room`: what is left of the fair shares of all that have to save.
+  void GrantFloor(uint32_t j, double* room) {
     if (!HasToSave(j)) return;
     const uint32_t current = *menus_[j].current();
-    const uint64_t cluster = TotalCapacity(snapshot_).num_gpus;
     Resources most = ResourcesAt(j, current);
-    const bool stays = most.num_gpus <= StayGpus(cluster, snapshot_.jobs.size()) || budget_.IsSpent(Job(j));
-    if (!stays) most.num_gpus = std::min(most.num_gpus, FloorGpus(cluster, snapshot_.jobs.size()));
+    const bool stays = most.num_gpus <= StayGpus(FairShare(j)) || budget_.IsSpent(Job(j));
+    if (!stays) most.num_gpus = std::min(most.num_gpus, FloorGpus(FairShare(j)));
     const auto floor = stays && Fits(j, current) ? current : FastestWithin(j, most);
-    if (floor) Give(j, *floor);
+    if (!floor || *room <= 0) return;
+    Give(j, *floor);
+    *room -= static_cast<double>(ResourcesAt(j, *floor).num_gpus);
   }
 
   void GrantWanted(uint32_t j) {
@@ -217,7 +226,8 @@ class Planner {
   const RestartBudget budget_;
   AllocationPlan& plan_;
   Resources room_;
-  std::vector<uint32_t> given_;   // [jobs] choice of the menu, or kNone
+  std::vector<uint32_t> given_;  // [jobs] choice of the menu, or kNone
+  double total_weight_ = 0;
   std::vector<bool> backs_off_;   // [jobs] fell to its floor now
   std::vector<uint32_t> places_;  // [jobs] in the order
 };

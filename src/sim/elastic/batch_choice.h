@@ -3,8 +3,8 @@
 // Notation    M -> global batch; M0 -> the batch that progress is counted in; T(M) -> seconds of an iteration; sqr,
 //             var -> gradient noise of the epoch (application_profile.h); x = M / M0.
 // Method      goodput(M) = gain(M) / T(M), iterations at M0 per second, with gain(M) = (var + sqr) / (var / x + sqr);
-//             50 batches from max(M0, local_min * GPUs) to the largest, in equal ratios, each split over the GPUs with as
-//             few passes as fit; the best one, the smaller on ties.
+//             50 batches from max(M0, local_min * GPUs) to the largest, in equal ratios, each split over the GPUs with
+//             as few passes as fit; the best one, the smaller on ties.
 // Reference   Qiao et al., Pollux, OSDI 2021, section 3.
 #pragma once
 
