@@ -279,11 +279,13 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
                   "Share of jobs, drawn by the seed, whose length is declared or known; the others' never is")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  std::vector<std::string_view> choosers = scheduling::AllocationPolicyNames();
+  choosers.emplace_back("none");
   run->add_option("--choose-batch", options->batch_choosers,
                   "Policies whose jobs train with the batch of greatest goodput, where true speeds are known (--known "
-                  "oracle or speeds); 'none': no policy's")
+                  "oracle or speeds)")
       ->delimiter(',')
-      ->type_name("POLICY")
+      ->check(OneOf(choosers))
       ->capture_default_str();
   run->add_option("--interval-s", options->interval_s, "Time between two decisions")
       ->check(CLI::Range(1.0, 86400.0))
