@@ -272,8 +272,8 @@ TEST_F(ElasticPublishedTest, TheBestBatchIsNoWorseThanAny) {
   EXPECT_EQ(best->option.split.GlobalBatch(4), best->option.batch);
 }
 
-// Published means. Ours knows true speeds, searches sizes instead of placements, and packs them densely: at load 1 it is
-// 3.2 % faster than the publication, at the others within 1.2 %.
+// Published means. Ours knows true speeds, searches sizes instead of placements, and packs them densely: at load 1
+// it is 3.2 % faster than the publication, at the others within 1.2 %.
 TEST_F(ElasticPublishedTest, PolluxWithItsBatches) {
   for (const auto& [folder, published] : {std::pair("workloads-0.5", 1423.52), std::pair("workloads", 2580.30),
                                           std::pair("workloads-1.5", 3609.74), std::pair("workloads-2.0", 5192.83)}) {
