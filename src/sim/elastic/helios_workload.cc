@@ -67,7 +67,8 @@ Result<OwnedWorkload> LoadHeliosWorkload(const std::string& path) {
       return InvalidArgument(fmt::format("{}: submit_time is '{}'; expected a time such as 2020-04-01 00:05:21",
                                          reader.Where(), reader.field(submit)));
     }
-    if (!(num_gpus >= 0 && num_gpus <= kMostJobGpus && num_gpus == std::floor(num_gpus)) || !std::isfinite(duration_s)) {
+    if (!(num_gpus >= 0 && num_gpus <= kMostJobGpus && num_gpus == std::floor(num_gpus)) ||
+        !std::isfinite(duration_s)) {
       return InvalidArgument(fmt::format("{}: {} GPUs for {} s; expected a whole number, and a finite time",
                                          reader.Where(), num_gpus, duration_s));
     }
