@@ -64,7 +64,7 @@ constexpr OptionField<AiturboOptions> kAiturboFields[] = {
     {"hold_doubling", [](AiturboOptions& o) -> double& { return o.hold_doubling; },
      "restarts after which the hold of a job is twice as long; lower: fewer restarts; 0: never"},
     {"restart_budget", [](AiturboOptions& o) -> double& { return o.restart_budget; },
-     "restarts that a job may have, and one more for each hour that it ran; 0: as often as it pays"},
+     "restarts that a job is to have at most; lower: fewer restarts, worse times; 0: as often as it pays"},
     {"restart_factor", [](AiturboOptions& o) -> double& { return o.restart_factor; },
      "a growth has to save this many restarts; higher: fewer restarts"},
     {"round_s", [](AiturboOptions& o) -> double& { return o.round_s; }, "time between decisions without events, s"},

@@ -82,9 +82,4 @@ double RestartScale(const AllocationJob& job) {
   return std::max(1.0, job.restart_cost_s / kUsualRestartS);
 }
 
-double RestartsLeft(const AllocationJob& job, double budget) {
-  constexpr double kSecondsPerHour = 3600;
-  return budget + job.executed_s / kSecondsPerHour - job.num_restarts;
-}
-
 }  // namespace fairlead::scheduling

@@ -41,9 +41,6 @@ double DominantShare(const Resources& part, const Resources& total);
 // How much longer than 30 s, the cost for which the policies' times are set, a restart of the job takes; at least 1.
 double RestartScale(const AllocationJob& job);
 
-// Restarts that a job may still have, of `budget` and one for each hour that it has run.
-double RestartsLeft(const AllocationJob& job, double budget);
-
 // Submission, then id: how every policy breaks ties.
 inline bool CameFirst(const AllocationJob& a, const AllocationJob& b) {
   return a.submission != b.submission ? a.submission < b.submission : a.id < b.id;

@@ -20,6 +20,7 @@
 #include "report/number_format.h"
 #include "report/text_table.h"
 #include "scheduling/allocation_registry.h"
+#include "sim/elastic/batch_choice.h"
 #include "sim/elastic/generated_workload.h"
 #include "sim/elastic/workload_file.h"
 
@@ -41,6 +42,7 @@ struct SchedRunOptions {
   std::vector<std::string> policies = {"aiturbo", "tiresias"};
   std::vector<std::string> settings;
   std::string known = "declared";
+  std::vector<std::string> batch_choosers = {"pollux"};
   double declared_share = 1;
   double interval_s = 60;
   double restart_s = 30;
@@ -111,6 +113,7 @@ Status CheckTaken(const Setting& setting, const std::vector<std::string>& polici
 
 struct ChosenPolicy {
   std::string label;
+  bool chooses_batches = false;
   std::unique_ptr<scheduling::AllocationPolicy> policy;
 };
 
@@ -124,7 +127,7 @@ Result<std::vector<ChosenPolicy>> CreatePolicies(const SchedRunOptions& options)
   std::vector<ChosenPolicy> chosen;
   for (const std::string& name : options.policies) {
     PolicySettings own;
-    ChosenPolicy policy{name, nullptr};
+    ChosenPolicy policy{name, std::ranges::find(options.batch_choosers, name) != options.batch_choosers.end(), nullptr};
     for (const Setting& setting : settings) {
       const bool is_meant = setting.policy.empty() ? HasOption(name, setting.option) : setting.policy == name;
       if (!is_meant) continue;
@@ -180,11 +183,12 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
   FL_ASSIGN_OR_RETURN(const sim::ElasticCluster cluster, ParseCluster(options.cluster));
   FL_ASSIGN_OR_RETURN(const std::vector<ChosenPolicy> policies, CreatePolicies(options));
   std::vector<sim::WorkloadFile> workloads;
-  SchedReport report{options.workloads, "", KnownWords(options.known), cluster, 0, {}};
+  SchedReport report{options.workloads, "", KnownWords(options.known), cluster, 0, 0, {}};
   for (const std::string& path : options.workloads) {
     FL_ASSIGN_OR_RETURN(sim::WorkloadFile workload, LoadWorkload(path, options, cluster));
     report.layout = sim::Name(workload.layout);
     report.num_jobs += workload.jobs().size();
+    report.num_passed_over += workload.own.num_passed_over;
     workloads.push_back(std::move(workload));
   }
   sim::ElasticOptions simulation;
@@ -196,8 +200,11 @@ Result<SchedReport> RunAll(const SchedRunOptions& options) {
     SchedRun run{policy.label, {}, {}, 0};
     const auto begin = std::chrono::steady_clock::now();
     for (const sim::WorkloadFile& workload : workloads) {
+      std::vector<sim::ElasticJobSpec> jobs = workload.jobs();
+      // Models of speeds are learned for the batch that a job was submitted with.
+      if (policy.chooses_batches && !simulation.learned) sim::LetJobsChooseBatches(cluster, &jobs);
       FL_ASSIGN_OR_RETURN(sim::ElasticResult result,
-                          sim::RunElasticSimulation(workload.jobs(), *policy.policy, simulation, &StopRequested()));
+                          sim::RunElasticSimulation(jobs, *policy.policy, simulation, &StopRequested()));
       if (StopRequested()) return Status(StatusCode::kCancelled, "stopped before the end");
       run.results.push_back(std::move(result));
     }
@@ -239,9 +246,10 @@ int SchedOptionsCommand(const std::vector<std::string>& policies) {
 void AddRun(CLI::App& sched, Invocation* invocation) {
   auto options = std::make_shared<SchedRunOptions>();
   CLI::App* run = sched.add_subcommand("run", "Simulate a workload under one or more allocation policies.");
-  run->add_option("WORKLOAD", options->workloads,
-                  "Files of jobs, whose results are pooled: Pollux/AdaptDL, ElasticFlow, Tiresias or neutral CSV, or a "
-                  "Gavel trace")
+  run->add_option(
+         "WORKLOAD", options->workloads,
+         "Files of jobs, whose results are pooled: Pollux/AdaptDL, ElasticFlow, Tiresias, Helios or neutral CSV, or a "
+         "Gavel trace")
       ->required();
   run->add_option(
       "--profiles", options->profiles,
@@ -270,6 +278,14 @@ void AddRun(CLI::App& sched, Invocation* invocation) {
   run->add_option("--declared-share", options->declared_share,
                   "Share of jobs, drawn by the seed, whose length is declared or known; the others' never is")
       ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  std::vector<std::string_view> choosers = scheduling::AllocationPolicyNames();
+  choosers.emplace_back("none");
+  run->add_option("--choose-batch", options->batch_choosers,
+                  "Policies whose jobs train with the batch of greatest goodput, where true speeds are known (--known "
+                  "oracle or speeds)")
+      ->delimiter(',')
+      ->check(OneOf(choosers))
       ->capture_default_str();
   run->add_option("--interval-s", options->interval_s, "Time between two decisions")
       ->check(CLI::Range(1.0, 86400.0))

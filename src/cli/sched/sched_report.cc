@@ -72,6 +72,13 @@ Json ToJson(const SchedRun& run, const sim::ElasticCluster& cluster) {
                       {"p95_rho", s.unfairness.p95},
                       {"max_rho", s.unfairness.max},
                       {"share_above_1", s.unfair_share}};
+  json["forecast_error"] = Json::array();
+  for (size_t i = 0; i < sim::kForecastShares.size(); ++i) {
+    Json row = ToJson(s.forecast_error[i]);
+    row["after"] = sim::kForecastShares[i];
+    row["jobs"] = s.forecast_error[i].count;
+    json["forecast_error"].push_back(std::move(row));
+  }
   json["makespan_s"] = s.makespan_s;
   json["gpu_hours"] = s.gpu_hours;
   json["gpu_utilization"] = s.gpu_utilization;
@@ -108,6 +115,31 @@ report::TextTable TableOf(const SchedReport& report) {
   return table;
 }
 
+// How far off predictions of ends were.
+report::TextTable ForecastsOf(const SchedReport& report) {
+  report::TextTable table(
+      {{"policy", Align::kLeft},
+       {"jobs", Align::kRight, "after 25 %", "of a job's time; how many were predicted by then"},
+       {"p50", Align::kRight, "after 25 %", "error of the predicted end, either way, of what was left"},
+       {"p95", Align::kRight, "after 25 %"},
+       {"jobs", Align::kRight, "after 50 %"},
+       {"p50", Align::kRight, "after 50 %"},
+       {"p95", Align::kRight, "after 50 %"},
+       {"jobs", Align::kRight, "after 75 %"},
+       {"p50", Align::kRight, "after 75 %"},
+       {"p95", Align::kRight, "after 75 %"}});
+  for (const SchedRun& run : report.runs) {
+    std::vector<std::string> row = {run.policy};
+    for (const Spread& error : run.summary.forecast_error) {
+      row.push_back(fmt::format("{}", error.count));
+      row.push_back(error.count > 0 ? report::FormatPercent(error.p50) : "");
+      row.push_back(error.count > 0 ? report::FormatPercent(error.p95) : "");
+    }
+    table.AddRow(std::move(row));
+  }
+  return table;
+}
+
 }  // namespace
 
 std::string TitleOf(const SchedReport& report) {
@@ -120,7 +152,12 @@ report::Document RenderSched(const SchedReport& report) {
       fmt::format("{} ({}): {} on {} of {}; policies know {}\n\n", TitleOf(report), report.layout,
                   report::FormatCount(report.num_jobs, "job"), report::FormatCount(report.cluster.num_nodes, "node"),
                   report::FormatCount(report.cluster.gpus_per_node, "GPU"), report.known);
+  if (report.num_passed_over > 0) {
+    text += fmt::format("{} without GPUs or time passed over\n\n", report::FormatCount(report.num_passed_over, "job"));
+  }
   text += TableOf(report);
+  text += "\n";
+  text += ForecastsOf(report);
   for (const SchedRun& run : report.runs) {
     const auto& unfinished = run.summary.unfinished;
     if (unfinished.empty()) continue;
@@ -137,6 +174,7 @@ std::string RenderSchedJson(const SchedReport& report) {
                {"known", report.known},
                {"cluster", {{"nodes", report.cluster.num_nodes}, {"gpus_per_node", report.cluster.gpus_per_node}}},
                {"num_jobs", report.num_jobs},
+               {"num_passed_over", report.num_passed_over},
                {"runs", Json::array()}};
   for (const SchedRun& run : report.runs) json["runs"].push_back(ToJson(run, report.cluster));
   return report::Dump(json);

@@ -22,7 +22,8 @@ struct SchedReport {
   std::string layout;
   std::string known;  // what policies were told
   sim::ElasticCluster cluster;
-  size_t num_jobs = 0;  // of all workloads
+  size_t num_jobs = 0;         // of all workloads
+  size_t num_passed_over = 0;  // that need no GPU, or no time
   std::vector<SchedRun> runs;
 };
 

@@ -12,6 +12,7 @@
 #include "scheduling/aiturbo/congestion_price.h"
 #include "scheduling/aiturbo/job_menu.h"
 #include "scheduling/aiturbo/packing.h"
+#include "scheduling/aiturbo/restart_budget.h"
 #include "scheduling/aiturbo/size_planner.h"
 #include "scheduling/job_sizes.h"
 #include "scheduling/plan_assembly.h"
@@ -58,9 +59,10 @@ class Aiturbo : public AllocationPolicy {
     const std::vector<JobMenu> menus = BuildMenus(snapshot);
     const std::vector<uint32_t> wanted = WantedSizes(snapshot, menus);
     Score(snapshot, menus, wanted, &plan);
-    const ServiceOrder order = Order(snapshot, &plan);
-    const SizeRules rules{options_.fill_min, options_.restart_factor, options_.hold_s, options_.hold_doubling,
-                          options_.restart_budget};
+    size_t num_first = 0;
+    const ServiceOrder order = Order(snapshot, &plan, &num_first);
+    const SizeRules rules{options_.fill_min,      options_.restart_factor, options_.hold_s,
+                          options_.hold_doubling, options_.restart_budget, num_first};
     PlanSizes(snapshot, order, menus, wanted, rules, &plan);
     PackNodes(snapshot, order, options_.restart_factor, &plan, options_.restart_budget);
     FinishPlan(snapshot, order, PlacingOrder::kSmallestFirst, &plan);
@@ -110,7 +112,7 @@ class Aiturbo : public AllocationPolicy {
 
   // By how many times less a job counts to have left.
   double PreferenceOf(const AllocationSnapshot& snapshot, const AllocationJob& job) const {
-    const double stays = job.is_running() ? options_.stay_factor : 1;
+    const double stays = job.weight * (job.is_running() ? options_.stay_factor : 1);
     if (options_.patience_s <= 0) return stays;
     return stays * (1 + (snapshot.now - job.submission).seconds().value() / options_.patience_s);
   }
@@ -123,7 +125,8 @@ class Aiturbo : public AllocationPolicy {
       const bool has_right =
           job.memory.start == StartKind::kAged || (!job.is_predictable && job.memory.start != StartKind::kBackfilled);
       if (is_young && has_right) return Precedence::kProtected;
-      const bool is_spent = options_.has_budget() && RestartsLeft(job, options_.restart_budget) < 1;
+      // Jobs of known length have floors instead.
+      const bool is_spent = !job.is_predictable && RestartBudget(options_.restart_budget).IsSpent(job);
       return is_spent && job.memory.start != StartKind::kBackfilled ? Precedence::kSpent : Precedence::kByScore;
     }
     const double waited_s = (snapshot.now - job.waiting_since).seconds().value();
@@ -158,7 +161,8 @@ class Aiturbo : public AllocationPolicy {
     }
   }
 
-  ServiceOrder Order(const AllocationSnapshot& snapshot, AllocationPlan* plan) const {
+  // Writes how many jobs go before those that have to save restarts.
+  ServiceOrder Order(const AllocationSnapshot& snapshot, AllocationPlan* plan, size_t* num_first) const {
     std::vector<Precedence> precedences;
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
       const AllocationJob& job = snapshot.jobs[j];
@@ -168,6 +172,8 @@ class Aiturbo : public AllocationPolicy {
       plan->jobs[j].reason.was_promoted = is_promoted || plan->jobs[j].reason.is_aged;
       plan->jobs[j].memory.promoted_this_stop = !job.is_running() && (is_promoted || job.memory.promoted_this_stop);
     }
+    *num_first = static_cast<size_t>(
+        std::ranges::count_if(precedences, [](Precedence precedence) { return precedence <= Precedence::kAged; }));
     ServiceOrder order = BySubmission(snapshot);
     MixInSubmission(order, plan);
     // Aged jobs go by how long they wait.

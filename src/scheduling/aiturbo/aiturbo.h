@@ -7,20 +7,20 @@
 //             V = remaining iterations * T(wanted) * R(wanted): remaining service.
 // Method      0. want     congestion_price.h: what each job is to get, the less the more jobs wait
 //             1. order    predictable: position by V / (1 + time since submission / patience), a running job's V
-//                         divided by stay_factor, too; times (all / predictable). Others: position among all by the
-//                         level of attained service (ballots.h). Smaller number first.
+//                         divided by stay_factor, too, and each one's by its weight; times (all / predictable). Others:
+//                         position among all by the level of attained service (ballots.h). Smaller number first.
 //             2. protect  an unpredictable job that has run for less than min_run is not stopped; a stopped one that
 //                         has waited longer than max(min_run, age * executed) goes first, once per stop.
 //             3. aged     any job that has waited for max(max_wait, age * executed) since its submission or last stop
 //                         goes before all but protected ones until it starts, longest first, and is then protected for
 //                         min_run. While one waits, jobs that start are not protected: what is free is used, and given
 //                         back to it.
-//             4. sizes    size_planner.h: what is wanted, fill, hysteresis.
+//             4. sizes    size_planner.h: what is wanted, fill, hysteresis; restart_budget.h: jobs with many restarts.
 //             5. place    packing.h: few nodes for each.
 // Cost        O((jobs * sizes + units) log jobs). See BM_Decide/aiturbo.
 // Guarantees  no job that fits into the cluster waits forever, whatever comes after it: once it is aged, only those
-//             that were aged before it, and protected ones, which become no more, go first. Stops of a job within a
-//             restart budget, where one is set. All unpredictable: order by attained service. All predictable: by
+//             that were aged before it, and protected ones, which become no more, go first. Restarts of a job:
+//             restart_budget.h. All unpredictable: order by attained service. All predictable: by
 //             remaining service and age.
 // Differs     from the paper in sizes (it changes them by single units) and in the order (it adds both ballots, and has
 //             levels): aiturbo_literal.h. Why: docs/papers; on the Pollux benchmark this variant's mean JCT is 44 %
@@ -52,9 +52,9 @@ struct AiturboOptions {
   double hold_doubling = 8;
   // kappa: a growth has to save this many restarts. 0: no hysteresis.
   double restart_factor = 10;
-  // A job may be stopped or resized this often, and once more for each hour that it has run, >= 0; failures and aged
-  // jobs are not held up by it. 0: as often as it pays. Lower: fewer restarts, worse times (docs/papers/aiturbo.md).
-  double restart_budget = 0;
+  // B: restarts that a job is to have at most, >= 0: restart_budget.h; failures and aged jobs are not held up by it.
+  // 0: as often as it pays. Lower: fewer restarts, worse times (docs/papers/aiturbo.md).
+  double restart_budget = 20;
   // Time between two decisions without events, seconds. Hardly matters.
   double round_s = 240;
   // A stopped job goes first when it has waited for `age` times what it has executed, and at least `min_run_s`. Lower:
@@ -67,15 +67,13 @@ struct AiturboOptions {
   double stay_factor = 2;
   // Time since submission after which a job counts as if it had half as much to do, seconds. Lower: long jobs end
   // sooner, short ones later; 0: age does not count.
-  double patience_s = 7200;
+  double patience_s = 600;
   // A job that has waited so long goes first, seconds. Lower: shorter longest waits, and longer completion.
   double max_wait_s = 14400;
   // phi: the order is (1 - phi) of the one above and phi of that of submission, 0 to 1.
   double fairness = 0;
   // Adds ballot (a) to (b), as the paper does.
   bool borda = false;
-
-  bool has_budget() const { return restart_budget > 0; }
 
   Status Validate() const;
 };

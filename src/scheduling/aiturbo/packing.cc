@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "scheduling/aiturbo/restart_budget.h"
 #include "scheduling/job_sizes.h"
 #include "scheduling/node_pool.h"
 
@@ -18,7 +19,7 @@ class Packer {
       : snapshot_(snapshot),
         order_(order),
         restart_factor_(restart_factor),
-        restart_budget_(restart_budget),
+        budget_(restart_budget),
         plan_(*plan),
         pool_(snapshot.nodes) {
     for (const NodeCapacity& node : snapshot.nodes) node_gpus_ = std::max(node_gpus_, node.num_gpus);
@@ -83,7 +84,7 @@ class Packer {
     JobGrant& grant = plan_.jobs[j];
     if (grant.nodes.size() < 2 || grant.resources.num_gpus > node_gpus_ || !job.is_predictable) return;
     if (grant.nodes != job.current || grant.config) return;
-    if (restart_budget_ > 0 && RestartsLeft(job, restart_budget_) < 1) return;
+    if (budget_.IsSpent(job)) return;
     const double saved_s = job.remaining_iterations * CrossingSeconds(job);
     if (saved_s <= restart_factor_ * job.restart_cost_s) return;
     pool_.Release(grant.nodes);
@@ -108,7 +109,7 @@ class Packer {
   const AllocationSnapshot& snapshot_;
   const ServiceOrder& order_;
   const double restart_factor_;
-  const double restart_budget_;
+  const RestartBudget budget_;
   AllocationPlan& plan_;
   NodePool pool_;
   uint32_t node_gpus_ = 0;  // of the largest node

@@ -22,7 +22,7 @@
 namespace fairlead::scheduling::aiturbo {
 
 // Sets the nodes of all grants of `plan` that can be placed, and makes some of the grants smaller. Args:
-// restart_budget: jobs that have none of it left (RestartsLeft) are not consolidated; 0: no limit.
+// restart_budget: jobs that have spent theirs (restart_budget.h) are not consolidated; 0: no limit.
 void PackNodes(const AllocationSnapshot& snapshot, const ServiceOrder& order, double restart_factor,
                AllocationPlan* plan, double restart_budget = 0);
 

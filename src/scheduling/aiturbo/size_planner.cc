@@ -4,8 +4,10 @@
 #include <cmath>
 #include <optional>
 #include <queue>
+#include <span>
 
 #include "base/check.h"
+#include "scheduling/aiturbo/restart_budget.h"
 #include "scheduling/job_sizes.h"
 
 namespace fairlead::scheduling::aiturbo {
@@ -22,15 +24,24 @@ class Planner {
         menus_(menus),
         wanted_(wanted),
         rules_(rules),
+        budget_(rules.restart_budget),
         plan_(*plan),
         room_(TotalCapacity(snapshot)),
         given_(snapshot.jobs.size(), kNone),
+        backs_off_(snapshot.jobs.size()),
         places_(snapshot.jobs.size()) {
+    for (const AllocationJob& job : snapshot.jobs) total_weight_ += job.weight;
     for (uint32_t place = 0; place < order.size(); ++place) places_[order[place]] = place;
   }
 
   void Run() {
-    for (const uint32_t j : order_) GrantWanted(j);
+    const auto first = std::span(order_).first(rules_.num_first);
+    const auto rest = std::span(order_).subspan(rules_.num_first);
+    for (const uint32_t j : first) GrantWanted(j);
+    double protected_gpus = 0;
+    for (const uint32_t j : rest) protected_gpus += HasToSave(j) ? FairShare(j) : 0;
+    for (const uint32_t j : rest) GrantFloor(j, &protected_gpus);
+    for (const uint32_t j : rest) GrantWanted(j);
     std::vector<uint32_t> growing;
     for (const uint32_t j : order_) {
       if (MayGrow(j)) growing.push_back(j);
@@ -54,17 +65,26 @@ class Planner {
   bool Fits(uint32_t j, uint32_t choice) const {
     return ResourcesAt(j, choice).Fits(room_ + ResourcesAt(j, given_[j]));
   }
-  bool IsSpent(uint32_t j) const {
-    return rules_.restart_budget > 0 && RestartsLeft(Job(j), rules_.restart_budget) < 1;
+  // Of a job that runs.
+  double LeftSeconds(uint32_t j) const { return Job(j).remaining_iterations * SecondsAt(j, *menus_[j].current()); }
+  bool HasToSave(uint32_t j) const {
+    return menus_[j].current() && Job(j).is_predictable && Job(j).memory.start != StartKind::kBackfilled &&
+           budget_.HasToSave(Job(j), LeftSeconds(j));
   }
-  double HoldSeconds(uint32_t j) const {
-    if (rules_.hold_doubling <= 0) return rules_.hold_s;
-    return rules_.hold_s * std::exp2(Job(j).num_restarts / rules_.hold_doubling);
+  // Each `doubling` restarts double the hold.
+  double HoldSeconds(uint32_t j, double doubling) const {
+    if (doubling <= 0) return rules_.hold_s;
+    return rules_.hold_s * std::exp2(Job(j).num_restarts / doubling);
   }
-  bool IsHeld(uint32_t j) const {
+  // Whether a job that runs stays as it is instead of taking `choice`.
+  bool IsHeld(uint32_t j, uint32_t choice) const {
     if (!menus_[j].current()) return false;
+    if (!Job(j).is_predictable) return budget_.IsSpent(Job(j));
     const double resized_s = (snapshot_.now - Job(j).resized_at).seconds().value();
-    return IsSpent(j) || (Job(j).is_predictable && resized_s < HoldSeconds(j));
+    if (!HasToSave(j)) return resized_s < HoldSeconds(j, rules_.hold_doubling);
+    const double saved_s = LeftSeconds(j) - Job(j).remaining_iterations * SecondsAt(j, choice);
+    if (budget_.IsEscape(Job(j), saved_s)) return resized_s < HoldSeconds(j, rules_.hold_doubling / 2);
+    return resized_s < std::max(rules_.hold_s, budget_.PaceSeconds(Job(j), LeftSeconds(j)));
   }
 
   void Give(uint32_t j, uint32_t choice) {
@@ -72,15 +92,35 @@ class Planner {
     given_[j] = choice;
   }
 
+  double FairShare(uint32_t j) const {
+    return Job(j).weight / total_weight_ * static_cast<double>(TotalCapacity(snapshot_).num_gpus);
+  }
+
+  // Takes it off `room`: what is left of the fair shares of all that have to save.
+  void GrantFloor(uint32_t j, double* room) {
+    if (!HasToSave(j)) return;
+    const uint32_t current = *menus_[j].current();
+    Resources most = ResourcesAt(j, current);
+    const bool stays = most.num_gpus <= StayGpus(FairShare(j)) || budget_.IsSpent(Job(j));
+    if (!stays) most.num_gpus = std::min(most.num_gpus, FloorGpus(FairShare(j)));
+    const auto floor = stays && Fits(j, current) ? current : FastestWithin(j, most);
+    if (!floor || *room <= 0) return;
+    Give(j, *floor);
+    *room -= static_cast<double>(ResourcesAt(j, *floor).num_gpus);
+  }
+
   void GrantWanted(uint32_t j) {
     uint32_t wanted = wanted_[j];
     const auto current = menus_[j].current();
-    if (IsHeld(j) && Fits(j, *current)) {
+    if (IsHeld(j, wanted) && Fits(j, *current)) {
       plan_.jobs[j].reason.was_held = *current != wanted;
       wanted = *current;
     }
     if (Fits(j, wanted)) {
       Give(j, wanted);
+    } else if (given_[j] != kNone) {
+      backs_off_[j] = !Fits(j, *current);
+      if (!backs_off_[j]) Give(j, *current);
     } else if (Job(j).is_predictable) {
       if (const auto smaller = FastestWithin(j, ResourcesAt(j, wanted))) Give(j, *smaller);
     } else if (Fits(j, menus_[j].requested())) {
@@ -101,7 +141,9 @@ class Planner {
     return best;
   }
 
-  bool MayGrow(uint32_t j) const { return given_[j] != kNone && Job(j).is_predictable && !IsHeld(j); }
+  bool MayGrow(uint32_t j) const {
+    return given_[j] != kNone && Job(j).is_predictable && !backs_off_[j] && !IsHeld(j, given_[j]);
+  }
 
   // A faster choice, and what it speeds the job up by for each unit of resources.
   struct Offer {
@@ -181,9 +223,12 @@ class Planner {
   const std::span<const JobMenu> menus_;
   const std::vector<uint32_t>& wanted_;
   const SizeRules& rules_;
+  const RestartBudget budget_;
   AllocationPlan& plan_;
   Resources room_;
-  std::vector<uint32_t> given_;   // [jobs] choice of the menu, or kNone
+  std::vector<uint32_t> given_;  // [jobs] choice of the menu, or kNone
+  double total_weight_ = 0;
+  std::vector<bool> backs_off_;   // [jobs] fell to its floor now
   std::vector<uint32_t> places_;  // [jobs] in the order
 };
 
@@ -212,7 +257,7 @@ void Planner::Restrain() {
 void PlanSizes(const AllocationSnapshot& snapshot, const ServiceOrder& order, std::span<const JobMenu> menus,
                const std::vector<uint32_t>& wanted, const SizeRules& rules, AllocationPlan* plan) {
   FL_CHECK(order.size() == snapshot.jobs.size() && wanted.size() == snapshot.jobs.size());
-  FL_CHECK(menus.size() == snapshot.jobs.size());
+  FL_CHECK(menus.size() == snapshot.jobs.size() && rules.num_first <= order.size());
   Planner(snapshot, order, menus, wanted, rules, plan).Run();
 }
 

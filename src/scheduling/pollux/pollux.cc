@@ -28,14 +28,16 @@ double GoodputOf(const AllocationJob& job, uint32_t size) {
 // Sizes are counted from 1 here; 0 = the job waits.
 class Search {
  public:
-  Search(const AllocationSnapshot& snapshot, const ServiceOrder& order)
-      : snapshot_(snapshot), order_(order), room_(TotalCapacity(snapshot)) {
-    const uint64_t fair_gpus = snapshot.jobs.empty() ? 0 : room_.num_gpus / snapshot.jobs.size();
+  Search(const AllocationSnapshot& snapshot, const ServiceOrder& order, bool doubles)
+      : snapshot_(snapshot), order_(order), doubles_(doubles), room_(TotalCapacity(snapshot)) {
+    const uint64_t num_jobs = std::max<uint64_t>(snapshot.jobs.size(), 1);
+    const uint64_t fair_gpus = (room_.num_gpus + num_jobs - 1) / num_jobs;
     for (const AllocationJob& job : snapshot.jobs) {
       const Resources fair{std::max<uint64_t>(fair_gpus, 1), room_.num_cores};
       const auto last = static_cast<uint32_t>(job.sizes.size() - 1);
       fair_goodputs_.push_back(GoodputOf(job, FindLargestFitting(job, fair, last).value_or(0)));
       current_.push_back(FindCurrentSize(job) ? *FindCurrentSize(job) + 1 : 0);
+      most_.push_back(MostOf(job, current_.back()));
     }
     given_.assign(snapshot.jobs.size(), 0);
   }
@@ -47,26 +49,17 @@ class Search {
   }
 
   void Grow() {
-    struct Offer {
-      double gain;
-      uint32_t place;
-      bool operator<(const Offer& b) const { return gain != b.gain ? gain < b.gain : place > b.place; }
-    };
     std::priority_queue<Offer> offers;
     const auto offer = [&](uint32_t place) {
-      const uint32_t j = order_[place];
-      if (given_[j] == Job(j).sizes.size()) return;
-      const double gain = Badness(j, given_[j]) - Badness(j, given_[j] + 1);
-      if (gain > 0) offers.push({gain / Units(j, given_[j] + 1), place});
+      if (const auto best = BestGrowth(place)) offers.push(*best);
     };
     for (uint32_t place = 0; place < order_.size(); ++place) offer(place);
     while (!offers.empty()) {
-      const uint32_t place = offers.top().place;
+      const Offer top = offers.top();
       offers.pop();
-      const uint32_t j = order_[place];
-      if (!Fits(j, given_[j] + 1)) continue;
-      Give(j, given_[j] + 1);
-      offer(place);
+      const uint32_t j = order_[top.place];
+      if (Fits(j, top.given)) Give(j, top.given);
+      offer(top.place);
     }
   }
 
@@ -77,7 +70,7 @@ class Search {
     for (uint64_t i = 0; i < num_swaps; ++i) {
       const uint32_t giver = order_[random.Below(order_.size())];
       const uint32_t taker = order_[random.Below(order_.size())];
-      if (giver != taker) TrySwap(giver, taker);
+      if (giver != taker) TrySwap(giver, taker, &random);
     }
   }
 
@@ -88,16 +81,48 @@ class Search {
   double Value(uint32_t j) const { return 1 / Badness(j, given_[j]); }
 
  private:
+  struct Offer {
+    double gain;
+    uint32_t place;
+    uint32_t given;
+    bool operator<(const Offer& b) const { return gain != b.gain ? gain < b.gain : place > b.place; }
+  };
+
+  // The larger size by which badness falls most per GPU: not only the next one, as five GPUs may be slower than four,
+  // and eight faster.
+  std::optional<Offer> BestGrowth(uint32_t place) const {
+    const uint32_t j = order_[place];
+    Offer best{0, place, given_[j]};
+    const double now = Badness(j, given_[j]);
+    for (uint32_t given = given_[j] + 1; given <= most_[j] && Fits(j, given); ++given) {
+      const double gain = (now - Badness(j, given)) / Units(j, given);
+      if (gain <= best.gain) continue;
+      best.gain = gain;
+      best.given = given;
+    }
+    if (best.given == given_[j]) return std::nullopt;
+    return best;
+  }
+
   const AllocationJob& Job(uint32_t j) const { return snapshot_.jobs[j]; }
+
+  // A job may double what it has had at most. GPUs decide, for jobs that have any.
+  uint32_t MostOf(const AllocationJob& job, uint32_t current) const {
+    if (!doubles_ || job.sizes.back().num_gpus == 0) return static_cast<uint32_t>(job.sizes.size());
+    const uint32_t largest = std::max(current, job.memory.size ? *job.memory.size + 1 : 0);
+    const uint32_t gpus = largest == 0 ? 1 : 2 * job.sizes[largest - 1].num_gpus;
+    const auto above = std::ranges::upper_bound(job.sizes, gpus, {}, &JobSize::num_gpus);
+    return std::max<uint32_t>(1, static_cast<uint32_t>(above - job.sizes.begin()));
+  }
 
   bool Fits(uint32_t j, uint32_t given) const { return ResourcesOf(j, given).Fits(room_ + ResourcesOf(j, given_[j])); }
   void Give(uint32_t j, uint32_t given) {
     room_ = room_ + ResourcesOf(j, given_[j]) - ResourcesOf(j, given);
     given_[j] = given;
   }
-  // What the next size takes, in GPUs (cores where it takes none).
+  // What a larger size takes more, in GPUs (cores where it takes none).
   double Units(uint32_t j, uint32_t given) const {
-    const Resources more = ResourcesOf(j, given) - ResourcesOf(j, given - 1);
+    const Resources more = ResourcesOf(j, given) - ResourcesOf(j, given_[j]);
     return static_cast<double>(more.num_gpus > 0 ? more.num_gpus : more.num_cores);
   }
 
@@ -112,24 +137,28 @@ class Search {
     return 1 / (value + kFloor);
   }
 
-  void TrySwap(uint32_t giver, uint32_t taker) {
-    if (given_[giver] == 0 || given_[taker] == Job(taker).sizes.size()) return;
-    const double before = Badness(giver, given_[giver]) + Badness(taker, given_[taker]);
-    const double after = Badness(giver, given_[giver] - 1) + Badness(taker, given_[taker] + 1);
-    if (after >= before) return;
-    Give(giver, given_[giver] - 1);
-    if (Fits(taker, given_[taker] + 1)) {
-      Give(taker, given_[taker] + 1);
-    } else {
-      Give(giver, given_[giver] + 1);
+  // The giver falls to any smaller size, the taker takes the best that then fits.
+  void TrySwap(uint32_t giver, uint32_t taker, Random* random) {
+    if (given_[giver] == 0 || given_[taker] == most_[taker]) return;
+    const uint32_t had = given_[giver];
+    const uint32_t took = given_[taker];
+    const double before = Badness(giver, had) + Badness(taker, took);
+    Give(giver, static_cast<uint32_t>(random->Below(had)));
+    for (uint32_t given = took + 1; given <= most_[taker] && Fits(taker, given); ++given) {
+      if (Badness(taker, given) < Badness(taker, given_[taker])) Give(taker, given);
     }
+    if (Badness(giver, given_[giver]) + Badness(taker, given_[taker]) < before) return;
+    Give(taker, took);
+    Give(giver, had);
   }
 
   const AllocationSnapshot& snapshot_;
   const ServiceOrder& order_;
+  const bool doubles_;
   Resources room_;
   std::vector<double> fair_goodputs_;  // [jobs]
   std::vector<uint32_t> current_;      // [jobs]
+  std::vector<uint32_t> most_;         // [jobs]
   std::vector<uint32_t> given_;        // [jobs]
 };
 
@@ -142,7 +171,7 @@ class Pollux : public AllocationPolicy {
   AllocationPlan Plan(const AllocationSnapshot& snapshot) const override {
     AllocationPlan plan = BeginPlan(snapshot);
     const ServiceOrder order = BySubmission(snapshot);
-    Search search(snapshot, order);
+    Search search(snapshot, order, options_.most_growth > 0);
     search.KeepRunning();
     search.Grow();
     search.Swap(CombineHash(options_.seed, static_cast<uint64_t>(snapshot.now.ns())));
@@ -150,10 +179,15 @@ class Pollux : public AllocationPolicy {
     for (uint32_t j = 0; j < snapshot.jobs.size(); ++j) {
       plan.jobs[j].resources = search.ResourcesOf(j, search.given(j));
       plan.jobs[j].reason.score = search.Value(j);
+      RememberLargest(snapshot.jobs[j], &plan.jobs[j].memory);
     }
     FinishPlan(snapshot, order, PlacingOrder::kSmallestFirst, &plan);
     plan.next_wake_up = snapshot.now + SimDuration::FromSeconds(Seconds(options_.round_s));
     return plan;
+  }
+
+  static void RememberLargest(const AllocationJob& job, JobMemory* memory) {
+    if (const auto current = FindCurrentSize(job)) memory->size = std::max(memory->size.value_or(0), *current);
   }
 
   const PolluxOptions options_;

@@ -54,7 +54,8 @@ ElasticJob::ElasticJob(const ElasticJobSpec& spec, const ElasticCluster& cluster
       sizes_(run_->sizes()) {
   for (size_t k = 0; k < sizes_.size(); ++k) {
     const uint64_t seed = CombineHash(CombineHash(errors.seed, index), k + 1);
-    sizes_[k].iteration_s *= DrawFactor(errors.speed_sigma, seed);
+    speed_factors_.push_back(DrawFactor(errors.speed_sigma, seed));
+    sizes_[k].iteration_s *= speed_factors_[k];
   }
 }
 
@@ -106,6 +107,9 @@ void ElasticJob::Advance(double now_s, double seconds, double checkpoint_s) {
   busy_s_.gpus += busy.gpus * trained;
   busy_s_.cores += busy.cores * trained;
   if (run_->is_finished()) completion_s_ = now_s + delay + trained;
+  if (spec_->batch_menus != nullptr) {
+    for (size_t k = 0; k < sizes_.size(); ++k) sizes_[k].iteration_s = speed_factors_[k] * run_->sizes()[k].iteration_s;
+  }
   since_checkpoint_s_ += trained;
   if (since_checkpoint_s_ >= checkpoint_s) Checkpoint();
 }

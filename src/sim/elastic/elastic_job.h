@@ -71,6 +71,7 @@ class ElasticJob {
   std::unique_ptr<TrainingRun> checkpoint_;
   double since_checkpoint_s_ = 0;
   double remaining_factor_ = 1;
+  std::vector<double> speed_factors_;  // [sizes_] predicted over true time
   std::vector<scheduling::JobSize> sizes_;
 
   Allocation allocation_;

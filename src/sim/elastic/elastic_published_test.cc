@@ -12,6 +12,7 @@
 
 #include "scheduling/aiturbo/aiturbo.h"
 #include "scheduling/allocation_registry.h"
+#include "sim/elastic/batch_choice.h"
 #include "sim/elastic/elastic_metrics.h"
 #include "sim/elastic/elastic_simulation.h"
 #include "sim/elastic/elastic_summary.h"
@@ -64,6 +65,17 @@ class ElasticPublishedTest : public testing::Test {
       average.restarts += Summarize(result, options.cluster).restarts_per_job / kNumWorkloads;
     }
     return average;
+  }
+
+  double MeanWithBatches(std::string_view policy, std::string_view folder) {
+    const auto created = scheduling::CreateAllocationPolicy(policy, 1).value();
+    double mean = 0;
+    for (int w = 1; w <= kNumWorkloads; ++w) {
+      auto jobs = LoadPolluxWorkload(fmt::format("{}/{}/workload-{}.csv", kData, folder, w), profiles_).value();
+      LetJobsChooseBatches({}, &jobs);
+      mean += MeanJct(RunElasticSimulation(jobs, *created, {}).value()) / kNumWorkloads;
+    }
+    return mean;
   }
 
   static double MeanJct(const ElasticResult& result) {
@@ -150,6 +162,15 @@ TEST_F(ElasticPublishedTest, DominantResourceFairness) {
   EXPECT_EQ(ExpectMeanJcts("drf", {2895, 4922, 3757, 3752}, 2e-4), 2571u);
 }
 
+// Efficiencies of the specification, for sqr 0.6 and var 1.8: 0.8, 0.571429 and 0.114286 of twice, 4 and 32 times the
+// first batch.
+TEST(GainOfTest, IsEfficiencyTimesScale) {
+  EXPECT_NEAR(GainOf({0.6, 1.8}, 2), 2 * 0.8, 1e-6);
+  EXPECT_NEAR(GainOf({0.6, 1.8}, 4), 4 * 0.571429, 1e-5);
+  EXPECT_NEAR(GainOf({0.6, 1.8}, 32), 32 * 0.114286, 1e-4);
+  EXPECT_EQ(GainOf({0, 0}, 2), 1);
+}
+
 constexpr double kTiresiasMean = 3693.78;  // of the four published averages
 constexpr double kSrtfMean = 3073;
 constexpr double kFcfsSkipMean = 8046;
@@ -168,6 +189,8 @@ TEST_F(ElasticPublishedTest, AiturboIsAheadOfAllOthers) {
   EXPECT_LT(with_hold.restarts, 3);
   for (const double knee : {0.75, 0.8, 0.85}) {
     options.hold_s = 0;
+    options.restart_budget = 0;
+    options.patience_s = 7200;
     options.price_factor = 0;
     options.knee_efficiency = knee;
     const Average without = SimulateAll(*scheduling::aiturbo::CreateAiturbo(options).value(), 1, {});
@@ -186,7 +209,26 @@ TEST_F(ElasticPublishedTest, DeclaredEpochsAreEnough) {
   const ElasticSummary summary = SummarizeRuns(results, options.cluster);
   EXPECT_LT(summary.jct_s.mean, 3100 / 1.068);
   EXPECT_LT(summary.first_wait_s.max, 2 * 9297);  // Tiresias' longest
-  EXPECT_LT(summary.restarts.mean, 2);
+}
+
+// Most restarts of one job, their mean, and the p95 of JCT, at each load; the last is Tiresias' where that is reached
+// (18,453 and 29,634 s), and 7 % above it elsewhere (14,150 and 14,158 s).
+TEST_F(ElasticPublishedTest, DeclaredEpochsWithFewRestartsAndAShortTail) {
+  const auto policy = scheduling::CreateAllocationPolicy("aiturbo", 1).value();
+  ElasticOptions options;
+  options.learned = LearnedOptions{.lengths = LengthSource::kDeclared};
+  for (const auto& [folder, p95] : {std::pair("workloads-0.5", 1.07 * 14'150), std::pair("workloads", 1.07 * 14'158),
+                                    std::pair("workloads-1.5", 18'453.0), std::pair("workloads-2.0", 29'634.0)}) {
+    std::vector<ElasticResult> results;
+    for (int w = 1; w <= kNumWorkloads; ++w) {
+      const auto jobs = LoadPolluxWorkload(fmt::format("{}/{}/workload-{}.csv", kData, folder, w), profiles_).value();
+      results.push_back(RunElasticSimulation(jobs, *policy, options).value());
+    }
+    const ElasticSummary summary = SummarizeRuns(results, options.cluster);
+    EXPECT_LE(summary.restarts.max, 20) << folder;
+    EXPECT_LT(summary.restarts.mean, 2) << folder;
+    EXPECT_LE(summary.jct_s.p95, p95) << folder;
+  }
 }
 
 // Nobody declares anything, and no policy is told anything else.
@@ -215,6 +257,29 @@ TEST_F(ElasticPublishedTest, AiturboWithHalfOfTheJobsUnpredictableIsAheadOfTires
   options.errors = {0.3, 0.15, 1};
   const Average wrong = SimulateAll(*policy, 0.5, options);
   EXPECT_LT(wrong.jct_s, kTiresiasMean);
+}
+
+// cifar10 on one node of four GPUs, epoch 10, in passes of 384: values of the specification.
+TEST_F(ElasticPublishedTest, TheBestBatchIsNoWorseThanAny) {
+  const ApplicationProfile& cifar10 = profiles_.at("cifar10");
+  const double gain = GainOf(cifar10.QueryGradients(4 * 384, 10), 4 * 384 / 128.0);
+  EXPECT_NEAR(gain, 7.95364265, 1e-6);
+  const auto pass = cifar10.QueryPass({4}, 384).value();
+  EXPECT_NEAR(gain / pass.pass_s, 26.9437514, 1e-5);
+  const auto best = BatchMenu(cifar10, {4}).Best(cifar10, 10);
+  ASSERT_TRUE(best.has_value());
+  EXPECT_GE(best->goodput, 0.999 * gain / pass.pass_s);
+  EXPECT_EQ(best->option.split.GlobalBatch(4), best->option.batch);
+}
+
+// Published means. Ours knows true speeds, searches sizes instead of placements, and packs them densely: at load 1
+// it is 3.2 % faster than the publication, at the others within 1.2 %.
+TEST_F(ElasticPublishedTest, PolluxWithItsBatches) {
+  for (const auto& [folder, published] : {std::pair("workloads-0.5", 1423.52), std::pair("workloads", 2580.30),
+                                          std::pair("workloads-1.5", 3609.74), std::pair("workloads-2.0", 5192.83)}) {
+    EXPECT_NEAR(MeanWithBatches("pollux", folder), published, 0.035 * published) << folder;
+    EXPECT_LT(MeanWithBatches("aiturbo", folder), 0.95 * published) << folder;
+  }
 }
 
 // The published variant does worse on GPUs alone: R = k leaves it no reason to grow. Measured by the specification's

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
 #include "base/check.h"
 #include "base/sim_time.h"
+#include "scheduling/job_sizes.h"
 
 namespace fairlead::sim {
 namespace {
@@ -18,6 +20,25 @@ using scheduling::AllocationSnapshot;
 using scheduling::Trigger;
 
 SimTime TimeOf(double seconds) { return SimTime::FromSeconds(Seconds(seconds)); }
+
+struct Forecast {
+  double made_s = 0;
+  double end_s = 0;
+};
+
+using ForecastErrors = std::array<std::optional<double>, kForecastShares.size()>;
+
+ForecastErrors ErrorsOf(const std::vector<Forecast>& forecasts, double submission_s, double end_s) {
+  ForecastErrors errors;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    const double when_s = submission_s + kForecastShares[i] * (end_s - submission_s);
+    const auto above = std::ranges::upper_bound(forecasts, when_s, {}, &Forecast::made_s);
+    if (above == forecasts.begin()) continue;
+    const Forecast& last = *std::prev(above);
+    errors[i] = (last.end_s - end_s) / (end_s - last.made_s);
+  }
+  return errors;
+}
 
 class Simulation {
  public:
@@ -65,6 +86,7 @@ class Simulation {
     double waited_s = 0;
     uint32_t num_stops = 0;
     uint32_t num_failures = 0;
+    std::vector<Forecast> forecasts;  // in order
     scheduling::JobMemory memory;
   };
 
@@ -158,6 +180,7 @@ class Simulation {
       if (!history_[j].has_come) history_[j].waited_s += now_s_ - job.spec().submission_s;
       asked_.push_back(j);
       snapshot.jobs.push_back(Describe(j));
+      NoteForecast(snapshot.jobs.back(), &history_[j].forecasts);
       const bool is_predictable = snapshot.jobs.back().is_predictable;
       has_flip |= history_[j].has_come && history_[j].was_predictable != is_predictable;
       history_[j].has_come = true;
@@ -169,6 +192,13 @@ class Simulation {
                        : num_ended > 0 ? Trigger::kDeparture
                                        : Trigger::kRound;
     return snapshot;
+  }
+
+  void NoteForecast(const AllocationJob& job, std::vector<Forecast>* forecasts) const {
+    const auto size = scheduling::FindCurrentSize(job);
+    if (!size) return;
+    const double left_s = scheduling::RemainingSeconds(job, job.sizes[*size]);
+    if (std::isfinite(left_s)) forecasts->push_back({now_s_, now_s_ + left_s});
   }
 
   AllocationJob Describe(uint32_t j) const {
@@ -193,6 +223,7 @@ class Simulation {
     described.is_predictable = left.has_value();
     described.prediction_error = std::hypot(options_.errors.remaining_sigma, options_.errors.speed_sigma);
     described.remaining_iterations = left.value_or(0);
+    described.weight = job.spec().weight;
     described.memory = history.memory;
     return described;
   }
@@ -251,6 +282,9 @@ class Simulation {
       collected.lost_gpu_s = job.lost_gpu_s();
       collected.requested_gpus = job.sizes()[job.run().requested_size()].num_gpus;
       collected.num_restarts = job.num_restarts();
+      if (job.is_finished()) {
+        collected.forecast_errors = ErrorsOf(history_[j].forecasts, job.spec().submission_s, *job.completion_s());
+      }
       collected.num_failures = history_[j].num_failures;
       collected.num_stops = history_[j].num_stops;
       collected.num_unknown_placements = job.run().num_unknown_placements();

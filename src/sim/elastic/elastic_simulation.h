@@ -11,6 +11,7 @@
 //              (elastic_published_test).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -52,6 +53,9 @@ struct ElasticOptions {
   Status Validate() const;
 };
 
+// Of a job's time from submission to its end: where predictions of the end are judged.
+inline constexpr std::array kForecastShares = {0.25, 0.5, 0.75};
+
 struct ElasticJobResult {
   std::string name;
   double submission_s = 0;
@@ -66,6 +70,9 @@ struct ElasticJobResult {
   uint32_t num_failures = 0;  // stops because a node failed
   uint32_t num_stops = 0;
   uint32_t num_unknown_placements = 0;
+  // [kForecastShares] of the last prediction until then: (predicted end - true end) / (true end - when it was made).
+  // Predicted is that the job goes on at the size that it has; nothing where nothing had been predicted.
+  std::array<std::optional<double>, kForecastShares.size()> forecast_errors;
   double alone_s = 0;  // from scratch on its requested GPUs; 0 = unknown
 
   double jct_s() const { return completion_s.value_or(0) - submission_s; }

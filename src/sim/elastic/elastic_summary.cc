@@ -1,6 +1,7 @@
 #include "sim/elastic/elastic_summary.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/statistics.h"
 
@@ -76,6 +77,7 @@ struct Samples {
   std::vector<double> restarts;
   std::vector<double> stops;
   std::vector<double> unfairness;
+  std::array<std::vector<double>, kForecastShares.size()> forecast_errors;
 
   void Add(const ElasticJobResult& job) {
     if (job.completion_s) jcts.push_back(job.jct_s());
@@ -86,6 +88,9 @@ struct Samples {
     waits.push_back(job.waited_s);
     restarts.push_back(job.num_restarts);
     stops.push_back(job.num_stops);
+    for (size_t i = 0; i < forecast_errors.size(); ++i) {
+      if (job.forecast_errors[i]) forecast_errors[i].push_back(std::abs(*job.forecast_errors[i]));
+    }
   }
 };
 
@@ -123,6 +128,9 @@ ElasticSummary SummarizeRuns(std::span<const ElasticResult> results, const Elast
   summary.restarts = SpreadOf(samples.restarts);
   summary.stops = SpreadOf(samples.stops);
   summary.unfairness = SpreadOf(samples.unfairness);
+  for (size_t i = 0; i < kForecastShares.size(); ++i) {
+    summary.forecast_error[i] = SpreadOf(samples.forecast_errors[i]);
+  }
   const auto unfair = std::ranges::count_if(samples.unfairness, [](double rho) { return rho > 1; });
   const auto num_judged = static_cast<double>(std::max<size_t>(samples.unfairness.size(), 1));
   summary.unfair_share = static_cast<double>(unfair) / num_judged;

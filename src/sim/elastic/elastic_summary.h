@@ -40,9 +40,10 @@ struct ElasticSummary {
   std::array<Spread, kSizeClasses.size()> first_wait_by_size_s;
   Spread restarts;
   Spread stops;
-  Spread unfairness;          // rho
-  double unfair_share = 0;    // of jobs with rho > 1
-  double lost_gpu_hours = 0;  // in restarts, and of training that failures undid
+  Spread unfairness;                                          // rho
+  double unfair_share = 0;                                    // of jobs with rho > 1
+  std::array<Spread, kForecastShares.size()> forecast_error;  // how far off, either way, of what was left
+  double lost_gpu_hours = 0;                                  // in restarts, and of training that failures undid
   double gpu_hours = 0;
   double makespan_s = 0;
   double gpu_utilization = 0;           // of the cluster, until the last job ended

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "sim/elastic/ps_application.h"
 
 namespace fairlead::sim {
+
+class BatchMenus;  // batch_choice.h
 
 using ProfileSet = std::map<std::string, ApplicationProfile>;
 
@@ -25,10 +28,15 @@ struct ElasticJobSpec {
   uint32_t requested_gpus = 1;
   // GPUs that a job with a profile may run on, ascending; empty: every number that its batch allows.
   std::vector<uint32_t> allowed_gpus;
+  // Set: the job chooses its batch anew in every epoch and on every placement, and `global_batch` is only where it
+  // starts from. Iterations that policies are told of are then such at the first batch.
+  std::shared_ptr<const BatchMenus> batch_menus;
 
   const PsApplication* ps_application = nullptr;  // borrowed
   scheduling::PsWorkerConfig requested_config;
   double num_iterations = 0;
+
+  double weight = 1;  // how much more it is entitled to than a job of weight 1, > 0
 
   // Share of the run, 0..1, after which its remaining time is known; nothing = never.
   std::optional<double> predictable_after = 0;

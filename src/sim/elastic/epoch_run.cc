@@ -12,6 +12,10 @@ std::vector<scheduling::JobSize> TrueSizes(const ElasticJobSpec& spec, const Ela
   std::vector<scheduling::JobSize> sizes;
   const ApplicationProfile& profile = *spec.profile;
   for (const uint32_t k : RunnableGpus(spec, cluster)) {
+    if (spec.batch_menus != nullptr) {
+      sizes.push_back({k, k * cluster.cores_per_gpu, spec.batch_menus->SecondsOfBest(k, 0)});
+      continue;
+    }
     const BatchSplit split = SplitBatch(profile.limits(), k, spec.global_batch, SingleGpuRule::kAlways);
     const auto pass = profile.QueryPass(DensePlacement(k, cluster.gpus_per_node), split.local_batch);
     sizes.push_back({k, k * cluster.cores_per_gpu, pass ? IterationSeconds(*pass, split.num_accumulations) : 0});
@@ -22,7 +26,8 @@ std::vector<scheduling::JobSize> TrueSizes(const ElasticJobSpec& spec, const Ela
 }  // namespace
 
 std::vector<uint32_t> RunnableGpus(const ElasticJobSpec& spec, const ElasticCluster& cluster) {
-  const uint32_t by_batch = std::max(1u, spec.profile->MaxGpus(spec.global_batch));
+  const uint32_t batch = spec.batch_menus != nullptr ? spec.profile->limits().max : spec.global_batch;
+  const uint32_t by_batch = std::max(1u, spec.profile->MaxGpus(batch));
   const uint32_t most = std::min(by_batch, std::max(cluster.num_gpus(), spec.requested_gpus));
   std::vector<uint32_t> gpus;
   if (spec.allowed_gpus.empty()) {
@@ -51,6 +56,7 @@ double EpochRun::RemainingIterations() const {
   const ApplicationProfile& profile = *spec_->profile;
   const uint32_t last = profile.num_epochs() - 1;
   if (epoch_ >= last) return 1;
+  if (spec_->batch_menus != nullptr) return profile.ProgressAtEndOf(last) - progress_;
   return profile.IterationsAtEndOf(spec_->global_batch, last) - profile.IterationsAtEndOf(spec_->global_batch, epoch_);
 }
 
@@ -88,10 +94,35 @@ void EpochRun::Place(const Allocation& allocation) {
   for (const scheduling::NodeShare& share : allocation.shares) {
     if (share.num_gpus > 0) placement_.push_back(share.num_gpus);
   }
+  if (spec_->batch_menus != nullptr) {
+    const auto num_gpus = static_cast<uint32_t>(held_.num_gpus);
+    const bool is_dense = placement_ == DensePlacement(num_gpus, gpus_per_node_);
+    placed_menu_ = is_dense && num_gpus <= spec_->batch_menus->max_gpus() ? spec_->batch_menus->dense(num_gpus)
+                                                                          : BatchMenu(*spec_->profile, placement_);
+    ChooseBatch();
+    if (is_batch_chosen_) return;
+  }
   split_ = SplitBatch(spec_->profile->limits(), static_cast<uint32_t>(held_.num_gpus), spec_->global_batch,
                       SingleGpuRule::kLargeBatches);
   pass_ = CurrentPass();
   iteration_s_ = IterationSeconds(pass_, split_.num_accumulations);
+}
+
+void EpochRun::ChooseBatch() {
+  const auto best = placed_menu_->Best(*spec_->profile, std::min(epoch_, spec_->profile->num_epochs() - 1));
+  is_batch_chosen_ = best.has_value();
+  if (!best) return;
+  split_ = best->option.split;
+  pass_ = best->option.pass;
+  iteration_s_ = best->option.iteration_s;
+}
+
+void EpochRun::BeginEpoch() {
+  if (spec_->batch_menus == nullptr || is_finished()) return;
+  if (is_batch_chosen_) ChooseBatch();
+  for (scheduling::JobSize& size : sizes_) {
+    size.iteration_s = spec_->batch_menus->SecondsOfBest(size.num_gpus, epoch_);
+  }
 }
 
 std::optional<prediction::ReplicaObservation> EpochRun::ObserveReplicas() const {
@@ -118,9 +149,7 @@ PassTime EpochRun::CurrentPass() {
 double EpochRun::Goodput(double iteration_s) const {
   const double batch = split_.GlobalBatch(static_cast<uint32_t>(held_.num_gpus));
   const double scale = batch / spec_->profile->limits().first;
-  const GradientStats stats = spec_->profile->QueryGradients(batch, epoch_);
-  const double gain = (stats.var + stats.sqr) / (stats.var / scale + stats.sqr);
-  return gain / iteration_s;
+  return GainOf(spec_->profile->QueryGradients(batch, epoch_), scale) / iteration_s;
 }
 
 BusyResources EpochRun::busy() const {
@@ -143,6 +172,7 @@ double EpochRun::Train(double seconds) {
     spent += std::nearbyint((next - progress_) / goodput);
     ++epoch_;
     progress_ = next;
+    BeginEpoch();
   }
   return spent;
 }

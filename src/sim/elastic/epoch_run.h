@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/elastic/application_profile.h"
+#include "sim/elastic/batch_choice.h"
 #include "sim/elastic/elastic_workload.h"
 #include "sim/elastic/training_run.h"
 
@@ -27,7 +28,7 @@ class EpochRun : public TrainingRun {
   uint32_t requested_size() const override { return requested_size_; }
   double done_share() const override;
   bool is_finished() const override;
-  // At its batch, to the end. Whole epochs, as in the reference.
+  // At its batch, to the end. Whole epochs, as in the reference. Of a job that chooses its batch: at the first one.
   double RemainingIterations() const override;
   std::optional<TrainingProgress> ObserveProgress() const override;
   std::optional<double> declared_epochs() const override { return spec_->profile->num_epochs(); }
@@ -43,6 +44,9 @@ class EpochRun : public TrainingRun {
  private:
   double Goodput(double iteration_s) const;
   PassTime CurrentPass();
+  // Of a job that chooses its batch and is placed.
+  void ChooseBatch();
+  void BeginEpoch();
 
   const ElasticJobSpec* spec_;
   uint32_t gpus_per_node_;
@@ -51,6 +55,8 @@ class EpochRun : public TrainingRun {
 
   GpusPerNode placement_;
   scheduling::Resources held_;
+  std::optional<BatchMenu> placed_menu_;  // of a job that chooses its batch
+  bool is_batch_chosen_ = false;          // false: the one that was asked for, as no other's time is known
   BatchSplit split_;
   PassTime pass_;
   double iteration_s_ = 0;

@@ -20,6 +20,7 @@ namespace fairlead::sim {
 struct OwnedWorkload {
   std::vector<std::unique_ptr<const ApplicationProfile>> profiles;
   std::vector<ElasticJobSpec> jobs;
+  size_t num_passed_over = 0;  // jobs of the file that need no GPU, or no time
 };
 
 struct MeasuredJob {
@@ -32,6 +33,7 @@ struct MeasuredJob {
   uint32_t global_batch = 0;  // 0: unknown, and the same at every size
   double num_iterations = 0;
   MeasuredSpeeds speeds;  // of what it asks for, at least
+  double weight = 1;
 };
 
 // Adds the job and its profile. Errors: kInvalidArgument without a place: no speed of what it asks for, and those of

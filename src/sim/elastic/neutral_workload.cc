@@ -24,6 +24,7 @@ using prediction::NumberColumn;
 // Where only a duration is known, an iteration is a second.
 constexpr double kIterationS = 1;
 constexpr double kMostGpus = 4096;
+constexpr double kMostWeight = 1e6;
 
 template <class Number>
 bool ParseWhole(std::string_view text, Number* number) {
@@ -101,13 +102,18 @@ class NeutralRows {
       return InvalidArgument(fmt::format("{}: batch is {}; expected 0 to 1e9", Where(), batch));
     }
     job.global_batch = static_cast<uint32_t>(batch);
+    FL_ASSIGN_OR_RETURN(job.weight, (*numbers_)[kWeight].Read(reader_));
+    if (!(job.weight > 0 && job.weight <= kMostWeight)) {
+      return InvalidArgument(
+          fmt::format("{}: weight is {}; expected above 0, at most {}", Where(), job.weight, kMostWeight));
+    }
     FL_RETURN_IF_ERROR(ReadSpeeds(&job));
     FL_RETURN_IF_ERROR(ReadSizes(&job));
     return job;
   }
 
  private:
-  enum Number : uint8_t { kSubmit, kGpus, kBatch, kDuration, kSteps, kMin, kMax, kNumNumbers };
+  enum Number : uint8_t { kSubmit, kGpus, kBatch, kDuration, kSteps, kMin, kMax, kWeight, kNumNumbers };
   explicit NeutralRows(CsvReader reader) : reader_(std::move(reader)) {}
 
   Status FindColumns() {
@@ -121,6 +127,8 @@ class NeutralRows {
       FL_ASSIGN_OR_RETURN(NumberColumn number, NumberColumn::Optional(reader_, column, 0));
       numbers_->push_back(std::move(number));
     }
+    FL_ASSIGN_OR_RETURN(NumberColumn weight, NumberColumn::Optional(reader_, "weight", 1));
+    numbers_->push_back(std::move(weight));
     if (reader_.HasColumn("speeds")) {
       FL_ASSIGN_OR_RETURN(speeds_, reader_.Column("speeds"));
     }

@@ -16,7 +16,7 @@ using prediction::CpuEfficiency;
 using prediction::SpeedModel;
 using prediction::SpeedTerm;
 
-struct Kind {
+struct PsKind {
   std::string_view name;
   double batch;
   double core_sample_s;  // forward and backward of a sample on one core
@@ -29,7 +29,7 @@ struct Kind {
   double restart_s;
 };
 
-constexpr Kind kKinds[] = {
+constexpr PsKind kPsKinds[] = {
     {"conv-large", 128, 0.6, 60, 0.25, 0.2, {8, 0.25, 8}, 0.2, 0.95, 50},
     {"conv-medium", 128, 0.12, 30, 0.3, 0.25, {8, 0.25, 8}, 0.25, 0.9, 40},
     {"conv-small", 128, 0.02, 12, 0.05, 0.06, {6, 0.35, 6.2}, 0.2, 0.8, 20},
@@ -42,7 +42,7 @@ constexpr uint32_t kPodCores = 5;
 constexpr double kFixedShare = 0.05;     // of a batch's computing, whatever its size
 constexpr double kOverheadShare = 0.02;  // of the transfer, for each worker; half of it for each server
 
-void SetTerms(const Kind& kind, double sample_s, SpeedModel* model) {
+void SetTerms(const PsKind& kind, double sample_s, SpeedModel* model) {
   const auto set = [&](SpeedTerm term, double value) {
     model->coefficients[static_cast<size_t>(term)] = value;
     model->is_identifiable[static_cast<size_t>(term)] = true;
@@ -57,7 +57,7 @@ void SetTerms(const Kind& kind, double sample_s, SpeedModel* model) {
   model->options.server_efficiency = kServerCurve;
 }
 
-scheduling::PsWorkerConfig DrawRequest(const Kind& kind, Random* random) {
+scheduling::PsWorkerConfig DrawRequest(const PsKind& kind, Random* random) {
   scheduling::PsWorkerConfig config;
   config.num_workers = 1 + static_cast<uint32_t>(random->Below(4));
   config.num_ps = 1 + static_cast<uint32_t>(random->Below(4));
@@ -72,7 +72,7 @@ scheduling::PsWorkerConfig DrawRequest(const Kind& kind, Random* random) {
 PsApplicationSet GeneratePsApplications(uint64_t seed) {
   PsApplicationSet applications;
   Random random(seed);
-  for (Kind kind : kKinds) {
+  for (PsKind kind : kPsKinds) {
     for (double* constant : {&kind.core_sample_s, &kind.gpu_ratio, &kind.transfer_s, &kind.update_s}) {
       *constant *= random.Uniform(0.8, 1.2);
     }
@@ -104,7 +104,7 @@ Result<std::vector<ElasticJobSpec>> GeneratePsWorkload(const PsApplicationSet& a
   Random random(options.seed);
   std::vector<ElasticJobSpec> jobs;
   for (const double arrival : DrawArrivals(options.num_jobs, options.arrivals_s, &random)) {
-    const Kind& kind = DrawKind(kKinds, &random);
+    const PsKind& kind = DrawKind(kPsKinds, &random);
     const auto application = applications.find(std::string(kind.name));
     if (application == applications.end()) {
       return InvalidArgument(

@@ -12,6 +12,7 @@
 #include "base/csv_reader.h"
 #include "sim/elastic/elasticflow_workload.h"
 #include "sim/elastic/gavel_speeds.h"
+#include "sim/elastic/helios_workload.h"
 #include "sim/elastic/neutral_workload.h"
 #include "sim/elastic/pollux_profile.h"
 
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> kNames = {"pollux", "elasticflow", "gavel", "tiresias", "neutral"};
+constexpr std::array<std::string_view, 6> kNames = {"pollux", "elasticflow", "gavel", "tiresias", "neutral", "helios"};
 
 // Columns that only files of the layout have all of.
 struct LayoutColumns {
@@ -34,6 +35,7 @@ const std::vector<LayoutColumns>& ColumnsOfLayouts() {
       {WorkloadLayout::kElasticflow, {"job_id", "submit_time", "model_name", "batch_size", "num_gpu", "iteration"}},
       {WorkloadLayout::kTiresias, {"job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration"}},
       {WorkloadLayout::kNeutral, {"job", "submit", "gpus"}},
+      {WorkloadLayout::kHelios, {"job_id", "user", "gpu_num", "submit_time", "duration"}},
   };
   return columns;
 }
@@ -125,6 +127,10 @@ Result<WorkloadFile> LoadWorkloadFile(const std::string& path, const WorkloadFil
     }
     case WorkloadLayout::kTiresias: {
       FL_ASSIGN_OR_RETURN(file.own, LoadTiresiasWorkload(path));
+      break;
+    }
+    case WorkloadLayout::kHelios: {
+      FL_ASSIGN_OR_RETURN(file.own, LoadHeliosWorkload(path));
       break;
     }
     case WorkloadLayout::kNeutral: {

@@ -6,6 +6,7 @@
 //   elasticflow  elasticflow_workload.h; profiles: folder of speeds; by default `throughputs_A100` beside the workload.
 //   gavel        neutral_workload.h; profiles: Gavel's table of speeds, or the folder of simulation_throughputs.json.
 //   tiresias, neutral    neutral_workload.h; no profiles.
+//   helios       helios_workload.h; no profiles.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@
 
 namespace fairlead::sim {
 
-enum class WorkloadLayout : uint8_t { kPollux, kElasticflow, kGavel, kTiresias, kNeutral };
+enum class WorkloadLayout : uint8_t { kPollux, kElasticflow, kGavel, kTiresias, kNeutral, kHelios };
 
 // In the order of the enumerators.
 std::span<const std::string_view> WorkloadLayoutNames();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -79,6 +80,55 @@ TEST_F(WorkloadFileTest, BadRowsAreNamed) {
   missing.profiles = "/nowhere";
   EXPECT_THAT(ErrorOf("name,time,application,num_replicas,batch_size\na,0,bert,1,12\n", missing),
               HasSubstr("--profiles /nowhere: no such"));
+}
+
+// Times of day count, jobs without GPUs or time do not. 4 GPUs for 600 s, a day and a second after the first.
+TEST_F(WorkloadFileTest, LogsOfHelios) {
+  const std::string header =
+      "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n";
+  const auto file = LoadWorkloadFile(Write(header + "b,u2,v,4,8,1,FAILED,2020-03-01 00:00:00,x,x,600,5\n"
+                                                    "a,u1,v,1,8,1,COMPLETED,2020-02-28 23:59:59,x,x,100,5\n"
+                                                    "c,u1,v,0,8,1,COMPLETED,2020-02-28 23:59:59,x,x,100,5\n"
+                                                    "d,u1,v,1,8,1,CANCELLED,2020-02-28 23:59:59,x,x,0,5\n"),
+                                     {});
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->layout, WorkloadLayout::kHelios);
+  ASSERT_EQ(file->jobs().size(), 2u);
+  EXPECT_EQ(file->own.num_passed_over, 2u);
+  EXPECT_EQ(file->jobs()[0].name, "a");
+  EXPECT_EQ(file->jobs()[1].submission_s, 86'401);
+  EXPECT_THAT(file->jobs()[1].allowed_gpus, ElementsAre(4));
+  const auto policy = scheduling::CreateAllocationPolicy("fcfs", 1).value();
+  const auto result = RunElasticSimulation(file->jobs(), *policy, {}).value();
+  EXPECT_NEAR(result.jobs[1].attained_gpu_s, 4 * (30 + 600), 40);
+  for (const char* time :
+       {"2020-02-30 00:00:00", "2020-02-01", "2020-02-01 24:00:00", "yesterday", "2020-02-01 1:1:1x"}) {
+    EXPECT_THAT(ErrorOf(header + "a,u,v,1,8,1,COMPLETED," + time + ",x,x,100,5\n"), HasSubstr(":2: submit_time is '"));
+  }
+  EXPECT_THAT(ErrorOf(header + "a,u,v,0,8,1,COMPLETED,2020-02-28 23:59:59,x,x,100,5\n"), HasSubstr("no job with GPUs"));
+}
+
+TEST_F(WorkloadFileTest, WeightsOfNeutralJobs) {
+  const auto file = LoadWorkloadFile(Write("job,submit,gpus,duration,weight\na,0,8,10,2.5\nb,0,8,10,\n"), {});
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->jobs()[0].weight, 2.5);
+  EXPECT_EQ(file->jobs()[1].weight, 1);
+  EXPECT_THAT(ErrorOf("job,submit,gpus,duration,weight\na,0,8,10,0\n"), HasSubstr(":2: weight is 0"));
+}
+
+// Ends are predicted exactly by who knows true lengths, and too late by half by who thinks all to be as much longer.
+TEST_F(WorkloadFileTest, ForecastsAreJudgedByWhatWasLeft) {
+  const auto file = LoadWorkloadFile(Write("job,submit,gpus,speeds,steps\na,0,8,8:1,100000\n"), {});
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const auto policy = scheduling::CreateAllocationPolicy("fcfs", 1).value();
+  const auto exact = RunElasticSimulation(file->jobs(), *policy, {}).value();
+  for (const auto& error : exact.jobs[0].forecast_errors) EXPECT_NEAR(error.value(), 0, 0.03);
+  ElasticOptions options;
+  options.errors = {0.5, 0, 3};
+  const auto wrong = RunElasticSimulation(file->jobs(), *policy, options).value();
+  const double first = wrong.jobs[0].forecast_errors[0].value();
+  EXPECT_GT(std::abs(first), 0.05);
+  for (const auto& error : wrong.jobs[0].forecast_errors) EXPECT_NEAR(error.value(), first, 0.05);
 }
 
 // 7 fields: iterations, arrival, GPUs; 10 fields: iterations, GPUs, weight, deadline, arrival.

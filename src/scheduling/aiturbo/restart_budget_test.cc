@@ -1,0 +1,110 @@
+#include "scheduling/aiturbo/restart_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+
+#include "scheduling/aiturbo/aiturbo.h"
+#include "scheduling/allocation_example.h"
+
+namespace fairlead::scheduling::aiturbo {
+namespace {
+
+AllocationJob JobThatRan(double executed_s, uint32_t num_restarts) {
+  AllocationJob job;
+  job.executed_s = executed_s;
+  job.num_restarts = num_restarts;
+  return job;
+}
+
+TEST(RestartBudgetTest, WhoComesToFiveTimesTheBudgetAtItsPaceHasToSave) {
+  const RestartBudget budget(20);
+  // 4 restarts in 1000 s: 100 in 25,000 s.
+  EXPECT_FALSE(budget.HasToSave(JobThatRan(1000, 4), 23'999));
+  EXPECT_TRUE(budget.HasToSave(JobThatRan(1000, 4), 24'000));
+  // One restart says nothing.
+  EXPECT_FALSE(budget.HasToSave(JobThatRan(1, 1), 1e9));
+  // Three quarters of the budget, however soon it ends.
+  EXPECT_FALSE(budget.HasToSave(JobThatRan(1e6, 14), 1));
+  EXPECT_TRUE(budget.HasToSave(JobThatRan(1e6, 15), 1));
+  EXPECT_FALSE(RestartBudget(0).HasToSave(JobThatRan(1000, 1000), 1e9));
+}
+
+TEST(RestartBudgetTest, ChangesAreSpreadOverWhatIsLeft) {
+  const RestartBudget budget(20);
+  // 96 of 100 left, two each: 48 changes in 48,000 s.
+  EXPECT_DOUBLE_EQ(budget.PaceSeconds(JobThatRan(1000, 4), 48'000), 1000);
+  EXPECT_EQ(budget.PaceSeconds(JobThatRan(1000, 15), 48'000), std::numeric_limits<double>::infinity());
+}
+
+TEST(RestartBudgetTest, EscapesBecomeDearerBeyondTheBudget) {
+  const RestartBudget budget(20);
+  EXPECT_TRUE(budget.IsEscape(JobThatRan(1000, 20), 1000));
+  EXPECT_FALSE(budget.IsEscape(JobThatRan(1000, 20), 999));
+  EXPECT_TRUE(budget.IsEscape(JobThatRan(1000, 23), 8000));
+  EXPECT_FALSE(budget.IsEscape(JobThatRan(1000, 23), 7999));
+}
+
+// One long job on eight GPUs, of speed k, and short ones that come one by one, each of two GPUs and of 100 s.
+class OneLongJob {
+ public:
+  explicit OneLongJob(double restart_budget) {
+    AiturboOptions options;
+    options.restart_budget = restart_budget;
+    policy_ = CreateAiturbo(options).value();
+    AllocationJob& job = example_.AddJob(8, 1, 1e6);
+    job.restart_cost_s = 30;
+  }
+
+  uint64_t Decide() {
+    const AllocationPlan plan = policy_->Decide(example_.snapshot).value();
+    ExpectLegal(example_.snapshot, plan);
+    example_.Apply(plan, 100);
+    std::erase_if(example_.snapshot.jobs,
+                  [&](const AllocationJob& job) { return job.id != JobId(0) && job.is_running(); });
+    return plan.jobs[0].resources.num_gpus;
+  }
+  void AddShort() { example_.AddJobWith({{2, 0, 1.0}}, 100).id = JobId(next_++); }
+  AllocationJob& job() { return example_.snapshot.jobs[0]; }
+
+ private:
+  ExampleSnapshot example_{2, 4};
+  std::unique_ptr<AllocationPolicy> policy_;
+  uint64_t next_ = 1;
+};
+
+TEST(RestartBudgetTest, ALongJobAmongShortOnesStaysWithinItsBudget) {
+  for (const double budget : {0.0, 10.0}) {
+    OneLongJob cluster(budget);
+    for (int i = 0; i < 600; ++i) {
+      if (i % 8 == 0) cluster.AddShort();
+      EXPECT_GE(cluster.Decide(), 1u) << "decision " << i;
+    }
+    // Without a budget every second short job takes GPUs from it, and it takes them back.
+    if (budget == 0) {
+      EXPECT_GT(cluster.job().num_restarts, 20u);
+    } else {
+      // Escapes at the beginning, when it has hardly run, are beside it.
+      EXPECT_LE(cluster.job().num_restarts, 13u);
+    }
+  }
+}
+
+// A job that has nothing left of its budget and one GPU must not keep to that in an empty cluster.
+TEST(RestartBudgetTest, AJobEscapesFromATinySize) {
+  OneLongJob cluster(4);
+  cluster.job().num_restarts = 4;
+  cluster.job().executed_s = cluster.job().attained_service = 50'000;
+  cluster.job().current = {{HostId(0), 1, 0}};
+  EXPECT_EQ(cluster.Decide(), 8u);
+  // From seven GPUs it would save an eighth of 1e6 / 7 s, less than it has run.
+  OneLongJob larger(4);
+  larger.job().num_restarts = 4;
+  larger.job().executed_s = larger.job().attained_service = 50'000;
+  larger.job().current = {{HostId(0), 4, 0}, {HostId(1), 3, 0}};
+  EXPECT_EQ(larger.Decide(), 7u);
+}
+
+}  // namespace
+}  // namespace fairlead::scheduling::aiturbo
