@@ -1,7 +1,7 @@
 // Real NCCL on CPUs: are its results right, and did Fairlead's plugin see what it did?
 //
-// The first makes the second worth something: the telemetry is of collectives that took place, with every byte of theirs
-// on a socket.
+// The first makes the second worth something: the telemetry is of collectives that took place, with every byte of
+// theirs on a socket.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,6 @@
 #include <ostream>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "rank_processes.h"
@@ -89,7 +88,7 @@ struct Case {
 
 void PrintTo(const Case& which, std::ostream* out) { *out << which.name; }
 
-constexpr int kSmallBuffer = 1 << 18;
+constexpr int kSmallBuffer = 1 << 16;
 constexpr char kTrees[] = "allreduce:tree;allgather:ring;reducescatter:ring;broadcast:ring;reduce:ring";
 
 const Case kCases[] = {
@@ -122,7 +121,8 @@ class NcclCollectivesTest : public testing::TestWithParam<Case> {
   RankProcesses ranks_;
 };
 
-// Each operation was seen from its being enqueued to the end of its kernels, which were those that NCCL was told to use.
+// Each operation was seen from its being enqueued to the end of its kernels, which were those that NCCL was told to
+// use.
 void NcclCollectivesTest::CheckOperations(int rank, const Segment& segment) {
   std::map<std::string, size_t> seen;
   std::map<std::string, std::vector<uint64_t>> sequences;
@@ -144,7 +144,11 @@ void NcclCollectivesTest::CheckOperations(int rank, const Segment& segment) {
     ++seen[name];
     if (!is_point_to_point) sequences[name].push_back(operation.sequence);
   }
-  EXPECT_EQ(seen, CountsOf(ranks_, rank));
+  std::map<std::string, size_t> expected = CountsOf(ranks_, rank);
+  // NCCL 2.30 does not tell its profiler of broadcasts.
+  if (expected["version"] >= 23000) expected.erase("Broadcast");
+  expected.erase("version");
+  EXPECT_EQ(seen, expected);
   for (const auto& [name, numbers] : sequences) {
     EXPECT_EQ(std::set(numbers.begin(), numbers.end()).size(), numbers.size()) << name << ": each number once";
   }
@@ -161,43 +165,27 @@ void NcclCollectivesTest::CheckOperations(int rank, const Segment& segment) {
 
 // What one end has sent, the other has received: bytes and messages of each channel, and all channels were used.
 void NcclCollectivesTest::CheckConnections(const std::vector<Segment>& segments) {
-  using Key = std::tuple<int, int, int>;  // from, to, channel
-  struct Sums {
-    uint64_t messages = 0;
-    uint64_t bytes = 0;
-    bool operator==(const Sums&) const = default;
-  };
-  std::map<Key, Sums> sent, received;
+  std::set<std::string> sent, received;
   std::set<int> channels;
   for (int rank = 0; rank < ranks_.num_ranks(); ++rank) {
     const Segment& segment = segments[static_cast<size_t>(rank)];
     const uint32_t all = SlotOfAll(segment);
     for (const telemetry::SegmentConnection& connection : segment.contents.connections) {
       EXPECT_EQ(connection.num_in_flight, 0u);
-      if (connection.communicator != all || connection.messages == 0) continue;
-      const int peer = static_cast<int>(connection.peer);
-      const Sums sums{connection.messages, connection.bytes};
+      if (connection.communicator != all || connection.bytes == 0) continue;
       channels.insert(connection.channel);
-      if (connection.direction == model::Direction::kSend) {
-        sent[{rank, peer, connection.channel}] = sums;
-      } else {
-        received[{peer, rank, connection.channel}] = sums;
-      }
+      const bool is_send = connection.direction == model::Direction::kSend;
+      const auto peer = static_cast<int>(connection.peer);
+      (is_send ? sent : received)
+          .insert(fmt::format("{} -> {}, channel {}: {} bytes, {} messages", is_send ? rank : peer,
+                              is_send ? peer : rank, connection.channel, connection.bytes, connection.messages));
     }
   }
   // A single channel is enough for what is small.
   const bool has_large = std::string(GetParam().what) == "shapes";
   EXPECT_GE(channels.size(), has_large ? static_cast<size_t>(GetParam().num_channels) : 1u);
   EXPECT_GE(sent.size(), static_cast<size_t>(ranks_.num_ranks()));
-  for (const auto& [key, sums] : sent) {
-    const auto& [from, to, channel] = key;
-    SCOPED_TRACE(fmt::format("{} -> {}, channel {}", from, to, channel));
-    const auto other = received.find(key);
-    ASSERT_NE(other, received.end());
-    EXPECT_EQ(other->second.messages, sums.messages);
-    EXPECT_EQ(other->second.bytes, sums.bytes);
-  }
-  EXPECT_EQ(sent.size(), received.size());
+  EXPECT_EQ(sent, received);
 }
 
 TEST_P(NcclCollectivesTest, ResultsAreRightAndThePluginSawAllOfIt) {
@@ -211,7 +199,8 @@ TEST_P(NcclCollectivesTest, ResultsAreRightAndThePluginSawAllOfIt) {
     EXPECT_EQ(contents.num_dropped, 0u);
     EXPECT_EQ(contents.num_damaged, 0u);
     EXPECT_EQ(segments.back().raw->header.stale_handles, 0u);
-    EXPECT_THAT(contents.communicators, SizeIs(2)) << "all, and its half";
+    const bool has_own_for_all_to_all = std::string(GetParam().what) == "shapes";
+    EXPECT_THAT(contents.communicators, SizeIs(has_own_for_all_to_all ? 3 : 2)) << "all, and its half";
     CheckOperations(rank, segments.back());
   }
   CheckConnections(segments);

@@ -1,5 +1,5 @@
-// What does the CUDA runtime say of a machine's GPUs when there are none? That there are eight of the Ampere generation,
-// without NVLink, GPUDirect, graphs or anything else that would lead around sockets.
+// What does the CUDA runtime say of a machine's GPUs when there are none? That there are eight of the Ampere
+// generation, without NVLink, GPUDirect, graphs or anything else that would lead around sockets.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>

@@ -59,6 +59,11 @@ CUresult MemGetAddressRange(CUdeviceptr* begin, size_t* bytes, CUdeviceptr addre
   if (bytes != nullptr) *bytes = found->bytes;
   return CUDA_SUCCESS;
 }
+// NCCL 2.30 asks for it although it may not map memory.
+CUresult MemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
+  *bytes = size_t{2} << 20;
+  return CUDA_SUCCESS;
+}
 CUresult PointerGetAttribute(void*, CUpointer_attribute, CUdeviceptr) { return CUDA_ERROR_NOT_SUPPORTED; }
 
 // The argument buffer of a launch.
@@ -114,6 +119,7 @@ const Named kFunctions[] = {
     {"cuCtxGetDevice", reinterpret_cast<void*>(CtxGetDevice)},
     {"cuCtxGetId", reinterpret_cast<void*>(CtxGetId)},
     {"cuMemGetAddressRange", reinterpret_cast<void*>(MemGetAddressRange)},
+    {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(MemGetAllocationGranularity)},
     {"cuPointerGetAttribute", reinterpret_cast<void*>(PointerGetAttribute)},
     {"cuLaunchKernel", reinterpret_cast<void*>(LaunchKernel)},
     {"cuLaunchKernelEx", reinterpret_cast<void*>(LaunchKernelEx)},

@@ -1,5 +1,7 @@
 #include "cuda/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -55,6 +57,22 @@ cudaError_t Allocate(void** address, size_t bytes, cudaMemoryType type) {
   All().Add({.begin = *address, .bytes = rounded, .type = type});
   return cudaSuccess;
 }
+// As memset(), without touching whole pages that become zero: NCCL clears all that it reserves.
+void Set(void* to, int value, size_t bytes) {
+  auto* const begin = static_cast<std::byte*>(to);
+  const auto at = reinterpret_cast<uintptr_t>(to);
+  const size_t head = (kAlignment - at % kAlignment) % kAlignment;
+  const auto found = FindAllocation(to);
+  const bool is_private = found && found->type == cudaMemoryTypeDevice;  // that of the host may be shared
+  if (value != 0 || bytes < head + kAlignment || !is_private) {
+    memset(to, value, bytes);
+    return;
+  }
+  const size_t pages = (bytes - head) / kAlignment * kAlignment;
+  memset(begin, 0, head);
+  if (madvise(begin + head, pages, MADV_DONTNEED) != 0) memset(begin + head, 0, pages);
+  memset(begin + head + pages, 0, bytes - head - pages);
+}
 cudaError_t Free(void* address) {
   if (address == nullptr) return cudaSuccess;
   All().Remove(address);
@@ -72,6 +90,7 @@ using fairlead::nccl_host::All;
 using fairlead::nccl_host::Allocate;
 using fairlead::nccl_host::FindAllocation;
 using fairlead::nccl_host::Free;
+using fairlead::nccl_host::Set;
 using fairlead::nccl_host::StreamOf;
 
 extern "C" {
@@ -133,7 +152,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   return cudaStreamSynchronize(nullptr);
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
-  StreamOf(stream)->Put([=] { memset(to, value, bytes); });
+  StreamOf(stream)->Put([=] { Set(to, value, bytes); });
   return cudaSuccess;
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {

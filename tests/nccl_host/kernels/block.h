@@ -22,18 +22,13 @@ struct Block {
   uint32_t channel_id = 0;
   std::atomic<bool> is_aborted = false;
 
-  // Until `is_so` or the communicator is aborted. Between looks it leaves the processor to others, for longer and longer:
-  // all the GPUs of a job are on a few cores.
+  // Until `is_so` or the communicator is aborted. Between looks it leaves the processor to others, for longer and
+  // longer: all the GPUs of a job are on a few cores.
   template <typename IsSo>
   void WaitUntil(const IsSo& is_so) {
     constexpr std::chrono::microseconds kLongest{200};
-    constexpr int kYields = 20;
-    std::chrono::microseconds pause{5};
-    for (int looks = 0; !is_aborted && !is_so(); ++looks) {
-      if (looks < kYields) {
-        std::this_thread::yield();
-        continue;
-      }
+    std::chrono::microseconds pause{20};
+    while (!is_aborted && !is_so()) {
       if (comm->abortFlag != nullptr && *comm->abortFlag != 0) is_aborted = true;
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kLongest);

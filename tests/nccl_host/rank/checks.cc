@@ -25,8 +25,8 @@ void Checks::Begin(ncclDataType_t type, ncclRedOp_t operation) {
   is_product_ = operation == ncclProd;
 }
 
-// Results of eight ranks are exact in each type: sums to 8 where it has 8 bits and to 120 elsewhere, also divided by the
-// number of ranks, and products to 64.
+// Results of eight ranks are exact in each type: sums to 8 where it has 8 bits and to 120 elsewhere, also divided by
+// the number of ranks, and products to 64.
 double Checks::ValueOf(int rank, size_t i) const {
   uint64_t mixed = (uint64_t{i} << 16 ^ num_checks_ << 8 ^ static_cast<uint64_t>(rank)) * 0x9e3779b97f4a7c15;
   mixed ^= mixed >> 29;

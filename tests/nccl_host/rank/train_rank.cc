@@ -1,9 +1,9 @@
 // nccl-train-rank FOLDER ITERATION_MS BUCKETS BUCKET_BYTES: one rank of a data-parallel job on real NCCL.
 //
-// Rhythm      forward, then backward in which the gradients of a bucket are reduced as soon as they are there, beside the
-//             computing of the next bucket's; the step of the optimizer; and the loss, which the host waits for. Computing
-//             is sleep on a stream, one part of three forward and two backward. The host runs ahead of its streams within
-//             an iteration, and no further.
+// Rhythm      forward, then backward in which the gradients of a bucket are reduced as soon as they are there, beside
+//             the computing of the next bucket's; the step of the optimizer; and the loss, which the host waits for.
+//             Computing is sleep on a stream, one part of three forward and two backward. The host runs ahead of its
+//             streams within an iteration, and no further.
 // Results     every reduced gradient and loss is compared with what it has to be; a wrong one ends the process with 1.
 // Told        FOLDER/iteration-RANK   written: how many iterations this rank has completed
 // by files    FOLDER/late-RANK        while it is there, this rank does not begin another iteration
