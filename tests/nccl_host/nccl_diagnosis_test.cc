@@ -48,11 +48,11 @@ C4dOptions QuickOptions() {
   return options;
 }
 
-class TrainedJobTest : public testing::Test {
+class NcclJobTest : public testing::Test {
  protected:
   static constexpr int kRanks = 4;
 
-  TrainedJobTest()
+  NcclJobTest()
       : ranks_({.program = "nccl_train_rank",
                 .arguments = {"60", "3", "400000"},
                 .num_ranks = kRanks,
@@ -145,7 +145,7 @@ class TrainedJobTest : public testing::Test {
   size_t num_watched_ = 0;
 };
 
-TEST_F(TrainedJobTest, AHealthyJobAndItsEndHaveNoFindings) {
+TEST_F(NcclJobTest, AHealthyJobAndItsEndHaveNoFindings) {
   ASSERT_NO_FATAL_FAILURE(Start());
   LookFor(std::chrono::seconds(10));
   Tell("stop");
@@ -156,7 +156,7 @@ TEST_F(TrainedJobTest, AHealthyJobAndItsEndHaveNoFindings) {
   EXPECT_EQ(master_.picture()->counters().contradictions, 0u);
 }
 
-TEST_F(TrainedJobTest, AStoppedProcessIsNamed) {
+TEST_F(NcclJobTest, AStoppedProcessIsNamed) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ranks_.Signal(2, SIGSTOP);
   const Finding finding = OnlyFinding();
@@ -164,7 +164,7 @@ TEST_F(TrainedJobTest, AStoppedProcessIsNamed) {
   EXPECT_EQ(finding.sub_cause, SubCause::kProcess) << finding.summary;
 }
 
-TEST_F(TrainedJobTest, AKilledProcessIsNamed) {
+TEST_F(NcclJobTest, AKilledProcessIsNamed) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ranks_.Signal(1, SIGKILL);
   const Finding finding = OnlyFinding();
@@ -173,7 +173,7 @@ TEST_F(TrainedJobTest, AKilledProcessIsNamed) {
 }
 
 // Its host thread does something else: the others wait in a collective that it has not begun.
-TEST_F(TrainedJobTest, ALateRankIsNamed) {
+TEST_F(NcclJobTest, ALateRankIsNamed) {
   ASSERT_NO_FATAL_FAILURE(Start());
   Tell("late-3");
   const Finding finding = OnlyFinding();
@@ -182,7 +182,7 @@ TEST_F(TrainedJobTest, ALateRankIsNamed) {
 }
 
 // Its computing takes three times as long: nothing hangs, and the others wait for it in every iteration.
-TEST_F(TrainedJobTest, ASlowRankIsNamed) {
+TEST_F(NcclJobTest, ASlowRankIsNamed) {
   ASSERT_NO_FATAL_FAILURE(Start());
   Tell("slow-1", "3");
   const Finding finding = OnlyFinding();
