@@ -28,7 +28,7 @@ target_link_options(fairlead_compile_options INTERFACE
   $<$<BOOL:${FAIRLEAD_FUZZ}>:-fsanitize=address,undefined>)
 
 # Sources that are compiled as one. More: less work for a build from scratch, and more after each change.
-set(FAIRLEAD_UNITY_BATCH 12)
+set(FAIRLEAD_UNITY_BATCH 8)
 
 # The sources of a target in batches, where FAIRLEAD_UNITY is on.
 function(fairlead_compile_together target)

@@ -230,12 +230,11 @@ TEST(JobExecution, OperationsOfAHealthyJobAreConsistent) {
   for (const auto& [operation, instants] : last_start_first_finish) EXPECT_GE(instants.second, instants.first);
 }
 
-// All bytes of all connections, in both directions, when the job has ended: 10 iterations.
 // A host thread issues one operation after the other: which was first can be told from the instants alone.
 TEST(JobExecution, CallsOfARankAreNeverAtTheSameInstant) {
   std::map<RankId, std::map<std::tuple<uint32_t, OperationKind, RankId, uint64_t>, SimTime>> calls;
   for (const RankReport& report : Only<RankReport>(Simulate(SmallShape(), {}, NoNoise(), 1, 6))) {
-    for (const OperationRecord& operation : report.operations) {
+    for (const model::OperationRecord& operation : report.operations) {
       calls[report.rank][{operation.communicator.value(), operation.kind, operation.peer, operation.sequence}] =
           operation.enqueued;
     }
@@ -249,6 +248,7 @@ TEST(JobExecution, CallsOfARankAreNeverAtTheSameInstant) {
   }
 }
 
+// All bytes of all connections, in both directions, when the job has ended: 10 iterations.
 TEST(JobExecution, ReceivesWhatWasSentAndEnds) {
   JobShape shape = SmallShape();
   shape.iterations = 10;

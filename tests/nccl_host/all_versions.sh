@@ -18,6 +18,6 @@ for version in 2.27.7 2.28.9 2.30.7; do
     { cat "$build.log" >&2; exit 3; }
   if grep "is skipped" "$build.log"; then continue; fi
   cmake --build "$build" >>"$build.log" 2>&1 || { tail -n 30 "$build.log" >&2; exit 3; }
-  FAIRLEAD_NCCL_PROGRAMS=$build "$test" "$@" || code=1
+  FAIRLEAD_NCCL_ALL=1 FAIRLEAD_NCCL_PROGRAMS=$build "$test" "$@" || code=1
 done
 exit $code

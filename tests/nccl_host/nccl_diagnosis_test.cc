@@ -174,6 +174,7 @@ TEST_F(NcclJobTest, AKilledProcessIsNamed) {
 
 // Its host thread does something else: the others wait in a collective that it has not begun.
 TEST_F(NcclJobTest, ALateRankIsNamed) {
+  if (!RunsAll()) GTEST_SKIP() << kWhySkipped;
   ASSERT_NO_FATAL_FAILURE(Start());
   Tell("late-3");
   const Finding finding = OnlyFinding();
@@ -183,6 +184,7 @@ TEST_F(NcclJobTest, ALateRankIsNamed) {
 
 // Its computing takes three times as long: nothing hangs, and the others wait for it in every iteration.
 TEST_F(NcclJobTest, ASlowRankIsNamed) {
+  if (!RunsAll()) GTEST_SKIP() << kWhySkipped;
   ASSERT_NO_FATAL_FAILURE(Start());
   Tell("slow-1", "3");
   const Finding finding = OnlyFinding();

@@ -2,6 +2,7 @@
 // Fairlead know.
 #pragma once
 
+#include <cstdlib>
 #include <sys/types.h>
 
 #include <map>
@@ -11,6 +12,10 @@
 #include "base/temporary_folder.h"
 
 namespace fairlead::nccl_host {
+
+// FAIRLEAD_NCCL_ALL=1 runs what takes minutes, too; all_versions.sh sets it.
+inline bool RunsAll() { return std::getenv("FAIRLEAD_NCCL_ALL") != nullptr; }
+inline constexpr const char* kWhySkipped = "takes minutes: FAIRLEAD_NCCL_ALL=1 runs it";
 
 struct RankProcessesOptions {
   std::string program;                 // name of a program of this folder
