@@ -21,7 +21,7 @@ install(TARGETS fairlead_nccl_profiler fairlead_steer LIBRARY DESTINATION ${CMAK
   COMPONENT preload)
 install(DIRECTORY src/ccl/torch/fairlead_torch DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead/python COMPONENT preload
   FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
-foreach(folder IN ITEMS scenarios profiles fabrics schemas trace_profiles workloads)
+foreach(folder IN ITEMS deploy scenarios profiles fabrics schemas trace_profiles workloads)
   if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${folder})
     install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead COMPONENT fairlead)
   endif()

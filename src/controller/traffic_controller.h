@@ -34,6 +34,7 @@
 // Oracle      traffic_controller_laws_test.cc: random agents, links and restarts over a fabric that hashes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -163,6 +164,12 @@ struct JobOnFabric {
   std::optional<FlopPerSecond> intensity;
   LinkId fullest_link;                   // of the network, of those on its paths; invalid: it has none
   std::vector<std::string> shares_with;  // names of the other jobs there
+
+  // GPUs' worth of time that the job loses at present, against its fastest iteration; nothing: not known.
+  std::optional<double> lost_gpus() const {
+    if (!iteration_time || !fastest_iteration) return std::nullopt;
+    return num_gpus * std::max(0.0, 1 - *fastest_iteration / *iteration_time);
+  }
 };
 struct QueuePairOnFabric {
   std::string job;

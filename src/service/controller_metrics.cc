@@ -14,6 +14,9 @@ namespace {
 
 using Label = prometheus::ClientMetric::Label;
 
+// Prometheus keeps "job" for itself: the target that was scraped.
+constexpr char kJobLabel[] = "hpc_job";
+
 class MetricList {
  public:
   void Counter(const std::string& name, const std::string& help, double value) {
@@ -81,16 +84,31 @@ void AddJobs(const ControllerSnapshot& snapshot, MetricList* list) {
                                                 [](const auto& host) { return host.is_connected; })));
   list->Gauge("fairlead_jobs", "Jobs that have connections.", static_cast<double>(snapshot.jobs.size()));
   list->Family("fairlead_job_level", "Priority level of a job; 0 goes first.", prometheus::MetricType::Gauge);
-  for (const auto& job : snapshot.jobs) list->Add({{"job", job.name}}, job.level);
+  for (const auto& job : snapshot.jobs) list->Add({{kJobLabel, job.name}}, job.level);
   list->Family("fairlead_job_connections", "Connections of a job.", prometheus::MetricType::Gauge);
-  for (const auto& job : snapshot.jobs) list->Add({{"job", job.name}}, job.num_connections);
+  for (const auto& job : snapshot.jobs) list->Add({{kJobLabel, job.name}}, job.num_connections);
   list->Family("fairlead_job_unmanaged_queue_pairs", "Queue pairs of a job without a path from Fairlead.",
                prometheus::MetricType::Gauge);
-  for (const auto& job : snapshot.jobs) list->Add({{"job", job.name}}, job.num_unmanaged);
+  for (const auto& job : snapshot.jobs) list->Add({{kJobLabel, job.name}}, job.num_unmanaged);
   list->Family("fairlead_job_iteration_seconds", "Time of an iteration of a job, as its hosts measured it.",
                prometheus::MetricType::Gauge);
   for (const auto& job : snapshot.jobs) {
-    if (job.iteration_time) list->Add({{"job", job.name}}, job.iteration_time->value());
+    if (job.iteration_time) list->Add({{kJobLabel, job.name}}, job.iteration_time->value());
+  }
+  list->Family("fairlead_job_fastest_iteration_seconds",
+               "Time of the fastest iteration of a job since this controller measures it.",
+               prometheus::MetricType::Gauge);
+  for (const auto& job : snapshot.jobs) {
+    if (job.fastest_iteration) list->Add({{kJobLabel, job.name}}, job.fastest_iteration->value());
+  }
+  list->Family("fairlead_job_gpus", "GPUs of a job, as far as its hosts have measured it.",
+               prometheus::MetricType::Gauge);
+  for (const auto& job : snapshot.jobs) list->Add({{kJobLabel, job.name}}, job.num_gpus);
+  list->Family("fairlead_job_lost_gpus",
+               "GPUs' worth of time that a job loses at present, against its fastest iteration.",
+               prometheus::MetricType::Gauge);
+  for (const auto& job : snapshot.jobs) {
+    if (const auto lost = job.lost_gpus()) list->Add({{kJobLabel, job.name}}, *lost);
   }
 }
 
@@ -142,7 +160,7 @@ void AddFindings(const ControllerSnapshot& snapshot, MetricList* list) {
   list->Gauge("fairlead_watched_jobs", "Jobs of which agents see processes.",
               static_cast<double>(snapshot.watched_jobs.size()));
   list->Family("fairlead_watched_ranks", "Ranks of a job that are diagnosed.", prometheus::MetricType::Gauge);
-  for (const auto& job : snapshot.watched_jobs) list->Add({{"job", job.name}}, static_cast<double>(job.num_ranks));
+  for (const auto& job : snapshot.watched_jobs) list->Add({{kJobLabel, job.name}}, static_cast<double>(job.num_ranks));
   list->Counter("fairlead_jobs_stopped_total", "Jobs all of whose processes ended at once, and not by themselves.",
                 static_cast<double>(snapshot.watch.ends));
   list->Counter("fairlead_looks_total", "Looks of agents at processes of a job.",

@@ -1,7 +1,5 @@
 #include "service/traffic_json.h"
 
-#include <algorithm>
-
 #include "model/job_identity.h"
 #include "traffic/path_messages.h"
 
@@ -14,12 +12,6 @@ Json SecondsUnlessNone(SimTime time) { return time.ns() == 0 ? Json() : Json(tim
 template <class Quantity>
 Json ValueOf(const std::optional<Quantity>& quantity) {
   return quantity ? Json(quantity->value()) : Json();
-}
-
-// How many GPUs' worth of time the job loses at present, against the fastest that it has been.
-Json LostGpus(const controller::JobOnFabric& job) {
-  if (!job.iteration_time || !job.fastest_iteration) return {};
-  return job.num_gpus * std::max(0.0, 1 - *job.fastest_iteration / *job.iteration_time);
 }
 
 Json ToJson(const controller::QueuePairOnFabric& queue_pair, const topology::Fabric& fabric) {
@@ -64,7 +56,7 @@ Json JobsJson(std::span<const controller::JobOnFabric> jobs, const topology::Fab
                     {"gpus", job.num_gpus},
                     {"iteration_s", ValueOf(job.iteration_time)},
                     {"fastest_iteration_s", ValueOf(job.fastest_iteration)},
-                    {"lost_gpus", LostGpus(job)},
+                    {"lost_gpus", job.lost_gpus() ? Json(*job.lost_gpus()) : Json()},
                     {"fullest_link", job.fullest_link.valid() ? Json(fabric.LinkName(job.fullest_link)) : Json()},
                     {"shares_with", job.shares_with},
                     {"intensity_flop_per_s", ValueOf(job.intensity)}});

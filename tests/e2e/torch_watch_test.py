@@ -74,7 +74,7 @@ class WatchedTrainingTest(WatchedTraining):
         return command, environment(FAIRLEAD_JOB="gloo")
 
     def test_1_nothing_is_found_while_all_is_well(self):
-        self.wait_until(lambda: 'fairlead_watched_ranks{job="gloo"} 4' in self.get("/metrics"), "four ranks are watched")
+        self.wait_until(lambda: 'fairlead_watched_ranks{hpc_job="gloo"} 4' in self.get("/metrics"), "four ranks are watched")
         reached = self.iteration()
         self.wait_until(lambda: self.iteration() > reached + 150, "150 iterations")
         self.assertEqual(self.findings(), [])

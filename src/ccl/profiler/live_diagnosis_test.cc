@@ -152,7 +152,7 @@ class LiveDiagnosisTest : public testing::Test {
     for (uint32_t host = 0; host < kHosts; ++host) agents_.push_back(std::make_unique<LiveAgent>(folder_.path(), host));
     ASSERT_TRUE(WaitUntil([&] {
       Iterate();
-      return Get("/metrics").find("fairlead_watched_ranks{job=\"gpt\"} 4") != std::string::npos;
+      return Get("/metrics").find("fairlead_watched_ranks{hpc_job=\"gpt\"} 4") != std::string::npos;
     }));
     for (int i = 0; i < 5; ++i) Iterate();
   }
@@ -232,7 +232,7 @@ TEST_F(LiveDiagnosisTest, ProcessesOfAnotherUserAreOfAnotherJob) {
     return !Findings().empty();
   }));
   for (const json& finding : Findings()) EXPECT_EQ(finding["job"], "gpt@65534");
-  EXPECT_THAT(Get("/metrics"), HasSubstr("fairlead_watched_ranks{job=\"gpt\"} 4"));
+  EXPECT_THAT(Get("/metrics"), HasSubstr("fairlead_watched_ranks{hpc_job=\"gpt\"} 4"));
   // And the other job's end is seen as ever.
   for (SimulatedProcess& rank : ranks_) rank.BeginAndWait();
   ranks_[2].Kill();

@@ -117,7 +117,7 @@ Document JobTable(std::span<const LiveJob> jobs) {
   TextTable table({Name("job"), Number("GPUs"),
                    Number("lost", "GPUs' worth of time that the job loses now, against its fastest iteration"),
                    Number("slower", "how many times as long as its fastest iteration since the controller measures it"),
-                   Number("iteration"), Number("level", "priority on the network; the highest is served first"),
+                   Number("iteration"), Number("level", "priority on the network; 0 goes first"),
                    Name("fullest link", "of those on its paths, by load over capacity"),
                    Name("shared with", "the other jobs on that link")});
   for (const LiveJob& job : jobs) {

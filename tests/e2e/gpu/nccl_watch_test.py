@@ -87,7 +87,7 @@ class WatchedNcclTest(WatchedTraining):
     def test_2_nothing_is_found_while_all_is_well(self):
         (self.folder / "pause").unlink()
         self.wait_until(lambda: self.iteration() > 10 * PAUSE_AT, "2,000 iterations")
-        self.assertIn('fairlead_watched_ranks{job="nccl"} 4', self.get("/metrics"))
+        self.assertIn('fairlead_watched_ranks{hpc_job="nccl"} 4', self.get("/metrics"))
         self.assertEqual(self.findings(), [])
 
     def test_3_a_stopped_process_is_named(self):
