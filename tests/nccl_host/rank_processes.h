@@ -2,9 +2,9 @@
 // Fairlead know.
 #pragma once
 
-#include <cstdlib>
 #include <sys/types.h>
 
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
