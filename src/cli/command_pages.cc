@@ -6,19 +6,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/text_lines.h"
+
 namespace fairlead::cli {
 
 namespace {
-
-std::vector<std::string> LinesOf(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 // "--seeds N", "-o, --output FILE", "SCENARIO"
 std::string Usage(const CommandOption& option, std::string_view separator) {

@@ -31,17 +31,19 @@ FullestLinks FindFullestLinks(const traffic::PathService& paths, const topology:
   }
   FullestLinks fullest;
   paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
+    LinkId own;
     for (const LinkId link : held.links) {
-      if (fullness[link] == 0) continue;
-      const auto [place, is_new] = fullest.link_of.try_emplace(held.lease.job, link);
-      if (fullness[link] > fullness[place->second]) place->second = link;
+      if (fullness[link] > 0 && (!own.valid() || fullness[link] > fullness[own])) own = link;
     }
+    if (!own.valid()) return;
+    const auto [place, is_new] = fullest.link_of.try_emplace(held.lease.job, own);
+    if (fullness[own] > fullness[place->second]) place->second = own;
   });
-  for (const auto& [job, link] : fullest.link_of) fullest.users.try_emplace(link);
+  IdVector<LinkId, uint8_t> is_fullest(fabric.num_links(), 0);
+  for (const auto& [job, link] : fullest.link_of) is_fullest[link] = 1;
   paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
     for (const LinkId link : held.links) {
-      const auto users = fullest.users.find(link);
-      if (users != fullest.users.end()) users->second.insert(held.lease.job);
+      if (is_fullest[link] != 0) fullest.users[link].insert(held.lease.job);
     }
   });
   return fullest;

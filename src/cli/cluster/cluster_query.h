@@ -14,13 +14,16 @@ namespace fairlead::cli {
 // --server, --token-file, --tls-ca, with their environment variables.
 void AddServerOptions(CLI::App* command, ControllerHttpOptions* options);
 
+// What hosts are marked by: findings, steering, and the time.
+Status AskForMarks(ControllerHttp* controller, ClusterState* state);
+
 // Jobs, hosts, findings and steering; links where they are wanted.
 Result<ClusterState> AskForState(ControllerHttp* controller, bool with_links);
 
 // Args: job: of that one alone; empty: of all.
 Result<ConnectionList> AskForConnections(ControllerHttp* controller, const std::string& job, uint64_t limit);
 
-// "a/b c" -> "a%2Fb%20c"
-std::string EscapeForUrl(const std::string& text);
+// Where they are asked for.
+std::string ConnectionsPath(const std::string& job, uint64_t limit);
 
 }  // namespace fairlead::cli

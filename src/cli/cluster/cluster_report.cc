@@ -90,6 +90,16 @@ ConnectionList Those(const ConnectionList& all, const auto& is_wanted) {
 
 }  // namespace
 
+ClusterTotals TotalsOf(const ClusterState& state) {
+  ClusterTotals totals;
+  for (const LiveJob& job : state.jobs) {
+    totals.gpus += job.gpus;
+    totals.lost_gpus += LostGpus(job);
+  }
+  totals.findings = static_cast<size_t>(std::ranges::count_if(state.findings, Holds));
+  return totals;
+}
+
 void SortByLoss(std::vector<LiveJob>* jobs) {
   std::ranges::sort(*jobs, [](const LiveJob& a, const LiveJob& b) {
     return std::pair(-LostGpus(a), std::string_view(a.name)) < std::pair(-LostGpus(b), std::string_view(b.name));
@@ -207,13 +217,7 @@ std::string ClusterSummary(const ClusterState& state) {
   for (const auto& [condition, count] : hosts) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", FormatCount(count), condition);
   }
-  uint64_t gpus = 0;
-  double lost = 0;
-  for (const LiveJob& job : state.jobs) {
-    gpus += job.gpus;
-    lost += LostGpus(job);
-  }
-  const auto num_findings = static_cast<uint64_t>(std::ranges::count_if(state.findings, Holds));
+  const auto [gpus, lost, num_findings] = TotalsOf(state);
   const std::string share =
       gpus > 0 ? fmt::format(" ({})", report::FormatPercent(lost / static_cast<double>(gpus))) : "";
   return fmt::format("hosts: {}\njobs: {} on {}, losing {}{}; {}; steering: {}, {} under way\n",

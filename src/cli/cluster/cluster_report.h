@@ -23,6 +23,14 @@ struct ClusterState {
   LiveSteeringView steering;
 };
 
+// Over all jobs and findings.
+struct ClusterTotals {
+  uint64_t gpus = 0;
+  double lost_gpus = 0;
+  size_t findings = 0;  // that hold
+};
+ClusterTotals TotalsOf(const ClusterState& state);
+
 // Those that lose the most first; of others the name decides.
 void SortByLoss(std::vector<LiveJob>* jobs);
 

@@ -38,6 +38,12 @@ class ControllerHttp {
   template <class Record>
   Result<Record> Get(const std::string& path) {
     FL_ASSIGN_OR_RETURN(const report::Json json, Get(path));
+    return Read<Record>(json, path);
+  }
+
+  // What was got from `path`, as a record.
+  template <class Record>
+  Result<Record> Read(const report::Json& json, const std::string& path) const {
     Record record;
     const std::string error = codec::ReadValue(json, codec::UnknownKeys::kIgnored, &record);
     if (error.empty()) return record;

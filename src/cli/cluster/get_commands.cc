@@ -46,19 +46,11 @@ struct Answer {
   Json json;
 };
 
-template <class Record>
-Result<Record> ReadList(const Json& json, const std::string& path) {
-  Record record;
-  const std::string error = codec::ReadValue(json, codec::UnknownKeys::kIgnored, &record);
-  if (error.empty()) return record;
-  return Unavailable(fmt::format("{}: {}; is the controller of another version?", path, codec::WithoutJoint(error)));
-}
-
 // Asks for `path` once, and makes a document of the record.
 template <class Record>
 Result<Answer> List(ControllerHttp* controller, const std::string& path, const auto& render) {
   FL_ASSIGN_OR_RETURN(Json json, controller->Get(path));
-  FL_ASSIGN_OR_RETURN(Record record, ReadList<Record>(json, path));
+  FL_ASSIGN_OR_RETURN(Record record, controller->Read<Record>(json, path));
   return Answer{.document = render(std::move(record)), .json = std::move(json)};
 }
 
@@ -78,8 +70,12 @@ Result<Answer> AskFor(const GetOptions& options, ControllerHttp* controller) {
     });
   }
   if (options.what == "hosts") {
-    FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller, false));
-    return List<HostList>(controller, "/v1/hosts", [&](const HostList&) { return HostTable(state); });
+    ClusterState state;
+    FL_RETURN_IF_ERROR(AskForMarks(controller, &state));
+    return List<HostList>(controller, "/v1/hosts", [&](HostList list) {
+      state.hosts = std::move(list.hosts);
+      return HostTable(state);
+    });
   }
   if (options.what == "findings") {
     return List<FindingList>(controller, "/v1/findings",
@@ -88,9 +84,8 @@ Result<Answer> AskFor(const GetOptions& options, ControllerHttp* controller) {
   if (options.what == "events") {
     return List<EventList>(controller, "/v1/events", [](const EventList& list) { return EventTable(list.events); });
   }
-  std::string path = fmt::format("/v1/connections?limit={}", options.limit);
-  if (!options.job.empty()) path += "&job=" + EscapeForUrl(options.job);
-  return List<ConnectionList>(controller, path, [](const ConnectionList& list) { return ConnectionTable(list); });
+  return List<ConnectionList>(controller, ConnectionsPath(options.job, options.limit),
+                              [](const ConnectionList& list) { return ConnectionTable(list); });
 }
 
 int RunGet(const GetOptions& options) {

@@ -104,14 +104,7 @@ std::pair<size_t, size_t> TerminalSize() {
 report::Json StateJson(const ClusterState& state, const report::Json& jobs) {
   size_t num_connected = 0;
   for (const LiveHost& host : state.hosts) num_connected += host.connected ? 1 : 0;
-  size_t num_findings = 0;
-  for (const LiveFinding& finding : state.findings) num_findings += finding.cleared_at_s ? 0 : 1;
-  double lost_gpus = 0;
-  uint64_t gpus = 0;
-  for (const LiveJob& job : state.jobs) {
-    lost_gpus += job.lost_gpus.value_or(0);
-    gpus += job.gpus;
-  }
+  const auto [gpus, lost_gpus, num_findings] = TotalsOf(state);
   return {{"server", state.server},
           {"time_s", state.now_s},
           {"hosts", state.hosts.size()},
@@ -131,6 +124,7 @@ int ShowOnce(const TopOptions& options, ControllerHttp* controller) {
   if (!state.ok()) return ReportError(state.status());
   SortByLoss(&state->jobs);
   files->Print(ClusterSummary(*state) + "\n" + JobTable(state->jobs));
+  if (options.output.json_path().empty()) return kExitOk;
   const auto jobs = controller->Get("/v1/jobs");
   if (!jobs.ok()) return ReportError(jobs.status());
   files->WriteJson("JSON", [&] { return report::Dump(StateJson(*state, *jobs)); });

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/text_lines.h"
 #include "report/printable_text.h"
 
 namespace fairlead::cli {
@@ -15,16 +16,6 @@ namespace {
 constexpr size_t kPage = 10;
 // Headings and rule of a table.
 constexpr size_t kTableHead = 2;
-
-std::vector<std::string> SplitLines(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 std::string_view KeysOf(TopView view, bool describes) {
   if (describes) return "Esc back   q quit";
@@ -142,12 +133,12 @@ std::string TopScreen::Render(const ClusterState& state, const report::Document&
   const bool describes = !described_job_.empty();
   std::vector<std::string> lines;
   lines.push_back(fmt::format("fairlead top  {}  {} UTC", state.server, UtcText(state.now_s)));
-  for (std::string& line : SplitLines(ClusterSummary(state))) lines.push_back(std::move(line));
+  for (std::string& line : LinesOf(ClusterSummary(state))) lines.push_back(std::move(line));
   lines.emplace_back();
   const size_t head = lines.size();
   std::vector<std::string> body =
-      SplitLines((describes ? description : Table(state))
-                     .Render(report::OutputFormat::kTable, width - std::min<size_t>(width, 2)));
+      LinesOf((describes ? description : Table(state))
+                  .Render(report::OutputFormat::kTable, width - std::min<size_t>(width, 2)));
   // The selected row of jobs is marked and in sight; other lists are scrolled.
   const bool has_rows = body.size() > kTableHead;
   const bool marks = view_ == TopView::kJobs && !describes && !job_names_.empty();
