@@ -118,6 +118,12 @@ std::vector<double> FindCandidates(std::span<const float> centred) {
   return candidates;
 }
 
+// A maximum of the autocorrelation. Few periods are whole numbers of bins, so it may lie between two lags.
+struct Peak {
+  double lag = 0;  // in bins; 0: none
+  double correlation = 0;
+};
+
 // The lag of the greatest correlation within `slack` (a share) of `lag`; 0 when that is not a maximum inside.
 size_t NearbyMaximum(const std::vector<double>& correlation, double lag, double slack) {
   const auto from = static_cast<size_t>(std::max(1.0, lag * (1 - slack)));
@@ -129,6 +135,36 @@ size_t NearbyMaximum(const std::vector<double>& correlation, double lag, double 
   return at > from && at < to ? at : 0;
 }
 
+// The correlation at a lag between bins: a Lanczos kernel over kTaps lags on either side.
+double Interpolate(const std::vector<double>& correlation, double lag) {
+  constexpr int kTaps = 4;
+  const auto below = static_cast<int>(std::floor(lag));
+  double sum = 0;
+  double weights = 0;
+  for (int at = below - kTaps + 1; at <= below + kTaps; ++at) {
+    const auto mirrored = static_cast<size_t>(std::abs(at));  // an autocorrelation is even
+    if (mirrored >= correlation.size()) continue;
+    const double x = std::numbers::pi * (lag - at);
+    const double weight = std::abs(x) < 1e-9 ? 1 : std::sin(x) * std::sin(x / kTaps) * kTaps / (x * x);
+    sum += weight * correlation[mirrored];
+    weights += weight;
+  }
+  return sum / weights;
+}
+
+Peak NearbyPeak(const std::vector<double>& correlation, double lag, double slack) {
+  const size_t maximum = NearbyMaximum(correlation, lag, slack);
+  if (maximum == 0) return {};
+  constexpr int kSteps = 16;  // a bin
+  Peak peak{static_cast<double>(maximum), correlation[maximum]};
+  for (int step = -kSteps / 2; step <= kSteps / 2; ++step) {
+    const double between = static_cast<double>(maximum) + static_cast<double>(step) / kSteps;
+    const double value = Interpolate(correlation, between);
+    if (value > peak.correlation) peak = {between, value};
+  }
+  return peak;
+}
+
 class Estimator {
  public:
   explicit Estimator(std::span<const float> series)
@@ -137,16 +173,11 @@ class Estimator {
   std::optional<PeriodEstimate> Run(Seconds bin);
 
  private:
-  struct Candidate {
-    double lag = 0;  // 0: none
-    double correlation = 0;
-  };
-
   // Of the series smoothed over about kSmoothShare of the period; widths are powers of two plus one, so few differ.
   const std::vector<double>& SmoothedAutocorrelation(double period);
-  Candidate FindMostCorrelated();
-  Candidate FindShortestNotWorse(const Candidate& than);
-  double Sharpen(const Candidate& candidate);
+  Peak FindMostCorrelated();
+  Peak FindShortestNotWorse(const Peak& than);
+  double Sharpen(const Peak& peak);
 
   std::vector<double> periods_;  // candidates, ascending
   std::vector<float> centred_;
@@ -161,36 +192,36 @@ const std::vector<double>& Estimator::SmoothedAutocorrelation(double period) {
   return entry->second;
 }
 
-double Estimator::Sharpen(const Candidate& candidate) {
-  const std::vector<double>& correlation = SmoothedAutocorrelation(candidate.lag);
-  double period = candidate.lag;
+double Estimator::Sharpen(const Peak& peak) {
+  const std::vector<double>& correlation = SmoothedAutocorrelation(peak.lag);
+  double period = peak.lag;
   for (size_t k = 2; period * static_cast<double>(k) * 1.05 < static_cast<double>(correlation.size()); ++k) {
     // The further out, the less a period may be off for its multiple to be still recognised.
     const size_t at = NearbyMaximum(correlation, period * static_cast<double>(k), 0.2 / static_cast<double>(k));
-    if (at == 0 || correlation[at] < 0.5 * candidate.correlation) break;
+    if (at == 0 || correlation[at] < 0.5 * peak.correlation) break;
     period = static_cast<double>(at) / static_cast<double>(k);
   }
   return period;
 }
 
 // Each candidate under its own smoothing.
-Estimator::Candidate Estimator::FindMostCorrelated() {
-  Candidate best{0, kMinCorrelation};
+Peak Estimator::FindMostCorrelated() {
+  Peak best{0, kMinCorrelation};
   for (const double period : periods_) {
     const std::vector<double>& correlation = SmoothedAutocorrelation(period);
-    const size_t lag = NearbyMaximum(correlation, period, kNearby);
-    if (lag != 0 && correlation[lag] > best.correlation) best = {static_cast<double>(lag), correlation[lag]};
+    const Peak peak = NearbyPeak(correlation, period, kNearby);
+    if (peak.lag > 0 && peak.correlation > best.correlation) best = peak;
   }
   return best;
 }
 
 // All candidates under the smoothing of `than`: multiples of a period gain from a wider one.
-Estimator::Candidate Estimator::FindShortestNotWorse(const Candidate& than) {
+Peak Estimator::FindShortestNotWorse(const Peak& than) {
   const std::vector<double>& correlation = SmoothedAutocorrelation(than.lag);
-  const double least = correlation[static_cast<size_t>(than.lag)] * (1 - kTolerance);
+  const double reference = Interpolate(correlation, than.lag);
   for (const double period : periods_) {
-    const size_t lag = NearbyMaximum(correlation, period, kNearby);
-    if (lag != 0 && correlation[lag] >= least) return {static_cast<double>(lag), correlation[lag]};
+    const Peak peak = NearbyPeak(correlation, period, kNearby);
+    if (peak.lag > 0 && peak.correlation >= reference * (1 - kTolerance - kToleranceBins / peak.lag)) return peak;
   }
   return than;
 }
@@ -201,10 +232,10 @@ std::optional<PeriodEstimate> Estimator::Run(Seconds bin) {
   std::erase_if(periods_, [this](double period) {
     return period < 3 || period * kMinPeriods > static_cast<double>(centred_.size());
   });
-  Candidate best = FindMostCorrelated();
+  Peak best = FindMostCorrelated();
   if (best.lag <= 0) return std::nullopt;
   for (;;) {
-    const Candidate shorter = FindShortestNotWorse(best);
+    const Peak shorter = FindShortestNotWorse(best);
     // Its own smoothing is narrower, and may tell more periods apart.
     if (shorter.lag >= best.lag * (1 - kNearby)) break;
     best = shorter;

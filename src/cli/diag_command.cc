@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/diag_report.h"
 #include "cli/diag_steering.h"
+#include "cli/diag_timeline.h"
 #include "cli/output_files.h"
 #include "cli/pause_option.h"
 #include "cli/recording_analysis.h"
@@ -40,6 +41,7 @@ struct DiagOptions {
   std::string audit;
   OutputOptions output;
   std::string html;
+  std::string trace;
 };
 
 Result<std::unique_ptr<std::istream>> Open(const std::string& file) { return telemetry::OpenInput(file); }
@@ -86,7 +88,8 @@ Result<AnalysisOptions> MakeAnalysisOptions(const DiagOptions& options) {
   return analysis;
 }
 
-Status AnalyzeDump(const DiagOptions& options, const AnalysisOptions& analysis, DiagReport* report) {
+// Args: log: null where no timeline is asked for.
+Status AnalyzeDump(const DiagOptions& options, const AnalysisOptions& analysis, OperationLog* log, DiagReport* report) {
   if (options.files.size() > 1) {
     return InvalidArgument(
         fmt::format("{}: a recording of fairlead is one file with all of a job; analyze it alone", options.files[1]));
@@ -94,14 +97,17 @@ Status AnalyzeDump(const DiagOptions& options, const AnalysisOptions& analysis, 
   FL_ASSIGN_OR_RETURN(
       auto reader, telemetry::TelemetryReader::Open(options.files.front(), {.accept_cut_off = options.accept_cut_off}));
   RecordingReplay replay(reader.layout(), analysis);
-  while (reader.Next()) replay.Add(reader.record());
+  while (reader.Next()) {
+    if (log != nullptr) log->Add(reader.record());
+    replay.Add(reader.record());
+  }
   FL_RETURN_IF_ERROR(reader.status());
   if (reader.is_cut_off()) report->notes.emplace_back("The recording is cut off; everything before that is used.");
   report->analysis = replay.Finish();
   return OkStatus();
 }
 
-Status AnalyzeForeign(const DiagOptions& options, RecordingFormat format, AnalysisOptions analysis,
+Status AnalyzeForeign(const DiagOptions& options, RecordingFormat format, AnalysisOptions analysis, OperationLog* log,
                       DiagReport* report) {
   const std::unique_ptr<telemetry::Importer> importer = telemetry::CreateImporter(format);
   for (const std::string& file : options.files) {
@@ -113,7 +119,10 @@ Status AnalyzeForeign(const DiagOptions& options, RecordingFormat format, Analys
   analysis.master.silence.report_period = LongestPause(recording.reports);
   analysis.is_snapshot = analysis.is_snapshot || format != RecordingFormat::kInspector;
   RecordingReplay replay(recording.layout, analysis);
-  for (model::TelemetryRecord& record : recording.reports) replay.Add(std::move(record));
+  for (model::TelemetryRecord& record : recording.reports) {
+    if (log != nullptr) log->Add(record);
+    replay.Add(std::move(record));
+  }
   report->analysis = replay.Finish();
   AddUnanswered(recording.unanswered, recording.is_stalled, &report->analysis);
   report->host_names = std::move(recording.host_names);
@@ -150,7 +159,7 @@ Status Steer(const DiagOptions& options, DiagReport* report) {
   return OkStatus();
 }
 
-Result<DiagReport> MakeReport(const DiagOptions& options) {
+Result<DiagReport> MakeReport(const DiagOptions& options, OperationLog* log) {
   FL_RETURN_IF_ERROR(PrepareOutputFolder(options.audit));
   FL_RETURN_IF_ERROR(CheckSteering(options));
   FL_ASSIGN_OR_RETURN(const AnalysisOptions analysis, MakeAnalysisOptions(options));
@@ -159,22 +168,24 @@ Result<DiagReport> MakeReport(const DiagOptions& options) {
   report.files = options.files;
   report.format = telemetry::Name(format);
   if (format == RecordingFormat::kDump) {
-    FL_RETURN_IF_ERROR(AnalyzeDump(options, analysis, &report));
+    FL_RETURN_IF_ERROR(AnalyzeDump(options, analysis, log, &report));
   } else {
-    FL_RETURN_IF_ERROR(AnalyzeForeign(options, format, analysis, &report));
+    FL_RETURN_IF_ERROR(AnalyzeForeign(options, format, analysis, log, &report));
   }
   FL_RETURN_IF_ERROR(Steer(options, &report));
   return report;
 }
 
 int Analyze(const DiagOptions& options, const std::string& command_line) {
-  auto files = OutputFiles::Prepare(options.output, {options.html});
+  auto files = OutputFiles::Prepare(options.output, {options.html, options.trace});
   if (!files.ok()) return ReportError(files.status());
-  const Result<DiagReport> report = MakeReport(options);
+  OperationLog log;
+  const Result<DiagReport> report = MakeReport(options, options.trace.empty() ? nullptr : &log);
   if (!report.ok()) return ReportError(report.status());
   files->Print(RenderText(*report));
   files->WriteJson("JSON", [&] { return report::Dump(ToJson(*report)); });
   files->Write(options.html, "Page", [&] { return RenderPage(*report, command_line); });
+  files->Write(options.trace, "Timeline", [&] { return log.Render(*report); });
   if (!files->status().ok()) return ReportError(files->status());
   return report->analysis.findings.empty() ? kExitOk : kExitNo;
 }
@@ -220,6 +231,12 @@ void AddDiagCommands(CLI::App& app, Invocation* invocation) {
   analyze
       ->add_option("--html", options->html,
                    "Write a self-contained HTML page with figures to FILE; - prints only the page")
+      ->type_name("FILE");
+  analyze
+      ->add_option(
+          "--trace", options->trace,
+          "Write operations of all ranks and the findings as a timeline for Perfetto (ui.perfetto.dev) to FILE; "
+          "- prints only the timeline")
       ->type_name("FILE");
   analyze->footer(
       "Exit codes: 0 nothing was found, 1 there are findings, 2 usage or bad input.\n"

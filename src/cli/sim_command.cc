@@ -17,6 +17,7 @@
 #include "report/html_report.h"
 #include "report/json_report.h"
 #include "report/number_format.h"
+#include "report/run_timeline.h"
 #include "report/text_report.h"
 #include "scheduling/allocation_registry.h"
 #include "sim/fwl_report.h"
@@ -45,6 +46,8 @@ struct SimRunOptions {
   uint32_t num_threads = 0;
   OutputOptions output;
   std::string html;
+  std::string trace;
+  std::vector<double> trace_s = {0, 60};
 };
 
 Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
@@ -75,11 +78,25 @@ Status ApplyOptions(const SimRunOptions& options, sim::Scenario* scenario) {
   return OkStatus();
 }
 
+// What is recorded for --trace; nothing without it.
+Result<std::optional<sim::RecordingWindow>> FindRecordingWindow(const SimRunOptions& options) {
+  if (options.trace.empty()) return std::optional<sim::RecordingWindow>();
+  const double from = options.trace_s.front();
+  const double to = options.trace_s.back();
+  if (from < 0 || from >= to) {
+    return InvalidArgument(fmt::format("--trace-s: expected FROM,TO with 0 <= FROM < TO, found {},{}", from, to));
+  }
+  return std::optional(
+      sim::RecordingWindow{.from = SimTime::FromSeconds(Seconds(from)), .to = SimTime::FromSeconds(Seconds(to))});
+}
+
 int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, const std::string& command_line,
             OutputFiles files) {
   files.Print(report::RenderText(report));
   files.WriteJson("JSON", [&] { return report::RenderJson(report); });
   files.Write(options.html, "Page", [&] { return report::RenderHtml(report, {.command = command_line}); });
+  files.Write(options.trace, "Timeline", [&] { return report::RenderTimeline(report); });
+  fmt::print(stderr, "{}", report::DescribeLeftOut(report));
   if (!files.status().ok()) return ReportError(files.status());
   if (!report.failed_runs.empty()) {
     return ReportError(Internal(fmt::format(
@@ -111,16 +128,19 @@ std::string CommandOfRun(const SimRunOptions& options, const std::string& policy
 
 int SimRun(const SimRunOptions& options, const std::string& command_line) {
   StopRequested();
-  auto files = OutputFiles::Prepare(options.output, {options.html});
+  auto files = OutputFiles::Prepare(options.output, {options.html, options.trace});
   if (!files.ok()) return ReportError(files.status());
+  const auto recorded = FindRecordingWindow(options);
+  if (!recorded.ok()) return ReportError(recorded.status());
   auto scenario = FindScenario(options.scenario, options.topology);
   if (!scenario.ok()) return ReportError(scenario.status());
   if (const Status status = ApplyOptions(options, &*scenario); !status.ok()) return ReportError(status);
   const auto reproduce = [&](const std::string& policy, const std::string& allocation, uint32_t draw) {
     return CommandOfRun(options, policy, allocation, draw);
   };
-  auto report =
-      RunWithProgress(*scenario, {.num_threads = options.num_threads, .keeps_others = true, .reproduce = reproduce});
+  auto report = RunWithProgress(
+      *scenario,
+      {.recorded = *recorded, .num_threads = options.num_threads, .keeps_others = true, .reproduce = reproduce});
   if (!report.ok()) return ReportError(report.status());
   return Deliver(*report, options, command_line, *std::move(files));
 }
@@ -181,6 +201,17 @@ void AddSimRun(CLI::App& sim, Invocation* invocation) {
   run->add_option("--html", options->html,
                   "Write a self-contained HTML page with figures to FILE; - prints only the page")
       ->type_name("FILE");
+  auto* trace =
+      run->add_option("--trace", options->trace,
+                      "Write what jobs and links do in the first draw of each policy as a timeline for Perfetto "
+                      "(ui.perfetto.dev) to FILE; - prints only the timeline")
+          ->type_name("FILE");
+  run->add_option("--trace-s", options->trace_s, "Simulated seconds that --trace shows")
+      ->type_name("FROM,TO")
+      ->delimiter(',')
+      ->expected(2)
+      ->default_str("0,60")
+      ->needs(trace);
   run->footer("Example: fairlead sim run scenarios/lingjun-snapshot.yaml --policy ecmp,crux --seeds 5 --html out.html");
   run->callback([options, invocation] { invocation->exit_code = SimRun(*options, invocation->command_line); });
 }

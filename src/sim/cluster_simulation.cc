@@ -74,7 +74,8 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
                 .extrapolate = options.extrapolate,
                 .follows_delays = true,
                 .healthy_capacities = &healthy_capacities_,
-                .congestion = congestion_points_ ? &*congestion_points_ : nullptr},
+                .congestion = congestion_points_ ? &*congestion_points_ : nullptr,
+                .recorder = options.recorder},
                &busy_gpu_seconds_, &delays_),
       link_bytes_(fabric.num_links()),
       link_bins_(fabric.num_links()) {

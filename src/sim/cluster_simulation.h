@@ -31,6 +31,7 @@
 #include "sim/live_traffic.h"
 #include "sim/profiling_window.h"
 #include "sim/queue_pair_shares.h"
+#include "sim/run_recording.h"
 #include "sim/run_result.h"
 #include "sim/run_watch.h"
 #include "sim/solo_yardstick.h"
@@ -87,6 +88,8 @@ struct SimulationOptions {
   // Decides over paths and levels from a job's start on, instead of the traffic policy, which only says where its flows
   // go until their connections are open. Null: the policy decides. Must outlive the simulation; `profile_jobs` is off.
   LiveTraffic* live = nullptr;
+  // Learns what happens in its window. Null: nobody asks. Must outlive the simulation.
+  RunRecorder* recorder = nullptr;
 };
 
 // Bytes/s of payload of every link: capacity x health x goodput (network links only).

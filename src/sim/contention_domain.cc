@@ -140,6 +140,7 @@ void ContentionDomain::AddVariablesOf(uint32_t j, const std::vector<TransferRout
       continue;
     }
     draft->uses.push_back(AddLinkUses(contended, route, capacities, draft));
+    if (options_.recorder != nullptr) recorded_links_.push_back(RecordedLinksOf(route));
     variables_.push_back({.job = j,
                           .phase = transfer.phase,
                           .bytes = transfer.bytes,
@@ -310,6 +311,7 @@ void ContentionDomain::RecordTraffic(int64_t until_ns) {
 
 void ContentionDomain::Suspend() {
   if (congestion_ != nullptr) congestion_->CountUntil(local_now_ns_);
+  if (IsRecorded()) EndLoads();
   for (uint32_t j = 0; j < jobs_.size(); ++j) {
     SyncComputeClock(j);
     JobState& job = *jobs_[j];
@@ -361,6 +363,7 @@ void ContentionDomain::AdvanceTo(SimTime limit, RunWatch& watch) {
     const int64_t next = NextEventNs();
     const int64_t limit_ns = limit.ns() - offset_ns_;
     if (is_watched_) RecordTraffic(std::min(next, limit_ns));
+    if (IsRecorded()) RecordLoads();
     if (next > limit_ns) {
       FollowDelaysUntil(limit_ns);
       completed_.clear();
@@ -371,8 +374,9 @@ void ContentionDomain::AdvanceTo(SimTime limit, RunWatch& watch) {
     }
     FollowDelaysUntil(next);
     ApplyEventsAt(next);
-    if (anchor_ended_iteration_ && options_.fast_forward && !is_watched_ && !has_finished_job_)
-      TryFastForward(limit_ns);
+    if (!anchor_ended_iteration_ || !options_.fast_forward || is_watched_ || has_finished_job_) continue;
+    const int64_t jump_limit_ns = JumpLimitNs(limit_ns);
+    if (jump_limit_ns > local_now_ns_) TryFastForward(jump_limit_ns);
   }
 }
 
@@ -486,6 +490,7 @@ void ContentionDomain::SyncComputeClock(uint32_t j) {
   FL_DCHECK(job.progress_ns <= job.clock.total_ns);
   busy_->Add(Global(runtime.computing_since_ns), Global(local_now_ns_),
              static_cast<double>(elapsed) * 1e-9 * job.clock.busy_fraction * job.num_gpus);
+  if (options_.recorder != nullptr) RecordActivity(j, Activity::kCompute, Global(runtime.computing_since_ns));
   runtime.computing_since_ns = local_now_ns_;
 }
 
@@ -516,6 +521,7 @@ void ContentionDomain::EndPhase(uint32_t j) {
                     job.activity[job.phase], busy_->bin_ns());
   ++job.phase_runs[job.phase];
   job.phase_took_ns[job.phase] = (Global(local_now_ns_) - job.phase_start).ns();
+  if (options_.recorder != nullptr) RecordActivity(j, Activity::kPhase, job.phase_start);
   job.is_phase_running = false;
   ++job.phase;
   if (options_.follows_delays) RecordPhase(j);
@@ -526,6 +532,7 @@ void ContentionDomain::EndIteration(uint32_t j) {
   const SimTime now = Global(local_now_ns_);
   FL_CHECK_MSG(now > job.iteration_start, "an iteration must take time");
   runtimes_[j].began_before = false;
+  if (options_.recorder != nullptr) RecordActivity(j, Activity::kIteration, job.iteration_start);
   ++job.iterations_done;
   job.event_hash = CombineHash(job.event_hash, static_cast<uint64_t>(now.ns()));
   job.last_iteration_end = now;

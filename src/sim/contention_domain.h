@@ -28,6 +28,7 @@
 #include "sim/link_sharing.h"
 #include "sim/period_detector.h"
 #include "sim/rate_window.h"
+#include "sim/run_recording.h"
 #include "sim/run_watch.h"
 #include "sim/timeline.h"
 
@@ -44,6 +45,8 @@ struct DomainOptions {
   // Full links lose what congestion control leaves unused (congestion_loss.h). Null: they lose nothing. Outlives the
   // domain.
   CongestionPoints* congestion = nullptr;
+  // Learns what jobs do in its window, where nothing is skipped. Null: nobody asks. Outlives the domain.
+  RunRecorder* recorder = nullptr;
 };
 
 class ContentionDomain {
@@ -151,6 +154,15 @@ class ContentionDomain {
   bool IsWatched() const;
   void RecordTraffic(int64_t until_ns);
 
+  // In domain_recording.cc.
+  bool IsRecorded() const;
+  std::vector<TransferLink> RecordedLinksOf(const TransferRoute& route) const;
+  int64_t JumpLimitNs(int64_t limit_ns) const;
+  void RecordLoads();
+  void EndLoads();
+  void RecordActivity(uint32_t j, Activity activity, SimTime from);
+  void RecordHeldUp(uint32_t j, int64_t from_ns);
+
   int64_t NextEventNs();
   void ApplyEventsAt(int64_t local_ns);
   void StepJob(uint32_t j);
@@ -217,6 +229,8 @@ class ContentionDomain {
   bool has_finished_job_ = false;
   std::vector<uint32_t> due_;  // jobs to step at the current instant
   std::vector<fluid::FlowId> completed_;
+
+  std::vector<std::vector<TransferLink>> recorded_links_;  // [variable] of the network; empty: nothing is recorded
 
   std::unique_ptr<CongestionLoss> congestion_;  // null: links lose nothing
 

@@ -60,9 +60,10 @@ void ContentionDomain::FollowDelaysUntil(int64_t local_ns) {
 // What is in view has held since it was booked last.
 void ContentionDomain::RecordView(uint32_t j) {
   DelayView& delay = runtimes_[j].delay;
-  const double weight_s =
-      static_cast<double>(local_now_ns_ - std::exchange(delay.recorded_until_ns, local_now_ns_)) * 1e-9;
+  const int64_t from_ns = std::exchange(delay.recorded_until_ns, local_now_ns_);
+  const double weight_s = static_cast<double>(local_now_ns_ - from_ns) * 1e-9;
   if (weight_s <= 0) return;
+  if (options_.recorder != nullptr) RecordHeldUp(j, from_ns);
   if (delay.bound) delays_.bounds.values()[*delay.bound] += weight_s;
   for (const auto& [share, delay_per_s] : delay.shares)
     jobs_[j]->delay_shares[share].weight_s += weight_s * delay_per_s;

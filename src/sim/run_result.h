@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "scheduling/decision_record.h"
 #include "sim/loss_cause.h"
+#include "sim/run_recording.h"
 #include "topology/fabric.h"
 
 namespace fairlead::sim {
@@ -166,6 +167,8 @@ struct RunResult {
   Timeline timeline;
   // About one job, where ScenarioRunOptions asks for it and an allocation policy decides; by time.
   std::vector<scheduling::DecisionRecord> decisions;
+  // Where ScenarioRunOptions asks for it.
+  std::optional<RunRecording> recording;
 };
 
 // A run that one of our own checks has ended: no results, and a mistake of ours.

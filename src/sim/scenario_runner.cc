@@ -96,6 +96,10 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   std::unique_ptr<LiveTraffic> live;
   if (scenario.simulates_agents) live = CreateLiveTraffic(scenario, run.policy, seeds.hash, *inputs.options).value();
   options.live = live.get();
+  std::optional<RunRecorder> recorder;
+  if (inputs.options->recorded && run.draw == scenario.first_draw) {
+    options.recorder = &recorder.emplace(*inputs.options->recorded, scenario.fabric);
+  }
   std::vector<std::unique_ptr<traffic::TrafficPolicy>> solo_policies;
   std::vector<const traffic::TrafficPolicy*> solo_choices;
   for (const std::string_view name : kSoloPolicies) {
@@ -131,6 +135,7 @@ RunResult RunOnce(const Scenario& scenario, const PlannedRun& run, const RunInpu
   result.phase_seed = seeds.phase;
   result.placement_seed = seeds.placement;
   result.decisions = std::move(decisions);
+  if (recorder) result.recording = recorder->Take();
   if (!run.allocation.empty()) result.policy = fmt::format("{}+{}", run.allocation, result.policy);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.peak_rss_mb = PeakRssMb();

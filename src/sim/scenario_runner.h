@@ -12,12 +12,15 @@
 #include "base/status.h"
 #include "sim/live_traffic.h"
 #include "sim/placement_record.h"
+#include "sim/run_recording.h"
 #include "sim/run_result.h"
 #include "sim/scenario.h"
 
 namespace fairlead::sim {
 
 struct ScenarioRunOptions {
+  // The window of each policy's first draw that is recorded (RunResult::recording); nothing: none.
+  std::optional<RecordingWindow> recorded = std::nullopt;
   uint32_t num_threads = 0;  // 0 = one per processor
   // The job with recorded allocation decisions (RunResult::decisions); nothing: none.
   std::optional<JobId> explained_job = std::nullopt;
