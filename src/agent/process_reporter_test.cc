@@ -35,7 +35,7 @@ SeenProcess ProcessOf(const std::string& job, int32_t pid, size_t num_operations
 
 SeenProcess Ended(SeenProcess process) {
   process.state = ProcessState::kGone;
-  process.exit_code = -1;
+  process.exit = {.code = -9, .end = model::ProcessEnd::kBroken, .at = SimTime(5), .within = SimDuration(2)};
   return process;
 }
 
@@ -60,7 +60,7 @@ TEST(ProcessReporterTest, AnEndIsReportedUntilItWasReceivedForAMinute) {
     ASSERT_THAT(messages, SizeIs(1));
     ASSERT_THAT(messages[0].processes, SizeIs(1));
     EXPECT_EQ(messages[0].processes[0].state, ProcessState::kGone);
-    EXPECT_EQ(messages[0].processes[0].exit_code, -1);
+    EXPECT_EQ(messages[0].processes[0].exit, ended.exit);
     EXPECT_EQ(messages[0].processes[0].report.communicators, ended.report.communicators);
     EXPECT_THAT(messages[0].processes[0].report.operations, IsEmpty());
   }

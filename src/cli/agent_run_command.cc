@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -14,9 +16,11 @@
 #include "cli/daemon_config.h"
 #include "report/json_value.h"
 #include "report/printable_text.h"
+#include "service/certificate_watch.h"
 #include "service/client_link.h"
 #include "service/controller_client.h"
 #include "service/host_agent_server.h"
+#include "service/service_notifier.h"
 #include "version.h"
 
 namespace fairlead::cli {
@@ -84,11 +88,19 @@ Status Run(AgentRunOptions options) {
   server.log(DescribeRaisedDescriptorLimit());
   options.client.random_seed = DrawSeed();
   const std::atomic<bool>& stop = StopRequested();
+  service::ServiceNotifier notifier = service::ServiceNotifier::FromEnvironment();
+  service::CertificateWatch certificate(options.client.tls);
+  server.alive = [&] {
+    notifier.Beat(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+    if (const auto warning = certificate.Look(std::time(nullptr))) server.log(*warning);
+  };
   FL_ASSIGN_OR_RETURN(auto client, service::ControllerClient::Start(options.client));
   service::ClientLink link(std::move(client));
   FL_ASSIGN_OR_RETURN(const auto agent, service::HostAgentServer::Open(server, &link));
   server.log(fmt::format("listens at {}, asks {}", server.socket.path, options.client.address));
+  notifier.Ready();
   agent->Run(stop);
+  notifier.Stopping();
   return options.json.empty() ? OkStatus() : WriteCounts(options, agent->counts());
 }
 

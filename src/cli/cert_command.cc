@@ -65,6 +65,17 @@ void AddCertCommands(CLI::App& app, Invocation* invocation) {
     invocation->exit_code = Report(service::CreateHostCertificate(options->host), options->json,
                                    "the host needs these two and ca.pem; only this command needs ca-key.pem");
   });
+  CLI::App* revoke = cert->add_subcommand("revoke", "Revoke the certificate of a host that was lost or broken into.");
+  revoke->add_option("folder", options->host.folder, "The folder of the authority")->required();
+  revoke->add_option("host", options->host.host, "Name of the host")->required();
+  revoke->footer(
+      "Example: fairlead cert revoke /etc/fairlead/keys h7\nGive the list to the controller by --tls-revoked; it reads "
+      "it again when it changes.");
+  revoke->callback([options, invocation] {
+    const auto list = service::RevokeCertificate(options->host.folder, options->host.host);
+    if (list.ok()) fmt::print("revoked; the controller needs {} (--tls-revoked)\n", *list);
+    invocation->exit_code = list.ok() ? kExitOk : ReportError(list.status());
+  });
 }
 
 }  // namespace fairlead::cli

@@ -16,6 +16,7 @@
 #include "cli/named_choice.h"
 #include "cli/steering_options.h"
 #include "service/controller_daemon.h"
+#include "service/service_notifier.h"
 #include "traffic/live_policy.h"
 #include "version.h"
 
@@ -55,6 +56,7 @@ int RunController(const ControllerCommandOptions& options) {
   auto actions = ToLiveActionsOptions(options.steering, daemon_options.server.is_insecure_allowed);
   if (!actions.ok()) return ReportError(actions.status());
   daemon_options.actions = std::move(actions).value();
+  service::ServiceNotifier notifier = service::ServiceNotifier::FromEnvironment();
   auto daemon = service::ControllerDaemon::Start(daemon_options);
   if (!daemon.ok()) return ReportError(daemon.status());
   for (const std::string& address : (*daemon)->addresses()) {
@@ -71,10 +73,15 @@ int RunController(const ControllerCommandOptions& options) {
     spdlog::warn("--steer act without --audit: actions are recorded in this log only");
   }
   if (daemon_options.store == "memory") spdlog::warn("--store memory: all is forgotten when this process ends");
+  notifier.Ready();
   while (!stop) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     (*daemon)->LogChanges();
+    if (!notifier.has_watchdog()) continue;
+    (*daemon)->WaitUntilAlive();
+    notifier.Beat(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
   }
+  notifier.Stopping();
   spdlog::info("stopping");
   return kExitOk;
 }
@@ -89,6 +96,10 @@ void AddAgentOptions(CLI::App* command, ControllerCommandOptions* options) {
   command->add_option("--tls-certificate,--tls-cert", server.tls.certificate, "Certificate of this controller")
       ->type_name("FILE");
   command->add_option("--tls-key", server.tls.key, "Its private key")->type_name("FILE");
+  command
+      ->add_option("--tls-revoked", server.tls.revoked,
+                   "List of certificates not accepted any more (fairlead cert revoke)")
+      ->type_name("FILE");
   command->add_flag("--insecure", server.is_insecure_allowed,
                     "Allow plaintext from other machines: anyone on the network can then impersonate any host");
   command->add_option("--heartbeat", options->heartbeat_s, "Seconds between heartbeats of an agent")
@@ -118,7 +129,7 @@ void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
       ->type_name("FILE");
   command
       ->add_option("--http-operator-token-file", daemon.http_roles.operator_token_file,
-                   "Token in FILE that allows changes")
+                   "Tokens in FILE that allow changes, one in each line: NAME: TOKEN")
       ->type_name("FILE");
   command
       ->add_option("--http-host", daemon.http_roles.host_names,
@@ -126,6 +137,10 @@ void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
       ->type_name("NAME");
   command->add_flag("--http-operator-open", daemon.http_roles.is_operator_open,
                     "Allow changes from this machine without a token");
+  command
+      ->add_option("--job-owners", daemon.job_owners_file,
+                   "Map of users to the names of jobs that may be stopped and restarted; only its owner may write it")
+      ->type_name("FILE");
   command
       ->add_option("--audit", daemon.audit_file,
                    "Append every action of operators and steering to FILE, one line of JSON each")

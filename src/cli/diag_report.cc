@@ -89,6 +89,8 @@ Json FindingToJson(const Finding& finding, const DiagReport& report) {
   }
   Json symptoms = Json::array();
   for (const model::FindingId id : finding.symptoms) symptoms.push_back(id.value());
+  Json signs = Json::array();
+  for (const model::Sign sign : finding.signs) signs.push_back(model::Name(sign));
   const bool has_operation = finding.operation.has_value();
   return {{"id", finding.id.value()},
           {"syndrome", model::Name(finding.syndrome)},
@@ -98,6 +100,7 @@ Json FindingToJson(const Finding& finding, const DiagReport& report) {
           {"operation", has_operation ? Json(diagnosis::c4d::NameOf(*finding.operation)) : Json()},
           {"sequence", has_operation ? Json(finding.sequence) : Json()},
           {"sub_cause", model::Name(finding.sub_cause)},
+          {"signs", signs},
           {"evidence", evidence},
           {"summary", finding.summary},
           {"confidence", report::NumberOrNull(finding.confidence)},

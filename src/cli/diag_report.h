@@ -28,8 +28,8 @@ report::Document RenderText(const DiagReport& report);
 
 //   {"files", "format", "job", "ranks", "hosts", "recorded_s", "rank_reports", "host_reports", "notes",
 //    "findings": [{"id", "syndrome", "state", "culprits": [{"kind", "rank", "peer", "host", "host_name", "nic", "leaf",
-//    "plane"}], "communicator", "operation", "sequence", "sub_cause", "evidence": [{"what", "value", "baseline",
-//    "unit"}], "summary", "confidence", "score", "cost_share", "cost_gpu_hours", "action", "first_seen_s",
+//    "plane"}], "communicator", "operation", "sequence", "sub_cause", "signs", "evidence": [{"what", "value",
+//    "baseline", "unit"}], "summary", "confidence", "score", "cost_share", "cost_gpu_hours", "action", "first_seen_s",
 //    "confirmed_s", "cleared_s", "symptoms"}],
 //    "steering": lines of the audit log, see service/action_json.h; null: not asked for}
 // Times count from the first report; what is not known is null.

@@ -97,7 +97,7 @@ class JsonReader {
   template <class T, class Rule>
   bool Read(const char* name, T& value, Rule rule);
 
-  static constexpr size_t kNumFieldsMax = 20;
+  static constexpr size_t kNumFieldsMax = 24;
 
   const Json& object_;
   JsonReading reading_;

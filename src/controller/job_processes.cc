@@ -23,7 +23,7 @@ void JobProcesses::Note(SimTime now, HostId host, const std::vector<telemetry::S
       process.has_failed = false;
     } else if (!process.ended_at.has_value()) {
       process.ended_at = changed_ = now;
-      process.has_failed = one.exit_code != 0;
+      process.has_failed = one.exit.end != model::ProcessEnd::kRegular && one.exit.code != 0;
     }
   }
   auto known = processes_.lower_bound({.host = host, .pid = INT32_MIN, .start = 0});

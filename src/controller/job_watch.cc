@@ -33,9 +33,9 @@ std::vector<HostId> HostsOf(const model::JobLayout& layout) {
   return hosts;
 }
 
-bool IsOwnerVerified(const std::string& job) {
+bool MayActOn(const std::string& job, const JobWatchOptions& options) {
   const auto identity = model::ParseJobKey(job);
-  return identity.has_value() && identity->is_owner_verified;
+  return identity.has_value() && identity->is_owner_verified && (!options.may_act_on || options.may_act_on(*identity));
 }
 
 bool HasLiving(const ProcessesSeen& look) {
@@ -139,7 +139,7 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
       job->events.emplace_back(JobRunning{.job = job->id,
                                           .hosts = job->hosts,
                                           .is_new_run = is_new_run,
-                                          .is_owner_verified = IsOwnerVerified(job->name)});
+                                          .is_owner_verified = MayActOn(job->name, options_)});
     }
     job->records.push_back(std::move(record));
   }

@@ -32,6 +32,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,6 +47,7 @@
 #include "controller/steering_events.h"
 #include "diagnosis/job_diagnosis.h"
 #include "model/finding.h"
+#include "model/job_identity.h"
 #include "model/place_names.h"
 #include "telemetry/job_assembler.h"
 #include "topology/fabric.h"
@@ -70,6 +72,8 @@ struct JobWatchOptions {
   SimDuration silent_for = SimDuration(300'000'000'000);
   // Findings that are over and still shown; the oldest go first.
   size_t num_over_max = 1000;
+  // Whether the operator lets jobs of that owner and name be acted upon; empty: those of all verified owners.
+  std::function<bool(const model::JobIdentity&)> may_act_on = {};
   // Jobs at one time; looks of others are dropped and counted.
   size_t num_jobs_max = 10'000;
 };

@@ -112,7 +112,7 @@ class JobWatchTest : public testing::Test {
   }
   static void End(Run* run, size_t rank, int32_t exit_code) {
     (*run)[rank].seen.state = ProcessState::kGone;
-    (*run)[rank].seen.exit_code = exit_code;
+    (*run)[rank].seen.exit.end = exit_code == 0 ? model::ProcessEnd::kRegular : model::ProcessEnd::kBroken;
   }
   static void EndAll(Run* run, int32_t exit_code) {
     for (size_t rank = 0; rank < run->size(); ++rank) End(run, rank, exit_code);
@@ -644,6 +644,35 @@ TEST_F(JobWatchTest, OldFindingsThatAreOverAreForgottenFirst) {
   EXPECT_THAT(numbers, ElementsAre(1, 8, 9, 10));
 }
 
+// Whatever the map does not let be acted upon is watched, and its owner counts as nobody.
+TEST(JobWatchOwnersTest, TheOperatorsMapDecidesWhoseJobsAreActedUpon) {
+  const topology::Fabric fabric = LiveFabric();
+  Script script;
+  JobWatchOptions options;
+  options.may_act_on = [](const model::JobIdentity& job) { return job.owner == 1001 && job.name == "gpt"; };
+  JobWatch watch(
+      fabric, [&] { return std::make_unique<FakeDiagnosis>(&script); }, options);
+  std::map<std::string, bool> verified;
+  for (int64_t second = 1; second < 30; ++second) {
+    const SimTime now(second * 1'000'000'000);
+    for (const std::string job : {"gpt@1001", "gpt@1002", "llama@1001"}) {
+      ProcessesSeen look{.job = job, .number = static_cast<uint64_t>(second), .at = now, .processes = {}};
+      telemetry::SeenProcess& process = look.processes.emplace_back();
+      process.report.pid = 7;
+      process.report.global_rank = 0;
+      process.report.communicators = {{.id = 1, .name = "", .num_ranks = 1, .rank = 0, .is_finalized = false}};
+      watch.Take(now, HostId(0), look);
+    }
+    for (const SteeringEvent& event : watch.Tick(now)) {
+      if (const auto* running = std::get_if<JobRunning>(&event)) {
+        verified[watch.JobName(running->job)] = running->is_owner_verified;
+      }
+    }
+  }
+  const std::map<std::string, bool> expected = {{"gpt@1001", true}, {"gpt@1002", false}, {"llama@1001", false}};
+  EXPECT_EQ(verified, expected);
+}
+
 // ---- Laws, over random lives of two jobs ----
 
 // A job that starts, loses processes and hosts, ends and starts again, as chance has it.
@@ -657,7 +686,7 @@ class RandomLife {
     if (random_.Below(15) == 0) {
       telemetry::SeenProcess& ends = processes_[random_.Below(processes_.size())].second;
       ends.state = ProcessState::kGone;
-      ends.exit_code = static_cast<int32_t>(random_.Below(2)) - 1;
+      ends.exit.end = static_cast<model::ProcessEnd>(random_.Below(3));
     }
     const HostId silent(random_.Below(8));
     std::map<HostId, ProcessesSeen> looks;

@@ -19,6 +19,7 @@ inline model::Finding SickHost(uint32_t id, JobId job, HostId host, SimTime firs
   finding.state = model::FindingState::kConfirmed;
   finding.confidence = 0.95;
   finding.action = model::RecommendedAction::kIsolateAndRestart;
+  finding.signs = {model::Sign::kPeers, model::Sign::kOwnRanks};
   finding.summary = "host " + std::to_string(host.value()) + " hangs";
   finding.first_seen = first_seen;
   model::Culprit culprit;

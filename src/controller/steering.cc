@@ -12,6 +12,8 @@ namespace {
 using model::Finding;
 using model::RecommendedAction;
 
+// What one process, counter or message can say by itself moves nothing.
+constexpr size_t kSignsMin = 2;
 constexpr SimDuration kHour(3'600'000'000'000);
 constexpr SimDuration kDay(86'400'000'000'000);
 
@@ -151,7 +153,9 @@ void Steering::Take(SimTime now, const FindingReported& event) {
   if (finding.state == model::FindingState::kCleared) job->second.held_up.erase(finding.id);
   if (finding.state != model::FindingState::kConfirmed) return;
   // A finding arrives again with each change; it is judged when it is confirmed, and while it is held up.
-  if (judged_.emplace(finding.job, finding.id, finding.first_seen).second) Judge(now, finding);
+  if (judged_.emplace(finding.job, finding.id, finding.first_seen).second) return Judge(now, finding);
+  const auto held_up = job->second.held_up.find(finding.id);
+  if (held_up != job->second.held_up.end()) held_up->second.finding = finding;
 }
 
 void Steering::Take(SimTime now, const StepDone& event) {
@@ -257,7 +261,12 @@ Steering::Objection Steering::FindObjection(SimTime now, const Finding& finding,
   if (finding.confidence < options_.min_confidence) {
     return {"confidence", fmt::format("confidence is only {:.2f}", finding.confidence)};
   }
-  if (job.has_unverified_owner) return {"owner", "whose job it is is not verified"};
+  if (job.has_unverified_owner)
+    return {"owner", "whose job it is is not verified, or the operator's map of jobs does not let it be acted upon"};
+  if (finding.signs.size() < kSignsMin) {
+    const std::string known = finding.signs.empty() ? "no sign" : fmt::format("{} alone", Name(finding.signs.front()));
+    return {"signs", fmt::format("known by {}, and two independent signs are needed", known), true};
+  }
   if (options_.mode == SteeringMode::kObserve) return {"observe", "observing only"};
   if (job.needs_operator) return {"operator", "an action on the job was given up; a person has to look first", true};
   if (sequences_.contains(finding.job)) return {"busy", "another action on the job is under way", true};

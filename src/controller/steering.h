@@ -13,7 +13,8 @@
 //               spare     another one is taken; without one the job waits, or shrinks if it can
 //               restart   the job stays stopped, an operator is asked
 //               test      the host stays isolated;  return  likewise
-//             A finding that limits, a pause or another action hold up is considered again while it holds.
+//             A finding that limits, a pause, another action or the want of a second independent sign (model/finding.h)
+//             hold up is considered again while it holds.
 // Guarantees  same events, same state and actions. Events and outcomes that come twice change nothing. A host is
 //             isolated once, whatever is found about it meanwhile. Every host is in one HostCondition and every job in
 //             one JobCondition. In the modes observe and recommend nothing is touched. Every decision, done or not,

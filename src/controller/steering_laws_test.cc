@@ -40,6 +40,7 @@ model::Finding RandomFinding(uint32_t number, Random& random) {
   finding.cleared = SimTime::Never();
   finding.evidence = {{"seconds per GB", random.Uniform(0, 10), std::numeric_limits<double>::infinity(), "s"}};
   finding.symptoms = {model::FindingId(number + 1)};
+  finding.signs = {model::Sign::kPeers, model::Sign::kOwnRanks};
   finding.confidence = random.Uniform(0.7, 1);
   finding.action =
       random.Below(4) == 0 ? model::RecommendedAction::kRestart : model::RecommendedAction::kIsolateAndRestart;

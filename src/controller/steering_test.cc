@@ -31,6 +31,7 @@ Finding FindingAbout(uint32_t id, const std::vector<uint32_t>& hosts, Syndrome s
   finding.confidence = 0.95;
   finding.action = RecommendedAction::kIsolateAndRestart;
   finding.summary = "host is sick";
+  finding.signs = {model::Sign::kPeers, model::Sign::kOwnRanks};
   for (const uint32_t host : hosts) {
     model::Culprit culprit;
     culprit.kind = model::CulpritKind::kHost;
@@ -124,6 +125,19 @@ TEST(SteeringTest, AJobOfAnUnverifiedOwnerIsNotTouched) {
   EXPECT_TRUE(std::holds_alternative<Advise>(actions[0].step));
   EXPECT_THAT(actions[0].reason, testing::HasSubstr("whose job it is is not verified"));
   EXPECT_TRUE(bench.steering.isolated().empty());
+}
+
+TEST(SteeringTest, OneSignMovesNothingUntilThereIsASecond) {
+  Bench bench;
+  Finding finding = FindingAbout(0, {7}, Syndrome::kDead);
+  finding.signs = {model::Sign::kKernel};
+  const std::vector<SteeringAction> actions = bench.Tell(10, finding);
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<Advise>(actions[0].step));
+  EXPECT_NE(actions[0].reason.find("kernel alone"), std::string::npos) << actions[0].reason;
+  EXPECT_TRUE(bench.Tell(11, finding).empty()) << "said once";
+  finding.signs = {model::Sign::kPeers, model::Sign::kKernel};
+  EXPECT_EQ(bench.Obey(12, bench.Tell(12, finding)).size(), 5u);
 }
 
 TEST(SteeringTest, IsolatesStopsReplacesAndRestartsInThisOrder) {

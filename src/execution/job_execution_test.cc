@@ -267,7 +267,7 @@ TEST(JobExecution, ReceivesWhatWasSentAndEnds) {
   EXPECT_NEAR(static_cast<double>(sent), expected, 1e-6 * expected);
   const std::vector<HostReport> hosts = Only<HostReport>(arrivals);
   EXPECT_TRUE(std::ranges::all_of(hosts.back().ranks, [](const model::RankLiveness& rank) {
-    return rank.state == ProcessState::kGone && rank.exit_code == 0;
+    return rank.state == ProcessState::kGone && rank.exit.code == 0;
   }));
   EXPECT_TRUE(Only<RankReport>(arrivals).back().is_finalizing);
 }

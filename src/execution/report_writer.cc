@@ -120,9 +120,10 @@ HostReport ReportWriter::ReadHost(HostId host, Instant at) const {
     RankLiveness liveness{.rank = RankId(r)};
     if (sources_.effects->IsGone(liveness.rank, at)) {
       liveness.state = ProcessState::kGone;
-      liveness.exit_code = kKilledExitCode;
+      liveness.exit.code = kKilledExitCode;
     } else if (HasExited(liveness.rank, at)) {
       liveness.state = ProcessState::kGone;
+      liveness.exit.code = 0;
     } else if (noise_.shows_stopped && sources_.effects->IsFrozen(liveness.rank, at)) {
       liveness.state = ProcessState::kStopped;
     }

@@ -31,6 +31,11 @@ std::string_view Name(SubCause cause) {
   return NameIn(kNames, cause);
 }
 
+std::string_view Name(Sign sign) {
+  static constexpr std::array<std::string_view, 5> kNames = {"peers", "own_ranks", "kernel", "device", "silence"};
+  return NameIn(kNames, sign);
+}
+
 std::string_view Name(RecommendedAction action) {
   static constexpr std::array<std::string_view, 6> kNames = {
       "none", "watch", "report software", "restart", "isolate and restart", "repair path"};

@@ -93,6 +93,19 @@ enum class RecommendedAction : uint8_t {
 
 std::string_view Name(RecommendedAction action);
 
+// Where a finding is known from. What is of one kind may err at once; different kinds are independent: no single
+// process, counter or message that errs makes two of them. Dump values: never renumber.
+enum class Sign : uint8_t {
+  kPeers = 0,     // ranks that are not accused wait for it, or measure that it is slow
+  kOwnRanks = 1,  // the accused ranks, or those of the accused host, report of themselves
+  kKernel = 2,    // the kernel of its host: its process has ended, or is stopped
+  kDevice = 3,    // a GPU, a NIC or a port reports an error
+  kSilence = 4,   // nothing comes from its host any more
+};
+
+// "peers", "own_ranks", "kernel", "device", "silence".
+std::string_view Name(Sign sign);
+
 enum class FindingState : uint8_t { kSuspect, kConfirmed, kCleared };
 
 struct Finding {
@@ -107,9 +120,10 @@ struct Finding {
   uint64_t sequence = 0;  // of the operation
   SubCause sub_cause = SubCause::kUnknown;
   std::vector<Evidence> evidence;
-  std::string summary;    // one sentence for people
-  double confidence = 0;  // 0..1: in so many of such cases it was right
-  double score = 0;       // 0..1: how sure the detector is; not calibrated
+  std::vector<Sign> signs;  // ascending, each once
+  std::string summary;      // one sentence for people
+  double confidence = 0;    // 0..1: in so many of such cases it was right
+  double score = 0;         // 0..1: how sure the detector is; not calibrated
   // What it costs: share of the job, 0..1, and GPU-hours in a day. Nothing: not known.
   std::optional<double> cost_share;
   std::optional<double> cost_gpu_hours;

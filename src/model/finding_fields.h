@@ -14,6 +14,8 @@ inline constexpr uint64_t kNumEnumerators<model::CulpritKind> = static_cast<uint
 template <>
 inline constexpr uint64_t kNumEnumerators<model::SubCause> = static_cast<uint64_t>(model::SubCause::kProcess) + 1;
 template <>
+inline constexpr uint64_t kNumEnumerators<model::Sign> = static_cast<uint64_t>(model::Sign::kSilence) + 1;
+template <>
 inline constexpr uint64_t kNumEnumerators<model::FindingState> = static_cast<uint64_t>(model::FindingState::kCleared) +
                                                                  1;
 template <>
@@ -55,6 +57,7 @@ void Describe(Archive& archive, Record& finding) {
   archive.Required("sequence", finding.sequence);
   archive.Required("sub_cause", finding.sub_cause);
   archive.Required("evidence", finding.evidence);
+  archive.Optional("signs", finding.signs);
   archive.Required("summary", finding.summary);
   archive.Required("confidence", finding.confidence, codec::MaybeInfinite());
   archive.Optional("score", finding.score);

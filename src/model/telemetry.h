@@ -206,10 +206,34 @@ struct HostSymptomRecord {
   friend bool operator==(const HostSymptomRecord&, const HostSymptomRecord&) = default;
 };
 
+// How a process has ended, as far as its own host can tell. Wire and dump values: never renumber.
+enum class ProcessEnd : uint8_t {
+  kUnknown = 0,  // nothing follows from it
+  kRegular = 1,  // it had finalized its communicators, or had taken its file away with no operation pending
+  kBroken = 2,   // otherwise
+};
+
+// Of a process that is gone. What is not known is not there: no value stands for it.
+struct ProcessExit {
+  std::optional<int32_t> code = {};  // -9: ended by signal 9
+  ProcessEnd end = ProcessEnd::kUnknown;
+  // On the host's clock: not later than `at`, and not earlier than `within` before. Those of one host are in the order
+  // of their deaths.
+  std::optional<SimTime> at = {};
+  SimDuration within = {};
+
+  // Other than a program ends that has finished.
+  bool is_broken() const {
+    return end == ProcessEnd::kBroken || (end == ProcessEnd::kUnknown && code.value_or(0) != 0);
+  }
+
+  friend bool operator==(const ProcessExit&, const ProcessExit&) = default;
+};
+
 struct RankLiveness {
   RankId rank;
   ProcessState state = ProcessState::kRunning;
-  int32_t exit_code = 0;  // of one that is gone
+  ProcessExit exit = {};  // of one that is gone
 
   friend bool operator==(const RankLiveness&, const RankLiveness&) = default;
 };

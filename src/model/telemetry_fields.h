@@ -17,6 +17,8 @@ inline constexpr uint64_t kNumEnumerators<model::TransferPhase> = 7;
 template <>
 inline constexpr uint64_t kNumEnumerators<model::ProcessState> = 3;
 template <>
+inline constexpr uint64_t kNumEnumerators<model::ProcessEnd> = 3;
+template <>
 inline constexpr uint64_t kNumEnumerators<model::HostSymptom> = 6;
 
 }  // namespace fairlead::codec
@@ -112,7 +114,10 @@ template <class Archive, codec::IsRecord<RankLiveness> Record>
 void Describe(Archive& archive, Record& liveness) {
   archive.Required("rank", liveness.rank);
   archive.Optional("state", liveness.state);
-  archive.Optional("exit_code", liveness.exit_code);
+  archive.Optional("exit_code", liveness.exit.code);
+  archive.Optional("end", liveness.exit.end);
+  archive.Optional("ended_at", liveness.exit.at);
+  archive.Optional("ended_within", liveness.exit.within);
 }
 
 template <class Archive, codec::IsRecord<HostSymptomRecord> Record>

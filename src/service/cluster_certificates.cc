@@ -20,8 +20,10 @@
 
 #include "base/descriptor.h"
 #include "base/file_reader.h"
+#include "base/file_writer.h"
 #include "base/ip_address.h"
 #include "service/openssl_handles.h"
+#include "service/revocation_list.h"
 
 namespace fairlead::service {
 namespace {
@@ -208,6 +210,77 @@ Result<CertificateFiles> CreateHostCertificate(const HostCertificateOptions& opt
   FL_RETURN_IF_ERROR(AddExtension(own, issuer, NID_subject_alt_name, names));
   FL_RETURN_IF_ERROR(Sign(own, issuer, authority.key.get()));
   return WriteBoth(fs::path(options.folder) / options.host, own, key.get());
+}
+
+namespace {
+
+// An entry for that certificate, revoked now.
+Status AddRevoked(X509_CRL* list, const ASN1_INTEGER* serial) {
+  const std::unique_ptr<X509_REVOKED, FreeOpenssl<X509_REVOKED_free>> entry(X509_REVOKED_new());
+  const std::unique_ptr<ASN1_TIME, FreeOpenssl<ASN1_TIME_free>> now(X509_gmtime_adj(nullptr, 0));
+  ASN1_INTEGER* copy = ASN1_INTEGER_dup(serial);
+  const bool is_made = entry != nullptr && now != nullptr && copy != nullptr &&
+                       X509_REVOKED_set_serialNumber(entry.get(), copy) == 1 &&
+                       X509_REVOKED_set_revocationDate(entry.get(), now.get()) == 1;
+  ASN1_INTEGER_free(copy);
+  if (!is_made || X509_CRL_add0_revoked(list, X509_REVOKED_dup(entry.get())) != 1) {
+    return OpensslFailed("revoke a certificate");
+  }
+  return OkStatus();
+}
+
+Result<OpensslRevocations> NewList(X509* issuer) {
+  OpensslRevocations list(X509_CRL_new());
+  if (list == nullptr || X509_CRL_set_version(list.get(), X509_CRL_VERSION_2) != 1 ||
+      X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(issuer)) != 1) {
+    return OpensslFailed("make a list of revoked certificates");
+  }
+  return list;
+}
+
+// Dates it from now on, and signs it.
+Result<std::string> Finish(X509_CRL* list, EVP_PKEY* key) {
+  constexpr long kDay = 24 * 3600;
+  const std::unique_ptr<ASN1_TIME, FreeOpenssl<ASN1_TIME_free>> now(X509_gmtime_adj(nullptr, 0));
+  const std::unique_ptr<ASN1_TIME, FreeOpenssl<ASN1_TIME_free>> end(X509_gmtime_adj(nullptr, kDay * long{kDaysMax}));
+  const OpensslBio text(BIO_new(BIO_s_mem()));
+  const bool is_made = X509_CRL_set1_lastUpdate(list, now.get()) == 1 &&
+                       X509_CRL_set1_nextUpdate(list, end.get()) == 1 && X509_CRL_sort(list) == 1 &&
+                       X509_CRL_sign(list, key, EVP_sha256()) != 0 && PEM_write_bio_X509_CRL(text.get(), list) == 1;
+  if (!is_made) return OpensslFailed("sign a list of revoked certificates");
+  return TextOf(text.get());
+}
+
+}  // namespace
+
+Result<std::string> RevokeCertificate(const std::string& folder, const std::string& host) {
+  FL_RETURN_IF_ERROR(CheckHostName(host));
+  FL_ASSIGN_OR_RETURN(const Authority authority, LoadAuthority(folder));
+  const std::string base = fs::path(folder) / host;
+  const Result<std::string> certificate = ReadWholeFile(base + ".pem");
+  if (!certificate.ok()) return NotFound(fmt::format("{}.pem: there is no certificate of that host", base));
+  FL_ASSIGN_OR_RETURN(const std::string serial, SerialOf(*certificate));
+  const OpensslBio bio(BIO_new_mem_buf(certificate->data(), static_cast<int>(certificate->size())));
+  const OpensslCertificate own(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+  const std::string path = fs::path(folder) / "ca.crl";
+  OpensslRevocations list;
+  if (std::error_code error; fs::exists(path, error)) {
+    FL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+    FL_ASSIGN_OR_RETURN(const std::string trusted, ReadWholeFile(fs::path(folder) / "ca.pem"));
+    FL_RETURN_IF_ERROR(RevocationList::Parse(text, trusted).status());
+    const OpensslBio old(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+    list.reset(PEM_read_bio_X509_CRL(old.get(), nullptr, nullptr, nullptr));
+  } else {
+    FL_ASSIGN_OR_RETURN(list, NewList(authority.certificate.get()));
+  }
+  FL_RETURN_IF_ERROR(AddRevoked(list.get(), X509_get0_serialNumber(own.get())));
+  FL_ASSIGN_OR_RETURN(const std::string text, Finish(list.get(), authority.key.get()));
+  FL_RETURN_IF_ERROR(WriteFileAtomically(path, text));
+  for (const std::string& file : {base + ".pem", base + "-key.pem"}) {
+    std::error_code error;
+    fs::rename(file, file + "." + serial, error);
+  }
+  return path;
 }
 
 }  // namespace fairlead::service

@@ -2,6 +2,7 @@
 //
 //     FOLDER/ca.pem  ca-key.pem              the authority; the key stays where it was made
 //     FOLDER/NAME.pem  NAME-key.pem          what a host gets, together with ca.pem
+//     FOLDER/ca.crl                          certificates that are not accepted any more; the controller gets it
 //
 // Elliptic curve P-256, SHA-256. All files have mode 0600; none is ever written over.
 #pragma once
@@ -35,5 +36,10 @@ struct HostCertificateOptions {
 };
 // Errors: those above; kNotFound: there is no authority; kInvalidArgument: its files are not a certificate and its key.
 Result<CertificateFiles> CreateHostCertificate(const HostCertificateOptions& options);
+
+// Puts the host's certificate on the list of those that are not accepted any more, FOLDER/ca.crl, and takes its files
+// out of the way (NAME.pem.SERIAL), so that the host can get another one. Returns the path of the list. Errors:
+// kNotFound: there is no authority, or no certificate of that host; the others as above.
+Result<std::string> RevokeCertificate(const std::string& folder, const std::string& host);
 
 }  // namespace fairlead::service

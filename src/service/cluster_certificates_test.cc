@@ -4,10 +4,17 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "base/temporary_folder.h"
 #include "service/certificate_facts.h"
+#include "service/certificate_watch.h"
+#include "service/revocation_list.h"
 #include "service/stream_example.h"
 
 namespace fairlead::service {
@@ -175,6 +182,112 @@ TEST_F(TlsStreamTest, AnAgentKnowsItsController) {
   const auto client = Connect(files);
   ClientEvents events(client.get(), server_.get());
   EXPECT_TRUE(std::holds_alternative<StreamClosed>(events.Next()));
+}
+
+// The authority, the controller's certificate and its key are all replaced while it runs.
+TEST_F(TlsStreamTest, ReplacedFilesAreUsedWithoutARestart) {
+  const TlsFiles own = FilesOf("cluster", "c1");
+  auto server =
+      ControllerServer::Start({.listen = {"127.0.0.1:0"}, .tls = own, .tls_refresh = std::chrono::milliseconds(1000)});
+  ASSERT_TRUE(server.ok()) << server.status().message();
+  server_ = std::move(server).value();
+  const TlsFiles next = FilesOf("next", "c1");
+  const TlsFiles host = FilesOf("next", "h0");
+  for (const auto& [from, to] :
+       {std::pair(next.key, own.key), std::pair(next.certificate, own.certificate), std::pair(next.ca, own.ca)}) {
+    fs::rename(from, to);
+  }
+  TlsFiles trusting = host;
+  trusting.ca = own.ca;
+  const auto end = std::chrono::steady_clock::now() + kLongWait;
+  bool is_in = false;
+  while (!is_in && std::chrono::steady_clock::now() < end) {
+    const auto client = Connect(trusting);
+    ClientEvents events(client.get(), server_.get());
+    is_in = std::holds_alternative<StreamOpened>(events.Next());
+  }
+  EXPECT_TRUE(is_in);
+}
+
+TEST_F(TlsStreamTest, ARevokedCertificateIsNotLetInAndItsStreamEnds) {
+  const std::string folder = folder_.File("cluster");
+  const TlsFiles first = FilesOf("cluster", "h0");
+  const TlsFiles second = FilesOf("cluster", "h1");
+  const TlsFiles kept = FilesOf("cluster", "h2");
+  TlsFiles stolen = first;
+  for (std::string* file : {&stolen.certificate, &stolen.key}) {
+    fs::copy_file(*file, *file + ".stolen");
+    *file += ".stolen";
+  }
+  const auto list = RevokeCertificate(folder, "h1");
+  ASSERT_TRUE(list.ok()) << list.status().message();
+  EXPECT_FALSE(fs::exists(second.certificate));
+  TlsFiles own = FilesOf("cluster", "c1");
+  own.revoked = *list;
+  auto server =
+      ControllerServer::Start({.listen = {"127.0.0.1:0"}, .tls = own, .patience = std::chrono::milliseconds(4000)});
+  ASSERT_TRUE(server.ok()) << server.status().message();
+  server_ = std::move(server).value();
+  const auto client = Connect(stolen);
+  const auto other = Connect(kept);
+  ClientEvents events(client.get(), server_.get());
+  ClientEvents other_events(other.get(), server_.get());
+  events.NextOf<StreamOpened>();
+  client->Send(HelloOf("h0"));
+  other_events.NextOf<StreamOpened>();
+  other->Send(HelloOf("h2"));
+  ASSERT_TRUE(RevokeCertificate(folder, "h0").ok());
+  events.NextOf<StreamClosed>();
+  EXPECT_EQ(server_->counters().num_streams, 1u) << "of the host whose certificate was not revoked";
+  // Others cannot put an own list in its place.
+  FilesOf("other", "h0");
+  fs::copy_file(RevokeCertificate(folder_.File("other"), "h0").value(), *list, fs::copy_options::overwrite_existing);
+  for (int i = 0; i < 20 && server_->status().ok(); ++i) server_->Serve(std::chrono::milliseconds(200));
+  EXPECT_FALSE(server_->status().ok());
+  ASSERT_TRUE(CreateHostCertificate({.folder = folder, .host = "h0"}).ok()) << "another one for the same host";
+}
+
+TEST_F(ClusterCertificatesTest, RevocationsAddUp) {
+  const std::string folder = folder_.File("cluster");
+  std::vector<std::string> serials;
+  for (const char* host : {"h0", "h1"}) {
+    std::ifstream file(FilesOf("cluster", host).certificate);
+    serials.push_back(SerialOf({std::istreambuf_iterator<char>(file), {}}).value());
+    ASSERT_TRUE(RevokeCertificate(folder, host).ok());
+  }
+  EXPECT_EQ(RevokeCertificate(folder, "h0").status().code(), StatusCode::kNotFound) << "it is revoked";
+  EXPECT_EQ(RevokeCertificate(folder, "../h0").status().code(), StatusCode::kInvalidArgument);
+  RevocationFile list(folder + "/ca.crl", folder + "/ca.pem");
+  EXPECT_EQ(list.Refresh().value(), true);
+  EXPECT_EQ(list.Refresh().value(), false) << "nothing has changed";
+  for (const std::string& serial : serials) EXPECT_TRUE(list.Contains(serial));
+  EXPECT_FALSE(list.Contains("00"));
+}
+
+TEST_F(ClusterCertificatesTest, AnEndThatComesNearIsSaidInTime) {
+  const std::string folder = folder_.File("cluster");
+  ASSERT_TRUE(CreateAuthority({.folder = folder}).ok());
+  const auto made = CreateHostCertificate({.folder = folder, .host = "h0", .days = 100});
+  ASSERT_TRUE(made.ok());
+  const TlsFiles files = {.ca = folder + "/ca.pem", .certificate = made->certificate, .key = made->key};
+  CertificateWatch watch(files);
+  constexpr int64_t kDay = 86'400;
+  const int64_t now = std::time(nullptr);
+  EXPECT_FALSE(watch.Look(now).has_value());
+  ASSERT_TRUE(watch.expires_s().has_value());
+  const int64_t end = *watch.expires_s();
+  EXPECT_NEAR(static_cast<double>(end - now), 100.0 * kDay, 10);
+  EXPECT_TRUE(watch.Look(end - 20 * kDay).has_value());
+  EXPECT_FALSE(watch.Look(end - 19 * kDay).has_value()) << "said once";
+  EXPECT_TRUE(watch.Look(end - 5 * kDay).has_value());
+  EXPECT_TRUE(watch.Look(end - kDay / 2).has_value());
+  const auto expired = watch.Look(end + 61);
+  ASSERT_TRUE(expired.has_value());
+  EXPECT_NE(expired->find("has expired"), std::string::npos);
+  EXPECT_TRUE(watch.Look(end + 2 * kDay).has_value()) << "said each day";
+  fs::remove(made->certificate);
+  EXPECT_TRUE(watch.Look(end + 3 * kDay).has_value());
+  EXPECT_FALSE(CertificateWatch(TlsFiles()).Look(now).has_value());
 }
 
 TEST_F(TlsStreamTest, FilesThatAreMissingOrOpenToOthersAreErrors) {

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <charconv>
+#include <ctime>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -12,11 +13,13 @@
 #include "base/file_reader.h"
 #include "diagnosis/c4d/c4d_diagnosis.h"
 #include "service/audit_log.h"
+#include "service/certificate_watch.h"
 #include "service/controller_loop.h"
 #include "service/controller_metrics.h"
 #include "service/endpoint.h"
 #include "service/finding_json.h"
 #include "service/http_gateway.h"
+#include "service/job_owner_file.h"
 #include "service/traffic_json.h"
 #include "store/locked_store.h"
 #include "store/memory_store.h"
@@ -110,13 +113,17 @@ class EventList {
 class ControllerDaemon::Parts {
  public:
   Parts(const ControllerDaemonOptions& options, topology::Fabric fabric)
-      : options_(options), fabric_(std::move(fabric)) {}
+      : options_(options), fabric_(std::move(fabric)), certificate_(options.server.tls) {}
   ~Parts();
 
   Status Begin();
   std::vector<std::string> addresses() const { return server_->addresses(); }
   std::string http_address() const { return gateway_ == nullptr ? "" : gateway_->address(); }
   void LogChanges();
+  void WaitUntilAlive() {
+    loop_->Ask([] {});
+    diagnosis_->Ask([](const controller::JobWatch&) { return 0; });
+  }
 
  private:
   Status BuildCore();
@@ -127,6 +134,7 @@ class ControllerDaemon::Parts {
   GatewaySource MakeSource();
   void Note(SimTime time, const controller::Noted& note);
   std::string Metrics();
+  void LookAtCertificate();
   Status ReportLink(const std::string& name, double health, bool both_directions, const std::string& who);
   // What `look` makes of the core, between two batches.
   template <class Look>
@@ -152,6 +160,8 @@ class ControllerDaemon::Parts {
   // It and the loop use each other: the one that starts first or ends last finds nothing here.
   std::mutex diagnosis_mutex_;
   std::unique_ptr<DiagnosisLoop> diagnosis_;
+  std::mutex certificate_mutex_;
+  CertificateWatch certificate_;
   std::unique_ptr<HttpGateway> gateway_;
   Status logged_store_status_;
 };
@@ -229,9 +239,14 @@ Status ControllerDaemon::Parts::BuildDiagnosis() {
   outputs.steer = [this](SimTime clock, std::span<const controller::SteeringEvent> events) {
     actions_->Handle(clock, events);
   };
+  DiagnosisLoopOptions loop = options_.diagnosis;
+  if (!options_.job_owners_file.empty()) {
+    FL_ASSIGN_OR_RETURN(const controller::JobOwnerMap map, LoadJobOwnerMap(options_.job_owners_file));
+    loop.watch.may_act_on = [map](const model::JobIdentity& job) { return map.MayActOn(job); };
+  }
   auto diagnosis = std::make_unique<DiagnosisLoop>(
-      options_.diagnosis, fabric_, diagnosis::c4d::DiagnoseByC4d(options_.c4d, topology::NamePlaces(fabric_)),
-      std::move(outputs), [this](controller::JobWatch& watch) { actions_->Prepare(watch); });
+      loop, fabric_, diagnosis::c4d::DiagnoseByC4d(options_.c4d, topology::NamePlaces(fabric_)), std::move(outputs),
+      [this](controller::JobWatch& watch) { actions_->Prepare(watch); });
   const std::lock_guard lock(diagnosis_mutex_);
   diagnosis_ = std::move(diagnosis);
   return OkStatus();
@@ -310,6 +325,10 @@ std::string ControllerDaemon::Parts::Metrics() {
   snapshot.version = options_.core.version;
   snapshot.streams = server_->counters();
   snapshot.loop = loop_->counters();
+  {
+    const std::lock_guard lock(certificate_mutex_);
+    snapshot.certificate_expires_s = certificate_.expires_s();
+  }
   snapshot.is_store_ok = loop_->store_status().ok();
   return WriteMetrics(snapshot, fabric_);
 }
@@ -341,6 +360,7 @@ Status ControllerDaemon::Parts::ReportLink(const std::string& name, double healt
 }
 
 void ControllerDaemon::Parts::LogChanges() {
+  LookAtCertificate();
   const Status status = loop_->store_status();
   if (status == logged_store_status_) return;
   if (status.ok()) {
@@ -349,6 +369,15 @@ void ControllerDaemon::Parts::LogChanges() {
     spdlog::error("nothing is kept, so no agent is answered until it is: {}", status.message());
   }
   logged_store_status_ = status;
+}
+
+// A warning is an event, for the page and whoever reads its events.
+void ControllerDaemon::Parts::LookAtCertificate() {
+  const std::lock_guard lock(certificate_mutex_);
+  const std::optional<std::string> warning = certificate_.Look(std::time(nullptr));
+  if (!warning.has_value()) return;
+  Note(SteadyUnixTime(),
+       {.severity = controller::Noted::Severity::kWarning, .subject = "certificate", .text = *warning});
 }
 
 ControllerDaemon::ControllerDaemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -367,5 +396,6 @@ std::vector<std::string> ControllerDaemon::addresses() const { return parts_->ad
 std::string ControllerDaemon::http_address() const { return parts_->http_address(); }
 
 void ControllerDaemon::LogChanges() { parts_->LogChanges(); }
+void ControllerDaemon::WaitUntilAlive() { parts_->WaitUntilAlive(); }
 
 }  // namespace fairlead::service

@@ -37,7 +37,8 @@ struct ControllerDaemonOptions {
   ControllerServerOptions server = {};
   std::string http = {};  // "HOST:PORT"; empty: no gateway
   HttpRoleOptions http_roles = {};
-  std::string audit_file = {};  // of what operators and steering do; empty: only the log has it
+  std::string job_owners_file = {};  // controller/job_owner_map.h; empty: jobs of all verified owners are acted upon
+  std::string audit_file = {};       // of what operators and steering do; empty: only the log has it
   controller::TrafficControllerOptions core = {};
   traffic::c4p::C4pOptions paths = {};
   DiagnosisLoopOptions diagnosis = {};
@@ -59,6 +60,8 @@ class ControllerDaemon {
 
   // To be called about each second: logs when the store fails and when it is well again.
   void LogChanges();
+  // Returns once the cores of traffic and of the diagnosis have answered: one that hangs is a reason to start again.
+  void WaitUntilAlive();
 
  private:
   class Parts;

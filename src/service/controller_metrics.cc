@@ -59,8 +59,17 @@ void AddStreams(const ControllerServerCounters& streams, MetricList* list) {
                 static_cast<double>(streams.unreadable));
   list->Counter("fairlead_streams_slow_total", "Streams ended for not listening, or for not speaking.",
                 static_cast<double>(streams.slow));
+  list->Counter("fairlead_streams_throttled_total", "Times that an agent had to wait, having sent more than its share.",
+                static_cast<double>(streams.throttled));
   list->Counter("fairlead_messages_received_total", "Messages of agents.", static_cast<double>(streams.messages_in));
   list->Counter("fairlead_messages_sent_total", "Messages to agents.", static_cast<double>(streams.messages_out));
+}
+
+void AddCertificate(const ControllerSnapshot& snapshot, MetricList* list) {
+  if (!snapshot.certificate_expires_s.has_value()) return;
+  list->Gauge("fairlead_certificate_expires_timestamp_seconds",
+              "When the controller's certificate expires, or its authority's, in seconds since 1970.",
+              static_cast<double>(*snapshot.certificate_expires_s));
 }
 
 void AddLoop(const ControllerSnapshot& snapshot, MetricList* list) {
@@ -214,6 +223,7 @@ std::string WriteMetrics(const ControllerSnapshot& snapshot, const topology::Fab
   MetricList list;
   AddProcess(snapshot, &list);
   AddStreams(snapshot.streams, &list);
+  AddCertificate(snapshot, &list);
   AddLoop(snapshot, &list);
   AddJobs(snapshot, &list);
   AddPaths(snapshot.paths, &list);

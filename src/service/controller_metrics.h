@@ -1,8 +1,11 @@
 // What the controller tells Prometheus. Names and meanings: docs/reference/metrics.md.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "controller/traffic_controller.h"
 #include "service/controller_loop.h"
@@ -30,6 +33,7 @@ struct ControllerSnapshot {
   SteeringNumbers steering;
   HealthEventCounters health_events;
   bool is_store_ok = true;
+  std::optional<int64_t> certificate_expires_s;  // nothing: there is none
 };
 
 // Prometheus' text format.

@@ -2,13 +2,18 @@
 
 #include <absl/synchronization/mutex.h>
 #include <fmt/format.h>
+#include <grpc/grpc_security_constants.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
@@ -18,6 +23,7 @@
 #include "service/connection_gate.h"
 #include "service/endpoint.h"
 #include "service/outgoing_messages.h"
+#include "service/revocation_list.h"
 #include "service/stream_bytes.h"
 #include "wire/host_message_codec.h"
 
@@ -34,6 +40,7 @@ struct Counters {
   std::atomic<uint64_t> refused = 0;
   std::atomic<uint64_t> unreadable = 0;
   std::atomic<uint64_t> slow = 0;
+  std::atomic<uint64_t> throttled = 0;
   std::atomic<uint64_t> messages_in = 0;
   std::atomic<uint64_t> messages_out = 0;
 };
@@ -45,6 +52,8 @@ class StreamOwner {
   // The stream that waited for a call has one, or will have none.
   virtual void OnCall(bool ok) = 0;
   virtual void Put(controller::TrafficInput input) = 0;
+  // It is to be resumed later.
+  virtual void OnThrottled(StreamId id) = 0;
   // gRPC is done with it.
   virtual void Forget(StreamId id) = 0;
 };
@@ -65,6 +74,9 @@ class AgentStream {
     if (const auto auth = context_.auth_context(); auth->IsPeerAuthenticated()) {
       is_authenticated_ = true;
       for (const grpc::string_ref& name : auth->GetPeerIdentity()) names_.emplace_back(name.data(), name.size());
+      for (const grpc::string_ref& pem : auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME)) {
+        if (auto serial = SerialOf(std::string(pem.data(), pem.size())); serial.ok()) serial_ = *serial;
+      }
     }
     deadline_ = Clock::now() + options_.patience;
     ++num_pending_;
@@ -74,6 +86,9 @@ class AgentStream {
     Read();
   }
   void Reject(const grpc::Status& status) { Finish(status); }
+  // Of the certificate; empty: it has none.
+  const std::string& serial() const { return serial_; }
+  bool is_authenticated() const { return is_authenticated_; }
 
   // It leaves with the next Flush(), if not before.
   void Queue(const controller::ToAgent& message) {
@@ -103,9 +118,21 @@ class AgentStream {
   // The core has taken one of its messages.
   void Taken() {
     --num_unread_;
-    if (!is_deaf_ || num_unread_ >= options_.num_unread_max || is_finishing_) return;
-    is_deaf_ = false;
-    Read();
+    Batch& oldest = unread_.front();
+    if (--oldest.num_messages == 0) {
+      unread_bytes_ -= oldest.num_bytes;
+      unread_.pop_front();
+    }
+    ReadOn();
+  }
+
+  // Reads on if it has waited for long enough. Returns whether it has, or is over.
+  bool Resume(Clock::time_point now) {
+    if (is_finishing_ || !resume_at_) return true;
+    if (now < *resume_at_) return false;
+    resume_at_.reset();
+    ReadOn();
+    return true;
   }
 
   // Ends what has been waited for too long.
@@ -126,9 +153,36 @@ class AgentStream {
     call_.Read(&heard_, &read_);
   }
 
+  struct Batch {
+    size_t num_messages = 0;
+    size_t num_bytes = 0;
+  };
+
+  void ReadOn() {
+    if (!is_deaf_ || !MayRead() || is_finishing_) return;
+    is_deaf_ = false;
+    Read();
+  }
+  bool MayRead() const {
+    return num_unread_ < options_.num_unread_max && unread_bytes_ < options_.unread_bytes_max && !resume_at_;
+  }
+  // Of its share. What is beyond is paid for by waiting.
+  void Spend(const Batch& batch, Clock::time_point now) {
+    const double since_s = std::chrono::duration<double>(now - spent_at_).count();
+    spent_at_ = now;
+    credit_s_ = std::min(options_.burst_s, credit_s_ + since_s) -
+                std::max(static_cast<double>(batch.num_messages) / options_.messages_per_s,
+                         static_cast<double>(batch.num_bytes) / options_.bytes_per_s);
+    if (credit_s_ >= 0) return;
+    counters_->throttled++;
+    resume_at_ = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(-credit_s_));
+    owner_->OnThrottled(id_);
+  }
+
   void OnRead(bool ok) {
     if (!ok) return Finish(grpc::Status::OK);
     if (is_finishing_ || is_ending_) return;
+    const size_t num_bytes = heard_.Length();
     auto messages = wire::ReadFromAgent(WholeMessage(heard_).bytes());
     heard_.Clear();
     if (!messages.ok()) {
@@ -145,8 +199,11 @@ class AgentStream {
     deadline_.reset();
     has_spoken_ = true;
     num_unread_ += messages->size();
+    unread_bytes_ += num_bytes;
+    unread_.push_back({messages->size(), num_bytes});
+    Spend(unread_.back(), Clock::now());
     for (controller::FromAgent& message : *messages) owner_->Put(controller::StreamMessage{id_, std::move(message)});
-    is_deaf_ = num_unread_ >= options_.num_unread_max;
+    is_deaf_ = !MayRead();
     if (!is_deaf_) Read();
   }
 
@@ -219,12 +276,18 @@ class AgentStream {
   size_t num_pending_ = 0;
   bool is_authenticated_ = false;
   std::vector<std::string> names_;  // of the certificate
+  std::string serial_;
 
   grpc::ByteBuffer heard_;
   grpc::ByteBuffer sent_;
   grpc::Status farewell_;
   OutgoingMessages unsent_;
-  size_t num_unread_ = 0;
+  size_t num_unread_ = 0;  // messages
+  size_t unread_bytes_ = 0;
+  std::deque<Batch> unread_;
+  double credit_s_ = options_.burst_s;
+  Clock::time_point spent_at_ = Clock::now();
+  std::optional<Clock::time_point> resume_at_;
   bool has_spoken_ = false;                    // the core knows of it
   bool is_end_sent_ = false;                   // the core knows that it is over
   bool is_deaf_ = false;                       // reading waits for the core
@@ -239,11 +302,15 @@ class AgentStream {
 Result<std::shared_ptr<grpc::ServerCredentials>> CredentialsFor(const Endpoint& endpoint,
                                                                 const ControllerServerOptions& options) {
   if (options.tls.is_set() && !endpoint.is_unix()) {
-    FL_ASSIGN_OR_RETURN(const TlsTexts texts, LoadTlsFiles(options.tls));
-    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-    tls.pem_root_certs = texts.ca;
-    tls.pem_key_cert_pairs.push_back({texts.key, texts.certificate});
-    return grpc::SslServerCredentials(tls);
+    FL_RETURN_IF_ERROR(LoadTlsFiles(options.tls).status());
+    const auto period_s = static_cast<unsigned>(std::max<int64_t>(options.tls_refresh.count() / 1000, 1));
+    grpc::experimental::TlsServerCredentialsOptions tls(
+        std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(options.tls.key, options.tls.certificate,
+                                                                             options.tls.ca, period_s));
+    tls.watch_root_certs();
+    tls.watch_identity_key_cert_pairs();
+    tls.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    return grpc::experimental::TlsServerCredentials(tls);
   }
   if (endpoint.is_local() || options.is_insecure_allowed) return grpc::InsecureServerCredentials();
   return InvalidArgument(fmt::format(
@@ -269,11 +336,12 @@ class ControllerServer::Streams final : public StreamOwner {
   void Queue(StreamId id, const controller::ToAgent& message);
   void Flush();
   ControllerServerCounters counters() const;
-  Status status() const { return gate_ == nullptr ? OkStatus() : gate_->status(); }
+  Status status() const;
 
   void OnCall(bool ok) override;
   // Not inlined: GCC 12 takes the members of other alternatives for uninitialized.
   [[gnu::noinline]] void Put(controller::TrafficInput input) override { inputs_.push_back(std::move(input)); }
+  void OnThrottled(StreamId id) override { throttled_.push_back(id); }
   void Forget(StreamId id) override;
 
  private:
@@ -290,13 +358,20 @@ class ControllerServer::Streams final : public StreamOwner {
   // The next thing that is over, and what is to be done then; waits for it. False: nothing was until then.
   bool DoNext(Clock::time_point until);
   void CheckPatience();
+  void RefuseIfRevoked(AgentStream* stream);
+  void RefreshRevoked();
+  void ResumeThrottled();
 
   const ControllerServerOptions options_;
+  std::optional<RevocationFile> revoked_;
+  std::string revocation_fault_;  // guarded by fault_mutex_
+  mutable std::mutex fault_mutex_;
   Counters counters_;
   Clock::time_point next_check_;
   std::vector<controller::TrafficInput> inputs_;
   size_t num_taken_ = 0;          // the last time
   std::vector<StreamId> queued_;  // until the next flush
+  std::vector<StreamId> throttled_;
   uint32_t num_ids_ = 0;
   std::unordered_map<uint32_t, std::unique_ptr<AgentStream>> streams_;
   std::unique_ptr<AgentStream> awaited_;            // the next one, which has no call yet
@@ -334,6 +409,10 @@ Status ControllerServer::Streams::Listen() {
   // Debian's library looks for deadlocks inside gRPC at each lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (options_.listen.empty()) return InvalidArgument("no address to listen on");
+  if (!options_.tls.revoked.empty()) {
+    revoked_.emplace(options_.tls.revoked, options_.tls.ca);
+    FL_RETURN_IF_ERROR(revoked_->Refresh().status());
+  }
   // Silent connections end: those that do not finish their handshake, and those without a stream.
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, static_cast<int>(options_.patience.count()));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 60'000);
@@ -425,6 +504,7 @@ void ControllerServer::Streams::OnCall(bool ok) {
   } else {
     counters_.opened++;
     stream->Begin();
+    RefuseIfRevoked(stream);
   }
 }
 
@@ -488,11 +568,49 @@ std::vector<controller::TrafficInput> ControllerServer::Streams::TakeInputs(std:
   return inputs;
 }
 
+void ControllerServer::Streams::ResumeThrottled() {
+  if (throttled_.empty()) return;
+  const auto now = Clock::now();
+  std::vector<StreamId> waiting;
+  for (const StreamId id : std::exchange(throttled_, {})) {
+    AgentStream* stream = Find(id);
+    if (stream != nullptr && !stream->Resume(now)) waiting.push_back(id);
+  }
+  throttled_.insert(throttled_.end(), waiting.begin(), waiting.end());
+}
+
 void ControllerServer::Streams::CheckPatience() {
+  ResumeThrottled();
   const auto now = Clock::now();
   if (now < next_check_) return;
   next_check_ = now + options_.patience / 8;
   for (const auto& [id, stream] : streams_) stream->CheckPatience(now);
+  RefreshRevoked();
+}
+
+void ControllerServer::Streams::RefuseIfRevoked(AgentStream* stream) {
+  if (!revoked_.has_value() || !stream->is_authenticated() || !revoked_->Contains(stream->serial())) return;
+  counters_.refused++;
+  stream->Cancel();
+}
+
+void ControllerServer::Streams::RefreshRevoked() {
+  if (!revoked_.has_value()) return;
+  const Result<bool> changed = revoked_->Refresh();
+  {
+    const std::lock_guard lock(fault_mutex_);
+    revocation_fault_ = changed.ok() ? "" : changed.status().message();
+  }
+  if (!changed.ok() || !*changed) return;
+  for (const auto& [id, stream] : streams_) RefuseIfRevoked(stream.get());
+}
+
+Status ControllerServer::Streams::status() const {
+  const std::lock_guard lock(fault_mutex_);
+  if (!revocation_fault_.empty()) {
+    return Unavailable(revocation_fault_ + "; the list of revoked certificates is what it was");
+  }
+  return gate_ == nullptr ? OkStatus() : gate_->status();
 }
 
 ControllerServerCounters ControllerServer::Streams::counters() const {
@@ -501,6 +619,7 @@ ControllerServerCounters ControllerServer::Streams::counters() const {
           .refused = counters_.refused,
           .unreadable = counters_.unreadable,
           .slow = counters_.slow,
+          .throttled = counters_.throttled,
           .messages_in = counters_.messages_in,
           .messages_out = counters_.messages_out};
 }

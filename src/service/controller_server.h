@@ -7,11 +7,13 @@
 // Connections are accepted by a gate of ours (connection_gate.h), but for UNIX sockets, which only their owner can
 // open.
 // Limits      a message that can't be read ends its stream. A stream of which `num_unread_max` messages wait is not
-//             read on until the core has taken them: the agent has to wait. One that lets more than `unsent_bytes_max`
+//             read on until the core has taken them: the agent has to wait, and so does one that sends more than its
+//             share. One that lets more than `unsent_bytes_max`
 //             wait on our side is ended, as is one that does not take its last messages, or says nothing at first, for
 //             `patience`.
 // Trust       with TLS only certificates of our authority are accepted, and a hello must name the host of its
-//             certificate; the core never sees one that does not. Plaintext is for addresses of this machine, or where
+//             certificate; the core never sees one that does not. The files are read again, while we run; streams of
+//             revoked certificates end. Plaintext is for addresses of this machine, or where
 //             it is allowed on purpose. A UNIX socket can be opened by its owner only.
 #pragma once
 
@@ -33,8 +35,16 @@ struct ControllerServerOptions {
   bool is_insecure_allowed = false;
   size_t num_streams_max = 100'000;
   size_t num_unread_max = 64;  // messages, beside those of one batch
+  size_t unread_bytes_max = size_t{1} << 20;
+  // What one agent may send in the long run, > 0, and at once: so many seconds' worth. Smaller: one that floods costs
+  // less; larger: agents with many connections announce them sooner. A look at 512 processes with full tables is 2 MB.
+  double messages_per_s = 5000;
+  double bytes_per_s = 16e6;
+  double burst_s = 10;
   size_t unsent_bytes_max = size_t{16} << 20;
   std::chrono::milliseconds patience{10'000};
+  // How soon replaced TLS files are used, >= 1 s. A stream that is open goes on with those that it began with.
+  std::chrono::milliseconds tls_refresh{10'000};
 };
 
 struct ControllerServerCounters {
@@ -43,6 +53,7 @@ struct ControllerServerCounters {
   uint64_t refused = 0;      // the wrong name, or one stream too many
   uint64_t unreadable = 0;   // ended because of their messages
   uint64_t slow = 0;         // ended for not listening, or for not speaking
+  uint64_t throttled = 0;    // times that a stream was not read on for a while, having sent more than its share
   uint64_t messages_in = 0;  // of which several may have come in one batch
   uint64_t messages_out = 0;
 };

@@ -378,5 +378,38 @@ TEST(ControllerStream, OnlyTheOwnerMayOpenTheSocket) {
   EXPECT_EQ(about.st_mode & 0777u, 0600u);
 }
 
+// One that floods waits for its share; another one is heard at once, and little is kept of what waits.
+TEST(ControllerStream, AnAgentThatFloodsWaitsAndOthersDoNot) {
+  const auto server =
+      StartServer({.listen = {TestSocket()}, .messages_per_s = 200, .bytes_per_s = 1e9, .burst_s = 0.5});
+  const auto hostile = StartClient({.address = server->addresses()[0]});
+  const auto honest = StartClient({.address = server->addresses()[0]});
+  ClientEvents hostile_events(hostile.get(), server.get());
+  ClientEvents honest_events(honest.get(), server.get());
+  hostile_events.NextOf<StreamOpened>();
+  honest_events.NextOf<StreamOpened>();
+  for (int i = 0; i < 2000; ++i) hostile->Send(controller::Heartbeat{.num_leases = 7});
+  size_t num_hostile = 0;
+  bool is_honest_heard = false;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto passed = [&] { return std::chrono::steady_clock::now() - begin; };
+  while (passed() < std::chrono::milliseconds(1500)) {
+    if (!is_honest_heard) honest->Send(controller::Heartbeat{.num_leases = 1});
+    for (const controller::TrafficInput& input : server->TakeInputs(std::chrono::milliseconds(10))) {
+      const auto* sent = std::get_if<StreamMessage>(&input);
+      const auto* beat = sent == nullptr ? nullptr : std::get_if<controller::Heartbeat>(&sent->message);
+      if (beat == nullptr) continue;
+      num_hostile += beat->num_leases == 7 ? 1 : 0;
+      is_honest_heard |= beat->num_leases == 1;
+    }
+  }
+  const double seconds = std::chrono::duration<double>(passed()).count();
+  EXPECT_TRUE(is_honest_heard);
+  EXPECT_GE(num_hostile, 100u) << "its burst";
+  // Its burst, its rate, and the batch that went beyond.
+  EXPECT_LE(static_cast<double>(num_hostile), 100 + 200 * seconds + 64);
+  EXPECT_GE(server->counters().throttled, 1u);
+}
+
 }  // namespace
 }  // namespace fairlead::service

@@ -26,6 +26,8 @@ Json ToJson(const controller::WatchedFinding& watched, const topology::Fabric& f
   for (const model::RankId rank : ranks) rank_numbers.push_back(rank.value());
   Json evidence = Json::array();
   for (const model::Evidence& one : finding.evidence) evidence.push_back(report::EvidenceText(one));
+  Json signs = Json::array();
+  for (const model::Sign sign : finding.signs) signs.push_back(model::Name(sign));
   return {{"job", watched.job},
           {"id", finding.id.value()},
           {"syndrome", model::Name(finding.syndrome)},
@@ -40,6 +42,7 @@ Json ToJson(const controller::WatchedFinding& watched, const topology::Fabric& f
           {"cost_gpu_hours", finding.cost_gpu_hours ? Json(*finding.cost_gpu_hours) : Json()},
           {"action", model::Name(finding.action)},
           {"sub_cause", model::Name(finding.sub_cause)},
+          {"signs", std::move(signs)},
           {"text", finding.summary},
           {"evidence", std::move(evidence)}};
 }

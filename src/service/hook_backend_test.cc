@@ -140,6 +140,7 @@ model::Finding SickHost() {
   finding.syndrome = model::Syndrome::kNonCommHang;
   finding.state = model::FindingState::kConfirmed;
   finding.confidence = 0.95;
+  finding.signs = {model::Sign::kPeers, model::Sign::kOwnRanks};
   finding.action = model::RecommendedAction::kIsolateAndRestart;
   finding.summary = "host 2 hangs";
   model::Culprit culprit;

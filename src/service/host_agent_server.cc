@@ -423,6 +423,7 @@ void HostAgentServer::Loop::Run(const std::atomic<bool>& stop) {
     LookAtSegments(now);
     Save(now);
     KeepHealth(now);
+    if (options_.alive) options_.alive();
   }
   next_save_ = SimTime();
   saver_.Finish();

@@ -38,6 +38,7 @@ struct HostAgentServerOptions {
   SimDuration idle_sample_period = SimDuration(500'000'000);
   bool rewrites_ports = true;
   std::function<void(const std::string&)> log;  // one line each; not empty
+  std::function<void()> alive;                  // called at each turn of Run(), at least each 100 ms; may be empty
 };
 
 // What an agent has done so far, for --json and tests.

@@ -166,6 +166,7 @@ class HttpGateway::Impl {
   void AddRoutes();
   void AddJson(const std::string& path, const std::function<Json()>& make);
   // Whether it may go on; else the refusal is in `response`.
+  std::string WhoIs(const Request& request) const;
   bool Allow(const Request& request, HttpRole needed, Response& response) const;
   void ShowHealth(Response& response) const;
   void ShowConnections(const Request& request, Response& response) const;
@@ -221,6 +222,12 @@ bool HttpGateway::Impl::Allow(const Request& request, HttpRole needed, Response&
   return false;
 }
 
+// "anna@10.0.0.7"; without a name the address.
+std::string HttpGateway::Impl::WhoIs(const Request& request) const {
+  const std::string name = roles_.NameOf(request.get_header_value("Authorization"));
+  return name.empty() ? request.remote_addr : name + "@" + request.remote_addr;
+}
+
 void HttpGateway::Impl::AddJson(const std::string& path, const std::function<Json()>& make) {
   server_.Get(path, [this, make](const Request& request, Response& response) {
     if (Allow(request, HttpRole::kReader, response)) Answer(response, make());
@@ -257,7 +264,7 @@ void HttpGateway::Impl::ReportLink(const Request& request, Response& response) c
   const auto report = ReadLinkReport(request.body);
   if (!report.ok()) return AnswerError(response, CodeOf(report.status()), report.status().message());
   const std::string name = request.matches[1];
-  const Status done = source_.report_link(name, report->health, report->both_directions, request.remote_addr);
+  const Status done = source_.report_link(name, report->health, report->both_directions, WhoIs(request));
   if (!done.ok()) return AnswerError(response, CodeOf(done), done.message());
   Answer(response, {{"link", name}, {"health", report->health}, {"both_directions", report->both_directions}});
 }
@@ -272,7 +279,7 @@ void HttpGateway::Impl::AddRoute(const HttpRoute& route) {
     }
     const Json body = Json::parse(request.body, nullptr, false);
     if (!body.is_object()) return AnswerError(response, 400, "expected a JSON object");
-    const auto done = route.change(body, request.remote_addr);
+    const auto done = route.change(body, WhoIs(request));
     if (!done.ok()) return AnswerError(response, CodeOf(done.status()), done.status().message());
     Answer(response, *done);
   });

@@ -2,8 +2,9 @@
 //
 //     Authorization: Bearer TOKEN
 //
-// Without any token, loopback may read; it may also change where that was allowed on purpose. A token is a line of at
-// least 16 characters in a file that only its owner may read. Tokens are never logged.
+// Without any token, loopback may read; it may also change where that was allowed on purpose. A file of tokens, which
+// only its owner may read, has one in each line, of at least 16 characters, and before it the name of the person it
+// was given to: "anna: 4f0c...". Lines that are empty or begin with # say nothing. Tokens are never logged, names are.
 #pragma once
 
 #include <string>
@@ -33,12 +34,23 @@ class HttpRoles {
 
   // Rights of a client that sends this Authorization header. Cost: the same for every wrong token of a length.
   HttpRole RoleOf(std::string_view authorization) const;
+  // The person whose operator's token that is; empty: nobody's, or a token without a name.
+  std::string NameOf(std::string_view authorization) const;
 
   const std::vector<std::string>& host_names() const { return host_names_; }
 
  private:
-  std::string read_token_;
-  std::string operator_token_;
+  struct Token {
+    std::string name;
+    std::string secret;
+  };
+
+  static Result<std::vector<Token>> LoadTokens(const std::string& path);
+  // Nothing: none of these. Cost: that of comparing all.
+  static const Token* Find(const std::vector<Token>& tokens, std::string_view authorization);
+
+  std::vector<Token> read_tokens_;
+  std::vector<Token> operator_tokens_;
   std::vector<std::string> host_names_;
   HttpRole without_token_ = HttpRole::kAnonymous;
 };

@@ -49,6 +49,26 @@ TEST_F(HttpRolesTest, AnOperatorsTokenAloneLeavesReadingOpen) {
   EXPECT_EQ(roles->RoleOf(""), HttpRole::kReader);
 }
 
+TEST_F(HttpRolesTest, EachOperatorHasATokenOfTheirOwn) {
+  const auto roles =
+      HttpRoles::Load({.operator_token_file = TokenFile("operators",
+                                                        "# on call\nanna: 0123456789abcdef\n\nbob: fedcba9876543210\n"
+                                                        "an operator's token\n")},
+                      true);
+  ASSERT_TRUE(roles.ok()) << roles.status().message();
+  EXPECT_EQ(roles->RoleOf("Bearer fedcba9876543210"), HttpRole::kOperator);
+  EXPECT_EQ(roles->NameOf("Bearer 0123456789abcdef"), "anna");
+  EXPECT_EQ(roles->NameOf("Bearer fedcba9876543210"), "bob");
+  EXPECT_EQ(roles->RoleOf("Bearer an operator's token"), HttpRole::kOperator);
+  EXPECT_EQ(roles->NameOf("Bearer an operator's token"), "");
+  EXPECT_EQ(roles->RoleOf("Bearer anna: 0123456789abcdef"), HttpRole::kAnonymous) << "the name is no part of it";
+  for (const char* text : {"anna: 0123\n", "# nobody\n", "anna: 0123456789abcdef\nbob: x\n"}) {
+    const auto bad = HttpRoles::Load({.operator_token_file = TokenFile("bad", text)}, true);
+    ASSERT_FALSE(bad.ok()) << text;
+    EXPECT_EQ(bad.status().message().find("0123"), std::string::npos) << "a token is told nobody";
+  }
+}
+
 TEST_F(HttpRolesTest, UnsafeSettingsAreErrors) {
   EXPECT_FALSE(HttpRoles::Load({}, false).ok());
   EXPECT_FALSE(

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,8 @@ namespace fairlead::service {
 namespace {
 
 constexpr std::string_view kPrefix = "fairlead-";
+// Of a look, for ends that /proc shows already.
+constexpr int64_t kPatienceMs = 100;
 
 int64_t ReadClockNs(clockid_t clock) {
   timespec now = {};
@@ -82,10 +85,10 @@ Result<telemetry::SegmentContents> ReadFile(const Descriptor& file) {
   });
 }
 
-bool HasEndedByItself(const telemetry::ProcessReport& report, bool took_file_away) {
+bool HasEndedByItself(const telemetry::ProcessReport& report, bool took_file_away, std::optional<int32_t> code) {
   const bool has_pending =
       std::ranges::any_of(report.operations, [](const model::OperationRecord& o) { return !o.finished.has_value(); });
-  return report.is_finalizing || (took_file_away && !has_pending);
+  return report.is_finalizing || (took_file_away && !has_pending && code.value_or(0) == 0);
 }
 
 }  // namespace
@@ -102,13 +105,13 @@ Result<ProcessStat> ReadProcessStat(const std::string& proc_folder, int32_t pid)
   if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return cut_short;
   text.remove_prefix(name_end + 2);
   const char state = text.front();
-  if (state == 'Z' || state == 'X' || state == 'x') return ProcessStat();
+  if (state == 'Z' || state == 'X' || state == 'x') return ProcessStat{.is_listed = true};
   for (int field = 3; field < 22; ++field) {
     const size_t blank = text.find(' ');
     if (blank == std::string_view::npos) return cut_short;
     text.remove_prefix(blank + 1);
   }
-  ProcessStat stat;
+  ProcessStat stat{.is_listed = true};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), stat.start);
   if (error != std::errc()) return cut_short;
   const bool is_stopped = state == 'T' || state == 't';
@@ -119,7 +122,8 @@ Result<ProcessStat> ReadProcessStat(const std::string& proc_folder, int32_t pid)
 SegmentFolder::SegmentFolder(const SegmentFolderOptions& options)
     : options_(options),
       jobs_(options.proc_folder),
-      clock_offset_(ReadClockNs(CLOCK_REALTIME) - ReadClockNs(CLOCK_MONOTONIC)) {}
+      clock_offset_(ReadClockNs(CLOCK_REALTIME) - ReadClockNs(CLOCK_MONOTONIC)),
+      exits_(options.only_looks ? nullptr : std::make_unique<ExitWatch>(options.proc_folder)) {}
 
 std::string SegmentFolder::PathOf(const FileName& file) const {
   return fmt::format("{}/{}", options_.folder, file.second);
@@ -156,6 +160,7 @@ Status SegmentFolder::Open(const FileName& file, Process* process) const {
 FolderLook SegmentFolder::Look() {
   FolderLook look;
   look.at = SimTime(ReadClockNs(CLOCK_MONOTONIC)) + clock_offset_;
+  patience_ms_ = kPatienceMs;
   if (const auto files = ListFiles(&look.faults); files.ok()) {
     for (const FileName& file : *files) processes_.try_emplace(file);
   } else {
@@ -169,6 +174,55 @@ FolderLook SegmentFolder::Look() {
   // A folder that does not exist yet counts as seen: its later processes are new.
   has_looked_ |= look.listing.ok() || look.listing.code() == StatusCode::kNotFound;
   return look;
+}
+
+bool SegmentFolder::HasEnded(int32_t pid, const ProcessStat& stat, const Process& process) {
+  if (process.exit.is_set()) {
+    // The first thread of a living process may be a zombie, and /proc may hide it.
+    const SimTime begin(ReadClockNs(CLOCK_MONOTONIC));
+    const bool has_ended = process.exit.WaitFor(std::max<int64_t>(patience_ms_, 0));
+    patience_ms_ -= (SimTime(ReadClockNs(CLOCK_MONOTONIC)) - begin).ns() / 1'000'000;
+    return has_ended;
+  }
+  return stat.is_listed || (kill(pid, 0) != 0 && errno == ESRCH);
+}
+
+void SegmentFolder::NoteState(int32_t pid, uint64_t file_start, const Result<ProcessStat>& stat, SimTime now,
+                              Process* process) {
+  if (process->exit.is_set() && process->exit.Find().has_value()) {
+    process->state = model::ProcessState::kGone;
+    return;
+  }
+  if (!stat.ok()) return;
+  const bool is_its = file_start == stat->start || file_start == 0;
+  if (stat->state == model::ProcessState::kGone || !is_its) {
+    if (HasEnded(pid, *stat, *process)) process->state = model::ProcessState::kGone;
+    return;
+  }
+  process->state = stat->state;
+  process->last_alive = now;
+  if (exits_ == nullptr || process->exit.is_set()) return;
+  const std::optional<ExitWatch::Ticket> ticket = exits_->Watch(pid);
+  if (!ticket.has_value()) return;
+  WatchedExit exit(exits_.get(), *ticket);
+  // What has the number now is what had it before.
+  const Result<ProcessStat> again = ReadProcessStat(options_.proc_folder, pid);
+  if (again.ok() && again->start == stat->start) process->exit = std::move(exit);
+}
+
+model::ProcessExit SegmentFolder::ExitOf(const Process& process, SimTime now) const {
+  model::ProcessExit exit;
+  if (process.exit.is_set()) {
+    if (const auto found = process.exit.Find()) {
+      exit.at = SimTime(found->at_ns) + clock_offset_;
+      exit.code = found->code;
+      return exit;
+    }
+  }
+  if (!process.last_alive.has_value()) return exit;
+  exit.at = now;
+  exit.within = now - *process.last_alive;
+  return exit;
 }
 
 bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* look) {
@@ -201,8 +255,7 @@ bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* l
   // What is no name is told, but never as a key of another's job.
   std::ranges::replace(contents->job, '@', '?');
   if (!process->job.empty()) contents->job = process->job;
-  const bool is_its = stat.ok() && (contents->process_start == stat->start || contents->process_start == 0);
-  if (stat.ok()) process->state = is_its ? stat->state : model::ProcessState::kGone;
+  NoteState(pid, contents->process_start, stat, look->at, process);
   // The existence of a file that can't be queried decides how its process ended: that waits, too.
   if (!inode.has_value() && process->state == model::ProcessState::kGone)
     process->state = model::ProcessState::kRunning;
@@ -210,7 +263,11 @@ bool SegmentFolder::LookAt(const FileName& file, Process* process, FolderLook* l
   ProcessLook& seen = look->processes.emplace_back();
   seen.state = process->state;
   seen.report = process->tracker->Look(*contents, ReadClockNs(CLOCK_MONOTONIC));
-  seen.exit_code = is_there || HasEndedByItself(seen.report, inode == 0) ? 0 : -1;
+  if (!is_there) {
+    seen.exit = ExitOf(*process, look->at);
+    const bool is_regular = HasEndedByItself(seen.report, inode == 0, seen.exit.code);
+    seen.exit.end = is_regular ? model::ProcessEnd::kRegular : model::ProcessEnd::kBroken;
+  }
   if (is_there || options_.only_looks) return false;
   if (inode == 0 || unlink(PathOf(file).c_str()) == 0) return true;
   process->has_ended = true;

@@ -10,20 +10,23 @@
 //             right size, reached through no link, and to belong to the process's user. It is kept open, so that a
 //             process that takes its file away at its end has its last look, too. /proc/PID/stat tells the process's
 //             state, and by its start whether it is the one that wrote the file. That is asked before the file is read:
-//             of a process that has ended, everything is. Which job it is of: the name in the file, with what the
-//             kernel says of the process when it is first seen (process_owner.h). Of each user so many files are
-//             looked at.
+//             of a process that has ended, everything is. Its end, and when that was, is what the kernel tells of it
+//             (exit_watch.h); where it can't be watched, what /proc says, some time since the look before. Which job it
+//             is of: the name in the file, with what the kernel says of the process when it is first seen
+//             (process_owner.h). Of each user so many files are looked at.
 // Cost        a look: at most some 530 calls of pread() and 5 MiB copied for each process, if its tables are full.
 //             Where /proc can't be read, a process is what it was at the look before, and one that was not known is
 //             left for the next look.
 // Guarantees  no content of the folder or of a file ends the agent or makes it wait. A file is removed only when the
-//             process that wrote it has ended, which a missing /proc/PID or another start time shows and a failed query
-//             does not, after a last look at it; never by a mere reader.
+//             process that wrote it has ended, after a last look at it; never by a mere reader. That it has ended is
+//             shown by the kernel's word, by another start time or a zombie, or by a missing /proc/PID where no signal
+//             can be sent to it either; a failed query, or a process that /proc hides, shows nothing.
 // Limits      processes are known by their numbers in this agent's namespace of processes.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,6 +37,7 @@
 #include "base/sim_time.h"
 #include "base/status.h"
 #include "model/telemetry.h"
+#include "service/exit_watch.h"
 #include "service/process_owner.h"
 #include "telemetry/process_report.h"
 #include "telemetry/segment_tracker.h"
@@ -69,6 +73,7 @@ struct SegmentFolderOptions {
 struct ProcessStat {
   model::ProcessState state = model::ProcessState::kGone;
   uint64_t start = 0;
+  bool is_listed = false;  // there is a file
 };
 // Only a missing file (ENOENT, ESRCH) says that a process is gone. Errors: kUnavailable: nothing is known of it, as
 // where this process has no descriptor left, or no right to look; the caller changes nothing.
@@ -88,7 +93,9 @@ class SegmentFolder {
     uint32_t user = 0;                                          // whom the file belongs to
     std::string job;                                            // its key; empty: not known yet
     bool has_ended = false;                                     // its file can't be taken away
-    model::ProcessState state = model::ProcessState::kRunning;  // when /proc was last readable
+    model::ProcessState state = model::ProcessState::kRunning;  // as last known
+    WatchedExit exit;
+    std::optional<SimTime> last_alive;  // when that was last known for sure
     std::optional<telemetry::SegmentTracker> tracker;
   };
 
@@ -99,6 +106,11 @@ class SegmentFolder {
   Status Open(const FileName& file, Process* process) const;
   // Inode of the file of that name; 0: nothing; none: the query failed.
   std::optional<uint64_t> InodeOf(const FileName& file) const;
+  // Whether what /proc says of a process that was known shows that it has ended.
+  bool HasEnded(int32_t pid, const ProcessStat& stat, const Process& process);
+  // What is known of its state by now, where that is anything.
+  void NoteState(int32_t pid, uint64_t file_start, const Result<ProcessStat>& stat, SimTime now, Process* process);
+  model::ProcessExit ExitOf(const Process& process, SimTime now) const;
   // Returns whether the process is to be forgotten.
   bool LookAt(const FileName& file, Process* process, FolderLook* look);
 
@@ -108,6 +120,8 @@ class SegmentFolder {
   // apart.
   SimDuration clock_offset_;
   bool has_looked_ = false;
+  int64_t patience_ms_ = 0;           // of this look, for what the kernel is about to tell
+  std::unique_ptr<ExitWatch> exits_;  // none where it only looks
   std::map<FileName, Process> processes_;
 };
 

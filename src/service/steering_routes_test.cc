@@ -79,6 +79,7 @@ class SteeringRoutesTest : public testing::Test {
     finding.state = model::FindingState::kConfirmed;
     finding.confidence = 1;
     finding.action = model::RecommendedAction::kIsolateAndRestart;
+    finding.signs = {model::Sign::kPeers, model::Sign::kSilence};
     finding.summary = "its host is gone";
     model::Culprit culprit;
     culprit.kind = model::CulpritKind::kHost;

@@ -1,12 +1,17 @@
 #include "store/sqlite_store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/random.h"
 
 namespace fairlead::store {
@@ -88,7 +93,19 @@ Status Damaged(const std::string& path, const std::string& what) {
 void SqliteStore::CloseDatabase::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 void SqliteStore::FinalizeStatement::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
+// What is kept says who runs what: a new file is its owner's alone, and one that was made with wider rights becomes so.
+// SQLite gives those of the file to the ones beside it.
+Status SqliteStore::KeepFromOthers(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
+  struct stat about = {};
+  if (!file.is_open() || fstat(file.get(), &about) != 0) return OkStatus();  // opening it says why
+  if ((about.st_mode & 077) == 0 || !S_ISREG(about.st_mode) || fchmod(file.get(), 0600) == 0) return OkStatus();
+  return {StatusCode::kFailedPrecondition,
+          fmt::format("store {}: others may read it, and that can't be changed: {}", path, std::strerror(errno))};
+}
+
 Result<SqliteStore::Database> SqliteStore::OpenDatabase(const std::string& path, bool for_writing) {
+  if (for_writing) FL_RETURN_IF_ERROR(KeepFromOthers(path));
   sqlite3* raw = nullptr;
   const int flags = (for_writing ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) |
                     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -231,6 +248,7 @@ Status SqliteStore::Copy() const {
   const std::string fresh = path + ".new";
   std::error_code error;
   fs::remove(fresh, error);
+  FL_RETURN_IF_ERROR(KeepFromOthers(fresh));  // it is written into an empty file
   sqlite3_stmt* raw = nullptr;
   int code = sqlite3_prepare_v2(database_.get(), "VACUUM INTO ?1", -1, &raw, nullptr);
   const Statement statement(raw);

@@ -65,6 +65,7 @@ class SqliteStore : public Store {
   using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
 
   SqliteStore(SqliteOptions options, Database database);
+  static Status KeepFromOthers(const std::string& path);
   static Result<Database> OpenDatabase(const std::string& path, bool for_writing);
   static Status CheckContents(sqlite3* database, const std::string& path);
   Status Prepare();

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,25 @@ std::vector<Record> All(const Store& store) {
   auto records = store.List("");
   EXPECT_TRUE(records.ok());
   return records.ok() ? *records : std::vector<Record>();
+}
+
+TEST_F(SqliteStoreTest, ItsFilesAreTheOwners) {
+  const mode_t mask = umask(0);
+  const auto expect_closed = [&] {
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      EXPECT_EQ(entry.status().permissions() & fs::perms(0077), fs::perms::none) << entry.path();
+    }
+  };
+  {
+    const auto store = Open({.path = "", .sync = false, .copy_every = 1});
+    ASSERT_TRUE(store->Apply(std::vector<Change>{{"a", "b"}}).ok());
+    expect_closed();
+  }
+  for (const auto& entry : fs::directory_iterator(folder_.path())) fs::permissions(entry.path(), fs::perms(0644));
+  const auto store = Open({.path = "", .sync = false, .copy_every = 1});
+  ASSERT_TRUE(store->Apply(std::vector<Change>{{"a", "c"}}).ok());
+  expect_closed();
+  umask(mask);
 }
 
 TEST_F(SqliteStoreTest, WhatWasAppliedIsThereWhenOpenedAgain) {

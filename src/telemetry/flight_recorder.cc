@@ -344,7 +344,7 @@ class FlightMerger {
       host.job = report.job;
       host.host = HostId(report.rank.value());
       host.at = report.at;
-      host.ranks.push_back({report.rank, model::ProcessState::kRunning, 0});  // it has written its file
+      host.ranks.push_back({.rank = report.rank});  // it has written its file
       recording_.reports.emplace_back(std::move(host));
       recording_.reports.emplace_back(std::move(report));
     }

@@ -210,7 +210,7 @@ class InspectorMerger {
       host.host = recording_.layout.ranks[report.rank.index()].host;
       host.number = host_numbers[host.host]++;
       host.at = report.at;
-      host.ranks.push_back({report.rank, model::ProcessState::kRunning, 0});
+      host.ranks.push_back({.rank = report.rank});
       recording_.reports.emplace_back(std::move(host));
       recording_.reports.emplace_back(std::move(report));
     }

@@ -61,7 +61,7 @@ void JobAssembler::Note(SimTime now, const HostLook& look) {
     if (is_new && !first_seen_.has_value()) first_seen_ = now;
     process.is_gone = seen.state == model::ProcessState::kGone;
     process.is_there = !process.is_gone;
-    process.exit_code = seen.exit_code;
+    process.exit = seen.exit;
     if (Merge(seen.report, &process) || is_new) changed_ = now;
   }
 }
@@ -315,7 +315,7 @@ model::HostReport JobAssembler::ReportHost(const HostLook& look) const {
   for (const HostLook::Process& process : look.processes) {
     const auto rank = plan_->ranks.find({look.host, process.report.pid, process.report.process_start});
     if (rank == plan_->ranks.end() || !reported.insert(rank->second).second) continue;
-    result.ranks.push_back({.rank = rank->second, .state = process.state, .exit_code = process.exit_code});
+    result.ranks.push_back({.rank = rank->second, .state = process.state, .exit = process.exit});
   }
   // Those that were seen to be gone in an earlier look are so still.
   auto of_host = plan_->ranks.lower_bound({.host = look.host, .pid = INT32_MIN, .start = 0});
@@ -323,8 +323,7 @@ model::HostReport JobAssembler::ReportHost(const HostLook& look) const {
     const auto& [key, rank] = *of_host;
     const auto process = processes_.find(key);
     if (process != processes_.end() && process->second.is_gone && reported.insert(rank).second) {
-      result.ranks.push_back(
-          {.rank = rank, .state = model::ProcessState::kGone, .exit_code = process->second.exit_code});
+      result.ranks.push_back({.rank = rank, .state = model::ProcessState::kGone, .exit = process->second.exit});
     }
   }
   std::ranges::sort(result.ranks, {}, &model::RankLiveness::rank);

@@ -77,7 +77,7 @@ class JobAssembler {
     int32_t global_rank = -1;
     bool is_there = false;  // in the latest look of its host, and alive
     bool is_gone = false;   // was seen to be
-    int32_t exit_code = 0;
+    model::ProcessExit exit;
     std::vector<ProcessCommunicator> communicators;  // as first reported; of known size, no id twice
   };
   // A communicator as its processes tell.

@@ -273,8 +273,7 @@ class RasMerger {
       liveness.rank = rank;
       if (gone) {
         liveness.state = model::ProcessState::kGone;
-        liveness.exit_code = kUnknownExitCode;
-        has_dead_ = true;
+        liveness.exit.end = model::ProcessEnd::kBroken;
       }
       host.ranks.push_back(liveness);
     }
@@ -349,9 +348,6 @@ class RasMerger {
 
   void AddNotes() {
     std::vector<std::string>& notes = recording_.notes;
-    if (has_dead_) {
-      notes.push_back(fmt::format("RAS does not know how processes ended: exit code {} means that.", kUnknownExitCode));
-    }
     if (snapshots_.size() == 1 && num_apart_ > 0) {
       notes.push_back(
           fmt::format("One answer shows one instant: ranks are up to {} operations apart. If a second answer, "
@@ -375,7 +371,6 @@ class RasMerger {
 
   // As the diagnosis suspects what it watches itself.
   static constexpr int64_t kStalledAfterS = 10;
-  static constexpr int32_t kUnknownExitCode = -1;  // 0 would be a regular end
   // Of a rank that is far ahead, or that went far since the answer before: what was under way then is among the first.
   static constexpr uint64_t kNumOperationsMax = 64;
 
@@ -392,7 +387,6 @@ class RasMerger {
   bool has_moved_ = false;  // since the answer before
   std::set<uint32_t> absent_;
   uint64_t num_apart_ = 0;
-  bool has_dead_ = false;
 };
 
 }  // namespace

@@ -146,8 +146,8 @@ TEST(NcclRasTest, DeadAndSilentRanks) {
     if (report == nullptr) continue;
     for (const model::RankLiveness& liveness : report->ranks) {
       states[liveness.rank] = liveness.state;
-      // An exit code of 0 would be a regular end.
-      EXPECT_EQ(liveness.exit_code != 0, liveness.state == model::ProcessState::kGone);
+      EXPECT_EQ(liveness.exit.is_broken(), liveness.state == model::ProcessState::kGone);
+      EXPECT_FALSE(liveness.exit.code.has_value()) << "RAS does not know it";
     }
     EXPECT_NE(recording->host_names[report->host.index()], "10.0.0.3");  // both of its ranks are silent
   }

@@ -129,4 +129,11 @@ std::string FindFault(const ProcessReport& report) {
   return text;
 }
 
+std::string FindFault(const SeenProcess& process) {
+  Fault fault;
+  if (process.exit.at.has_value()) fault.Instant("ended_at", *process.exit.at);
+  fault.Sum("ended_within", process.exit.within);
+  return fault.is_found() ? fault.Take() : FindFault(process.report);
+}
+
 }  // namespace fairlead::telemetry

@@ -47,9 +47,7 @@ struct ProcessReport {
 // One process in one look: the state in the kernel, and the content of its segment.
 struct SeenProcess {
   model::ProcessState state = model::ProcessState::kRunning;
-  // Of one that is gone: 0 where it finalized its communicators, or removed its file with no operation pending, as a
-  // process does that ends regularly. Else -1: only its parent knows.
-  int32_t exit_code = 0;
+  model::ProcessExit exit = {};  // of one that is gone
   ProcessReport report;
 
   friend bool operator==(const SeenProcess&, const SeenProcess&) = default;
@@ -68,5 +66,6 @@ size_t NumRecords(const ProcessReport& report);
 // range, values out of those bounds); empty: nothing. Names of places: "operations[2].communicator: expected one of 4,
 // found 7". Cost: linear.
 std::string FindFault(const ProcessReport& report);
+std::string FindFault(const SeenProcess& process);
 
 }  // namespace fairlead::telemetry

@@ -18,12 +18,12 @@ void Describe(Archive& archive, Record& communicator) {
   archive.Required(5, "is_finalized", communicator.is_finalized);
 }
 
-// Without the job, which is the same for all processes of a message.
+// Without the job, which is the same for all processes of a message. Number 2 was an exit code that stood for
+// "unknown", too.
 template <class Archive, codec::IsRecord<SeenProcess> Record>
 void Describe(Archive& archive, Record& process) {
   auto& report = process.report;
   archive.Required(1, "state", process.state);
-  archive.Required(2, "exit_code", process.exit_code);
   archive.Required(3, "pid", report.pid, codec::PlainInt());
   archive.Required(4, "process_start", report.process_start);
   archive.Required(5, "global_rank", report.global_rank);
@@ -38,7 +38,11 @@ void Describe(Archive& archive, Record& process) {
   archive.Required(14, "is_finalizing", report.is_finalizing);
   archive.Required(15, "num_dropped", report.num_dropped);
   archive.Required(16, "num_damaged", report.num_damaged);
-  archive.Law([&] { return FindFault(report); });
+  archive.Optional(17, "exit_code", process.exit.code);
+  archive.Required(18, "end", process.exit.end);
+  archive.Optional(19, "ended_at", process.exit.at);
+  archive.Required(20, "ended_within", process.exit.within);
+  archive.Law([&] { return FindFault(process); });
 }
 
 }  // namespace fairlead::telemetry

@@ -115,7 +115,7 @@ HostReport DrawHostReport(const JobLayout& layout, Random& random) {
   const auto draw_liveness = [&] {
     return RankLiveness{.rank = DrawRank(layout, random),
                         .state = static_cast<ProcessState>(random.Below(3)),
-                        .exit_code = codec::AnyInteger<int32_t>(&random)};
+                        .exit = {.code = codec::AnyInteger<int32_t>(&random)}};
   };
   report.ranks =
       DrawDistinct<RankLiveness>(random.Below(4), draw_liveness, [](const RankLiveness& l) { return l.rank; });

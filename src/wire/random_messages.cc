@@ -31,6 +31,8 @@ void Keep(telemetry::SeenProcess* process) {
   const auto keep_place = [&](model::CommunicatorId* id) {
     *id = model::CommunicatorId(id->value() % num_communicators);
   };
+  Keep(&process->exit.at);
+  Keep(&process->exit.within);
   Keep(&report.at);
   Keep(&report.operations_since);
   for (telemetry::ProcessCommunicator& communicator : report.communicators) {

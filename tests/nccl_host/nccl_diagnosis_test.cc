@@ -71,7 +71,7 @@ class NcclJobTest : public testing::Test {
       EXPECT_THAT(seen.faults, IsEmpty());
       telemetry::HostLook look{.host = HostId(host), .number = num_looks_, .at = seen.at, .processes = {}};
       for (service::ProcessLook& process : seen.processes) {
-        look.processes.push_back({process.state, process.exit_code, std::move(process.report)});
+        look.processes.push_back({process.state, process.exit, std::move(process.report)});
       }
       for (model::TelemetryRecord& record : assembler_.Add(now, look)) {
         if (const auto* layout = std::get_if<model::JobLayout>(&record)) num_watched_ = layout->ranks.size();

@@ -203,10 +203,52 @@ TEST_F(SegmentFolderTest, AKilledProcessIsLookedAtOnceMoreAndItsFileTakenAway) {
   process.Kill();
   const ProcessLook look = LookAtOne();
   EXPECT_EQ(look.state, ProcessState::kGone);
-  EXPECT_EQ(look.exit_code, -1);
+  EXPECT_EQ(look.exit.end, model::ProcessEnd::kBroken);
+  EXPECT_EQ(look.exit.code.value_or(-SIGKILL), -SIGKILL) << "or not known";
+  EXPECT_TRUE(look.exit.at.has_value());
   EXPECT_EQ(look.report.busy_connections, 2u);
   EXPECT_FALSE(std::filesystem::exists(FileOf(pid)));
   EXPECT_THAT(folder_->Look().processes, IsEmpty());
+}
+
+// Seen in one look, as two deaths of a second are: the one that went first is known.
+TEST_F(SegmentFolderTest, TheOrderOfDeathsBetweenTwoLooksIsKnown) {
+  for (int round = 0; round < 5; ++round) {
+    std::vector<SimulatedProcess> processes;
+    for (int i = 0; i < 4; ++i) processes.emplace_back(Options());
+    EXPECT_THAT(folder_->Look().processes, SizeIs(4));
+    std::vector<pid_t> order;
+    for (const size_t i : {3, 1, 2, 0}) {
+      order.push_back(processes[i].pid());
+      processes[i].BeginAndStick();
+      processes[i].Kill();
+    }
+    std::map<SimTime, pid_t> by_death;
+    for (const ProcessLook& look : folder_->Look().processes) {
+      ASSERT_EQ(look.state, ProcessState::kGone);
+      ASSERT_TRUE(look.exit.at.has_value());
+      EXPECT_EQ(look.exit.within, SimDuration(0));
+      by_death[*look.exit.at] = look.report.pid;
+    }
+    std::vector<pid_t> found;
+    for (const auto& [at, pid] : by_death) found.push_back(pid);
+    EXPECT_EQ(found, order);
+  }
+}
+
+// /proc mounted with hidepid shows a living process of another user as it shows none.
+TEST_F(SegmentFolderTest, AProcessThatIsHiddenIsNotGone) {
+  const TemporaryFolder nothing;
+  SimulatedProcess process(Options());
+  for (const bool is_known : {true, false}) {
+    if (is_known) LookAtOne();
+    SegmentFolder blind({.folder = segments_.path(), .proc_folder = nothing.path()});
+    for (int i = 0; i < 2; ++i) {
+      for (const ProcessLook& look : blind.Look().processes) EXPECT_NE(look.state, ProcessState::kGone);
+    }
+    EXPECT_TRUE(std::filesystem::exists(FileOf(process.pid()))) << "not to be taken away";
+  }
+  EXPECT_EQ(LookAtOne().state, ProcessState::kRunning);
 }
 
 // Its file is gone with it; what it did at its end is still reported.
@@ -217,7 +259,8 @@ TEST_F(SegmentFolderTest, AProcessThatLeavesIsLookedAtOnceMore) {
   process.Leave();
   const ProcessLook look = LookAtOne();
   EXPECT_EQ(look.state, ProcessState::kGone);
-  EXPECT_EQ(look.exit_code, 0);
+  EXPECT_EQ(look.exit.end, model::ProcessEnd::kRegular);
+  EXPECT_EQ(look.exit.code.value_or(0), 0) << "or not known";
   EXPECT_TRUE(look.report.is_finalizing);
   EXPECT_THAT(folder_->Look().processes, IsEmpty());
 }
@@ -348,9 +391,9 @@ TEST_F(SegmentFolderTest, ABadJobNameIsReportedOnceAndRecordedAsNone) {
   }
 }
 
-// Without a descriptor left to open /proc/PID/stat with, no process counts as dead: known ones are reported as before,
-// nothing is removed, and once there are descriptors again the end of a process is reported correctly.
-TEST_F(SegmentFolderTest, WithoutDescriptorsNoProcessIsTreatedAsDead) {
+// Without a descriptor left to open /proc/PID/stat with, no living process counts as dead: known ones are reported as
+// before, and nothing of theirs is removed. Of one that is watched the kernel tells the end all the same.
+TEST_F(SegmentFolderTest, WithoutDescriptorsNoLivingProcessIsTreatedAsDead) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "UndefinedBehaviorSanitizer opens pipes to look at memory";
 #endif
@@ -365,16 +408,16 @@ TEST_F(SegmentFolderTest, WithoutDescriptorsNoProcessIsTreatedAsDead) {
     const FolderLook look = folder_->Look();
     EXPECT_FALSE(look.listing.ok());
     ASSERT_THAT(look.processes, SizeIs(2));
-    for (const ProcessLook& process : look.processes) EXPECT_EQ(process.state, ProcessState::kRunning);
+    for (const ProcessLook& process : look.processes) {
+      EXPECT_EQ(process.state == ProcessState::kGone, process.report.pid == killed) << "the kernel has told that";
+    }
     SegmentFolder fresh({.folder = segments_.path()});
     EXPECT_THAT(fresh.Look().processes, IsEmpty());
   }
-  for (const pid_t pid : {known.pid(), killed, unknown.pid()}) EXPECT_TRUE(std::filesystem::exists(FileOf(pid)));
+  for (const pid_t pid : {known.pid(), unknown.pid()}) EXPECT_TRUE(std::filesystem::exists(FileOf(pid)));
   const FolderLook look = folder_->Look();
-  ASSERT_THAT(look.processes, SizeIs(3));
-  for (const ProcessLook& process : look.processes) {
-    EXPECT_EQ(process.state == ProcessState::kGone, process.report.pid == killed);
-  }
+  ASSERT_THAT(look.processes, SizeIs(2));
+  for (const ProcessLook& process : look.processes) EXPECT_EQ(process.state, ProcessState::kRunning);
   EXPECT_FALSE(std::filesystem::exists(FileOf(killed)));
   EXPECT_TRUE(std::filesystem::exists(FileOf(known.pid())));
 }

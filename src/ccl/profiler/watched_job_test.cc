@@ -63,7 +63,7 @@ class WatchedJob : public testing::Test {
       EXPECT_THAT(seen.faults, IsEmpty());
       telemetry::HostLook look{.host = HostId(host), .number = num_looks_, .at = now_, .processes = {}};
       for (service::ProcessLook& process : seen.processes) {
-        look.processes.push_back({process.state, process.exit_code, std::move(process.report)});
+        look.processes.push_back({process.state, process.exit, std::move(process.report)});
       }
       for (model::TelemetryRecord& record : assembler_.Add(now_, look)) Take(std::move(record), &records);
     }

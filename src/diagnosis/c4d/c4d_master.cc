@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "diagnosis/c4d/death_watch.h"
+#include "diagnosis/c4d/independent_signs.h"
 #include "diagnosis/c4d/slow_options.h"
 #include "diagnosis/c4d/slow_transfer_detector.h"
 #include "diagnosis/c4d/straggler_detector.h"
@@ -67,6 +68,9 @@ std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::Tel
   JudgeBlocks(now);
   EndWindowIfDue(now);
   ClearGone(now);
+  for (const FindingId id : tracker_->open()) {
+    tracker_->NoteSigns(id, FindSigns(*picture_, tracker_->findings()[id.index()], now, options_.silence));
+  }
   return tracker_->TakeActions();
 }
 
@@ -170,6 +174,7 @@ void C4dMaster::JudgeStalled(SimTime now) {
     switch (suspect.syndrome) {
       case Syndrome::kDead:
         if (IsAftermath(suspect)) break;
+        ReplaceDeath(suspect, now);
         if (tracker_->Hold(suspect, now, SimDuration(0)) && !HasOpen(IsDead)) {
           tracker_->Open(suspect, now, ExplainedBy(suspect));
         }
@@ -194,6 +199,17 @@ void C4dMaster::JudgeStalled(SimTime now) {
   }
   tracker_->ForgetOthers(now);
   LearnPauses(now);
+}
+
+// A later report may tell of an earlier death. Not of hosts that are silent: of these no process is known to have
+// ended.
+void C4dMaster::ReplaceDeath(const Suspect& suspect, SimTime now) {
+  if (suspect.sub_cause == model::SubCause::kUnknown) return;
+  for (const FindingId id : tracker_->open()) {
+    const Finding& finding = tracker_->findings()[id.index()];
+    const bool is_other = IsDead(finding.syndrome) && finding.culprits != suspect.culprits;
+    if (is_other && finding.sub_cause != model::SubCause::kUnknown) tracker_->Clear(id, now);
+  }
 }
 
 // Whether it has been waited for these ranks before, for at least half as long, and they came by themselves.

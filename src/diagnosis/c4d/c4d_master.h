@@ -92,6 +92,7 @@ class C4dMaster {
   bool IsKnownPause(const Suspect& suspect, SimTime now);
   void LearnPauses(SimTime now);
   bool IsAftermath(const Suspect& dead) const;
+  void ReplaceDeath(const Suspect& suspect, SimTime now);
   void JudgeBlocks(SimTime now);
   void WeighTransfers(std::vector<Suspect>* suspects) const;
   void EndWindowIfDue(SimTime now);

@@ -69,7 +69,8 @@ class HandMadeJob {
     }
   }
 
-  // Rank `r` has begun its first send to `peer`, or its first receive from there, on "data 0", and may have finished it.
+  // Rank `r` has begun its first send to `peer`, or its first receive from there, on "data 0", and may have finished
+  // it.
   void BeginTransfer(uint32_t r, model::OperationKind kind, uint32_t peer, Stage stage = Stage::kStarted) {
     model::OperationRecord record;
     record.communicator = kData;
@@ -115,7 +116,7 @@ class HandMadeJob {
       report.host = HostId(h);
       report.number = static_cast<uint64_t>(now);
       report.at = Now() + skew[h];
-      for (uint32_t r = h * 4; r < h * 4 + 4; ++r) report.ranks.push_back({model::RankId(r), states[r], exit_codes[r]});
+      for (uint32_t r = h * 4; r < h * 4 + 4; ++r) report.ranks.push_back({model::RankId(r), states[r], exits[r]});
       report.symptoms = std::exchange(symptoms[h], {});
       if (!lost_hosts.contains(h)) records.emplace_back(std::move(report));
     }
@@ -154,7 +155,7 @@ class HandMadeJob {
   std::set<uint32_t> lost_hosts;
   std::set<uint32_t> lost_ranks;
   model::ProcessState states[kRanks] = {};
-  int32_t exit_codes[kRanks] = {};
+  model::ProcessExit exits[kRanks] = {};
   std::vector<model::HostSymptomRecord> symptoms[2];
   std::vector<C4dAction> actions;
   std::vector<std::pair<SimTime, std::vector<model::TelemetryRecord>>> history;

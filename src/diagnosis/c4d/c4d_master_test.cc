@@ -386,7 +386,7 @@ TEST(C4dMasterTest, ADeathIsFoundAtOnceAndWhatFollowsIsNot) {
   job.Iterate(5);
   job.DoAll(Job::kData, Stage::kStarted, {6});
   job.states[6] = model::ProcessState::kGone;
-  job.exit_codes[6] = 1;
+  job.exits[6].code = 1;
   job.symptoms[1] = {{model::HostSymptom::kGpuMemoryError, 2, "Xid 48"}};
   job.Tick();
   ASSERT_EQ(job.Open().size(), 1u);
@@ -396,11 +396,97 @@ TEST(C4dMasterTest, ADeathIsFoundAtOnceAndWhatFollowsIsNot) {
   EXPECT_EQ(job.Open().front().action, model::RecommendedAction::kIsolateAndRestart);
   // The launcher tears down the others.
   for (uint32_t r = 0; r < Job::kRanks; ++r) {
-    if (r != 6) job.exit_codes[r] = 143;
+    if (r != 6) job.exits[r].code = 143;
     job.states[r] = model::ProcessState::kGone;
   }
   job.Wait(60);
   EXPECT_EQ(job.master.findings().size(), 1u);
+}
+
+// What a process of a hand-made job looks like that died `before_ms` before the report of the next second.
+void Die(Job* job, uint32_t rank, int64_t before_ms, std::optional<int32_t> code = std::nullopt) {
+  const SimTime reported = job->Now() + SimDuration(1'000'000'000) + job->skew[rank / 4];
+  job->states[rank] = model::ProcessState::kGone;
+  job->exits[rank] = {.code = code,
+                      .end = model::ProcessEnd::kBroken,
+                      .at = reported - SimDuration(before_ms * 1'000'000),
+                      .within = SimDuration(0)};
+}
+
+// As in NCCL 2.30.7: rank 3 is killed, and rank 2, which waited for it, ends with an error before anybody looks.
+TEST(C4dMasterTest, WhoDiesOfALostConnectionIsNoCulprit) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  Die(&job, 3, 400, -9);
+  Die(&job, 2, 399, 1);
+  job.Tick();
+  Die(&job, 5, 100, 1);
+  job.Wait(10);
+  ASSERT_EQ(job.master.findings().size(), 1u);
+  EXPECT_TRUE(IsRank(job.master.findings()[0], 3));
+  EXPECT_EQ(job.master.findings()[0].summary, "The process of rank 3 (host 0, GPU 3) was ended by signal 9");
+}
+
+// The host of the culprit reports last, and its clock is an hour ahead.
+TEST(C4dMasterTest, ADeathThatIsToldLateIsTheCauseAllTheSame) {
+  Job job;
+  job.skew[1] = SimDuration(3'600'000'000'000);
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {6});
+  Die(&job, 2, 300);
+  job.Tick();
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(IsRank(job.Open()[0], 2)) << "nothing else is known";
+  Die(&job, 6, 1900);
+  job.Tick();
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_TRUE(IsRank(job.Open()[0], 6));
+  job.Wait(10);
+  EXPECT_EQ(job.master.findings().size(), 2u);
+}
+
+// 50 ms between two hosts may be the way of the reports.
+TEST(C4dMasterTest, WhereTheOrderIsNotKnownThatIsSaid) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {2, 6});
+  Die(&job, 2, 300);
+  Die(&job, 6, 350);
+  job.Tick();
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open()[0].culprits.size(), 2u);
+  EXPECT_NE(job.Open()[0].summary.find("which was first is not known"), std::string::npos);
+  EXPECT_TRUE(job.Open()[0].evidence.empty()) << "no exit code is invented";
+}
+
+TEST(C4dMasterTest, AnEndOfWhichNothingIsKnownAccusesNobody) {
+  Job job;
+  job.Iterate(5);
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.states[3] = model::ProcessState::kGone;
+  job.Wait(3);
+  EXPECT_TRUE(job.Open().empty());
+  // That the others wait for it is to be seen; nothing is to be done about its host.
+  job.Wait(kHangSeconds);
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open()[0].syndrome, Syndrome::kNonCommHang);
+  EXPECT_TRUE(IsRank(job.Open()[0], 3));
+  EXPECT_EQ(job.Open()[0].action, model::RecommendedAction::kWatch);
+}
+
+// That its process is gone is one sign, that another rank waits for it a second.
+TEST(C4dMasterTest, SignsOfADeathAreCountedApart) {
+  Job job;
+  job.Iterate(5);
+  Die(&job, 3, 400, 1);
+  job.Tick();
+  ASSERT_EQ(job.Open().size(), 1u);
+  EXPECT_EQ(job.Open()[0].signs, std::vector<model::Sign>{model::Sign::kKernel});
+  job.DoAll(Job::kData, Stage::kStarted, {3});
+  job.Tick();
+  EXPECT_EQ(job.Open()[0].signs, (std::vector<model::Sign>{model::Sign::kPeers, model::Sign::kKernel}));
+  EXPECT_EQ(job.actions.back().finding.signs.size(), 2u) << "it is told";
 }
 
 TEST(C4dMasterTest, AJobThatLeavesIsNotDead) {

@@ -17,11 +17,11 @@ using model::Syndrome;
 
 // An expected end: the program has finished.
 bool IsRegularEnd(const RankState& rank) {
-  return rank.process == ProcessState::kGone && (rank.is_finalizing || rank.exit_code == 0);
+  return rank.process == ProcessState::kGone && (rank.is_finalizing || !rank.exit.is_broken());
 }
 
 // As launchers do to the other ranks when one fails: SIGTERM, then SIGKILL; by number or as a shell tells.
-bool IsLaunchersSignal(int32_t exit_code) {
+bool IsLaunchersSignal(std::optional<int32_t> exit_code) {
   return exit_code == -15 || exit_code == 143 || exit_code == -9 || exit_code == 137;
 }
 
@@ -42,38 +42,67 @@ void KeepIfAny(std::vector<RankId>* ranks, Predicate predicate) {
   }
 }
 
-std::vector<RankId> FindFirstDeaths(const JobPicture& picture) {
-  SimTime first = SimTime::Never();
-  for (const RankState& rank : picture.ranks()) {
-    if (rank.process == ProcessState::kGone && !IsRegularEnd(rank)) first = std::min(first, rank.process_since);
-  }
-  std::vector<RankId> ranks;
+// Reports of different hosts take different times to the master.
+constexpr SimDuration kTransitMax(200'000'000);
+
+// Whether `b` has died after `a` for sure. On one host that is exact.
+bool DiedBefore(const RankState& a, const RankState& b) {
+  if (a.host != b.host) return b.alive_until >= a.gone_at + kTransitMax;
+  if (!a.exit.at.has_value() || !b.exit.at.has_value()) return b.alive_until >= a.gone_at;
+  const SimTime alive_until = *b.exit.at - b.exit.within;
+  return alive_until > *a.exit.at || (alive_until == *a.exit.at && b.exit.within > SimDuration(0));
+}
+
+struct FirstDeaths {
+  std::vector<RankId> ranks;  // any of them may be the first
+  size_t num_later = 0;       // that followed
+};
+
+FirstDeaths FindFirstDeaths(const JobPicture& picture) {
+  std::vector<RankId> dead;
   for (size_t r = 0; r < picture.ranks().size(); ++r) {
     const RankState& rank = picture.ranks()[RankId(r)];
-    if (rank.process == ProcessState::kGone && !IsRegularEnd(rank) && rank.process_since == first) {
-      ranks.emplace_back(r);
-    }
+    if (rank.process == ProcessState::kGone && !IsRegularEnd(rank)) dead.emplace_back(r);
   }
-  KeepIfAny(&ranks, [&](RankId rank) { return FindGpuError(picture, rank) != nullptr; });
-  KeepIfAny(&ranks, [&](RankId rank) { return !IsLaunchersSignal(picture.ranks()[rank].exit_code); });
-  return ranks;
+  FirstDeaths first;
+  for (const RankId rank : dead) {
+    const bool is_later = std::ranges::any_of(
+        dead, [&](RankId other) { return DiedBefore(picture.ranks()[other], picture.ranks()[rank]); });
+    if (!is_later) first.ranks.push_back(rank);
+  }
+  KeepIfAny(&first.ranks, [&](RankId rank) { return FindGpuError(picture, rank) != nullptr; });
+  KeepIfAny(&first.ranks, [&](RankId rank) { return !IsLaunchersSignal(picture.ranks()[rank].exit.code); });
+  first.num_later = dead.size() - first.ranks.size();
+  return first;
+}
+
+std::string EndText(const FirstDeaths& first, std::optional<int32_t> code) {
+  if (first.ranks.size() > 1) return " have ended, and which was first is not known";
+  if (!code.has_value()) return " has ended";
+  return *code < 0 ? fmt::format(" was ended by signal {}", -*code)
+                   : fmt::format(" has ended with exit code {}", *code);
 }
 
 std::optional<Suspect> FindDead(const JobPicture& picture) {
-  const std::vector<RankId> dead = FindFirstDeaths(picture);
-  if (dead.empty()) return std::nullopt;
+  const FirstDeaths dead = FindFirstDeaths(picture);
+  if (dead.ranks.empty()) return std::nullopt;
   const model::JobLayout& layout = picture.layout();
+  const RankId first = dead.ranks.front();
   Suspect suspect;
   suspect.syndrome = Syndrome::kDead;
-  suspect.culprits = RankCulprits(layout, dead);
+  suspect.culprits = RankCulprits(layout, dead.ranks);
   suspect.confidence = 0.99;
   suspect.sub_cause = SubCause::kProcess;
-  const int32_t exit_code = picture.ranks()[dead.front()].exit_code;
-  suspect.evidence.push_back(
-      {fmt::format("exit code of rank {}", dead.front().value()), static_cast<double>(exit_code), 0, ""});
-  suspect.summary = fmt::format("The process of {} has ended with exit code {}",
-                                Describe(layout, picture.names(), suspect.culprits), exit_code);
-  if (const model::HostSymptomRecord* error = FindGpuError(picture, dead.front())) {
+  const std::optional<int32_t> code = picture.ranks()[first].exit.code;
+  if (code.has_value()) {
+    suspect.evidence.push_back({fmt::format("exit code of rank {}", first.value()), static_cast<double>(*code), 0, ""});
+  }
+  if (dead.num_later > 0) {
+    suspect.evidence.push_back({"processes that ended after it", static_cast<double>(dead.num_later), 0, ""});
+  }
+  suspect.summary = fmt::format("The process{} of {}{}", dead.ranks.size() > 1 ? "es" : "",
+                                Describe(layout, picture.names(), suspect.culprits), EndText(dead, code));
+  if (const model::HostSymptomRecord* error = FindGpuError(picture, first)) {
     suspect.sub_cause = SubCause::kGpuError;
     suspect.summary += fmt::format(" after an error of its GPU{}{}", error->text.empty() ? "" : ": ", error->text);
   }

@@ -1,12 +1,16 @@
 // Which hosts and processes are gone, and which only do not answer.
 //
-// Method      gone         the agent says so; at once. Of several, those that went first are the cause: the others are
-//                          torn down by their launcher. Among these, ranks with an error of their GPU come first, then
-//                          those that no signal of a launcher ended.
-//             silent       nothing from the host for several report periods unseen       silent, but the job went on
-//             meanwhile: only the agent is away. `unreachable` silent hosts whose job is stalled are dead: by the hang
-//             rule (hang_rule.h). More than a share of all hosts silent at once is a fault of our own: no host counts
-//             as dead. If no host reports any more, none is named, except for a job on one host.
+// Method      gone         the agent says so; at once. Of several, the one that went first is the cause: the others
+//                          lost their connections to it, or are torn down by their launcher. On one host their order is
+//                          exact; of two hosts, one death is before the other if it was, by the times that agents
+//                          tell and 200 ms for the way of reports. Among those that may have been first, ranks with an
+//                          error of their GPU come first, then those that no signal of a launcher ended. How an end
+//                          came about may be unknown: nobody is accused by that.
+//             silent       nothing from the host for several report periods
+//             unseen       silent, but the job went on meanwhile: only the agent is away. `unreachable`
+//             Silent hosts whose job is stalled are dead: by the hang rule (hang_rule.h). More than a share of all
+//             hosts silent at once is a fault of our own: no host counts as dead. If no host reports any more, none is
+//             named, except for a job on one host.
 // Differs     docs/spec/c4.md section 4.3 gives the limits; which one went first, and the difference between an agent
 //             and a host that is gone, are ours.
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "diagnosis/c4d/calibration.h"
 #include "diagnosis/c4d/wording.h"
@@ -161,6 +162,19 @@ void FindingTracker::Raise(const Suspect& suspect) {
   if (!id || suspect.confidence <= findings_[id->index()].score + kSurer) return;
   Fill(suspect, findings_[id->index()]);
   Tell(FindingChange::kUpdated, *id);
+}
+
+void FindingTracker::NoteSigns(FindingId id, const std::vector<model::Sign>& signs) {
+  Finding& finding = findings_[id.index()];
+  std::vector<model::Sign> all;
+  std::ranges::set_union(finding.signs, signs, std::back_inserter(all));
+  if (all == finding.signs) return;
+  finding.signs = std::move(all);
+  const auto told = std::ranges::find_if(actions_, [id](const C4dAction& a) { return a.finding.id == id; });
+  if (told == actions_.end()) return Tell(FindingChange::kUpdated, id);
+  for (C4dAction& action : actions_) {
+    if (action.finding.id == id) action.finding.signs = finding.signs;
+  }
 }
 
 void FindingTracker::AddSymptom(FindingId id, FindingId symptom) {

@@ -59,6 +59,8 @@ class FindingTracker {
   void Open(const Suspect& suspect, SimTime now, std::vector<model::FindingId> symptoms);
   // What is known about an open suspicion by now, if it has become surer; nothing changes otherwise.
   void Raise(const Suspect& suspect);
+  // Adds to the signs of an open finding.
+  void NoteSigns(model::FindingId id, const std::vector<model::Sign>& signs);
   void AddSymptom(model::FindingId id, model::FindingId symptom);
   void Clear(model::FindingId id, SimTime now);
   void ClearAll(SimTime now);

@@ -45,6 +45,7 @@ class HangRule {
     LeaveOutLinksOfFrozen();
     std::vector<Suspect> suspects;
     AddRankSuspect(Syndrome::kDead, gone_, &suspects);
+    AddRankSuspect(Syndrome::kNonCommHang, left_, &suspects);
     AddRankSuspect(Syndrome::kNonCommHang, stopped_, &suspects);
     AddRankSuspect(Syndrome::kNonCommHang, absent_, &suspects);
     AddCommHang(&suspects);
@@ -66,6 +67,9 @@ class HangRule {
   void AddRank(RankId rank) {
     switch (hindrances_[rank]) {
       case Hindrance::kGone:
+        has_ended_ = true;  // if it was a death, the death watch names it
+        if (!picture_.ranks()[rank].exit.is_broken()) left_.push_back(rank);
+        return;
       case Hindrance::kSilent:
         gone_.push_back(rank);
         return;
@@ -305,6 +309,11 @@ class HangRule {
       suspect.sub_cause = SubCause::kUnknown;
       suspect.summary =
           fmt::format("{} does not answer any more, and {} ranks wait for it in {}", who, NumWaiting(), what);
+    } else if (picture_.ranks()[ranks.front()].process == model::ProcessState::kGone) {
+      suspect.sub_cause = SubCause::kProcess;
+      suspect.may_be_busy = false;
+      suspect.summary = fmt::format("The process of {} has ended without an error, and {} ranks wait for it in {}", who,
+                                    NumWaiting(), what);
     } else if (suspect.sub_cause == SubCause::kProcess) {
       suspect.summary = fmt::format("The process of {} is stopped (signal or debugger), and {} ranks wait for it in {}",
                                     who, NumWaiting(), what);
@@ -386,7 +395,7 @@ class HangRule {
 
   void AddCommHang(std::vector<Suspect>* suspects) const {
     if (links_.empty() && gpus_.empty() && out_of_sight_.empty() && !unseen_.empty()) {
-      if (absent_.empty() && gone_.empty() && cycles_.empty()) AddUnseen(suspects);
+      if (absent_.empty() && gone_.empty() && !has_ended_ && cycles_.empty()) AddUnseen(suspects);
       return;
     }
     if (stuck_.empty()) return;
@@ -516,7 +525,9 @@ class HangRule {
   uint32_t num_ranks_;
 
   // Where the walks end.
-  std::vector<RankId> gone_;
+  std::vector<RankId> gone_;  // with their hosts
+  std::vector<RankId> left_;  // without an error
+  bool has_ended_ = false;    // a process, with an error or without
   std::vector<RankId> stopped_;
   std::vector<RankId> absent_;
   std::vector<const PendingOperation*> stuck_;         // all have started

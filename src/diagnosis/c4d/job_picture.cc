@@ -129,12 +129,24 @@ bool JobPicture::Add(SimTime now, const model::HostReport& report) {
       ++counters_.damaged_records;
       continue;
     }
-    RankState& rank = ranks_[liveness.rank];
-    if (rank.process != liveness.state) rank.process_since = now;
-    rank.process = liveness.state;
-    rank.exit_code = liveness.exit_code;
+    NoteLiveness(now, report.at, liveness, &ranks_[liveness.rank]);
   }
   return true;
+}
+
+void JobPicture::NoteLiveness(SimTime now, SimTime at, const model::RankLiveness& liveness, RankState* rank) {
+  const bool was_gone = rank->process == model::ProcessState::kGone;
+  rank->process = liveness.state;
+  if (liveness.state != model::ProcessState::kGone) {
+    rank->alive_until = now;
+    rank->exit = {};
+    return;
+  }
+  if (was_gone) return;
+  rank->exit = liveness.exit;
+  rank->gone_at = liveness.exit.at.has_value() ? OnOwnClock(now, at, *liveness.exit.at) : now;
+  if (liveness.exit.at.has_value()) rank->alive_until = rank->gone_at - liveness.exit.within;
+  rank->alive_until = std::min(rank->alive_until, rank->gone_at);
 }
 
 void JobPicture::SetSilent(RankId rank, bool is_silent) {

@@ -71,8 +71,10 @@ struct RankState {
   bool is_silent = false;
   bool is_finalizing = false;
   model::ProcessState process = model::ProcessState::kRunning;
-  int32_t exit_code = 0;
-  SimTime process_since;                     // when the process state was first reported
+  model::ProcessExit exit;  // of one that is gone
+  // Of one that is gone, on the master's clock: it died after the one, and not after the other.
+  SimTime alive_until;
+  SimTime gone_at;
   std::vector<ConnectionState> connections;  // ascending keys
 };
 
@@ -197,6 +199,8 @@ class JobPicture {
                      const model::ConnectionRecord& record, size_t hint);
   void NoteProgress(model::RankId rank, model::CommunicatorId communicator, SimTime time);
   void HandOutCompleted(model::CommunicatorId id, const CompletionSink& sink);
+  // Args: at: of the report, on its host's clock. The first word about an end counts.
+  static void NoteLiveness(SimTime now, SimTime at, const model::RankLiveness& liveness, RankState* rank);
   HostState* FindHost(HostId id);
   void SetSilent(model::RankId rank, bool is_silent);
 

@@ -64,15 +64,14 @@ TEST(WordingTest, FindingsOfTheMasterHaveTheNames) {
         const bool is_dead = second >= 2 && host == 1 && gpu == 0;
         report.ranks.push_back({.rank = RankId(host * 2 + gpu),
                                 .state = is_dead ? model::ProcessState::kGone : model::ProcessState::kRunning,
-                                .exit_code = is_dead ? -9 : 0});
+                                .exit = {.code = is_dead ? std::optional(-9) : std::nullopt}});
       }
       records.emplace_back(report);
     }
     ++number;
     for (const C4dAction& action : master.Handle(now, records)) summaries.insert(action.finding.summary);
   }
-  EXPECT_EQ(summaries,
-            std::set<std::string>{"The process of rank 2 (host worker-b, GPU 0) has ended with exit code -9"});
+  EXPECT_EQ(summaries, std::set<std::string>{"The process of rank 2 (host worker-b, GPU 0) was ended by signal 9"});
 }
 
 // What is slow by little is not worth a restart, whatever kind it is and however sure the finding is; nor is what

@@ -228,6 +228,7 @@ TEST(DryRunTest, ReportsWhatWouldBeDone) {
   finding.syndrome = model::Syndrome::kCommHang;
   finding.state = model::FindingState::kConfirmed;
   finding.confidence = 1;
+  finding.signs = {model::Sign::kPeers, model::Sign::kOwnRanks};
   finding.action = model::RecommendedAction::kIsolateAndRestart;
   model::Culprit culprit;
   culprit.kind = model::CulpritKind::kHost;

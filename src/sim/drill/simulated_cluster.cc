@@ -148,7 +148,7 @@ void SimulatedCluster::Stop(SimTime now) {
     report.at = now;
     for (uint32_t r = 0; r < options_.shape.NumRanks(); ++r) {
       if (options_.shape.HostOf(model::RankId(r)) != HostId(h)) continue;
-      report.ranks.push_back({model::RankId(r), model::ProcessState::kGone, kStoppedExitCode});
+      report.ranks.push_back({model::RankId(r), model::ProcessState::kGone, {.code = kStoppedExitCode}});
     }
     parting_.emplace_back(std::move(report));
   }

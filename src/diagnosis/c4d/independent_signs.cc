@@ -1,0 +1,81 @@
+#include "diagnosis/c4d/independent_signs.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::ProcessState;
+using model::RankId;
+using model::Sign;
+
+// Ranks that a culprit stands for: itself, or all of its host.
+std::set<RankId> AccusedRanks(const JobPicture& picture, const model::Finding& finding) {
+  std::set<RankId> accused;
+  for (const model::Culprit& culprit : finding.culprits) {
+    if (culprit.rank.valid()) {
+      accused.insert(culprit.rank);
+      continue;
+    }
+    for (const HostState& host : picture.hosts()) {
+      if (host.id == culprit.host) accused.insert(host.ranks.begin(), host.ranks.end());
+    }
+  }
+  return accused;
+}
+
+bool IsBegun(Stage stage) { return stage == Stage::kEnqueued || stage == Stage::kStarted; }
+
+// Whether a rank that lives has begun what the accused one has not finished.
+bool IsWaitedFor(const JobPicture& picture, RankId accused, const std::set<RankId>& all_accused) {
+  for (const Membership& membership : picture.ranks()[accused].memberships) {
+    const CommunicatorState& communicator = picture.communicators()[membership.communicator];
+    const std::vector<RankId>& members = picture.layout().communicators[membership.communicator.index()].ranks;
+    for (uint32_t p = 0; p < members.size(); ++p) {
+      if (all_accused.contains(members[p]) || picture.ranks()[members[p]].process == ProcessState::kGone) continue;
+      for (const OpenOperation& operation : communicator.collectives.open()) {
+        if (communicator.collectives.StageOf(operation, membership.position) != Stage::kFinished &&
+            IsBegun(communicator.collectives.StageOf(operation, p))) {
+          return true;
+        }
+      }
+      const std::vector<Lane>& lanes = communicator.transfers.lanes(p);
+      if (std::ranges::any_of(lanes, [&](const Lane& l) { return l.peer == membership.position && l.is_pending(); })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Sign> FindSigns(const JobPicture& picture, const model::Finding& finding, SimTime now,
+                            const SilenceOptions& options) {
+  const std::set<RankId> accused = AccusedRanks(picture, finding);
+  std::set<Sign> signs;
+  const bool is_death = finding.syndrome == model::Syndrome::kDead;
+  if (finding.syndrome != model::Syndrome::kUnreachable) {
+    const bool has_peers =
+        !is_death || std::ranges::any_of(accused, [&](RankId rank) { return IsWaitedFor(picture, rank, accused); });
+    if (has_peers) signs.insert(Sign::kPeers);
+  }
+  for (const RankId rank : accused) {
+    const RankState& state = picture.ranks()[rank];
+    const bool is_told = state.has_told && now - state.last_heard < options.silent_after;
+    if (!is_death && is_told) signs.insert(Sign::kOwnRanks);
+    if (state.process == ProcessState::kStopped) signs.insert(Sign::kKernel);
+    if (state.process == ProcessState::kGone && state.exit.is_broken()) signs.insert(Sign::kKernel);
+  }
+  for (const HostState& host : picture.hosts()) {
+    const bool is_accused = std::ranges::any_of(
+        finding.culprits, [&](const model::Culprit& c) { return c.host.valid() && c.host == host.id; });
+    if (!is_accused) continue;
+    if (!host.symptoms.empty()) signs.insert(Sign::kDevice);
+    if (now - host.last_heard >= options.silent_after) signs.insert(Sign::kSilence);
+  }
+  return {signs.begin(), signs.end()};
+}
+
+}  // namespace fairlead::diagnosis::c4d

@@ -1,0 +1,25 @@
+// From how many sides is a suspicion known? (model/finding.h, Sign)
+//
+// Method      peers      others wait: of a hang, a slow rank or a slow path that is what the suspicion is made of; of a
+//                        death, a rank that lives has begun an operation that the dead one has not finished
+//             own ranks  the accused ranks, or those of the accused host, have told of themselves and are not silent
+//             kernel     the agent of their host says that they have ended, or are stopped
+//             device     their host has told of an error of a GPU, a NIC or a port
+//             silence    nothing has come from their host for `silent_after`
+// Cost        O(pending operations times their ranks), of deaths only.
+#pragma once
+
+#include <vector>
+
+#include "base/sim_time.h"
+#include "diagnosis/c4d/c4d_options.h"
+#include "diagnosis/c4d/job_picture.h"
+#include "model/finding.h"
+
+namespace fairlead::diagnosis::c4d {
+
+// Ascending.
+std::vector<model::Sign> FindSigns(const JobPicture& picture, const model::Finding& finding, SimTime now,
+                                   const SilenceOptions& options);
+
+}  // namespace fairlead::diagnosis::c4d
