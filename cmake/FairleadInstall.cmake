@@ -4,6 +4,7 @@
 #   fairlead     programs for people, and the files that these find by name
 #   agent        the daemon of each host         controller   the daemon of a cluster
 #   preload      what training processes load
+#   slurm        what Slurm loads and runs, on its controller, login and training hosts
 include(GNUInstallDirs)
 set(FAIRLEAD_PACKAGE_MAINTAINER "Fairlead maintainers <maintainers@fairlead.example>" CACHE STRING
   "Who answers for the packages, as NAME <ADDRESS>")
@@ -28,6 +29,13 @@ foreach(folder IN ITEMS deploy scenarios profiles fabrics schemas trace_profiles
 endforeach()
 install(PROGRAMS integrations/slurm/fairlead-hook DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead/integrations/slurm
   COMPONENT controller)
+install(PROGRAMS integrations/slurm/fairlead-epilog integrations/slurm/fairlead-job-end integrations/slurm/fairlead-prolog
+  integrations/slurm/fairlead-watchdog DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead/integrations/slurm COMPONENT slurm)
+install(FILES integrations/slurm/fairlead_jobs.lua integrations/slurm/job_submit.lua integrations/slurm/plugstack.conf
+  integrations/slurm/slurm.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/fairlead/integrations/slurm COMPONENT slurm)
+if(TARGET fairlead_spank)
+  install(TARGETS fairlead_spank LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fairlead COMPONENT slurm)
+endif()
 
 # Daemons: a unit, and a file with its options. Nothing enables the unit.
 set(FAIRLEAD_UNIT_DIR lib/systemd/system CACHE STRING "Folder of systemd units; Debian 12's is /lib/systemd/system")
@@ -43,7 +51,7 @@ foreach(daemon IN ITEMS agent controller)
 endforeach()
 
 # What each package says about itself, and what the programs write about themselves (packaging/install_*.cmake).
-foreach(component IN ITEMS fairlead agent controller preload)
+foreach(component IN ITEMS fairlead agent controller preload slurm)
   install(CODE "
     set(COMPONENT ${component})
     set(GIT \"${GIT_EXECUTABLE}\")
@@ -60,3 +68,4 @@ install(FILES docs/operate/diagnosis.md docs/operate/packages.md
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-controller COMPONENT controller)
 install(FILES docs/operate/packages.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-agent COMPONENT agent)
 install(FILES docs/internals/modules/ccl.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libfairlead-preload COMPONENT preload)
+install(FILES docs/operate/slurm.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fairlead-slurm COMPONENT slurm)

@@ -6,7 +6,7 @@ set(CPACK_PACKAGE_VENDOR Fairlead)
 set(CPACK_PACKAGE_CONTACT "${FAIRLEAD_PACKAGE_MAINTAINER}")
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
-set(CPACK_COMPONENTS_ALL fairlead agent controller preload)
+set(CPACK_COMPONENTS_ALL fairlead agent controller preload slurm)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
@@ -83,6 +83,19 @@ NCCL (NCCL_PROFILER_PLUGIN), and a Python package that watches PyTorch jobs
 without NCCL. The libraries need nothing but the C library, and leave a job
 alone where no agent answers.")
 
+set(CPACK_DEBIAN_SLURM_PACKAGE_NAME fairlead-slurm)
+set(CPACK_DEBIAN_SLURM_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_SLURM_PACKAGE_RECOMMENDS "libfairlead-preload, curl, jq")
+set(CPACK_DEBIAN_SLURM_PACKAGE_SUGGESTS "slurmctld, slurmd")
+set(CPACK_COMPONENT_SLURM_DESCRIPTION
+"Fairlead in the jobs of a Slurm cluster
+A plugin for Slurm gives every task the environment by which Fairlead watches
+it and steers its connections, with an option for those who want neither.
+Further programs for Slurm prepare hosts, tell Fairlead when a job ends, and
+mark jobs that may be given another size.
+
+Nothing is in force before you name it in slurm.conf and plugstack.conf.")
+
 # What dpkg runs for the two daemons (packaging/debian/daemon), as the package of each.
 foreach(DAEMON IN ITEMS agent controller)
   set(PACKAGE fairlead-${DAEMON})
@@ -100,14 +113,14 @@ foreach(DAEMON IN ITEMS agent controller)
 endforeach()
 
 # What lintian is not to say (packaging/debian/lintian-overrides.in, with the reasons).
-foreach(PACKAGE IN ITEMS fairlead fairlead-agent fairlead-controller libfairlead-preload)
+foreach(PACKAGE IN ITEMS fairlead fairlead-agent fairlead-controller fairlead-slurm libfairlead-preload)
   configure_file(packaging/debian/lintian-overrides.in ${PROJECT_BINARY_DIR}/packaging/lintian/${PACKAGE} @ONLY)
   string(REGEX REPLACE "^(fairlead|libfairlead)-" "" component ${PACKAGE})
   install(FILES ${PROJECT_BINARY_DIR}/packaging/lintian/${PACKAGE} DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
     COMPONENT ${component})
 endforeach()
 
-foreach(component IN ITEMS FAIRLEAD AGENT CONTROLLER PRELOAD)
+foreach(component IN ITEMS FAIRLEAD AGENT CONTROLLER PRELOAD SLURM)
   set(CPACK_DEBIAN_${component}_DEBUGINFO_PACKAGE ON)
 endforeach()
 

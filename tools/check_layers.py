@@ -23,7 +23,7 @@ import sys
 MODULES = [
     "base", "codec", "shm", "model", "topology", "collective", "workload", "fluid", "trace", "telemetry", "execution",
     "prediction", "scheduling", "traffic", "diagnosis", "controller", "agent", "sim", "report", "experiment", "wire",
-    "store", "service", "lab", "ccl", "cli"
+    "store", "service", "slurm", "lab", "ccl", "cli"
 ]
 POLICY_MODULES = {"scheduling", "traffic", "diagnosis"}
 POLICY_USERS = {"controller", "agent"}

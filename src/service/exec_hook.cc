@@ -26,7 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMaxOutput = 64 * 1024;
 // How often the end of a program that has closed its output is looked for.
 constexpr std::chrono::milliseconds kPollPeriod{20};
 
@@ -57,6 +56,7 @@ class HookRun {
  private:
   void WriteSome();
   void ReadSome();
+  void ReadFrom(Descriptor* from, std::string* text) const;
   bool HasEnded();
   void KillAtDeadline(Clock::time_point now);
 
@@ -64,6 +64,7 @@ class HookRun {
   std::string_view input_;
   Descriptor to_program_;
   Descriptor from_program_;
+  Descriptor errors_;  // open where they are kept apart
   pid_t pid_ = -1;
   Clock::time_point deadline_;
   std::optional<int> wait_status_;
@@ -73,6 +74,10 @@ class HookRun {
 Status HookRun::Start() {
   FL_ASSIGN_OR_RETURN(Channel in, MakeChannel());
   FL_ASSIGN_OR_RETURN(Channel out, MakeChannel());
+  Channel errors;
+  if (options_.separates_errors) {
+    FL_ASSIGN_OR_RETURN(errors, MakeChannel());
+  }
   std::vector<char*> arguments;
   for (const std::string& argument : options_.command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -80,7 +85,7 @@ Status HookRun::Start() {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in.theirs.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.theirs.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out.theirs.get(), STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, (errors.theirs.is_open() ? errors : out).theirs.get(), STDERR_FILENO);
   posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -91,7 +96,8 @@ Status HookRun::Start() {
   if (error != 0) return SystemError(fmt::format("can't start '{}'", options_.command.front()), error);
   to_program_ = std::move(in.ours);
   from_program_ = std::move(out.ours);
-  for (const Descriptor* ours : {&to_program_, &from_program_}) fcntl(ours->get(), F_SETFL, O_NONBLOCK);
+  errors_ = std::move(errors.ours);
+  for (const Descriptor* ours : {&to_program_, &from_program_, &errors_}) fcntl(ours->get(), F_SETFL, O_NONBLOCK);
   deadline_ = Clock::now() + options_.deadline;
   return OkStatus();
 }
@@ -99,10 +105,11 @@ Status HookRun::Start() {
 ExecHookOutcome HookRun::Finish() {
   while (!HasEnded()) {
     KillAtDeadline(Clock::now());
-    std::array<pollfd, 2> watched = {{{from_program_.get(), POLLIN, 0}, {to_program_.get(), POLLOUT, 0}}};
+    std::array<pollfd, 3> watched = {
+        {{from_program_.get(), POLLIN, 0}, {to_program_.get(), POLLOUT, 0}, {errors_.get(), POLLIN, 0}}};
     poll(watched.data(), watched.size(), static_cast<int>(kPollPeriod.count()));
     if (watched[1].revents != 0) WriteSome();
-    if (watched[0].revents != 0) ReadSome();
+    if (watched[0].revents != 0 || watched[2].revents != 0) ReadSome();
   }
   ReadSome();  // what it wrote last
   outcome_.exit_code = WIFSIGNALED(*wait_status_) ? 128 + WTERMSIG(*wait_status_) : WEXITSTATUS(*wait_status_);
@@ -121,14 +128,19 @@ void HookRun::WriteSome() {
 }
 
 void HookRun::ReadSome() {
-  std::array<char, 4096> buffer;
-  while (from_program_.is_open()) {
-    const ssize_t count = recv(from_program_.get(), buffer.data(), buffer.size(), 0);
+  ReadFrom(&from_program_, &outcome_.output);
+  ReadFrom(&errors_, &outcome_.errors);
+}
+
+void HookRun::ReadFrom(Descriptor* from, std::string* text) const {
+  std::array<char, 65536> buffer;
+  while (from->is_open()) {
+    const ssize_t count = recv(from->get(), buffer.data(), buffer.size(), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
-    if (count <= 0) return from_program_.Close();
-    const size_t room = kMaxOutput - outcome_.output.size();
-    outcome_.output.append(buffer.data(), std::min(room, static_cast<size_t>(count)));
+    if (count <= 0) return from->Close();
+    const size_t room = options_.output_bytes_max - text->size();
+    text->append(buffer.data(), std::min(room, static_cast<size_t>(count)));
   }
 }
 

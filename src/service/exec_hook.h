@@ -22,6 +22,10 @@ struct ExecHookOptions {
   std::chrono::milliseconds deadline{60'000};
   // Between SIGTERM and SIGKILL.
   std::chrono::milliseconds grace{2'000};
+  // Of output (and of errors) so much is kept; > 0.
+  size_t output_bytes_max = 64 * 1024;
+  // Whether standard error is kept apart from standard output.
+  bool separates_errors = false;
   // When it turns true, the program is ended as if its deadline had come. May be null.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -29,7 +33,8 @@ struct ExecHookOptions {
 struct ExecHookOutcome {
   int exit_code = 0;       // 128 + number when a signal ended it
   bool timed_out = false;  // it was ended at the deadline
-  std::string output;      // what it wrote to standard output and error, the first 64 KiB
+  std::string output;      // what it wrote to standard output and error
+  std::string errors;      // what it wrote to standard error, where that is kept apart
 
   bool ok() const { return exit_code == 0 && !timed_out; }
 };

@@ -87,5 +87,19 @@ TEST(ExecHookTest, AProgramThatIsNotThereIsAnError) {
   EXPECT_EQ(RunExecHook({}, "").status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(ExecHookTest, ErrorsAreKeptApartWhereThatIsAsked) {
+  ExecHookOptions options;
+  options.command = {"sh", "-c", "echo out; echo err >&2; head -c 300000 /dev/zero | tr '\\0' x >&2; echo more"};
+  options.separates_errors = true;
+  options.output_bytes_max = 200'000;
+  const auto outcome = RunExecHook(options, "");
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->output, "out\nmore\n");
+  EXPECT_EQ(outcome->errors.size(), 200'000u);
+  EXPECT_EQ(outcome->errors.substr(0, 5), "err\nx");
+  options.command = {"head", "-c", "300000", "/dev/zero"};
+  EXPECT_EQ(RunExecHook(options, "")->output.size(), 200'000u);
+}
+
 }  // namespace
 }  // namespace fairlead::service

@@ -19,7 +19,7 @@ import unittest
 from pathlib import Path
 
 BUILD, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-COMPONENTS = ("fairlead", "agent", "controller", "preload")
+COMPONENTS = ("fairlead", "agent", "controller", "preload", "slurm")
 DAEMONS = ("agent", "controller")
 # What systemd-analyze security may say at most; 10 is no protection at all.
 EXPOSURE_MAX = {"agent": 3.2, "controller": 1.6}
@@ -55,6 +55,7 @@ class Components(unittest.TestCase):
         self.assertEqual(owners["bin/fairlead-agent"], ["agent"])
         self.assertEqual(owners["bin/fairlead"], ["fairlead"])
         self.assertEqual(owners["lib/fairlead/libfairlead-steer.so"], ["preload"])
+        self.assertEqual(owners["share/fairlead/integrations/slurm/fairlead-prolog"], ["slurm"])
         self.assertEqual(owners["lib/systemd/system/fairlead-controller.service"], ["controller"])
 
     def test_every_program_is_installed(self):

@@ -1,0 +1,177 @@
+// Answers of Slurm: recorded ones, those of later versions, and what is none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "base/file_reader.h"
+#include "slurm/json_answers.h"
+#include "slurm/text_answers.h"
+
+namespace fairlead::slurm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string Recorded(const std::string& name) {
+  auto text = ReadWholeFile(std::string(FAIRLEAD_SOURCE_DIR) + "/src/slurm/testdata/" + name);
+  EXPECT_TRUE(text.ok()) << text.status().message();
+  return text.ok() ? *text : "";
+}
+
+std::vector<uint32_t> Ids(const std::vector<Job>& jobs) {
+  std::vector<uint32_t> ids;
+  for (const Job& job : jobs) ids.push_back(job.id);
+  return ids;
+}
+
+TEST(AnswersTest, LinesAndJsonOfOneMomentAreTheSame) {
+  const auto lines = ReadJobLines(Recorded("jobs-22.05.txt"));
+  auto json = ReadJobsJson(Recorded("jobs-22.05.json"));
+  ASSERT_TRUE(lines.ok()) << lines.status().message();
+  ASSERT_TRUE(json.ok()) << json.status().message();
+  EXPECT_THAT(Ids(*json), testing::UnorderedElementsAreArray(Ids(*lines)));
+  for (Job& job : *json) {
+    job.gpus.clear();
+    job.comment.clear();
+    ASSERT_NE(FindJob(*lines, job.id), nullptr);
+    EXPECT_EQ(job, *FindJob(*lines, job.id)) << job.id;
+  }
+  EXPECT_EQ(*ReadNodeLines(Recorded("nodes-22.05.txt")), *ReadNodesJson(Recorded("nodes-22.05.json")));
+  EXPECT_EQ(*ReadPartitionLines(Recorded("partitions-22.05.txt")), *ReadPartitionsJson(Recorded("partitions-22.05.json")));
+  EXPECT_EQ(*ReadReservationLines(Recorded("reservations-22.05.txt")),
+            *ReadReservationsJson(Recorded("reservations-22.05.json")));
+}
+
+// As the cluster of the recording was made: testdata/README.md.
+TEST(AnswersTest, JobsAsTheyWereSubmitted) {
+  const auto jobs = ReadJobsJson(Recorded("jobs-22.05.json"));
+  ASSERT_TRUE(jobs.ok());
+  const Job& running = *FindJob(*jobs, 1);
+  EXPECT_EQ(running.owner, 65534u);
+  EXPECT_EQ(running.state, JobState::kRunning);
+  EXPECT_THAT(running.hosts, ElementsAre("h0", "h1"));
+  EXPECT_THAT(running.gpus, ElementsAre(HostGpus{"h0", {0, 1}}, HostGpus{"h1", {0, 1}}));
+  EXPECT_EQ(running.num_tasks, 4u);
+  EXPECT_EQ(running.tasks_per_node, 2u);
+  EXPECT_TRUE(running.may_requeue && running.is_single && !running.is_held);
+  EXPECT_EQ(model::JobKey(IdentityOf(running)), "slurm-1@65534.slurm-1");
+  // Beside it on h0, with the GPU that is left over.
+  EXPECT_THAT(FindJob(*jobs, 2)->gpus, ElementsAre(HostGpus{"h0", {2}}));
+  const Job& elastic = *FindJob(*jobs, 3);
+  EXPECT_TRUE(elastic.is_held && elastic.may_requeue);
+  EXPECT_EQ(elastic.num_nodes, 1u);
+  EXPECT_EQ(elastic.num_nodes_max, 3u);
+  EXPECT_EQ(elastic.admin_comment, "fairlead:v1 nodes=1-3 tasks-per-node=2 held");
+  EXPECT_THAT(elastic.comment, HasSubstr("\"APS\""));
+  EXPECT_EQ(FindJob(*jobs, 4)->nice, 50);
+  EXPECT_FALSE(FindJob(*jobs, 4)->is_single) << "an array";
+  EXPECT_FALSE(FindJob(*jobs, 6)->is_single) << "heterogeneous";
+}
+
+TEST(AnswersTest, NodesPartitionsReservations) {
+  const auto nodes = ReadNodeLines(Recorded("nodes-22.05.txt"));
+  ASSERT_TRUE(nodes.ok()) << nodes.status().message();
+  ASSERT_EQ(nodes->size(), 4u);
+  EXPECT_EQ((*nodes)[0], (Node{"h0", true, false, true, 4, {"train"}, ""}));
+  EXPECT_EQ((*nodes)[2], (Node{"h2", true, true, false, 4, {"train"}, "fairlead: finding 7 nic [h2.0]"}));
+  const auto partitions = ReadPartitionLines(Recorded("partitions-22.05.txt"));
+  EXPECT_THAT(*partitions, ElementsAre(Partition{"train", true, true, {"h0", "h1", "h2", "h3"}}));
+  const auto reservations = ReadReservationLines(Recorded("reservations-22.05.txt"));
+  EXPECT_THAT(*reservations, ElementsAre(Reservation{"fairlead_spare", {"h2"}, {"root", "nobody"}}));
+  EXPECT_THAT(*ReadReservationLines("No reservations in the system\n"), IsEmpty());
+  EXPECT_THAT(*ReadNodeLines("Node nope not found\n"), IsEmpty());
+  EXPECT_THAT(*ReadJobLines(""), IsEmpty());
+}
+
+TEST(AnswersTest, LaterVersionsSayTheSame) {
+  const auto old = ReadJobsJson(Recorded("jobs-22.05.json"));
+  const auto jobs = ReadJobsJson(Recorded("jobs-24.05.json"));
+  ASSERT_TRUE(jobs.ok()) << jobs.status().message();
+  for (const uint32_t id : {1u, 3u}) EXPECT_EQ(*FindJob(*jobs, id), *FindJob(*old, id)) << id;
+  const Job& completing = *FindJob(*jobs, 9);
+  EXPECT_EQ(completing.state, JobState::kCompleting);
+  EXPECT_EQ(completing.num_restarts, 2u);
+  EXPECT_EQ(FindJob(*jobs, 10)->nice, -5);
+  EXPECT_FALSE(FindJob(*jobs, 10)->is_held) << "a priority without bound";
+  EXPECT_FALSE(FindJob(*jobs, 10)->is_single);
+
+  const auto middle = ReadJobsJson(Recorded("jobs-23.02.json"));
+  ASSERT_TRUE(middle.ok()) << middle.status().message();
+  EXPECT_THAT((*middle)[0].hosts, ElementsAre("h0", "h1"));
+  EXPECT_THAT((*middle)[0].gpus, ElementsAre(HostGpus{"h0", {0, 1}}, HostGpus{"h1", {0, 3}}));
+  EXPECT_EQ((*middle)[0].comment, "mine");
+  EXPECT_EQ((*middle)[0].num_nodes_max, 2u);
+
+  const auto nodes = ReadNodesJson(Recorded("nodes-24.05.json"));
+  EXPECT_EQ((*nodes)[0], (*ReadNodesJson(Recorded("nodes-22.05.json")))[0]);
+  EXPECT_EQ((*nodes)[2], (Node{"h2", true, true, false, 4, {"train"}, "fairlead: finding 7 nic [h2.0]"}));
+  EXPECT_FALSE((*nodes)[3].is_up);
+  EXPECT_THAT(*ReadPartitionsJson(Recorded("partitions-24.05.json")),
+              ElementsAre(Partition{"train", true, false, {"h0", "h1", "h2", "h3"}}, Partition{"closed", false, false, {"h3"}}));
+  EXPECT_EQ(*ReadReservationsJson(Recorded("reservations-24.05.json")),
+            *ReadReservationsJson(Recorded("reservations-22.05.json")));
+}
+
+TEST(AnswersTest, UnknownThingsAreNothing) {
+  const auto jobs = ReadJobsJson(
+      R"({"new": [{"x": {"jobs": [{"job_id": 9}]}}], "jobs": [{"job_id": 1, "user_id": 2, "new": {"deep": [1, [2, {"job_id": 3}]]},
+          "job_state": ["QUANTUM"], "nice": "much", "node_count": -3, "gres_detail": 5, "nodes": 7, "cpus": 1e300}]})");
+  ASSERT_TRUE(jobs.ok()) << jobs.status().message();
+  ASSERT_EQ(jobs->size(), 1u);
+  Job expected;
+  expected.id = 1;
+  expected.owner = 2;
+  expected.state = JobState::kEnded;
+  EXPECT_EQ((*jobs)[0], expected) << "a state that is not known is none in which we act";
+}
+
+TEST(AnswersTest, WhatIsNoAnswerIsAnError) {
+  for (const char* text : {"", "{", "[]", "{}", R"({"jobs": {}})", R"({"jobs": [1]})", R"({"jobs": [[]]})",
+                           R"({"jobs": [{"user_id": 1}]})", R"({"jobs": [{"job_id": 1}]})",
+                           R"({"jobs": [{"job_id": 0, "user_id": 1}]})", R"({"jobs": [{"job_id": -1, "user_id": 1}]})",
+                           R"({"jobs": [{"job_id": 1, "user_id": 1, "nodes": "h["}]})",
+                           R"({"jobs": [{"job_id": 1, "user_id": 1}]} x)"}) {
+    EXPECT_EQ(ReadJobsJson(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
+  for (const char* text : {R"({"errors": [{"error": "Invalid job id specified"}], "jobs": []})", R"({"jobs": [], "errors": ["x"]})",
+                           R"({"errors": [{}], "jobs": []})"}) {
+    EXPECT_EQ(ReadJobsJson(text).status().code(), StatusCode::kUnavailable) << text;
+  }
+  EXPECT_THAT(ReadJobsJson(R"({"errors": [{"error": "no such job"}], "jobs": []})").status().message(), HasSubstr("no such job"));
+  for (const char* text : {"7|N/A", "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|train|h0|None|(null)",
+                           "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|train|h0|None|(null)",
+                           "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|train|h[|None|(null)"}) {
+    EXPECT_EQ(ReadJobLines(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
+  EXPECT_THAT(ReadJobLines("\nslurm_load_jobs error").status().message(), HasSubstr("line 2: expected 19 fields"));
+  EXPECT_FALSE(ReadNodeLines("State=IDLE NodeName=h0").ok());
+  EXPECT_FALSE(ReadNodeLines("NodeName=h0 Gres=gpu:1").ok());
+}
+
+TEST(AnswersTest, StatesOfNodes) {
+  const auto read = [](const std::string& state) { return (*ReadNodeLines("NodeName=a State=" + state))[0]; };
+  EXPECT_TRUE(read("IDLE").is_up && read("MIXED+PLANNED").is_up && read("ALLOCATED").is_busy);
+  for (const char* away : {"DOWN", "DOWN*", "IDLE*", "DOWN*+DRAIN", "IDLE+NOT_RESPONDING", "UNKNOWN", "FUTURE", "IDLE+POWERED_DOWN"}) {
+    EXPECT_FALSE(read(away).is_up) << away;
+  }
+  EXPECT_TRUE(read("IDLE+DRAIN").is_drained && read("IDLE+DRAIN").is_up);
+  EXPECT_TRUE(read("MIXED+DRAIN").is_busy && read("MIXED+DRAIN").is_drained);
+}
+
+// Jobs with other words for numbers, states and hosts are never taken for others; any text is an answer or an error.
+TEST(AnswersTest, AnyTextIsSafe) {
+  const std::string json = Recorded("jobs-24.05.json");
+  EXPECT_TRUE(rc::check([&json] {
+    std::string damaged = json;
+    const auto at = *rc::gen::inRange<size_t>(0, damaged.size());
+    damaged[at] = *rc::gen::element('"', '{', '}', '[', ']', ',', '0', 'x', '\\');
+    const auto jobs = ReadJobsJson(damaged);
+    if (jobs.ok()) RC_ASSERT(jobs->size() <= 4u);
+    (void)ReadJobLines(*rc::gen::container<std::string>(rc::gen::element('|', '1', 'N', '/', 'A', '\n', 'h', '[')));
+  }));
+}
+
+}  // namespace
+}  // namespace fairlead::slurm

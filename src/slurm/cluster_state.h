@@ -1,0 +1,108 @@
+// What Slurm says of its cluster, as far as Fairlead decides by it: jobs, nodes, partitions, reservations.
+//
+// Slurm owns all of it. Nothing here outlives the next reading, and nothing is what a process says: number, owner and
+// hosts of a job are Slurm's own word, by which agents' reports are believed (model/job_identity.h).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/job_identity.h"
+
+namespace fairlead::slurm {
+
+enum class JobState : uint8_t {
+  kPending,      // in the queue, held or not
+  kConfiguring,  // has its hosts, which are made ready for it
+  kRunning,
+  kSuspended,   // has its hosts and does not run
+  kCompleting,  // its processes are being ended: by itself, by somebody, or to be requeued
+  kEnded,       // and will not come back
+};
+
+struct HostGpus {
+  std::string host;
+  std::vector<uint32_t> gpus;  // indices on the host, ascending
+
+  friend bool operator==(const HostGpus&, const HostGpus&) = default;
+};
+
+struct Job {
+  uint32_t id = 0;           // of one job; an element of an array has its own once it has hosts
+  bool is_single = true;     // neither an array, nor of one, nor of a heterogeneous job
+  uint32_t owner = 0;        // user id
+  uint32_t num_restarts = 0;
+  JobState state = JobState::kPending;
+  bool is_held = false;      // pending, and does not start before somebody releases it
+  bool may_requeue = false;
+  uint32_t num_nodes = 0;      // that it has, or at least wants
+  uint32_t num_nodes_max = 0;  // that it wants; at least num_nodes
+  uint32_t num_cpus = 0;
+  uint32_t num_tasks = 0;
+  uint32_t tasks_per_node = 0;  // 0: not said
+  uint32_t cpus_per_task = 1;
+  int32_t nice = 0;
+  std::string partition;           // several, with commas, while it is pending
+  std::vector<std::string> hosts;  // in Slurm's order; empty: it has none
+  std::string reason;              // why it is pending
+  std::string admin_comment;       // only operators can write it
+
+  // What readings of one job add (empty in readings of all: slurm/state_reader.h says why).
+  std::string comment;         // its user's
+  std::vector<HostGpus> gpus;  // as `hosts`
+
+  bool has_hosts() const {
+    return state == JobState::kConfiguring || state == JobState::kRunning || state == JobState::kSuspended;
+  }
+  friend bool operator==(const Job&, const Job&) = default;
+};
+
+struct Node {
+  std::string name;
+  bool is_up = false;       // it answers, and is not down
+  bool is_drained = false;  // nothing new starts there
+  bool is_busy = false;     // jobs have parts of it, or are being ended there
+  uint32_t num_gpus = 0;
+  std::vector<std::string> partitions;
+  std::string reason;  // why it is drained or down, in the words of who did that
+
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+struct Partition {
+  std::string name;
+  bool is_up = false;  // jobs start there
+  bool is_default = false;
+  std::vector<std::string> hosts;
+
+  friend bool operator==(const Partition&, const Partition&) = default;
+};
+
+struct Reservation {
+  std::string name;
+  std::vector<std::string> hosts;
+  std::vector<std::string> users;  // who may use it
+
+  friend bool operator==(const Reservation&, const Reservation&) = default;
+};
+
+struct ClusterState {
+  std::vector<Job> jobs;
+  std::vector<Node> nodes;
+  std::vector<Partition> partitions;
+  std::vector<Reservation> reservations;
+};
+
+// Whose job it is, by Slurm's word; the name is the one that the SPANK plugin gives to its processes.
+inline model::JobIdentity IdentityOf(const Job& job) {
+  return {.name = "slurm-" + std::to_string(job.id), .owner = job.owner, .slurm_job = job.id};
+}
+
+inline const Job* FindJob(const std::vector<Job>& jobs, uint32_t id) {
+  const auto found = std::ranges::find(jobs, id, &Job::id);
+  return found == jobs.end() ? nullptr : &*found;
+}
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,171 @@
+"""A real Slurm on this machine, for tests: munged, slurmctld, a slurmd for each host and slurmrestd, everything in one folder
+and on free ports of loopback. Two leaves; GPUs are plain files. Ends all that it started."""
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "slurmrestd", "sbatch", "scontrol", "squeue")
+PATIENCE_S = 60
+NUM_CPUS = 4
+
+
+def missing():
+    """Why there can be no cluster here; None: there can."""
+    absent = [name for name in PROGRAMS if shutil.which(name) is None]
+    if absent:
+        return f"{', '.join(absent)} not installed"
+    return None if os.geteuid() == 0 else "a Slurm whose jobs are of several users needs root"
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class SlurmCluster:
+    def __init__(self, folder, num_hosts=4, num_gpus=4, options="", plugins=""):
+        """Args: options: further lines for slurm.conf; plugins: plugstack.conf."""
+        self.folder = pathlib.Path(folder)
+        self.hosts = [f"h{i}" for i in range(num_hosts)]
+        self.num_gpus = num_gpus
+        self.daemons = []
+        self.folder.chmod(0o755)  # users' jobs pass through
+        for name in ("etc", "run", "log", "state", "spool", "gpus"):
+            (self.folder / name).mkdir()
+        self.conf = self.folder / "etc" / "slurm.conf"
+        self.rest_socket = self.folder / "run" / "rest.sock"
+        self.environment = {**os.environ, "SLURM_CONF": str(self.conf), "LC_ALL": "C"}
+        self.write_files(options, plugins)
+
+    def write_files(self, options, plugins):
+        name = socket.gethostname().split(".")[0]
+        ports = free_ports(2 + len(self.hosts))
+        etc, half = self.folder / "etc", len(self.hosts) // 2
+        nodes = "\n".join(
+            f"NodeName={host} NodeHostname={name} NodeAddr=127.0.0.1 Port={port} CPUs={NUM_CPUS} CoresPerSocket={NUM_CPUS} "
+            f"RealMemory=1000 Gres=gpu:{self.num_gpus} State=UNKNOWN" for host, port in zip(self.hosts, ports[2:]))
+        self.conf.write_text(f"""ClusterName=test
+SlurmctldHost={name}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+SlurmUser=root
+SlurmdUser=root
+AuthInfo=socket={self.folder}/run/munge.socket
+StateSaveLocation={self.folder}/state
+SlurmdSpoolDir={self.folder}/spool/%n
+SlurmctldPidFile={self.folder}/run/slurmctld.pid
+SlurmdPidFile={self.folder}/run/slurmd-%n.pid
+SlurmctldLogFile={self.folder}/log/slurmctld.log
+SlurmdLogFile={self.folder}/log/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+KillWait=5
+JobRequeue=1
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=100000,requeue_delay=1
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+TopologyPlugin=topology/tree
+GresTypes=gpu
+PlugStackConfig={etc}/plugstack.conf
+PrologFlags=Alloc
+{options}
+{nodes}
+PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+""")
+        (etc / "topology.conf").write_text(f"""SwitchName=leaf0 Nodes={','.join(self.hosts[:half])}
+SwitchName=leaf1 Nodes={','.join(self.hosts[half:])}
+SwitchName=spine Switches=leaf[0-1]
+""")
+        for host in self.hosts:
+            for gpu in range(self.num_gpus):
+                (self.folder / "gpus" / f"{host}-{gpu}").touch()
+        (etc / "gres.conf").write_text("".join(
+            f"NodeName={host} Name=gpu File={self.folder}/gpus/{host}-[0-{self.num_gpus - 1}]\n" for host in self.hosts))
+        (etc / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+        (etc / "plugstack.conf").write_text(plugins)
+        key = etc / "munge.key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o600)
+
+    def start(self):
+        run = self.folder / "run"
+        self.spawn("munged", "--foreground", "--force", f"--key-file={self.folder}/etc/munge.key",
+                   f"--socket={run}/munge.socket", f"--pid-file={run}/munged.pid", f"--seed-file={run}/munge.seed",
+                   f"--log-file={self.folder}/log/munged.log")
+        self.wait_until(lambda: (run / "munge.socket").exists(), "munged")
+        self.start_controller("-c")
+        for host in self.hosts:
+            self.spawn("slurmd", "-D", "-f", str(self.conf), "-N", host)
+        self.spawn("slurmrestd", "-f", str(self.conf), "-a", "rest_auth/local", "-s", "openapi/v0.0.38",
+                   f"unix:{self.rest_socket}", SLURMRESTD_SECURITY="disable_user_check")
+        self.wait_until(lambda: self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split() == self.hosts, "hosts")
+        self.wait_until(self.rest_socket.exists, "slurmrestd")
+
+    def start_controller(self, *options):
+        self.controller = self.spawn("slurmctld", "-D", "-f", str(self.conf), *options)
+
+    def spawn(self, *command, **settings):
+        with open(self.folder / "log" / "daemons", "a") as log:
+            daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                      env={**self.environment, **settings})
+        self.daemons.append(daemon)
+        return daemon
+
+    def run(self, *command, fails=False, **settings):
+        """What it prints. Its error output too where it `fails`."""
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+                              env={**self.environment, **settings})
+        if not fails and done.returncode != 0 and command[0] not in ("sinfo", "squeue"):
+            raise AssertionError(f"{command}: {done.stdout}{done.stderr}")
+        return done.stdout + (done.stderr if fails else "")
+
+    def submit(self, script, *options, **settings):
+        """The number of the job."""
+        path = self.folder / "script"
+        path.write_text("#!/bin/bash\n" + script)
+        return self.run("sbatch", "--parsable", "-o", "/dev/null", *options, str(path), **settings).strip()
+
+    def state(self, job):
+        return self.run("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").strip()
+
+    def value(self, job, key):
+        """Of `scontrol show job`: the first one of that key."""
+        words = self.run("scontrol", "show", "job", "-o", job).split()
+        return next((word.split("=", 1)[1] for word in words if word.startswith(key + "=")), None)
+
+    def wait_for(self, job, *states):
+        self.wait_until(lambda: self.state(job) in states, f"job {job} to be {' or '.join(states)}", lambda: self.state(job))
+
+    def wait_until(self, condition, what, shown=lambda: ""):
+        end = time.monotonic() + PATIENCE_S
+        while not condition():
+            if time.monotonic() > end:
+                log = (self.folder / "log" / "slurmctld.log")
+                raise AssertionError(f"no {what}: {shown()}\n" + (log.read_text()[-3000:] if log.exists() else ""))
+            time.sleep(0.05)
+
+    def stop(self):
+        if self.controller.poll() is None:
+            self.run("scancel", "--signal=KILL", "--full", "-t", "RUNNING", fails=True)
+            self.run("scancel", "-u", "root,nobody", fails=True)
+            deadline = time.monotonic() + 10
+            while self.run("squeue", "-h", "-o", "%i").strip() and time.monotonic() < deadline:
+                time.sleep(0.1)
+        for daemon in reversed(self.daemons):
+            daemon.terminate()
+        for daemon in reversed(self.daemons):
+            try:
+                daemon.wait(10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
