@@ -31,10 +31,10 @@ struct ExecHookOptions {
 };
 
 struct ExecHookOutcome {
-  int exit_code = 0;       // 128 + number when a signal ended it
-  bool timed_out = false;  // it was ended at the deadline
-  std::string output;      // what it wrote to standard output and error
-  std::string errors;      // what it wrote to standard error, where that is kept apart
+  int exit_code = 0;        // 128 + number when a signal ended it
+  bool timed_out = false;   // it was ended at the deadline
+  std::string output;       // what it wrote to standard output and error
+  std::string errors = {};  // what it wrote to standard error, where that is kept apart
 
   bool ok() const { return exit_code == 0 && !timed_out; }
 };

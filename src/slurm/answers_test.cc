@@ -39,7 +39,8 @@ TEST(AnswersTest, LinesAndJsonOfOneMomentAreTheSame) {
     EXPECT_EQ(job, *FindJob(*lines, job.id)) << job.id;
   }
   EXPECT_EQ(*ReadNodeLines(Recorded("nodes-22.05.txt")), *ReadNodesJson(Recorded("nodes-22.05.json")));
-  EXPECT_EQ(*ReadPartitionLines(Recorded("partitions-22.05.txt")), *ReadPartitionsJson(Recorded("partitions-22.05.json")));
+  EXPECT_EQ(*ReadPartitionLines(Recorded("partitions-22.05.txt")),
+            *ReadPartitionsJson(Recorded("partitions-22.05.json")));
   EXPECT_EQ(*ReadReservationLines(Recorded("reservations-22.05.txt")),
             *ReadReservationsJson(Recorded("reservations-22.05.json")));
 }
@@ -109,7 +110,8 @@ TEST(AnswersTest, LaterVersionsSayTheSame) {
   EXPECT_EQ((*nodes)[2], (Node{"h2", true, true, false, 4, {"train"}, "fairlead: finding 7 nic [h2.0]"}));
   EXPECT_FALSE((*nodes)[3].is_up);
   EXPECT_THAT(*ReadPartitionsJson(Recorded("partitions-24.05.json")),
-              ElementsAre(Partition{"train", true, false, {"h0", "h1", "h2", "h3"}}, Partition{"closed", false, false, {"h3"}}));
+              ElementsAre(Partition{"train", true, false, {"h0", "h1", "h2", "h3"}},
+                          Partition{"closed", false, false, {"h3"}}));
   EXPECT_EQ(*ReadReservationsJson(Recorded("reservations-24.05.json")),
             *ReadReservationsJson(Recorded("reservations-22.05.json")));
 }
@@ -128,18 +130,19 @@ TEST(AnswersTest, UnknownThingsAreNothing) {
 }
 
 TEST(AnswersTest, WhatIsNoAnswerIsAnError) {
-  for (const char* text : {"", "{", "[]", "{}", R"({"jobs": {}})", R"({"jobs": [1]})", R"({"jobs": [[]]})",
-                           R"({"jobs": [{"user_id": 1}]})", R"({"jobs": [{"job_id": 1}]})",
-                           R"({"jobs": [{"job_id": 0, "user_id": 1}]})", R"({"jobs": [{"job_id": -1, "user_id": 1}]})",
-                           R"({"jobs": [{"job_id": 1, "user_id": 1, "nodes": "h["}]})",
-                           R"({"jobs": [{"job_id": 1, "user_id": 1}]} x)"}) {
+  for (const char* text :
+       {"", "{", "[]", "{}", R"({"jobs": {}})", R"({"jobs": [1]})", R"({"jobs": [[]]})",
+        R"({"jobs": [{"user_id": 1}]})", R"({"jobs": [{"job_id": 1}]})", R"({"jobs": [{"job_id": 0, "user_id": 1}]})",
+        R"({"jobs": [{"job_id": -1, "user_id": 1}]})", R"({"jobs": [{"job_id": 1, "user_id": 1, "nodes": "h["}]})",
+        R"({"jobs": [{"job_id": 1, "user_id": 1}]} x)"}) {
     EXPECT_EQ(ReadJobsJson(text).status().code(), StatusCode::kInvalidArgument) << text;
   }
-  for (const char* text : {R"({"errors": [{"error": "Invalid job id specified"}], "jobs": []})", R"({"jobs": [], "errors": ["x"]})",
-                           R"({"errors": [{}], "jobs": []})"}) {
+  for (const char* text : {R"({"errors": [{"error": "Invalid job id specified"}], "jobs": []})",
+                           R"({"jobs": [], "errors": ["x"]})", R"({"errors": [{}], "jobs": []})"}) {
     EXPECT_EQ(ReadJobsJson(text).status().code(), StatusCode::kUnavailable) << text;
   }
-  EXPECT_THAT(ReadJobsJson(R"({"errors": [{"error": "no such job"}], "jobs": []})").status().message(), HasSubstr("no such job"));
+  EXPECT_THAT(ReadJobsJson(R"({"errors": [{"error": "no such job"}], "jobs": []})").status().message(),
+              HasSubstr("no such job"));
   for (const char* text : {"7|N/A", "x|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|train|h0|None|(null)",
                            "7|N/A|N/A||RUNNING|0|1|1|1|1|1|1|1|1|0|train|h0|None|(null)",
                            "7|N/A|N/A|0|RUNNING|0|1|1|1|1|1|1|1|1|0|train|h[|None|(null)"}) {
@@ -153,7 +156,8 @@ TEST(AnswersTest, WhatIsNoAnswerIsAnError) {
 TEST(AnswersTest, StatesOfNodes) {
   const auto read = [](const std::string& state) { return (*ReadNodeLines("NodeName=a State=" + state))[0]; };
   EXPECT_TRUE(read("IDLE").is_up && read("MIXED+PLANNED").is_up && read("ALLOCATED").is_busy);
-  for (const char* away : {"DOWN", "DOWN*", "IDLE*", "DOWN*+DRAIN", "IDLE+NOT_RESPONDING", "UNKNOWN", "FUTURE", "IDLE+POWERED_DOWN"}) {
+  for (const char* away :
+       {"DOWN", "DOWN*", "IDLE*", "DOWN*+DRAIN", "IDLE+NOT_RESPONDING", "UNKNOWN", "FUTURE", "IDLE+POWERED_DOWN"}) {
     EXPECT_FALSE(read(away).is_up) << away;
   }
   EXPECT_TRUE(read("IDLE+DRAIN").is_drained && read("IDLE+DRAIN").is_up);

@@ -1,8 +1,8 @@
 // Where Slurm's state is read from: its programs, or slurmrestd.
 //
-// Both give the same. Slurm's lines are the cheaper source by far (text_answers.h), so ProgramReader reads all of it from
-// them; what only JSON has (GPUs of a job, what its user says) it asks for one job at a time. RestReader is for where no
-// program of Slurm is installed: each of its readings costs slurmrestd what `squeue --json` would cost here.
+// Both give the same. Slurm's lines are the cheaper source by far (text_answers.h), so ProgramReader reads all of it
+// from them; what only JSON has (GPUs of a job, what its user says) it asks for one job at a time. RestReader is for
+// where no program of Slurm is installed: each of its readings costs slurmrestd what `squeue --json` would cost here.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class ClusterReader {
  public:
   virtual ~ClusterReader() = default;
 
-  // Jobs without what only readings of one job have. Errors: kUnavailable, kFailedPrecondition: Slurm does not answer, or
-  // would not; kInvalidArgument: an answer that is not understood.
+  // Jobs without what only readings of one job have. Errors: kUnavailable, kFailedPrecondition: Slurm does not answer,
+  // or would not; kInvalidArgument: an answer that is not understood.
   virtual Result<ClusterState> ReadAll() = 0;
 
   // Of an array: the job of that number only. Errors: as above; kNotFound: Slurm knows no such job (any more).
@@ -36,11 +36,13 @@ class ProgramReader final : public ClusterReader {
   Result<Job> ReadJob(uint32_t id) override;
 
   // The parts that writers look at again and again; errors as those of ReadJob().
-  Result<Job> ReadJobLine(uint32_t id);  // as ReadAll() has it
+  Result<Job> ReadJobLine(uint32_t id);  // as ReadAll() has it; and hosts that one that is pending requires or excludes
   Result<Node> ReadNode(const std::string& name);
   Result<std::vector<Reservation>> ReadReservations();
 
  private:
+  Status ReadWishes(Job* job);
+
   Programs& programs_;
 };
 

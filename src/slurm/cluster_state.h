@@ -30,12 +30,12 @@ struct HostGpus {
 };
 
 struct Job {
-  uint32_t id = 0;           // of one job; an element of an array has its own once it has hosts
-  bool is_single = true;     // neither an array, nor of one, nor of a heterogeneous job
-  uint32_t owner = 0;        // user id
+  uint32_t id = 0;        // of one job; an element of an array has its own once it has hosts
+  bool is_single = true;  // neither an array, nor of one, nor of a heterogeneous job
+  uint32_t owner = 0;     // user id
   uint32_t num_restarts = 0;
   JobState state = JobState::kPending;
-  bool is_held = false;      // pending, and does not start before somebody releases it
+  bool is_held = false;  // pending, and does not start before somebody releases it
   bool may_requeue = false;
   uint32_t num_nodes = 0;      // that it has, or at least wants
   uint32_t num_nodes_max = 0;  // that it wants; at least num_nodes
@@ -52,6 +52,9 @@ struct Job {
   // What readings of one job add (empty in readings of all: slurm/state_reader.h says why).
   std::string comment;         // its user's
   std::vector<HostGpus> gpus;  // as `hosts`
+  // Of one that is pending: hosts that it has to get, and those that it must not.
+  std::vector<std::string> required_hosts;
+  std::vector<std::string> excluded_hosts;
 
   bool has_hosts() const {
     return state == JobState::kConfiguring || state == JobState::kRunning || state == JobState::kSuspended;

@@ -39,7 +39,8 @@ TEST(HostListTest, Devices) {
   EXPECT_EQ(CountGpus("gpu:4"), 4u);
   EXPECT_EQ(CountGpus("gpu:a100:4(S:0-1),nic:2,gpu:h100:2"), 6u);
   EXPECT_EQ(CountGpus("gres/gpu:2"), 2u);
-  for (const char* none : {"", "(null)", "gpu", "gpu:", "gpu:a", "gpus:4", "N/A"}) EXPECT_EQ(CountGpus(none), 0u) << none;
+  for (const char* none : {"", "(null)", "gpu", "gpu:", "gpu:a", "gpus:4", "N/A"})
+    EXPECT_EQ(CountGpus(none), 0u) << none;
   EXPECT_THAT(GpuIndices("gpu:2(IDX:0-1)"), ElementsAre(0, 1));
   EXPECT_THAT(GpuIndices("nic:1(IDX:5),gpu:a100:3(IDX:4,0-1),gpu:x:1(IDX:7)"), ElementsAre(0, 1, 4, 7));
   for (const char* none : {"", "gpu:2", "gpu:2(IDX:N/A)", "gpu:2(IDX:", "gpu:1(IDX:0-99999)"}) {
@@ -50,7 +51,8 @@ TEST(HostListTest, Devices) {
 // Any text is a list or an error.
 TEST(HostListTest, AnyTextIsSafe) {
   EXPECT_TRUE(rc::check([] {
-    const auto text = *rc::gen::container<std::string>(rc::gen::element('h', '0', '9', '[', ']', '-', ',', '(', ')', ':'));
+    const auto text =
+        *rc::gen::container<std::string>(rc::gen::element('h', '0', '9', '[', ']', '-', ',', '(', ')', ':'));
     const auto hosts = ExpandHosts(text);
     if (hosts.ok()) RC_ASSERT(hosts->size() <= kNumHostsMax);
     CountGpus(text);

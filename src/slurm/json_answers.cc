@@ -110,7 +110,8 @@ Result<Job> ReadJob(const Json& record) {
   job.num_tasks = Count(record, "tasks");
   job.tasks_per_node = Count(record, "tasks_per_node");
   job.cpus_per_task = std::max(1u, Count(record, "cpus_per_task", 1));
-  job.nice = static_cast<int32_t>(std::clamp<int64_t>(Number(Find(record, "nice")).value_or(0), -2'147'483'645, INT32_MAX));
+  job.nice =
+      static_cast<int32_t>(std::clamp<int64_t>(Number(Find(record, "nice")).value_or(0), -2'147'483'645, INT32_MAX));
   job.partition = Text(record, "partition");
   job.reason = Text(record, "state_reason");
   if (job.reason == "None") job.reason.clear();
@@ -151,7 +152,8 @@ Result<Partition> ReadPartition(const Json& record) {
   if (const Json* inner = Find(record, "partition"); inner != nullptr) TakeWords(Find(*inner, "state"), &states);
   partition.is_up = std::ranges::find(states, std::string_view("UP")) != states.end();
   std::vector<std::string> flags = Words(record, "flags");
-  partition.is_default = std::ranges::any_of(flags, [](const std::string& f) { return f == "default" || f == "DEFAULT"; });
+  partition.is_default =
+      std::ranges::any_of(flags, [](const std::string& f) { return f == "default" || f == "DEFAULT"; });
   const Json* nodes = Find(record, "nodes");
   const std::string list = nodes != nullptr && nodes->is_object() ? Text(*nodes, "configured") : Text(nodes);
   FL_ASSIGN_OR_RETURN(partition.hosts, ExpandHosts(list));
@@ -184,15 +186,15 @@ Result<std::vector<Record>> ReadRecords(std::string_view text, const JsonRecordO
 
 Result<std::vector<Job>> ReadJobsJson(std::string_view text) {
   static const JsonRecordOptions kOptions = {
-      "jobs", {"job_id", "user_id", "array_job_id", "het_job_id", "restart_cnt", "job_state", "priority", "hold", "requeue",
-               "node_count", "max_nodes", "cpus", "tasks", "tasks_per_node", "cpus_per_task", "nice", "partition",
-               "state_reason", "admin_comment", "comment", "nodes", "job_resources", "gres_detail"}};
+      "jobs", {"job_id",        "user_id",        "array_job_id",  "het_job_id",    "restart_cnt", "job_state",
+               "priority",      "hold",           "requeue",       "node_count",    "max_nodes",   "cpus",
+               "tasks",         "tasks_per_node", "cpus_per_task", "nice",          "partition",   "state_reason",
+               "admin_comment", "comment",        "nodes",         "job_resources", "gres_detail"}};
   return ReadRecords<Job>(text, kOptions, ReadJob);
 }
 
 Result<std::vector<Node>> ReadNodesJson(std::string_view text) {
-  static const JsonRecordOptions kOptions = {
-      "nodes", {"name", "state", "state_flags", "gres", "partitions", "reason"}};
+  static const JsonRecordOptions kOptions = {"nodes", {"name", "state", "state_flags", "gres", "partitions", "reason"}};
   return ReadRecords<Node>(text, kOptions, ReadNode);
 }
 

@@ -12,13 +12,13 @@
 namespace fairlead::slurm {
 
 struct JsonRecordOptions {
-  std::string list;                          // "jobs"
+  std::string list;                         // "jobs"
   std::set<std::string, std::less<>> keys;  // of a record; others are passed over with all that is in them
 };
 
 // Calls take() with each record, which has the wanted keys only. The first failure of take() ends it.
-// Errors: kInvalidArgument: no JSON, or no such list; kUnavailable: "errors" is not empty: the first one; those of take().
-// Cost: linear in the text; memory of one record.
+// Errors: kInvalidArgument: no JSON, or no such list; kUnavailable: "errors" is not empty: the first one; those of
+// take(). Cost: linear in the text; memory of one record.
 Status ForEachJsonRecord(std::string_view text, const JsonRecordOptions& options,
                          const std::function<Status(const nlohmann::json&)>& take);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "slurm/cluster_reader.h"
+#include "slurm/host_list.h"
 #include "slurm/json_answers.h"
 #include "slurm/text_answers.h"
 
@@ -42,10 +43,27 @@ Result<Job> ProgramReader::ReadJob(uint32_t id) {
 }
 
 Result<Job> ProgramReader::ReadJobLine(uint32_t id) {
-  FL_ASSIGN_OR_RETURN(
-      const std::string text,
-      programs_.Run({"squeue", "-h", "-a", "-t", "all", "-j", std::to_string(id), "-O", kJobFields}));
-  return TheJob(ReadJobLines(text), id);
+  FL_ASSIGN_OR_RETURN(const std::string text,
+                      programs_.Run({"squeue", "-h", "-a", "-t", "all", "-j", std::to_string(id), "-O", kJobFields}));
+  FL_ASSIGN_OR_RETURN(Job job, TheJob(ReadJobLines(text), id));
+  if (job.state == JobState::kPending) FL_RETURN_IF_ERROR(ReadWishes(&job));
+  return job;
+}
+
+// The fields of -O have no excluded hosts.
+Status ProgramReader::ReadWishes(Job* job) {
+  FL_ASSIGN_OR_RETURN(const std::string text, programs_.Run({"squeue", "-h", "-a", "-t", "all", "-j",
+                                                             std::to_string(job->id), "-o", "%A|%n|%x|"}));
+  const std::string own = fmt::format("{}|", job->id);
+  const size_t line = text.starts_with(own) ? 0 : text.find("\n" + own);
+  if (line == std::string::npos) return NotFound(fmt::format("Slurm has no job {}", job->id));
+  const size_t begin = text.find('|', line) + 1;
+  const size_t middle = text.find('|', begin);
+  const size_t end = middle == std::string::npos ? middle : text.find('|', middle + 1);
+  if (end == std::string::npos) return InvalidArgument("Slurm's answer: expected three fields for a job");
+  FL_ASSIGN_OR_RETURN(job->required_hosts, ExpandHosts(std::string_view(text).substr(begin, middle - begin)));
+  FL_ASSIGN_OR_RETURN(job->excluded_hosts, ExpandHosts(std::string_view(text).substr(middle + 1, end - middle - 1)));
+  return OkStatus();
 }
 
 Result<Node> ProgramReader::ReadNode(const std::string& name) {

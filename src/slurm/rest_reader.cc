@@ -43,13 +43,14 @@ Status RestReader::FindVersion() {
     const std::string name = fmt::format("v0.0.{}", version);
     const auto answer = Get(fmt::format("/slurm/{}/ping", name));
     if (answer.ok()) version_ = name;
-    if (answer.status().code() == StatusCode::kUnavailable && answer.status().message().find("does not answer") != std::string::npos) {
+    if (answer.status().code() == StatusCode::kUnavailable &&
+        answer.status().message().find("does not answer") != std::string::npos) {
       return answer.status();
     }
   }
   if (!version_.empty()) return OkStatus();
-  return {StatusCode::kUnimplemented, fmt::format("slurmrestd has none of the interfaces v0.0.{} to v0.0.{}",
-                                                  kOldestVersion, kNewestVersion)};
+  return {StatusCode::kUnimplemented,
+          fmt::format("slurmrestd has none of the interfaces v0.0.{} to v0.0.{}", kOldestVersion, kNewestVersion)};
 }
 
 Result<ClusterState> RestReader::ReadAll() {

@@ -16,22 +16,42 @@
 namespace fairlead::slurm {
 
 const char kJobFields[] =
-    "JobID:|,ArrayTaskID:|,HetJobID:|,UserID:|,State:|,RestartCnt:|,PriorityLong:|,Requeue:|,NumNodes:|,MaxNodes:|,NumCPUs:|,"
+    "JobID:|,ArrayTaskID:|,HetJobID:|,UserID:|,State:|,RestartCnt:|,PriorityLong:|,Requeue:|,NumNodes:|,MaxNodes:|,"
+    "NumCPUs:|,"
     "NumTasks:|,NTPerNode:|,cpus-per-task:|,Nice:|,Partition:|,NodeList:|,Reason:|,admin_comment:";
 
 namespace {
 
 // As in kJobFields.
 enum JobField : uint8_t {
-  kId, kArrayTask, kHetJob, kUser, kState, kRestarts, kPriority, kRequeue, kNodes, kNodesMax, kCpus, kTasks, kTasksPerNode,
-  kCpusPerTask, kNice, kPartition, kHosts, kReason, kAdminComment, kNumFields
+  kId,
+  kArrayTask,
+  kHetJob,
+  kUser,
+  kState,
+  kRestarts,
+  kPriority,
+  kRequeue,
+  kNodes,
+  kNodesMax,
+  kCpus,
+  kTasks,
+  kTasksPerNode,
+  kCpusPerTask,
+  kNice,
+  kPartition,
+  kHosts,
+  kReason,
+  kAdminComment,
+  kNumFields
 };
 // "no value" of 16 and of 32 bits, and "infinite".
 constexpr uint64_t kNoValue16 = 65534;
 constexpr uint64_t kNoValue32 = 4'294'967'294;
 
 Status LineFault(size_t line, std::string_view expected, std::string_view found) {
-  return InvalidArgument(fmt::format("Slurm's answer, line {}: expected {}, found '{}'", line, expected, model::PrintableText(found)));
+  return InvalidArgument(
+      fmt::format("Slurm's answer, line {}: expected {}, found '{}'", line, expected, model::PrintableText(found)));
 }
 
 // Calls take(number, line) for each line with content, until one fails.
@@ -85,9 +105,10 @@ Result<Job> ReadJobLine(size_t number, std::string_view line) {
                                                   {kTasksPerNode, &job.tasks_per_node, 0},
                                                   {kCpusPerTask, &job.cpus_per_task, 1}})) {
     const auto value = ParseCount(fields[count.field]);
-    const bool is_none = fields[count.field] == "N/A" || fields[count.field] == "(null)" ||
-                         (value.has_value() && (*value >= kNoValue32 || (count.field != kUser && *value == kNoValue16 &&
-                                                                       count.otherwise != kMust)));
+    const bool is_none =
+        fields[count.field] == "N/A" || fields[count.field] == "(null)" ||
+        (value.has_value() &&
+         (*value >= kNoValue32 || (count.field != kUser && *value == kNoValue16 && count.otherwise != kMust)));
     if (!is_none && !value.has_value()) return LineFault(number, "a number", fields[count.field]);
     if (is_none && count.otherwise == kMust) return LineFault(number, "a number", fields[count.field]);
     *count.value = is_none ? count.otherwise : static_cast<uint32_t>(*value);

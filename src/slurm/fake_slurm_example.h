@@ -1,0 +1,213 @@
+// For tests: a small Slurm inside the process, with the traps of the real one. Its programs answer in the lines that
+// the real ones print, and refuse what those refuse (docs/operate/slurm.md says what was measured).
+//
+// Time passes with each program that is run: a job that is stopped takes three of them to end, one that is released two
+// to start. Of a job that is pending again it shows the nodes that it had. What is not asked for does not change.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "slurm/host_list.h"
+#include "slurm/programs.h"
+
+namespace fairlead::slurm {
+
+struct FakeJob {
+  uint32_t owner = 0;
+  uint32_t low = 1, high = 1;  // nodes that it wants
+  uint32_t num_nodes = 1;
+  uint32_t cpus = 1, tasks = 1, tasks_per_node = 1;
+  uint32_t restarts = 0, starts = 0;
+  std::string state = "PENDING";
+  bool is_held = false, may_requeue = true, is_array = false;
+  bool waits_for_credential = false;  // was requeued, and its StartTime not set since
+  int ticks = 0;                      // until it has ended, or may start
+  int nice = 0;
+  std::vector<std::string> hosts, required, excluded;
+  std::string admin_comment = "(null)";
+};
+struct FakeNode {
+  std::string state = "IDLE", reason;
+};
+struct FakeReservation {
+  std::string nodes, users;
+};
+
+class FakeSlurm : public Programs {
+ public:
+  std::map<uint32_t, FakeJob> jobs;
+  std::map<std::string, FakeNode> nodes;
+  std::map<std::string, FakeReservation> reservations;
+  std::vector<std::string> changes;  // commands that change something, in order
+  bool is_away = false;
+  bool takes_tasks = true;
+
+  explicit FakeSlurm(size_t num_nodes = 6) {
+    for (size_t i = 0; i < num_nodes; ++i) nodes[fmt::format("h{}", i)];
+  }
+
+  // Starts at once.
+  FakeJob& Start(uint32_t id, FakeJob job) {
+    jobs[id] = std::move(job);
+    TryStart(&jobs[id]);
+    return jobs[id];
+  }
+
+  Result<std::string> Run(const Command& command) override {
+    if (is_away) return StatusOfFailure(command, 1, "Unable to contact slurm controller (connect failure)");
+    Tick();
+    if (command[0] == "squeue") return Queue(command);
+    if (command[1] == "show") return command[2] == "node" ? ShowNode(command[4]) : ShowReservations();
+    changes.push_back(fmt::format("{}", fmt::join(command, " ")));
+    std::map<std::string, std::string> given;
+    for (const std::string& word : command) {
+      if (const size_t at = word.find('='); at != std::string::npos) given[word.substr(0, at)] = word.substr(at + 1);
+    }
+    std::string refusal;
+    if (given.contains("NodeName")) {
+      refusal = ChangeNode(given);
+    } else if (given.contains("ReservationName")) {
+      refusal = ChangeReservation(command[1], given);
+    } else {
+      const uint32_t id = static_cast<uint32_t>(std::stoul(given.contains("JobId") ? given["JobId"] : command[2]));
+      if (!jobs.contains(id)) return StatusOfFailure(command, 1, "Invalid job id specified");
+      refusal = ChangeJob(command[1], given, &jobs[id]);
+    }
+    if (!refusal.empty()) return StatusOfFailure(command, 1, refusal);
+    return std::string();
+  }
+
+ private:
+  void Tick() {
+    for (auto& [id, job] : jobs) {
+      if (job.ticks > 0) --job.ticks;
+      if (job.ticks > 0) continue;
+      if (job.state == "COMPLETING") {
+        job.state = "PENDING";
+        job.hosts.clear();
+      } else if (job.state == "PENDING" && !job.is_held && !job.waits_for_credential) {
+        TryStart(&job);
+      }
+    }
+  }
+
+  void TryStart(FakeJob* job) {
+    std::vector<std::string> chosen = job->required;
+    for (const auto& [name, node] : nodes) {
+      const auto has = [&name = name](const std::vector<std::string>& list) {
+        return std::ranges::find(list, name) != list.end();
+      };
+      const bool is_taken = std::ranges::any_of(jobs, [&](const auto& entry) { return has(entry.second.hosts); });
+      if (chosen.size() < job->high && !is_taken && node.state == "IDLE" && !has(job->excluded) && !has(chosen))
+        chosen.push_back(name);
+    }
+    // Processors that a job had when it was larger keep it from starting when it is smaller.
+    const bool has_room = chosen.size() >= job->low && job->cpus <= 4 * chosen.size() && job->cpus >= job->tasks;
+    if (!has_room) return;
+    job->hosts = chosen;
+    job->num_nodes = static_cast<uint32_t>(chosen.size());
+    job->state = "RUNNING";
+    ++job->starts;
+  }
+
+  static bool IsOver(const FakeJob& job) {
+    return job.state != "PENDING" && job.state != "RUNNING" && job.state != "COMPLETING";
+  }
+
+  std::string ChangeJob(const std::string& verb, std::map<std::string, std::string>& given, FakeJob* job) {
+    if (IsOver(*job)) return "Job/step already completing or completed";
+    if (verb == "requeuehold") {
+      if (job->state != "RUNNING") return "Job is pending execution";
+      if (!job->may_requeue) return "Requested operation is presently disabled";
+      job->state = "COMPLETING";
+      job->ticks = 3;
+      job->is_held = job->waits_for_credential = true;
+      ++job->restarts;
+      job->low = job->high = job->num_nodes;
+      return "";
+    }
+    if (verb == "hold" || verb == "release") {
+      if (job->state == "RUNNING") return "Job is no longer pending execution";
+      job->is_held = verb == "hold";
+      job->ticks = std::max(job->ticks, 2);
+      return "";
+    }
+    if (given.contains("Nice")) job->nice = std::stoi(given["Nice"]);
+    return given.contains("NumNodes") ? Resize(given, job) : "";
+  }
+
+  std::string Resize(std::map<std::string, std::string>& given, FakeJob* job) {
+    if (job->state != "PENDING") return "Requested operation not supported on this system";
+    const std::string size = given["NumNodes"];
+    if (size.find('-') == std::string::npos) return "Node count specification invalid";
+    const auto low = static_cast<uint32_t>(std::stoul(size));
+    if (low > nodes.size()) return "More processors requested than permitted";
+    job->low = job->high = low;
+    if (takes_tasks) job->tasks = static_cast<uint32_t>(std::stoul(given["NumTasks"]));
+    if (given.contains("NumCPUs")) job->cpus = static_cast<uint32_t>(std::stoul(given["NumCPUs"]));
+    job->required = *ExpandHosts(given["ReqNodeList"]);
+    job->excluded = *ExpandHosts(given["ExcNodeList"]);
+    if (given["StartTime"] == "now+2") job->waits_for_credential = false;
+    return "";
+  }
+
+  std::string ChangeNode(std::map<std::string, std::string>& given) {
+    if (!nodes.contains(given["NodeName"])) return "Invalid node name specified";
+    const bool is_drain = given["State"] == "DRAIN";
+    nodes[given["NodeName"]] = {is_drain ? "IDLE+DRAIN" : "IDLE", given["Reason"]};
+    return "";
+  }
+
+  std::string ChangeReservation(const std::string& verb, std::map<std::string, std::string>& given) {
+    const std::string name = given["ReservationName"];
+    if (verb == "create" && reservations.contains(name)) return "Requested reservation name already used";
+    if (verb != "create" && !reservations.contains(name)) return "Requested reservation is invalid";
+    if (verb == "delete") {
+      reservations.erase(name);
+    } else {
+      reservations[name] = {given["Nodes"], given["Users"]};
+    }
+    return "";
+  }
+
+  Result<std::string> Queue(const Command& command) const {
+    const uint32_t wanted = static_cast<uint32_t>(std::stoul(*(std::ranges::find(command, "-j") + 1)));
+    const auto found = jobs.find(wanted);
+    if (found == jobs.end()) return StatusOfFailure(command, 1, "slurm_load_jobs error: Invalid job id specified");
+    const FakeJob& j = found->second;
+    if (command.back() == "%A|%n|%x|") {
+      return fmt::format("{}|{}|{}|\n", wanted, fmt::join(j.required, ","), fmt::join(j.excluded, ","));
+    }
+    return fmt::format("{}|{}|N/A|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|train|{}|{}|{}\n", wanted,
+                       j.is_array ? "1-2" : "N/A", j.owner, j.state, j.restarts, j.is_held ? "0" : "4294901759",
+                       j.may_requeue ? 1 : 0, j.starts == 0 ? j.low : j.num_nodes, j.starts == 0 ? j.high : j.num_nodes,
+                       j.cpus, j.tasks, j.tasks_per_node, j.nice, fmt::join(j.hosts, ","),
+                       j.is_held ? "JobHeldUser" : "None", j.admin_comment);
+  }
+
+  Result<std::string> ShowNode(const std::string& name) const {
+    const auto found = nodes.find(name);
+    if (found == nodes.end()) return fmt::format("Node {} not found\n", name);
+    const FakeNode& node = found->second;
+    return fmt::format("NodeName={} Gres=gpu:4 State={} Partitions=train{}\n", name, node.state,
+                       node.reason.empty() ? "" : fmt::format(" Reason={} [root@2026-11-24T15:46:19]", node.reason));
+  }
+
+  Result<std::string> ShowReservations() const {
+    std::string text;
+    for (const auto& [name, reservation] : reservations) {
+      text += fmt::format("ReservationName={} Nodes={} Users={} State=ACTIVE\n", name, reservation.nodes,
+                          reservation.users);
+    }
+    return text.empty() ? "No reservations in the system\n" : text;
+  }
+};
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,22 @@
+// What is being done to Slurm, as records of the store.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "slurm/operations.h"
+#include "store/store.h"
+
+namespace fairlead::slurm {
+
+// One JSON object; Errors of reading: kDataLoss.
+std::string IntentionKey(uint64_t number);
+std::string IntentionText(const Operation& operation);
+
+// By number. Errors: kUnavailable: the store; kDataLoss: a record that can't be read: which one, and what is wrong.
+Result<std::vector<std::pair<uint64_t, Operation>>> ReadIntentions(const store::Store& store);
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,121 @@
+// What Fairlead does to a Slurm cluster: each operation a wish about a state, and the next step towards it.
+//
+// Problem     whoever carries a change out may be killed at any moment, and so may slurmctld; a step whose answer was
+//             lost may have been done. No job may be lost, started twice, or stay held; nobody else's job, node or
+//             reservation may be touched.
+// Method      an operation says what is to be so, and what was so when it was decided. PlanStep() looks only at that
+//             and at what Slurm says now, so doing it again from the beginning is going on: what is done already is no
+//             step.
+//
+//     PlaceJob, a job that runs (r: its restarts when the operation was decided; K: nodes that it is to have)
+//
+//       running, restarts = r --requeuehold--> completing --> pending, held --update, release--> pending --> running
+//             |                                                                                                 |
+//             '-- is as wanted: done                                   restarts > r and as wanted: done; else: given up
+//
+//             A job that was held for us is only updated and released; one that waits in the queue is Slurm's, and not
+//             placed. One that somebody else restarted meanwhile is never stopped a second time: its operation is given
+//             up, and whoever decided it decides anew.
+// Traps       (each measured on 22.05.8) NumNodes=K keeps the old maximum, so it is K-K; without NumCPUs a job that had
+//             grown can't shrink; a requeued job waits for 120 s unless StartTime says otherwise, and StartTime=now
+//             lets it fail; of a pending job that ran before squeue shows the nodes that it had, not those that it is
+//             to get; an isolation by State=DOWN ends by itself (ReturnToService=2), so it is DRAIN; reservations have
+//             no Nodes+=.
+// Guarantees  pure: the same operation and observation, the same step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "slurm/cluster_state.h"
+#include "slurm/programs.h"
+
+namespace fairlead::slurm {
+
+// Words that a reason begins with when it is ours: what others drained is theirs.
+inline constexpr char kOurReason[] = "fairlead:";
+// Reservations of ours begin with it; others are never changed.
+inline constexpr char kOurReservations[] = "fairlead";
+
+// Nothing new starts on the host; what runs there runs on.
+struct DrainHost {
+  std::string host;
+  std::string reason;  // "finding 7: …", without kOurReason; shortened, and printable, as it is carried out
+};
+
+// The end of a drain that is ours.
+struct ReturnHost {
+  std::string host;
+};
+
+// The job runs on `num_nodes` nodes, on all of `hosts`, and on none of `excluded_hosts`; it keeps number, owner and
+// options. Made by MakePlaceJob().
+struct PlaceJob {
+  uint32_t job = 0;
+  uint32_t owner = 0;
+  uint32_t num_restarts = 0;  // when it was decided
+  bool was_pending = false;   // likewise
+  uint32_t num_nodes = 0;     // > 0
+  uint32_t tasks_per_node = 1;
+  uint32_t cpus_per_node = 1;
+  std::vector<std::string> hosts;  // at most num_nodes
+  std::vector<std::string> excluded_hosts;
+};
+
+// The job's place in the queue: higher is later, -2147483645 to 2147483645.
+struct SetNice {
+  uint32_t job = 0;
+  uint32_t owner = 0;
+  int32_t nice = 0;
+};
+
+// The reservation has exactly these hosts and users, without end; without hosts there is none.
+struct SetReservation {
+  std::string name;
+  std::vector<std::string> hosts;
+  std::vector<std::string> users;  // at least one, where there are hosts
+};
+
+using Operation = std::variant<DrainHost, ReturnHost, PlaceJob, SetNice, SetReservation>;
+
+// Of what the operation is about; what Slurm does not have is missing.
+struct Observation {
+  std::optional<Job> job;
+  std::optional<Node> node;
+  std::optional<Reservation> reservation;
+};
+
+struct Step {
+  enum class Kind : uint8_t {
+    kRun,     // these commands, one after the other, up to the first that fails; then look again
+    kWait,    // Slurm is at it: look again in a while
+    kDone,    // it is so
+    kGiveUp,  // it will not be so: says why
+  };
+  Kind kind = Kind::kWait;
+  std::vector<Command> commands;
+  std::string message;  // for people
+};
+
+Step PlanStep(const Operation& operation, const Observation& seen);
+
+// How a job that the operation has stopped gets going again after the operation has failed: no job stays held. No
+// commands: there is none to release.
+std::vector<Command> PlanRelease(const Operation& operation, const Observation& seen);
+
+// Errors: kFailedPrecondition: the job can't be placed (an array, over, not to be requeued, in the queue, held by its
+// user), or it can't have that size: says why. Args: job as it is now.
+Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<std::string> hosts,
+                              std::vector<std::string> excluded_hosts);
+
+// One line for log and record: "place job 4711 on 4 nodes".
+std::string Describe(const Operation& operation);
+
+// What it is about, "job 4711": two operations about the same exclude each other.
+std::string SubjectOf(const Operation& operation);
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,124 @@
+#include "slurm/writer.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+#include <utility>
+
+#include "slurm/intention_records.h"
+
+namespace fairlead::slurm {
+namespace {
+
+// A thing that Slurm does not have is a thing that is missing, not an error.
+template <class Thing>
+Status Take(Result<Thing> found, std::optional<Thing>* thing) {
+  if (found.ok()) *thing = *std::move(found);
+  return found.ok() || found.status().code() == StatusCode::kNotFound ? OkStatus() : found.status();
+}
+
+}  // namespace
+
+Writer::Writer(Programs* programs, store::Store* store, const WriterOptions& options)
+    : programs_(*programs), store_(*store), reader_(programs), options_(options) {
+  if (!options_.sleep) options_.sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
+}
+
+Result<Outcome> Writer::Carry(const Operation& operation) {
+  FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
+  for (const auto& [earlier, other] : recorded) {
+    if (SubjectOf(other) != SubjectOf(operation)) continue;
+    return Status(StatusCode::kFailedPrecondition,
+                  fmt::format("can't {}: {} is under way", Describe(operation), Describe(other)));
+  }
+  const uint64_t number = recorded.empty() ? 1 : recorded.back().first + 1;
+  const store::Change change = {IntentionKey(number), IntentionText(operation)};
+  FL_RETURN_IF_ERROR(store_.Apply({&change, 1}));
+  return Go(number, operation);
+}
+
+Result<std::vector<Writer::Resumed>> Writer::Resume() {
+  FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
+  std::vector<Resumed> resumed;
+  for (const auto& [number, operation] : recorded) {
+    FL_ASSIGN_OR_RETURN(Outcome outcome, Go(number, operation));
+    resumed.push_back({operation, std::move(outcome)});
+  }
+  return resumed;
+}
+
+Result<Outcome> Writer::Go(uint64_t number, const Operation& operation) {
+  uint32_t num_refusals = 0;
+  uint32_t num_steps = 0;
+  std::string message;
+  for (uint32_t look = 0; look < options_.num_looks_max; ++look) {
+    FL_ASSIGN_OR_RETURN(const Observation seen, Look(operation));
+    const Step step = PlanStep(operation, seen);
+    message = step.message;
+    switch (step.kind) {
+      case Step::Kind::kDone:
+        return End(number, operation, {Outcome::Kind::kDone, message});
+      case Step::Kind::kGiveUp:
+        return End(number, operation, {Outcome::Kind::kGivenUp, message});
+      case Step::Kind::kWait:
+        options_.sleep(options_.pause);
+        break;
+      case Step::Kind::kRun:
+        if (++num_steps > options_.num_steps_max) {
+          return End(number, operation, {Outcome::Kind::kGivenUp, message + ", again and again, without effect"});
+        }
+        FL_ASSIGN_OR_RETURN(const bool is_refused, RunAll(step.commands, &message));
+        if (!is_refused) break;
+        if (++num_refusals > options_.num_refusals_max) {
+          return End(number, operation, {Outcome::Kind::kGivenUp, message});
+        }
+        options_.sleep(options_.pause);
+        break;
+    }
+  }
+  return Outcome{Outcome::Kind::kUnderway, message};
+}
+
+Result<bool> Writer::RunAll(const std::vector<Command>& commands, std::string* refusal) {
+  for (const Command& command : commands) {
+    const Result<std::string> answer = programs_.Run(command);
+    if (answer.ok()) continue;
+    if (answer.status().code() == StatusCode::kUnavailable) return answer.status();
+    *refusal = answer.status().message();
+    return true;
+  }
+  return false;
+}
+
+Result<Outcome> Writer::End(uint64_t number, const Operation& operation, Outcome outcome) {
+  if (outcome.kind == Outcome::Kind::kGivenUp) {
+    FL_ASSIGN_OR_RETURN(const Observation seen, Look(operation));
+    std::string refusal;
+    FL_ASSIGN_OR_RETURN(const bool is_refused, RunAll(PlanRelease(operation, seen), &refusal));
+    if (is_refused) outcome.message += fmt::format("; it stays held: {}", refusal);
+  }
+  const store::Change change = {IntentionKey(number), std::nullopt};
+  FL_RETURN_IF_ERROR(store_.Apply({&change, 1}));
+  return outcome;
+}
+
+Result<Observation> Writer::Look(const Operation& operation) {
+  Observation seen;
+  if (const auto* drain = std::get_if<DrainHost>(&operation))
+    FL_RETURN_IF_ERROR(Take(reader_.ReadNode(drain->host), &seen.node));
+  if (const auto* back = std::get_if<ReturnHost>(&operation))
+    FL_RETURN_IF_ERROR(Take(reader_.ReadNode(back->host), &seen.node));
+  if (const auto* place = std::get_if<PlaceJob>(&operation))
+    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(place->job), &seen.job));
+  if (const auto* order = std::get_if<SetNice>(&operation))
+    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(order->job), &seen.job));
+  if (const auto* wish = std::get_if<SetReservation>(&operation)) {
+    FL_ASSIGN_OR_RETURN(const auto reservations, reader_.ReadReservations());
+    for (const Reservation& one : reservations) {
+      if (one.name == wish->name) seen.reservation = one;
+    }
+  }
+  return seen;
+}
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,421 @@
+// Operations on Slurm: what they do, what they leave alone, and what becomes of them when their process is killed at
+// any moment.
+#include "slurm/writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "slurm/fake_slurm_example.h"
+#include "slurm/intention_records.h"
+#include "store/memory_store.h"
+
+namespace fairlead::slurm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// ---- A process that is killed ----
+
+struct Killed {};
+
+// Dies at one of the calls that it counts: before it has an effect, or after, when its answer is lost.
+struct Death {
+  size_t at_call = SIZE_MAX;
+  bool is_after = false;
+  size_t num_calls = 0;
+
+  template <class Call>
+  auto operator()(const Call& call) {
+    const bool is_now = num_calls++ == at_call;
+    if (is_now && !is_after) throw Killed();
+    auto result = call();
+    if (is_now) throw Killed();
+    return result;
+  }
+};
+
+class MortalPrograms final : public Programs {
+ public:
+  MortalPrograms(Programs* programs, Death* death) : programs_(*programs), death_(*death) {}
+  Result<std::string> Run(const Command& command) override {
+    return death_([&] { return programs_.Run(command); });
+  }
+
+ private:
+  Programs& programs_;
+  Death& death_;
+};
+
+class MortalStore final : public store::Store {
+ public:
+  MortalStore(store::Store* store, Death* death) : store_(*store), death_(*death) {}
+  Status Apply(std::span<const store::Change> changes) override {
+    return death_([&] { return store_.Apply(changes); });
+  }
+  Result<std::vector<store::Record>> List(std::string_view prefix) const override { return store_.List(prefix); }
+
+ private:
+  store::Store& store_;
+  Death& death_;
+};
+
+WriterOptions WithoutWaiting() {
+  WriterOptions options;
+  options.sleep = [](std::chrono::milliseconds) {};
+  return options;
+}
+
+FakeJob Elastic(uint32_t owner = 1001) {
+  FakeJob job;
+  job.owner = owner;
+  job.low = 1;
+  job.high = 2;
+  job.cpus = job.tasks = 4;
+  job.tasks_per_node = 2;
+  job.admin_comment = "fairlead:v1 nodes=1-6 tasks-per-node=2 held";
+  return job;
+}
+
+class WriterTest : public testing::Test {
+ protected:
+  WriterTest() {
+    slurm_.Start(7, Elastic());
+    slurm_.Start(8, Elastic(1002));
+    slurm_.changes.clear();
+  }
+
+  PlaceJob Place(uint32_t num_nodes, std::vector<std::string> hosts = {}, std::vector<std::string> excluded = {}) {
+    const auto job = ProgramReader(&slurm_).ReadJobLine(7);
+    const auto place = MakePlaceJob(*job, num_nodes, std::move(hosts), std::move(excluded));
+    EXPECT_TRUE(place.ok()) << place.status().message();
+    return *place;
+  }
+  Outcome Carry(const Operation& operation) {
+    const auto outcome = Writer(&slurm_, &store_, WithoutWaiting()).Carry(operation);
+    EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+    return outcome.ok() ? *outcome : Outcome();
+  }
+  size_t NumRecords() const { return store_.List("")->size(); }
+
+  FakeSlurm slurm_;
+  store::MemoryStore store_;
+};
+
+TEST_F(WriterTest, AJobGetsAnotherSize) {
+  ASSERT_THAT(slurm_.jobs[7].hosts, ElementsAre("h0", "h1"));
+  for (const uint32_t size : {4u, 1u, 3u}) {  // larger, smaller, larger again
+    EXPECT_EQ(Carry(Place(size)).kind, Outcome::Kind::kDone);
+    EXPECT_EQ(slurm_.jobs[7].hosts.size(), size);
+    EXPECT_EQ(slurm_.jobs[7].tasks, 2 * size);
+  }
+  EXPECT_EQ(slurm_.jobs[7].starts, 4u);
+  EXPECT_EQ(slurm_.jobs[8].starts, 1u) << "a stranger's";
+  EXPECT_EQ(NumRecords(), 0u);
+  EXPECT_THAT(slurm_.changes[0], "scontrol requeuehold 7");
+  EXPECT_THAT(slurm_.changes[1],
+              "scontrol update JobId=7 NumNodes=4-4 NumTasks=8 NumCPUs=8 ReqNodeList= ExcNodeList= StartTime=now+2");
+  EXPECT_THAT(slurm_.changes[2], "scontrol release 7");
+}
+
+TEST_F(WriterTest, AJobMovesAwayFromAHost) {
+  EXPECT_EQ(Carry(DrainHost{"h1", "finding 7: \"nic\"\n" + std::string(300, 'x')}).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(slurm_.nodes["h1"].state, "IDLE+DRAIN");
+  EXPECT_EQ(slurm_.nodes["h1"].reason.substr(0, 27), "fairlead: finding 7: ?nic??");
+  EXPECT_LE(slurm_.nodes["h1"].reason.size(), 200u);
+  const Outcome outcome = Carry(Place(2, {"h5"}, {"h1"}));
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kDone);
+  EXPECT_EQ(outcome.message, "job 7 runs on h5,h0");
+}
+
+TEST_F(WriterTest, WhatIsSoAlreadyIsNoStep) {
+  EXPECT_EQ(Carry(Place(2)).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Carry(Place(2, {"h0"}, {"h4"})).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Carry(SetNice{7, 1001, 0}).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Carry(ReturnHost{"h0"}).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Carry(SetReservation{"fairlead_spare", {}, {}}).kind, Outcome::Kind::kDone);
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+  Carry(DrainHost{"h4", "a"});
+  Carry(DrainHost{"h4", "b"});
+  EXPECT_EQ(slurm_.nodes["h4"].reason, "fairlead: a");
+}
+
+TEST_F(WriterTest, AHeldElasticJobIsStarted) {
+  FakeJob job = Elastic();
+  job.is_held = true;
+  slurm_.jobs[7] = job;
+  EXPECT_EQ(Carry(Place(3)).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+  EXPECT_EQ(slurm_.jobs[7].restarts, 0u);
+  EXPECT_EQ(slurm_.jobs[7].hosts.size(), 3u);
+}
+
+TEST_F(WriterTest, HostsAreReturnedByWhoDrainedThem) {
+  slurm_.nodes["h3"] = {"IDLE+DRAIN", "operator: disk"};
+  const Outcome outcome = Carry(ReturnHost{"h3"});
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kGivenUp);
+  EXPECT_EQ(outcome.message, "h3 was drained by somebody else: operator: disk");
+  EXPECT_EQ(Carry(DrainHost{"h9", ""}).message, "Slurm has no node h9");
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+  Carry(DrainHost{"h4", "finding 1"});
+  EXPECT_EQ(Carry(ReturnHost{"h4"}).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(slurm_.nodes["h4"].state, "IDLE");
+}
+
+TEST_F(WriterTest, ReservationsAreSetAsAWhole) {
+  const auto spares = [](std::vector<std::string> hosts) {
+    return SetReservation{"fairlead_spare", std::move(hosts), {"root"}};
+  };
+  Carry(spares({"h4", "h5"}));
+  EXPECT_EQ(slurm_.reservations["fairlead_spare"].nodes, "h4,h5");
+  Carry(spares({"h5", "h4"}));
+  EXPECT_EQ(slurm_.changes.size(), 1u) << "in another order";
+  Carry(spares({"h5"}));
+  EXPECT_EQ(slurm_.reservations["fairlead_spare"].nodes, "h5");
+  Carry(spares({}));
+  EXPECT_THAT(slurm_.reservations, IsEmpty());
+  slurm_.reservations["maintenance"] = {"h0", "root"};
+  EXPECT_EQ(Carry(SetReservation{"maintenance", {}, {}}).kind, Outcome::Kind::kGivenUp);
+  EXPECT_EQ(slurm_.reservations.size(), 1u);
+}
+
+TEST_F(WriterTest, TheNumberIsNotEnough) {
+  const PlaceJob place = Place(4);
+  slurm_.jobs[7].owner = 1002;  // the number was given to another job
+  EXPECT_EQ(Carry(place).message, "job 7 is of user 1002 now, not of 1001");
+  EXPECT_EQ(Carry(SetNice{8, 1001, 5}).kind, Outcome::Kind::kGivenUp);
+  slurm_.jobs.erase(7);
+  EXPECT_EQ(Carry(place).message, "Slurm has no job 7 any more");
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+  EXPECT_EQ(NumRecords(), 0u);
+}
+
+TEST_F(WriterTest, AJobThatSomebodyElseRestartedIsNotStoppedAgain) {
+  const PlaceJob place = Place(4);
+  const auto wait_for = [this](const std::string& state) {
+    while (slurm_.jobs[7].state != state) EXPECT_TRUE(ProgramReader(&slurm_).ReadNode("h0").ok());
+  };
+  slurm_.Run({"scontrol", "requeuehold", "7"}).value();
+  wait_for("PENDING");
+  slurm_.Run({"scontrol", "update", "JobId=7", "NumNodes=1-1", "NumTasks=2", "NumCPUs=2", "StartTime=now+2"}).value();
+  slurm_.Run({"scontrol", "release", "7"}).value();
+  wait_for("RUNNING");
+  slurm_.changes.clear();
+  EXPECT_EQ(Carry(place).message, "job 7 was started by somebody else, on h0");
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+}
+
+TEST_F(WriterTest, ARefusalLeavesNoJobHeld) {
+  PlaceJob place = Place(4);
+  place.num_nodes = 9;  // of 6
+  const Outcome outcome = Carry(place);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kGivenUp);
+  EXPECT_THAT(outcome.message, HasSubstr("More processors requested than permitted"));
+  EXPECT_FALSE(slurm_.jobs[7].is_held);
+  EXPECT_EQ(NumRecords(), 0u);
+}
+
+TEST_F(WriterTest, StepsWithoutEffectComeToAnEnd) {
+  const PlaceJob place = Place(4);
+  slurm_.takes_tasks = false;
+  slurm_.nodes["h4"].state = slurm_.nodes["h5"].state = "DOWN";  // there is no room to start
+  const Outcome outcome = Carry(place);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kGivenUp);
+  EXPECT_THAT(outcome.message, HasSubstr("without effect"));
+  EXPECT_FALSE(slurm_.jobs[7].is_held);
+  EXPECT_LT(slurm_.changes.size(), 30u);
+}
+
+TEST_F(WriterTest, ASlurmThatIsAwayIsWaitedFor) {
+  const PlaceJob place = Place(4);
+  slurm_.is_away = true;
+  Writer writer(&slurm_, &store_, WithoutWaiting());
+  EXPECT_EQ(writer.Carry(place).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(NumRecords(), 1u);
+  EXPECT_EQ(writer.Carry(place).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(writer.Resume().status().code(), StatusCode::kUnavailable);
+  slurm_.is_away = false;
+  EXPECT_EQ(writer.Resume()->at(0).outcome.kind, Outcome::Kind::kDone);
+  EXPECT_EQ(slurm_.jobs[7].hosts.size(), 4u);
+  EXPECT_EQ(NumRecords(), 0u);
+}
+
+TEST_F(WriterTest, AJobThatFindsNoRoomWaitsInTheQueue) {
+  slurm_.nodes["h4"].state = slurm_.nodes["h5"].state = "DOWN";
+  EXPECT_EQ(Carry(Place(4)).kind, Outcome::Kind::kUnderway);  // two are the stranger's
+  EXPECT_FALSE(slurm_.jobs[7].is_held);
+  slurm_.nodes["h4"].state = slurm_.nodes["h5"].state = "IDLE";
+  EXPECT_EQ(Writer(&slurm_, &store_, WithoutWaiting()).Resume()->at(0).outcome.kind, Outcome::Kind::kDone);
+  EXPECT_EQ(slurm_.jobs[7].starts, 2u);
+}
+
+TEST_F(WriterTest, JobsThatAreNotForUsToPlace) {
+  const auto why = [this](uint32_t num_nodes = 2, std::vector<std::string> hosts = {},
+                          std::vector<std::string> excluded = {}) {
+    return MakePlaceJob(*ProgramReader(&slurm_).ReadJobLine(7), num_nodes, std::move(hosts), std::move(excluded))
+        .status()
+        .message();
+  };
+  EXPECT_THAT(why(0), HasSubstr("a node at least"));
+  EXPECT_THAT(why(1, {"h0", "h1"}), HasSubstr("more hosts"));
+  EXPECT_THAT(why(1, {"h0"}, {"h0"}), HasSubstr("named and excluded"));
+  slurm_.jobs[7].may_requeue = false;
+  EXPECT_THAT(why(), HasSubstr("may not be requeued"));
+  slurm_.jobs[7].is_array = true;
+  EXPECT_THAT(why(), HasSubstr("an array"));
+  slurm_.jobs[7] = Elastic();
+  slurm_.jobs[7].is_held = true;
+  EXPECT_EQ(why(), "");
+  slurm_.jobs[7].admin_comment = "fairlead:v1 nodes=1-6 tasks-per-node=2";
+  EXPECT_THAT(why(), HasSubstr("somebody else holds it"));
+  slurm_.jobs[7].is_held = false;
+  slurm_.jobs[7].ticks = 100;
+  EXPECT_THAT(why(), HasSubstr("waits in the queue"));
+  slurm_.jobs[7].state = "CANCELLED";
+  EXPECT_THAT(why(), HasSubstr("has ended"));
+}
+
+TEST_F(WriterTest, ADamagedRecordStopsAll) {
+  Writer writer(&slurm_, &store_, WithoutWaiting());
+  for (const char* value : {"", "{}", R"({"drain_host": {"host": "h1"}})", R"({"explode": {}})",
+                            R"({"drain_host": {"host": "h1", "reason": ""}, "return_host": {"host": "h1"}})"}) {
+    const store::Change change = {IntentionKey(3), value};
+    ASSERT_TRUE(store_.Apply({&change, 1}).ok());
+    EXPECT_EQ(writer.Resume().status().code(), StatusCode::kDataLoss) << value;
+    EXPECT_EQ(writer.Carry(DrainHost{"h1", ""}).status().code(), StatusCode::kDataLoss);
+  }
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+}
+
+TEST_F(WriterTest, RecordsAreReadAsTheyWereWritten) {
+  PlaceJob place = Place(3, {"h1"}, {"h2", "h3"});
+  place.was_pending = true;
+  const std::vector<Operation> operations = {DrainHost{"h1", "\"x\"\n"}, ReturnHost{"h1"}, place, SetNice{7, 1001, -5},
+                                             SetReservation{"fairlead_spare", {"h1"}, {"root", "ann"}}};
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const store::Change change = {IntentionKey(i + 8), IntentionText(operations[i])};
+    ASSERT_TRUE(store_.Apply({&change, 1}).ok());
+  }
+  const auto read = ReadIntentions(store_);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->size(), operations.size());
+  for (size_t i = 0; i < operations.size(); ++i) {
+    EXPECT_EQ((*read)[i].first, i + 8);
+    EXPECT_EQ(IntentionText((*read)[i].second), IntentionText(operations[i]));
+  }
+}
+
+TEST(ProgramsTest, WhatSlurmSaysOnFailure) {
+  const auto code = [](const std::string& said) { return StatusOfFailure({"scontrol", "update"}, 1, said).code(); };
+  for (const char* missing : {"Invalid job id specified for job 99", "Node nope not found\n",
+                              "Reservation nope not found", "slurm_update error: Invalid node name specified",
+                              "delete_reservation ReservationName=nope: Requested reservation is invalid"}) {
+    EXPECT_EQ(code(missing), StatusCode::kNotFound) << missing;
+  }
+  for (const char* away : {"slurm_load_jobs error: Unable to contact slurm controller (connect failure)", "",
+                           "slurm_load_jobs error: Socket timed out on send/recv operation"}) {
+    EXPECT_EQ(code(away), StatusCode::kUnavailable) << away;
+  }
+  EXPECT_EQ(code("Access/permission denied"), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(StatusOfFailure({"scontrol", "update"}, 1, "no\n\x1b[2Jway\n").message(), "scontrol update: no  [2Jway");
+
+  RealPrograms programs({.deadline = std::chrono::milliseconds(300), .output_bytes_max = 100});
+  EXPECT_EQ(*programs.Run({"sh", "-c", "echo out; echo err >&2"}), "out\n");
+  EXPECT_EQ(programs.Run({"sh", "-c", "echo Node x not found; exit 1"}).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(programs.Run({"sleep", "5"}).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(programs.Run({"head", "-c", "200", "/dev/zero"}).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(programs.Run({"no-such-program"}).status().code(), StatusCode::kUnavailable);
+}
+
+// ---- Killed at every moment ----
+
+struct World {
+  FakeSlurm slurm;
+  store::MemoryStore store;
+  PlaceJob place;
+
+  explicit World(bool is_held) {
+    if (is_held) {
+      slurm.jobs[7] = Elastic();
+      slurm.jobs[7].is_held = true;
+    } else {
+      slurm.Start(7, Elastic());
+    }
+    slurm.Start(8, Elastic(1002));
+    slurm.changes.clear();
+    place = *MakePlaceJob(*ProgramReader(&slurm).ReadJobLine(7), 3, {"h5"}, {"h0"});
+  }
+
+  // In a process that dies as said. Returns whether it did.
+  bool Live(Death death, bool is_first) {
+    MortalPrograms programs(&slurm, &death);
+    MortalStore mortal_store(&store, &death);
+    Writer writer(&programs, &mortal_store, WithoutWaiting());
+    try {
+      if (is_first) {
+        EXPECT_TRUE(writer.Carry(place).ok());
+      } else {
+        EXPECT_TRUE(writer.Resume().ok());
+      }
+    } catch (const Killed&) {
+      return true;
+    }
+    return false;
+  }
+};
+
+// After all deaths the job is where it should be, or the operation was never recorded and it is where it was.
+void ExpectAllIsWell(World* world, const std::string& which) {
+  const FakeJob& job = world->slurm.jobs[7];
+  const uint32_t starts_before = world->place.was_pending ? 0 : 1;
+  EXPECT_TRUE(world->store.List("")->empty()) << which;
+  if (world->slurm.changes.empty()) {
+    EXPECT_EQ(job.starts, starts_before) << which;
+  } else {
+    EXPECT_EQ(job.state, "RUNNING") << which;
+    EXPECT_THAT(job.hosts, testing::UnorderedElementsAre("h5", testing::Not("h0"), testing::Not("h0"))) << which;
+    EXPECT_EQ(job.starts, starts_before + 1) << which;
+    EXPECT_EQ(job.restarts, starts_before) << which;
+  }
+  EXPECT_EQ(world->slurm.jobs[8].starts, 1u) << which;
+  for (const std::string& change : world->slurm.changes) EXPECT_THAT(change, testing::Not(HasSubstr("8"))) << which;
+}
+
+TEST(WriterDeathTest, AtEachCallBeforeAndAfterItsEffect) {
+  for (const bool is_held : {false, true}) {
+    size_t num_deaths = 0;
+    for (size_t call = 0;; ++call) {
+      bool has_died = false;
+      for (const bool is_after : {false, true}) {
+        World world(is_held);
+        has_died = world.Live({.at_call = call, .is_after = is_after}, true);
+        num_deaths += has_died ? 1 : 0;
+        EXPECT_FALSE(world.Live({}, false));
+        ExpectAllIsWell(&world, fmt::format("call {}, after: {}, held: {}", call, is_after, is_held));
+      }
+      if (!has_died) break;
+    }
+    EXPECT_GE(num_deaths, 2u * (is_held ? 6 : 9)) << "record, looks, commands, removal";
+  }
+}
+
+TEST(WriterDeathTest, AgainAndAgain) {
+  EXPECT_TRUE(rc::check([] {
+    World world(*rc::gen::arbitrary<bool>());
+    const auto deaths = *rc::gen::container<std::vector<std::pair<uint8_t, bool>>>(
+        rc::gen::pair(rc::gen::inRange<uint8_t>(0, 12), rc::gen::arbitrary<bool>()));
+    bool is_first = true;
+    for (const auto& [call, is_after] : deaths) {
+      if (!world.Live({.at_call = call, .is_after = is_after}, is_first)) break;
+      is_first = false;
+    }
+    RC_ASSERT(!world.Live({}, false));
+    ExpectAllIsWell(&world, "");
+    RC_ASSERT(!testing::Test::HasFailure());
+  }));
+}
+
+}  // namespace
+}  // namespace fairlead::slurm
