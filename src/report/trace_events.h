@@ -1,7 +1,8 @@
-// Events of a timeline in Chrome's trace event format, which Perfetto (https://ui.perfetto.dev) and chrome://tracing show.
+// Events of a timeline in Chrome's trace event format, which Perfetto (https://ui.perfetto.dev) and chrome://tracing
+// show.
 //
-// A process is a group of tracks, a track (tid) holds slices that do not overlap, or lie within each other. `ts` and `dur`
-// are microseconds.
+// A process is a group of tracks, a track (tid) holds slices that do not overlap, or lie within each other. `ts` and
+// `dur` are microseconds.
 #pragma once
 
 #include <nlohmann/json.hpp>
