@@ -1,8 +1,8 @@
 // The operations of a recorded job and what was found, as a timeline for Perfetto.
 //
 //   process "findings"    a slice for each, from when it was first seen to when it was cleared, or the end
-//   process of a host     tracks of each of its ranks on each communicator: operations from their start to their end; one
-//                         that never started begins where it was enqueued, one that never ended lasts to the end
+//   process of a host     tracks of each of its ranks on each communicator: operations from their start to their end;
+//                         one that never started begins where it was enqueued, one that never ended lasts to the end
 //
 // Instants are those of the hosts' clocks, which may differ by some milliseconds, and count from the first of them.
 #pragma once
