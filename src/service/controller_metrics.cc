@@ -66,10 +66,10 @@ void AddStreams(const ControllerServerCounters& streams, MetricList* list) {
 }
 
 void AddCertificate(const ControllerSnapshot& snapshot, MetricList* list) {
-  if (!snapshot.certificate_expires_s.has_value()) return;
-  list->Gauge("fairlead_certificate_expires_timestamp_seconds",
-              "When the controller's certificate expires, or its authority's, in seconds since 1970.",
-              static_cast<double>(*snapshot.certificate_expires_s));
+  list->Family("fairlead_certificate_expires_timestamp_seconds",
+               "When the controller's certificate expires, or its authority's, in seconds since 1970.",
+               prometheus::MetricType::Gauge);
+  if (snapshot.certificate_expires_s) list->Add({}, static_cast<double>(*snapshot.certificate_expires_s));
 }
 
 void AddLoop(const ControllerSnapshot& snapshot, MetricList* list) {

@@ -82,6 +82,8 @@ Result<ProcessStat> ReadProcessStat(const std::string& proc_folder, int32_t pid)
 class SegmentFolder {
  public:
   explicit SegmentFolder(const SegmentFolderOptions& options);
+  SegmentFolder(SegmentFolder&&) = default;
+  SegmentFolder& operator=(SegmentFolder&&) = delete;  // processes would outlive the watch over their ends
 
   // Looks at all processes. Activity before the first look is reported only for processes that start later.
   FolderLook Look();
