@@ -100,7 +100,7 @@ function more(list, total, redraw) {
 function jobsSection(facts, route, go, redraw) {
   const column = JOB_COLUMNS.find(({ key }) => key === route.sort) ?? JOB_COLUMNS[1];
   const filter = route.filter.toLowerCase();
-  const matches = (job) => [job.name, job.fullest_link ?? "", ...(job.shares_with ?? [])].some((text) => text.toLowerCase().includes(filter));
+  const matches = (job) => [job.name, job.fullest_link ?? ""].some((text) => text.toLowerCase().includes(filter));
   const found = filter ? facts.jobs.filter(matches) : facts.jobs;
   const onSort = ({ key, isNumber }) => {
     shownOf.jobs = STEP;

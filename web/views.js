@@ -13,7 +13,7 @@ const back = h("p", { key: "back" }, h("a", { href: "#" }, "← Overview"));
 const title = (what, name) => h("h2", { key: "title", id: "view-title", class: "view-title", tabindex: "-1" }, `${what} ${name}`);
 
 function missing(what, name) {
-  return [back, title(what, name), h("p", { key: "missing" }, mark("bad", `The controller knows no ${what} of this name at present.`))];
+  return [back, title(what[0].toUpperCase() + what.slice(1), name), h("p", { key: "missing" }, mark("bad", `The controller knows no ${what} of this name at present.`))];
 }
 
 // Args: paths: {total, connections}; null: not known yet.

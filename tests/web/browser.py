@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.request
 
-PATIENCE_S = 60
+PATIENCE_S = 30
 
 
 def find_browser():
@@ -117,11 +117,11 @@ class Browser:
 
     def wait(self, expression, patience_s=PATIENCE_S):
         end = time.monotonic() + patience_s
-        while not (value := self.evaluate(expression)):
+        while not self.evaluate(f"Boolean({expression})"):  # a node itself would come as {}
             if time.monotonic() > end:
                 raise AssertionError(f"never true: {expression}\n{self.evaluate('document.body.innerText')[:4000]}")
             time.sleep(0.03)
-        return value
+
 
     def open(self, url):
         self.call("Page.navigate", url="about:blank")
@@ -147,7 +147,7 @@ class Browser:
     def click(self, selector, times=1):
         """With the mouse, where the element is. `times`: as one double click has it."""
         place = self.evaluate(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e) return null;"
-                              "e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect();"
+                              "e.scrollIntoView({block: 'center'}); const b = e.getClientRects()[0];"
                               "return [b.x + Math.min(b.width, 40) / 2, b.y + b.height / 2]; })()")
         if place is None:
             raise AssertionError(f"there is no {selector}\n{self.evaluate('document.body.innerText')[:3000]}")

@@ -5,9 +5,11 @@ Usage: mock_controller.py WEB_DIR [--hosts N] [--jobs N] [--port N]    serves un
 """
 
 import argparse
+import contextlib
 import http.server
 import json
 import pathlib
+import socket
 import threading
 import time
 import urllib.parse
@@ -130,6 +132,7 @@ class MockController:
         self.asked, self.orders, self.posts = {}, [], 0
         self.ticks = False
         handler = type("Handler", (Handler,), {"mock": self})
+        self.sockets = set()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
         self.port = self.server.server_port
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
@@ -137,6 +140,10 @@ class MockController:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+        # Browsers keep connections, and would be answered over them.
+        for connection in list(self.sockets):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def show(self, path, query):
         cluster = self.cluster
@@ -174,6 +181,15 @@ class MockController:
 class Handler(http.server.BaseHTTPRequestHandler):
     mock = None
     protocol_version = "HTTP/1.1"
+
+    def setup(self):
+        super().setup()
+        self.mock.sockets.add(self.connection)
+
+    def finish(self):
+        self.mock.sockets.discard(self.connection)
+        with contextlib.suppress(OSError):
+            super().finish()
 
     def role(self):
         """0: nobody, 1: reader, 2: operator (src/service/http_roles.cc)."""

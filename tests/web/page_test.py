@@ -6,6 +6,7 @@ Usage: page_test.py SOURCE_DIR    exit code 77: no Chromium is installed
 
 import pathlib
 import sys
+import time
 import unittest
 
 from browser import Browser, find_browser
@@ -43,6 +44,13 @@ class PageTest(unittest.TestCase):
 
     def names(self, table="jobs"):
         return self.browser.evaluate(f"[...document.querySelectorAll('#{table} tbody tr')].map(r => r.cells[0].innerText)")
+
+    def eventually(self, read, expected):
+        """What a view shows follows an input, a little later."""
+        end = time.monotonic() + 10
+        while (found := read()) != expected and time.monotonic() < end:
+            time.sleep(0.03)
+        self.assertEqual(found, expected)
 
     def calm(self):
         """Nothing was complained of."""
@@ -110,10 +118,10 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.names()[:9], by_loss[:9])
         self.assertEqual(self.browser.evaluate("document.querySelector('#jobs th[aria-sort=descending]').innerText"), "GPUs lost ▼")
         self.browser.click("#jobs th:first-child button")
-        self.assertEqual(self.names(), [f"job{i}" for i in range(12)])
+        self.eventually(self.names, [f"job{i}" for i in range(12)])
         self.browser.evaluate("document.querySelector('#jobs th:first-child button').focus()")
         self.browser.press("Enter")
-        self.assertEqual(self.names(), [f"job{i}" for i in reversed(range(12))])
+        self.eventually(self.names, [f"job{i}" for i in reversed(range(12))])
         self.assertEqual(self.browser.evaluate("document.querySelector('#jobs th:first-child').ariaSort"), "descending")
         self.browser.evaluate("document.querySelector('#filter').focus()")
         self.browser.type("job1")
