@@ -1,73 +1,144 @@
 // The links between switches as a matrix: one row for each switch below, one column for each above.
-import { element } from "./table.js";
+import { h } from "./dom.js";
+import { byName, count, percent } from "./format.js";
+import { isUp } from "./facts.js";
+import { hrefOf } from "./route.js";
 
-const SVG = "http://www.w3.org/2000/svg";
-const SIZE = 18;
-const ROWS_MAX = 64;
+// Of a large fabric: the rows and columns that matter most.
+const ROWS_MAX = 24;
+const COLUMNS_MAX = 32;
+// Cells with a number in them are wider.
+const NUMBERED_COLUMNS_MAX = 16;
+const STEPS = 5;
+const BELOW = { "leaf-spine": "leaf", "spine-core": "spine" };
 
-// "leaf2" before "leaf10".
-const byName = new Intl.Collator("en", { numeric: true }).compare;
+// Which cell of each matrix the tab key leads to.
+const current = new Map();
 
-function colour(fraction) {
-  return `hsl(${210 - 190 * fraction} 75% ${88 - 40 * fraction}%)`;
-}
-
-// Both directions of a cable, parallel cables together: the fuller one is shown.
-function cell(links, loadMax) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("width", SIZE);
-  svg.setAttribute("height", SIZE);
-  const isUp = links.every((link) => link.state === "up" && link.health === 1);
-  const fullest = Math.max(...links.map((link) => link.load / link.capacity_bytes_per_s));
-  const square = document.createElementNS(SVG, "rect");
-  const inset = isUp ? 1 : 2;
-  for (const side of ["x", "y"]) square.setAttribute(side, inset);
-  for (const side of ["width", "height"]) square.setAttribute(side, SIZE - 2 * inset);
-  square.setAttribute("fill", colour(loadMax > 0 ? fullest / loadMax : 0));
-  if (!isUp) {
-    square.setAttribute("stroke", "#c92a2a");
-    square.setAttribute("stroke-width", 3);
-  }
-  const title = document.createElementNS(SVG, "title");
-  title.textContent = links
-    .map((link) => `${link.name}: ${link.state}, health ${link.health}, ${link.queue_pairs} queue pairs`)
-    .join("\n");
-  square.append(title);
-  svg.append(square);
-  return svg;
-}
-
-export function drawMatrix(holder, links, loadMax) {
-  const cells = new Map();
-  const rows = new Set();
-  const columns = new Set();
-  const upward = { "leaf-spine": "leaf", "spine-core": "spine" };
+// Both directions of a cable, and parallel cables, are one cell.
+function cellsOf(links, tier) {
+  const rows = new Map();
   for (const link of links) {
-    if (!(link.tier in upward)) continue;
-    const isUpward = link.from.startsWith(upward[link.tier]);
-    rows.add(link.from);
-    columns.add(link.to);
-    if (!isUpward) continue;
-    const key = `${link.from} ${link.to}`;
-    cells.set(key, [...(cells.get(key) ?? []), link]);
+    if (link.tier !== tier) continue;
+    const isUpward = link.from.startsWith(BELOW[tier]);
+    const [below, above] = isUpward ? [link.from, link.to] : [link.to, link.from];
+    if (!rows.has(below)) rows.set(below, new Map());
+    const row = rows.get(below);
+    if (!row.has(above)) row.set(above, []);
+    row.get(above).push(link);
   }
-  const shownRows = [...rows].filter((name) => [...columns].some((to) => cells.has(`${name} ${to}`))).sort(byName);
-  const shownColumns = [...columns].filter((to) => shownRows.some((name) => cells.has(`${name} ${to}`))).sort(byName);
-  const table = element("table");
-  const head = element("tr");
-  head.append(element("th"), ...shownColumns.map((name) => element("th", name)));
-  table.append(head);
-  for (const from of shownRows.slice(0, ROWS_MAX)) {
-    const row = element("tr");
-    row.append(element("th", from));
-    for (const to of shownColumns) {
-      const holderCell = element("td");
-      const here = cells.get(`${from} ${to}`);
-      if (here) holderCell.append(cell(here, loadMax));
-      row.append(holderCell);
+  return rows;
+}
+
+// Links that are not up first, then the fullest.
+function weightOf(links, shareOf) {
+  return links.reduce((most, link) => Math.max(most, isUp(link) ? shareOf(link) : link.state === "down" ? 3 : 2), 0);
+}
+
+function choose(weights, most) {
+  const names = [...weights.keys()].sort((a, b) => weights.get(b) - weights.get(a) || byName(a, b));
+  return names.slice(0, most).sort(byName);
+}
+
+function weigh(rows, shareOf) {
+  const ofRow = new Map();
+  const ofColumn = new Map();
+  for (const [below, row] of rows) {
+    for (const [above, links] of row) {
+      const weight = weightOf(links, shareOf);
+      ofRow.set(below, Math.max(ofRow.get(below) ?? 0, weight));
+      ofColumn.set(above, Math.max(ofColumn.get(above) ?? 0, weight));
     }
-    table.append(row);
   }
-  const more = shownRows.length - ROWS_MAX;
-  holder.replaceChildren(table, ...(more > 0 ? [element("p", `${more} more rows are not shown.`, "hint")] : []));
+  return { ofRow, ofColumn };
+}
+
+function describe(links, shareOf) {
+  return [...links]
+    .sort((a, b) => byName(a.name, b.name))
+    .map((link) => `${link.name}: ${percent(shareOf(link))} of the fullest, ${link.state}${link.health === 1 ? "" : `, ${percent(link.health)} of its speed left`}, ${count(link.queue_pairs)} queue pairs`)
+    .join("; ");
+}
+
+function step(share) {
+  return share === 0 ? 0 : Math.min(STEPS - 1, 1 + Math.floor(share * (STEPS - 1) - 1e-9));
+}
+
+function cell(links, { shareOf, isNumbered, isCurrent, onShow }) {
+  const shown = links.reduce((most, link) => (weightOf([link], shareOf) > weightOf([most], shareOf) ? link : most));
+  const share = shareOf(shown);
+  const text = describe(links, shareOf);
+  const sign = isUp(shown) ? "" : shown.state === "down" ? "✕" : "!";
+  return h("a", {
+    href: hrefOf("link", shown.name),
+    class: `cell load${step(share)} ${isUp(shown) ? "" : "not-up"}`.trim(),
+    tabindex: isCurrent ? "0" : "-1",
+    "aria-label": text,
+    onmouseenter: () => onShow(text),
+    onfocus: () => onShow(text),
+  }, sign || (isNumbered ? String(Math.round(share * 100)) : ""));
+}
+
+const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+// Arrow keys go from cell to cell; the tab key leaves the matrix.
+function move(event, tier) {
+  const step = MOVES[event.key];
+  const from = event.target.closest("td");
+  if (!step || !from) return;
+  let [row, column] = [from.parentElement.rowIndex + step[0], from.cellIndex + step[1]];
+  const rows = event.currentTarget.rows;
+  while (row > 0 && row < rows.length && column > 0 && column < rows[row].cells.length) {
+    const next = rows[row].cells[column].querySelector("a");
+    if (next) {
+      event.preventDefault();
+      event.target.tabIndex = -1;
+      next.tabIndex = 0;
+      current.set(tier, next.closest("td").dataset.cell);
+      next.focus();
+      return;
+    }
+    row += step[0];
+    column += step[1];
+  }
+}
+
+const scale = h("p", { class: "scale" }, "Load by capacity, relative to the fullest link: ",
+  ["0", "to 25", "to 50", "to 75", "to 100 %"].map((text, i) => h("span", { class: `cell load${i}` }, text)),
+  h("span", { class: "cell load0 not-up" }, "✕"), " down ", h("span", { class: "cell load0 not-up" }, "!"), " degraded or in doubt");
+
+function matrixOf(tier, rows, shareOf) {
+  const weights = weigh(rows, shareOf);
+  const shownRows = choose(weights.ofRow, ROWS_MAX);
+  const columnsOfRows = new Map([...weights.ofColumn].filter(([above]) => shownRows.some((below) => rows.get(below).has(above))));
+  const shownColumns = choose(columnsOfRows, COLUMNS_MAX);
+  const isNumbered = shownColumns.length <= NUMBERED_COLUMNS_MAX;
+  const first = shownRows.flatMap((below) => shownColumns.filter((above) => rows.get(below).has(above)).map((above) => `${below} ${above}`));
+  const currentCell = first.includes(current.get(tier)) ? current.get(tier) : first[0];
+  const valueId = `value-${tier}`;
+  const onShow = (text) => {
+    document.getElementById(valueId).textContent = text;
+  };
+  const isPart = rows.size > shownRows.length || columnsOfRows.size > shownColumns.length;
+  return h("div", { key: tier, class: "matrix" },
+    isPart && h("p", { class: "hint" }, `${shownRows.length} of ${count(rows.size)} rows and ${shownColumns.length} of ${count(weights.ofColumn.size)} columns: ` +
+      "those with links that are not up, then those with the fullest links."),
+    h("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": `Matrix of ${tier} links` },
+      h("table", { onkeydown: (event) => move(event, tier) },
+        h("caption", { class: "unseen" }, `${tier}: from the row's switch to the column's and back; arrow keys move`),
+        h("thead", {}, h("tr", {}, h("td", {}), shownColumns.map((above) => h("th", { key: above, scope: "col" }, h("span", {}, above))))),
+        h("tbody", {}, shownRows.map((below) => h("tr", { key: below }, h("th", { scope: "row" }, below),
+          shownColumns.map((above) => {
+            const links = rows.get(below).get(above);
+            const name = `${below} ${above}`;
+            return h("td", { key: above, "data-cell": name }, links && cell(links, { shareOf, isNumbered, isCurrent: name === currentCell, onShow }));
+          })))))),
+    h("p", { id: valueId, class: "hint value" }, "Point at a cell, or go there with the arrow keys, to read its values."));
+}
+
+// Of all tiers of switches.
+export function matrices({ list, shareOf }) {
+  const all = Object.keys(BELOW).map((tier) => [tier, cellsOf(list, tier)]).filter(([, rows]) => rows.size > 0);
+  if (all.length === 0) return h("p", { class: "hint" }, "There is no link between switches.");
+  return [scale, ...all.map(([tier, rows]) => matrixOf(tier, rows, shareOf))];
 }

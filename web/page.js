@@ -1,183 +1,134 @@
-// The page: asks the controller every two seconds, and shows what it says.
-import { count, flops, seconds, speed, time } from "./format.js";
-import { drawMatrix } from "./matrix.js";
-import { bar, element, fill } from "./table.js";
+// The page: asks the controller again and again, and shows the view that the address names.
+import { Feed, keepToken, Refusal } from "./client.js";
+import { render } from "./dom.js";
+import { deriveFacts } from "./facts.js";
+import { gpus, span } from "./format.js";
+import { startOrders } from "./orders.js";
+import { followSection, overview } from "./overview.js";
+import { overviewHref, readRoute } from "./route.js";
+import { hostView, jobView, linkView } from "./views.js";
 
 const PERIOD_MS = 2000;
-const PATHS_MAX = 100;
-const EVENTS_MAX = 100;
-const FINDINGS_MAX = 50;
+// What is older than this is marked as old.
+const OLD_MS = 10000;
+const PATHS_MAX = 10000;
 const byId = (id) => document.getElementById(id);
 
-// Kept for this tab only.
-const token = () => sessionStorage.getItem("token") ?? "";
+const feeds = {
+  jobs: new Feed("/v1/jobs", (answer) => answer.jobs),
+  findings: new Feed("/v1/findings", (answer) => answer.findings),
+  hosts: new Feed("/v1/hosts", (answer) => answer.hosts),
+  links: new Feed("/v1/links", (answer) => answer.links),
+  events: new Feed("/v1/events", (answer) => answer.events),
+  steering: new Feed("/v1/steering", (answer) => answer),
+};
+let route = readRoute(location.hash);
+let paths = null;
+let lastGoodMs = 0;
+let numRefreshes = 0;
 
-class TokenWanted extends Error {}
+const isComplete = () => feeds.jobs.value !== null && feeds.hosts.value !== null && feeds.links.value !== null;
 
-async function ask(path) {
-  const headers = token() ? { Authorization: `Bearer ${token()}` } : {};
-  const answer = await fetch(path, { headers });
-  if (answer.status === 401) throw new TokenWanted();
-  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
-  return answer.json();
+// The overview shows no single path, so it asks for none.
+function feedOfPaths() {
+  if (route.view === "overview") return null;
+  const of = route.view === "job" ? `job=${encodeURIComponent(route.name)}&limit=1000` : `limit=${PATHS_MAX}`;
+  return new Feed(`/v1/connections?${of}`, (answer) => answer);
 }
 
-function showJobs(jobs) {
-  fill(
-    byId("jobs"),
-    jobs.map((job) => [
-      job.name,
-      element("span", String(job.level), "level"),
-      job.reason,
-      job.hosts,
-      job.connections,
-      job.unmanaged_queue_pairs,
-      seconds(job.iteration_s),
-      flops(job.intensity_flop_per_s),
-    ]),
-    "no job has a connection yet",
-  );
+function show() {
+  if (!isComplete()) return;
+  const facts = deriveFacts(Object.fromEntries(Object.entries(feeds).map(([name, feed]) => [name, feed.value])));
+  const views = { job: jobView, link: linkView, host: hostView };
+  const content = route.view === "overview" ? overview(facts, route, go, show) : views[route.view](facts, route.name, paths?.value ?? null);
+  render(byId("content"), content);
+  const lost = facts.losers.length > 0 ? `${gpus(facts.lost)} GPUs lost` : "Fairlead";
+  document.title = route.view === "overview" ? `${lost}${lost === "Fairlead" ? "" : " – Fairlead"}` : `${route.view} ${route.name} – Fairlead`;
 }
 
-// Those that hold first, then the latest.
-function showFindings(findings) {
-  const holds = (finding) => finding.cleared_at_s === null;
-  const shown = [...findings.filter(holds), ...findings.filter((finding) => !holds(finding)).reverse()];
-  fill(
-    byId("findings"),
-    shown.slice(0, FINDINGS_MAX).map((finding) => [
-      finding.job,
-      element("span", finding.syndrome, holds(finding) ? "bad" : ""),
-      finding.culprits.join(", "),
-      time(finding.suspected_at_s),
-      time(finding.cleared_at_s),
-      finding.action,
-      finding.text,
-    ]),
-    "nothing was found",
-  );
+// Changes what the overview shows, without an entry in the history for each letter that is typed.
+function go(next) {
+  history.replaceState(null, "", overviewHref(next));
+  route = readRoute(location.hash);
+  show();
 }
 
-function showLinks(links) {
-  const relative = (link) => link.load / link.capacity_bytes_per_s;
-  const loadMax = links.reduce((most, link) => Math.max(most, relative(link)), 0);
-  drawMatrix(byId("matrix"), links, loadMax);
-  const isUp = (link) => link.state === "up" && link.health === 1;
-  const loaded = links.filter((link) => isUp(link) && link.load > 0).sort((a, b) => relative(b) - relative(a));
-  fill(
-    byId("links"),
-    [...links.filter((link) => !isUp(link)).slice(0, 50), ...loaded.slice(0, 5)].map((link) => [
-      link.name,
-      element("span", link.state, isUp(link) ? "good" : "bad"),
-      Number(link.health.toFixed(3)),
-      speed(link.capacity_bytes_per_s),
-      link.queue_pairs,
-      bar(loadMax > 0 ? relative(link) / loadMax : 0),
-    ]),
-    "all links are up, and nothing uses them",
-  );
+function showAge() {
+  if (lastGoodMs === 0) return;
+  const age = performance.now() - lastGoodMs;
+  const isOld = age > OLD_MS;
+  document.body.classList.toggle("old", isOld);
+  byId("age").textContent = isOld ? `⚠ OLD: what is shown is ${span(age / 1000)} old` : `as of ${new Date(Date.now() - age).toLocaleTimeString()}`;
 }
 
-// Where a connection is to be moved: from which port to which.
-function portsOf({ source_port, wire_port }) {
-  if (source_port === 0) return "";
-  return wire_port === 0 || wire_port === source_port ? source_port : `${wire_port} → ${source_port}`;
-}
-
-function showPaths({ total, connections }) {
-  byId("paths-hint").textContent = total > connections.length ? `The first ${connections.length} of ${count(total)}.` : "";
-  fill(
-    byId("paths"),
-    connections.map((path) => [
-      path.job,
-      path.source,
-      path.destination,
-      `${path.connection}.${path.queue_pair}`,
-      element("span", path.answer, path.answer === "use" ? "good" : "bad"),
-      portsOf(path),
-      path.links.map((link) => link.split("->")[1]).slice(0, -1).join(" › "),
-    ]),
-    "no connection has a path",
-  );
-}
-
-function showHosts(hosts) {
-  byId("hosts").replaceChildren(
-    ...hosts.map((host) => {
-      const item = element("li", host.name, host.connected ? "good" : "");
-      item.title = host.connected ? `agent ${host.agent_version}` : `no agent; last message ${time(host.last_message_s) || "never"}`;
-      return item;
-    }),
-  );
-}
-
-function showEvents(events) {
-  fill(
-    byId("events"),
-    events
-      .slice(-EVENTS_MAX)
-      .reverse()
-      .map((event) => [
-        time(event.time_s),
-        element("span", event.subject, event.severity === "warning" ? "bad" : ""),
-        event.text,
-      ]),
-    "nothing happened yet",
-  );
-}
-
-function showTotals(jobs, hosts, links, findings) {
-  const numHolding = findings.filter((finding) => finding.cleared_at_s === null).length;
-  const numConnected = hosts.filter((host) => host.connected).length;
-  const numUp = links.filter((link) => link.state === "up").length;
-  const totals = [
-    [count(jobs.length), jobs.length === 1 ? "job" : "jobs"],
-    [`${count(numConnected)} of ${count(hosts.length)}`, "hosts connected"],
-    [`${count(numUp)} of ${count(links.length)}`, "links up"],
-    [count(numHolding), numHolding === 1 ? "finding" : "findings"],
-  ];
-  byId("totals").replaceChildren(
-    ...totals.map(([number, what]) => {
-      const item = element("li");
-      item.append(element("b", number), ` ${what}`);
-      return item;
-    }),
-  );
-}
-
+// Said aloud by screen readers, so it changes only when there is something to say.
 function showState(text, isBad) {
-  byId("state").textContent = text;
+  if (byId("state").textContent !== text) byId("state").textContent = text;
   byId("state").className = isBad ? "bad" : "";
 }
 
-async function refresh() {
-  try {
-    const [{ jobs }, { findings }, { hosts }, { links }, paths, { events }] = await Promise.all([
-      ask("/v1/jobs"),
-      ask("/v1/findings"),
-      ask("/v1/hosts"),
-      ask("/v1/links"),
-      ask(`/v1/connections?limit=${PATHS_MAX}`),
-      ask("/v1/events"),
-    ]);
-    showTotals(jobs, hosts, links, findings);
-    showJobs(jobs);
-    showFindings(findings);
-    showLinks(links);
-    showPaths(paths);
-    showHosts(hosts);
-    showEvents(events);
-    byId("token-form").hidden = true;
-    showState(`as of ${new Date().toLocaleTimeString()}`, false);
-  } catch (error) {
-    byId("token-form").hidden = !(error instanceof TokenWanted);
-    showState(error instanceof TokenWanted ? "a token is needed" : `no answer: ${error.message}`, true);
-  }
-  setTimeout(refresh, PERIOD_MS);
+function showErrors(errors) {
+  const needsToken = errors.some((error) => error instanceof Refusal && error.status === 401);
+  byId("token-form").hidden = !needsToken;
+  if (errors.length === 0) return showState("connected to the controller", false);
+  showState(needsToken ? "⚠ a token is needed" : `⚠ no answer from the controller: ${errors[0].message}`, true);
 }
 
+async function refresh() {
+  const all = [...Object.values(feeds), paths].filter(Boolean);
+  const results = await Promise.allSettled(all.map((feed) => feed.refresh()));
+  const errors = results.filter((result) => result.status === "rejected").map((result) => result.reason);
+  const start = performance.now();
+  if (errors.length === 0) lastGoodMs = start;
+  showErrors(errors);
+  showAge();
+  show();
+  document.documentElement.dataset.refreshes = String(++numRefreshes);
+  document.documentElement.dataset.renderMs = (performance.now() - start).toFixed(1);
+}
+
+let timer = 0;
+let isRefreshing = false;
+let isWanted = false;
+
+// One at a time; nobody asks for a page that nobody sees.
+async function refreshNow() {
+  clearTimeout(timer);
+  if (isRefreshing) {
+    isWanted = true;
+    return;
+  }
+  isRefreshing = true;
+  try {
+    await refresh();
+  } finally {
+    isRefreshing = false;
+    if (!document.hidden) timer = setTimeout(refreshNow, isWanted ? 0 : PERIOD_MS);
+    isWanted = false;
+  }
+}
+
+window.addEventListener("hashchange", () => {
+  route = readRoute(location.hash);
+  paths = feedOfPaths();
+  show();
+  byId("view-title")?.focus({ preventScroll: true });
+  window.scrollTo(0, 0);
+  refreshNow();
+});
+document.addEventListener("visibilitychange", () => !document.hidden && refreshNow());
+document.addEventListener("click", followSection);
 byId("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  sessionStorage.setItem("token", byId("token").value);
+  keepToken(byId("token").value.trim());
+  byId("token").value = "";
+  refreshNow();
 });
-refresh();
+startOrders(() => {
+  feeds.steering.hurry();
+  feeds.findings.hurry();
+  refreshNow();
+});
+paths = feedOfPaths();
+setInterval(showAge, 1000);
+refreshNow();

@@ -1,0 +1,258 @@
+"""A controller for the page alone: serves web/ with the gateway's headers, and answers of the real ones' shape
+(docs/internals/modules/service.md) about a cluster of any size. Orders are carried out on it, and counted.
+
+Usage: mock_controller.py WEB_DIR [--hosts N] [--jobs N] [--port N]    serves until it is killed
+"""
+
+import argparse
+import contextlib
+import http.server
+import json
+import pathlib
+import socket
+import threading
+import time
+import urllib.parse
+
+READER, OPERATOR = "a-token-of-readers", "a-token-of-operators"
+TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+REASON = ("intensity {:.3g} FLOP/s (1.2e+15 FLOP per 0.31 s on {}), correction factor 1.3 (d_r 0.02 s, d_j 0.05 s against job 0); "
+          "rank {} of {}, level {} of 8; 4 new paths")
+GPUS_PER_HOST = 8
+
+
+class Cluster:
+    """`num_nics` for each host, 16 hosts below a leaf, every leaf joined to each spine. Jobs lose less the higher their number."""
+
+    def __init__(self, num_hosts=8, num_jobs=8, num_spines=4, num_nics=1):
+        self.now = time.time()
+        self.num_leaves = max(2, (num_hosts + 15) // 16)
+        self.num_spines = num_spines
+        below = max(1, num_hosts // self.num_leaves)
+        self.hosts = [{"name": f"h{i}", "connected": True, "agent_version": "0.1.0", "last_message_s": self.now}
+                      for i in range(num_hosts)]
+        self.leaf_of = [min(i // below, self.num_leaves - 1) for i in range(num_hosts)]
+        per_job = max(1, num_hosts // max(1, num_jobs))
+        self.hosts_of_job = [[f"h{(j * per_job + i) % num_hosts}" for i in range(per_job)] for j in range(num_jobs)]
+        self.jobs = [self._job(j, num_jobs) for j in range(num_jobs)]
+        self.links = []
+        for i in range(num_hosts):
+            for n in range(num_nics):
+                self._cable(f"h{i}/nic{n}", f"leaf{self.leaf_of[i]}", "host-leaf", i % 4)
+        for leaf in range(self.num_leaves):
+            for spine in range(num_spines):
+                self._cable(f"leaf{leaf}", f"spine{spine}", "leaf-spine", (leaf * 3 + spine * 2) % 9)
+        self.link = {link["name"]: link for link in self.links}
+        self.findings = []
+        self.events = [{"number": 1, "time_s": self.now - 60, "severity": "info", "subject": "steering", "text": "mode act"}]
+        self.steering = {"mode": "act", "back_end": "hook", "isolated": [], "hosts": [], "jobs": [
+            {"name": job["name"], "condition": "running", "hosts": hosts, "paused_until_s": None, "isolated_last_day": 0}
+            for job, hosts in zip(self.jobs, self.hosts_of_job)], "open_actions": [], "log": [], "error": None,
+            "health_events": None}
+
+    def _job(self, j, num_jobs):
+        hosts = len(self.hosts_of_job[j])
+        fastest, lost = 0.4, max(0.0, 0.25 - 0.03 * j) if j > 0 else 0.4
+        link = f"leaf0->spine{j % self.num_spines}"
+        level = min(7, j * 8 // num_jobs)
+        return {"name": f"job{j}", "owner": 1000, "level": level, "reason": REASON.format(3e15 / (j + 1), link, j, num_jobs, level),
+                "hosts": hosts, "connections": 4 * hosts, "unmanaged_queue_pairs": 0, "gpus": GPUS_PER_HOST * hosts,
+                "iteration_s": fastest / (1 - lost), "fastest_iteration_s": fastest, "lost_gpus": GPUS_PER_HOST * hosts * lost,
+                "fullest_link": link, "shares_with": [f"job{k}" for k in range(j % self.num_spines, num_jobs, self.num_spines) if k != j][:6],
+                "intensity_flop_per_s": 3e15 / (j + 1)}
+
+    def _cable(self, below, above, tier, load):
+        for start, end in ((below, above), (above, below)):
+            self.links.append({"name": f"{start}->{end}", "from": start, "to": end, "tier": tier, "state": "up", "health": 1,
+                               "capacity_bytes_per_s": 25e9, "queue_pairs": load, "load": load})
+
+    def connections(self, job, limit):
+        views = []
+        for j, hosts in enumerate(self.hosts_of_job):
+            name = self.jobs[j]["name"] if j < len(self.jobs) else None
+            if name is None or (job and name != job):
+                continue
+            for i, host in enumerate(hosts):
+                other = hosts[(i + 1) % len(hosts)]
+                leaf, end = (self.leaf_of[int(h[1:])] for h in (host, other))
+                spine = j % self.num_spines
+                for pair in range(4):
+                    views.append({"job": name, "connection": 4711 + i, "queue_pair": pair, "source": f"{host}/nic0",
+                                  "destination": f"{other}/nic0", "answer": "use", "plane": 0, "source_port": 61000 + pair,
+                                  "wire_port": 61000 + pair,
+                                  "links": [f"{host}/nic0->leaf{leaf}", f"leaf{leaf}->spine{spine}", f"spine{spine}->leaf{end}",
+                                            f"leaf{end}->{other}/nic0"]})
+        return {"total": len(views), "connections": views[:limit]}
+
+    def find(self, number, job, host, text, cleared_at_s=None, syndrome="comm_slow"):
+        self.findings.append({"job": job, "id": number, "syndrome": syndrome, "culprits": [f"rank 3 on {host}"], "hosts": [host],
+                              "ranks": [3], "suspected_at_s": self.now - 40, "confirmed_at_s": self.now - 20,
+                              "cleared_at_s": cleared_at_s, "confidence": 0.9, "cost_share": None, "cost_gpu_hours": None,
+                              "action": "isolate and restart", "sub_cause": "none", "text": text, "evidence": []})
+
+    def isolate(self, host):
+        self.steering["isolated"].append(host)
+        self.steering["hosts"].append({"name": host, "condition": "isolated"})
+        self.steering["log"].append({"at_s": self.now - 10, "kind": "action", "action": 1, "host": 0, "host_name": host,
+                                     "description": f"isolate host {host}", "reason": "rank 3 is slow"})
+
+    def be_troubled(self):
+        """A bit of everything that is bad."""
+        self.find(1, "job0", "h1", "rank 3 is late in every all-reduce")
+        self.find(2, "job1", "h2", "hung for 20 s", cleared_at_s=self.now - 5, syndrome="comm_hang")
+        self.isolate("h1")
+        self.steering["hosts"].append({"name": "h7", "condition": "spare"})
+        self.steering["open_actions"].append({"action": 4, "attempt": 2, "description": "restart job job0 on h0, h7",
+                                              "waits_for": "answer", "until_s": self.now + 60})
+        self.steering["jobs"][2]["paused_until_s"] = self.now + 3600
+        self.hosts[5].update(connected=False, last_message_s=self.now - 300)
+        self.hosts[6].update(connected=False, last_message_s=None, agent_version="")
+        self.link["leaf0->spine1"].update(state="down", health=0)
+        self.link["leaf1->spine2"].update(state="suspect", health=0.5)
+        self.events.append({"number": 2, "time_s": self.now - 30, "severity": "warning", "subject": "link leaf0->spine1", "text": "down"})
+
+    def tick(self):
+        """A moment of a busy cluster: all iterations and loads change a little."""
+        for i, job in enumerate(self.jobs):
+            job["iteration_s"] *= 1.01 if i % 2 else 0.99
+            job["lost_gpus"] = job["gpus"] * max(0.0, 1 - job["fastest_iteration_s"] / job["iteration_s"])
+        for link in self.links[::7]:
+            link["load"] = (link["load"] + 1) % 9
+        for host in self.hosts:
+            host["last_message_s"] += 2
+
+
+class MockController:
+    """Serves a cluster. `asked` counts the requests by path; `orders` are those that were carried out."""
+
+    def __init__(self, web, cluster, reader=False, operator=False, port=0):
+        self.web, self.cluster = pathlib.Path(web), cluster
+        self.needs_reader, self.needs_operator = reader, operator
+        self.order_delay_s = 0
+        self.asked, self.orders, self.posts = {}, [], 0
+        self.ticks = False
+        handler = type("Handler", (Handler,), {"mock": self})
+        self.sockets = set()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self.port = self.server.server_port
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        # Browsers keep connections, and would be answered over them.
+        for connection in list(self.sockets):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def show(self, path, query):
+        cluster = self.cluster
+        if path == "/v1/connections":
+            return cluster.connections(query.get("job", [""])[0], min(10_000, int(query.get("limit", ["10000"])[0])))
+        if path == "/v1/steering":
+            return cluster.steering
+        name = path.removeprefix("/v1/")
+        if name == "jobs" and self.ticks:
+            cluster.tick()
+        return {name: getattr(cluster, name)} if name in ("jobs", "findings", "hosts", "links", "events") else None
+
+    def carry_out(self, path, body):
+        """As src/service/live_steering.cc: (status, answer)."""
+        steering = self.cluster.steering
+        host = body.get("host")
+        if path == "/v1/steering/undo":
+            if host not in steering["isolated"]:
+                return 400, {"error": f"host {host} is not isolated"}
+            steering["isolated"].remove(host)
+            steering["hosts"] = [entry for entry in steering["hosts"] if entry["name"] != host]
+        elif path == "/v1/steering/spare":
+            steering["hosts"].append({"name": host, "condition": "spare"})
+        elif path == "/v1/steering/pause":
+            job = next((job for job in steering["jobs"] if job["name"] == body["job"]), None)
+            if job is None:
+                return 404, {"error": f"no job '{body['job']}' runs under the diagnosis"}
+            job["paused_until_s"] = time.time() + body["for_s"] if body["for_s"] > 0 else None
+        else:
+            return 404, {"error": f"there is no {path}"}
+        self.orders.append((path, body))
+        return 200, body
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    mock = None
+    protocol_version = "HTTP/1.1"
+
+    def setup(self):
+        super().setup()
+        self.mock.sockets.add(self.connection)
+
+    def finish(self):
+        self.mock.sockets.discard(self.connection)
+        with contextlib.suppress(OSError):
+            super().finish()
+
+    def role(self):
+        """0: nobody, 1: reader, 2: operator (src/service/http_roles.cc)."""
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        if scheme != "Bearer":
+            return 0 if self.mock.needs_reader else 1 if self.mock.needs_operator else 2
+        return {OPERATOR: 2, READER: 1}.get(token, 0)
+
+    def refuse(self):
+        code = 401 if self.role() == 0 else 403
+        return self.answer(code, {"error": "this needs a token: send Authorization: Bearer TOKEN" if code == 401
+                                  else "this needs the token of an operator"})
+
+    def answer(self, code, json_body=None, text=None, kind="application/json"):
+        body = (json.dumps(json_body) + "\n").encode() if text is None else text
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if text is not None:
+            self.send_header("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        address = urllib.parse.urlsplit(self.path)
+        self.mock.asked[address.path] = self.mock.asked.get(address.path, 0) + 1
+        if address.path == "/favicon.ico":
+            return self.answer(200, text=b"", kind="image/x-icon")
+        file = self.mock.web / (address.path.lstrip("/") or "index.html")
+        if "/" not in address.path[1:] and file.is_file():
+            return self.answer(200, text=file.read_bytes(), kind=TYPES[file.suffix])
+        if self.role() < 1:
+            return self.refuse()
+        shown = self.mock.show(address.path, urllib.parse.parse_qs(address.query))
+        if shown is None:
+            return self.answer(404, {"error": f"there is no {address.path}"})
+        return self.answer(200, shown)
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.mock.posts += 1
+        if self.role() < 2:
+            return self.refuse()
+        time.sleep(self.mock.order_delay_s)
+        return self.answer(*self.mock.carry_out(self.path, body))
+
+    def log_message(self, *_):
+        pass
+
+
+def main():
+    parser = argparse.ArgumentParser(description="A controller for the page alone.")
+    parser.add_argument("web")
+    parser.add_argument("--hosts", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=8)
+    parser.add_argument("--port", type=int, default=8080)
+    options = parser.parse_args()
+    cluster = Cluster(options.hosts, options.jobs)
+    cluster.be_troubled()
+    mock = MockController(options.web, cluster, port=options.port)
+    print(f"http://127.0.0.1:{mock.port}/")
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

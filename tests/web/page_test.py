@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""The controller's page in headless Chromium, before a controller of the test's own.
+
+Usage: page_test.py SOURCE_DIR    exit code 77: no Chromium is installed
+"""
+
+import pathlib
+import sys
+import time
+import unittest
+
+from browser import Browser, find_browser
+from mock_controller import OPERATOR, READER, Cluster, MockController
+
+SOURCE_DIR = pathlib.Path(sys.argv[1])
+TEXT = "document.body.innerText"
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = Browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+
+    def start(self, cluster=None, hash="", **options):
+        self.cluster = cluster or Cluster()
+        self.mock = MockController(SOURCE_DIR / "web", self.cluster, **options)
+        self.addCleanup(self.mock.close)
+        self.browser.set_size(1400, 1000)
+        self.browser.set_dark(False)
+        self.browser.complaints.clear()
+        self.browser.open(f"http://127.0.0.1:{self.mock.port}/{hash}")
+        self.browser.wait("document.documentElement.dataset.refreshes > 0")
+
+    def refresh(self):
+        before = int(self.browser.evaluate("document.documentElement.dataset.refreshes"))
+        self.browser.wait(f"document.documentElement.dataset.refreshes > {before + 1}")
+
+    def text(self, selector="body"):
+        return self.browser.evaluate(f"document.querySelector({selector!r})?.innerText ?? null")
+
+    def names(self, table="jobs"):
+        return self.browser.evaluate(f"[...document.querySelectorAll('#{table} tbody tr')].map(r => r.cells[0].innerText)")
+
+    def eventually(self, read, expected):
+        """What a view shows follows an input, a little later."""
+        end = time.monotonic() + 10
+        while (found := read()) != expected and time.monotonic() < end:
+            time.sleep(0.03)
+        self.assertEqual(found, expected)
+
+    def calm(self):
+        """Nothing was complained of."""
+        self.assertEqual(self.browser.complaints, [])
+
+    def test_the_first_sentence_is_the_answer(self):
+        cluster = Cluster(num_jobs=3)
+        for job, lost in zip(cluster.jobs, (6.0, 1.0, 0.0)):
+            job["lost_gpus"] = lost
+        cluster.jobs[0]["name"] = "gpt"
+        self.start(cluster)
+        # 2 hosts of 8 GPUs for each of the three jobs.
+        self.assertEqual(self.text("#answer"), "2 of 3 jobs lose 7.0 of 48 GPUs, most of it gpt on leaf0->spine0.")
+        self.assertEqual(self.text("#attention-none"), "✓ Nothing needs you.")
+        self.assertEqual(self.text("#findings-none"), "✓ nothing was found")
+        self.assertIn("7.0 of 48 GPUs lost", self.text("#totals"))
+        for job in cluster.jobs:
+            job["lost_gpus"] = 0
+        self.refresh()
+        self.assertIn("none loses time", self.text("#answer"))
+        for job in cluster.jobs:
+            job.update(lost_gpus=None, iteration_s=None, fastest_iteration_s=None)
+        self.refresh()
+        self.assertIn("not known", self.text("#answer"))
+        cluster.jobs.clear()
+        self.refresh()
+        self.assertEqual(self.text("#answer"), "No job has a connection yet.")
+        self.calm()
+
+    def test_what_is_bad_looks_bad_without_its_colour(self):
+        cluster = Cluster()
+        cluster.be_troubled()
+        self.start(cluster)
+        for said in ("1 finding holds", "1 host isolated", "2 links not up", "1 agent silent", "1 host without an agent"):
+            self.assertIn(f"⚠ {said}", self.text("#attention"))
+        self.assertEqual(self.names("hosts"), ["h1", "h5", "h6"])
+        self.assertEqual(self.names("findings"), ["⚠ holds"])
+        self.assertEqual(self.names("links-down"), ["leaf0->spine1", "leaf1->spine2"])
+        self.assertIn("h7", self.text("main"))
+        self.assertEqual(self.text("#open-actions"), "• restart job job0 on h0, h7: attempt 2, waits for answer")
+        signs = self.browser.evaluate("[...document.querySelectorAll('.matrix .not-up')].map(e => e.innerText)")
+        self.assertEqual(sorted(signs), ["!", "✕"])
+        self.calm()
+
+    def test_names_of_strangers_stay_text(self):
+        cluster = Cluster(num_jobs=2)
+        evil = "<script>document.title='gone'</script><img src=x onerror=\"document.title='gone'\">"
+        cluster.jobs[0]["name"] = evil
+        cluster.jobs[0]["reason"] = evil
+        cluster.find(1, evil, "h0", evil)
+        cluster.events.append({"number": 9, "time_s": 1, "severity": "warning", "subject": f"job {evil}", "text": evil})
+        self.start(cluster)
+        self.assertIn(evil, self.names())
+        self.browser.click("#jobs tbody tr a")
+        self.browser.wait("document.querySelector('#reason')")
+        self.assertEqual(self.text("#view-title"), f"Job {evil}")
+        self.assertEqual(self.text("#reason"), evil)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('main script, main img').length"), 0)
+        self.assertNotEqual(self.browser.evaluate("document.title"), "gone")
+        self.calm()
+
+    def test_jobs_are_sorted_and_filtered(self):
+        self.start(Cluster(num_jobs=12, num_hosts=12))
+        by_loss = [job["name"] for job in sorted(self.cluster.jobs, key=lambda job: -job["lost_gpus"])]
+        self.assertEqual(self.names()[:9], by_loss[:9])
+        self.assertEqual(self.browser.evaluate("document.querySelector('#jobs th[aria-sort=descending]').innerText"), "GPUs lost ▼")
+        self.browser.click("#jobs th:first-child button")
+        self.eventually(self.names, [f"job{i}" for i in range(12)])
+        self.browser.evaluate("document.querySelector('#jobs th:first-child button').focus()")
+        self.browser.press("Enter")
+        self.eventually(self.names, [f"job{i}" for i in reversed(range(12))])
+        self.assertEqual(self.browser.evaluate("document.querySelector('#jobs th:first-child').ariaSort"), "descending")
+        self.browser.evaluate("document.querySelector('#filter').focus()")
+        self.browser.type("job1")
+        self.assertIn("job11", self.names())
+        self.assertNotIn("job2", self.names())
+        self.assertIn("filter=job1", self.browser.evaluate("location.hash"))
+        self.refresh()
+        self.assertEqual(self.browser.evaluate("[document.activeElement.id, document.activeElement.value].join()"), "filter,job1")
+        link = self.browser.evaluate("location.hash")
+        shown = self.names()
+        self.browser.open(f"http://127.0.0.1:{self.mock.port}/{link}")
+        self.browser.wait("document.querySelector('#jobs')")
+        self.assertEqual(self.names(), shown)
+        self.calm()
+
+    def test_what_has_not_changed_stays_the_same_node(self):
+        self.start()
+        self.browser.evaluate("window.row = document.querySelector('#jobs tbody tr'); row.querySelector('a').focus();"
+                              "window.changes = 0; new MutationObserver(c => changes += c.length).observe("
+                              "document.querySelector('#jobs'), {subtree: true, childList: true, attributes: true, characterData: true})")
+        self.refresh()
+        self.assertEqual(self.browser.evaluate("changes"), 0)
+        # It moves from the first place to the last, and keeps the focus.
+        self.cluster.jobs[0]["lost_gpus"] = 0
+        self.refresh()
+        self.assertTrue(self.browser.evaluate("row.isConnected && row.contains(document.activeElement)"))
+        self.assertEqual(self.names()[-1], "job0")
+
+    def test_from_idle_gpus_to_the_culprit_and_the_undo(self):
+        cluster = Cluster()
+        cluster.be_troubled()
+        self.start(cluster)
+        self.browser.click("#answer a")
+        self.browser.wait("document.querySelector('#view-title')?.innerText === 'Job job0'")
+        self.browser.wait("document.querySelector('#paths')")
+        self.assertNotIn("d_r", self.text("#reason"))
+        self.assertIn("number 1 in importance", self.text("#reason"))
+        self.browser.click("#findings a[href='#host=h1']")
+        self.browser.wait("document.querySelector('#view-title')?.innerText === 'Host h1'")
+        self.assertIn("⚠ isolated", self.text("#facts"))
+        self.mock.order_delay_s = 0.3
+        self.browser.click("#facts button")
+        self.assertTrue(self.browser.evaluate("document.querySelector('#order').open"))
+        self.assertEqual(self.mock.posts, 0)
+        self.browser.click("#order-send", times=2)
+        self.browser.wait("document.querySelector('#order-answer').innerText.startsWith('✓ Done')")
+        self.assertEqual(self.mock.orders, [("/v1/steering/undo", {"host": "h1"})])
+        self.assertEqual(self.mock.posts, 1)
+        self.browser.click("#order-close")
+        self.browser.wait("document.querySelector('#facts').innerText.includes('✓ connected')")
+        self.calm()
+
+    def test_links_lead_to_jobs_and_hosts(self):
+        self.start(hash="#link=leaf0-%3Espine1")
+        self.browser.wait("document.querySelector('#link-jobs')")
+        self.assertEqual(set(self.names("link-jobs")), {"job1", "job5"})
+        self.browser.wait("document.querySelector('#paths a[href^=\"#host=\"]')")
+        self.browser.evaluate("location.hash = '#host=nobody'")
+        self.browser.wait("document.querySelector('#view-title')?.innerText === 'Host nobody'")
+        self.assertIn("knows no host of this name", self.text("main"))
+        self.calm()
+
+    def test_pauses_ask_for_a_reason(self):
+        self.start(hash="#job=job0")
+        self.browser.wait("document.querySelector('#facts button')")
+        self.browser.click("#facts button")
+        self.browser.click("#order-send")
+        self.assertEqual(self.mock.posts, 0)
+        self.browser.evaluate("document.querySelector('#order-reason').focus()")
+        self.browser.type("an evaluation")
+        self.browser.press("Enter")
+        self.browser.wait("document.querySelector('#order-answer').innerText.startsWith('✓ Done')")
+        self.assertEqual(self.mock.orders, [("/v1/steering/pause", {"job": "job0", "for_s": 600, "reason": "an evaluation"})])
+        self.browser.wait("document.querySelector('#facts').innerText.includes('paused until')")
+
+    def test_tokens(self):
+        cluster = Cluster()
+        cluster.be_troubled()
+        self.start(cluster, reader=True, operator=True)
+        self.browser.wait("!document.querySelector('#token-form').hidden")
+        self.assertIn("a token is needed", self.text("#state"))
+        self.browser.evaluate("document.querySelector('#token').focus()")
+        self.browser.type(READER)
+        self.browser.press("Enter")
+        self.browser.wait("document.querySelector('#isolated button')")
+        self.assertTrue(self.browser.evaluate("document.querySelector('#token-form').hidden"))
+        self.browser.click("#isolated button")
+        self.browser.click("#order-send")
+        self.browser.wait("document.querySelector('#order-answer').innerText.includes('your token may only look')")
+        self.assertEqual(self.mock.orders, [])
+        self.browser.wait("document.activeElement.id === 'order-token'")
+        self.browser.type(OPERATOR)
+        self.browser.press("Enter")
+        self.browser.wait("document.querySelector('#order-answer').innerText.startsWith('✓ Done')")
+        self.assertEqual(self.mock.orders, [("/v1/steering/undo", {"host": "h1"})])
+
+    def test_a_refused_order_says_why(self):
+        cluster = Cluster()
+        cluster.be_troubled()
+        self.start(cluster)
+        self.browser.click("#isolated button")
+        cluster.steering["isolated"].clear()
+        self.browser.click("#order-send")
+        self.browser.wait("document.querySelector('#order-answer').innerText === '⚠ Not done: host h1 is not isolated'")
+
+    def test_the_controller_goes_and_comes_back(self):
+        self.start()
+        port = self.mock.port
+        self.mock.close()
+        self.browser.wait("document.querySelector('#state').className === 'bad'")
+        self.assertIn("no answer from the controller", self.text("#state"))
+        self.browser.wait("document.body.classList.contains('old')")
+        self.assertIn("⚠ OLD", self.text("#age"))
+        self.assertEqual(len(self.names()), 8)
+        self.mock = MockController(SOURCE_DIR / "web", self.cluster, port=port)
+        self.addCleanup(self.mock.close)
+        self.browser.wait("document.querySelector('#state').innerText === 'connected to the controller'")
+        self.assertFalse(self.browser.evaluate("document.body.classList.contains('old')"))
+
+    def test_without_steering(self):
+        self.start()
+        self.cluster.steering = None
+        self.mock.show = lambda path, query, show=self.mock.show: None if path == "/v1/steering" else show(path, query)
+        self.browser.open(f"http://127.0.0.1:{self.mock.port}/")
+        self.browser.wait("document.querySelector('#jobs')")
+        self.assertIn("off: this controller does not diagnose jobs", self.text("main"))
+
+    def test_narrow_screens_do_not_scroll_sideways(self):
+        cluster = Cluster(num_hosts=64, num_jobs=40, num_spines=32)
+        cluster.be_troubled()
+        self.start(cluster)
+        for hash in ("", "#job=job0", "#link=leaf0-%3Espine1", "#host=h1"):
+            self.browser.set_size(390)
+            self.browser.evaluate(f"location.hash = '{hash}'")
+            self.refresh()
+            self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 390, hash)
+        self.calm()
+
+    def test_large_fabrics_show_what_matters(self):
+        cluster = Cluster(num_hosts=2000, num_jobs=200, num_spines=8)
+        cluster.be_troubled()
+        self.start(cluster)
+        self.assertEqual(len(self.names()), 50)
+        self.assertEqual(self.text("#jobs-count"), "50 of 200 jobs shown")
+        self.assertEqual(self.text("#hosts-count"), "3 of 2,000 hosts need a look")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('.matrix tbody tr').length"), 24)
+        self.assertLess(self.browser.evaluate("document.querySelectorAll('*').length"), 5000)
+        self.browser.evaluate("document.querySelector('.matrix [tabindex=\"0\"].cell').focus()")
+        before = self.text(".value")
+        self.browser.press("ArrowRight")
+        self.assertNotEqual(self.text(".value"), before)
+        self.assertIn("queue pairs", self.text(".value"))
+
+
+if __name__ == "__main__":
+    if find_browser() is None:
+        print("skipped: no Chromium is installed")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
