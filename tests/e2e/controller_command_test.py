@@ -242,7 +242,7 @@ class ControllerCommandTest(unittest.TestCase):
         controller = self.start("--http-operator-open")
         self.assertEqual(controller.ask("/v1/links/leaf0-%3Espine1", {"health": 0})[0], 200)
         page = self.page_of(browser, controller.http, "leaf0-&gt;spine1")
-        for shown in ("h0", "h1", "leaf0-&gt;spine1", "down", "0 of 2", "leaf1", "spine0", "1 link not up", "2 hosts without an agent"):
+        for shown in ("h0", "h1", "leaf0-&gt;spine1", "down", "0 of 2", "leaf1", "spine0", "2 links not up", "2 hosts without an agent"):
             self.assertIn(shown, page)
         self.assertIn("No job has a connection yet.", page)
         self.assertIn("nothing was found", page)

@@ -475,6 +475,25 @@ TEST(C4dMasterTest, AnEndOfWhichNothingIsKnownAccusesNobody) {
   EXPECT_EQ(job.Open()[0].action, model::RecommendedAction::kWatch);
 }
 
+// A single answer of NCCL's RAS: its first word about a rank is that it is dead, at the instant zero.
+TEST(C4dMasterTest, ADeathMayBeTheFirstWordAboutARank) {
+  Job job;
+  model::HostReport report;
+  report.job = job.layout.job;
+  report.host = HostId(1);
+  for (const uint32_t rank : {5, 6}) {
+    report.ranks.push_back({.rank = model::RankId(rank),
+                            .state = model::ProcessState::kGone,
+                            .exit = {.end = model::ProcessEnd::kBroken}});
+  }
+  const std::vector<model::TelemetryRecord> records = {report};
+  job.master.Handle(SimTime(), records);
+  const auto findings = job.master.AnalyzeNow();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].syndrome, Syndrome::kDead);
+  EXPECT_EQ(findings[0].culprits.size(), 2u) << "which was first is not known";
+}
+
 // That its process is gone is one sign, that another rank waits for it a second.
 TEST(C4dMasterTest, SignsOfADeathAreCountedApart) {
   Job job;

@@ -67,9 +67,11 @@ FirstDeaths FindFirstDeaths(const JobPicture& picture) {
   FirstDeaths first;
   for (const RankId rank : dead) {
     const bool is_later = std::ranges::any_of(
-        dead, [&](RankId other) { return DiedBefore(picture.ranks()[other], picture.ranks()[rank]); });
+        dead, [&](RankId other) { return other != rank && DiedBefore(picture.ranks()[other], picture.ranks()[rank]); });
     if (!is_later) first.ranks.push_back(rank);
   }
+  // Lives and deaths that were told at one instant say nothing of their order.
+  if (first.ranks.empty()) first.ranks = dead;
   KeepIfAny(&first.ranks, [&](RankId rank) { return FindGpuError(picture, rank) != nullptr; });
   KeepIfAny(&first.ranks, [&](RankId rank) { return !IsLaunchersSignal(picture.ranks()[rank].exit.code); });
   first.num_later = dead.size() - first.ranks.size();

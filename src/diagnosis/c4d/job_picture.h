@@ -19,6 +19,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,7 +74,7 @@ struct RankState {
   model::ProcessState process = model::ProcessState::kRunning;
   model::ProcessExit exit;  // of one that is gone
   // Of one that is gone, on the master's clock: it died after the one, and not after the other.
-  SimTime alive_until;
+  SimTime alive_until = SimTime(std::numeric_limits<int64_t>::min());  // not yet seen alive
   SimTime gone_at;
   std::vector<ConnectionState> connections;  // ascending keys
 };
