@@ -1,8 +1,7 @@
 #include "cli/diag_timeline.h"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
+#include <map>
 #include <utility>
 #include <vector>
 
