@@ -134,7 +134,7 @@ class SlurmJobsTest(unittest.TestCase):
         self.assertTrue(young.exists() and others.exists() and living.exists())
 
     def test_the_end_of_a_job_is_told_before_its_processes_end(self):
-        job = self.submit("trap 'date +%s.%N >asked; sleep 2; date +%s.%N >gone; exit' TERM\n"
+        job = self.submit("trap 'date +%s.%N >asked; sleep 2; date +%s.%N >going; mv going gone; exit' TERM\n"
                           "echo >runs; while :; do sleep 0.1; done", "--uid=nobody", "--requeue")
         cluster.wait_until((folder / "out" / "runs").exists, "script")
         key, ended_already = f"gpt@{NOBODY}.slurm-{job}", f"gpt2@{NOBODY}.slurm-{job}"

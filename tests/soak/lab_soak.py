@@ -54,7 +54,8 @@ class Soak:
             except (KeyError, ValueError, OSError):
                 pass  # the controller is not ready
             if time.monotonic() > end:
-                raise RuntimeError(what)
+                has_ended_too = self.run is not None and self.run.poll() is not None
+                raise RuntimeError(f"{what}, and jobs have ended: {self.run.stderr.read()}" if has_ended_too else what)
             time.sleep(0.1)
 
     def held(self):
@@ -97,9 +98,14 @@ class Soak:
         self.start_jobs()
 
     def tell_what_differs(self, before):
-        for log in ("controller.log", "again.log"):
-            if (self.lab.folder / log).exists():
-                print((self.lab.folder / log).read_text()[-3000:], file=sys.stderr)
+        logs = [self.lab.folder / "controller.log", self.lab.folder / "again.log",
+                *sorted((self.lab.folder / "agents").glob("*.log")), *sorted((self.lab.folder / "jobs").glob("*.log"))]
+        for log in logs:
+            if log.exists() and log.stat().st_size > 0:
+                print(f"{log.name}:\n{log.read_text()[-2000:]}", file=sys.stderr)
+        print("trainers:", self.trainers(), file=sys.stderr)
+        for host in sorted(name for name in self.lab.commands if name != "controller"):
+            print(f"sockets of {host}:\n{self.lab.run('exec', host, '--', 'ss', '-tnpe').stdout}", file=sys.stderr)
         try:
             now = self.held() or {}
             print("differs:", [(k, before.get(k), now.get(k)) for k in set(before) | set(now)
