@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/temporary_folder.h"
@@ -405,12 +406,19 @@ TEST_F(SegmentFolderTest, WithoutDescriptorsNoLivingProcessIsTreatedAsDead) {
   other.Kill();
   {
     const NoDescriptors none;
-    const FolderLook look = folder_->Look();
+    const auto is_gone = [](const ProcessLook& process) { return process.state == ProcessState::kGone; };
+    FolderLook look = folder_->Look();
+    // The thread that waits for ends may not have had a processor yet.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (std::none_of(look.processes.begin(), look.processes.end(), is_gone) &&
+           std::chrono::steady_clock::now() < end) {
+      ASSERT_THAT(look.processes, SizeIs(2));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      look = folder_->Look();
+    }
     EXPECT_FALSE(look.listing.ok());
     ASSERT_THAT(look.processes, SizeIs(2));
-    for (const ProcessLook& process : look.processes) {
-      EXPECT_EQ(process.state == ProcessState::kGone, process.report.pid == killed) << "the kernel has told that";
-    }
+    for (const ProcessLook& process : look.processes) EXPECT_EQ(is_gone(process), process.report.pid == killed);
     SegmentFolder fresh({.folder = segments_.path()});
     EXPECT_THAT(fresh.Look().processes, IsEmpty());
   }
