@@ -70,8 +70,19 @@ class Soak:
         return all(host["connected"] for host in self.lab.get("hosts"))
 
     def settle(self, num_connections):
-        self.wait_until("jobs do not get their paths", lambda: len(self.held() or ()) == num_connections)
-        return self.held()
+        """Waits until all is as it was a second before: moves to these paths may still be under way to the agents."""
+        before = {}
+
+        def is_settled():
+            nonlocal before
+            now = self.held() or {}
+            before, is_same = now, now == before
+            if not is_same:
+                time.sleep(1)
+            return is_same and len(now) == num_connections
+
+        self.wait_until("jobs do not get their paths", is_settled)
+        return before
 
     def kill_daemon(self, name, before):
         killed = self.lab.daemons()[name]
