@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "diagnosis/c4d/wording.h"
+#include "model/culprits.h"
 
 namespace fairlead::diagnosis::c4d {
 namespace {
@@ -172,7 +173,7 @@ std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hi
     if (!is_unseen || !(went_on || are_all_unseen)) continue;
     Suspect suspect;
     suspect.syndrome = Syndrome::kUnreachable;
-    suspect.culprits = {HostCulprit(host.id)};
+    suspect.culprits = {model::HostCulprit(host.id)};
     suspect.confidence = are_all_unseen ? 0.5 : 0.9;
     const double silent = (now - host.last_heard).seconds().value();
     suspect.evidence.push_back({"time without a report", silent, 0, "s"});
