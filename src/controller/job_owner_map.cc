@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 
+#include "base/whole_number.h"
 #include "model/job_name.h"
 
 namespace fairlead::controller {
@@ -26,12 +26,6 @@ bool Matches(std::string_view pattern, std::string_view name) {
   return name.size() + 1 >= pattern.size() && name.starts_with(pattern.substr(0, star)) && name.ends_with(tail);
 }
 
-std::optional<uint32_t> ParseNumber(const std::string& text) {
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 }  // namespace
 
 Result<JobOwnerMap> JobOwnerMap::Parse(std::string_view text, const FindUser& find_user) {
@@ -44,7 +38,7 @@ Result<JobOwnerMap> JobOwnerMap::Parse(std::string_view text, const FindUser& fi
     if (!(words >> user)) continue;
     std::vector<std::string>* names = &map.names_of_others_;
     if (user != kAny) {
-      std::optional<uint32_t> id = ParseNumber(user);
+      std::optional<uint32_t> id = ParseWhole<uint32_t>(user);
       if (!id.has_value()) id = find_user(user);
       if (!id.has_value()) {
         return InvalidArgument(fmt::format("line {}: expected a user of this machine, a number or *, found {}", number,

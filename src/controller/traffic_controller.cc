@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/check.h"
+#include "base/whole_number.h"
 
 namespace fairlead::controller {
 namespace {
@@ -21,12 +21,6 @@ constexpr std::string_view kLinkPrefix = "link/";
 
 Status DamagedRecord(const std::string& key) {
   return {StatusCode::kDataLoss, fmt::format("record '{}': can't be read; restore the last good state", key)};
-}
-
-std::optional<uint32_t> ParseNumber(std::string_view text) {
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 Status OutOfRange(std::string_view option, std::string_view expected, const std::string& found) {
@@ -76,7 +70,7 @@ TrafficController::TrafficController(const topology::Fabric& fabric, const topol
 Status TrafficController::Restore(std::span<const std::pair<std::string, std::string>> records) {
   for (const auto& [key, value] : records) {
     if (key == kNextJobKey) {
-      const auto number = ParseNumber(value);
+      const auto number = ParseWhole<uint32_t>(value);
       if (!number) return DamagedRecord(key);
       next_job_ = std::max(next_job_, *number);
       continue;
@@ -88,7 +82,7 @@ Status TrafficController::Restore(std::span<const std::pair<std::string, std::st
 }
 
 Status TrafficController::RestoreJob(const std::string& key, const std::string& value) {
-  const auto number = ParseNumber(std::string_view(key).substr(kJobPrefix.size()));
+  const auto number = ParseWhole<uint32_t>(std::string_view(key).substr(kJobPrefix.size()));
   const auto json = nlohmann::json::parse(value, nullptr, false);
   if (!number || !JobId(*number).valid() || !json.is_object() || !json.contains("name") || !json["name"].is_string() ||
       !json.contains("level") || !json["level"].is_number_unsigned()) {

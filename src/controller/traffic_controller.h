@@ -261,6 +261,10 @@ class TrafficController {
     PrioritySpread spread;
     bool is_measured_anew = false;  // since levels were planned
     uint64_t paths_hash = 0;        // of the paths that `spread` is of
+
+    bool is_measured_by_all() const {
+      return std::ranges::all_of(shares, [](const auto& share) { return share.second.measured.has_value(); });
+    }
   };
   struct QueuePairKey {
     JobId job;
@@ -405,15 +409,17 @@ class TrafficController {
     model::Iteration iteration;
   };
   void Hear(HostId host, const JobMeasured& message);
-  void RememberFastest();
+  void RememberFastest(const std::map<JobId, Measurement>& sums);
   std::string FindFault(const JobMeasured& message) const;
   void PlanLevels();
   // Those that have been measured and have a path, by id.
-  std::vector<MeasuredJob> CollectMeasuredJobs() const;
+  std::vector<MeasuredJob> CollectMeasuredJobs(const std::map<JobId, Measurement>& sums) const;
   void AddFlow(const traffic::HeldQueuePair& held, MeasuredJob* job) const;
   GpuId GpuBeside(NicId nic) const;
   // The combined measurements of all hosts, without the bytes; nothing: no host has measured.
   std::optional<Measurement> Sum(const Job& job) const;
+  // Of all jobs that a host has measured.
+  std::map<JobId, Measurement> SumAll() const;
   // Of a job on these paths.
   double PriorityUncertainty(const MeasuredJob& measured);
   void NoteIntensities(const traffic::TrafficSnapshot& snapshot);

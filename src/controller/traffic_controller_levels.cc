@@ -108,15 +108,20 @@ std::optional<TrafficController::Measurement> TrafficController::Sum(const Job& 
   return sum;
 }
 
+std::map<JobId, TrafficController::Measurement> TrafficController::SumAll() const {
+  std::map<JobId, Measurement> sums;
+  for (const auto& [id, job] : jobs_) {
+    if (std::optional<Measurement> sum = Sum(job)) sums.emplace_hint(sums.end(), id, *std::move(sum));
+  }
+  return sums;
+}
+
 // A job of which a part of the hosts has reported, or a guessed period, says nothing of how fast it can be.
-void TrafficController::RememberFastest() {
-  for (auto& [id, job] : jobs_) {
-    const bool is_whole =
-        std::ranges::all_of(job.shares, [](const auto& share) { return share.second.measured.has_value(); });
-    if (!is_whole) continue;
-    const std::optional<Measurement> sum = Sum(job);
-    if (!sum || !sum->is_period_known) continue;
-    job.fastest_iteration = std::min(job.fastest_iteration.value_or(sum->iteration_time), sum->iteration_time);
+void TrafficController::RememberFastest(const std::map<JobId, Measurement>& sums) {
+  for (const auto& [id, sum] : sums) {
+    Job& job = jobs_.at(id);
+    if (!job.is_measured_by_all() || !sum.is_period_known) continue;
+    job.fastest_iteration = std::min(job.fastest_iteration.value_or(sum.iteration_time), sum.iteration_time);
   }
 }
 
@@ -147,15 +152,14 @@ void TrafficController::AddFlow(const traffic::HeldQueuePair& held, MeasuredJob*
                                .num_queue_pairs = static_cast<uint16_t>(num_queue_pairs)});
 }
 
-std::vector<TrafficController::MeasuredJob> TrafficController::CollectMeasuredJobs() const {
+std::vector<TrafficController::MeasuredJob> TrafficController::CollectMeasuredJobs(
+    const std::map<JobId, Measurement>& sums) const {
   std::map<JobId, MeasuredJob> measured;
-  for (const auto& [id, job] : jobs_) {
-    const std::optional<Measurement> sum = Sum(job);
-    if (!sum) continue;
-    measured[id].iteration_time = sum->iteration_time;
-    for (const auto& [host, share] : job.shares) {
-      if (!share.measured) continue;
-      measured[id].bytes.insert(share.measured->bytes.begin(), share.measured->bytes.end());
+  for (const auto& [id, sum] : sums) {
+    MeasuredJob& job = measured[id];
+    job.iteration_time = sum.iteration_time;
+    for (const auto& [host, share] : jobs_.at(id).shares) {
+      if (share.measured) job.bytes.insert(share.measured->bytes.begin(), share.measured->bytes.end());
     }
   }
   paths_.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
@@ -166,7 +170,7 @@ std::vector<TrafficController::MeasuredJob> TrafficController::CollectMeasuredJo
   for (auto& [id, job] : measured) {
     // On hashed paths that we don't know: nothing is known about it.
     if (job.actual.flows.empty()) continue;
-    const Measurement sum = *Sum(jobs_.at(id));
+    const Measurement& sum = sums.at(id);
     job.id = id;
     job.num_gpus = sum.num_gpus;
     job.is_period_known = sum.is_period_known;
@@ -188,9 +192,7 @@ double TrafficController::PriorityUncertainty(const MeasuredJob& measured) {
     for (const LinkId link : path) hash = CombineHash(hash, link.value());
   }
   // Nor is what some of its hosts have measured a measurement of the job.
-  const bool is_whole =
-      std::all_of(job.shares.begin(), job.shares.end(), [](const auto& share) { return share.second.measured; });
-  if (std::exchange(job.paths_hash, hash) != hash || !is_whole) job.spread.Forget();
+  if (std::exchange(job.paths_hash, hash) != hash || !job.is_measured_by_all()) job.spread.Forget();
   const double half_width = job.spread.HalfWidth(options_.order_error_probability);
   // An order that an earlier controller made outlives the time in which hosts report one after the other, until there
   // are two measurements to compare.
@@ -213,8 +215,9 @@ void TrafficController::PlanLevels() {
   if (!are_levels_stale_ || num_measured_shares_ == 0 || time_.now() < next_level_plan_) return;
   are_levels_stale_ = false;
   next_level_plan_ = time_.now() + options_.level_period;
-  RememberFastest();
-  const std::vector<MeasuredJob> jobs = CollectMeasuredJobs();
+  const std::map<JobId, Measurement> sums = SumAll();
+  RememberFastest(sums);
+  const std::vector<MeasuredJob> jobs = CollectMeasuredJobs(sums);
   if (jobs.empty()) return;
   if (std::exchange(is_router_stale_, false)) router_.SetHealth(health_);
   std::vector<traffic::JobView> views;

@@ -10,6 +10,23 @@ namespace fairlead::controller {
 
 namespace {
 
+// What all queue pairs together do on a link.
+struct LinkUse {
+  uint32_t num_queue_pairs = 0;
+  double load = 0;  // sum of weights
+};
+
+IdVector<LinkId, LinkUse> SumUse(const traffic::PathService& paths, const topology::Fabric& fabric) {
+  IdVector<LinkId, LinkUse> uses(fabric.num_links(), LinkUse{});
+  paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
+    for (const LinkId link : held.links) {
+      ++uses[link].num_queue_pairs;
+      uses[link].load += held.request->weight;
+    }
+  });
+  return uses;
+}
+
 // The fullest network link on the paths of each job, and who is on these links.
 struct FullestLinks {
   std::map<JobId, LinkId> link_of;
@@ -19,15 +36,12 @@ struct FullestLinks {
 FullestLinks FindFullestLinks(const traffic::PathService& paths, const topology::Fabric& fabric) {
   // Load by what is left of the capacity.
   IdVector<LinkId, double> fullness(fabric.num_links(), 0);
-  paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
-    for (const LinkId link : held.links) {
-      if (topology::IsNetwork(fabric.tier(link))) fullness[link] += held.request->weight;
-    }
-  });
+  const IdVector<LinkId, LinkUse> uses = SumUse(paths, fabric);
   for (uint32_t l = 0; l < fabric.num_links(); ++l) {
-    if (fullness[LinkId(l)] == 0) continue;
-    const double left = fabric.capacity(LinkId(l)).value() * paths.health(LinkId(l));
-    fullness[LinkId(l)] = left > 0 ? fullness[LinkId(l)] / left : std::numeric_limits<double>::infinity();
+    const LinkId link(l);
+    if (uses[link].load == 0 || !topology::IsNetwork(fabric.tier(link))) continue;
+    const double left = fabric.capacity(link).value() * paths.health(link);
+    fullness[link] = left > 0 ? uses[link].load / left : std::numeric_limits<double>::infinity();
   }
   FullestLinks fullest;
   paths.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
@@ -115,14 +129,7 @@ std::vector<QueuePairOnFabric> TrafficController::QueuePairs() const {
 }
 
 std::vector<LinkOnFabric> TrafficController::Links() const {
-  IdVector<LinkId, uint32_t> num_queue_pairs(fabric_.num_links(), 0);
-  IdVector<LinkId, double> loads(fabric_.num_links(), 0);
-  paths_.VisitQueuePairs([&](const traffic::HeldQueuePair& held) {
-    for (const LinkId link : held.links) {
-      ++num_queue_pairs[link];
-      loads[link] += held.request->weight;
-    }
-  });
+  const IdVector<LinkId, LinkUse> uses = SumUse(paths_, fabric_);
   std::vector<LinkOnFabric> views;
   for (uint32_t l = 0; l < fabric_.num_links(); ++l) {
     const LinkId link(l);
@@ -130,8 +137,8 @@ std::vector<LinkOnFabric> TrafficController::Links() const {
     views.push_back({.link = link,
                      .state = paths_.state(link),
                      .health = paths_.health(link),
-                     .num_queue_pairs = num_queue_pairs[link],
-                     .load = loads[link]});
+                     .num_queue_pairs = uses[link].num_queue_pairs,
+                     .load = uses[link].load});
   }
   return views;
 }

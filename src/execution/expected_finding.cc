@@ -5,6 +5,7 @@
 #include <set>
 
 #include "execution/network_pairs.h"
+#include "model/culprits.h"
 
 namespace fairlead::execution {
 
@@ -12,8 +13,10 @@ namespace {
 
 using model::Culprit;
 using model::CulpritKind;
+using model::HostCulprit;
 using model::JobLayout;
 using model::LeafId;
+using model::RankCulprit;
 using model::RankId;
 using model::Syndrome;
 
@@ -23,21 +26,6 @@ constexpr double kSuspectDurations = 10;
 constexpr double kConfirmSeconds = 10;
 // Reports and looks at them are seconds apart.
 constexpr double kReportSlackSeconds = 5;
-
-Culprit RankCulprit(const JobLayout& layout, RankId rank) {
-  Culprit culprit;
-  culprit.kind = CulpritKind::kRank;
-  culprit.rank = rank;
-  culprit.host = layout.ranks[rank.index()].host;
-  return culprit;
-}
-
-Culprit HostCulprit(HostId host) {
-  Culprit culprit;
-  culprit.kind = CulpritKind::kHost;
-  culprit.host = host;
-  return culprit;
-}
 
 Culprit NicCulprit(const JobLayout& layout, CulpritKind kind, RankId rank) {
   Culprit culprit;

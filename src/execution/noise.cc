@@ -4,19 +4,13 @@
 
 #include <cmath>
 
+#include "base/bounded_normal.h"
 #include "base/check.h"
 #include "base/random.h"
 
 namespace fairlead::execution {
 
 namespace {
-
-// The sum of twelve uniform numbers: normal enough, and bounded at six deviations.
-double Normal(Random& random) {
-  double sum = -6;
-  for (int i = 0; i < 12; ++i) sum += random.Uniform();
-  return sum;
-}
 
 struct Part {
   const char* field;
@@ -51,7 +45,7 @@ NoiseTable::NoiseTable(double coefficient_of_variation, uint64_t seed) : state_(
   const double variance = std::log1p(coefficient_of_variation * coefficient_of_variation);
   Random random(seed);
   for (float& factor : factors_) {
-    factor = static_cast<float>(std::exp(std::sqrt(variance) * Normal(random) - variance / 2));
+    factor = static_cast<float>(std::exp(std::sqrt(variance) * DrawBoundedNormal(random) - variance / 2));
   }
 }
 

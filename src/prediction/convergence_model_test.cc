@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/bounded_normal.h"
 #include "base/random.h"
 #include "base/statistics.h"
 #include "prediction/loss_cleaning.h"
@@ -33,14 +34,8 @@ std::vector<LossPoint> SampleCurve(const ConvergenceCurve& curve, double first, 
   return points;
 }
 
-double Gauss(Random& random) {
-  double sum = -6;
-  for (int i = 0; i < 12; ++i) sum += random.Uniform();
-  return sum;
-}
-
 void AddNoise(std::vector<LossPoint>& points, double relative, Random& random) {
-  for (LossPoint& point : points) point.loss *= 1 + relative * Gauss(random);
+  for (LossPoint& point : points) point.loss *= 1 + relative * DrawBoundedNormal(random);
 }
 
 TEST(ConvergenceModelTest, RecoversCurvesWithoutNoise) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/bounded_normal.h"
 #include "base/random.h"
 
 namespace fairlead::prediction {
@@ -13,13 +14,6 @@ namespace fairlead::prediction {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-// Sum of twelve uniform numbers less six: close to a normal one, the same on every platform.
-double DrawNormal(Random& random) {
-  double sum = -6;
-  for (int i = 0; i < 12; ++i) sum += random.Uniform();
-  return sum;
-}
 
 double DrawLog(Random& random, double low, double high) {
   return std::exp(random.Uniform(std::log(low), std::log(high)));
@@ -149,8 +143,8 @@ GeneratedJob GenerateJob(size_t index, const JobGeneratorOptions& options) {
   const double seconds = DrawLog(random, 0.05, 2);
   for (double epoch = 1; epoch <= num_epochs; ++epoch) {
     job.record.epochs.push_back({.iteration = epoch * per_epoch,
-                                 .loss = curve.LossAt(epoch) * std::max(1 + noise * DrawNormal(random), 0.1),
-                                 .iteration_time_s = seconds * (1 + 0.03 * std::abs(DrawNormal(random)))});
+                                 .loss = curve.LossAt(epoch) * std::max(1 + noise * DrawBoundedNormal(random), 0.1),
+                                 .iteration_time_s = seconds * (1 + 0.03 * std::abs(DrawBoundedNormal(random)))});
   }
   return job;
 }

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "base/csv_reader.h"
+#include "base/whole_number.h"
 #include "prediction/number_column.h"
 
 namespace fairlead::prediction {
@@ -61,14 +61,12 @@ Status ReadDrops(const CsvReader& reader, JobDescription* job) {
   while (!text.empty()) {
     const std::string_view item = text.substr(0, text.find(';'));
     text.remove_prefix(std::min(item.size() + 1, text.size()));
-    double drop = 0;
-    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), drop);
-    const bool is_later = job->rate_drops.empty() || drop > job->rate_drops.back();
-    if (error != std::errc() || end != item.data() + item.size() || !is_later) {
+    const std::optional<double> drop = ParseWhole<double>(item);
+    if (!drop || !(job->rate_drops.empty() || *drop > job->rate_drops.back())) {
       return InvalidArgument(fmt::format(
           "{}: rate_drops: expected growing iterations separated by semicolons, found '{}'", reader.Where(), item));
     }
-    job->rate_drops.push_back(drop);
+    job->rate_drops.push_back(*drop);
   }
   return OkStatus();
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "base/whole_number.h"
 
 namespace fairlead::prediction {
 
@@ -27,9 +27,7 @@ Result<double> NumberColumn::Read(const CsvReader& reader) const {
   if (!column_) return *fallback_;
   const std::string_view text = reader.field(*column_);
   if (text.empty() && fallback_) return *fallback_;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return value;
+  if (const std::optional<double> value = ParseWhole<double>(text)) return *value;
   return InvalidArgument(fmt::format("{}: {}: expected a number, found '{}'", reader.Where(), name_, text));
 }
 

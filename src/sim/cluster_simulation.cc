@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "sim/link_sharing.h"
+#include "traffic/gpu_intensity.h"
 #include "traffic/path_bundle.h"
 
 namespace fairlead::sim {
@@ -28,6 +29,12 @@ namespace {
 std::optional<CongestionPoints> MakeCongestionPoints(const topology::Fabric& fabric, const SimulationOptions& options) {
   if (!options.dcqcn) return std::nullopt;
   return CongestionPoints(FindMarkingLinks(fabric), *options.dcqcn);
+}
+
+std::vector<OutsideEvents::Instant> ArrivalsOf(const std::vector<model::Job>& jobs) {
+  std::vector<OutsideEvents::Instant> arrivals;
+  for (const model::Job& job : jobs) arrivals.emplace_back(job.arrival, job.id);
+  return arrivals;
 }
 
 ProfilingError CompareWithTruth(const model::MeasuredProfile& measured, const JobState& state,
@@ -58,7 +65,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
       options_(options),
       healthy_router_(fabric),
       healthy_capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0), options.goodput)),
-      link_events_(std::move(link_events)),
+      outside_(ArrivalsOf(jobs), std::move(link_events)),
       capacities_(PayloadCapacities(fabric, topology::LinkHealth(fabric.num_links(), 1.0),
                                     options.goodput * options.routing_efficiency)),
       yardstick_(healthy_router_, std::move(solo_policies), healthy_capacities_,
@@ -77,8 +84,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
                 .congestion = congestion_points_ ? &*congestion_points_ : nullptr,
                 .recorder = options.recorder},
                &busy_gpu_seconds_, &delays_),
-      link_bytes_(fabric.num_links()),
-      link_bins_(fabric.num_links()) {
+      carried_{IdVector<LinkId, double>(fabric.num_links()), IdVector<LinkId, std::vector<float>>(fabric.num_links())} {
   options_.controller.allocation = MakeAllocationOptions(iterations);
   controller_.emplace(fabric, placement, traffic, std::move(iterations), options_.controller);
   speed_report_interval_ =
@@ -92,13 +98,7 @@ ClusterSimulation::ClusterSimulation(const topology::Fabric& fabric, const sched
     const JobId id = job.id;
     FL_CHECK_MSG(records_.try_emplace(id).second, "two jobs with one id");
     records_[id].job = std::move(job);
-    arrivals_.push_back(id);
   }
-  std::sort(arrivals_.begin(), arrivals_.end(), [this](JobId a, JobId b) {
-    return std::pair(records_[a].job.arrival, a) < std::pair(records_[b].job.arrival, b);
-  });
-  std::stable_sort(link_events_.begin(), link_events_.end(),
-                   [](const LinkEvent& a, const LinkEvent& b) { return a.time < b.time; });
 }
 
 RunResult ClusterSimulation::Run(RunWatch& watch) {
@@ -111,20 +111,17 @@ RunResult ClusterSimulation::Run(RunWatch& watch) {
       WakeShares();
     }
     if (!events.empty() || domains_.has_released()) RebuildDomains(watch);
-    const bool is_idle = running_.empty() && controller_->num_queued() == 0 && next_arrival_ == arrivals_.size();
+    const bool is_idle = running_.empty() && controller_->num_queued() == 0 && !outside_.has_arrivals();
     if (now_ >= options_.end || is_idle || watch.Look(now_)) break;
     AdvanceUntilFinishOr(NextLiveChange(std::min(NextOutsideEvent(), options_.end)), watch);
   }
   const SimTime reached = domains_.ReleaseAll(now_, FractionAt(now_), watch);
   if (watch.is_stopped()) now_ = std::max(reached, last_event_);
-  return CollectResult(watch.is_stopped());
+  return MakeResult(watch.is_stopped());
 }
 
 SimTime ClusterSimulation::NextOutsideEvent() const {
-  SimTime next = SimTime::Never();
-  if (next_arrival_ < arrivals_.size()) next = records_.at(arrivals_[next_arrival_]).job.arrival;
-  if (next_link_event_ < link_events_.size()) next = std::min(next, link_events_[next_link_event_].time);
-  if (!hold_ends_.empty()) next = std::min(next, hold_ends_.begin()->time);
+  SimTime next = outside_.Next();
   if (options_.live != nullptr) next = std::min(next, options_.live->next_sample());
   return std::min({next, profiling_end_, next_speed_report_, NextShareLook(), controller_->next_wake_up()});
 }
@@ -139,12 +136,11 @@ std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents(RunWatch& wa
   if (NextShareLook() <= now_) LookAtShares(watch);
   if (profiling_end_ <= now_) EndProfiling(watch, &events);
   if (next_speed_report_ <= now_) ReportSpeeds(watch, &events);
-  while (next_link_event_ < link_events_.size() && link_events_[next_link_event_].time <= now_) {
-    const LinkEvent& event = link_events_[next_link_event_++];
+  for (const LinkEvent& event : outside_.TakeLinkEvents(now_)) {
     events.emplace_back(controller::LinkHealthChanged{event.link, event.health});
   }
-  while (next_arrival_ < arrivals_.size() && records_[arrivals_[next_arrival_]].job.arrival <= now_) {
-    events.emplace_back(controller::JobSubmitted{records_[arrivals_[next_arrival_++]].job});
+  for (const auto& [time, job] : outside_.TakeArrivals(now_)) {
+    events.emplace_back(controller::JobSubmitted{records_.at(job).job});
   }
   if (controller_->next_wake_up() <= now_) events.emplace_back(controller::WakeUp{});
   if (allocates() && !events.empty()) ReportProgress(watch, &events);
@@ -153,14 +149,12 @@ std::vector<controller::Event> ClusterSimulation::TakeOutsideEvents(RunWatch& wa
 
 // Jobs past their end give their GPUs back, wherever they are in their iteration.
 void ClusterSimulation::EndHolds(RunWatch& watch) {
-  while (!hold_ends_.empty() && hold_ends_.begin()->time <= now_) {
-    const JobId id = hold_ends_.begin()->job;
+  for (const JobId id : outside_.TakeHoldEnds(now_)) {
     domains_.Release(id, now_, watch);
     JobState& state = *records_[id].state;
     state.is_finished = true;
     state.finish_time = now_;
     finished_now_.push_back(id);
-    hold_ends_.erase(hold_ends_.begin());
   }
   RetireFinishedJobs();
 }
@@ -315,7 +309,7 @@ void ClusterSimulation::Start(const controller::StartJob& action) {
   record.reported_iteration_end = start;
   running_.insert(std::lower_bound(running_.begin(), running_.end(), action.job), action.job);
   record.hold_end = record.job.hold_time.ns() > 0 ? now_ + record.job.hold_time : SimTime::Never();
-  if (record.hold_end < SimTime::Never()) hold_ends_.insert({record.hold_end, action.job});
+  if (record.hold_end < SimTime::Never()) outside_.AddHoldEnd(record.hold_end, action.job);
 }
 
 // The job continues later, or immediately on other GPUs, with the iteration that was under way.
@@ -497,9 +491,9 @@ void ClusterSimulation::SettleBytes(JobRecord& record) {
     for (uint32_t flow : transfer.flows) {
       const uint32_t parts = traffic::NumParts(job.paths[flow]);
       for (LinkId link : job.paths[flow]) {
-        link_bytes_[link] += carried / parts;
+        carried_.total[link] += carried / parts;
         if (!topology::IsNetwork(fabric_->tier(link))) continue;
-        std::vector<float>& bins = link_bins_[link];
+        std::vector<float>& bins = carried_.bins[link];
         bins.resize(options_.num_bins, 0.0f);
         for (size_t b = first_bin; b <= last_bin; ++b)
           bins[b] += activity[b] * per_activity / static_cast<float>(parts);
@@ -550,7 +544,7 @@ void ClusterSimulation::RetireJob(JobRecord& record, LastIteration last) {
   if (std::exchange(record.is_live, false)) options_.live->End(record.job.id);
   SettleBytes(record);
   if (!record.state->paths.empty()) record.gpu_intensity = IntensityOf(record);
-  hold_ends_.erase({record.hold_end, record.job.id});
+  outside_.RemoveHoldEnd(record.hold_end, record.job.id);
   num_balanced_ -= record.shares != nullptr ? 1 : 0;
   record.shares.reset();
   CloseAccount(record, last);
@@ -592,6 +586,45 @@ void ClusterSimulation::CloseAccount(JobRecord& record, LastIteration last) {
   const double lost_ns = job.open_work * static_cast<double>(job.solo.iteration_ns);
   delays_.Attribute(job, LossCause::kRestart, lost_ns * 1e-9);
   job.open_work = 0;
+}
+
+// On its paths in force, all links healthy.
+double ClusterSimulation::IntensityOf(const JobRecord& record) {
+  const auto traffic = meter_.Measure(*record.iteration, record.state->paths);
+  const auto profile = traffic::ComputeProfile(record.job.id, *record.iteration, traffic);
+  return profile.communicates() ? profile.intensity.value() : 0;
+}
+
+RunResult ClusterSimulation::MakeResult(bool partial) {
+  for (JobId id : running_) {
+    SettleBytes(records_[id]);
+    CloseAccount(records_[id], LastIteration::kCounts);
+    records_[id].gpu_intensity = IntensityOf(records_[id]);
+  }
+  RunResult result;
+  result.policy = std::string(traffic_->name());
+  if (allocates()) result.allocation = std::string(options_.controller.allocation.policy->name());
+  result.seed = options_.controller.hash_seed;
+  result.partial = partial;
+  result.simulated_s = now_.seconds().value();
+  const controller::ControlCounters& counters = options_.live != nullptr ? live_counters_ : controller_->counters();
+  result.path_changes = counters.path_changes;
+  result.level_changes = counters.level_changes;
+  result.num_plans = counters.plans;
+  result.control = std::move(control_);
+  CollectResult({.fabric = *fabric_,
+                 .jobs = records_,
+                 .running = running_,
+                 .delays = delays_,
+                 .busy_gpu_seconds = busy_gpu_seconds_,
+                 .carried = carried_,
+                 .end = now_,
+                 .num_bins = options_.num_bins,
+                 .num_hottest_links = options_.num_hottest_links,
+                 .allocates = allocates(),
+                 .has_congestion = options_.dcqcn.has_value()},
+                &result);
+  return result;
 }
 
 }  // namespace fairlead::sim

@@ -14,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,10 +26,12 @@
 #include "sim/congestion_loss.h"
 #include "sim/delay_account.h"
 #include "sim/domain_set.h"
+#include "sim/job_record.h"
 #include "sim/job_state.h"
 #include "sim/live_traffic.h"
+#include "sim/outside_events.h"
 #include "sim/profiling_window.h"
-#include "sim/queue_pair_shares.h"
+#include "sim/result_collection.h"
 #include "sim/run_recording.h"
 #include "sim/run_result.h"
 #include "sim/run_watch.h"
@@ -42,13 +43,6 @@
 #include "traffic/traffic_policy.h"
 
 namespace fairlead::sim {
-
-// The health of a link changes at an instant.
-struct LinkEvent {
-  SimTime time;
-  LinkId link;
-  double health = 1;  // fraction of the capacity that is left; 0 = down
-};
 
 struct SimulationOptions {
   // The simulation ends here, or earlier when every job has finished.
@@ -111,46 +105,8 @@ class ClusterSimulation {
   RunResult Run(RunWatch& watch);
 
  private:
-  // Remaining time of a job on released GPUs.
-  struct Stretch {
-    std::unique_ptr<JobState> state;
-    Flop work;  // per iteration
-    SimTime held_from;
-  };
-  struct JobRecord {
-    model::Job job;
-    std::unique_ptr<model::Iteration> iteration;  // null until placed, and when the job has ended
-    std::unique_ptr<JobState> state;              // null until placed
-    std::unique_ptr<QueuePairShares> shares;      // null where queue pairs carry equal shares
-    std::vector<TransferRoute> routes;            // [transfer] under the paths and capacities in force
-    std::vector<LinkDemand> demand;               // of the routes
-    model::Placement placement;                   // of `state`
-    SimTime held_from;                            // when it got its GPUs
-    std::vector<Stretch> past;                    // before `state`, by time
-    std::vector<SizeChange> sizes;
-    uint64_t past_iterations = 0;      // of `past`
-    SimTime reported_iteration_end;    // end of the last iteration that was reported
-    uint64_t reported_iterations = 0;  // of `state`
-    SimTime hold_end;                  // when its hold time is over; Never() without one
-    Flop work;                         // per iteration
-    double gpu_intensity = 0;          // FLOP/s; 0 without network traffic
-    uint32_t priority_rank = 0;
-    std::string reason;
-    std::optional<ProfilingError> profiling_error;
-    bool is_live = false;  // options_.live decides over the traffic of `state`
-    // What the last report of speeds saw.
-    double progress_reported_s = 0;
-    Seconds starved_for;
-  };
   // What becomes of the iteration that is under way.
   enum class LastIteration : uint8_t { kCounts, kIsThrownAway };
-  struct HoldEnd {
-    SimTime time;
-    JobId job;
-
-    friend auto operator<=>(const HoldEnd&, const HoldEnd&) = default;
-  };
-
   double FractionAt(SimTime t) const { return t.seconds() / options_.end.seconds(); }
   SimTime NextOutsideEvent() const;
   std::vector<controller::Event> TakeOutsideEvents(RunWatch& watch);
@@ -180,37 +136,14 @@ class ClusterSimulation {
   void CloseAccount(JobRecord& record, LastIteration last);
   void RebuildDomains(RunWatch& watch);
   void AdvanceUntilFinishOr(SimTime limit, RunWatch& watch);
+  double IntensityOf(const JobRecord& record);
+  RunResult MakeResult(bool partial);
 
   // In live_simulation.cc: with options_.live.
   void StartLive(JobRecord& record, controller::SetTraffic action, RunWatch& watch);
   SimTime NextLiveChange(SimTime limit);
   void FollowLive(RunWatch& watch);
   LiveCounters CountersOf(const JobRecord& record) const;
-
-  // In result_collection.cc. Those further down read what those further up have filled in.
-  RunResult CollectResult(bool partial);
-  void CollectJobs(RunResult* result) const;
-  void CollectCongestion(RunResult* result) const;
-  void CollectUtilization(RunResult* result) const;
-  void CollectLinks(RunResult* result) const;
-  void CollectLoadOfHottestLinks(RunResult* result) const;
-  void CollectDelays(RunResult* result) const;
-  void CollectLossesOf(JobResult* job) const;
-  void CollectTimeline(RunResult* result) const;
-  size_t NumBinsReached() const;
-  double IntensityOf(const JobRecord& record);
-  // All stretches of a job, with the one under way or the last one.
-  struct StretchView {
-    const JobState* state;
-    Flop work;
-    SimTime held_from;
-    bool is_over;  // the job has given these GPUs back to get others, or none
-  };
-  static std::vector<StretchView> StretchesOf(const JobRecord& record);
-  double HeldSeconds(const StretchView& stretch) const;
-  void DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result) const;
-  static void DescribeCondition(const JobState& state, JobResult* result);
-  AllocationResult DescribeAllocation(const JobRecord& record, const JobResult& job) const;
 
   const topology::Fabric* fabric_;
   const traffic::TrafficPolicy* traffic_;
@@ -220,11 +153,7 @@ class ClusterSimulation {
 
   int64_t num_balanced_ = 0;  // running jobs with `shares`
   std::map<JobId, JobRecord> records_;
-  std::vector<JobId> arrivals_;  // by (time, id)
-  size_t next_arrival_ = 0;
-  std::vector<LinkEvent> link_events_;  // by time, then as they were given
-  size_t next_link_event_ = 0;
-  std::set<HoldEnd> hold_ends_;                 // of running jobs with a hold time
+  OutsideEvents outside_;
   std::unique_ptr<ProfilingWindow> profiling_;  // of the job that is being profiled; null: none
   SimTime profiling_end_ = SimTime::Never();
   SimDuration speed_report_interval_;  // 0 = never
@@ -246,8 +175,7 @@ class ClusterSimulation {
   std::optional<CongestionPoints> congestion_points_;
   DomainSet domains_;                                        // after what it writes to and reads
   std::optional<controller::ClusterController> controller_;  // after what profiles jobs for it
-  IdVector<LinkId, double> link_bytes_;
-  IdVector<LinkId, std::vector<float>> link_bins_;  // bytes per bin; empty where nothing was carried
+  CarriedBytes carried_;
 };
 
 }  // namespace fairlead::sim

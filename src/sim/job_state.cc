@@ -55,6 +55,11 @@ double JobState::ComputeSeconds() const {
   return on_clock_ns * clock.busy_fraction * 1e-9;
 }
 
+Flop JobState::FlopIn(double compute_s) const {
+  const double per_iteration_s = static_cast<double>(clock.total_ns) * 1e-9 * clock.busy_fraction;
+  return per_iteration_s > 0 ? iteration->work * (compute_s / per_iteration_s) : Flop(0);
+}
+
 int64_t JobState::SoloNsLeft(SimTime now) const {
   FL_DCHECK(solo.phase_ns.size() == clock.start_ns.size());
   int64_t stall_ns = 0;       // with stalled compute, from now on

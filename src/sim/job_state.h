@@ -128,6 +128,8 @@ struct JobState {
 
   // Seconds of compute of each of its GPUs so far.
   double ComputeSeconds() const;
+  // What they all do in that many seconds of compute.
+  Flop FlopIn(double compute_s) const;
   // Nanoseconds that the job would need alone for the rest of its iteration. Needs `solo` and `remaining`.
   // Guarantees: falls by at most one per nanosecond, and by exactly one where the job is as fast as alone.
   int64_t SoloNsLeft(SimTime now) const;
@@ -144,6 +146,8 @@ struct JobState {
   double SlowestFraction() const;
   // Bytes each flow of `transfer` has sent since the paths were last set. Needs `remaining`.
   double CarriedBytes(size_t transfer) const;
+  // The same since the job began.
+  double SentBytes(size_t transfer) const { return sent_before[transfer] + CarriedBytes(transfer); }
   // From the next run of its phase on, each flow of `transfer` sends this much. Needs `remaining`, and the transfer's
   // bytes settled.
   void SetTransferBytes(size_t transfer, double bytes);

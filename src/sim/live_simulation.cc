@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "sim/cluster_simulation.h"
 
 namespace fairlead::sim {
@@ -24,12 +23,13 @@ void ClusterSimulation::StartLive(JobRecord& record, controller::SetTraffic acti
 
 LiveCounters ClusterSimulation::CountersOf(const JobRecord& record) const {
   const JobState& state = *record.state;
-  LiveCounters counters{.job = state.id, .flop = Flop(0), .busy = Seconds(state.ComputeSeconds()), .flow_bytes = {}};
-  const double per_iteration_s = static_cast<double>(state.clock.total_ns) * 1e-9 * state.clock.busy_fraction;
-  if (per_iteration_s > 0) counters.flop = state.iteration->work * (counters.busy.value() / per_iteration_s);
+  LiveCounters counters{.job = state.id,
+                        .flop = state.FlopIn(state.ComputeSeconds()),
+                        .busy = Seconds(state.ComputeSeconds()),
+                        .flow_bytes = {}};
   counters.flow_bytes.resize(state.iteration->flows.size());
   for (size_t t = 0; t < state.transfers.size(); ++t) {
-    const Bytes sent(state.sent_before[t] + state.CarriedBytes(t));
+    const Bytes sent(state.SentBytes(t));
     for (const uint32_t flow : state.transfers[t].flows) counters.flow_bytes[flow] = sent;
   }
   return counters;

@@ -43,7 +43,7 @@ ProfilingWindow::Totals ProfilingWindow::TakeTotals() const {
                     static_cast<double>(job_->progress_ns)) *
                    1e-9;
   for (size_t t = 0; t < job_->transfers.size(); ++t) {
-    totals.sent.push_back(job_->sent_before[t] + job_->CarriedBytes(t));
+    totals.sent.push_back(job_->SentBytes(t));
   }
   for (size_t p = 0; p < job_->clock.start_ns.size(); ++p) {
     totals.phase_starts.push_back(job_->iterations_done + (p < job_->phase ? 1 : 0));
@@ -56,9 +56,7 @@ agent::WindowCounters ProfilingWindow::Read(SimTime now) const {
   const Totals end = TakeTotals();
   agent::WindowCounters counters;
   counters.length = (now - watch_.from).seconds();
-  const double per_iteration_s = static_cast<double>(job_->clock.total_ns) * 1e-9 * job_->clock.busy_fraction;
-  const double compute_s = end.compute_s - begin_.compute_s;
-  if (per_iteration_s > 0) counters.flop = job_->iteration->work * (compute_s / per_iteration_s);
+  counters.flop = job_->FlopIn(end.compute_s - begin_.compute_s);
   double private_s = 0;
   for (size_t p = 0; p < private_stop_s_.size(); ++p) {
     if (watch_.counts_phase[p]) continue;

@@ -1,4 +1,5 @@
-// What a simulation leaves behind: turns the states and accounts of a ClusterSimulation into a RunResult.
+#include "sim/result_collection.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,9 +10,6 @@
 
 #include "base/random.h"
 #include "base/statistics.h"
-#include "sim/cluster_simulation.h"
-#include "traffic/gpu_intensity.h"
-#include "traffic/link_traffic.h"
 
 namespace fairlead::sim {
 
@@ -78,54 +76,38 @@ std::vector<size_t> FindHottest(const std::vector<LinkResult>& links, size_t cou
   return order;
 }
 
-}  // namespace
+// Its functions further down read what those further up have filled in.
+class ResultCollector {
+ public:
+  explicit ResultCollector(const RunAccounts& run) : run_(run) {}
 
-RunResult ClusterSimulation::CollectResult(bool partial) {
-  for (JobId id : running_) {
-    SettleBytes(records_[id]);
-    CloseAccount(records_[id], LastIteration::kCounts);
-    records_[id].gpu_intensity = IntensityOf(records_[id]);
-  }
-  RunResult result;
-  result.policy = std::string(traffic_->name());
-  if (allocates()) result.allocation = std::string(options_.controller.allocation.policy->name());
-  result.seed = options_.controller.hash_seed;
-  result.partial = partial;
-  result.simulated_s = now_.seconds().value();
-  const controller::ControlCounters& counters = options_.live != nullptr ? live_counters_ : controller_->counters();
-  result.path_changes = counters.path_changes;
-  result.level_changes = counters.level_changes;
-  result.num_plans = counters.plans;
-  result.control = std::move(control_);
-  CollectJobs(&result);
-  CollectDelays(&result);
-  if (options_.dcqcn) CollectCongestion(&result);
-  CollectUtilization(&result);
-  CollectLinks(&result);
-  CollectLoadOfHottestLinks(&result);
-  CollectTimeline(&result);
-  return result;
-}
+  void CollectJobs(RunResult* result) const;
+  void CollectCongestion(RunResult* result) const;
+  void CollectUtilization(RunResult* result) const;
+  void CollectLinks(RunResult* result) const;
+  void CollectLoadOfHottestLinks(RunResult* result) const;
+  void CollectDelays(RunResult* result) const;
+  void CollectTimeline(RunResult* result) const;
 
-std::vector<ClusterSimulation::StretchView> ClusterSimulation::StretchesOf(const JobRecord& record) {
-  std::vector<StretchView> stretches;
-  for (const Stretch& past : record.past) {
-    stretches.push_back({past.state.get(), past.work, past.held_from, true});
-  }
-  if (record.state != nullptr) {
-    stretches.push_back({record.state.get(), record.work, record.held_from, false});
-  }
-  return stretches;
-}
+ private:
+  void CollectLossesOf(JobResult* job) const;
+  size_t NumBinsReached() const;
+  double HeldSeconds(const StretchView& stretch) const;
+  void DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result) const;
+  static void DescribeCondition(const JobState& state, JobResult* result);
+  static AllocationResult DescribeAllocation(const JobRecord& record, const JobResult& job);
+
+  const RunAccounts& run_;
+};
 
 // For how long the stretch counts as holding GPUs: from its first iteration on, with its restart where sizes change.
-double ClusterSimulation::HeldSeconds(const StretchView& stretch) const {
-  const SimTime from = allocates() ? stretch.held_from : stretch.state->first_start;
+double ResultCollector::HeldSeconds(const StretchView& stretch) const {
+  const SimTime from = run_.allocates ? stretch.held_from : stretch.state->first_start;
   return std::max(0.0, (EndOf(*stretch.state) - from).seconds().value());
 }
 
 // Progress and speed of a job that has begun. Of an iteration that a restart threw away nothing counts but its compute.
-void ClusterSimulation::DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result) const {
+void ResultCollector::DescribeProgress(const std::vector<StretchView>& stretches, JobResult* result) const {
   result->start_s = stretches.front().state->first_start.seconds().value();
   double training_s = 0;
   double useful_s = 0;
@@ -150,7 +132,7 @@ void ClusterSimulation::DescribeProgress(const std::vector<StretchView>& stretch
   DescribeCondition(*stretches.back().state, result);
 }
 
-void ClusterSimulation::DescribeCondition(const JobState& state, JobResult* result) {
+void ResultCollector::DescribeCondition(const JobState& state, JobResult* result) {
   result->condition = JobCondition::kRan;
   if (result->finished || state.stalled_since == SimTime::Never()) return;
   const double still_s = (EndOf(state) - state.stalled_since).seconds().value();
@@ -161,7 +143,7 @@ void ClusterSimulation::DescribeCondition(const JobState& state, JobResult* resu
 }
 
 // `job` has its other fields.
-AllocationResult ClusterSimulation::DescribeAllocation(const JobRecord& record, const JobResult& job) const {
+AllocationResult ResultCollector::DescribeAllocation(const JobRecord& record, const JobResult& job) {
   AllocationResult result;
   result.sizes = record.sizes;
   double running_s = 0;
@@ -184,15 +166,8 @@ AllocationResult ClusterSimulation::DescribeAllocation(const JobRecord& record, 
   return result;
 }
 
-// On its paths in force, all links healthy.
-double ClusterSimulation::IntensityOf(const JobRecord& record) {
-  const auto traffic = meter_.Measure(*record.iteration, record.state->paths);
-  const auto profile = traffic::ComputeProfile(record.job.id, *record.iteration, traffic);
-  return profile.communicates() ? profile.intensity.value() : 0;
-}
-
-void ClusterSimulation::CollectJobs(RunResult* result) const {
-  for (const auto& [id, record] : records_) {
+void ResultCollector::CollectJobs(RunResult* result) const {
+  for (const auto& [id, record] : run_.jobs) {
     JobResult job;
     job.id = id;
     job.name = record.job.name;
@@ -216,7 +191,7 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
         result->event_hash = CombineHash(result->event_hash, stretch.state->event_hash);
       }
     }
-    if (allocates()) job.allocation = DescribeAllocation(record, job);
+    if (run_.allocates) job.allocation = DescribeAllocation(record, job);
     if (std::any_of(stretches.begin(), stretches.end(), [](const auto& s) { return HasBegun(*s.state); })) {
       DescribeProgress(stretches, &job);
     }
@@ -224,11 +199,11 @@ void ClusterSimulation::CollectJobs(RunResult* result) const {
   }
 }
 
-void ClusterSimulation::CollectCongestion(RunResult* result) const {
+void ResultCollector::CollectCongestion(RunResult* result) const {
   CongestionTotals all;
   for (JobResult& job : result->jobs) {
     CongestionTotals totals;
-    for (const StretchView& stretch : StretchesOf(records_.at(job.id))) totals.Add(stretch.state->congestion);
+    for (const StretchView& stretch : StretchesOf(run_.jobs.at(job.id))) totals.Add(stretch.state->congestion);
     job.cnps = totals.cnps;
     all.Add(totals);
   }
@@ -237,12 +212,12 @@ void ClusterSimulation::CollectCongestion(RunResult* result) const {
 
 // Sums over jobs, weighted with the GPU-seconds they held: from the start of their first iteration on, and with what
 // restarts took where an allocation policy resizes jobs.
-void ClusterSimulation::CollectUtilization(RunResult* result) const {
+void ResultCollector::CollectUtilization(RunResult* result) const {
   double held = 0, busy = 0, flop = 0, ideal = 0, useful = 0, jumped = 0;
   std::vector<double> slowdowns;
   for (const JobResult& job : result->jobs) {
     if (job.condition == JobCondition::kNeverStarted) continue;
-    for (const StretchView& stretch : StretchesOf(records_.at(job.id))) {
+    for (const StretchView& stretch : StretchesOf(run_.jobs.at(job.id))) {
       const JobState& state = *stretch.state;
       const double gpus = state.num_gpus;
       const double held_s = HeldSeconds(stretch);
@@ -265,76 +240,77 @@ void ClusterSimulation::CollectUtilization(RunResult* result) const {
   if (held > 0) {
     result->busy = busy / held;
     result->ideal_busy = ideal / held;
-    result->flop_weighted = flop / (held * fabric_->gpu_peak().value());
+    result->flop_weighted = flop / (held * run_.fabric.gpu_peak().value());
     result->fast_forward_fraction = jumped / held;
   }
   if (ideal > 0) result->vs_ideal = useful / ideal;
   SummarizeSlowdowns(std::move(slowdowns), result);
 }
 
-void ClusterSimulation::CollectLinks(RunResult* result) const {
+void ResultCollector::CollectLinks(RunResult* result) const {
   std::vector<const JobState*> states;
-  for (JobId id : running_) states.push_back(records_.at(id).state.get());
-  IdVector<LinkId, uint32_t> num_jobs(fabric_->num_links());
+  for (JobId id : run_.running) states.push_back(run_.jobs.at(id).state.get());
+  IdVector<LinkId, uint32_t> num_jobs(run_.fabric.num_links());
   for (const JobState* state : states) {
     for (LinkId link : LinksOf(state->paths)) ++num_jobs[link];
   }
   if (result->simulated_s <= 0) return;
-  for (size_t i = 0; i < fabric_->num_links(); ++i) {
+  for (size_t i = 0; i < run_.fabric.num_links(); ++i) {
     const LinkId link(i);
-    const topology::LinkTier tier = fabric_->tier(link);
-    if (!topology::IsNetwork(tier) || link_bytes_[link] <= 0) continue;
-    const double capacity = fabric_->capacity(link).value();
+    const topology::LinkTier tier = run_.fabric.tier(link);
+    if (!topology::IsNetwork(tier) || run_.carried.total[link] <= 0) continue;
+    const double capacity = run_.fabric.capacity(link).value();
     result->links.push_back({.id = link,
-                             .name = fabric_->LinkName(link),
+                             .name = run_.fabric.LinkName(link),
                              .tier = tier,
                              .capacity_bytes_per_s = capacity,
-                             .utilization = link_bytes_[link] / (capacity * result->simulated_s),
+                             .utilization = run_.carried.total[link] / (capacity * result->simulated_s),
                              .num_jobs = num_jobs[link],
                              .utilization_over_time = {}});
   }
 }
 
-void ClusterSimulation::CollectLoadOfHottestLinks(RunResult* result) const {
-  const double bin_s = static_cast<double>(busy_gpu_seconds_.bin_ns()) * 1e-9;
-  for (size_t i : FindHottest(result->links, options_.num_hottest_links)) {
+void ResultCollector::CollectLoadOfHottestLinks(RunResult* result) const {
+  const double bin_s = static_cast<double>(run_.busy_gpu_seconds.bin_ns()) * 1e-9;
+  for (size_t i : FindHottest(result->links, run_.num_hottest_links)) {
     LinkResult& link = result->links[i];
-    const std::vector<float>& bins = link_bins_[link.id];
+    const std::vector<float>& bins = run_.carried.bins[link.id];
     for (size_t b = 0; b < std::min(bins.size(), NumBinsReached()); ++b) {
       link.utilization_over_time.push_back(bins[b] / static_cast<float>(link.capacity_bytes_per_s * bin_s));
     }
   }
 }
 
-void ClusterSimulation::CollectDelays(RunResult* result) const {
+void ResultCollector::CollectDelays(RunResult* result) const {
   std::map<JobId, std::pair<double, LinkId>> longest;
-  for (const auto& [key, place] : delays_.bounds.index()) {
-    const double bound_s = delays_.bounds.values()[place];
+  for (const auto& [key, place] : run_.delays.bounds.index()) {
+    const double bound_s = run_.delays.bounds.values()[place];
     auto& best = longest[key.job];
     if (bound_s > best.first) best = {bound_s, key.link};
   }
   std::set<LinkId> colliding;
   for (JobResult& job : result->jobs) {
     const auto found = longest.find(job.id);
-    if (found != longest.end()) job.bounding_link = LinkNameOrNoPath(*fabric_, found->second.second);
+    if (found != longest.end()) job.bounding_link = LinkNameOrNoPath(run_.fabric, found->second.second);
     if (job.lost_s > 0) CollectLossesOf(&job);
     for (const LossResult& loss : job.lost_to) {
       const bool is_collision = loss.cause == LossCause::kJob || loss.cause == LossCause::kSelf ||
                                 loss.cause == LossCause::kLevel || loss.cause == LossCause::kProfiling;
-      if (is_collision && loss.link.valid() && IsBetweenSwitches(fabric_->tier(loss.link))) colliding.insert(loss.link);
+      if (is_collision && loss.link.valid() && IsBetweenSwitches(run_.fabric.tier(loss.link)))
+        colliding.insert(loss.link);
     }
   }
   result->colliding_links = colliding.size();
 }
 
 // The rows of the job's account, and what rests of the time that it has lost.
-void ClusterSimulation::CollectLossesOf(JobResult* job) const {
-  const auto& rows = delays_.losses.index();
+void ResultCollector::CollectLossesOf(JobResult* job) const {
+  const auto& rows = run_.delays.losses.index();
   double rest_s = job->lost_s;
   for (auto row = rows.lower_bound({job->id, LossCause{}, JobId(0), LinkId(0)});
        row != rows.end() && row->first.victim == job->id; ++row) {
     const LossKey& key = row->first;
-    const LostTime& lost = delays_.losses.values()[row->second];
+    const LostTime& lost = run_.delays.losses.values()[row->second];
     rest_s -= lost.s;
     if (key.cause == LossCause::kNotAttributed) {
       rest_s += lost.s;
@@ -345,7 +321,7 @@ void ClusterSimulation::CollectLossesOf(JobResult* job) const {
     job->lost_to.push_back({.cause = key.cause,
                             .culprit = key.culprit,
                             .link = key.link,
-                            .link_name = key.link.valid() ? fabric_->LinkName(key.link) : "",
+                            .link_name = key.link.valid() ? run_.fabric.LinkName(key.link) : "",
                             .lost_s = lost.s,
                             .gpu_hours = lost.gpu_s / 3600});
   }
@@ -357,21 +333,21 @@ void ClusterSimulation::CollectLossesOf(JobResult* job) const {
   job->lost_to.push_back({LossCause::kNotAttributed, JobId(), LinkId(), "", rest_s, gpu_hours});
 }
 
-// Bins of the timeline up to the end of the run, which may come before the end that was asked for.
-size_t ClusterSimulation::NumBinsReached() const {
-  const int64_t bin_ns = busy_gpu_seconds_.bin_ns();
-  return static_cast<size_t>(std::min<int64_t>(options_.num_bins, (now_.ns() + bin_ns - 1) / bin_ns));
+// Bins of the timeline up to the end of the run.
+size_t ResultCollector::NumBinsReached() const {
+  const int64_t bin_ns = run_.busy_gpu_seconds.bin_ns();
+  return static_cast<size_t>(std::min<int64_t>(run_.num_bins, (run_.end.ns() + bin_ns - 1) / bin_ns));
 }
 
-void ClusterSimulation::CollectTimeline(RunResult* result) const {
+void ResultCollector::CollectTimeline(RunResult* result) const {
   Timeline& timeline = result->timeline;
-  const int64_t bin_ns = busy_gpu_seconds_.bin_ns();
+  const int64_t bin_ns = run_.busy_gpu_seconds.bin_ns();
   timeline.bin_s = static_cast<double>(bin_ns) * 1e-9;
   const size_t num_bins = NumBinsReached();
   std::vector<double>& held = timeline.held_gpu_s;
   held.assign(num_bins, 0);
   timeline.running_jobs.assign(num_bins, 0);
-  for (const auto& [id, record] : records_) {
+  for (const auto& [id, record] : run_.jobs) {
     for (const StretchView& stretch : StretchesOf(record)) {
       const SimTime start = stretch.state->first_start;
       const SimTime end = EndOf(*stretch.state);
@@ -384,18 +360,31 @@ void ClusterSimulation::CollectTimeline(RunResult* result) const {
   }
   std::vector<double> carried(num_bins);
   double capacity = 0;
-  for (size_t i = 0; i < fabric_->num_links(); ++i) {
-    if (!topology::IsNetwork(fabric_->tier(LinkId(i)))) continue;
-    capacity += fabric_->capacity(LinkId(i)).value();
-    const std::vector<float>& bins = link_bins_[LinkId(i)];
+  for (size_t i = 0; i < run_.fabric.num_links(); ++i) {
+    if (!topology::IsNetwork(run_.fabric.tier(LinkId(i)))) continue;
+    capacity += run_.fabric.capacity(LinkId(i)).value();
+    const std::vector<float>& bins = run_.carried.bins[LinkId(i)];
     for (size_t b = 0; b < std::min(num_bins, bins.size()); ++b) carried[b] += bins[b];
   }
   for (size_t b = 0; b < num_bins; ++b) {
-    timeline.gpu_busy.push_back(held[b] > 0 ? busy_gpu_seconds_.bins()[b] / held[b] : 0);
+    timeline.gpu_busy.push_back(held[b] > 0 ? run_.busy_gpu_seconds.bins()[b] / held[b] : 0);
     // The last bin may end with the run.
     const double covered_s = std::min(timeline.bin_s, result->simulated_s - static_cast<double>(b) * timeline.bin_s);
     timeline.network_load.push_back(capacity > 0 && covered_s > 0 ? carried[b] / (capacity * covered_s) : 0);
   }
+}
+
+}  // namespace
+
+void CollectResult(const RunAccounts& run, RunResult* result) {
+  const ResultCollector collector(run);
+  collector.CollectJobs(result);
+  collector.CollectDelays(result);
+  if (run.has_congestion) collector.CollectCongestion(result);
+  collector.CollectUtilization(result);
+  collector.CollectLinks(result);
+  collector.CollectLoadOfHottestLinks(result);
+  collector.CollectTimeline(result);
 }
 
 }  // namespace fairlead::sim

@@ -14,6 +14,13 @@ constexpr double kRounding = 1e-9;
 
 bool IsSame(double a, double b) { return std::abs(a - b) <= kRounding * std::max(a, b); }
 
+// Anew each time: differences would leave a rest of rounding where nothing is sent any more.
+double SumOf(const std::map<JobId, double>& loads) {
+  double sum = 0;
+  for (const auto& [job, bytes_per_s] : loads) sum += bytes_per_s;
+  return sum;
+}
+
 bool IsSame(const HeldUpSpan& a, const HeldUpSpan& b) {
   return a.cause == b.cause && a.culprit == b.culprit && a.link == b.link;
 }
@@ -99,9 +106,10 @@ void RunRecorder::AddUpLoads() {
     for (end = first; end < loads_.size() && loads_[end].load.link == link; ++end) {
       const auto& [job, load] = loads_[end];
       of_jobs[job] = load.bytes_per_s;
-      if (total.empty() || total.back().at < load.at) total.push_back(load);
-      total.back().bytes_per_s = 0;
-      for (const auto& [other, bytes_per_s] : of_jobs) total.back().bytes_per_s += bytes_per_s;
+      // Jobs often change together: one sum for all of an instant.
+      const bool is_last =
+          end + 1 == loads_.size() || loads_[end + 1].load.link != link || loads_[end + 1].load.at != load.at;
+      if (is_last) total.push_back({.link = link, .at = load.at, .bytes_per_s = SumOf(of_jobs)});
     }
     if (of_jobs.size() == 1 && !shown.contains(link)) continue;
     std::ranges::unique_copy(total, std::back_inserter(recording_.loads),

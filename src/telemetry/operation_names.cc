@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <utility>
+
+#include "base/whole_number.h"
 
 namespace fairlead::telemetry {
 
@@ -92,13 +93,6 @@ const TypeName* FindType(std::string_view torch_type) {
   return entry == kTypes.end() ? nullptr : &*entry;
 }
 
-std::optional<uint32_t> ParseRank(std::string_view text) {
-  uint32_t rank = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return rank;
-}
-
 }  // namespace
 
 OperationKind NcclOperationKind(std::string_view name) { return FindKind(kNcclKinds, name); }
@@ -117,8 +111,8 @@ std::optional<TorchOperation> ParseTorchOperation(std::string_view profiling_nam
   if (IsTransfer(operation.kind)) {
     // "0->1" of a send and "1<-0" of a receive: both end with the other one.
     const size_t arrow = ends.find(operation.kind == OperationKind::kSend ? "->" : "<-");
-    if (arrow == std::string_view::npos || !ParseRank(ends.substr(0, arrow))) return std::nullopt;
-    operation.peer = ParseRank(ends.substr(arrow + 2));
+    if (arrow == std::string_view::npos || !ParseWhole<uint32_t>(ends.substr(0, arrow))) return std::nullopt;
+    operation.peer = ParseWhole<uint32_t>(ends.substr(arrow + 2));
     if (!operation.peer) return std::nullopt;
   }
   return operation;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "base/check.h"
+#include "base/whole_number.h"
 
 namespace fairlead::topology {
 
@@ -15,11 +15,8 @@ namespace {
 
 // All of `text` as a decimal number without sign or leading zero, so that every thing has exactly one name.
 std::optional<uint32_t> ParseNumber(std::string_view text) {
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool has_leading_zero = text.size() > 1 && text.front() == '0';
-  if (error != std::errc() || end != text.data() + text.size() || has_leading_zero) return std::nullopt;
-  return value;
+  return has_leading_zero ? std::nullopt : ParseWhole<uint32_t>(text);
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
+
+#include "base/whole_number.h"
 
 namespace fairlead::trace {
 
@@ -19,8 +20,7 @@ constexpr std::array<std::string_view, 6> kColumns = {"job_id", "submit_s",     
 // A number of the whole field. Errors: "column: expected …, found '…'".
 template <class T>
 Status ParseNumber(std::string_view column, std::string_view text, std::string_view expected, T* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  if (error == std::errc() && end == text.data() + text.size()) return OkStatus();
+  if (ParseWhole(text, value)) return OkStatus();
   return InvalidArgument(fmt::format("{}: expected {}, found '{}'", column, expected, text.substr(0, 40)));
 }
 

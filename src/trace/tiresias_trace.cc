@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "base/csv_reader.h"
+#include "base/whole_number.h"
 
 namespace fairlead::trace {
 namespace {
@@ -16,9 +16,7 @@ namespace {
 template <class Number>
 Result<Number> ReadNumber(const CsvReader& reader, size_t column, std::string_view name) {
   const std::string_view text = reader.field(column);
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return value;
+  if (const std::optional<Number> value = ParseWhole<Number>(text)) return *value;
   return InvalidArgument(
       fmt::format("{}: {}: expected a number, found '{}'", reader.Where(), name, text.substr(0, 40)));
 }

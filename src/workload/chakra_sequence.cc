@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/file_reader.h"
+#include "base/whole_number.h"
 #include "workload/chakra_merge.h"
 #include "workload/chakra_single_trace.h"
 
@@ -31,11 +31,9 @@ std::optional<std::pair<std::string, uint32_t>> SplitTraceName(const std::string
   const std::string_view stem = std::string_view(path).substr(0, path.size() - 3);
   const size_t dot = stem.rfind('.');
   if (dot == stem.npos) return std::nullopt;
-  const std::string_view digits = stem.substr(dot + 1);
-  uint32_t rank = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
-  if (error != std::errc() || end != digits.data() + digits.size() || rank >= kMaxRanks) return std::nullopt;
-  return std::pair(std::string(stem.substr(0, dot)), rank);
+  const std::optional<uint32_t> rank = ParseWhole<uint32_t>(stem.substr(dot + 1));
+  if (!rank || *rank >= kMaxRanks) return std::nullopt;
+  return std::pair(std::string(stem.substr(0, dot)), *rank);
 }
 
 // The traces to read, [rank], and what their names have in common.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/whole_number.h"
 
 namespace fairlead::workload {
 namespace {
@@ -79,11 +80,8 @@ std::vector<std::string_view> SplitWords(std::string_view line) {
 }
 
 std::optional<double> ParseNumber(std::string_view word) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  if (!(value >= 0 && value <= kMaxNumber)) return std::nullopt;  // false for NaN
-  return value;
+  const std::optional<double> value = ParseWhole<double>(word);
+  return value && *value >= 0 && *value <= kMaxNumber ? value : std::nullopt;  // false for NaN
 }
 
 class SimaiReader {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "diagnosis/c4d/wording.h"
+#include "model/culprits.h"
 
 namespace fairlead::diagnosis::c4d {
 namespace {
@@ -45,12 +46,26 @@ void KeepIfAny(std::vector<RankId>* ranks, Predicate predicate) {
 // Reports of different hosts take different times to the master.
 constexpr SimDuration kTransitMax(200'000'000);
 
-// Whether `b` has died after `a` for sure. On one host that is exact.
+// A death is after the one instant, and not after the other; where they are one, it is at it.
+struct DeathSpan {
+  SimTime after;
+  SimTime until;
+};
+
+DeathSpan OnMastersClock(const RankState& rank) { return {rank.alive_until, rank.gone_at}; }
+DeathSpan OnHostsClock(const RankState& rank) { return {*rank.exit.at - rank.exit.within, *rank.exit.at}; }
+
+// A strict order: `until` grows along it.
+bool IsBefore(const DeathSpan& a, const DeathSpan& b) {
+  return b.after > a.until || (b.after == a.until && b.until > b.after);
+}
+
+// Whether `b` has died after `a` for sure. On one host that is exact. Each of the three comparisons is a strict order;
+// mixed they can only contradict each other where reports took longer than kTransitMax.
 bool DiedBefore(const RankState& a, const RankState& b) {
   if (a.host != b.host) return b.alive_until >= a.gone_at + kTransitMax;
-  if (!a.exit.at.has_value() || !b.exit.at.has_value()) return b.alive_until >= a.gone_at;
-  const SimTime alive_until = *b.exit.at - b.exit.within;
-  return alive_until > *a.exit.at || (alive_until == *a.exit.at && b.exit.within > SimDuration(0));
+  if (!a.exit.at.has_value() || !b.exit.at.has_value()) return IsBefore(OnMastersClock(a), OnMastersClock(b));
+  return IsBefore(OnHostsClock(a), OnHostsClock(b));
 }
 
 struct FirstDeaths {
@@ -70,7 +85,7 @@ FirstDeaths FindFirstDeaths(const JobPicture& picture) {
         dead, [&](RankId other) { return other != rank && DiedBefore(picture.ranks()[other], picture.ranks()[rank]); });
     if (!is_later) first.ranks.push_back(rank);
   }
-  // Lives and deaths that were told at one instant say nothing of their order.
+  // Reports that contradict each other say nothing of the order.
   if (first.ranks.empty()) first.ranks = dead;
   KeepIfAny(&first.ranks, [&](RankId rank) { return FindGpuError(picture, rank) != nullptr; });
   KeepIfAny(&first.ranks, [&](RankId rank) { return !IsLaunchersSignal(picture.ranks()[rank].exit.code); });
@@ -158,7 +173,7 @@ std::vector<Suspect> FindMissing(const JobPicture& picture, const Hindrances& hi
     if (!is_unseen || !(went_on || are_all_unseen)) continue;
     Suspect suspect;
     suspect.syndrome = Syndrome::kUnreachable;
-    suspect.culprits = {HostCulprit(host.id)};
+    suspect.culprits = {model::HostCulprit(host.id)};
     suspect.confidence = are_all_unseen ? 0.5 : 0.9;
     const double silent = (now - host.last_heard).seconds().value();
     suspect.evidence.push_back({"time without a report", silent, 0, "s"});

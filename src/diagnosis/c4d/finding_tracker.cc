@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <set>
 
 #include "diagnosis/c4d/calibration.h"
 #include "diagnosis/c4d/wording.h"
@@ -50,22 +51,26 @@ std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspect
                                                 uint32_t windows,
                                                 const std::function<bool(const Suspect&)>& says_nothing) {
   const uint64_t mask = windows >= 64 ? ~uint64_t{0} : (uint64_t{1} << windows) - 1;
+  std::set<Key> held;
+  for (const Suspect& suspect : suspects) held.insert(KeyOf(suspect));
+  const bool is_quiet = std::ranges::none_of(suspects, IsSlowPath);
   for (auto& [key, history] : histories_) {
-    const bool is_held = std::ranges::any_of(suspects, [&](const Suspect& suspect) { return KeyOf(suspect) == key; });
+    const bool is_held = held.contains(key);
     history.silent = !is_held && says_nothing(history.latest) ? history.silent + 1 : 0;
-    history.is_told = history.silent == 0 || history.silent > windows;
-    if (history.is_told) history.bad = (history.bad << 1) & mask;
+    const bool is_told = history.silent == 0 || history.silent > windows;
+    if (!is_told) continue;
+    history.bad = (history.bad << 1) & mask;
+    if (!is_held) NoteEnded(key, is_quiet, &history);
   }
-  NoteEnded(suspects);
   for (const Suspect& suspect : suspects) {
     const Key key = KeyOf(suspect);
     WindowHistory& history = histories_[key];
-    if (history.bad == 0) history.first_bad = now;
-    history.bad |= 1;
-    history.latest = suspect;
+    NoteBad(suspect, now, &history);
     ++history.streak;
-    if (FindOpen(key)) Raise(history.latest);
-    if (const std::optional<FindingId> id = FindOpen(key)) open_[*id].last_held = now;
+    if (const std::optional<FindingId> id = FindOpen(key)) {
+      Raise(suspect);
+      open_[*id].last_held = now;
+    }
   }
   std::erase_if(histories_, [&](const auto& entry) { return entry.second.bad == 0 && !FindOpen(entry.first); });
   std::vector<Suspect> confirmed;
@@ -82,15 +87,16 @@ std::vector<Suspect> FindingTracker::HoldWindow(std::span<const Suspect> suspect
   return confirmed;
 }
 
-void FindingTracker::NoteEnded(std::span<const Suspect> suspects) {
-  const bool is_quiet = std::ranges::none_of(suspects, IsSlowPath);
-  for (auto& [key, history] : histories_) {
-    const bool is_held = std::ranges::any_of(suspects, [&](const Suspect& suspect) { return KeyOf(suspect) == key; });
-    if (is_held || !history.is_told) continue;
-    const bool has_ended = is_quiet && IsSlowPath(history.latest) && !FindOpen(key);
-    if (has_ended) longest_ended_ = std::max(longest_ended_, history.streak);
-    history.streak = 0;
-  }
+void FindingTracker::NoteEnded(const Key& key, bool is_quiet, WindowHistory* history) {
+  const bool has_ended = is_quiet && IsSlowPath(history->latest) && !FindOpen(key);
+  if (has_ended) longest_ended_ = std::max(longest_ended_, history->streak);
+  history->streak = 0;
+}
+
+void FindingTracker::NoteBad(const Suspect& suspect, SimTime now, WindowHistory* history) {
+  if (history->bad == 0) history->first_bad = now;
+  history->bad |= 1;
+  history->latest = suspect;
 }
 
 std::vector<Suspect> FindingTracker::HoldConfirmed(std::span<const Suspect> suspects, SimTime now) {
@@ -98,10 +104,7 @@ std::vector<Suspect> FindingTracker::HoldConfirmed(std::span<const Suspect> susp
   for (const Suspect& suspect : suspects) {
     const Key key = KeyOf(suspect);
     if (FindOpen(key)) continue;
-    WindowHistory& history = histories_[key];
-    if (history.bad == 0) history.first_bad = now;
-    history.bad |= 1;
-    history.latest = suspect;
+    NoteBad(suspect, now, &histories_[key]);
     fresh.push_back(suspect);
   }
   return fresh;

@@ -86,15 +86,16 @@ class FindingTracker {
     uint64_t bad = 0;     // bit b: b windows ago
     uint32_t streak = 0;  // windows in a row
     uint32_t silent = 0;  // windows in a row that say nothing
-    bool is_told = true;  // whether the latest window says something
   };
   struct OpenState {
     Key key;
     SimTime last_held;
   };
 
-  // Of the suspects of a window: which slow paths are slow no more, without having been found?
-  void NoteEnded(std::span<const Suspect> suspects);
+  // Of a suspicion that a window does not have: was it a slow path that is slow no more, without having been found?
+  // Args: is_quiet: no path is slow in the window.
+  void NoteEnded(const Key& key, bool is_quiet, WindowHistory* history);
+  static void NoteBad(const Suspect& suspect, SimTime now, WindowHistory* history);
   static Key KeyOf(const Suspect& suspect);
   // Evidence, confidence, cost and advice.
   void Fill(const Suspect& suspect, model::Finding& finding) const;

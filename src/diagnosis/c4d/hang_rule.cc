@@ -9,6 +9,7 @@
 #include "diagnosis/c4d/stuck_element.h"
 #include "diagnosis/c4d/stuck_graph.h"
 #include "diagnosis/c4d/wording.h"
+#include "model/culprits.h"
 
 namespace fairlead::diagnosis::c4d {
 namespace {
@@ -369,7 +370,7 @@ class HangRule {
     const bool is_inside_host = std::all_of(operation->inside.begin(), operation->inside.end(),
                                             [&](RankId r) { return layout_.ranks[r.index()].host == host; });
     if (!is_inside_host) return;
-    suspect->culprits = {HostCulprit(host)};
+    suspect->culprits = {model::HostCulprit(host)};
     suspect->summary = fmt::format(
         "{} has stopped inside of {}, or {}, of which reports are missing, has not "
         "begun it; {} ranks wait",
@@ -388,7 +389,7 @@ class HangRule {
       }
     }
     std::vector<model::Culprit> culprits = RankCulprits(layout_, others);
-    for (const HostId host : silent) culprits.push_back(HostCulprit(host));
+    for (const HostId host : silent) culprits.push_back(model::HostCulprit(host));
     std::sort(culprits.begin(), culprits.end());
     return culprits;
   }
@@ -435,7 +436,7 @@ class HangRule {
       return;
     }
     const bool is_sure = ranks.size() == 1 && !gpus_.empty();
-    suspect->culprits = {is_sure ? RankCulprit(layout_, ranks.front()) : HostCulprit(*hosts.begin())};
+    suspect->culprits = {is_sure ? model::RankCulprit(layout_, ranks.front()) : model::HostCulprit(*hosts.begin())};
     suspect->confidence = is_sure ? 0.9 : 0.7;
     suspect->summary = fmt::format("{} of {} does not go on inside of {}; {} ranks wait", is_sure ? "The GPU" : "A GPU",
                                    Describe(layout_, names_, suspect->culprits), what, NumWaiting());
@@ -449,7 +450,7 @@ class HangRule {
     }
     suspect->confidence = 0.5;
     if (hosts.size() == 1) {
-      suspect->culprits = {HostCulprit(*hosts.begin())};
+      suspect->culprits = {model::HostCulprit(*hosts.begin())};
       suspect->summary =
           fmt::format("{} has stopped inside of {}; {} ranks wait", what, names_.Of(*hosts.begin()), NumWaiting());
       return;

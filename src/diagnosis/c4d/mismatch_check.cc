@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "diagnosis/c4d/wording.h"
+#include "model/culprits.h"
 
 namespace fairlead::diagnosis::c4d {
 namespace {
@@ -142,7 +143,7 @@ void JudgeTransfers(const JobPicture& picture, CommunicatorId id, std::vector<Su
       if (sent == 0 || expected == 0 || sent == expected) continue;
       Suspect suspect;
       suspect.syndrome = model::Syndrome::kMismatch;
-      suspect.culprits = {RankCulprit(layout, ranks[i]), RankCulprit(layout, ranks[lane.peer])};
+      suspect.culprits = {model::RankCulprit(layout, ranks[i]), model::RankCulprit(layout, ranks[lane.peer])};
       std::sort(suspect.culprits.begin(), suspect.culprits.end());
       suspect.confidence = 0.6;
       suspect.communicator = id;

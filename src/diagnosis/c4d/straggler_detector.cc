@@ -9,6 +9,7 @@
 #include "diagnosis/c4d/arrival_lag.h"
 #include "diagnosis/c4d/robust_statistics.h"
 #include "diagnosis/c4d/wording.h"
+#include "model/culprits.h"
 
 namespace fairlead::diagnosis::c4d {
 
@@ -111,7 +112,7 @@ Suspect StragglerDetector::MakeSuspect(const SlowRank& slow) const {
   Suspect suspect;
   suspect.syndrome = model::Syndrome::kNonCommSlow;
   suspect.is_confirmed = true;
-  suspect.culprits = {slow.rank.valid() ? RankCulprit(layout_, slow.rank) : HostCulprit(slow.host)};
+  suspect.culprits = {slow.rank.valid() ? model::RankCulprit(layout_, slow.rank) : model::HostCulprit(slow.host)};
   const bool is_throttled = std::ranges::any_of(slow.ranks, [&](model::RankId rank) {
     const model::RankPlace& place = layout_.ranks[rank.index()];
     return ever_throttled_.contains({place.host, place.gpu});

@@ -6,6 +6,8 @@
 #include <array>
 #include <map>
 
+#include "model/culprits.h"
+
 namespace fairlead::diagnosis::c4d {
 namespace {
 
@@ -116,21 +118,6 @@ RecommendedAction RecommendAction(const Suspect& suspect, double confidence) {
   return is_path ? RecommendedAction::kRepairPath : RecommendedAction::kIsolateAndRestart;
 }
 
-Culprit HostCulprit(HostId host) {
-  Culprit culprit;
-  culprit.kind = CulpritKind::kHost;
-  culprit.host = host;
-  return culprit;
-}
-
-Culprit RankCulprit(const JobLayout& layout, RankId rank) {
-  Culprit culprit;
-  culprit.kind = CulpritKind::kRank;
-  culprit.rank = rank;
-  culprit.host = layout.ranks[rank.index()].host;
-  return culprit;
-}
-
 std::vector<Culprit> RankCulprits(const JobLayout& layout, const std::vector<RankId>& ranks) {
   std::map<HostId, size_t> num_on_host;
   for (const model::RankPlace& place : layout.ranks) ++num_on_host[place.host];
@@ -139,9 +126,9 @@ std::vector<Culprit> RankCulprits(const JobLayout& layout, const std::vector<Ran
   std::vector<Culprit> culprits;
   for (const auto& [host, named] : by_host) {
     if (named.size() > 1 && named.size() == num_on_host[host]) {
-      culprits.push_back(HostCulprit(host));
+      culprits.push_back(model::HostCulprit(host));
     } else {
-      for (const RankId rank : named) culprits.push_back(RankCulprit(layout, rank));
+      for (const RankId rank : named) culprits.push_back(model::RankCulprit(layout, rank));
     }
   }
   std::sort(culprits.begin(), culprits.end());

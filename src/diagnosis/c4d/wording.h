@@ -32,10 +32,6 @@ std::string DescribeOperation(const model::JobLayout& layout, model::Communicato
 // steering decide whether it is done. Args: confidence: calibrated, 0..1.
 model::RecommendedAction RecommendAction(const Suspect& suspect, double confidence);
 
-model::Culprit HostCulprit(HostId host);
-// With what follows from the rank.
-model::Culprit RankCulprit(const model::JobLayout& layout, model::RankId rank);
-
 // Ranks, or their host where all its ranks (and more than one) are among them. Ascending.
 std::vector<model::Culprit> RankCulprits(const model::JobLayout& layout, const std::vector<model::RankId>& ranks);
 

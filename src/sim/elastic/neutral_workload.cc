@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "base/csv_reader.h"
 #include "base/file_reader.h"
+#include "base/whole_number.h"
 #include "prediction/number_column.h"
 
 namespace fairlead::sim {
@@ -25,12 +25,6 @@ using prediction::NumberColumn;
 constexpr double kIterationS = 1;
 constexpr double kMostGpus = 4096;
 constexpr double kMostWeight = 1e6;
-
-template <class Number>
-bool ParseWhole(std::string_view text, Number* number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 Result<double> ReadTime(const NumberColumn& column, const CsvReader& reader, std::string_view what) {
   FL_ASSIGN_OR_RETURN(const double value, column.Read(reader));

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/csv_reader.h"
+#include "base/whole_number.h"
 
 namespace fairlead::sim {
 namespace {
@@ -35,9 +35,7 @@ constexpr KnownApplication kApplications[] = {
 template <class Number>
 Result<Number> ParseField(const CsvReader& reader, size_t column, std::string_view what) {
   const std::string_view text = reader.field(column);
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return value;
+  if (const std::optional<Number> value = ParseWhole<Number>(text)) return *value;
   return InvalidArgument(fmt::format("{}: {} is '{}'; expected a number", reader.Where(), what, text));
 }
 
@@ -72,9 +70,7 @@ GpusPerNode DigitsOf(double id) {
 Result<uint32_t> BatchInName(const fs::path& path) {
   const std::string stem = path.stem().string();  // validation-<batch>
   const std::string_view digits = std::string_view(stem).substr(stem.find('-') + 1);
-  uint32_t batch = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), batch);
-  if (error == std::errc() && end == digits.data() + digits.size() && batch > 0) return batch;
+  if (const std::optional<uint32_t> batch = ParseWhole<uint32_t>(digits); batch.value_or(0) > 0) return *batch;
   return InvalidArgument(fmt::format("{}: expected validation-<batch>.csv", path.string()));
 }
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/whole_number.h"
+
 namespace fairlead::topology {
 
 namespace {
@@ -51,13 +53,6 @@ std::optional<std::string_view> TakeBetween(char open, char close, std::string_v
   const std::string_view inner = text->substr(1, end - 1);
   text->remove_prefix(end + 1);
   return inner;
-}
-
-std::optional<uint32_t> ParsePort(std::string_view text) {
-  uint32_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return port;
 }
 
 // "4xHDR" -> 200; 0 where it is no speed.
@@ -172,8 +167,8 @@ class SubnetReader {
     (void)TakeBetween('[', ']', &line);
     const auto id = TakeBetween('"', '"', &line);
     const auto peer_port = TakeBetween('[', ']', &line);
-    const auto number = port ? ParsePort(*port) : std::nullopt;
-    const auto peer_number = peer_port ? ParsePort(*peer_port) : std::nullopt;
+    const auto number = port ? ParseWhole<uint32_t>(*port) : std::nullopt;
+    const auto peer_number = peer_port ? ParseWhole<uint32_t>(*peer_port) : std::nullopt;
     if (!number || !id || id->empty() || !peer_number) return Refuse(line_, kExpected);
     const Remark remark = ReadRemark(line);
     const uint32_t peer = NodeOf(*id, id->starts_with('S'));

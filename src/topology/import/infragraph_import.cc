@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "base/whole_number.h"
 #include "base/yaml_reader.h"
 
 namespace fairlead::topology {
@@ -28,10 +28,8 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
 }
 
 std::optional<int64_t> ParseIndex(std::string_view text) {
-  int64_t index = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error != std::errc() || end != text.data() + text.size() || index < -kMaxCount || index > kMaxCount) return {};
-  return index;
+  const std::optional<int64_t> index = ParseWhole<int64_t>(text);
+  return index && *index >= -kMaxCount && *index <= kMaxCount ? index : std::nullopt;
 }
 
 // What the endpoints of an edge are made of: a name, and numbers in Python's notation: "leaf[0:4]", "leaf[3]", "leaf".

@@ -1,0 +1,141 @@
+#include "diagnosis/c4d/death_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "base/random.h"
+#include "diagnosis/c4d/job_example.h"
+
+namespace fairlead::diagnosis::c4d {
+namespace {
+
+using model::ProcessState;
+using ::testing::Contains;
+using ::testing::UnorderedElementsAre;
+
+constexpr uint32_t kRanksOfHost = 4;
+constexpr int64_t kMs = 1'000'000;
+
+SimTime AtMs(int64_t ms) { return SimTime(ms * kMs); }
+
+// A job of two hosts with four ranks each, of which only the hosts' agents tell.
+class Deaths {
+ public:
+  Deaths() : picture_(MakeExampleLayout({.hosts = 2, .gpus = kRanksOfHost}), SimTime()) {}
+
+  // Args: at: on the host's clock, which is the master's here; heard: when it arrives.
+  void Report(uint32_t host, SimTime at, SimTime heard, std::vector<model::RankLiveness> ranks) {
+    model::HostReport report;
+    report.job = picture_.layout().job;
+    report.host = HostId(host);
+    report.number = ++numbers_[host];
+    report.at = at;
+    report.ranks = std::move(ranks);
+    ASSERT_TRUE(picture_.Add(heard, report));
+  }
+
+  // Those of which any may have been the first.
+  std::vector<uint32_t> First() const {
+    const Hindrances hindrances(picture_.ranks().size(), Hindrance::kNone);
+    for (const Suspect& suspect : FindMissing(picture_, hindrances, picture_.last_heard(), {})) {
+      if (suspect.syndrome != model::Syndrome::kDead) continue;
+      std::vector<uint32_t> ranks;
+      for (const model::Culprit& culprit : suspect.culprits) {
+        const uint32_t first = culprit.host.value() * kRanksOfHost;
+        for (uint32_t r = first; r < first + kRanksOfHost; ++r) {
+          const bool is_whole_host = culprit.kind == model::CulpritKind::kHost;
+          if (is_whole_host || culprit.rank == model::RankId(r)) ranks.push_back(r);
+        }
+      }
+      return ranks;
+    }
+    return {};
+  }
+
+ private:
+  JobPicture picture_;
+  std::array<uint64_t, 2> numbers_ = {};
+};
+
+model::RankLiveness IsAlive(uint32_t rank) { return {.rank = model::RankId(rank), .state = ProcessState::kRunning}; }
+
+model::RankLiveness IsGone(uint32_t rank, std::optional<SimTime> at = std::nullopt, SimDuration within = {}) {
+  return {.rank = model::RankId(rank),
+          .state = ProcessState::kGone,
+          .exit = {.end = model::ProcessEnd::kBroken, .at = at, .within = within}};
+}
+
+// Ranks 0 and 1 are told to run and to be gone at one instant; 2 died between a second before and a second after.
+TEST(DeathWatchTest, TwoDeathsAtOneInstantDoNotHideEachOther) {
+  Deaths deaths;
+  deaths.Report(0, AtMs(1000), AtMs(1000), {IsAlive(0), IsAlive(1), IsAlive(2), IsAlive(3)});
+  deaths.Report(0, AtMs(2000), AtMs(2000), {IsAlive(0), IsAlive(1)});
+  deaths.Report(0, AtMs(2000), AtMs(2000), {IsGone(0), IsGone(1)});
+  deaths.Report(0, AtMs(3000), AtMs(3000), {IsGone(2)});
+  EXPECT_THAT(deaths.First(), UnorderedElementsAre(0, 1, 2));
+}
+
+TEST(DeathWatchTest, WhoLivesWhenAnotherIsGoneDiesAfterIt) {
+  Deaths deaths;
+  deaths.Report(0, AtMs(1000), AtMs(1000), {IsAlive(0), IsAlive(1)});
+  deaths.Report(0, AtMs(2000), AtMs(2000), {IsGone(0), IsAlive(1)});
+  EXPECT_THAT(deaths.First(), UnorderedElementsAre(0));
+  deaths.Report(0, AtMs(3000), AtMs(3000), {IsGone(1)});
+  EXPECT_THAT(deaths.First(), UnorderedElementsAre(0));
+}
+
+// Instants that a host tells have an order even within one report; `within` blurs it.
+TEST(DeathWatchTest, InstantsOfAHostAreComparedAsTheyAreTold) {
+  Deaths deaths;
+  deaths.Report(0, AtMs(2000), AtMs(2000),
+                {IsGone(0, AtMs(1500)), IsGone(1, AtMs(1500)), IsGone(2, AtMs(1501), SimDuration(kMs))});
+  EXPECT_THAT(deaths.First(), UnorderedElementsAre(0, 1)) << "2 died after 1500 ms";
+  Deaths blurred;
+  blurred.Report(0, AtMs(2000), AtMs(2000), {IsGone(0, AtMs(1500)), IsGone(1, AtMs(1501), SimDuration(2 * kMs))});
+  EXPECT_THAT(blurred.First(), UnorderedElementsAre(0, 1));
+}
+
+// Each rank dies at an instant of its own. Hosts report each second what is news, and their reports take less than
+// the 200 ms that are allowed for.
+TEST(DeathWatchTest, TheFirstToDieIsAlwaysAmongThoseThatAreNamed) {
+  size_t num_exact = 0;
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    std::array<SimTime, 2 * kRanksOfHost> died;
+    for (SimTime& time : died) time = AtMs(1000 + 250 * static_cast<int64_t>(random.Below(16)));
+    std::array<SimTime, 2> phase = {AtMs(static_cast<int64_t>(random.Below(1000))),
+                                    AtMs(static_cast<int64_t>(random.Below(1000)))};
+    Deaths deaths;
+    for (int64_t second = 0; second < 7; ++second) {
+      for (const uint32_t host : phase[0] < phase[1] ? std::array{0u, 1u} : std::array{1u, 0u}) {
+        const SimTime now = phase[host] + SimDuration(second * 1000 * kMs);
+        std::vector<model::RankLiveness> ranks;
+        for (uint32_t r = host * kRanksOfHost; r < (host + 1) * kRanksOfHost; ++r) {
+          const bool is_told = seed % 2 == 0;
+          const SimDuration within(static_cast<int64_t>(random.Below(2)) * 100 * kMs);
+          if (died[r] > now) {
+            ranks.push_back(IsAlive(r));
+          } else {
+            ranks.push_back(is_told ? IsGone(r, std::min(now, died[r] + SimDuration(within.ns() / 2)), within)
+                                    : IsGone(r));
+          }
+        }
+        deaths.Report(host, now, now + SimDuration(static_cast<int64_t>(random.Below(200)) * kMs), std::move(ranks));
+      }
+    }
+    const auto first = std::ranges::min_element(died);
+    const std::vector<uint32_t> named = deaths.First();
+    ASSERT_THAT(named, Contains(static_cast<uint32_t>(first - died.begin())));
+    num_exact += named.size() == 1 ? 1 : 0;
+  }
+  EXPECT_GT(num_exact, 100u) << "not by naming all";
+}
+
+}  // namespace
+}  // namespace fairlead::diagnosis::c4d
