@@ -140,7 +140,8 @@ Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<st
 // Errors: as MakePlaceJob(). Args: job: it has hosts.
 Result<StopJob> MakeStopJob(const Job& job);
 // Of a job that was stopped by that operation: the same size and tasks on `hosts`.
-// Errors: kFailedPrecondition: they are not as many as it had, or the job is not as it was stopped. Args: job as it is now.
+// Errors: kFailedPrecondition: they are not as many as it had, or the job is not as it was stopped. Args: job: as it is
+// now.
 Result<PlaceJob> MakePlaceJob(const StopJob& stopped, const Job& job, std::vector<std::string> hosts);
 
 // One line for log and record: "place job 4711 on 4 nodes".
