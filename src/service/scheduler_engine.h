@@ -1,4 +1,5 @@
-// A cluster's scheduler as the controller uses it: whose the jobs are, and how actions on jobs and hosts are carried out.
+// A cluster's scheduler as the controller uses it: whose the jobs are, and how actions on them and on hosts are carried
+// out.
 //
 // The controller works without one; then jobs are what their processes say, and actions are those of a program of the
 // operator's (hook_workers.h). Engines are in later modules: whoever starts the controller hands one in.

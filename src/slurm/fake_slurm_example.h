@@ -40,7 +40,7 @@ struct FakeNode {
   std::string state = "IDLE", reason;
 };
 struct FakeReservation {
-  std::string nodes, users;
+  std::string nodes, users, flags = {};
 };
 
 class FakeSlurm : public Programs {
@@ -201,7 +201,12 @@ class FakeSlurm : public Programs {
       if (std::ranges::any_of(jobs, is_in)) return "Requested reservation is in use";
       reservations.erase(name);
     } else {
-      reservations[name] = {given["Nodes"], given["Users"]};
+      const std::string flags = verb == "create" ? given["Flags"] : reservations[name].flags;
+      const std::vector<std::string> hosts = *ExpandHosts(given["Nodes"]);
+      for (const std::string& host : hosts) {
+        if (flags.find("OVERLAP") == std::string::npos && IsReserved(host, name)) return "Requested nodes are busy";
+      }
+      reservations[name] = {given["Nodes"], given["Users"], flags};
     }
     return "";
   }

@@ -10,11 +10,9 @@
 namespace fairlead::slurm {
 namespace {
 
-using codec::Json;
-
 constexpr size_t kCommentBytesMax = 64 * 1024;
 
-Status Strange(std::string_view expected, const Json& found) {
+Status Strange(std::string_view expected, const codec::Json& found) {
   return InvalidArgument(fmt::format("its comment: expected {}, found {}", expected, codec::DescribeValue(found)));
 }
 
@@ -27,7 +25,7 @@ Result<JobWish> ReadJobWish(std::string_view comment) {
   if (comment.size() > kCommentBytesMax) return InvalidArgument("its comment: longer than a wish can be");
   const auto parsed = codec::ParseJson(comment.substr(begin), "its comment");
   if (!parsed.ok()) return InvalidArgument("its comment begins as JSON, and is none");
-  const Json& json = *parsed;
+  const codec::Json& json = *parsed;
   const auto aps = json.find("APS");
   if (aps == json.end()) return wish;
   if (!aps->is_object()) return Strange("an object as APS", *aps);

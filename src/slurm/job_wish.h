@@ -20,8 +20,8 @@ struct JobWish {
 };
 
 // A comment that is no JSON object, or has no "APS", wishes nothing. Modes: "requeue"; "none", "off", "disabled": not.
-// Errors: kInvalidArgument: an object that is not as above: what was expected, what was found, printable. Then nothing is
-// known of the wish. Cost: linear; nesting is limited.
+// Errors: kInvalidArgument: an object that is not as above: what was expected, what was found, printable. Then nothing
+// is known of the wish. Cost: linear; nesting is limited.
 Result<JobWish> ReadJobWish(std::string_view comment);
 
 // Why a job with this wish is not to be restarted once more; empty: it may be.

@@ -176,7 +176,7 @@ Step PlanReservation(const SetReservation& wish, const std::optional<Reservation
   const std::string users = "Users=" + Joined(wish.users);
   if (!now.has_value()) {
     return Run({{"scontrol", "create", "reservation", name, "StartTime=now", "Duration=UNLIMITED", nodes, users,
-                 "Flags=IGNORE_JOBS"}},
+                 "Flags=IGNORE_JOBS,OVERLAP"}},
                fmt::format("create {}", wish.name));
   }
   if (AreSame(now->hosts, wish.hosts) && AreSame(now->users, wish.users)) {

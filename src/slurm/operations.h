@@ -88,7 +88,8 @@ struct SetNice {
   int32_t nice = 0;
 };
 
-// The reservation has exactly these hosts and users, without end; without hosts there is none.
+// The reservation has exactly these hosts and users, without end; without hosts there is none. It may have hosts of
+// others, so that one is in the next reservation before it has left the last.
 struct SetReservation {
   std::string name;
   std::vector<std::string> hosts;

@@ -36,15 +36,6 @@ bool Contains(const std::vector<std::string>& list, const std::string& one) {
   return std::ranges::find(list, one) != list.end();
 }
 
-// Reservations name users. Empty: this machine knows no name for the number.
-std::string UserName(uint32_t user) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::vector<char> buffer(16 * 1024);
-  if (getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) return "";
-  return found->pw_name;
-}
-
 std::string JobReservation(uint32_t job) { return fmt::format("{}{}", kJobReservations, job); }
 
 // A name of nodes that is no list, range or word of Slurm's.
@@ -82,8 +73,7 @@ uint32_t JobNumberOf(const model::JobIdentity& job) {
 }
 
 SteeringSteps::SteeringSteps(Programs* programs, store::Store* store, SteeringStepOptions options)
-    : programs_(*programs),
-      store_(*store),
+    : store_(*store),
       options_(std::move(options)),
       fabric_hosts_(options_.fabric_hosts.begin(), options_.fabric_hosts.end()),
       reader_(programs),
@@ -165,6 +155,16 @@ Result<StepProgress> SteeringSteps::Carry(const Operation& operation) {
 }
 
 // ---- Reservations ----
+
+// Reservations name their users.
+std::string SteeringSteps::UserName(uint32_t user) const {
+  if (options_.user_name) return options_.user_name(user);
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(size_t{16} * 1024);
+  if (getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) return "";
+  return found->pw_name;
+}
 
 Result<std::optional<Reservation>> SteeringSteps::FindReservation(const std::string& name) {
   FL_ASSIGN_OR_RETURN(const std::vector<Reservation> all, reader_.ReadReservations());
@@ -254,17 +254,17 @@ Result<StepProgress> SteeringSteps::TakeSpare(const StepOrder& order) {
   const auto identity = model::ParseJobKey(order.job);
   const uint32_t number = identity.has_value() ? JobNumberOf(*identity) : 0;
   std::string message = order.host + " is taken";
+  FL_ASSIGN_OR_RETURN(const auto guard, FindReservation(JobReservation(number)));
+  if (guard.has_value()) {
+    FL_ASSIGN_OR_RETURN(const StepProgress in, ChangeReservation(guard->name, {order.host}, {}, ""));
+    if (in.kind != Kind::kDone) message += "; it is not reserved: " + in.message;
+  }
   if (!options_.spares.empty()) {
     FL_ASSIGN_OR_RETURN(const auto spares, FindReservation(options_.spares));
     if (spares.has_value() && Contains(spares->hosts, order.host)) {
       FL_ASSIGN_OR_RETURN(StepProgress out, ChangeReservation(options_.spares, {}, {order.host}, ""));
       if (out.kind != Kind::kDone) return out;
     }
-  }
-  FL_ASSIGN_OR_RETURN(const auto guard, FindReservation(JobReservation(number)));
-  if (guard.has_value()) {
-    FL_ASSIGN_OR_RETURN(const StepProgress in, ChangeReservation(guard->name, {order.host}, {}, ""));
-    if (in.kind != Kind::kDone) message += "; it is not reserved: " + in.message;
   }
   return Done(message);
 }
@@ -385,39 +385,50 @@ Result<std::vector<std::string>> SteeringSteps::CleanUp(const std::vector<Reserv
   }
   FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(store_));
   for (const StopJob& stop : stopped) {
-    if (!is_left(SubjectOf(stop))) continue;
-    std::string message;
-    FL_ASSIGN_OR_RETURN(const StepProgress left,
-                        Carry(LeaveReservation{JobReservation(stop.job), stop.job, stop.owner}));
-    if (left.kind != Kind::kDone) continue;
-    FL_RETURN_IF_ERROR(writer_.ReleaseStopped(stop, &message));
-    told.push_back(message + ": nobody has placed it");
+    if (is_left(SubjectOf(stop))) FL_RETURN_IF_ERROR(CleanUpStop(stop, &told));
   }
   for (const Reservation& reservation : reservations) {
-    const std::string_view name = reservation.name;
-    if (!is_left("reservation " + reservation.name)) continue;
-    if (name.starts_with(kTestReservations)) {
-      const std::string host(name.substr(kTestReservations.size()));
-      if (reservation.hosts != std::vector<std::string>{host} || tests_.contains(host)) continue;
-      FL_ASSIGN_OR_RETURN(const StepProgress drained, Carry(DrainHost{host, "its test was cut off"}));
-      if (drained.kind != Kind::kDone) continue;
-      FL_ASSIGN_OR_RETURN(const StepProgress gone, Carry(SetReservation{reservation.name, {}, {}}));
-      if (gone.kind == Kind::kDone) told.push_back(host + " is isolated again: its test was cut off");
-    } else if (name.starts_with(kJobReservations)) {
-      uint32_t number = 0;
-      const std::string_view digits = name.substr(kJobReservations.size());
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-      if (error != std::errc() || end != digits.data() + digits.size()) continue;
-      FL_ASSIGN_OR_RETURN(const auto still_stopped, FindStopped(number));
-      if (still_stopped.has_value() || is_left(fmt::format("job {}", number)) == false) continue;
-      const Result<Job> job = reader_.ReadJobLine(number);
-      if (!job.ok() && job.status().code() != StatusCode::kNotFound) return job.status();
-      FL_ASSIGN_OR_RETURN(const StepProgress gone,
-                          Carry(LeaveReservation{reservation.name, number, job.ok() ? job->owner : 0}));
-      if (gone.kind == Kind::kDone) told.push_back(fmt::format("reservation {} is deleted", name));
-    }
+    if (is_left("reservation " + reservation.name)) FL_RETURN_IF_ERROR(CleanUpReservation(reservation, is_left, &told));
   }
   return told;
+}
+
+Status SteeringSteps::CleanUpStop(const StopJob& stop, std::vector<std::string>* told) {
+  FL_ASSIGN_OR_RETURN(const StepProgress left, Carry(LeaveReservation{JobReservation(stop.job), stop.job, stop.owner}));
+  if (left.kind != Kind::kDone) return OkStatus();
+  std::string message;
+  FL_RETURN_IF_ERROR(writer_.ReleaseStopped(stop, &message));
+  told->push_back(message + ": nobody has placed it");
+  return OkStatus();
+}
+
+Status SteeringSteps::CleanUpReservation(const Reservation& reservation, const IsLeft& is_left,
+                                         std::vector<std::string>* told) {
+  const std::string_view name = reservation.name;
+  const auto number_after = [name](std::string_view prefix) {
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
+    return error == std::errc() && end == name.data() + name.size() ? number : 0;
+  };
+  if (name.starts_with(kTestReservations)) {
+    const std::string host(name.substr(kTestReservations.size()));
+    if (reservation.hosts != std::vector<std::string>{host} || tests_.contains(host)) return OkStatus();
+    FL_ASSIGN_OR_RETURN(const StepProgress drained, Carry(DrainHost{host, "its test was cut off"}));
+    if (drained.kind != Kind::kDone) return OkStatus();
+    FL_ASSIGN_OR_RETURN(const StepProgress gone, Carry(SetReservation{reservation.name, {}, {}}));
+    if (gone.kind == Kind::kDone) told->push_back(host + " is isolated again: its test was cut off");
+  } else if (const uint32_t number = name.starts_with(kJobReservations) ? number_after(kJobReservations) : 0;
+             number != 0) {
+    FL_ASSIGN_OR_RETURN(const auto stopped, FindStopped(number));
+    FL_ASSIGN_OR_RETURN(const auto now, FindReservation(reservation.name));
+    if (stopped.has_value() || !now.has_value() || !is_left(fmt::format("job {}", number))) return OkStatus();
+    const Result<Job> job = reader_.ReadJobLine(number);
+    if (!job.ok() && job.status().code() != StatusCode::kNotFound) return job.status();
+    FL_ASSIGN_OR_RETURN(const StepProgress gone,
+                        Carry(LeaveReservation{reservation.name, number, job.ok() ? job->owner : 0}));
+    if (gone.kind == Kind::kDone) told->push_back(fmt::format("reservation {} is deleted", name));
+  }
+  return OkStatus();
 }
 
 }  // namespace fairlead::slurm

@@ -2,18 +2,18 @@
 //
 //     isolate_host  checks of the job --> DRAIN, "fairlead: finding 7: …"
 //     stop_job      reservation fairlead_job_N of its hosts --> requeuehold
-//     take_spare    out of the reservation of spares, into that of the job
+//     take_spare    into the reservation of the job, out of that of spares
 //     restart_job   update, release --> it runs --> the reservation is deleted
 //     test_host     RESUME inside a reservation of its own --> srun --> DRAIN --> the reservation is deleted
 //     return_host   into the reservation of spares --> RESUME
 //
 // Problem     a step may come twice, after an earlier process has done it in part, or all of it.
-// Method      each call looks at what Slurm and the store say and does what is next; what Writer has recorded is gone on
-//             with. Refusals come before the first change: a sequence that can't be carried to its end is not begun.
+// Method      each call looks at what Slurm and the store say and does what is next; with what Writer has recorded it
+//             goes on. Refusals come before the first change: a sequence that can't be carried to its end is not begun.
 // Guarantees  a job is acted upon if Slurm has it as the owner's whose processes it has, on hosts that are all in the
 //             fabric, and its comment does not wish otherwise. Other reservations than "fairlead…" are not changed.
-// Limits      Slurm does not say when a job's run began, as far as we read it: a stop that was decided before a death of
-//             the controller, and not recorded, may meet a run that somebody else has started since.
+// Limits      Slurm does not say when a job's run began, as far as we read it: a stop that was decided before a death
+//             of the controller, and not recorded, may meet a run that somebody else has started since.
 // Thread      one at a time for one store; calls block for as long as Slurm takes, or for `patience`.
 #pragma once
 
@@ -47,6 +47,8 @@ struct SteeringStepOptions {
   // Runs the test on the host, inside the reservation: its exit code. Empty: srun. Args: stop: end it soon.
   std::function<Result<int>(const std::string& host, const std::string& reservation, const std::atomic<bool>& stop)>
       run_test = {};
+  // Empty where there is none of that number. Empty function: this machine's.
+  std::function<std::string(uint32_t)> user_name = {};
 };
 
 // A step with what names its hosts and job.
@@ -115,9 +117,12 @@ class SteeringSteps {
   Result<StepProgress> ChangeReservation(const std::string& name, const std::vector<std::string>& in,
                                          const std::vector<std::string>& out, const std::string& user);
   Result<std::optional<Reservation>> FindReservation(const std::string& name);
+  std::string UserName(uint32_t user) const;
   Result<StepProgress> LeaveReservationOf(uint32_t job, uint32_t owner, StepProgress before);
 
-  Programs& programs_;
+  Status CleanUpStop(const StopJob& stop, std::vector<std::string>* told);
+  Status CleanUpReservation(const Reservation& reservation, const IsLeft& is_left, std::vector<std::string>* told);
+
   store::Store& store_;
   const SteeringStepOptions options_;
   const std::set<std::string> fabric_hosts_;

@@ -8,6 +8,7 @@
 
 #include "slurm/fake_slurm_example.h"
 #include "slurm/intention_records.h"
+#include "slurm/mortal_example.h"
 #include "store/memory_store.h"
 
 namespace fairlead::slurm {
@@ -16,51 +17,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// ---- A process that is killed ----
-
-struct Killed {};
-
-// Dies at one of the calls that it counts: before it has an effect, or after, when its answer is lost.
-struct Death {
-  size_t at_call = SIZE_MAX;
-  bool is_after = false;
-  size_t num_calls = 0;
-
-  template <class Call>
-  auto operator()(const Call& call) {
-    const bool is_now = num_calls++ == at_call;
-    if (is_now && !is_after) throw Killed();
-    auto result = call();
-    if (is_now) throw Killed();
-    return result;
-  }
-};
-
-class MortalPrograms final : public Programs {
- public:
-  MortalPrograms(Programs* programs, Death* death) : programs_(*programs), death_(*death) {}
-  Result<std::string> Run(const Command& command) override {
-    return death_([&] { return programs_.Run(command); });
-  }
-
- private:
-  Programs& programs_;
-  Death& death_;
-};
-
-class MortalStore final : public store::Store {
- public:
-  MortalStore(store::Store* store, Death* death) : store_(*store), death_(*death) {}
-  Status Apply(std::span<const store::Change> changes) override {
-    return death_([&] { return store_.Apply(changes); });
-  }
-  Result<std::vector<store::Record>> List(std::string_view prefix) const override { return store_.List(prefix); }
-
- private:
-  store::Store& store_;
-  Death& death_;
-};
 
 WriterOptions WithoutWaiting() {
   WriterOptions options;
