@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/daemon_config.h"
 #include "cli/named_choice.h"
+#include "cli/slurm_options.h"
 #include "cli/steering_options.h"
 #include "service/controller_daemon.h"
 #include "service/service_notifier.h"
@@ -30,6 +31,7 @@ struct ControllerCommandOptions {
   double probe_s = 5;
   double rtt_tolerance_ms = 1;
   SteeringCommandOptions steering;
+  SlurmCommandOptions slurm;
   std::string log_level = "info";
 };
 
@@ -56,6 +58,9 @@ int RunController(const ControllerCommandOptions& options) {
   auto actions = ToLiveActionsOptions(options.steering, daemon_options.server.is_insecure_allowed);
   if (!actions.ok()) return ReportError(actions.status());
   daemon_options.actions = std::move(actions).value();
+  auto engine = ToSchedulerEngine(options.slurm);
+  if (!engine.ok()) return ReportError(engine.status());
+  daemon_options.start_engine = std::move(engine).value();
   service::ServiceNotifier notifier = service::ServiceNotifier::FromEnvironment();
   auto daemon = service::ControllerDaemon::Start(daemon_options);
   if (!daemon.ok()) return ReportError(daemon.status());
@@ -68,7 +73,9 @@ int RunController(const ControllerCommandOptions& options) {
     spdlog::warn("--insecure: anyone who reaches these addresses can impersonate any host");
   }
   spdlog::info("findings: mode {}{}", options.steering.mode,
-               options.steering.hook.empty() ? "" : ", carried out by " + options.steering.hook);
+               !options.slurm.engine.empty()   ? ", carried out by Slurm"
+               : options.steering.hook.empty() ? ""
+                                               : ", carried out by " + options.steering.hook);
   if (options.steering.mode == "act" && daemon_options.audit_file.empty()) {
     spdlog::warn("--steer act without --audit: actions are recorded in this log only");
   }
@@ -173,6 +180,7 @@ void AddControllerCommand(CLI::App& app, Invocation* invocation) {
   AddAgentOptions(command, options.get());
   AddHttpOptions(command, options.get());
   AddSteeringOptions(command, &options->steering);
+  AddSlurmOptions(command, &options->slurm);
   command->add_option("--log-level", options->log_level, "Log level")
       ->check(OneOf({"debug", "info", "warn", "error"}))
       ->capture_default_str();

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <charconv>
 #include <ctime>
 #include <deque>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -126,7 +128,9 @@ class ControllerDaemon::Parts {
   }
 
  private:
+  std::vector<std::string> HostNames() const;
   Status BuildCore();
+  Status BuildEngine();
   Status BuildActions();
   Status BuildDiagnosis();
   void Watch(controller::ProcessesLooked&& look);
@@ -156,6 +160,7 @@ class ControllerDaemon::Parts {
   std::optional<AuditLog> audit_;
   std::unique_ptr<ControllerServer> server_;
   std::unique_ptr<ControllerLoop> loop_;
+  std::unique_ptr<SchedulerEngine> engine_;  // none: null
   std::unique_ptr<LiveActions> actions_;
   // It and the loop use each other: the one that starts first or ends last finds nothing here.
   std::mutex diagnosis_mutex_;
@@ -202,9 +207,25 @@ Status ControllerDaemon::Parts::Begin() {
   return options_.http.empty() ? OkStatus() : BuildGateway();
 }
 
+std::vector<std::string> ControllerDaemon::Parts::HostNames() const {
+  std::vector<std::string> names;
+  for (uint32_t host = 0; host < fabric_.num_hosts(); ++host) names.emplace_back(fabric_.HostName(HostId(host)));
+  return names;
+}
+
+Status ControllerDaemon::Parts::BuildEngine() {
+  if (!options_.start_engine) return OkStatus();
+  SchedulerSurroundings surroundings;
+  surroundings.store = store_.get();
+  surroundings.host_names = HostNames();
+  surroundings.acts = options_.actions.steering.steering.mode == controller::SteeringMode::kAct;
+  surroundings.note = [this](SimTime time, const controller::Noted& note) { Note(time, note); };
+  FL_ASSIGN_OR_RETURN(engine_, options_.start_engine(std::move(surroundings)));
+  return OkStatus();
+}
+
 Status ControllerDaemon::Parts::BuildActions() {
-  std::vector<std::string> host_names;
-  for (uint32_t host = 0; host < fabric_.num_hosts(); ++host) host_names.emplace_back(fabric_.HostName(HostId(host)));
+  std::vector<std::string> host_names = HostNames();
   SteeringSurroundings surroundings;
   surroundings.store = store_.get();
   surroundings.job_name = [this](JobId job) {
@@ -223,6 +244,11 @@ Status ControllerDaemon::Parts::BuildActions() {
     };
   }
   surroundings.note = [this](SimTime time, const controller::Noted& note) { Note(time, note); };
+  if (engine_ != nullptr) {
+    surroundings.make_backend = [this](controller::SteeringNames names) {
+      return engine_->MakeBackend(std::move(names));
+    };
+  }
   FL_ASSIGN_OR_RETURN(
       actions_, LiveActions::Start(SteadyUnixTime(), options_.actions, std::move(host_names), std::move(surroundings)));
   return OkStatus();
@@ -230,6 +256,7 @@ Status ControllerDaemon::Parts::BuildActions() {
 
 Status ControllerDaemon::Parts::BuildDiagnosis() {
   FL_RETURN_IF_ERROR(options_.c4d.Validate());
+  FL_RETURN_IF_ERROR(BuildEngine());
   FL_RETURN_IF_ERROR(BuildActions());
   DiagnosisLoop::Outputs outputs;
   outputs.judge = [this](HostId host, const controller::HostJudged& judged) {
@@ -243,6 +270,11 @@ Status ControllerDaemon::Parts::BuildDiagnosis() {
   if (!options_.job_owners_file.empty()) {
     FL_ASSIGN_OR_RETURN(const controller::JobOwnerMap map, LoadJobOwnerMap(options_.job_owners_file));
     loop.watch.may_act_on = [map](const model::JobIdentity& job) { return map.MayActOn(job); };
+  }
+  if (engine_ != nullptr) {
+    loop.watch.may_act_on = [this, by_map = loop.watch.may_act_on](const model::JobIdentity& job) {
+      return (!by_map || by_map(job)) && engine_->MayActOn(job);
+    };
   }
   auto diagnosis = std::make_unique<DiagnosisLoop>(
       loop, fabric_, diagnosis::c4d::DiagnoseByC4d(options_.c4d, topology::NamePlaces(fabric_)), std::move(outputs),
@@ -282,6 +314,7 @@ GatewaySource ControllerDaemon::Parts::MakeSource() {
     return steering.ok() ? server_->status() : steering;
   };
   source.routes = actions_->Routes();
+  if (engine_ != nullptr) std::ranges::move(engine_->Routes(), std::back_inserter(source.routes));
   source.hosts = [this] { return HostsJson(Ask([](const auto& core) { return core.Hosts(); })); };
   source.jobs = [this] { return JobsJson(Ask([](const auto& core) { return core.Jobs(); }), fabric_); };
   source.links = [this] { return LinksJson(Ask([](const auto& core) { return core.Links(); }), fabric_); };
@@ -322,6 +355,7 @@ std::string ControllerDaemon::Parts::Metrics() {
   snapshot.diagnosis = diagnosis_->counters();
   snapshot.steering = actions_->steering().numbers();
   snapshot.health_events = actions_->health_events();
+  if (engine_ != nullptr) snapshot.scheduler = engine_->numbers();
   snapshot.version = options_.core.version;
   snapshot.streams = server_->counters();
   snapshot.loop = loop_->counters();

@@ -24,6 +24,7 @@
 #include "service/diagnosis_loop.h"
 #include "service/http_roles.h"
 #include "service/live_actions.h"
+#include "service/scheduler_engine.h"
 #include "traffic/c4p/c4p_options.h"
 
 namespace fairlead::service {
@@ -44,6 +45,7 @@ struct ControllerDaemonOptions {
   DiagnosisLoopOptions diagnosis = {};
   diagnosis::c4d::C4dOptions c4d = {};
   LiveActionsOptions actions = {};
+  StartSchedulerEngine start_engine = {};  // empty: no scheduler is asked
 };
 
 class ControllerDaemon {

@@ -217,6 +217,39 @@ void AddActions(const ControllerSnapshot& snapshot, MetricList* list) {
               static_cast<double>(snapshot.health_events.waiting));
 }
 
+void AddScheduler(const SchedulerNumbers& scheduler, MetricList* list) {
+  const auto count = [](const auto& counts, const std::string& what) {
+    const auto found = counts.find(what);
+    return found == counts.end() ? 0.0 : static_cast<double>(found->second);
+  };
+  list->Gauge("fairlead_scheduler_up", "1: the scheduler answered the last reading. 0: it did not, or there is none.",
+              scheduler.answers ? 1 : 0);
+  list->Counter("fairlead_scheduler_readings_total", "Readings of the scheduler.",
+                static_cast<double>(scheduler.readings));
+  list->Counter("fairlead_scheduler_reading_failures_total",
+                "Readings without an answer, or with one that is not understood.",
+                static_cast<double>(scheduler.failures));
+  list->Counter("fairlead_scheduler_reading_seconds_total", "Time spent on readings, in seconds.",
+                scheduler.reading.value());
+  list->Family("fairlead_scheduler_jobs", "Jobs of the scheduler, by state.", prometheus::MetricType::Gauge);
+  using States = std::array<std::string, 5>;
+  for (const std::string& state : States{"pending", "configuring", "running", "suspended", "completing"}) {
+    list->Add({{"state", state}}, count(scheduler.jobs, state));
+  }
+  list->Gauge("fairlead_scheduler_unknown_hosts", "Hosts that the scheduler has and the fabric has not.",
+              static_cast<double>(scheduler.hosts_not_in_fabric));
+  list->Gauge("fairlead_scheduler_stopped_jobs", "Jobs that are stopped by us, and not placed yet.",
+              static_cast<double>(scheduler.jobs_stopped));
+  list->Gauge("fairlead_scheduler_actions", "Actions on the scheduler that are under way.",
+              static_cast<double>(scheduler.actions_under_way));
+  list->Family("fairlead_scheduler_actions_total", "Actions on the scheduler that have ended, by result.",
+               prometheus::MetricType::Counter);
+  using Results = std::array<std::string, 3>;
+  for (const std::string& result : Results{"done", "failed", "refused"}) {
+    list->Add({{"result", result}}, count(scheduler.actions, result));
+  }
+}
+
 }  // namespace
 
 std::string WriteMetrics(const ControllerSnapshot& snapshot, const topology::Fabric& fabric) {
@@ -230,6 +263,7 @@ std::string WriteMetrics(const ControllerSnapshot& snapshot, const topology::Fab
   AddLinks(snapshot.links, fabric, &list);
   AddFindings(snapshot, &list);
   AddActions(snapshot, &list);
+  AddScheduler(snapshot.scheduler, &list);
   return list.Write();
 }
 

@@ -12,6 +12,7 @@
 #include "service/controller_server.h"
 #include "service/diagnosis_loop.h"
 #include "service/live_actions.h"
+#include "service/scheduler_engine.h"
 #include "topology/fabric.h"
 #include "traffic/c4p/c4p_master.h"
 
@@ -32,6 +33,7 @@ struct ControllerSnapshot {
   DiagnosisLoopCounters diagnosis;
   SteeringNumbers steering;
   HealthEventCounters health_events;
+  SchedulerNumbers scheduler;  // zeros without one
   bool is_store_ok = true;
   std::optional<int64_t> certificate_expires_s;  // nothing: there is none
 };

@@ -64,10 +64,14 @@ std::vector<store::Change> Difference(const std::map<std::string, std::string>& 
 
 }  // namespace
 
-Status LiveSteeringOptions::Validate() const {
+Status LiveSteeringOptions::Validate(bool has_scheduler) const {
   FL_RETURN_IF_ERROR(steering.Validate());
-  if (steering.mode == SteeringMode::kAct && hook.command.empty()) {
-    return InvalidArgument("--steer act needs a program that carries actions out: name it by --hook");
+  if (has_scheduler && !hook.command.empty()) {
+    return InvalidArgument("--hook and --engine slurm: one of them carries actions out; leave the other one out");
+  }
+  if (steering.mode == SteeringMode::kAct && hook.command.empty() && !has_scheduler) {
+    return InvalidArgument(
+        "--steer act needs a program that carries actions out: name it by --hook, or use --engine slurm");
   }
   const auto reaches = [](SimDuration attempt, std::chrono::milliseconds program) {
     return attempt >= SimDuration(std::chrono::nanoseconds(program).count());
@@ -108,6 +112,7 @@ LiveSteering::LiveSteering(SimTime now, const LiveSteeringOptions& options, std:
     const auto found = job_names_.find(job);
     return found == job_names_.end() ? std::string() : found->second;
   };
+  if (backend_ == nullptr && surroundings_.make_backend) backend_ = surroundings_.make_backend(names_);
   if (backend_ != nullptr) return;
   if (options_.hook.command.empty()) {
     backend_ = std::make_unique<controller::DryRun>();
@@ -122,7 +127,9 @@ LiveSteering::~LiveSteering() = default;
 Result<std::unique_ptr<LiveSteering>> LiveSteering::Start(SimTime now, const LiveSteeringOptions& options,
                                                           std::vector<std::string> host_names,
                                                           SteeringSurroundings surroundings) {
-  if (surroundings.backend == nullptr) FL_RETURN_IF_ERROR(options.Validate());
+  if (surroundings.backend == nullptr) {
+    FL_RETURN_IF_ERROR(options.Validate(static_cast<bool>(surroundings.make_backend)));
+  }
   std::unique_ptr<LiveSteering> steering(
       new LiveSteering(now, options, std::move(host_names), std::move(surroundings)));
   for (const std::string& name : options.spares) {

@@ -60,8 +60,9 @@ struct LiveSteeringOptions {
   // Lines of the audit log that are shown.
   size_t num_shown = 200;
 
-  // Errors: kInvalidArgument, naming what is wrong.
-  Status Validate() const;
+  // Args: has_scheduler: whether something else than a hook carries actions out. Errors: kInvalidArgument, naming what is
+  // wrong.
+  Status Validate(bool has_scheduler = false) const;
 };
 
 // What steering works with; all but the store may be missing.
@@ -77,6 +78,8 @@ struct SteeringSurroundings {
   std::function<void(SimTime, const controller::Noted&)> note = {};
   // Instead of HookWorkers or DryRun, for tests.
   std::unique_ptr<controller::ActionBackend> backend = {};
+  // Likewise: a scheduler's. Args: names: what it calls hosts and jobs; to be called by its Begin().
+  std::function<std::unique_ptr<controller::ActionBackend>(controller::SteeringNames)> make_backend = {};
 };
 
 // For observers from outside.

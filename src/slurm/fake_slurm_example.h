@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,12 +33,14 @@ struct FakeJob {
   int nice = 0;
   std::vector<std::string> hosts, required, excluded;
   std::string admin_comment = "(null)";
+  std::string reservation;
+  std::string comment;
 };
 struct FakeNode {
   std::string state = "IDLE", reason;
 };
 struct FakeReservation {
-  std::string nodes, users;
+  std::string nodes, users, flags = {};
 };
 
 class FakeSlurm : public Programs {
@@ -64,7 +67,14 @@ class FakeSlurm : public Programs {
     if (is_away) return StatusOfFailure(command, 1, "Unable to contact slurm controller (connect failure)");
     Tick();
     if (command[0] == "squeue") return Queue(command);
-    if (command[1] == "show") return command[2] == "node" ? ShowNode(command[4]) : ShowReservations();
+    if (command[1] == "-a") return ShowPartition();
+    if (command[1] == "show" && command[2] == "node") {
+      if (command.size() > 4) return ShowNode(command[4]);
+      std::string text;
+      for (const auto& [name, node] : nodes) text += *ShowNode(name) + "\n";
+      return text;
+    }
+    if (command[1] == "show") return ShowReservations();
     changes.push_back(fmt::format("{}", fmt::join(command, " ")));
     std::map<std::string, std::string> given;
     for (const std::string& word : command) {
@@ -73,7 +83,7 @@ class FakeSlurm : public Programs {
     std::string refusal;
     if (given.contains("NodeName")) {
       refusal = ChangeNode(given);
-    } else if (given.contains("ReservationName")) {
+    } else if (given.contains("ReservationName") && !given.contains("JobId")) {
       refusal = ChangeReservation(command[1], given);
     } else {
       const uint32_t id = static_cast<uint32_t>(std::stoul(given.contains("JobId") ? given["JobId"] : command[2]));
@@ -105,8 +115,15 @@ class FakeSlurm : public Programs {
         return std::ranges::find(list, name) != list.end();
       };
       const bool is_taken = std::ranges::any_of(jobs, [&](const auto& entry) { return has(entry.second.hosts); });
+      if (IsReserved(name, job->reservation)) continue;
       if (chosen.size() < job->high && !is_taken && node.state == "IDLE" && !has(job->excluded) && !has(chosen))
         chosen.push_back(name);
+    }
+    for (const std::string& name : job->required) {
+      const bool is_taken = std::ranges::any_of(jobs, [&](const auto& entry) {
+        return &entry.second != job && std::ranges::find(entry.second.hosts, name) != entry.second.hosts.end();
+      });
+      if (is_taken || IsReserved(name, job->reservation) || nodes[name].state != "IDLE") return;
     }
     // Processors that a job had when it was larger keep it from starting when it is smaller.
     const bool has_room = chosen.size() >= job->low && job->cpus <= 4 * chosen.size() && job->cpus >= job->tasks;
@@ -115,6 +132,14 @@ class FakeSlurm : public Programs {
     job->num_nodes = static_cast<uint32_t>(chosen.size());
     job->state = "RUNNING";
     ++job->starts;
+  }
+
+  // For others than the jobs in `own`.
+  bool IsReserved(const std::string& host, const std::string& own) const {
+    return std::ranges::any_of(reservations, [&](const auto& entry) {
+      const auto hosts = *ExpandHosts(entry.second.nodes);
+      return entry.first != own && std::ranges::find(hosts, host) != hosts.end();
+    });
   }
 
   static bool IsOver(const FakeJob& job) {
@@ -140,6 +165,8 @@ class FakeSlurm : public Programs {
       return "";
     }
     if (given.contains("Nice")) job->nice = std::stoi(given["Nice"]);
+    if (given.contains("AdminComment")) job->admin_comment = given["AdminComment"];
+    if (given.contains("ReservationName")) job->reservation = given["ReservationName"];
     return given.contains("NumNodes") ? Resize(given, job) : "";
   }
 
@@ -170,26 +197,61 @@ class FakeSlurm : public Programs {
     if (verb == "create" && reservations.contains(name)) return "Requested reservation name already used";
     if (verb != "create" && !reservations.contains(name)) return "Requested reservation is invalid";
     if (verb == "delete") {
+      const auto is_in = [&name](const auto& entry) { return entry.second.reservation == name; };
+      if (std::ranges::any_of(jobs, is_in)) return "Requested reservation is in use";
       reservations.erase(name);
     } else {
-      reservations[name] = {given["Nodes"], given["Users"]};
+      const std::string flags = verb == "create" ? given["Flags"] : reservations[name].flags;
+      const std::vector<std::string> hosts = *ExpandHosts(given["Nodes"]);
+      for (const std::string& host : hosts) {
+        if (flags.find("OVERLAP") == std::string::npos && IsReserved(host, name)) return "Requested nodes are busy";
+      }
+      reservations[name] = {given["Nodes"], given["Users"], flags};
     }
     return "";
   }
 
   Result<std::string> Queue(const Command& command) const {
-    const uint32_t wanted = static_cast<uint32_t>(std::stoul(*(std::ranges::find(command, "-j") + 1)));
+    const auto which = std::ranges::find(command, "-j");
+    if (which == command.end()) {
+      std::string text;
+      for (const auto& [id, job] : jobs) text += IsOver(job) ? "" : LineOf(id, job);
+      return text;
+    }
+    const uint32_t wanted = static_cast<uint32_t>(std::stoul(*(which + 1)));
     const auto found = jobs.find(wanted);
     if (found == jobs.end()) return StatusOfFailure(command, 1, "slurm_load_jobs error: Invalid job id specified");
     const FakeJob& j = found->second;
     if (command.back() == "%A|%n|%x|") {
       return fmt::format("{}|{}|{}|\n", wanted, fmt::join(j.required, ","), fmt::join(j.excluded, ","));
     }
-    return fmt::format("{}|{}|N/A|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|train|{}|{}|{}\n", wanted,
-                       j.is_array ? "1-2" : "N/A", j.owner, j.state, j.restarts, j.is_held ? "0" : "4294901759",
-                       j.may_requeue ? 1 : 0, j.starts == 0 ? j.low : j.num_nodes, j.starts == 0 ? j.high : j.num_nodes,
-                       j.cpus, j.tasks, j.tasks_per_node, j.nice, fmt::join(j.hosts, ","),
-                       j.is_held ? "JobHeldUser" : "None", j.admin_comment);
+    return command.back() == "--json" ? JsonOf(wanted, j) : LineOf(wanted, j);
+  }
+
+  static std::string LineOf(uint32_t id, const FakeJob& j) {
+    return fmt::format("{}|{}|N/A|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|1|{}|train|{}|{}|{}\n", id, j.is_array ? "1-2" : "N/A",
+                       j.owner, j.state, j.restarts, j.is_held ? "0" : "4294901759", j.may_requeue ? 1 : 0,
+                       j.starts == 0 ? j.low : j.num_nodes, j.starts == 0 ? j.high : j.num_nodes, j.cpus, j.tasks,
+                       j.tasks_per_node, j.nice, fmt::join(j.hosts, ","), j.is_held ? "JobHeldUser" : "None",
+                       j.admin_comment);
+  }
+
+  // What lines have not, and as much as it takes to be one.
+  static std::string JsonOf(uint32_t id, const FakeJob& j) {
+    return nlohmann::json({{"jobs",
+                            {{{"job_id", id},
+                              {"user_id", j.owner},
+                              {"job_state", j.state},
+                              {"restart_cnt", j.restarts},
+                              {"node_count", {{"set", true}, {"number", j.num_nodes}}},
+                              {"comment", j.comment}}}}})
+        .dump();
+  }
+
+  std::string ShowPartition() const {
+    std::string names;
+    for (const auto& [name, node] : nodes) names += (names.empty() ? "" : ",") + name;
+    return "PartitionName=train Default=YES Nodes=" + names + " State=UP\n";
   }
 
   Result<std::string> ShowNode(const std::string& name) const {

@@ -32,6 +32,24 @@ void Describe(Archive& archive, Record& place) {
   archive.Required("cpus_per_node", place.cpus_per_node);
   archive.Required("hosts", place.hosts);
   archive.Required("excluded_hosts", place.excluded_hosts);
+  archive.Optional("reservation", place.reservation);
+}
+
+template <class Archive, codec::IsRecord<StopJob> Record>
+void Describe(Archive& archive, Record& stop) {
+  archive.Required("job", stop.job);
+  archive.Required("owner", stop.owner);
+  archive.Required("num_restarts", stop.num_restarts);
+  archive.Required("num_nodes", stop.num_nodes);
+  archive.Required("tasks_per_node", stop.tasks_per_node);
+  archive.Required("cpus_per_node", stop.cpus_per_node);
+}
+
+template <class Archive, codec::IsRecord<LeaveReservation> Record>
+void Describe(Archive& archive, Record& leave) {
+  archive.Required("name", leave.name);
+  archive.Required("job", leave.job);
+  archive.Required("owner", leave.owner);
 }
 
 template <class Archive, codec::IsRecord<SetNice> Record>
@@ -51,6 +69,7 @@ void Describe(Archive& archive, Record& wish) {
 namespace {
 
 constexpr std::string_view kPrefix = "slurm/intention/";
+constexpr std::string_view kStoppedPrefix = "slurm/stopped/";
 
 struct IntentionRecord {
   Operation operation;
@@ -61,6 +80,8 @@ void Describe(Archive& archive, Record& record) {
   archive.template OneOf<DrainHost>("drain_host", record.operation);
   archive.template OneOf<ReturnHost>("return_host", record.operation);
   archive.template OneOf<PlaceJob>("place_job", record.operation);
+  archive.template OneOf<StopJob>("stop_job", record.operation);
+  archive.template OneOf<LeaveReservation>("leave_reservation", record.operation);
   archive.template OneOf<SetNice>("set_nice", record.operation);
   archive.template OneOf<SetReservation>("set_reservation", record.operation);
 }
@@ -74,26 +95,50 @@ std::string IntentionText(const Operation& operation) {
   return codec::ToJson(IntentionRecord{operation}).dump(-1, ' ', false, codec::Json::error_handler_t::replace);
 }
 
+std::string StoppedKey(uint32_t job) { return fmt::format("{}{}", kStoppedPrefix, job); }
+
+namespace {
+
+Status Damaged(const store::Record& record, const std::string& what) {
+  return {StatusCode::kDataLoss, fmt::format("store: record {} can't be read: {}", record.key, what)};
+}
+
+Result<Operation> ReadOperation(const store::Record& record) {
+  const auto json = codec::ParseJson(record.value, "the record");
+  if (!json.ok()) return Damaged(record, json.status().message());
+  IntentionRecord intention;
+  const std::string fault = codec::ReadValue(*json, codec::UnknownKeys::kRefused, &intention);
+  if (!fault.empty()) return Damaged(record, codec::WithoutJoint(fault));
+  if (json->size() != 1) return Damaged(record, "it has not exactly one operation");
+  return std::move(intention.operation);
+}
+
+}  // namespace
+
 Result<std::vector<std::pair<uint64_t, Operation>>> ReadIntentions(const store::Store& store) {
   FL_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store.List(kPrefix));
   std::vector<std::pair<uint64_t, Operation>> intentions;
   for (const store::Record& record : records) {
-    const auto damaged = [&record](const std::string& what) {
-      return Status(StatusCode::kDataLoss, fmt::format("store: record {} can't be read: {}", record.key, what));
-    };
     uint64_t number = 0;
     const char* end = record.key.data() + record.key.size();
     const auto [stop, error] = std::from_chars(record.key.data() + kPrefix.size(), end, number);
-    if (error != std::errc() || stop != end) return damaged("its key has no number");
-    const auto json = codec::ParseJson(record.value, "the record");
-    if (!json.ok()) return damaged(json.status().message());
-    IntentionRecord intention;
-    const std::string fault = codec::ReadValue(*json, codec::UnknownKeys::kRefused, &intention);
-    if (!fault.empty()) return damaged(codec::WithoutJoint(fault));
-    if (json->size() != 1) return damaged("it has not exactly one operation");
-    intentions.emplace_back(number, std::move(intention.operation));
+    if (error != std::errc() || stop != end) return Damaged(record, "its key has no number");
+    FL_ASSIGN_OR_RETURN(Operation operation, ReadOperation(record));
+    intentions.emplace_back(number, std::move(operation));
   }
   return intentions;
+}
+
+Result<std::vector<StopJob>> ReadStopped(const store::Store& store) {
+  FL_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store.List(kStoppedPrefix));
+  std::vector<StopJob> stopped;
+  for (const store::Record& record : records) {
+    FL_ASSIGN_OR_RETURN(const Operation operation, ReadOperation(record));
+    const auto* stop = std::get_if<StopJob>(&operation);
+    if (stop == nullptr || record.key != StoppedKey(stop->job)) return Damaged(record, "it is no stop of that job");
+    stopped.push_back(*stop);
+  }
+  return stopped;
 }
 
 }  // namespace fairlead::slurm

@@ -19,4 +19,9 @@ std::string IntentionText(const Operation& operation);
 // By number. Errors: kUnavailable: the store; kDataLoss: a record that can't be read: which one, and what is wrong.
 Result<std::vector<std::pair<uint64_t, Operation>>> ReadIntentions(const store::Store& store);
 
+// Jobs that are stopped by us, and not placed or released since; how they were when they ran.
+std::string StoppedKey(uint32_t job);
+// Errors: as above.
+Result<std::vector<StopJob>> ReadStopped(const store::Store& store);
+
 }  // namespace fairlead::slurm

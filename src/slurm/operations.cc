@@ -74,23 +74,26 @@ bool IsAsWanted(const PlaceJob& place, const Job& job) {
          });
 }
 
-Command UpdateCommand(const PlaceJob& place) {
-  return {"scontrol",
-          "update",
-          fmt::format("JobId={}", place.job),
-          fmt::format("NumNodes={0}-{0}", place.num_nodes),
-          fmt::format("NumTasks={}", uint64_t{place.num_nodes} * place.tasks_per_node),
-          fmt::format("NumCPUs={}", uint64_t{place.num_nodes} * place.cpus_per_node),
-          "ReqNodeList=" + Joined(place.hosts),
-          "ExcNodeList=" + Joined(place.excluded_hosts),
-          kStartSoon};
+Command UpdateCommand(const PlaceJob& place, const Job& job) {
+  Command command = {"scontrol",
+                     "update",
+                     fmt::format("JobId={}", place.job),
+                     fmt::format("NumNodes={0}-{0}", place.num_nodes),
+                     fmt::format("NumTasks={}", uint64_t{place.num_nodes} * place.tasks_per_node),
+                     fmt::format("NumCPUs={}", uint64_t{place.num_nodes} * place.cpus_per_node),
+                     "ReqNodeList=" + Joined(place.hosts),
+                     "ExcNodeList=" + Joined(place.excluded_hosts),
+                     kStartSoon};
+  if (!place.reservation.empty()) command.push_back("ReservationName=" + place.reservation);
+  if (job.admin_comment == kStoppedMark) command.emplace_back("AdminComment=");
+  return command;
 }
 
 Step PlanPending(const PlaceJob& place, const Job& job) {
   const std::string id = std::to_string(job.id);
   if (job.is_held) {
     // Both again where only the first was done: StartTime is not to be seen.
-    return Run({UpdateCommand(place), {"scontrol", "release", id}},
+    return Run({UpdateCommand(place, job), {"scontrol", "release", id}},
                fmt::format("release job {} for {} nodes", id, place.num_nodes));
   }
   // One that was held when it was decided has been released since. Of one that ran squeue shows the nodes that it had,
@@ -119,11 +122,45 @@ Step PlanPlace(const PlaceJob& place, const std::optional<Job>& seen) {
   return Run({{"scontrol", "requeuehold", std::to_string(job.id)}}, fmt::format("stop job {}", job.id));
 }
 
+Step PlanStop(const StopJob& stop, const std::optional<Job>& seen) {
+  if (const std::string fault = WhyNot(seen, stop.job, stop.owner); !fault.empty()) return GiveUp(fault);
+  const Job& job = *seen;
+  const std::string id = std::to_string(job.id);
+  if (!job.is_single) return GiveUp(fmt::format("job {} is several", id));
+  if (job.state == JobState::kCompleting) return Wait(fmt::format("job {} is being ended", id));
+  const bool is_other = job.num_restarts > stop.num_restarts + 1 ||
+                        (job.num_restarts > stop.num_restarts && job.state != JobState::kPending);
+  if (is_other) return GiveUp(fmt::format("job {} was started by somebody else", id));
+  if (job.state == JobState::kPending) {
+    // Ours is marked, but where others have written something.
+    if (job.is_held && job.admin_comment.empty()) return GiveUp(fmt::format("somebody else holds job {}", id));
+    if (job.is_held) return Done(fmt::format("job {} is stopped", id));
+    return GiveUp(fmt::format("job {} waits in the queue of Slurm", id));
+  }
+  if (!job.may_requeue) return GiveUp(fmt::format("job {} may not be requeued", id));
+  std::vector<Command> commands;
+  // First, so that no job is held without it. What others have written there is theirs.
+  if (job.admin_comment.empty()) {
+    commands.push_back({"scontrol", "update", "JobId=" + id, fmt::format("AdminComment={}", kStoppedMark)});
+  }
+  commands.push_back({"scontrol", "requeuehold", id});
+  return Run(std::move(commands), fmt::format("stop job {}", id));
+}
+
 Step PlanNice(const SetNice& order, const std::optional<Job>& job) {
   if (const std::string fault = WhyNot(job, order.job, order.owner); !fault.empty()) return GiveUp(fault);
   if (job->nice == order.nice) return Done(fmt::format("job {} has nice {}", order.job, order.nice));
   return Run({{"scontrol", "update", fmt::format("JobId={}", order.job), fmt::format("Nice={}", order.nice)}},
              fmt::format("nice of job {}", order.job));
+}
+
+// What it has on each node now it gets on each again.
+template <class Change>
+void SetShares(const Job& job, Change* change) {
+  const auto on_each = [&job](uint32_t of_all) { return std::max(1u, (of_all + job.num_nodes - 1) / job.num_nodes); };
+  change->tasks_per_node = job.tasks_per_node != 0 ? job.tasks_per_node : on_each(job.num_tasks);
+  change->cpus_per_node = job.tasks_per_node != 0 ? job.tasks_per_node * job.cpus_per_task
+                                                  : std::max(on_each(job.num_cpus), change->tasks_per_node);
 }
 
 // ---- Reservations ----
@@ -139,13 +176,25 @@ Step PlanReservation(const SetReservation& wish, const std::optional<Reservation
   const std::string users = "Users=" + Joined(wish.users);
   if (!now.has_value()) {
     return Run({{"scontrol", "create", "reservation", name, "StartTime=now", "Duration=UNLIMITED", nodes, users,
-                 "Flags=IGNORE_JOBS"}},
+                 "Flags=IGNORE_JOBS,OVERLAP"}},
                fmt::format("create {}", wish.name));
   }
   if (AreSame(now->hosts, wish.hosts) && AreSame(now->users, wish.users)) {
     return Done(fmt::format("{} has {}", wish.name, Joined(wish.hosts)));
   }
   return Run({{"scontrol", "update", name, nodes, users}}, fmt::format("change {}", wish.name));
+}
+
+Step PlanLeave(const LeaveReservation& leave, const Observation& seen) {
+  if (!leave.name.starts_with(kOurReservations)) return GiveUp(fmt::format("{} is no reservation of ours", leave.name));
+  if (!seen.reservation.has_value()) return Done(fmt::format("no reservation {}", leave.name));
+  std::vector<Command> commands;
+  if (WhyNot(seen.job, leave.job, leave.owner).empty()) {
+    if (seen.job->state == JobState::kCompleting) return Wait(fmt::format("job {} is being ended", leave.job));
+    commands.push_back({"scontrol", "update", fmt::format("JobId={}", leave.job), "ReservationName="});
+  }
+  commands.push_back({"scontrol", "delete", "ReservationName=" + leave.name});
+  return Run(std::move(commands), fmt::format("delete {}", leave.name));
 }
 
 template <class... Handlers>
@@ -161,8 +210,10 @@ Step PlanStep(const Operation& operation, const Observation& seen) {
   return std::visit(Overloaded{[&](const DrainHost& drain) { return PlanDrain(drain, seen.node); },
                                [&](const ReturnHost& back) { return PlanReturn(back, seen.node); },
                                [&](const PlaceJob& place) { return PlanPlace(place, seen.job); },
+                               [&](const StopJob& stop) { return PlanStop(stop, seen.job); },
                                [&](const SetNice& order) { return PlanNice(order, seen.job); },
-                               [&](const SetReservation& wish) { return PlanReservation(wish, seen.reservation); }},
+                               [&](const SetReservation& wish) { return PlanReservation(wish, seen.reservation); },
+                               [&](const LeaveReservation& leave) { return PlanLeave(leave, seen); }},
                     operation);
 }
 
@@ -170,15 +221,27 @@ std::string SubjectOf(const Operation& operation) {
   return std::visit(Overloaded{[](const DrainHost& drain) { return "host " + drain.host; },
                                [](const ReturnHost& back) { return "host " + back.host; },
                                [](const PlaceJob& place) { return fmt::format("job {}", place.job); },
+                               [](const StopJob& stop) { return fmt::format("job {}", stop.job); },
                                [](const SetNice& order) { return fmt::format("job {}", order.job); },
-                               [](const SetReservation& wish) { return "reservation " + wish.name; }},
+                               [](const SetReservation& wish) { return "reservation " + wish.name; },
+                               [](const LeaveReservation& leave) { return "reservation " + leave.name; }},
                     operation);
 }
 
 std::vector<Command> PlanRelease(const Operation& operation, const Observation& seen) {
+  if (!seen.job.has_value() || !seen.job->is_held) return {};
+  const Job& job = *seen.job;
   const auto* place = std::get_if<PlaceJob>(&operation);
-  if (place == nullptr || !WhyNot(seen.job, place->job, place->owner).empty() || !seen.job->is_held) return {};
-  return {{"scontrol", "release", std::to_string(place->job)}};
+  const auto* stop = std::get_if<StopJob>(&operation);
+  const bool is_placed = place != nullptr && WhyNot(job, place->job, place->owner).empty();
+  // With as many restarts as before, or without a mark, it is held by somebody else.
+  const bool is_stopped = stop != nullptr && WhyNot(job, stop->job, stop->owner).empty() &&
+                          job.num_restarts > stop->num_restarts && !job.admin_comment.empty();
+  if (!is_placed && !is_stopped) return {};
+  const std::string id = std::to_string(job.id);
+  std::vector<Command> commands = {{"scontrol", "release", id}};
+  if (job.admin_comment == kStoppedMark) commands.push_back({"scontrol", "update", "JobId=" + id, "AdminComment="});
+  return commands;
 }
 
 Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<std::string> hosts,
@@ -204,13 +267,43 @@ Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<st
                     .was_pending = is_pending,
                     .num_nodes = num_nodes,
                     .hosts = std::move(hosts),
-                    .excluded_hosts = std::move(excluded_hosts)};
-  // What it has on each node now it gets on each again.
-  const auto on_each = [&job](uint32_t of_all) { return std::max(1u, (of_all + job.num_nodes - 1) / job.num_nodes); };
-  place.tasks_per_node = job.tasks_per_node != 0 ? job.tasks_per_node : on_each(job.num_tasks);
-  place.cpus_per_node = job.tasks_per_node != 0 ? job.tasks_per_node * job.cpus_per_task
-                                                : std::max(on_each(job.num_cpus), place.tasks_per_node);
+                    .excluded_hosts = std::move(excluded_hosts),
+                    .reservation = {}};
+  SetShares(job, &place);
   return place;
+}
+
+Result<StopJob> MakeStopJob(const Job& job) {
+  const auto fault = [&job](std::string_view what) {
+    return Status(StatusCode::kFailedPrecondition, fmt::format("job {} can't be stopped: {}", job.id, what));
+  };
+  if (!job.is_single) return fault("it is an array, or heterogeneous");
+  if (!job.has_hosts() || job.num_nodes == 0) return fault("it does not run");
+  if (!job.may_requeue) return fault("it may not be requeued (--requeue)");
+  StopJob stop = {.job = job.id, .owner = job.owner, .num_restarts = job.num_restarts, .num_nodes = job.num_nodes};
+  SetShares(job, &stop);
+  return stop;
+}
+
+Result<PlaceJob> MakePlaceJob(const StopJob& stopped, const Job& job, std::vector<std::string> hosts) {
+  const auto fault = [&stopped](std::string_view what) {
+    return Status(StatusCode::kFailedPrecondition, fmt::format("job {} can't be placed: {}", stopped.job, what));
+  };
+  if (const std::string why = WhyNot(job, stopped.job, stopped.owner); !why.empty()) return fault(why);
+  if (job.num_restarts != stopped.num_restarts + 1) return fault("somebody else has started it since");
+  if (hosts.size() != stopped.num_nodes) {
+    return fault(fmt::format("it had {} nodes, and is to get {}", stopped.num_nodes, hosts.size()));
+  }
+  return PlaceJob{.job = job.id,
+                  .owner = job.owner,
+                  .num_restarts = job.num_restarts,
+                  .was_pending = true,
+                  .num_nodes = stopped.num_nodes,
+                  .tasks_per_node = stopped.tasks_per_node,
+                  .cpus_per_node = stopped.cpus_per_node,
+                  .hosts = std::move(hosts),
+                  .excluded_hosts = {},
+                  .reservation = {}};
 }
 
 std::string Describe(const Operation& operation) {
@@ -219,7 +312,9 @@ std::string Describe(const Operation& operation) {
           [](const DrainHost& drain) { return fmt::format("drain {}", drain.host); },
           [](const ReturnHost& back) { return fmt::format("return {}", back.host); },
           [](const PlaceJob& place) { return fmt::format("place job {} on {} nodes", place.job, place.num_nodes); },
+          [](const StopJob& stop) { return fmt::format("stop job {}", stop.job); },
           [](const SetNice& order) { return fmt::format("give job {} nice {}", order.job, order.nice); },
+          [](const LeaveReservation& leave) { return fmt::format("take job {} out of {}", leave.job, leave.name); },
           [](const SetReservation& wish) {
             return fmt::format("reserve {} hosts as {}", wish.hosts.size(), wish.name);
           }},

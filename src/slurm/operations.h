@@ -16,6 +16,8 @@
 //             A job that was held for us is only updated and released; one that waits in the queue is Slurm's, and not
 //             placed. One that somebody else restarted meanwhile is never stopped a second time: its operation is given
 //             up, and whoever decided it decides anew.
+//             StopJob and a later PlaceJob are the same with a pause in between: what the job is to get again is in the
+//             record of the stop (StoppedJob). A reservation of ours keeps its hosts meanwhile.
 // Traps       (each measured on 22.05.8) NumNodes=K keeps the old maximum, so it is K-K; without NumCPUs a job that had
 //             grown can't shrink; a requeued job waits for 120 s unless StartTime says otherwise, and StartTime=now
 //             lets it fail; of a pending job that ran before squeue shows the nodes that it had, not those that it is
@@ -64,6 +66,19 @@ struct PlaceJob {
   uint32_t cpus_per_node = 1;
   std::vector<std::string> hosts;  // at most num_nodes
   std::vector<std::string> excluded_hosts;
+  std::string reservation;  // of ours, in which it starts; empty: none
+};
+
+// The job is pending and held by us. Made by MakeStopJob().
+struct StopJob {
+  uint32_t job = 0;
+  uint32_t owner = 0;
+  uint32_t num_restarts = 0;  // when it was decided
+  uint32_t num_nodes = 0;     // that it has; likewise below
+  uint32_t tasks_per_node = 1;
+  uint32_t cpus_per_node = 1;
+
+  friend bool operator==(const StopJob&, const StopJob&) = default;
 };
 
 // The job's place in the queue: higher is later, -2147483645 to 2147483645.
@@ -73,14 +88,25 @@ struct SetNice {
   int32_t nice = 0;
 };
 
-// The reservation has exactly these hosts and users, without end; without hosts there is none.
+// The reservation has exactly these hosts and users, without end; without hosts there is none. It may have hosts of
+// others, so that one is in the next reservation before it has left the last.
 struct SetReservation {
   std::string name;
   std::vector<std::string> hosts;
   std::vector<std::string> users;  // at least one, where there are hosts
 };
 
-using Operation = std::variant<DrainHost, ReturnHost, PlaceJob, SetNice, SetReservation>;
+// The reservation is gone, and the job goes on without it; Slurm deletes none that a job is in.
+struct LeaveReservation {
+  std::string name;
+  uint32_t job = 0;
+  uint32_t owner = 0;
+};
+
+using Operation = std::variant<DrainHost, ReturnHost, PlaceJob, StopJob, SetNice, SetReservation, LeaveReservation>;
+
+// Words by which fairlead-watchdog knows a job that we have stopped. Operators alone can write them.
+inline constexpr char kStoppedMark[] = "fairlead:v1 stopped";
 
 // Of what the operation is about; what Slurm does not have is missing.
 struct Observation {
@@ -111,6 +137,13 @@ std::vector<Command> PlanRelease(const Operation& operation, const Observation& 
 // user), or it can't have that size: says why. Args: job as it is now.
 Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<std::string> hosts,
                               std::vector<std::string> excluded_hosts);
+
+// Errors: as MakePlaceJob(). Args: job: it has hosts.
+Result<StopJob> MakeStopJob(const Job& job);
+// Of a job that was stopped by that operation: the same size and tasks on `hosts`.
+// Errors: kFailedPrecondition: they are not as many as it had, or the job is not as it was stopped. Args: job: as it is
+// now.
+Result<PlaceJob> MakePlaceJob(const StopJob& stopped, const Job& job, std::vector<std::string> hosts);
 
 // One line for log and record: "place job 4711 on 4 nodes".
 std::string Describe(const Operation& operation);

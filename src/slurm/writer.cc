@@ -28,6 +28,7 @@ Result<Outcome> Writer::Carry(const Operation& operation) {
   FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
   for (const auto& [earlier, other] : recorded) {
     if (SubjectOf(other) != SubjectOf(operation)) continue;
+    if (IntentionText(other) == IntentionText(operation)) return Go(earlier, operation);
     return Status(StatusCode::kFailedPrecondition,
                   fmt::format("can't {}: {} is under way", Describe(operation), Describe(other)));
   }
@@ -91,15 +92,44 @@ Result<bool> Writer::RunAll(const std::vector<Command>& commands, std::string* r
 }
 
 Result<Outcome> Writer::End(uint64_t number, const Operation& operation, Outcome outcome) {
+  bool is_held = false;
   if (outcome.kind == Outcome::Kind::kGivenUp) {
     FL_ASSIGN_OR_RETURN(const Observation seen, Look(operation));
     std::string refusal;
-    FL_ASSIGN_OR_RETURN(const bool is_refused, RunAll(PlanRelease(operation, seen), &refusal));
-    if (is_refused) outcome.message += fmt::format("; it stays held: {}", refusal);
+    FL_ASSIGN_OR_RETURN(is_held, RunAll(PlanRelease(operation, seen), &refusal));
+    if (is_held) outcome.message += fmt::format("; it stays held: {}", refusal);
   }
-  const store::Change change = {IntentionKey(number), std::nullopt};
-  FL_RETURN_IF_ERROR(store_.Apply({&change, 1}));
+  std::vector<store::Change> changes = {{IntentionKey(number), std::nullopt}};
+  const auto* stop = std::get_if<StopJob>(&operation);
+  const auto* place = std::get_if<PlaceJob>(&operation);
+  if (stop != nullptr && outcome.kind == Outcome::Kind::kDone) {
+    changes.push_back({StoppedKey(stop->job), IntentionText(operation)});
+  }
+  if (place != nullptr && !is_held) changes.push_back({StoppedKey(place->job), std::nullopt});
+  FL_RETURN_IF_ERROR(store_.Apply(changes));
   return outcome;
+}
+
+Status Writer::Abandon(const Operation& operation, std::string* message) {
+  FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
+  for (const auto& [number, other] : recorded) {
+    if (IntentionText(other) != IntentionText(operation)) continue;
+    FL_ASSIGN_OR_RETURN(const Outcome outcome, End(number, operation, {Outcome::Kind::kGivenUp, "taken back"}));
+    *message = outcome.message;
+  }
+  return OkStatus();
+}
+
+Status Writer::ReleaseStopped(const StopJob& stopped, std::string* message) {
+  FL_ASSIGN_OR_RETURN(const Observation seen, Look(stopped));
+  const std::vector<Command> commands = PlanRelease(stopped, seen);
+  *message = commands.empty() ? fmt::format("job {} is not held any more", stopped.job)
+                              : fmt::format("job {} is released", stopped.job);
+  std::string refusal;
+  FL_ASSIGN_OR_RETURN(const bool is_refused, RunAll(commands, &refusal));
+  if (is_refused) return {StatusCode::kFailedPrecondition, refusal};
+  const store::Change change = {StoppedKey(stopped.job), std::nullopt};
+  return store_.Apply({&change, 1});
 }
 
 Result<Observation> Writer::Look(const Operation& operation) {
@@ -110,12 +140,18 @@ Result<Observation> Writer::Look(const Operation& operation) {
     FL_RETURN_IF_ERROR(Take(reader_.ReadNode(back->host), &seen.node));
   if (const auto* place = std::get_if<PlaceJob>(&operation))
     FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(place->job), &seen.job));
+  if (const auto* stop = std::get_if<StopJob>(&operation))
+    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(stop->job), &seen.job));
+  if (const auto* leave = std::get_if<LeaveReservation>(&operation))
+    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(leave->job), &seen.job));
   if (const auto* order = std::get_if<SetNice>(&operation))
     FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(order->job), &seen.job));
-  if (const auto* wish = std::get_if<SetReservation>(&operation)) {
+  const auto* wish = std::get_if<SetReservation>(&operation);
+  const auto* leave = std::get_if<LeaveReservation>(&operation);
+  if (wish != nullptr || leave != nullptr) {
     FL_ASSIGN_OR_RETURN(const auto reservations, reader_.ReadReservations());
     for (const Reservation& one : reservations) {
-      if (one.name == wish->name) seen.reservation = one;
+      if (one.name == (wish != nullptr ? wish->name : leave->name)) seen.reservation = one;
     }
   }
   return seen;

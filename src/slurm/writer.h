@@ -4,9 +4,12 @@
 //     Resume(), in a later process:           look, step, …                     (as PlanStep() says,
 //     slurm/operations.h)
 //
-// Records     "slurm/intention/<number>" in the store, before the first command and until the last look.
+//     Abandon() --> record removed, and a job that the operation holds released
+//
+// Records     "slurm/intention/<number>" in the store, before the first command and until the last look;
+//             "slurm/stopped/<job>" from the end of its StopJob to the end of its PlaceJob.
 // Guarantees  a command is run only for an operation that is recorded. What is recorded is carried to its end or
-//             reported. An operation that is given up leaves no job held.
+//             reported. An operation that is given up leaves no job held; a job that is stopped is in a record.
 // Thread      one at a time for one store.
 #pragma once
 
@@ -53,7 +56,8 @@ class Writer {
   // Both must outlive this.
   Writer(Programs* programs, store::Store* store, const WriterOptions& options = {});
 
-  // Blocks until it is done, given up, or for num_looks_max looks.
+  // Blocks until it is done, given up, or for num_looks_max looks. Goes on with the same operation where that is
+  // recorded.
   // Errors: kUnavailable  Slurm or the store does not answer. Where the record could be made it stays, for Resume();
   //         kFailedPrecondition  another operation about the same is recorded: Resume() first
   //         others: those of the store, before anything is done.
@@ -63,6 +67,12 @@ class Writer {
     Operation operation;
     Outcome outcome;
   };
+  // Takes a recorded operation back, as far as it can be: a job that it holds is released as it is. Nothing where it
+  // is not recorded. Errors: as Carry(); the record stays.
+  Status Abandon(const Operation& operation, std::string* message);
+  // Releases a job that was stopped, and forgets that it was. Errors: as Carry(); it stays stopped.
+  Status ReleaseStopped(const StopJob& stopped, std::string* message);
+
   // All operations that are recorded, in the order in which they were. Errors: as Carry(); kDataLoss: a record that
   // can't be read; nothing is done then.
   Result<std::vector<Resumed>> Resume();

@@ -8,6 +8,7 @@
 
 #include "slurm/fake_slurm_example.h"
 #include "slurm/intention_records.h"
+#include "slurm/mortal_example.h"
 #include "store/memory_store.h"
 
 namespace fairlead::slurm {
@@ -16,51 +17,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// ---- A process that is killed ----
-
-struct Killed {};
-
-// Dies at one of the calls that it counts: before it has an effect, or after, when its answer is lost.
-struct Death {
-  size_t at_call = SIZE_MAX;
-  bool is_after = false;
-  size_t num_calls = 0;
-
-  template <class Call>
-  auto operator()(const Call& call) {
-    const bool is_now = num_calls++ == at_call;
-    if (is_now && !is_after) throw Killed();
-    auto result = call();
-    if (is_now) throw Killed();
-    return result;
-  }
-};
-
-class MortalPrograms final : public Programs {
- public:
-  MortalPrograms(Programs* programs, Death* death) : programs_(*programs), death_(*death) {}
-  Result<std::string> Run(const Command& command) override {
-    return death_([&] { return programs_.Run(command); });
-  }
-
- private:
-  Programs& programs_;
-  Death& death_;
-};
-
-class MortalStore final : public store::Store {
- public:
-  MortalStore(store::Store* store, Death* death) : store_(*store), death_(*death) {}
-  Status Apply(std::span<const store::Change> changes) override {
-    return death_([&] { return store_.Apply(changes); });
-  }
-  Result<std::vector<store::Record>> List(std::string_view prefix) const override { return store_.List(prefix); }
-
- private:
-  store::Store& store_;
-  Death& death_;
-};
 
 WriterOptions WithoutWaiting() {
   WriterOptions options;
@@ -230,11 +186,14 @@ TEST_F(WriterTest, StepsWithoutEffectComeToAnEnd) {
 
 TEST_F(WriterTest, ASlurmThatIsAwayIsWaitedFor) {
   const PlaceJob place = Place(4);
+  const PlaceJob other = Place(3);
   slurm_.is_away = true;
   Writer writer(&slurm_, &store_, WithoutWaiting());
   EXPECT_EQ(writer.Carry(place).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(NumRecords(), 1u);
-  EXPECT_EQ(writer.Carry(place).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(writer.Carry(other).status().code(), StatusCode::kFailedPrecondition) << "another one";
+  EXPECT_EQ(writer.Carry(place).status().code(), StatusCode::kUnavailable) << "the same one";
+  EXPECT_EQ(NumRecords(), 1u);
   EXPECT_EQ(writer.Resume().status().code(), StatusCode::kUnavailable);
   slurm_.is_away = false;
   EXPECT_EQ(writer.Resume()->at(0).outcome.kind, Outcome::Kind::kDone);
@@ -292,8 +251,13 @@ TEST_F(WriterTest, ADamagedRecordStopsAll) {
 TEST_F(WriterTest, RecordsAreReadAsTheyWereWritten) {
   PlaceJob place = Place(3, {"h1"}, {"h2", "h3"});
   place.was_pending = true;
-  const std::vector<Operation> operations = {DrainHost{"h1", "\"x\"\n"}, ReturnHost{"h1"}, place, SetNice{7, 1001, -5},
-                                             SetReservation{"fairlead_spare", {"h1"}, {"root", "ann"}}};
+  const std::vector<Operation> operations = {DrainHost{"h1", "\"x\"\n"},
+                                             ReturnHost{"h1"},
+                                             place,
+                                             SetNice{7, 1001, -5},
+                                             SetReservation{"fairlead_spare", {"h1"}, {"root", "ann"}},
+                                             StopJob{7, 1001, 3, 2, 4, 8},
+                                             LeaveReservation{"fairlead_job_7", 7, 1001}};
   for (size_t i = 0; i < operations.size(); ++i) {
     const store::Change change = {IntentionKey(i + 8), IntentionText(operations[i])};
     ASSERT_TRUE(store_.Apply({&change, 1}).ok());
@@ -304,6 +268,100 @@ TEST_F(WriterTest, RecordsAreReadAsTheyWereWritten) {
   for (size_t i = 0; i < operations.size(); ++i) {
     EXPECT_EQ((*read)[i].first, i + 8);
     EXPECT_EQ(IntentionText((*read)[i].second), IntentionText(operations[i]));
+  }
+}
+
+// ---- Stopped, and placed later ----
+
+TEST_F(WriterTest, AStoppedJobGetsTheSameOnOtherHosts) {
+  slurm_.jobs[7].admin_comment = "(null)";
+  const StopJob stop = *MakeStopJob(*ProgramReader(&slurm_).ReadJobLine(7));
+  EXPECT_EQ(Carry(SetReservation{"fairlead_job_7", {"h0", "h4"}, {"root"}}).kind, Outcome::Kind::kDone);
+  EXPECT_EQ(Carry(stop).message, "job 7 is stopped");
+  EXPECT_EQ(Carry(stop).kind, Outcome::Kind::kDone) << "again";
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, kStoppedMark);
+  EXPECT_THAT(*ReadStopped(store_), ElementsAre(stop));
+  const Job held = *ProgramReader(&slurm_).ReadJobLine(7);
+  EXPECT_THAT(MakePlaceJob(stop, held, {"h0"}).status().message(), HasSubstr("it had 2 nodes, and is to get 1"));
+  PlaceJob place = *MakePlaceJob(stop, held, {"h0", "h4"});
+  place.reservation = "fairlead_job_7";
+  EXPECT_EQ(Carry(place).message, "job 7 runs on h0,h4");
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, "");
+  EXPECT_EQ(slurm_.jobs[7].tasks, 4u);
+  EXPECT_THAT(*ReadStopped(store_), IsEmpty());
+  EXPECT_EQ(Carry(LeaveReservation{"fairlead_job_7", 7, 1001}).kind, Outcome::Kind::kDone);
+  EXPECT_THAT(slurm_.reservations, IsEmpty());
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(NumRecords(), 0u);
+}
+
+TEST_F(WriterTest, WhatOthersWroteIntoAJobStays) {
+  slurm_.jobs[7].admin_comment = "bill to: physics";
+  Carry(*MakeStopJob(*ProgramReader(&slurm_).ReadJobLine(7)));
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, "bill to: physics");
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+}
+
+TEST_F(WriterTest, AJobThatItsUserStoppedIsNotOurs) {
+  slurm_.jobs[7].admin_comment = "(null)";
+  const StopJob stop = *MakeStopJob(*ProgramReader(&slurm_).ReadJobLine(7));
+  slurm_.Run({"scontrol", "requeuehold", "7"}).value();
+  slurm_.changes.clear();
+  EXPECT_EQ(Carry(stop).message, "somebody else holds job 7");
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+  EXPECT_THAT(*ReadStopped(store_), IsEmpty());
+}
+
+TEST_F(WriterTest, AStoppedJobIsReleasedWhereNobodyPlacesIt) {
+  slurm_.jobs[7].admin_comment = "(null)";
+  const StopJob stop = *MakeStopJob(*ProgramReader(&slurm_).ReadJobLine(7));
+  Carry(stop);
+  Writer writer(&slurm_, &store_, WithoutWaiting());
+  std::string message;
+  slurm_.is_away = true;
+  EXPECT_EQ(writer.ReleaseStopped(stop, &message).code(), StatusCode::kUnavailable);
+  EXPECT_THAT(*ReadStopped(store_), ElementsAre(stop));
+  slurm_.is_away = false;
+  EXPECT_TRUE(writer.ReleaseStopped(stop, &message).ok());
+  EXPECT_EQ(message, "job 7 is released");
+  EXPECT_FALSE(slurm_.jobs[7].is_held);
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, "");
+  EXPECT_EQ(NumRecords(), 0u);
+}
+
+TEST_F(WriterTest, AnOperationIsTakenBack) {
+  slurm_.jobs[7].admin_comment = "(null)";
+  const StopJob stop = *MakeStopJob(*ProgramReader(&slurm_).ReadJobLine(7));
+  Death death{.at_call = 4};
+  MortalPrograms programs(&slurm_, &death);  // dies after the job is held
+  EXPECT_THROW((void)Writer(&programs, &store_, WithoutWaiting()).Carry(stop), Killed);
+  while (slurm_.jobs[7].state != "PENDING") EXPECT_TRUE(ProgramReader(&slurm_).ReadNode("h0").ok());
+  ASSERT_TRUE(slurm_.jobs[7].is_held);
+  std::string message;
+  EXPECT_TRUE(Writer(&slurm_, &store_, WithoutWaiting()).Abandon(stop, &message).ok());
+  EXPECT_FALSE(slurm_.jobs[7].is_held);
+  EXPECT_EQ(NumRecords(), 0u);
+}
+
+TEST_F(WriterTest, WhatIsNoStop) {
+  const auto why = [this] { return MakeStopJob(*ProgramReader(&slurm_).ReadJobLine(7)).status().message(); };
+  EXPECT_EQ(why(), "");
+  slurm_.jobs[7].may_requeue = false;
+  EXPECT_THAT(why(), HasSubstr("may not be requeued"));
+  slurm_.jobs[7].is_array = true;
+  EXPECT_THAT(why(), HasSubstr("an array"));
+  slurm_.jobs[7] = Elastic();
+  slurm_.jobs[7].is_held = true;
+  EXPECT_THAT(why(), HasSubstr("does not run"));
+}
+
+TEST_F(WriterTest, ADamagedRecordOfAStopIsNone) {
+  for (const char* value : {"", "7", R"({"return_host": {"host": "h1"}})", R"({"stop_job": {"job": 8}})"}) {
+    const store::Change change = {StoppedKey(7), value};
+    ASSERT_TRUE(store_.Apply({&change, 1}).ok());
+    EXPECT_EQ(ReadStopped(store_).status().code(), StatusCode::kDataLoss) << value;
   }
 }
 
@@ -415,6 +473,47 @@ TEST(WriterDeathTest, AgainAndAgain) {
     ExpectAllIsWell(&world, "");
     RC_ASSERT(!testing::Test::HasFailure());
   }));
+}
+
+// A stop and a placing, each by processes that die at one of their calls.
+TEST(WriterDeathTest, BetweenStopAndPlacing) {
+  for (size_t call = 0;; ++call) {
+    bool has_died = false;
+    for (const bool is_after : {false, true}) {
+      FakeSlurm slurm;
+      store::MemoryStore store;
+      FakeJob job = Elastic();
+      job.admin_comment = "(null)";
+      slurm.Start(7, job);
+      slurm.Start(8, Elastic(1002));
+      slurm.changes.clear();
+      Death death{.at_call = call, .is_after = is_after};
+      MortalPrograms programs(&slurm, &death);
+      MortalStore mortal_store(&store, &death);
+      const StopJob stop = *MakeStopJob(*ProgramReader(&slurm).ReadJobLine(7));
+      const auto carry = [&](Programs* by, store::Store* in) {
+        EXPECT_EQ(Writer(by, in, WithoutWaiting()).Carry(stop)->kind, Outcome::Kind::kDone);
+        ProgramReader reader(by);
+        EXPECT_EQ(
+            Writer(by, in, WithoutWaiting()).Carry(*MakePlaceJob(stop, *reader.ReadJobLine(7), {"h1", "h4"}))->kind,
+            Outcome::Kind::kDone);
+      };
+      try {
+        carry(&programs, &mortal_store);
+      } catch (const Killed&) {
+        has_died = true;
+      }
+      ASSERT_TRUE(Writer(&slurm, &store, WithoutWaiting()).Resume().ok());
+      if (slurm.jobs[7].hosts != std::vector<std::string>{"h1", "h4"}) carry(&slurm, &store);
+      EXPECT_THAT(slurm.jobs[7].hosts, ElementsAre("h1", "h4")) << call;
+      EXPECT_EQ(slurm.jobs[7].starts, 2u) << call;
+      EXPECT_EQ(slurm.jobs[7].restarts, 1u) << call;
+      EXPECT_EQ(slurm.jobs[8].starts, 1u) << call;
+      EXPECT_TRUE(store.List("")->empty()) << call;
+    }
+    if (!has_died) break;
+    ASSERT_LT(call, 100u);
+  }
 }
 
 }  // namespace

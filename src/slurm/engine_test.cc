@@ -1,0 +1,258 @@
+// The engine's thread: what steering begins is carried out beside it, and what Slurm shows becomes identity and events.
+#include "slurm/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "slurm/fake_slurm_example.h"
+#include "slurm/intention_records.h"
+#include "store/locked_store.h"
+#include "store/memory_store.h"
+
+namespace fairlead::slurm {
+namespace {
+
+using controller::SteeringAction;
+using controller::SteeringEvent;
+using controller::StepDone;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The engine's thread and the test's look at the same Slurm.
+class SharedSlurm final : public Programs {
+ public:
+  Result<std::string> Run(const Command& command) override {
+    const std::lock_guard lock(mutex_);
+    return slurm_.Run(command);
+  }
+  template <class Look>
+  auto With(const Look& look) {
+    const std::lock_guard lock(mutex_);
+    return look(slurm_);
+  }
+
+ private:
+  std::mutex mutex_;
+  FakeSlurm slurm_;
+};
+
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() {
+    programs_.With([](FakeSlurm& slurm) {
+      FakeJob job;
+      job.owner = 1001;
+      job.low = job.high = 2;
+      job.cpus = job.tasks = 4;
+      job.tasks_per_node = 2;
+      slurm.Start(7, job);
+      slurm.changes.clear();
+      return 0;
+    });
+    options_.period = std::chrono::milliseconds(20);
+    options_.turn = std::chrono::milliseconds(5);
+    options_.programs = &programs_;
+    options_.steps.writer.pause = std::chrono::milliseconds(1);
+    options_.steps.user_name = [](uint32_t user) { return user == 0 ? "root" : fmt::format("user{}", user); };
+  }
+
+  void Start(bool acts, size_t num_hosts = 6) {
+    service::SchedulerSurroundings surroundings;
+    surroundings.store = &store_;
+    surroundings.acts = acts;
+    for (size_t i = 0; i < num_hosts; ++i) surroundings.host_names.push_back(fmt::format("h{}", i));
+    surroundings.note = [this](SimTime, const controller::Noted& note) {
+      const std::lock_guard lock(mutex_);
+      notes_.push_back(note.subject + ": " + note.text);
+    };
+    auto engine = Engine::Start(options_, std::move(surroundings));
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    engine_ = std::move(engine).value();
+    backend_ = engine_->MakeBackend({.host = [](HostId host) { return fmt::format("h{}", host.value()); },
+                                     .job = [](JobId) { return std::string("slurm-7@1001"); }});
+  }
+  template <class IsSo>
+  void WaitUntil(const IsSo& is_so) {
+    for (int i = 0; i < 10'000 && !is_so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(is_so());
+  }
+  SteeringAction Action(uint64_t number, controller::SteeringStep step) {
+    SteeringAction action;
+    action.number = number;
+    action.step = std::move(step);
+    action.job = JobId(3);
+    action.finding = model::FindingId(9);
+    action.reason = "rank 1 is stopped";
+    return action;
+  }
+  StepDone Do(const SteeringAction& action) {
+    backend_->Begin(SimTime(), action);
+    std::optional<StepDone> done;
+    WaitUntil([&] {
+      for (const SteeringEvent& event : backend_->TakeOutcomes(SimTime())) {
+        if (const auto* step = std::get_if<StepDone>(&event)) done = *step;
+      }
+      return done.has_value();
+    });
+    return done.value_or(StepDone());
+  }
+  std::vector<std::string> Notes() {
+    const std::lock_guard lock(mutex_);
+    return notes_;
+  }
+  size_t NumChanges() {
+    return programs_.With([](FakeSlurm& slurm) { return slurm.changes.size(); });
+  }
+  uint64_t NumReadings() const { return engine_->numbers().readings; }
+
+  SharedSlurm programs_;
+  store::LockedStore store_{std::make_unique<store::MemoryStore>()};
+  EngineOptions options_;
+  std::mutex mutex_;
+  std::vector<std::string> notes_;
+  std::unique_ptr<service::SchedulerEngine> engine_;
+  std::unique_ptr<controller::ActionBackend> backend_;
+};
+
+TEST_F(EngineTest, StepsAreDoneBesideTheCaller) {
+  Start(true);
+  EXPECT_TRUE(Do(Action(1, controller::IsolateHost{HostId(1)})).succeeded);
+  EXPECT_EQ(programs_.With([](FakeSlurm& slurm) { return slurm.nodes["h1"].reason; }),
+            "fairlead: finding 9: rank 1 is stopped");
+  EXPECT_TRUE(Do(Action(2, controller::StopJob{JobId(3)})).succeeded);
+  WaitUntil([&] { return engine_->numbers().jobs_stopped == 1; });
+  EXPECT_TRUE(Do(Action(3, controller::TakeSpare{JobId(3), HostId(4), HostId(1)})).succeeded);
+  EXPECT_TRUE(Do(Action(4, controller::RestartJob{JobId(3), {HostId(0), HostId(4)}})).succeeded);
+  EXPECT_EQ(programs_.With([](FakeSlurm& slurm) { return slurm.jobs[7].hosts; }),
+            (std::vector<std::string>{"h0", "h4"}));
+  const StepDone refused = Do(Action(5, controller::StopJob{JobId(3)}));
+  EXPECT_TRUE(refused.succeeded) << "it runs again, so it may be stopped again";
+  EXPECT_EQ(engine_->numbers().actions["done"], 5u);
+}
+
+TEST_F(EngineTest, AnOrderThatSlurmDoesNotAnswerFailsInItsTime) {
+  options_.patience = std::chrono::milliseconds(50);
+  programs_.With([](FakeSlurm& slurm) { return slurm.is_away = true; });
+  Start(true);
+  const StepDone done = Do(Action(1, controller::IsolateHost{HostId(1)}));
+  EXPECT_FALSE(done.succeeded);
+  EXPECT_FALSE(done.is_final);
+  EXPECT_THAT(done.message, HasSubstr("Unable to contact slurm controller"));
+  const uint64_t readings = NumReadings();
+  WaitUntil([&] { return NumReadings() > readings + 3; });
+  EXPECT_EQ(Notes().size(), 1u) << "one event for all readings";
+  EXPECT_THAT(Notes(), Contains(HasSubstr("no reading, so no job and no host is touched")));
+  programs_.With([](FakeSlurm& slurm) { return slurm.is_away = false; });
+  WaitUntil([&] { return Notes().size() == 2; });
+  EXPECT_THAT(Notes(), Contains("slurm: goes on"));
+  EXPECT_EQ(NumChanges(), 0u);
+}
+
+TEST_F(EngineTest, WhoseAJobIs) {
+  Start(false);
+  WaitUntil([&] { return engine_->numbers().answers; });
+  const auto may = [this](const char* key) { return engine_->MayActOn(*model::ParseJobKey(key)); };
+  EXPECT_TRUE(may("slurm-7@1001"));
+  EXPECT_TRUE(may("gpt@1001.slurm-7"));
+  EXPECT_FALSE(may("gpt@1002.slurm-7")) << "somebody else's";
+  EXPECT_FALSE(may("slurm-7@1002"));
+  EXPECT_FALSE(may("gpt@1001")) << "no job of Slurm";
+  EXPECT_FALSE(may("slurm-7@1001.unverified"));
+  EXPECT_TRUE(may("slurm-77@1001")) << "it may have begun since; looked at before it is touched";
+}
+
+TEST_F(EngineTest, ObservingChangesNothing) {
+  options_.alive_file = testing::TempDir() + "/alive_of_observer";
+  const StopJob stop = {7, 1001, 0, 2, 2, 2};
+  const store::Change change = {StoppedKey(7), IntentionText(stop)};
+  ASSERT_TRUE(store_.Apply({&change, 1}).ok());
+  options_.left_after = std::chrono::milliseconds(1);
+  Start(false, 4);
+  WaitUntil([&] { return NumReadings() > 3; });
+  EXPECT_EQ(NumChanges(), 0u);
+  EXPECT_FALSE(std::filesystem::exists(options_.alive_file));
+  EXPECT_THAT(Notes(), Contains(HasSubstr("job 7: was stopped by an earlier controller")));
+  EXPECT_THAT(Notes(), Contains(HasSubstr("host h5: is a node of Slurm and not in the fabric")));
+  EXPECT_EQ(Notes().size(), 3u) << "h4 and h5, once each";
+  EXPECT_EQ(engine_->numbers().hosts_not_in_fabric, 2u);
+  const auto json = engine_->Routes().front().show();
+  EXPECT_EQ(json["acts"], false);
+  EXPECT_EQ(json["jobs"][0]["hosts"], (std::vector<std::string>{"h0", "h1"}));
+}
+
+TEST_F(EngineTest, WhatNobodyGoesOnWithIsTakenBack) {
+  options_.left_after = std::chrono::milliseconds(200);
+  Start(true);
+  EXPECT_TRUE(Do(Action(2, controller::StopJob{JobId(3)})).succeeded);
+  EXPECT_TRUE(programs_.With([](FakeSlurm& slurm) { return slurm.jobs[7].is_held; }));
+  WaitUntil([&] { return programs_.With([](FakeSlurm& slurm) { return !slurm.jobs[7].is_held; }); });
+  WaitUntil([&] { return engine_->numbers().jobs_stopped == 0; });
+  EXPECT_THAT(Notes(), Contains("slurm: job 7 is released: nobody has placed it"));
+}
+
+TEST_F(EngineTest, SparesAreOfferedWhenTheyBecomeFree) {
+  options_.spares = "fairlead_spares";
+  programs_.With([](FakeSlurm& slurm) {
+    slurm.reservations["fairlead_spares"] = {"h4,h5,h9", "root"};
+    return slurm.nodes["h5"].state = "DOWN";
+  });
+  Start(false);
+  std::vector<HostId> offered;
+  const auto take = [&] {
+    for (const SteeringEvent& event : backend_->TakeOutcomes(SimTime())) {
+      offered.push_back(std::get<controller::SpareOffered>(event).host);
+    }
+    return offered.size();
+  };
+  WaitUntil([&] { return take() == 1; });
+  programs_.With([](FakeSlurm& slurm) { return slurm.nodes["h5"].state = "IDLE"; });
+  WaitUntil([&] { return take() == 2; });
+  const uint64_t readings = NumReadings();
+  WaitUntil([&] { return NumReadings() > readings + 3; });
+  take();
+  EXPECT_EQ(offered, (std::vector<HostId>{HostId(4), HostId(5)}));
+}
+
+TEST_F(EngineTest, HeldElasticJobsAreReleasedWhileTheAliveFileIsWritten) {
+  options_.alive_file = testing::TempDir() + "/alive_of_actor";
+  programs_.With([](FakeSlurm& slurm) {
+    FakeJob job;
+    job.owner = 1002;
+    job.is_held = true;
+    slurm.jobs[8] = job;  // its user's
+    job.admin_comment = "fairlead:v1 nodes=1-3 tasks-per-node=1 held";
+    slurm.jobs[9] = job;
+    return 0;
+  });
+  Start(true);
+  WaitUntil([&] { return programs_.With([](FakeSlurm& slurm) { return !slurm.jobs[9].is_held; }); });
+  WaitUntil([&] { return std::filesystem::exists(options_.alive_file); });
+  programs_.With([](FakeSlurm& slurm) { return slurm.is_away = true; });
+  WaitUntil([&] { return !engine_->numbers().answers; });
+  std::filesystem::remove(options_.alive_file);
+  const uint64_t readings = NumReadings();
+  WaitUntil([&] { return NumReadings() > readings + 3; });
+  EXPECT_FALSE(std::filesystem::exists(options_.alive_file)) << "it can't start jobs, so it is not there for them";
+  EXPECT_EQ(programs_.With([](FakeSlurm& slurm) { return slurm.jobs[9].admin_comment; }),
+            "fairlead:v1 nodes=1-3 tasks-per-node=1");
+  EXPECT_TRUE(programs_.With([](FakeSlurm& slurm) { return slurm.jobs[8].is_held; }));
+}
+
+TEST_F(EngineTest, OptionsThatMakeNoSense) {
+  EngineOptions options;
+  EXPECT_TRUE(options.Validate().ok());
+  options.spares = "spares";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--slurm-spares"));
+  options.spares = "fairlead_job_7";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--slurm-spares"));
+  options = {};
+  options.period = std::chrono::milliseconds(0);
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--slurm-period"));
+}
+
+}  // namespace
+}  // namespace fairlead::slurm

@@ -1,0 +1,434 @@
+#include "slurm/steering_steps.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "service/exec_hook.h"
+#include "slurm/intention_records.h"
+#include "slurm/job_wish.h"
+
+namespace fairlead::slurm {
+namespace {
+
+using Kind = StepProgress::Kind;
+
+constexpr std::string_view kJobReservations = "fairlead_job_";
+constexpr std::string_view kTestReservations = "fairlead_test_";
+constexpr std::chrono::minutes kTestDeadline(14);
+
+StepProgress Done(std::string message) { return {Kind::kDone, std::move(message), {}}; }
+StepProgress Underway(std::string message) { return {Kind::kUnderway, std::move(message), {}}; }
+StepProgress Failed(std::string message) { return {Kind::kFailed, std::move(message), {}}; }
+StepProgress Refused(std::string message) { return {Kind::kRefused, std::move(message), {}}; }
+// What has failed for good is not tried again.
+StepProgress Final(StepProgress progress) {
+  if (progress.kind == Kind::kFailed) progress.kind = Kind::kRefused;
+  return progress;
+}
+
+bool Contains(const std::vector<std::string>& list, const std::string& one) {
+  return std::ranges::find(list, one) != list.end();
+}
+
+std::string JobReservation(uint32_t job) { return fmt::format("{}{}", kJobReservations, job); }
+
+// A name of nodes that is no list, range or word of Slurm's.
+bool IsOneHost(std::string_view name) {
+  const auto is_plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  return !name.empty() && name != "ALL" && name[0] != '-' && std::ranges::all_of(name, is_plain);
+}
+
+Result<int> RunBySrun(const std::string& program, const std::string& host, const std::string& reservation,
+                      const std::atomic<bool>& stop) {
+  service::ExecHookOptions options;
+  options.command = {
+      "srun",      "--reservation=" + reservation, "-w",        host,   "-N1", "-n1", "--exclusive", "--immediate=60",
+      "--time=12", "--job-name=fairlead-test",     "--chdir=/", program};
+  options.deadline = kTestDeadline;
+  options.stop = &stop;
+  FL_ASSIGN_OR_RETURN(const service::ExecHookOutcome outcome, service::RunExecHook(options, ""));
+  return outcome.ok() ? 0 : std::max(1, outcome.exit_code);
+}
+
+}  // namespace
+
+uint32_t JobNumberOf(const model::JobIdentity& job) {
+  constexpr std::string_view kName = "slurm-";
+  if (!job.is_owner_verified) return 0;
+  if (job.slurm_job != 0) return job.slurm_job;
+  if (!job.name.starts_with(kName)) return 0;
+  uint32_t number = 0;
+  const char* end = job.name.data() + job.name.size();
+  const auto [stop, error] = std::from_chars(job.name.data() + kName.size(), end, number);
+  return error == std::errc() && stop == end ? number : 0;
+}
+
+SteeringSteps::SteeringSteps(Programs* programs, store::Store* store, SteeringStepOptions options)
+    : store_(*store),
+      options_(std::move(options)),
+      fabric_hosts_(options_.fabric_hosts.begin(), options_.fabric_hosts.end()),
+      reader_(programs),
+      writer_(programs, store, options_.writer) {}
+
+SteeringSteps::~SteeringSteps() { is_over_ = true; }
+
+Result<StepProgress> SteeringSteps::Go(const StepOrder& order) {
+  const controller::SteeringStep& step = order.step;
+  const bool is_about_host =
+      !std::holds_alternative<controller::StopJob>(step) && !std::holds_alternative<controller::RestartJob>(step);
+  if (is_about_host && !IsOneHost(order.host)) return Refused(fmt::format("'{}' is no name of a node", order.host));
+  if (std::holds_alternative<controller::IsolateHost>(step)) return Isolate(order);
+  if (std::holds_alternative<controller::StopJob>(step)) return Stop(order);
+  if (std::holds_alternative<controller::TakeSpare>(step)) return TakeSpare(order);
+  if (std::holds_alternative<controller::RestartJob>(step)) return Restart(order);
+  if (std::holds_alternative<controller::TestHost>(step)) return Test(order);
+  if (std::holds_alternative<controller::ReturnHost>(step)) return Return(order);
+  return Refused("Slurm has no such step");
+}
+
+Result<SteeringSteps::CheckedJob> SteeringSteps::CheckJob(const StepOrder& order) {
+  const auto refuse = [](std::string why) { return CheckedJob{std::nullopt, std::move(why)}; };
+  const auto identity = model::ParseJobKey(order.job);
+  if (!identity.has_value() || !identity->is_owner_verified) return refuse("whose job it is is not verified");
+  const uint32_t number = JobNumberOf(*identity);
+  if (number == 0) return refuse(fmt::format("job {} is no job of Slurm", order.job));
+  const Result<Job> job = reader_.ReadJobLine(number);
+  if (job.status().code() == StatusCode::kNotFound) return refuse(fmt::format("Slurm has no job {}", number));
+  if (!job.ok()) return job.status();
+  if (job->owner != identity->owner) {
+    return refuse(fmt::format("job {} is of user {}, and processes of user {} call themselves by it", number,
+                              job->owner, identity->owner));
+  }
+  for (const std::string& host : job->hosts) {
+    if (!fabric_hosts_.contains(host))
+      return refuse(fmt::format("job {} has {}, which is not in the fabric", number, host));
+  }
+  FL_ASSIGN_OR_RETURN(const Job details, reader_.ReadJob(number));
+  const Result<JobWish> wish = ReadJobWish(details.comment);
+  if (!wish.ok()) return refuse(fmt::format("job {}: {}", number, wish.status().message()));
+  if (const std::string why = WhyNotRequeue(*wish, job->num_restarts); !why.empty()) {
+    return refuse(fmt::format("job {}: {}", number, why));
+  }
+  return CheckedJob{*job, ""};
+}
+
+Result<std::optional<Operation>> SteeringSteps::FindRecorded(const std::string& subject) const {
+  FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
+  for (const auto& [number, operation] : recorded) {
+    if (SubjectOf(operation) == subject) return std::optional<Operation>(operation);
+  }
+  return std::optional<Operation>();
+}
+
+Result<std::optional<StopJob>> SteeringSteps::FindStopped(uint32_t job) const {
+  FL_ASSIGN_OR_RETURN(const auto all, ReadStopped(store_));
+  const auto found = std::ranges::find(all, job, &StopJob::job);
+  return found == all.end() ? std::nullopt : std::optional<StopJob>(*found);
+}
+
+Result<StepProgress> SteeringSteps::Carry(const Operation& operation) {
+  FL_ASSIGN_OR_RETURN(const auto recorded, FindRecorded(SubjectOf(operation)));
+  std::string message;
+  // Of a step that was given up meanwhile.
+  if (recorded.has_value() && IntentionText(*recorded) != IntentionText(operation)) {
+    FL_RETURN_IF_ERROR(writer_.Abandon(*recorded, &message));
+  }
+  FL_ASSIGN_OR_RETURN(const Outcome outcome, writer_.Carry(operation));
+  switch (outcome.kind) {
+    case Outcome::Kind::kDone:
+      return Done(outcome.message);
+    case Outcome::Kind::kUnderway:
+      return Underway(outcome.message);
+    case Outcome::Kind::kGivenUp:
+      break;
+  }
+  return Failed(outcome.message);
+}
+
+// ---- Reservations ----
+
+// Reservations name their users.
+std::string SteeringSteps::UserName(uint32_t user) const {
+  if (options_.user_name) return options_.user_name(user);
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(size_t{16} * 1024);
+  if (getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) return "";
+  return found->pw_name;
+}
+
+Result<std::optional<Reservation>> SteeringSteps::FindReservation(const std::string& name) {
+  FL_ASSIGN_OR_RETURN(const std::vector<Reservation> all, reader_.ReadReservations());
+  const auto found = std::ranges::find(all, name, &Reservation::name);
+  return found == all.end() ? std::nullopt : std::optional<Reservation>(*found);
+}
+
+Result<StepProgress> SteeringSteps::ChangeReservation(const std::string& name, const std::vector<std::string>& in,
+                                                      const std::vector<std::string>& out, const std::string& user) {
+  FL_ASSIGN_OR_RETURN(const auto now, FindReservation(name));
+  SetReservation wish = {.name = name, .hosts = {}, .users = {user}};
+  if (now.has_value()) {
+    wish.hosts = now->hosts;
+    wish.users = now->users;
+  }
+  for (const std::string& host : in) {
+    if (!Contains(wish.hosts, host)) wish.hosts.push_back(host);
+  }
+  std::erase_if(wish.hosts, [&out](const std::string& host) { return Contains(out, host); });
+  return Carry(wish);
+}
+
+Result<StepProgress> SteeringSteps::LeaveReservationOf(uint32_t job, uint32_t owner, StepProgress before) {
+  FL_ASSIGN_OR_RETURN(StepProgress left, Carry(LeaveReservation{JobReservation(job), job, owner}));
+  if (left.kind == Kind::kUnderway) return left;
+  if (left.kind != Kind::kDone) before.message += "; " + left.message;
+  return before;
+}
+
+// ---- Steps ----
+
+Result<StepProgress> SteeringSteps::Isolate(const StepOrder& order) {
+  const Result<Node> node = reader_.ReadNode(order.host);
+  if (node.status().code() == StatusCode::kNotFound) return Refused(fmt::format("Slurm has no node {}", order.host));
+  if (!node.ok()) return node.status();
+  const DrainHost drain = {order.host, order.reason};
+  // Done, or begun: the job was looked at then.
+  FL_ASSIGN_OR_RETURN(const auto recorded, FindRecorded(SubjectOf(drain)));
+  if (node->is_drained || recorded.has_value()) return Carry(drain);
+  FL_ASSIGN_OR_RETURN(const CheckedJob checked, CheckJob(order));
+  if (!checked.job.has_value()) return Refused(checked.refusal);
+  if (!Contains(checked.job->hosts, order.host)) {
+    return Refused(fmt::format("job {} does not run on {}", checked.job->id, order.host));
+  }
+  const Result<StopJob> stop = MakeStopJob(*checked.job);
+  if (!stop.ok()) return Refused(stop.status().message());
+  return Carry(drain);
+}
+
+Result<StepProgress> SteeringSteps::Stop(const StepOrder& order) {
+  const auto identity = model::ParseJobKey(order.job);
+  const uint32_t number = identity.has_value() ? JobNumberOf(*identity) : 0;
+  FL_ASSIGN_OR_RETURN(const auto stopped, FindStopped(number));
+  if (stopped.has_value()) return Done(fmt::format("job {} is stopped", number));
+  FL_ASSIGN_OR_RETURN(const auto recorded, FindRecorded(fmt::format("job {}", number)));
+  if (recorded.has_value() && std::holds_alternative<StopJob>(*recorded)) {
+    FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(*recorded));
+    return Final(std::move(progress));
+  }
+  FL_ASSIGN_OR_RETURN(const CheckedJob checked, CheckJob(order));
+  if (!checked.job.has_value()) return Refused(checked.refusal);
+  const Result<StopJob> stop = MakeStopJob(*checked.job);
+  if (!stop.ok()) return Refused(stop.status().message());
+  // Its hosts are free for a moment, and somebody may wait for them. Those that are drained are free for nobody.
+  std::vector<std::string> kept;
+  for (const std::string& host : checked.job->hosts) {
+    FL_ASSIGN_OR_RETURN(const Node node, reader_.ReadNode(host));
+    if (node.is_up && !node.is_drained) kept.push_back(host);
+  }
+  std::string note;
+  const std::string user = UserName(checked.job->owner);
+  if (!user.empty() && !kept.empty()) {
+    FL_ASSIGN_OR_RETURN(const StepProgress guard, ChangeReservation(JobReservation(number), kept, {}, user));
+    if (guard.kind != Kind::kDone) note = "; its hosts are not reserved: " + guard.message;
+  }
+  FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(*stop));
+  progress.message += note;
+  return Final(std::move(progress));
+}
+
+Result<StepProgress> SteeringSteps::TakeSpare(const StepOrder& order) {
+  const Result<Node> node = reader_.ReadNode(order.host);
+  if (node.status().code() == StatusCode::kNotFound) return Refused(fmt::format("Slurm has no node {}", order.host));
+  if (!node.ok()) return node.status();
+  if (!node->is_up || node->is_drained) return Refused(fmt::format("{} is not open to jobs", order.host));
+  if (node->is_busy) return Refused(fmt::format("{} has other jobs", order.host));
+  const auto identity = model::ParseJobKey(order.job);
+  const uint32_t number = identity.has_value() ? JobNumberOf(*identity) : 0;
+  std::string message = order.host + " is taken";
+  FL_ASSIGN_OR_RETURN(const auto guard, FindReservation(JobReservation(number)));
+  if (guard.has_value()) {
+    FL_ASSIGN_OR_RETURN(const StepProgress in, ChangeReservation(guard->name, {order.host}, {}, ""));
+    if (in.kind != Kind::kDone) message += "; it is not reserved: " + in.message;
+  }
+  if (!options_.spares.empty()) {
+    FL_ASSIGN_OR_RETURN(const auto spares, FindReservation(options_.spares));
+    if (spares.has_value() && Contains(spares->hosts, order.host)) {
+      FL_ASSIGN_OR_RETURN(StepProgress out, ChangeReservation(options_.spares, {}, {order.host}, ""));
+      if (out.kind != Kind::kDone) return out;
+    }
+  }
+  return Done(message);
+}
+
+Result<StepProgress> SteeringSteps::Restart(const StepOrder& order) {
+  const auto identity = model::ParseJobKey(order.job);
+  const uint32_t number = identity.has_value() ? JobNumberOf(*identity) : 0;
+  if (number == 0) return Refused(fmt::format("job {} is no job of Slurm", order.job));
+  const Result<Job> job = reader_.ReadJobLine(number);
+  if (job.status().code() == StatusCode::kNotFound) return Refused(fmt::format("Slurm has no job {}", number));
+  if (!job.ok()) return job.status();
+  const uint32_t owner = identity->owner;
+  FL_ASSIGN_OR_RETURN(const auto recorded, FindRecorded(fmt::format("job {}", number)));
+  const auto* place = recorded.has_value() ? std::get_if<PlaceJob>(&*recorded) : nullptr;
+  FL_ASSIGN_OR_RETURN(const auto stopped, FindStopped(number));
+  if (place == nullptr && !stopped.has_value()) {
+    const bool runs = job->has_hosts() && std::set(job->hosts.begin(), job->hosts.end()) ==
+                                              std::set(order.hosts.begin(), order.hosts.end());
+    if (!runs) return Refused(fmt::format("job {} is not stopped by us", number));
+    return LeaveReservationOf(number, owner,
+                              Done(fmt::format("job {} runs on {}", number, fmt::join(job->hosts, ","))));
+  }
+  PlaceJob made;
+  if (place != nullptr) {
+    made = *place;
+  } else {
+    const Result<PlaceJob> planned = MakePlaceJob(*stopped, *job, order.hosts);
+    if (!planned.ok()) return Refused(planned.status().message());
+    made = *planned;
+    FL_ASSIGN_OR_RETURN(const auto guard, FindReservation(JobReservation(number)));
+    const bool has_all = guard.has_value() && std::ranges::all_of(order.hosts, [&guard](const std::string& host) {
+                           return Contains(guard->hosts, host);
+                         });
+    if (has_all) made.reservation = guard->name;
+    // A job outside of it would wait for its own hosts.
+    if (guard.has_value() && !has_all) {
+      FL_ASSIGN_OR_RETURN(const StepProgress gone, Carry(LeaveReservation{guard->name, number, owner}));
+      if (gone.kind != Kind::kDone) return gone;
+    }
+  }
+  FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(made));
+  if (progress.kind == Kind::kUnderway) return progress;
+  return LeaveReservationOf(number, owner, Final(std::move(progress)));
+}
+
+Result<StepProgress> SteeringSteps::Test(const StepOrder& order) {
+  const std::string& host = order.host;
+  const std::string reservation = fmt::format("{}{}", kTestReservations, host);
+  if (options_.test_program.empty()) return Refused(fmt::format("no test is set up: {} stays isolated", host));
+  if (const auto test = tests_.find(host); test != tests_.end()) {
+    if (test->second.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return Underway("the test runs");
+    const Result<int> exit_code = test->second.get();
+    tests_.erase(test);
+    return EndTest(order, exit_code);
+  }
+  FL_ASSIGN_OR_RETURN(const Node node, reader_.ReadNode(host));
+  FL_ASSIGN_OR_RETURN(const auto begun, FindReservation(reservation));
+  if (!begun.has_value()) {
+    if (!node.is_drained) return Refused(fmt::format("{} is not isolated", host));
+    if (!node.reason.starts_with(kOurReason)) return Refused(fmt::format("{} was drained by somebody else", host));
+    if (node.is_busy) return Underway(fmt::format("jobs still run on {}", host));
+  }
+  FL_ASSIGN_OR_RETURN(StepProgress reserved, ChangeReservation(reservation, {host}, {}, UserName(geteuid())));
+  if (reserved.kind != Kind::kDone) return reserved;
+  FL_ASSIGN_OR_RETURN(StepProgress opened, Carry(slurm::ReturnHost{host}));
+  if (opened.kind != Kind::kDone) return opened;
+  tests_[host] = std::async(std::launch::async, [this, host, reservation]() -> Result<int> {
+    if (options_.run_test) return options_.run_test(host, reservation, is_over_);
+    return RunBySrun(options_.test_program, host, reservation, is_over_);
+  });
+  return Underway("the test begins");
+}
+
+Result<StepProgress> SteeringSteps::EndTest(const StepOrder& order, const Result<int>& exit_code) {
+  const bool is_well = exit_code.ok() && *exit_code == 0;
+  // First drained, then let out of the reservation: nothing starts there in between.
+  FL_ASSIGN_OR_RETURN(StepProgress drained,
+                      Carry(DrainHost{order.host, is_well ? "tested: well" : "tested: not well"}));
+  if (drained.kind != Kind::kDone) return drained;
+  FL_ASSIGN_OR_RETURN(StepProgress gone,
+                      Carry(SetReservation{fmt::format("{}{}", kTestReservations, order.host), {}, {}}));
+  if (gone.kind != Kind::kDone) return gone;
+  if (!exit_code.ok()) return Failed(exit_code.status().message());
+  StepProgress done = Done(is_well ? "passed its test" : fmt::format("its test ended with {}", *exit_code));
+  done.is_healthy = is_well;
+  return done;
+}
+
+Result<StepProgress> SteeringSteps::Return(const StepOrder& order) {
+  const Result<Node> node = reader_.ReadNode(order.host);
+  if (node.status().code() == StatusCode::kNotFound) return Refused(fmt::format("Slurm has no node {}", order.host));
+  if (!node.ok()) return node.status();
+  if (node->is_drained && !node->reason.starts_with(kOurReason)) {
+    return Refused(fmt::format("{} was drained by somebody else: {}", order.host, node->reason));
+  }
+  std::string note;
+  if (!options_.spares.empty() && node->is_drained) {
+    FL_ASSIGN_OR_RETURN(const StepProgress in,
+                        ChangeReservation(options_.spares, {order.host}, {}, UserName(geteuid())));
+    if (in.kind != Kind::kDone) note = fmt::format("; it is not in {}: {}", options_.spares, in.message);
+  }
+  FL_ASSIGN_OR_RETURN(StepProgress progress, Carry(slurm::ReturnHost{order.host}));
+  progress.message += note;
+  return progress;
+}
+
+// ---- What is left ----
+
+Result<std::vector<std::string>> SteeringSteps::CleanUp(const std::vector<Reservation>& reservations,
+                                                        const IsLeft& is_left) {
+  std::vector<std::string> told;
+  FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(store_));
+  for (const auto& [number, operation] : recorded) {
+    if (!is_left(SubjectOf(operation))) continue;
+    std::string message;
+    FL_RETURN_IF_ERROR(writer_.Abandon(operation, &message));
+    told.push_back(fmt::format("{}: {}", Describe(operation), message));
+  }
+  FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(store_));
+  for (const StopJob& stop : stopped) {
+    if (is_left(SubjectOf(stop))) FL_RETURN_IF_ERROR(CleanUpStop(stop, &told));
+  }
+  for (const Reservation& reservation : reservations) {
+    if (is_left("reservation " + reservation.name)) FL_RETURN_IF_ERROR(CleanUpReservation(reservation, is_left, &told));
+  }
+  return told;
+}
+
+Status SteeringSteps::CleanUpStop(const StopJob& stop, std::vector<std::string>* told) {
+  FL_ASSIGN_OR_RETURN(const StepProgress left, Carry(LeaveReservation{JobReservation(stop.job), stop.job, stop.owner}));
+  if (left.kind != Kind::kDone) return OkStatus();
+  std::string message;
+  FL_RETURN_IF_ERROR(writer_.ReleaseStopped(stop, &message));
+  told->push_back(message + ": nobody has placed it");
+  return OkStatus();
+}
+
+Status SteeringSteps::CleanUpReservation(const Reservation& reservation, const IsLeft& is_left,
+                                         std::vector<std::string>* told) {
+  const std::string_view name = reservation.name;
+  const auto number_after = [name](std::string_view prefix) {
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
+    return error == std::errc() && end == name.data() + name.size() ? number : 0;
+  };
+  if (name.starts_with(kTestReservations)) {
+    const std::string host(name.substr(kTestReservations.size()));
+    if (reservation.hosts != std::vector<std::string>{host} || tests_.contains(host)) return OkStatus();
+    FL_ASSIGN_OR_RETURN(const StepProgress drained, Carry(DrainHost{host, "its test was cut off"}));
+    if (drained.kind != Kind::kDone) return OkStatus();
+    FL_ASSIGN_OR_RETURN(const StepProgress gone, Carry(SetReservation{reservation.name, {}, {}}));
+    if (gone.kind == Kind::kDone) told->push_back(host + " is isolated again: its test was cut off");
+  } else if (const uint32_t number = name.starts_with(kJobReservations) ? number_after(kJobReservations) : 0;
+             number != 0) {
+    FL_ASSIGN_OR_RETURN(const auto stopped, FindStopped(number));
+    FL_ASSIGN_OR_RETURN(const auto now, FindReservation(reservation.name));
+    if (stopped.has_value() || !now.has_value() || !is_left(fmt::format("job {}", number))) return OkStatus();
+    const Result<Job> job = reader_.ReadJobLine(number);
+    if (!job.ok() && job.status().code() != StatusCode::kNotFound) return job.status();
+    FL_ASSIGN_OR_RETURN(const StepProgress gone,
+                        Carry(LeaveReservation{reservation.name, number, job.ok() ? job->owner : 0}));
+    if (gone.kind == Kind::kDone) told->push_back(fmt::format("reservation {} is deleted", name));
+  }
+  return OkStatus();
+}
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,294 @@
+// The steps of steering on a small Slurm: what they do, what they refuse, and what becomes of them when their process is
+// killed at any moment.
+#include "slurm/steering_steps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "slurm/fake_slurm_example.h"
+#include "slurm/intention_records.h"
+#include "slurm/mortal_example.h"
+#include "store/memory_store.h"
+
+namespace fairlead::slurm {
+namespace {
+
+using controller::IsolateHost;
+using controller::RestartJob;
+using controller::TestHost;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Kind = StepProgress::Kind;
+
+constexpr char kJob[] = "slurm-7@1001";
+constexpr char kSpares[] = "fairlead_spares";
+
+FakeJob Rigid(uint32_t owner, uint32_t num_nodes) {
+  FakeJob job;
+  job.owner = owner;
+  job.low = job.high = num_nodes;
+  job.cpus = job.tasks = 2 * num_nodes;
+  job.tasks_per_node = 2;
+  return job;
+}
+
+// Job 7 of user 1001 on h0 and h1, a stranger's job 8 on h2 and h3, h4 free, h5 a spare.
+struct SmallCluster {
+  FakeSlurm slurm;
+  store::MemoryStore store;
+  int test_result = 0;
+
+  SmallCluster() {
+    slurm.reservations[kSpares] = {"h5", "root"};
+    slurm.Start(7, Rigid(1001, 2));
+    slurm.Start(8, Rigid(1002, 2));
+    slurm.changes.clear();
+  }
+
+  SteeringStepOptions Options() {
+    SteeringStepOptions options;
+    options.fabric_hosts = {"h0", "h1", "h2", "h3", "h4", "h5"};
+    options.spares = kSpares;
+    options.test_program = "check";
+    options.writer.sleep = [](std::chrono::milliseconds) {};
+    options.user_name = [](uint32_t user) { return user == 0 ? "root" : fmt::format("user{}", user); };
+    options.run_test = [this](const std::string& host, const std::string& reservation, const std::atomic<bool>&) {
+      EXPECT_EQ(slurm.nodes.at(host).state, "IDLE");
+      EXPECT_EQ(slurm.reservations.at(reservation).nodes, host);
+      return Result<int>(test_result);
+    };
+    return options;
+  }
+};
+
+StepOrder Isolation(std::string host, std::string job = kJob) {
+  return {.action = 1,
+          .attempt = 1,
+          .step = IsolateHost{},
+          .host = std::move(host),
+          .hosts = {},
+          .job = std::move(job),
+          .reason = "finding 3: rank 1 is stopped"};
+}
+StepOrder OfJob(controller::SteeringStep step, std::vector<std::string> hosts = {}) {
+  return {.action = 2,
+          .attempt = 1,
+          .step = std::move(step),
+          .host = {},
+          .hosts = std::move(hosts),
+          .job = kJob,
+          .reason = {}};
+}
+StepOrder OfHost(controller::SteeringStep step, std::string host) {
+  return {.action = 3,
+          .attempt = 1,
+          .step = std::move(step),
+          .host = std::move(host),
+          .hosts = {},
+          .job = kJob,
+          .reason = {}};
+}
+
+const std::vector<StepOrder>& Sequence() {
+  static const std::vector<StepOrder> kOrders = {
+      Isolation("h1"), OfJob(controller::StopJob{}), OfHost(controller::TakeSpare{}, "h5"),
+      OfJob(RestartJob{}, {"h0", "h5"}), OfHost(controller::ReturnHost{}, "h1")};
+  return kOrders;
+}
+
+StepProgress GoOn(SteeringSteps* steps, const StepOrder& order) {
+  for (int i = 0; i < 20; ++i) {
+    const auto progress = steps->Go(order);
+    EXPECT_TRUE(progress.ok()) << progress.status().message();
+    if (!progress.ok() || progress->kind != Kind::kUnderway) return progress.ok() ? *progress : StepProgress();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a test has a thread of its own
+  }
+  ADD_FAILURE() << "no end";
+  return {};
+}
+
+class SteeringStepsTest : public testing::Test {
+ protected:
+  StepProgress Go(const StepOrder& order) { return GoOn(&steps_, order); }
+
+  SmallCluster world_;
+  FakeSlurm& slurm_ = world_.slurm;
+  SteeringSteps steps_{&world_.slurm, &world_.store, world_.Options()};
+};
+
+TEST_F(SteeringStepsTest, AJobGoesOnWithoutItsSickHost) {
+  slurm_.jobs[9] = Rigid(1003, 2);  // waits for two hosts, and there is one
+  for (const StepOrder& order : Sequence()) EXPECT_EQ(Go(order).kind, Kind::kDone) << controller::Name(order.step);
+  EXPECT_THAT(slurm_.jobs[7].hosts, ElementsAre("h0", "h5"));
+  EXPECT_EQ(slurm_.jobs[7].starts, 2u);
+  EXPECT_EQ(slurm_.jobs[7].owner, 1001u);
+  EXPECT_EQ(slurm_.jobs[8].starts, 1u);
+  EXPECT_EQ(slurm_.jobs[9].starts, 0u) << "the job's hosts were kept for it";
+  EXPECT_EQ(slurm_.nodes["h1"].state, "IDLE");
+  EXPECT_THAT(slurm_.changes[0],
+              "scontrol update NodeName=h1 State=DRAIN Reason=fairlead: finding 3: rank 1 is stopped");
+  EXPECT_EQ(slurm_.reservations.size(), 1u);
+  EXPECT_EQ(slurm_.reservations[kSpares].nodes, "h1") << "the one that went, and the one that came";
+  EXPECT_THAT(*world_.store.List(""), IsEmpty());
+}
+
+TEST_F(SteeringStepsTest, WhatIsDoneAlreadyIsDone) {
+  for (const StepOrder& order : Sequence()) {
+    EXPECT_EQ(Go(order).kind, Kind::kDone);
+    const auto changes = slurm_.changes;
+    EXPECT_EQ(Go(order).kind, Kind::kDone) << controller::Name(order.step);
+    EXPECT_EQ(slurm_.changes, changes) << controller::Name(order.step);
+  }
+}
+
+TEST_F(SteeringStepsTest, WhatIsRefusedTouchesNothing) {
+  const auto why = [this](const StepOrder& order) {
+    const StepProgress progress = Go(order);
+    EXPECT_EQ(progress.kind, Kind::kRefused) << progress.message;
+    EXPECT_THAT(slurm_.changes, IsEmpty());
+    EXPECT_THAT(*world_.store.List(""), IsEmpty());
+    return progress.message;
+  };
+  EXPECT_THAT(why(Isolation("h1", "gpt@1001")), HasSubstr("no job of Slurm"));
+  EXPECT_THAT(why(Isolation("h1", "gpt@1001.unverified")), HasSubstr("not verified"));
+  EXPECT_THAT(why(Isolation("h1", "")), HasSubstr("not verified"));
+  EXPECT_THAT(why(Isolation("h1", "slurm-7@1002")), HasSubstr("of user 1001"));
+  EXPECT_THAT(why(Isolation("h1", "slurm-77@1001")), HasSubstr("no job 77"));
+  EXPECT_THAT(why(Isolation("h1", "gpt@1001.slurm-8")), HasSubstr("of user 1002"));
+  EXPECT_THAT(why(Isolation("h2")), HasSubstr("does not run on h2"));
+  EXPECT_THAT(why(Isolation("h9")), HasSubstr("no node h9"));
+  EXPECT_THAT(why(Isolation("h[0-9]")), HasSubstr("no name of a node"));
+  EXPECT_THAT(why(Isolation("ALL")), HasSubstr("no name of a node"));
+  EXPECT_THAT(why(OfJob(RestartJob{}, {"h0", "h4"})), HasSubstr("not stopped by us"));
+  EXPECT_THAT(why(OfHost(controller::TakeSpare{}, "h9")), HasSubstr("no node h9"));
+  slurm_.nodes["h5"] = {"IDLE+DRAIN", "disk"};
+  EXPECT_THAT(why(OfHost(controller::TakeSpare{}, "h5")), HasSubstr("not open to jobs"));
+  EXPECT_THAT(why(OfHost(controller::ReturnHost{}, "h5")), HasSubstr("drained by somebody else"));
+  slurm_.jobs[7].comment = "{\"APS\": 7}";
+  EXPECT_THAT(why(Isolation("h1")), HasSubstr("expected an object as APS"));
+  slurm_.jobs[7].comment = R"({"APS": {"auto_resume_mode": "requeue", "max_requeue_times": 0}})";
+  EXPECT_THAT(why(Isolation("h1")), HasSubstr("0 requeues at most"));
+  EXPECT_THAT(why(OfJob(controller::StopJob{})), HasSubstr("0 requeues at most"));
+  slurm_.jobs[7].comment = "";
+  slurm_.jobs[7].may_requeue = false;
+  EXPECT_THAT(why(Isolation("h1")), HasSubstr("may not be requeued"));
+  slurm_.jobs[7].may_requeue = true;
+  slurm_.jobs[7].is_array = true;
+  EXPECT_THAT(why(Isolation("h1")), HasSubstr("an array"));
+  slurm_.jobs[7].is_array = false;
+  slurm_.jobs[7].hosts.emplace_back("other0");
+  EXPECT_THAT(why(Isolation("h1")), HasSubstr("other0, which is not in the fabric"));
+}
+
+TEST_F(SteeringStepsTest, AHostThatOthersDrainedIsIsolated) {
+  slurm_.nodes["h1"] = {"IDLE+DRAIN", "operator: disk"};
+  EXPECT_EQ(Go(Isolation("h1")).kind, Kind::kDone);
+  EXPECT_EQ(slurm_.nodes["h1"].reason, "operator: disk");
+}
+
+TEST_F(SteeringStepsTest, ASlurmThatIsAwayIsAnError) {
+  slurm_.is_away = true;
+  for (const StepOrder& order : Sequence()) {
+    EXPECT_EQ(steps_.Go(order).status().code(), StatusCode::kUnavailable) << controller::Name(order.step);
+  }
+  EXPECT_THAT(*world_.store.List(""), IsEmpty());
+}
+
+TEST_F(SteeringStepsTest, AHostIsTestedWhereNobodyElseCanUseIt) {
+  Go(Isolation("h1"));
+  slurm_.jobs.erase(7);
+  for (const int result : {1, 0}) {
+    world_.test_result = result;
+    const StepProgress progress = Go(OfHost(TestHost{}, "h1"));
+    EXPECT_EQ(progress.kind, Kind::kDone);
+    EXPECT_EQ(progress.is_healthy, result == 0);
+    EXPECT_EQ(slurm_.nodes["h1"].state, "IDLE+DRAIN");
+    EXPECT_THAT(slurm_.nodes["h1"].reason, HasSubstr(result == 0 ? "tested: well" : "tested: not well"));
+    EXPECT_EQ(slurm_.reservations.size(), 1u);
+  }
+  EXPECT_EQ(Go(OfHost(TestHost{}, "h2")).message, "h2 is not isolated");
+  SteeringStepOptions options = world_.Options();
+  options.test_program.clear();
+  SteeringSteps without(&slurm_, &world_.store, options);
+  EXPECT_EQ(GoOn(&without, OfHost(TestHost{}, "h1")).kind, Kind::kRefused);
+}
+
+TEST_F(SteeringStepsTest, WhatNobodyGoesOnWithIsTakenBack) {
+  Go(Isolation("h1"));
+  Go(OfJob(controller::StopJob{}));
+  slurm_.reservations["fairlead_test_h4"] = {"h4", "root"};
+  slurm_.reservations["maintenance"] = {"h4", "root"};
+  const auto clean_up = [this](const std::string& kept) {
+    const auto reservations = ProgramReader(&slurm_).ReadReservations();
+    const auto told = steps_.CleanUp(*reservations, [&kept](const std::string& subject) {
+      return kept.empty() || subject.find(kept) == std::string::npos;
+    });
+    EXPECT_TRUE(told.ok()) << told.status().message();
+    return told.ok() ? *told : std::vector<std::string>();
+  };
+  const std::set<std::string> before(slurm_.changes.begin(), slurm_.changes.end());
+  const auto told = clean_up("job");
+  EXPECT_THAT(told, ElementsAre("h4 is isolated again: its test was cut off"));
+  EXPECT_TRUE(slurm_.jobs[7].is_held) << "somebody goes on with it";
+  EXPECT_THAT(clean_up(""), ElementsAre("job 7 is released: nobody has placed it"));
+  EXPECT_FALSE(slurm_.jobs[7].is_held);
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, "");
+  EXPECT_THAT(clean_up(""), IsEmpty());
+  EXPECT_EQ(slurm_.reservations.size(), 2u) << "the operators', and the spares";
+  EXPECT_EQ(slurm_.nodes["h4"].state, "IDLE+DRAIN");
+  EXPECT_THAT(*world_.store.List(""), IsEmpty());
+}
+
+// Of each step all calls, dying before and after each: the next process is told the same step again.
+TEST(SteeringStepsDeathTest, AtEachCallBeforeAndAfterItsEffect) {
+  for (size_t call = 0;; ++call) {
+    bool has_died = false;
+    for (const bool is_after : {false, true}) {
+      SmallCluster world;
+      world.slurm.jobs[9] = Rigid(1003, 2);
+      Death death{.at_call = call, .is_after = is_after};
+      MortalPrograms programs(&world.slurm, &death);
+      MortalStore store(&world.store, &death);
+      size_t at = 0;
+      try {
+        SteeringSteps steps(&programs, &store, world.Options());
+        for (; at < Sequence().size(); ++at) GoOn(&steps, Sequence()[at]);
+      } catch (const Killed&) {
+        has_died = true;
+      }
+      SteeringSteps steps(&world.slurm, &world.store, world.Options());
+      for (; at < Sequence().size(); ++at) {
+        const StepProgress progress = GoOn(&steps, Sequence()[at]);
+        EXPECT_EQ(progress.kind, Kind::kDone) << call << is_after << ": " << progress.message;
+      }
+      EXPECT_THAT(world.slurm.jobs[7].hosts, ElementsAre("h0", "h5")) << call;
+      EXPECT_EQ(world.slurm.jobs[7].starts, 2u) << call;
+      EXPECT_EQ(world.slurm.jobs[8].starts, 1u) << call;
+      EXPECT_EQ(world.slurm.nodes["h1"].state, "IDLE") << call;
+      EXPECT_EQ(world.slurm.reservations.size(), 1u) << call << is_after;
+      EXPECT_EQ(world.slurm.reservations[kSpares].nodes, "h1") << call;
+      EXPECT_TRUE(world.store.List("")->empty()) << call;
+      ASSERT_FALSE(HasFailure());
+    }
+    if (!has_died) break;
+    ASSERT_LT(call, 300u);
+  }
+}
+
+TEST(JobNumberTest, OfWhatTheKernelOrTheNameSays) {
+  const auto number = [](const char* key) { return JobNumberOf(*model::ParseJobKey(key)); };
+  EXPECT_EQ(number("gpt@1001.slurm-9"), 9u);
+  EXPECT_EQ(number("slurm-7@1001.slurm-9"), 9u);
+  EXPECT_EQ(number("slurm-7@1001"), 7u);
+  EXPECT_EQ(number("slurm-7"), 7u);
+  for (const char* none :
+       {"gpt@1001", "slurm-@1001", "slurm-7x@1001", "slurm-99999999999@1", "slurm--7@1", "slurm-7@1001.unverified"}) {
+    EXPECT_EQ(number(none), 0u) << none;
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::slurm
