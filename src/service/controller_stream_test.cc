@@ -333,8 +333,8 @@ TEST(ControllerStream, NoiseOnTheSocketIsHarmless) {
   events.NextOf<StreamOpened>();
 }
 
-// Says nothing for as long as the server is patient: 20 ms, looked at whenever the core takes inputs. On a busy machine a
-// connection may not even have been made by then; its client comes again.
+// Says nothing for as long as the server is patient: 20 ms, looked at whenever the core takes inputs. On a busy machine
+// a connection may not even have been made by then; its client comes again.
 TEST(ControllerStream, ASilentStreamIsEnded) {
   const auto server = StartServer({.listen = {TestSocket()}, .patience = std::chrono::milliseconds(20)});
   const auto client = StartClient({.address = server->addresses()[0]});
