@@ -130,7 +130,7 @@ TEST(ClusterReportTest, HostsHaveTheirFindingsAndTheAgeOfTheirLastMessage) {
 TEST(ClusterReportTest, FindingsThatAreOverAreShownOnRequest) {
   std::vector<wire::LiveFinding> findings = {FindingAbout(7, "a", {"h0"})};
   findings[0].confidence = 0.93;
-  EXPECT_THAT(Csv(FindingTable(findings, false)), HasSubstr("7,a,1970-01-01 00:00:00,,93 %,isolate_and_restart,"));
+  EXPECT_THAT(Csv(FindingTable(findings, false)), HasSubstr("7,a,1970-01-01 00:00:00,,93.0 %,isolate_and_restart,"));
   findings[0].cleared_at_s = 60;
   EXPECT_EQ(Text(FindingTable(findings, false)), "No finding holds.\n");
   EXPECT_THAT(Csv(FindingTable(findings, true)), HasSubstr(",over,"));
@@ -174,10 +174,10 @@ TEST(ClusterReportTest, AHostNamesTheJobsAtBothEndsOfItsConnections) {
 TEST(ClusterReportTest, WhatIsNotKnownIsNotInvented) {
   const wire::LiveJob job;
   EXPECT_THAT(Text(DescribeJob(job, {}, {})),
-              AllOf(HasSubstr("lost now:        -"), HasSubstr("shared with:     no other job")));
+              AllOf(HasSubstr("lost now:        –"), HasSubstr("shared with:     no other job")));
   wire::LiveFinding finding;
   EXPECT_THAT(Text(DescribeFinding(finding)),
-              AllOf(HasSubstr("until:           it holds"), HasSubstr("sure:            -")));
+              AllOf(HasSubstr("until:           it holds"), HasSubstr("sure:            –")));
 }
 
 }  // namespace

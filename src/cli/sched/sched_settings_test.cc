@@ -56,14 +56,16 @@ TEST(SchedSettingsTest, ASettingThatNoPolicyTakesIsAMistake) {
   ASSERT_FALSE(with.empty() || without.empty());
   const std::vector<std::string> both = {without, with};
   const std::vector<std::string> bare = {without};
-  EXPECT_TRUE(CheckTaken({.option = option}, both).ok());
+  EXPECT_TRUE(CheckTaken({.policy = "", .option = option}, both).ok());
   EXPECT_TRUE(CheckTaken({.policy = with, .option = option}, both).ok());
   EXPECT_THAT(std::string(CheckTaken({.policy = with, .option = option}, bare).message()),
               HasSubstr("that policy is not run; --policy has " + without));
-  EXPECT_THAT(std::string(CheckTaken({.option = option}, bare).message()), HasSubstr("these policies have no options"));
-  EXPECT_THAT(std::string(CheckTaken({.option = option + "x"}, both).message()), HasSubstr("did you mean"));
-  EXPECT_TRUE(IsMeantFor({.option = option}, with));
-  EXPECT_FALSE(IsMeantFor({.option = option}, without));
+  EXPECT_THAT(std::string(CheckTaken({.policy = "", .option = option}, bare).message()),
+              HasSubstr("these policies have no options"));
+  EXPECT_THAT(std::string(CheckTaken({.policy = "", .option = option + "x"}, both).message()),
+              HasSubstr("did you mean"));
+  EXPECT_TRUE(IsMeantFor({.policy = "", .option = option}, with));
+  EXPECT_FALSE(IsMeantFor({.policy = "", .option = option}, without));
   EXPECT_TRUE(IsMeantFor({.policy = with, .option = "anything"}, with)) << "its own check names the mistake";
 }
 
