@@ -46,7 +46,7 @@ void AddWrong(const lab::FaultTour& tour, uint32_t number, experiment::Outcome* 
       outcome->notes.push_back(
           fmt::format("tour {}: {} on {}: missed", number + 1, lab::Name(stop.fault.kind), stop.host));
     }
-    for (const lab::PublishedFinding& finding : stop.findings) {
+    for (const wire::LiveFinding& finding : stop.findings) {
       outcome->notes.push_back(fmt::format("tour {}: {} on {}: {} found: {}", number + 1, lab::Name(stop.fault.kind),
                                            stop.host, finding.syndrome, finding.text));
     }

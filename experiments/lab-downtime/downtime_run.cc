@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
+
+#include "base/steady_seconds.h"
 
 namespace fairlead::experiments::lab_downtime {
 
@@ -13,29 +14,25 @@ namespace {
 using lab::JobProgress;
 using lab::LabNodeId;
 
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 class FaultyRun {
  public:
   FaultyRun(lab::SteeredLab* lab, const DowntimeOptions& options) : lab_(lab), options_(options) {}
 
   Result<DowntimeRun> Run() {
     FL_RETURN_IF_ERROR(lab_->StartJob(job()));
-    begin_s_ = NowSeconds();
+    begin_s_ = SteadySeconds();
     first_ = runner().ProgressOf(job());
     last_ = first_;
     moved_at_s_ = begin_s_;
     Status failure;
     const auto is_over = [&] {
       if (failure.ok()) failure = Step();
-      return !failure.ok() || NowSeconds() - begin_s_ >= options_.seconds;
+      return !failure.ok() || SteadySeconds() - begin_s_ >= options_.seconds;
     };
     while (!is_over()) FL_RETURN_IF_ERROR(lab_->WaitUntil(options_.seconds, is_over).status());
     FL_RETURN_IF_ERROR(failure);
     FL_RETURN_IF_ERROR(lab_->injector().Undo());
-    run_.seconds = NowSeconds() - begin_s_;
+    run_.seconds = SteadySeconds() - begin_s_;
     run_.progress.push_back({run_.seconds, IterationsDone()});
     run_.iterations = IterationsDone();
     run_.restarts = last_.run - first_.run;
@@ -47,11 +44,11 @@ class FaultyRun {
   lab::JobRunner& runner() { return lab_->runner(); }
 
   void Note(const std::string& what) {
-    run_.notes.push_back(fmt::format("{:.0f} s: {}", NowSeconds() - begin_s_, what));
+    run_.notes.push_back(fmt::format("{:.0f} s: {}", SteadySeconds() - begin_s_, what));
   }
 
   Status Step() {
-    for (const lab::PublishedFinding& finding : lab_->TakeFindings()) Note("found: " + finding.text);
+    for (const wire::LiveFinding& finding : lab_->TakeFindings()) Note("found: " + finding.text);
     FL_RETURN_IF_ERROR(NoteProgress());
     FL_RETURN_IF_ERROR(Watchdog());
     return PlantNext();
@@ -64,7 +61,7 @@ class FaultyRun {
     const bool is_new_run = now.run != last_.run;
     if (is_new_run) Note(fmt::format("run {} goes on from iteration {}", now.run, *now.iteration));
     last_ = now;
-    moved_at_s_ = NowSeconds();
+    moved_at_s_ = SteadySeconds();
     NotePoint();
     return is_new_run ? lab_->injector().Undo() : OkStatus();
   }
@@ -79,7 +76,7 @@ class FaultyRun {
   uint64_t IterationsDone() const { return std::max(*last_.iteration, *first_.iteration) - *first_.iteration; }
 
   Status PlantNext() {
-    if (next_ == options_.faults.size() || NowSeconds() - begin_s_ < options_.faults[next_].at_s) return OkStatus();
+    if (next_ == options_.faults.size() || SteadySeconds() - begin_s_ < options_.faults[next_].at_s) return OkStatus();
     // A job that is still being mended is not broken once more.
     if (lab_->injector().IsPlanted() || !lab_->IsWhole(job())) return OkStatus();
     if (next_ == 0) {
@@ -94,11 +91,11 @@ class FaultyRun {
   // Launchers see processes that end; what hangs is seen by the watchdog only. With C4D processes that end are left to
   // steering, and the watchdog has what C4D can't place.
   Status Watchdog() {
-    const bool hangs = NowSeconds() - moved_at_s_ > options_.watchdog_s;
+    const bool hangs = SteadySeconds() - moved_at_s_ > options_.watchdog_s;
     const bool is_broken = !options_.has_c4d && !lab_->IsWhole(job());
     if (!is_broken && !hangs) return OkStatus();
     Note(hangs ? "the watchdog has waited long enough" : "a process has ended");
-    moved_at_s_ = NowSeconds();
+    moved_at_s_ = SteadySeconds();
     return runner().Restart(job(), WithoutFaultyHost());
   }
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/file_writer.h"
+#include "base/steady_seconds.h"
 #include "experiments/embedded_texts.h"
 #include "experiments/lab-torch/torch_job.h"
 #include "experiments/lab_experiment.h"
@@ -42,21 +43,17 @@ struct PolicyResult {
   double jobs_gbps = 0;
 };
 
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // Mean iteration while no other job sends.
 Result<double> MeasureAlone(TorchJob* job, const std::atomic<bool>& stop) {
-  const double end_s = NowSeconds() + kAlonePatience;
+  const double end_s = SteadySeconds() + kAlonePatience;
   for (;;) {
     if (stop) return Status(StatusCode::kCancelled, "stopped");
     FL_RETURN_IF_ERROR(job->Check());
     const auto iterations = job->Iterations();
     if (iterations.size() >= kFirstIterations + kAloneIterations) {
-      return MeanWithin(iterations, iterations[kFirstIterations].begin_s, NowSeconds());
+      return MeanWithin(iterations, iterations[kFirstIterations].begin_s, SteadySeconds());
     }
-    if (NowSeconds() > end_s) {
+    if (SteadySeconds() > end_s) {
       return Unavailable(fmt::format("the PyTorch job alone ended {} iterations in {:.0f} s; expected at least {}",
                                      iterations.size(), kAlonePatience, kFirstIterations + kAloneIterations));
     }
@@ -90,7 +87,7 @@ Result<PolicyResult> RunPolicy(const LabScenario& scenario, const std::string& s
   const double seconds = context.reduced ? kReducedSeconds : kSeconds;
   double begin_s = 0;
   const lab::LabDeed note_begin = {.at_s = 0, .act = [&] {
-                                     begin_s = NowSeconds();
+                                     begin_s = SteadySeconds();
                                      return OkStatus();
                                    }};
   FL_ASSIGN_OR_RETURN(const lab::LabRunResult run, session.Run(jobs, true, kWarmUp, seconds, {note_begin}));

@@ -176,7 +176,7 @@ Result<Command> GatherCommands(const CLI::App& app, std::vector<std::string>* mi
   for (const SiblingCommand& sibling : SiblingCommands()) {
     Command* const own = FindCommand(&all, sibling);
     if (own == nullptr) continue;
-    FL_ASSIGN_OR_RETURN(const std::string program, SiblingProgram(sibling));
+    FL_ASSIGN_OR_RETURN(const std::string program, ProgramBeside(sibling.program()));
     if (!std::filesystem::exists(program)) {
       missing->push_back(program);
       continue;

@@ -2,16 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
+
+#include "base/whole_number.h"
 
 namespace fairlead::cli {
 
 std::optional<double> ParseNumber(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const std::optional<double> value = ParseWhole<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 Result<PauseSeconds> ParsePauseSeconds(const std::string& text) {

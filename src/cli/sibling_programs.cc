@@ -78,16 +78,16 @@ std::string SiblingCommand::program() const {
 
 std::span<const SiblingCommand> SiblingCommands() { return kSiblings; }
 
-Result<std::string> SiblingProgram(const SiblingCommand& sibling) {
+Result<std::string> ProgramBeside(std::string_view name) {
   FL_ASSIGN_OR_RETURN(const std::string self, ThisProgram());
-  return (std::filesystem::path(self).parent_path() / sibling.program()).string();
+  return (std::filesystem::path(self).parent_path() / name).string();
 }
 
 Status RunSibling(int argc, char** argv) {
   const auto sibling = FindSibling(argc, argv);
   if (sibling == kSiblings.end()) return OkStatus();
   FL_ASSIGN_OR_RETURN(const std::string self, ThisProgram());
-  FL_ASSIGN_OR_RETURN(const std::string path, SiblingProgram(*sibling));
+  FL_ASSIGN_OR_RETURN(const std::string path, ProgramBeside(sibling->program()));
   std::error_code error;
   // A link back to this program would call itself forever.
   if (std::filesystem::equivalent(path, self, error)) {

@@ -26,8 +26,8 @@ std::span<const SiblingCommand> SiblingCommands();
 // Its only argument: every program then prints its commands as JSON (command_tree.h).
 inline constexpr std::string_view kPrintCommands = "--print-commands";
 
-// Where the program of a sibling's command has to be; it may be missing. Errors: those of ThisProgram().
-Result<std::string> SiblingProgram(const SiblingCommand& sibling);
+// Where a program has to be that comes with this one; it may be missing. Errors: those of ThisProgram().
+Result<std::string> ProgramBeside(std::string_view name);
 
 // Becomes the program of the command that argv names, with the same arguments; does nothing where that is no sibling's.
 // Returns OK in the latter case only. Errors: kUnavailable: the program is not there, or does not start.

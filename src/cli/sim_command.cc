@@ -96,7 +96,7 @@ int Deliver(const sim::SimulationReport& report, const SimRunOptions& options, c
   files.WriteJson("JSON", [&] { return report::RenderJson(report); });
   files.Write(options.html, "Page", [&] { return report::RenderHtml(report, {.command = command_line}); });
   files.Write(options.trace, "Timeline", [&] { return report::RenderTimeline(report); });
-  fmt::print(stderr, "{}", report::DescribeLeftOut(report));
+  for (const std::string& sentence : report::DescribeLeftOut(report)) fmt::print(stderr, "fairlead: {}\n", sentence);
   if (!files.status().ok()) return ReportError(files.status());
   if (!report.failed_runs.empty()) {
     return ReportError(Internal(fmt::format(

@@ -4,12 +4,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/file_reader.h"
-#include "base/this_program.h"
+#include "cli/sibling_programs.h"
 #include "cli/simulated_agents.h"
 
 namespace fairlead::cli {
@@ -31,12 +30,11 @@ Result<std::vector<std::string>> OwnArguments() {
 }  // namespace
 
 Result<sim::LiveTrafficFactory> FindSimulatedAgents() {
-  FL_ASSIGN_OR_RETURN(const std::string self, ThisProgram());
+  FL_ASSIGN_OR_RETURN(const std::string path, ProgramBeside(kProgram));
   FL_ASSIGN_OR_RETURN(std::vector<std::string> arguments, OwnArguments());
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  const std::string path = (std::filesystem::path(self).parent_path() / kProgram).string();
   execv(path.c_str(), argv.data());
   return Unavailable(
       fmt::format("agents are simulated by the program {}: {}. Install the package fairlead, or build it: "

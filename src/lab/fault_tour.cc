@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/steady_seconds.h"
 #include "lab/fault_verdict.h"
 #include "model/finding.h"
 
@@ -27,10 +28,6 @@ constexpr double kPauseSeconds = 25;
 constexpr double kBusyShare = 0.4;
 constexpr double kLoaderShare = 0.8;
 
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 double UnixSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -48,7 +45,7 @@ bool IsSlow(LabFaultKind kind) {
   }
 }
 
-bool Restarts(const PublishedFinding& finding) {
+bool Restarts(const wire::LiveFinding& finding) {
   return finding.action == model::Name(model::RecommendedAction::kRestart) ||
          finding.action == model::Name(model::RecommendedAction::kIsolateAndRestart);
 }
@@ -78,7 +75,7 @@ class Tour {
   Result<bool> WaitUntil(double patience_s, const std::function<bool()>& is_so) {
     return lab_->WaitUntil(patience_s, [&] {
       auto& list = tour_.stops.empty() ? tour_.unexpected : tour_.stops.back().findings;
-      for (PublishedFinding& finding : lab_->TakeFindings()) list.push_back(std::move(finding));
+      for (wire::LiveFinding& finding : lab_->TakeFindings()) list.push_back(std::move(finding));
       return is_so();
     });
   }
@@ -91,13 +88,13 @@ class Tour {
   Status StartAnew(const std::string& what) {
     Say(what);
     FL_RETURN_IF_ERROR(lab_->StartJob(job()));
-    clean_since_s_ = NowSeconds();
+    clean_since_s_ = SteadySeconds();
     return OkStatus();
   }
 
   Status Visit(const LabFault& fault) {
     Say(fmt::format("{}: the job gets warm", Name(fault.kind)));
-    FL_RETURN_IF_ERROR(Wait(clean_since_s_ + (IsSlow(fault.kind) ? kBaselineSeconds : kWarmSeconds) - NowSeconds()));
+    FL_RETURN_IF_ERROR(Wait(clean_since_s_ + (IsSlow(fault.kind) ? kBaselineSeconds : kWarmSeconds) - SteadySeconds()));
     if (!lab_->IsWhole(job())) FL_RETURN_IF_ERROR(StartAnew("the job had ended: restarting it"));
     Say(fmt::format("{}: {}", Name(fault.kind), Describe(fault.kind)));
     std::vector<std::string>& hosts = hosts_.emplace_back();
@@ -124,18 +121,18 @@ class Tour {
     const LabFaultKind kind = tour_.stops.back().fault.kind;
     FL_ASSIGN_OR_RETURN(const bool found, WaitUntil(PatienceSeconds(kind), [&] { return !Findings().empty(); }));
     if (!found) return GoOn();
-    const PublishedFinding finding = Findings().front();
+    const wire::LiveFinding finding = Findings().front();
     Say(fmt::format("{}: found {}", Name(kind), finding.syndrome));
-    const double found_at_s = NowSeconds();
+    const double found_at_s = SteadySeconds();
     tour_.stops.back().found_s = *finding.confirmed_at_s - planted_at_s;
     if (Restarts(finding)) {
       FL_ASSIGN_OR_RETURN(tour_.stops.back().was_restarted,
                           WaitUntil(kRestartPatience, [&] { return lab_->HasIterationOf(job(), before_.run + 1); }));
-      if (tour_.stops.back().was_restarted) NoteRestart(NowSeconds() - found_at_s);
+      if (tour_.stops.back().was_restarted) NoteRestart(SteadySeconds() - found_at_s);
       return GoOn();
     }
     FL_RETURN_IF_ERROR(GoOn());
-    tour_.stops.back().back_s = NowSeconds() - found_at_s;
+    tour_.stops.back().back_s = SteadySeconds() - found_at_s;
     return OkStatus();
   }
 
@@ -158,14 +155,14 @@ class Tour {
                           const JobProgress now = runner().ProgressOf(job());
                           return now.iteration.has_value() && now != before;
                         }));
-    clean_since_s_ = NowSeconds();
+    clean_since_s_ = SteadySeconds();
     return goes_on ? OkStatus() : StartAnew("the job is stalled: restarting it");
   }
 
-  const std::vector<PublishedFinding>& Findings() const { return tour_.stops.back().findings; }
+  const std::vector<wire::LiveFinding>& Findings() const { return tour_.stops.back().findings; }
 
   static void Judge(const std::vector<std::string>& hosts, TourStop* stop) {
-    const auto is_right = [&](const PublishedFinding& finding) { return IsRight(stop->fault, hosts, finding); };
+    const auto is_right = [&](const wire::LiveFinding& finding) { return IsRight(stop->fault, hosts, finding); };
     stop->is_right = stop->findings.empty() == !NeedsFinding(stop->fault.kind) &&
                      std::all_of(stop->findings.begin(), stop->findings.end(), is_right);
   }
@@ -212,7 +209,7 @@ std::vector<LabFault> PlanTour(std::vector<LabFaultKind> kinds, uint32_t num_wor
 
 Result<FaultTour> RunFaultTour(const std::string& file, const sim::Scenario& scenario, const FaultTourOptions& options,
                                const TourProgress& progress, const std::atomic<bool>& stop) {
-  const double begin_s = NowSeconds();
+  const double begin_s = SteadySeconds();
   progress("bringing the lab up", 0);
   FL_ASSIGN_OR_RETURN(const auto lab, SteeredLab::Start(file, scenario, options.lab, stop));
   const size_t num_workers = lab->runner().HostsOf(JobId(0u)).size();
@@ -221,7 +218,7 @@ Result<FaultTour> RunFaultTour(const std::string& file, const sim::Scenario& sce
   toured.title = scenario.title;
   toured.num_hosts = scenario.fabric.num_hosts();
   toured.num_workers = num_workers;
-  toured.wall_s = NowSeconds() - begin_s;
+  toured.wall_s = SteadySeconds() - begin_s;
   return toured;
 }
 

@@ -35,7 +35,7 @@ struct TourStop {
   std::string job;
   std::string host;  // of the faulty worker
   // Confirmed from the fault until the next one, in order.
-  std::vector<PublishedFinding> findings;
+  std::vector<wire::LiveFinding> findings;
   bool is_right = false;          // a right finding, and no other; or none where nothing is at fault
   std::optional<double> found_s;  // from the fault to its first finding's confirmation
   bool was_restarted = false;     // by steering
@@ -49,7 +49,7 @@ struct FaultTour {
   size_t num_workers = 0;
   std::vector<TourStop> stops;
   // Confirmed while nothing was planted that could explain it.
-  std::vector<PublishedFinding> unexpected;
+  std::vector<wire::LiveFinding> unexpected;
   double wall_s = 0;
 
   bool IsAllRight() const;

@@ -22,12 +22,12 @@ std::string SecondsText(const std::optional<double>& seconds) {
   return seconds ? report::FormatFixed(*seconds, 1) : std::string(report::kUnknown);
 }
 
-std::string CulpritText(const PublishedFinding& finding) {
+std::string CulpritText(const wire::LiveFinding& finding) {
   return fmt::format("{}", fmt::join(finding.culprits, "; "));
 }
 
 // The finding that a row shows: its first one.
-const PublishedFinding* ShownFinding(const TourStop& stop) {
+const wire::LiveFinding* ShownFinding(const TourStop& stop) {
   return stop.findings.empty() ? nullptr : &stop.findings.front();
 }
 
@@ -37,13 +37,13 @@ std::string VerdictText(const TourStop& stop) {
 }
 
 std::string DoneText(const TourStop& stop) {
-  const PublishedFinding* finding = ShownFinding(stop);
+  const wire::LiveFinding* finding = ShownFinding(stop);
   if (finding == nullptr) return std::string(report::kUnknown);
   return stop.was_restarted ? "restarted" : finding->action;
 }
 
 std::vector<std::string> RowOf(const TourStop& stop) {
-  const PublishedFinding* finding = ShownFinding(stop);
+  const wire::LiveFinding* finding = ShownFinding(stop);
   return {std::string(Name(stop.fault.kind)),
           NeedsFinding(stop.fault.kind) ? stop.host : std::string(report::kUnknown),
           finding != nullptr ? finding->syndrome : "none",
@@ -67,25 +67,25 @@ const std::vector<report::TextColumn>& Columns() {
   return kColumns;
 }
 
-Json FindingJson(const PublishedFinding& finding) {
-  return {{"id", finding.id},         {"syndrome", finding.syndrome}, {"culprits", finding.culprits},
-          {"hosts", finding.hosts},   {"ranks", finding.ranks},       {"confidence", finding.confidence},
-          {"action", finding.action}, {"text", finding.text}};
-}
-
-Json FindingsJson(const std::vector<PublishedFinding>& findings) {
-  Json list = Json::array();
-  for (const PublishedFinding& finding : findings) list.push_back(FindingJson(finding));
-  return list;
-}
-
 template <class Value>
 Json ValueOrNull(const std::optional<Value>& value) {
   return value ? Json(*value) : Json();
 }
 
+Json FindingJson(const wire::LiveFinding& finding) {
+  return {{"id", finding.id},         {"syndrome", finding.syndrome}, {"culprits", finding.culprits},
+          {"hosts", finding.hosts},   {"ranks", finding.ranks},       {"confidence", ValueOrNull(finding.confidence)},
+          {"action", finding.action}, {"text", finding.text}};
+}
+
+Json FindingsJson(const std::vector<wire::LiveFinding>& findings) {
+  Json list = Json::array();
+  for (const wire::LiveFinding& finding : findings) list.push_back(FindingJson(finding));
+  return list;
+}
+
 Json StopJson(const TourStop& stop) {
-  const PublishedFinding* finding = ShownFinding(stop);
+  const wire::LiveFinding* finding = ShownFinding(stop);
   return {{"fault", Name(stop.fault.kind)},
           {"job", stop.job},
           {"worker", stop.fault.worker},
@@ -123,7 +123,7 @@ report::Document RenderTour(const FaultTour& tour) {
     if (!stop.findings.empty()) text += fmt::format("{}: {}\n", Name(stop.fault.kind), stop.findings.front().text);
     for (size_t i = 1; i < stop.findings.size(); ++i) text += fmt::format("  also: {}\n", stop.findings[i].text);
   }
-  for (const PublishedFinding& finding : tour.unexpected) text += "unexpected: " + finding.text + "\n";
+  for (const wire::LiveFinding& finding : tour.unexpected) text += "unexpected: " + finding.text + "\n";
   return text + "\n" + Summary(tour) + "\n";
 }
 
@@ -152,7 +152,7 @@ std::string TourPage(const FaultTour& tour) {
   }
   body += "</table>\n<h2>Log</h2>\n<ul>\n";
   for (const TourStop& stop : tour.stops) {
-    for (const PublishedFinding& finding : stop.findings) {
+    for (const wire::LiveFinding& finding : stop.findings) {
       body += fmt::format("<li>{}: {}</li>\n", Name(stop.fault.kind), report::EscapeMarkup(finding.text));
     }
   }

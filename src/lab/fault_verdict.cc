@@ -140,7 +140,7 @@ double PatienceSeconds(LabFaultKind kind) {
   }
 }
 
-bool IsRight(const LabFault& fault, std::span<const std::string> hosts, const PublishedFinding& finding) {
+bool IsRight(const LabFault& fault, std::span<const std::string> hosts, const wire::LiveFinding& finding) {
   const std::vector<Syndrome> syndromes = RightSyndromes(fault.kind);
   const bool is_right_syndrome =
       std::any_of(syndromes.begin(), syndromes.end(), [&](Syndrome s) { return model::Name(s) == finding.syndrome; });

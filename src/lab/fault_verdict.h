@@ -36,6 +36,6 @@ double PatienceSeconds(LabFaultKind kind);
 
 // Whether the syndrome is right and all culprits are. Args: hosts [rank]: names of the hosts where the job ran when the
 // fault was planted; each worker is one rank.
-bool IsRight(const LabFault& fault, std::span<const std::string> hosts, const PublishedFinding& finding);
+bool IsRight(const LabFault& fault, std::span<const std::string> hosts, const wire::LiveFinding& finding);
 
 }  // namespace fairlead::lab

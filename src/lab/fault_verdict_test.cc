@@ -10,8 +10,9 @@ namespace {
 
 const std::vector<std::string> kHosts = {"h0", "h1", "h2", "h3"};
 
-PublishedFinding Found(const std::string& syndrome, std::vector<std::string> culprits, std::vector<std::string> hosts) {
-  PublishedFinding finding;
+wire::LiveFinding Found(const std::string& syndrome, std::vector<std::string> culprits,
+                        std::vector<std::string> hosts) {
+  wire::LiveFinding finding;
   finding.syndrome = syndrome;
   finding.culprits = std::move(culprits);
   finding.hosts = std::move(hosts);
@@ -31,7 +32,7 @@ TEST(ParseCulprit, AgreesWithTheDiagnosis) {
 }
 
 TEST(FaultVerdict, TheRightAnswerIsRightAndNoOtherOne) {
-  const PublishedFinding hang = Found("non_comm_hang", {"rank 2 on h2"}, {"h2"});
+  const wire::LiveFinding hang = Found("non_comm_hang", {"rank 2 on h2"}, {"h2"});
   EXPECT_TRUE(IsRight(FaultOf(LabFaultKind::kFrozenRank), kHosts, hang));
   // Another syndrome, another rank, another host, none.
   EXPECT_FALSE(IsRight(FaultOf(LabFaultKind::kKilledRank), kHosts, hang));
@@ -44,9 +45,9 @@ TEST(FaultVerdict, TheRightAnswerIsRightAndNoOtherOne) {
 }
 
 TEST(FaultVerdict, SidesOfANicAreReported) {
-  const PublishedFinding send = Found("comm_slow", {"NIC send side h2/nic0 on h2"}, {"h2"});
-  const PublishedFinding receive = Found("comm_slow", {"NIC receive side h2/nic0 on h2"}, {"h2"});
-  const PublishedFinding both = Found("comm_slow", {"NIC h2/nic0 on h2"}, {"h2"});
+  const wire::LiveFinding send = Found("comm_slow", {"NIC send side h2/nic0 on h2"}, {"h2"});
+  const wire::LiveFinding receive = Found("comm_slow", {"NIC receive side h2/nic0 on h2"}, {"h2"});
+  const wire::LiveFinding both = Found("comm_slow", {"NIC h2/nic0 on h2"}, {"h2"});
   EXPECT_TRUE(IsRight(FaultOf(LabFaultKind::kSlowSend), kHosts, send));
   EXPECT_FALSE(IsRight(FaultOf(LabFaultKind::kSlowSend), kHosts, receive));
   EXPECT_TRUE(IsRight(FaultOf(LabFaultKind::kSlowReceive), kHosts, receive));
@@ -94,30 +95,6 @@ TEST(LabFault, IsChecked) {
   EXPECT_FALSE(Validate({.kind = LabFaultKind::kKilledRank, .worker = 2}, 2).ok());
   EXPECT_FALSE(Validate({.kind = LabFaultKind::kSlowSend, .worker = 0, .share = 1}, 2).ok());
   EXPECT_FALSE(Validate({.kind = LabFaultKind::kPause, .worker = 0, .seconds = 0}, 2).ok());
-}
-
-TEST(FindingsPage, IsRead) {
-  const auto findings = ParseFindings(
-      R"({"findings": [{"job": "gpt", "id": 7, "syndrome": "comm_hang", "culprits": ["NIC h3/nic0 on h3"], "hosts": ["h3"],
-         "ranks": [3], "suspected_at_s": 1.5, "confirmed_at_s": 11.5, "cleared_at_s": null, "confidence": 0.9,
-         "action": "isolate_and_restart", "text": "stuck", "evidence": []}, 5, {"confirmed_at_s": null}]})");
-  ASSERT_TRUE(findings.ok()) << findings.status().message();
-  ASSERT_EQ(findings->size(), 2u);
-  const PublishedFinding expected{.job = "gpt",
-                                  .id = 7,
-                                  .syndrome = "comm_hang",
-                                  .culprits = {"NIC h3/nic0 on h3"},
-                                  .hosts = {"h3"},
-                                  .ranks = {3},
-                                  .confirmed_at_s = 11.5,
-                                  .cleared_at_s = std::nullopt,
-                                  .confidence = 0.9,
-                                  .action = "isolate_and_restart",
-                                  .text = "stuck"};
-  EXPECT_EQ(findings->front(), expected);
-  EXPECT_EQ(findings->back(), PublishedFinding());
-  EXPECT_FALSE(ParseFindings("<html>").ok());
-  EXPECT_FALSE(ParseFindings("{}").ok());
 }
 
 }  // namespace

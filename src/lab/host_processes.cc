@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <sstream>
 
 #include "base/file_reader.h"
+#include "base/whole_number.h"
 #include "lab/namespace_command.h"
 
 namespace fairlead::lab {
@@ -21,10 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::optional<pid_t> ParsePid(const std::string& name) {
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-  if (error != std::errc() || end != name.data() + name.size() || pid <= 0) return std::nullopt;
-  return pid;
+  const std::optional<pid_t> pid = ParseWhole<pid_t>(name);
+  return pid.has_value() && *pid > 0 ? pid : std::nullopt;
 }
 
 // Daemons lead a session of their own, and have a log for their output.

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "base/steady_seconds.h"
 
 namespace fairlead::lab {
 
@@ -14,10 +15,6 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kLater = 1;
 constexpr int kNever = 2;
-
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::optional<uint32_t> NumberIn(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
@@ -47,7 +44,7 @@ JobsAnswer JobSteering::Handle(std::string_view text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || TextIn(json, "step").empty()) return {kNever, "expected the JSON of an action", {}};
   SteeringDeed deed;
-  deed.at_s = NowSeconds();
+  deed.at_s = SteadySeconds();
   deed.step = TextIn(json, "step");
   if (const auto host = NumberIn(json, "host")) deed.host = LabNodeId(*host);
   const auto number = NumberIn(json, "job");

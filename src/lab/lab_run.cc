@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/statistics.h"
+#include "base/steady_seconds.h"
 #include "lab/awake_processors.h"
 #include "lab/trainer_process.h"
 
@@ -25,8 +26,6 @@ constexpr std::chrono::milliseconds kPollPeriod{100};
 constexpr double kConnectPatience = 90;
 // After SIGTERM; a trainer ends within a tenth of a second.
 constexpr double kStopPatience = 10;
-
-double NowSeconds() { return std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count(); }
 
 // The trainers of a run. Ends them with itself.
 class Trainers {
@@ -71,9 +70,9 @@ class Trainers {
   // SIGTERM, then SIGKILL.
   void Stop() {
     is_stopping_ = true;
-    const double end_s = NowSeconds() + kStopPatience;
+    const double end_s = SteadySeconds() + kStopPatience;
     for (TrainerProcess& process : processes_) process.AskToEnd();
-    while (!AllEnded() && NowSeconds() < end_s) std::this_thread::sleep_for(kPollPeriod / 10);
+    while (!AllEnded() && SteadySeconds() < end_s) std::this_thread::sleep_for(kPollPeriod / 10);
     for (TrainerProcess& process : processes_) process.Kill();
   }
 
@@ -109,7 +108,7 @@ Result<bool> WaitUntil(Trainers* trainers, double end_s, const std::atomic<bool>
   while (!is_done()) {
     if (stop) return Status(StatusCode::kCancelled, "stopped; the lab is still up");
     FL_RETURN_IF_ERROR(trainers->Check());
-    if (NowSeconds() >= end_s) return false;
+    if (SteadySeconds() >= end_s) return false;
     std::this_thread::sleep_for(kPollPeriod);
   }
   return true;
@@ -193,20 +192,20 @@ Result<LabRunResult> RunJobs(const LabState& state, const std::vector<LabJob>& j
   const AwakeProcessors awake;
   Trainers trainers(state, options);
   FL_RETURN_IF_ERROR(trainers.Start(jobs));
-  FL_ASSIGN_OR_RETURN(const bool connected, WaitUntil(&trainers, NowSeconds() + kConnectPatience, stop,
+  FL_ASSIGN_OR_RETURN(const bool connected, WaitUntil(&trainers, SteadySeconds() + kConnectPatience, stop,
                                                       [&] { return trainers.AllConnected(); }));
   if (!connected) return Unavailable("the trainers did not reach each other in time; see fairlead lab status");
   const auto all_ended = [&] { return trainers.AllEnded(); };
-  FL_RETURN_IF_ERROR(WaitUntil(&trainers, NowSeconds() + options.warm_up_s, stop, all_ended).status());
+  FL_RETURN_IF_ERROR(WaitUntil(&trainers, SteadySeconds() + options.warm_up_s, stop, all_ended).status());
   LabRunResult result;
   FL_ASSIGN_OR_RETURN(result.before, ReadCounters(state));
-  const double begin_s = NowSeconds();
+  const double begin_s = SteadySeconds();
   for (const LabDeed& deed : options.deeds) {
     FL_RETURN_IF_ERROR(WaitUntil(&trainers, begin_s + deed.at_s, stop, all_ended).status());
     FL_RETURN_IF_ERROR(deed.act());
   }
   FL_RETURN_IF_ERROR(WaitUntil(&trainers, begin_s + options.seconds, stop, all_ended).status());
-  const double end_s = NowSeconds();
+  const double end_s = SteadySeconds();
   FL_ASSIGN_OR_RETURN(result.after, ReadCounters(state));
   result.measured_s = end_s - begin_s;
   trainers.Stop();

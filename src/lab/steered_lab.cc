@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/steady_seconds.h"
 #include "lab/lab_programs.h"
 
 namespace fairlead::lab {
@@ -18,10 +19,6 @@ constexpr double kLookPeriod = 0.25;
 // A controller that does not answer for so long is gone.
 constexpr double kPagePatience = 30;
 constexpr double kStartPatience = 90;
-
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Hosts of the fabric that no job of the scenario is on. Errors: kInvalidArgument: a job does not say where it is.
 Result<std::vector<std::string>> FindSpares(const sim::Scenario& scenario) {
@@ -64,7 +61,7 @@ SteeredLab::SteeredLab(LabSession session, const SteeredLabOptions& options, con
       steering_(nullptr, {}),
       page_(options.session.page),
       stop_(stop),
-      last_answer_s_(NowSeconds()) {}
+      last_answer_s_(SteadySeconds()) {}
 
 Result<std::unique_ptr<SteeredLab>> SteeredLab::Start(const std::string& file, const sim::Scenario& scenario,
                                                       const SteeredLabOptions& options, const std::atomic<bool>& stop) {
@@ -92,10 +89,10 @@ Result<std::unique_ptr<SteeredLab>> SteeredLab::Start(const std::string& file, c
 }
 
 Result<bool> SteeredLab::WaitUntil(double patience_s, const std::function<bool()>& is_so) {
-  const double end_s = NowSeconds() + patience_s;
+  const double end_s = SteadySeconds() + patience_s;
   while (!is_so()) {
     if (stop_) return Status(StatusCode::kCancelled, "stopped; nothing of the lab is left");
-    if (NowSeconds() >= end_s) return false;
+    if (SteadySeconds() >= end_s) return false;
     for (const JobsServer::Question& question : jobs_server_->Take()) {
       jobs_server_->Answer(question.id, steering_.Handle(question.text));
     }
@@ -106,13 +103,13 @@ Result<bool> SteeredLab::WaitUntil(double patience_s, const std::function<bool()
 }
 
 Status SteeredLab::LookAtPage() {
-  const double now_s = NowSeconds();
+  const double now_s = SteadySeconds();
   if (now_s < next_look_s_) return OkStatus();
   next_look_s_ = now_s + kLookPeriod;
   auto findings = GetFindings(page_);
   if (!findings.ok()) return now_s - last_answer_s_ > kPagePatience ? findings.status() : OkStatus();
   last_answer_s_ = now_s;
-  for (PublishedFinding& finding : *findings) {
+  for (wire::LiveFinding& finding : *findings) {
     if (finding.confirmed_at_s && known_.insert(finding.id).second) fresh_.push_back(std::move(finding));
   }
   return OkStatus();

@@ -55,7 +55,7 @@ class SteeredLab {
   Result<bool> WaitUntil(double patience_s, const std::function<bool()>& is_so);
 
   // Findings that were confirmed since the call before, as of the last look.
-  std::vector<PublishedFinding> TakeFindings() { return std::exchange(fresh_, {}); }
+  std::vector<wire::LiveFinding> TakeFindings() { return std::exchange(fresh_, {}); }
 
   // Starts a job where it was last, and waits for its first iteration. Errors: kUnavailable: it does none, and why; those
   // of WaitUntil().
@@ -79,7 +79,7 @@ class SteeredLab {
   const std::string page_;
   const std::atomic<bool>& stop_;
   std::set<uint64_t> known_;  // findings
-  std::vector<PublishedFinding> fresh_;
+  std::vector<wire::LiveFinding> fresh_;
   double next_look_s_ = 0;
   double last_answer_s_ = 0;
 };

@@ -167,15 +167,15 @@ std::string RenderTimeline(const sim::SimulationReport& report) {
   return events.Render({{"scenario", report.scenario}, {"fairlead", report.version}});
 }
 
-std::string DescribeLeftOut(const sim::SimulationReport& report) {
-  std::string text;
+std::vector<std::string> DescribeLeftOut(const sim::SimulationReport& report) {
+  std::vector<std::string> sentences;
   for (const sim::RunResult& run : report.runs) {
     if (!run.recording || run.recording->num_dropped == 0) continue;
-    text += fmt::format("the timeline leaves out {} beyond {} of run {}; choose a shorter window\n",
-                        FormatCount(run.recording->num_dropped, "event"), FormatCount(run.recording->window.max_events),
-                        run.policy);
+    sentences.push_back(fmt::format("the timeline leaves out {} beyond {} of run {}; choose a shorter window",
+                                    FormatCount(run.recording->num_dropped, "event"),
+                                    FormatCount(run.recording->window.max_events), run.policy));
   }
-  return text;
+  return sentences;
 }
 
 }  // namespace fairlead::report

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/run_result.h"
 
@@ -20,8 +21,8 @@ namespace fairlead::report {
 // Cost: O(events); about 150 bytes each.
 std::string RenderTimeline(const sim::SimulationReport& report);
 
-// "the timeline leaves out 12,000 events beyond 1,000,000 of run crux; …", a line for each such run; empty: all is
+// "the timeline leaves out 12,000 events beyond 1,000,000 of run crux; …", a sentence for each such run; empty: all is
 // there.
-std::string DescribeLeftOut(const sim::SimulationReport& report);
+std::vector<std::string> DescribeLeftOut(const sim::SimulationReport& report);
 
 }  // namespace fairlead::report

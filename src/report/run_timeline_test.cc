@@ -149,9 +149,9 @@ TEST(RunTimelineTest, WithoutRecordingItIsEmptyButValid) {
 
 TEST(RunTimelineTest, SaysWhatIsLeftOut) {
   sim::SimulationReport report = MakeRecordedReport();
-  EXPECT_EQ(DescribeLeftOut(report), "");
+  EXPECT_TRUE(DescribeLeftOut(report).empty());
   report.runs[0].recording->num_dropped = 12'000;
-  EXPECT_THAT(DescribeLeftOut(report), HasSubstr("leaves out 12,000 events beyond 1,000,000"));
+  EXPECT_THAT(DescribeLeftOut(report), ElementsAre(HasSubstr("leaves out 12,000 events beyond 1,000,000")));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -397,14 +398,20 @@ TEST(ControllerStream, AnAgentThatFloodsWaitsAndOthersDoNot) {
   bool is_honest_heard = false;
   const auto begin = std::chrono::steady_clock::now();
   const auto passed = [&] { return std::chrono::steady_clock::now() - begin; };
-  while (passed() < std::chrono::milliseconds(1500)) {
+  // Longer than 1.5 s only where the machine is too busy to hear anybody.
+  const auto is_done = [&] {
+    return is_honest_heard && num_hostile >= 100 && passed() >= std::chrono::milliseconds(1500);
+  };
+  while (!is_done() && passed() < std::chrono::minutes(1)) {
     if (!is_honest_heard) honest->Send(controller::Heartbeat{.num_leases = 1});
     for (const controller::TrafficInput& input : server->TakeInputs(std::chrono::milliseconds(10))) {
       const auto* sent = std::get_if<StreamMessage>(&input);
       const auto* beat = sent == nullptr ? nullptr : std::get_if<controller::Heartbeat>(&sent->message);
       if (beat == nullptr) continue;
       num_hostile += beat->num_leases == 7 ? 1 : 0;
-      is_honest_heard |= beat->num_leases == 1;
+      if (beat->num_leases == 1 && !std::exchange(is_honest_heard, true)) {
+        EXPECT_LT(num_hostile, 2000u) << "not only when the flood is over";
+      }
     }
   }
   const double seconds = std::chrono::duration<double>(passed()).count();

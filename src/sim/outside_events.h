@@ -1,5 +1,5 @@
-// What comes to a simulation from outside, by time: jobs that arrive, links that change, and ends of jobs that hold their
-// GPUs for a time that they brought along.
+// What comes to a simulation from outside, by time: jobs that arrive, links that change, and ends of jobs that hold
+// their GPUs for a time that they brought along.
 #pragma once
 
 #include <cstddef>

@@ -185,7 +185,7 @@ TEST(SteerVerbsTest, AnotherMakersNicIsNotAskedForMellanoxsPort) {
 // Nothing about a queue pair can be changed later: it waits for half a second where a connection waits for 1 ms.
 TEST(SteerVerbsTest, AQueuePairWaitsLongerThanAConnection) {
   FakeAgent agent([&](const shm::SteeringQuestion&) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return Bytes(Use(50'000, 184));
   });
   EXPECT_EQ(RunQueuePair(Environment(agent, 1), "looked-up"), kSteered);

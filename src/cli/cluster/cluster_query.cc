@@ -24,8 +24,8 @@ void AddServerOptions(CLI::App* command, ControllerHttpOptions* options) {
 }
 
 Status AskForMarks(ControllerHttp* controller, ClusterState* state) {
-  FL_ASSIGN_OR_RETURN(FindingList findings, controller->Get<FindingList>("/v1/findings"));
-  FL_ASSIGN_OR_RETURN(state->steering, controller->Get<LiveSteeringView>("/v1/steering"));
+  FL_ASSIGN_OR_RETURN(wire::FindingList findings, controller->Get<wire::FindingList>("/v1/findings"));
+  FL_ASSIGN_OR_RETURN(state->steering, controller->Get<wire::LiveSteeringView>("/v1/steering"));
   state->findings = std::move(findings.findings);
   state->now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   return OkStatus();
@@ -34,11 +34,11 @@ Status AskForMarks(ControllerHttp* controller, ClusterState* state) {
 Result<ClusterState> AskForState(ControllerHttp* controller, bool with_links) {
   ClusterState state;
   state.server = controller->server();
-  FL_ASSIGN_OR_RETURN(JobList jobs, controller->Get<JobList>("/v1/jobs"));
-  FL_ASSIGN_OR_RETURN(HostList hosts, controller->Get<HostList>("/v1/hosts"));
+  FL_ASSIGN_OR_RETURN(wire::JobList jobs, controller->Get<wire::JobList>("/v1/jobs"));
+  FL_ASSIGN_OR_RETURN(wire::HostList hosts, controller->Get<wire::HostList>("/v1/hosts"));
   FL_RETURN_IF_ERROR(AskForMarks(controller, &state));
   if (with_links) {
-    FL_ASSIGN_OR_RETURN(LinkList links, controller->Get<LinkList>("/v1/links"));
+    FL_ASSIGN_OR_RETURN(wire::LinkList links, controller->Get<wire::LinkList>("/v1/links"));
     state.links = std::move(links.links);
   }
   state.jobs = std::move(jobs.jobs);
@@ -52,8 +52,8 @@ std::string ConnectionsPath(const std::string& job, uint64_t limit) {
   return httplib::append_query_params("/v1/connections", params);
 }
 
-Result<ConnectionList> AskForConnections(ControllerHttp* controller, const std::string& job, uint64_t limit) {
-  return controller->Get<ConnectionList>(ConnectionsPath(job, limit));
+Result<wire::ConnectionList> AskForConnections(ControllerHttp* controller, const std::string& job, uint64_t limit) {
+  return controller->Get<wire::ConnectionList>(ConnectionsPath(job, limit));
 }
 
 }  // namespace fairlead::cli

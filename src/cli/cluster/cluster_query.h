@@ -21,7 +21,7 @@ Status AskForMarks(ControllerHttp* controller, ClusterState* state);
 Result<ClusterState> AskForState(ControllerHttp* controller, bool with_links);
 
 // Args: job: of that one alone; empty: of all.
-Result<ConnectionList> AskForConnections(ControllerHttp* controller, const std::string& job, uint64_t limit);
+Result<wire::ConnectionList> AskForConnections(ControllerHttp* controller, const std::string& job, uint64_t limit);
 
 // Where they are asked for.
 std::string ConnectionsPath(const std::string& job, uint64_t limit);

@@ -40,15 +40,15 @@ std::string Duration(std::optional<double> seconds) { return seconds ? report::F
 
 std::string Moment(std::optional<double> seconds) { return seconds ? UtcText(*seconds) : Unknown(); }
 
-std::string Sharers(const LiveJob& job) {
+std::string Sharers(const wire::LiveJob& job) {
   if (job.shares_with.size() <= kSharersShown) return fmt::format("{}", fmt::join(job.shares_with, ", "));
   const auto first = std::span(job.shares_with).first(kSharersShown);
   return fmt::format("{} and {} more", fmt::join(first, ", "), job.shares_with.size() - kSharersShown);
 }
 
-bool Holds(const LiveFinding& finding) { return !finding.cleared_at_s.has_value(); }
+bool Holds(const wire::LiveFinding& finding) { return !finding.cleared_at_s.has_value(); }
 
-double LostGpus(const LiveJob& job) { return job.lost_gpus.value_or(0); }
+double LostGpus(const wire::LiveJob& job) { return job.lost_gpus.value_or(0); }
 
 // "key:   value" lines.
 class Facts {
@@ -71,18 +71,18 @@ Document Titled(const std::string& title, Document table) {
   return table.empty() ? Document() : "\n" + title + "\n\n" + std::move(table);
 }
 
-std::vector<LiveFinding> FindingsOf(const ClusterState& state, const auto& is_of) {
-  std::vector<LiveFinding> found;
+std::vector<wire::LiveFinding> FindingsOf(const ClusterState& state, const auto& is_of) {
+  std::vector<wire::LiveFinding> found;
   std::ranges::copy_if(state.findings, std::back_inserter(found),
-                       [&](const LiveFinding& finding) { return Holds(finding) && is_of(finding); });
+                       [&](const wire::LiveFinding& finding) { return Holds(finding) && is_of(finding); });
   return found;
 }
 
 // Of a host's NIC, "h3/nic0": the host.
 std::string_view HostPart(std::string_view nic) { return nic.substr(0, nic.find('/')); }
 
-ConnectionList Those(const ConnectionList& all, const auto& is_wanted) {
-  ConnectionList some;
+wire::ConnectionList Those(const wire::ConnectionList& all, const auto& is_wanted) {
+  wire::ConnectionList some;
   std::ranges::copy_if(all.connections, std::back_inserter(some.connections), is_wanted);
   some.total = some.connections.size();
   return some;
@@ -92,7 +92,7 @@ ConnectionList Those(const ConnectionList& all, const auto& is_wanted) {
 
 ClusterTotals TotalsOf(const ClusterState& state) {
   ClusterTotals totals;
-  for (const LiveJob& job : state.jobs) {
+  for (const wire::LiveJob& job : state.jobs) {
     totals.gpus += job.gpus;
     totals.lost_gpus += LostGpus(job);
   }
@@ -100,8 +100,8 @@ ClusterTotals TotalsOf(const ClusterState& state) {
   return totals;
 }
 
-void SortByLoss(std::vector<LiveJob>* jobs) {
-  std::ranges::sort(*jobs, [](const LiveJob& a, const LiveJob& b) {
+void SortByLoss(std::vector<wire::LiveJob>* jobs) {
+  std::ranges::sort(*jobs, [](const wire::LiveJob& a, const wire::LiveJob& b) {
     return std::pair(-LostGpus(a), std::string_view(a.name)) < std::pair(-LostGpus(b), std::string_view(b.name));
   });
 }
@@ -110,19 +110,19 @@ std::string UtcText(double seconds_since_1970) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds_since_1970)));
 }
 
-std::string StateOf(const LiveHost& host, const LiveSteeringView& steering) {
+std::string StateOf(const wire::LiveHost& host, const wire::LiveSteeringView& steering) {
   if (std::ranges::find(steering.isolated, host.name) != steering.isolated.end()) return "isolated";
-  const auto steered = std::ranges::find(steering.hosts, host.name, &SteeredHost::name);
+  const auto steered = std::ranges::find(steering.hosts, host.name, &wire::SteeredHost::name);
   if (!host.connected) return host.last_message_s ? "silent" : "no agent";
   return steered == steering.hosts.end() ? "connected" : steered->condition;
 }
 
-double SlowdownOf(const LiveJob& job) {
+double SlowdownOf(const wire::LiveJob& job) {
   if (!job.iteration_s || !job.fastest_iteration_s || *job.fastest_iteration_s <= 0) return 0;
   return std::max(1.0, *job.iteration_s / *job.fastest_iteration_s);
 }
 
-Document JobTable(std::span<const LiveJob> jobs) {
+Document JobTable(std::span<const wire::LiveJob> jobs) {
   if (jobs.empty()) return "No job has connections.\n";
   TextTable table({Name("job"), Number("GPUs"),
                    Number("lost", "GPUs' worth of time that the job loses now, against its fastest iteration"),
@@ -130,7 +130,7 @@ Document JobTable(std::span<const LiveJob> jobs) {
                    Number("iteration"), Number("level", "priority on the network; 0 goes first"),
                    Name("fullest link", "of those on its paths, by load over capacity"),
                    Name("shared with", "the other jobs on that link")});
-  for (const LiveJob& job : jobs) {
+  for (const wire::LiveJob& job : jobs) {
     table.AddRow({job.name, job.gpus > 0 ? FormatCount(job.gpus) : Unknown(),
                   job.lost_gpus ? FormatFixed(*job.lost_gpus, 1) : Unknown(), report::FormatSlowdown(SlowdownOf(job)),
                   Duration(job.iteration_s), FormatCount(job.level), job.fullest_link.value_or(Unknown()),
@@ -139,12 +139,12 @@ Document JobTable(std::span<const LiveJob> jobs) {
   return Document(std::move(table));
 }
 
-Document LinkTable(std::span<const LiveLink> links) {
+Document LinkTable(std::span<const wire::LiveLink> links) {
   if (links.empty()) return "No link is shown.\n";
   TextTable table({Name("link"), Name("tier"), Name("state"), Number("health", "share of its capacity that is left"),
                    Number("capacity"), Number("queue pairs"),
                    Number("load", "sum of the weights of the queue pairs on it")});
-  for (const LiveLink& link : links) {
+  for (const wire::LiveLink& link : links) {
     table.AddRow({link.name, link.tier, link.state, report::FormatPercent(link.health),
                   report::FormatLinkSpeed(link.capacity_bytes_per_s), FormatCount(link.queue_pairs),
                   report::FormatShort(link.load)});
@@ -157,11 +157,11 @@ Document HostTable(const ClusterState& state) {
   TextTable table({Name("host"), Name("state"), Name("agent"), Number("last message", "how long ago"),
                    Number("findings", "that hold and name the host")});
   std::map<std::string, size_t> num_findings;
-  for (const LiveFinding& finding : state.findings) {
+  for (const wire::LiveFinding& finding : state.findings) {
     if (!Holds(finding)) continue;
     for (const std::string& host : finding.hosts) ++num_findings[host];
   }
-  for (const LiveHost& host : state.hosts) {
+  for (const wire::LiveHost& host : state.hosts) {
     const std::string age =
         host.last_message_s ? report::FormatDuration(std::max(0.0, state.now_s - *host.last_message_s)) : Unknown();
     table.AddRow({host.name, StateOf(host, state.steering), host.agent_version.empty() ? Unknown() : host.agent_version,
@@ -170,10 +170,10 @@ Document HostTable(const ClusterState& state) {
   return Document(std::move(table));
 }
 
-Document FindingTable(std::span<const LiveFinding> findings, bool all) {
+Document FindingTable(std::span<const wire::LiveFinding> findings, bool all) {
   TextTable table({Number("id"), Name("job"), Name("since", "UTC"), Name("culprit"),
                    Number("sure", "how likely it is right"), Name("advice"), Name("finding")});
-  for (const LiveFinding& finding : findings) {
+  for (const wire::LiveFinding& finding : findings) {
     if (!all && !Holds(finding)) continue;
     table.AddRow({FormatCount(finding.id), finding.job, Moment(finding.confirmed_at_s),
                   fmt::format("{}", fmt::join(finding.culprits, ", ")),
@@ -184,12 +184,12 @@ Document FindingTable(std::span<const LiveFinding> findings, bool all) {
   return Document(std::move(table));
 }
 
-Document ConnectionTable(const ConnectionList& list) {
+Document ConnectionTable(const wire::ConnectionList& list) {
   if (list.connections.empty()) return "No connection is known.\n";
   TextTable table({Name("job"), Number("connection"), Number("QP", "queue pair of the connection, or its TCP socket"),
                    Name("from"), Name("to"), Number("port", "source port of its packets; 0: not open"),
                    Name("links", "on its path")});
-  for (const LiveConnection& connection : list.connections) {
+  for (const wire::LiveConnection& connection : list.connections) {
     table.AddRow({connection.job, fmt::format("{}", connection.connection), fmt::format("{}", connection.queue_pair),
                   connection.source, connection.destination, fmt::format("{}", connection.wire_port),
                   connection.links.empty() ? connection.answer : fmt::format("{}", fmt::join(connection.links, " "))});
@@ -201,10 +201,10 @@ Document ConnectionTable(const ConnectionList& list) {
   return document;
 }
 
-Document EventTable(std::span<const LiveEvent> events) {
+Document EventTable(std::span<const wire::LiveEvent> events) {
   if (events.empty()) return "Nothing has happened.\n";
   TextTable table({Name("time", "UTC"), Name("severity"), Name("subject"), Name("what happened")});
-  for (const LiveEvent& event : events) {
+  for (const wire::LiveEvent& event : events) {
     table.AddRow({Moment(event.time_s), event.severity, event.subject, event.text});
   }
   return Document(std::move(table));
@@ -212,7 +212,7 @@ Document EventTable(std::span<const LiveEvent> events) {
 
 std::string ClusterSummary(const ClusterState& state) {
   std::map<std::string, size_t> hosts;
-  for (const LiveHost& host : state.hosts) ++hosts[StateOf(host, state.steering)];
+  for (const wire::LiveHost& host : state.hosts) ++hosts[StateOf(host, state.steering)];
   std::string text;
   for (const auto& [condition, count] : hosts) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", FormatCount(count), condition);
@@ -227,7 +227,7 @@ std::string ClusterSummary(const ClusterState& state) {
                      FormatCount(state.steering.open_actions.size(), "action"));
 }
 
-Document DescribeJob(const LiveJob& job, const ClusterState& state, const ConnectionList& connections) {
+Document DescribeJob(const wire::LiveJob& job, const ClusterState& state, const wire::ConnectionList& connections) {
   Facts facts;
   facts.Add("job", job.name);
   facts.Add("owner", job.owner.value_or(Unknown()));
@@ -243,18 +243,18 @@ Document DescribeJob(const LiveJob& job, const ClusterState& state, const Connec
             job.shares_with.empty() ? "no other job" : fmt::format("{}", fmt::join(job.shares_with, ", ")));
   facts.Add("level", fmt::format("{}: {}", job.level, job.reason));
   Document document = facts.Take();
-  const auto findings = FindingsOf(state, [&](const LiveFinding& finding) { return finding.job == job.name; });
+  const auto findings = FindingsOf(state, [&](const wire::LiveFinding& finding) { return finding.job == job.name; });
   if (!findings.empty()) document += Titled("Findings", FindingTable(findings, true));
   if (!connections.connections.empty()) document += Titled("Connections", ConnectionTable(connections));
   return document;
 }
 
-Document DescribeLink(const LiveLink& link, const ConnectionList& connections) {
-  const ConnectionList on_it = Those(connections, [&](const LiveConnection& connection) {
+Document DescribeLink(const wire::LiveLink& link, const wire::ConnectionList& connections) {
+  const wire::ConnectionList on_it = Those(connections, [&](const wire::LiveConnection& connection) {
     return std::ranges::find(connection.links, link.name) != connection.links.end();
   });
   std::map<std::string, size_t> jobs;
-  for (const LiveConnection& connection : on_it.connections) ++jobs[connection.job];
+  for (const wire::LiveConnection& connection : on_it.connections) ++jobs[connection.job];
   Facts facts;
   facts.Add("link", link.name);
   facts.Add("from, to", fmt::format("{} ({}), {}", link.from, link.tier, link.to));
@@ -271,9 +271,9 @@ Document DescribeLink(const LiveLink& link, const ConnectionList& connections) {
   return document;
 }
 
-Document DescribeHost(const LiveHost& host, const ClusterState& state, const ConnectionList& connections) {
+Document DescribeHost(const wire::LiveHost& host, const ClusterState& state, const wire::ConnectionList& connections) {
   std::set<std::string> jobs;
-  for (const LiveConnection& connection : connections.connections) {
+  for (const wire::LiveConnection& connection : connections.connections) {
     if (HostPart(connection.source) == host.name || HostPart(connection.destination) == host.name) {
       jobs.insert(connection.job);
     }
@@ -285,14 +285,14 @@ Document DescribeHost(const LiveHost& host, const ClusterState& state, const Con
   facts.Add("last message", Moment(host.last_message_s));
   facts.Add("jobs", jobs.empty() ? "none" : fmt::format("{}", fmt::join(jobs, ", ")));
   Document document = facts.Take();
-  const auto findings = FindingsOf(state, [&](const LiveFinding& finding) {
+  const auto findings = FindingsOf(state, [&](const wire::LiveFinding& finding) {
     return std::ranges::find(finding.hosts, host.name) != finding.hosts.end();
   });
   if (!findings.empty()) document += Titled("Findings", FindingTable(findings, true));
   return document;
 }
 
-Document DescribeFinding(const LiveFinding& finding) {
+Document DescribeFinding(const wire::LiveFinding& finding) {
   Facts facts;
   facts.Add("finding", fmt::format("{}", finding.id));
   facts.Add("job", finding.job);

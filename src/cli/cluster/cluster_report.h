@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/cluster/cluster_records.h"
 #include "report/document.h"
+#include "wire/cluster_records.h"
 
 namespace fairlead::cli {
 
@@ -16,11 +16,11 @@ namespace fairlead::cli {
 struct ClusterState {
   std::string server;
   double now_s = 0;  // since 1970
-  std::vector<LiveJob> jobs;
-  std::vector<LiveHost> hosts;
-  std::vector<LiveFinding> findings;
-  std::vector<LiveLink> links;  // only where they are shown
-  LiveSteeringView steering;
+  std::vector<wire::LiveJob> jobs;
+  std::vector<wire::LiveHost> hosts;
+  std::vector<wire::LiveFinding> findings;
+  std::vector<wire::LiveLink> links;  // only where they are shown
+  wire::LiveSteeringView steering;
 };
 
 // Over all jobs and findings.
@@ -32,30 +32,32 @@ struct ClusterTotals {
 ClusterTotals TotalsOf(const ClusterState& state);
 
 // Those that lose the most first; of others the name decides.
-void SortByLoss(std::vector<LiveJob>* jobs);
+void SortByLoss(std::vector<wire::LiveJob>* jobs);
 
 // "2026-11-24 12:34:56": UTC.
 std::string UtcText(double seconds_since_1970);
 // How the controller's page calls it: "isolated", "silent", "connected", "no agent".
-std::string StateOf(const LiveHost& host, const LiveSteeringView& steering);
+std::string StateOf(const wire::LiveHost& host, const wire::LiveSteeringView& steering);
 // Times as long as its fastest iteration; 0: unknown.
-double SlowdownOf(const LiveJob& job);
+double SlowdownOf(const wire::LiveJob& job);
 
-report::Document JobTable(std::span<const LiveJob> jobs);
-report::Document LinkTable(std::span<const LiveLink> links);
+report::Document JobTable(std::span<const wire::LiveJob> jobs);
+report::Document LinkTable(std::span<const wire::LiveLink> links);
 report::Document HostTable(const ClusterState& state);
 // Args: all: also those that are over.
-report::Document FindingTable(std::span<const LiveFinding> findings, bool all);
-report::Document ConnectionTable(const ConnectionList& list);
-report::Document EventTable(std::span<const LiveEvent> events);
+report::Document FindingTable(std::span<const wire::LiveFinding> findings, bool all);
+report::Document ConnectionTable(const wire::ConnectionList& list);
+report::Document EventTable(std::span<const wire::LiveEvent> events);
 
 // Two lines: hosts, jobs, what is lost, findings, steering.
 std::string ClusterSummary(const ClusterState& state);
 
 // All that is known of one.
-report::Document DescribeJob(const LiveJob& job, const ClusterState& state, const ConnectionList& connections);
-report::Document DescribeLink(const LiveLink& link, const ConnectionList& connections);
-report::Document DescribeHost(const LiveHost& host, const ClusterState& state, const ConnectionList& connections);
-report::Document DescribeFinding(const LiveFinding& finding);
+report::Document DescribeJob(const wire::LiveJob& job, const ClusterState& state,
+                             const wire::ConnectionList& connections);
+report::Document DescribeLink(const wire::LiveLink& link, const wire::ConnectionList& connections);
+report::Document DescribeHost(const wire::LiveHost& host, const ClusterState& state,
+                              const wire::ConnectionList& connections);
+report::Document DescribeFinding(const wire::LiveFinding& finding);
 
 }  // namespace fairlead::cli

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "codec/json_archive.h"
 #include "report/json_value.h"
+#include "wire/cluster_records.h"
 
 namespace httplib {
 class Client;
@@ -44,11 +44,7 @@ class ControllerHttp {
   // What was got from `path`, as a record.
   template <class Record>
   Result<Record> Read(const report::Json& json, const std::string& path) const {
-    Record record;
-    const std::string error = codec::ReadValue(json, codec::UnknownKeys::kIgnored, &record);
-    if (error.empty()) return record;
-    return Unavailable(place(path) + " can't be read (" + codec::WithoutJoint(error) +
-                       "); is the controller of another version?");
+    return wire::ReadAnswer<Record>(json, place(path));
   }
 
   const std::string& server() const { return url_; }

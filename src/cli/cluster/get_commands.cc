@@ -56,36 +56,38 @@ Result<Answer> List(ControllerHttp* controller, const std::string& path, const a
 
 Result<Answer> AskFor(const GetOptions& options, ControllerHttp* controller) {
   if (options.what == "jobs") {
-    return List<JobList>(controller, "/v1/jobs", [](JobList list) {
+    return List<wire::JobList>(controller, "/v1/jobs", [](wire::JobList list) {
       SortByLoss(&list.jobs);
       return JobTable(list.jobs);
     });
   }
   if (options.what == "links") {
-    return List<LinkList>(controller, "/v1/links", [&](LinkList list) {
+    return List<wire::LinkList>(controller, "/v1/links", [&](wire::LinkList list) {
       if (!options.all)
-        std::erase_if(list.links, [](const LiveLink& link) { return link.queue_pairs == 0 && link.health >= 1; });
-      std::ranges::stable_sort(list.links, std::greater<>(), &LiveLink::load);
+        std::erase_if(list.links, [](const wire::LiveLink& link) { return link.queue_pairs == 0 && link.health >= 1; });
+      std::ranges::stable_sort(list.links, std::greater<>(), &wire::LiveLink::load);
       return LinkTable(list.links);
     });
   }
   if (options.what == "hosts") {
     ClusterState state;
     FL_RETURN_IF_ERROR(AskForMarks(controller, &state));
-    return List<HostList>(controller, "/v1/hosts", [&](HostList list) {
+    return List<wire::HostList>(controller, "/v1/hosts", [&](wire::HostList list) {
       state.hosts = std::move(list.hosts);
       return HostTable(state);
     });
   }
   if (options.what == "findings") {
-    return List<FindingList>(controller, "/v1/findings",
-                             [&](const FindingList& list) { return FindingTable(list.findings, options.all); });
+    return List<wire::FindingList>(controller, "/v1/findings", [&](const wire::FindingList& list) {
+      return FindingTable(list.findings, options.all);
+    });
   }
   if (options.what == "events") {
-    return List<EventList>(controller, "/v1/events", [](const EventList& list) { return EventTable(list.events); });
+    return List<wire::EventList>(controller, "/v1/events",
+                                 [](const wire::EventList& list) { return EventTable(list.events); });
   }
-  return List<ConnectionList>(controller, ConnectionsPath(options.job, options.limit),
-                              [](const ConnectionList& list) { return ConnectionTable(list); });
+  return List<wire::ConnectionList>(controller, ConnectionsPath(options.job, options.limit),
+                                    [](const wire::ConnectionList& list) { return ConnectionTable(list); });
 }
 
 int RunGet(const GetOptions& options) {
@@ -121,22 +123,22 @@ const Item* FindNamed(const std::vector<Item>& items, const std::string& name) {
 Result<Document> Describe(const DescribeOptions& options, ControllerHttp* controller) {
   FL_ASSIGN_OR_RETURN(const ClusterState state, AskForState(controller, options.kind == "link"));
   if (options.kind == "finding") {
-    for (const LiveFinding& finding : state.findings) {
+    for (const wire::LiveFinding& finding : state.findings) {
       if (fmt::format("{}", finding.id) == options.name) return DescribeFinding(finding);
     }
     return NoSuch(options, "findings --all");
   }
   if (options.kind == "job") {
-    const LiveJob* const job = FindNamed(state.jobs, options.name);
+    const wire::LiveJob* const job = FindNamed(state.jobs, options.name);
     if (job == nullptr) return NoSuch(options, "jobs");
-    FL_ASSIGN_OR_RETURN(const ConnectionList connections, AskForConnections(controller, job->name, 1000));
+    FL_ASSIGN_OR_RETURN(const wire::ConnectionList connections, AskForConnections(controller, job->name, 1000));
     return DescribeJob(*job, state, connections);
   }
-  const LiveLink* const link = FindNamed(state.links, options.name);
+  const wire::LiveLink* const link = FindNamed(state.links, options.name);
   if (options.kind == "link" && link == nullptr) return NoSuch(options, "links --all");
-  const LiveHost* const host = FindNamed(state.hosts, options.name);
+  const wire::LiveHost* const host = FindNamed(state.hosts, options.name);
   if (options.kind == "host" && host == nullptr) return NoSuch(options, "hosts");
-  FL_ASSIGN_OR_RETURN(const ConnectionList connections, AskForConnections(controller, "", kAllConnections));
+  FL_ASSIGN_OR_RETURN(const wire::ConnectionList connections, AskForConnections(controller, "", kAllConnections));
   return link != nullptr ? DescribeLink(*link, connections) : DescribeHost(*host, state, connections);
 }
 
@@ -156,18 +158,18 @@ struct WatchOptions {
 
 // Prints what is new in both lists. Args: last_event, seen: what was printed, or was there at the start.
 Status PrintNews(ControllerHttp* controller, uint64_t* last_event, std::map<uint64_t, bool>* seen, bool is_first) {
-  FL_ASSIGN_OR_RETURN(const EventList events, controller->Get<EventList>("/v1/events"));
-  FL_ASSIGN_OR_RETURN(const FindingList findings, controller->Get<FindingList>("/v1/findings"));
+  FL_ASSIGN_OR_RETURN(const wire::EventList events, controller->Get<wire::EventList>("/v1/events"));
+  FL_ASSIGN_OR_RETURN(const wire::FindingList findings, controller->Get<wire::FindingList>("/v1/findings"));
   // A controller that was started again counts from 1.
   if (!events.events.empty() && events.events.back().number < *last_event) *last_event = 0;
-  for (const LiveEvent& event : events.events) {
+  for (const wire::LiveEvent& event : events.events) {
     if (event.number <= *last_event) continue;
     *last_event = event.number;
     if (is_first) continue;
     fmt::print("{} {:<7} {}: {}\n", event.time_s ? UtcText(*event.time_s) : std::string(19, ' '), event.severity,
                report::CleanText(event.subject), report::CleanText(event.text));
   }
-  for (const LiveFinding& finding : findings.findings) {
+  for (const wire::LiveFinding& finding : findings.findings) {
     const bool holds = !finding.cleared_at_s.has_value();
     const auto [known, is_new] = seen->try_emplace(finding.id, holds);
     if (!is_new && std::exchange(known->second, holds) == holds) continue;

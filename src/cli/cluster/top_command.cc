@@ -103,7 +103,7 @@ std::pair<size_t, size_t> TerminalSize() {
 
 report::Json StateJson(const ClusterState& state, const report::Json& jobs) {
   size_t num_connected = 0;
-  for (const LiveHost& host : state.hosts) num_connected += host.connected ? 1 : 0;
+  for (const wire::LiveHost& host : state.hosts) num_connected += host.connected ? 1 : 0;
   const auto [gpus, lost_gpus, num_findings] = TotalsOf(state);
   return {{"server", state.server},
           {"time_s", state.now_s},
@@ -132,9 +132,10 @@ int ShowOnce(const TopOptions& options, ControllerHttp* controller) {
 }
 
 Result<report::Document> DescribeShown(const TopScreen& screen, const ClusterState& state, ControllerHttp* controller) {
-  for (const LiveJob& job : state.jobs) {
+  for (const wire::LiveJob& job : state.jobs) {
     if (job.name != screen.described_job()) continue;
-    FL_ASSIGN_OR_RETURN(const ConnectionList connections, AskForConnections(controller, job.name, kConnectionsShown));
+    FL_ASSIGN_OR_RETURN(const wire::ConnectionList connections,
+                        AskForConnections(controller, job.name, kConnectionsShown));
     return DescribeJob(job, state, connections);
   }
   return report::Document("The job has no connections any more.\n");

@@ -86,22 +86,23 @@ bool TopScreen::Press(int key) {
   return true;
 }
 
-void TopScreen::Sort(std::vector<LiveJob>* jobs) const {
+void TopScreen::Sort(std::vector<wire::LiveJob>* jobs) const {
   SortByLoss(jobs);
   const auto by = [&](const auto& value) {
-    std::ranges::stable_sort(*jobs, [&](const LiveJob& a, const LiveJob& b) { return value(a) > value(b); });
+    std::ranges::stable_sort(*jobs,
+                             [&](const wire::LiveJob& a, const wire::LiveJob& b) { return value(a) > value(b); });
   };
   switch (order_) {
     case Order::kLoss:
       break;
     case Order::kSlowdown:
-      by([](const LiveJob& job) { return SlowdownOf(job); });
+      by([](const wire::LiveJob& job) { return SlowdownOf(job); });
       break;
     case Order::kGpus:
-      by([](const LiveJob& job) { return job.gpus; });
+      by([](const wire::LiveJob& job) { return job.gpus; });
       break;
     case Order::kName:
-      std::ranges::sort(*jobs, {}, &LiveJob::name);
+      std::ranges::sort(*jobs, {}, &wire::LiveJob::name);
       break;
   }
 }
@@ -109,17 +110,17 @@ void TopScreen::Sort(std::vector<LiveJob>* jobs) const {
 report::Document TopScreen::Table(const ClusterState& state) {
   switch (view_) {
     case TopView::kJobs: {
-      std::vector<LiveJob> jobs = state.jobs;
+      std::vector<wire::LiveJob> jobs = state.jobs;
       Sort(&jobs);
       job_names_.clear();
-      for (const LiveJob& job : jobs) job_names_.push_back(job.name);
+      for (const wire::LiveJob& job : jobs) job_names_.push_back(job.name);
       return JobTable(jobs);
     }
     case TopView::kFindings:
       return FindingTable(state.findings, false);
     case TopView::kLinks: {
-      std::vector<LiveLink> links = state.links;
-      std::ranges::stable_sort(links, std::greater<>(), &LiveLink::load);
+      std::vector<wire::LiveLink> links = state.links;
+      std::ranges::stable_sort(links, std::greater<>(), &wire::LiveLink::load);
       return LinkTable(links);
     }
     case TopView::kHosts:

@@ -32,7 +32,7 @@ class TopScreen {
   enum class Order { kLoss, kName, kSlowdown, kGpus };
 
   void Show(TopView view);
-  void Sort(std::vector<LiveJob>* jobs) const;
+  void Sort(std::vector<wire::LiveJob>* jobs) const;
   report::Document Table(const ClusterState& state);
 
   TopView view_ = TopView::kJobs;

@@ -21,7 +21,7 @@ ClusterState StateOfJobs(size_t num_jobs) {
   state.server = "http://controller:8080";
   state.now_s = 1.7e9;
   for (size_t j = 0; j < num_jobs; ++j) {
-    LiveJob job;
+    wire::LiveJob job;
     job.name = "job" + std::to_string(j);
     job.gpus = 8;
     job.iteration_s = 1.0 + 0.01 * static_cast<double>(j);
@@ -104,7 +104,7 @@ TEST(TopScreenTest, EnterDescribesTheSelectedJobAndEscapeGoesBack) {
 }
 
 TEST(ClusterReportTest, HostsThatAreIsolatedOrSilentAreCalledThat) {
-  LiveSteeringView steering;
+  wire::LiveSteeringView steering;
   steering.isolated = {"h1"};
   steering.hosts = {{"h1", "isolated"}, {"h2", "spare"}};
   EXPECT_EQ(StateOf({.name = "h0", .connected = true}, steering), "connected");

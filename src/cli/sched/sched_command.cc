@@ -5,18 +5,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/nearest_word.h"
 #include "cli/command.h"
 #include "cli/named_choice.h"
 #include "cli/output_files.h"
 #include "cli/sched/sched_report.h"
+#include "cli/sched/sched_settings.h"
 #include "report/number_format.h"
 #include "report/text_table.h"
 #include "scheduling/allocation_registry.h"
@@ -52,65 +51,6 @@ struct SchedRunOptions {
   std::string html;
 };
 
-Result<sim::ElasticCluster> ParseCluster(const std::string& text) {
-  sim::ElasticCluster cluster;
-  const char* const end = text.data() + text.size();
-  const auto nodes = std::from_chars(text.data(), end, cluster.num_nodes);
-  const bool has_x = nodes.ec == std::errc() && nodes.ptr != end && *nodes.ptr == 'x';
-  if (has_x) {
-    const auto gpus = std::from_chars(nodes.ptr + 1, end, cluster.gpus_per_node);
-    constexpr uint64_t kMostGpus = 1'000'000;
-    const bool is_pair =
-        gpus.ec == std::errc() && gpus.ptr == end && cluster.num_nodes > 0 && cluster.gpus_per_node > 0;
-    if (is_pair && uint64_t{cluster.num_nodes} * cluster.gpus_per_node <= kMostGpus) return cluster;
-  }
-  return InvalidArgument(
-      fmt::format("--cluster: expected NODESxGPUS, such as 16x4, at most a million GPUs; found '{}'", text));
-}
-
-// "option=value" for every policy that has the option, "policy.option=value" for one.
-struct Setting {
-  std::string policy;  // empty: all that have it
-  std::string option;
-  double value = 0;
-};
-
-Result<Setting> ParseSetting(const std::string& text) {
-  Setting setting;
-  const size_t equals = text.find('=');
-  const std::string left = text.substr(0, equals);
-  const size_t dot = left.find('.');
-  if (dot != std::string::npos) setting.policy = left.substr(0, dot);
-  setting.option = dot == std::string::npos ? left : left.substr(dot + 1);
-  if (equals != std::string::npos) {
-    const char* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data() + equals + 1, end, setting.value);
-    if (read.ec == std::errc() && read.ptr == end && !setting.option.empty()) return setting;
-  }
-  return InvalidArgument(fmt::format("--set: expected OPTION=NUMBER or POLICY.OPTION=NUMBER, found '{}'", text));
-}
-
-bool HasOption(const std::string& policy, const std::string& option) {
-  const auto options = scheduling::AllocationPolicyOptions(policy);
-  return std::ranges::find(options, option, &scheduling::PolicyOption::name) != options.end();
-}
-
-// A setting that no policy of the run takes is a mistake.
-Status CheckTaken(const Setting& setting, const std::vector<std::string>& policies) {
-  std::vector<std::string> known;
-  for (const std::string& policy : policies) {
-    if (!setting.policy.empty() && setting.policy != policy) continue;
-    if (HasOption(policy, setting.option)) return OkStatus();
-    for (const auto& option : scheduling::AllocationPolicyOptions(policy)) known.emplace_back(option.name);
-  }
-  if (!setting.policy.empty() && std::ranges::find(policies, setting.policy) == policies.end()) {
-    return InvalidArgument(fmt::format("--set {}.{}: that policy is not run; --policy has {}", setting.policy,
-                                       setting.option, fmt::join(policies, ", ")));
-  }
-  if (known.empty()) return InvalidArgument(fmt::format("--set {}: these policies have no options", setting.option));
-  return InvalidArgument("--set: " + UnknownName("option", setting.option, known));
-}
-
 struct ChosenPolicy {
   std::string label;
   bool chooses_batches = false;
@@ -129,8 +69,7 @@ Result<std::vector<ChosenPolicy>> CreatePolicies(const SchedRunOptions& options)
     PolicySettings own;
     ChosenPolicy policy{name, std::ranges::find(options.batch_choosers, name) != options.batch_choosers.end(), nullptr};
     for (const Setting& setting : settings) {
-      const bool is_meant = setting.policy.empty() ? HasOption(name, setting.option) : setting.policy == name;
-      if (!is_meant) continue;
+      if (!IsMeantFor(setting, name)) continue;
       own[setting.option] = setting.value;
       policy.label += fmt::format(" {}={}", setting.option, setting.value);
     }

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/steady_seconds.h"
 #include "lab/trainer/checkpoint.h"
 #include "lab/trainer/chunk.h"
 #include "lab/trainer/iteration_state.h"
@@ -29,10 +30,6 @@ namespace {
 // Longest sleep: a signal that comes just before one is seen after it.
 constexpr double kSleepMax = 0.1;
 constexpr size_t kBufferBytes = 256 * 1024;
-
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 class Worker {
  public:
@@ -54,7 +51,7 @@ class Worker {
 
   // The iteration that just ended, or nothing when it did not: stopped, or a peer was lost.
   std::optional<std::string> SimulateIteration(uint64_t index) {
-    const double begin_s = NowSeconds();
+    const double begin_s = SteadySeconds();
     const TrainerRequests& requests = control_.Look();
     PreparePhases(requests.bad_order);
     IterationState state(
@@ -63,13 +60,13 @@ class Worker {
     BeginIteration(index, &state);
     while (!state.is_over()) {
       if (stop_ || !MoveData(&state)) return std::nullopt;
-      const double now_s = NowSeconds();
+      const double now_s = SteadySeconds();
       Advance(now_s, &state);
       if (state.is_over()) break;
       if (!Sleep(state, now_s)) return std::nullopt;
-      Advance(NowSeconds(), &state);
+      Advance(SteadySeconds(), &state);
     }
-    const double end_s = NowSeconds();
+    const double end_s = SteadySeconds();
     return fmt::format(R"({{"iteration": {}, "begin_s": {:.6f}, "seconds": {:.6f}, "exposed_s": {:.6f}}})", index,
                        begin_s, end_s - begin_s, std::max(0.0, state.exposed_s(end_s)));
   }
@@ -381,8 +378,8 @@ class Worker {
 
 // Sleeps in pieces, so that a signal ends it.
 void SleepFor(double seconds, const std::atomic<bool>& stop) {
-  const double end_s = NowSeconds() + seconds;
-  for (double now_s = NowSeconds(); now_s < end_s && !stop; now_s = NowSeconds()) {
+  const double end_s = SteadySeconds() + seconds;
+  for (double now_s = SteadySeconds(); now_s < end_s && !stop; now_s = SteadySeconds()) {
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(kSleepMax, end_s - now_s)));
   }
 }

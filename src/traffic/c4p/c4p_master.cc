@@ -21,7 +21,8 @@ C4pMaster::C4pMaster(const topology::Fabric& fabric, const C4pOptions& options)
       links_(fabric.num_links(), options.health, options.attribution),
       quiet_(fabric.num_links(), options.absence_probability),
       leases_(options.lease_ttl),
-      probe_plan_(fabric, options.probes) {
+      probe_plan_(fabric, options.probes),
+      imbalance_(options) {
   FL_CHECK(options.Validate().ok());
 }
 
@@ -44,7 +45,7 @@ std::vector<PathAction> C4pMaster::Handle(SimTime clock, std::span<const PathEve
   BalanceIfUneven();
   RetryScans();
   VerifyPorts();
-  RetryHashedPaths();
+  for (const QueuePairRef ref : hashed_.Unseen(time_.now() - options_.scan_timeout)) AskForHashedPath(ref);
   StartProbeRound();
   return TakeActions();
 }
@@ -170,7 +171,7 @@ void C4pMaster::Adopt(QueuePairRef ref, const HeldPath& held) {
   }
   // Adopted queue pairs may be on links known to be down, and those without a path may find one.
   must_replan_ = true;
-  loads_changed_ = true;
+  imbalance_.NoteChange();
   unmanaged_.insert(ref);
   const ConnectionState& connection = connections_.at(ref.connection);
   const auto from = catalogue_.ports(connection.request.source);
@@ -224,13 +225,13 @@ void C4pMaster::RemoveConnection(uint32_t slot) {
     const bool is_rewritten = connections_.at(ref).wire_port != connections_.at(ref).socket_port;
     Occupy(ref, &QueuePairState::socket_port, 0, Leaving::kIsFree);
     Occupy(ref, &QueuePairState::wire_port, 0, is_rewritten ? Leaving::kRests : Leaving::kIsFree);
-    ForgetHashedPath(ref);
+    hashed_.Forget(ref);
     unmanaged_.erase(ref);
     off_plane_.erase(ref);
     moves_.erase(ref);
   }
   connections_.Remove(slot);
-  loads_changed_ = true;
+  imbalance_.NoteChange();
 }
 
 std::vector<PathAction> C4pMaster::TakeActions() {

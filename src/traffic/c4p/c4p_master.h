@@ -12,9 +12,10 @@
 //                       when links return; when a link comes back or loses capacity the overloaded links shed QPs
 //             epoch     QPs on healthy paths with a port that may lead elsewhere now: that port is probed, and if it
 //                       does, a new one is found for the old path: a re-pin, no move
-//             uneven    imbalance over the limit for long enough: the overloaded links shed QPs hashed    where paths
-//             are not chosen, the port that a QP's packets carry is probed: that shows its path silence   a lease that
-//             is not renewed ends, and with it its reservations
+//             uneven    imbalance over the limit for long enough: the overloaded links shed QPs (imbalance_watch.h)
+//             hashed    where paths are not chosen, the port that a QP's packets carry is probed: that shows its path
+//                       (hashed_paths.h)
+//             silence   a lease that is not renewed ends, and with it its reservations
 // Guarantees  every reservation is on links that are up, belongs to one queue pair of one lease, and ends with it. Same
 //             events at the same times: same answers and state. Requests, renewals, announcements and releases may come
 //             twice. A master that has forgotten everything and receives the holders' announcements, with the same
@@ -35,11 +36,12 @@
 #include <set>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "traffic/c4p/c4p_options.h"
 #include "traffic/c4p/connection_table.h"
+#include "traffic/c4p/hashed_paths.h"
+#include "traffic/c4p/imbalance_watch.h"
 #include "traffic/c4p/lease_table.h"
 #include "traffic/c4p/link_watch.h"
 #include "traffic/c4p/path_allocator.h"
@@ -159,25 +161,9 @@ class C4pMaster final : public PathService {
   void VerifyPorts();
   void TakeVerified(const AddressPair& pair);
 
-  // c4p_master_hashed.cc: paths that the fabric's hash chooses.
-  struct HashedPath {
-    uint16_t port = 0;
-    uint64_t epoch = 0;  // of the probe that was asked for last
-    SimTime asked_at;
-    std::vector<LinkId> links;  // as seen last; empty: not yet
-  };
-  // Source, destination, protocol, destination port, source port.
-  using WirePort = std::tuple<NicId, NicId, uint8_t, uint16_t, uint16_t>;
-  WirePort WirePortOf(QueuePairRef ref, uint16_t port) const;
-  void FindOut(QueuePairRef ref, uint16_t port);
+  // c4p_master_links.cc: changes of the fabric, and paths that its hash chooses.
   void AskForHashedPath(QueuePairRef ref);
-  void LearnHashedPaths(const PortScanSeen& scan);
-  void RetryHashedPaths();
-  void AskForAllHashedPaths();
-  void ForgetHashedPath(QueuePairRef ref);
   std::span<const LinkId> LinksOf(QueuePairRef ref) const;
-
-  // c4p_master_links.cc: changes of the fabric.
   void ObserveRound(const ProbeRoundFinished& event);
   void Report(const LinkReported& event);
   void Apply(std::vector<LinkStateChanged> changes);
@@ -220,10 +206,8 @@ class C4pMaster final : public PathService {
 
   std::set<QueuePairRef> unmanaged_;
   std::set<QueuePairRef> off_plane_;  // on another plane than theirs, which had no path
-  std::map<QueuePairRef, HashedPath> hashed_;
-  std::map<WirePort, QueuePairRef> by_wire_port_;
-  std::set<QueuePairRef> asked_for_;  // of hashed_: not seen since
-  std::map<HostId, SimTime> alive_;   // last message of each host's agent
+  HashedPaths hashed_;
+  std::map<HostId, SimTime> alive_;  // last message of each host's agent
 
   // Of the call under way: what changed, and what to do about it.
   bool must_replan_ = false;
@@ -235,10 +219,7 @@ class C4pMaster final : public PathService {
   std::map<QueuePairRef, MoveCause> moves_;
   std::map<HostId, std::vector<PortScan>> scan_orders_;
 
-  bool loads_changed_ = false;
-  double imbalance_ = 1;
-  std::optional<SimTime> uneven_since_;
-  SimTime next_imbalance_check_;
+  ImbalanceWatch imbalance_;
   SimTime next_probe_round_;
   uint64_t num_probe_rounds_ = 0;
   C4pCounters counters_;

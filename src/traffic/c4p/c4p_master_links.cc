@@ -46,7 +46,7 @@ void C4pMaster::Apply(std::vector<LinkStateChanged> changes) {
     actions_.emplace_back(std::move(change));
     if (!allocator_.SetHealth(link, after)) continue;
     must_replan_ = true;
-    loads_changed_ = true;
+    imbalance_.NoteChange();
     if ((before > 0) != (after > 0)) {
       epochs_changed_ = true;
       probe_plan_.ReprobeAround(link);
@@ -73,7 +73,7 @@ void C4pMaster::Replan() {
   if (const auto cause = std::exchange(balance_cause_, {})) Rebalance(*cause);
   if (std::exchange(epochs_changed_, false)) {
     SteerOutdated();
-    AskForAllHashedPaths();
+    for (const QueuePairRef ref : hashed_.All()) AskForHashedPath(ref);
   }
 }
 
@@ -121,23 +121,32 @@ void C4pMaster::Rebalance(MoveCause cause) {
 }
 
 void C4pMaster::BalanceIfUneven() {
-  const SimTime now = time_.now();
-  if (loads_changed_ && now >= next_imbalance_check_) {
-    imbalance_ = allocator_.Imbalance();
-    loads_changed_ = false;
-    next_imbalance_check_ = now + options_.imbalance_period;
-  }
-  if (imbalance_ <= options_.imbalance_limit) {
-    uneven_since_.reset();
-    return;
-  }
-  if (!uneven_since_) uneven_since_ = now;
-  if (now - *uneven_since_ < options_.imbalance_duration) return;
+  if (!imbalance_.Look(time_.now(), [this] { return allocator_.Imbalance(); })) return;
   Rebalance(MoveCause::kImbalance);
-  // The rest can't be helped until something changes.
-  uneven_since_.reset();
-  imbalance_ = 1;
-  loads_changed_ = false;
+  imbalance_.NoteBalanced();
+}
+
+void C4pMaster::AskForHashedPath(QueuePairRef ref) {
+  const ConnectionState& connection = connections_.at(ref.connection);
+  const ConnectionRequest& request = connection.request;
+  const auto from = catalogue_.ports(request.source);
+  const auto to = catalogue_.ports(request.destination);
+  if (from.empty() || to.empty()) return;
+  const uint64_t epoch = ports_.EpochOf(from[0].leaf, to[0].leaf);
+  const uint16_t port = hashed_.NoteAsked(ref, epoch, time_.now());
+  // The host's own hash chooses the plane; the order needs one that there is.
+  scan_orders_[connection.lease.host].push_back({.source = request.source,
+                                                 .destination = request.destination,
+                                                 .plane = 0,
+                                                 .protocol = request.protocol,
+                                                 .destination_port = request.destination_port,
+                                                 .epoch = epoch,
+                                                 .ports = {port}});
+}
+
+std::span<const LinkId> C4pMaster::LinksOf(QueuePairRef ref) const {
+  const ReservationId id = connections_.at(ref).reservation;
+  return id.valid() ? allocator_.reservation(id).route() : hashed_.LinksOf(ref);
 }
 
 // All queue pairs with changes of the fabric between their leaves since their answer.

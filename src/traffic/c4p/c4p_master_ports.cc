@@ -178,7 +178,10 @@ void C4pMaster::Open(const QueuePairOpened& event) {
   if (!slot || connections_.at(*slot).lease.host != event.host) return;
   if (event.queue_pair >= connections_.at(*slot).queue_pairs.size()) return;
   const QueuePairRef ref{*slot, event.queue_pair};
-  if (!options_.chooses_paths) return FindOut(ref, event.port);
+  if (!options_.chooses_paths) {
+    if (hashed_.Follow(ref, connections_.at(*slot).request, event.port)) AskForHashedPath(ref);
+    return;
+  }
   const auto steering_port = [](uint16_t port) { return IsSteeringPort(port) ? port : uint16_t{0}; };
   Occupy(ref, &QueuePairState::socket_port, steering_port(event.socket_port), Leaving::kIsFree);
   Occupy(ref, &QueuePairState::wire_port, steering_port(event.port), Leaving::kRests);
@@ -242,7 +245,7 @@ void C4pMaster::Notify(QueuePairRef ref, MoveCause cause) {
 void C4pMaster::LearnPorts(std::span<const PortScanSeen> scans) {
   std::vector<AddressPair> touched;
   for (const PortScanSeen& scan : scans) {
-    LearnHashedPaths(scan);
+    hashed_.Learn(scan);
     if (!ports_.Learn(scan, time_.now()).ok()) {
       ++counters_.bad_scans;
       continue;

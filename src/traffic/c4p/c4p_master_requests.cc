@@ -119,7 +119,7 @@ std::vector<QueuePairRef> C4pMaster::Place(JobId job, std::span<const QueuePairR
     NoteReservation(refs[i], ids[i]);
     if (ids[i].valid()) placed.push_back(refs[i]);
   }
-  loads_changed_ = true;
+  imbalance_.NoteChange();
   return placed;
 }
 

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
+#include "codec/json_archive.h"
 #include "codec/record.h"
 
-namespace fairlead::cli {
+namespace fairlead::wire {
 
 struct LiveJob {
   std::string name;
@@ -58,8 +60,9 @@ struct LiveFinding {
   std::string syndrome;
   std::vector<std::string> culprits;
   std::vector<std::string> hosts;
-  std::optional<double> confirmed_at_s;
-  std::optional<double> cleared_at_s;  // unset: it holds
+  std::vector<uint32_t> ranks;
+  std::optional<double> confirmed_at_s;  // since 1970; unset: it is suspected only
+  std::optional<double> cleared_at_s;    // unset: it holds
   std::optional<double> confidence;
   std::string action;
   std::string text;
@@ -182,6 +185,7 @@ void Describe(Archive& archive, Record& finding) {
   archive.Optional("syndrome", finding.syndrome);
   archive.Optional("culprits", finding.culprits);
   archive.Optional("hosts", finding.hosts);
+  archive.Optional("ranks", finding.ranks);
   archive.Optional("confirmed_at_s", finding.confirmed_at_s);
   archive.Optional("cleared_at_s", finding.cleared_at_s);
   archive.Optional("confidence", finding.confidence);
@@ -264,4 +268,14 @@ void Describe(Archive& archive, Record& list) {
   archive.Required("events", list.events);
 }
 
-}  // namespace fairlead::cli
+// The answer of a gateway. Args: url: of the answer, for messages. Errors: kUnavailable: it is none of a controller.
+template <class Record>
+Result<Record> ReadAnswer(const codec::Json& json, const std::string& url) {
+  Record record;
+  const std::string error = codec::ReadValue(json, codec::UnknownKeys::kIgnored, &record);
+  if (error.empty()) return record;
+  return Unavailable(url + " can't be read (" + codec::WithoutJoint(error) +
+                     "); is the controller of another version?");
+}
+
+}  // namespace fairlead::wire

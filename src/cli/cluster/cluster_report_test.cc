@@ -1,0 +1,184 @@
+#include "cli/cluster/cluster_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fairlead::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Csv(const report::Document& document) { return document.Render(report::OutputFormat::kCsv); }
+std::string Text(const report::Document& document) { return document.Render(report::OutputFormat::kTable, 200); }
+
+wire::LiveJob JobThatLoses(const std::string& name, std::optional<double> gpus) {
+  wire::LiveJob job;
+  job.name = name;
+  job.gpus = 8;
+  job.lost_gpus = gpus;
+  return job;
+}
+
+wire::LiveFinding FindingAbout(uint64_t id, const std::string& job, std::vector<std::string> hosts) {
+  wire::LiveFinding finding;
+  finding.id = id;
+  finding.job = job;
+  finding.hosts = std::move(hosts);
+  finding.confirmed_at_s = 0;
+  finding.action = "isolate_and_restart";
+  finding.text = "rank 3 is slow";
+  return finding;
+}
+
+wire::LiveConnection ConnectionOf(const std::string& job, const std::string& from, const std::string& to,
+                                  std::vector<std::string> links) {
+  wire::LiveConnection connection;
+  connection.job = job;
+  connection.source = from;
+  connection.destination = to;
+  connection.answer = "unmanaged";
+  connection.links = std::move(links);
+  return connection;
+}
+
+TEST(ClusterReportTest, AHostIsWhatMattersMostAboutIt) {
+  const wire::LiveHost connected{.name = "h1", .connected = true};
+  const wire::LiveHost silent{.name = "h1", .connected = false, .last_message_s = 5};
+  const wire::LiveHost unknown{.name = "h1"};
+  EXPECT_EQ(StateOf(connected, {}), "connected");
+  EXPECT_EQ(StateOf(silent, {}), "silent");
+  EXPECT_EQ(StateOf(unknown, {}), "no agent");
+  wire::LiveSteeringView steering;
+  steering.hosts = {{.name = "h1", .condition = "being tested"}};
+  EXPECT_EQ(StateOf(connected, steering), "being tested");
+  EXPECT_EQ(StateOf(silent, steering), "silent") << "what is not reached does nothing";
+  steering.isolated = {"h1"};
+  EXPECT_EQ(StateOf(silent, steering), "isolated");
+  EXPECT_EQ(StateOf({.name = "h2", .connected = true}, steering), "connected");
+}
+
+TEST(ClusterReportTest, NoJobIsFasterThanItsFastestIteration) {
+  wire::LiveJob job;
+  EXPECT_EQ(SlowdownOf(job), 0) << "unknown";
+  job.iteration_s = 3;
+  EXPECT_EQ(SlowdownOf(job), 0);
+  job.fastest_iteration_s = 2;
+  EXPECT_DOUBLE_EQ(SlowdownOf(job), 1.5);
+  job.fastest_iteration_s = 4;
+  EXPECT_EQ(SlowdownOf(job), 1);
+  job.fastest_iteration_s = 0;
+  EXPECT_EQ(SlowdownOf(job), 0);
+}
+
+TEST(ClusterReportTest, TheGreatestLossComesFirstAndNamesDecideTheRest) {
+  std::vector<wire::LiveJob> jobs = {JobThatLoses("c", std::nullopt), JobThatLoses("b", 0), JobThatLoses("a", 0.5),
+                                     JobThatLoses("d", 3)};
+  SortByLoss(&jobs);
+  std::string order;
+  for (const wire::LiveJob& job : jobs) order += job.name;
+  EXPECT_EQ(order, "dabc");
+}
+
+TEST(ClusterReportTest, TotalsCountWhatHolds) {
+  ClusterState state;
+  state.jobs = {JobThatLoses("a", 1.5), JobThatLoses("b", std::nullopt), JobThatLoses("c", 0.25)};
+  state.findings = {FindingAbout(1, "a", {}), FindingAbout(2, "a", {})};
+  state.findings[1].cleared_at_s = 9;
+  const ClusterTotals totals = TotalsOf(state);
+  EXPECT_EQ(totals.gpus, 24u);
+  EXPECT_DOUBLE_EQ(totals.lost_gpus, 1.75);
+  EXPECT_EQ(totals.findings, 1u);
+  EXPECT_THAT(ClusterSummary(state), AllOf(HasSubstr("hosts: none"), HasSubstr("jobs: 3 on 24 GPUs, losing 1.8"),
+                                           HasSubstr("1 finding;"), HasSubstr("steering: off, 0 actions")));
+}
+
+TEST(ClusterReportTest, MomentsAreInUtc) {
+  EXPECT_EQ(UtcText(0), "1970-01-01 00:00:00");
+  EXPECT_EQ(UtcText(1'764'000'000.9), "2025-11-24 16:00:00");
+}
+
+TEST(ClusterReportTest, OfManySharersTheFirstAreNamed) {
+  wire::LiveJob job = JobThatLoses("a", 1);
+  job.shares_with = {"b", "c", "d"};
+  EXPECT_THAT(Csv(JobTable({&job, 1})), HasSubstr("\"b, c, d\""));
+  job.shares_with = {"b", "c", "d", "e", "f"};
+  EXPECT_THAT(Csv(JobTable({&job, 1})), AllOf(HasSubstr("\"b, c, d and 2 more\""), Not(HasSubstr("e,"))));
+}
+
+TEST(ClusterReportTest, HostsHaveTheirFindingsAndTheAgeOfTheirLastMessage) {
+  ClusterState state;
+  state.now_s = 100;
+  state.hosts = {{.name = "h0", .connected = true, .agent_version = "0.9", .last_message_s = 97},
+                 {.name = "h1", .connected = true, .last_message_s = 101},
+                 {.name = "h2"}};
+  state.findings = {FindingAbout(1, "a", {"h0", "h1"}), FindingAbout(2, "a", {"h0"}), FindingAbout(3, "a", {"h0"})};
+  state.findings[2].cleared_at_s = 50;
+  EXPECT_EQ(Csv(HostTable(state)),
+            "host,state,agent,last message,findings\n"
+            "h0,connected,0.9,3 s,2\n"
+            "h1,connected,,0 s,1\n"
+            "h2,no agent,,,0\n");
+  EXPECT_EQ(Text(HostTable({})), "The fabric has no hosts.\n");
+}
+
+TEST(ClusterReportTest, FindingsThatAreOverAreShownOnRequest) {
+  std::vector<wire::LiveFinding> findings = {FindingAbout(7, "a", {"h0"})};
+  findings[0].confidence = 0.93;
+  EXPECT_THAT(Csv(FindingTable(findings, false)), HasSubstr("7,a,1970-01-01 00:00:00,,93.0 %,isolate_and_restart,"));
+  findings[0].cleared_at_s = 60;
+  EXPECT_EQ(Text(FindingTable(findings, false)), "No finding holds.\n");
+  EXPECT_THAT(Csv(FindingTable(findings, true)), HasSubstr(",over,"));
+  EXPECT_EQ(Text(FindingTable({}, true)), "No fault was found.\n");
+}
+
+TEST(ClusterReportTest, AConnectionWithoutLinksSaysWhy) {
+  wire::ConnectionList list;
+  list.connections = {ConnectionOf("a", "h0/nic0", "h1/nic0", {"l1", "l2"}),
+                      ConnectionOf("a", "h0/nic0", "h2/nic0", {})};
+  list.total = 12;
+  EXPECT_THAT(Text(ConnectionTable(list)),
+              AllOf(HasSubstr("l1 l2"), HasSubstr("unmanaged"), HasSubstr("and 10 more; --limit shows more")));
+  list.total = 2;
+  EXPECT_THAT(Text(ConnectionTable(list)), Not(HasSubstr("more")));
+}
+
+TEST(ClusterReportTest, ALinkNamesItsJobsAndTheirQueuePairs) {
+  wire::LiveLink link;
+  link.name = "leaf0->spine1";
+  wire::ConnectionList list;
+  list.connections = {ConnectionOf("b", "h0/nic0", "h4/nic0", {"leaf0->spine1"}),
+                      ConnectionOf("a", "h1/nic0", "h4/nic0", {"leaf0->spine1", "x"}),
+                      ConnectionOf("b", "h2/nic0", "h4/nic0", {"leaf0->spine1"}),
+                      ConnectionOf("c", "h3/nic0", "h4/nic0", {"leaf0->spine2"})};
+  EXPECT_THAT(Text(DescribeLink(link, list)),
+              AllOf(HasSubstr("a (1 queue pair), b (2 queue pairs)"), Not(HasSubstr("leaf0->spine2"))));
+  EXPECT_THAT(Text(DescribeLink(link, {})), HasSubstr("jobs:            none"));
+}
+
+TEST(ClusterReportTest, AHostNamesTheJobsAtBothEndsOfItsConnections) {
+  wire::ConnectionList list;
+  list.connections = {ConnectionOf("out", "h1/nic0", "h2/nic0", {}), ConnectionOf("in", "h2/nic1", "h1/nic3", {}),
+                      ConnectionOf("other", "h10/nic0", "h2/nic0", {})};
+  ClusterState state;
+  state.findings = {FindingAbout(4, "out", {"h1"}), FindingAbout(5, "other", {"h10"})};
+  const std::string text = Text(DescribeHost({.name = "h1", .connected = true}, state, list));
+  EXPECT_THAT(text, AllOf(HasSubstr("jobs:            in, out\n"), HasSubstr("Findings"), Not(HasSubstr("other"))));
+}
+
+TEST(ClusterReportTest, WhatIsNotKnownIsNotInvented) {
+  const wire::LiveJob job;
+  EXPECT_THAT(Text(DescribeJob(job, {}, {})),
+              AllOf(HasSubstr("lost now:        –"), HasSubstr("shared with:     no other job")));
+  wire::LiveFinding finding;
+  EXPECT_THAT(Text(DescribeFinding(finding)),
+              AllOf(HasSubstr("until:           it holds"), HasSubstr("sure:            –")));
+}
+
+}  // namespace
+}  // namespace fairlead::cli

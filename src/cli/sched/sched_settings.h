@@ -1,0 +1,32 @@
+// Values of options of `fairlead sched run`: the cluster, and settings of policies.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "sim/elastic/training_run.h"
+
+namespace fairlead::cli {
+
+// "16x4": nodes times GPUs, at most a million. Errors: kInvalidArgument, naming --cluster and what was found.
+Result<sim::ElasticCluster> ParseCluster(const std::string& text);
+
+// "option=value" for every policy that has the option, "policy.option=value" for one.
+struct Setting {
+  std::string policy;  // empty: all that have it
+  std::string option;
+  double value = 0;
+};
+
+// Errors: kInvalidArgument, naming --set and what was found.
+Result<Setting> ParseSetting(const std::string& text);
+
+// Whether a policy of a run is meant by the setting.
+bool IsMeantFor(const Setting& setting, const std::string& policy);
+
+// Errors: kInvalidArgument: no policy of the run takes the setting, which is a mistake.
+Status CheckTaken(const Setting& setting, std::span<const std::string> policies);
+
+}  // namespace fairlead::cli
