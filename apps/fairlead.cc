@@ -8,5 +8,5 @@ int main(int argc, char** argv) {
   return cli::RunFairlead(
       argc, argv,
       std::vector<cli::AddCommands>{cli::AddSimCommands, cli::AddExplainCommand, cli::AddScenarioFileCommands,
-                                    cli::AddWorkloadCommands, cli::AddReferenceCommands});
+                                    cli::AddWorkloadCommands, cli::AddJobCommands, cli::AddReferenceCommands});
 }

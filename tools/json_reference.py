@@ -105,6 +105,7 @@ class Reference:
             ("sched run", ("sched", "run", "sched.csv", "--policy", "tiresias")),
             ("workload show", ("workload", "show", str(self.source / "workloads/moe-32.txt"))),
             ("fabric show", ("fabric", "show", str(self.source / "fabrics/crux-testbed.yaml"))),
+            ("job check", ("job", "check", str(self.source / "tests/e2e/elastic_job.sh"))),
             ("doctor", ("doctor", "--for", "sim")),
             ("diag analyze", ("diag", "analyze", "job.jsonl")),
             ("diag drill", ("diag", "drill", "--fault", "gpu_hang@900:5", "--minutes", "40")),

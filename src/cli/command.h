@@ -75,6 +75,7 @@ void AddDiagSimulateCommand(CLI::App* diag, Invocation* invocation);
 void AddDiagDrillCommand(CLI::App* diag, Invocation* invocation);
 void AddDoctorCommand(CLI::App& app, Invocation* invocation);
 void AddFabricCommands(CLI::App& app, Invocation* invocation);
+void AddJobCommands(CLI::App& app, Invocation* invocation);
 void AddExplainCommand(CLI::App& app, Invocation* invocation);
 void AddReferenceCommands(CLI::App& app, Invocation* invocation);
 void AddScenarioFileCommands(CLI::App& app, Invocation* invocation);

@@ -30,8 +30,8 @@
 namespace fairlead::slurm {
 
 struct EngineOptions {
-  // Between two readings, > 0. Shorter: ends of jobs and free spares are seen sooner; a reading of 2,000 jobs costs Slurm's
-  // programs 0.08 s.
+  // Between two readings, > 0. Shorter: ends of jobs and free spares are seen sooner; a reading of 2,000 jobs costs
+  // Slurm's programs 0.08 s.
   std::chrono::milliseconds period{10'000};
   // Reservation that keeps spares free, "fairlead…"; empty: there is none, and spares are the controller's own.
   std::string spares = {};

@@ -1,8 +1,9 @@
 // Does a batch script keep the contract of elastic jobs (docs/operate/slurm.md), and if not, which line helps?
 //
-// Read as sbatch reads it: options are in lines that begin with "#SBATCH", up to the first line that is neither a comment
-// nor empty; later ones are none. Of an option that comes twice the last one counts. Options of the command line are not
-// seen. What a program does on a signal can't be read from its script: that it is told is checked, not what it makes of it.
+// Read as sbatch reads it: options are in lines that begin with "#SBATCH", up to the first line that is neither a
+// comment nor empty; later ones are none. Of an option that comes twice the last one counts. Options of the command
+// line are not seen. What a program does on a signal can't be read from its script: that it is told is checked, and not
+// what it makes of it.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,9 @@ struct ScriptCheck {
 // "kept", "broken", "better".
 std::string_view Name(ScriptCheck::State state);
 
-// One for each part of the contract, always all of them and in the same order. Bytes of the script are shown printable and
-// shortened. Errors: kInvalidArgument: it is no script (it does not begin with "#!"), or has a zero byte. Cost: linear.
+// One for each part of the contract, always all of them and in the same order. Bytes of the script are shown printable
+// and shortened. Errors: kInvalidArgument: it is no script (it does not begin with "#!"), or has a zero byte.
+// Cost: linear.
 Result<std::vector<ScriptCheck>> CheckJobScript(std::string_view script);
 
 bool IsContractKept(const std::vector<ScriptCheck>& checks);

@@ -1,5 +1,5 @@
-// The steps of steering on a small Slurm: what they do, what they refuse, and what becomes of them when their process is
-// killed at any moment.
+// The steps of steering on a small Slurm: what they do, what they refuse, and what becomes of them when their process
+// is killed at any moment.
 #include "slurm/steering_steps.h"
 
 #include <gmock/gmock.h>

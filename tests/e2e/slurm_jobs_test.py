@@ -173,6 +173,14 @@ class SlurmJobsTest(unittest.TestCase):
         cluster.run("scontrol", "requeuehold", held)
         cluster.wait_for(held, "PENDING")
         self.assertIn(f"job {held} released", watchdog(), "it was stopped to get another size")
+        # As the controller marks any job that it stops to give it other hosts.
+        stopped = self.submit("sleep 1000", "-N1", "--requeue")
+        cluster.wait_for(stopped, "RUNNING")
+        cluster.run("scontrol", "update", f"JobId={stopped}", "AdminComment=fairlead:v1 stopped")
+        cluster.run("scontrol", "requeuehold", stopped)
+        cluster.wait_for(stopped, "PENDING")
+        self.assertIn(f"job {stopped} released", watchdog())
+        cluster.run("scancel", stopped)
         for dead in ("garbage", "-5", ""):
             alive.write_text(dead)
             job = self.submit_elastic()
