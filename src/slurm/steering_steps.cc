@@ -316,9 +316,9 @@ Result<StepProgress> SteeringSteps::Test(const StepOrder& order) {
   if (options_.test_program.empty()) return Refused(fmt::format("no test is set up: {} stays isolated", host));
   if (const auto test = tests_.find(host); test != tests_.end()) {
     if (test->second.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return Underway("the test runs");
-    const Result<int> exit_code = test->second.get();
-    tests_.erase(test);
-    return EndTest(order, exit_code);
+    FL_ASSIGN_OR_RETURN(StepProgress end, EndTest(order, test->second.get()));
+    if (end.kind != Kind::kUnderway) tests_.erase(test);
+    return end;
   }
   FL_ASSIGN_OR_RETURN(const Node node, reader_.ReadNode(host));
   FL_ASSIGN_OR_RETURN(const auto begun, FindReservation(reservation));
@@ -332,9 +332,9 @@ Result<StepProgress> SteeringSteps::Test(const StepOrder& order) {
   FL_ASSIGN_OR_RETURN(StepProgress opened, Carry(slurm::ReturnHost{host}));
   if (opened.kind != Kind::kDone) return opened;
   tests_[host] = std::async(std::launch::async, [this, host, reservation]() -> Result<int> {
-    if (options_.run_test) return options_.run_test(host, reservation, is_over_);
-    return RunBySrun(options_.test_program, host, reservation, is_over_);
-  });
+                   if (options_.run_test) return options_.run_test(host, reservation, is_over_);
+                   return RunBySrun(options_.test_program, host, reservation, is_over_);
+                 }).share();
   return Underway("the test begins");
 }
 

@@ -129,7 +129,7 @@ class SteeringSteps {
   ProgramReader reader_;
   Writer writer_;
   std::atomic<bool> is_over_ = false;
-  std::map<std::string, std::future<Result<int>>> tests_;  // [host]
+  std::map<std::string, std::shared_future<Result<int>>> tests_;  // [host] until what they found is carried out
 };
 
 }  // namespace fairlead::slurm

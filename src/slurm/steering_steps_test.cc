@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <optional>
 #include <thread>
 
 #include "slurm/fake_slurm_example.h"
@@ -40,6 +43,7 @@ struct SmallCluster {
   FakeSlurm slurm;
   store::MemoryStore store;
   int test_result = 0;
+  std::atomic<int> num_tests = 0;
 
   SmallCluster() {
     slurm.reservations[kSpares] = {"h5", "root"};
@@ -58,6 +62,7 @@ struct SmallCluster {
     options.run_test = [this](const std::string& host, const std::string& reservation, const std::atomic<bool>&) {
       EXPECT_EQ(slurm.nodes.at(host).state, "IDLE");
       EXPECT_EQ(slurm.reservations.at(reservation).nodes, host);
+      ++num_tests;
       return Result<int>(test_result);
     };
     return options;
@@ -133,6 +138,25 @@ TEST_F(SteeringStepsTest, AJobGoesOnWithoutItsSickHost) {
   EXPECT_EQ(slurm_.reservations.size(), 1u);
   EXPECT_EQ(slurm_.reservations[kSpares].nodes, "h1") << "the one that went, and the one that came";
   EXPECT_THAT(*world_.store.List(""), IsEmpty());
+}
+
+// Slurm is away in the moment in which the test of a host ends: what it found is not lost, and no host is tested twice.
+TEST_F(SteeringStepsTest, ATestIsNotRepeatedBecauseSlurmWasAway) {
+  ASSERT_EQ(Go(Isolation("h1")).kind, Kind::kDone);
+  slurm_.jobs.erase(7);
+  world_.test_result = 3;
+  const StepOrder order = OfHost(TestHost{}, "h1");
+  while (world_.num_tests == 0) ASSERT_TRUE(steps_.Go(order).ok());
+  slurm_.is_away = true;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (steps_.Go(order).ok() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  slurm_.is_away = false;
+  const StepProgress progress = Go(order);
+  EXPECT_EQ(progress.kind, Kind::kDone);
+  EXPECT_EQ(progress.is_healthy, std::optional(false));
+  EXPECT_EQ(world_.num_tests, 1);
 }
 
 TEST_F(SteeringStepsTest, WhatIsDoneAlreadyIsDone) {
