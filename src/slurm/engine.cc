@@ -244,13 +244,10 @@ void Engine::Note(Severity severity, std::string subject, std::string text) cons
 
 // One event when it begins, and one when it is over.
 void Engine::NoteOnce(const std::string& subject, const Status& status) {
-  const bool was_told = faults_.contains(subject);
-  if (status.ok() && was_told) Note(Severity::kInfo, subject, "goes on");
-  if (!status.ok() && !was_told) Note(Severity::kWarning, subject, status.message());
   if (status.ok()) {
-    faults_.erase(subject);
-  } else {
-    faults_[subject] = status.message();
+    if (faults_.erase(subject) > 0) Note(Severity::kInfo, subject, "goes on");
+  } else if (faults_.insert(subject).second) {
+    Note(Severity::kWarning, subject, status.message());
   }
 }
 
