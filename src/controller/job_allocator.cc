@@ -51,6 +51,14 @@ std::string WordsOf(const scheduling::JobReason& reason, size_t num_jobs) {
 
 }  // namespace
 
+SpeedSource SpeedsOfProfiles(SpeedProfiler profiler) {
+  return [profiler = std::move(profiler)](const model::Job& job) -> Result<std::unique_ptr<prediction::JobSpeed>> {
+    FL_ASSIGN_OR_RETURN(std::vector<prediction::SpeedPoint> profile, profiler(job));
+    FL_ASSIGN_OR_RETURN(prediction::ContendedSpeed speed, prediction::ContendedSpeed::Create(std::move(profile)));
+    return std::unique_ptr<prediction::JobSpeed>(std::make_unique<prediction::ContendedSpeed>(std::move(speed)));
+  };
+}
+
 std::vector<uint32_t> UsableSizes(const model::Job& job, size_t cluster_gpus) {
   std::vector<uint32_t> sizes = job.elasticity.sizes;
   if (sizes.empty()) sizes.push_back(job.num_gpus);
@@ -60,26 +68,36 @@ std::vector<uint32_t> UsableSizes(const model::Job& job, size_t cluster_gpus) {
 
 JobAllocator::JobAllocator(const topology::Fabric& fabric, AllocationOptions options)
     : fabric_(&fabric), options_(std::move(options)) {
-  FL_CHECK(options_.policy != nullptr && options_.profiler);
+  FL_CHECK(options_.policy != nullptr && options_.speeds);
   hosts_.assign(fabric.num_hosts(), HostState::kUp);
   is_used_spare_.assign(fabric.num_hosts(), 0);
 }
 
-Status JobAllocator::Submit(const model::Job& job, SimTime now) {
+Status JobAllocator::Submit(const model::Job& job, SimTime now, const JobHistory& history) {
   if (entries_.contains(job.id)) return OkStatus();
   const std::vector<uint32_t> sizes = UsableSizes(job, fabric_->num_gpus());
   FL_RETURN_IF_ERROR(CheckSizes(job, sizes, *fabric_));
-  FL_ASSIGN_OR_RETURN(std::vector<prediction::SpeedPoint> profile, options_.profiler(job));
-  FL_ASSIGN_OR_RETURN(prediction::ContendedSpeed speed, prediction::ContendedSpeed::Create(std::move(profile)));
-  Entry entry(job, std::move(speed));
-  FL_CHECK_MSG(sizes.size() == entry.speed.profile().size(), "a profile must have a point for each size");
+  Entry entry;
+  entry.job = job;
+  FL_ASSIGN_OR_RETURN(entry.speed, options_.speeds(job));
+  FL_CHECK_MSG(sizes.size() == entry.speed->num_sizes(), "a profile must have a point for each size");
   for (const uint32_t gpus : sizes) entry.sizes.push_back({gpus, 0, 0});
   entry.requested = static_cast<uint32_t>(std::ranges::find(sizes, job.num_gpus) - sizes.begin());
   entry.waiting_since = now;
+  entry.attained_service = history.attained_service;
+  entry.executed_s = history.executed_s;
+  entry.num_starts = history.num_starts;
+  entry.iterations_done = history.iterations_done;
   entry.is_predictable = job.elasticity.predictable_after.value_or(1) <= 0;
   entries_.emplace(job.id, std::move(entry));
   has_arrival_ = true;
   return OkStatus();
+}
+
+JobHistory JobAllocator::HistoryOf(JobId id) const {
+  const Entry& entry = entries_.at(id);
+  const uint32_t of_now = entry.current.empty() ? 0 : 1;
+  return {entry.attained_service, entry.executed_s, entry.num_starts - of_now, entry.iterations_done};
 }
 
 void JobAllocator::Remove(JobId job, SimTime now) {
@@ -108,8 +126,27 @@ void JobAllocator::Adopt(const JobProgressed& progress) {
     has_flip_ = true;
   }
   if (!options_.learns_speeds) return;
-  entry.speed.Observe(NumGpus(entry.current), static_cast<uint32_t>(entry.current.size()), progress.iteration_time,
-                      progress.measured_for);
+  entry.speed->Observe(NumGpus(entry.current), static_cast<uint32_t>(entry.current.size()), progress.iteration_time,
+                       progress.measured_for);
+}
+
+void JobAllocator::Adopt(const JobFound& found, SimTime now) {
+  const auto known = entries_.find(found.job);
+  if (known == entries_.end() || known->second.current == found.nodes) return;
+  CountService(now);
+  Move(found.nodes, now, &known->second);
+  has_host_news_ = true;
+}
+
+void JobAllocator::Adopt(const RestartMeasured& restart) {
+  const auto known = entries_.find(restart.job);
+  if (known != entries_.end()) known->second.job.elasticity.restart_cost = restart.cost;
+}
+
+void JobAllocator::Adopt(const SpeedMeasured& speed) {
+  const auto known = entries_.find(speed.job);
+  if (known == entries_.end()) return;
+  known->second.speed->Observe(speed.num_gpus, speed.num_hosts, speed.iteration_time, speed.measured_for);
 }
 
 void JobAllocator::Adopt(const HostStateChanged& change) {
@@ -196,7 +233,7 @@ scheduling::Trigger JobAllocator::FindTrigger() const {
 }
 
 scheduling::AllocationJob JobAllocator::Describe(Entry& entry) const {
-  for (size_t k = 0; k < entry.sizes.size(); ++k) entry.sizes[k].iteration_s = entry.speed.Predict(k).value();
+  for (size_t k = 0; k < entry.sizes.size(); ++k) entry.sizes[k].iteration_s = entry.speed->Predict(k).value();
   scheduling::AllocationJob described;
   described.id = entry.job.id;
   described.submission = entry.job.arrival;
@@ -211,7 +248,7 @@ scheduling::AllocationJob JobAllocator::Describe(Entry& entry) const {
   described.num_restarts = entry.num_starts > 0 ? entry.num_starts - 1 : 0;
   described.restart_cost_s = entry.job.elasticity.restart_cost.seconds().value();
   described.is_predictable = entry.is_predictable;
-  described.prediction_error = entry.speed.relative_error();
+  described.prediction_error = entry.speed->relative_error();
   if (entry.is_predictable) {
     described.remaining_iterations =
         std::max(0.0, static_cast<double>(entry.job.num_iterations) - entry.iterations_done);
@@ -231,11 +268,11 @@ scheduling::AllocationSnapshot JobAllocator::TakeSnapshot(SimTime now) {
   return snapshot;
 }
 
-void JobAllocator::Carry(const scheduling::JobGrant& grant, SimTime now, Entry* entry) {
+void JobAllocator::Move(const std::vector<scheduling::NodeShare>& nodes, SimTime now, Entry* entry) {
   const bool was_running = !entry->current.empty();
-  entry->current = grant.nodes;
+  entry->current = nodes;
   entry->resized_at = now;
-  if (grant.nodes.empty()) {
+  if (nodes.empty()) {
     entry->waiting_since = now;
     return;
   }
@@ -263,7 +300,7 @@ std::vector<AllocationChange> JobAllocator::Decide(SimTime now) {
     const scheduling::JobGrant& grant = plan.jobs[index++];
     entry.memory = grant.memory;
     if (grant.nodes == entry.current) continue;
-    Carry(grant, now, &entry);
+    Move(grant.nodes, now, &entry);
     changes.push_back({id, grant.nodes, WordsOf(grant.reason, snapshot.jobs.size())});
   }
   return changes;

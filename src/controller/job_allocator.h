@@ -3,9 +3,10 @@
 //
 //     jobs, progress, time --> AllocationSnapshot --> policy --> plan -- diff --> AllocationChange
 //
-// Speeds   the speed of a size that the policy receives is the job's profile, corrected by what its iterations took
-//          (prediction/contended_speed.h): contention on the network that the traffic policy did not avoid makes sizes
-//          on several hosts look as slow as they are.
+// Speeds   in a simulation the speed of a size that the policy receives is the job's profile, corrected by what its
+//          iterations took (prediction/contended_speed.h): contention on the network that the traffic policy did not
+//          avoid makes sizes on several hosts look as slow as they are. Of real jobs nobody has a profile: what they
+//          took at other sizes has to do (prediction/measured_speed.h).
 // Nodes    hosts come and go as events. Down and isolated ones have no room: their jobs are placed again or wait. A
 //          draining one keeps the jobs that it has and takes no other. Spare ones join, lowest id first, one for each
 //          that is down or isolated, and drain when it is back.
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,14 +34,17 @@
 
 namespace fairlead::controller {
 
-// How fast a job trains alone at each of its usable sizes: simulated, or measured beforehand.
+// What is known beforehand of how fast a job trains at each of its usable sizes, in this order.
+using SpeedSource = std::function<Result<std::unique_ptr<prediction::JobSpeed>>(const model::Job&)>;
+// How fast a job trains alone at each of them: simulated, or measured beforehand.
 using SpeedProfiler = std::function<Result<std::vector<prediction::SpeedPoint>>(const model::Job&)>;
+SpeedSource SpeedsOfProfiles(SpeedProfiler profiler);
 
 struct AllocationOptions {
   // Null: sizes are fixed, jobs start in order of arrival. Must outlive the controller.
   const scheduling::AllocationPolicy* policy = nullptr;
-  SpeedProfiler profiler;  // needed with a policy
-  // False: the profile is believed whatever is measured.
+  SpeedSource speeds;  // needed with a policy
+  // False: what was known beforehand is believed whatever is measured.
   bool learns_speeds = true;
   scheduling::DecisionObserver observer;  // may be empty
 };
@@ -50,6 +55,36 @@ struct JobProgressed {
   double iterations_done = 0;  // since its first start, stops included
   Seconds iteration_time;      // mean since the last report; 0: none ended
   Seconds measured_for;        // how long that was
+};
+
+// Where a job is in truth, if that may be elsewhere than where it was put: changes of real clusters may fail, and
+// others change them, too.
+struct JobFound {
+  JobId job;
+  std::vector<scheduling::NodeShare> nodes;  // empty: it waits
+};
+
+// What changes of a job's nodes have been found to cost, instead of Elasticity::restart_cost.
+struct RestartMeasured {
+  JobId job;
+  SimDuration cost;
+};
+
+// How long iterations of a job took at a size that it has had before.
+struct SpeedMeasured {
+  JobId job;
+  uint32_t num_gpus = 0;
+  uint32_t num_hosts = 0;
+  Seconds iteration_time;
+  Seconds measured_for;
+};
+
+// What a job has had before this allocator knew it.
+struct JobHistory {
+  double attained_service = 0;  // GPU-seconds
+  double executed_s = 0;        // with GPUs
+  uint32_t num_starts = 0;      // after waiting or with other nodes; not counting the one by which it runs now
+  double iterations_done = 0;
 };
 
 // What a host may be used for.
@@ -83,12 +118,16 @@ class JobAllocator {
   JobAllocator(const topology::Fabric& fabric, AllocationOptions options);
 
   // Sizes beyond the cluster are left out. Errors: kInvalidArgument when the job asks for more than the cluster has, its
-  // sizes are not ascending or miss what it asks for, or its speeds can't be profiled. A job that is known already is
+  // sizes are not ascending or miss what it asks for, or nothing is known of its speeds. A job that is known already is
   // ignored.
-  Status Submit(const model::Job& job, SimTime now);
+  Status Submit(const model::Job& job, SimTime now, const JobHistory& history = {});
   // The job has ended, or can't run after all. Unknown jobs are ignored.
   void Remove(JobId job, SimTime now);
   void Adopt(const JobProgressed& progress);
+  // Where it is already is no news.
+  void Adopt(const JobFound& found, SimTime now);
+  void Adopt(const RestartMeasured& restart);
+  void Adopt(const SpeedMeasured& speed);
   // A state that the host has already is no news. `change.host` is one of the fabric's.
   void Adopt(const HostStateChanged& change);
 
@@ -101,15 +140,16 @@ class JobAllocator {
   // back.
   std::vector<AllocationChange> Decide(SimTime now);
 
+  // Of jobs that are known.
   const model::Job& job(JobId id) const { return entries_.at(id).job; }
+  const std::vector<scheduling::NodeShare>& nodes(JobId id) const { return entries_.at(id).current; }
+  const prediction::JobSpeed& speed(JobId id) const { return *entries_.at(id).speed; }
+  JobHistory HistoryOf(JobId id) const;
 
  private:
   struct Entry {
-    Entry(model::Job submitted, prediction::ContendedSpeed profile)
-        : job(std::move(submitted)), speed(std::move(profile)) {}
-
     model::Job job;
-    prediction::ContendedSpeed speed;
+    std::unique_ptr<prediction::JobSpeed> speed;
     std::vector<scheduling::JobSize> sizes;
     uint32_t requested = 0;
     std::vector<scheduling::NodeShare> current;
@@ -135,7 +175,7 @@ class JobAllocator {
   scheduling::Trigger FindTrigger() const;
   scheduling::AllocationSnapshot TakeSnapshot(SimTime now);
   scheduling::AllocationJob Describe(Entry& entry) const;
-  void Carry(const scheduling::JobGrant& grant, SimTime now, Entry* entry);
+  static void Move(const std::vector<scheduling::NodeShare>& nodes, SimTime now, Entry* entry);
 
   const topology::Fabric* fabric_;
   AllocationOptions options_;

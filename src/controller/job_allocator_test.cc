@@ -55,7 +55,7 @@ class JobAllocatorTest : public ::testing::Test {
     policy_ = scheduling::CreateAllocationPolicy(policy, 1).value();
     ControllerOptions options;
     options.allocation.policy = policy_.get();
-    options.allocation.profiler = ProfileOf;
+    options.allocation.speeds = SpeedsOfProfiles(ProfileOf);
     const auto iterations = [](const model::Job& job, const model::Placement& placement) -> Result<model::Iteration> {
       if (job.name == "bad") return InvalidArgument("bad model");
       model::Iteration iteration;
@@ -231,7 +231,7 @@ TEST_F(JobAllocatorTest, TellsThePolicyWhatIsLeftOnceItCanBeForeseen) {
   policy_ = scheduling::CreateAllocationPolicy("aiturbo", 1).value();
   AllocationOptions options;
   options.policy = policy_.get();
-  options.profiler = ProfileOf;
+  options.speeds = SpeedsOfProfiles(ProfileOf);
   options.observer = [&](const scheduling::AllocationSnapshot& snapshot, const scheduling::AllocationPlan&) {
     seen.push_back(snapshot);
   };
@@ -259,6 +259,82 @@ TEST_F(JobAllocatorTest, TellsThePolicyWhatIsLeftOnceItCanBeForeseen) {
   allocator.Remove(JobId(0), At(102));
   EXPECT_TRUE(allocator.Decide(At(102)).empty());
   EXPECT_EQ(allocator.next_wake_up(), SimTime::Never());
+}
+
+// A cluster on which changes fail: what is so counts, not what was decided.
+TEST_F(JobAllocatorTest, WhereAJobIsInTruthCounts) {
+  std::vector<scheduling::AllocationSnapshot> seen;
+  policy_ = scheduling::CreateAllocationPolicy("fcfs", 1).value();
+  AllocationOptions options;
+  options.policy = policy_.get();
+  options.speeds = SpeedsOfProfiles(ProfileOf);
+  options.observer = [&](const scheduling::AllocationSnapshot& snapshot, const scheduling::AllocationPlan&) {
+    seen.push_back(snapshot);
+  };
+  JobAllocator allocator(fabric_, options);
+  ASSERT_TRUE(allocator.Submit(MakeJob(0, 8, {}), At(0)).ok());
+  const std::vector<AllocationChange> started = allocator.Decide(At(0));
+  ASSERT_EQ(started.size(), 1u);
+  ASSERT_EQ(allocator.nodes(JobId(0)), started[0].nodes);
+
+  allocator.Adopt(JobFound{JobId(0), started[0].nodes}, At(10));
+  EXPECT_TRUE(allocator.Decide(At(10)).empty());
+  ASSERT_EQ(seen.size(), 1u) << "no news";
+
+  // It did not start after all, and is started again.
+  allocator.Adopt(JobFound{JobId(0), {}}, At(20));
+  const std::vector<AllocationChange> again = allocator.Decide(At(20));
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_FALSE(again[0].nodes.empty());
+  EXPECT_FALSE(seen.back().jobs[0].is_running());
+  EXPECT_EQ(seen.back().jobs[0].waiting_since, At(20));
+  EXPECT_EQ(seen.back().jobs[0].attained_service, 160) << "20 s of 8 GPUs that it was thought to have";
+
+  // Somebody else has moved it, and a second job gets the hosts that it does not have.
+  const std::vector<scheduling::NodeShare> elsewhere = {{HostId(2), 8, 0}};
+  allocator.Adopt(JobFound{JobId(0), elsewhere}, At(30));
+  ASSERT_TRUE(allocator.Submit(MakeJob(1, 24, {}), At(30)).ok());
+  const std::vector<AllocationChange> beside = allocator.Decide(At(30));
+  ASSERT_EQ(beside.size(), 1u);
+  EXPECT_EQ(beside[0].job, JobId(1));
+  for (const scheduling::NodeShare& share : beside[0].nodes) EXPECT_NE(share.node, HostId(2));
+
+  allocator.Adopt(RestartMeasured{JobId(0), SimDuration::FromSeconds(Seconds(75))});
+  allocator.Remove(JobId(1), At(40));
+  EXPECT_TRUE(allocator.Decide(At(40)).empty());
+  EXPECT_EQ(seen.back().jobs[0].restart_cost_s, 75);
+  allocator.Adopt(JobFound{JobId(7), elsewhere}, At(50));  // unknown
+  EXPECT_TRUE(allocator.Decide(At(50)).empty());
+}
+
+// An allocator that begins beside running jobs is told what they have had, and asks its policy as the one before it.
+TEST_F(JobAllocatorTest, AnotherAllocatorGoesOnWithAJob) {
+  std::vector<scheduling::AllocationSnapshot> seen;
+  policy_ = scheduling::CreateAllocationPolicy("fcfs", 1).value();
+  AllocationOptions options;
+  options.policy = policy_.get();
+  options.speeds = SpeedsOfProfiles(ProfileOf);
+  options.observer = [&](const scheduling::AllocationSnapshot& snapshot, const scheduling::AllocationPlan&) {
+    seen.push_back(snapshot);
+  };
+  JobAllocator first(fabric_, options);
+  ASSERT_TRUE(first.Submit(MakeJob(0, 8, {}), At(0)).ok());
+  ASSERT_EQ(first.Decide(At(0)).size(), 1u);
+  first.Adopt(JobProgressed{JobId(0), 123, Seconds(1), Seconds(50)});
+  first.Adopt(HostStateChanged{HostId(3), HostState::kDraining});
+  EXPECT_TRUE(first.Decide(At(100)).empty());
+  const scheduling::AllocationJob before = seen.back().jobs[0];
+
+  JobAllocator second(fabric_, options);
+  ASSERT_TRUE(second.Submit(MakeJob(0, 8, {}), At(100), first.HistoryOf(JobId(0))).ok());
+  second.Adopt(JobFound{JobId(0), first.nodes(JobId(0))}, At(100));
+  EXPECT_TRUE(second.Decide(At(100)).empty());
+  const scheduling::AllocationJob& after = seen.back().jobs[0];
+  EXPECT_EQ(after.current, before.current);
+  EXPECT_EQ(after.attained_service, before.attained_service);
+  EXPECT_EQ(after.executed_s, before.executed_s);
+  EXPECT_EQ(after.num_restarts, before.num_restarts);
+  EXPECT_EQ(after.remaining_iterations, before.remaining_iterations);
 }
 
 // Hosts that fail, are isolated, drained and brought back at random, under every policy: no job runs on a host that is

@@ -8,7 +8,6 @@
 namespace fairlead::prediction {
 namespace {
 
-constexpr double kHalfLifeS = 600;
 // Of the factor `s`: faster than alone happens where the profile's paths were unlucky; slower than this is standstill.
 constexpr double kLeast = 0.25;
 constexpr double kMost = 1e4;
@@ -55,18 +54,14 @@ void ContendedSpeed::Observe(uint32_t num_gpus, uint32_t num_hosts, Seconds iter
   if (point == profile_.end() || num_hosts < 2 || !std::isfinite(measured) || measured <= 0) return;
   if (point->network.value() < kNegligible * point->iteration.value() || !(measured_for.value() > 0)) return;
   const double found = std::clamp((measured - Exposed(*point)) / point->network.value(), kLeast, kMost);
-  const double error = std::log(measured / WithContention(*point, contention_));
-  const double weight = num_observed_ == 0 ? 1 : 1 - std::exp2(-measured_for.value() / kHalfLifeS);
+  const double weight = num_observed_ == 0 ? 1 : WeightOf(measured_for);
+  if (num_observed_ > 0) error_.Add(iteration, Seconds(WithContention(*point, contention_)), weight);
   contention_ += weight * (found - contention_);
-  // The first error is that of the profile, not of what was learnt.
-  if (num_observed_ > 0) squared_error_ += (num_observed_ == 1 ? 1 : weight) * (error * error - squared_error_);
   ++num_observed_;
 }
 
 Seconds ContendedSpeed::Predict(size_t index) const { return Seconds(WithContention(profile_[index], contention_)); }
 
-double ContendedSpeed::relative_error() const {
-  return num_observed_ < 2 ? kErrorUnmeasured : std::sqrt(squared_error_);
-}
+double ContendedSpeed::relative_error() const { return error_.is_known() ? error_.value() : kErrorUnmeasured; }
 
 }  // namespace fairlead::prediction

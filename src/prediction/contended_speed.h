@@ -4,7 +4,7 @@
 //             longer, by a factor that is unknown beforehand, changes, and carries information about sizes that were
 //             not measured: those on several hosts suffer, those inside one host don't.
 // Notation    C(k), N(k), T(k) -> compute, network, iteration: SpeedPoint of k GPUs, alone;  s -> contention: how many
-//             times longer a transfer between hosts takes than alone;  h -> kHalfLife.
+//             times longer a transfer between hosts takes than alone;  h -> half-life (job_speed.h).
 // Method      an iteration is compute that waits for nothing, then the network: T(k, s) = max(C, a + s N), where
 //             a = T - N is what the network can't hide behind. A measured time T' on several hosts gives
 //             s' = (T' - a) / N; s moves towards s' by 1 - 2^(-dt / h), dt = time measured. The first measurement
@@ -21,6 +21,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "prediction/job_speed.h"
 
 namespace fairlead::prediction {
 
@@ -33,7 +34,7 @@ struct SpeedPoint {
   Seconds network;    // 0 … iteration: were the GPUs infinitely fast; 0 inside one host
 };
 
-class ContendedSpeed {
+class ContendedSpeed final : public JobSpeed {
  public:
   // Args: profile, GPUs ascending. Errors: kInvalidArgument for an empty profile, sizes out of order, times that are
   // not finite, not positive, or longer than the iteration.
@@ -41,19 +42,15 @@ class ContendedSpeed {
 
   std::span<const SpeedPoint> profile() const { return profile_; }
 
-  // The job's iterations took `iteration` on average over `measured_for`, on so many GPUs and hosts. Measurements that
-  // say nothing about the network are passed over: of a size that was not profiled or that needs no network, times that
-  // are not positive and finite.
-  void Observe(uint32_t num_gpus, uint32_t num_hosts, Seconds iteration, Seconds measured_for);
-
-  // Seconds of an iteration at profile()[index] in its densest placement.
-  Seconds Predict(size_t index) const;
+  size_t num_sizes() const override { return profile_.size(); }
+  // Passed over are also measurements on one host, and those of a size that needs no network: they say nothing about it.
+  void Observe(uint32_t num_gpus, uint32_t num_hosts, Seconds iteration, Seconds measured_for) override;
+  Seconds Predict(size_t index) const override;
   // How many times longer than alone its transfers between hosts take; 1 before the first measurement.
   double contention() const { return contention_; }
   uint64_t num_observed() const { return num_observed_; }
-  // Typical relative error of Predict: root mean square of ln(measured / predicted before), weighted as `s` is.
-  // kErrorUnmeasured before the second measurement.
-  double relative_error() const;
+  // kErrorUnmeasured before the second measurement: the error of the first is that of the profile.
+  double relative_error() const override;
 
   static constexpr double kErrorUnmeasured = 0.1;
 
@@ -62,7 +59,7 @@ class ContendedSpeed {
 
   std::vector<SpeedPoint> profile_;
   double contention_ = 1;
-  double squared_error_ = 0;
+  PredictionError error_;
   uint64_t num_observed_ = 0;
 };
 

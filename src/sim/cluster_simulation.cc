@@ -346,8 +346,9 @@ void ClusterSimulation::ReportProgress(RunWatch& watch, std::vector<controller::
 controller::AllocationOptions ClusterSimulation::MakeAllocationOptions(
     const controller::IterationProvider& iterations) {
   controller::AllocationOptions allocation = options_.controller.allocation;
-  if (allocation.policy != nullptr && !allocation.profiler) {
-    allocation.profiler = [this, iterations](const model::Job& job) { return ProfileAlone(iterations, job); };
+  if (allocation.policy != nullptr && !allocation.speeds) {
+    allocation.speeds = controller::SpeedsOfProfiles(
+        [this, iterations](const model::Job& job) { return ProfileAlone(iterations, job); });
   }
   return allocation;
 }

@@ -76,7 +76,7 @@ struct SimulationOptions {
   // Speeds of jobs are reported to the controller this often, and it re-plans then; 0 = never, which policies that need
   // speeds don't bear. Nothing: every kSpeedReportInterval under such policies, never under others.
   std::optional<SimDuration> speed_report_interval;
-  // With an allocation policy, all jobs have a number of iterations; `profiler` may be left out: speeds are then those
+  // With an allocation policy, all jobs have a number of iterations; `speeds` may be left out: speeds are then those
   // of each size alone, on the hosts with the lowest numbers.
   controller::ControllerOptions controller;
   // Decides over paths and levels from a job's start on, instead of the traffic policy, which only says where its flows
