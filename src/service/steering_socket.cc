@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/socket_address.h"
@@ -44,6 +46,19 @@ Status Failed(const std::string& path, std::string_view what) {
   return Unavailable(fmt::format("{}: can't {}: {}", path, what, std::strerror(errno)));
 }
 
+// Whether somebody listens there who goes on listening: an agent that was killed does until the last of its threads is
+// gone, which can be after its parent has seen its end.
+bool IsListening(const sockaddr_un& address) {
+  constexpr int kNumTries = 50;
+  for (int i = 0; i < kNumTries; ++i) {
+    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const Descriptor probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int result = connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+    if (result != 0 && errno != EAGAIN) return false;
+  }
+  return true;
+}
+
 // A socket that an agent has left behind is in the way of the next one.
 Status ClearWay(const sockaddr_un& address, const std::string& path) {
   struct stat status = {};
@@ -51,13 +66,13 @@ Status ClearWay(const sockaddr_un& address, const std::string& path) {
   if (!S_ISSOCK(status.st_mode)) {
     return Status(StatusCode::kFailedPrecondition, fmt::format("{}: already exists and is not a socket", path));
   }
-  const Descriptor probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int result = connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  if (result == 0 || errno == EAGAIN) {
+  if (IsListening(address)) {
     return Status(StatusCode::kFailedPrecondition,
                   fmt::format("{}: another agent listens there; end it, or give another --socket", path));
   }
-  return unlink(path.c_str()) == 0 ? OkStatus() : Failed(path, "take away the old socket");
+  // It may have been taken away by its agent meanwhile.
+  const bool is_gone = unlink(path.c_str()) == 0 || errno == ENOENT;
+  return is_gone ? OkStatus() : Failed(path, "take away the old socket");
 }
 
 Status SetRights(const std::string& path, const std::string& group_name) {

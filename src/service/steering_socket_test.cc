@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/random.h"
 #include "base/temporary_folder.h"
@@ -191,6 +192,17 @@ TEST_F(SteeringSocketTest, AUserMayAskSoMuchAtOnce) {
     kill(attacker, SIGKILL);
     waitpid(attacker, nullptr, 0);
   }
+}
+
+// Its process may listen on for a moment after its parent has seen its end.
+TEST_F(SteeringSocketTest, TakesThePlaceOfADyingAgent) {
+  std::thread dying([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    socket_.reset();
+  });
+  const auto opened = SteeringSocket::Open(options_);
+  dying.join();
+  EXPECT_TRUE(opened.ok()) << opened.status().message();
 }
 
 TEST_F(SteeringSocketTest, TakesThePlaceOfADeadAgentOnly) {
