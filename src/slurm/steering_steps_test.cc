@@ -44,6 +44,7 @@ struct SmallCluster {
   store::MemoryStore store;
   int test_result = 0;
   std::atomic<int> num_tests = 0;
+  std::atomic<bool> may_tests_end = true;
 
   SmallCluster() {
     slurm.reservations[kSpares] = {"h5", "root"};
@@ -63,6 +64,7 @@ struct SmallCluster {
       EXPECT_EQ(slurm.nodes.at(host).state, "IDLE");
       EXPECT_EQ(slurm.reservations.at(reservation).nodes, host);
       ++num_tests;
+      while (!may_tests_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return Result<int>(test_result);
     };
     return options;
@@ -146,8 +148,10 @@ TEST_F(SteeringStepsTest, ATestIsNotRepeatedBecauseSlurmWasAway) {
   slurm_.jobs.erase(7);
   world_.test_result = 3;
   const StepOrder order = OfHost(TestHost{}, "h1");
+  world_.may_tests_end = false;
   while (world_.num_tests == 0) ASSERT_TRUE(steps_.Go(order).ok());
   slurm_.is_away = true;
+  world_.may_tests_end = true;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (steps_.Go(order).ok() && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
