@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "base/whole_number.h"
 #include "cli/named_choice.h"
 #include "slurm/engine.h"
 
@@ -21,24 +22,59 @@ void AddSlurmOptions(CLI::App* command, SlurmCommandOptions* options) {
   command->add_option("--slurm-test", options->test_program, "Program that tests an isolated host, run there by srun")
       ->type_name("PROGRAM");
   command
-      ->add_option(
-          "--alive-file", options->alive_file,
-          "Write the time to FILE after each reading with --steer act; elastic jobs that are held are released")
+      ->add_option("--alive-file", options->alive_file,
+                   "Write the time to FILE after each reading with --steer act; elastic jobs that are held are started")
       ->type_name("FILE");
+  command
+      ->add_option("--slurm-elastic", options->elastic,
+                   "Choose the nodes of elastic jobs in these partitions, with --steer act: PARTITION,...")
+      ->delimiter(',')
+      ->type_name("PARTITIONS");
+  command->add_option("--allocation", options->allocation, "Policy that chooses them, see `fairlead sched options`")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command
+      ->add_option("--allocation-option", options->settings,
+                   "A number of that policy: NAME=NUMBER, such as round_s=60; may come several times")
+      ->allow_extra_args(false)
+      ->type_name("NAME=NUMBER");
 }
+
+namespace {
+
+Result<slurm::ElasticOptions> ToElasticOptions(const SlurmCommandOptions& options) {
+  slurm::ElasticOptions elastic;
+  elastic.partitions = options.elastic;
+  elastic.policy = options.allocation;
+  for (const std::string& setting : options.settings) {
+    const size_t equals = setting.find('=');
+    double value = 0;
+    if (equals == std::string::npos || equals == 0 || !ParseWhole(setting.substr(equals + 1), &value)) {
+      return InvalidArgument("--allocation-option: expected NAME=NUMBER, found '" + setting + "'");
+    }
+    elastic.settings[setting.substr(0, equals)] = value;
+  }
+  const Status status = elastic.Validate();
+  if (!status.ok()) return Status(status.code(), "--allocation: " + status.message());
+  return elastic;
+}
+
+}  // namespace
 
 Result<service::StartSchedulerEngine> ToSchedulerEngine(const SlurmCommandOptions& options) {
   if (options.engine.empty()) {
-    if (options.spares.empty() && options.test_program.empty() && options.alive_file.empty()) {
+    if (options.spares.empty() && options.test_program.empty() && options.alive_file.empty() &&
+        options.elastic.empty()) {
       return service::StartSchedulerEngine();
     }
-    return InvalidArgument("--slurm-spares, --slurm-test and --alive-file need --engine slurm");
+    return InvalidArgument("--slurm-spares, --slurm-test, --slurm-elastic and --alive-file need --engine slurm");
   }
   slurm::EngineOptions engine;
   engine.period = std::chrono::milliseconds(static_cast<int64_t>(options.period_s * 1e3));
   engine.spares = options.spares;
   engine.test_program = options.test_program;
   engine.alive_file = options.alive_file;
+  FL_ASSIGN_OR_RETURN(engine.elastic.jobs, ToElasticOptions(options));
   FL_RETURN_IF_ERROR(engine.Validate());
   return service::StartSchedulerEngine([engine](service::SchedulerSurroundings surroundings) {
     return slurm::Engine::Start(engine, std::move(surroundings));

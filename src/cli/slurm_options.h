@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "service/scheduler_engine.h"
@@ -19,6 +20,9 @@ struct SlurmCommandOptions {
   std::string spares;
   std::string test_program;
   std::string alive_file;
+  std::vector<std::string> elastic;  // partitions
+  std::string allocation = "aiturbo";
+  std::vector<std::string> settings;  // "round_s=60"
 };
 
 // The options must outlive the command.

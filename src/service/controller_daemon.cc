@@ -217,9 +217,24 @@ Status ControllerDaemon::Parts::BuildEngine() {
   if (!options_.start_engine) return OkStatus();
   SchedulerSurroundings surroundings;
   surroundings.store = store_.get();
-  surroundings.host_names = HostNames();
+  surroundings.fabric = &fabric_;
   surroundings.acts = options_.actions.steering.steering.mode == controller::SteeringMode::kAct;
   surroundings.note = [this](SimTime time, const controller::Noted& note) { Note(time, note); };
+  surroundings.iteration_times = [this] {
+    std::map<std::string, Seconds> times;
+    for (const controller::JobOnFabric& job : Ask([](const auto& core) { return core.Jobs(); })) {
+      if (job.iteration_time.has_value()) times[job.name] = *job.iteration_time;
+    }
+    return times;
+  };
+  surroundings.excuse = [this](const auto& is_meant, SimDuration length) {
+    const std::lock_guard lock(diagnosis_mutex_);
+    if (diagnosis_ == nullptr) return;
+    for (const controller::WatchedJob& job : diagnosis_->Ask([](const auto& watch) { return watch.Jobs(); })) {
+      const auto identity = model::ParseJobKey(job.name);
+      if (identity.has_value() && is_meant(*identity)) diagnosis_->Excuse(job.id, SteadyUnixTime() + length);
+    }
+  };
   FL_ASSIGN_OR_RETURN(engine_, options_.start_engine(std::move(surroundings)));
   return OkStatus();
 }

@@ -240,6 +240,12 @@ void AddScheduler(const SchedulerNumbers& scheduler, MetricList* list) {
               static_cast<double>(scheduler.hosts_not_in_fabric));
   list->Gauge("fairlead_scheduler_stopped_jobs", "Jobs that are stopped by us, and not placed yet.",
               static_cast<double>(scheduler.jobs_stopped));
+  list->Gauge("fairlead_scheduler_sized_jobs", "Elastic jobs whose number of nodes is chosen by us.",
+              static_cast<double>(scheduler.jobs_sized));
+  list->Gauge("fairlead_scheduler_sized_jobs_waiting", "Elastic jobs that have no nodes for now.",
+              static_cast<double>(scheduler.jobs_sized_waiting));
+  list->Counter("fairlead_scheduler_size_changes_total", "Starts, stops and changes of size of elastic jobs.",
+                static_cast<double>(scheduler.size_changes));
   list->Gauge("fairlead_scheduler_actions", "Actions on the scheduler that are under way.",
               static_cast<double>(scheduler.actions_under_way));
   list->Family("fairlead_scheduler_actions_total", "Actions on the scheduler that have ended, by result.",

@@ -14,22 +14,29 @@
 
 #include "base/sim_time.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "controller/action_backend.h"
 #include "controller/steering_events.h"
 #include "controller/traffic_controller.h"
 #include "model/job_identity.h"
 #include "service/http_route.h"
 #include "store/store.h"
+#include "topology/fabric.h"
 
 namespace fairlead::service {
 
+// All functions: any thread, and none is called after the engine has ended.
 struct SchedulerSurroundings {
-  store::Store* store = nullptr;  // shared with other threads
-  std::vector<std::string> host_names;
+  store::Store* store = nullptr;             // shared with other threads
+  const topology::Fabric* fabric = nullptr;  // outlives the engine
   // Whether more is begun than what an operator orders; if not, nothing is done unasked.
   bool acts = false;
-  // For the list of events; any thread.
+  // For the list of events.
   std::function<void(SimTime, const controller::Noted&)> note;
+  // [key of a job] how long an iteration takes, of jobs of which that is measured.
+  std::function<std::map<std::string, Seconds>()> iteration_times;
+  // Nothing is found about these jobs for a while: their processes are ended. Args: is_meant: by the job.
+  std::function<void(const std::function<bool(const model::JobIdentity&)>& is_meant, SimDuration length)> excuse;
 };
 
 // For observers from outside.
@@ -43,6 +50,9 @@ struct SchedulerNumbers {
   uint64_t jobs_stopped = 0;             // by us, and not placed yet
   uint64_t actions_under_way = 0;
   std::map<std::string, uint64_t> actions;  // [done, failed, refused] ended since the start
+  uint64_t jobs_sized = 0;                  // whose number of nodes is chosen by us
+  uint64_t jobs_sized_waiting = 0;          // of those: that have no nodes for now
+  uint64_t size_changes = 0;                // begun since the start
 };
 
 // Thread      any, unless it says otherwise.

@@ -9,8 +9,11 @@
 #include <utility>
 
 #include "base/file_writer.h"
+#include "base/whole_number.h"
 #include "report/json_value.h"
+#include "service/diagnosis_loop.h"
 #include "slurm/intention_records.h"
+#include "slurm/progress_file.h"
 
 namespace fairlead::slurm {
 namespace {
@@ -39,6 +42,17 @@ SimTime UnixTime() {
   return SimTime(std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
 }
 
+// A job's processes are ended until Slurm's KillWait is over, 30 s by default, and what is seen of them comes later.
+constexpr SimDuration kEndOfJob(60'000'000'000);
+
+// Of "job 7" and "job 7 progress".
+std::optional<uint32_t> NumberOfSubject(std::string_view subject) {
+  constexpr std::string_view kJob = "job ";
+  if (!subject.starts_with(kJob)) return std::nullopt;
+  subject.remove_prefix(kJob.size());
+  return ParseWhole<uint32_t>(subject.substr(0, subject.find(' ')));
+}
+
 bool IsLong(const controller::SteeringStep& step) {
   return std::holds_alternative<controller::RestartJob>(step) || std::holds_alternative<controller::TestHost>(step);
 }
@@ -56,7 +70,7 @@ Status EngineOptions::Validate() const {
     if (spares.starts_with(taken))
       return InvalidArgument(fmt::format("--slurm-spares: {}… is for jobs and tests", taken));
   }
-  return OkStatus();
+  return elastic.jobs.Validate();
 }
 
 // ---- Of steering's thread ----
@@ -151,6 +165,19 @@ nlohmann::ordered_json Engine::ToJson() const {
                       {"hosts", job.hosts}});
     }
   }
+  report::Json sizes = report::Json::array();
+  for (const ElasticView& view : sized_) {
+    sizes.push_back({{"job", view.job},
+                     {"nodes_min", view.nodes_min},
+                     {"nodes_max", view.nodes_max},
+                     {"nodes", view.num_nodes},
+                     {"steps", view.steps.has_value() ? report::Json(*view.steps) : report::Json()},
+                     {"steps_done", view.steps_done},
+                     {"node_seconds", view.node_seconds},
+                     {"restarts", view.num_restarts},
+                     {"restart_cost_s", view.restart_cost.value()},
+                     {"reason", view.reason}});
+  }
   report::Json actions = report::Json::array();
   for (const auto& [number, waiting] : waiting_) {
     actions.push_back({{"action", number},
@@ -167,6 +194,7 @@ nlohmann::ordered_json Engine::ToJson() const {
       {"hosts_not_in_fabric", numbers_.hosts_not_in_fabric},
       {"jobs_stopped", numbers_.jobs_stopped},
       {"actions", std::move(actions)},
+      {"sizes", std::move(sizes)},
       {"jobs", std::move(jobs)}};
 }
 
@@ -175,7 +203,8 @@ nlohmann::ordered_json Engine::ToJson() const {
 Result<std::unique_ptr<service::SchedulerEngine>> Engine::Start(EngineOptions options,
                                                                 service::SchedulerSurroundings surroundings) {
   FL_RETURN_IF_ERROR(options.Validate());
-  options.steps.fabric_hosts = surroundings.host_names;
+  const topology::Fabric& fabric = *surroundings.fabric;
+  for (size_t h = 0; h < fabric.num_hosts(); ++h) options.steps.fabric_hosts.push_back(fabric.HostName(HostId(h)));
   options.steps.spares = options.spares;
   options.steps.test_program = options.test_program;
   // An order's turn is short, and its last word is not.
@@ -184,6 +213,7 @@ Result<std::unique_ptr<service::SchedulerEngine>> Engine::Start(EngineOptions op
   FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(*surroundings.store));
   std::unique_ptr<Engine> engine(new Engine(options, std::move(surroundings)));
   engine->numbers_.jobs_stopped = stopped.size();
+  FL_RETURN_IF_ERROR(engine->StartElastic());
   if (!engine->surroundings_.acts) {
     for (const auto& [number, operation] : recorded) {
       engine->Note(
@@ -196,7 +226,7 @@ Result<std::unique_ptr<service::SchedulerEngine>> Engine::Start(EngineOptions op
     }
   } else if (!options.alive_file.empty()) {
     engine->Note(Severity::kInfo, "slurm",
-                 "elastic jobs that are held are released, as --alive-file says that somebody does");
+                 "elastic jobs that are held are started, as --alive-file says that somebody does");
   }
   Engine* const running = engine.get();
   engine->thread_ = std::thread([running] { running->Run(); });
@@ -209,7 +239,33 @@ Engine::Engine(const EngineOptions& options, service::SchedulerSurroundings surr
       programs_(options.programs != nullptr ? *options.programs : real_programs_),
       reader_(&programs_),
       steps_(std::make_unique<SteeringSteps>(&programs_, surroundings_.store, options.steps)) {
-  for (size_t i = 0; i < surroundings_.host_names.size(); ++i) hosts_[surroundings_.host_names[i]] = HostId(i);
+  for (size_t i = 0; i < options.steps.fabric_hosts.size(); ++i) hosts_[options.steps.fabric_hosts[i]] = HostId(i);
+  clock_ = options_.clock ? options_.clock : service::SteadyUnixTime;
+}
+
+Status Engine::StartElastic() {
+  if (options_.elastic.jobs.partitions.empty()) return OkStatus();
+  if (!surroundings_.acts) {
+    Note(Severity::kInfo, "elastic jobs", "sizes are chosen with --steer act only");
+    return OkStatus();
+  }
+  ElasticSources sources;
+  sources.read_job = [this](uint32_t job) { return reader_.ReadJob(job); };
+  sources.read_steps = [this](const Job& job, const ElasticWish& wish) { return ReadSteps(job, wish); };
+  sources.note = [this](const std::string& subject, const Status& status) { NoteOnce(subject, status); };
+  ElasticOrderListeners listeners;
+  listeners.changed = [this](uint32_t job, const std::string& text) {
+    Note(Severity::kInfo, fmt::format("job {}", job), text);
+    const std::lock_guard lock(mutex_);
+    ++numbers_.size_changes;
+  };
+  listeners.stopping = [this](uint32_t job) {
+    if (!surroundings_.excuse) return;
+    surroundings_.excuse([job](const model::JobIdentity& identity) { return JobNumberOf(identity) == job; }, kEndOfJob);
+  };
+  FL_ASSIGN_OR_RETURN(elastic_, ElasticOrders::Create(*surroundings_.fabric, options_.elastic, &programs_,
+                                                      surroundings_.store, std::move(sources), std::move(listeners)));
+  return OkStatus();
 }
 
 Engine::~Engine() {
@@ -229,9 +285,11 @@ void Engine::Run() {
       next_reading = Clock::now() + options_.period;
     }
     TakeTurns();
+    TakeElasticTurns();
     std::unique_lock lock(mutex_);
     if (is_over_) return;
-    const auto until = waiting_.empty() ? next_reading : std::min(next_reading, Clock::now() + options_.turn);
+    const bool is_idle = waiting_.empty() && (elastic_ == nullptr || elastic_->is_idle());
+    const auto until = is_idle ? next_reading : std::min(next_reading, Clock::now() + options_.turn);
     const size_t num_waiting = waiting_.size();
     changed_.wait_until(lock, until, [&] { return is_over_ || waiting_.size() > num_waiting; });
     if (is_over_) return;
@@ -272,6 +330,10 @@ void Engine::Read() {
 
 void Engine::Look(ClusterState state) {
   TellUnknownHosts(state);
+  std::erase_if(faults_, [&state](const std::string& subject) {
+    const std::optional<uint32_t> job = NumberOfSubject(subject);
+    return job.has_value() && FindJob(state.jobs, *job) == nullptr;
+  });
   OfferSpares(state);
   {
     const std::lock_guard lock(mutex_);
@@ -283,8 +345,68 @@ void Engine::Look(ClusterState state) {
   }
   if (!surroundings_.acts) return;
   CleanUp();
+  LookAtElastic();
   StartHeldJobs();
   WriteAliveFile();
+}
+
+// ---- Elastic jobs ----
+
+StepsSeen Engine::ReadSteps(const Job& job, const ElasticWish& wish) const {
+  StepsSeen seen;
+  if (const auto found = iteration_times_.find(job.id); found != iteration_times_.end()) {
+    seen.iteration_time = found->second;
+  }
+  if (wish.progress_file.empty()) return seen;
+  const Result<double> steps = ReadProgressFile(wish.progress_file, job.owner);
+  if (steps.ok()) {
+    seen.done = *steps;
+  } else if (steps.status().code() != StatusCode::kNotFound) {
+    seen.fault = steps.status().message();
+  }
+  return seen;
+}
+
+// Those of steps that are under way, and those that are stopped until the next step.
+std::set<uint32_t> Engine::SteeredJobs() const {
+  std::set<uint32_t> jobs;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, waiting] : waiting_) {
+      const auto identity = model::ParseJobKey(waiting.order.job);
+      if (identity.has_value()) jobs.insert(JobNumberOf(*identity));
+    }
+  }
+  const auto stopped = ReadStopped(*surroundings_.store);
+  if (stopped.ok()) {
+    for (const StopJob& stop : *stopped) jobs.insert(stop.job);
+  }
+  return jobs;
+}
+
+void Engine::LookAtElastic() {
+  if (elastic_ == nullptr) return;
+  iteration_times_.clear();
+  if (surroundings_.iteration_times) {
+    for (const auto& [key, time] : surroundings_.iteration_times()) {
+      const auto identity = model::ParseJobKey(key);
+      if (identity.has_value() && JobNumberOf(*identity) != 0) iteration_times_[JobNumberOf(*identity)] = time;
+    }
+  }
+  ClusterState state;
+  {
+    const std::lock_guard lock(mutex_);
+    state = *state_;
+  }
+  elastic_->Look(state, SteeredJobs(), clock_());
+  const std::lock_guard lock(mutex_);
+  sized_ = elastic_->Views();
+  numbers_.jobs_sized = sized_.size();
+  numbers_.jobs_sized_waiting = static_cast<uint64_t>(std::ranges::count(sized_, 0u, &ElasticView::num_nodes));
+}
+
+void Engine::TakeElasticTurns() {
+  if (elastic_ != nullptr && !elastic_->is_idle()) elastic_->TakeTurns(SteeredJobs(), clock_());
 }
 
 void Engine::TellUnknownHosts(const ClusterState& state) {
@@ -319,6 +441,12 @@ void Engine::OfferSpares(const ClusterState& state) {
   offered_ = std::move(free);
 }
 
+// Whether an order of ours about the size of that job is under way.
+bool Engine::IsSized(const std::string& subject) const {
+  const std::optional<uint32_t> job = NumberOfSubject(subject);
+  return elastic_ != nullptr && job.has_value() && elastic_->IsUnderway(*job);
+}
+
 void Engine::CleanUp() {
   std::set<std::string> busy;
   std::vector<Reservation> reservations;
@@ -340,7 +468,7 @@ void Engine::CleanUp() {
          {std::pair("reservation fairlead_job_", "job "), std::pair("reservation fairlead_test_", "host ")}) {
       if (subject.starts_with(prefix)) about = kind + subject.substr(std::string_view(prefix).size());
     }
-    if (busy.contains(about)) return false;
+    if (busy.contains(about) || IsSized(about)) return false;
     const auto before = seen_left_.find(subject);
     const auto since = before == seen_left_.end() ? now : before->second;
     seen[subject] = since;
@@ -356,20 +484,22 @@ void Engine::CleanUp() {
   if (stopped.ok()) numbers_.jobs_stopped = stopped->size();
 }
 
-// Held when they were submitted, because the alive file says that somebody starts them.
+// Those that are held by us and get no size: held when they were submitted, because the alive file says that somebody
+// starts them, or by an earlier controller.
 void Engine::StartHeldJobs() {
-  if (options_.alive_file.empty()) return;
+  if (options_.alive_file.empty() && elastic_ == nullptr) return;
   std::vector<Job> held;
   {
     const std::lock_guard lock(mutex_);
     for (const Job& job : state_->jobs) {
-      const bool is_ours = job.admin_comment.starts_with("fairlead:v1 nodes=") && job.admin_comment.ends_with(" held");
-      if (job.is_held && is_ours && job.num_restarts == 0) held.push_back(job);
+      const auto mark = ReadElasticMark(job.admin_comment);
+      const bool is_sized = elastic_ != nullptr && (elastic_->Has(job.id) || elastic_->IsUnderway(job.id));
+      if (job.is_held && mark.has_value() && mark->is_held && !is_sized) held.push_back(job);
     }
   }
   for (const Job& job : held) {
     const std::string id = std::to_string(job.id);
-    const std::string mark = job.admin_comment.substr(0, job.admin_comment.size() - std::string_view(" held").size());
+    const std::string mark = MarkReleased(job.admin_comment);
     Result<std::string> answer = programs_.Run({"scontrol", "release", id});
     // Then without the word: should its user hold it now, it is his.
     if (answer.ok()) answer = programs_.Run({"scontrol", "update", "JobId=" + id, "AdminComment=" + mark});

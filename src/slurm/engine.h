@@ -3,6 +3,8 @@
 //     steering --> Begin() --> [orders] --+                                     +--> [outcomes] --> TakeOutcomes()
 //                                         v                                     |
 //     each period --> reading --> one thread: the next order a little further --+--> events, /v1/slurm, alive file
+//                                  |          ^
+//                                  '--> sizes of elastic jobs (elastic_orders.h)
 //
 // Method      one thread does all that blocks. Orders take turns, so that a job which waits for room holds up no other.
 //             An order that does not come to its end within its patience has failed; steering tries it again, and what
@@ -25,6 +27,7 @@
 
 #include "service/scheduler_engine.h"
 #include "slurm/cluster_reader.h"
+#include "slurm/elastic_orders.h"
 #include "slurm/steering_steps.h"
 
 namespace fairlead::slurm {
@@ -49,6 +52,10 @@ struct EngineOptions {
   // Of those that it runs; null: the real ones. Used by one thread.
   Programs* programs = nullptr;
   SteeringStepOptions steps = {};  // fabric_hosts, spares and test_program are set by the engine
+  // Elastic jobs of these partitions get their nodes from us, if it `acts`; without a partition of none.
+  ElasticOrderOptions elastic = {};
+  // Any clock that does not jump, since 1970; empty: that of diagnosis.
+  std::function<SimTime()> clock = {};
 
   // Errors: kInvalidArgument, naming the option.
   Status Validate() const;
@@ -88,6 +95,12 @@ class Engine final : public service::SchedulerEngine {
   void OfferSpares(const ClusterState& state);
   void TellUnknownHosts(const ClusterState& state);
   void CleanUp();
+  bool IsSized(const std::string& subject) const;
+  Status StartElastic();
+  StepsSeen ReadSteps(const Job& job, const ElasticWish& wish) const;
+  void LookAtElastic();
+  std::set<uint32_t> SteeredJobs() const;
+  void TakeElasticTurns();
   void StartHeldJobs();
   void WriteAliveFile();
   void TakeTurns();
@@ -103,12 +116,15 @@ class Engine final : public service::SchedulerEngine {
   ProgramReader reader_;
   std::unique_ptr<SteeringSteps> steps_;
   std::map<std::string, HostId> hosts_;  // of the fabric
+  std::function<SimTime()> clock_;
 
   // Of the engine's thread.
   std::set<std::string> told_hosts_;                    // that are not in the fabric
   std::set<std::string> offered_;                       // spares, as of the last reading
   std::map<std::string, Clock::time_point> seen_left_;  // [subject] since when nobody goes on with it
   std::set<std::string> faults_;                        // subjects that something is known to be wrong with
+  std::unique_ptr<ElasticOrders> elastic_;              // null: no sizes are chosen
+  std::map<uint32_t, Seconds> iteration_times_;         // [job] as of the last reading
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -119,6 +135,7 @@ class Engine final : public service::SchedulerEngine {
   Status reading_status_;
   SimTime read_at_;
   service::SchedulerNumbers numbers_;
+  std::vector<ElasticView> sized_;  // as of the last reading
 
   std::thread thread_;
 };

@@ -11,6 +11,7 @@
 #include "slurm/intention_records.h"
 #include "store/locked_store.h"
 #include "store/memory_store.h"
+#include "topology/clos_fabrics.h"
 
 namespace fairlead::slurm {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 using controller::SteeringAction;
 using controller::SteeringEvent;
 using controller::StepDone;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -64,7 +66,11 @@ class EngineTest : public testing::Test {
     service::SchedulerSurroundings surroundings;
     surroundings.store = &store_;
     surroundings.acts = acts;
-    for (size_t i = 0; i < num_hosts; ++i) surroundings.host_names.push_back(fmt::format("h{}", i));
+    topology::ClosSpec spec;
+    spec.leaves = 1;
+    spec.hosts_per_leaf = static_cast<uint32_t>(num_hosts);
+    fabric_ = topology::BuildClos(spec).value();
+    surroundings.fabric = &fabric_;
     surroundings.note = [this](SimTime, const controller::Noted& note) {
       const std::lock_guard lock(mutex_);
       notes_.push_back(note.subject + ": " + note.text);
@@ -109,6 +115,7 @@ class EngineTest : public testing::Test {
   }
   uint64_t NumReadings() const { return engine_->numbers().readings; }
 
+  topology::Fabric fabric_;
   SharedSlurm programs_;
   store::LockedStore store_{std::make_unique<store::MemoryStore>()};
   EngineOptions options_;
@@ -252,6 +259,49 @@ TEST_F(EngineTest, OptionsThatMakeNoSense) {
   options = {};
   options.period = std::chrono::milliseconds(0);
   EXPECT_THAT(options.Validate().message(), HasSubstr("--slurm-period"));
+}
+
+// Of a job of user 1001 that waits, held for us.
+FakeJob WaitingElastic() {
+  FakeJob job;
+  job.owner = 1001;
+  job.low = 1;
+  job.high = 4;
+  job.tasks_per_node = job.tasks = job.cpus = 2;
+  job.is_held = true;
+  job.admin_comment = "fairlead:v1 nodes=1-4 tasks-per-node=2 held";
+  job.comment = R"({"fairlead": {"steps": 900}})";
+  return job;
+}
+
+// Job 7 has two of six hosts; the elastic one gets the other four, and is shown with why.
+TEST_F(EngineTest, ElasticJobsGetTheirSize) {
+  programs_.With([](FakeSlurm& slurm) { return slurm.jobs[8] = WaitingElastic(), 0; });
+  options_.elastic.jobs.partitions = {"train"};
+  Start(true);
+  WaitUntil([this] { return programs_.With([](FakeSlurm& slurm) { return slurm.jobs[8].hosts.size() == 4; }); });
+  WaitUntil([this] { return engine_->numbers().jobs_sized == 1 && engine_->numbers().jobs_sized_waiting == 0; });
+  EXPECT_EQ(engine_->numbers().size_changes, 1u);
+  const auto json = engine_->Routes()[0].show();
+  EXPECT_EQ(json["sizes"][0]["job"], 8);
+  EXPECT_EQ(json["sizes"][0]["nodes"], 4);
+  EXPECT_EQ(json["sizes"][0]["steps"], 900);
+  EXPECT_THAT(json["sizes"][0]["reason"].get<std::string>(), HasSubstr("started"));
+  EXPECT_THAT(Notes(), Contains(AllOf(HasSubstr("job 8"), HasSubstr("place job 8 on 4 nodes"))));
+}
+
+TEST_F(EngineTest, LookingOnlyNoSizeIsChosen) {
+  programs_.With([](FakeSlurm& slurm) { return slurm.jobs[8] = WaitingElastic(), 0; });
+  options_.elastic.jobs.partitions = {"train"};
+  Start(false);
+  WaitUntil([this] { return NumReadings() > 3; });
+  EXPECT_EQ(NumChanges(), 0u);
+  EXPECT_THAT(Notes(), Contains(HasSubstr("with --steer act only")));
+}
+
+TEST_F(EngineTest, AnUnknownAllocationIsRefused) {
+  options_.elastic.jobs.policy = "aitrubo";
+  EXPECT_THAT(options_.Validate().message(), HasSubstr("aiturbo"));
 }
 
 }  // namespace

@@ -176,7 +176,8 @@ class FakeSlurm : public Programs {
     if (size.find('-') == std::string::npos) return "Node count specification invalid";
     const auto low = static_cast<uint32_t>(std::stoul(size));
     if (low > nodes.size()) return "More processors requested than permitted";
-    job->low = job->high = low;
+    job->low = low;
+    job->high = static_cast<uint32_t>(std::stoul(size.substr(size.find('-') + 1)));
     if (takes_tasks) job->tasks = static_cast<uint32_t>(std::stoul(given["NumTasks"]));
     if (given.contains("NumCPUs")) job->cpus = static_cast<uint32_t>(std::stoul(given["NumCPUs"]));
     job->required = *ExpandHosts(given["ReqNodeList"]);

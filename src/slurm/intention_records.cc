@@ -33,6 +33,15 @@ void Describe(Archive& archive, Record& place) {
   archive.Required("hosts", place.hosts);
   archive.Required("excluded_hosts", place.excluded_hosts);
   archive.Optional("reservation", place.reservation);
+  archive.Optional("was_queued", place.was_queued);
+  archive.Optional("num_nodes_max", place.num_nodes_max);
+}
+
+template <class Archive, codec::IsRecord<HoldJob> Record>
+void Describe(Archive& archive, Record& hold) {
+  archive.Required("job", hold.job);
+  archive.Required("owner", hold.owner);
+  archive.Required("num_restarts", hold.num_restarts);
 }
 
 template <class Archive, codec::IsRecord<StopJob> Record>
@@ -81,6 +90,7 @@ void Describe(Archive& archive, Record& record) {
   archive.template OneOf<ReturnHost>("return_host", record.operation);
   archive.template OneOf<PlaceJob>("place_job", record.operation);
   archive.template OneOf<StopJob>("stop_job", record.operation);
+  archive.template OneOf<HoldJob>("hold_job", record.operation);
   archive.template OneOf<LeaveReservation>("leave_reservation", record.operation);
   archive.template OneOf<SetNice>("set_nice", record.operation);
   archive.template OneOf<SetReservation>("set_reservation", record.operation);

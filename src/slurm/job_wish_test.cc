@@ -62,5 +62,46 @@ TEST(JobWishTest, Garbage) {
   }));
 }
 
+TEST(ElasticWishTest, StepsAndAFileOfThem) {
+  EXPECT_EQ(*ReadElasticWish("fairlead"), ElasticWish{});
+  EXPECT_EQ(*ReadElasticWish(""), ElasticWish{});
+  EXPECT_EQ(*ReadElasticWish(R"({"APS": {}})"), ElasticWish{});
+  EXPECT_EQ(*ReadElasticWish(R"({"fairlead": {}})"), ElasticWish{});
+  EXPECT_EQ(*ReadElasticWish(R"({"fairlead": {"steps": 9000}})"), (ElasticWish{.steps = 9000}));
+  EXPECT_EQ(*ReadElasticWish(R"({"fairlead": {"progress": "/home/ann/steps", "steps": 1}})"),
+            (ElasticWish{.steps = 1, .progress_file = "/home/ann/steps"}));
+}
+
+TEST(ElasticWishTest, StrangeOnesAreNamed) {
+  const auto why = [](std::string_view comment) {
+    const auto wish = ReadElasticWish(comment);
+    EXPECT_EQ(wish.status().code(), StatusCode::kInvalidArgument) << comment;
+    return wish.status().message();
+  };
+  EXPECT_THAT(why(R"({"fairlead": 7})"), HasSubstr("an object as fairlead, found 7"));
+  EXPECT_THAT(why(R"({"fairlead": {"steps": 0}})"), HasSubstr("a number above 0 as steps"));
+  EXPECT_THAT(why(R"({"fairlead": {"steps": "many"}})"), HasSubstr("a number above 0 as steps"));
+  EXPECT_THAT(why(R"({"fairlead": {"steps": 1.5}})"), HasSubstr("a number above 0 as steps"));
+  EXPECT_THAT(why(R"({"fairlead": {"progress": "steps"}})"), HasSubstr("an absolute path as progress"));
+  EXPECT_THAT(why(R"({"fairlead": {"stpes": 3}})"), HasSubstr("fairlead has steps and progress; found"));
+  EXPECT_THAT(why("{\"fairlead\""), HasSubstr("begins as JSON"));
+}
+
+TEST(ElasticMarkTest, OnlyOursIsOne) {
+  EXPECT_EQ(ReadElasticMark("fairlead:v1 nodes=2-8 tasks-per-node=4"), (ElasticMark{2, 8, false}));
+  EXPECT_EQ(ReadElasticMark("fairlead:v1 nodes=2-8 tasks-per-node=4 held"), (ElasticMark{2, 8, true}));
+  for (const char* other :
+       {"", " held", "fairlead:v1 stopped", "fairlead:v1 nodes=", "fairlead:v1 nodes=2", "fairlead:v1 nodes=2-",
+        "fairlead:v1 nodes=2-8", "fairlead:v1 nodes=8-2 x", "fairlead:v1 nodes=2-2 x", "fairlead:v1 nodes=0-2 x",
+        "fairlead:v1 nodes=-1-2 x", "fairlead:v1 nodes=2-99999999999 x", "x fairlead:v1 nodes=2-8 x", "(null)"}) {
+    EXPECT_EQ(ReadElasticMark(other), std::nullopt) << other;
+  }
+  const std::string mark = "fairlead:v1 nodes=2-8 tasks-per-node=4";
+  EXPECT_EQ(MarkHeld(mark), mark + " held");
+  EXPECT_EQ(MarkHeld(MarkHeld(mark)), mark + " held");
+  EXPECT_EQ(MarkReleased(MarkHeld(mark)), mark);
+  EXPECT_EQ(MarkReleased(mark), mark);
+}
+
 }  // namespace
 }  // namespace fairlead::slurm

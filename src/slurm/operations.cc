@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "slurm/job_wish.h"
+
 namespace fairlead::slurm {
 namespace {
 
@@ -19,7 +21,7 @@ Step Run(std::vector<Command> commands, std::string message) {
   return {Step::Kind::kRun, std::move(commands), std::move(message)};
 }
 Step Wait(std::string message) { return {Step::Kind::kWait, {}, std::move(message)}; }
-Step Done(std::string message) { return {Step::Kind::kDone, {}, std::move(message)}; }
+Step IsSo(std::string message) { return {Step::Kind::kDone, {}, std::move(message)}; }
 Step GiveUp(std::string message) { return {Step::Kind::kGiveUp, {}, std::move(message)}; }
 
 std::string Joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ",")); }
@@ -43,14 +45,14 @@ std::string ReasonText(std::string_view reason) {
 
 Step PlanDrain(const DrainHost& drain, const std::optional<Node>& node) {
   if (!node.has_value()) return GiveUp(fmt::format("Slurm has no node {}", drain.host));
-  if (node->is_drained) return Done(fmt::format("{} is drained: {}", drain.host, node->reason));
+  if (node->is_drained) return IsSo(fmt::format("{} is drained: {}", drain.host, node->reason));
   return Run({{"scontrol", "update", "NodeName=" + drain.host, "State=DRAIN", "Reason=" + ReasonText(drain.reason)}},
              fmt::format("drain {}", drain.host));
 }
 
 Step PlanReturn(const ReturnHost& back, const std::optional<Node>& node) {
   if (!node.has_value()) return GiveUp(fmt::format("Slurm has no node {}", back.host));
-  if (!node->is_drained) return Done(fmt::format("{} is open to jobs", back.host));
+  if (!node->is_drained) return IsSo(fmt::format("{} is open to jobs", back.host));
   if (!node->reason.starts_with(kOurReason)) {
     return GiveUp(fmt::format("{} was drained by somebody else: {}", back.host, node->reason));
   }
@@ -67,44 +69,76 @@ std::string WhyNot(const std::optional<Job>& job, uint32_t id, uint32_t owner) {
   return "";
 }
 
+uint32_t MostNodes(const PlaceJob& place) { return std::max(place.num_nodes, place.num_nodes_max); }
+
 bool IsAsWanted(const PlaceJob& place, const Job& job) {
-  return job.num_nodes == place.num_nodes && job.hosts.size() == place.num_nodes && IsSubset(place.hosts, job.hosts) &&
+  const bool is_size = job.num_nodes >= place.num_nodes && job.num_nodes <= MostNodes(place);
+  return is_size && job.hosts.size() == job.num_nodes && IsSubset(place.hosts, job.hosts) &&
          std::ranges::none_of(place.excluded_hosts, [&job](const auto& host) {
            return std::ranges::find(job.hosts, host) != job.hosts.end();
          });
 }
 
-Command UpdateCommand(const PlaceJob& place, const Job& job) {
+Command UpdateCommand(const PlaceJob& place) {
   Command command = {"scontrol",
                      "update",
                      fmt::format("JobId={}", place.job),
-                     fmt::format("NumNodes={0}-{0}", place.num_nodes),
+                     fmt::format("NumNodes={}-{}", place.num_nodes, MostNodes(place)),
                      fmt::format("NumTasks={}", uint64_t{place.num_nodes} * place.tasks_per_node),
                      fmt::format("NumCPUs={}", uint64_t{place.num_nodes} * place.cpus_per_node),
                      "ReqNodeList=" + Joined(place.hosts),
                      "ExcNodeList=" + Joined(place.excluded_hosts),
                      kStartSoon};
   if (!place.reservation.empty()) command.push_back("ReservationName=" + place.reservation);
-  if (job.admin_comment == kStoppedMark) command.emplace_back("AdminComment=");
   return command;
+}
+
+Command CommentCommand(const Job& job, const std::string& admin_comment) {
+  return {"scontrol", "update", fmt::format("JobId={}", job.id), "AdminComment=" + admin_comment};
+}
+
+// Whether its admin_comment says that we hold it.
+bool IsMarkedHeld(const Job& job) {
+  const auto mark = ReadElasticMark(job.admin_comment);
+  return job.admin_comment == kStoppedMark || (mark.has_value() && mark->is_held);
+}
+
+// The job gets going. What says that we hold it goes last: should we die in between, fairlead-watchdog finds it.
+std::vector<Command> ReleaseCommands(const Job& job) {
+  std::vector<Command> commands = {{"scontrol", "release", std::to_string(job.id)}};
+  if (!IsMarkedHeld(job)) return commands;
+  commands.push_back(CommentCommand(job, job.admin_comment == kStoppedMark ? "" : MarkReleased(job.admin_comment)));
+  return commands;
 }
 
 Step PlanPending(const PlaceJob& place, const Job& job) {
   const std::string id = std::to_string(job.id);
+  if (job.is_held && place.was_queued && !IsMarkedHeld(job))
+    return GiveUp(fmt::format("somebody else holds job {}", id));
   if (job.is_held) {
-    // Both again where only the first was done: StartTime is not to be seen.
-    return Run({UpdateCommand(place, job), {"scontrol", "release", id}},
-               fmt::format("release job {} for {} nodes", id, place.num_nodes));
+    // All of it again where only the first was done: StartTime is not to be seen.
+    std::vector<Command> commands = {UpdateCommand(place)};
+    std::ranges::move(ReleaseCommands(job), std::back_inserter(commands));
+    return Run(std::move(commands), fmt::format("release job {} for {} nodes", id, place.num_nodes));
+  }
+  if (IsMarkedHeld(job)) {
+    return Run({CommentCommand(job, job.admin_comment == kStoppedMark ? "" : MarkReleased(job.admin_comment))},
+               fmt::format("job {} is released", id));
   }
   // One that was held when it was decided has been released since. Of one that ran squeue shows the nodes that it had,
   // so its tasks tell whether it was updated.
-  const bool is_updated = place.was_pending || (job.num_tasks == place.num_nodes * place.tasks_per_node &&
-                                                AreSame(job.required_hosts, place.hosts) &&
-                                                AreSame(job.excluded_hosts, place.excluded_hosts));
+  const bool was_held = place.was_pending && !place.was_queued;
+  const bool is_updated =
+      was_held || (job.num_tasks == place.num_nodes * place.tasks_per_node &&
+                   AreSame(job.required_hosts, place.hosts) && AreSame(job.excluded_hosts, place.excluded_hosts));
   if (is_updated) {
     return Wait(fmt::format("job {} waits for {} nodes: {}", id, place.num_nodes, job.reason));
   }
-  return Run({{"scontrol", "hold", id}}, fmt::format("hold job {}", id));
+  std::vector<Command> commands;
+  if (ReadElasticMark(job.admin_comment).has_value())
+    commands.push_back(CommentCommand(job, MarkHeld(job.admin_comment)));
+  commands.push_back({"scontrol", "hold", id});
+  return Run(std::move(commands), fmt::format("hold job {}", id));
 }
 
 Step PlanPlace(const PlaceJob& place, const std::optional<Job>& seen) {
@@ -113,7 +147,7 @@ Step PlanPlace(const PlaceJob& place, const std::optional<Job>& seen) {
   if (!job.is_single) return GiveUp(fmt::format("job {} is several", job.id));
   if (job.state == JobState::kCompleting) return Wait(fmt::format("job {} is being ended", job.id));
   if (job.state == JobState::kPending) return PlanPending(place, job);
-  if (IsAsWanted(place, job)) return Done(fmt::format("job {} runs on {}", job.id, Joined(job.hosts)));
+  if (IsAsWanted(place, job)) return IsSo(fmt::format("job {} runs on {}", job.id, Joined(job.hosts)));
   const bool is_other = place.was_pending || job.num_restarts != place.num_restarts;
   if (is_other) {
     return GiveUp(fmt::format("job {} was started by somebody else, on {}", job.id, Joined(job.hosts)));
@@ -134,7 +168,7 @@ Step PlanStop(const StopJob& stop, const std::optional<Job>& seen) {
   if (job.state == JobState::kPending) {
     // Ours is marked, but where others have written something.
     if (job.is_held && job.admin_comment.empty()) return GiveUp(fmt::format("somebody else holds job {}", id));
-    if (job.is_held) return Done(fmt::format("job {} is stopped", id));
+    if (job.is_held) return IsSo(fmt::format("job {} is stopped", id));
     return GiveUp(fmt::format("job {} waits in the queue of Slurm", id));
   }
   if (!job.may_requeue) return GiveUp(fmt::format("job {} may not be requeued", id));
@@ -147,9 +181,29 @@ Step PlanStop(const StopJob& stop, const std::optional<Job>& seen) {
   return Run(std::move(commands), fmt::format("stop job {}", id));
 }
 
+Step PlanHold(const HoldJob& hold, const std::optional<Job>& seen) {
+  if (const std::string fault = WhyNot(seen, hold.job, hold.owner); !fault.empty()) return GiveUp(fault);
+  const Job& job = *seen;
+  const std::string id = std::to_string(job.id);
+  if (job.state == JobState::kCompleting) return Wait(fmt::format("job {} is being ended", id));
+  const bool is_pending = job.state == JobState::kPending;
+  const bool is_ours = IsMarkedHeld(job);
+  if (is_pending && job.is_held && is_ours) return IsSo(fmt::format("job {} waits, held", id));
+  if (is_pending && job.is_held) return GiveUp(fmt::format("somebody else holds job {}", id));
+  if (!is_pending && job.num_restarts != hold.num_restarts) {
+    return GiveUp(fmt::format("job {} was started by somebody else", id));
+  }
+  if (!is_pending && !job.may_requeue) return GiveUp(fmt::format("job {} may not be requeued", id));
+  std::vector<Command> commands;
+  // First, so that no job is held without it.
+  if (!is_ours) commands.push_back(CommentCommand(job, MarkHeld(job.admin_comment)));
+  commands.push_back({"scontrol", is_pending ? "hold" : "requeuehold", id});
+  return Run(std::move(commands), fmt::format("hold job {}", id));
+}
+
 Step PlanNice(const SetNice& order, const std::optional<Job>& job) {
   if (const std::string fault = WhyNot(job, order.job, order.owner); !fault.empty()) return GiveUp(fault);
-  if (job->nice == order.nice) return Done(fmt::format("job {} has nice {}", order.job, order.nice));
+  if (job->nice == order.nice) return IsSo(fmt::format("job {} has nice {}", order.job, order.nice));
   return Run({{"scontrol", "update", fmt::format("JobId={}", order.job), fmt::format("Nice={}", order.nice)}},
              fmt::format("nice of job {}", order.job));
 }
@@ -169,7 +223,7 @@ Step PlanReservation(const SetReservation& wish, const std::optional<Reservation
   if (!wish.name.starts_with(kOurReservations)) return GiveUp(fmt::format("{} is no reservation of ours", wish.name));
   const std::string name = "ReservationName=" + wish.name;
   if (wish.hosts.empty()) {
-    if (!now.has_value()) return Done(fmt::format("no reservation {}", wish.name));
+    if (!now.has_value()) return IsSo(fmt::format("no reservation {}", wish.name));
     return Run({{"scontrol", "delete", name}}, fmt::format("delete {}", wish.name));
   }
   const std::string nodes = "Nodes=" + Joined(wish.hosts);
@@ -180,14 +234,14 @@ Step PlanReservation(const SetReservation& wish, const std::optional<Reservation
                fmt::format("create {}", wish.name));
   }
   if (AreSame(now->hosts, wish.hosts) && AreSame(now->users, wish.users)) {
-    return Done(fmt::format("{} has {}", wish.name, Joined(wish.hosts)));
+    return IsSo(fmt::format("{} has {}", wish.name, Joined(wish.hosts)));
   }
   return Run({{"scontrol", "update", name, nodes, users}}, fmt::format("change {}", wish.name));
 }
 
 Step PlanLeave(const LeaveReservation& leave, const Observation& seen) {
   if (!leave.name.starts_with(kOurReservations)) return GiveUp(fmt::format("{} is no reservation of ours", leave.name));
-  if (!seen.reservation.has_value()) return Done(fmt::format("no reservation {}", leave.name));
+  if (!seen.reservation.has_value()) return IsSo(fmt::format("no reservation {}", leave.name));
   std::vector<Command> commands;
   if (WhyNot(seen.job, leave.job, leave.owner).empty()) {
     if (seen.job->state == JobState::kCompleting) return Wait(fmt::format("job {} is being ended", leave.job));
@@ -211,6 +265,7 @@ Step PlanStep(const Operation& operation, const Observation& seen) {
                                [&](const ReturnHost& back) { return PlanReturn(back, seen.node); },
                                [&](const PlaceJob& place) { return PlanPlace(place, seen.job); },
                                [&](const StopJob& stop) { return PlanStop(stop, seen.job); },
+                               [&](const HoldJob& hold) { return PlanHold(hold, seen.job); },
                                [&](const SetNice& order) { return PlanNice(order, seen.job); },
                                [&](const SetReservation& wish) { return PlanReservation(wish, seen.reservation); },
                                [&](const LeaveReservation& leave) { return PlanLeave(leave, seen); }},
@@ -222,6 +277,7 @@ std::string SubjectOf(const Operation& operation) {
                                [](const ReturnHost& back) { return "host " + back.host; },
                                [](const PlaceJob& place) { return fmt::format("job {}", place.job); },
                                [](const StopJob& stop) { return fmt::format("job {}", stop.job); },
+                               [](const HoldJob& hold) { return fmt::format("job {}", hold.job); },
                                [](const SetNice& order) { return fmt::format("job {}", order.job); },
                                [](const SetReservation& wish) { return "reservation " + wish.name; },
                                [](const LeaveReservation& leave) { return "reservation " + leave.name; }},
@@ -233,15 +289,15 @@ std::vector<Command> PlanRelease(const Operation& operation, const Observation& 
   const Job& job = *seen.job;
   const auto* place = std::get_if<PlaceJob>(&operation);
   const auto* stop = std::get_if<StopJob>(&operation);
-  const bool is_placed = place != nullptr && WhyNot(job, place->job, place->owner).empty();
+  const auto* hold = std::get_if<HoldJob>(&operation);
+  const bool is_placed =
+      place != nullptr && WhyNot(job, place->job, place->owner).empty() && (!place->was_queued || IsMarkedHeld(job));
+  const bool is_waiting = hold != nullptr && WhyNot(job, hold->job, hold->owner).empty() && IsMarkedHeld(job);
   // With as many restarts as before, or without a mark, it is held by somebody else.
   const bool is_stopped = stop != nullptr && WhyNot(job, stop->job, stop->owner).empty() &&
                           job.num_restarts > stop->num_restarts && !job.admin_comment.empty();
-  if (!is_placed && !is_stopped) return {};
-  const std::string id = std::to_string(job.id);
-  std::vector<Command> commands = {{"scontrol", "release", id}};
-  if (job.admin_comment == kStoppedMark) commands.push_back({"scontrol", "update", "JobId=" + id, "AdminComment="});
-  return commands;
+  if (!is_placed && !is_stopped && !is_waiting) return {};
+  return ReleaseCommands(job);
 }
 
 Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<std::string> hosts,
@@ -253,9 +309,9 @@ Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<st
   if (!job.is_single) return fault("it is an array, or heterogeneous");
   if (job.state == JobState::kEnded || job.state == JobState::kCompleting) return fault("it ends, or has ended");
   if (!is_pending && !job.may_requeue) return fault("it may not be requeued (--requeue)");
-  const bool is_ours = job.admin_comment.starts_with("fairlead:v1 ") && job.admin_comment.ends_with(" held");
-  if (is_pending && !job.is_held) return fault("it waits in the queue of Slurm");
-  if (is_pending && !is_ours) return fault("somebody else holds it");
+  const auto mark = ReadElasticMark(job.admin_comment);
+  if (is_pending && !job.is_held && !mark.has_value()) return fault("it waits in the queue of Slurm");
+  if (is_pending && job.is_held && !(mark.has_value() && mark->is_held)) return fault("somebody else holds it");
   if (num_nodes == 0 || job.num_nodes == 0) return fault("it needs a node at least");
   if (hosts.size() > num_nodes) return fault("more hosts are named than it is to have");
   for (const std::string& host : hosts) {
@@ -265,12 +321,26 @@ Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<st
                     .owner = job.owner,
                     .num_restarts = job.num_restarts,
                     .was_pending = is_pending,
+                    .was_queued = is_pending && !job.is_held,
                     .num_nodes = num_nodes,
                     .hosts = std::move(hosts),
                     .excluded_hosts = std::move(excluded_hosts),
                     .reservation = {}};
   SetShares(job, &place);
   return place;
+}
+
+Result<HoldJob> MakeHoldJob(const Job& job) {
+  const auto fault = [&job](std::string_view what) {
+    return Status(StatusCode::kFailedPrecondition, fmt::format("job {} can't be held: {}", job.id, what));
+  };
+  if (!job.is_single) return fault("it is an array, or heterogeneous");
+  const auto mark = ReadElasticMark(job.admin_comment);
+  if (!mark.has_value()) return fault("it is not elastic");
+  if (job.state == JobState::kEnded || job.state == JobState::kCompleting) return fault("it ends, or has ended");
+  if (job.is_held && !mark->is_held) return fault("somebody else holds it");
+  if (job.has_hosts() && !job.may_requeue) return fault("it may not be requeued (--requeue)");
+  return HoldJob{job.id, job.owner, job.num_restarts};
 }
 
 Result<StopJob> MakeStopJob(const Job& job) {
@@ -313,6 +383,7 @@ std::string Describe(const Operation& operation) {
           [](const ReturnHost& back) { return fmt::format("return {}", back.host); },
           [](const PlaceJob& place) { return fmt::format("place job {} on {} nodes", place.job, place.num_nodes); },
           [](const StopJob& stop) { return fmt::format("stop job {}", stop.job); },
+          [](const HoldJob& hold) { return fmt::format("hold job {}", hold.job); },
           [](const SetNice& order) { return fmt::format("give job {} nice {}", order.job, order.nice); },
           [](const LeaveReservation& leave) { return fmt::format("take job {} out of {}", leave.job, leave.name); },
           [](const SetReservation& wish) {

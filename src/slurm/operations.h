@@ -13,11 +13,13 @@
 //             |                                                                                                 |
 //             '-- is as wanted: done                                   restarts > r and as wanted: done; else: given up
 //
-//             A job that was held for us is only updated and released; one that waits in the queue is Slurm's, and not
-//             placed. One that somebody else restarted meanwhile is never stopped a second time: its operation is given
-//             up, and whoever decided it decides anew.
+//             A job that was held for us is only updated and released; one that waits in the queue is Slurm's, and
+//             placed only if it is elastic: then it is held first. One that somebody else started or restarted
+//             meanwhile is never stopped a second time: its operation is given up, and whoever decided it decides anew.
 //             StopJob and a later PlaceJob are the same with a pause in between: what the job is to get again is in the
 //             record of the stop (StoppedJob). A reservation of ours keeps its hosts meanwhile.
+//             HoldJob is for elastic jobs that get no hosts for now: what they are to get is decided anew each time, so
+//             nothing is recorded but the word "held" behind their mark.
 // Traps       (each measured on 22.05.8) NumNodes=K keeps the old maximum, so it is K-K; without NumCPUs a job that had
 //             grown can't shrink; a requeued job waits for 120 s unless StartTime says otherwise, and StartTime=now
 //             lets it fail; of a pending job that ran before squeue shows the nodes that it had, not those that it is
@@ -59,9 +61,11 @@ struct ReturnHost {
 struct PlaceJob {
   uint32_t job = 0;
   uint32_t owner = 0;
-  uint32_t num_restarts = 0;  // when it was decided
-  bool was_pending = false;   // likewise
-  uint32_t num_nodes = 0;     // > 0
+  uint32_t num_restarts = 0;   // when it was decided
+  bool was_pending = false;    // likewise
+  bool was_queued = false;     // likewise: pending, and not held
+  uint32_t num_nodes = 0;      // > 0
+  uint32_t num_nodes_max = 0;  // up to so many, as Slurm finds room; 0: num_nodes
   uint32_t tasks_per_node = 1;
   uint32_t cpus_per_node = 1;
   std::vector<std::string> hosts;  // at most num_nodes
@@ -79,6 +83,13 @@ struct StopJob {
   uint32_t cpus_per_node = 1;
 
   friend bool operator==(const StopJob&, const StopJob&) = default;
+};
+
+// The elastic job waits, held by us. Made by MakeHoldJob().
+struct HoldJob {
+  uint32_t job = 0;
+  uint32_t owner = 0;
+  uint32_t num_restarts = 0;  // when it was decided
 };
 
 // The job's place in the queue: higher is later, -2147483645 to 2147483645.
@@ -103,7 +114,8 @@ struct LeaveReservation {
   uint32_t owner = 0;
 };
 
-using Operation = std::variant<DrainHost, ReturnHost, PlaceJob, StopJob, SetNice, SetReservation, LeaveReservation>;
+using Operation =
+    std::variant<DrainHost, ReturnHost, PlaceJob, StopJob, HoldJob, SetNice, SetReservation, LeaveReservation>;
 
 // Words by which fairlead-watchdog knows a job that we have stopped. Operators alone can write them.
 inline constexpr char kStoppedMark[] = "fairlead:v1 stopped";
@@ -137,6 +149,9 @@ std::vector<Command> PlanRelease(const Operation& operation, const Observation& 
 // user), or it can't have that size: says why. Args: job as it is now.
 Result<PlaceJob> MakePlaceJob(const Job& job, uint32_t num_nodes, std::vector<std::string> hosts,
                               std::vector<std::string> excluded_hosts);
+
+// Errors: as MakePlaceJob(); it has no elastic mark. Args: job: as it is now.
+Result<HoldJob> MakeHoldJob(const Job& job);
 
 // Errors: as MakePlaceJob(). Args: job: it has hosts.
 Result<StopJob> MakeStopJob(const Job& job);

@@ -142,6 +142,8 @@ Result<Observation> Writer::Look(const Operation& operation) {
     FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(place->job), &seen.job));
   if (const auto* stop = std::get_if<StopJob>(&operation))
     FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(stop->job), &seen.job));
+  if (const auto* hold = std::get_if<HoldJob>(&operation))
+    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(hold->job), &seen.job));
   if (const auto* leave = std::get_if<LeaveReservation>(&operation))
     FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(leave->job), &seen.job));
   if (const auto* order = std::get_if<SetNice>(&operation))

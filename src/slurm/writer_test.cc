@@ -231,6 +231,8 @@ TEST_F(WriterTest, JobsThatAreNotForUsToPlace) {
   EXPECT_THAT(why(), HasSubstr("somebody else holds it"));
   slurm_.jobs[7].is_held = false;
   slurm_.jobs[7].ticks = 100;
+  EXPECT_EQ(why(), "") << "it is elastic";
+  slurm_.jobs[7].admin_comment = "(null)";
   EXPECT_THAT(why(), HasSubstr("waits in the queue"));
   slurm_.jobs[7].state = "CANCELLED";
   EXPECT_THAT(why(), HasSubstr("has ended"));

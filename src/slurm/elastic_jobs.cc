@@ -1,0 +1,484 @@
+#include "slurm/elastic_jobs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "model/job.h"
+#include "prediction/measured_speed.h"
+#include "slurm/elastic_records.h"
+
+namespace fairlead::slurm {
+namespace {
+
+using scheduling::NodeShare;
+
+// Until one was measured: a checkpoint, Slurm's 2 to 3 s, and the start of a training program.
+constexpr double kRestartCostS = 60;
+constexpr double kRestartCostMaxS = 3600;
+// What a newly measured restart weighs against those before.
+constexpr double kRestartWeight = 0.5;
+// Iterations of a job that has just started are not those to come.
+constexpr double kSettlingS = 15;
+// A job that runs on has something left, whatever was declared.
+constexpr double kMostDone = 0.98;
+// Operations on a job that may fail until it is left alone.
+constexpr uint32_t kNumFailuresMax = 3;
+constexpr double kSavePeriodS = 60;
+// Steps of a job that declares none.
+constexpr uint64_t kManySteps = 1'000'000'000'000'000;
+
+std::string SubjectOf(uint32_t job) { return fmt::format("job {}", job); }
+
+std::vector<NodeShare> Sorted(std::vector<NodeShare> shares) {
+  std::ranges::sort(shares, {}, &NodeShare::node);
+  return shares;
+}
+
+Status Fault(std::string what) { return {StatusCode::kFailedPrecondition, std::move(what)}; }
+
+double Mean(double before, double news) { return before + kRestartWeight * (news - before); }
+
+}  // namespace
+
+Status ElasticOptions::Validate() const { return scheduling::CreateAllocationPolicy(policy, 1, settings).status(); }
+
+struct ElasticJobs::Entry {
+  // A run of the job on the same hosts, and the part of it that is being measured.
+  struct Run {
+    std::vector<std::string> hosts;
+    uint32_t num_restarts = 0;
+    SimTime since;
+    std::optional<double> first_steps;  // as told when it was seen first
+    std::optional<SimTime> window;      // begins where steps were seen
+    double window_steps = 0;
+  };
+
+  JobId id;
+  Job seen;  // as of the last reading
+  ElasticMark mark;
+  ElasticWish wish;
+  SimTime first_seen;
+  double steps_done = 0;
+  std::optional<Run> run;
+  std::optional<SimTime> decided_at;  // it was to start then, and has done no steps since
+  std::optional<double> restart_cost_s;
+  uint32_t num_failures = 0;
+  std::string reason;
+};
+
+Result<std::unique_ptr<ElasticJobs>> ElasticJobs::Create(const topology::Fabric& fabric, ElasticOptions options,
+                                                         store::Store* store, ElasticSources sources) {
+  FL_RETURN_IF_ERROR(options.Validate());
+  FL_ASSIGN_OR_RETURN(const auto records, ReadElasticRecords(*store));
+  std::unique_ptr<ElasticJobs> jobs(new ElasticJobs(fabric, std::move(options), store, std::move(sources)));
+  for (const auto& [job, record] : records) jobs->saved_[job] = ElasticText(record);
+  return jobs;
+}
+
+ElasticJobs::ElasticJobs(const topology::Fabric& fabric, ElasticOptions options, store::Store* store,
+                         ElasticSources sources)
+    : fabric_(fabric),
+      options_(std::move(options)),
+      store_(*store),
+      sources_(std::move(sources)),
+      policy_(scheduling::CreateAllocationPolicy(options_.policy, 1, options_.settings).value()),
+      restart_cost_(kRestartCostS) {
+  controller::AllocationOptions allocation;
+  allocation.policy = policy_.get();
+  allocation.speeds = [this](const model::Job& job) -> Result<std::unique_ptr<prediction::JobSpeed>> {
+    FL_ASSIGN_OR_RETURN(prediction::MeasuredSpeed speed,
+                        prediction::MeasuredSpeed::Create(controller::UsableSizes(job, fabric_.num_gpus())));
+    return std::unique_ptr<prediction::JobSpeed>(std::make_unique<prediction::MeasuredSpeed>(std::move(speed)));
+  };
+  allocator_.emplace(fabric_, std::move(allocation));
+}
+
+ElasticJobs::~ElasticJobs() = default;
+
+// ---- What Slurm shows ----
+
+bool ElasticJobs::IsOurs(const Job& job) const {
+  const auto mark = ReadElasticMark(job.admin_comment);
+  if (!mark.has_value() || !job.is_single || !job.may_requeue || job.state == JobState::kEnded) return false;
+  if (refused_.contains(job.id)) return false;
+  if (job.state == JobState::kPending && job.is_held && !mark->is_held) return false;  // by its user
+  std::string_view rest = job.partition;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    if (std::ranges::find(options_.partitions, rest.substr(0, comma)) == options_.partitions.end()) return false;
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return !job.partition.empty();
+}
+
+std::optional<uint32_t> ElasticJobs::FindGpusOfHosts(const ClusterState& state) {
+  hosts_.clear();
+  std::set<uint32_t> numbers;
+  for (const Partition& partition : state.partitions) {
+    if (std::ranges::find(options_.partitions, partition.name) == options_.partitions.end()) continue;
+    for (const std::string& name : partition.hosts) {
+      const HostId host = fabric_.FindHost(name);
+      if (!host.valid()) continue;
+      hosts_.insert(host);
+      numbers.insert(fabric_.num_gpus_of(host));
+    }
+  }
+  const std::string names = fmt::format("{}", fmt::join(options_.partitions, ","));
+  Status status;
+  if (hosts_.empty()) status = Fault(fmt::format("no host of {} is in the fabric: sizes are not chosen", names));
+  if (numbers.size() > 1) {
+    status = Fault(fmt::format("hosts of {} differ in GPUs ({}): sizes are not chosen; name partitions of equal hosts",
+                               names, fmt::join(numbers, ", ")));
+  }
+  sources_.note("elastic jobs", status);
+  return status.ok() && *numbers.begin() > 0 ? std::optional(*numbers.begin()) : std::nullopt;
+}
+
+void ElasticJobs::LookAtHosts(const ClusterState& state) {
+  std::set<std::string> taken;  // by others
+  for (const Reservation& reservation : state.reservations) {
+    taken.insert(reservation.hosts.begin(), reservation.hosts.end());
+  }
+  for (const Job& job : state.jobs) {
+    if (!entries_.contains(job.id)) taken.insert(job.hosts.begin(), job.hosts.end());
+  }
+  std::map<HostId, controller::HostState> states;
+  for (const Node& node : state.nodes) {
+    const HostId host = fabric_.FindHost(node.name);
+    if (!host.valid() || !hosts_.contains(host) || !node.is_up) continue;
+    const bool has_room = !node.is_drained && !taken.contains(node.name);
+    states[host] = has_room ? controller::HostState::kUp : controller::HostState::kDraining;
+  }
+  for (size_t h = 0; h < fabric_.num_hosts(); ++h) {
+    const auto found = states.find(HostId(h));
+    const auto now = found == states.end() ? controller::HostState::kDown : found->second;
+    allocator_->Adopt(controller::HostStateChanged{HostId(h), now});
+  }
+}
+
+std::optional<std::vector<NodeShare>> ElasticJobs::SharesOf(const std::vector<std::string>& hosts) const {
+  std::vector<NodeShare> shares;
+  for (const std::string& name : hosts) {
+    const HostId host = fabric_.FindHost(name);
+    if (!host.valid() || !hosts_.contains(host)) return std::nullopt;
+    shares.push_back({host, *gpus_of_hosts_, 0});
+  }
+  return Sorted(std::move(shares));
+}
+
+void ElasticJobs::Look(const ClusterState& state, const std::set<uint32_t>& busy, SimTime now) {
+  gpus_of_hosts_ = FindGpusOfHosts(state);
+  std::set<uint32_t> present;
+  for (const Job& job : state.jobs) {
+    const auto known = entries_.find(job.id);
+    if (busy.contains(job.id)) {
+      if (known == entries_.end()) continue;
+      known->second->seen = job;
+    } else if (!gpus_of_hosts_.has_value() || !IsOurs(job)) {
+      continue;
+    } else {
+      LookAtJob(job, now);
+    }
+    if (entries_.contains(job.id)) present.insert(job.id);
+  }
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const bool is_present = present.contains(entry->first);
+    if (!is_present) allocator_->Remove(entry->second->id, now);
+    entry = is_present ? std::next(entry) : entries_.erase(entry);
+  }
+  Forget(state);
+  LookAtHosts(state);
+  for (const auto& [job, entry] : entries_) LookAtSteps(entry.get(), now);
+  if (now - saved_at_ >= SimDuration::FromSeconds(Seconds(kSavePeriodS))) Save(now);
+}
+
+// Of jobs that Slurm does not have any more, also those that ended while nobody looked.
+void ElasticJobs::Forget(const ClusterState& state) {
+  std::set<uint32_t> jobs;
+  for (const Job& job : state.jobs) jobs.insert(job.id);
+  std::erase_if(refused_, [&jobs](uint32_t job) { return !jobs.contains(job); });
+  std::vector<store::Change> changes;
+  for (const auto& [job, text] : saved_) {
+    if (!jobs.contains(job)) changes.push_back({ElasticKey(job), std::nullopt});
+  }
+  if (changes.empty()) return;
+  const Status status = store_.Apply(changes);
+  sources_.note("store", status);
+  if (status.ok()) std::erase_if(saved_, [&jobs](const auto& saved) { return !jobs.contains(saved.first); });
+}
+
+void ElasticJobs::LookAtJob(const Job& job, SimTime now) {
+  const ElasticMark mark = *ReadElasticMark(job.admin_comment);
+  if (!entries_.contains(job.id)) {
+    const Status entered = Enter(job, mark, now);
+    sources_.note(SubjectOf(job.id), entered);
+    if (entered.code() == StatusCode::kUnavailable) return;  // again with the next reading
+    if (!entered.ok()) refused_.insert(job.id);
+    if (!entered.ok()) return;
+  }
+  Entry& entry = *entries_.at(job.id);
+  entry.seen = job;
+  entry.mark = mark;
+  if (job.state == JobState::kCompleting) return;
+  std::optional<std::vector<NodeShare>> nodes = std::vector<NodeShare>();
+  if (job.has_hosts()) nodes = SharesOf(job.hosts);
+  if (!nodes.has_value()) {
+    Refuse(job.id, Fault("has hosts that are not in the fabric: its size stays"), now);
+    return;
+  }
+  if (nodes != Sorted(allocator_->nodes(entry.id))) allocator_->Adopt(controller::JobFound{entry.id, *nodes}, now);
+  if (nodes->empty()) entry.decided_at.reset();
+}
+
+Status ElasticJobs::Enter(const Job& job, const ElasticMark& mark, SimTime now) {
+  FL_ASSIGN_OR_RETURN(const Job details, sources_.read_job(job.id));
+  auto entry = std::make_unique<Entry>();
+  entry->id = JobId(job.id);
+  const Result<ElasticWish> wish = ReadElasticWish(details.comment);
+  // It is elastic all the same, and of unknown length.
+  sources_.note(SubjectOf(job.id) + " comment", wish.ok() ? OkStatus() : wish.status());
+  if (wish.ok()) entry->wish = *wish;
+
+  ElasticRecord record;
+  record.first_seen = now;
+  if (const auto saved = saved_.find(job.id); saved != saved_.end()) {
+    FL_ASSIGN_OR_RETURN(record, ReadElasticText(saved->second));
+  }
+  entry->first_seen = record.first_seen;
+  entry->steps_done = record.steps_done;
+  if (record.restart_cost_s > 0) entry->restart_cost_s = record.restart_cost_s;
+
+  model::Job model;
+  model.id = entry->id;
+  model.name = IdentityOf(job).name;
+  model.gpus_per_host = *gpus_of_hosts_;
+  model.num_gpus = mark.nodes_min * *gpus_of_hosts_;
+  model.arrival = entry->first_seen;
+  model.num_iterations = entry->wish.steps.value_or(kManySteps);
+  // Known as soon as its speed is.
+  model.elasticity.predictable_after = entry->wish.steps.has_value() ? std::optional(1e-15) : std::nullopt;
+  model.elasticity.restart_cost =
+      SimDuration::FromSeconds(Seconds(entry->restart_cost_s.value_or(restart_cost_.value())));
+  if (mark.nodes_min > hosts_.size()) {
+    return Fault(fmt::format("asks for {} nodes at least, and its partition has {} in the fabric: its size stays",
+                             mark.nodes_min, hosts_.size()));
+  }
+  for (size_t k = mark.nodes_min; k <= std::min<size_t>(mark.nodes_max, hosts_.size()); ++k) {
+    model.elasticity.sizes.push_back(static_cast<uint32_t>(k) * *gpus_of_hosts_);
+  }
+  controller::JobHistory history;
+  history.attained_service = record.attained_service;
+  history.executed_s = record.executed_s;
+  history.num_starts = record.num_starts;
+  history.iterations_done = record.steps_done;
+  FL_RETURN_IF_ERROR(allocator_->Submit(model, now, history));
+  for (const ElasticRecord::Size& size : record.speeds) {
+    allocator_->Adopt(controller::SpeedMeasured{entry->id, size.num_gpus, size.num_gpus / *gpus_of_hosts_,
+                                                Seconds(size.iteration_s), Seconds(size.measured_s)});
+  }
+  entries_[job.id] = std::move(entry);
+  return OkStatus();
+}
+
+void ElasticJobs::Refuse(uint32_t job, const Status& why, SimTime now) {
+  sources_.note(SubjectOf(job), why);
+  refused_.insert(job);
+  allocator_->Remove(JobId(job), now);
+  entries_.erase(job);
+}
+
+std::optional<Operation> ElasticJobs::Fail(uint32_t job, const std::string& why, SimTime now) {
+  const auto found = entries_.find(job);
+  if (found == entries_.end()) return std::nullopt;
+  Entry& entry = *found->second;
+  entry.decided_at.reset();
+  if (++entry.num_failures < kNumFailuresMax) return std::nullopt;
+  Result<PlaceJob> back = MakePlaceJob(entry.seen, entry.mark.nodes_min, {}, {});
+  if (back.ok()) back->num_nodes_max = entry.mark.nodes_max;
+  const bool is_waiting = entry.seen.state == JobState::kPending;
+  Refuse(job,
+         Fault(fmt::format("its size could not be changed {} times ({}): it is Slurm's now", kNumFailuresMax, why)),
+         now);
+  return back.ok() && is_waiting ? std::optional<Operation>(*std::move(back)) : std::nullopt;
+}
+
+std::string ElasticJobs::ReasonOf(uint32_t job) const {
+  const auto found = entries_.find(job);
+  return found == entries_.end() ? "" : found->second->reason;
+}
+
+// ---- Steps ----
+
+void ElasticJobs::LookAtSteps(Entry* entry, SimTime now) {
+  const Job& job = entry->seen;
+  if (job.state != JobState::kRunning) {
+    entry->run.reset();
+    return;
+  }
+  const bool is_same_run =
+      entry->run.has_value() && entry->run->hosts == job.hosts && entry->run->num_restarts == job.num_restarts;
+  if (!is_same_run) entry->run = {job.hosts, job.num_restarts, now, {}, {}, 0};
+  const StepsSeen seen = sources_.read_steps(job, entry->wish);
+  sources_.note(SubjectOf(job.id) + " progress", seen.fault.empty() ? OkStatus() : Fault(seen.fault));
+  if (seen.done.has_value()) {
+    Measure(entry, *seen.done, now);
+  } else if (seen.iteration_time.has_value() && entry->wish.progress_file.empty()) {
+    Count(entry, *seen.iteration_time, now);
+  }
+}
+
+// By its own word. The first steps of a run end its start, and windows follow one another without a gap, so that it does
+// not matter how late each of them is seen.
+void ElasticJobs::Measure(Entry* entry, double done, SimTime now) {
+  Entry::Run& run = *entry->run;
+  // Back to its checkpoint.
+  if (done < entry->steps_done) run.window.reset();
+  entry->steps_done = done;
+  if (!run.first_steps.has_value() || done < *run.first_steps) run.first_steps = done;
+  if (!run.window.has_value()) {
+    if (done <= *run.first_steps) return;
+    EndRestart(entry, now);
+  } else if (done > run.window_steps && now > *run.window) {
+    const Seconds passed = (now - *run.window).seconds();
+    TellSteps(*entry, passed / (done - run.window_steps), passed);
+  } else {
+    return;
+  }
+  run.window = now;
+  run.window_steps = done;
+}
+
+void ElasticJobs::Count(Entry* entry, Seconds iteration, SimTime now) {
+  Entry::Run& run = *entry->run;
+  if ((now - run.since).seconds().value() < kSettlingS || !(iteration.value() > 0)) return;
+  if (run.window.has_value() && now > *run.window) {
+    const Seconds passed = (now - *run.window).seconds();
+    entry->steps_done += passed / iteration;
+    TellSteps(*entry, iteration, passed);
+  } else {
+    EndRestart(entry, now);
+  }
+  run.window = now;
+}
+
+void ElasticJobs::TellSteps(const Entry& entry, Seconds iteration, Seconds measured_for) {
+  const double most = entry.wish.steps.has_value() ? kMostDone * static_cast<double>(*entry.wish.steps) : 1e300;
+  allocator_->Adopt(controller::JobProgressed{entry.id, std::min(entry.steps_done, most), iteration, measured_for});
+}
+
+void ElasticJobs::EndRestart(Entry* entry, SimTime now) {
+  if (!entry->decided_at.has_value()) return;
+  const double cost_s = std::clamp((now - *entry->decided_at).seconds().value(), 1.0, kRestartCostMaxS);
+  entry->decided_at.reset();
+  entry->num_failures = 0;
+  entry->restart_cost_s = entry->restart_cost_s.has_value() ? Mean(*entry->restart_cost_s, cost_s) : cost_s;
+  restart_cost_ = Seconds(Mean(restart_cost_.value(), cost_s));
+  allocator_->Adopt(controller::RestartMeasured{entry->id, SimDuration::FromSeconds(Seconds(*entry->restart_cost_s))});
+}
+
+// ---- Decisions ----
+
+std::vector<Operation> ElasticJobs::Decide(SimTime now) {
+  // Room is made before it is taken: what is held, and what shrinks, first.
+  std::vector<std::pair<int64_t, Operation>> operations;
+  std::vector<std::pair<uint32_t, Status>> failed;
+  const auto add = [&](const Entry& entry, const std::vector<NodeShare>& nodes) {
+    Result<Operation> operation = MakeOperation(entry, nodes);
+    const auto growth = static_cast<int64_t>(nodes.size()) - static_cast<int64_t>(entry.seen.hosts.size());
+    if (operation.ok()) {
+      operations.emplace_back(nodes.empty() ? INT64_MIN : growth, *std::move(operation));
+    } else {
+      failed.emplace_back(entry.seen.id, operation.status());
+    }
+  };
+  std::set<uint32_t> changed;
+  for (const controller::AllocationChange& change : allocator_->Decide(now)) {
+    Entry& entry = *entries_.at(change.job.value());
+    entry.reason = change.reason;
+    const auto there = entry.seen.has_hosts() ? SharesOf(entry.seen.hosts) : std::vector<NodeShare>();
+    if (entry.seen.has_hosts() && there == Sorted(change.nodes)) continue;
+    changed.insert(entry.seen.id);
+    if (!change.nodes.empty()) entry.decided_at = now;
+    add(entry, change.nodes);
+  }
+  for (const auto& [job, entry] : entries_) {
+    const bool is_queued = entry->seen.state == JobState::kPending && !entry->seen.is_held;
+    if (is_queued && !changed.contains(job) && allocator_->nodes(entry->id).empty()) add(*entry, {});
+  }
+  for (const auto& [job, why] : failed) Refuse(job, why, now);
+  if (!operations.empty()) Save(now);
+  std::ranges::stable_sort(operations, {}, [](const auto& operation) { return operation.first; });
+  std::vector<Operation> sorted;
+  for (auto& [growth, operation] : operations) sorted.push_back(std::move(operation));
+  return sorted;
+}
+
+Result<Operation> ElasticJobs::MakeOperation(const Entry& entry, const std::vector<NodeShare>& nodes) const {
+  if (nodes.empty()) {
+    FL_ASSIGN_OR_RETURN(const HoldJob hold, MakeHoldJob(entry.seen));
+    return Operation(hold);
+  }
+  std::vector<std::string> hosts;
+  for (const NodeShare& share : nodes) {
+    if (share.num_gpus != *gpus_of_hosts_) return Fault("is to get a part of a host: its size stays");
+    hosts.push_back(fabric_.HostName(share.node));
+  }
+  const auto num_nodes = static_cast<uint32_t>(hosts.size());
+  FL_ASSIGN_OR_RETURN(PlaceJob place, MakePlaceJob(entry.seen, num_nodes, std::move(hosts), {}));
+  return Operation(std::move(place));
+}
+
+// ---- What is kept and shown ----
+
+void ElasticJobs::Save(SimTime now) {
+  saved_at_ = now;
+  std::vector<store::Change> changes;
+  std::map<uint32_t, std::string> texts;
+  for (const auto& [job, entry] : entries_) {
+    const controller::JobHistory history = allocator_->HistoryOf(entry->id);
+    ElasticRecord record = {.first_seen = entry->first_seen,
+                            .steps_done = entry->steps_done,
+                            .attained_service = history.attained_service,
+                            .executed_s = history.executed_s,
+                            .num_starts = history.num_starts,
+                            .restart_cost_s = entry->restart_cost_s.value_or(0),
+                            .speeds = {}};
+    const auto& speed = dynamic_cast<const prediction::MeasuredSpeed&>(allocator_->speed(entry->id));
+    for (const prediction::MeasuredSize& size : speed.measured()) {
+      record.speeds.push_back({size.num_gpus, size.iteration.value(), size.measured_for.value()});
+    }
+    std::string text = ElasticText(record);
+    if (const auto saved = saved_.find(job); saved != saved_.end() && saved->second == text) continue;
+    changes.push_back({ElasticKey(job), text});
+    texts[job] = std::move(text);
+  }
+  if (changes.empty()) return;
+  const Status status = store_.Apply(changes);
+  sources_.note("store", status);
+  if (!status.ok()) return;
+  for (auto& [job, text] : texts) saved_[job] = std::move(text);
+}
+
+std::vector<ElasticView> ElasticJobs::Views() const {
+  std::vector<ElasticView> views;
+  for (const auto& [job, entry] : entries_) {
+    const controller::JobHistory history = allocator_->HistoryOf(entry->id);
+    views.push_back({.job = job,
+                     .nodes_min = entry->mark.nodes_min,
+                     .nodes_max = entry->mark.nodes_max,
+                     .num_nodes = static_cast<uint32_t>(allocator_->nodes(entry->id).size()),
+                     .steps = entry->wish.steps,
+                     .steps_done = entry->steps_done,
+                     .node_seconds = history.attained_service / *gpus_of_hosts_,
+                     .num_restarts = entry->seen.num_restarts,
+                     .restart_cost = Seconds(entry->restart_cost_s.value_or(restart_cost_.value())),
+                     .reason = entry->reason});
+  }
+  return views;
+}
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,152 @@
+// Which nodes do the elastic jobs of a Slurm cluster get? AITurbo's allocation on real jobs: what Slurm shows goes in,
+// operations on Slurm come out.
+//
+//     Slurm's jobs, nodes, reservations --+
+//     steps that jobs have done ----------+--> JobAllocator (allocation policy) --> PlaceJob, HoldJob
+//
+// Problem     sizes have to follow from what waits and from how jobs scale, on a cluster that also runs jobs of others,
+//             where changes fail, hosts go, and the controller itself is started again.
+// Notation    steps -> iterations of the allocator: units of work that are equal at each size of a job
+// Method      jobs that have opted in (an admin_comment of fairlead_jobs.lua, ElasticMark) in the partitions that the
+//             operator names get whole hosts: as many as the mark allows, each with all GPUs that the fabric has of it.
+//             A job is predictable if its comment declares its steps and some were seen; its speed is what was measured
+//             (prediction/measured_speed.h), from its progress file, or from its communication. What a restart costs is
+//             measured, too: from the decision to the first steps after it.
+//             A host is a job's own or has room if it is up, in the partitions, in no reservation and has no job of
+//             others; drained ones keep the jobs that they have. After each reading the allocator is told where its jobs
+//             are in truth. While an operation on an elastic job is under way, nothing new is decided.
+// Guarantees  a job that nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is in
+//             no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own.
+// Limits      after a start of the controller policies have forgotten what they remember of waiting jobs
+//             (scheduling::JobMemory); attained service, steps and speeds are kept in the store.
+// Thread      one at a time.
+// Reference   Zhao et al., AITurbo, HPDC 2021; docs/operate/slurm.md has the contract of such jobs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/sim_time.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "controller/job_allocator.h"
+#include "scheduling/allocation_registry.h"
+#include "slurm/cluster_state.h"
+#include "slurm/job_wish.h"
+#include "slurm/operations.h"
+#include "store/store.h"
+#include "topology/fabric.h"
+
+namespace fairlead::slurm {
+
+struct ElasticOptions {
+  std::vector<std::string> partitions;  // whose elastic jobs get their size from us; empty: none
+  std::string policy = "aiturbo";       // allocation policy
+  scheduling::PolicySettings settings = {};
+
+  // Errors: kInvalidArgument, naming the option.
+  Status Validate() const;
+};
+
+// How far a job has come, as far as anybody says.
+struct StepsSeen {
+  std::optional<double> done{};             // its own word
+  std::optional<Seconds> iteration_time{};  // lately, as its communication shows
+  std::string fault = {};                   // what is wrong with its own word, for people
+};
+
+struct ElasticSources {
+  std::function<Result<Job>(uint32_t id)> read_job;  // with its comment
+  std::function<StepsSeen(const Job& job, const ElasticWish& wish)> read_steps;
+  // Of one subject ("job 7"): something that people should know; each is told once as long as it lasts.
+  std::function<void(const std::string& subject, const Status& status)> note;
+};
+
+// What is shown of a job.
+struct ElasticView {
+  uint32_t job = 0;
+  uint32_t nodes_min = 0;
+  uint32_t nodes_max = 0;
+  uint32_t num_nodes = 0;  // that it is to have; 0: it waits
+  std::optional<uint64_t> steps{};
+  double steps_done = 0;
+  double node_seconds = 0;  // that it has had
+  uint32_t num_restarts = 0;
+  Seconds restart_cost;
+  std::string reason;  // of the last decision
+};
+
+class ElasticJobs {
+ public:
+  // `fabric` and `store` must outlive it. Errors: those of options.Validate() and of the store; kDataLoss: a record that
+  // can't be read.
+  static Result<std::unique_ptr<ElasticJobs>> Create(const topology::Fabric& fabric, ElasticOptions options,
+                                                     store::Store* store, ElasticSources sources);
+  ~ElasticJobs();
+
+  // Whether its size is for us to choose, as of the last Look().
+  bool Has(uint32_t job) const { return entries_.contains(job); }
+
+  // What Slurm shows now. Args: busy: jobs that somebody is at (an operation of ours, or steering): where they are is no
+  // news yet. Cost: one read_job for each new job, one read_steps for each running one.
+  void Look(const ClusterState& state, const std::set<uint32_t>& busy, SimTime now);
+
+  // What is to be done so that jobs are as decided. To be called after a Look() without busy jobs; all of it has to be
+  // tried. `now` never goes back.
+  std::vector<Operation> Decide(SimTime now);
+
+  // An operation that Decide() returned has come to nothing. A job with which that happens again and again is not ours any
+  // more; what gives it back to Slurm is returned.
+  std::optional<Operation> Fail(uint32_t job, const std::string& why, SimTime now);
+
+  // Of the last decision about it; empty: there was none.
+  std::string ReasonOf(uint32_t job) const;
+
+  // By job.
+  std::vector<ElasticView> Views() const;
+
+ private:
+  struct Entry;
+
+  ElasticJobs(const topology::Fabric& fabric, ElasticOptions options, store::Store* store, ElasticSources sources);
+
+  bool IsOurs(const Job& job) const;
+  void LookAtHosts(const ClusterState& state);
+  // GPUs of each host of the partitions; nothing: they differ, or there are none.
+  std::optional<uint32_t> FindGpusOfHosts(const ClusterState& state);
+  void Forget(const ClusterState& state);
+  void LookAtJob(const Job& job, SimTime now);
+  Status Enter(const Job& job, const ElasticMark& mark, SimTime now);
+  void LookAtSteps(Entry* entry, SimTime now);
+  void Measure(Entry* entry, double done, SimTime now);
+  void Count(Entry* entry, Seconds iteration, SimTime now);
+  void TellSteps(const Entry& entry, Seconds iteration, Seconds measured_for);
+  void EndRestart(Entry* entry, SimTime now);
+  std::optional<std::vector<scheduling::NodeShare>> SharesOf(const std::vector<std::string>& hosts) const;
+  Result<Operation> MakeOperation(const Entry& entry, const std::vector<scheduling::NodeShare>& nodes) const;
+  void Refuse(uint32_t job, const Status& why, SimTime now);
+  void Save(SimTime now);
+
+  const topology::Fabric& fabric_;
+  const ElasticOptions options_;
+  store::Store& store_;
+  const ElasticSources sources_;
+  std::unique_ptr<scheduling::AllocationPolicy> policy_;
+  std::optional<controller::JobAllocator> allocator_;
+  std::map<uint32_t, std::unique_ptr<Entry>> entries_;  // [job]
+  std::map<uint32_t, std::string> saved_;               // [job] record as it is in the store
+  SimTime saved_at_;
+  std::set<uint32_t> refused_;  // jobs whose size can't be chosen
+  std::set<HostId> hosts_;      // of the partitions, as of the last Look()
+  std::optional<uint32_t> gpus_of_hosts_;
+  Seconds restart_cost_;  // of jobs that have not been restarted
+};
+
+}  // namespace fairlead::slurm

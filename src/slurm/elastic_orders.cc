@@ -1,0 +1,109 @@
+#include "slurm/elastic_orders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "slurm/intention_records.h"
+
+namespace fairlead::slurm {
+namespace {
+
+std::optional<uint32_t> JobOf(const Operation& operation) {
+  if (const auto* place = std::get_if<PlaceJob>(&operation)) return place->job;
+  if (const auto* hold = std::get_if<HoldJob>(&operation)) return hold->job;
+  return std::nullopt;
+}
+
+// Whether the job ran when it was decided.
+bool Stops(const Operation& operation, const Job& job) { return JobOf(operation) == job.id && job.has_hosts(); }
+
+}  // namespace
+
+Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fabric& fabric,
+                                                             ElasticOrderOptions options, Programs* programs,
+                                                             store::Store* store, ElasticSources sources,
+                                                             ElasticOrderListeners listeners) {
+  FL_ASSIGN_OR_RETURN(auto jobs, ElasticJobs::Create(fabric, options.jobs, store, std::move(sources)));
+  FL_ASSIGN_OR_RETURN(const auto recorded, ReadIntentions(*store));
+  FL_ASSIGN_OR_RETURN(const auto stopped, ReadStopped(*store));
+  std::unique_ptr<ElasticOrders> orders(
+      new ElasticOrders(std::move(options), programs, store, std::move(jobs), std::move(listeners)));
+  for (const auto& [number, operation] : recorded) {
+    const std::optional<uint32_t> job = JobOf(operation);
+    // A job that steering has stopped is steering's to place.
+    const bool is_steered =
+        job.has_value() && std::ranges::any_of(stopped, [&](const StopJob& stop) { return stop.job == *job; });
+    if (job.has_value() && !is_steered) orders->resumed_.push_back(operation);
+  }
+  return orders;
+}
+
+ElasticOrders::ElasticOrders(ElasticOrderOptions options, Programs* programs, store::Store* store,
+                             std::unique_ptr<ElasticJobs> jobs, ElasticOrderListeners listeners)
+    : options_(std::move(options)),
+      listeners_(std::move(listeners)),
+      writer_(programs, store, options_.writer),
+      jobs_(std::move(jobs)) {}
+
+void ElasticOrders::Begin(Operation operation, SimTime now) {
+  const uint32_t job = *JobOf(operation);
+  orders_[job] = {std::move(operation), now + options_.patience};
+}
+
+void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& steered, SimTime now) {
+  for (Operation& operation : std::exchange(resumed_, {})) Begin(std::move(operation), now);
+  std::set<uint32_t> busy = steered;
+  for (const auto& [job, order] : orders_) busy.insert(job);
+  jobs_->Look(state, busy, now);
+  const bool is_steered = std::ranges::any_of(steered, [this](uint32_t job) { return jobs_->Has(job); });
+  if (is_steered || !orders_.empty()) return;
+  for (Operation& operation : jobs_->Decide(now)) {
+    const Job* job = FindJob(state.jobs, *JobOf(operation));
+    if (job != nullptr && Stops(operation, *job)) listeners_.stopping(job->id);
+    listeners_.changed(*JobOf(operation), Describe(operation) + ": " + jobs_->ReasonOf(*JobOf(operation)));
+    Begin(std::move(operation), now);
+  }
+}
+
+void ElasticOrders::TakeTurns(const std::set<uint32_t>& steered, SimTime now) {
+  for (auto order = orders_.begin(); order != orders_.end();) {
+    const auto [job, is_over] = std::pair(order->first, steered.contains(order->first));
+    // What of it is under way is taken back by steering's step, which wants another thing of the job.
+    if (is_over || TakeTurn(job, &order->second, now)) {
+      order = orders_.erase(order);
+    } else {
+      ++order;
+    }
+  }
+  for (Operation& operation : std::exchange(given_back_, {})) Begin(std::move(operation), now);
+}
+
+bool ElasticOrders::TakeTurn(uint32_t job, Order* order, SimTime now) {
+  const Result<Outcome> outcome = writer_.Carry(order->operation);
+  if (outcome.ok() && outcome->kind == Outcome::Kind::kDone) return true;
+  if (outcome.ok() && outcome->kind == Outcome::Kind::kGivenUp) {
+    Fail(job, outcome->message, now);
+    return true;
+  }
+  // Another order about the job is recorded: not ours to go on with.
+  if (outcome.status().code() == StatusCode::kFailedPrecondition) return true;
+  if (now < order->until) return false;
+  std::string message;
+  // Slurm, or the store, is away: an order is under way until that is over.
+  if (!writer_.Abandon(order->operation, &message).ok()) return false;
+  Fail(job,
+       fmt::format("not within {:.0f} s: {}", options_.patience.seconds().value(),
+                   outcome.ok() ? outcome->message : outcome.status().message()),
+       now);
+  return true;
+}
+
+void ElasticOrders::Fail(uint32_t job, const std::string& why, SimTime now) {
+  listeners_.changed(job, "its size was not changed: " + why);
+  if (auto back = jobs_->Fail(job, why, now)) given_back_.push_back(*std::move(back));
+}
+
+}  // namespace fairlead::slurm

@@ -1,0 +1,90 @@
+// Carries out what is decided about elastic jobs (elastic_jobs.h), beside what steering does.
+//
+//     reading of Slurm --> ElasticJobs --> orders under way --> Writer, a little further with each turn
+//
+// Problem     decisions are for all jobs at once and take seconds to minutes each; meanwhile steering may stop one of these
+//             jobs, hosts may be taken by others, and the controller may be killed.
+// Method      nothing is decided while an order is under way, or while steering is at an elastic job. Orders take turns.
+//             One that comes to no end within its patience is taken back: its job is released, and what it gets is
+//             decided anew. A job that steering turns to is left to it at once. Orders of an earlier controller go on.
+// Guarantees  an order that has failed leaves no job held. A job that is not sized any more is given back to Slurm with
+//             the range of nodes that it asked for.
+// Thread      one at a time, that of steering's steps: both write to one store.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/sim_time.h"
+#include "base/status.h"
+#include "slurm/elastic_jobs.h"
+#include "slurm/operations.h"
+#include "slurm/programs.h"
+#include "slurm/writer.h"
+
+namespace fairlead::slurm {
+
+struct ElasticOrderOptions {
+  ElasticOptions jobs;
+  // > 0. How long a job may take to be stopped and to run again: longer than Slurm's KillWait.
+  SimDuration patience = SimDuration(180'000'000'000);
+  // Of a turn: few looks, so that no job holds up the others.
+  WriterOptions writer = {.pause = std::chrono::milliseconds(50), .num_looks_max = 6, .sleep = {}};
+};
+
+struct ElasticOrderListeners {
+  // A change of a job, for people.
+  std::function<void(uint32_t job, const std::string& text)> changed;
+  // The job is stopped now: its processes end because of that.
+  std::function<void(uint32_t job)> stopping;
+};
+
+class ElasticOrders {
+ public:
+  // What the pointers point to must outlive it. Errors: those of ElasticJobs::Create() and ReadIntentions().
+  static Result<std::unique_ptr<ElasticOrders>> Create(const topology::Fabric& fabric, ElasticOrderOptions options,
+                                                       Programs* programs, store::Store* store, ElasticSources sources,
+                                                       ElasticOrderListeners listeners);
+
+  // What Slurm shows now; decides. Args: steered: jobs that steering is at.
+  void Look(const ClusterState& state, const std::set<uint32_t>& steered, SimTime now);
+  // Each order goes a little further.
+  void TakeTurns(const std::set<uint32_t>& steered, SimTime now);
+
+  bool is_idle() const { return orders_.empty(); }
+  // Whether an order about it is under way.
+  bool IsUnderway(uint32_t job) const { return orders_.contains(job); }
+  // Whether its size is ours to choose, and it is held until it gets one.
+  bool Has(uint32_t job) const { return jobs_->Has(job); }
+  std::vector<ElasticView> Views() const { return jobs_->Views(); }
+
+ private:
+  struct Order {
+    Operation operation;
+    SimTime until;
+  };
+
+  ElasticOrders(ElasticOrderOptions options, Programs* programs, store::Store* store, std::unique_ptr<ElasticJobs> jobs,
+                ElasticOrderListeners listeners);
+
+  void Begin(Operation operation, SimTime now);
+  // Whether it has ended.
+  bool TakeTurn(uint32_t job, Order* order, SimTime now);
+  void Fail(uint32_t job, const std::string& why, SimTime now);
+
+  const ElasticOrderOptions options_;
+  const ElasticOrderListeners listeners_;
+  Writer writer_;
+  std::unique_ptr<ElasticJobs> jobs_;
+  std::map<uint32_t, Order> orders_;   // [job]
+  std::vector<Operation> resumed_;     // of an earlier controller, until the first look
+  std::vector<Operation> given_back_;  // to be begun with the next turn
+};
+
+}  // namespace fairlead::slurm

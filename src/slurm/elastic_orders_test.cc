@@ -1,0 +1,492 @@
+// Sizes of elastic jobs on a small Slurm: which are chosen, what is left alone, and what becomes of them when hosts go,
+// others take hosts, and the controller dies at any moment.
+#include "slurm/elastic_orders.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/random.h"
+#include "slurm/cluster_reader.h"
+#include "slurm/elastic_records.h"
+#include "slurm/fake_slurm_example.h"
+#include "slurm/intention_records.h"
+#include "slurm/mortal_example.h"
+#include "store/memory_store.h"
+#include "topology/clos_fabrics.h"
+
+namespace fairlead::slurm {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr uint32_t kHosts = 6;
+constexpr uint32_t kOwner = 1001;
+constexpr double kPeriodS = 10;
+
+FakeJob Elastic(uint32_t low, uint32_t high) {
+  FakeJob job;
+  job.owner = kOwner;
+  job.low = low;
+  job.high = high;
+  job.num_nodes = low;
+  job.tasks_per_node = 4;
+  job.tasks = job.cpus = 4 * low;
+  job.is_held = true;
+  job.admin_comment = fmt::format("fairlead:v1 nodes={}-{} tasks-per-node=4 held", low, high);
+  return job;
+}
+
+FakeJob Rigid(uint32_t num_nodes) {
+  FakeJob job;
+  job.owner = 1002;
+  job.low = job.high = job.num_nodes = num_nodes;
+  job.tasks_per_node = 4;
+  job.tasks = job.cpus = 4 * num_nodes;
+  return job;
+}
+
+// Training on the fake Slurm: each period jobs go on by 10 s, at n nodes with n steps a second, from their checkpoints.
+class ElasticOrdersTest : public testing::Test {
+ protected:
+  struct Training {
+    double steps = 0;  // in all; 0: never over
+    double done = 0;
+    uint32_t starts = 0;
+  };
+
+  ElasticOrdersTest() : slurm_(kHosts), programs_(&slurm_, &death_), store_(&memory_, &death_) {
+    topology::ClosSpec spec;
+    spec.hosts_per_leaf = kHosts / 2;
+    spec.host.gpus = 4;
+    spec.host.nics = 4;
+    fabric_ = topology::BuildClos(spec).value();
+    options_.jobs.partitions = {"train"};
+    options_.writer.sleep = [](std::chrono::milliseconds) {};
+    options_.patience = SimDuration::FromSeconds(Seconds(60));
+  }
+
+  void Add(uint32_t id, FakeJob job, double steps = 0) {
+    if (steps > 0) {
+      job.comment = fmt::format(R"({{"fairlead": {{"steps": {:.0f}, "progress": "/steps"}}}})", steps);
+      trainings_[id].steps = steps;
+    } else {
+      job.comment = "fairlead";
+      trainings_[id] = {};
+    }
+    slurm_.jobs[id] = std::move(job);
+  }
+
+  void Start() {
+    ElasticSources sources;
+    sources.read_job = [this](uint32_t id) { return ProgramReader(&programs_).ReadJob(id); };
+    sources.read_steps = [this](const Job& job, const ElasticWish& wish) {
+      StepsSeen seen;
+      if (!wish.progress_file.empty()) seen.done = trainings_[job.id].done;
+      return seen;
+    };
+    sources.note = [this](const std::string& subject, const Status& status) {
+      if (!status.ok()) notes_.push_back(subject + ": " + status.message());
+    };
+    ElasticOrderListeners listeners;
+    listeners.changed = [this](uint32_t job, const std::string& text) {
+      changes_.push_back(fmt::format("{}: {}", job, text));
+    };
+    listeners.stopping = [this](uint32_t job) { stopped_.push_back(job); };
+    auto orders =
+        ElasticOrders::Create(fabric_, options_, &programs_, &store_, std::move(sources), std::move(listeners));
+    ASSERT_TRUE(orders.ok()) << orders.status().message();
+    orders_ = std::move(orders).value();
+  }
+
+  void Train() {
+    now_s_ += kPeriodS;
+    for (auto& [id, training] : trainings_) {
+      FakeJob& job = slurm_.jobs[id];
+      if (job.state != "RUNNING") continue;
+      training.done += kPeriodS * static_cast<double>(job.hosts.size());
+      if (training.steps == 0 || training.done < training.steps) continue;
+      job.state = "COMPLETED";
+      job.hosts.clear();
+    }
+  }
+  SimTime Now() const { return SimTime::FromSeconds(Seconds(1.7e9 + now_s_)); }
+
+  void Look() {
+    const auto state = ProgramReader(&programs_).ReadAll();
+    ASSERT_TRUE(state.ok()) << state.status().message();
+    orders_->Look(*state, steered_, Now());
+  }
+  void TakeTurns() {
+    for (int turn = 0; turn < 20 && !orders_->is_idle(); ++turn) orders_->TakeTurns(steered_, Now());
+  }
+  void Period() {
+    Train();
+    Look();
+    TakeTurns();
+  }
+  void Periods(int number) {
+    for (int i = 0; i < number; ++i) Period();
+  }
+
+  size_t NodesOf(uint32_t id) const { return slurm_.jobs.at(id).hosts.size(); }
+  std::vector<std::string> CommandsAbout(uint32_t id) const {
+    std::vector<std::string> about;
+    for (const std::string& change : slurm_.changes) {
+      if ((change + " ").find(fmt::format(" {} ", id)) != std::string::npos ||
+          change.find(fmt::format("JobId={} ", id)) != std::string::npos) {
+        about.push_back(change);
+      }
+    }
+    return about;
+  }
+  // No host has two jobs, and nobody's job runs on a host that is drained since before it started.
+  void CheckHosts() const {
+    std::map<std::string, uint32_t> of;
+    for (const auto& [id, job] : slurm_.jobs) {
+      if (job.state != "RUNNING") continue;
+      for (const std::string& host : job.hosts) EXPECT_TRUE(of.emplace(host, id).second) << host;
+    }
+  }
+
+  FakeSlurm slurm_;
+  Death death_;
+  MortalPrograms programs_;
+  store::MemoryStore memory_;
+  MortalStore store_;
+  topology::Fabric fabric_;
+  ElasticOrderOptions options_;
+  std::unique_ptr<ElasticOrders> orders_;
+  std::set<uint32_t> steered_;
+  std::map<uint32_t, Training> trainings_;
+  std::vector<std::string> notes_, changes_;
+  std::vector<uint32_t> stopped_;
+  double now_s_ = 0;
+};
+
+TEST_F(ElasticOrdersTest, AloneAJobGetsWhatHelpsIt) {
+  Add(7, Elastic(2, 6), 50'000);
+  Start();
+  Period();
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(NodesOf(7), 6u);
+  EXPECT_EQ(slurm_.jobs[7].admin_comment, "fairlead:v1 nodes=2-6 tasks-per-node=4");
+  EXPECT_EQ(slurm_.jobs[7].tasks, 24u);
+  Periods(5);
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+  EXPECT_THAT(notes_, IsEmpty());
+  EXPECT_THAT(changes_, SizeIs(1));
+  ASSERT_THAT(orders_->Views(), SizeIs(1));
+  const ElasticView view = orders_->Views()[0];
+  EXPECT_EQ(view.num_nodes, 6u);
+  EXPECT_EQ(view.steps, 50'000u);
+  EXPECT_EQ(view.steps_done, trainings_[7].done);
+}
+
+// A shorter one comes: the first gives way, stopped once, and goes on from where it was.
+TEST_F(ElasticOrdersTest, ASecondJobMakesTheFirstGiveWay) {
+  Add(7, Elastic(1, 6), 1'000'000);
+  Start();
+  Periods(40);
+  ASSERT_EQ(NodesOf(7), 6u);
+  const double before = trainings_[7].done;
+  Add(8, Elastic(1, 6), 20'000);
+  Periods(40);
+  EXPECT_EQ(slurm_.jobs[8].starts, 1u);
+  EXPECT_GE(NodesOf(8), 1u);
+  EXPECT_EQ(NodesOf(7) + NodesOf(8), kHosts);
+  EXPECT_THAT(stopped_, testing::ElementsAre(7u));
+  for (int i = 0; i < 500 && slurm_.jobs[8].state != "COMPLETED"; ++i) Period();
+  Periods(10);
+  EXPECT_EQ(slurm_.jobs[8].state, "COMPLETED");
+  EXPECT_EQ(NodesOf(7), kHosts);
+  EXPECT_GT(trainings_[7].done, before);
+  CheckHosts();
+}
+
+TEST_F(ElasticOrdersTest, AShortJobGoesFirstIfItsLengthIsKnown) {
+  options_.jobs.settings = {{"hold_s", 0}};
+  Add(7, Elastic(5, 6), 1'000'000);
+  Start();
+  Periods(3);
+  ASSERT_EQ(slurm_.jobs[7].state, "RUNNING");
+  Add(8, Elastic(4, 6), 500);
+  Periods(3);
+  // Nobody knows yet how fast it is.
+  Periods(200);
+  EXPECT_EQ(slurm_.jobs[8].state, "COMPLETED");
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+}
+
+TEST_F(ElasticOrdersTest, OthersAreLeftAlone) {
+  slurm_.Start(3, Rigid(2));
+  FakeJob held = Elastic(1, 4);
+  held.admin_comment = "fairlead:v1 nodes=1-4 tasks-per-node=4";  // by its user
+  Add(4, held);
+  FakeJob array = Elastic(1, 4);
+  array.is_array = true;
+  Add(5, array);
+  FakeJob plain = Rigid(6);
+  plain.is_held = true;
+  Add(6, plain);
+  Add(7, Elastic(1, 6), 10'000);
+  Start();
+  Periods(10);
+  EXPECT_EQ(NodesOf(7), 4u);
+  for (const uint32_t other : {3, 4, 5, 6}) EXPECT_THAT(CommandsAbout(other), IsEmpty());
+  CheckHosts();
+}
+
+TEST_F(ElasticOrdersTest, JobsOfOtherPartitionsAreSlurms) {
+  options_.jobs.partitions = {"elastic"};
+  Add(7, Elastic(1, 6), 10'000);
+  Start();
+  Periods(5);
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+  EXPECT_THAT(notes_, Contains(HasSubstr("no host of elastic is in the fabric")));
+}
+
+TEST_F(ElasticOrdersTest, AJobThatCannotFitIsNotHeld) {
+  FakeJob large = Elastic(7, 9);
+  large.is_held = false;
+  large.admin_comment = "fairlead:v1 nodes=7-9 tasks-per-node=4";
+  Add(7, large);
+  Start();
+  Periods(3);
+  EXPECT_FALSE(orders_->Has(7));
+  EXPECT_THAT(slurm_.changes, IsEmpty());
+  EXPECT_THAT(notes_, Contains(AllOf(HasSubstr("job 7"), HasSubstr("asks for 7 nodes"), HasSubstr("has 6"))));
+}
+
+// What waits is held, so that Slurm starts nothing at a size of its own; then it is placed.
+TEST_F(ElasticOrdersTest, AJobInSlurmsQueueIsTakenOver) {
+  slurm_.Start(3, Rigid(6));
+  FakeJob queued = Elastic(2, 6);
+  queued.is_held = false;
+  queued.admin_comment = MarkReleased(queued.admin_comment);
+  Add(7, queued, 5000);
+  Start();
+  Periods(2);
+  EXPECT_TRUE(slurm_.jobs[7].is_held);
+  EXPECT_THAT(slurm_.jobs[7].admin_comment, testing::EndsWith(" held"));
+  slurm_.jobs[3].state = "COMPLETED";
+  slurm_.jobs[3].hosts.clear();
+  Periods(2);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(NodesOf(7), 6u);
+  EXPECT_THAT(slurm_.jobs[7].admin_comment, Not(testing::EndsWith(" held")));
+}
+
+TEST_F(ElasticOrdersTest, AHostThatGoesIsNotGivenAgain) {
+  Add(7, Elastic(1, 6), 100'000);
+  Start();
+  Periods(3);
+  ASSERT_EQ(NodesOf(7), 6u);
+  // Slurm requeues the job of a node that fails.
+  FakeJob& job = slurm_.jobs[7];
+  slurm_.nodes["h2"].state = "DOWN";
+  job.state = "PENDING";
+  job.hosts.clear();
+  ++job.restarts;
+  Periods(4);
+  EXPECT_EQ(job.state, "RUNNING") << "its wish for the node that is gone is taken back";
+  EXPECT_EQ(NodesOf(7), 5u);
+  EXPECT_THAT(job.hosts, Not(Contains("h2")));
+}
+
+TEST_F(ElasticOrdersTest, ADrainedHostKeepsItsJobAndGetsNoOther) {
+  Add(7, Elastic(1, 3), 5000);
+  Start();
+  Periods(3);
+  ASSERT_EQ(NodesOf(7), 3u);
+  const std::string drained = slurm_.jobs[7].hosts[0];
+  slurm_.nodes[drained].state = "IDLE+DRAIN";
+  Add(8, Elastic(1, 6));
+  Periods(3);
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+  EXPECT_THAT(slurm_.jobs[7].hosts, Contains(drained));
+  EXPECT_THAT(slurm_.jobs[8].hosts, Not(Contains(drained)));
+  Periods(200);
+  EXPECT_EQ(slurm_.jobs[7].state, "COMPLETED");
+  EXPECT_THAT(slurm_.jobs[8].hosts, Not(Contains(drained)));
+}
+
+TEST_F(ElasticOrdersTest, ReservedHostsAreNotTaken) {
+  slurm_.reservations["fairlead_spares"] = {"h4,h5", "root", "IGNORE_JOBS,OVERLAP"};
+  Add(7, Elastic(1, 6));
+  Start();
+  Periods(3);
+  EXPECT_EQ(NodesOf(7), 4u);
+  EXPECT_THAT(slurm_.jobs[7].hosts, Not(Contains("h4")));
+}
+
+// Somebody else's job is faster: the elastic one gets other hosts once its patience is over.
+TEST_F(ElasticOrdersTest, HostsThatAreTakenMeanwhileAreGivenUp) {
+  Add(7, Elastic(2, 4), 100'000);
+  Start();
+  Train();
+  Look();
+  ASSERT_FALSE(orders_->is_idle());
+  slurm_.Start(3, Rigid(3));
+  Periods(12);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING");
+  EXPECT_EQ(NodesOf(7), 3u);
+  EXPECT_THAT(CommandsAbout(3), IsEmpty());
+  CheckHosts();
+}
+
+// A job that Slurm does not start where it is put: it is Slurm's again, with the range that it came with.
+TEST_F(ElasticOrdersTest, AJobThatCannotBePlacedIsGivenBack) {
+  FakeJob odd = Elastic(2, 4);
+  slurm_.takes_tasks = false;
+  Add(7, odd, 100'000);
+  Start();
+  slurm_.Start(3, Rigid(6));
+  slurm_.jobs[3].hosts = {};  // squeue does not show them: Fairlead thinks that they are free
+  slurm_.jobs[3].required = {};
+  for (auto& [name, node] : slurm_.nodes) node.state = "IDLE";
+  // Nothing can start: processors of the job do not suffice.
+  slurm_.jobs[7].tasks = 1000;
+  Periods(40);
+  EXPECT_FALSE(orders_->Has(7));
+  EXPECT_FALSE(slurm_.jobs[7].is_held);
+  EXPECT_EQ(slurm_.jobs[7].low, 2u);
+  EXPECT_EQ(slurm_.jobs[7].high, 4u);
+  EXPECT_THAT(slurm_.jobs[7].required, IsEmpty());
+  EXPECT_THAT(notes_, Contains(HasSubstr("it is Slurm's now")));
+  const size_t num_changes = slurm_.changes.size();
+  Periods(10);
+  EXPECT_EQ(slurm_.changes.size(), num_changes) << "and left alone";
+}
+
+TEST_F(ElasticOrdersTest, SteeringComesFirst) {
+  Add(7, Elastic(1, 6), 1'000'000);
+  Start();
+  Periods(40);
+  steered_ = {7};
+  Add(8, Elastic(1, 6), 20'000);
+  Periods(10);
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+  EXPECT_EQ(slurm_.jobs[8].state, "PENDING") << "nothing is decided meanwhile";
+  steered_.clear();
+  Periods(10);
+  EXPECT_THAT(stopped_, Contains(7u));
+  EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
+}
+
+// Speeds: a job that does not get faster on more nodes gives them to one that does.
+TEST_F(ElasticOrdersTest, StrangeCommentsAreToldAndTheJobIsSizedAllTheSame) {
+  FakeJob job = Elastic(1, 6);
+  Add(7, job);
+  slurm_.jobs[7].comment = R"({"fairlead": {"steps": -3}})";
+  Start();
+  Periods(2);
+  EXPECT_EQ(NodesOf(7), 6u);
+  EXPECT_THAT(notes_, Contains(HasSubstr("expected a number above 0 as steps")));
+}
+
+TEST_F(ElasticOrdersTest, AnotherControllerKnowsWhatJobsHaveHad) {
+  Add(7, Elastic(1, 6), 1'000'000);
+  Start();
+  Periods(30);
+  const ElasticView before = orders_->Views()[0];
+  EXPECT_GT(before.node_seconds, 1000);
+  orders_.reset();
+  Start();
+  Period();
+  const ElasticView after = orders_->Views()[0];
+  EXPECT_GE(after.node_seconds, before.node_seconds - 6 * 60) << "but for what was not saved yet";
+  EXPECT_LE(after.node_seconds, before.node_seconds + 6 * kPeriodS + 1);
+  EXPECT_EQ(after.restart_cost, before.restart_cost);
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+  Periods(5);
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+
+  slurm_.jobs.erase(7);
+  trainings_.clear();
+  Period();
+  EXPECT_THAT(*ReadElasticRecords(memory_), IsEmpty()) << "a job that is gone leaves nothing";
+}
+
+TEST_F(ElasticOrdersTest, ADamagedRecordIsNotReadAsAnother) {
+  const store::Change change = {ElasticKey(7), "{\"steps_done\": \"many\"}"};
+  ASSERT_TRUE(memory_.Apply({&change, 1}).ok());
+  auto orders = ElasticOrders::Create(fabric_, options_, &programs_, &store_, {}, {});
+  EXPECT_EQ(orders.status().code(), StatusCode::kDataLoss);
+  EXPECT_THAT(orders.status().message(), HasSubstr("slurm/elastic/7"));
+}
+
+// Jobs come, end and are held by their users, hosts go and come back, others' jobs take hosts, and the controller is
+// killed at any of its calls. Nothing is lost, nothing of others touched, and at the end everything has run.
+TEST_F(ElasticOrdersTest, KilledAtAnyMomentNothingIsLost) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    slurm_ = FakeSlurm(kHosts);
+    memory_ = store::MemoryStore();
+    trainings_.clear();
+    notes_.clear();
+    uint32_t next = 1;
+    std::set<uint32_t> strangers;
+    Start();
+    const auto is_over = [&] {
+      return std::ranges::all_of(trainings_,
+                                 [&](const auto& one) { return slurm_.jobs[one.first].state == "COMPLETED"; });
+    };
+    for (int period = 0; period < 80 || (period < 2000 && !is_over()); ++period) {
+      const bool is_busy = period < 80;
+      if (is_busy && random.Uniform() < 0.15) {
+        const auto low = static_cast<uint32_t>(1 + random.Below(3));
+        FakeJob job = Elastic(low, low + 1 + static_cast<uint32_t>(random.Below(6)));
+        if (random.Uniform() < 0.3) {
+          job.is_held = false;
+          job.admin_comment = MarkReleased(job.admin_comment);
+        }
+        Add(next++, job, 100 + static_cast<double>(random.Below(3000)));
+      }
+      if (is_busy && random.Uniform() < 0.06) {
+        const uint32_t id = next++;
+        strangers.insert(id);
+        trainings_[id].steps = 200 + static_cast<double>(random.Below(500));
+        slurm_.jobs[id] = Rigid(static_cast<uint32_t>(1 + random.Below(3)));
+      }
+      if (random.Uniform() < 0.1) {
+        FakeNode& node = slurm_.nodes[fmt::format("h{}", random.Below(kHosts))];
+        node.state = is_busy && node.state == "IDLE" ? "IDLE+DRAIN" : "IDLE";
+      }
+      if (!is_busy) {
+        for (auto& [name, node] : slurm_.nodes) node.state = "IDLE";
+      }
+      death_ = {};
+      if (random.Uniform() < (is_busy ? 0.3 : 0.02))
+        death_ = {.at_call = random.Below(40), .is_after = random.Uniform() < 0.5};
+      try {
+        Period();
+      } catch (const Killed&) {
+        death_ = {};
+        orders_.reset();
+        Start();
+      }
+      CheckHosts();
+    }
+    for (const auto& [id, training] : trainings_) {
+      EXPECT_EQ(slurm_.jobs[id].state, "COMPLETED") << "job " << id << " " << slurm_.jobs[id].admin_comment;
+      if (!strangers.contains(id)) continue;
+      EXPECT_THAT(CommandsAbout(id), IsEmpty()) << id;
+    }
+    Periods(2);
+    EXPECT_THAT(*ReadIntentions(memory_), IsEmpty());
+    EXPECT_THAT(*ReadElasticRecords(memory_), IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace fairlead::slurm

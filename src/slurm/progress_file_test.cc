@@ -1,0 +1,70 @@
+// The steps that a job writes into a file: its own word, from a place that it chooses, read by a program with more rights.
+#include "slurm/progress_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace fairlead::slurm {
+namespace {
+
+using testing::HasSubstr;
+
+class ProgressFileTest : public testing::Test {
+ protected:
+  ProgressFileTest() {
+    std::string pattern = testing::TempDir() + "/progress-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    path_ = folder_ + "/steps";
+  }
+  ~ProgressFileTest() override { std::filesystem::remove_all(folder_); }
+
+  Result<double> Read(const std::string& text) {
+    std::ofstream(path_) << text;
+    return ReadProgressFile(path_, geteuid());
+  }
+
+  std::string folder_;
+  std::string path_;
+};
+
+TEST_F(ProgressFileTest, OneNumber) {
+  EXPECT_EQ(*Read("1200"), 1200);
+  EXPECT_EQ(*Read(" 12.5\n"), 12.5);
+  EXPECT_EQ(*Read("0\n"), 0);
+  EXPECT_EQ(*Read("1e3"), 1000);
+}
+
+TEST_F(ProgressFileTest, NothingYetIsNoFault) {
+  EXPECT_EQ(ReadProgressFile(path_, geteuid()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(ReadProgressFile(folder_ + "/not/there", geteuid()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Read("").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Read(" \n").status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(ProgressFileTest, OtherContentIsNotTold) {
+  for (const std::string text : {"secret", "12 13", "-1", "inf", "nan", "0x10", "12,5", "1200 secret"}) {
+    const Status status = Read(text).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(status.message(), testing::Not(HasSubstr("secret")));
+  }
+  EXPECT_EQ(Read(std::string(10'000, '7')).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(ProgressFileTest, OnlyARegularFileOfTheJobsUser) {
+  ASSERT_TRUE(Read("12").ok());
+  EXPECT_THAT(ReadProgressFile(path_, geteuid() + 1).status().message(), HasSubstr("not of the job's user"));
+  ASSERT_EQ(symlink(path_.c_str(), (folder_ + "/link").c_str()), 0);
+  EXPECT_THAT(ReadProgressFile(folder_ + "/link", geteuid()).status().message(), HasSubstr("symbolic link"));
+  ASSERT_EQ(mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
+  EXPECT_THAT(ReadProgressFile(folder_ + "/pipe", geteuid()).status().message(), HasSubstr("no regular file"));
+  EXPECT_THAT(ReadProgressFile(folder_, geteuid()).status().message(), HasSubstr("no regular file"));
+  EXPECT_FALSE(ReadProgressFile("/dev/zero", 0).ok());
+}
+
+}  // namespace
+}  // namespace fairlead::slurm
