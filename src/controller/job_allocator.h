@@ -140,6 +140,10 @@ class JobAllocator {
   // back.
   std::vector<AllocationChange> Decide(SimTime now);
 
+  // The job is carried out on other hosts than decided, of the same sizes: policies count GPUs, and whoever knows the
+  // fabric may choose better ones among those that have room. No news.
+  void Relocate(JobId id, std::vector<scheduling::NodeShare> nodes) { entries_.at(id).current = std::move(nodes); }
+
   // Of jobs that are known.
   const model::Job& job(JobId id) const { return entries_.at(id).job; }
   const std::vector<scheduling::NodeShare>& nodes(JobId id) const { return entries_.at(id).current; }

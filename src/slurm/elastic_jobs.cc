@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 
 #include "model/job.h"
 #include "prediction/measured_speed.h"
+#include "scheduling/host_groups.h"
+#include "scheduling/placement_policy.h"
 #include "slurm/elastic_records.h"
 
 namespace fairlead::slurm {
@@ -153,9 +156,11 @@ void ElasticJobs::LookAtHosts(const ClusterState& state) {
     const bool has_room = !node.is_drained && !taken.contains(node.name);
     states[host] = has_room ? controller::HostState::kUp : controller::HostState::kDraining;
   }
+  open_hosts_.clear();
   for (size_t h = 0; h < fabric_.num_hosts(); ++h) {
     const auto found = states.find(HostId(h));
     const auto now = found == states.end() ? controller::HostState::kDown : found->second;
+    if (now == controller::HostState::kUp) open_hosts_.insert(HostId(h));
     allocator_->Adopt(controller::HostStateChanged{HostId(h), now});
   }
 }
@@ -396,7 +401,9 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
     }
   };
   std::set<uint32_t> changed;
-  for (const controller::AllocationChange& change : allocator_->Decide(now)) {
+  std::vector<controller::AllocationChange> changes = allocator_->Decide(now);
+  PlaceNear(&changes);
+  for (const controller::AllocationChange& change : changes) {
     Entry& entry = *entries_.at(change.job.value());
     entry.reason = change.reason;
     const auto there = entry.seen.has_hosts() ? SharesOf(entry.seen.hosts) : std::vector<NodeShare>();
@@ -415,6 +422,41 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
   std::vector<Operation> sorted;
   for (auto& [growth, operation] : operations) sorted.push_back(std::move(operation));
   return sorted;
+}
+
+void ElasticJobs::PlaceNear(std::vector<controller::AllocationChange>* changes) {
+  std::set<HostId> free = open_hosts_;
+  for (const auto& [job, entry] : entries_) {
+    const bool changes_anyway =
+        std::ranges::find(*changes, entry->id, &controller::AllocationChange::job) != changes->end();
+    if (changes_anyway) continue;
+    for (const NodeShare& share : allocator_->nodes(entry->id)) free.erase(share.node);
+  }
+  scheduling::GpuPool pool(fabric_);
+  for (size_t h = 0; h < fabric_.num_hosts(); ++h) {
+    if (free.contains(HostId(h))) continue;
+    model::Placement taken;
+    scheduling::AppendFreeGpus(pool, HostId(h), fabric_.num_gpus_of(HostId(h)), &taken);
+    pool.Take(taken);
+  }
+  std::vector<controller::AllocationChange*> by_size;
+  for (controller::AllocationChange& change : *changes) {
+    if (!change.nodes.empty()) by_size.push_back(&change);
+  }
+  std::ranges::stable_sort(by_size, std::greater(), [](const auto* change) { return change->nodes.size(); });
+  for (controller::AllocationChange* change : by_size) {
+    const auto num_hosts = static_cast<uint32_t>(change->nodes.size());
+    const auto hosts = scheduling::TakeNearHosts(pool, scheduling::FindUsableGroups(pool, *gpus_of_hosts_), num_hosts);
+    if (!hosts.has_value()) return;  // of a policy that gives parts of hosts
+    model::Placement taken;
+    change->nodes.clear();
+    for (const HostId host : *hosts) {
+      change->nodes.push_back({host, *gpus_of_hosts_, 0});
+      scheduling::AppendFreeGpus(pool, host, *gpus_of_hosts_, &taken);
+    }
+    pool.Take(taken);
+    allocator_->Relocate(change->job, change->nodes);
+  }
 }
 
 Result<Operation> ElasticJobs::MakeOperation(const Entry& entry, const std::vector<NodeShare>& nodes) const {

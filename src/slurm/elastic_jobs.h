@@ -15,6 +15,8 @@
 //             A host is a job's own or has room if it is up, in the partitions, in no reservation and has no job of
 //             others; drained ones keep the jobs that they have. After each reading the allocator is told where its jobs
 //             are in truth. While an operation on an elastic job is under way, nothing new is decided.
+//             Of hosts that are free, and those of jobs that change anyway, each such job gets ones near each other
+//             (scheduling/host_groups.h), the largest first.
 // Guarantees  a job that nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is in
 //             no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own.
 // Limits      after a start of the controller policies have forgotten what they remember of waiting jobs
@@ -130,6 +132,7 @@ class ElasticJobs {
   void TellSteps(const Entry& entry, Seconds iteration, Seconds measured_for);
   void EndRestart(Entry* entry, SimTime now);
   std::optional<std::vector<scheduling::NodeShare>> SharesOf(const std::vector<std::string>& hosts) const;
+  void PlaceNear(std::vector<controller::AllocationChange>* changes);
   Result<Operation> MakeOperation(const Entry& entry, const std::vector<scheduling::NodeShare>& nodes) const;
   void Refuse(uint32_t job, const Status& why, SimTime now);
   void Save(SimTime now);
@@ -143,8 +146,9 @@ class ElasticJobs {
   std::map<uint32_t, std::unique_ptr<Entry>> entries_;  // [job]
   std::map<uint32_t, std::string> saved_;               // [job] record as it is in the store
   SimTime saved_at_;
-  std::set<uint32_t> refused_;  // jobs whose size can't be chosen
-  std::set<HostId> hosts_;      // of the partitions, as of the last Look()
+  std::set<uint32_t> refused_;   // jobs whose size can't be chosen
+  std::set<HostId> hosts_;       // of the partitions, as of the last Look()
+  std::set<HostId> open_hosts_;  // of these: where jobs may start
   std::optional<uint32_t> gpus_of_hosts_;
   Seconds restart_cost_;  // of jobs that have not been restarted
 };

@@ -319,6 +319,18 @@ TEST_F(ElasticOrdersTest, ADrainedHostKeepsItsJobAndGetsNoOther) {
   EXPECT_THAT(slurm_.jobs[8].hosts, Not(Contains(drained)));
 }
 
+// h0 to h2 are under one leaf, h3 to h5 under the other; of the first one h0 is left. A job of two gets two of one leaf.
+TEST_F(ElasticOrdersTest, HostsOfAJobAreNearEachOther) {
+  slurm_.reservations["fairlead_spares"] = {"h1,h2", "root", "IGNORE_JOBS,OVERLAP"};
+  Add(7, Elastic(1, 2), 1000);
+  Start();
+  Periods(5);
+  ASSERT_EQ(NodesOf(7), 2u);
+  EXPECT_THAT(slurm_.jobs[7].hosts, Not(Contains("h0")));
+  EXPECT_EQ(slurm_.jobs[7].starts, 1u);
+  EXPECT_THAT(changes_, SizeIs(1));
+}
+
 TEST_F(ElasticOrdersTest, ReservedHostsAreNotTaken) {
   slurm_.reservations["fairlead_spares"] = {"h4,h5", "root", "IGNORE_JOBS,OVERLAP"};
   Add(7, Elastic(1, 6));
