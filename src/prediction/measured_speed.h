@@ -1,7 +1,7 @@
 // Speed of a job that nobody has profiled: what its own iterations took at the sizes that it has had.
 //
-// Problem     sizes are chosen before most of them were tried. A job that begins has none that was, and each further one
-//             costs a restart.
+// Problem     sizes are chosen before most of them were tried. A job that begins has none that was, and each further
+//             one costs a restart.
 // Notation    k, k0 -> GPUs of a size, of the smallest;  T(k) -> seconds of an iteration;  a, b -> what is shared out
 //             among the GPUs, what is not;  r -> kPriorShare;  p -> kPriorWeight
 // Method      a measured size is what was measured, newer measurements weighing more (job_speed.h). Others follow

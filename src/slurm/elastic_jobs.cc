@@ -336,8 +336,8 @@ void ElasticJobs::LookAtSteps(Entry* entry, SimTime now) {
   }
 }
 
-// By its own word. The first steps of a run end its start, and windows follow one another without a gap, so that it does
-// not matter how late each of them is seen.
+// By its own word. The first steps of a run end its start, and windows follow one another without a gap, so that it
+// does not matter how late each of them is seen.
 void ElasticJobs::Measure(Entry* entry, double done, SimTime now) {
   Entry::Run& run = *entry->run;
   // Back to its checkpoint.

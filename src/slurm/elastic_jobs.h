@@ -13,12 +13,12 @@
 //             (prediction/measured_speed.h), from its progress file, or from its communication. What a restart costs is
 //             measured, too: from the decision to the first steps after it.
 //             A host is a job's own or has room if it is up, in the partitions, in no reservation and has no job of
-//             others; drained ones keep the jobs that they have. After each reading the allocator is told where its jobs
-//             are in truth. While an operation on an elastic job is under way, nothing new is decided.
+//             others; drained ones keep the jobs that they have. After each reading the allocator is told where its
+//             jobs are in truth. While an operation on an elastic job is under way, nothing new is decided.
 //             Of hosts that are free, and those of jobs that change anyway, each such job gets ones near each other
 //             (scheduling/host_groups.h), the largest first.
-// Guarantees  a job that nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is in
-//             no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own.
+// Guarantees  a job that nobody has opted in, one that its user holds, an array, or one whose size can't be chosen is
+//             in no operation. Waiting elastic jobs are held, so that Slurm does not start them at a size of its own.
 // Limits      after a start of the controller policies have forgotten what they remember of waiting jobs
 //             (scheduling::JobMemory); attained service, steps and speeds are kept in the store.
 // Thread      one at a time.
@@ -104,8 +104,8 @@ class ElasticJobs {
   // tried. `now` never goes back.
   std::vector<Operation> Decide(SimTime now);
 
-  // An operation that Decide() returned has come to nothing. A job with which that happens again and again is not ours any
-  // more; what gives it back to Slurm is returned.
+  // An operation that Decide() returned has come to nothing. A job with which that happens again and again is not ours
+  // any more; what gives it back to Slurm is returned.
   std::optional<Operation> Fail(uint32_t job, const std::string& why, SimTime now);
 
   // Of the last decision about it; empty: there was none.

@@ -2,11 +2,11 @@
 //
 //     reading of Slurm --> ElasticJobs --> orders under way --> Writer, a little further with each turn
 //
-// Problem     decisions are for all jobs at once and take seconds to minutes each; meanwhile steering may stop one of these
-//             jobs, hosts may be taken by others, and the controller may be killed.
-// Method      nothing is decided while an order is under way, or while steering is at an elastic job. Orders take turns.
-//             One that comes to no end within its patience is taken back: its job is released, and what it gets is
-//             decided anew. A job that steering turns to is left to it at once. Orders of an earlier controller go on.
+// Problem     decisions are for all jobs at once and take seconds to minutes each; meanwhile steering may stop one of
+//             these jobs, hosts may be taken by others, and the controller may be killed.
+// Method      nothing is decided while an order is under way, or while steering is at an elastic job. Orders take
+//             turns. One that comes to no end within its patience is taken back: its job is released, and what it gets
+//             is decided anew. A job that steering turns to is left to it at once. Orders of an earlier controller go on.
 // Guarantees  an order that has failed leaves no job held. A job that is not sized any more is given back to Slurm with
 //             the range of nodes that it asked for.
 // Thread      one at a time, that of steering's steps: both write to one store.

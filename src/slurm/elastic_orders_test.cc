@@ -319,7 +319,7 @@ TEST_F(ElasticOrdersTest, ADrainedHostKeepsItsJobAndGetsNoOther) {
   EXPECT_THAT(slurm_.jobs[8].hosts, Not(Contains(drained)));
 }
 
-// h0 to h2 are under one leaf, h3 to h5 under the other; of the first one h0 is left. A job of two gets two of one leaf.
+// h0 to h2 are under one leaf, h3 to h5 under the other; of the first one h0 is left. A job of two gets one leaf's.
 TEST_F(ElasticOrdersTest, HostsOfAJobAreNearEachOther) {
   slurm_.reservations["fairlead_spares"] = {"h1,h2", "root", "IGNORE_JOBS,OVERLAP"};
   Add(7, Elastic(1, 2), 1000);

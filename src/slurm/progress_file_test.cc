@@ -1,4 +1,4 @@
-// The steps that a job writes into a file: its own word, from a place that it chooses, read by a program with more rights.
+// The steps that a job writes into a file: its own word, from a place that it chooses, read with more rights than it.
 #include "slurm/progress_file.h"
 
 #include <gmock/gmock.h>
