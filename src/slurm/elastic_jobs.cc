@@ -311,6 +311,17 @@ std::optional<Operation> ElasticJobs::Fail(uint32_t job, const std::string& why,
   return back.ok() && is_waiting ? std::optional<Operation>(*std::move(back)) : std::nullopt;
 }
 
+bool ElasticJobs::HasCheckpointFile(uint32_t job) const {
+  const auto found = entries_.find(job);
+  return found != entries_.end() && !found->second->wish.checkpoint_file.empty();
+}
+
+std::optional<SimTime> ElasticJobs::CheckpointTime(uint32_t job) const {
+  const auto found = entries_.find(job);
+  if (found == entries_.end()) return std::nullopt;
+  return sources_.read_checkpoint_time(found->second->seen, found->second->wish);
+}
+
 std::string ElasticJobs::ReasonOf(uint32_t job) const {
   const auto found = entries_.find(job);
   return found == entries_.end() ? "" : found->second->reason;

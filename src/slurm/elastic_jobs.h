@@ -67,6 +67,7 @@ struct StepsSeen {
 struct ElasticSources {
   std::function<Result<Job>(uint32_t id)> read_job;  // with its comment
   std::function<StepsSeen(const Job& job, const ElasticWish& wish)> read_steps;
+  std::function<std::optional<SimTime>(const Job& job, const ElasticWish& wish)> read_checkpoint_time;
   // Of one subject ("job 7"): something that people should know; each is told once as long as it lasts.
   std::function<void(const std::string& subject, const Status& status)> note;
 };
@@ -107,6 +108,10 @@ class ElasticJobs {
   // An operation that Decide() returned has come to nothing. A job with which that happens again and again is not ours
   // any more; what gives it back to Slurm is returned.
   std::optional<Operation> Fail(uint32_t job, const std::string& why, SimTime now);
+
+  // Whether it is to be asked for a checkpoint before it is stopped; and when it has written the last one, if ever.
+  bool HasCheckpointFile(uint32_t job) const;
+  std::optional<SimTime> CheckpointTime(uint32_t job) const;
 
   // Of the last decision about it; empty: there was none.
   std::string ReasonOf(uint32_t job) const;

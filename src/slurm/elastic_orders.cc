@@ -17,9 +17,6 @@ std::optional<uint32_t> JobOf(const Operation& operation) {
   return std::nullopt;
 }
 
-// Whether the job ran when it was decided.
-bool Stops(const Operation& operation, const Job& job) { return JobOf(operation) == job.id && job.has_hosts(); }
-
 }  // namespace
 
 Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fabric& fabric,
@@ -45,6 +42,7 @@ ElasticOrders::ElasticOrders(ElasticOrderOptions options, Programs* programs, st
                              std::unique_ptr<ElasticJobs> jobs, ElasticOrderListeners listeners)
     : options_(std::move(options)),
       listeners_(std::move(listeners)),
+      programs_(*programs),
       writer_(programs, store, options_.writer),
       jobs_(std::move(jobs)) {}
 
@@ -61,10 +59,13 @@ void ElasticOrders::Look(const ClusterState& state, const std::set<uint32_t>& st
   const bool is_steered = std::ranges::any_of(steered, [this](uint32_t job) { return jobs_->Has(job); });
   if (is_steered || !orders_.empty()) return;
   for (Operation& operation : jobs_->Decide(now)) {
-    const Job* job = FindJob(state.jobs, *JobOf(operation));
-    if (job != nullptr && Stops(operation, *job)) listeners_.stopping(job->id);
-    listeners_.changed(*JobOf(operation), Describe(operation) + ": " + jobs_->ReasonOf(*JobOf(operation)));
+    const uint32_t id = *JobOf(operation);
+    const Job* job = FindJob(state.jobs, id);
+    listeners_.changed(id, Describe(operation) + ": " + jobs_->ReasonOf(id));
     Begin(std::move(operation), now);
+    if (job == nullptr || !job->has_hosts()) continue;
+    orders_[id].waits_for_checkpoint = jobs_->HasCheckpointFile(id);
+    if (!orders_[id].waits_for_checkpoint) listeners_.stopping(id);
   }
 }
 
@@ -81,7 +82,29 @@ void ElasticOrders::TakeTurns(const std::set<uint32_t>& steered, SimTime now) {
   for (Operation& operation : std::exchange(given_back_, {})) Begin(std::move(operation), now);
 }
 
+bool ElasticOrders::WaitForCheckpoint(uint32_t job, Order* order, SimTime now) {
+  if (!order->asked_at.has_value()) {
+    order->checkpoint_before = jobs_->CheckpointTime(job);
+    const auto asked = programs_.Run({"scancel", "--batch", "--signal=USR1", std::to_string(job)});
+    if (asked.ok()) order->asked_at = now;
+    if (asked.ok() || asked.status().code() == StatusCode::kUnavailable) return false;
+    return true;  // it does not run any more
+  }
+  const std::optional<SimTime> written = jobs_->CheckpointTime(job);
+  if (written.has_value() && written != order->checkpoint_before) return true;
+  if (now - *order->asked_at < options_.checkpoint_patience) return false;
+  listeners_.changed(job, fmt::format("wrote no checkpoint within {:.0f} s of being asked, and is stopped without one",
+                                      options_.checkpoint_patience.seconds().value()));
+  return true;
+}
+
 bool ElasticOrders::TakeTurn(uint32_t job, Order* order, SimTime now) {
+  if (order->waits_for_checkpoint) {
+    if (!WaitForCheckpoint(job, order, now)) return false;
+    order->waits_for_checkpoint = false;
+    order->until = now + options_.patience;
+    listeners_.stopping(job);
+  }
   const Result<Outcome> outcome = writer_.Carry(order->operation);
   if (outcome.ok() && outcome->kind == Outcome::Kind::kDone) return true;
   if (outcome.ok() && outcome->kind == Outcome::Kind::kGivenUp) {

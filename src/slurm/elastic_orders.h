@@ -6,7 +6,9 @@
 //             these jobs, hosts may be taken by others, and the controller may be killed.
 // Method      nothing is decided while an order is under way, or while steering is at an elastic job. Orders take
 //             turns. One that comes to no end within its patience is taken back: its job is released, and what it gets
-//             is decided anew. A job that steering turns to is left to it at once. Orders of an earlier controller go on.
+//             is decided anew. A job that steering turns to is left to it at once. Orders of an earlier controller go
+//             on. A job that has named its checkpoint's file is asked for a checkpoint (SIGUSR1 to its batch script)
+//             before it is stopped, and stopped once that file is newer.
 // Guarantees  an order that has failed leaves no job held. A job that is not sized any more is given back to Slurm with
 //             the range of nodes that it asked for.
 // Thread      one at a time, that of steering's steps: both write to one store.
@@ -17,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +37,8 @@ struct ElasticOrderOptions {
   ElasticOptions jobs;
   // > 0. How long a job may take to be stopped and to run again: longer than Slurm's KillWait.
   SimDuration patience = SimDuration(180'000'000'000);
+  // > 0. How long a job may take to write a checkpoint before it is stopped without one.
+  SimDuration checkpoint_patience = SimDuration(600'000'000'000);
   // Of a turn: few looks, so that no job holds up the others.
   WriterOptions writer = {.pause = std::chrono::milliseconds(50), .num_looks_max = 6, .sleep = {}};
 };
@@ -68,18 +73,24 @@ class ElasticOrders {
   struct Order {
     Operation operation;
     SimTime until;
+    bool waits_for_checkpoint = false;
+    std::optional<SimTime> asked_at{};           // for one
+    std::optional<SimTime> checkpoint_before{};  // when the last one was written
   };
 
   ElasticOrders(ElasticOrderOptions options, Programs* programs, store::Store* store, std::unique_ptr<ElasticJobs> jobs,
                 ElasticOrderListeners listeners);
 
   void Begin(Operation operation, SimTime now);
+  // Whether its checkpoint is there, or given up.
+  bool WaitForCheckpoint(uint32_t job, Order* order, SimTime now);
   // Whether it has ended.
   bool TakeTurn(uint32_t job, Order* order, SimTime now);
   void Fail(uint32_t job, const std::string& why, SimTime now);
 
   const ElasticOrderOptions options_;
   const ElasticOrderListeners listeners_;
+  Programs& programs_;
   Writer writer_;
   std::unique_ptr<ElasticJobs> jobs_;
   std::map<uint32_t, Order> orders_;   // [job]

@@ -93,6 +93,7 @@ class ElasticOrdersTest : public testing::Test {
       if (!wish.progress_file.empty()) seen.done = trainings_[job.id].done;
       return seen;
     };
+    sources.read_checkpoint_time = [this](const Job& job, const ElasticWish&) { return checkpoints_[job.id]; };
     sources.note = [this](const std::string& subject, const Status& status) {
       if (!status.ok()) notes_.push_back(subject + ": " + status.message());
     };
@@ -167,6 +168,7 @@ class ElasticOrdersTest : public testing::Test {
   std::unique_ptr<ElasticOrders> orders_;
   std::set<uint32_t> steered_;
   std::map<uint32_t, Training> trainings_;
+  std::map<uint32_t, std::optional<SimTime>> checkpoints_;
   std::vector<std::string> notes_, changes_;
   std::vector<uint32_t> stopped_;
   double now_s_ = 0;
@@ -210,6 +212,40 @@ TEST_F(ElasticOrdersTest, ASecondJobMakesTheFirstGiveWay) {
   EXPECT_EQ(NodesOf(7), kHosts);
   EXPECT_GT(trainings_[7].done, before);
   CheckHosts();
+}
+
+// A job that has named the file of its checkpoints is asked for one first, and stopped once it is there.
+TEST_F(ElasticOrdersTest, AJobMayWriteItsCheckpointBeforeItStops) {
+  Add(7, Elastic(1, 6));
+  slurm_.jobs[7].comment = R"({"fairlead": {"checkpoint": "/latest"}})";
+  checkpoints_[7] = SimTime(1);
+  Start();
+  Periods(60);
+  Add(8, Elastic(6, 7), 2000);
+  for (int i = 0; i < 200 && slurm_.jobs[7].signals == 0; ++i) Period();
+  ASSERT_EQ(slurm_.jobs[7].signals, 1u);
+  Periods(20);
+  EXPECT_EQ(slurm_.jobs[7].state, "RUNNING") << "it has 600 s to write it";
+  EXPECT_EQ(slurm_.jobs[7].signals, 1u);
+  EXPECT_THAT(stopped_, IsEmpty());
+  checkpoints_[7] = SimTime(2);
+  Periods(3);
+  EXPECT_THAT(stopped_, testing::ElementsAre(7u));
+  EXPECT_EQ(slurm_.jobs[7].state, "PENDING");
+  EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
+  EXPECT_THAT(changes_, Not(Contains(HasSubstr("no checkpoint"))));
+}
+
+TEST_F(ElasticOrdersTest, AJobThatWritesNoCheckpointIsStoppedAllTheSame) {
+  Add(7, Elastic(1, 6));
+  slurm_.jobs[7].comment = R"({"fairlead": {"checkpoint": "/latest"}})";
+  Start();
+  Periods(60);
+  Add(8, Elastic(6, 7), 2000);
+  for (int i = 0; i < 200 && slurm_.jobs[7].signals == 0; ++i) Period();
+  Periods(65);
+  EXPECT_THAT(stopped_, Contains(7u));
+  EXPECT_THAT(changes_, Contains(HasSubstr("no checkpoint within 600 s")));
 }
 
 TEST_F(ElasticOrdersTest, AShortJobGoesFirstIfItsLengthIsKnown) {

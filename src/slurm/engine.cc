@@ -252,6 +252,9 @@ Status Engine::StartElastic() {
   ElasticSources sources;
   sources.read_job = [this](uint32_t job) { return reader_.ReadJob(job); };
   sources.read_steps = [this](const Job& job, const ElasticWish& wish) { return ReadSteps(job, wish); };
+  sources.read_checkpoint_time = [](const Job& job, const ElasticWish& wish) {
+    return TimeOfFile(wish.checkpoint_file, job.owner);
+  };
   sources.note = [this](const std::string& subject, const Status& status) { NoteOnce(subject, status); };
   ElasticOrderListeners listeners;
   listeners.changed = [this](uint32_t job, const std::string& text) {

@@ -25,7 +25,7 @@ struct FakeJob {
   uint32_t low = 1, high = 1;  // nodes that it wants
   uint32_t num_nodes = 1;
   uint32_t cpus = 1, tasks = 1, tasks_per_node = 1;
-  uint32_t restarts = 0, starts = 0;
+  uint32_t restarts = 0, starts = 0, signals = 0;
   std::string state = "PENDING";
   bool is_held = false, may_requeue = true, is_array = false;
   bool waits_for_credential = false;  // was requeued, and its StartTime not set since
@@ -76,6 +76,12 @@ class FakeSlurm : public Programs {
     }
     if (command[1] == "show") return ShowReservations();
     changes.push_back(fmt::format("{}", fmt::join(command, " ")));
+    if (command[0] == "scancel") {
+      const auto job = jobs.find(static_cast<uint32_t>(std::stoul(command.back())));
+      if (job == jobs.end() || IsOver(job->second)) return StatusOfFailure(command, 1, "Invalid job id specified");
+      ++job->second.signals;
+      return std::string();
+    }
     std::map<std::string, std::string> given;
     for (const std::string& word : command) {
       if (const size_t at = word.find('='); at != std::string::npos) given[word.substr(0, at)] = word.substr(at + 1);

@@ -66,14 +66,14 @@ Result<ElasticWish> ReadElasticWish(std::string_view comment) {
     if (key == "steps") {
       if (!value.is_number_unsigned() || value.get<uint64_t>() == 0) return Strange("a number above 0 as steps", value);
       wish.steps = value.get<uint64_t>();
-    } else if (key == "progress") {
+    } else if (key == "progress" || key == "checkpoint") {
       if (!value.is_string() || !value.get_ref<const std::string&>().starts_with('/')) {
-        return Strange("an absolute path as progress", value);
+        return Strange("an absolute path as " + key, value);
       }
-      wish.progress_file = value.get<std::string>();
+      (key == "progress" ? wish.progress_file : wish.checkpoint_file) = value.get<std::string>();
     } else {
       return InvalidArgument(
-          fmt::format("its comment: fairlead has steps and progress; found {}", codec::DescribeValue(key)));
+          fmt::format("its comment: fairlead has steps, progress and checkpoint; found {}", codec::DescribeValue(key)));
     }
   }
   return wish;

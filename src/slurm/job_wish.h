@@ -2,7 +2,7 @@
 // it has to go, if its size is for Fairlead to choose. And what job_submit.lua made of it, which users can't change.
 //
 //     sbatch --comment='{"APS": {"auto_resume_mode": "requeue", "max_requeue_times": 3}}'
-//     sbatch --comment='{"fairlead": {"steps": 9000, "progress": "/home/ann/run7/steps"}}'
+//     sbatch --comment='{"fairlead": {"steps": 9000, "progress": "/home/ann/steps", "checkpoint": "/home/ann/latest"}}'
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,9 @@ struct ElasticWish {
   std::optional<uint64_t> steps{};  // > 0; nothing: nobody knows how long it takes
   // Absolute path of a file that has the number of steps done; empty: they are counted by the job's communication.
   std::string progress_file = {};
+  // Likewise of a file that it writes anew with each checkpoint, also when its batch script gets SIGUSR1; empty: it is
+  // stopped without being asked for one.
+  std::string checkpoint_file = {};
 
   friend bool operator==(const ElasticWish&, const ElasticWish&) = default;
 };

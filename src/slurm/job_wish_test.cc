@@ -69,7 +69,9 @@ TEST(ElasticWishTest, StepsAndAFileOfThem) {
   EXPECT_EQ(*ReadElasticWish(R"({"fairlead": {}})"), ElasticWish{});
   EXPECT_EQ(*ReadElasticWish(R"({"fairlead": {"steps": 9000}})"), (ElasticWish{.steps = 9000}));
   EXPECT_EQ(*ReadElasticWish(R"({"fairlead": {"progress": "/home/ann/steps", "steps": 1}})"),
-            (ElasticWish{.steps = 1, .progress_file = "/home/ann/steps"}));
+            (ElasticWish{.steps = 1, .progress_file = "/home/ann/steps", .checkpoint_file = ""}));
+  EXPECT_EQ(ReadElasticWish(R"({"fairlead": {"checkpoint": "/home/ann/latest"}})")->checkpoint_file,
+            "/home/ann/latest");
 }
 
 TEST(ElasticWishTest, StrangeOnesAreNamed) {
@@ -83,7 +85,8 @@ TEST(ElasticWishTest, StrangeOnesAreNamed) {
   EXPECT_THAT(why(R"({"fairlead": {"steps": "many"}})"), HasSubstr("a number above 0 as steps"));
   EXPECT_THAT(why(R"({"fairlead": {"steps": 1.5}})"), HasSubstr("a number above 0 as steps"));
   EXPECT_THAT(why(R"({"fairlead": {"progress": "steps"}})"), HasSubstr("an absolute path as progress"));
-  EXPECT_THAT(why(R"({"fairlead": {"stpes": 3}})"), HasSubstr("fairlead has steps and progress; found"));
+  EXPECT_THAT(why(R"({"fairlead": {"checkpoint": 3}})"), HasSubstr("an absolute path as checkpoint"));
+  EXPECT_THAT(why(R"({"fairlead": {"stpes": 3}})"), HasSubstr("fairlead has steps, progress and checkpoint; found"));
   EXPECT_THAT(why("{\"fairlead\""), HasSubstr("begins as JSON"));
 }
 

@@ -47,4 +47,11 @@ Result<double> ReadProgressFile(const std::string& path, uint32_t owner) {
   return steps;
 }
 
+std::optional<SimTime> TimeOfFile(const std::string& path, uint32_t owner) {
+  struct stat status = {};
+  if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != owner) return std::nullopt;
+  constexpr int64_t kSecond = 1'000'000'000;
+  return SimTime(status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec);
+}
+
 }  // namespace fairlead::slurm

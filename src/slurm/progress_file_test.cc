@@ -1,11 +1,13 @@
 // The steps that a job writes into a file: its own word, from a place that it chooses, read with more rights than it.
 #include "slurm/progress_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -53,6 +55,19 @@ TEST_F(ProgressFileTest, OtherContentIsNotTold) {
     EXPECT_THAT(status.message(), testing::Not(HasSubstr("secret")));
   }
   EXPECT_EQ(Read(std::string(10'000, '7')).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(ProgressFileTest, WhenACheckpointWasWritten) {
+  EXPECT_EQ(TimeOfFile(path_, geteuid()), std::nullopt);
+  ASSERT_TRUE(Read("12").ok());
+  const auto first = TimeOfFile(path_, geteuid());
+  ASSERT_TRUE(first.has_value());
+  EXPECT_NEAR(first->seconds().value(), static_cast<double>(time(nullptr)), 60);
+  EXPECT_EQ(TimeOfFile(path_, geteuid() + 1), std::nullopt);
+  const timespec later[] = {{0, UTIME_OMIT}, {2'000'000'000, 5}};
+  ASSERT_EQ(utimensat(AT_FDCWD, path_.c_str(), later, 0), 0);
+  EXPECT_EQ(TimeOfFile(path_, geteuid()), SimTime(2'000'000'000'000'000'005));
+  EXPECT_EQ(TimeOfFile(folder_, geteuid()), std::nullopt);
 }
 
 TEST_F(ProgressFileTest, OnlyARegularFileOfTheJobsUser) {

@@ -65,7 +65,7 @@ class SlurmSizesTest(unittest.TestCase):
         (self.folder / "fabric.yaml").write_text(FABRIC)
         nics = {f"127.0.0.{i + 1}": f"h{i}/nic0" for i in range(NUM_HOSTS)}
         (self.folder / "addresses.json").write_text(json.dumps({"nics": nics, "interfaces": {}}))
-        self.controller = None
+        self.controller, self.number = None, 0
 
     def start_controller(self):
         log = self.folder / "log" / "controller"
@@ -98,11 +98,14 @@ class SlurmSizesTest(unittest.TestCase):
             time.sleep(0.1)
 
     def train(self, steps, nodes="1-6", tells=True):
-        wish = {"fairlead": {"steps": steps} if tells else {}}
+        wish, script = {"fairlead": {"steps": steps} if tells else {}}, TRAINING
         if tells:
-            # The number of the job is not known before; its user writes into a file of his own.
-            wish["fairlead"]["progress"] = f"{self.folder}/work/progress.{random.randrange(10**9)}"
-        script = TRAINING.replace("$work/steps", wish["fairlead"]["progress"]) if tells else TRAINING
+            # The number of the job is not known before; its user writes into files of his own.
+            self.number += 1
+            wish["fairlead"]["progress"] = f"{self.folder}/work/progress.{self.number}"
+            wish["fairlead"]["checkpoint"] = f"{self.folder}/work/checkpoint.{self.number}"
+            script = script.replace("$work/steps", wish["fairlead"]["progress"])
+            script = script.replace("$work/checkpoint", wish["fairlead"]["checkpoint"])
         path = self.folder / "train.sh"
         path.write_text("#!/bin/bash\n" + script)
         return self.cluster.run("sbatch", "--parsable", "-o", "/dev/null", "-N", nodes, "--ntasks-per-node=4", "--gpus-per-node=4",
