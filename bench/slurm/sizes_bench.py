@@ -11,8 +11,8 @@ ones, but for Slurm's own: a restart takes 3 to 5 s, which is dear for jobs of a
     plain     what its owner asks for, fixed; Slurm's backfill
     fairlead  a range of 1 to 8 nodes; lengths declared, speeds not known beforehand
 
-What `fairlead sched run` predicts for the same workload is printed beside it: with the true speeds, and the restart cost that
-was measured.
+What `fairlead sched run` predicts for the same workload is printed beside it: fcfs-skip for plain, aiturbo with declared lengths
+and speeds that it measures for fairlead, with the restart cost that was measured.
 """
 import argparse
 import json
@@ -33,6 +33,8 @@ import slurm_cluster  # noqa: E402
 from patience import fetch  # noqa: E402
 
 NUM_HOSTS, NUM_GPUS, NUM_JOBS = 8, 4, 12
+# Times of the policy near a hundredth of their defaults, as the jobs'.
+SETTINGS = {"hold_s": 5, "min_run_s": 10, "round_s": 3, "patience_s": 60, "restart_factor": 2, "max_wait_s": 144}
 INTEGRATION = ROOT / "integrations" / "slurm"
 # Args: folder, steps, seconds of a step on one node, share that does not get faster.
 TRAINING = """work=$1/$SLURM_JOB_ID
@@ -87,14 +89,12 @@ class Run:
         nics = {f"127.0.0.{i + 1}": f"h{i}/nic0" for i in range(NUM_HOSTS)}
         (self.folder / "addresses.json").write_text(json.dumps({"nics": nics, "interfaces": {}}))
         self.log = self.folder / "log" / "controller"
-        # Times of the policy a hundredth of their defaults, as the jobs'; a restart counts as what it is.
-        settings = {"hold_s": 5, "min_run_s": 10, "round_s": 3, "patience_s": 60, "restart_factor": 2, "max_wait_s": 144}
         with open(self.log, "ab") as output:
             controller = subprocess.Popen(
                 [self.program, "controller", "--fabric", f"{self.folder}/fabric.yaml", "--addresses", f"{self.folder}/addresses.json",
                  "--listen", f"unix:{self.folder}/agents.sock", "--store", f"sqlite:{self.folder}/store.db", "--http", "127.0.0.1:0",
                  "--engine", "slurm", "--slurm-period", "0.5", "--steer", "act", "--alive-file", str(self.alive), "--slurm-elastic",
-                 "train", *(word for key, value in settings.items() for word in ("--allocation-option", f"{key}={value}"))],
+                 "train", *(word for key, value in SETTINGS.items() for word in ("--allocation-option", f"{key}={value}"))],
                 stdout=output, stderr=output, env=self.cluster.environment)
         while not self.alive.exists():
             if controller.poll() is not None:
@@ -136,22 +136,21 @@ class Run:
         self.cluster.stop()
 
 
-def predict(program, jobs, restart_s, settings):
+def predict(program, jobs, policy, known, restart_s):
     """Mean completion time by the simulator, in s."""
+    lines = ["job,submit,gpus,steps,speeds"]
+    for number, job in enumerate(jobs):
+        speeds = " ".join(f"{nodes * NUM_GPUS}:{speed(job, nodes):.6f}" for nodes in range(1, NUM_HOSTS + 1))
+        lines.append(f"job{number},{job[0]:.3f},{job[1] * NUM_GPUS},{job[2]},{speeds}")
+    settings = [word for key, value in SETTINGS.items() for word in ("--set", f"aiturbo.{key}={value}")]
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "workload.csv"
-        lines = ["job,submit,gpus,steps,speeds"]
-        for number, job in enumerate(jobs):
-            speeds = " ".join(f"{nodes * NUM_GPUS}:{speed(job, nodes):.6f}" for nodes in range(1, NUM_HOSTS + 1))
-            lines.append(f"job{number},{job[0]:.3f},{job[1] * NUM_GPUS},{job[2]},{speeds}")
         path.write_text("\n".join(lines) + "\n")
-        options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         done = subprocess.run(
-            [program, "sched", "run", str(path), "--layout", "neutral", "--cluster", f"{NUM_HOSTS}x{NUM_GPUS}", "--policy", "aiturbo",
-             "--interval-s", "1", "--restart-s", f"{restart_s:.2f}", *options, "--json", "-"], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            return None, done.stderr
-        return json.loads(done.stdout), ""
+            [program, "sched", "run", str(path), "--layout", "neutral", "--cluster", f"{NUM_HOSTS}x{NUM_GPUS}", "--policy", policy,
+             "--known", known, "--interval-s", "1", "--restart-s", f"{restart_s:.2f}", "--json", "-",
+             *(settings if policy == "aiturbo" else ())], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["runs"][0]["jct_s"]["mean"]
 
 
 def main():
@@ -175,8 +174,10 @@ def main():
                     run.stop()
             costs = [one["restart_cost_s"] for one in shown.values()]
             result[name] = {"completion_s": times, "restarts": restarts, "restart_cost_s": statistics.mean(costs) if costs else None}
-            print(f"seed {seed} {name:8s} mean {statistics.mean(times):6.1f} s, longest {max(times):6.1f} s, restarts {sum(restarts)}"
-                  + (f", of {statistics.mean(costs):.1f} s" if costs else ""), flush=True)
+            cost_s = statistics.mean(costs) if costs else 0
+            predicted = predict(program, jobs, *(("aiturbo", "declared") if costs else ("fcfs-skip", "oracle")), cost_s)
+            print(f"seed {seed} {name:8s} mean {statistics.mean(times):6.1f} s (predicted {predicted:6.1f} s), longest {max(times):6.1f} s"
+                  + (f", {sum(restarts)} restarts of {cost_s:.1f} s" if costs else ""), flush=True)
         results.append(result)
     plain, ours = ([statistics.mean(result[name]["completion_s"]) for result in results] for name in ("plain", "fairlead"))
     print(f"mean completion time: {100 * (1 - statistics.mean(ours) / statistics.mean(plain)):.0f} % lower, of single workloads "

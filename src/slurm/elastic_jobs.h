@@ -94,8 +94,9 @@ class ElasticJobs {
                                                      store::Store* store, ElasticSources sources);
   ~ElasticJobs();
 
-  // Whether its size is for us to choose, as of the last Look().
+  // Whether it is sized by us, as of the last Look(); and whether it is, or will be with the next one.
   bool Has(uint32_t job) const { return entries_.contains(job); }
+  bool Takes(const Job& job) const { return gpus_of_hosts_.has_value() && IsOurs(job); }
 
   // What Slurm shows now. Args: busy: jobs that somebody is at (an operation of ours, or steering): where they are is no
   // news yet. Cost: one read_job for each new job, one read_steps for each running one.

@@ -65,8 +65,8 @@ class ElasticOrders {
   bool is_idle() const { return orders_.empty(); }
   // Whether an order about it is under way.
   bool IsUnderway(uint32_t job) const { return orders_.contains(job); }
-  // Whether its size is ours to choose, and it is held until it gets one.
-  bool Has(uint32_t job) const { return jobs_->Has(job); }
+  // Whether it is held until it gets a size.
+  bool Takes(const Job& job) const { return jobs_->Takes(job) || IsUnderway(job.id); }
   std::vector<ElasticView> Views() const { return jobs_->Views(); }
 
  private:

@@ -496,7 +496,7 @@ void Engine::StartHeldJobs() {
     const std::lock_guard lock(mutex_);
     for (const Job& job : state_->jobs) {
       const auto mark = ReadElasticMark(job.admin_comment);
-      const bool is_sized = elastic_ != nullptr && (elastic_->Has(job.id) || elastic_->IsUnderway(job.id));
+      const bool is_sized = elastic_ != nullptr && elastic_->Takes(job);
       if (job.is_held && mark.has_value() && mark->is_held && !is_sized) held.push_back(job);
     }
   }
