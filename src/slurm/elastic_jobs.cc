@@ -31,6 +31,8 @@ constexpr double kMostDone = 0.98;
 // Operations on a job that may fail until it is left alone.
 constexpr uint32_t kNumFailuresMax = 3;
 constexpr double kSavePeriodS = 60;
+// New jobs of one look: each costs a program of Slurm, and steering waits meanwhile.
+constexpr size_t kNumNewMax = 20;
 // Steps of a job that declares none.
 constexpr uint64_t kManySteps = 1'000'000'000'000'000;
 
@@ -178,12 +180,13 @@ std::optional<std::vector<NodeShare>> ElasticJobs::SharesOf(const std::vector<st
 void ElasticJobs::Look(const ClusterState& state, const std::set<uint32_t>& busy, SimTime now) {
   gpus_of_hosts_ = FindGpusOfHosts(state);
   std::set<uint32_t> present;
+  const size_t num_before = entries_.size();
   for (const Job& job : state.jobs) {
     const auto known = entries_.find(job.id);
     if (busy.contains(job.id)) {
       if (known == entries_.end()) continue;
       known->second->seen = job;
-    } else if (!gpus_of_hosts_.has_value() || !IsOurs(job)) {
+    } else if (!Takes(job) || (known == entries_.end() && entries_.size() >= num_before + kNumNewMax)) {
       continue;
     } else {
       LookAtJob(job, now);

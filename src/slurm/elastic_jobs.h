@@ -99,7 +99,8 @@ class ElasticJobs {
   bool Takes(const Job& job) const { return gpus_of_hosts_.has_value() && IsOurs(job); }
 
   // What Slurm shows now. Args: busy: jobs that somebody is at (an operation of ours, or steering): where they are is no
-  // news yet. Cost: one read_job for each new job, one read_steps for each running one.
+  // news yet. Cost: one read_job for each new job, of which it takes 20 at most, one read_steps for each
+  // running one.
   void Look(const ClusterState& state, const std::set<uint32_t>& busy, SimTime now);
 
   // What is to be done so that jobs are as decided. To be called after a Look() without busy jobs; all of it has to be

@@ -281,6 +281,17 @@ TEST_F(ElasticOrdersTest, OthersAreLeftAlone) {
   CheckHosts();
 }
 
+// Each new job costs a program of Slurm: many come a few at a time.
+TEST_F(ElasticOrdersTest, ManyNewJobsAreTakenAFewAtATime) {
+  for (uint32_t id = 10; id < 60; ++id) Add(id, Elastic(1, 2));
+  Start();
+  Period();
+  EXPECT_THAT(orders_->Views(), SizeIs(20));
+  Periods(5);
+  EXPECT_THAT(orders_->Views(), SizeIs(50));
+  for (uint32_t id = 10; id < 60; ++id) EXPECT_TRUE(slurm_.jobs[id].is_held || NodesOf(id) > 0) << id;
+}
+
 TEST_F(ElasticOrdersTest, JobsOfOtherPartitionsAreSlurms) {
   options_.jobs.partitions = {"elastic"};
   Add(7, Elastic(1, 6), 10'000);
