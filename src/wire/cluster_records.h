@@ -140,6 +140,23 @@ struct EventList {
   std::vector<LiveEvent> events;
 };
 
+// An elastic job of Slurm, whose number of nodes the controller chooses.
+struct SizedJob {
+  uint32_t job = 0;  // its number in Slurm
+  uint32_t nodes_min = 0;
+  uint32_t nodes_max = 0;
+  uint32_t nodes = 0;  // 0: it waits
+  std::optional<uint64_t> steps;
+  double steps_done = 0;
+  double node_seconds = 0;  // that it has had
+  uint32_t restarts = 0;
+  double restart_cost_s = 0;
+  std::string reason;  // of the last decision
+};
+struct SizeList {
+  std::vector<SizedJob> sizes;
+};
+
 template <class Archive, codec::IsRecord<LiveJob> Record>
 void Describe(Archive& archive, Record& job) {
   archive.Required("name", job.name);
@@ -266,6 +283,25 @@ void Describe(Archive& archive, Record& list) {
 template <class Archive, codec::IsRecord<EventList> Record>
 void Describe(Archive& archive, Record& list) {
   archive.Required("events", list.events);
+}
+
+template <class Archive, codec::IsRecord<SizedJob> Record>
+void Describe(Archive& archive, Record& job) {
+  archive.Required("job", job.job);
+  archive.Optional("nodes_min", job.nodes_min);
+  archive.Optional("nodes_max", job.nodes_max);
+  archive.Optional("nodes", job.nodes);
+  archive.Optional("steps", job.steps);
+  archive.Optional("steps_done", job.steps_done);
+  archive.Optional("node_seconds", job.node_seconds);
+  archive.Optional("restarts", job.restarts);
+  archive.Optional("restart_cost_s", job.restart_cost_s);
+  archive.Optional("reason", job.reason);
+}
+
+template <class Archive, codec::IsRecord<SizeList> Record>
+void Describe(Archive& archive, Record& list) {
+  archive.Required("sizes", list.sizes);
 }
 
 // The answer of a gateway. Args: url: of the answer, for messages. Errors: kUnavailable: it is none of a controller.

@@ -145,6 +145,8 @@ class SlurmSizesTest(unittest.TestCase):
         [size] = self.get("/v1/slurm")["sizes"]
         self.assertTrue(size["reason"])
         self.assertGreater(size["restart_cost_s"], 0)
+        shown = self.cluster.run(str(FAIRLEAD), "get", "sizes", "--server", self.page)
+        self.assertRegex(shown, rf"(?m)^ *{first} +6 +1-6 +20,000 .*resized: place 1 of 1")
         self.cluster.run("scancel", first)
         self.wait_until(lambda: not self.get("/v1/slurm")["sizes"], "end of all")
 

@@ -210,6 +210,23 @@ Document EventTable(std::span<const wire::LiveEvent> events) {
   return Document(std::move(table));
 }
 
+Document SizeTable(std::span<const wire::SizedJob> jobs) {
+  if (jobs.empty()) return "No elastic job.\n";
+  TextTable table({Name("job"), Number("nodes", "that it is to have; 0: it waits"), Number("of", "that it may have"),
+                   Number("steps"), Number("done"), Number("node-hours", "that it has had"), Number("restarts"),
+                   Number("each", "what a restart costs, up to the first steps after it"),
+                   Name("why", "the last decision about it")});
+  for (const wire::SizedJob& job : jobs) {
+    const bool is_known = job.steps.has_value() && *job.steps > 0;
+    table.AddRow({fmt::format("{}", job.job), FormatCount(job.nodes),
+                  fmt::format("{}-{}", job.nodes_min, job.nodes_max), is_known ? FormatCount(*job.steps) : Unknown(),
+                  is_known ? report::FormatPercent(job.steps_done / static_cast<double>(*job.steps)) : Unknown(),
+                  FormatFixed(job.node_seconds / 3600, 2), FormatCount(job.restarts),
+                  report::FormatDuration(job.restart_cost_s), report::CleanText(job.reason)});
+  }
+  return Document(std::move(table));
+}
+
 std::string ClusterSummary(const ClusterState& state) {
   std::map<std::string, size_t> hosts;
   for (const wire::LiveHost& host : state.hosts) ++hosts[StateOf(host, state.steering)];

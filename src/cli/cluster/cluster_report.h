@@ -48,6 +48,7 @@ report::Document HostTable(const ClusterState& state);
 report::Document FindingTable(std::span<const wire::LiveFinding> findings, bool all);
 report::Document ConnectionTable(const wire::ConnectionList& list);
 report::Document EventTable(std::span<const wire::LiveEvent> events);
+report::Document SizeTable(std::span<const wire::SizedJob> jobs);
 
 // Two lines: hosts, jobs, what is lost, findings, steering.
 std::string ClusterSummary(const ClusterState& state);

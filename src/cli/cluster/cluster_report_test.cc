@@ -180,5 +180,22 @@ TEST(ClusterReportTest, WhatIsNotKnownIsNotInvented) {
               AllOf(HasSubstr("until:           it holds"), HasSubstr("sure:            –")));
 }
 
+TEST(SizeTable, WhatEachElasticJobHasAndWhy) {
+  EXPECT_EQ(Text(SizeTable({})), "No elastic job.\n");
+  const std::vector<wire::SizedJob> jobs = {{.job = 4711,
+                                             .nodes_min = 2,
+                                             .nodes_max = 8,
+                                             .nodes = 6,
+                                             .steps = 9000,
+                                             .steps_done = 2250,
+                                             .node_seconds = 7200,
+                                             .restarts = 3,
+                                             .restart_cost_s = 42,
+                                             .reason = "resized: place 1 of 3"},
+                                            {.job = 4712, .steps = {}, .reason = ""}};
+  EXPECT_THAT(Csv(SizeTable(jobs)), AllOf(HasSubstr("4711,6,2-8,\"9,000\",25.0 %,2.00,3,42 s,resized: place 1 of 3\n"),
+                                          HasSubstr("4712,0,0-0,")));
+}
+
 }  // namespace
 }  // namespace fairlead::cli

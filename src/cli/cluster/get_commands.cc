@@ -86,6 +86,10 @@ Result<Answer> AskFor(const GetOptions& options, ControllerHttp* controller) {
     return List<wire::EventList>(controller, "/v1/events",
                                  [](const wire::EventList& list) { return EventTable(list.events); });
   }
+  if (options.what == "sizes") {
+    return List<wire::SizeList>(controller, "/v1/slurm",
+                                [](const wire::SizeList& list) { return SizeTable(list.sizes); });
+  }
   return List<wire::ConnectionList>(controller, ConnectionsPath(options.job, options.limit),
                                     [](const wire::ConnectionList& list) { return ConnectionTable(list); });
 }
@@ -211,7 +215,7 @@ void AddGetCommand(CLI::App& app, Invocation* invocation) {
   CLI::App* get = app.add_subcommand("get", "List what a running controller knows.");
   get->add_option("WHAT", options->what, "What to list")
       ->required()
-      ->check(OneOf(std::vector<std::string>{"jobs", "links", "hosts", "findings", "connections", "events"}));
+      ->check(OneOf(std::vector<std::string>{"jobs", "links", "hosts", "findings", "connections", "events", "sizes"}));
   get->add_option("--job", options->job, "Connections of that job alone")->type_name("NAME");
   get->add_flag("--all", options->all, "Also findings that are over, and healthy links that nothing uses");
   get->add_option("--limit", options->limit, "Connections to list at most")
