@@ -205,10 +205,21 @@ class SlurmSizesTest(unittest.TestCase):
         waits = self.train(60, "3-6")
         self.wait_until(lambda: self.cluster.value(waits, "Priority") == "0", "job that waits, held")
         self.kill_controller()
-        self.cluster.run("scancel", first)
+        watchdog = lambda: self.cluster.run(str(INTEGRATION / "fairlead-watchdog"), FAIRLEAD_ALIVE_FILE=str(self.alive))
+        self.alive.write_text(f"{int(time.time())}\n")
+        self.assertEqual(watchdog(), "", "it lives")
+        # Its nodes were chosen by Fairlead, and one of them does not come back.
+        self.cluster.run("scontrol", "update", "NodeName=h0", "State=DRAIN", "Reason=repair")
+        self.cluster.run("scontrol", "requeue", first)
+        self.wait_until(lambda: self.cluster.state(first) == "PENDING", "job that was requeued")
         self.alive.write_text("1000\n")
-        said = self.cluster.run(str(INTEGRATION / "fairlead-watchdog"), FAIRLEAD_ALIVE_FILE=str(self.alive))
+        said = watchdog()
+        self.assertIn(f"job {first} waits for any nodes", said)
         self.assertIn(f"job {waits} released", said)
+        self.wait_until(lambda: self.nodes_of(first) in (4, 5) or self.final(waits), "job on other nodes")
+        self.assertNotIn(f"job {first}", watchdog())
+        self.wait_until(lambda: self.nodes_of(first) in (4, 5), "job on other nodes")
+        self.cluster.run("scancel", first)
         self.wait_until(lambda: self.final(waits), "end of the job that was held")
 
 
