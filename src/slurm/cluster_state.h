@@ -87,6 +87,7 @@ struct Reservation {
   std::string name;
   std::vector<std::string> hosts;
   std::vector<std::string> users;  // who may use it
+  bool is_active = true;           // it has begun; JSON does not say
 
   friend bool operator==(const Reservation&, const Reservation&) = default;
 };

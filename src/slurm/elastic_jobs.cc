@@ -146,7 +146,8 @@ std::optional<uint32_t> ElasticJobs::FindGpusOfHosts(const ClusterState& state) 
 void ElasticJobs::LookAtHosts(const ClusterState& state) {
   std::set<std::string> taken;  // by others
   for (const Reservation& reservation : state.reservations) {
-    taken.insert(reservation.hosts.begin(), reservation.hosts.end());
+    // Of one that is to begin later, Slurm knows which jobs end before.
+    if (reservation.is_active) taken.insert(reservation.hosts.begin(), reservation.hosts.end());
   }
   for (const Job& job : state.jobs) {
     if (!entries_.contains(job.id)) taken.insert(job.hosts.begin(), job.hosts.end());

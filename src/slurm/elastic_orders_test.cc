@@ -380,6 +380,8 @@ TEST_F(ElasticOrdersTest, HostsOfAJobAreNearEachOther) {
 
 TEST_F(ElasticOrdersTest, ReservedHostsAreNotTaken) {
   slurm_.reservations["fairlead_spares"] = {"h4,h5", "root", "IGNORE_JOBS,OVERLAP"};
+  // Of all hosts, next week.
+  slurm_.reservations["maintenance"] = {"h0,h1,h2,h3,h4,h5", "root", "MAINT", false};
   Add(7, Elastic(1, 6));
   Start();
   Periods(3);

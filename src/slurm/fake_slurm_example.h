@@ -41,6 +41,7 @@ struct FakeNode {
 };
 struct FakeReservation {
   std::string nodes, users, flags = {};
+  bool is_active = true;
 };
 
 class FakeSlurm : public Programs {
@@ -144,7 +145,7 @@ class FakeSlurm : public Programs {
   bool IsReserved(const std::string& host, const std::string& own) const {
     return std::ranges::any_of(reservations, [&](const auto& entry) {
       const auto hosts = *ExpandHosts(entry.second.nodes);
-      return entry.first != own && std::ranges::find(hosts, host) != hosts.end();
+      return entry.first != own && entry.second.is_active && std::ranges::find(hosts, host) != hosts.end();
     });
   }
 
@@ -272,8 +273,8 @@ class FakeSlurm : public Programs {
   Result<std::string> ShowReservations() const {
     std::string text;
     for (const auto& [name, reservation] : reservations) {
-      text += fmt::format("ReservationName={} Nodes={} Users={} State=ACTIVE\n", name, reservation.nodes,
-                          reservation.users);
+      text += fmt::format("ReservationName={} Nodes={} Users={} State={}\n", name, reservation.nodes, reservation.users,
+                          reservation.is_active ? "ACTIVE" : "INACTIVE");
     }
     return text.empty() ? "No reservations in the system\n" : text;
   }

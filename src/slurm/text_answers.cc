@@ -216,6 +216,7 @@ Result<std::vector<Reservation>> ReadReservationLines(std::string_view text) {
     FL_ASSIGN_OR_RETURN(reservation.name, NameOf(number, line, "ReservationName"));
     FL_ASSIGN_OR_RETURN(reservation.hosts, ExpandHosts(ValueOf(line, "Nodes")));
     reservation.users = Copied(SplitList(ValueOf(line, "Users")));
+    reservation.is_active = ValueOf(line, "State") != "INACTIVE";
     return reservation;
   });
 }
