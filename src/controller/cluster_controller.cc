@@ -6,20 +6,12 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/overloaded.h"
 #include "traffic/default_paths.h"
 
 namespace fairlead::controller {
 
-namespace {
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
-
-}  // namespace
+namespace {}  // namespace
 
 ClusterController::ClusterController(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
                                      const traffic::TrafficPolicy& traffic, IterationProvider iterations,

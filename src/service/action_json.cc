@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/overloaded.h"
 #include "model/job_identity.h"
 
 namespace fairlead::service {
@@ -11,13 +12,6 @@ namespace {
 using controller::SteeringAction;
 using controller::SteeringEvent;
 using report::Json;
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 template <class IdType>
 Json IdOrNull(IdType id) {

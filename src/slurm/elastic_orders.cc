@@ -9,16 +9,6 @@
 #include "slurm/intention_records.h"
 
 namespace fairlead::slurm {
-namespace {
-
-std::optional<uint32_t> JobOf(const Operation& operation) {
-  if (const auto* place = std::get_if<PlaceJob>(&operation)) return place->job;
-  if (const auto* hold = std::get_if<HoldJob>(&operation)) return hold->job;
-  return std::nullopt;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fabric& fabric,
                                                              ElasticOrderOptions options, Programs* programs,
                                                              store::Store* store, ElasticSources sources,
@@ -29,11 +19,11 @@ Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fab
   std::unique_ptr<ElasticOrders> orders(
       new ElasticOrders(std::move(options), programs, store, std::move(jobs), std::move(listeners)));
   for (const auto& [number, operation] : recorded) {
-    const std::optional<uint32_t> job = JobOf(operation);
+    const bool is_sizing = std::holds_alternative<PlaceJob>(operation) || std::holds_alternative<HoldJob>(operation);
     // A job that steering has stopped is steering's to place.
     const bool is_steered =
-        job.has_value() && std::ranges::any_of(stopped, [&](const StopJob& stop) { return stop.job == *job; });
-    if (job.has_value() && !is_steered) orders->resumed_.push_back(operation);
+        is_sizing && std::ranges::any_of(stopped, [&](const StopJob& stop) { return stop.job == JobOf(operation); });
+    if (is_sizing && !is_steered) orders->resumed_.push_back(operation);
   }
   return orders;
 }

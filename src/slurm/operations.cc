@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/overloaded.h"
 #include "slurm/job_wish.h"
 
 namespace fairlead::slurm {
@@ -251,13 +252,6 @@ Step PlanLeave(const LeaveReservation& leave, const Observation& seen) {
   return Run(std::move(commands), fmt::format("delete {}", leave.name));
 }
 
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
-
 }  // namespace
 
 Step PlanStep(const Operation& operation, const Observation& seen) {
@@ -272,16 +266,35 @@ Step PlanStep(const Operation& operation, const Observation& seen) {
                     operation);
 }
 
-std::string SubjectOf(const Operation& operation) {
-  return std::visit(Overloaded{[](const DrainHost& drain) { return "host " + drain.host; },
-                               [](const ReturnHost& back) { return "host " + back.host; },
-                               [](const PlaceJob& place) { return fmt::format("job {}", place.job); },
-                               [](const StopJob& stop) { return fmt::format("job {}", stop.job); },
-                               [](const HoldJob& hold) { return fmt::format("job {}", hold.job); },
-                               [](const SetNice& order) { return fmt::format("job {}", order.job); },
-                               [](const SetReservation& wish) { return "reservation " + wish.name; },
-                               [](const LeaveReservation& leave) { return "reservation " + leave.name; }},
+std::optional<uint32_t> JobOf(const Operation& operation) {
+  return std::visit(Overloaded{[](const PlaceJob& place) { return std::optional(place.job); },
+                               [](const StopJob& stop) { return std::optional(stop.job); },
+                               [](const HoldJob& hold) { return std::optional(hold.job); },
+                               [](const SetNice& order) { return std::optional(order.job); },
+                               [](const LeaveReservation& leave) { return std::optional(leave.job); },
+                               [](const auto&) { return std::optional<uint32_t>(); }},
                     operation);
+}
+
+std::optional<std::string> HostOf(const Operation& operation) {
+  return std::visit(Overloaded{[](const DrainHost& drain) { return std::optional(drain.host); },
+                               [](const ReturnHost& back) { return std::optional(back.host); },
+                               [](const auto&) { return std::optional<std::string>(); }},
+                    operation);
+}
+
+std::optional<std::string> ReservationOf(const Operation& operation) {
+  return std::visit(Overloaded{[](const SetReservation& wish) { return std::optional(wish.name); },
+                               [](const LeaveReservation& leave) { return std::optional(leave.name); },
+                               [](const auto&) { return std::optional<std::string>(); }},
+                    operation);
+}
+
+// A job that leaves its reservation may be changed otherwise meanwhile.
+std::string SubjectOf(const Operation& operation) {
+  if (const auto reservation = ReservationOf(operation)) return "reservation " + *reservation;
+  if (const auto host = HostOf(operation)) return "host " + *host;
+  return fmt::format("job {}", JobOf(operation).value());
 }
 
 std::vector<Command> PlanRelease(const Operation& operation, const Observation& seen) {

@@ -163,6 +163,11 @@ Result<PlaceJob> MakePlaceJob(const StopJob& stopped, const Job& job, std::vecto
 // One line for log and record: "place job 4711 on 4 nodes".
 std::string Describe(const Operation& operation);
 
+// The job that it changes, the host, the reservation; each may be none.
+std::optional<uint32_t> JobOf(const Operation& operation);
+std::optional<std::string> HostOf(const Operation& operation);
+std::optional<std::string> ReservationOf(const Operation& operation);
+
 // What it is about, "job 4711": two operations about the same exclude each other.
 std::string SubjectOf(const Operation& operation);
 

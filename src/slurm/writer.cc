@@ -134,26 +134,12 @@ Status Writer::ReleaseStopped(const StopJob& stopped, std::string* message) {
 
 Result<Observation> Writer::Look(const Operation& operation) {
   Observation seen;
-  if (const auto* drain = std::get_if<DrainHost>(&operation))
-    FL_RETURN_IF_ERROR(Take(reader_.ReadNode(drain->host), &seen.node));
-  if (const auto* back = std::get_if<ReturnHost>(&operation))
-    FL_RETURN_IF_ERROR(Take(reader_.ReadNode(back->host), &seen.node));
-  if (const auto* place = std::get_if<PlaceJob>(&operation))
-    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(place->job), &seen.job));
-  if (const auto* stop = std::get_if<StopJob>(&operation))
-    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(stop->job), &seen.job));
-  if (const auto* hold = std::get_if<HoldJob>(&operation))
-    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(hold->job), &seen.job));
-  if (const auto* leave = std::get_if<LeaveReservation>(&operation))
-    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(leave->job), &seen.job));
-  if (const auto* order = std::get_if<SetNice>(&operation))
-    FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(order->job), &seen.job));
-  const auto* wish = std::get_if<SetReservation>(&operation);
-  const auto* leave = std::get_if<LeaveReservation>(&operation);
-  if (wish != nullptr || leave != nullptr) {
+  if (const auto host = HostOf(operation)) FL_RETURN_IF_ERROR(Take(reader_.ReadNode(*host), &seen.node));
+  if (const auto job = JobOf(operation)) FL_RETURN_IF_ERROR(Take(reader_.ReadJobLine(*job), &seen.job));
+  if (const auto name = ReservationOf(operation)) {
     FL_ASSIGN_OR_RETURN(const auto reservations, reader_.ReadReservations());
     for (const Reservation& one : reservations) {
-      if (one.name == (wish != nullptr ? wish->name : leave->name)) seen.reservation = one;
+      if (one.name == *name) seen.reservation = one;
     }
   }
   return seen;
