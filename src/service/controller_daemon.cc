@@ -86,6 +86,7 @@ Result<uint32_t> CountStart(store::Store* store) {
 Result<std::vector<std::pair<std::string, std::string>>> LoadRecords(const store::Store& store) {
   FL_ASSIGN_OR_RETURN(const auto records, store.List(""));
   std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.reserve(records.size());
   for (const store::Record& record : records) pairs.emplace_back(record.key, record.value);
   return pairs;
 }
@@ -323,9 +324,8 @@ Status ControllerDaemon::Parts::BuildGateway() {
 GatewaySource ControllerDaemon::Parts::MakeSource() {
   GatewaySource source;
   source.health = [this] {
-    const Status status = loop_->store_status();
-    if (!status.ok()) return status;
-    const Status steering = actions_->steering().status();
+    FL_RETURN_IF_ERROR(loop_->store_status());
+    Status steering = actions_->steering().status();
     return steering.ok() ? server_->status() : steering;
   };
   source.routes = actions_->Routes();

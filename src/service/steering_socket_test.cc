@@ -142,6 +142,7 @@ TEST_F(SteeringSocketTest, GarbageIsHarmless) {
 // A newcomer takes the place of the oldest.
 TEST_F(SteeringSocketTest, AProcessMayAskSoMuchAtOnceAndSilenceEnds) {
   std::vector<Descriptor> clients;
+  clients.reserve(12);
   for (int i = 0; i < 12; ++i) clients.push_back(Connect());
   Serve();
   EXPECT_EQ(socket_->num_open(), 8u);

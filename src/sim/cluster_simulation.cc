@@ -33,6 +33,7 @@ std::optional<CongestionPoints> MakeCongestionPoints(const topology::Fabric& fab
 
 std::vector<OutsideEvents::Instant> ArrivalsOf(const std::vector<model::Job>& jobs) {
   std::vector<OutsideEvents::Instant> arrivals;
+  arrivals.reserve(jobs.size());
   for (const model::Job& job : jobs) arrivals.emplace_back(job.arrival, job.id);
   return arrivals;
 }

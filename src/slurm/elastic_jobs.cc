@@ -435,6 +435,7 @@ std::vector<Operation> ElasticJobs::Decide(SimTime now) {
   if (!operations.empty()) Save(now);
   std::ranges::stable_sort(operations, {}, [](const auto& operation) { return operation.first; });
   std::vector<Operation> sorted;
+  sorted.reserve(operations.size());
   for (auto& [growth, operation] : operations) sorted.push_back(std::move(operation));
   return sorted;
 }

@@ -22,7 +22,6 @@ using controller::StepDone;
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 // The engine's thread and the test's look at the same Slurm.
 class SharedSlurm final : public Programs {

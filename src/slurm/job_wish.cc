@@ -11,7 +11,7 @@
 namespace fairlead::slurm {
 namespace {
 
-constexpr size_t kCommentBytesMax = 64 * 1024;
+constexpr size_t kCommentBytesMax = size_t{64} * 1024;
 
 Status Strange(std::string_view expected, const codec::Json& found) {
   return InvalidArgument(fmt::format("its comment: expected {}, found {}", expected, codec::DescribeValue(found)));

@@ -13,8 +13,9 @@ namespace {
 // A thing that Slurm does not have is a thing that is missing, not an error.
 template <class Thing>
 Status Take(Result<Thing> found, std::optional<Thing>* thing) {
-  if (found.ok()) *thing = *std::move(found);
-  return found.ok() || found.status().code() == StatusCode::kNotFound ? OkStatus() : found.status();
+  if (!found.ok()) return found.status().code() == StatusCode::kNotFound ? OkStatus() : found.status();
+  *thing = *std::move(found);
+  return OkStatus();
 }
 
 }  // namespace
