@@ -11,6 +11,9 @@ namespace fairlead::lab {
 namespace {
 
 constexpr int kPatienceSeconds = 5;
+// A gateway drops a client that sends nothing for a second after connecting: on a busy machine that may be one that was
+// about to.
+constexpr int kNumTries = 5;
 
 }  // namespace
 
@@ -19,7 +22,10 @@ Result<std::vector<wire::LiveFinding>> GetFindings(const std::string& page) {
   httplib::Client client("http://" + page);
   client.set_connection_timeout(kPatienceSeconds);
   client.set_read_timeout(kPatienceSeconds);
-  const auto answer = client.Get("/v1/findings");
+  auto answer = client.Get("/v1/findings");
+  for (int i = 1; i < kNumTries && !answer && answer.error() == httplib::Error::Read; ++i) {
+    answer = client.Get("/v1/findings");
+  }
   if (!answer) return Unavailable(fmt::format("{}: {}", url, httplib::to_string(answer.error())));
   if (answer->status != 200) return Unavailable(fmt::format("{}: answered with status {}", url, answer->status));
   FL_ASSIGN_OR_RETURN(wire::FindingList list,

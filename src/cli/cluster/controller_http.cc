@@ -83,7 +83,10 @@ Result<ControllerHttp> ControllerHttp::Open(const ControllerHttpOptions& options
 }
 
 Result<report::Json> ControllerHttp::Get(const std::string& path) {
-  return ReadAnswer(client_->Get(path.c_str()), url_, path);
+  httplib::Result answer = client_->Get(path.c_str());
+  // A gateway drops a client that is slow to ask, which on a busy machine may be this one.
+  if (!answer && answer.error() == httplib::Error::Read) answer = client_->Get(path.c_str());
+  return ReadAnswer(answer, url_, path);
 }
 
 Result<report::Json> ControllerHttp::Post(const std::string& path, const report::Json& body) {
