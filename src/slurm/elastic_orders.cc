@@ -21,8 +21,9 @@ Result<std::unique_ptr<ElasticOrders>> ElasticOrders::Create(const topology::Fab
   for (const auto& [number, operation] : recorded) {
     const bool is_sizing = std::holds_alternative<PlaceJob>(operation) || std::holds_alternative<HoldJob>(operation);
     // A job that steering has stopped is steering's to place.
-    const bool is_steered =
-        is_sizing && std::ranges::any_of(stopped, [job = JobOf(operation)](const StopJob& stop) { return stop.job == job; });
+    const bool is_steered = is_sizing && std::ranges::any_of(stopped, [job = JobOf(operation)](const StopJob& stop) {
+                              return stop.job == job;
+                            });
     if (is_sizing && !is_steered) orders->resumed_.push_back(operation);
   }
   return orders;
