@@ -13,6 +13,7 @@
 #include "scheduling/host_groups.h"
 #include "scheduling/placement_policy.h"
 #include "slurm/elastic_records.h"
+#include "slurm/host_list.h"
 
 namespace fairlead::slurm {
 namespace {
@@ -111,13 +112,10 @@ bool ElasticJobs::IsOurs(const Job& job) const {
   if (!mark.has_value() || !job.is_single || !job.may_requeue || job.state == JobState::kEnded) return false;
   if (refused_.contains(job.id)) return false;
   if (job.state == JobState::kPending && job.is_held && !mark->is_held) return false;  // by its user
-  std::string_view rest = job.partition;
-  while (!rest.empty()) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    if (std::ranges::find(options_.partitions, rest.substr(0, comma)) == options_.partitions.end()) return false;
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
-  return !job.partition.empty();
+  const auto is_sized = [this](std::string_view partition) {
+    return std::ranges::find(options_.partitions, partition) != options_.partitions.end();
+  };
+  return !job.partition.empty() && std::ranges::all_of(SplitList(job.partition), is_sized);
 }
 
 std::optional<uint32_t> ElasticJobs::FindGpusOfHosts(const ClusterState& state) {
@@ -523,6 +521,7 @@ void ElasticJobs::Save(SimTime now) {
 
 std::vector<ElasticView> ElasticJobs::Views() const {
   std::vector<ElasticView> views;
+  if (!gpus_of_hosts_.has_value()) return views;  // those that steering is at may be left, and are not sized now
   for (const auto& [job, entry] : entries_) {
     const controller::JobHistory history = allocator_->HistoryOf(entry->id);
     views.push_back({.job = job,

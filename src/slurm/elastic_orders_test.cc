@@ -442,7 +442,18 @@ TEST_F(ElasticOrdersTest, SteeringComesFirst) {
   EXPECT_EQ(slurm_.jobs[8].state, "RUNNING");
 }
 
-// Speeds: a job that does not get faster on more nodes gives them to one that does.
+// Steering is at a job while its partition has no hosts: it is known, and has no size.
+TEST_F(ElasticOrdersTest, APartitionWithoutHostsShowsNoSizes) {
+  Add(7, Elastic(1, 6));
+  Start();
+  Periods(2);
+  steered_ = {7};
+  slurm_.nodes.clear();
+  Look();
+  EXPECT_THAT(orders_->Views(), IsEmpty());
+  EXPECT_THAT(CommandsAbout(7), SizeIs(3)) << "those of its start";
+}
+
 TEST_F(ElasticOrdersTest, StrangeCommentsAreToldAndTheJobIsSizedAllTheSame) {
   FakeJob job = Elastic(1, 6);
   Add(7, job);
