@@ -11,8 +11,6 @@
 
 namespace fairlead::controller {
 
-namespace {}  // namespace
-
 ClusterController::ClusterController(const topology::Fabric& fabric, const scheduling::PlacementPolicy& placement,
                                      const traffic::TrafficPolicy& traffic, IterationProvider iterations,
                                      ControllerOptions options)

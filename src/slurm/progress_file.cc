@@ -6,11 +6,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
 #include "base/descriptor.h"
+#include "base/whole_number.h"
 
 namespace fairlead::slurm {
 namespace {
@@ -40,11 +40,9 @@ Result<double> ReadProgressFile(const std::string& path, uint32_t owner) {
   const size_t begin = text.find_first_not_of(kSpace);
   if (begin == std::string_view::npos) return NotFound("its progress file is empty");
   text = text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-  double steps = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  if (!is_number || !std::isfinite(steps) || steps < 0) return Strange("has no number of steps");
-  return steps;
+  const std::optional<double> steps = ParseWhole<double>(text);
+  if (!steps.has_value() || !std::isfinite(*steps) || *steps < 0) return Strange("has no number of steps");
+  return *steps;
 }
 
 std::optional<SimTime> TimeOfFile(const std::string& path, uint32_t owner) {
