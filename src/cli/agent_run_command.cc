@@ -14,11 +14,14 @@
 #include "base/descriptor_limit.h"
 #include "cli/command.h"
 #include "cli/daemon_config.h"
+#include "cli/named_choice.h"
 #include "report/json_value.h"
 #include "report/printable_text.h"
 #include "service/certificate_watch.h"
 #include "service/client_link.h"
 #include "service/controller_client.h"
+#include "service/gpu_counter_files.h"
+#include "service/gpu_meter.h"
 #include "service/host_agent_server.h"
 #include "service/service_notifier.h"
 #include "version.h"
@@ -35,8 +38,33 @@ struct AgentRunOptions {
   uint32_t answer_deadline_ms = 15;
   double window_s = 10;
   bool keeps_ports = false;
+  std::string gpu_counters;  // folder; empty: none
+  std::string gpu_meter = "auto";
   std::string json;
 };
+
+// Real GPUs by default, where there are any: a host without GPUs is none that has lost its driver.
+Status ChooseGpus(const AgentRunOptions& options, service::HostAgentServerOptions* server) {
+  if (!options.gpu_counters.empty()) {
+    server->read_gpus = [folder = options.gpu_counters](service::JobIdentifier* jobs, SimTime at) {
+      return service::ReadGpuCounters(folder, jobs, at);
+    };
+    return OkStatus();
+  }
+  if (options.gpu_meter == "none") return OkStatus();
+  auto started = service::GpuMeter::Start({});
+  if (!started.ok()) {
+    if (options.gpu_meter == "nvml") return started.status();
+    const bool has_gpus = started.status().code() != StatusCode::kNotFound;
+    if (has_gpus) server->log(fmt::format("jobs have no level by GPU intensity: {}", started.status().message()));
+    return OkStatus();
+  }
+  server->log((*started)->Describe());
+  server->read_gpus = [meter = std::shared_ptr(std::move(*started))](service::JobIdentifier* jobs, SimTime at) {
+    return Result<std::vector<agent::GpuSums>>(meter->Read(jobs, at));
+  };
+  return OkStatus();
+}
 
 Result<std::vector<IpAddress>> ReadNics(const std::vector<std::string>& texts) {
   if (texts.size() == 1 && texts.front() == "auto") {
@@ -86,6 +114,7 @@ Status Run(AgentRunOptions options) {
     fmt::print(stderr, "fairlead agent {}: {}\n", host, report::CleanText(text));
   };
   server.log(DescribeRaisedDescriptorLimit());
+  FL_RETURN_IF_ERROR(ChooseGpus(options, &server));
   options.client.random_seed = DrawSeed();
   const std::atomic<bool>& stop = StopRequested();
   service::ServiceNotifier notifier = service::ServiceNotifier::FromEnvironment();
@@ -126,7 +155,11 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
       ->type_name("GROUP");
   run->add_option("--state", options->server.state_path, "File in which the agent keeps its state over restarts")
       ->type_name("FILE");
-  run->add_option("--gpu-counters", options->server.gpu_counters, "Folder with counters of emulated GPUs (labs)")
+  run->add_option("--gpu-meter", options->gpu_meter,
+                  "How the work of jobs on GPUs is measured: nvml; none; auto: nvml where this host has GPUs")
+      ->check(OneOf({"auto", "nvml", "none"}))
+      ->capture_default_str();
+  run->add_option("--gpu-counters", options->gpu_counters, "Folder with counters of emulated GPUs (labs)")
       ->type_name("FOLDER");
   run->add_option("--segments", options->server.segments,
                   "Folder with the shared-memory segments of the profiler plugin; empty: watch none")

@@ -152,6 +152,16 @@ void AddHttpOptions(CLI::App* command, ControllerCommandOptions* options) {
       ->add_option("--audit", daemon.audit_file,
                    "Append every action of operators and steering to FILE, one line of JSON each")
       ->type_name("FILE");
+  command
+      ->add_option("--record", daemon.recordings.folder,
+                   "Keep the telemetry of jobs in FOLDER, for `fairlead diag analyze`")
+      ->type_name("FOLDER");
+  command
+      ->add_option("--record-space", daemon.recordings.bytes_max,
+                   "Space for telemetry, such as 500MB or 20GB; the oldest goes first")
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->type_name("SIZE")
+      ->default_str("1GB");
 }
 
 }  // namespace

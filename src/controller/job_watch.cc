@@ -106,7 +106,7 @@ JobWatch::Job* JobWatch::FindOrBegin(SimTime now, const ProcessesSeen& look) {
 void JobWatch::StartRun(SimTime now, Job* job) {
   ++counters_.runs;
   job->assembler.emplace(job->id, options_.assembler, names_);
-  job->diagnosis = make_diagnosis_();
+  job->diagnosis = make_diagnosis_(job->name);
   job->diagnosis->ExcuseUntil(job->excused_until);
   job->records.clear();
   job->numbers.clear();

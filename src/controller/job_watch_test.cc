@@ -89,7 +89,8 @@ class JobWatchTest : public testing::Test {
   using Run = std::vector<Process>;
 
   JobWatchTest()
-      : fabric_(LiveFabric()), watch_(fabric_, [this] { return std::make_unique<FakeDiagnosis>(&script_); }, {}) {}
+      : fabric_(LiveFabric()),
+        watch_(fabric_, [this](const std::string&) { return std::make_unique<FakeDiagnosis>(&script_); }, {}) {}
 
   // A process on each of these hosts, in rank order.
   Run Start(const std::vector<uint32_t>& hosts) {
@@ -622,7 +623,7 @@ TEST_F(JobWatchTest, OldFindingsThatAreOverAreForgottenFirst) {
   JobWatchOptions options;
   options.num_over_max = 3;
   JobWatch watch(
-      fabric_, [this] { return std::make_unique<FakeDiagnosis>(&script_); }, options);
+      fabric_, [this](const std::string&) { return std::make_unique<FakeDiagnosis>(&script_); }, options);
   Run run = Start({0});
   const auto look = [&] {
     now_ = now_ + kSecond;
@@ -651,7 +652,7 @@ TEST(JobWatchOwnersTest, TheOperatorsMapDecidesWhoseJobsAreActedUpon) {
   JobWatchOptions options;
   options.may_act_on = [](const model::JobIdentity& job) { return job.owner == 1001 && job.name == "gpt"; };
   JobWatch watch(
-      fabric, [&] { return std::make_unique<FakeDiagnosis>(&script); }, options);
+      fabric, [&](const std::string&) { return std::make_unique<FakeDiagnosis>(&script); }, options);
   std::map<std::string, bool> verified;
   for (int64_t second = 1; second < 30; ++second) {
     const SimTime now(second * 1'000'000'000);
@@ -784,7 +785,7 @@ WatchedLife Live(const topology::Fabric& fabric, uint64_t seed, bool has_both) {
   std::map<uint64_t, int> made_of;
   JobWatch watch(
       fabric,
-      [&] {
+      [&](const std::string&) {
         ++num_made;
         return std::make_unique<RandomDiagnosis>(seed * 1000 + of_job * 100 + static_cast<uint64_t>(++made_of[of_job]));
       },

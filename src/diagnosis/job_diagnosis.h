@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/sim_time.h"
@@ -26,7 +27,7 @@ class JobDiagnosis {
   virtual void ExcuseUntil(SimTime time) = 0;
 };
 
-// Makes the diagnosis of a new job.
-using JobDiagnosisFactory = std::function<std::unique_ptr<JobDiagnosis>()>;
+// Makes the diagnosis of a new run of the job of that name.
+using JobDiagnosisFactory = std::function<std::unique_ptr<JobDiagnosis>(const std::string& job)>;
 
 }  // namespace fairlead::diagnosis

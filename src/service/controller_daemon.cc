@@ -292,9 +292,12 @@ Status ControllerDaemon::Parts::BuildDiagnosis() {
       return (!by_map || by_map(job)) && engine_->MayActOn(job);
     };
   }
-  auto diagnosis = std::make_unique<DiagnosisLoop>(
-      loop, fabric_, diagnosis::c4d::DiagnoseByC4d(options_.c4d, topology::NamePlaces(fabric_)), std::move(outputs),
-      [this](controller::JobWatch& watch) { actions_->Prepare(watch); });
+  auto make_diagnosis = diagnosis::c4d::DiagnoseByC4d(options_.c4d, topology::NamePlaces(fabric_));
+  if (!options_.recordings.folder.empty()) {
+    FL_ASSIGN_OR_RETURN(make_diagnosis, RecordTelemetry(options_.recordings, std::move(make_diagnosis)));
+  }
+  auto diagnosis = std::make_unique<DiagnosisLoop>(loop, fabric_, std::move(make_diagnosis), std::move(outputs),
+                                                   [this](controller::JobWatch& watch) { actions_->Prepare(watch); });
   const std::lock_guard lock(diagnosis_mutex_);
   diagnosis_ = std::move(diagnosis);
   return OkStatus();

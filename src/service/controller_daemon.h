@@ -25,6 +25,7 @@
 #include "service/http_roles.h"
 #include "service/live_actions.h"
 #include "service/scheduler_engine.h"
+#include "service/telemetry_recorder.h"
 #include "traffic/c4p/c4p_options.h"
 
 namespace fairlead::service {
@@ -43,6 +44,7 @@ struct ControllerDaemonOptions {
   controller::TrafficControllerOptions core = {};
   traffic::c4p::C4pOptions paths = {};
   DiagnosisLoopOptions diagnosis = {};
+  TelemetryRecorderOptions recordings = {};  // no folder: nothing is recorded
   diagnosis::c4d::C4dOptions c4d = {};
   LiveActionsOptions actions = {};
   StartSchedulerEngine start_engine = {};  // empty: no scheduler is asked

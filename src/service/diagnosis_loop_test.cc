@@ -83,7 +83,7 @@ class DiagnosisLoopTest : public testing::Test {
     options.num_waiting_max = num_waiting_max;
     options.clock = [this] { return SimTime(now_ns_); };
     loop_ = std::make_unique<DiagnosisLoop>(
-        options, fabric_, [] { return std::make_unique<FakeDiagnosis>(); },
+        options, fabric_, [](const std::string&) { return std::make_unique<FakeDiagnosis>(); },
         DiagnosisLoop::Outputs{
             .steer =
                 [this](SimTime, std::span<const controller::SteeringEvent> events) {

@@ -278,8 +278,8 @@ void HostAgentServer::Loop::Heed(const std::vector<agent::HostAction>& actions) 
 }
 
 void HostAgentServer::Loop::ReadGpus(SimTime at) {
-  if (options_.gpu_counters.empty()) return;
-  auto gpus = ReadGpuCounters(options_.gpu_counters, &sampled_jobs_, at);
+  if (!options_.read_gpus) return;
+  auto gpus = options_.read_gpus(&sampled_jobs_, at);
   if (!gpus.ok()) return LogOnce(gpus.status().message());
   is_measured_ = !gpus->empty();
   const std::lock_guard lock(gpus_mutex_);

@@ -18,6 +18,7 @@
 #include "agent/host_agent.h"
 #include "base/status.h"
 #include "service/controller_link.h"
+#include "service/process_owner.h"
 #include "service/steering_socket.h"
 
 namespace fairlead::service {
@@ -25,9 +26,11 @@ namespace fairlead::service {
 struct HostAgentServerOptions {
   agent::HostAgentOptions agent;
   SteeringSocketOptions socket;
-  std::string state_path;    // empty: nothing is kept
-  std::string gpu_counters;  // folder; empty: none
-  std::string segments;      // folder of training processes' segments (segment_folder.h); empty: none
+  std::string state_path;  // empty: nothing is kept
+  // What the GPUs of this host have computed until now, by job; empty: nothing is known of GPUs. Called on a thread of
+  // its own, as often as sockets are listed.
+  std::function<Result<std::vector<agent::GpuSums>>(JobIdentifier* jobs, SimTime at)> read_gpus;
+  std::string segments;  // folder of training processes' segments (segment_folder.h); empty: none
   // > 0. How often they are looked at; the controller counts on a second.
   SimDuration look_period = SimDuration(1'000'000'000);
   // Called on the thread of Run() with what is found about this host, whenever that changes; may be empty.

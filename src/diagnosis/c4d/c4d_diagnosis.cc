@@ -1,5 +1,6 @@
 #include "diagnosis/c4d/c4d_diagnosis.h"
 
+#include <string>
 #include <utility>
 
 #include "diagnosis/c4d/c4d_master.h"
@@ -26,7 +27,7 @@ class C4dDiagnosis final : public JobDiagnosis {
 }  // namespace
 
 JobDiagnosisFactory DiagnoseByC4d(const C4dOptions& options, model::PlaceNames names) {
-  return [options, names = std::move(names)]() -> std::unique_ptr<JobDiagnosis> {
+  return [options, names = std::move(names)](const std::string& /*job*/) -> std::unique_ptr<JobDiagnosis> {
     return std::make_unique<C4dDiagnosis>(options, names);
   };
 }
