@@ -110,10 +110,10 @@ class MockCommunicator {
     return Start(&descriptor);
   }
 
-  void* StartPointToPoint(bool is_send, int peer) {
+  void* StartPointToPoint(bool is_send, int peer, size_t count = 77) {
     typename V::EventDescriptor descriptor = Make(nccl::kPointToPoint, nullptr);
     auto& operation = descriptor.body.point_to_point;
-    operation.count = 77;
+    operation.count = count;
     operation.peer = peer;
     if constexpr (requires { operation.communicator; }) {
       operation.communicator = id_;

@@ -156,6 +156,24 @@ TYPED_TEST(ProfilerPluginTest, SendsAndReceivesAreCountedPerPeer) {
   nccl.Finalize();
 }
 
+// Seen in NCCL 2.27 to 2.30: it tells no more than that they are enqueued. PyTorch's all_to_all_single makes such.
+TYPED_TEST(ProfilerPluginTest, SendsToItselfAndOfNothingAreNotPendingForEver) {
+  const uint64_t id = NewId();
+  MockCommunicator<TypeParam> nccl(this->library_, id, 8, 3);
+  const auto num_recorded = [&] { return this->View().Operations(id).size(); };
+  for (int call = 0; call < 10'000; ++call) {
+    for (const bool is_send : {true, false}) nccl.Stop(nccl.StartPointToPoint(is_send, 4, 0));
+  }
+  EXPECT_EQ(num_recorded(), 0U);
+  const bool knows_its_rank = !std::is_same_v<typename TypeParam::Arguments, nccl::StateArgumentsV1>;
+  for (const bool is_send : {true, false}) nccl.Stop(nccl.StartPointToPoint(is_send, 3));
+  EXPECT_EQ(num_recorded(), knows_its_rank ? 0U : 2U);
+  nccl.Stop(nccl.StartPointToPoint(true, 4));
+  EXPECT_EQ(num_recorded(), knows_its_rank ? 1U : 3U);
+  EXPECT_EQ(this->View().Operations(id).back()->sequence, 0U);
+  nccl.Finalize();
+}
+
 // 5.7: while the receiver is not ready, state 20 comes on every poll. The wait counts from the first.
 TYPED_TEST(ProfilerPluginTest, ARepeatedStateIsTheSameWait) {
   const uint64_t id = NewId();
