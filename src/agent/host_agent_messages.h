@@ -114,6 +114,7 @@ struct StateKept {
 struct SegmentsSeen {
   SimTime at;  // on the host's clock, as reports have it
   std::vector<telemetry::SeenProcess> processes;
+  std::vector<model::HostSymptomRecord> symptoms = {};  // of this host, since the look before
 };
 
 using HostEvent =

@@ -208,8 +208,7 @@ void HostAgent::SendProbes() {
 }
 
 void HostAgent::Take(const SegmentsSeen& event) {
-  for (controller::ProcessesSeen& seen : reporter_.Report(event.at, event.processes, is_welcome()))
-    Send(std::move(seen));
+  for (controller::ProcessesSeen& seen : reporter_.Report(event, is_welcome())) Send(std::move(seen));
   for (std::string& note : reporter_.TakeNotes()) Note(std::move(note));
 }
 

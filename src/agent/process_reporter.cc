@@ -27,12 +27,14 @@ SeenProcess WithoutRecords(SeenProcess process) {
 
 }  // namespace
 
-std::vector<ProcessesSeen> ProcessReporter::Report(SimTime at, const std::vector<SeenProcess>& seen, bool is_heard) {
+std::vector<ProcessesSeen> ProcessReporter::Report(const SegmentsSeen& look, bool is_heard) {
+  Keep(look.symptoms);
   std::map<std::string, ProcessesSeen> messages;
   std::map<std::string, size_t> num_records;
   const auto add = [&](const SeenProcess& process) {
     const std::string& job = process.report.job;
-    ProcessesSeen& message = messages.try_emplace(job, ProcessesSeen{job, num_looks_, at, {}}).first->second;
+    ProcessesSeen& message =
+        messages.try_emplace(job, ProcessesSeen{job, num_looks_, look.at, {}, symptoms_}).first->second;
     Add(process, &message, &num_records[job]);
   };
   for (auto& [key, ended] : ended_) {
@@ -40,16 +42,27 @@ std::vector<ProcessesSeen> ProcessReporter::Report(SimTime at, const std::vector
     ended.num_reported += is_heard ? 1 : 0;
   }
   std::erase_if(ended_, [](const auto& entry) { return entry.second.num_reported >= kTellEnded; });
-  for (const SeenProcess& process : seen) {
+  for (const SeenProcess& process : look.processes) {
     if (!IsFit(process)) continue;
     add(process);
     if (process.state == model::ProcessState::kGone) Remember(process);
   }
   ++num_looks_;
+  if (is_heard) symptoms_.clear();
   std::vector<ProcessesSeen> list;
   list.reserve(messages.size());
   for (auto& [job, message] : messages) list.push_back(std::move(message));
   return list;
+}
+
+// Each once, and the first ones: what follows them is often their consequence.
+void ProcessReporter::Keep(const std::vector<model::HostSymptomRecord>& symptoms) {
+  for (model::HostSymptomRecord symptom : symptoms) {
+    symptom.text.resize(std::min(symptom.text.size(), controller::kSymptomBytesMax));
+    if (symptoms_.size() < controller::kSymptomsMax && std::ranges::count(symptoms_, symptom) == 0) {
+      symptoms_.push_back(std::move(symptom));
+    }
+  }
 }
 
 bool ProcessReporter::IsFit(const SeenProcess& process) {

@@ -41,8 +41,8 @@ SeenProcess Ended(SeenProcess process) {
 
 TEST(ProcessReporterTest, EachJobHasAMessageAndEachLookANumber) {
   ProcessReporter reporter;
-  reporter.Report(SimTime(1), {}, false);
-  const auto messages = reporter.Report(SimTime(2), {ProcessOf("b", 1), ProcessOf("a", 2), ProcessOf("b", 3)}, true);
+  reporter.Report({SimTime(1), {}}, false);
+  const auto messages = reporter.Report({SimTime(2), {ProcessOf("b", 1), ProcessOf("a", 2), ProcessOf("b", 3)}}, true);
   ASSERT_THAT(messages, SizeIs(2));
   EXPECT_EQ(messages[0], (ProcessesSeen{"a", 1, SimTime(2), {ProcessOf("a", 2)}}));
   EXPECT_EQ(messages[1], (ProcessesSeen{"b", 1, SimTime(2), {ProcessOf("b", 1), ProcessOf("b", 3)}}));
@@ -52,11 +52,11 @@ TEST(ProcessReporterTest, EachJobHasAMessageAndEachLookANumber) {
 TEST(ProcessReporterTest, AnEndIsReportedUntilItWasReceivedForAMinute) {
   ProcessReporter reporter;
   const SeenProcess ended = Ended(ProcessOf("gpt", 1));
-  ASSERT_THAT(reporter.Report(SimTime(0), {ended}, false), SizeIs(1));
+  ASSERT_THAT(reporter.Report({SimTime(0), {ended}}, false), SizeIs(1));
   // Nothing is delivered for an hour.
-  for (int i = 0; i < 3600; ++i) ASSERT_THAT(reporter.Report(SimTime(i), {}, false), SizeIs(1));
+  for (int i = 0; i < 3600; ++i) ASSERT_THAT(reporter.Report({SimTime(i), {}}, false), SizeIs(1));
   for (uint32_t i = 0; i < ProcessReporter::kTellEnded; ++i) {
-    const auto messages = reporter.Report(SimTime(i), {}, true);
+    const auto messages = reporter.Report({SimTime(i), {}}, true);
     ASSERT_THAT(messages, SizeIs(1));
     ASSERT_THAT(messages[0].processes, SizeIs(1));
     EXPECT_EQ(messages[0].processes[0].state, ProcessState::kGone);
@@ -64,14 +64,14 @@ TEST(ProcessReporterTest, AnEndIsReportedUntilItWasReceivedForAMinute) {
     EXPECT_EQ(messages[0].processes[0].report.communicators, ended.report.communicators);
     EXPECT_THAT(messages[0].processes[0].report.operations, IsEmpty());
   }
-  EXPECT_THAT(reporter.Report(SimTime(0), {}, true), IsEmpty());
+  EXPECT_THAT(reporter.Report({SimTime(0), {}}, true), IsEmpty());
 }
 
 TEST(ProcessReporterTest, UnknownFactsAreNotedOnce) {
   ProcessReporter reporter;
   SeenProcess damaged = ProcessOf("gpt", 2);
   damaged.report.operations[0].communicator = model::CommunicatorId(1);
-  for (int i = 0; i < 3; ++i) EXPECT_THAT(reporter.Report(SimTime(i), {ProcessOf("", 1), damaged}, true), IsEmpty());
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(reporter.Report({SimTime(i), {ProcessOf("", 1), damaged}}, true), IsEmpty());
   EXPECT_THAT(
       reporter.TakeNotes(),
       ElementsAre("process 1 is not diagnosed: FAIRLEAD_JOB: expected the name of a job, 1 to 63 of A-Z a-z 0-9 . _ -, "
@@ -85,12 +85,12 @@ TEST(ProcessReporterTest, ProcessesBeyondTheBoundsAreSeenFromOutsideOrNotAtAll) 
   // Two fill the message: 1 + 16383 records each. The third has room for its communicator no more.
   const size_t half = telemetry::kProcessRecordsMax / 2 - 1;
   auto messages =
-      reporter.Report(SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half), ProcessOf("gpt", 3)}, true);
+      reporter.Report({SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half), ProcessOf("gpt", 3)}}, true);
   ASSERT_THAT(messages, SizeIs(1));
   EXPECT_THAT(messages[0].processes, SizeIs(2));
   EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("more processes on this host")));
-  messages = reporter.Report(SimTime(0),
-                             {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half - 2), ProcessOf("gpt", 3, 2)}, true);
+  messages = reporter.Report(
+      {SimTime(0), {ProcessOf("gpt", 1, half), ProcessOf("gpt", 2, half - 2), ProcessOf("gpt", 3, 2)}}, true);
   ASSERT_THAT(messages[0].processes, SizeIs(3));
   EXPECT_THAT(messages[0].processes[2].report.operations, IsEmpty());
   EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("judged from outside")));
@@ -120,7 +120,7 @@ TEST(ProcessReporterTest, RandomLives) {
       }
       const bool is_heard = look == 99 || random.Below(2) == 0;
       std::set<std::string> jobs;
-      for (const ProcessesSeen& message : reporter.Report(SimTime(0), seen, is_heard)) {
+      for (const ProcessesSeen& message : reporter.Report({SimTime(0), seen}, is_heard)) {
         EXPECT_EQ(message.number, look);
         EXPECT_TRUE(jobs.insert(message.job).second);
         EXPECT_LE(message.processes.size(), controller::kProcessesMax);
@@ -141,11 +141,32 @@ TEST(ProcessReporterTest, BadJobNamesAreNotReported) {
   for (const std::string& name :
        {std::string(64, 'x'), std::string("a b;rm -rf /"), std::string("../x"), std::string("é")}) {
     ProcessReporter reporter;
-    EXPECT_THAT(reporter.Report(SimTime(0), {ProcessOf(name, 1)}, true), IsEmpty()) << name;
+    EXPECT_THAT(reporter.Report({SimTime(0), {ProcessOf(name, 1)}}, true), IsEmpty()) << name;
     EXPECT_THAT(reporter.TakeNotes(), ElementsAre(HasSubstr("FAIRLEAD_JOB: expected the name of a job")));
   }
   ProcessReporter reporter;
-  EXPECT_THAT(reporter.Report(SimTime(0), {ProcessOf(std::string(63, 'x'), 1)}, true), SizeIs(1));
+  EXPECT_THAT(reporter.Report({SimTime(0), {ProcessOf(std::string(63, 'x'), 1)}}, true), SizeIs(1));
+}
+
+TEST(ProcessReporterTest, SymptomsAreToldToEachJobOnceThereIsAController) {
+  ProcessReporter reporter;
+  const model::HostSymptomRecord lost = {.symptom = model::HostSymptom::kGpuLost, .device = 3, .text = "Xid 79"};
+  const model::HostSymptomRecord down = {.symptom = model::HostSymptom::kLinkDown, .device = 0, .text = "eth2"};
+  const auto look = [](std::vector<model::HostSymptomRecord> symptoms) {
+    return SegmentsSeen{SimTime(0), {ProcessOf("a", 1), ProcessOf("b", 2)}, std::move(symptoms)};
+  };
+  reporter.Report(look({lost}), false);
+  reporter.Report(look({down, lost}), false);
+  for (const ProcessesSeen& message : reporter.Report(look({}), true)) {
+    EXPECT_THAT(message.symptoms, ElementsAre(lost, down)) << message.job;
+  }
+  for (const ProcessesSeen& message : reporter.Report(look({}), true)) EXPECT_THAT(message.symptoms, IsEmpty());
+  std::vector<model::HostSymptomRecord> many(100, lost);
+  for (uint32_t i = 0; i < 100; ++i) many[i].text = std::string(1000, 'x') + std::to_string(many[i].device = i);
+  for (const ProcessesSeen& message : reporter.Report(look(many), true)) {
+    ASSERT_THAT(message.symptoms, SizeIs(controller::kSymptomsMax));
+    EXPECT_THAT(message.symptoms[0].text, SizeIs(controller::kSymptomBytesMax));
+  }
 }
 
 }  // namespace

@@ -23,7 +23,9 @@
 #include "service/gpu_counter_files.h"
 #include "service/gpu_meter.h"
 #include "service/host_agent_server.h"
+#include "service/nvml.h"
 #include "service/service_notifier.h"
+#include "service/symptom_watch.h"
 #include "version.h"
 
 namespace fairlead::cli {
@@ -40,23 +42,37 @@ struct AgentRunOptions {
   bool keeps_ports = false;
   std::string gpu_counters;  // folder; empty: none
   std::string gpu_meter = "auto";
+  bool ignores_symptoms = false;
   std::string json;
 };
 
-// Real GPUs by default, where there are any: a host without GPUs is none that has lost its driver.
-Status ChooseGpus(const AgentRunOptions& options, service::HostAgentServerOptions* server) {
+// NVML where this host has GPUs: one without is none that has lost its driver.
+Result<std::shared_ptr<const service::nvml::Library>> LoadNvml(const AgentRunOptions& options,
+                                                               const service::HostAgentServerOptions& server) {
+  const std::shared_ptr<const service::nvml::Library> kNone;
+  if (options.gpu_meter == "none") return kNone;
+  auto nvml = service::nvml::Library::Load();
+  if (nvml.ok()) return nvml;
+  if (options.gpu_meter == "nvml") return nvml.status();
+  if (nvml.status().code() != StatusCode::kNotFound) {
+    server.log(fmt::format("GPUs are not looked at: {}", nvml.status().message()));
+  }
+  return kNone;
+}
+
+Status MeasureGpus(const AgentRunOptions& options, const std::shared_ptr<const service::nvml::Library>& nvml,
+                   service::HostAgentServerOptions* server) {
   if (!options.gpu_counters.empty()) {
     server->read_gpus = [folder = options.gpu_counters](service::JobIdentifier* jobs, SimTime at) {
       return service::ReadGpuCounters(folder, jobs, at);
     };
     return OkStatus();
   }
-  if (options.gpu_meter == "none") return OkStatus();
-  auto started = service::GpuMeter::Start({});
+  if (nvml == nullptr) return OkStatus();
+  auto started = service::GpuMeter::Start(nvml);
   if (!started.ok()) {
     if (options.gpu_meter == "nvml") return started.status();
-    const bool has_gpus = started.status().code() != StatusCode::kNotFound;
-    if (has_gpus) server->log(fmt::format("jobs have no level by GPU intensity: {}", started.status().message()));
+    server->log(fmt::format("jobs have no level by GPU intensity: {}", started.status().message()));
     return OkStatus();
   }
   server->log((*started)->Describe());
@@ -64,6 +80,16 @@ Status ChooseGpus(const AgentRunOptions& options, service::HostAgentServerOption
     return Result<std::vector<agent::GpuSums>>(meter->Read(jobs, at));
   };
   return OkStatus();
+}
+
+void WatchSymptoms(const AgentRunOptions& options, const std::shared_ptr<const service::nvml::Library>& nvml,
+                   service::HostAgentServerOptions* server) {
+  if (options.ignores_symptoms) return;
+  auto watch = std::make_shared<service::SymptomWatch>(service::SymptomWatchOptions{.nvml = nvml});
+  if (!watch->kernel_log_status().ok()) {
+    server->log(fmt::format("errors of devices are not seen: {}", watch->kernel_log_status().message()));
+  }
+  server->read_symptoms = [watch] { return watch->Look(); };
 }
 
 Result<std::vector<IpAddress>> ReadNics(const std::vector<std::string>& texts) {
@@ -85,7 +111,22 @@ uint64_t DrawSeed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-Status WriteCounts(const AgentRunOptions& options, const service::HostAgentCounts& counts) {
+// What jobs have computed, as far as their processes still run.
+nlohmann::ordered_json GpuWorkJson(const service::HostAgentServerOptions& server) {
+  auto jobs = nlohmann::ordered_json::array();
+  if (!server.read_gpus) return jobs;
+  service::JobIdentifier identifier;
+  const auto sums = server.read_gpus(&identifier, SimTime());
+  if (!sums.ok()) return jobs;
+  for (const agent::GpuSums& job : *sums) {
+    jobs.push_back(
+        {{"job", job.job}, {"gpus", job.num_gpus}, {"flop", job.flop.value()}, {"busy_s", job.busy.value()}});
+  }
+  return jobs;
+}
+
+Status WriteCounts(const AgentRunOptions& options, const service::HostAgentServerOptions& server,
+                   const service::HostAgentCounts& counts) {
   const nlohmann::ordered_json json = {{"host", options.host},
                                        {"questions", counts.num_questions},
                                        {"steered", counts.num_steered},
@@ -93,7 +134,8 @@ Status WriteCounts(const AgentRunOptions& options, const service::HostAgentCount
                                        {"left_alone", counts.num_left},
                                        {"moves", counts.num_moves},
                                        {"probe_orders", counts.num_orders},
-                                       {"rejected", counts.num_rejected}};
+                                       {"rejected", counts.num_rejected},
+                                       {"gpu_work", GpuWorkJson(server)}};
   return WriteOutput(options.json, json.dump(2) + "\n");
 }
 
@@ -114,7 +156,9 @@ Status Run(AgentRunOptions options) {
     fmt::print(stderr, "fairlead agent {}: {}\n", host, report::CleanText(text));
   };
   server.log(DescribeRaisedDescriptorLimit());
-  FL_RETURN_IF_ERROR(ChooseGpus(options, &server));
+  FL_ASSIGN_OR_RETURN(const auto nvml, LoadNvml(options, server));
+  FL_RETURN_IF_ERROR(MeasureGpus(options, nvml, &server));
+  WatchSymptoms(options, nvml, &server);
   options.client.random_seed = DrawSeed();
   const std::atomic<bool>& stop = StopRequested();
   service::ServiceNotifier notifier = service::ServiceNotifier::FromEnvironment();
@@ -130,7 +174,7 @@ Status Run(AgentRunOptions options) {
   notifier.Ready();
   agent->Run(stop);
   notifier.Stopping();
-  return options.json.empty() ? OkStatus() : WriteCounts(options, agent->counts());
+  return options.json.empty() ? OkStatus() : WriteCounts(options, server, agent->counts());
 }
 
 }  // namespace
@@ -159,6 +203,8 @@ void AddAgentRunCommand(CLI::App* agent, Invocation* invocation) {
                   "How the work of jobs on GPUs is measured: nvml; none; auto: nvml where this host has GPUs")
       ->check(OneOf({"auto", "nvml", "none"}))
       ->capture_default_str();
+  run->add_flag("--no-symptoms", options->ignores_symptoms,
+                "Do not read this host's kernel log and the state of its GPUs and NICs");
   run->add_option("--gpu-counters", options->gpu_counters, "Folder with counters of emulated GPUs (labs)")
       ->type_name("FOLDER");
   run->add_option("--segments", options->server.segments,

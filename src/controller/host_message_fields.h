@@ -187,8 +187,15 @@ void Describe(Archive& archive, Record& seen) {
   archive.Required(2, "number", seen.number);
   archive.Required(3, "at", seen.at);
   archive.Required(4, "processes", seen.processes, codec::AtMost{kProcessesMax});
+  archive.Optional(5, "symptoms", seen.symptoms, codec::AtMost{kSymptomsMax});
   archive.Law([&] {
     if (!telemetry::IsReportInstant(seen.at)) return fmt::format("at: found {}, which is no instant", seen.at.ns());
+    for (const model::HostSymptomRecord& symptom : seen.symptoms) {
+      const size_t bytes = symptom.text.size();
+      if (bytes > kSymptomBytesMax || !IsUtf8(symptom.text)) {
+        return fmt::format("symptoms: expected at most {} bytes of UTF-8, found {} bytes", kSymptomBytesMax, bytes);
+      }
+    }
     size_t num_records = 0;
     for (const telemetry::SeenProcess& process : seen.processes) num_records += telemetry::NumRecords(process.report);
     if (num_records <= telemetry::kProcessRecordsMax) return std::string();

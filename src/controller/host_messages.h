@@ -175,10 +175,14 @@ struct ProcessesSeen {
   // At most kProcessesMax, with kProcessRecordsMax records together; what each tells is within FindFault's bounds, and
   // `job` is this one (telemetry/process_report.h).
   std::vector<telemetry::SeenProcess> processes;
+  // Of the host, since the message before about this job; at most kSymptomsMax, texts of at most kSymptomBytesMax.
+  std::vector<model::HostSymptomRecord> symptoms = {};
 
   friend bool operator==(const ProcessesSeen&, const ProcessesSeen&) = default;
 };
 inline constexpr size_t kProcessesMax = 1024;  // of a job on a host
+inline constexpr size_t kSymptomsMax = 32;
+inline constexpr size_t kSymptomBytesMax = 256;
 
 using FromAgent =
     std::variant<HostHello, Heartbeat, PathsWanted, ConnectionOpened, ConnectionsClosed, ConnectionsHeld,

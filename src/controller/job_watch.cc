@@ -146,7 +146,8 @@ void JobWatch::Take(SimTime now, HostId host, const ProcessesSeen& look) {
 }
 
 telemetry::HostLook JobWatch::Restrict(HostId host, const ProcessesSeen& look) const {
-  telemetry::HostLook news{.host = host, .number = look.number, .at = look.at, .processes = {}};
+  telemetry::HostLook news{
+      .host = host, .number = look.number, .at = look.at, .processes = {}, .symptoms = look.symptoms};
   for (const telemetry::SeenProcess& process : look.processes) {
     const ProcessKey key{host, process.report.pid, process.report.process_start};
     if (!former_.contains({look.job, key})) news.processes.push_back(process);

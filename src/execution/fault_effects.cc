@@ -24,7 +24,7 @@ std::optional<HostSymptomRecord> SymptomOf(const Fault& fault, uint32_t device) 
     case FaultKind::kNvlinkError:
       return HostSymptomRecord{HostSymptom::kNvlinkError, device, "Xid 74: NVLink error"};
     case FaultKind::kCudaError:
-      return HostSymptomRecord{HostSymptom::kCudaError, device, "Xid 31: MMU fault"};
+      return HostSymptomRecord{HostSymptom::kGpuError, device, "Xid 31: MMU fault"};
     case FaultKind::kSlowGpu:
       return HostSymptomRecord{HostSymptom::kGpuThrottled, device, "clocks reduced: thermal slowdown"};
     case FaultKind::kLossyConnection:

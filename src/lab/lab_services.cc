@@ -81,7 +81,9 @@ Service AgentOf(const LabPlan& plan, LabNodeId node, const std::string& folder, 
                   .node = node,
                   .args = {program, "run", "--controller", "unix:" + folder + "/controller.sock", "--host", host,
                            "--socket", AgentSocket(folder, host), "--state", folder + "/agents/" + host + ".state",
-                           "--gpu-counters", GpuFolder(folder, host), "--segments", SegmentFolder(folder, host)},
+                           "--gpu-counters", GpuFolder(folder, host), "--segments", SegmentFolder(folder, host),
+                           // All hosts of a lab have the kernel and the GPUs of this machine.
+                           "--gpu-meter", "none", "--no-symptoms"},
                   .socket = AgentSocket(folder, host),
                   .socket_type = SOCK_SEQPACKET,
                   .log = folder + "/agents/" + host + ".log"};

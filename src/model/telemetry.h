@@ -192,11 +192,26 @@ enum class ProcessState : uint8_t {
 enum class HostSymptom : uint8_t {
   kGpuMemoryError = 0,  // uncorrectable ECC
   kNvlinkError = 1,
-  kCudaError = 2,
+  kGpuError = 2,      // of its driver or firmware
   kGpuThrottled = 3,  // clocks down: heat or power
   kNicErrors = 4,     // retransmissions, symbol errors
   kLinkDown = 5,      // a port of a NIC
+  kGpuLost = 6,       // fallen off the bus
+  kPcieError = 7,     // uncorrected
+  kOutOfMemory = 8,   // the kernel has killed a process for its memory
+  kStalled = 9,       // a disk, a file server or a processor has not answered for long
 };
+
+constexpr bool IsOfGpu(HostSymptom symptom) {
+  return symptom == HostSymptom::kGpuMemoryError || symptom == HostSymptom::kNvlinkError ||
+         symptom == HostSymptom::kGpuError || symptom == HostSymptom::kGpuThrottled ||
+         symptom == HostSymptom::kGpuLost || symptom == HostSymptom::kPcieError;
+}
+
+// A device that is broken, whoever else says so. The others explain what is seen, and are no reason to isolate.
+constexpr bool IsDeviceFault(HostSymptom symptom) {
+  return symptom != HostSymptom::kOutOfMemory && symptom != HostSymptom::kStalled;
+}
 
 struct HostSymptomRecord {
   HostSymptom symptom = HostSymptom::kGpuMemoryError;

@@ -19,7 +19,7 @@ inline constexpr uint64_t kNumEnumerators<model::ProcessState> = 3;
 template <>
 inline constexpr uint64_t kNumEnumerators<model::ProcessEnd> = 3;
 template <>
-inline constexpr uint64_t kNumEnumerators<model::HostSymptom> = 6;
+inline constexpr uint64_t kNumEnumerators<model::HostSymptom> = 10;
 
 }  // namespace fairlead::codec
 
@@ -122,9 +122,9 @@ void Describe(Archive& archive, Record& liveness) {
 
 template <class Archive, codec::IsRecord<HostSymptomRecord> Record>
 void Describe(Archive& archive, Record& symptom) {
-  archive.Required("symptom", symptom.symptom);
-  archive.Optional("device", symptom.device);
-  archive.Optional("text", symptom.text);
+  archive.Required(1, "symptom", symptom.symptom);
+  archive.Optional(2, "device", symptom.device);
+  archive.Optional(3, "text", symptom.text);
 }
 
 template <class Archive, codec::IsRecord<HostReport> Record>

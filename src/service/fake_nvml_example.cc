@@ -80,6 +80,16 @@ FAKE_API Code nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, uint32_t
   const std::lock_guard lock(fake.mutex);
   return List(Of(device).mps_pids, count, processes);
 }
+FAKE_API Code nvmlDeviceGetCurrentClocksThrottleReasons(Device device, uint64_t* reasons) {
+  const std::lock_guard lock(fake.mutex);
+  *reasons = Of(device).throttle_reasons;
+  return Of(device).is_lost ? kLost : kSuccess;
+}
+FAKE_API Code nvmlDeviceGetTotalEccErrors(Device device, uint32_t type, uint32_t counter, uint64_t* errors) {
+  const std::lock_guard lock(fake.mutex);
+  *errors = type == kUncorrectedErrors && counter == kSinceDriverLoad ? Of(device).uncorrected_errors : 0;
+  return kSuccess;
+}
 FAKE_API Code nvmlGpmQueryDeviceSupport(Device device, GpmSupport* support) {
   const std::lock_guard lock(fake.mutex);
   support->is_supported = Of(device).is_supported ? 1 : 0;

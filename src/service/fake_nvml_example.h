@@ -20,6 +20,8 @@ struct FakeGpu {
   std::vector<uint32_t> mps_pids = {};
   std::map<Metric, double> active = {};  // percent
   bool is_lost = false;                  // counters fail
+  uint64_t throttle_reasons = 0;
+  uint64_t uncorrected_errors = 0;
 };
 
 struct FakeNvml {

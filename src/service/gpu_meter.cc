@@ -16,7 +16,6 @@
 
 #include "base/file_reader.h"
 #include "base/steady_seconds.h"
-#include "service/nvml.h"
 #include "shm/job_name.h"
 
 namespace fairlead::service {
@@ -158,7 +157,8 @@ class Gpu {
 
 class GpuMeter::Loop {
  public:
-  explicit Loop(const GpuMeterOptions& options) : options_(options) {}
+  Loop(std::shared_ptr<const nvml::Library> nvml, const GpuMeterOptions& options)
+      : options_(options), nvml_(std::move(nvml)) {}
   ~Loop() {
     {
       const std::lock_guard lock(stop_mutex_);
@@ -169,7 +169,6 @@ class GpuMeter::Loop {
   }
 
   Status Begin() {
-    FL_ASSIGN_OR_RETURN(nvml_, nvml::Library::Load(options_.library));
     FL_ASSIGN_OR_RETURN(const auto devices, nvml_->Devices());
     for (size_t index = 0; index < devices.size(); ++index) {
       auto gpu = Gpu::Open(*nvml_, devices[index]);
@@ -278,7 +277,7 @@ class GpuMeter::Loop {
   }
 
   const GpuMeterOptions options_;
-  std::unique_ptr<nvml::Library> nvml_;
+  const std::shared_ptr<const nvml::Library> nvml_;
   std::vector<Gpu> gpus_;                // of the thread, once it runs
   std::vector<std::string> unmeasured_;  // why
 
@@ -291,8 +290,9 @@ class GpuMeter::Loop {
   std::thread thread_;
 };
 
-Result<std::unique_ptr<GpuMeter>> GpuMeter::Start(const GpuMeterOptions& options) {
-  auto loop = std::make_unique<Loop>(options);
+Result<std::unique_ptr<GpuMeter>> GpuMeter::Start(std::shared_ptr<const nvml::Library> nvml,
+                                                  const GpuMeterOptions& options) {
+  auto loop = std::make_unique<Loop>(std::move(nvml), options);
   FL_RETURN_IF_ERROR(loop->Begin());
   return std::unique_ptr<GpuMeter>(new GpuMeter(std::move(loop)));
 }

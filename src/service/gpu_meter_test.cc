@@ -76,17 +76,17 @@ class GpuMeterTest : public testing::Test {
   }
   void Start(std::vector<FakeGpu> gpus) {
     Change([&](nvml::FakeNvml& fake) { fake.gpus = std::move(gpus); });
-    auto meter = GpuMeter::Start(Options());
+    auto meter = GpuMeter::Start(Load().value(), Options());
     ASSERT_TRUE(meter.ok()) << meter.status().message();
     meter_ = std::move(*meter);
   }
   static GpuMeterOptions Options() {
     GpuMeterOptions options;
-    options.library = FAIRLEAD_FAKE_NVML;
     options.period = SimDuration(2'000'000);
     options.process_period = SimDuration(5'000'000);
     return options;
   }
+  static Result<std::shared_ptr<const nvml::Library>> Load() { return nvml::Library::Load(FAIRLEAD_FAKE_NVML); }
   std::vector<GpuSums> Read() { return meter_->Read(&jobs_, SimTime()); }
   std::vector<GpuSums> ReadWhen(const std::function<bool(const std::vector<GpuSums>&)>& is_so) {
     for (int turn = 0; turn < 10'000; ++turn) {
@@ -205,18 +205,15 @@ TEST_F(GpuMeterTest, AGpuWithoutCountersIsNamed) {
 }
 
 TEST_F(GpuMeterTest, WithoutGpusOrADriverItDoesNotStart) {
-  EXPECT_EQ(GpuMeter::Start(Options()).status().message(), "there are no GPUs");
+  EXPECT_EQ(GpuMeter::Start(Load().value()).status().message(), "there are no GPUs");
   Change([](nvml::FakeNvml& fake) { fake.gpus = {{.is_supported = false}}; });
-  const auto old = GpuMeter::Start(Options());
+  const auto old = GpuMeter::Start(Load().value());
   EXPECT_EQ(old.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(old.status().message(), HasSubstr("Hopper and later have"));
   Change([](nvml::FakeNvml& fake) { fake.init = 4; });
-  EXPECT_THAT(GpuMeter::Start(Options()).status().message(), HasSubstr("Insufficient Permissions"));
-  GpuMeterOptions options = Options();
-  options.library = "libno-such-driver.so.1";
-  EXPECT_EQ(GpuMeter::Start(options).status().code(), StatusCode::kNotFound);
-  options.library = "libm.so.6";
-  EXPECT_THAT(GpuMeter::Start(options).status().message(), HasSubstr("has no nvmlInit_v2"));
+  EXPECT_THAT(Load().status().message(), HasSubstr("Insufficient Permissions"));
+  EXPECT_EQ(nvml::Library::Load("libno-such-driver.so.1").status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(nvml::Library::Load("libm.so.6").status().message(), HasSubstr("has no nvmlInit_v2"));
 }
 
 }  // namespace

@@ -345,7 +345,9 @@ void HostAgentServer::Loop::LookAtSegments(SimTime now) {
     FolderLook look = segments_->Look();
     if (!look.listing.ok()) LogOnce("no new process is watched: " + look.listing.message());
     for (const SegmentFault& fault : look.faults) LogOnce(fault.path + " is not watched: " + fault.reason);
-    inbox_.Push(agent::SegmentsSeen{look.at, std::move(look.processes)});
+    agent::SegmentsSeen seen{look.at, std::move(look.processes)};
+    if (options_.read_symptoms) seen.symptoms = options_.read_symptoms();
+    inbox_.Push(std::move(seen));
   });
 }
 

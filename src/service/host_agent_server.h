@@ -30,6 +30,9 @@ struct HostAgentServerOptions {
   // What the GPUs of this host have computed until now, by job; empty: nothing is known of GPUs. Called on a thread of
   // its own, as often as sockets are listed.
   std::function<Result<std::vector<agent::GpuSums>>(JobIdentifier* jobs, SimTime at)> read_gpus;
+  // What devices and kernel of this host report, since the call before; empty: nothing is known. Called with each look at
+  // the segments, on a thread of its own.
+  std::function<std::vector<model::HostSymptomRecord>()> read_symptoms;
   std::string segments;  // folder of training processes' segments (segment_folder.h); empty: none
   // > 0. How often they are looked at; the controller counts on a second.
   SimDuration look_period = SimDuration(1'000'000'000);

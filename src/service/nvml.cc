@@ -35,6 +35,8 @@ const char* FindAll(void* library, Functions* functions) {
   find("nvmlDeviceGetClockInfo", &functions->DeviceGetClockInfo);
   find("nvmlDeviceGetComputeRunningProcesses_v3", &functions->DeviceGetComputeRunningProcesses);
   find("nvmlDeviceGetMPSComputeRunningProcesses_v3", &functions->DeviceGetMpsComputeRunningProcesses);
+  find("nvmlDeviceGetCurrentClocksThrottleReasons", &functions->DeviceGetCurrentClocksThrottleReasons);
+  find("nvmlDeviceGetTotalEccErrors", &functions->DeviceGetTotalEccErrors);
   find("nvmlGpmQueryDeviceSupport", &functions->GpmQueryDeviceSupport);
   find("nvmlGpmSampleAlloc", &functions->GpmSampleAlloc);
   find("nvmlGpmSampleFree", &functions->GpmSampleFree);
@@ -45,10 +47,10 @@ const char* FindAll(void* library, Functions* functions) {
 
 }  // namespace
 
-Result<std::unique_ptr<Library>> Library::Load(const std::string& file) {
+Result<std::shared_ptr<const Library>> Library::Load(const std::string& file) {
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return Status(StatusCode::kNotFound, dlerror());
-  std::unique_ptr<Library> library(new Library(handle));
+  const std::shared_ptr<Library> library(new Library(handle));
   if (const char* missing = FindAll(handle, &library->functions_)) {
     return Status(StatusCode::kFailedPrecondition,
                   fmt::format("{} has no {}: the driver is older than version 525", file, missing));
@@ -58,7 +60,7 @@ Result<std::unique_ptr<Library>> Library::Load(const std::string& file) {
     return Status(StatusCode::kFailedPrecondition, fmt::format("{}: {}", file, library->functions_.ErrorString(code)));
   }
   library->is_initialized_ = true;
-  return library;
+  return std::shared_ptr<const Library>(library);
 }
 
 Library::~Library() {

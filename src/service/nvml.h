@@ -23,7 +23,16 @@ using Code = int32_t;
 inline constexpr Code kSuccess = 0;
 inline constexpr Code kInsufficientSize = 7;
 
-inline constexpr uint32_t kSmClock = 1;  // nvmlClockType_t
+inline constexpr uint32_t kSmClock = 1;            // nvmlClockType_t
+inline constexpr uint32_t kUncorrectedErrors = 1;  // nvmlMemoryErrorType_t
+inline constexpr uint32_t kSinceDriverLoad = 0;    // nvmlEccCounterType_t, volatile
+
+// Reasons for clocks below what was asked for (nvmlClocksEventReason*) that are not normal. Others are: an H100 at full
+// load is held down by its power cap (4).
+inline constexpr uint64_t kHardwareSlowdown = 0x8;
+inline constexpr uint64_t kSoftwareThermal = 0x20;
+inline constexpr uint64_t kHardwareThermal = 0x40;
+inline constexpr uint64_t kPowerBrake = 0x80;
 
 struct Process {  // nvmlProcessInfo_t, of the functions _v3
   uint32_t pid;
@@ -81,6 +90,8 @@ struct Functions {
   Code (*DeviceGetClockInfo)(Device, uint32_t, uint32_t*) = nullptr;
   Code (*DeviceGetComputeRunningProcesses)(Device, uint32_t*, Process*) = nullptr;
   Code (*DeviceGetMpsComputeRunningProcesses)(Device, uint32_t*, Process*) = nullptr;
+  Code (*DeviceGetCurrentClocksThrottleReasons)(Device, uint64_t*) = nullptr;
+  Code (*DeviceGetTotalEccErrors)(Device, uint32_t, uint32_t, uint64_t*) = nullptr;
   Code (*GpmQueryDeviceSupport)(Device, GpmSupport*) = nullptr;
   Code (*GpmSampleAlloc)(Sample*) = nullptr;
   Code (*GpmSampleFree)(Sample) = nullptr;
@@ -93,7 +104,7 @@ class Library {
  public:
   // Errors: kNotFound: there is no such library; kFailedPrecondition: it is older than 12.0, or finds no driver; says
   // why.
-  static Result<std::unique_ptr<Library>> Load(const std::string& file);
+  static Result<std::shared_ptr<const Library>> Load(const std::string& file = "libnvidia-ml.so.1");
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;

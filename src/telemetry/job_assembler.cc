@@ -311,6 +311,7 @@ model::HostReport JobAssembler::ReportHost(const HostLook& look) const {
   result.host = look.host;
   result.number = look.number;
   result.at = look.at;
+  result.symptoms = look.symptoms;
   std::set<RankId> reported;
   for (const HostLook::Process& process : look.processes) {
     const auto rank = plan_->ranks.find({look.host, process.report.pid, process.report.process_start});

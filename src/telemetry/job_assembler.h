@@ -43,6 +43,7 @@ struct HostLook {
   uint64_t number = 0;  // of the agent's looks; counts from 0
   SimTime at;           // on the host's clock
   std::vector<Process> processes;
+  std::vector<model::HostSymptomRecord> symptoms = {};  // of the host, since the look before
 };
 
 struct JobAssemblerOptions {

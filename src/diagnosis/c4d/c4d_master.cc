@@ -69,7 +69,9 @@ std::vector<C4dAction> C4dMaster::Handle(SimTime now, std::span<const model::Tel
   EndWindowIfDue(now);
   ClearGone(now);
   for (const FindingId id : tracker_->open()) {
-    tracker_->NoteSigns(id, FindSigns(*picture_, tracker_->findings()[id.index()], now, options_.silence));
+    const Finding& finding = tracker_->findings()[id.index()];
+    tracker_->NoteSigns(id, FindSigns(*picture_, finding, now, options_.silence));
+    tracker_->NoteReports(id, FindReports(*picture_, finding, now));
   }
   return tracker_->TakeActions();
 }
@@ -240,10 +242,11 @@ void C4dMaster::JudgeHang(const Suspect& suspect, SimTime now) {
   if (suspect.may_be_busy) tracker_->Raise(suspect);
   const bool is_due = tracker_->Hold(suspect, now, options_.hang.confirm_for);
   if (!is_due || HasOpen(IsDead) || HasOpen(IsMismatch)) return;
-  // A verdict that has changed replaces the one before; two at once are cause and consequence.
+  // A verdict that has changed replaces the one before, if it lasts: two at once are cause and consequence, and the
+  // consequence is there for a while when the cause has gone.
   for (const FindingId id : tracker_->open()) {
     if (!IsHang(tracker_->findings()[id.index()].syndrome)) continue;
-    if (tracker_->LastHeld(id) == now) return;
+    if (now - tracker_->LastHeld(id) < options_.hang.confirm_for) return;
     tracker_->Clear(id, now);
   }
   tracker_->Open(suspect, now, ExplainedBy(suspect));

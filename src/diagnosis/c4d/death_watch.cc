@@ -28,9 +28,8 @@ bool IsLaunchersSignal(std::optional<int32_t> exit_code) {
 
 const model::HostSymptomRecord* FindGpuError(const JobPicture& picture, RankId rank) {
   for (const HostState::Symptom& symptom : picture.hosts()[picture.ranks()[rank].host].symptoms) {
-    const bool is_error = symptom.record.symptom == model::HostSymptom::kGpuMemoryError ||
-                          symptom.record.symptom == model::HostSymptom::kNvlinkError ||
-                          symptom.record.symptom == model::HostSymptom::kCudaError;
+    const bool is_error =
+        model::IsOfGpu(symptom.record.symptom) && symptom.record.symptom != model::HostSymptom::kGpuThrottled;
     if (is_error && symptom.record.device == picture.layout().ranks[rank.index()].gpu) return &symptom.record;
   }
   return nullptr;

@@ -173,10 +173,27 @@ void FindingTracker::NoteSigns(FindingId id, const std::vector<model::Sign>& sig
   std::ranges::set_union(finding.signs, signs, std::back_inserter(all));
   if (all == finding.signs) return;
   finding.signs = std::move(all);
+  TellMore(id);
+}
+
+void FindingTracker::NoteReports(FindingId id, const std::vector<model::Evidence>& reports) {
+  std::vector<model::Evidence>& evidence = findings_[id.index()].evidence;
+  const size_t before = evidence.size();
+  for (const model::Evidence& report : reports) {
+    if (std::ranges::find(evidence, report) == evidence.end()) evidence.push_back(report);
+  }
+  if (evidence.size() > before) TellMore(id);
+}
+
+// With what is told of the finding anyway, where there is something.
+void FindingTracker::TellMore(FindingId id) {
+  const Finding& finding = findings_[id.index()];
   const auto told = std::ranges::find_if(actions_, [id](const C4dAction& a) { return a.finding.id == id; });
   if (told == actions_.end()) return Tell(FindingChange::kUpdated, id);
   for (C4dAction& action : actions_) {
-    if (action.finding.id == id) action.finding.signs = finding.signs;
+    if (action.finding.id != id) continue;
+    action.finding.signs = finding.signs;
+    action.finding.evidence = finding.evidence;
   }
 }
 

@@ -61,6 +61,8 @@ class FindingTracker {
   void Raise(const Suspect& suspect);
   // Adds to the signs of an open finding.
   void NoteSigns(model::FindingId id, const std::vector<model::Sign>& signs);
+  // Adds to its evidence what is not there.
+  void NoteReports(model::FindingId id, const std::vector<model::Evidence>& reports);
   void AddSymptom(model::FindingId id, model::FindingId symptom);
   void Clear(model::FindingId id, SimTime now);
   void ClearAll(SimTime now);
@@ -99,6 +101,7 @@ class FindingTracker {
   static Key KeyOf(const Suspect& suspect);
   // Evidence, confidence, cost and advice.
   void Fill(const Suspect& suspect, model::Finding& finding) const;
+  void TellMore(model::FindingId id);
   void Tell(FindingChange change, model::FindingId id);
   std::optional<model::FindingId> FindOpen(const Key& key) const;
 

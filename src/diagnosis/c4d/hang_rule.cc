@@ -260,7 +260,9 @@ class HangRule {
       switch (symptom.record.symptom) {
         case model::HostSymptom::kGpuMemoryError:
         case model::HostSymptom::kNvlinkError:
-        case model::HostSymptom::kCudaError:
+        case model::HostSymptom::kGpuError:
+        case model::HostSymptom::kGpuLost:
+        case model::HostSymptom::kPcieError:
           return SubCause::kGpuError;
         default:
           break;

@@ -1,5 +1,7 @@
 #include "diagnosis/c4d/independent_signs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -49,6 +51,11 @@ bool IsWaitedFor(const JobPicture& picture, RankId accused, const std::set<RankI
   return false;
 }
 
+bool IsAccused(const HostState& host, const model::Finding& finding) {
+  return std::ranges::any_of(finding.culprits,
+                             [&](const model::Culprit& c) { return c.host.valid() && c.host == host.id; });
+}
+
 }  // namespace
 
 std::vector<Sign> FindSigns(const JobPicture& picture, const model::Finding& finding, SimTime now,
@@ -69,13 +76,31 @@ std::vector<Sign> FindSigns(const JobPicture& picture, const model::Finding& fin
     if (state.process == ProcessState::kGone && state.exit.is_broken()) signs.insert(Sign::kKernel);
   }
   for (const HostState& host : picture.hosts()) {
-    const bool is_accused = std::ranges::any_of(
-        finding.culprits, [&](const model::Culprit& c) { return c.host.valid() && c.host == host.id; });
-    if (!is_accused) continue;
-    if (!host.symptoms.empty()) signs.insert(Sign::kDevice);
+    if (!IsAccused(host, finding)) continue;
+    const bool has_fault = std::ranges::any_of(host.symptoms, [&](const HostState::Symptom& symptom) {
+      return model::IsDeviceFault(symptom.record.symptom) && now - symptom.heard <= HostState::kSymptomHolds;
+    });
+    if (has_fault) signs.insert(Sign::kDevice);
     if (now - host.last_heard >= options.silent_after) signs.insert(Sign::kSilence);
   }
   return {signs.begin(), signs.end()};
+}
+
+std::vector<model::Evidence> FindReports(const JobPicture& picture, const model::Finding& finding, SimTime now) {
+  std::vector<model::Evidence> reports;
+  for (const HostState& host : picture.hosts()) {
+    if (!IsAccused(host, finding)) continue;
+    for (const HostState::Symptom& symptom : host.symptoms) {
+      if (symptom.record.text.empty() || now - symptom.heard > HostState::kSymptomHolds) continue;
+      const bool is_of_gpu = model::IsOfGpu(symptom.record.symptom);
+      const std::string device = is_of_gpu ? fmt::format(", GPU {}", symptom.record.device) : "";
+      model::Evidence report = {
+          fmt::format("reported by {}{}: {}", picture.names().Of(host.id), device, symptom.record.text), 1, 0, ""};
+      if (std::ranges::find(reports, report) == reports.end()) reports.push_back(std::move(report));
+    }
+  }
+  if (reports.size() > kReportsMax) reports.erase(reports.begin(), reports.end() - kReportsMax);
+  return reports;
 }
 
 }  // namespace fairlead::diagnosis::c4d

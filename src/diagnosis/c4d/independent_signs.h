@@ -22,4 +22,8 @@ namespace fairlead::diagnosis::c4d {
 std::vector<model::Sign> FindSigns(const JobPicture& picture, const model::Finding& finding, SimTime now,
                                    const SilenceOptions& options);
 
+// What the accused hosts have reported of their devices and their kernel, the latest kReportsMax, in order of arrival.
+inline constexpr size_t kReportsMax = 8;
+std::vector<model::Evidence> FindReports(const JobPicture& picture, const model::Finding& finding, SimTime now);
+
 }  // namespace fairlead::diagnosis::c4d

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -12,8 +13,8 @@ namespace fairlead::diagnosis::c4d {
 
 namespace {
 
-// A shorter block has little to say, and what disturbs one disturbs the next.
-constexpr double kBlockSecondsMin = 2;
+// Shorter blocks would only be more of them.
+constexpr double kBlockSecondsMin = 0.25;
 // Operations of a marker that tell how they come, and for how long they are to be watched.
 constexpr uint64_t kMarkersMin = 4;
 constexpr double kLearnSeconds = 15;
@@ -91,39 +92,66 @@ uint64_t IterationBlocks::BurstOf(const std::vector<double>& gaps) {
   return static_cast<uint64_t>(std::lround(MedianInPlace(sizes)));
 }
 
-const IterationBlocks::Lane* IterationBlocks::FindMarker(const Rank& rank) {
-  const Lane* best = nullptr;
+IterationBlocks::Marker IterationBlocks::Describe(const Lane& lane) {
+  const std::vector<double> gaps = GapsOf(lane);
+  const uint64_t burst = std::max<uint64_t>(1, BurstOf(gaps));
+  const double mean = std::accumulate(gaps.begin(), gaps.end(), 0.0) / static_cast<double>(gaps.size());
+  return {&lane, burst, static_cast<double>(burst) * mean};
+}
+
+const IterationBlocks::Lane* IterationBlocks::FindFewest(const Rank& rank, std::optional<model::OperationKind> kind) {
+  const Lane* fewest = nullptr;
   const auto is_better = [](const Lane& a, const Lane& b) {
     const bool is_transfer_a = IsTransfer(a.kind);
     const bool is_transfer_b = IsTransfer(b.kind);
     return is_transfer_a != is_transfer_b ? !is_transfer_a : a.count < b.count;
   };
   for (const Lane& lane : rank.lanes) {
-    if (lane.count >= kMarkersMin && (best == nullptr || is_better(lane, *best))) best = &lane;
+    if (lane.count < kMarkersMin || (kind.has_value() && lane.kind != *kind)) continue;
+    if (fewest == nullptr || is_better(lane, *fewest)) fewest = &lane;
+  }
+  return fewest;
+}
+
+IterationBlocks::Marker IterationBlocks::FindMarker(const Rank& rank) {
+  const Lane* fewest = FindFewest(rank, std::nullopt);
+  if (fewest == nullptr) return {};
+  Marker best = Describe(*fewest);
+  for (const Lane& lane : rank.lanes) {
+    if (lane.communicator != fewest->communicator || IsTransfer(lane.kind) || lane.count < kStartsKept) continue;
+    const Marker marker = Describe(lane);
+    if (marker.burst > 1 && marker.seconds < best.seconds) best = marker;
   }
   return best;
 }
 
 bool IterationBlocks::Learn(const std::vector<uint32_t>& ranks) {
-  std::vector<double> bursts;
-  std::vector<double> spacings;
+  // What most of them say: by chance one may see bursts where others do not.
+  std::map<model::OperationKind, std::vector<Marker>> markers;
+  size_t num_told = 0;
   for (const uint32_t index : ranks) {
     const Rank& rank = ranks_[index];
-    const Lane* marker = FindMarker(rank);
-    if (marker == nullptr || (rank.latest - *rank.first).seconds().value() < kLearnSeconds) continue;
-    const std::vector<double> gaps = GapsOf(*marker);
-    bursts.push_back(static_cast<double>(BurstOf(gaps)));
-    spacings.push_back(std::accumulate(gaps.begin(), gaps.end(), 0.0) / static_cast<double>(gaps.size()));
+    const Marker marker = FindMarker(rank);
+    if (marker.lane == nullptr || (rank.latest - *rank.first).seconds().value() < kLearnSeconds) continue;
+    markers[marker.lane->kind].push_back(marker);
+    ++num_told;
   }
-  if (bursts.empty() || 2 * bursts.size() < ranks.size()) return false;
+  if (num_told == 0 || 2 * num_told < ranks.size()) return false;
+  const auto& [kind, told] = *std::ranges::max_element(markers, {}, [](const auto& of) { return of.second.size(); });
+  std::vector<double> bursts;
+  std::vector<double> spacings;
+  for (const Marker& marker : told) {
+    bursts.push_back(static_cast<double>(marker.burst));
+    spacings.push_back(marker.seconds / static_cast<double>(marker.burst));
+  }
   const double burst = std::max(1.0, std::round(MedianInPlace(bursts)));
   const double seconds = std::max(1e-9, burst * MedianInPlace(spacings));
   const auto per_block = static_cast<uint64_t>(burst * std::max(1.0, std::ceil(kBlockSecondsMin / seconds)));
   for (const uint32_t index : ranks) {
     Rank& rank = ranks_[index];
-    const Lane* marker = FindMarker(rank);
-    if (marker == nullptr) continue;
-    rank.marker = *marker;
+    const Lane* lane = FindFewest(rank, kind);
+    if (lane == nullptr) continue;
+    rank.marker = Lane(*lane);
     rank.per_block = per_block;
     rank.lanes = {};
   }

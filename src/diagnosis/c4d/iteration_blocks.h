@@ -4,10 +4,12 @@
 //             phase) is no matter. No record says where an iteration ends.
 // Notation    lane: the operations of one kind on one communicator, and with one peer; its sequence numbers are the
 //             same on all ranks that do the same
-// Method      for each rank the lane with the fewest operations, but a few at least: gradients, not tensors. Where its
-//             operations come in bursts, a block ends with a burst. A block is a multiple of that, of a least length,
-//             and ends where the sequence divides by the number of operations: so blocks of equal index are the same
-//             iterations on all ranks, whatever reports are lost. A group of ranks shares that number.
+// Method      for each rank the lane with the fewest operations, but a few at least: gradients, not tensors. Of other
+//             lanes of its communicator that come in bursts, one whose bursts are less apart: some operations are of
+//             several iterations. Where operations come in bursts, a block ends with a burst. A block is a multiple of
+//             that, of a least length, and ends where the sequence divides by the number of operations: so blocks of
+//             equal index are the same iterations on all ranks, whatever reports are lost. A group of ranks shares that
+//             number.
 // Cost        O(1) an output; memory linear in the lanes of a rank.
 // Guarantees  a block in which a gap is unknown is not told.
 // Reference   docs/papers/c4.md.
@@ -74,8 +76,16 @@ class IterationBlocks {
     SimTime latest;
   };
 
-  static const Lane* FindMarker(const Rank& rank);
-  // Operations that come together, and seconds between operations on average.
+  // A lane, and how its operations come.
+  struct Marker {
+    const Lane* lane = nullptr;  // null: none
+    uint64_t burst = 1;          // operations that come together
+    double seconds = 0;          // from one burst to the next
+  };
+  static Marker FindMarker(const Rank& rank);
+  // Of that kind, if one is given; null: none has a few.
+  static const Lane* FindFewest(const Rank& rank, std::optional<model::OperationKind> kind);
+  static Marker Describe(const Lane& lane);
   static uint64_t BurstOf(const std::vector<double>& gaps);
   static std::vector<double> GapsOf(const Lane& lane);
   void Cut(Rank& rank, uint64_t index, SimTime at);

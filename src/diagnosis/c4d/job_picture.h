@@ -85,6 +85,8 @@ struct HostState {
     SimTime heard;
   };
   static constexpr size_t kMaxSymptoms = 64;
+  // For so long a symptom says something of what is seen.
+  static constexpr SimDuration kSymptomHolds = SimDuration(600'000'000'000);
 
   HostId id;
   std::vector<model::RankId> ranks;

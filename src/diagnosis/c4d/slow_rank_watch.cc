@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "base/statistics.h"
 
@@ -20,6 +21,8 @@ constexpr double kCostMin = 0.03;
 // How much slower than its like a rank may be by nature.
 constexpr double kRatioMax = 1.15;
 constexpr double kRatioMin = 0.5;
+// A shorter block has little to say, and what disturbs one disturbs the next.
+constexpr double kBlockSecondsMin = 2;
 constexpr uint64_t kSlowBlocksMin = 3;
 constexpr double kSlowSecondsMin = 20;
 constexpr double kSurely = 2;  // standard errors
@@ -110,9 +113,9 @@ bool SlowRankWatch::IsDue(const Role& role, uint64_t index, size_t num_told) con
   size_t num_past = 0;
   for (const uint32_t r : role.ranks) {
     const Rank& rank = ranks_[r];
-    if (!rank.has_told || rank.latest_index + kBlocksBehind < newest) continue;
+    if (!rank.has_told || rank.latest_index + kBlocksBehind * role.pieces_usual < newest) continue;
     ++num_awaited;
-    num_past += rank.latest_index >= index + kBlocksPast ? 1 : 0;
+    num_past += rank.latest_index >= index + kBlocksPast * role.pieces_usual ? 1 : 0;
   }
   return num_told >= num_awaited || static_cast<double>(num_past) >= kQuorum * static_cast<double>(num_awaited);
 }
@@ -124,16 +127,43 @@ void SlowRankWatch::JudgeDue(Role& role) {
     role.next = first->first + 1;
     std::vector<BlockSample> samples = std::move(first->second);
     role.open.erase(first);
-    const auto num_awaited = static_cast<double>(std::ranges::count_if(role.ranks, [&](uint32_t r) {
-      return ranks_[r].has_told && ranks_[r].latest_index + kBlocksBehind >= role.next;
-    }));
-    if (static_cast<double>(samples.size()) >= kQuorum * num_awaited) JudgeBlock(role, std::move(samples));
+    AddPiece(role, samples);
   }
 }
 
-void SlowRankWatch::JudgeBlock(Role& role, std::vector<BlockSample> samples) {
-  std::ranges::sort(samples, {}, &BlockSample::rank);
-  Block block{.samples = std::move(samples), .x = {}, .host_x = {}};
+// A rank that has not told a piece tells nothing of the block.
+void SlowRankWatch::AddPiece(Role& role, const std::vector<BlockSample>& samples) {
+  std::vector<double> spans;
+  for (const BlockSample& sample : samples) {
+    role.under_way[sample.rank].push_back(sample);
+    spans.push_back(sample.span_seconds);
+  }
+  ++role.num_pieces;
+  role.seconds += MedianInPlace(spans);
+  if (role.seconds < kBlockSecondsMin) return;
+  std::vector<BlockSample> whole;
+  for (const auto& [rank, pieces] : role.under_way) {
+    if (pieces.size() != role.num_pieces) continue;
+    BlockSample sum = pieces.front();
+    for (size_t i = 1; i < pieces.size(); ++i) {
+      sum.own_seconds += pieces[i].own_seconds;
+      sum.host_seconds += pieces[i].host_seconds;
+      sum.span_seconds += pieces[i].span_seconds;
+    }
+    whole.push_back(sum);
+  }
+  const auto num_awaited = static_cast<double>(std::ranges::count_if(role.ranks, [&](uint32_t r) {
+    return ranks_[r].has_told && ranks_[r].latest_index + kBlocksBehind * role.pieces_usual >= role.next;
+  }));
+  const uint32_t num_pieces = std::exchange(role.num_pieces, 0);
+  role.under_way.clear();
+  role.seconds = 0;
+  if (role.num_judged == 0) role.pieces_usual = num_pieces;
+  if (static_cast<double>(whole.size()) >= kQuorum * num_awaited) JudgeBlock(role, std::move(whole), num_pieces);
+}
+
+void SlowRankWatch::JudgeBlock(Role& role, std::vector<BlockSample> samples, uint32_t num_pieces) {
+  Block block{.samples = std::move(samples), .pieces = static_cast<double>(num_pieces), .x = {}, .host_x = {}};
   std::vector<double> spans;
   for (const BlockSample& sample : block.samples) spans.push_back(sample.span_seconds);
   block.seconds = MedianInPlace(spans);
@@ -147,7 +177,7 @@ void SlowRankWatch::JudgeBlock(Role& role, std::vector<BlockSample> samples) {
   AddToRanks(role, block);
   if (role.ranks.size() >= kRoleMin) AddToHosts(role, block);
   Learn(role, block);
-  role.recent_seconds.push_back(block.seconds);
+  role.recent_seconds.push_back(block.seconds / block.pieces);
   if (role.recent_seconds.size() <= kRecent) return;
   // What is recent does not count as usual yet.
   if (role.usual_seconds.size() < kBaselineMin) role.usual_seconds.push_back(role.recent_seconds.front());
@@ -185,11 +215,12 @@ void SlowRankWatch::CompareWithPast(Block& block) {
   for (const BlockSample& sample : block.samples) {
     Rank& rank = ranks_[sample.rank];
     block.is_known &= rank.baseline.has_value();
-    if (rank.baseline && *rank.baseline > 0) rank.latest_ratio = sample.own_seconds / *rank.baseline;
+    if (rank.baseline && *rank.baseline > 0) rank.latest_ratio = sample.own_seconds / block.pieces / *rank.baseline;
   }
   const double shared = SharedFactor();
   for (const BlockSample& sample : block.samples) {
-    const double usual = ranks_[sample.rank].baseline.value_or(sample.own_seconds);
+    const auto& baseline = ranks_[sample.rank].baseline;
+    const double usual = baseline.has_value() ? *baseline * block.pieces : sample.own_seconds;
     block.x.push_back(sample.own_seconds - shared * usual);
     block.host_x.push_back(std::min(sample.host_seconds, block.x.back()));
   }
@@ -274,6 +305,7 @@ void SlowRankWatch::AddTo(Element& element, bool is_hit, double hit_chance, doub
   element.slow_blocks += is_slow ? 1 : 0;
   element.slow_seconds += is_slow ? block.seconds : 0;
   element.seconds += block.seconds;
+  element.pieces += block.pieces;
   element.sum += clipped;
   element.sum_2 += clipped * clipped;
   element.cost += std::max(0.0, clipped - std::max(0.0, others));
@@ -290,15 +322,21 @@ void SlowRankWatch::Learn(const Role& role, const Block& block) {
     const double seconds = block.samples[i].own_seconds;
     Rank& rank = ranks_[block.samples[i].rank];
     if (rank.usual.size() >= kBaselineMax || rank.unsure.size() >= kBaselineMax) continue;
-    rank.unsure.push_back({is_small ? seconds : seconds / usual, block.x[i] / block.seconds});
+    rank.unsure.push_back({seconds / (is_small ? block.pieces : usual), block.x[i] / block.seconds});
     if (rank.evidence.value() >= (is_small ? kEvidenceMin : kSuspicious)) continue;
     for (const auto& [value, share] : rank.unsure) {
       if (is_small && rank.baseline) rank.past.push_back(share);
       rank.usual.push_back(value);
     }
     rank.unsure.clear();
+    if (!rank.baseline) rank.usual_spans.push_back(block.seconds / block.pieces);
     if (rank.usual.size() < kBaselineMin) continue;
     const double median = Median(rank.usual);
+    if (is_small && !rank.baseline) {
+      for (size_t k = 0; k < rank.usual_spans.size(); ++k) {
+        rank.past.push_back((rank.usual[k] - median) / rank.usual_spans[k]);
+      }
+    }
     rank.baseline = is_small ? median : std::clamp(median, kRatioMin, kRatioMax);
   }
 }
@@ -328,7 +366,7 @@ SlowRank SlowRankWatch::Describe(const Element& element, const Role& role) const
   slow.sureness = std::log10(element.evidence.value() / Threshold(role));
   const double usual = role.usual_seconds.empty() ? 0 : Median(role.usual_seconds);
   if (usual > 0 && role.num_judged > element.blocks + kBaselineMin) {
-    slow.growth = element.seconds / static_cast<double>(element.blocks) / usual - 1;
+    slow.growth = element.seconds / element.pieces / usual - 1;
   }
   return slow;
 }
@@ -345,7 +383,8 @@ std::optional<double> SlowRankWatch::Growth() const {
 double SlowRankWatch::BlockSeconds() const {
   std::vector<double> seconds;
   for (const Role& role : roles_) {
-    if (!role.usual_seconds.empty()) seconds.push_back(Median(role.usual_seconds));
+    if (role.usual_seconds.empty()) continue;
+    seconds.push_back(Median(role.usual_seconds) * static_cast<double>(role.pieces_usual));
   }
   return Median(seconds);
 }

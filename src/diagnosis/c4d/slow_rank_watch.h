@@ -2,8 +2,9 @@
 //
 // Problem     ranks differ by nature and by chance, all slow down together, some tell nothing, and a GPU may be slow
 //             for some seconds of each minute. What counts is what it costs the job.
-// Notation    own: seconds by which a rank did something itself in a block (iteration_blocks.h);  T: length of the
-//             block
+// Notation    own: seconds by which a rank did something itself in a block;  T: length of the block, which is of
+//             consecutive blocks of iteration_blocks.h, pieces here, and lasts some seconds: of fewer iterations when
+//             they are slow
 //             x: own beyond what is usual for the rank, less what all of its role have in common
 //             role: ranks of the same stage of their pipelines
 // Method      1. usual for a rank is its median ratio to its role in the first blocks, kRatioMax at most; in roles of
@@ -76,14 +77,16 @@ class SlowRankWatch {
     uint64_t slow_blocks = 0;
     double slow_seconds = 0;
     double seconds = 0;
+    double pieces = 0;
     double sum = 0;  // of x
     double sum_2 = 0;
     double cost = 0;
     double host_seconds = 0;
   };
   struct Rank : Element {
-    std::vector<double> usual;  // ratios to the role, or seconds in small roles
-    std::vector<double> past;   // x over T in these blocks, in small roles
+    std::vector<double> usual;        // ratios to the role, or seconds of a piece in small roles
+    std::vector<double> usual_spans;  // T of the first of these blocks, by piece
+    std::vector<double> past;         // x over T in these blocks, in small roles
     // Of blocks while it may be slow: usual only if it turns out to have been chance.
     std::vector<std::pair<double, double>> unsure;
     std::optional<double> baseline;
@@ -94,16 +97,22 @@ class SlowRankWatch {
   struct Role {
     std::vector<uint32_t> ranks;
     std::map<HostId, Element> hosts;
-    std::map<uint64_t, std::vector<BlockSample>> open;  // by index
-    std::vector<double> usual_seconds;                  // T of the first blocks
-    std::vector<double> recent_seconds;                 // T of the latest
+    std::map<uint64_t, std::vector<BlockSample>> open;  // pieces, by index
+    std::vector<double> usual_seconds;                  // T of the first blocks, by piece
+    std::vector<double> recent_seconds;                 // of the latest
     uint64_t num_judged = 0;
-    uint64_t next = 0;  // blocks below have been judged
+    uint64_t next = 0;  // pieces below have been judged, or are part of the block under way
     bool is_learned = false;
+    uint64_t pieces_usual = 1;  // of a block, when it began
+    // The block under way.
+    std::map<uint32_t, std::vector<BlockSample>> under_way;  // pieces, by rank
+    uint32_t num_pieces = 0;
+    double seconds = 0;
   };
   // A block of a role.
   struct Block {
     std::vector<BlockSample> samples;
+    double pieces = 1;
     std::vector<double> x;       // [sample]
     std::vector<double> host_x;  // [sample] likewise, before operations were enqueued
     double seconds = 0;          // T
@@ -113,7 +122,8 @@ class SlowRankWatch {
   void MakeRoles(const std::vector<uint32_t>& stages);
   void JudgeDue(Role& role);
   bool IsDue(const Role& role, uint64_t index, size_t num_told) const;
-  void JudgeBlock(Role& role, std::vector<BlockSample> samples);
+  void AddPiece(Role& role, const std::vector<BlockSample>& samples);
+  void JudgeBlock(Role& role, std::vector<BlockSample> samples, uint32_t num_pieces);
   void CompareWithRole(Block& block);
   void CompareWithPast(Block& block);
   double SharedFactor() const;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "diagnosis/c4d/arrival_lag.h"
 #include "diagnosis/c4d/robust_statistics.h"
@@ -32,6 +34,38 @@ constexpr double kDoubtfulConfidence = 0.4;
 constexpr double kCostShareMin = 0.2;
 // A single signal is worth this much of what agreeing ones are.
 constexpr double kAloneConfidence = 0.5;
+
+// Ranks that have communicators of two with each other: PyTorch makes one for each pair that sends outside of a batch.
+using Neighbours = std::map<model::RankId, std::set<model::RankId>>;
+
+// Numbers the ranks of each chain, or ring, from the end with the least rank, or from the least rank. Ranks with more
+// than two neighbours are no stages.
+void NumberChains(const Neighbours& neighbours, std::vector<uint32_t>& stages) {
+  std::set<model::RankId> seen;
+  const auto follow = [&](model::RankId begin) {
+    std::vector<model::RankId> chain;
+    bool is_chain = true;
+    for (std::optional<model::RankId> next = begin; next.has_value();) {
+      const model::RankId rank = *next;
+      chain.push_back(rank);
+      seen.insert(rank);
+      next.reset();
+      is_chain &= neighbours.at(rank).size() <= 2;
+      for (const model::RankId other : neighbours.at(rank)) {
+        if (!next.has_value() && !seen.contains(other)) next = other;
+      }
+    }
+    for (uint32_t position = 0; is_chain && position < chain.size(); ++position) {
+      if (chain[position].index() < stages.size()) stages[chain[position].index()] = position;
+    }
+  };
+  for (const auto& [rank, others] : neighbours) {
+    if (others.size() == 1 && !seen.contains(rank)) follow(rank);
+  }
+  for (const auto& [rank, others] : neighbours) {
+    if (!seen.contains(rank)) follow(rank);
+  }
+}
 
 // The lesser of the two middle values: half of a stage may be late.
 double LowerMedian(std::vector<double>& values) {
@@ -150,14 +184,21 @@ bool StragglerDetector::IsDecidedByBlocks(const Suspect& suspect) const {
 
 std::vector<uint32_t> StragglerDetector::FindStages() const {
   std::vector<uint32_t> stages(layout_.ranks.size(), 0);
+  Neighbours neighbours;
   for (size_t c = 0; c < has_pairs_.size(); ++c) {
     // In an all-to-all exchange no rank precedes another.
     if (!has_pairs_[c] || exchanges_.HasExchanges(model::CommunicatorId(c))) continue;
     const auto& ranks = layout_.communicators[c].ranks;
+    if (ranks.size() == 2) {
+      neighbours[ranks[0]].insert(ranks[1]);
+      neighbours[ranks[1]].insert(ranks[0]);
+      continue;
+    }
     for (uint32_t position = 0; position < ranks.size(); ++position) {
       if (ranks[position].index() < stages.size()) stages[ranks[position].index()] = position;
     }
   }
+  NumberChains(neighbours, stages);
   return stages;
 }
 
